@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The code map: which code was executed. An append-only table of modules, blocks and segments.
+ *
+ * A *module* is a file mapped into the program (or a region of generated code). A *block* is a
+ * straight run of instructions: it starts where control arrived and ends with the first instruction
+ * that is not HP_FLOW_NONE, or after HP_BLOCK_MAX_INSNS instructions. So a block is determined by
+ * its start address and the code there, whichever engine saw it; blocks may overlap (a jump into
+ * the middle of a block starts another one with the same end).
+ *
+ * A *segment* is what an engine reports with one word: one block, a straight run of several blocks,
+ * or an unfinished piece of a block ("open": it ends without a control transfer because the
+ * engine's translator stopped there). Cursors (stream.h) turn segments into blocks; profilers see
+ * blocks only.
+ *
+ * Ids are small integers in order of appearance and stay valid for the life of the map. Pointers
+ * into the tables are valid until the next segment is added.
+ */
+#ifndef HOTPATH_CODE_H
+#define HOTPATH_CODE_H
+
+#include "hotpath/error.h"
+#include "hotpath/isa.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HP_BLOCK_MAX_INSNS 4096
+#define HP_NO_ID           UINT32_MAX
+
+struct hp_module {
+    const char *path;     /* file; "[anon]" for code in no file, "[vdso]"; never NULL */
+    const char *build_id; /* lower-case hex, "" when there is none */
+    uint64_t base;        /* run-time address of the module's offset 0: address = base + offset */
+    uint64_t low, high;   /* run-time address range in which it was seen */
+};
+
+enum {
+    HP_BLOCK_CONDITIONAL = 1 << 0, /* the end may fall through as well as be taken */
+    HP_BLOCK_SPLIT = 1 << 1,       /* ended by HP_BLOCK_MAX_INSNS, not by a transfer */
+    HP_BLOCK_THUMB = 1 << 2,       /* ARM: Thumb code */
+    HP_BLOCK_HANDLER = 1 << 3,     /* starts at the address of an installed signal handler */
+};
+
+struct hp_block {
+    uint64_t start;  /* address of the first instruction */
+    uint64_t last;   /* address of the instruction that ends it: the branch */
+    uint64_t end;    /* address after that: where it falls through to */
+    uint64_t target; /* of a direct transfer, else 0 */
+    uint32_t insns;  /* instructions in it; REP forms count once */
+    uint32_t module; /* id; HP_NO_ID never occurs */
+    uint32_t code;   /* where its bytes start: see hp_code_bytes() */
+    uint8_t flow;    /* enum hp_flow of the last instruction */
+    uint8_t flags;   /* HP_BLOCK_* */
+    uint16_t reserved;
+};
+
+/* What an engine says of a segment, once, before the first word that names it. */
+struct hp_segment {
+    uint64_t start;
+    uint32_t module;      /* id from hp_code_add_module() */
+    uint8_t mode;         /* enum hp_isa_mode */
+    uint32_t size;        /* of its code, bytes */
+    const uint8_t *bytes; /* its code; copied */
+};
+
+struct hp_code; /* opaque; see the accessors */
+
+enum hp_err hp_code_new(enum hp_arch arch, struct hp_code **code);
+void hp_code_free(struct hp_code *code);
+
+enum hp_arch hp_code_arch(const struct hp_code *code);
+
+/*
+ * Adds a module, or finds the one with the same path, build id and base (its range is widened).
+ * Strings are copied. `low` and `high` bound where its code may lie.
+ */
+enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *module, uint32_t *id);
+uint32_t hp_code_n_modules(const struct hp_code *code);
+const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id);
+
+/*
+ * Defines segment `id` (1 ... 2^31 - 1; any order). HP_ERR_INVALID: id out of range or defined
+ * before, no such module, no code. HP_ERR_FORMAT: the bytes do not decode to a piece of
+ * straight-line code that ends at its first control transfer or earlier.
+ */
+enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id,
+                                const struct hp_segment *segment);
+
+/* The segment as it was added (bytes point into the map), or HP_ERR_NOTFOUND. */
+enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_segment *segment);
+
+/* One more than the largest segment id defined. */
+uint32_t hp_code_segment_limit(const struct hp_code *code);
+
+uint32_t hp_code_n_blocks(const struct hp_code *code);
+const struct hp_block *hp_code_block(const struct hp_code *code, uint32_t id);
+
+/* All blocks, for loops: valid until the next segment or block is added. */
+const struct hp_block *hp_code_blocks(const struct hp_code *code);
+
+/* The code of a block: `block->end - block->start` bytes, valid like the tables. */
+const uint8_t *hp_code_bytes(const struct hp_code *code, const struct hp_block *block);
+
+/* Notes that the program installed a signal handler at `address`: blocks there, present and future,
+ * get HP_BLOCK_HANDLER. */
+enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

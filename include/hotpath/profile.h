@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The profile: the results of a run, in memory and as a file.
+ *
+ * In memory a profile is a set of plain arrays that refer to each other by index. Anyone may fill
+ * one; hp_profile_normalize() puts it into the one order in which it is stored, compared and
+ * printed. On disk it is an SQLite database (schema: docs/profile.md).
+ */
+#ifndef HOTPATH_PROFILE_H
+#define HOTPATH_PROFILE_H
+
+#include "hotpath/error.h"
+#include "hotpath/isa.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define HP_PROFILE_NONE UINT32_MAX /* an index that refers to nothing */
+
+/* Strings belong to the profile; make them with hp_profile_string(). Never NULL, "" when unknown.
+ */
+
+struct hp_run {
+    const char *version; /* of hotpath */
+    const char *engine;  /* "qemu", "native", "trace" */
+    enum hp_arch arch;
+    char **command; /* argv, NULL-terminated; owned by the profile */
+    const char *directory;
+    const char *machine; /* host: "Linux 6.1 x86_64, 2 processors" */
+    int64_t started;     /* seconds since the epoch */
+    double seconds;      /* wall time of the run */
+    int exit_status;     /* as a shell reports it: 128 + signal when killed */
+    uint64_t lost;       /* gaps in the stream */
+    uint32_t runs;       /* 1, or how many profiles were merged */
+};
+
+struct hp_pmodule {
+    const char *path;
+    const char *build_id;
+};
+
+/* A place in the program: module and offset. module HP_PROFILE_NONE: nowhere. */
+struct hp_place {
+    uint32_t module;
+    uint64_t offset;
+};
+
+struct hp_pthread {
+    int32_t pid;
+    int32_t tid;
+    uint64_t instructions;
+    uint64_t blocks;   /* executed */
+    uint64_t branches; /* executed: control transfers, system calls and splits excluded */
+};
+
+struct hp_pfunction {
+    struct hp_place place; /* of its first instruction */
+    uint64_t size;         /* bytes; 0 unknown */
+    const char
+        *name; /* demangled; "module+0xoffset" style names are made by reports, not here: "" */
+    const char *linkage; /* as in the symbol table */
+    const char *file;    /* source; "" unknown */
+    uint32_t line;
+};
+
+struct hp_pblock {
+    struct hp_place place;
+    uint32_t size; /* bytes */
+    uint32_t insns;
+    uint32_t function; /* index; HP_PROFILE_NONE unknown */
+    uint8_t flow;      /* enum hp_flow of its end */
+    uint32_t branch;   /* offset of the ending instruction from the block's start */
+    uint32_t version;  /* 0, or 1, 2 ... for other code seen at the same place */
+};
+
+/* A control transfer that happened: from an ending instruction to what ran next. */
+struct hp_pedge {
+    struct hp_place from; /* of the branch instruction */
+    struct hp_place to;
+    uint8_t flow;  /* enum hp_flow */
+    uint8_t taken; /* 0: fell through */
+};
+
+/* A call: from a function to a function, over all call sites. */
+struct hp_pcall {
+    uint32_t caller; /* function index; HP_PROFILE_NONE: not known (start of a thread, signal) */
+    uint32_t callee;
+};
+
+/* Which source line an instruction range of a block comes from. inlined: index of the function name
+ * string of the inlined function, "" when it is the block's own function. */
+struct hp_pline {
+    uint32_t block;
+    uint32_t from, to; /* byte range in the block */
+    const char *file;
+    uint32_t line;
+    const char *inlined;    /* innermost inlined function (demangled), "" none */
+    const char *inlined_at; /* "file:line" of the call it was inlined at, "" none */
+    uint32_t insns;         /* instructions in the range */
+};
+
+/* How often `item` (of the array the counter belongs to) happened in `thread`. Never zero. */
+struct hp_pcount {
+    uint32_t item;
+    uint32_t thread;
+    uint64_t count;
+};
+
+struct hp_pfunction_count {
+    uint32_t item;
+    uint32_t thread;
+    uint64_t self;      /* instructions */
+    uint64_t inclusive; /* instructions, callees included, recursion counted once */
+    uint64_t calls;     /* times entered by call or jump from another function */
+};
+
+struct hp_pcall_count {
+    uint32_t item;
+    uint32_t thread;
+    uint64_t count;
+    uint64_t
+        inclusive; /* instructions spent in these calls, callees included, recursion counted once */
+};
+
+/* Something the reader of the profile must know: a gap, an unobserved program, an uncertain count.
+ */
+struct hp_pnote {
+    const char *kind; /* short, fixed: "lost", "exec", "detached", "cut", ... */
+    const char *text; /* one sentence */
+    uint64_t count;
+};
+
+struct hp_profile {
+    struct hp_run run;
+    struct hp_pmodule *modules;
+    struct hp_pthread *threads;
+    struct hp_pfunction *functions;
+    struct hp_pblock *blocks;
+    struct hp_pedge *edges;
+    struct hp_pcall *calls;
+    struct hp_pline *lines;
+    struct hp_pcount *block_counts;
+    struct hp_pcount *edge_counts;
+    struct hp_pfunction_count *function_counts;
+    struct hp_pcall_count *call_counts;
+    struct hp_pnote *notes;
+    size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
+    size_t n_block_counts, n_edge_counts, n_function_counts, n_call_counts, n_notes;
+    struct hp_profile_memory *memory; /* capacities and strings; private */
+};
+
+/* An empty profile. */
+enum hp_err hp_profile_new(struct hp_profile **profile);
+void hp_profile_free(struct hp_profile *profile);
+
+/* A copy of `text` that lives as long as the profile; equal texts give the same pointer. NULL only
+ * when memory ran out. */
+const char *hp_profile_string(struct hp_profile *profile, const char *text);
+
+/* Appends one element and returns it, zeroed, through `item` (a pointer to a pointer to the element
+ * type); valid until the next append to the same array. */
+enum hp_err hp_profile_add_module(struct hp_profile *profile, struct hp_pmodule **item);
+enum hp_err hp_profile_add_thread(struct hp_profile *profile, struct hp_pthread **item);
+enum hp_err hp_profile_add_function(struct hp_profile *profile, struct hp_pfunction **item);
+enum hp_err hp_profile_add_block(struct hp_profile *profile, struct hp_pblock **item);
+enum hp_err hp_profile_add_edge(struct hp_profile *profile, struct hp_pedge **item);
+enum hp_err hp_profile_add_call(struct hp_profile *profile, struct hp_pcall **item);
+enum hp_err hp_profile_add_line(struct hp_profile *profile, struct hp_pline **item);
+enum hp_err hp_profile_add_block_count(struct hp_profile *profile, struct hp_pcount **item);
+enum hp_err hp_profile_add_edge_count(struct hp_profile *profile, struct hp_pcount **item);
+enum hp_err hp_profile_add_function_count(struct hp_profile *profile,
+                                          struct hp_pfunction_count **item);
+enum hp_err hp_profile_add_call_count(struct hp_profile *profile, struct hp_pcall_count **item);
+
+/* Adds a note, or adds `count` to the one with the same kind and text. */
+enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t count, const char *kind,
+                            const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Sets run.command to a copy of argv. */
+enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv);
+
+/*
+ * Brings the profile into its canonical form: equal modules, functions, blocks (by place, size,
+ * version), edges, calls and counters joined, every array sorted (modules by path, the rest by
+ * place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
+ * executed the same code equally often have equal normal forms, wherever the code was loaded.
+ * HP_ERR_INVALID: an index out of range; the profile is unchanged then.
+ */
+enum hp_err hp_profile_normalize(struct hp_profile *profile);
+
+/* Writes the profile to `path` atomically (aside, then renamed). The profile must be normal. */
+enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
+
+/* Reads one. HP_ERR_FORMAT: not a profile, corrupt, or its references do not fit together.
+ * HP_ERR_VERSION: written by a later, incompatible version. */
+enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
+
+/* Adds everything of `other` to `profile`: threads side by side, the rest joined by place. Modules
+ * are the same when their build ids are (or, without, their paths). Both stay valid; `profile`
+ * becomes normal. */
+enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile *other);
+
+/* --- Comparing -----------------------------------------------------------------------------------
+ */
+
+/* What moved: an item's share of executed instructions in A and in B. */
+struct hp_move {
+    const char *name; /* of the function, or module+0xoffset */
+    const char *module;
+    uint64_t a, b; /* instructions */
+    double share_a, share_b;
+};
+
+struct hp_comparison {
+    double block_overlap; /* percent: sum over blocks of min(share in A, share in B) */
+    double edge_overlap;
+    double function_overlap;
+    uint64_t instructions_a, instructions_b;
+    struct hp_move *moves; /* functions, largest change of share first */
+    size_t n_moves;
+};
+
+/* Compares two normal profiles. The strings of `moves` belong to the profiles (or the comparison).
+ */
+enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profile *b,
+                               struct hp_comparison **comparison);
+void hp_comparison_free(struct hp_comparison *comparison);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The stream: what was executed, the same whatever the engine.
+ *
+ * Words. A thread's execution is a sequence of 32-bit words.
+ *   0                     never written: an empty place
+ *   1 ... 0x7fffffff      a segment of the code map was run to its end
+ *   0x80000000 and above  an event: bits 24-30 the kind, bits 0-23 an argument, followed by the
+ * kind's fixed number of payload words
+ *
+ * A cursor (one a thread) turns words into batches of blocks and into events. Profilers never see
+ * words.
+ */
+#ifndef HOTPATH_STREAM_H
+#define HOTPATH_STREAM_H
+
+#include "hotpath/code.h"
+#include "hotpath/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- Words -------------------------------------------------------------------------------------
+ */
+
+#define HP_WORD_EVENT 0x80000000u
+
+/* Kinds of event words: argument and payload. A 64-bit payload is two words, low half first. */
+enum hp_word_kind {
+    HP_WORD_PAD,  /* means nothing; fills the end of a chunk. no payload */
+    HP_WORD_END,  /* the thread ended. arg: enum hp_end_reason */
+    HP_WORD_LOST, /* words are missing here. arg: enum hp_lost_reason; 64-bit: how many, 0 unknown
+                   */
+    HP_WORD_HANDLER,   /* a signal handler was installed. arg: signal; 64-bit: its address */
+    HP_WORD_SIGNAL,    /* a signal is delivered here. arg: its number, 0 unknown */
+    HP_WORD_SIGRETURN, /* the handler is left by a signal return: comes just before the segment that
+                          resumes the interrupted code */
+    HP_WORD_CUT,       /* of the segment before only the first `arg` instructions were run */
+    HP_WORD_FORK,      /* the process forked here. 32-bit: pid of the child, 0 unknown */
+    HP_WORD_EXEC,      /* the process asked to run another program. 32-bit: string id of its path */
+    HP_WORD_EXEC_FAILED, /* the exec before failed; the thread goes on */
+    HP_WORD_MODULE,      /* a module was first seen. arg: 1 loaded, 0 unloaded; 32-bit: module id */
+    HP_WORD_KIND_COUNT_
+};
+
+enum hp_end_reason {
+    HP_END_EXIT,     /* the thread or process exited */
+    HP_END_KILLED,   /* the process ended without a word: killed, or a fatal signal */
+    HP_END_EXEC,     /* the process became another program */
+    HP_END_DETACHED, /* the thread goes on unobserved */
+};
+
+enum hp_lost_reason {
+    HP_LOST_NONE,
+    HP_LOST_CODE_FULL, /* no room left for new code in the code map */
+    HP_LOST_UNKNOWN,   /* a word named a segment nobody defined */
+    HP_LOST_DETACHED,  /* hotpath stopped reading */
+    HP_LOST_RECORD,    /* a trace's record of it is damaged or missing */
+    HP_LOST_REASON_COUNT_
+};
+
+/* A sentence for people; never NULL. */
+const char *hp_lost_reason_text(enum hp_lost_reason reason);
+
+static inline uint32_t hp_word_event(enum hp_word_kind kind, uint32_t arg)
+{
+    return HP_WORD_EVENT | (uint32_t)kind << 24 | (arg & 0xffffff);
+}
+
+static inline unsigned hp_word_kind(uint32_t word)
+{
+    return (word >> 24) & 0x7f;
+}
+
+static inline uint32_t hp_word_arg(uint32_t word)
+{
+    return word & 0xffffff;
+}
+
+/* Number of payload words after an event word; -1 for a kind that does not exist. */
+int hp_word_payload(uint32_t word);
+
+/* --- Threads -----------------------------------------------------------------------------------
+ */
+
+struct hp_thread {
+    uint32_t id; /* 0, 1, ... in order of appearance */
+    int32_t pid;
+    int32_t tid;
+    int32_t parent; /* pid of the process that forked this one; 0 for the first */
+};
+
+/* --- What profilers see --------------------------------------------------------------------------
+ */
+
+#define HP_BATCH_MAX 4096
+
+/*
+ * A run of retired blocks of one thread. blocks[i + 1] was run right after blocks[i] for every i <
+ * n, so there are n + 1 ids, n control transfers with a known outcome, and blocks[n] comes again as
+ * blocks[0] of the thread's next batch (or in an HP_EVENT_TAIL). taken[i] is 0 when blocks[i] fell
+ * through to its end, else 1 (unconditional transfers are always 1; a system call that continues
+ * behind itself and a block split by length are 0).
+ */
+struct hp_batch {
+    const struct hp_code *code;
+    const struct hp_block *table; /* == hp_code_blocks(code) */
+    const uint32_t *blocks;
+    const uint8_t *taken;
+    size_t n;
+};
+
+enum hp_event_kind {
+    HP_EVENT_SIGNAL, /* a handler starts: what follows is the handler's, nested to any depth, until
+                        the matching HP_EVENT_SIGRETURN. value: signal number or 0 */
+    HP_EVENT_SIGRETURN, /* the interrupted code goes on: the next batch continues where the thread
+                           was at the matching HP_EVENT_SIGNAL */
+    HP_EVENT_TAIL, /* `block` was retired but nothing is known of what came after it: the end of the
+                      thread, a loss, or code abandoned by a signal handler. `insns` of its
+                      instructions were retired; `exact` says whether that number is certain */
+    HP_EVENT_LOST, /* something is missing here: forget the history. value: enum hp_lost_reason */
+    HP_EVENT_DISCONTINUITY, /* the next block does not follow from the one in the HP_EVENT_TAIL
+                           before (a transfer nobody announced): forget the history */
+    HP_EVENT_FORK,          /* value: pid of the child or 0 */
+    HP_EVENT_EXEC,          /* value: string id */
+    HP_EVENT_EXEC_FAILED,
+    HP_EVENT_MODULE, /* value: module id; loaded when exact, else unloaded */
+    HP_EVENT_END,    /* the last thing of a thread. value: enum hp_end_reason */
+    HP_EVENT_KIND_COUNT_
+};
+
+const char *hp_event_name(enum hp_event_kind kind);
+
+struct hp_event {
+    enum hp_event_kind kind;
+    uint64_t value;
+    uint32_t block; /* HP_EVENT_TAIL only */
+    uint32_t insns; /* HP_EVENT_TAIL only */
+    bool exact;
+};
+
+/* Who takes what a cursor finds. Called in the thread that feeds the cursor. */
+struct hp_sink {
+    void (*batch)(struct hp_sink *sink, const struct hp_batch *batch);
+    void (*event)(struct hp_sink *sink, const struct hp_event *event);
+};
+
+/* --- The cursor --------------------------------------------------------------------------------
+ */
+
+/* Asked when a word names a segment that the code map does not have yet. Defines it with
+ * hp_code_add_segment() and returns HP_OK, or fails (the cursor then reports a loss). */
+struct hp_segment_source {
+    enum hp_err (*load)(struct hp_segment_source *source, uint32_t id);
+};
+
+struct hp_cursor_stats {
+    uint64_t words;          /* fed */
+    uint64_t blocks;         /* delivered, tails included */
+    uint64_t instructions;   /* in them */
+    uint64_t rep_iterations; /* of REP instructions beyond the first, where the engine shows them */
+    uint64_t signals;
+    uint64_t discontinuities;
+    uint64_t losses;
+    uint64_t cuts; /* tails whose instruction count is uncertain */
+};
+
+struct hp_cursor;
+
+/* `source` may be NULL: then unknown segments are losses. The cursor keeps the pointers. */
+enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_source *source,
+                          struct hp_sink *sink, struct hp_cursor **cursor);
+void hp_cursor_free(struct hp_cursor *cursor);
+
+/*
+ * Feeds `n` words; what they complete is delivered before this returns, the rest is kept. Any words
+ * are allowed: nonsense becomes HP_EVENT_LOST. Fails only with HP_ERR_NOMEM.
+ */
+enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_t *words, size_t n);
+
+/* Ends the stream: delivers what is pending as tails and then HP_EVENT_END, unless the words did.
+ */
+enum hp_err hp_cursor_end(struct hp_cursor *cursor, enum hp_end_reason reason);
+
+const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

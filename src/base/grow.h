@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Growing an array: the one way dynamic arrays are grown in hotpath.
+ */
+#ifndef HP_BASE_GROW_H
+#define HP_BASE_GROW_H
+
+#include "hotpath/error.h"
+
+#include <stddef.h>
+
+/*
+ * Makes room for at least `need` elements of `size` bytes in the array that `*(T **)array` points
+ * to;
+ * `*capacity` is the number of elements there is room for now. New room is zeroed. Grows by at
+ * least a half. On HP_ERR_NOMEM the array is unchanged and still owned by the caller. Free it with
+ * free().
+ */
+enum hp_err hp_grow(void *array, size_t *capacity, size_t need, size_t size);
+
+#endif

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A hash map from 64-bit keys to 32-bit values: open addressing, linear probing, no deletion. Used
+ * wherever two ids or an address have to be turned into an index.
+ */
+#ifndef HP_BASE_MAP64_H
+#define HP_BASE_MAP64_H
+
+#include "hotpath/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HP_MAP64_NONE UINT32_MAX
+
+struct hp_map64_slot {
+    uint64_t key;
+    uint32_t value; /* HP_MAP64_NONE: the slot is empty */
+};
+
+/* All zero is an empty map. */
+struct hp_map64 {
+    struct hp_map64_slot *slots;
+    size_t mask; /* number of slots - 1 */
+    size_t used;
+};
+
+static inline uint64_t hp_hash64(uint64_t key)
+{
+    key ^= key >> 32;
+    key *= 0x9e3779b97f4a7c15u;
+    return key ^ (key >> 29);
+}
+
+/* The value of `key`, or HP_MAP64_NONE. */
+static inline uint32_t hp_map64_get(const struct hp_map64 *map, uint64_t key)
+{
+    if (!map->slots)
+        return HP_MAP64_NONE;
+    for (size_t i = hp_hash64(key) & map->mask;; i = (i + 1) & map->mask) {
+        const struct hp_map64_slot *slot = &map->slots[i];
+        if (slot->value == HP_MAP64_NONE || slot->key == key)
+            return slot->value;
+    }
+}
+
+/* Sets the value of `key`; `value` is not HP_MAP64_NONE. On HP_ERR_NOMEM the map is unchanged. */
+enum hp_err hp_map64_put(struct hp_map64 *map, uint64_t key, uint32_t value);
+
+/* Releases the memory; the map is empty afterwards and can be used again. */
+void hp_map64_fini(struct hp_map64 *map);
+
+#endif

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Files that appear whole or not at all: written aside, then renamed.
+ */
+#ifndef HP_BASE_OUTFILE_H
+#define HP_BASE_OUTFILE_H
+
+#include "hotpath/error.h"
+
+#include <stdio.h>
+
+struct hp_outfile {
+    FILE *file;  /* write here */
+    char *path;  /* where it will appear */
+    char *aside; /* where it is now */
+};
+
+/* Creates the file aside, in the directory of `path`, with the permissions of a new file. */
+enum hp_err hp_outfile_open(struct hp_outfile *out, const char *path);
+
+/* Flushes and renames. On failure the file aside is removed. Either way `out` is empty afterwards.
+ */
+enum hp_err hp_outfile_commit(struct hp_outfile *out);
+
+/* Removes the file aside; does nothing to an empty `out`. */
+void hp_outfile_abort(struct hp_outfile *out);
+
+#endif

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Symbols: from a module and an offset to a function and a source line, by elfutils.
+ *
+ * Offsets are as in the profile: for an ELF file the link-time virtual address minus the lowest
+ * virtual address of a PT_LOAD segment, rounded down to its page (so the same for PIE and non-PIE
+ * files as what "base + offset = address" gives for a module whose base is its first page). For a
+ * file that is not ELF, nothing is found.
+ */
+#ifndef HP_PROFILE_SYMBOLS_H
+#define HP_PROFILE_SYMBOLS_H
+
+#include "hotpath/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* A function of the symbol table. Strings live as long as the hp_symbols. */
+struct hp_symbol {
+    uint64_t offset;
+    uint64_t size;       /* 0: not known; it then reaches to the next symbol */
+    const char *linkage; /* as in the file, without a version suffix */
+    const char *name;    /* demangled (C++, Rust); the linkage name when it is not mangled */
+};
+
+/* Where an instruction comes from: `file`:`line`, in `inlined` (demangled) when that is not the
+ * function itself, called at `call_file`:`call_line`. "" and 0 where nothing is known. */
+struct hp_source {
+    const char *file;
+    uint32_t line;
+    const char *inlined;
+    const char *call_file;
+    uint32_t call_line;
+};
+
+/* One ELF file with its symbols and debug information. */
+struct hp_symbols;
+
+/*
+ * Opens the symbols of the file. Takes .symtab, else the .symtab of a separate debug file (by build
+ * id under /usr/lib/debug/.build-id, or .gnu_debuglink beside it, in .debug/ and under
+ * /usr/lib/debug), else .dynsym; and adds "name@plt" symbols for the PLT entries it can resolve.
+ * `build_id`: when not "", a file with another build id gives HP_ERR_NOTFOUND.
+ * HP_ERR_IO: cannot be opened. HP_ERR_FORMAT: not ELF.
+ * Nothing is read from the debug information until a line is asked for.
+ */
+enum hp_err hp_symbols_open(const char *path, const char *build_id, struct hp_symbols **symbols);
+void hp_symbols_close(struct hp_symbols *symbols);
+
+/* The build id as lower-case hex, "" when the file has none. */
+const char *hp_symbols_build_id(const struct hp_symbols *symbols);
+
+/* The function that contains `offset`, or NULL. Of several symbols at one address a global one is
+ * preferred to a weak one to a local one, then the one with a size, then the first by name. */
+const struct hp_symbol *hp_symbols_find(const struct hp_symbols *symbols, uint64_t offset);
+
+/* The functions named `name` (linkage name, or demangled with or without parameters): up to `max`
+ * offsets into `offsets`; returns how many there are. */
+size_t hp_symbols_by_name(const struct hp_symbols *symbols, const char *name, uint64_t *offsets,
+                          size_t max);
+
+/* The source of the instruction at `offset`; HP_ERR_NOTFOUND when there is no line information for
+ * it
+ * (`*source` then has empty fields). */
+enum hp_err hp_symbols_source(struct hp_symbols *symbols, uint64_t offset,
+                              struct hp_source *source);
+
+#endif
