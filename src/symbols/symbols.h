@@ -7,8 +7,8 @@
  * files as what "base + offset = address" gives for a module whose base is its first page). For a
  * file that is not ELF, nothing is found.
  */
-#ifndef HP_PROFILE_SYMBOLS_H
-#define HP_PROFILE_SYMBOLS_H
+#ifndef HP_SYMBOLS_SYMBOLS_H
+#define HP_SYMBOLS_SYMBOLS_H
 
 #include "hotpath/error.h"
 

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the commands share.
+ */
+#ifndef HP_CLI_CLI_H
+#define HP_CLI_CLI_H
+
+#include "cli/options.h"
+#include "hotpath/profile.h"
+#include "report/report.h"
+
+/* Exit status when hotpath itself fails, and as `env` has it for programs that cannot be run. */
+enum {
+    HP_EXIT_FAILED = 125,
+    HP_EXIT_CANNOT_RUN = 126,
+    HP_EXIT_NOT_FOUND = 127,
+};
+
+/* The commands: argv[0] is the command's name. Return the exit status. */
+int hp_cmd_run(int argc, char **argv);
+int hp_cmd_record(int argc, char **argv);
+int hp_cmd_report(int argc, char **argv);
+int hp_cmd_compare(int argc, char **argv);
+int hp_cmd_merge(int argc, char **argv);
+int hp_cmd_trace(int argc, char **argv);
+
+/* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
+int hp_cli_fail(enum hp_err err);
+
+/* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is honoured). */
+void hp_cli_style(struct hp_report_options *options, FILE *file);
+
+/* What a report command line may say about the output. */
+struct hp_cli_output {
+    uint64_t top;
+    bool top_given;
+    bool json, csv;
+    const char *threads; /* "each" or "all" */
+    const char *view;
+};
+
+/* Checks and translates into report options. */
+enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
+                                  struct hp_report_options *options);
+
+#endif

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cli.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+static const struct hp_command commands[] = {
+    {"run", "run a program and print where its time goes", hp_cmd_run},
+    {"record", "run a program and keep its profile in a file", hp_cmd_record},
+    {"report", "print a profile", hp_cmd_report},
+    {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
+    {"merge", "add profiles up into one", hp_cmd_merge},
+    {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},
+};
+
+static void print_help(void)
+{
+    printf("hotpath " HP_VERSION
+           ": profiles any Linux program, unmodified, without performance counters.\n\n"
+           "Usage: hotpath COMMAND [OPTIONS] ...\n\nCommands:\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+    printf("\nStart with:\n"
+           "  hotpath run -- gzip -9c FILE > /dev/null\n\n"
+           "'hotpath COMMAND --help' explains a command.\n");
+}
+
+int hp_cli_fail(enum hp_err err)
+{
+    const char *text = hp_error_text();
+    fprintf(stderr, "hotpath: %s\n", *text ? text : hp_errstr(err));
+    return HP_EXIT_FAILED;
+}
+
+void hp_cli_style(struct hp_report_options *options, FILE *file)
+{
+    struct winsize size;
+    bool terminal = isatty(fileno(file));
+    const char *no_color = getenv("NO_COLOR");
+    options->color = terminal && !(no_color && *no_color);
+    options->width = terminal && ioctl(fileno(file), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
+                                  struct hp_report_options *options)
+{
+    *options = (struct hp_report_options){0};
+    if (output->json && output->csv)
+        return hp_fail(HP_ERR_INVALID, "--json and --csv exclude each other");
+    options->format = output->json  ? HP_REPORT_JSON
+                      : output->csv ? HP_REPORT_CSV
+                                    : HP_REPORT_TEXT;
+    options->top = output->top != UINT64_MAX                 ? (size_t)output->top
+                   : options->format == HP_REPORT_TEXT ? HP_REPORT_TEXT_TOP
+                                                       : 0;
+    if (output->view)
+        HP_TRY(hp_report_view_from_name(output->view, &options->view));
+    if (output->threads && strcmp(output->threads, "each") == 0)
+        options->per_thread = true;
+    else if (output->threads && strcmp(output->threads, "all") != 0)
+        return hp_fail(HP_ERR_INVALID, "--threads is 'each' or 'all', not '%s'", output->threads);
+    return HP_OK;
+}
+
+int main(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "";
+    if (argc < 2 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
+        strcmp(name, "help") == 0) {
+        print_help();
+        return argc < 2 ? HP_EXIT_FAILED : 0;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
+        printf("hotpath " HP_VERSION "\n");
+        return 0;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    fprintf(stderr, "hotpath: unknown command '%s' (hotpath --help lists them)\n", name);
+    return HP_EXIT_FAILED;
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "cli/output.h"
+
+#include "base/outfile.h"
+#include "cli/cli.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum hp_err hp_output_report(const struct hp_profile *profile, struct hp_report_options *options,
+                             const char *path)
+{
+    struct hp_outfile out;
+    if (!path || strcmp(path, "-") == 0) {
+        hp_cli_style(options, stdout);
+        return hp_report(profile, options, stdout);
+    }
+    HP_TRY(hp_outfile_open(&out, path));
+    enum hp_err err = hp_report(profile, options, out.file);
+    if (err != HP_OK) {
+        hp_outfile_abort(&out);
+        return err;
+    }
+    return hp_outfile_commit(&out);
+}
+
+char *hp_output_name(const char *pattern, int pid)
+{
+    char *name = NULL;
+    size_t size;
+    FILE *out = open_memstream(&name, &size);
+    if (!out)
+        return NULL;
+    for (const char *c = pattern; *c; c++) {
+        if (c[0] == '%' && c[1] == 'p') {
+            fprintf(out, "%d", pid);
+            c++;
+        } else if (c[0] == '%' && c[1] == '%') {
+            fputc('%', out);
+            c++;
+        } else {
+            fputc(*c, out);
+        }
+    }
+    if (fclose(out) != 0) {
+        free(name);
+        return NULL;
+    }
+    return name;
+}

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static const struct hp_usage usage = {
+    .command = "hotpath record",
+    .synopsis = "[OPTIONS] [-o FILE] [--] PROGRAM [ARGUMENTS]",
+    .help = "Runs PROGRAM as 'hotpath run' does and keeps its profile in FILE, an SQLite database that\n"
+            "'hotpath report', 'compare' and 'merge' read. Without -o, FILE is PROGRAM.hotpath in the\n"
+            "current directory. An existing FILE is replaced when the run is over.\n",
+    .examples = "  hotpath record -o gzip.hotpath -- gzip -9c FILE > /dev/null\n"
+                "  hotpath report gzip.hotpath\n"
+                "  hotpath record -o run.%p.hotpath -- ./prog         %p is hotpath's process id\n",
+};
+
+/* PROGRAM.hotpath */
+static char *default_name(const char *program)
+{
+    char *name = NULL;
+    const char *slash = strrchr(program, '/');
+    return asprintf(&name, "%s.hotpath", slash ? slash + 1 : program) < 0 ? NULL : name;
+}
+
+/* A file that cannot be written should be known before the program runs for an hour. */
+static enum hp_err check_writable(const char *path)
+{
+    char *copy = strdup(path);
+    if (!copy)
+        return hp_fail_nomem();
+    char *slash = strrchr(copy, '/');
+    const char *directory = slash == copy ? "/" : slash ? copy : ".";
+    if (slash)
+        *slash = 0;
+    enum hp_err err = HP_OK;
+    if (access(directory, W_OK) != 0)
+        err = hp_fail(HP_ERR_IO, "cannot write %s: %m", path);
+    free(copy);
+    return err;
+}
+
+int hp_cmd_record(int argc, char **argv)
+{
+    struct hp_session_options session = HP_SESSION_DEFAULTS;
+    const char *pattern = NULL;
+    const struct hp_option options[] = {
+        {"output", 'o', HP_OPT_TEXT, &pattern, "FILE", "where to (default: PROGRAM.hotpath)"},
+        HP_SESSION_OPTION_ROWS(session),
+        {0},
+    };
+    struct hp_profile *profile = NULL;
+    char *path = NULL;
+    int n, status = HP_EXIT_FAILED;
+    bool exit_now;
+    enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
+    if (err == HP_OK && exit_now)
+        return 0;
+    if (err == HP_OK && n == 0)
+        err = hp_fail(HP_ERR_INVALID,
+                      "no program given; try: hotpath record -o FILE -- PROGRAM ARGUMENTS");
+    if (err == HP_OK) {
+        path = pattern ? hp_output_name(pattern, getpid()) : default_name(argv[1]);
+        err = path ? check_writable(path) : hp_fail_nomem();
+    }
+    if (err == HP_OK)
+        err = hp_profile_new(&profile);
+    if (err == HP_OK)
+        err = hp_session_run(&session, argv + 1, NULL, profile, &status);
+    if (err == HP_OK)
+        err = hp_profile_save(profile, path);
+    if (err != HP_OK) {
+        int failed = hp_cli_fail(err);
+        status = status == 0 ? failed : status;
+    } else if (!session.quiet) {
+        fprintf(stderr, "hotpath: profile written to %s (hotpath report %s)\n", path, path);
+    }
+    hp_profile_free(profile);
+    free(path);
+    return status;
+}

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/session.h"
+
+#include <stdio.h>
+
+static const struct hp_usage usage = {
+    .command = "hotpath run",
+    .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
+    .help = "Runs PROGRAM, counts every instruction, block, edge and call it executes, and prints a\n"
+            "report on stderr when it ends. The program's input, output and exit status are its own.\n"
+            "Nothing is left behind; use 'hotpath record' to keep the profile.\n",
+    .examples = "  hotpath run -- gzip -9c FILE > /dev/null\n"
+                "  hotpath run --top 5 --view blocks -- ./prog        the hottest blocks\n"
+                "  hotpath run --json out.json -- ./prog              everything, for a script\n"
+                "  hotpath run --from main --for 100M -- ./prog       only a part of the run\n",
+};
+
+int hp_cmd_run(int argc, char **argv)
+{
+    struct hp_session_options session = HP_SESSION_DEFAULTS;
+    struct hp_cli_output output = {.top = UINT64_MAX};
+    const char *json = NULL;
+    const struct hp_option options[] = {
+        {"view", 'v', HP_OPT_TEXT, &output.view, "VIEW",
+         "what to print: functions (default), blocks, edges,\ncalls, lines, threads, modules, all"},
+        {"top", 'n', HP_OPT_COUNT, &output.top, "N", "rows to print (default 20; 0: all)"},
+        {"threads", 0, HP_OPT_TEXT, &output.threads, "each|all",
+         "counts thread by thread, or of all together (default)"},
+        {"json", 'j', HP_OPT_TEXT, &json, "FILE", "write everything as JSON to FILE ('-': stdout)"},
+        HP_SESSION_OPTION_ROWS(session),
+        {0},
+    };
+    struct hp_report_options report;
+    struct hp_profile *profile = NULL;
+    int n, status = HP_EXIT_FAILED;
+    bool exit_now;
+    enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
+    if (err == HP_OK && exit_now)
+        return 0;
+    if (err == HP_OK && n == 0)
+        err = hp_fail(HP_ERR_INVALID, "no program given; try: hotpath run -- PROGRAM ARGUMENTS");
+    if (err == HP_OK)
+        err = hp_cli_report_options(&output, &report);
+    if (err == HP_OK)
+        err = hp_profile_new(&profile);
+    if (err == HP_OK)
+        err = hp_session_run(&session, argv + 1, NULL, profile, &status);
+    if (err == HP_OK && json) {
+        struct hp_report_options all = {.format = HP_REPORT_JSON,
+                                        .per_thread = report.per_thread,
+                                        .top = output.top != UINT64_MAX ? report.top : 0};
+        err = hp_output_report(profile, &all, json);
+    } else if (err == HP_OK) {
+        hp_cli_style(&report, stderr);
+        err = hp_report(profile, &report, stderr);
+    }
+    if (err != HP_OK) {
+        int failed = hp_cli_fail(err);
+        status = status == 0 ? failed : status;
+    }
+    hp_profile_free(profile);
+    return status;
+}

@@ -1,0 +1,380 @@
+// SPDX-License-Identifier: MIT
+#include "cli/session.h"
+
+#include "cli/cli.h"
+#include "cli/progress.h"
+#include "engine/live.h"
+#include "engine/program.h"
+#include "engine/qemu/qemu.h"
+#include "engine/trace/replay.h"
+#include "hotpath/trace.h"
+#include "profiler/exact/exact.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/*
+ * The parts of a session. The consumer stands between the engine and the pipeline: it copies the words into the trace
+ * and shows progress.
+ */
+struct session {
+    struct hp_consumer consumer; /* first */
+    struct hp_code *code;
+    struct hp_functions *functions;
+    struct hp_profiler *exact; /* NULL: not wanted */
+    struct hp_pipeline *pipeline;
+    struct hp_trace_writer *writer; /* NULL: not wanted */
+    enum hp_err trace_failure;
+    char trace_error[256];
+    struct hp_progress progress;
+};
+
+/* --- Between engine and pipeline ----------------------------------------------------------------- */
+
+/* A trace that cannot be written ends; the run goes on, and the failure is reported at its end. */
+static void trace_result(struct session *s, enum hp_err err)
+{
+    if (err == HP_OK)
+        return;
+    s->trace_failure = err;
+    snprintf(s->trace_error, sizeof s->trace_error, "%s", hp_error_text());
+    hp_trace_writer_abort(s->writer);
+    s->writer = NULL;
+}
+
+static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thread *thread)
+{
+    struct session *s = (struct session *)consumer;
+    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
+    HP_TRY(next->thread(next, thread));
+    if (s->writer)
+        trace_result(s, hp_trace_writer_thread(s->writer, thread));
+    return HP_OK;
+}
+
+static enum hp_err take_words(struct hp_consumer *consumer, uint32_t thread, const uint32_t *words,
+                              size_t n)
+{
+    struct session *s = (struct session *)consumer;
+    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
+    HP_TRY(next->words(next, thread, words, n)); /* first: it fills the code map */
+    if (s->writer)
+        trace_result(s, hp_trace_writer_words(s->writer, thread, words, n));
+    return HP_OK;
+}
+
+static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
+                            enum hp_end_reason reason)
+{
+    struct session *s = (struct session *)consumer;
+    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
+    HP_TRY(next->end(next, thread, reason));
+    if (s->writer)
+        trace_result(s, hp_trace_writer_end(s->writer, thread, reason));
+    return HP_OK;
+}
+
+static void tick(struct hp_consumer *consumer)
+{
+    struct session *s = (struct session *)consumer;
+    if (hp_progress_due(&s->progress))
+        hp_progress_show(&s->progress, hp_pipeline_stats(s->pipeline)->cursor.instructions);
+}
+
+static bool is_done(struct hp_consumer *consumer)
+{
+    struct session *s = (struct session *)consumer;
+    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
+    return next->done(next);
+}
+
+/* --- Setting up ---------------------------------------------------------------------------------- */
+
+static enum hp_err open_session(struct session *s, enum hp_arch arch, bool profile)
+{
+    s->consumer = (struct hp_consumer){.thread = take_thread,
+                                       .words = take_words,
+                                       .end = take_end,
+                                       .tick = tick,
+                                       .done = is_done};
+    HP_TRY(hp_code_new(arch, &s->code));
+    HP_TRY(hp_functions_new(s->code, &s->functions));
+    if (profile)
+        HP_TRY(hp_exact_new(s->code, s->functions, &s->exact));
+    return HP_OK;
+}
+
+static enum hp_err open_pipeline(struct session *s, const struct hp_session_options *options,
+                                 struct hp_segment_source *source)
+{
+    struct hp_region region = {
+        .from = options->from, .after = options->after, .length = options->length};
+    HP_TRY(hp_pipeline_new(s->code, source, s->functions, &region, &s->pipeline));
+    if (s->exact)
+        HP_TRY(hp_pipeline_add(s->pipeline, s->exact));
+    hp_progress_start(&s->progress, options->quiet);
+    return HP_OK;
+}
+
+static void close_session(struct session *s)
+{
+    hp_progress_end(&s->progress);
+    hp_trace_writer_abort(s->writer);
+    if (s->exact)
+        s->exact->ops->free(s->exact);
+    hp_pipeline_free(s->pipeline);
+    hp_functions_free(s->functions);
+    hp_code_free(s->code);
+}
+
+/* --- The profile --------------------------------------------------------------------------------- */
+
+static enum hp_err note_losses(struct hp_profile *profile, const struct hp_pipeline_stats *stats)
+{
+    for (int i = 0; i < HP_LOST_REASON_COUNT_; i++)
+        if (stats->losses_by_reason[i])
+            HP_TRY(hp_profile_note(profile, stats->losses_by_reason[i], "lost",
+                                   "gaps in the stream: %s",
+                                   hp_lost_reason_text((enum hp_lost_reason)i)));
+    if (stats->cursor.discontinuities)
+        HP_TRY(hp_profile_note(profile, stats->cursor.discontinuities, "discontinuity",
+                               "transfers of control that no branch explains"));
+    if (stats->detached_threads)
+        HP_TRY(hp_profile_note(profile, stats->detached_threads, "detached",
+                               "threads still ran when observation ended; what they did after that "
+                               "is not in the profile"));
+    if (!stats->region_reached)
+        HP_TRY(hp_profile_note(profile, 1, "region",
+                               "the program ended before the region asked for began"));
+    return HP_OK;
+}
+
+/* Programs that were executed and not observed. `string` finds the text of an id in `source`. */
+static enum hp_err note_execs(struct session *s, const char *(*string)(void *source, uint32_t id),
+                              void *source, struct hp_profile *profile)
+{
+    const uint32_t *ids;
+    size_t n = hp_pipeline_execs(s->pipeline, &ids);
+    for (size_t i = 0; i < n; i++) {
+        const char *path = string(source, ids[i]);
+        HP_TRY(hp_profile_note(profile, 1, "exec",
+                               "%s was executed and ran outside hotpath: the qemu engine cannot "
+                               "follow exec",
+                               path && *path ? path : "another program"));
+    }
+    return HP_OK;
+}
+
+static enum hp_err finish_profile(struct session *s, struct hp_profile *profile)
+{
+    const struct hp_pipeline_stats *stats = hp_pipeline_stats(s->pipeline);
+    HP_TRY(s->exact->ops->finish(s->exact, profile));
+    profile->run.lost = stats->cursor.losses;
+    profile->run.arch = hp_code_arch(s->code);
+    profile->run.runs = 1;
+    HP_TRY(note_losses(profile, stats));
+    return hp_profile_normalize(profile);
+}
+
+/* What is known of a run apart from its stream; strings are the caller's. */
+static enum hp_err describe_run(struct hp_profile *profile, const struct hp_trace_run *run)
+{
+    profile->run.version = hp_profile_string(profile, run->version);
+    profile->run.engine = hp_profile_string(profile, run->engine);
+    profile->run.directory = hp_profile_string(profile, run->directory);
+    profile->run.machine = hp_profile_string(profile, run->machine);
+    profile->run.arch = run->arch;
+    profile->run.started = run->started;
+    profile->run.seconds = run->seconds;
+    profile->run.exit_status = run->exit_status;
+    if (!profile->run.version || !profile->run.engine || !profile->run.directory ||
+        !profile->run.machine)
+        return hp_fail_nomem();
+    return hp_profile_set_command(profile, run->command);
+}
+
+/* --- A live run ---------------------------------------------------------------------------------- */
+
+struct run_about {
+    struct hp_trace_run run;
+    char directory[4096];
+    char machine[256];
+};
+
+static void about_run(struct run_about *about, char *const *argv, enum hp_arch arch)
+{
+    struct utsname host;
+    if (uname(&host) == 0)
+        snprintf(about->machine, sizeof about->machine, "%s %s %s, %ld processors", host.sysname,
+                 host.release, host.machine, sysconf(_SC_NPROCESSORS_ONLN));
+    else
+        about->machine[0] = 0;
+    if (!getcwd(about->directory, sizeof about->directory))
+        about->directory[0] = 0;
+    about->run = (struct hp_trace_run){.version = HP_VERSION,
+                                       .engine = "qemu",
+                                       .arch = arch,
+                                       .command = argv,
+                                       .directory = about->directory,
+                                       .machine = about->machine,
+                                       .started = (int64_t)time(NULL)};
+}
+
+static int shell_status(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+/* While the program runs, a signal from the terminal is for the program; it decides what happens. */
+static void leave_signals_to_program(struct sigaction old[2], bool restore)
+{
+    static const int signals[2] = {SIGINT, SIGQUIT};
+    struct sigaction ignore = {.sa_handler = SIG_IGN};
+    for (int i = 0; i < 2; i++)
+        sigaction(signals[i], restore ? &old[i] : &ignore, restore ? NULL : &old[i]);
+}
+
+static const char *live_string(void *live, uint32_t id)
+{
+    return hp_live_string(live, id);
+}
+
+static enum hp_err store_strings(struct session *s, struct hp_live *live)
+{
+    const uint32_t *ids;
+    size_t n = hp_pipeline_execs(s->pipeline, &ids);
+    for (size_t i = 0; i < n && s->writer; i++) {
+        const char *text = hp_live_string(live, ids[i]);
+        if (text)
+            HP_TRY(hp_trace_writer_string(s->writer, ids[i], text));
+    }
+    return HP_OK;
+}
+
+/* Everything after the program has ended. */
+static enum hp_err finish_live(struct session *s, struct hp_live *live, struct run_about *about,
+                               const struct hp_live_stats *stats, struct hp_profile *profile)
+{
+    if (s->writer) {
+        trace_result(s, store_strings(s, live));
+        struct hp_trace_writer *writer = s->writer;
+        s->writer = NULL;
+        if (writer) {
+            enum hp_err err =
+                hp_trace_writer_finish(writer, about->run.seconds, about->run.exit_status);
+            trace_result(s, err);
+        }
+    }
+    if (s->trace_failure != HP_OK)
+        return hp_fail(s->trace_failure, "%s", s->trace_error);
+    if (!profile)
+        return HP_OK;
+    HP_TRY(describe_run(profile, &about->run));
+    HP_TRY(note_execs(s, live_string, live, profile));
+    if (stats->unobserved_threads)
+        HP_TRY(hp_profile_note(profile, stats->unobserved_threads, "unobserved",
+                               "threads were not observed: too many at the same time"));
+    return finish_profile(s, profile);
+}
+
+static enum hp_err run_live(struct session *s, const struct hp_session_options *options,
+                            struct hp_program *program, struct hp_live *live,
+                            struct run_about *about, struct hp_profile *profile, int *status)
+{
+    struct hp_live_stats stats;
+    struct sigaction old[2];
+    pid_t pid;
+    double started = hp_now();
+    HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
+    enum hp_err err = hp_qemu_start(program, options->sysroot, hp_live_fd(live), &pid);
+    if (err != HP_OK)
+        return err;
+    leave_signals_to_program(old, false);
+    err = hp_live_run(live, pid, &s->consumer, &stats);
+    leave_signals_to_program(old, true);
+    hp_progress_end(&s->progress);
+    about->run.seconds = hp_now() - started;
+    about->run.exit_status = *status = shell_status(stats.status);
+    HP_TRY(err);
+    if (!stats.attached) {
+        *status = HP_EXIT_FAILED;
+        return hp_fail(HP_ERR_UNSUPPORTED, "the engine did not start: see QEMU's message above");
+    }
+    return finish_live(s, live, about, &stats, profile);
+}
+
+static enum hp_err check_engine(const char *engine)
+{
+    if (engine && strcmp(engine, "qemu") != 0)
+        return hp_fail(HP_ERR_INVALID, "there is no engine '%s'; there is: qemu", engine);
+    return HP_OK;
+}
+
+enum hp_err hp_session_run(const struct hp_session_options *options, char *const *argv,
+                           const char *trace_path, struct hp_profile *profile, int *status)
+{
+    struct hp_program program;
+    struct hp_live *live = NULL;
+    struct session s = {0};
+    struct run_about about;
+    *status = HP_EXIT_FAILED;
+    HP_TRY(check_engine(options->engine));
+    enum hp_err err = hp_program_find(argv, &program);
+    if (err != HP_OK) {
+        *status = err == HP_ERR_NOTFOUND ? HP_EXIT_NOT_FOUND : HP_EXIT_CANNOT_RUN;
+        return err;
+    }
+    about_run(&about, argv, program.elf.arch);
+    err = open_session(&s, program.elf.arch, profile != NULL);
+    if (err == HP_OK && trace_path)
+        err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
+    if (err == HP_OK)
+        err = hp_live_new(options->follow, &live);
+    if (err == HP_OK)
+        err = run_live(&s, options, &program, live, &about, profile, status);
+    close_session(&s);
+    hp_live_free(live);
+    hp_program_fini(&program);
+    return err;
+}
+
+/* --- A replay ------------------------------------------------------------------------------------ */
+
+static const char *trace_string(void *reader, uint32_t id)
+{
+    return hp_trace_reader_string(reader, id);
+}
+
+static enum hp_err replay(struct session *s, const struct hp_session_options *options,
+                          struct hp_trace_reader *reader, bool salvage,
+                          struct hp_profile *profile)
+{
+    const struct hp_trace_info *info = hp_trace_reader_info(reader);
+    uint64_t damaged;
+    HP_TRY(open_session(s, info->run.arch, true));
+    HP_TRY(open_pipeline(s, options, NULL));
+    HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
+    HP_TRY(describe_run(profile, &info->run));
+    HP_TRY(note_execs(s, trace_string, reader, profile));
+    if (damaged)
+        HP_TRY(hp_profile_note(profile, damaged, "damaged", "parts of the trace are damaged"));
+    return finish_profile(s, profile);
+}
+
+enum hp_err hp_session_replay(const struct hp_session_options *options, const char *trace_path,
+                              bool salvage, struct hp_profile *profile)
+{
+    struct hp_trace_reader *reader;
+    struct session s = {0};
+    HP_TRY(hp_trace_reader_open(trace_path, &reader));
+    enum hp_err err = replay(&s, options, reader, salvage, profile);
+    close_session(&s);
+    hp_trace_reader_close(reader);
+    return err;
+}

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The engine's side of the arena. It runs inside the watched process: no allocation, no output, no failure that
+ * reaches the program.
+ */
+#include "engine/arena.h"
+
+#include "hotpath/stream.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+struct hp_arena *hp_arena_map(int fd)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0 || st.st_size != (off_t)HP_ARENA_SIZE)
+        return NULL;
+    void *memory =
+        mmap(NULL, HP_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (memory == MAP_FAILED)
+        return NULL;
+    struct hp_arena *arena = memory;
+    if (arena->magic != HP_ARENA_MAGIC || arena->version != HP_ARENA_VERSION) {
+        munmap(memory, HP_ARENA_SIZE);
+        return NULL;
+    }
+    return arena;
+}
+
+/* --- Waiting and waking -------------------------------------------------------------------------- */
+
+static void wait_on(_Atomic uint32_t *word, uint32_t value, long milliseconds)
+{
+    struct timespec limit = {.tv_sec = milliseconds / 1000,
+                             .tv_nsec = milliseconds % 1000 * 1000000};
+    syscall(SYS_futex, word, FUTEX_WAIT, value, &limit, NULL, 0);
+}
+
+static void wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void ring_doorbell(struct hp_arena *arena)
+{
+    atomic_fetch_add(&arena->doorbell, 1);
+    if (atomic_load(&arena->reader_waits))
+        wake(&arena->doorbell);
+}
+
+/* Whether there is still somebody to read. A reader that died without detaching is found here. */
+static bool reader_alive(struct hp_arena *arena)
+{
+    if (atomic_load(&arena->detached))
+        return false;
+    if (kill(arena->reader_pid, 0) == 0 || errno == EPERM)
+        return true;
+    atomic_store(&arena->detached, 1);
+    return false;
+}
+
+/* --- Rings --------------------------------------------------------------------------------------- */
+
+/* Where the words of unobserved threads go: everyone writes, nobody reads. */
+static uint32_t nowhere[4096];
+
+static void go_unobserved(struct hp_writer *writer)
+{
+    writer->unobserved = true;
+    writer->ring = NULL;
+    writer->next = nowhere;
+    writer->end = nowhere + sizeof nowhere / sizeof *nowhere;
+}
+
+static struct hp_ring *claim_ring(struct hp_arena *arena, uint32_t *index)
+{
+    for (uint32_t i = 0; i < HP_ARENA_RINGS; i++) {
+        struct hp_ring *ring = &arena->rings[i];
+        uint32_t expected = HP_RING_FREE;
+        if (atomic_load_explicit(&ring->state, memory_order_relaxed) != HP_RING_FREE ||
+            !atomic_compare_exchange_strong(&ring->state, &expected, HP_RING_CLAIMED))
+            continue;
+        uint32_t used = atomic_load(&arena->rings_used);
+        while (used <= i && !atomic_compare_exchange_weak(&arena->rings_used, &used, i + 1))
+            ;
+        *index = i;
+        return ring;
+    }
+    return NULL;
+}
+
+static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
+{
+    uint32_t index = 0;
+    struct hp_ring *ring = claim_ring(arena, &index);
+    /* All in use: finished ones are being drained, so wait a while for one. */
+    for (int tries = 0; !ring && tries < 100 && reader_alive(arena); tries++) {
+        wait_on(&arena->rings_freed, atomic_load(&arena->rings_freed), 10);
+        ring = claim_ring(arena, &index);
+    }
+    if (!ring) {
+        atomic_fetch_add(&arena->unobserved_threads, 1);
+        go_unobserved(writer);
+        return;
+    }
+    ring->pid = getpid();
+    ring->tid = (int32_t)syscall(SYS_gettid);
+    ring->parent = getppid();
+    atomic_store(&ring->end_reason, HP_END_KILLED);
+    atomic_store(&ring->published, 0);
+    atomic_store(&ring->consumed, 0);
+    atomic_store(&ring->writer_waits, 0);
+    atomic_store(&ring->state, HP_RING_ACTIVE);
+    ring_doorbell(arena); /* the reader must know the process before it can die unnoticed */
+    writer->ring = ring;
+    writer->index = index;
+    writer->next = hp_arena_chunk(arena, index, 0);
+    writer->end = writer->next + HP_ARENA_CHUNK_WORDS;
+}
+
+/* Publishes the full chunk and takes the next, once the reader has handed it back. */
+static void next_chunk(struct hp_arena *arena, struct hp_writer *writer)
+{
+    struct hp_ring *ring = writer->ring;
+    uint32_t published = atomic_load_explicit(&ring->published, memory_order_relaxed) + 1;
+    atomic_store_explicit(&ring->published, published, memory_order_release);
+    ring_doorbell(arena);
+    for (;;) {
+        uint32_t consumed = atomic_load(&ring->consumed);
+        if (published - consumed < HP_ARENA_CHUNKS)
+            break;
+        atomic_store(&ring->writer_waits, 1);
+        if (atomic_load(&ring->consumed) == consumed)
+            wait_on(&ring->consumed, consumed, 200);
+        atomic_store(&ring->writer_waits, 0);
+        if (!reader_alive(arena)) {
+            go_unobserved(writer);
+            return;
+        }
+    }
+    writer->next = hp_arena_chunk(arena, writer->index, published);
+    writer->end = writer->next + HP_ARENA_CHUNK_WORDS;
+}
+
+void hp_writer_refill(struct hp_arena *arena, struct hp_writer *writer)
+{
+    if (writer->unobserved || atomic_load_explicit(&arena->detached, memory_order_relaxed))
+        go_unobserved(writer);
+    else if (!writer->ring)
+        open_ring(arena, writer);
+    else
+        next_chunk(arena, writer);
+}
+
+void hp_writer_event(struct hp_arena *arena, struct hp_writer *writer, uint32_t word,
+                     const uint32_t *payload, int n)
+{
+    while (writer->end - writer->next < n + 1)
+        hp_writer_put(arena, writer, hp_word_event(HP_WORD_PAD, 0));
+    /* The payload first: should the process die in between, there is no half event. */
+    for (int i = 0; i < n; i++)
+        writer->next[i + 1] = payload[i];
+    atomic_signal_fence(memory_order_release);
+    writer->next[0] = word;
+    writer->next += n + 1;
+}
+
+void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t end_reason)
+{
+    if (writer->ring) {
+        atomic_store(&writer->ring->end_reason, end_reason);
+        atomic_store(&writer->ring->state, HP_RING_FINISHED);
+        ring_doorbell(arena);
+    }
+    *writer = (struct hp_writer){0};
+}
+
+void hp_writer_after_fork(struct hp_writer *writer, bool observe)
+{
+    *writer = (struct hp_writer){0};
+    if (!observe)
+        go_unobserved(writer);
+}
+
+/* --- The code map -------------------------------------------------------------------------------- */
+
+/* Reserves room in the store for a header and a text; 0 when it is full. */
+static uint32_t reserve(struct hp_arena *arena, size_t size)
+{
+    uint64_t rounded = (size + 7) & ~(uint64_t)7;
+    uint64_t at = atomic_fetch_add(&arena->store_used, rounded);
+    if (at + rounded > HP_ARENA_STORE)
+        return 0;
+    return (uint32_t)(at / 8 + 1);
+}
+
+uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segment *segment,
+                              const void *bytes)
+{
+    uint32_t position = reserve(arena, sizeof *segment + segment->size);
+    uint32_t id = position ? atomic_fetch_add(&arena->next_segment, 1) + 1 : 0;
+    if (id == 0 || id >= HP_ARENA_SEGMENTS) {
+        atomic_fetch_add(&arena->lost_code, 1);
+        return 0;
+    }
+    char *place = hp_arena_store(arena, position);
+    memcpy(place, segment, sizeof *segment);
+    memcpy(place + sizeof *segment, bytes, segment->size);
+    atomic_store_explicit(&hp_arena_segment_index(arena)[id], position, memory_order_release);
+    return id;
+}
+
+uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_record *record,
+                             const char *text)
+{
+    uint32_t position = reserve(arena, sizeof *record + record->length + 1);
+    uint32_t id = position ? atomic_fetch_add(&arena->next_record, 1) + 1 : 0;
+    if (id == 0 || id >= HP_ARENA_RECORDS)
+        return 0;
+    char *place = hp_arena_store(arena, position);
+    memcpy(place, record, sizeof *record);
+    memcpy(place + sizeof *record, text, record->length);
+    place[sizeof *record + record->length] = 0;
+    atomic_store_explicit(&hp_arena_record_index(arena)[id], position, memory_order_release);
+    return id;
+}

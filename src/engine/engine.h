@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Engines: where executed code is seen. An engine delivers threads and their words to a consumer, and defines
+ * the segments they name in a code map.
+ */
+#ifndef HP_ENGINE_ENGINE_H
+#define HP_ENGINE_ENGINE_H
+
+#include "hotpath/stream.h"
+
+/*
+ * Who takes what an engine delivers; all calls come from one thread. For each program thread: thread() once, words()
+ * any number of times, end() once. A failure stops the engine from delivering more; the program goes on.
+ */
+struct hp_consumer {
+    enum hp_err (*thread)(struct hp_consumer *consumer, const struct hp_thread *thread);
+    enum hp_err (*words)(struct hp_consumer *consumer, uint32_t thread, const uint32_t *words,
+                         size_t n);
+    enum hp_err (*end)(struct hp_consumer *consumer, uint32_t thread, enum hp_end_reason reason);
+    /* Called now and then, also while nothing happens: for progress displays. May be NULL. */
+    void (*tick)(struct hp_consumer *consumer);
+    /* True when nothing more is wanted. May be NULL. */
+    bool (*done)(struct hp_consumer *consumer);
+};
+
+#endif

@@ -1,0 +1,418 @@
+// SPDX-License-Identifier: MIT
+#include "engine/live.h"
+
+#include "base/grow.h"
+#include "engine/arena.h"
+#include "engine/elf_file.h"
+
+#include <errno.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define NO_THREAD      UINT32_MAX
+#define IDLE_MS        20 /* how often to look after processes while nothing arrives */
+#define CHUNKS_A_TURN  4  /* read from one ring before looking at the others */
+
+struct process {
+    pid_t pid;
+    int fd; /* pidfd; -1 when it was gone already */
+    bool dead;
+};
+
+/* The reader's view of a ring. */
+struct reading {
+    uint32_t thread; /* NO_THREAD: the ring is not in use */
+    uint32_t chunk;  /* next to read */
+};
+
+struct hp_live {
+    struct hp_arena *arena;
+    int fd;
+    struct hp_segment_source source;
+    struct hp_code *code;
+    uint32_t *modules; /* by record id: module id + 1; 0 not loaded yet */
+    struct process *processes;
+    size_t n_processes, cap_processes;
+    struct reading readings[HP_ARENA_RINGS];
+    uint32_t n_threads;
+    pid_t first_pid;
+    enum hp_err failure; /* of the consumer */
+    bool detached;
+};
+
+/* --- Making and freeing -------------------------------------------------------------------------- */
+
+enum hp_err hp_live_new(bool follow, struct hp_live **live)
+{
+    struct hp_live *l = calloc(1, sizeof *l);
+    if (!l)
+        return hp_fail_nomem();
+    l->modules = calloc(HP_ARENA_RECORDS, sizeof *l->modules);
+    l->fd = memfd_create("hotpath", MFD_CLOEXEC);
+    void *memory = MAP_FAILED;
+    if (l->fd >= 0 && ftruncate(l->fd, (off_t)HP_ARENA_SIZE) == 0)
+        memory = mmap(NULL, HP_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
+                      l->fd, 0);
+    if (memory == MAP_FAILED || !l->modules) {
+        enum hp_err err =
+            hp_fail(HP_ERR_IO, "cannot create the shared memory: %s", strerror(errno));
+        hp_live_free(l);
+        return err;
+    }
+    l->arena = memory;
+    l->arena->magic = HP_ARENA_MAGIC;
+    l->arena->version = HP_ARENA_VERSION;
+    l->arena->follow = follow;
+    l->arena->reader_pid = getpid();
+    for (size_t i = 0; i < HP_ARENA_RINGS; i++)
+        l->readings[i].thread = NO_THREAD;
+    *live = l;
+    return HP_OK;
+}
+
+void hp_live_free(struct hp_live *live)
+{
+    if (!live)
+        return;
+    for (size_t i = 0; i < live->n_processes; i++)
+        if (live->processes[i].fd >= 0)
+            close(live->processes[i].fd);
+    if (live->arena)
+        munmap(live->arena, HP_ARENA_SIZE);
+    if (live->fd >= 0)
+        close(live->fd);
+    free(live->processes);
+    free(live->modules);
+    free(live);
+}
+
+int hp_live_fd(const struct hp_live *live)
+{
+    return live->fd;
+}
+
+/* --- The code map -------------------------------------------------------------------------------- */
+
+/* The text of record `id`, and its header; NULL when there is no such record. The watched process can write
+ * anywhere in the arena, so nothing in it is trusted. */
+static const char *record_text(struct hp_live *live, uint32_t id, struct hp_arena_record *record)
+{
+    if (id == 0 || id >= HP_ARENA_RECORDS)
+        return NULL;
+    uint32_t position = atomic_load(&hp_arena_record_index(live->arena)[id]);
+    uint64_t at = (uint64_t)(position - 1) * 8;
+    if (position == 0 || at + sizeof *record > HP_ARENA_STORE)
+        return NULL;
+    const char *place = hp_arena_store(live->arena, position);
+    memcpy(record, place, sizeof *record);
+    if (record->length >= HP_ARENA_STORE - at - sizeof *record ||
+        memchr(place + sizeof *record, 0, (size_t)record->length + 1) !=
+            place + sizeof *record + record->length)
+        return NULL;
+    return place + sizeof *record;
+}
+
+const char *hp_live_string(struct hp_live *live, uint32_t id)
+{
+    struct hp_arena_record record;
+    return record_text(live, id, &record);
+}
+
+static enum hp_err load_module(struct hp_live *live, uint32_t record_id, uint32_t *id)
+{
+    struct hp_arena_record record;
+    const char *path = record_text(live, record_id, &record);
+    if (!path || !record.is_module)
+        return hp_fail(HP_ERR_FORMAT, "the engine named a module that is not there");
+    if (live->modules[record_id] == 0) {
+        struct hp_elf_file file = {0};
+        if (path[0] == '/')
+            hp_elf_file_read(path, &file); /* without a build id if it cannot be read */
+        struct hp_module module = {.path = path,
+                                   .build_id = file.build_id,
+                                   .base = record.base,
+                                   .low = record.low,
+                                   .high = record.high};
+        HP_TRY(hp_code_add_module(live->code, &module, id));
+        live->modules[record_id] = *id + 1;
+    }
+    *id = live->modules[record_id] - 1;
+    return HP_OK;
+}
+
+static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
+{
+    struct hp_live *live =
+        (struct hp_live *)(void *)((char *)source - offsetof(struct hp_live, source));
+    uint32_t position =
+        id < HP_ARENA_SEGMENTS ? atomic_load(&hp_arena_segment_index(live->arena)[id]) : 0;
+    struct hp_arena_segment header;
+    uint64_t at = (uint64_t)(position - 1) * 8;
+    if (position == 0 || at + sizeof header > HP_ARENA_STORE)
+        return hp_fail(HP_ERR_NOTFOUND, "the engine named code that is not there");
+    const char *place = hp_arena_store(live->arena, position);
+    memcpy(&header, place, sizeof header);
+    if (header.size > HP_ARENA_STORE - at - sizeof header)
+        return hp_fail(HP_ERR_FORMAT, "the engine described code of impossible size");
+    struct hp_segment segment = {.start = header.start,
+                                 .mode = (uint8_t)header.mode,
+                                 .size = header.size,
+                                 .bytes = (const uint8_t *)place + sizeof header};
+    HP_TRY(load_module(live, header.module, &segment.module));
+    return hp_code_add_segment(live->code, id, &segment);
+}
+
+struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code)
+{
+    live->code = code;
+    live->source.load = load_segment;
+    return &live->source;
+}
+
+/* --- Processes ----------------------------------------------------------------------------------- */
+
+static enum hp_err know_process(struct hp_live *live, pid_t pid)
+{
+    for (size_t i = 0; i < live->n_processes; i++)
+        if (live->processes[i].pid == pid && !live->processes[i].dead)
+            return HP_OK;
+    HP_TRY(hp_grow(&live->processes, &live->cap_processes, live->n_processes + 1,
+                   sizeof *live->processes));
+    int fd = (int)syscall(SYS_pidfd_open, pid, 0);
+    live->processes[live->n_processes++] =
+        (struct process){.pid = pid, .fd = fd, .dead = fd < 0 && errno == ESRCH};
+    return HP_OK;
+}
+
+static bool is_dead(const struct hp_live *live, pid_t pid)
+{
+    bool known = false;
+    for (size_t i = 0; i < live->n_processes; i++)
+        if (live->processes[i].pid == pid) {
+            if (!live->processes[i].dead)
+                return false;
+            known = true;
+        }
+    return known;
+}
+
+static void look_after_processes(struct hp_live *live)
+{
+    for (size_t i = 0; i < live->n_processes; i++) {
+        struct process *process = &live->processes[i];
+        struct pollfd poll_fd = {.fd = process->fd, .events = POLLIN};
+        if (process->dead)
+            continue;
+        if (process->fd < 0)
+            process->dead = kill(process->pid, 0) != 0 && errno == ESRCH;
+        else if (poll(&poll_fd, 1, 0) == 1)
+            process->dead = true;
+        if (process->dead && process->fd >= 0) {
+            close(process->fd);
+            process->fd = -1;
+        }
+    }
+}
+
+/* --- Rings --------------------------------------------------------------------------------------- */
+
+static void futex_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+static void deliver(struct hp_live *live, struct hp_consumer *consumer, uint32_t thread,
+                    const uint32_t *words, size_t n)
+{
+    if (live->failure == HP_OK && n)
+        live->failure = consumer->words(consumer, thread, words, n);
+}
+
+static void open_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    const struct hp_ring *ring = &live->arena->rings[index];
+    struct hp_thread thread = {.id = live->n_threads++,
+                               .pid = ring->pid,
+                               .tid = ring->tid,
+                               .parent = ring->pid == live->first_pid ? 0 : ring->parent};
+    live->readings[index] = (struct reading){.thread = thread.id};
+    if (live->failure == HP_OK)
+        live->failure = know_process(live, ring->pid);
+    if (live->failure == HP_OK)
+        live->failure = consumer->thread(consumer, &thread);
+}
+
+/* Reads up to `max` published chunks; returns how many it found. */
+static uint32_t read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
+                            uint32_t max)
+{
+    struct hp_ring *ring = &live->arena->rings[index];
+    struct reading *reading = &live->readings[index];
+    uint32_t n = 0;
+    while (n < max && reading->chunk != atomic_load(&ring->published)) {
+        uint32_t *words = hp_arena_chunk(live->arena, index, reading->chunk);
+        deliver(live, consumer, reading->thread, words, HP_ARENA_CHUNK_WORDS);
+        memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
+        reading->chunk++;
+        atomic_store(&ring->consumed, reading->chunk);
+        if (atomic_load(&ring->writer_waits))
+            futex_wake(&ring->consumed);
+        n++;
+    }
+    return n;
+}
+
+/* How many words a chunk holds that was not filled: up to the first place where a word should be and is not. */
+static size_t chunk_length(const uint32_t *words)
+{
+    size_t n = 0;
+    while (n < HP_ARENA_CHUNK_WORDS && words[n]) {
+        int payload = words[n] & HP_WORD_EVENT ? hp_word_payload(words[n]) : 0;
+        n += 1 + (size_t)(payload > 0 ? payload : 0);
+    }
+    return n < HP_ARENA_CHUNK_WORDS ? n : HP_ARENA_CHUNK_WORDS;
+}
+
+/* The writer is done or dead: reads the rest and frees the ring. */
+static void close_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    struct hp_ring *ring = &live->arena->rings[index];
+    struct reading *reading = &live->readings[index];
+    read_chunks(live, consumer, index, UINT32_MAX);
+    uint32_t *words = hp_arena_chunk(live->arena, index, reading->chunk);
+    size_t n = chunk_length(words);
+    deliver(live, consumer, reading->thread, words, n);
+    memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
+    if (live->failure == HP_OK)
+        live->failure = consumer->end(consumer, reading->thread,
+                                      (enum hp_end_reason)atomic_load(&ring->end_reason));
+    reading->thread = NO_THREAD;
+    atomic_store(&ring->state, HP_RING_FREE);
+    atomic_fetch_add(&live->arena->rings_freed, 1);
+    futex_wake(&live->arena->rings_freed);
+}
+
+/* One look at every ring; true when any had something. */
+static bool read_rings(struct hp_live *live, struct hp_consumer *consumer)
+{
+    bool found = false;
+    uint32_t used = atomic_load(&live->arena->rings_used);
+    for (uint32_t i = 0; i < used && i < HP_ARENA_RINGS; i++) {
+        uint32_t state = atomic_load(&live->arena->rings[i].state);
+        if (state != HP_RING_ACTIVE && state != HP_RING_FINISHED)
+            continue;
+        if (live->readings[i].thread == NO_THREAD)
+            open_reading(live, consumer, i);
+        if (state == HP_RING_FINISHED) {
+            close_reading(live, consumer, i);
+            found = true;
+        } else if (read_chunks(live, consumer, i, CHUNKS_A_TURN)) {
+            found = true;
+        }
+    }
+    return found;
+}
+
+/* Closes the rings of processes that are gone; with `all`, every ring. */
+static void close_rings(struct hp_live *live, struct hp_consumer *consumer, bool all)
+{
+    for (uint32_t i = 0; i < HP_ARENA_RINGS; i++) {
+        if (live->readings[i].thread == NO_THREAD)
+            continue;
+        struct hp_ring *ring = &live->arena->rings[i];
+        bool dead = is_dead(live, ring->pid);
+        if (!dead && all)
+            atomic_store(&ring->end_reason, HP_END_DETACHED);
+        if (dead || all)
+            close_reading(live, consumer, i);
+    }
+}
+
+/* Stops observing: writers that wait are woken and go on unobserved. */
+static void detach(struct hp_live *live)
+{
+    if (live->detached)
+        return;
+    live->detached = true;
+    atomic_store(&live->arena->detached, 1);
+    for (uint32_t i = 0; i < HP_ARENA_RINGS; i++)
+        futex_wake(&live->arena->rings[i].consumed);
+    futex_wake(&live->arena->rings_freed);
+}
+
+/* --- The loop ------------------------------------------------------------------------------------ */
+
+static struct hp_arena *signalled_arena; /* for the SIGCHLD handler: one live run at a time */
+
+static void on_sigchld(int signal)
+{
+    (void)signal;
+    if (signalled_arena)
+        atomic_fetch_add(&signalled_arena->doorbell, 1);
+}
+
+/* Waits until the doorbell differs from `seen`, a child changes state, or a moment has passed. */
+static void wait_for_doorbell(struct hp_arena *arena, uint32_t seen)
+{
+    struct timespec limit = {.tv_nsec = IDLE_MS * 1000000L};
+    atomic_store(&arena->reader_waits, 1);
+    if (atomic_load(&arena->doorbell) == seen)
+        syscall(SYS_futex, &arena->doorbell, FUTEX_WAIT, seen, &limit, NULL, 0);
+    atomic_store(&arena->reader_waits, 0);
+}
+
+static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer *consumer)
+{
+    for (;;) {
+        uint32_t seen = atomic_load(&live->arena->doorbell);
+        bool found = read_rings(live, consumer);
+        if (consumer->tick)
+            consumer->tick(consumer);
+        if (live->failure != HP_OK || (consumer->done && consumer->done(consumer)))
+            return;
+        if (found)
+            continue;
+        bool ended = is_dead(live, pid); /* looked up before the last look at the rings */
+        look_after_processes(live);
+        close_rings(live, consumer, false);
+        if (ended && !read_rings(live, consumer)) {
+            close_rings(live, consumer, true);
+            return;
+        }
+        if (!is_dead(live, pid))
+            wait_for_doorbell(live->arena, seen);
+    }
+}
+
+enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *consumer,
+                        struct hp_live_stats *stats)
+{
+    struct sigaction old, action = {.sa_handler = on_sigchld};
+    *stats = (struct hp_live_stats){0};
+    live->first_pid = pid;
+    signalled_arena = live->arena;
+    sigaction(SIGCHLD, &action, &old);
+    live->failure = know_process(live, pid);
+    if (live->failure == HP_OK)
+        read_until_exit(live, pid, consumer);
+    detach(live);
+    /* Failed or done early: what is in the rings is not wanted, but the threads have to end. */
+    close_rings(live, consumer, true);
+    while (waitpid(pid, &stats->status, 0) < 0 && errno == EINTR)
+        ;
+    sigaction(SIGCHLD, &old, NULL);
+    signalled_arena = NULL;
+    stats->attached = atomic_load(&live->arena->attached);
+    stats->unobserved_threads = atomic_load(&live->arena->unobserved_threads);
+    stats->lost_code = atomic_load(&live->arena->lost_code);
+    stats->translations = atomic_load(&live->arena->next_segment);
+    return live->failure;
+}

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reading a running program's stream: hotpath's side of the arena.
+ */
+#ifndef HP_ENGINE_LIVE_H
+#define HP_ENGINE_LIVE_H
+
+#include "engine/engine.h"
+#include "hotpath/code.h"
+
+#include <sys/types.h>
+
+struct hp_live;
+
+/* Creates the arena. `follow`: forked children are observed too. */
+enum hp_err hp_live_new(bool follow, struct hp_live **live);
+void hp_live_free(struct hp_live *live);
+
+/* The arena's descriptor, for the engine's process to inherit (it is close-on-exec here). */
+int hp_live_fd(const struct hp_live *live);
+
+/*
+ * The source of segments for cursors over `code`, which must be the same in every call. Valid as long as `live`.
+ */
+struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code);
+
+/* The text of a string id (a path given to exec); NULL when there is none. */
+const char *hp_live_string(struct hp_live *live, uint32_t id);
+
+/* What happened beside the stream. */
+struct hp_live_stats {
+    bool attached;               /* the engine came up */
+    uint32_t unobserved_threads; /* for want of a ring */
+    uint32_t lost_code;          /* translations without room in the code map */
+    uint32_t translations;
+    int status; /* of the program, as waitpid gives it */
+};
+
+/*
+ * Reads until the process `pid`, a child of ours started with the arena, has ended and all its observed
+ * children's words are read; then reaps it. Children that outlive it are left alone from then on.
+ * When the consumer fails or is done, the program goes on unobserved and is still waited for; the consumer's
+ * failure is returned. `stats` is always filled.
+ */
+enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *consumer,
+                        struct hp_live_stats *stats);
+
+#endif

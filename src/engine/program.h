@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From a command as a user types it to the file that has to be run.
+ */
+#ifndef HP_ENGINE_PROGRAM_H
+#define HP_ENGINE_PROGRAM_H
+
+#include "engine/elf_file.h"
+#include "hotpath/error.h"
+
+struct hp_program {
+    char *path;  /* the ELF file */
+    char **argv; /* for it: argv[0] as the user wrote it; for scripts the interpreter's */
+    struct hp_elf_file elf;
+};
+
+/*
+ * Finds the program in PATH as a shell would, and goes through `#!` lines to the interpreter.
+ * HP_ERR_NOTFOUND: no such program (exit status 127). HP_ERR_UNSUPPORTED: it is there but cannot be run
+ * here (126): not executable, not a program, an unknown architecture.
+ */
+enum hp_err hp_program_find(char *const *argv, struct hp_program *program);
+void hp_program_fini(struct hp_program *program);
+
+/* Finds an executable in PATH; NULL when there is none. Free the result. */
+char *hp_find_in_path(const char *name);
+
+#endif

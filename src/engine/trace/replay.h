@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The trace engine: a recorded stream, delivered like a running program's.
+ */
+#ifndef HP_ENGINE_REPLAY_H
+#define HP_ENGINE_REPLAY_H
+
+#include "engine/engine.h"
+#include "hotpath/trace.h"
+
+/*
+ * Delivers the whole trace. `code` has the trace's architecture. With `salvage`, damaged frames are skipped (their words
+ * are delivered as lost) and counted in `*damaged`, and threads without an end are ended; otherwise damage is an
+ * error.
+ */
+enum hp_err hp_replay(struct hp_trace_reader *reader, struct hp_code *code,
+                      struct hp_consumer *consumer, bool salvage, uint64_t *damaged);
+
+#endif

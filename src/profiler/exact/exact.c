@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/exact/exact_impl.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+
+/* --- Threads ------------------------------------------------------------------------------------- */
+
+static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
+                                void **state)
+{
+    struct hp_exact *exact = (struct hp_exact *)profiler;
+    HP_TRY(hp_grow(&exact->threads, &exact->cap_threads, exact->n_threads + 1,
+                   sizeof *exact->threads));
+    struct hp_exact_thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return hp_fail_nomem();
+    thread->exact = exact;
+    thread->info = *info;
+    thread->fresh = true;
+    exact->threads[exact->n_threads++] = thread;
+    *state = thread;
+    return HP_OK;
+}
+
+static void free_thread(struct hp_exact_thread *thread)
+{
+    free(thread->cells);
+    hp_map64_fini(&thread->extra_of);
+    free(thread->extra);
+    hp_map64_fini(&thread->tail_of);
+    free(thread->tails);
+    free(thread->frames);
+    hp_map64_fini(&thread->call_of);
+    free(thread->calls);
+    free(thread->activities);
+    free(thread);
+}
+
+/* --- Counting ------------------------------------------------------------------------------------ */
+
+/* Cells for blocks that are new in the code map. */
+static bool grow_cells(struct hp_exact_thread *t, const struct hp_batch *batch)
+{
+    size_t n = hp_code_n_blocks(batch->code);
+    if (hp_grow(&t->cells, &t->cap_cells, n, sizeof *t->cells) != HP_OK) {
+        t->exact->out_of_memory = true;
+        return false;
+    }
+    for (; t->n_cells < n; t->n_cells++) {
+        const struct hp_block *block = &batch->table[t->n_cells];
+        t->cells[t->n_cells] = (struct hp_cell){.next = {HP_NO_ID, HP_NO_ID},
+                                                .insns = block->insns,
+                                                .watch = hp_exact_always_watch(block)};
+    }
+    return true;
+}
+
+/* Adds one to the counter that `map` knows under `key`. */
+static bool count_in(struct hp_map64 *map, uint64_t **counts, size_t *n, size_t *cap, uint64_t key)
+{
+    uint32_t index = hp_map64_get(map, key);
+    if (index == HP_MAP64_NONE) {
+        if (hp_grow(counts, cap, *n + 1, sizeof **counts) != HP_OK ||
+            hp_map64_put(map, key, (uint32_t)*n) != HP_OK)
+            return false;
+        index = (uint32_t)(*n)++;
+    }
+    (*counts)[index]++;
+    return true;
+}
+
+/* An edge that is not in the cell's first place. */
+static __attribute__((noinline)) void count_edge(struct hp_exact_thread *t, uint32_t from,
+                                                 uint32_t to)
+{
+    struct hp_cell *cell = &t->cells[from];
+    for (int i = 0; i < 2; i++) {
+        if (cell->next[i] == HP_NO_ID) { /* seen for the first time */
+            cell->next[i] = to;
+            cell->count[i] = 1;
+            if (hp_exact_leaves_function(t, from, to))
+                cell->watch = 1;
+            return;
+        }
+        if (cell->next[i] == to) {
+            cell->count[i]++;
+            return;
+        }
+    }
+    if (!count_in(&t->extra_of, &t->extra, &t->n_extra, &t->cap_extra, (uint64_t)from << 32 | to))
+        t->exact->out_of_memory = true;
+}
+
+static void on_batch(void *state, const struct hp_batch *batch)
+{
+    struct hp_exact_thread *t = state;
+    if (t->n_cells < hp_code_n_blocks(batch->code) && !grow_cells(t, batch))
+        return;
+    if (t->fresh) {
+        t->fresh = false;
+        hp_exact_begin(t, batch->blocks[0]);
+    }
+    const uint32_t *blocks = batch->blocks;
+    struct hp_cell *cells = t->cells;
+    uint64_t clock = t->clock;
+    uint32_t from = blocks[0];
+    for (size_t i = 0; i < batch->n; i++) {
+        struct hp_cell *cell = &cells[from];
+        uint32_t to = blocks[i + 1];
+        clock += cell->insns;
+        if (cell->next[0] == to)
+            cell->count[0]++;
+        else if (cell->next[1] == to)
+            cell->count[1]++;
+        else
+            count_edge(t, from, to);
+        if (cell->watch) {
+            t->clock = clock;
+            hp_exact_transfer(t, from, to);
+        }
+        from = to;
+    }
+    t->clock = clock;
+}
+
+/* A block without a known successor. */
+static void count_tail(struct hp_exact_thread *t, const struct hp_event *event)
+{
+    if (t->fresh) {
+        t->fresh = false;
+        hp_exact_begin(t, event->block);
+    }
+    t->clock += event->insns;
+    t->uncertain += !event->exact;
+    if (!count_in(&t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, event->block))
+        t->exact->out_of_memory = true;
+}
+
+static void on_event(void *state, const struct hp_event *event)
+{
+    struct hp_exact_thread *t = state;
+    switch (event->kind) {
+    case HP_EVENT_TAIL: count_tail(t, event); break;
+    case HP_EVENT_SIGNAL: hp_exact_enter_signal(t); break;
+    case HP_EVENT_SIGRETURN: hp_exact_leave_signal(t); break;
+    case HP_EVENT_LOST:
+    case HP_EVENT_DISCONTINUITY:
+        hp_exact_unwind(t);
+        t->fresh = true;
+        break;
+    case HP_EVENT_END: hp_exact_unwind(t); break;
+    default: break;
+    }
+}
+
+/* --- The profiler -------------------------------------------------------------------------------- */
+
+static void free_exact(struct hp_profiler *profiler)
+{
+    struct hp_exact *exact = (struct hp_exact *)profiler;
+    for (size_t i = 0; i < exact->n_threads; i++)
+        free_thread(exact->threads[i]);
+    free(exact->threads);
+    free(exact);
+}
+
+static const struct hp_profiler_ops ops = {
+    .name = "exact",
+    .start_thread = start_thread,
+    .batch = on_batch,
+    .event = on_event,
+    .finish = hp_exact_finish,
+    .free = free_exact,
+};
+
+enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions,
+                         struct hp_profiler **profiler)
+{
+    struct hp_exact *exact = calloc(1, sizeof *exact);
+    if (!exact)
+        return hp_fail_nomem();
+    exact->base.ops = &ops;
+    exact->code = code;
+    exact->functions = functions;
+    *profiler = &exact->base;
+    return HP_OK;
+}

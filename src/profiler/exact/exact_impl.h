@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The exact profiler's tables, shared by counting (exact.c), the shadow stack (calls.c) and the result.
+ */
+#ifndef HP_PROFILER_EXACT_IMPL_H
+#define HP_PROFILER_EXACT_IMPL_H
+
+#include "base/map64.h"
+#include "profiler/exact/exact.h"
+
+/*
+ * What is counted of a block: how often each of its successors came after it. Nearly all blocks have at most
+ * two; the others' further ones are in `extra`. 32 bytes, so that a block costs one cache line.
+ */
+struct hp_cell {
+    uint32_t next[2]; /* block ids; HP_NO_ID: free */
+    uint64_t count[2];
+    uint32_t insns;
+    uint32_t watch; /* not 0: this block's transfers concern the shadow stack */
+};
+
+/* An activation of a function. */
+struct hp_frame {
+    uint64_t expects;  /* the address it returns to; 0: none */
+    uint64_t entered;  /* the thread's clock when it was entered */
+    uint32_t function; /* HP_NO_ID: not known */
+    uint32_t call;     /* index into calls; HP_NO_ID: none */
+    uint8_t kind;      /* enum hp_frame_kind */
+};
+
+enum hp_frame_kind {
+    HP_FRAME_CALL,
+    HP_FRAME_TAIL,   /* entered by a jump: returns with the frame below */
+    HP_FRAME_BASE,   /* where the thread, or a signal handler, began */
+    HP_FRAME_SIGNAL, /* a boundary: below is what a signal interrupted */
+};
+
+struct hp_call {
+    uint32_t caller, callee; /* functions */
+    uint64_t count;
+    uint64_t inclusive;
+    uint32_t active; /* frames on the stack with this call */
+};
+
+struct hp_activity {
+    uint64_t inclusive;
+    uint32_t active; /* frames on the stack with this function */
+};
+
+struct hp_exact_thread {
+    struct hp_exact *exact;
+    struct hp_thread info;
+    struct hp_cell *cells; /* by block id */
+    size_t n_cells, cap_cells;
+    struct hp_map64 extra_of; /* block << 32 | successor -> extra */
+    uint64_t *extra;
+    size_t n_extra, cap_extra;
+    struct hp_map64 tail_of; /* block -> index into tails: retired without a successor */
+    uint64_t *tails;
+    size_t n_tails, cap_tails;
+
+    uint64_t clock; /* instructions retired */
+    uint64_t uncertain; /* blocks counted whole that may have been cut */
+    bool fresh; /* the next block starts a new history */
+    struct hp_frame *frames;
+    size_t n_frames, cap_frames;
+    struct hp_map64 call_of; /* caller << 32 | callee -> call */
+    struct hp_call *calls;
+    size_t n_calls, cap_calls;
+    struct hp_activity *activities; /* by function id */
+    size_t cap_activities;
+};
+
+struct hp_exact {
+    struct hp_profiler base; /* first */
+    struct hp_code *code;
+    struct hp_functions *functions;
+    struct hp_exact_thread **threads;
+    size_t n_threads, cap_threads;
+    bool out_of_memory;
+};
+
+/* --- The shadow stack (calls.c) ---------------------------------------------------------------------- */
+
+/* Whether the transfers of a block have to be shown to hp_exact_transfer(): calls, returns, computed
+ * jumps. Direct jumps are watched once one of them has left its function. */
+bool hp_exact_always_watch(const struct hp_block *block);
+bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+
+/* `from` was retired and `to` comes next; the clock includes `from`. */
+void hp_exact_transfer(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+
+/* A new history starts with `block`. */
+void hp_exact_begin(struct hp_exact_thread *thread, uint32_t block);
+
+void hp_exact_enter_signal(struct hp_exact_thread *thread);
+void hp_exact_leave_signal(struct hp_exact_thread *thread);
+
+/* Everything on the stack ends now. */
+void hp_exact_unwind(struct hp_exact_thread *thread);
+
+/* --- The result (result.c) --------------------------------------------------------------------------- */
+
+enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_profile *profile);
+
+#endif

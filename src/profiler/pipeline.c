@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/pipeline.h"
+
+#include "base/grow.h"
+#include "base/map64.h"
+
+#include <stdlib.h>
+
+#define MAX_PROFILERS 8
+
+enum region_state {
+    WAIT_FROM,  /* for the function */
+    WAIT_AFTER, /* for the instructions to skip */
+    OPEN,
+    DONE,
+};
+
+struct thread {
+    struct hp_sink sink; /* first: the cursor's way back to us */
+    struct hp_pipeline *pipeline;
+    struct hp_cursor *cursor;
+    void *states[MAX_PROFILERS];
+    bool exec_pending;
+};
+
+struct hp_pipeline {
+    struct hp_consumer consumer; /* first */
+    struct hp_code *code;
+    struct hp_segment_source *source;
+    struct hp_functions *functions;
+    struct hp_region region;
+    bool has_region;
+    enum region_state state;
+    uint64_t counted; /* instructions in the present state */
+    struct hp_map64 not_from; /* functions known not to be region.from */
+    struct hp_profiler *profilers[MAX_PROFILERS];
+    size_t n_profilers;
+    struct thread **threads; /* by thread id */
+    size_t n_threads, cap_threads;
+    struct hp_pipeline_stats stats;
+    uint32_t *execs;
+    size_t n_execs, cap_execs;
+};
+
+/* --- To the profilers ---------------------------------------------------------------------------- */
+
+static void to_profilers(struct thread *thread, const struct hp_batch *batch)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        p->profilers[i]->ops->batch(thread->states[i], batch);
+}
+
+/* --- The region ---------------------------------------------------------------------------------- */
+
+/* Whether the block is where the function named `from` starts. */
+static bool is_named(struct hp_pipeline *p, uint32_t block)
+{
+    uint32_t id = hp_functions_of_block(p->functions, block);
+    if (id == HP_NO_ID || !hp_functions_is_entry(p->functions, block) ||
+        hp_map64_get(&p->not_from, id) != HP_MAP64_NONE)
+        return false;
+    const struct hp_function *function = hp_functions_get(p->functions, id);
+    uint64_t offsets[16];
+    size_t n = hp_symbols_by_name(hp_functions_symbols(p->functions, function->module),
+                                  p->region.from, offsets, 16);
+    for (size_t i = 0; i < n && i < 16; i++)
+        if (offsets[i] == function->offset)
+            return true;
+    hp_map64_put(&p->not_from, id, 1); /* only a cache: without memory it is asked again */
+    return false;
+}
+
+/* Advances from block `i` of the batch as long as the state stays; returns where it changed, or n. */
+static size_t advance(struct hp_pipeline *p, const struct hp_batch *batch, size_t i)
+{
+    uint64_t limit = p->state == WAIT_AFTER ? p->region.after : p->region.length;
+    if (p->state == DONE)
+        return batch->n;
+    for (; i < batch->n; i++) {
+        if (p->state == WAIT_FROM ? is_named(p, batch->blocks[i])
+                                  : limit && p->counted >= limit)
+            return i;
+        if (p->state == WAIT_AFTER && !limit)
+            return i;
+        p->counted += batch->table[batch->blocks[i]].insns;
+    }
+    return i;
+}
+
+static void region_batch(struct thread *thread, const struct hp_batch *batch)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    for (size_t i = 0; i < batch->n;) {
+        size_t end = advance(p, batch, i);
+        if (p->state == OPEN && end > i) {
+            struct hp_batch part = *batch;
+            part.blocks += i;
+            part.taken += i;
+            part.n = end - i;
+            to_profilers(thread, &part);
+        }
+        i = end;
+        if (i < batch->n) {
+            p->state++;
+            p->counted = 0;
+        }
+    }
+}
+
+/* --- From the cursor ----------------------------------------------------------------------------- */
+
+static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
+{
+    struct thread *thread = (struct thread *)sink;
+    if (thread->pipeline->has_region)
+        region_batch(thread, batch);
+    else
+        to_profilers(thread, batch);
+}
+
+static void note_exec(struct thread *thread, const struct hp_event *event)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    if (event->kind == HP_EVENT_EXEC) {
+        thread->exec_pending = true;
+        if (hp_grow(&p->execs, &p->cap_execs, p->n_execs + 1, sizeof *p->execs) == HP_OK)
+            p->execs[p->n_execs++] = (uint32_t)event->value;
+    } else if (event->kind == HP_EVENT_EXEC_FAILED && thread->exec_pending) {
+        thread->exec_pending = false;
+        if (p->n_execs)
+            p->n_execs--;
+    }
+}
+
+static void on_event(struct hp_sink *sink, const struct hp_event *event)
+{
+    struct thread *thread = (struct thread *)sink;
+    struct hp_pipeline *p = thread->pipeline;
+    note_exec(thread, event);
+    if (event->kind == HP_EVENT_LOST && event->value < HP_LOST_REASON_COUNT_)
+        p->stats.losses_by_reason[event->value]++;
+    if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED)
+        p->stats.detached_threads++;
+    if (p->has_region && p->state != OPEN && event->kind == HP_EVENT_TAIL)
+        return; /* a block outside the region */
+    for (size_t i = 0; i < p->n_profilers; i++)
+        p->profilers[i]->ops->event(thread->states[i], event);
+}
+
+/* --- From the engine ----------------------------------------------------------------------------- */
+
+static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thread *info)
+{
+    struct hp_pipeline *p = (struct hp_pipeline *)consumer;
+    if (info->id >= p->n_threads + 65536)
+        return hp_fail(HP_ERR_FORMAT, "thread id %u is out of range", info->id);
+    HP_TRY(hp_grow(&p->threads, &p->cap_threads, (size_t)info->id + 1, sizeof *p->threads));
+    if (p->threads[info->id])
+        return hp_fail(HP_ERR_FORMAT, "thread %u begins twice", info->id);
+    struct thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return hp_fail_nomem();
+    thread->pipeline = p;
+    thread->sink = (struct hp_sink){.batch = on_batch, .event = on_event};
+    p->threads[info->id] = thread;
+    if (info->id >= p->n_threads)
+        p->n_threads = (size_t)info->id + 1;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        HP_TRY(p->profilers[i]->ops->start_thread(p->profilers[i], info, &thread->states[i]));
+    return hp_cursor_new(p->code, p->source, &thread->sink, &thread->cursor);
+}
+
+static struct thread *find_thread(struct hp_pipeline *p, uint32_t id)
+{
+    struct thread *thread = id < p->n_threads ? p->threads[id] : NULL;
+    return thread && thread->cursor ? thread : NULL;
+}
+
+static enum hp_err take_words(struct hp_consumer *consumer, uint32_t id, const uint32_t *words,
+                              size_t n)
+{
+    struct thread *thread = find_thread((struct hp_pipeline *)consumer, id);
+    if (!thread)
+        return hp_fail(HP_ERR_FORMAT, "words of thread %u, which never began", id);
+    return hp_cursor_feed(thread->cursor, words, n);
+}
+
+static enum hp_err take_end(struct hp_consumer *consumer, uint32_t id, enum hp_end_reason reason)
+{
+    struct thread *thread = find_thread((struct hp_pipeline *)consumer, id);
+    if (!thread)
+        return hp_fail(HP_ERR_FORMAT, "the end of thread %u, which never began", id);
+    return hp_cursor_end(thread->cursor, reason);
+}
+
+static bool is_done(struct hp_consumer *consumer)
+{
+    const struct hp_pipeline *p = (const struct hp_pipeline *)consumer;
+    return p->has_region && p->state == DONE;
+}
+
+/* --- Making and asking --------------------------------------------------------------------------- */
+
+enum hp_err hp_pipeline_new(struct hp_code *code, struct hp_segment_source *source,
+                            struct hp_functions *functions, const struct hp_region *region,
+                            struct hp_pipeline **pipeline)
+{
+    struct hp_pipeline *p = calloc(1, sizeof *p);
+    if (!p)
+        return hp_fail_nomem();
+    p->consumer = (struct hp_consumer){
+        .thread = take_thread, .words = take_words, .end = take_end, .done = is_done};
+    p->code = code;
+    p->source = source;
+    p->functions = functions;
+    p->region = *region;
+    p->has_region = region->from || region->after || region->length;
+    p->state = region->from ? WAIT_FROM : region->after ? WAIT_AFTER : OPEN;
+    *pipeline = p;
+    return HP_OK;
+}
+
+void hp_pipeline_free(struct hp_pipeline *pipeline)
+{
+    if (!pipeline)
+        return;
+    for (size_t i = 0; i < pipeline->n_threads; i++)
+        if (pipeline->threads[i]) {
+            hp_cursor_free(pipeline->threads[i]->cursor);
+            free(pipeline->threads[i]);
+        }
+    free(pipeline->threads);
+    free(pipeline->execs);
+    hp_map64_fini(&pipeline->not_from);
+    free(pipeline);
+}
+
+enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *profiler)
+{
+    if (pipeline->n_profilers == MAX_PROFILERS)
+        return hp_fail(HP_ERR_INVALID, "more than %d profilers at once", MAX_PROFILERS);
+    pipeline->profilers[pipeline->n_profilers++] = profiler;
+    return HP_OK;
+}
+
+struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline)
+{
+    return &pipeline->consumer;
+}
+
+const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *p)
+{
+    struct hp_cursor_stats *sum = &p->stats.cursor;
+    *sum = (struct hp_cursor_stats){0};
+    p->stats.threads = (uint32_t)p->n_threads;
+    p->stats.region_reached = p->state >= OPEN;
+    for (size_t i = 0; i < p->n_threads; i++) {
+        if (!find_thread(p, (uint32_t)i))
+            continue;
+        const struct hp_cursor_stats *s = hp_cursor_stats(p->threads[i]->cursor);
+        sum->words += s->words;
+        sum->blocks += s->blocks;
+        sum->instructions += s->instructions;
+        sum->rep_iterations += s->rep_iterations;
+        sum->signals += s->signals;
+        sum->discontinuities += s->discontinuities;
+        sum->losses += s->losses;
+        sum->cuts += s->cuts;
+    }
+    return &p->stats;
+}
+
+size_t hp_pipeline_execs(const struct hp_pipeline *pipeline, const uint32_t **ids)
+{
+    *ids = pipeline->execs;
+    return pipeline->n_execs;
+}

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The pipeline: from an engine's words to the profilers. One cursor a thread, all profilers behind it, and in
+ * between the region that was asked for.
+ */
+#ifndef HP_PROFILER_PIPELINE_H
+#define HP_PROFILER_PIPELINE_H
+
+#include "engine/engine.h"
+#include "hotpath/profiler.h"
+#include "symbols/functions.h"
+
+/*
+ * Which part of the run the profilers see: from the first entry of the function `from` (NULL: from the start), then
+ * after `after` more instructions, for `length` instructions (0: to the end). The clock is the sum over the
+ * threads in the order in which their words are read: exact for one thread. Blocks are not divided: a region starts with
+ * the first block that begins at or after its start.
+ */
+struct hp_region {
+    const char *from;
+    uint64_t after;
+    uint64_t length;
+};
+
+struct hp_pipeline_stats {
+    struct hp_cursor_stats cursor; /* over all threads */
+    uint32_t threads;
+    uint64_t losses_by_reason[HP_LOST_REASON_COUNT_];
+    uint64_t detached_threads; /* that went on unobserved */
+    bool region_reached;
+};
+
+struct hp_pipeline;
+
+/* Keeps all pointers. `functions` is only needed for a region with `from`. */
+enum hp_err hp_pipeline_new(struct hp_code *code, struct hp_segment_source *source,
+                            struct hp_functions *functions, const struct hp_region *region,
+                            struct hp_pipeline **pipeline);
+void hp_pipeline_free(struct hp_pipeline *pipeline);
+
+/* Before the first thread. The caller keeps owning the profiler. */
+enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *profiler);
+
+/* What to give to an engine. */
+struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline);
+
+/* Sums up; valid until the next call. */
+const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *pipeline);
+
+/* The events HP_EVENT_EXEC that were not taken back, in order: their string ids. */
+size_t hp_pipeline_execs(const struct hp_pipeline *pipeline, const uint32_t **ids);
+
+#endif

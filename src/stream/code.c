@@ -1,0 +1,466 @@
+// SPDX-License-Identifier: MIT
+#include "stream/code_impl.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Making and freeing -------------------------------------------------------------------------- */
+
+enum hp_err hp_code_new(enum hp_arch arch, struct hp_code **code)
+{
+    struct hp_code *c = calloc(1, sizeof *c);
+    if (!c)
+        return hp_fail_nomem();
+    c->arch = arch;
+    enum hp_err err = hp_decoder_new(arch, &c->decoder);
+    if (err != HP_OK) {
+        free(c);
+        return err;
+    }
+    *code = c;
+    return HP_OK;
+}
+
+void hp_code_free(struct hp_code *code)
+{
+    if (!code)
+        return;
+    for (uint32_t i = 0; i < code->n_modules; i++) {
+        free((char *)code->modules[i].path);
+        free((char *)code->modules[i].build_id);
+    }
+    free(code->modules);
+    free(code->route);
+    free(code->segs);
+    free(code->hot);
+    free(code->blocks);
+    free(code->next_at_start);
+    hp_map64_fini(&code->at_start);
+    free(code->nodes);
+    free(code->joins);
+    hp_map64_fini(&code->join_of);
+    hp_map64_fini(&code->prefix_of);
+    free(code->bytes);
+    free(code->handlers);
+    hp_decoder_free(code->decoder);
+    free(code);
+}
+
+/* --- Accessors ----------------------------------------------------------------------------------- */
+
+enum hp_arch hp_code_arch(const struct hp_code *code)
+{
+    return code->arch;
+}
+
+uint32_t hp_code_n_modules(const struct hp_code *code)
+{
+    return code->n_modules;
+}
+
+const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id)
+{
+    return &code->modules[id];
+}
+
+uint32_t hp_code_segment_limit(const struct hp_code *code)
+{
+    return code->segment_limit;
+}
+
+uint32_t hp_code_n_blocks(const struct hp_code *code)
+{
+    return code->n_blocks;
+}
+
+const struct hp_block *hp_code_block(const struct hp_code *code, uint32_t id)
+{
+    return &code->blocks[id];
+}
+
+const struct hp_block *hp_code_blocks(const struct hp_code *code)
+{
+    return code->blocks;
+}
+
+const uint8_t *hp_code_bytes(const struct hp_code *code, const struct hp_block *block)
+{
+    return code->bytes + block->code;
+}
+
+enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_segment *segment)
+{
+    if (id >= code->segment_limit || !code->segs[id].defined)
+        return hp_fail(HP_ERR_NOTFOUND, "segment %u is not defined", id);
+    const struct hp_seg *seg = &code->segs[id];
+    *segment = (struct hp_segment){
+        .start = seg->start,
+        .module = seg->module,
+        .mode = seg->mode,
+        .size = seg->size,
+        .bytes = code->bytes + seg->code,
+    };
+    return HP_OK;
+}
+
+/* --- Modules and handlers ------------------------------------------------------------------------ */
+
+enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *module, uint32_t *id)
+{
+    for (uint32_t i = 0; i < code->n_modules; i++) {
+        struct hp_module *m = &code->modules[i];
+        if (m->base == module->base && strcmp(m->path, module->path) == 0 &&
+            strcmp(m->build_id, module->build_id) == 0) {
+            m->low = m->low < module->low ? m->low : module->low;
+            m->high = m->high > module->high ? m->high : module->high;
+            *id = i;
+            return HP_OK;
+        }
+    }
+    HP_TRY(hp_grow(&code->modules, &code->cap_modules, (size_t)code->n_modules + 1,
+                   sizeof *code->modules));
+    struct hp_module *m = &code->modules[code->n_modules];
+    *m = *module;
+    m->path = strdup(module->path);
+    m->build_id = strdup(module->build_id);
+    if (!m->path || !m->build_id) {
+        free((char *)m->path);
+        free((char *)m->build_id);
+        return hp_fail_nomem();
+    }
+    *id = code->n_modules++;
+    return HP_OK;
+}
+
+bool hp_code_is_handler(const struct hp_code *code, uint64_t address)
+{
+    for (size_t i = 0; i < code->n_handlers; i++)
+        if (code->handlers[i] == address)
+            return true;
+    return false;
+}
+
+enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
+{
+    if (code->arch == HP_ARCH_ARM)
+        address &= ~(uint64_t)1; /* the Thumb bit is not part of the address */
+    if (hp_code_is_handler(code, address))
+        return HP_OK;
+    HP_TRY(hp_grow(&code->handlers, &code->cap_handlers, code->n_handlers + 1,
+                   sizeof *code->handlers));
+    code->handlers[code->n_handlers++] = address;
+    uint32_t block = hp_map64_get(&code->at_start, address);
+    for (; block != HP_NO_ID; block = code->next_at_start[block])
+        code->blocks[block].flags |= HP_BLOCK_HANDLER;
+    for (uint32_t id = 0; id < code->segment_limit; id++)
+        if (code->segs[id].start == address && code->route[id] < HP_ROUTE_CHECK)
+            code->route[id] |= HP_ROUTE_CHECK;
+    return HP_OK;
+}
+
+/* --- Code bytes and decoding --------------------------------------------------------------------- */
+
+static enum hp_err store_bytes(struct hp_code *code, const uint8_t *bytes, size_t size,
+                               uint32_t *at)
+{
+    if (code->n_bytes + size > UINT32_MAX)
+        return hp_fail(HP_ERR_NOMEM, "more than 4 GiB of executed code");
+    HP_TRY(hp_grow(&code->bytes, &code->cap_bytes, code->n_bytes + size, 1));
+    memcpy(code->bytes + code->n_bytes, bytes, size);
+    *at = (uint32_t)code->n_bytes;
+    code->n_bytes += size;
+    return HP_OK;
+}
+
+/* Straight-line code, as far as it goes: what scan() finds. */
+struct run {
+    uint32_t insns;
+    uint32_t size;       /* bytes up to and including the last instruction */
+    struct hp_insn last; /* of which the flow is HP_FLOW_NONE when nothing ended the run */
+};
+
+/* Decodes up to the first control transfer, the end of the code or HP_BLOCK_MAX_INSNS. Bytes that do not
+ * decode are taken for one instruction: the program executed them, so they are one. (On x86 nobody knows its
+ * length: up to the end.) */
+static void scan(struct hp_code *code, uint8_t mode, uint64_t start, const uint8_t *bytes,
+                 uint32_t size, struct run *run)
+{
+    *run = (struct run){.last = {.address = start - 1}};
+    while (run->size < size && run->insns < HP_BLOCK_MAX_INSNS) {
+        uint64_t address = start + run->size;
+        enum hp_err err = hp_decode(code->decoder, mode, address, bytes + run->size,
+                                    size - run->size, true, &run->last);
+        uint32_t length = run->last.length;
+        if (err != HP_OK && code->arch == HP_ARCH_X86_64)
+            length = size - run->size;
+        if (length == 0 || length > size - run->size)
+            length = size - run->size;
+        if (err != HP_OK)
+            run->last = (struct hp_insn){.address = address, .length = (uint8_t)length};
+        run->size += length;
+        run->insns++;
+        if (run->last.flow != HP_FLOW_NONE)
+            break;
+    }
+}
+
+/* --- Blocks -------------------------------------------------------------------------------------- */
+
+static struct hp_hot hot_of(const struct hp_code *code, const struct hp_block *block)
+{
+    struct hp_hot hot = {
+        .start = block->start, .fall = HP_NOWHERE, .target = HP_NOWHERE, .insns = block->insns};
+    switch (block->flow) {
+    case HP_FLOW_JUMP:
+    case HP_FLOW_CALL: hot.target = block->target; break;
+    case HP_FLOW_COND:
+        hot.target = block->target;
+        hot.fall = block->end;
+        break;
+    case HP_FLOW_JUMP_IND:
+    case HP_FLOW_CALL_IND:
+    case HP_FLOW_RETURN: hot.anywhere = 1; break;
+    default: hot.fall = block->end; break; /* a system call, a split block */
+    }
+    /* Any transfer may be conditional in a Thumb IT block, which a decoder of single instructions
+     * cannot see. */
+    if (block->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB) || code->arch == HP_ARCH_NONE)
+        hot.fall = block->end;
+    return hot;
+}
+
+static enum hp_err add_block(struct hp_code *code, const struct hp_block *block, uint32_t *id)
+{
+    if (code->n_blocks >= HP_ROUTE_CHECK)
+        return hp_fail(HP_ERR_NOMEM, "too many blocks");
+    size_t need = (size_t)code->n_blocks + 1;
+    HP_TRY(hp_grow(&code->blocks, &code->cap_blocks, need, sizeof *code->blocks));
+    HP_TRY(hp_grow(&code->hot, &code->cap_hot, need, sizeof *code->hot));
+    HP_TRY(hp_grow(&code->next_at_start, &code->cap_next, need, sizeof *code->next_at_start));
+    uint32_t first = hp_map64_get(&code->at_start, block->start);
+    HP_TRY(hp_map64_put(&code->at_start, block->start, code->n_blocks));
+    *id = code->n_blocks++;
+    code->next_at_start[*id] = first == HP_MAP64_NONE ? HP_NO_ID : first;
+    code->blocks[*id] = *block;
+    code->hot[*id] = hot_of(code, block);
+    return HP_OK;
+}
+
+/* Finds or makes the block of a run of code that is stored at `at`. */
+static enum hp_err intern_block(struct hp_code *code, uint64_t start, uint32_t module, uint8_t mode,
+                                uint32_t at, const struct run *run, uint32_t *id)
+{
+    uint32_t b = hp_map64_get(&code->at_start, start);
+    for (; b != HP_NO_ID; b = code->next_at_start[b]) {
+        const struct hp_block *old = &code->blocks[b];
+        if (old->module == module && old->end - old->start == run->size &&
+            memcmp(code->bytes + old->code, code->bytes + at, run->size) == 0) {
+            *id = b;
+            return HP_OK;
+        }
+    }
+    struct hp_block block = {
+        .start = start,
+        .last = run->last.address,
+        .end = start + run->size,
+        .target = run->last.target,
+        .insns = run->insns,
+        .module = module,
+        .code = at,
+        .flow = run->last.flow,
+    };
+    if (run->last.flags & HP_INSN_CONDITIONAL)
+        block.flags |= HP_BLOCK_CONDITIONAL;
+    if (run->last.flow == HP_FLOW_NONE)
+        block.flags |= HP_BLOCK_SPLIT;
+    if (mode == HP_MODE_THUMB)
+        block.flags |= HP_BLOCK_THUMB;
+    if (hp_code_is_handler(code, start))
+        block.flags |= HP_BLOCK_HANDLER;
+    return add_block(code, &block, id);
+}
+
+/* --- Nodes --------------------------------------------------------------------------------------- */
+
+static enum hp_err add_node(struct hp_code *code, const struct hp_node *node, uint32_t *id)
+{
+    if (code->n_nodes >= HP_ROUTE_NODE - 2)
+        return hp_fail(HP_ERR_NOMEM, "too many pieces of code");
+    HP_TRY(
+        hp_grow(&code->nodes, &code->cap_nodes, (size_t)code->n_nodes + 1, sizeof *code->nodes));
+    code->nodes[code->n_nodes] = *node;
+    *id = code->n_nodes++;
+    return HP_OK;
+}
+
+/*
+ * Turns stored code into a route: a block when it ends with a transfer or is as long as a block may be, else
+ * a node. `*used` is how much of the code the route covers.
+ */
+static enum hp_err route_code(struct hp_code *code, uint64_t start, uint32_t module, uint8_t mode,
+                              uint32_t at, uint32_t size, uint32_t *route, uint32_t *used)
+{
+    struct run run;
+    scan(code, mode, start, code->bytes + at, size, &run);
+    *used = run.size;
+    if (run.last.flow != HP_FLOW_NONE || run.insns == HP_BLOCK_MAX_INSNS)
+        return intern_block(code, start, module, mode, at, &run, route);
+    struct hp_node node = {
+        .start = start,
+        .end = start + run.size,
+        .last = run.last.address,
+        .insns = run.insns,
+        .module = module,
+        .code = at,
+        .mode = mode,
+        .last_is_rep = (run.last.flags & HP_INSN_REP) != 0,
+    };
+    uint32_t id;
+    HP_TRY(add_node(code, &node, &id));
+    *route = HP_ROUTE_NODE | id;
+    return HP_OK;
+}
+
+static enum hp_err join_code(struct hp_code *code, const struct hp_node *node, uint32_t route,
+                             struct hp_join *join)
+{
+    uint32_t tail_at, tail_size;
+    if (route & HP_ROUTE_NODE) {
+        const struct hp_node *tail = &code->nodes[route & ~HP_ROUTE_NODE];
+        tail_at = tail->code;
+        tail_size = (uint32_t)(tail->end - tail->start);
+    } else {
+        const struct hp_block *tail = &code->blocks[route];
+        tail_at = tail->code;
+        tail_size = (uint32_t)(tail->end - tail->start);
+    }
+    uint32_t head_size = (uint32_t)(node->end - node->start);
+    uint32_t at, size = head_size + tail_size, used;
+    HP_TRY(hp_grow(&code->bytes, &code->cap_bytes, code->n_bytes + size, 1));
+    HP_TRY(store_bytes(code, code->bytes + node->code, head_size, &at));
+    HP_TRY(store_bytes(code, code->bytes + tail_at, tail_size, &tail_at));
+
+    uint32_t first;
+    HP_TRY(route_code(code, node->start, node->module, node->mode, at, size, &first, &used));
+    *join = (struct hp_join){.block = HP_NO_ID, .rest = first};
+    if (used < size) {
+        join->block = first;
+        HP_TRY(route_code(code, node->start + used, node->module, node->mode, at + used,
+                          size - used, &join->rest, &used));
+    }
+    return HP_OK;
+}
+
+enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, struct hp_join *join)
+{
+    uint64_t key = (uint64_t)node << 32 | route;
+    uint32_t known = hp_map64_get(&code->join_of, key);
+    if (known != HP_MAP64_NONE) {
+        *join = code->joins[known];
+        return HP_OK;
+    }
+    struct hp_node head = code->nodes[node]; /* a copy: the table may move */
+    HP_TRY(join_code(code, &head, route, join));
+    HP_TRY(
+        hp_grow(&code->joins, &code->cap_joins, (size_t)code->n_joins + 1, sizeof *code->joins));
+    HP_TRY(hp_map64_put(&code->join_of, key, code->n_joins));
+    code->joins[code->n_joins++] = *join;
+    return HP_OK;
+}
+
+/* Walks the block's instructions until `end` or `insns` is reached, and makes the node. */
+static enum hp_err make_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t insns,
+                               uint32_t *node)
+{
+    const struct hp_block *b = &code->blocks[block];
+    const uint8_t *bytes = code->bytes + b->code;
+    struct hp_node n = {.start = b->start,
+                        .end = b->start,
+                        .last = b->start - 1,
+                        .module = b->module,
+                        .code = b->code,
+                        .mode = b->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT};
+    while (n.end < end && n.insns < insns && n.insns + 1 < b->insns) {
+        struct hp_insn insn;
+        if (hp_decode(code->decoder, n.mode, n.end, bytes + (n.end - n.start),
+                      (size_t)(b->end - n.end), true, &insn) != HP_OK)
+            break;
+        n.last = n.end;
+        n.end += insn.length;
+        n.insns++;
+        n.last_is_rep = (insn.flags & HP_INSN_REP) != 0;
+    }
+    if (n.end != end && n.insns != insns)
+        return hp_fail(HP_ERR_INVALID, "0x%llx is not an instruction of the block at 0x%llx",
+                       (unsigned long long)end, (unsigned long long)b->start);
+    return add_node(code, &n, node);
+}
+
+enum hp_err hp_code_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t *node)
+{
+    uint64_t key = (uint64_t)block << 32 | (uint32_t)(end - code->blocks[block].start);
+    uint32_t known = hp_map64_get(&code->prefix_of, key);
+    if (known != HP_MAP64_NONE) {
+        *node = known;
+        return HP_OK;
+    }
+    HP_TRY(make_prefix(code, block, end, UINT32_MAX, node));
+    return hp_map64_put(&code->prefix_of, key, *node);
+}
+
+enum hp_err hp_code_prefix_insns(struct hp_code *code, uint32_t block, uint32_t insns,
+                                 uint32_t *node)
+{
+    return make_prefix(code, block, HP_NOWHERE, insns, node);
+}
+
+enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *block)
+{
+    const struct hp_node *n = &code->nodes[node];
+    struct run run = {.insns = n->insns,
+                      .size = (uint32_t)(n->end - n->start),
+                      .last = {.address = n->insns ? n->last : n->start}};
+    return intern_block(code, n->start, n->module, n->mode, n->code, &run, block);
+}
+
+/* --- Segments ------------------------------------------------------------------------------------ */
+
+static enum hp_err reserve_segment(struct hp_code *code, uint32_t id)
+{
+    HP_TRY(hp_grow(&code->route, &code->cap_route, (size_t)id + 1, sizeof *code->route));
+    HP_TRY(hp_grow(&code->segs, &code->cap_segs, (size_t)id + 1, sizeof *code->segs));
+    for (; code->segment_limit <= id; code->segment_limit++)
+        code->route[code->segment_limit] = HP_ROUTE_UNKNOWN;
+    return HP_OK;
+}
+
+enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct hp_segment *segment)
+{
+    if (id == 0 || id >= HP_ROUTE_NODE)
+        return hp_fail(HP_ERR_INVALID, "segment id %u is out of range", id);
+    if (id < code->segment_limit && code->segs[id].defined)
+        return hp_fail(HP_ERR_INVALID, "segment %u is defined twice", id);
+    if (segment->module >= code->n_modules || segment->size == 0)
+        return hp_fail(HP_ERR_INVALID, "segment %u has no module or no code", id);
+    /* Room first: on failure the map must be as it was. */
+    HP_TRY(reserve_segment(code, id));
+    uint32_t at, route, used;
+    HP_TRY(store_bytes(code, segment->bytes, segment->size, &at));
+    HP_TRY(route_code(code, segment->start, segment->module, segment->mode, at, segment->size,
+                      &route, &used));
+    if (used != segment->size)
+        return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx goes on behind a control transfer", id,
+                       (unsigned long long)segment->start);
+    code->segs[id] = (struct hp_seg){.start = segment->start,
+                                     .module = segment->module,
+                                     .size = segment->size,
+                                     .code = at,
+                                     .mode = segment->mode,
+                                     .defined = 1};
+    if (route < HP_ROUTE_CHECK && code->blocks[route].flags & HP_BLOCK_HANDLER)
+        route |= HP_ROUTE_CHECK;
+    code->route[id] = route;
+    return HP_OK;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The inside of the code map, for the cursor: it is the only other reader.
+ *
+ * A segment's *route* says what its word means:
+ *   a block id            the segment is exactly that block
+ *   HP_ROUTE_CHECK | block  that block too, but it starts at a signal handler: arriving there may not be a
+ *                         branch
+ *   HP_ROUTE_NODE | node  the segment is an open piece of code: a node
+ *   HP_ROUTE_UNKNOWN      not defined
+ * A *node* is the beginning of a block whose end has not been seen: the code from `start` to `end`, without
+ * a control transfer. Nodes are made of open segments, of joining a node with what ran next, and of
+ * the first part of a block that was cut short.
+ */
+#ifndef HP_STREAM_CODE_IMPL_H
+#define HP_STREAM_CODE_IMPL_H
+
+#include "base/map64.h"
+#include "hotpath/code.h"
+
+#define HP_ROUTE_CHECK   0x40000000u
+#define HP_ROUTE_NODE    0x80000000u
+#define HP_ROUTE_UNKNOWN UINT32_MAX
+
+/* What the cursor checks and adds up for every block; one half cache line each. `fall` and `target`
+ * are HP_NOWHERE when the block cannot go there. */
+#define HP_NOWHERE (~(uint64_t)0)
+struct hp_hot {
+    uint64_t start;
+    uint64_t fall;
+    uint64_t target;
+    uint32_t insns;
+    uint32_t anywhere; /* 1: an indirect transfer, it may go to any address */
+};
+
+struct hp_node {
+    uint64_t start;
+    uint64_t end;
+    uint64_t last;  /* address of the last instruction; == start - 1 when there is none */
+    uint32_t insns; /* below HP_BLOCK_MAX_INSNS */
+    uint32_t module;
+    uint32_t code; /* position of the bytes */
+    uint8_t mode;
+    uint8_t last_is_rep;
+};
+
+/* What joining a node and what ran next gives: a whole block and then possibly more (a block that grew past
+ * HP_BLOCK_MAX_INSNS was split), or only more. `rest` is a route, HP_ROUTE_UNKNOWN for nothing. */
+struct hp_join {
+    uint32_t block; /* HP_NO_ID: none yet */
+    uint32_t rest;
+};
+
+struct hp_seg {
+    uint64_t start;
+    uint32_t module;
+    uint32_t size;
+    uint32_t code;
+    uint8_t mode;
+    uint8_t defined;
+};
+
+struct hp_code {
+    enum hp_arch arch;
+    struct hp_decoder *decoder;
+
+    uint32_t *route; /* by segment id */
+    struct hp_seg *segs;
+    uint32_t segment_limit; /* routes and segs below this are valid */
+    size_t cap_route, cap_segs;
+
+    struct hp_hot *hot; /* by block id, like blocks */
+    struct hp_block *blocks;
+    uint32_t *next_at_start; /* by block id: another block with the same start, or HP_NO_ID */
+    uint32_t n_blocks;
+    size_t cap_hot, cap_blocks, cap_next;
+    struct hp_map64 at_start; /* start address -> block id */
+
+    struct hp_node *nodes;
+    uint32_t n_nodes;
+    size_t cap_nodes;
+    struct hp_join *joins;
+    uint32_t n_joins;
+    size_t cap_joins;
+    struct hp_map64 join_of;   /* node << 32 | route -> join */
+    struct hp_map64 prefix_of; /* block << 32 | bytes -> node */
+
+    uint8_t *bytes;
+    size_t n_bytes, cap_bytes;
+
+    struct hp_module *modules;
+    uint32_t n_modules;
+    size_t cap_modules;
+
+    uint64_t *handlers;
+    size_t n_handlers, cap_handlers;
+};
+
+/* Joins `node` with the code that `route` stands for, which starts at the node's end. */
+enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, struct hp_join *join);
+
+/* The node of the first instructions of a block, up to the address `end` (== its start: an empty node).
+ * HP_ERR_INVALID: `end` is not the start of one of its instructions. */
+enum hp_err hp_code_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t *node);
+
+/* As above, by number of instructions (at most those of the block, the last one excluded). */
+enum hp_err hp_code_prefix_insns(struct hp_code *code, uint32_t block, uint32_t insns,
+                                 uint32_t *node);
+
+/* A block for a node that will never be finished: it ends with HP_FLOW_NONE. */
+enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *block);
+
+/* Whether blocks that start here are entered by signals. */
+bool hp_code_is_handler(const struct hp_code *code, uint64_t address);
+
+#endif

@@ -1,0 +1,484 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The cursor: from words to blocks.
+ *
+ * The fast loop (fast_words) handles what nearly every word is: a whole block that follows from the one
+ * before. Everything else, a word at a time, goes through slow_word():
+ *
+ *  - An open segment starts or continues a *partial* block; it is joined with what runs next until it ends.
+ *    A REP instruction that an engine shows once an iteration is folded into one.
+ *  - A block that was cut short (a fault, an atomic operation redone by the translator, code that modified
+ *    itself) shows as a successor inside the block itself: its first part becomes a partial block again.
+ *  - A signal pushes what was going on (*context*) and starts afresh; the signal return pops it, and the
+ *    code goes on as if nothing had been between. Engines that cannot announce signals announce
+ *    handlers: arriving at one other than by a branch that leads there is a signal.
+ *  - Anything else that does not follow is reported as a discontinuity, never as a branch.
+ *
+ * Invariant between calls: blocks[0 .. count) are buffered, each following from the one before, all
+ * retired but the last of which the successor is not known; `partial` is what the thread is in the
+ * middle of behind that last one.
+ */
+#include "base/grow.h"
+#include "hotpath/stream.h"
+#include "stream/code_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define NONE         HP_NO_ID
+#define MAX_CONTEXTS 64 /* nested signals; handlers left by longjmp leave theirs behind */
+
+/* What a signal interrupted. */
+struct context {
+    uint32_t block;   /* retired, successor not known; NONE */
+    uint32_t partial; /* node; NONE */
+};
+
+struct hp_cursor {
+    struct hp_code *code;
+    struct hp_segment_source *source;
+    struct hp_sink *sink;
+    struct hp_cursor_stats stats;
+
+    uint32_t blocks[HP_BATCH_MAX + 1];
+    uint8_t taken[HP_BATCH_MAX + 1];
+    size_t count;     /* blocks in the buffer */
+    uint32_t partial; /* node; NONE */
+
+    struct context contexts[MAX_CONTEXTS];
+    size_t n_contexts;
+    bool sigreturn; /* the next block is where the interrupted code goes on */
+    bool ended;
+
+    uint32_t event[3]; /* an event word and its payload, as far as it has arrived */
+    int have, want;
+};
+
+enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_source *source,
+                          struct hp_sink *sink, struct hp_cursor **cursor)
+{
+    struct hp_cursor *c = calloc(1, sizeof *c);
+    if (!c)
+        return hp_fail_nomem();
+    c->code = code;
+    c->source = source;
+    c->sink = sink;
+    c->partial = NONE;
+    *cursor = c;
+    return HP_OK;
+}
+
+void hp_cursor_free(struct hp_cursor *cursor)
+{
+    free(cursor);
+}
+
+const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor)
+{
+    return &cursor->stats;
+}
+
+/* --- Delivering ---------------------------------------------------------------------------------- */
+
+/* Delivers the buffered blocks; the last stays as the first of the next batch. */
+static void flush(struct hp_cursor *c)
+{
+    if (c->count < 2)
+        return;
+    size_t n = c->count - 1;
+    struct hp_batch batch = {
+        .code = c->code,
+        .table = c->code->blocks,
+        .blocks = c->blocks,
+        .taken = c->taken,
+        .n = n,
+    };
+    c->stats.blocks += n;
+    c->sink->batch(c->sink, &batch);
+    c->blocks[0] = c->blocks[n];
+    c->count = 1;
+}
+
+static void emit(struct hp_cursor *c, enum hp_event_kind kind, uint64_t value, bool exact)
+{
+    struct hp_event event = {.kind = kind, .value = value, .block = NONE, .exact = exact};
+    flush(c);
+    c->sink->event(c->sink, &event);
+}
+
+static void emit_tail(struct hp_cursor *c, uint32_t block, bool exact)
+{
+    struct hp_event event = {.kind = HP_EVENT_TAIL,
+                             .block = block,
+                             .insns = c->code->blocks[block].insns,
+                             .exact = exact};
+    c->stats.blocks++;
+    c->stats.instructions += event.insns;
+    if (!exact)
+        c->stats.cuts++;
+    c->sink->event(c->sink, &event);
+}
+
+/* Appends a block that follows from the last one, or starts afresh. */
+static void append(struct hp_cursor *c, uint32_t block)
+{
+    if (c->count) {
+        const struct hp_hot *from = &c->code->hot[c->blocks[c->count - 1]];
+        c->taken[c->count - 1] = c->code->hot[block].start != from->fall;
+        c->stats.instructions += from->insns;
+    }
+    c->blocks[c->count++] = block;
+    if (c->count == HP_BATCH_MAX + 1)
+        flush(c);
+}
+
+/* Gives up on what follows: the partial block, if there is one, ends where it is, and the last block
+ * becomes a tail. */
+static enum hp_err drop_pending(struct hp_cursor *c, bool exact)
+{
+    uint32_t block;
+    if (c->partial != NONE && c->code->nodes[c->partial].insns > 0) {
+        HP_TRY(hp_code_close_node(c->code, c->partial, &block));
+        append(c, block);
+    }
+    c->partial = NONE;
+    flush(c);
+    if (c->count)
+        emit_tail(c, c->blocks[0], exact || c->code->blocks[c->blocks[0]].flow == HP_FLOW_SYSCALL);
+    c->count = 0;
+    return HP_OK;
+}
+
+/* Gives up a context that nothing will return to. */
+static enum hp_err drop_context(struct hp_cursor *c, const struct context *context)
+{
+    if (context->block != NONE)
+        emit_tail(c, context->block, false);
+    uint32_t block;
+    if (context->partial != NONE && c->code->nodes[context->partial].insns > 0) {
+        HP_TRY(hp_code_close_node(c->code, context->partial, &block));
+        emit_tail(c, block, false);
+    }
+    return HP_OK;
+}
+
+static enum hp_err lose(struct hp_cursor *c, enum hp_lost_reason reason)
+{
+    c->stats.losses++;
+    HP_TRY(drop_pending(c, false));
+    while (c->n_contexts)
+        HP_TRY(drop_context(c, &c->contexts[--c->n_contexts]));
+    c->sigreturn = false;
+    emit(c, HP_EVENT_LOST, reason, true);
+    return HP_OK;
+}
+
+/* --- Signals ------------------------------------------------------------------------------------- */
+
+static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number)
+{
+    flush(c);
+    if (c->n_contexts == MAX_CONTEXTS) {
+        HP_TRY(drop_context(c, &c->contexts[0]));
+        memmove(&c->contexts[0], &c->contexts[1], (MAX_CONTEXTS - 1) * sizeof *c->contexts);
+        c->n_contexts--;
+    }
+    c->contexts[c->n_contexts++] =
+        (struct context){.block = c->count ? c->blocks[0] : NONE, .partial = c->partial};
+    c->count = 0;
+    c->partial = NONE;
+    c->stats.signals++;
+    emit(c, HP_EVENT_SIGNAL, number, true);
+    return HP_OK;
+}
+
+/* The handler is over: back to what was interrupted. */
+static enum hp_err leave_signal(struct hp_cursor *c)
+{
+    c->sigreturn = false;
+    HP_TRY(drop_pending(c, true));
+    if (!c->n_contexts) {
+        c->stats.discontinuities++;
+        emit(c, HP_EVENT_DISCONTINUITY, 0, true);
+        return HP_OK;
+    }
+    emit(c, HP_EVENT_SIGRETURN, 0, true);
+    const struct context *context = &c->contexts[--c->n_contexts];
+    if (context->block != NONE) {
+        c->blocks[0] = context->block;
+        c->count = 1;
+    }
+    c->partial = context->partial;
+    return HP_OK;
+}
+
+/* Whether arriving at the handler at `start` is a signal, or the program going there by itself. */
+static bool is_signal(const struct hp_cursor *c, uint64_t start)
+{
+    if (c->partial != NONE)
+        return start != c->code->nodes[c->partial].end;
+    if (!c->count)
+        return false;
+    const struct hp_block *last = &c->code->blocks[c->blocks[c->count - 1]];
+    switch (last->flow) {
+    case HP_FLOW_CALL_IND: return false;
+    case HP_FLOW_JUMP_IND:
+        /* a call through a stub (PLT) is a call */
+        if (c->count >= 2) {
+            uint8_t before = c->code->blocks[c->blocks[c->count - 2]].flow;
+            return before != HP_FLOW_CALL && before != HP_FLOW_CALL_IND;
+        }
+        return true;
+    case HP_FLOW_RETURN: return true;
+    default:
+        return start != c->code->hot[c->blocks[c->count - 1]].target &&
+               start != c->code->hot[c->blocks[c->count - 1]].fall;
+    }
+}
+
+/* --- Blocks, slowly ------------------------------------------------------------------------------ */
+
+static bool follows(const struct hp_cursor *c, uint64_t start)
+{
+    const struct hp_hot *last = &c->code->hot[c->blocks[c->count - 1]];
+    return start == last->fall || start == last->target || last->anywhere;
+}
+
+static uint64_t route_start(const struct hp_code *code, uint32_t route)
+{
+    return route & HP_ROUTE_NODE ? code->nodes[route & ~HP_ROUTE_NODE].start
+                                 : code->blocks[route].start;
+}
+
+/* Code that follows what is pending, or with nothing pending starts afresh. */
+static void accept(struct hp_cursor *c, uint32_t route)
+{
+    if (route & HP_ROUTE_NODE)
+        c->partial = route & ~HP_ROUTE_NODE;
+    else
+        append(c, route);
+}
+
+/* Continues the partial block with the code of `route`, if that is where it goes on. */
+static enum hp_err continue_partial(struct hp_cursor *c, uint32_t route, bool *done)
+{
+    const struct hp_node *node = &c->code->nodes[c->partial];
+    uint64_t start = route_start(c->code, route);
+    *done = true;
+    if (node->last_is_rep && start == node->last && route & HP_ROUTE_NODE &&
+        c->code->nodes[route & ~HP_ROUTE_NODE].insns == 1) {
+        c->stats.rep_iterations++;
+        return HP_OK;
+    }
+    if (start != node->end) {
+        *done = false;
+        return HP_OK;
+    }
+    struct hp_join join;
+    HP_TRY(hp_code_join(c->code, c->partial, route, &join));
+    c->partial = NONE;
+    if (join.block != NONE)
+        append(c, join.block);
+    accept(c, join.rest);
+    return HP_OK;
+}
+
+/* The last block was cut short if `start` is one of its later instructions: then its first part
+ * becomes the partial block. */
+static enum hp_err cut_last(struct hp_cursor *c, uint64_t start, bool *done)
+{
+    const struct hp_block *last = &c->code->blocks[c->blocks[c->count - 1]];
+    *done = false;
+    if (start < last->start || start > last->last)
+        return HP_OK;
+    uint32_t node;
+    enum hp_err err = hp_code_prefix(c->code, c->blocks[c->count - 1], start, &node);
+    if (err == HP_ERR_INVALID)
+        return HP_OK;
+    HP_TRY(err);
+    flush(c); /* then only the cut block is left */
+    c->count = 0;
+    c->partial = node;
+    *done = true;
+    return HP_OK;
+}
+
+static enum hp_err discontinuity(struct hp_cursor *c)
+{
+    HP_TRY(drop_pending(c, false));
+    c->stats.discontinuities++;
+    emit(c, HP_EVENT_DISCONTINUITY, 0, true);
+    return HP_OK;
+}
+
+/* What runs next, whatever it is. */
+static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
+{
+    if (c->sigreturn)
+        HP_TRY(leave_signal(c));
+    uint64_t start = route_start(c->code, route);
+    if (hp_code_is_handler(c->code, start) && is_signal(c, start))
+        HP_TRY(enter_signal(c, 0));
+    bool done = false;
+    if (c->partial != NONE) {
+        HP_TRY(continue_partial(c, route, &done));
+        if (done)
+            return HP_OK;
+        HP_TRY(discontinuity(c));
+    } else if (c->count && !follows(c, start)) {
+        HP_TRY(cut_last(c, start, &done));
+        if (done)
+            return slow_route(c, route);
+        HP_TRY(discontinuity(c));
+    }
+    accept(c, route);
+    return HP_OK;
+}
+
+/* --- Events -------------------------------------------------------------------------------------- */
+
+/* Only the first `insns` instructions of the segment before were run. */
+static enum hp_err cut_word(struct hp_cursor *c, uint32_t insns)
+{
+    if (c->partial != NONE || !c->count)
+        return HP_OK; /* an open piece is as long as it is; a native engine has none */
+    uint32_t node, block = c->blocks[c->count - 1];
+    if (insns >= c->code->blocks[block].insns)
+        return HP_OK;
+    HP_TRY(hp_code_prefix_insns(c->code, block, insns, &node));
+    flush(c);
+    c->count = 0;
+    c->partial = node;
+    return HP_OK;
+}
+
+static enum hp_err end_stream(struct hp_cursor *c, enum hp_end_reason reason)
+{
+    if (c->ended)
+        return HP_OK;
+    HP_TRY(drop_pending(c, reason != HP_END_KILLED));
+    while (c->n_contexts)
+        HP_TRY(drop_context(c, &c->contexts[--c->n_contexts]));
+    c->ended = true;
+    emit(c, HP_EVENT_END, reason, true);
+    return HP_OK;
+}
+
+static enum hp_err handle_event(struct hp_cursor *c)
+{
+    uint32_t arg = hp_word_arg(c->event[0]);
+    uint64_t wide = c->event[1] | (uint64_t)c->event[2] << 32;
+    switch ((enum hp_word_kind)hp_word_kind(c->event[0])) {
+    case HP_WORD_END: return end_stream(c, (enum hp_end_reason)arg);
+    case HP_WORD_LOST: return lose(c, (enum hp_lost_reason)arg);
+    case HP_WORD_HANDLER: return hp_code_add_handler(c->code, wide);
+    case HP_WORD_SIGNAL: return enter_signal(c, arg);
+    case HP_WORD_SIGRETURN: c->sigreturn = true; return HP_OK;
+    case HP_WORD_CUT: return cut_word(c, arg);
+    case HP_WORD_FORK: emit(c, HP_EVENT_FORK, c->event[1], true); return HP_OK;
+    case HP_WORD_EXEC: emit(c, HP_EVENT_EXEC, c->event[1], true); return HP_OK;
+    case HP_WORD_EXEC_FAILED: emit(c, HP_EVENT_EXEC_FAILED, 0, true); return HP_OK;
+    case HP_WORD_MODULE: emit(c, HP_EVENT_MODULE, c->event[1], arg == 1); return HP_OK;
+    case HP_WORD_PAD:
+    case HP_WORD_KIND_COUNT_: break;
+    }
+    return HP_OK;
+}
+
+/* --- Feeding ------------------------------------------------------------------------------------- */
+
+/* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has none. */
+static enum hp_err find_route(struct hp_cursor *c, uint32_t id, uint32_t *route)
+{
+    struct hp_code *code = c->code;
+    if (id >= code->segment_limit || code->route[id] == HP_ROUTE_UNKNOWN) {
+        enum hp_err err = c->source ? c->source->load(c->source, id) : HP_ERR_NOTFOUND;
+        if (err == HP_ERR_NOMEM)
+            return err;
+    }
+    *route = id < code->segment_limit ? code->route[id] : HP_ROUTE_UNKNOWN;
+    return HP_OK;
+}
+
+static enum hp_err slow_word(struct hp_cursor *c, uint32_t word)
+{
+    if (c->have < c->want) {
+        c->event[c->have++] = word;
+        return c->have == c->want ? handle_event(c) : HP_OK;
+    }
+    if (word & HP_WORD_EVENT) {
+        int payload = hp_word_payload(word);
+        if (payload < 0)
+            return lose(c, HP_LOST_UNKNOWN);
+        c->event[0] = word;
+        c->have = 1;
+        c->want = payload + 1;
+        return payload ? HP_OK : handle_event(c);
+    }
+    uint32_t route = HP_ROUTE_UNKNOWN;
+    if (word)
+        HP_TRY(find_route(c, word, &route));
+    if (route == HP_ROUTE_UNKNOWN)
+        return lose(c, HP_LOST_UNKNOWN);
+    return slow_route(c, route & HP_ROUTE_NODE ? route : route & ~HP_ROUTE_CHECK);
+}
+
+/*
+ * Takes words as long as they are whole blocks that follow from one another and the buffer has room;
+ * returns how many it took. This is where the time goes: four loads, three compares and two stores a word.
+ */
+static size_t fast_words(struct hp_cursor *c, const uint32_t *words, size_t n)
+{
+    if (!c->count || c->partial != NONE || c->sigreturn || c->have < c->want)
+        return 0;
+    const uint32_t *route = c->code->route;
+    const struct hp_hot *table = c->code->hot;
+    uint32_t limit = c->code->segment_limit;
+    uint32_t *blocks = c->blocks + c->count;
+    uint8_t *taken = c->taken + c->count - 1;
+    const struct hp_hot *from = &table[blocks[-1]];
+    uint64_t instructions = 0;
+    size_t room = HP_BATCH_MAX + 1 - c->count;
+    size_t todo = n < room ? n : room;
+    size_t i;
+    for (i = 0; i < todo; i++) {
+        uint32_t word = words[i];
+        if (__builtin_expect(word >= limit, 0))
+            break;
+        uint32_t block = route[word];
+        if (__builtin_expect(block >= HP_ROUTE_CHECK, 0))
+            break;
+        const struct hp_hot *to = &table[block];
+        uint64_t start = to->start;
+        bool fell = start == from->fall;
+        if (__builtin_expect(!(fell | (start == from->target) | (from->anywhere != 0)), 0))
+            break;
+        instructions += from->insns;
+        taken[i] = !fell;
+        blocks[i] = block;
+        from = to;
+    }
+    c->count += i;
+    c->stats.instructions += instructions;
+    if (c->count == HP_BATCH_MAX + 1)
+        flush(c);
+    return i;
+}
+
+enum hp_err hp_cursor_feed(struct hp_cursor *c, const uint32_t *words, size_t n)
+{
+    c->stats.words += n;
+    size_t i = 0;
+    while (i < n && !c->ended) {
+        i += fast_words(c, words + i, n - i);
+        if (i < n && !c->ended)
+            HP_TRY(slow_word(c, words[i++]));
+    }
+    flush(c);
+    return HP_OK;
+}
+
+enum hp_err hp_cursor_end(struct hp_cursor *cursor, enum hp_end_reason reason)
+{
+    return end_stream(cursor, reason);
+}

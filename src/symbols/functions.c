@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/functions.h"
+
+#include "base/grow.h"
+#include "base/map64.h"
+
+#include <stdlib.h>
+
+#define NOT_ASKED (UINT32_MAX - 1) /* in `of_block` */
+
+struct module_symbols {
+    struct hp_symbols *symbols;
+    bool tried;
+};
+
+struct hp_functions {
+    const struct hp_code *code;
+    struct module_symbols *modules;
+    size_t cap_modules;
+    struct hp_function *functions;
+    uint32_t n_functions;
+    size_t cap_functions;
+    struct hp_map64 at; /* module << 48 | offset -> function */
+    uint32_t *of_block; /* by block id */
+    size_t n_of_block, cap_of_block;
+    struct hp_function *called; /* those without a symbol, sorted; see sort_called() */
+    size_t n_called, cap_called;
+    uint32_t n_sorted_of; /* functions there were when it was sorted */
+};
+
+enum hp_err hp_functions_new(const struct hp_code *code, struct hp_functions **functions)
+{
+    *functions = calloc(1, sizeof **functions);
+    if (!*functions)
+        return hp_fail_nomem();
+    (*functions)->code = code;
+    return HP_OK;
+}
+
+void hp_functions_free(struct hp_functions *functions)
+{
+    if (!functions)
+        return;
+    for (size_t i = 0; i < functions->cap_modules; i++)
+        hp_symbols_close(functions->modules[i].symbols);
+    free(functions->modules);
+    free(functions->functions);
+    free(functions->of_block);
+    free(functions->called);
+    hp_map64_fini(&functions->at);
+    free(functions);
+}
+
+uint32_t hp_functions_count(const struct hp_functions *functions)
+{
+    return functions->n_functions;
+}
+
+const struct hp_function *hp_functions_get(const struct hp_functions *functions, uint32_t id)
+{
+    return &functions->functions[id];
+}
+
+struct hp_symbols *hp_functions_symbols(struct hp_functions *f, uint32_t module)
+{
+    if (hp_grow(&f->modules, &f->cap_modules, (size_t)module + 1, sizeof *f->modules) != HP_OK)
+        return NULL;
+    struct module_symbols *m = &f->modules[module];
+    if (!m->tried) {
+        m->tried = true;
+        const struct hp_module *info = hp_code_module(f->code, module);
+        /* A file that is gone or has changed has no symbols for us. */
+        if (info->path[0] != '/' ||
+            hp_symbols_open(info->path, info->build_id, &m->symbols) != HP_OK)
+            m->symbols = NULL;
+    }
+    return m->symbols;
+}
+
+static uint64_t place_key(uint32_t module, uint64_t offset)
+{
+    return (uint64_t)module << 48 ^ offset;
+}
+
+static uint32_t add(struct hp_functions *f, uint32_t module, uint64_t offset,
+                    const struct hp_symbol *symbol)
+{
+    uint32_t known = hp_map64_get(&f->at, place_key(module, offset));
+    if (known != HP_MAP64_NONE)
+        return known;
+    if (hp_grow(&f->functions, &f->cap_functions, (size_t)f->n_functions + 1,
+                sizeof *f->functions) != HP_OK ||
+        hp_map64_put(&f->at, place_key(module, offset), f->n_functions) != HP_OK)
+        return HP_NO_ID;
+    f->functions[f->n_functions] = (struct hp_function){
+        .module = module, .offset = offset, .size = symbol ? symbol->size : 0, .symbol = symbol};
+    return f->n_functions++;
+}
+
+static uint64_t offset_of(const struct hp_functions *f, const struct hp_block *block)
+{
+    return block->start - hp_code_module(f->code, block->module)->base;
+}
+
+/* By symbol only; HP_NO_ID for none. */
+static uint32_t look_up(struct hp_functions *f, uint32_t id)
+{
+    const struct hp_block *block = hp_code_block(f->code, id);
+    struct hp_symbols *symbols = hp_functions_symbols(f, block->module);
+    const struct hp_symbol *symbol =
+        symbols ? hp_symbols_find(symbols, offset_of(f, block)) : NULL;
+    return symbol ? add(f, block->module, symbol->offset, symbol) : HP_NO_ID;
+}
+
+uint32_t hp_functions_of_block(struct hp_functions *f, uint32_t block)
+{
+    if (block >= f->n_of_block) {
+        size_t n = hp_code_n_blocks(f->code);
+        if (hp_grow(&f->of_block, &f->cap_of_block, n, sizeof *f->of_block) != HP_OK)
+            return HP_NO_ID;
+        for (; f->n_of_block < n; f->n_of_block++)
+            f->of_block[f->n_of_block] = NOT_ASKED;
+    }
+    if (f->of_block[block] == NOT_ASKED)
+        f->of_block[block] = look_up(f, block);
+    return f->of_block[block];
+}
+
+uint32_t hp_functions_enter(struct hp_functions *f, uint32_t block)
+{
+    uint32_t id = hp_functions_of_block(f, block);
+    if (id != HP_NO_ID)
+        return id;
+    const struct hp_block *b = hp_code_block(f->code, block);
+    return f->of_block[block] = add(f, b->module, offset_of(f, b), NULL);
+}
+
+bool hp_functions_is_entry(struct hp_functions *f, uint32_t block)
+{
+    uint32_t id = hp_functions_of_block(f, block);
+    return id != HP_NO_ID && f->functions[id].offset == offset_of(f, hp_code_block(f->code, block));
+}
+
+/* --- Code without symbols ------------------------------------------------------------------------ */
+
+static int by_place(const void *a, const void *b)
+{
+    const struct hp_function *x = a, *y = b;
+    if (x->module != y->module)
+        return x->module < y->module ? -1 : 1;
+    return x->offset < y->offset ? -1 : x->offset > y->offset;
+}
+
+/* Lists the functions that were made by calls, in order of place. */
+static bool sort_called(struct hp_functions *f)
+{
+    if (f->n_sorted_of == f->n_functions)
+        return true;
+    if (hp_grow(&f->called, &f->cap_called, f->n_functions, sizeof *f->called) != HP_OK)
+        return false;
+    f->n_called = 0;
+    for (uint32_t i = 0; i < f->n_functions; i++)
+        if (!f->functions[i].symbol)
+            f->called[f->n_called++] = f->functions[i];
+    qsort(f->called, f->n_called, sizeof *f->called, by_place);
+    f->n_sorted_of = f->n_functions;
+    return true;
+}
+
+uint32_t hp_functions_settle(struct hp_functions *f, uint32_t block)
+{
+    uint32_t id = hp_functions_of_block(f, block);
+    if (id != HP_NO_ID || !sort_called(f))
+        return id;
+    const struct hp_block *b = hp_code_block(f->code, block);
+    struct hp_function here = {.module = b->module, .offset = offset_of(f, b)};
+    size_t low = 0, high = f->n_called; /* the first one behind `here` */
+    while (low < high) {
+        size_t middle = (low + high) / 2;
+        if (by_place(&f->called[middle], &here) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    uint64_t offset = low > 0 && f->called[low - 1].module == here.module
+                          ? f->called[low - 1].offset
+                          : here.offset;
+    return f->of_block[block] = add(f, here.module, offset, NULL);
+}
