@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
