@@ -20,6 +20,11 @@ const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory
     const char *name = dwarf_filesrc(files, index, NULL, NULL);
     if (!name || !name[0])
         return "";
+    /* libdw puts the unit's own directory before its files already; when that directory is relative
+     * (compiled with -ffile-prefix-map) the result is relative as well. */
+    size_t length = strlen(directory);
+    if (strncmp(name, directory, length) == 0 && name[length] == '/')
+        directory = "";
     return hp_strings_add_path(strings, directory, name);
 }
 
