@@ -10,7 +10,6 @@
 #include <strings.h>
 
 struct hp_symbols {
-    char *path;
     char *build_id;
     struct hp_elf file;
     struct hp_elf debug_file; /* opened when it is first needed */
@@ -46,7 +45,7 @@ static Elf *debug_file(struct hp_symbols *symbols)
 {
     if (!symbols->debug_file_looked_for) {
         symbols->debug_file_looked_for = true;
-        hp_elf_open_debug(&symbols->file, symbols->path, &symbols->debug_file);
+        hp_elf_open_debug(&symbols->file, &symbols->debug_file);
     }
     return symbols->debug_file.elf;
 }
@@ -81,9 +80,6 @@ static enum hp_err read_symbols(struct hp_symbols *symbols)
 
 static enum hp_err open_symbols(struct hp_symbols *symbols, const char *path, const char *build_id)
 {
-    symbols->path = strdup(path);
-    if (!symbols->path)
-        return hp_fail_nomem();
     HP_TRY(hp_elf_open(&symbols->file, path));
     symbols->build_id = hp_elf_build_id(symbols->file.elf);
     if (!symbols->build_id)
@@ -120,7 +116,6 @@ void hp_symbols_close(struct hp_symbols *symbols)
     hp_elf_close(&symbols->debug_file);
     hp_elf_close(&symbols->file);
     free(symbols->build_id);
-    free(symbols->path);
     free(symbols);
 }
 
@@ -216,14 +211,15 @@ static bool has_lines(Elf *elf)
 static enum hp_err open_lines(struct hp_symbols *symbols)
 {
     symbols->lines_looked_for = true;
-    Elf *elf = symbols->file.elf;
-    if (!is_linked(elf))
+    const struct hp_elf *file = &symbols->file;
+    if (!is_linked(file->elf))
         return HP_OK;
-    if (!has_lines(elf))
-        elf = debug_file(symbols);
-    if (!elf)
-        return HP_OK;
-    enum hp_err err = hp_debug_open(elf, &symbols->strings, &symbols->debug);
+    if (!has_lines(file->elf)) {
+        if (!debug_file(symbols))
+            return HP_OK;
+        file = &symbols->debug_file;
+    }
+    enum hp_err err = hp_debug_open(file, &symbols->strings, &symbols->debug);
     return err == HP_ERR_NOTFOUND ? HP_OK : err;
 }
 
@@ -233,6 +229,6 @@ enum hp_err hp_symbols_source(struct hp_symbols *symbols, uint64_t offset, struc
     if (!symbols->lines_looked_for)
         HP_TRY(open_lines(symbols));
     if (!symbols->debug)
-        return hp_fail(HP_ERR_NOTFOUND, "%s has no line information", symbols->path);
+        return hp_fail(HP_ERR_NOTFOUND, "%s has no line information", symbols->file.path);
     return hp_debug_source(symbols->debug, symbols->base + offset, source);
 }

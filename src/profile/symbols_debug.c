@@ -20,6 +20,8 @@
 
 struct hp_debug {
     Dwarf *dwarf;
+    Dwarf *alternate; /* what dwz moved out of it; NULL: nothing */
+    struct hp_elf alternate_file;
     bool broken; /* memory ran out inside libdw: it is not used again */
     struct hp_strings *strings;
     struct hp_unit *units;
@@ -171,13 +173,26 @@ static enum hp_err find_code(struct hp_debug *debug, Elf *elf)
     return err;
 }
 
-static enum hp_err open_debug(struct hp_debug *debug, Elf *elf)
+/* libdw would look for it as well, but only where it thinks right. */
+static void open_alternate(struct hp_debug *debug, const struct hp_elf *file)
 {
-    debug->dwarf = dwarf_begin_elf(elf, DWARF_C_READ, NULL);
+    if (hp_elf_open_alternate(file, debug->dwarf, &debug->alternate_file) != HP_OK)
+        return;
+    debug->alternate = dwarf_begin_elf(debug->alternate_file.elf, DWARF_C_READ, NULL);
+    if (!debug->alternate)
+        return;
+    dwarf_new_oom_handler(debug->alternate, leave_libdw);
+    dwarf_setalt(debug->dwarf, debug->alternate);
+}
+
+static enum hp_err open_debug(struct hp_debug *debug, const struct hp_elf *file)
+{
+    debug->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
     if (!debug->dwarf)
         return hp_fail(HP_ERR_NOTFOUND, "no debug information: %s", dwarf_errmsg(-1));
     dwarf_new_oom_handler(debug->dwarf, leave_libdw);
-    HP_TRY(find_code(debug, elf));
+    HP_TRY(find_code(debug, file->elf));
+    open_alternate(debug, file);
     HP_TRY(guarded(debug, list_units, NULL));
     bool *covered = calloc(debug->n_units + 1, sizeof *covered);
     if (!covered)
@@ -190,14 +205,15 @@ static enum hp_err open_debug(struct hp_debug *debug, Elf *elf)
     return err;
 }
 
-enum hp_err hp_debug_open(Elf *elf, struct hp_strings *strings, struct hp_debug **debug)
+enum hp_err hp_debug_open(const struct hp_elf *file, struct hp_strings *strings,
+                          struct hp_debug **debug)
 {
     *debug = NULL;
     struct hp_debug *opened = calloc(1, sizeof *opened);
     if (!opened)
         return hp_fail_nomem();
     opened->strings = strings;
-    enum hp_err err = open_debug(opened, elf);
+    enum hp_err err = open_debug(opened, file);
     if (err != HP_OK) {
         hp_debug_close(opened);
         return err;
@@ -224,6 +240,9 @@ void hp_debug_close(struct hp_debug *debug)
     hp_span_index_fini(&debug->code);
     if (debug->dwarf)
         dwarf_end(debug->dwarf);
+    if (debug->alternate)
+        dwarf_end(debug->alternate);
+    hp_elf_close(&debug->alternate_file);
     free(debug);
 }
 

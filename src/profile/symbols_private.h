@@ -12,13 +12,18 @@
 #include <elfutils/libdw.h>
 #include <gelf.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* --- Files -------------------------------------------------------------------------------------*/
 
-/* An open ELF file; `elf` NULL: none. */
+/* An ELF file in memory; all zero: none. */
 struct hp_elf {
-    int fd;
     Elf *elf;
+    char *path;
+    unsigned char *image;
+    size_t size;
+    dev_t device; /* which file it was */
+    ino_t inode;
 };
 
 /* Opens a regular file as ELF. HP_ERR_IO, HP_ERR_FORMAT. */
@@ -35,10 +40,14 @@ const char *hp_elf_section_name(Elf *elf, const GElf_Shdr *header);
 /* The build id as lower-case hex, malloc'ed, "" when there is none; NULL when memory ran out. */
 char *hp_elf_build_id(Elf *elf);
 
-/* Finds and opens the separate debug file of `file`, which was opened as `path`: one that has the
- * same build id, or, when one of the two has none, the checksum that the debug link asks for.
- * HP_ERR_NOTFOUND: there is none. */
-enum hp_err hp_elf_open_debug(const struct hp_elf *file, const char *path, struct hp_elf *debug);
+/* Finds and opens the separate debug file: one that has the same build id, or, when one of the two
+ * has none, the checksum that the debug link asks for. HP_ERR_NOTFOUND: there is none. */
+enum hp_err hp_elf_open_debug(const struct hp_elf *file, struct hp_elf *debug);
+
+/* Finds and opens the alternate debug file, in which dwz puts what several debug files share.
+ * `dwarf` is the debug information of `file`. HP_ERR_NOTFOUND: there is none. */
+enum hp_err hp_elf_open_alternate(const struct hp_elf *file, Dwarf *dwarf,
+                                  struct hp_elf *alternate);
 
 /* --- Symbols ------------------------------------------------------------------------------------
  */
@@ -86,8 +95,9 @@ enum hp_err hp_symbol_table_add_plt(struct hp_symbol_table *table, struct hp_str
 /* The debug information of one file. */
 struct hp_debug;
 
-/* HP_ERR_NOTFOUND: the file has none. `strings` and `elf` must outlive it. */
-enum hp_err hp_debug_open(Elf *elf, struct hp_strings *strings, struct hp_debug **debug);
+/* HP_ERR_NOTFOUND: the file has none. `file` and `strings` must outlive it. */
+enum hp_err hp_debug_open(const struct hp_elf *file, struct hp_strings *strings,
+                          struct hp_debug **debug);
 void hp_debug_close(struct hp_debug *debug);
 
 /* As hp_symbols_source(), by link-time address. */
