@@ -21,7 +21,7 @@
 
 /* Files up to that size are read, so that they may shrink or change while they are used; larger
  * ones are mapped. */
-#define MAX_READ (UINT64_C(512) << 20)
+#define MAX_READ (UINT64_C(64) << 20)
 
 #define MAX_BUILD_ID 64
 

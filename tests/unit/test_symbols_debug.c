@@ -160,8 +160,9 @@ static char *scope_name(Dwarf_Die *unit, Dwarf_Addr address, int *call_line)
     return name ? name : strdup("");
 }
 
-/* Every byte of the functions of a C++ program: the same line and inlining as libdw finds the slow
- * way. (Not with clang, whose functions inside of namespaces dwarf_getscopes() does not find.) */
+/* Every fifth byte of the functions of a C++ program: the same line and inlining as libdw finds the
+ * slow way. (Not with clang, whose functions inside of namespaces dwarf_getscopes() does not find.)
+ */
 static void check_against_libdw(const char *command)
 {
     if (run("%s", command) != 0)
@@ -172,7 +173,7 @@ static void check_against_libdw(const char *command)
     assert_non_null(dwarf);
     unsigned lines = 0, inlined = 0;
     const struct hp_symbol *first = function(symbols, "main");
-    for (uint64_t offset = 0; offset < first->offset + 0x4000; offset++) {
+    for (uint64_t offset = 0; offset < first->offset + 0x4000; offset += 5) {
         if (!hp_symbols_find(symbols, offset))
             continue;
         Dwarf_Die unit;
@@ -193,14 +194,14 @@ static void check_against_libdw(const char *command)
         lines++;
         free(name);
     }
-    assert_true(lines > 200);
-    assert_true(inlined > 50);
+    assert_true(lines > 100);
+    assert_true(inlined > 25);
     dwarf_end(dwarf);
     close(fd);
     hp_symbols_close(symbols);
 }
 
-static void every_byte_agrees_with_libdw(void **state)
+static void lines_and_inlining_agree_with_libdw(void **state)
 {
     (void)state;
     check_against_libdw("c++ -g -O2 $S/sort.cc -o cxx");
@@ -382,7 +383,7 @@ int main(void)
         cmocka_unit_test(inlined_lines_are_found),
         cmocka_unit_test(units_outside_of_aranges_are_found),
         cmocka_unit_test(relative_directories_are_not_doubled),
-        cmocka_unit_test(every_byte_agrees_with_libdw),
+        cmocka_unit_test(lines_and_inlining_agree_with_libdw),
         cmocka_unit_test(debug_files_are_found_by_link),
         cmocka_unit_test(a_debug_link_to_itself_is_passed_over),
         cmocka_unit_test(debug_files_are_found_by_build_id),
