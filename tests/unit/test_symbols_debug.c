@@ -204,8 +204,8 @@ static void check_against_libdw(const char *command)
 static void lines_and_inlining_agree_with_libdw(void **state)
 {
     (void)state;
-    check_against_libdw("c++ -g -O2 $S/sort.cc -o cxx");
-    check_against_libdw("c++ -gdwarf-4 -O3 $S/sort.cc -o cxx");
+    check_against_libdw("c++ -std=c++17 -g -O2 $S/sort.cc -o cxx");
+    check_against_libdw("c++ -std=c++17 -gdwarf-4 -O3 $S/sort.cc -o cxx");
 }
 
 /* --- Separate debug files ----------------------------------------------------------------------*/
@@ -283,6 +283,48 @@ static void lines_come_from_a_debug_file_when_symbols_do_not(void **state)
     struct hp_symbols *symbols = open_built("bare");
     assert_true(has_line(symbols, "hidden"));
     hp_symbols_close(symbols);
+    assert_int_equal(run("rm -rf debug"), 0);
+}
+
+/* Names of inlined functions are in the alternate file then. The programs differ only in their
+ * build ids, so that dwz moves what it can. */
+static unsigned names_starting_with(const char *program, const char *start)
+{
+    struct hp_symbols *symbols = open_built(program);
+    const struct hp_symbol *symbol = function(symbols, "main");
+    unsigned n = 0;
+    for (uint64_t i = 0; i < symbol->size; i++) {
+        struct hp_source source;
+        if (hp_symbols_source(symbols, symbol->offset + i, &source) == HP_OK)
+            n += strncmp(source.inlined, start, strlen(start)) == 0;
+    }
+    hp_symbols_close(symbols);
+    return n;
+}
+
+static void alternate_debug_files_are_found(void **state)
+{
+    (void)state;
+    if (!have("dwz"))
+        skip();
+    assert_int_equal(run("c++ -std=c++17 -gdwarf-4 -O2 $S/sort.cc -Wl,--build-id=0x11223344 -o one "
+                         "&& c++ -std=c++17 -gdwarf-4 -O2 $S/sort.cc -Wl,--build-id=0x11223355 "
+                         "-o two && cp one plain && dwz -m common -M common one two && "
+                         "readelf -SW one | grep -q gnu_debugaltlink"),
+                     0);
+    unsigned n = names_starting_with("plain", "std::");
+    assert_true(n > 100);
+    assert_int_equal(names_starting_with("one", "std::"), n);
+    assert_int_equal(run("mv common elsewhere"), 0);
+    assert_true(names_starting_with("one", "std::") < n);
+    assert_int_equal(run("cp two common"), 0); /* not what was asked for */
+    assert_true(names_starting_with("one", "std::") < n);
+    /* By build id. */
+    assert_int_equal(run("i=$(readelf -n elsewhere | sed -n 's/.*Build ID: //p'); "
+                         "d=debug/.build-id/$(echo $i | cut -c1-2); mkdir -p $d && "
+                         "mv elsewhere $d/$(echo $i | cut -c3-).debug"),
+                     0);
+    assert_int_equal(names_starting_with("one", "std::"), n);
     assert_int_equal(run("rm -rf debug"), 0);
 }
 
@@ -388,6 +430,7 @@ int main(void)
         cmocka_unit_test(a_debug_link_to_itself_is_passed_over),
         cmocka_unit_test(debug_files_are_found_by_build_id),
         cmocka_unit_test(lines_come_from_a_debug_file_when_symbols_do_not),
+        cmocka_unit_test(alternate_debug_files_are_found),
         cmocka_unit_test(damaged_files_do_no_harm),
     };
     return cmocka_run_group_tests(tests, build_setup, build_teardown);
