@@ -33,13 +33,17 @@ struct hp_source {
     uint32_t call_line;
 };
 
-/* One ELF file with its symbols and debug information. */
+/* One ELF file with its symbols and debug information. Functions that take it const may be called
+ * by several threads at once. */
 struct hp_symbols;
 
 /*
  * Opens the symbols of the file. Takes .symtab, else the .symtab of a separate debug file (by build
  * id under /usr/lib/debug/.build-id, or .gnu_debuglink beside it, in .debug/ and under
  * /usr/lib/debug), else .dynsym; and adds "name@plt" symbols for the PLT entries it can resolve.
+ * A debug file is used only when its build id, or the checksum in the link, is right. The
+ * environment variable HOTPATH_DEBUG_DIR replaces /usr/lib/debug. Nothing is ever fetched from the
+ * network. Objects (.o) and core dumps open, but have no functions or lines: they have no offsets.
  * `build_id`: when not "", a file with another build id gives HP_ERR_NOTFOUND.
  * HP_ERR_IO: cannot be opened. HP_ERR_FORMAT: not ELF.
  * Nothing is read from the debug information until a line is asked for.
@@ -50,18 +54,21 @@ void hp_symbols_close(struct hp_symbols *symbols);
 /* The build id as lower-case hex, "" when the file has none. */
 const char *hp_symbols_build_id(const struct hp_symbols *symbols);
 
-/* The function that contains `offset`, or NULL. Of several symbols at one address a global one is
- * preferred to a weak one to a local one, then the one with a size, then the first by name. */
+/* The function that contains `offset`, or NULL. Where functions overlap, the one that starts last.
+ * Of several symbols at one address a function is preferred to a label without a type, then a
+ * global one to a weak one to a local one, then the one with a size, then the first by name. Labels
+ * inside a function of known size are not symbols at all. */
 const struct hp_symbol *hp_symbols_find(const struct hp_symbols *symbols, uint64_t offset);
 
-/* The functions named `name` (linkage name, or demangled with or without parameters): up to `max`
- * offsets into `offsets`; returns how many there are. */
+/* The functions named `name` (linkage name, or demangled with or without parameters), aliases
+ * included: up to `max` offsets into `offsets`, ascending; returns how many there are. */
 size_t hp_symbols_by_name(const struct hp_symbols *symbols, const char *name, uint64_t *offsets,
                           size_t max);
 
 /* The source of the instruction at `offset`; HP_ERR_NOTFOUND when there is no line information for
- * it
- * (`*source` then has empty fields). */
+ * it (`*source` then has empty fields). `inlined` is the innermost function inlined there. Paths
+ * are absolute where the file says so, without "." and "..". The strings live as long as `symbols`.
+ */
 enum hp_err hp_symbols_source(struct hp_symbols *symbols, uint64_t offset,
                               struct hp_source *source);
 

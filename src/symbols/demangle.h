@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Demangling of C++ (Itanium ABI) and Rust (legacy and v0) names.
+ */
+#ifndef HP_SYMBOLS_DEMANGLE_H
+#define HP_SYMBOLS_DEMANGLE_H
+
+#include <stdbool.h>
+
+/*
+ * The readable form of `name`, or NULL when it is not a mangled name, when its readable form would
+ * be absurdly long (a few bytes can expand without bound), or when memory ran out. With `params`
+ * as c++filt prints it; without, the parameter list and the return type are left out
+ * ("space::name<int>"). Free it with free().
+ */
+char *hp_demangle(const char *name, bool params);
+
+#endif

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+#include "symbols/symbols.h"
+
+#include "symbols/demangle.h"
+#include "symbols/symbols_private.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+struct hp_symbols {
+    char *build_id;
+    struct hp_elf file;
+    struct hp_elf debug_file; /* opened when it is first needed */
+    bool debug_file_looked_for;
+    bool lines_looked_for;
+    uint64_t base;
+    struct hp_strings strings;
+    struct hp_symbol_table table;
+    struct hp_debug *debug; /* NULL: not looked for, or none */
+};
+
+/* --- Opening -----------------------------------------------------------------------------------*/
+
+/* Link-time address of the module's offset 0. */
+static uint64_t base_of(Elf *elf)
+{
+    uint64_t lowest = UINT64_MAX;
+    size_t n;
+    if (elf_getphdrnum(elf, &n) != 0)
+        return 0;
+    for (size_t i = 0; i < n && i < INT32_MAX; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(elf, (int)i, &segment))
+            break;
+        if (segment.p_type == PT_LOAD && segment.p_vaddr < lowest)
+            lowest = segment.p_vaddr;
+    }
+    return lowest == UINT64_MAX ? 0 : lowest & ~UINT64_C(4095);
+}
+
+/* The separate debug file, or NULL. */
+static Elf *debug_file(struct hp_symbols *symbols)
+{
+    if (!symbols->debug_file_looked_for) {
+        symbols->debug_file_looked_for = true;
+        hp_elf_open_debug(&symbols->file, &symbols->debug_file);
+    }
+    return symbols->debug_file.elf;
+}
+
+/* Whether the addresses in the file are those of a program or library: not an object, not a core
+ * dump. */
+static bool is_linked(Elf *elf)
+{
+    GElf_Ehdr header;
+    return gelf_getehdr(elf, &header) && (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+}
+
+static enum hp_err read_symbols(struct hp_symbols *symbols)
+{
+    Elf *elf = symbols->file.elf;
+    Elf_Scn *section = hp_elf_section_of_type(elf, SHT_SYMTAB);
+    if (!section && debug_file(symbols)) {
+        elf = debug_file(symbols);
+        section = hp_elf_section_of_type(elf, SHT_SYMTAB);
+    }
+    if (!section) {
+        elf = symbols->file.elf;
+        section = hp_elf_section_of_type(elf, SHT_DYNSYM);
+    }
+    struct hp_symbol_table *table = &symbols->table;
+    if (section)
+        HP_TRY(hp_symbol_table_read(table, &symbols->strings, elf, section, symbols->base));
+    HP_TRY(hp_symbol_table_build(table));
+    HP_TRY(hp_symbol_table_add_plt(table, &symbols->strings, symbols->file.elf, symbols->base));
+    return hp_symbol_table_build(table);
+}
+
+static enum hp_err open_symbols(struct hp_symbols *symbols, const char *path, const char *build_id)
+{
+    HP_TRY(hp_elf_open(&symbols->file, path));
+    symbols->build_id = hp_elf_build_id(symbols->file.elf);
+    if (!symbols->build_id)
+        return hp_fail_nomem();
+    if (build_id && build_id[0] && strcasecmp(build_id, symbols->build_id) != 0)
+        return hp_fail(HP_ERR_NOTFOUND, "%s has build id %s, not %s: it was changed since", path,
+                       symbols->build_id[0] ? symbols->build_id : "(none)", build_id);
+    symbols->base = base_of(symbols->file.elf);
+    return is_linked(symbols->file.elf) ? read_symbols(symbols) : HP_OK;
+}
+
+enum hp_err hp_symbols_open(const char *path, const char *build_id, struct hp_symbols **symbols)
+{
+    *symbols = NULL;
+    struct hp_symbols *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return hp_fail_nomem();
+    enum hp_err err = open_symbols(opened, path, build_id);
+    if (err != HP_OK) {
+        hp_symbols_close(opened);
+        return err;
+    }
+    *symbols = opened;
+    return HP_OK;
+}
+
+void hp_symbols_close(struct hp_symbols *symbols)
+{
+    if (!symbols)
+        return;
+    hp_debug_close(symbols->debug);
+    hp_symbol_table_fini(&symbols->table);
+    hp_strings_fini(&symbols->strings);
+    hp_elf_close(&symbols->debug_file);
+    hp_elf_close(&symbols->file);
+    free(symbols->build_id);
+    free(symbols);
+}
+
+const char *hp_symbols_build_id(const struct hp_symbols *symbols)
+{
+    return symbols->build_id;
+}
+
+/* --- Functions ---------------------------------------------------------------------------------*/
+
+/* "name@plt" from "_Z...@plt": the demanglers do not know that suffix. */
+static char *demangle_symbol(const char *linkage, bool params)
+{
+    size_t length = strlen(linkage);
+    if (length <= 4 || strcmp(linkage + length - 4, "@plt") != 0)
+        return hp_demangle(linkage, params);
+    char *mangled = strndup(linkage, length - 4);
+    char *plain = mangled ? hp_demangle(mangled, params) : NULL;
+    char *name = NULL;
+    if (plain && asprintf(&name, "%s@plt", plain) < 0)
+        name = NULL;
+    free(mangled);
+    free(plain);
+    return name;
+}
+
+/* Most symbols of a large file are never asked for, and demangling is most of the cost of opening
+ * one: so names are made on demand. Several threads may do that at once; the first one wins. */
+static const char *name_of(struct hp_symbol *symbol)
+{
+    const char *name = __atomic_load_n(&symbol->name, __ATOMIC_ACQUIRE);
+    if (name)
+        return name;
+    const char *made = demangle_symbol(symbol->linkage, true);
+    if (!made)
+        made = symbol->linkage;
+    if (__atomic_compare_exchange_n(&symbol->name, &name, made, false, __ATOMIC_ACQ_REL,
+                                    __ATOMIC_ACQUIRE))
+        return made;
+    if (made != symbol->linkage)
+        free((void *)made);
+    return name;
+}
+
+const struct hp_symbol *hp_symbols_find(const struct hp_symbols *symbols, uint64_t offset)
+{
+    struct hp_symbol *symbol = hp_symbol_table_find(&symbols->table, offset);
+    if (symbol)
+        name_of(symbol);
+    return symbol;
+}
+
+static bool is_named(struct hp_symbol *symbol, const char *name)
+{
+    if (strcmp(symbol->linkage, name) == 0)
+        return true;
+    if (name_of(symbol) == symbol->linkage)
+        return false; /* not mangled */
+    if (strcmp(name_of(symbol), name) == 0)
+        return true;
+    char *bare = demangle_symbol(symbol->linkage, false);
+    bool same = bare && strcmp(bare, name) == 0;
+    free(bare);
+    return same;
+}
+
+size_t hp_symbols_by_name(const struct hp_symbols *symbols, const char *name, uint64_t *offsets,
+                          size_t max)
+{
+    const struct hp_symbol_table *table = &symbols->table;
+    size_t n = 0;
+    uint64_t last = 0;
+    for (size_t i = 0; i < table->n; i++) {
+        struct hp_symbol *symbol = &table->entries[i].symbol;
+        if ((n && symbol->offset == last) || !is_named(symbol, name))
+            continue;
+        last = symbol->offset;
+        if (n < max)
+            offsets[n] = last;
+        n++;
+    }
+    return n;
+}
+
+/* --- Lines -------------------------------------------------------------------------------------*/
+
+static bool has_lines(Elf *elf)
+{
+    return hp_elf_section_named(elf, ".debug_info") || hp_elf_section_named(elf, ".zdebug_info");
+}
+
+/* The debug information of the file itself, else of its separate debug file. */
+static enum hp_err open_lines(struct hp_symbols *symbols)
+{
+    symbols->lines_looked_for = true;
+    const struct hp_elf *file = &symbols->file;
+    if (!is_linked(file->elf))
+        return HP_OK;
+    if (!has_lines(file->elf)) {
+        if (!debug_file(symbols))
+            return HP_OK;
+        file = &symbols->debug_file;
+    }
+    enum hp_err err = hp_debug_open(file, &symbols->strings, &symbols->debug);
+    return err == HP_ERR_NOTFOUND ? HP_OK : err;
+}
+
+enum hp_err hp_symbols_source(struct hp_symbols *symbols, uint64_t offset, struct hp_source *source)
+{
+    *source = (struct hp_source){.file = "", .inlined = "", .call_file = ""};
+    if (!symbols->lines_looked_for)
+        HP_TRY(open_lines(symbols));
+    if (!symbols->debug)
+        return hp_fail(HP_ERR_NOTFOUND, "%s has no line information", symbols->file.path);
+    return hp_debug_source(symbols->debug, symbols->base + offset, source);
+}

@@ -1,0 +1,320 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From an address to its compilation unit, and what that unit says of it.
+ *
+ * libdw's own look-ups walk the unit for every question. Here a unit is read once, when an address
+ * in it is first asked for, into sorted arrays; after that a question is three binary searches:
+ * unit, line, inlined function.
+ */
+#include "base/grow.h"
+#include "symbols/symbols_private.h"
+
+#include <dwarf.h>
+#include <setjmp.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* More address ranges than any program has: hostile files can name one list of ranges from any
+ * number of places. */
+#define MAX_UNIT_SPANS (UINT64_C(1) << 24)
+
+struct hp_debug {
+    Dwarf *dwarf;
+    Dwarf *alternate; /* what dwz moved out of it; NULL: nothing */
+    struct hp_elf alternate_file;
+    bool broken; /* memory ran out inside libdw: it is not used again */
+    struct hp_strings *strings;
+    struct hp_unit *units;
+    size_t n_units, units_capacity;
+    struct hp_span_index unit_index; /* address to unit */
+    struct hp_span_index code;
+    struct hp_map64 unit_by_die;
+    struct hp_span *spans; /* of units, while they are collected */
+    size_t n_spans, spans_capacity;
+};
+
+/* --- Memory running out ------------------------------------------------------------------------*/
+
+/* libdw ends the process when memory runs out, unless a handler leaves it by a jump. */
+static __thread jmp_buf *out_of_memory;
+
+static void __attribute__((noreturn)) leave_libdw(void)
+{
+    longjmp(*out_of_memory, 1);
+}
+
+typedef enum hp_err guarded_call(struct hp_debug *debug, void *argument);
+
+/* Calls `call`, which may use libdw. What it makes must hang from `debug`, or is lost when memory
+ * runs out. */
+static enum hp_err guarded(struct hp_debug *debug, guarded_call *call, void *argument)
+{
+    if (debug->broken)
+        return hp_fail(HP_ERR_NOMEM, "out of memory while reading debug information");
+    jmp_buf here;
+    jmp_buf *outer = out_of_memory;
+    if (setjmp(here)) {
+        out_of_memory = outer;
+        debug->broken = true;
+        return hp_fail(HP_ERR_NOMEM, "out of memory while reading debug information");
+    }
+    out_of_memory = &here;
+    enum hp_err err = call(debug, argument);
+    out_of_memory = outer;
+    return err;
+}
+
+/* --- Which unit an address is in ---------------------------------------------------------------*/
+
+static enum hp_err add_span(struct hp_debug *debug, uint64_t low, uint64_t high, uint32_t unit)
+{
+    if (low >= high || debug->n_spans >= MAX_UNIT_SPANS)
+        return HP_OK;
+    HP_TRY(
+        hp_grow(&debug->spans, &debug->spans_capacity, debug->n_spans + 1, sizeof *debug->spans));
+    debug->spans[debug->n_spans++] = (struct hp_span){.low = low, .high = high, .id = unit};
+    return HP_OK;
+}
+
+/* .debug_aranges, where there is one: the same as what the units' DIEs say, without reading them.
+ * clang leaves it out, and the objects of one program may differ in that. */
+static enum hp_err read_aranges(struct hp_debug *debug, bool *covered)
+{
+    Dwarf_Aranges *aranges;
+    size_t n;
+    if (dwarf_getaranges(debug->dwarf, &aranges, &n) != 0)
+        return HP_OK;
+    for (size_t i = 0; i < n; i++) {
+        Dwarf_Addr start;
+        Dwarf_Word length;
+        Dwarf_Off die;
+        Dwarf_Arange *range = dwarf_onearange(aranges, i);
+        if (!range || dwarf_getarangeinfo(range, &start, &length, &die) != 0)
+            continue;
+        uint32_t unit = hp_map64_get(&debug->unit_by_die, die);
+        if (unit == HP_MAP64_NONE || length > UINT64_MAX - start)
+            continue;
+        covered[unit] = true;
+        HP_TRY(add_span(debug, start, start + length, unit));
+    }
+    return HP_OK;
+}
+
+static enum hp_err read_unit_ranges(struct hp_debug *debug, uint32_t unit)
+{
+    Dwarf_Die die;
+    if (!dwarf_offdie(debug->dwarf, debug->units[unit].die, &die))
+        return HP_OK;
+    Dwarf_Addr base, start, end;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(&die, at, &base, &start, &end)) > 0;) {
+        HP_TRY(add_span(debug, start, end, unit));
+        if (debug->n_spans >= MAX_UNIT_SPANS)
+            break;
+    }
+    return HP_OK;
+}
+
+static enum hp_err add_unit(struct hp_debug *debug, Dwarf_Off die)
+{
+    if (hp_map64_get(&debug->unit_by_die, die) != HP_MAP64_NONE)
+        return HP_OK;
+    HP_TRY(
+        hp_grow(&debug->units, &debug->units_capacity, debug->n_units + 1, sizeof *debug->units));
+    debug->units[debug->n_units] = (struct hp_unit){.die = die};
+    HP_TRY(hp_map64_put(&debug->unit_by_die, die, (uint32_t)debug->n_units));
+    debug->n_units++;
+    return HP_OK;
+}
+
+static enum hp_err list_units(struct hp_debug *debug, void *argument)
+{
+    (void)argument;
+    Dwarf_Off offset = 0, next;
+    size_t header_size;
+    while (dwarf_nextcu(debug->dwarf, offset, &next, &header_size, NULL, NULL, NULL) == 0) {
+        if (next <= offset)
+            break;
+        HP_TRY(add_unit(debug, offset + header_size));
+        offset = next;
+    }
+    return HP_OK;
+}
+
+/* `argument`: a flag a unit, all false. */
+static enum hp_err index_units(struct hp_debug *debug, void *argument)
+{
+    bool *covered = argument;
+    HP_TRY(read_aranges(debug, covered));
+    for (uint32_t i = 0; i < debug->n_units; i++)
+        if (!covered[i])
+            HP_TRY(read_unit_ranges(debug, i));
+    return hp_span_index_build(&debug->unit_index, debug->spans, debug->n_spans);
+}
+
+/* The executable sections. */
+static enum hp_err find_code(struct hp_debug *debug, Elf *elf)
+{
+    struct hp_span *spans = NULL;
+    size_t n = 0, capacity = 0;
+    enum hp_err err = HP_OK;
+    for (Elf_Scn *section = NULL; err == HP_OK && (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR) ||
+            header.sh_size > UINT64_MAX - header.sh_addr)
+            continue;
+        err = hp_grow(&spans, &capacity, n + 1, sizeof *spans);
+        if (err == HP_OK)
+            spans[n++] =
+                (struct hp_span){.low = header.sh_addr, .high = header.sh_addr + header.sh_size};
+    }
+    if (err == HP_OK)
+        err = hp_span_index_build(&debug->code, spans, n);
+    free(spans);
+    return err;
+}
+
+/* libdw would look for it as well, but only where it thinks right. */
+static void open_alternate(struct hp_debug *debug, const struct hp_elf *file)
+{
+    if (hp_elf_open_alternate(file, debug->dwarf, &debug->alternate_file) != HP_OK)
+        return;
+    debug->alternate = dwarf_begin_elf(debug->alternate_file.elf, DWARF_C_READ, NULL);
+    if (!debug->alternate)
+        return;
+    dwarf_new_oom_handler(debug->alternate, leave_libdw);
+    dwarf_setalt(debug->dwarf, debug->alternate);
+}
+
+static enum hp_err open_debug(struct hp_debug *debug, const struct hp_elf *file)
+{
+    debug->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
+    if (!debug->dwarf)
+        return hp_fail(HP_ERR_NOTFOUND, "no debug information: %s", dwarf_errmsg(-1));
+    dwarf_new_oom_handler(debug->dwarf, leave_libdw);
+    HP_TRY(find_code(debug, file->elf));
+    open_alternate(debug, file);
+    HP_TRY(guarded(debug, list_units, NULL));
+    bool *covered = calloc(debug->n_units + 1, sizeof *covered);
+    if (!covered)
+        return hp_fail_nomem();
+    enum hp_err err = guarded(debug, index_units, covered);
+    free(covered);
+    free(debug->spans);
+    debug->spans = NULL;
+    debug->n_spans = debug->spans_capacity = 0;
+    return err;
+}
+
+enum hp_err hp_debug_open(const struct hp_elf *file, struct hp_strings *strings,
+                          struct hp_debug **debug)
+{
+    *debug = NULL;
+    struct hp_debug *opened = calloc(1, sizeof *opened);
+    if (!opened)
+        return hp_fail_nomem();
+    opened->strings = strings;
+    enum hp_err err = open_debug(opened, file);
+    if (err != HP_OK) {
+        hp_debug_close(opened);
+        return err;
+    }
+    *debug = opened;
+    return HP_OK;
+}
+
+void hp_debug_close(struct hp_debug *debug)
+{
+    if (!debug)
+        return;
+    for (size_t i = 0; i < debug->n_units; i++) {
+        struct hp_unit *unit = &debug->units[i];
+        free(unit->lines);
+        free(unit->inlines);
+        free(unit->spans);
+        hp_span_index_fini(&unit->inline_index);
+    }
+    free(debug->units);
+    free(debug->spans);
+    hp_map64_fini(&debug->unit_by_die);
+    hp_span_index_fini(&debug->unit_index);
+    hp_span_index_fini(&debug->code);
+    if (debug->dwarf)
+        dwarf_end(debug->dwarf);
+    if (debug->alternate)
+        dwarf_end(debug->alternate);
+    hp_elf_close(&debug->alternate_file);
+    free(debug);
+}
+
+/* --- Questions ---------------------------------------------------------------------------------*/
+
+/* The DIE that has the unit's functions: with split DWARF it is in a file of its own. */
+static Dwarf_Die function_die(Dwarf_Die *die)
+{
+    Dwarf_Die split;
+    uint8_t type;
+    if (dwarf_cu_info(die->cu, NULL, &type, NULL, &split, NULL, NULL, NULL) == 0 &&
+        type == DW_UT_skeleton && split.addr)
+        return split;
+    return *die;
+}
+
+static enum hp_err load_unit(struct hp_debug *debug, void *argument)
+{
+    struct hp_unit *unit = argument;
+    Dwarf_Die die;
+    if (!dwarf_offdie(debug->dwarf, unit->die, &die))
+        return HP_OK;
+    Dwarf_Attribute attribute;
+    const char *directory = dwarf_formstring(dwarf_attr(&die, DW_AT_comp_dir, &attribute));
+    if (!directory)
+        directory = "";
+    HP_TRY(hp_unit_load_lines(unit, &die, directory, &debug->code, debug->strings));
+    Dwarf_Die functions = function_die(&die);
+    HP_TRY(hp_unit_load_inlines(unit, &functions, directory, debug->strings));
+    enum hp_err err = hp_span_index_build(&unit->inline_index, unit->spans, unit->n_spans);
+    free(unit->spans);
+    unit->spans = NULL;
+    unit->n_spans = unit->spans_capacity = 0;
+    return err;
+}
+
+static const struct hp_line *find_line(const struct hp_unit *unit, uint64_t address)
+{
+    size_t low = 0, high = unit->n_lines;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (unit->lines[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    const struct hp_line *line = low ? &unit->lines[low - 1] : NULL;
+    return line && line->file ? line : NULL;
+}
+
+enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_source *source)
+{
+    uint32_t found = hp_span_find(&debug->unit_index, address);
+    if (found == HP_SPAN_NONE)
+        return hp_fail(HP_ERR_NOTFOUND, "no line information for address 0x%llx",
+                       (unsigned long long)address);
+    struct hp_unit *unit = &debug->units[found];
+    if (!unit->loaded) {
+        unit->loaded = true;
+        HP_TRY(guarded(debug, load_unit, unit));
+    }
+    const struct hp_line *line = find_line(unit, address);
+    if (!line)
+        return hp_fail(HP_ERR_NOTFOUND, "no line information for address 0x%llx",
+                       (unsigned long long)address);
+    source->file = line->file;
+    source->line = line->line;
+    uint32_t inlined = hp_span_find(&unit->inline_index, address);
+    if (inlined != HP_SPAN_NONE) {
+        source->inlined = unit->inlines[inlined].name;
+        source->call_file = unit->inlines[inlined].call_file;
+        source->call_line = unit->inlines[inlined].call_line;
+    }
+    return HP_OK;
+}

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the parts of hp_symbols share: the files, the table of symbols, the debug information.
+ */
+#ifndef HP_SYMBOLS_SYMBOLS_PRIVATE_H
+#define HP_SYMBOLS_SYMBOLS_PRIVATE_H
+
+#include "symbols/symbols.h"
+#include "symbols/symbols_span.h"
+#include "symbols/symbols_strings.h"
+
+#include <elfutils/libdw.h>
+#include <gelf.h>
+#include <stdbool.h>
+#include <sys/types.h>
+
+/* --- Files -------------------------------------------------------------------------------------*/
+
+/* An ELF file in memory; all zero: none. */
+struct hp_elf {
+    Elf *elf;
+    char *path;
+    unsigned char *image;
+    size_t size;
+    dev_t device; /* which file it was */
+    ino_t inode;
+};
+
+/* Opens a regular file as ELF. HP_ERR_IO, HP_ERR_FORMAT. */
+enum hp_err hp_elf_open(struct hp_elf *file, const char *path);
+void hp_elf_close(struct hp_elf *file);
+
+/* The first section of that type (SHT_*), or of that name, or NULL. */
+Elf_Scn *hp_elf_section_of_type(Elf *elf, uint32_t type);
+Elf_Scn *hp_elf_section_named(Elf *elf, const char *name);
+
+/* The section's name; "" when it cannot be read. */
+const char *hp_elf_section_name(Elf *elf, const GElf_Shdr *header);
+
+/* The build id as lower-case hex, malloc'ed, "" when there is none; NULL when memory ran out. */
+char *hp_elf_build_id(Elf *elf);
+
+/* Finds and opens the separate debug file: one that has the same build id, or, when one of the two
+ * has none, the checksum that the debug link asks for. HP_ERR_NOTFOUND: there is none. */
+enum hp_err hp_elf_open_debug(const struct hp_elf *file, struct hp_elf *debug);
+
+/* Finds and opens the alternate debug file, in which dwz puts what several debug files share.
+ * `dwarf` is the debug information of `file`. HP_ERR_NOTFOUND: there is none. */
+enum hp_err hp_elf_open_alternate(const struct hp_elf *file, Dwarf *dwarf,
+                                  struct hp_elf *alternate);
+
+/* --- Symbols ------------------------------------------------------------------------------------
+ */
+
+enum hp_symbol_bind { HP_BIND_GLOBAL, HP_BIND_WEAK, HP_BIND_LOCAL };
+
+/* A symbol and what decides between it and others. */
+struct hp_symbol_entry {
+    struct hp_symbol symbol; /* its `name` is NULL until it is asked for */
+    uint64_t limit;          /* offset of the end of its section */
+    bool label;              /* has no type: yields to functions */
+    enum hp_symbol_bind bind;
+};
+
+/* All zero is an empty table. */
+struct hp_symbol_table {
+    struct hp_symbol_entry *entries; /* by offset, then as hp_symbols_find() prefers them */
+    size_t n, capacity;
+    struct hp_span_index index; /* offset to entry */
+};
+
+/* Adds a symbol; its linkage name must last. */
+enum hp_err hp_symbol_table_add(struct hp_symbol_table *table, const struct hp_symbol_entry *entry);
+
+/* Adds the functions of a symbol table section (.symtab, .dynsym) of `elf`. */
+enum hp_err hp_symbol_table_read(struct hp_symbol_table *table, struct hp_strings *strings,
+                                 Elf *elf, Elf_Scn *section, uint64_t base);
+
+/* Sorts, drops labels inside functions and makes the index: the table can be searched now. It may
+ * be added to and built again. */
+enum hp_err hp_symbol_table_build(struct hp_symbol_table *table);
+
+/* The symbol at `offset`, or NULL; its name may not be there yet. */
+struct hp_symbol *hp_symbol_table_find(const struct hp_symbol_table *table, uint64_t offset);
+void hp_symbol_table_fini(struct hp_symbol_table *table);
+
+/* Adds "name@plt" for every entry of the procedure linkage tables that can be told; the table must
+ * have been built, and has to be built again. */
+enum hp_err hp_symbol_table_add_plt(struct hp_symbol_table *table, struct hp_strings *strings,
+                                    Elf *elf, uint64_t base);
+
+/* --- Debug information --------------------------------------------------------------------------
+ */
+
+/* The debug information of one file. */
+struct hp_debug;
+
+/* HP_ERR_NOTFOUND: the file has none. `file` and `strings` must outlive it. */
+enum hp_err hp_debug_open(const struct hp_elf *file, struct hp_strings *strings,
+                          struct hp_debug **debug);
+void hp_debug_close(struct hp_debug *debug);
+
+/* As hp_symbols_source(), by link-time address. */
+enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_source *source);
+
+/* --- One compilation unit --- */
+
+/* A place where a function was inlined. */
+struct hp_inline {
+    const char *name;
+    const char *call_file;
+    uint32_t call_line;
+};
+
+struct hp_line {
+    uint64_t address;
+    const char *file; /* NULL: no line from here on */
+    uint32_t line;
+};
+
+/* What is known of a unit once it was asked for. All zero: nothing. */
+struct hp_unit {
+    Dwarf_Off die; /* offset of its DIE */
+    bool loaded;
+    struct hp_line *lines;
+    size_t n_lines, lines_capacity;
+    struct hp_inline *inlines;
+    size_t n_inlines, inlines_capacity;
+    struct hp_span *spans; /* of `inlines`, while they are collected */
+    size_t n_spans, spans_capacity;
+    struct hp_span_index inline_index;
+};
+
+/* Fill the lines and the inlined functions of a unit. What cannot be read is left out; they fail
+ * with HP_ERR_NOMEM only. `code`: where there is code; lines elsewhere are left over from functions
+ * the linker discarded. */
+enum hp_err hp_unit_load_lines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+                               const struct hp_span_index *code, struct hp_strings *strings);
+enum hp_err hp_unit_load_inlines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+                                 struct hp_strings *strings);
+
+/* The path of file `index` of a unit's file table; "" when it has none, NULL: memory ran out. */
+const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
+                         struct hp_strings *strings);
+
+#endif

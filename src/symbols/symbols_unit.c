@@ -1,0 +1,248 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reading one compilation unit: its line table and its inlined functions.
+ */
+#include "base/grow.h"
+#include "symbols/demangle.h"
+#include "symbols/symbols_private.h"
+
+#include <dwarf.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Deeper than compilers nest scopes, and more inlined pieces than a unit has. */
+#define MAX_DEPTH        256
+#define MAX_INLINE_SPANS (1u << 22)
+
+const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
+                         struct hp_strings *strings)
+{
+    const char *name = dwarf_filesrc(files, index, NULL, NULL);
+    if (!name || !name[0])
+        return "";
+    /* libdw puts the unit's own directory before its files already; when that directory is relative
+     * (compiled with -ffile-prefix-map) the result is relative as well. */
+    size_t length = strlen(directory);
+    if (strncmp(name, directory, length) == 0 && name[length] == '/')
+        directory = "";
+    return hp_strings_add_path(strings, directory, name);
+}
+
+/* --- Lines -------------------------------------------------------------------------------------*/
+
+/* The files of a unit, made into paths when a line first names them. */
+struct paths {
+    Dwarf_Files *files;
+    const char **paths;
+    size_t n;
+    const char *directory;
+    struct hp_strings *strings;
+};
+
+/* NULL: memory ran out. */
+static const char *path_of(struct paths *paths, Dwarf_Line *line)
+{
+    Dwarf_Files *files;
+    size_t index;
+    if (dwarf_line_file(line, &files, &index) != 0)
+        return "";
+    if (files != paths->files || index >= paths->n)
+        return hp_unit_file(files, index, paths->directory, paths->strings);
+    if (!paths->paths[index])
+        paths->paths[index] = hp_unit_file(files, index, paths->directory, paths->strings);
+    return paths->paths[index];
+}
+
+/* libdw sorts the lines by address, ends of sequences first: of several at one address the last
+ * counts. */
+static enum hp_err add_line(struct hp_unit *unit, uint64_t address, const char *file, int number)
+{
+    if (unit->n_lines && unit->lines[unit->n_lines - 1].address == address)
+        unit->n_lines--;
+    HP_TRY(hp_grow(&unit->lines, &unit->lines_capacity, unit->n_lines + 1, sizeof *unit->lines));
+    unit->lines[unit->n_lines++] = (struct hp_line){
+        .address = address, .file = file, .line = number > 0 ? (uint32_t)number : 0};
+    return HP_OK;
+}
+
+static enum hp_err add_lines(struct hp_unit *unit, Dwarf_Lines *lines, size_t n,
+                             const struct hp_span_index *code, struct paths *paths)
+{
+    for (size_t i = 0; i < n; i++) {
+        Dwarf_Line *line = dwarf_onesrcline(lines, i);
+        Dwarf_Addr address;
+        bool end = false;
+        int number = 0;
+        if (!line || dwarf_lineaddr(line, &address) != 0 ||
+            dwarf_lineendsequence(line, &end) != 0 || dwarf_lineno(line, &number) != 0)
+            continue;
+        if (!end && hp_span_find(code, address) == HP_SPAN_NONE)
+            continue;
+        const char *file = end ? NULL : path_of(paths, line);
+        if (!end && !file)
+            return hp_fail_nomem();
+        HP_TRY(add_line(unit, address, file, number));
+    }
+    return HP_OK;
+}
+
+enum hp_err hp_unit_load_lines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+                               const struct hp_span_index *code, struct hp_strings *strings)
+{
+    Dwarf_Lines *lines;
+    size_t n;
+    if (dwarf_getsrclines(die, &lines, &n) != 0)
+        return HP_OK;
+    struct paths paths = {.directory = directory, .strings = strings};
+    if (dwarf_getsrcfiles(die, &paths.files, &paths.n) != 0)
+        paths.n = 0;
+    paths.paths = calloc(paths.n + 1, sizeof(char *));
+    if (!paths.paths)
+        return hp_fail_nomem();
+    enum hp_err err = add_lines(unit, lines, n, code, &paths);
+    free(paths.paths);
+    return err;
+}
+
+/* --- Inlined functions -------------------------------------------------------------------------*/
+
+struct walk {
+    struct hp_unit *unit;
+    const char *directory;
+    struct hp_strings *strings;
+    Dwarf_Files *files; /* NULL: none */
+    size_t budget;      /* DIEs that may still be visited */
+};
+
+/* The name of the function that was inlined; NULL: memory ran out. */
+static const char *inlined_name(struct walk *walk, Dwarf_Die *die)
+{
+    Dwarf_Attribute attribute;
+    const char *name = NULL;
+    if (dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+        dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+        name = dwarf_formstring(&attribute);
+    char *readable = name ? hp_demangle(name, true) : NULL;
+    if (!name || !name[0])
+        name = dwarf_diename(die);
+    if (readable)
+        name = readable;
+    if (!name || !name[0])
+        name = "(unnamed)";
+    const char *kept = hp_strings_add(walk->strings, name, strlen(name));
+    free(readable);
+    return kept;
+}
+
+static uint64_t number_of(Dwarf_Die *die, unsigned attribute_name)
+{
+    Dwarf_Attribute attribute;
+    Dwarf_Word value;
+    if (dwarf_formudata(dwarf_attr(die, attribute_name, &attribute), &value) != 0)
+        return 0;
+    return value;
+}
+
+static enum hp_err add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t depth, uint32_t id)
+{
+    Dwarf_Addr base, start, end;
+    for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
+        if (unit->n_spans >= MAX_INLINE_SPANS)
+            break;
+        if (start >= end)
+            continue;
+        HP_TRY(
+            hp_grow(&unit->spans, &unit->spans_capacity, unit->n_spans + 1, sizeof *unit->spans));
+        unit->spans[unit->n_spans++] =
+            (struct hp_span){.low = start, .high = end, .depth = depth, .id = id};
+    }
+    return HP_OK;
+}
+
+static enum hp_err add_inline(struct walk *walk, Dwarf_Die *die, uint32_t depth)
+{
+    struct hp_unit *unit = walk->unit;
+    size_t before = unit->n_spans;
+    HP_TRY(add_spans(unit, die, depth, (uint32_t)unit->n_inlines));
+    if (unit->n_spans == before)
+        return HP_OK;
+    HP_TRY(hp_grow(&unit->inlines, &unit->inlines_capacity, unit->n_inlines + 1,
+                   sizeof *unit->inlines));
+    uint64_t line = number_of(die, DW_AT_call_line), file = number_of(die, DW_AT_call_file);
+    struct hp_inline found = {
+        .name = inlined_name(walk, die),
+        .call_file = "",
+        .call_line = line <= UINT32_MAX ? (uint32_t)line : 0,
+    };
+    if (walk->files && dwarf_hasattr(die, DW_AT_call_file))
+        found.call_file = hp_unit_file(walk->files, file, walk->directory, walk->strings);
+    if (!found.name || !found.call_file)
+        return hp_fail_nomem();
+    unit->inlines[unit->n_inlines++] = found;
+    return HP_OK;
+}
+
+/* Whether code may lie below a DIE of that kind. */
+static bool holds_code(int tag)
+{
+    switch (tag) {
+    case DW_TAG_namespace:
+    case DW_TAG_module:
+    case DW_TAG_class_type:
+    case DW_TAG_structure_type:
+    case DW_TAG_union_type:
+    case DW_TAG_enumeration_type: /* Rust puts methods of an enum there */
+    case DW_TAG_subprogram:
+    case DW_TAG_inlined_subroutine:
+    case DW_TAG_lexical_block:
+    case DW_TAG_try_block:
+    case DW_TAG_catch_block: return true;
+    default: return false;
+    }
+}
+
+static enum hp_err walk_tree(struct walk *walk, Dwarf_Die *root)
+{
+    Dwarf_Die stack[MAX_DEPTH];
+    if (dwarf_child(root, &stack[0]) != 0)
+        return HP_OK;
+    size_t depth = 0;
+    while (walk->budget--) {
+        Dwarf_Die *die = &stack[depth];
+        int tag = dwarf_tag(die);
+        if (tag == DW_TAG_inlined_subroutine)
+            HP_TRY(add_inline(walk, die, (uint32_t)depth));
+        if (depth + 1 < MAX_DEPTH && holds_code(tag) && dwarf_child(die, &stack[depth + 1]) == 0) {
+            depth++;
+            continue;
+        }
+        Dwarf_Die next;
+        while (dwarf_siblingof(&stack[depth], &next) != 0) {
+            if (!depth)
+                return HP_OK;
+            depth--;
+        }
+        stack[depth] = next;
+    }
+    return HP_OK;
+}
+
+enum hp_err hp_unit_load_inlines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+                                 struct hp_strings *strings)
+{
+    struct walk walk = {.unit = unit, .directory = directory, .strings = strings};
+    size_t n;
+    if (dwarf_getsrcfiles(die, &walk.files, &n) != 0)
+        walk.files = NULL;
+    /* A DIE takes a byte at least, so that many there can be: more means that corrupt references
+     * to siblings lead into the same ones again. */
+    Dwarf_Off start = dwarf_dieoffset(die), next = 0;
+    size_t header_size;
+    Dwarf_Off unit_start = start - dwarf_cuoffset(die);
+    if (dwarf_nextcu(dwarf_cu_getdwarf(die->cu), unit_start, &next, &header_size, NULL, NULL,
+                     NULL) != 0 ||
+        next <= unit_start)
+        return HP_OK;
+    walk.budget = next - unit_start;
+    return walk_tree(&walk, die);
+}
