@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: MIT
+#include "base/grow.h"
+#include "profile/profile_memory.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct hp_parray_view hp_profile_array(struct hp_profile *p, enum hp_parray which)
+{
+    size_t *capacity = &p->memory->capacity[which];
+    switch (which) {
+    case HP_PARRAY_MODULES:
+        return (struct hp_parray_view){&p->modules, &p->n_modules, capacity, sizeof *p->modules,
+                                       "modules"};
+    case HP_PARRAY_THREADS:
+        return (struct hp_parray_view){&p->threads, &p->n_threads, capacity, sizeof *p->threads,
+                                       "threads"};
+    case HP_PARRAY_FUNCTIONS:
+        return (struct hp_parray_view){&p->functions, &p->n_functions, capacity,
+                                       sizeof *p->functions, "functions"};
+    case HP_PARRAY_BLOCKS:
+        return (struct hp_parray_view){&p->blocks, &p->n_blocks, capacity, sizeof *p->blocks,
+                                       "blocks"};
+    case HP_PARRAY_EDGES:
+        return (struct hp_parray_view){&p->edges, &p->n_edges, capacity, sizeof *p->edges, "edges"};
+    case HP_PARRAY_CALLS:
+        return (struct hp_parray_view){&p->calls, &p->n_calls, capacity, sizeof *p->calls, "calls"};
+    case HP_PARRAY_LINES:
+        return (struct hp_parray_view){&p->lines, &p->n_lines, capacity, sizeof *p->lines, "lines"};
+    case HP_PARRAY_BLOCK_COUNTS:
+        return (struct hp_parray_view){&p->block_counts, &p->n_block_counts, capacity,
+                                       sizeof *p->block_counts, "block counters"};
+    case HP_PARRAY_EDGE_COUNTS:
+        return (struct hp_parray_view){&p->edge_counts, &p->n_edge_counts, capacity,
+                                       sizeof *p->edge_counts, "edge counters"};
+    case HP_PARRAY_FUNCTION_COUNTS:
+        return (struct hp_parray_view){&p->function_counts, &p->n_function_counts, capacity,
+                                       sizeof *p->function_counts, "function counters"};
+    case HP_PARRAY_CALL_COUNTS:
+        return (struct hp_parray_view){&p->call_counts, &p->n_call_counts, capacity,
+                                       sizeof *p->call_counts, "call counters"};
+    case HP_PARRAY_NOTES:
+    default:
+        return (struct hp_parray_view){&p->notes, &p->n_notes, capacity, sizeof *p->notes, "notes"};
+    }
+}
+
+void *hp_parray_items(const struct hp_parray_view *view)
+{
+    void *items;
+    memcpy(&items, view->array, sizeof items);
+    return items;
+}
+
+enum hp_err hp_parray_reserve(const struct hp_parray_view *view, size_t more)
+{
+    /* HP_PROFILE_NONE must not become a valid index. */
+    if (more > UINT32_MAX - *view->n)
+        return hp_fail(HP_ERR_INVALID, "a profile cannot hold more than %u %s", UINT32_MAX,
+                       view->name);
+    return hp_grow(view->array, view->capacity, *view->n + more, view->size);
+}
+
+enum hp_err hp_profile_new(struct hp_profile **profile)
+{
+    struct hp_profile *p = calloc(1, sizeof *p);
+    struct hp_profile_memory *memory = calloc(1, sizeof *memory);
+    char **command = calloc(1, sizeof *command);
+    if (!p || !memory || !command) {
+        free(p);
+        free(memory);
+        free(command);
+        return hp_fail_nomem();
+    }
+    p->memory = memory;
+    p->run = (struct hp_run){
+        .version = "",
+        .engine = "",
+        .command = command,
+        .directory = "",
+        .machine = "",
+        .runs = 1,
+    };
+    *profile = p;
+    return HP_OK;
+}
+
+void hp_profile_free(struct hp_profile *profile)
+{
+    if (!profile)
+        return;
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++) {
+        struct hp_parray_view view = hp_profile_array(profile, (enum hp_parray)i);
+        free(hp_parray_items(&view));
+    }
+    free(profile->run.command);
+    hp_strings_fini(&profile->memory->strings);
+    free(profile->memory);
+    free(profile);
+}
+
+const char *hp_profile_string(struct hp_profile *profile, const char *text)
+{
+    const char *copy = hp_strings_add(&profile->memory->strings, hp_text(text));
+    if (!copy)
+        hp_fail_nomem();
+    return copy;
+}
+
+/* The new element, zeroed: what was there may be left over from before normalisation. */
+static enum hp_err append(struct hp_profile *profile, enum hp_parray which, void **item)
+{
+    struct hp_parray_view view = hp_profile_array(profile, which);
+    HP_TRY(hp_parray_reserve(&view, 1));
+    char *items = hp_parray_items(&view);
+    *item = items + *view.n * view.size;
+    memset(*item, 0, view.size);
+    (*view.n)++;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_module(struct hp_profile *profile, struct hp_pmodule **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_MODULES, &slot));
+    *item = slot;
+    **item = (struct hp_pmodule){.path = "", .build_id = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_thread(struct hp_profile *profile, struct hp_pthread **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_THREADS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_function(struct hp_profile *profile, struct hp_pfunction **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_FUNCTIONS, &slot));
+    *item = slot;
+    **item = (struct hp_pfunction){.name = "", .linkage = "", .file = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_block(struct hp_profile *profile, struct hp_pblock **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_BLOCKS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_edge(struct hp_profile *profile, struct hp_pedge **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_EDGES, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_call(struct hp_profile *profile, struct hp_pcall **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_CALLS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_line(struct hp_profile *profile, struct hp_pline **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_LINES, &slot));
+    *item = slot;
+    **item = (struct hp_pline){.file = "", .inlined = "", .inlined_at = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_block_count(struct hp_profile *profile, struct hp_pcount **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_BLOCK_COUNTS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_edge_count(struct hp_profile *profile, struct hp_pcount **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_EDGE_COUNTS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_function_count(struct hp_profile *profile,
+                                          struct hp_pfunction_count **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_FUNCTION_COUNTS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_call_count(struct hp_profile *profile, struct hp_pcall_count **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_CALL_COUNTS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_note(struct hp_profile *profile, struct hp_pnote **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_NOTES, &slot));
+    *item = slot;
+    **item = (struct hp_pnote){.kind = "", .text = ""};
+    return HP_OK;
+}
+
+static enum hp_err join_note(struct hp_profile *profile, uint64_t count, const char *kind,
+                             const char *text)
+{
+    const char *own_kind = hp_profile_string(profile, kind);
+    const char *own_text = hp_profile_string(profile, text);
+    if (!own_kind || !own_text)
+        return HP_ERR_NOMEM;
+    for (size_t i = 0; i < profile->n_notes; i++) {
+        struct hp_pnote *note = &profile->notes[i];
+        if (note->kind == own_kind && note->text == own_text) {
+            note->count = hp_add_saturated(note->count, count);
+            return HP_OK;
+        }
+    }
+    struct hp_pnote *note;
+    HP_TRY(hp_profile_add_note(profile, &note));
+    *note = (struct hp_pnote){.kind = own_kind, .text = own_text, .count = count};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t count, const char *kind,
+                            const char *format, ...)
+{
+    char *text;
+    va_list args;
+    va_start(args, format);
+    int length = vasprintf(&text, format, args);
+    va_end(args);
+    if (length < 0)
+        return hp_fail_nomem();
+    enum hp_err err = join_note(profile, count, kind, text);
+    free(text);
+    return err;
+}
+
+enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv)
+{
+    size_t n = 0, bytes = 0;
+    while (argv && argv[n])
+        bytes += strlen(argv[n++]) + 1;
+    /* One piece of memory: the pointers, then the texts. */
+    char **command = malloc((n + 1) * sizeof *command + bytes);
+    if (!command)
+        return hp_fail_nomem();
+    char *text = (char *)(command + n + 1);
+    for (size_t i = 0; i < n; i++) {
+        command[i] = text;
+        text = stpcpy(text, argv[i]) + 1;
+    }
+    command[n] = NULL;
+    free(profile->run.command);
+    profile->run.command = command;
+    return HP_OK;
+}

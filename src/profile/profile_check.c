@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Is a profile sound, and is it in its normal form?
+ */
+#include "profile/profile_memory.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_index(uint32_t index, size_t n)
+{
+    return index == HP_PROFILE_NONE || index < n;
+}
+
+static enum hp_err check_places(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_functions; i++)
+        if (!is_index(p->functions[i].place.module, p->n_modules))
+            return hp_fail(HP_ERR_INVALID, "function %zu is in module %u, which does not exist", i,
+                           p->functions[i].place.module);
+    for (size_t i = 0; i < p->n_blocks; i++) {
+        const struct hp_pblock *block = &p->blocks[i];
+        if (!is_index(block->place.module, p->n_modules))
+            return hp_fail(HP_ERR_INVALID, "block %zu is in module %u, which does not exist", i,
+                           block->place.module);
+        if (!is_index(block->function, p->n_functions))
+            return hp_fail(HP_ERR_INVALID, "block %zu is in function %u, which does not exist", i,
+                           block->function);
+        if (block->flow >= HP_FLOW_COUNT_)
+            return hp_fail(HP_ERR_INVALID, "block %zu has flow %u, which does not exist", i,
+                           block->flow);
+        if (block->branch > block->size)
+            return hp_fail(HP_ERR_INVALID, "block %zu ends with an instruction outside it", i);
+    }
+    for (size_t i = 0; i < p->n_edges; i++) {
+        const struct hp_pedge *edge = &p->edges[i];
+        if (!is_index(edge->from.module, p->n_modules) || !is_index(edge->to.module, p->n_modules))
+            return hp_fail(HP_ERR_INVALID, "edge %zu refers to a module that does not exist", i);
+        if (edge->flow >= HP_FLOW_COUNT_ || edge->taken > 1)
+            return hp_fail(HP_ERR_INVALID, "edge %zu has flow %u, taken %u, which cannot be", i,
+                           edge->flow, edge->taken);
+    }
+    return HP_OK;
+}
+
+static enum hp_err check_relations(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_calls; i++)
+        if (!is_index(p->calls[i].caller, p->n_functions) ||
+            !is_index(p->calls[i].callee, p->n_functions))
+            return hp_fail(HP_ERR_INVALID, "call %zu refers to a function that does not exist", i);
+    for (size_t i = 0; i < p->n_lines; i++) {
+        const struct hp_pline *line = &p->lines[i];
+        if (line->block >= p->n_blocks)
+            return hp_fail(HP_ERR_INVALID, "line %zu is of block %u, which does not exist", i,
+                           line->block);
+        if (line->from > line->to || line->to > p->blocks[line->block].size)
+            return hp_fail(HP_ERR_INVALID, "line %zu is of bytes %u to %u, outside its block", i,
+                           line->from, line->to);
+    }
+    return HP_OK;
+}
+
+static enum hp_err check_counter(const char *what, size_t i, uint32_t item, size_t n_items,
+                                 uint32_t thread, size_t n_threads)
+{
+    if (item >= n_items)
+        return hp_fail(HP_ERR_INVALID, "%s counter %zu is of %s %u, which does not exist", what, i,
+                       what, item);
+    if (thread >= n_threads)
+        return hp_fail(HP_ERR_INVALID, "%s counter %zu is of thread %u, which does not exist", what,
+                       i, thread);
+    return HP_OK;
+}
+
+enum hp_err hp_profile_check(const struct hp_profile *p)
+{
+    if ((unsigned)p->run.arch >= HP_ARCH_COUNT_)
+        return hp_fail(HP_ERR_INVALID, "architecture %d does not exist", (int)p->run.arch);
+    HP_TRY(check_places(p));
+    HP_TRY(check_relations(p));
+    for (size_t i = 0; i < p->n_block_counts; i++)
+        HP_TRY(check_counter("block", i, p->block_counts[i].item, p->n_blocks,
+                             p->block_counts[i].thread, p->n_threads));
+    for (size_t i = 0; i < p->n_edge_counts; i++)
+        HP_TRY(check_counter("edge", i, p->edge_counts[i].item, p->n_edges,
+                             p->edge_counts[i].thread, p->n_threads));
+    for (size_t i = 0; i < p->n_function_counts; i++)
+        HP_TRY(check_counter("function", i, p->function_counts[i].item, p->n_functions,
+                             p->function_counts[i].thread, p->n_threads));
+    for (size_t i = 0; i < p->n_call_counts; i++)
+        HP_TRY(check_counter("call", i, p->call_counts[i].item, p->n_calls,
+                             p->call_counts[i].thread, p->n_threads));
+    return HP_OK;
+}
+
+/* --- Normal form -------------------------------------------------------------------------------*/
+
+static bool counter_before(uint32_t item_a, uint32_t thread_a, uint32_t item_b, uint32_t thread_b)
+{
+    return item_a < item_b || (item_a == item_b && thread_a < thread_b);
+}
+
+static bool counts_normal(const struct hp_pcount *counts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (counts[i].count == 0 ||
+            (i > 0 && !counter_before(counts[i - 1].item, counts[i - 1].thread, counts[i].item,
+                                      counts[i].thread)))
+            return false;
+    return true;
+}
+
+static bool function_counts_normal(const struct hp_pfunction_count *counts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((counts[i].self | counts[i].inclusive | counts[i].calls) == 0 ||
+            (i > 0 && !counter_before(counts[i - 1].item, counts[i - 1].thread, counts[i].item,
+                                      counts[i].thread)))
+            return false;
+    return true;
+}
+
+static bool call_counts_normal(const struct hp_pcall_count *counts, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if ((counts[i].count | counts[i].inclusive) == 0 ||
+            (i > 0 && !counter_before(counts[i - 1].item, counts[i - 1].thread, counts[i].item,
+                                      counts[i].thread)))
+            return false;
+    return true;
+}
+
+/* In order, and no two the same: those need not be neighbours in the order by path. */
+static enum hp_err modules_normal(const struct hp_profile *p, bool *normal)
+{
+    *normal = hp_order_strict(&hp_order_module, p->modules, p->n_modules);
+    if (!*normal || p->n_modules < 2)
+        return HP_OK;
+    size_t n = p->n_modules;
+    uint32_t *map;
+    struct hp_pmodule *copy = malloc(n * sizeof *copy);
+    if (!copy)
+        return hp_fail_nomem();
+    memcpy(copy, p->modules, n * sizeof *copy);
+    enum hp_err err = hp_order_apply(&hp_order_module_identity, copy, &n, &map);
+    free(copy);
+    HP_TRY(err);
+    free(map);
+    *normal = n == p->n_modules;
+    return HP_OK;
+}
+
+static const char *first_abnormal(const struct hp_profile *p)
+{
+    if (!hp_order_strict(&hp_order_function, p->functions, p->n_functions))
+        return "functions";
+    if (!hp_order_strict(&hp_order_block, p->blocks, p->n_blocks))
+        return "blocks";
+    if (!hp_order_strict(&hp_order_edge, p->edges, p->n_edges))
+        return "edges";
+    if (!hp_order_strict(&hp_order_call, p->calls, p->n_calls))
+        return "calls";
+    if (!hp_order_strict(&hp_order_line, p->lines, p->n_lines))
+        return "lines";
+    if (!hp_order_strict(&hp_order_note, p->notes, p->n_notes))
+        return "notes";
+    if (!counts_normal(p->block_counts, p->n_block_counts))
+        return "block counters";
+    if (!counts_normal(p->edge_counts, p->n_edge_counts))
+        return "edge counters";
+    if (!function_counts_normal(p->function_counts, p->n_function_counts))
+        return "function counters";
+    if (!call_counts_normal(p->call_counts, p->n_call_counts))
+        return "call counters";
+    return NULL;
+}
+
+enum hp_err hp_profile_check_normal(const struct hp_profile *p)
+{
+    HP_TRY(hp_profile_check(p));
+    bool normal;
+    HP_TRY(modules_normal(p, &normal));
+    const char *what = normal ? first_abnormal(p) : "modules";
+    if (what)
+        return hp_fail(HP_ERR_INVALID, "the profile is not in its normal form: its %s are not",
+                       what);
+    return HP_OK;
+}

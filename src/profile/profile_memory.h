@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the parts of the profile model share: strings, the arrays by number, the checks.
+ */
+#ifndef HP_PROFILE_MEMORY_H
+#define HP_PROFILE_MEMORY_H
+
+#include "hotpath/profile.h"
+
+#include <stdbool.h>
+
+/* --- Strings: interned, freed together ---------------------------------------------------------*/
+
+struct hp_strings_slot {
+    uint64_t hash;
+    const char *text; /* NULL: the slot is empty */
+};
+
+struct hp_strings_chunk;
+
+/* All zero is an empty pool. */
+struct hp_strings {
+    struct hp_strings_chunk *chunks;
+    struct hp_strings_slot *slots;
+    size_t mask; /* number of slots - 1 */
+    size_t used;
+};
+
+/* The pool's copy of `text`; equal texts give the same pointer. NULL when memory ran out. */
+const char *hp_strings_add(struct hp_strings *strings, const char *text);
+void hp_strings_fini(struct hp_strings *strings);
+
+/* --- The arrays of a profile by number, for code that treats them all alike --------------------*/
+
+enum hp_parray {
+    HP_PARRAY_MODULES,
+    HP_PARRAY_THREADS,
+    HP_PARRAY_FUNCTIONS,
+    HP_PARRAY_BLOCKS,
+    HP_PARRAY_EDGES,
+    HP_PARRAY_CALLS,
+    HP_PARRAY_LINES,
+    HP_PARRAY_BLOCK_COUNTS,
+    HP_PARRAY_EDGE_COUNTS,
+    HP_PARRAY_FUNCTION_COUNTS,
+    HP_PARRAY_CALL_COUNTS,
+    HP_PARRAY_NOTES,
+    HP_PARRAY_COUNT_
+};
+
+struct hp_profile_memory {
+    struct hp_strings strings;
+    size_t capacity[HP_PARRAY_COUNT_];
+};
+
+/* One array: where its pointer, its length and its capacity are. */
+struct hp_parray_view {
+    void *array; /* a T ** */
+    size_t *n;
+    size_t *capacity;
+    size_t size;      /* of an element */
+    const char *name; /* "blocks" */
+};
+
+struct hp_parray_view hp_profile_array(struct hp_profile *profile, enum hp_parray which);
+
+/* The first element of the array. */
+void *hp_parray_items(const struct hp_parray_view *view);
+
+/* Makes room for `more` elements after those there. HP_ERR_INVALID: more than an index can count.
+ */
+enum hp_err hp_parray_reserve(const struct hp_parray_view *view, size_t more);
+
+/* Appends a note whether or not there is one like it; as the other hp_profile_add_ functions. */
+enum hp_err hp_profile_add_note(struct hp_profile *profile, struct hp_pnote **item);
+
+/* --- Checks ------------------------------------------------------------------------------------*/
+
+/* HP_ERR_INVALID: an index, a flow or a range that cannot be. Does not look at the order. */
+enum hp_err hp_profile_check(const struct hp_profile *profile);
+
+/* HP_ERR_INVALID: hp_profile_check() fails, or the profile is not in its normal form. */
+enum hp_err hp_profile_check_normal(const struct hp_profile *profile);
+
+/* --- The order of the normal form --------------------------------------------------------------*/
+
+/*
+ * How elements of a kind are told apart and sorted. `key`: 0 when two are the same thing, else
+ * their order. `rest`: which of two that are the same thing is kept (the smaller one); it looks at
+ * everything the key leaves out, so that what is kept does not depend on the order of the input.
+ * NULL: the key is everything.
+ */
+struct hp_order {
+    size_t size;
+    int (*key)(const void *a, const void *b);
+    int (*rest)(const void *a, const void *b);
+};
+
+extern const struct hp_order hp_order_module_identity; /* groups; the smallest path is kept */
+extern const struct hp_order hp_order_module;          /* the final order, by path */
+extern const struct hp_order hp_order_function;
+extern const struct hp_order hp_order_block;
+extern const struct hp_order hp_order_edge;
+extern const struct hp_order hp_order_call;
+extern const struct hp_order hp_order_line;
+extern const struct hp_order hp_order_note;
+
+/* 0 when the modules are the same: equal build ids or, when both have none, equal paths. */
+int hp_module_identity(const struct hp_pmodule *a, const struct hp_pmodule *b);
+
+/* The key of every element is smaller than that of the next. */
+bool hp_order_strict(const struct hp_order *order, const void *items, size_t n);
+
+/*
+ * Sorts the elements, keeps one of each set of the same, updates `*n`; `*map` gets the new index of
+ * every old one (malloc'd). HP_ERR_NOMEM: nothing was changed.
+ */
+enum hp_err hp_order_apply(const struct hp_order *order, void *items, size_t *n, uint32_t **map);
+
+/* --- Small things ------------------------------------------------------------------------------*/
+
+static inline const char *hp_text(const char *text)
+{
+    return text ? text : "";
+}
+
+static inline uint64_t hp_add_saturated(uint64_t a, uint64_t b)
+{
+    return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+#endif

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Merging: everything of the other profile is appended with its indices moved behind ours, and
+ * normalising joins what is the same.
+ */
+#include "profile/profile_memory.h"
+
+/* How long the arrays were before: what an index of the other profile is moved by, and what is
+ * restored when something fails. */
+struct lengths {
+    size_t n[HP_PARRAY_COUNT_];
+};
+
+static struct lengths measure(struct hp_profile *profile)
+{
+    struct lengths lengths;
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++)
+        lengths.n[i] = *hp_profile_array(profile, (enum hp_parray)i).n;
+    return lengths;
+}
+
+static void restore(struct hp_profile *profile, const struct lengths *lengths)
+{
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++)
+        *hp_profile_array(profile, (enum hp_parray)i).n = lengths->n[i];
+}
+
+/* All room at once: nothing moves while it is filled, even when a profile is merged with itself. */
+static enum hp_err reserve(struct hp_profile *profile, const struct lengths *more)
+{
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++) {
+        struct hp_parray_view view = hp_profile_array(profile, (enum hp_parray)i);
+        HP_TRY(hp_parray_reserve(&view, more->n[i]));
+    }
+    return HP_OK;
+}
+
+static uint32_t moved(uint32_t index, size_t by)
+{
+    return index == HP_PROFILE_NONE ? index : index + (uint32_t)by;
+}
+
+static struct hp_place moved_place(struct hp_place place, size_t by)
+{
+    return (struct hp_place){moved(place.module, by), place.offset};
+}
+
+/* A copy of the text that lives as long as `profile`; remembers when memory ran out. */
+static const char *own(struct hp_profile *profile, const char *text, enum hp_err *err)
+{
+    const char *copy = hp_profile_string(profile, text);
+    if (!copy)
+        *err = HP_ERR_NOMEM;
+    return copy;
+}
+
+static enum hp_err append_things(struct hp_profile *p, const struct hp_profile *other,
+                                 const struct lengths *base, const struct lengths *more)
+{
+    enum hp_err err = HP_OK;
+    size_t modules = base->n[HP_PARRAY_MODULES], functions = base->n[HP_PARRAY_FUNCTIONS];
+    for (size_t i = 0; i < more->n[HP_PARRAY_MODULES]; i++)
+        p->modules[p->n_modules++] = (struct hp_pmodule){
+            .path = own(p, other->modules[i].path, &err),
+            .build_id = own(p, other->modules[i].build_id, &err),
+        };
+    for (size_t i = 0; i < more->n[HP_PARRAY_THREADS]; i++)
+        p->threads[p->n_threads++] = other->threads[i];
+    for (size_t i = 0; i < more->n[HP_PARRAY_FUNCTIONS]; i++) {
+        struct hp_pfunction function = other->functions[i];
+        function.place = moved_place(function.place, modules);
+        function.name = own(p, function.name, &err);
+        function.linkage = own(p, function.linkage, &err);
+        function.file = own(p, function.file, &err);
+        p->functions[p->n_functions++] = function;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_BLOCKS]; i++) {
+        struct hp_pblock block = other->blocks[i];
+        block.place = moved_place(block.place, modules);
+        block.function = moved(block.function, functions);
+        p->blocks[p->n_blocks++] = block;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_EDGES]; i++) {
+        struct hp_pedge edge = other->edges[i];
+        edge.from = moved_place(edge.from, modules);
+        edge.to = moved_place(edge.to, modules);
+        p->edges[p->n_edges++] = edge;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_CALLS]; i++)
+        p->calls[p->n_calls++] = (struct hp_pcall){
+            .caller = moved(other->calls[i].caller, functions),
+            .callee = moved(other->calls[i].callee, functions),
+        };
+    return err;
+}
+
+static enum hp_err append_texts(struct hp_profile *p, const struct hp_profile *other,
+                                const struct lengths *base, const struct lengths *more)
+{
+    enum hp_err err = HP_OK;
+    for (size_t i = 0; i < more->n[HP_PARRAY_LINES]; i++) {
+        struct hp_pline line = other->lines[i];
+        line.block = moved(line.block, base->n[HP_PARRAY_BLOCKS]);
+        line.file = own(p, line.file, &err);
+        line.inlined = own(p, line.inlined, &err);
+        line.inlined_at = own(p, line.inlined_at, &err);
+        p->lines[p->n_lines++] = line;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_NOTES]; i++)
+        p->notes[p->n_notes++] = (struct hp_pnote){
+            .kind = own(p, other->notes[i].kind, &err),
+            .text = own(p, other->notes[i].text, &err),
+            .count = other->notes[i].count,
+        };
+    return err;
+}
+
+static void append_counts(struct hp_profile *p, const struct hp_profile *other,
+                          const struct lengths *base, const struct lengths *more)
+{
+    size_t threads = base->n[HP_PARRAY_THREADS];
+    for (size_t i = 0; i < more->n[HP_PARRAY_BLOCK_COUNTS]; i++) {
+        struct hp_pcount count = other->block_counts[i];
+        count.item = moved(count.item, base->n[HP_PARRAY_BLOCKS]);
+        count.thread = moved(count.thread, threads);
+        p->block_counts[p->n_block_counts++] = count;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_EDGE_COUNTS]; i++) {
+        struct hp_pcount count = other->edge_counts[i];
+        count.item = moved(count.item, base->n[HP_PARRAY_EDGES]);
+        count.thread = moved(count.thread, threads);
+        p->edge_counts[p->n_edge_counts++] = count;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_FUNCTION_COUNTS]; i++) {
+        struct hp_pfunction_count count = other->function_counts[i];
+        count.item = moved(count.item, base->n[HP_PARRAY_FUNCTIONS]);
+        count.thread = moved(count.thread, threads);
+        p->function_counts[p->n_function_counts++] = count;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_CALL_COUNTS]; i++) {
+        struct hp_pcall_count count = other->call_counts[i];
+        count.item = moved(count.item, base->n[HP_PARRAY_CALLS]);
+        count.thread = moved(count.thread, threads);
+        p->call_counts[p->n_call_counts++] = count;
+    }
+}
+
+static void merge_run(struct hp_run *run, const struct hp_run *other)
+{
+    run->seconds += other->seconds;
+    run->lost = hp_add_saturated(run->lost, other->lost);
+    run->runs = run->runs > UINT32_MAX - other->runs ? UINT32_MAX : run->runs + other->runs;
+    if (run->exit_status == 0)
+        run->exit_status = other->exit_status;
+}
+
+enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile *other)
+{
+    HP_TRY(hp_profile_check(profile));
+    HP_TRY(hp_profile_check(other));
+    if (profile->run.arch != other->run.arch)
+        return hp_fail(HP_ERR_INVALID, "profiles of different architectures cannot be merged");
+    /* Measuring changes nothing; the views only need to point to the fields. */
+    struct lengths base = measure(profile), more = measure((void *)(uintptr_t)other);
+    HP_TRY(reserve(profile, &more));
+    enum hp_err err = append_things(profile, other, &base, &more);
+    if (err == HP_OK)
+        err = append_texts(profile, other, &base, &more);
+    if (err == HP_OK) {
+        append_counts(profile, other, &base, &more);
+        err = hp_profile_normalize(profile);
+    }
+    if (err != HP_OK) {
+        restore(profile, &base);
+        return err;
+    }
+    merge_run(&profile->run, &other->run);
+    return HP_OK;
+}

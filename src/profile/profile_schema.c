@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+#include "profile/profile_schema.h"
+
+/* The loader compares these texts with the file's: a changed letter is a new version. */
+const struct hp_schema_table hp_schema_tables[] = {
+    {"run", "CREATE TABLE run(\n"
+            "  id INTEGER PRIMARY KEY,\n"
+            "  version TEXT NOT NULL,\n"
+            "  engine TEXT NOT NULL,\n"
+            "  arch TEXT NOT NULL,\n"
+            "  directory TEXT NOT NULL,\n"
+            "  machine TEXT NOT NULL,\n"
+            "  started INTEGER NOT NULL,\n"
+            "  seconds REAL NOT NULL,\n"
+            "  exit_status INTEGER NOT NULL,\n"
+            "  lost INTEGER NOT NULL,\n"
+            "  runs INTEGER NOT NULL\n"
+            ")"},
+    {"run_argument", "CREATE TABLE run_argument(\n"
+                     "  id INTEGER PRIMARY KEY,\n"
+                     "  text TEXT NOT NULL\n"
+                     ")"},
+    {"string", "CREATE TABLE string(\n"
+               "  id INTEGER PRIMARY KEY,\n"
+               "  text TEXT NOT NULL\n"
+               ")"},
+    {"module", "CREATE TABLE module(\n"
+               "  id INTEGER PRIMARY KEY,\n"
+               "  path TEXT NOT NULL,\n"
+               "  build_id TEXT NOT NULL\n"
+               ")"},
+    {"thread", "CREATE TABLE thread(\n"
+               "  id INTEGER PRIMARY KEY,\n"
+               "  pid INTEGER NOT NULL,\n"
+               "  tid INTEGER NOT NULL,\n"
+               "  instructions INTEGER NOT NULL,\n"
+               "  blocks INTEGER NOT NULL,\n"
+               "  branches INTEGER NOT NULL\n"
+               ")"},
+    {"function", "CREATE TABLE function(\n"
+                 "  id INTEGER PRIMARY KEY,\n"
+                 "  module INTEGER REFERENCES module,\n"
+                 "  offset INTEGER NOT NULL,\n"
+                 "  size INTEGER NOT NULL,\n"
+                 "  name TEXT NOT NULL,\n"
+                 "  linkage TEXT NOT NULL,\n"
+                 "  file INTEGER NOT NULL REFERENCES string,\n"
+                 "  line INTEGER NOT NULL\n"
+                 ")"},
+    {"block", "CREATE TABLE block(\n"
+              "  id INTEGER PRIMARY KEY,\n"
+              "  module INTEGER REFERENCES module,\n"
+              "  offset INTEGER NOT NULL,\n"
+              "  size INTEGER NOT NULL,\n"
+              "  insns INTEGER NOT NULL,\n"
+              "  function INTEGER REFERENCES function,\n"
+              "  flow INTEGER NOT NULL,\n"
+              "  branch INTEGER NOT NULL,\n"
+              "  version INTEGER NOT NULL\n"
+              ")"},
+    {"edge", "CREATE TABLE edge(\n"
+             "  id INTEGER PRIMARY KEY,\n"
+             "  from_module INTEGER REFERENCES module,\n"
+             "  from_offset INTEGER NOT NULL,\n"
+             "  to_module INTEGER REFERENCES module,\n"
+             "  to_offset INTEGER NOT NULL,\n"
+             "  flow INTEGER NOT NULL,\n"
+             "  taken INTEGER NOT NULL\n"
+             ")"},
+    {"call", "CREATE TABLE call(\n"
+             "  id INTEGER PRIMARY KEY,\n"
+             "  caller INTEGER REFERENCES function,\n"
+             "  callee INTEGER REFERENCES function\n"
+             ")"},
+    {"line", "CREATE TABLE line(\n"
+             "  block INTEGER NOT NULL REFERENCES block,\n"
+             "  start INTEGER NOT NULL,\n"
+             "  stop INTEGER NOT NULL,\n"
+             "  file INTEGER NOT NULL REFERENCES string,\n"
+             "  line INTEGER NOT NULL,\n"
+             "  inlined INTEGER NOT NULL REFERENCES string,\n"
+             "  inlined_at INTEGER NOT NULL REFERENCES string,\n"
+             "  insns INTEGER NOT NULL,\n"
+             "  PRIMARY KEY(block, start, stop, file, line, inlined, inlined_at)\n"
+             ") WITHOUT ROWID"},
+    {"block_count", "CREATE TABLE block_count(\n"
+                    "  block INTEGER NOT NULL REFERENCES block,\n"
+                    "  thread INTEGER NOT NULL REFERENCES thread,\n"
+                    "  count INTEGER NOT NULL,\n"
+                    "  PRIMARY KEY(block, thread)\n"
+                    ") WITHOUT ROWID"},
+    {"edge_count", "CREATE TABLE edge_count(\n"
+                   "  edge INTEGER NOT NULL REFERENCES edge,\n"
+                   "  thread INTEGER NOT NULL REFERENCES thread,\n"
+                   "  count INTEGER NOT NULL,\n"
+                   "  PRIMARY KEY(edge, thread)\n"
+                   ") WITHOUT ROWID"},
+    {"function_count", "CREATE TABLE function_count(\n"
+                       "  function INTEGER NOT NULL REFERENCES function,\n"
+                       "  thread INTEGER NOT NULL REFERENCES thread,\n"
+                       "  self INTEGER NOT NULL,\n"
+                       "  inclusive INTEGER NOT NULL,\n"
+                       "  calls INTEGER NOT NULL,\n"
+                       "  PRIMARY KEY(function, thread)\n"
+                       ") WITHOUT ROWID"},
+    {"call_count", "CREATE TABLE call_count(\n"
+                   "  call INTEGER NOT NULL REFERENCES call,\n"
+                   "  thread INTEGER NOT NULL REFERENCES thread,\n"
+                   "  count INTEGER NOT NULL,\n"
+                   "  inclusive INTEGER NOT NULL,\n"
+                   "  PRIMARY KEY(call, thread)\n"
+                   ") WITHOUT ROWID"},
+    {"note", "CREATE TABLE note(\n"
+             "  id INTEGER PRIMARY KEY,\n"
+             "  kind TEXT NOT NULL,\n"
+             "  text TEXT NOT NULL,\n"
+             "  count INTEGER NOT NULL\n"
+             ")"},
+    {NULL, NULL},
+};
+
+const char hp_schema_views[] =
+    "CREATE TABLE flow(id INTEGER PRIMARY KEY, name TEXT NOT NULL);\n"
+    "INSERT INTO flow VALUES(0,'none'),(1,'jump'),(2,'cond'),(3,'call'),(4,'jump_ind'),\n"
+    "  (5,'call_ind'),(6,'return'),(7,'syscall'),(8,'trap');\n"
+    "CREATE VIEW hot_functions AS\n"
+    "  SELECT CASE f.name WHEN '' THEN printf('0x%x', f.offset) ELSE f.name END AS name,\n"
+    "    m.path AS module, sum(c.self) AS self,\n"
+    "    1.0 * sum(c.self) / (SELECT sum(instructions) FROM thread) AS share,\n"
+    "    sum(c.inclusive) AS inclusive, sum(c.calls) AS calls\n"
+    "  FROM function_count c JOIN function f ON f.id = c.function\n"
+    "    LEFT JOIN module m ON m.id = f.module\n"
+    "  GROUP BY c.function ORDER BY self DESC, c.function;\n"
+    "CREATE VIEW hot_blocks AS\n"
+    "  SELECT m.path AS module, printf('0x%x', b.offset) AS offset, f.name AS function, b.insns,\n"
+    "    sum(c.count) AS count, sum(c.count) * b.insns AS instructions,\n"
+    "    1.0 * sum(c.count) * b.insns / (SELECT sum(instructions) FROM thread) AS share\n"
+    "  FROM block_count c JOIN block b ON b.id = c.block\n"
+    "    LEFT JOIN module m ON m.id = b.module LEFT JOIN function f ON f.id = b.function\n"
+    "  GROUP BY c.block ORDER BY instructions DESC, c.block;\n"
+    "CREATE VIEW hot_edges AS\n"
+    "  SELECT fm.path AS from_module, printf('0x%x', e.from_offset) AS from_offset,\n"
+    "    tm.path AS to_module, printf('0x%x', e.to_offset) AS to_offset, w.name AS flow, e.taken,\n"
+    "    sum(c.count) AS count\n"
+    "  FROM edge_count c JOIN edge e ON e.id = c.edge JOIN flow w ON w.id = e.flow\n"
+    "    LEFT JOIN module fm ON fm.id = e.from_module LEFT JOIN module tm ON tm.id = e.to_module\n"
+    "  GROUP BY c.edge ORDER BY count DESC, c.edge;\n"
+    "CREATE VIEW hot_calls AS\n"
+    "  SELECT r.name AS caller, e.name AS callee, sum(c.count) AS count,\n"
+    "    sum(c.inclusive) AS inclusive\n"
+    "  FROM call_count c JOIN call k ON k.id = c.call LEFT JOIN function r ON r.id = k.caller\n"
+    "    LEFT JOIN function e ON e.id = k.callee\n"
+    "  GROUP BY c.call ORDER BY inclusive DESC, c.call;\n"
+    "CREATE VIEW hot_lines AS\n"
+    "  WITH b AS (SELECT block, sum(count) AS count FROM block_count GROUP BY block)\n"
+    "  SELECT s.text AS file, l.line, sum(b.count * l.insns) AS instructions,\n"
+    "    1.0 * sum(b.count * l.insns) / (SELECT sum(instructions) FROM thread) AS share\n"
+    "  FROM line l JOIN b ON b.block = l.block JOIN string s ON s.id = l.file\n"
+    "  GROUP BY l.file, l.line ORDER BY instructions DESC, file, l.line;\n";
+
+const char *hp_schema_arch_name(enum hp_arch arch)
+{
+    switch (arch) {
+    case HP_ARCH_NONE: return "none";
+    case HP_ARCH_X86_64: return "x86_64";
+    case HP_ARCH_AARCH64: return "aarch64";
+    case HP_ARCH_ARM: return "arm";
+    case HP_ARCH_RISCV64: return "riscv64";
+    case HP_ARCH_ALPHA: return "alpha";
+    case HP_ARCH_COUNT_: break;
+    }
+    return NULL;
+}

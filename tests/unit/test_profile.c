@@ -1,0 +1,530 @@
+// SPDX-License-Identifier: MIT
+/* The model: strings, notes, normal form, merging. */
+#include "test_profile_random.h"
+
+#include "profile/profile_memory.h"
+
+static struct hp_profile *empty_profile(void)
+{
+    struct hp_profile *p;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    return p;
+}
+
+static uint32_t add_module(struct hp_profile *p, const char *path, const char *build_id)
+{
+    struct hp_pmodule *module;
+    assert_int_equal(hp_profile_add_module(p, &module), HP_OK);
+    module->path = hp_profile_string(p, path);
+    module->build_id = hp_profile_string(p, build_id);
+    return (uint32_t)p->n_modules - 1;
+}
+
+static uint32_t add_function(struct hp_profile *p, uint32_t module, uint64_t offset,
+                             const char *name)
+{
+    struct hp_pfunction *function;
+    assert_int_equal(hp_profile_add_function(p, &function), HP_OK);
+    function->place = (struct hp_place){module, offset};
+    function->name = hp_profile_string(p, name);
+    return (uint32_t)p->n_functions - 1;
+}
+
+static uint32_t add_block(struct hp_profile *p, uint32_t module, uint64_t offset, uint32_t size)
+{
+    struct hp_pblock *block;
+    assert_int_equal(hp_profile_add_block(p, &block), HP_OK);
+    block->place = (struct hp_place){module, offset};
+    block->size = size;
+    block->function = HP_PROFILE_NONE;
+    return (uint32_t)p->n_blocks - 1;
+}
+
+static void add_block_count(struct hp_profile *p, uint32_t block, uint32_t thread, uint64_t count)
+{
+    struct hp_pcount *item;
+    assert_int_equal(hp_profile_add_block_count(p, &item), HP_OK);
+    *item = (struct hp_pcount){block, thread, count};
+}
+
+static void add_threads(struct hp_profile *p, size_t n)
+{
+    struct hp_pthread *thread;
+    while (n--)
+        assert_int_equal(hp_profile_add_thread(p, &thread), HP_OK);
+}
+
+/* --- Strings, notes, command -------------------------------------------------------------------*/
+
+static void equal_strings_are_one(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    char text[32];
+    const char *first[5000];
+    for (int i = 0; i < 5000; i++) {
+        snprintf(text, sizeof text, "name %d", i);
+        first[i] = hp_profile_string(p, text);
+        assert_string_equal(first[i], text);
+    }
+    for (int i = 0; i < 5000; i++) {
+        snprintf(text, sizeof text, "name %d", i);
+        assert_ptr_equal(hp_profile_string(p, text), first[i]);
+    }
+    char *large = malloc(200001);
+    memset(large, 'x', 200000);
+    large[200000] = 0;
+    assert_string_equal(hp_profile_string(p, large), large);
+    assert_ptr_equal(hp_profile_string(p, large), hp_profile_string(p, large));
+    assert_string_equal(hp_profile_string(p, ""), "");
+    free(large);
+    hp_profile_free(p);
+}
+
+static void new_elements_are_zeroed_with_empty_strings(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    struct hp_pfunction *function;
+    struct hp_pcount *count;
+    assert_int_equal(hp_profile_add_function(p, &function), HP_OK);
+    assert_string_equal(function->name, "");
+    assert_string_equal(function->file, "");
+    assert_int_equal(function->line, 0);
+    assert_int_equal(hp_profile_add_block_count(p, &count), HP_OK);
+    count->count = 7;
+    p->n_block_counts = 0;
+    assert_int_equal(hp_profile_add_block_count(p, &count), HP_OK);
+    assert_int_equal(count->count, 0);
+    assert_null(p->run.command[0]);
+    assert_string_equal(p->run.version, "");
+    hp_profile_free(p);
+    hp_profile_free(NULL);
+}
+
+static void notes_add_up(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    assert_int_equal(hp_profile_note(p, 2, "lost", "gap of %d words", 7), HP_OK);
+    assert_int_equal(hp_profile_note(p, 3, "lost", "gap of %d words", 8), HP_OK);
+    assert_int_equal(hp_profile_note(p, 40, "lost", "gap of %d words", 7), HP_OK);
+    assert_int_equal(hp_profile_note(p, 1, "cut", "gap of 7 words"), HP_OK);
+    assert_int_equal(p->n_notes, 3);
+    assert_string_equal(p->notes[0].text, "gap of 7 words");
+    assert_int_equal(p->notes[0].count, 42);
+    hp_profile_free(p);
+}
+
+static void command_is_copied(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    char word[] = "ls";
+    char *argv[] = {word, "", "-l", NULL};
+    assert_int_equal(hp_profile_set_command(p, argv), HP_OK);
+    word[0] = 'X';
+    assert_string_equal(p->run.command[0], "ls");
+    assert_string_equal(p->run.command[1], "");
+    assert_string_equal(p->run.command[2], "-l");
+    assert_null(p->run.command[3]);
+    assert_int_equal(hp_profile_set_command(p, argv + 2), HP_OK);
+    assert_string_equal(p->run.command[0], "-l");
+    assert_null(p->run.command[1]);
+    hp_profile_free(p);
+}
+
+/* --- Normal form -------------------------------------------------------------------------------*/
+
+static void modules_join_by_build_id_else_by_path(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    uint32_t late = add_module(p, "/z/libc", "11"), anon = add_module(p, "/tmp/x", "");
+    uint32_t early = add_module(p, "/a/libc", "11"), other = add_module(p, "/a/libc", "22");
+    uint32_t again = add_module(p, "/tmp/x", "");
+    add_function(p, late, 5, "f");
+    add_function(p, early, 6, "g");
+    add_function(p, other, 5, "h");
+    add_function(p, anon, 1, "i");
+    add_function(p, again, 2, "j");
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_modules, 3);
+    assert_string_equal(p->modules[0].path, "/a/libc");
+    assert_string_equal(p->modules[0].build_id, "11");
+    assert_string_equal(p->modules[1].build_id, "22");
+    assert_string_equal(p->modules[2].path, "/tmp/x");
+    const char names[] = "fghij";
+    const uint32_t modules[] = {0, 0, 1, 2, 2};
+    assert_int_equal(p->n_functions, 5);
+    for (size_t i = 0; i < 5; i++) {
+        assert_int_equal(p->functions[i].name[0], names[i]);
+        assert_int_equal(p->functions[i].place.module, modules[i]);
+    }
+    hp_profile_free(p);
+}
+
+static void duplicates_join_and_counters_add_up(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    add_threads(p, 2);
+    uint32_t m = add_module(p, "m", "1");
+    uint32_t unnamed = add_function(p, m, 0x10, ""), named = add_function(p, m, 0x10, "main");
+    uint32_t b1 = add_block(p, m, 0x20, 4), b0 = add_block(p, m, 0x10, 8);
+    uint32_t b2 = add_block(p, m, 0x20, 4);
+    p->blocks[b1].function = unnamed;
+    p->blocks[b2].function = named;
+    struct hp_pcall *call;
+    struct hp_pcall_count *call_count;
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(hp_profile_add_call(p, &call), HP_OK);
+        *call = (struct hp_pcall){HP_PROFILE_NONE, i ? named : unnamed};
+        assert_int_equal(hp_profile_add_call_count(p, &call_count), HP_OK);
+        *call_count = (struct hp_pcall_count){i, 1, 3, 30};
+    }
+    add_block_count(p, b1, 1, 5);
+    add_block_count(p, b0, 0, 0);
+    add_block_count(p, b2, 1, 7);
+    add_block_count(p, b2, 0, 1);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_functions, 1);
+    assert_string_equal(p->functions[0].name, "main");
+    assert_int_equal(p->n_blocks, 2);
+    assert_int_equal(p->blocks[0].place.offset, 0x10);
+    assert_int_equal(p->blocks[1].function, 0);
+    assert_int_equal(p->n_block_counts, 2);
+    assert_memory_equal(&p->block_counts[0], (&(struct hp_pcount){1, 0, 1}), 16);
+    assert_memory_equal(&p->block_counts[1], (&(struct hp_pcount){1, 1, 12}), 16);
+    assert_int_equal(p->n_calls, 1);
+    assert_int_equal(p->n_call_counts, 1);
+    assert_int_equal(p->call_counts[0].count, 6);
+    assert_int_equal(p->call_counts[0].inclusive, 60);
+    hp_profile_free(p);
+}
+
+static void counters_saturate(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    add_threads(p, 1);
+    uint32_t b = add_block(p, HP_PROFILE_NONE, 0, 1);
+    add_block_count(p, b, 0, UINT64_MAX - 1);
+    add_block_count(p, b, 0, 5);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_true(p->block_counts[0].count == UINT64_MAX);
+    hp_profile_free(p);
+}
+
+/* Every way to be wrong is refused, and leaves the profile as it was. */
+static void bad_indices_are_refused(void **state)
+{
+    (void)state;
+    for (int fault = 0; fault < 17; fault++) {
+        struct hp_profile *p = random_profile(5, 20), *q = random_profile(5, 20);
+        for (int side = 0; side < 2; side++) {
+            struct hp_profile *x = side ? q : p;
+            uint32_t many = 100000;
+            switch (fault) {
+            case 0: x->functions[3].place.module = many; break;
+            case 1: x->blocks[3].place.module = many; break;
+            case 2: x->blocks[3].function = many; break;
+            case 3: x->blocks[3].flow = HP_FLOW_COUNT_; break;
+            case 4: x->blocks[3].branch = x->blocks[3].size + 1; break;
+            case 5: x->edges[3].from.module = many; break;
+            case 6: x->edges[3].to.module = many; break;
+            case 7: x->edges[3].flow = 99; break;
+            case 8: x->edges[3].taken = 2; break;
+            case 9: x->calls[3].caller = many; break;
+            case 10: x->lines[3].block = HP_PROFILE_NONE; break;
+            case 11: x->lines[3].to = many; break;
+            case 12: x->block_counts[3].item = HP_PROFILE_NONE; break;
+            case 13: x->edge_counts[3].thread = 3; break;
+            case 14: x->function_counts[3].item = (uint32_t)x->n_functions; break;
+            case 15: x->call_counts[3].item = (uint32_t)x->n_calls; break;
+            case 16: x->run.arch = HP_ARCH_COUNT_; break;
+            }
+        }
+        assert_int_equal(hp_profile_normalize(p), HP_ERR_INVALID);
+        assert_true(*hp_error_text());
+        assert_true(same_profiles(p, q));
+        hp_profile_free(p);
+        hp_profile_free(q);
+    }
+}
+
+/* --- The same profile in another order ---------------------------------------------------------*/
+
+static uint32_t *permutation(uint64_t *state, size_t n)
+{
+    uint32_t *order = malloc((n + 1) * sizeof *order);
+    for (size_t i = 0; i < n; i++) {
+        size_t j = random_below(state, i + 1);
+        order[i] = order[j];
+        order[j] = (uint32_t)i;
+    }
+    return order;
+}
+
+/* Moves element i to order[i]. */
+static void permute(struct hp_profile *p, enum hp_parray which, const uint32_t *order)
+{
+    struct hp_parray_view view = hp_profile_array(p, which);
+    char *items = hp_parray_items(&view), *copy = malloc(*view.n * view.size + 1);
+    memcpy(copy, items, *view.n * view.size);
+    for (size_t i = 0; i < *view.n; i++)
+        memcpy(items + order[i] * view.size, copy + i * view.size, view.size);
+    free(copy);
+}
+
+static void follow(uint32_t *index, const uint32_t *order)
+{
+    if (*index != HP_PROFILE_NONE)
+        *index = order[*index];
+}
+
+static void shuffle(struct hp_profile *p, uint64_t seed)
+{
+    uint64_t state = seed;
+    uint32_t *order[HP_PARRAY_COUNT_];
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++) {
+        order[i] = permutation(&state, *hp_profile_array(p, (enum hp_parray)i).n);
+        if (i != HP_PARRAY_THREADS)
+            permute(p, (enum hp_parray)i, order[i]);
+    }
+    for (size_t i = 0; i < p->n_functions; i++)
+        follow(&p->functions[i].place.module, order[HP_PARRAY_MODULES]);
+    for (size_t i = 0; i < p->n_blocks; i++) {
+        follow(&p->blocks[i].place.module, order[HP_PARRAY_MODULES]);
+        follow(&p->blocks[i].function, order[HP_PARRAY_FUNCTIONS]);
+    }
+    for (size_t i = 0; i < p->n_edges; i++) {
+        follow(&p->edges[i].from.module, order[HP_PARRAY_MODULES]);
+        follow(&p->edges[i].to.module, order[HP_PARRAY_MODULES]);
+    }
+    for (size_t i = 0; i < p->n_calls; i++) {
+        follow(&p->calls[i].caller, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->calls[i].callee, order[HP_PARRAY_FUNCTIONS]);
+    }
+    for (size_t i = 0; i < p->n_lines; i++)
+        follow(&p->lines[i].block, order[HP_PARRAY_BLOCKS]);
+    for (size_t i = 0; i < p->n_block_counts; i++)
+        follow(&p->block_counts[i].item, order[HP_PARRAY_BLOCKS]);
+    for (size_t i = 0; i < p->n_edge_counts; i++)
+        follow(&p->edge_counts[i].item, order[HP_PARRAY_EDGES]);
+    for (size_t i = 0; i < p->n_function_counts; i++)
+        follow(&p->function_counts[i].item, order[HP_PARRAY_FUNCTIONS]);
+    for (size_t i = 0; i < p->n_call_counts; i++)
+        follow(&p->call_counts[i].item, order[HP_PARRAY_CALLS]);
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++)
+        free(order[i]);
+}
+
+static void normal_form_does_not_depend_on_the_order(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 60; seed++) {
+        struct hp_profile *p = random_profile(seed, 1 + seed * 5);
+        struct hp_profile *q = random_profile(seed, 1 + seed * 5);
+        shuffle(q, seed + 1000);
+        assert_int_equal(hp_profile_normalize(p), HP_OK);
+        assert_int_equal(hp_profile_normalize(q), HP_OK);
+        assert_int_equal(hp_profile_check_normal(p), HP_OK);
+        assert_true(same_profiles(p, q));
+        /* And once more from the normal form: the same again. */
+        shuffle(q, seed + 2000);
+        assert_int_equal(hp_profile_normalize(q), HP_OK);
+        assert_true(same_profiles(p, q));
+        assert_int_equal(hp_profile_normalize(q), HP_OK);
+        assert_true(same_profiles(p, q));
+        hp_profile_free(p);
+        hp_profile_free(q);
+    }
+}
+
+/* The slow, obvious way: the sum of the counters of a block found by what it is. */
+static uint64_t count_at(const struct hp_profile *p, const char *build_id, const char *path,
+                         const struct hp_pblock *like)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < p->n_block_counts; i++) {
+        const struct hp_pblock *block = &p->blocks[p->block_counts[i].item];
+        if (block->place.offset != like->place.offset || block->size != like->size ||
+            block->version != like->version || block->flow != like->flow ||
+            (block->place.module == HP_PROFILE_NONE) != (like->place.module == HP_PROFILE_NONE))
+            continue;
+        if (block->place.module != HP_PROFILE_NONE) {
+            const struct hp_pmodule *module = &p->modules[block->place.module];
+            if (strcmp(module->build_id, build_id) != 0 ||
+                (!*build_id && strcmp(module->path, path) != 0))
+                continue;
+        }
+        sum += p->block_counts[i].count;
+    }
+    return sum;
+}
+
+static void normalizing_keeps_the_sums_of_each_block(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 20; seed++) {
+        struct hp_profile *raw = random_profile(seed, 60), *p = random_profile(seed, 60);
+        assert_int_equal(hp_profile_normalize(p), HP_OK);
+        for (size_t i = 0; i < raw->n_blocks; i++) {
+            uint32_t m = raw->blocks[i].place.module;
+            const char *id = m == HP_PROFILE_NONE ? "" : raw->modules[m].build_id;
+            const char *path = m == HP_PROFILE_NONE ? "" : raw->modules[m].path;
+            assert_int_equal(count_at(raw, id, path, &raw->blocks[i]),
+                             count_at(p, id, path, &raw->blocks[i]));
+        }
+        hp_profile_free(raw);
+        hp_profile_free(p);
+    }
+}
+
+/* --- Merging -----------------------------------------------------------------------------------*/
+
+static uint64_t total(const struct hp_pcount *counts, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum += counts[i].count;
+    return sum;
+}
+
+/* Makes the threads of a merged profile those of the other order of merging. */
+static void rotate_threads(struct hp_profile *p, uint32_t by)
+{
+    uint32_t n = (uint32_t)p->n_threads;
+    uint32_t *order = malloc(n * sizeof *order);
+    for (uint32_t i = 0; i < n; i++)
+        order[i] = (i + by) % n;
+    permute(p, HP_PARRAY_THREADS, order);
+    for (size_t i = 0; i < p->n_block_counts; i++)
+        p->block_counts[i].thread = order[p->block_counts[i].thread];
+    for (size_t i = 0; i < p->n_edge_counts; i++)
+        p->edge_counts[i].thread = order[p->edge_counts[i].thread];
+    for (size_t i = 0; i < p->n_function_counts; i++)
+        p->function_counts[i].thread = order[p->function_counts[i].thread];
+    for (size_t i = 0; i < p->n_call_counts; i++)
+        p->call_counts[i].thread = order[p->call_counts[i].thread];
+    free(order);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+}
+
+static void merging_commutes_and_counts_add_up(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 30; seed++) {
+        struct hp_profile *a = random_profile(seed, 40), *b = random_profile(seed + 99, 55);
+        struct hp_profile *a2 = random_profile(seed, 40), *b2 = random_profile(seed + 99, 55);
+        uint64_t blocks =
+            total(a->block_counts, a->n_block_counts) + total(b->block_counts, b->n_block_counts);
+        uint64_t edges =
+            total(a->edge_counts, a->n_edge_counts) + total(b->edge_counts, b->n_edge_counts);
+        assert_int_equal(hp_profile_merge(a, b), HP_OK);
+        assert_int_equal(hp_profile_merge(b2, a2), HP_OK);
+        assert_int_equal(hp_profile_check_normal(a), HP_OK);
+        assert_int_equal(a->n_threads, 6);
+        assert_int_equal(total(a->block_counts, a->n_block_counts), blocks);
+        assert_int_equal(total(a->edge_counts, a->n_edge_counts), edges);
+        rotate_threads(b2, 3);
+        assert_true(same_things(a, b2));
+        assert_true(same_counts(a, b2));
+        hp_profile_free(a);
+        hp_profile_free(b);
+        hp_profile_free(a2);
+        hp_profile_free(b2);
+    }
+}
+
+static void merging_joins_the_runs(void **state)
+{
+    (void)state;
+    struct hp_profile *a = random_profile(3, 4), *b = random_profile(4, 4);
+    a->run.exit_status = 0;
+    b->run.exit_status = 9;
+    a->run.seconds = 1.5;
+    b->run.seconds = 2.25;
+    a->run.lost = 4;
+    b->run.lost = 5;
+    b->run.runs = 7;
+    assert_int_equal(hp_profile_merge(a, b), HP_OK);
+    assert_int_equal(a->run.exit_status, 9);
+    assert_true(a->run.seconds == 3.75);
+    assert_int_equal(a->run.lost, 9);
+    assert_int_equal(a->run.runs, 8);
+    a->run.exit_status = 2;
+    assert_int_equal(hp_profile_merge(a, b), HP_OK);
+    assert_int_equal(a->run.exit_status, 2);
+    b->run.arch = HP_ARCH_ALPHA;
+    assert_int_equal(hp_profile_merge(a, b), HP_ERR_INVALID);
+    hp_profile_free(a);
+    hp_profile_free(b);
+}
+
+static void merging_outlives_the_other(void **state)
+{
+    (void)state;
+    struct hp_profile *a = random_profile(1, 30), *b = random_profile(2, 30);
+    struct hp_profile *c = random_profile(1, 30), *d = random_profile(2, 30);
+    assert_int_equal(hp_profile_merge(a, b), HP_OK);
+    hp_profile_free(b);
+    assert_int_equal(hp_profile_merge(c, d), HP_OK);
+    assert_true(same_profiles(a, c));
+    hp_profile_free(a);
+    hp_profile_free(c);
+    hp_profile_free(d);
+}
+
+static void merging_with_itself_doubles(void **state)
+{
+    (void)state;
+    struct hp_profile *a = random_profile(8, 50);
+    assert_int_equal(hp_profile_normalize(a), HP_OK);
+    uint64_t before = total(a->edge_counts, a->n_edge_counts);
+    size_t edges = a->n_edges, blocks = a->n_blocks, lines = a->n_lines;
+    assert_int_equal(hp_profile_merge(a, a), HP_OK);
+    assert_int_equal(total(a->edge_counts, a->n_edge_counts), before * 2);
+    assert_int_equal(a->n_edges, edges);
+    assert_int_equal(a->n_blocks, blocks);
+    assert_int_equal(a->n_lines, lines);
+    assert_int_equal(a->n_threads, 6);
+    assert_int_equal(a->run.runs, 2);
+    hp_profile_free(a);
+}
+
+static void merging_something_bad_changes_nothing(void **state)
+{
+    (void)state;
+    struct hp_profile *a = random_profile(8, 50), *same = random_profile(8, 50);
+    struct hp_profile *bad = random_profile(9, 50);
+    bad->edge_counts[7].item = 123456;
+    assert_int_equal(hp_profile_merge(a, bad), HP_ERR_INVALID);
+    assert_true(same_profiles(a, same));
+    hp_profile_free(a);
+    hp_profile_free(same);
+    hp_profile_free(bad);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(equal_strings_are_one),
+        cmocka_unit_test(new_elements_are_zeroed_with_empty_strings),
+        cmocka_unit_test(notes_add_up),
+        cmocka_unit_test(command_is_copied),
+        cmocka_unit_test(modules_join_by_build_id_else_by_path),
+        cmocka_unit_test(duplicates_join_and_counters_add_up),
+        cmocka_unit_test(counters_saturate),
+        cmocka_unit_test(bad_indices_are_refused),
+        cmocka_unit_test(normal_form_does_not_depend_on_the_order),
+        cmocka_unit_test(normalizing_keeps_the_sums_of_each_block),
+        cmocka_unit_test(merging_commutes_and_counts_add_up),
+        cmocka_unit_test(merging_joins_the_runs),
+        cmocka_unit_test(merging_outlives_the_other),
+        cmocka_unit_test(merging_with_itself_doubles),
+        cmocka_unit_test(merging_something_bad_changes_nothing),
+    };
+    return cmocka_run_group_tests_name("profile", tests, NULL, NULL);
+}

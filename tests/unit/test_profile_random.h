@@ -1,0 +1,271 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Random profiles for the tests of the profile: made, copied in another order, compared.
+ */
+#ifndef TEST_PROFILE_RANDOM_H
+#define TEST_PROFILE_RANDOM_H
+
+#include "hotpath/profile.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+static inline uint64_t random_next(uint64_t *state)
+{
+    uint64_t z = (*state += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static inline uint32_t random_below(uint64_t *state, size_t n)
+{
+    return (uint32_t)(random_next(state) % n);
+}
+
+/* An index below `n`, or none now and then. */
+static inline uint32_t random_index(uint64_t *state, size_t n)
+{
+    return n == 0 || random_below(state, 10) == 0 ? HP_PROFILE_NONE : random_below(state, n);
+}
+
+/* One of few texts, so that some are equal. */
+static inline const char *random_text(struct hp_profile *p, uint64_t *state, const char *stem)
+{
+    char text[64];
+    uint32_t number = random_below(state, 12);
+    snprintf(text, sizeof text, number ? "%s%u" : "", stem, number);
+    return hp_profile_string(p, text);
+}
+
+/* Few offsets, so that some places are equal. */
+static inline struct hp_place random_place(const struct hp_profile *p, uint64_t *state)
+{
+    return (struct hp_place){random_index(state, p->n_modules), random_below(state, 30) * 4u};
+}
+
+static inline void random_things(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n / 8 + 1; i++) {
+        struct hp_pmodule *module;
+        assert_int_equal(hp_profile_add_module(p, &module), HP_OK);
+        module->path = random_text(p, state, "/lib/m");
+        module->build_id = random_text(p, state, "id");
+    }
+    for (size_t i = 0; i < n / 2 + 1; i++) {
+        struct hp_pfunction *function;
+        assert_int_equal(hp_profile_add_function(p, &function), HP_OK);
+        function->place = random_place(p, state);
+        function->size = random_below(state, 100);
+        function->name = random_text(p, state, "function");
+        function->linkage = random_text(p, state, "_Z");
+        function->file = random_text(p, state, "file.c");
+        function->line = random_below(state, 50);
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct hp_pblock *block;
+        struct hp_pedge *edge;
+        struct hp_pcall *call;
+        assert_int_equal(hp_profile_add_block(p, &block), HP_OK);
+        *block = (struct hp_pblock){random_place(p, state),
+                                    8 + random_below(state, 3),
+                                    1 + random_below(state, 3),
+                                    random_index(state, p->n_functions),
+                                    (uint8_t)random_below(state, HP_FLOW_COUNT_),
+                                    random_below(state, 8),
+                                    random_below(state, 2)};
+        assert_int_equal(hp_profile_add_edge(p, &edge), HP_OK);
+        *edge = (struct hp_pedge){random_place(p, state), random_place(p, state),
+                                  (uint8_t)random_below(state, 3), (uint8_t)random_below(state, 2)};
+        assert_int_equal(hp_profile_add_call(p, &call), HP_OK);
+        *call = (struct hp_pcall){random_index(state, p->n_functions),
+                                  random_index(state, p->n_functions)};
+    }
+}
+
+static inline void random_lines_and_notes(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hp_pline *line;
+        assert_int_equal(hp_profile_add_line(p, &line), HP_OK);
+        *line = (struct hp_pline){
+            .block = random_below(state, p->n_blocks),
+            .from = random_below(state, 4),
+            .to = 4 + random_below(state, 4),
+            .file = random_text(p, state, "file.c"),
+            .line = random_below(state, 5),
+            .inlined = random_text(p, state, "inlined"),
+            .inlined_at = random_text(p, state, "file.c:"),
+            .insns = 1 + random_below(state, 3),
+        };
+    }
+    for (size_t i = 0; i < n / 8; i++)
+        assert_int_equal(hp_profile_note(p, random_below(state, 9), i % 2 ? "lost" : "cut",
+                                         "something %u", random_below(state, 4)),
+                         HP_OK);
+}
+
+static inline void random_counts(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < 3; i++) {
+        struct hp_pthread *thread;
+        assert_int_equal(hp_profile_add_thread(p, &thread), HP_OK);
+        *thread = (struct hp_pthread){(int32_t)i + 100, (int32_t)i + 200, random_below(state, 1000),
+                                      random_below(state, 1000), random_below(state, 1000)};
+    }
+    for (size_t i = 0; i < n * 2; i++) {
+        struct hp_pcount *count;
+        struct hp_pfunction_count *function;
+        struct hp_pcall_count *call;
+        assert_int_equal(hp_profile_add_block_count(p, &count), HP_OK);
+        *count = (struct hp_pcount){random_below(state, p->n_blocks), random_below(state, 3),
+                                    random_below(state, 5)};
+        assert_int_equal(hp_profile_add_edge_count(p, &count), HP_OK);
+        *count = (struct hp_pcount){random_below(state, p->n_edges), random_below(state, 3),
+                                    random_next(state) >> 40};
+        assert_int_equal(hp_profile_add_function_count(p, &function), HP_OK);
+        *function = (struct hp_pfunction_count){random_below(state, p->n_functions),
+                                                random_below(state, 3), random_below(state, 3),
+                                                random_below(state, 3), random_below(state, 3)};
+        assert_int_equal(hp_profile_add_call_count(p, &call), HP_OK);
+        *call = (struct hp_pcall_count){random_below(state, p->n_calls), random_below(state, 3),
+                                        random_below(state, 3), random_below(state, 3)};
+    }
+}
+
+/* Not normal: with duplicates and zeroes, in any order. */
+static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
+{
+    uint64_t state = seed;
+    struct hp_profile *p;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    random_things(p, &state, n);
+    random_lines_and_notes(p, &state, n);
+    random_counts(p, &state, n);
+    char *argv[] = {"prog", "", "--flag=\xff\xfe", "last", NULL};
+    assert_int_equal(hp_profile_set_command(p, argv), HP_OK);
+    p->run.version = hp_profile_string(p, "0.1");
+    p->run.engine = hp_profile_string(p, "native");
+    p->run.arch = HP_ARCH_X86_64;
+    p->run.directory = hp_profile_string(p, "/home/a'b");
+    p->run.machine = hp_profile_string(p, "Linux");
+    p->run.started = 1700000000 + (int64_t)(seed % 1000);
+    p->run.seconds = 1.25 + (double)(seed % 10);
+    p->run.exit_status = (int)(seed % 3);
+    p->run.lost = seed % 5;
+    return p;
+}
+
+/* --- Equality ----------------------------------------------------------------------------------*/
+
+/* Says what differs, and returns 0 then. */
+static inline int differs(const char *what, size_t i)
+{
+    print_message("profiles differ: %s %zu\n", what, i);
+    return 0;
+}
+
+static inline int same_place(struct hp_place a, struct hp_place b)
+{
+    return a.module == b.module && a.offset == b.offset;
+}
+
+static inline int same_runs(const struct hp_run *a, const struct hp_run *b)
+{
+    size_t i = 0;
+    for (; a->command[i] && b->command[i]; i++)
+        if (strcmp(a->command[i], b->command[i]) != 0)
+            return differs("argument", i);
+    if (a->command[i] || b->command[i])
+        return differs("arguments", i);
+    if (strcmp(a->version, b->version) || strcmp(a->engine, b->engine) || a->arch != b->arch ||
+        strcmp(a->directory, b->directory) || strcmp(a->machine, b->machine) ||
+        a->started != b->started || a->seconds != b->seconds || a->exit_status != b->exit_status ||
+        a->lost != b->lost || a->runs != b->runs)
+        return differs("run", 0);
+    return 1;
+}
+
+static inline int same_things(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_modules != b->n_modules || a->n_functions != b->n_functions ||
+        a->n_blocks != b->n_blocks || a->n_edges != b->n_edges || a->n_calls != b->n_calls ||
+        a->n_lines != b->n_lines || a->n_notes != b->n_notes)
+        return differs("lengths", 0);
+    for (size_t i = 0; i < a->n_modules; i++)
+        if (strcmp(a->modules[i].path, b->modules[i].path) ||
+            strcmp(a->modules[i].build_id, b->modules[i].build_id))
+            return differs("module", i);
+    for (size_t i = 0; i < a->n_functions; i++) {
+        const struct hp_pfunction *x = &a->functions[i], *y = &b->functions[i];
+        if (!same_place(x->place, y->place) || x->size != y->size || strcmp(x->name, y->name) ||
+            strcmp(x->linkage, y->linkage) || strcmp(x->file, y->file) || x->line != y->line)
+            return differs("function", i);
+    }
+    for (size_t i = 0; i < a->n_blocks; i++) {
+        const struct hp_pblock *x = &a->blocks[i], *y = &b->blocks[i];
+        if (!same_place(x->place, y->place) || x->size != y->size || x->insns != y->insns ||
+            x->function != y->function || x->flow != y->flow || x->branch != y->branch ||
+            x->version != y->version)
+            return differs("block", i);
+    }
+    for (size_t i = 0; i < a->n_edges; i++) {
+        const struct hp_pedge *x = &a->edges[i], *y = &b->edges[i];
+        if (!same_place(x->from, y->from) || !same_place(x->to, y->to) || x->flow != y->flow ||
+            x->taken != y->taken)
+            return differs("edge", i);
+    }
+    for (size_t i = 0; i < a->n_calls; i++)
+        if (memcmp(&a->calls[i], &b->calls[i], sizeof a->calls[i]))
+            return differs("call", i);
+    for (size_t i = 0; i < a->n_lines; i++) {
+        const struct hp_pline *x = &a->lines[i], *y = &b->lines[i];
+        if (x->block != y->block || x->from != y->from || x->to != y->to ||
+            strcmp(x->file, y->file) || x->line != y->line || strcmp(x->inlined, y->inlined) ||
+            strcmp(x->inlined_at, y->inlined_at) || x->insns != y->insns)
+            return differs("line", i);
+    }
+    for (size_t i = 0; i < a->n_notes; i++)
+        if (strcmp(a->notes[i].kind, b->notes[i].kind) ||
+            strcmp(a->notes[i].text, b->notes[i].text) || a->notes[i].count != b->notes[i].count)
+            return differs("note", i);
+    return 1;
+}
+
+/* Counters and threads have no padding and no pointers. */
+static inline int same_bytes(const char *what, const void *a, size_t n_a, const void *b, size_t n_b,
+                             size_t size)
+{
+    if (n_a != n_b)
+        return differs(what, n_a);
+    for (size_t i = 0; i < n_a; i++)
+        if (memcmp((const char *)a + i * size, (const char *)b + i * size, size) != 0)
+            return differs(what, i);
+    return 1;
+}
+
+static inline int same_counts(const struct hp_profile *a, const struct hp_profile *b)
+{
+    return same_bytes("thread", a->threads, a->n_threads, b->threads, b->n_threads,
+                      sizeof *a->threads) &&
+           same_bytes("block counter", a->block_counts, a->n_block_counts, b->block_counts,
+                      b->n_block_counts, sizeof *a->block_counts) &&
+           same_bytes("edge counter", a->edge_counts, a->n_edge_counts, b->edge_counts,
+                      b->n_edge_counts, sizeof *a->edge_counts) &&
+           same_bytes("function counter", a->function_counts, a->n_function_counts,
+                      b->function_counts, b->n_function_counts, sizeof *a->function_counts) &&
+           same_bytes("call counter", a->call_counts, a->n_call_counts, b->call_counts,
+                      b->n_call_counts, sizeof *a->call_counts);
+}
+
+static inline int same_profiles(const struct hp_profile *a, const struct hp_profile *b)
+{
+    return same_runs(&a->run, &b->run) && same_things(a, b) && same_counts(a, b);
+}
+
+#endif
