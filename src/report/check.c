@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "report/check.h"
+
+#include <stdbool.h>
+
+static bool index_fits(uint32_t index, size_t n)
+{
+    return index < n || index == HP_PROFILE_NONE;
+}
+
+static enum hp_err bad(const char *what, size_t index, const char *refers)
+{
+    return hp_fail(HP_ERR_INVALID,
+                   "the profile is damaged: %s %zu refers to a %s that is not there", what, index,
+                   refers);
+}
+
+static enum hp_err check_code(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_functions; i++)
+        if (!index_fits(p->functions[i].place.module, p->n_modules))
+            return bad("function", i, "module");
+    for (size_t i = 0; i < p->n_blocks; i++) {
+        if (!index_fits(p->blocks[i].place.module, p->n_modules))
+            return bad("block", i, "module");
+        if (!index_fits(p->blocks[i].function, p->n_functions))
+            return bad("block", i, "function");
+    }
+    for (size_t i = 0; i < p->n_edges; i++)
+        if (!index_fits(p->edges[i].from.module, p->n_modules) ||
+            !index_fits(p->edges[i].to.module, p->n_modules))
+            return bad("edge", i, "module");
+    for (size_t i = 0; i < p->n_calls; i++)
+        if (!index_fits(p->calls[i].caller, p->n_functions) ||
+            !index_fits(p->calls[i].callee, p->n_functions))
+            return bad("call", i, "function");
+    for (size_t i = 0; i < p->n_lines; i++)
+        if (p->lines[i].block >= p->n_blocks)
+            return bad("line", i, "block");
+    return HP_OK;
+}
+
+static enum hp_err check_counts(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_block_counts; i++)
+        if (p->block_counts[i].item >= p->n_blocks || p->block_counts[i].thread >= p->n_threads)
+            return bad("block count", i, "block or thread");
+    for (size_t i = 0; i < p->n_edge_counts; i++)
+        if (p->edge_counts[i].item >= p->n_edges || p->edge_counts[i].thread >= p->n_threads)
+            return bad("edge count", i, "edge or thread");
+    for (size_t i = 0; i < p->n_function_counts; i++)
+        if (p->function_counts[i].item >= p->n_functions ||
+            p->function_counts[i].thread >= p->n_threads)
+            return bad("function count", i, "function or thread");
+    for (size_t i = 0; i < p->n_call_counts; i++)
+        if (p->call_counts[i].item >= p->n_calls || p->call_counts[i].thread >= p->n_threads)
+            return bad("call count", i, "call or thread");
+    return HP_OK;
+}
+
+enum hp_err hp_profile_check_references(const struct hp_profile *p)
+{
+    const size_t sizes[] = {p->n_modules, p->n_threads, p->n_functions, p->n_blocks,
+                            p->n_edges,   p->n_calls,   p->n_lines};
+    for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
+        if (sizes[i] >= HP_PROFILE_NONE)
+            return hp_fail(HP_ERR_INVALID, "the profile is damaged: it has %zu elements of a kind",
+                           sizes[i]);
+    HP_TRY(check_code(p));
+    return check_counts(p);
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+#include "report/json.h"
+#include "report/number.h"
+#include "report/print.h"
+#include "report/text_table.h"
+
+#include <string.h>
+
+static enum hp_err print_json(const struct hp_comparison *c, const char *name_a, const char *name_b,
+                              const struct hp_report_options *options, FILE *out)
+{
+    struct hp_json json = {.out = out, .lines = 3};
+    hp_json_begin_object(&json);
+    hp_json_key(&json, "hotpath");
+    hp_json_string(&json, HP_VERSION);
+    hp_json_key(&json, "comparison");
+    hp_json_begin_object(&json);
+    hp_json_key(&json, "name_a");
+    hp_json_string(&json, name_a);
+    hp_json_key(&json, "name_b");
+    hp_json_string(&json, name_b);
+    hp_json_key(&json, "instructions_a");
+    hp_json_uint(&json, c->instructions_a);
+    hp_json_key(&json, "instructions_b");
+    hp_json_uint(&json, c->instructions_b);
+    hp_json_key(&json, "block_overlap");
+    hp_json_fixed(&json, c->block_overlap, 6);
+    hp_json_key(&json, "edge_overlap");
+    hp_json_fixed(&json, c->edge_overlap, 6);
+    hp_json_key(&json, "function_overlap");
+    hp_json_fixed(&json, c->function_overlap, 6);
+    hp_json_key(&json, "moves");
+    hp_json_begin_array(&json);
+    for (size_t i = 0; i < hp_print_top(options, c->n_moves); i++) {
+        const struct hp_move *move = &c->moves[i];
+        hp_json_begin_object(&json);
+        hp_json_key(&json, "name");
+        hp_json_string(&json, hp_text(move->name));
+        hp_json_key(&json, "module");
+        hp_json_string(&json, hp_text(move->module));
+        hp_json_key(&json, "a");
+        hp_json_uint(&json, move->a);
+        hp_json_key(&json, "b");
+        hp_json_uint(&json, move->b);
+        hp_json_key(&json, "share_a");
+        hp_json_fixed(&json, move->share_a, 6);
+        hp_json_key(&json, "share_b");
+        hp_json_fixed(&json, move->share_b, 6);
+        hp_json_end_object(&json);
+    }
+    hp_json_end_array(&json);
+    hp_json_end_object(&json);
+    hp_json_end_object(&json);
+    return hp_json_finish(&json);
+}
+
+static enum hp_err print_csv(const struct hp_comparison *c, const struct hp_report_options *options,
+                             FILE *out)
+{
+    fputs("name,module,a,b,share_a,share_b\r\n", out);
+    for (size_t i = 0; i < hp_print_top(options, c->n_moves); i++) {
+        const struct hp_move *move = &c->moves[i];
+        char a[HP_NUMBER_SIZE], b[HP_NUMBER_SIZE], share_a[HP_NUMBER_SIZE], share_b[HP_NUMBER_SIZE];
+        hp_number_uint(a, move->a);
+        hp_number_uint(b, move->b);
+        hp_number_fixed(share_a, move->share_a, 6);
+        hp_number_fixed(share_b, move->share_b, 6);
+        hp_csv_text(out, hp_text(move->name));
+        putc(',', out);
+        hp_csv_text(out, hp_text(move->module));
+        fprintf(out, ",%s,%s,%s,%s\r\n", a, b, share_a, share_b);
+    }
+    return hp_print_finish(out);
+}
+
+/* --- Text --- */
+
+static const struct hp_column columns[] = {{"change", .right = true, .heat = true},
+                                           {"share A", .right = true},
+                                           {"share B", .right = true},
+                                           {"self A", .right = true},
+                                           {"self B", .right = true},
+                                           {"function", .flexible = true},
+                                           {"module", .flexible = true},
+                                           {0}};
+
+/* "+1.2" with its sign, so that the direction is seen at once. */
+static void put_signed(struct hp_strbuf *cell, double value)
+{
+    char text[HP_NUMBER_SIZE];
+    hp_number_fixed(text, value, 1);
+    if (value > 0 && strcmp(text, "0.0") != 0)
+        hp_strbuf_add(cell, "+");
+    hp_strbuf_add(cell, text);
+}
+
+static double change_of(const struct hp_move *move)
+{
+    return move->share_b - move->share_a;
+}
+
+static void fill(const struct hp_move *move, struct hp_strbuf *cells)
+{
+    put_signed(&cells[0], change_of(move) * 100);
+    hp_strbuf_percent(&cells[1], move->share_a);
+    hp_strbuf_percent(&cells[2], move->share_b);
+    hp_strbuf_human(&cells[3], move->a);
+    hp_strbuf_human(&cells[4], move->b);
+    hp_strbuf_clean(&cells[5], hp_text(move->name));
+    hp_strbuf_clean(&cells[6], hp_base_name(hp_text(move->module)));
+}
+
+static enum hp_err print_moves(const struct hp_comparison *c, size_t n,
+                               const struct hp_report_options *options, FILE *out)
+{
+    struct hp_text_table table;
+    hp_text_table_init(&table, columns, out, options->color, options->width);
+    for (int pass = 0; pass < 2; pass++) {
+        if (pass == 1)
+            hp_text_table_begin(&table);
+        for (size_t i = 0; i < n; i++) {
+            double change = change_of(&c->moves[i]);
+            hp_text_table_clear(&table);
+            fill(&c->moves[i], table.cells);
+            if (pass == 0)
+                hp_text_table_measure(&table);
+            else
+                hp_text_table_print(&table, change < 0 ? -change : change);
+        }
+    }
+    enum hp_err err = hp_text_table_check(&table);
+    hp_text_table_fini(&table);
+    return err;
+}
+
+static enum hp_err print_head(const struct hp_comparison *c, const char *name_a, const char *name_b,
+                              const struct hp_report_options *options, FILE *out)
+{
+    struct hp_strbuf text = {0};
+    hp_strbuf_add(&text, hp_text_bold(options->color));
+    hp_strbuf_add(&text, "A: ");
+    hp_strbuf_clean(&text, hp_text(name_a));
+    hp_strbuf_add(&text, "    B: ");
+    hp_strbuf_clean(&text, hp_text(name_b));
+    hp_strbuf_add(&text, hp_text_plain(options->color));
+    hp_strbuf_add(&text, "\n  instructions: ");
+    hp_strbuf_grouped(&text, c->instructions_a);
+    hp_strbuf_add(&text, " -> ");
+    hp_strbuf_grouped(&text, c->instructions_b);
+    if (c->instructions_a > 0) {
+        double ratio = (double)c->instructions_b / (double)c->instructions_a;
+        hp_strbuf_add(&text, " (");
+        put_signed(&text, (ratio - 1) * 100);
+        hp_strbuf_add(&text, "%)");
+    }
+    hp_strbuf_add(&text, "\n  overlap: blocks ");
+    hp_strbuf_fixed(&text, c->block_overlap, 1);
+    hp_strbuf_add(&text, "%   edges ");
+    hp_strbuf_fixed(&text, c->edge_overlap, 1);
+    hp_strbuf_add(&text, "%   functions ");
+    hp_strbuf_fixed(&text, c->function_overlap, 1);
+    hp_strbuf_add(&text, "%\n\n");
+    fputs(hp_strbuf_text(&text), out);
+    enum hp_err err = text.failed ? hp_fail_nomem() : HP_OK;
+    hp_strbuf_fini(&text);
+    return err;
+}
+
+static enum hp_err print_text(const struct hp_comparison *c, const char *name_a, const char *name_b,
+                              const struct hp_report_options *options, FILE *out)
+{
+    HP_TRY(print_head(c, name_a, name_b, options, out));
+    size_t moved = 0; /* the largest changes come first */
+    while (moved < c->n_moves && change_of(&c->moves[moved]) != 0)
+        moved++;
+    size_t n = hp_print_top(options, moved);
+    if (moved == 0)
+        fputs("  (no function's share changed)\n", out);
+    else
+        HP_TRY(print_moves(c, n, options, out));
+    char text[HP_NUMBER_SIZE];
+    if (n < moved) {
+        hp_number_grouped(text, moved - n);
+        fprintf(out, "  … and %s more (--top 0 shows all)\n", text);
+    }
+    return hp_print_finish(out);
+}
+
+enum hp_err hp_report_comparison(const struct hp_comparison *comparison, const char *name_a,
+                                 const char *name_b, const struct hp_report_options *options,
+                                 FILE *out)
+{
+    switch (options->format) {
+    case HP_REPORT_TEXT: return print_text(comparison, name_a, name_b, options, out);
+    case HP_REPORT_JSON: return print_json(comparison, name_a, name_b, options, out);
+    case HP_REPORT_CSV: return print_csv(comparison, options, out);
+    }
+    return hp_fail(HP_ERR_INVALID, "no report format %d", (int)options->format);
+}

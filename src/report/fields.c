@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: MIT
+#include "report/fields.h"
+
+#include "report/number.h"
+
+static struct hp_cell text(const char *value)
+{
+    return (struct hp_cell){.kind = HP_CELL_TEXT, .text = hp_text(value)};
+}
+
+static struct hp_cell number(uint64_t value)
+{
+    return (struct hp_cell){.kind = HP_CELL_UINT, .number = value};
+}
+
+static struct hp_cell place_text(const struct hp_tables *tables, struct hp_place place,
+                                 struct hp_strbuf *buffer)
+{
+    hp_tables_place(tables, place, buffer);
+    return text(hp_strbuf_text(buffer));
+}
+
+static const char *function_name(const struct hp_tables *tables, uint32_t function)
+{
+    return function == HP_PROFILE_NONE ? "" : tables->functions[function];
+}
+
+static const char *module_name(const struct hp_tables *tables, uint32_t module)
+{
+    return module == HP_PROFILE_NONE ? "" : tables->modules[module];
+}
+
+/* --- Values, whatever the view --- */
+
+static struct hp_cell value0(const struct hp_field_input *in)
+{
+    return number(in->row->v[0]);
+}
+
+static struct hp_cell value1(const struct hp_field_input *in)
+{
+    return number(in->row->v[1]);
+}
+
+static struct hp_cell value2(const struct hp_field_input *in)
+{
+    return number(in->row->v[2]);
+}
+
+static struct hp_cell share(const struct hp_field_input *in)
+{
+    return (struct hp_cell){.kind = HP_CELL_SHARE,
+                            .share =
+                                hp_number_share(in->row->v[0], in->tables->summary.instructions)};
+}
+
+/* --- Functions --- */
+
+static const struct hp_pfunction *function_of(const struct hp_tables *tables,
+                                              const struct hp_row *row)
+{
+    return &tables->profile->functions[row->item];
+}
+
+static struct hp_cell function_own_name(const struct hp_field_input *in)
+{
+    return text(in->tables->functions[in->row->item]);
+}
+
+static struct hp_cell function_module(const struct hp_field_input *in)
+{
+    return text(module_name(in->tables, function_of(in->tables, in->row)->place.module));
+}
+
+static struct hp_cell function_address(const struct hp_field_input *in)
+{
+    return place_text(in->tables, function_of(in->tables, in->row)->place, in->buffer);
+}
+
+static struct hp_cell function_file(const struct hp_field_input *in)
+{
+    return text(function_of(in->tables, in->row)->file);
+}
+
+static struct hp_cell function_line(const struct hp_field_input *in)
+{
+    return number(function_of(in->tables, in->row)->line);
+}
+
+static const struct hp_field function_fields[] = {{"name", false, function_own_name},
+                                                  {"module", false, function_module},
+                                                  {"address", false, function_address},
+                                                  {"file", false, function_file},
+                                                  {"line", false, function_line},
+                                                  {"self", true, value0},
+                                                  {"inclusive", true, value1},
+                                                  {"calls", true, value2},
+                                                  {"share", false, share},
+                                                  {0}};
+
+/* --- Blocks --- */
+
+static const struct hp_pblock *block_of(const struct hp_tables *tables, const struct hp_row *row)
+{
+    return &tables->profile->blocks[row->item];
+}
+
+static struct hp_cell block_address(const struct hp_field_input *in)
+{
+    return place_text(in->tables, block_of(in->tables, in->row)->place, in->buffer);
+}
+
+static struct hp_cell block_size(const struct hp_field_input *in)
+{
+    return number(block_of(in->tables, in->row)->size);
+}
+
+static struct hp_cell block_insns(const struct hp_field_input *in)
+{
+    return number(block_of(in->tables, in->row)->insns);
+}
+
+static struct hp_cell block_kind(const struct hp_field_input *in)
+{
+    return text(hp_flow_name((enum hp_flow)block_of(in->tables, in->row)->flow));
+}
+
+static struct hp_cell block_function(const struct hp_field_input *in)
+{
+    return text(function_name(in->tables, block_of(in->tables, in->row)->function));
+}
+
+static struct hp_cell block_file(const struct hp_field_input *in)
+{
+    uint32_t line = in->tables->block_lines[in->row->item];
+    return text(line == HP_PROFILE_NONE ? "" : in->tables->profile->lines[line].file);
+}
+
+static struct hp_cell block_line(const struct hp_field_input *in)
+{
+    uint32_t line = in->tables->block_lines[in->row->item];
+    return number(line == HP_PROFILE_NONE ? 0 : in->tables->profile->lines[line].line);
+}
+
+static struct hp_cell block_version(const struct hp_field_input *in)
+{
+    return number(block_of(in->tables, in->row)->version);
+}
+
+static const struct hp_field block_fields[] = {{"address", false, block_address},
+                                               {"size", false, block_size},
+                                               {"instructions", false, block_insns},
+                                               {"count", true, value1},
+                                               {"weight", true, value0},
+                                               {"share", false, share},
+                                               {"kind", false, block_kind},
+                                               {"function", false, block_function},
+                                               {"file", false, block_file},
+                                               {"line", false, block_line},
+                                               {"version", false, block_version},
+                                               {0}};
+
+/* --- Edges --- */
+
+static struct hp_cell edge_from(const struct hp_field_input *in)
+{
+    return place_text(in->tables, in->tables->profile->edges[in->row->item].from, in->buffer);
+}
+
+static struct hp_cell edge_to(const struct hp_field_input *in)
+{
+    return place_text(in->tables, in->tables->profile->edges[in->row->item].to, in->buffer);
+}
+
+static struct hp_cell edge_kind(const struct hp_field_input *in)
+{
+    return text(hp_flow_name((enum hp_flow)in->tables->profile->edges[in->row->item].flow));
+}
+
+static struct hp_cell edge_taken(const struct hp_field_input *in)
+{
+    return (struct hp_cell){.kind = HP_CELL_BOOL,
+                            .flag = in->tables->profile->edges[in->row->item].taken != 0};
+}
+
+static const struct hp_field edge_fields[] = {
+    {"from", false, edge_from},   {"to", false, edge_to},  {"kind", false, edge_kind},
+    {"taken", false, edge_taken}, {"count", true, value0}, {0}};
+
+/* --- Calls --- */
+
+static struct hp_cell call_caller(const struct hp_field_input *in)
+{
+    return text(function_name(in->tables, in->tables->profile->calls[in->row->item].caller));
+}
+
+static struct hp_cell call_callee(const struct hp_field_input *in)
+{
+    return text(function_name(in->tables, in->tables->profile->calls[in->row->item].callee));
+}
+
+static const struct hp_field call_fields[] = {{"caller", false, call_caller},
+                                              {"callee", false, call_callee},
+                                              {"count", true, value1},
+                                              {"inclusive", true, value0},
+                                              {0}};
+
+/* --- Lines --- */
+
+static struct hp_cell line_file(const struct hp_field_input *in)
+{
+    return text(in->tables->lines[in->row->item].file);
+}
+
+static struct hp_cell line_number(const struct hp_field_input *in)
+{
+    return number(in->tables->lines[in->row->item].line);
+}
+
+static struct hp_cell line_function(const struct hp_field_input *in)
+{
+    return text(in->tables->lines[in->row->item].function);
+}
+
+static const struct hp_field line_fields[] = {{"file", false, line_file},
+                                              {"line", false, line_number},
+                                              {"instructions", true, value0},
+                                              {"executions", true, value1},
+                                              {"share", false, share},
+                                              {"function", false, line_function},
+                                              {0}};
+
+/* --- Threads --- */
+
+static struct hp_cell thread_index(const struct hp_field_input *in)
+{
+    return number(in->row->item);
+}
+
+static struct hp_cell thread_pid(const struct hp_field_input *in)
+{
+    return (struct hp_cell){.kind = HP_CELL_INT,
+                            .integer = in->tables->profile->threads[in->row->item].pid};
+}
+
+static struct hp_cell thread_tid(const struct hp_field_input *in)
+{
+    return (struct hp_cell){.kind = HP_CELL_INT,
+                            .integer = in->tables->profile->threads[in->row->item].tid};
+}
+
+static const struct hp_field thread_fields[] = {
+    {"thread", false, thread_index}, {"pid", false, thread_pid},
+    {"tid", false, thread_tid},      {"instructions", true, value0},
+    {"blocks", true, value1},        {"branches", true, value2},
+    {"share", false, share},         {0}};
+
+/* --- Modules --- */
+
+static struct hp_cell module_own_name(const struct hp_field_input *in)
+{
+    return text(in->tables->modules[in->row->item]);
+}
+
+static struct hp_cell module_path(const struct hp_field_input *in)
+{
+    return text(in->tables->profile->modules[in->row->item].path);
+}
+
+static struct hp_cell module_build_id(const struct hp_field_input *in)
+{
+    return text(in->tables->profile->modules[in->row->item].build_id);
+}
+
+static const struct hp_field module_fields[] = {{"module", false, module_own_name},
+                                                {"path", false, module_path},
+                                                {"build_id", false, module_build_id},
+                                                {"instructions", true, value0},
+                                                {"executions", true, value1},
+                                                {"share", false, share},
+                                                {0}};
+
+const struct hp_field *hp_fields(enum hp_report_view view)
+{
+    switch (view) {
+    case HP_REPORT_FUNCTIONS: return function_fields;
+    case HP_REPORT_BLOCKS: return block_fields;
+    case HP_REPORT_EDGES: return edge_fields;
+    case HP_REPORT_CALLS: return call_fields;
+    case HP_REPORT_LINES: return line_fields;
+    case HP_REPORT_THREADS: return thread_fields;
+    case HP_REPORT_MODULES: return module_fields;
+    default: return NULL;
+    }
+}
+
+const struct hp_summary_field hp_summary_fields[] = {
+    {"instructions", offsetof(struct hp_summary, instructions)},
+    {"branches", offsetof(struct hp_summary, branches)},
+    {"blocks", offsetof(struct hp_summary, blocks)},
+    {"edges", offsetof(struct hp_summary, edges)},
+    {"threads", offsetof(struct hp_summary, threads)},
+    {"functions", offsetof(struct hp_summary, functions)},
+    {"modules", offsetof(struct hp_summary, modules)},
+    {"block_executions", offsetof(struct hp_summary, block_executions)},
+    {0}};

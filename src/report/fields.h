@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The fields of each view for scripts: the names in JSON objects and CSV headers, in their order.
+ */
+#ifndef HP_REPORT_FIELDS_H
+#define HP_REPORT_FIELDS_H
+
+#include "report/tables.h"
+
+enum hp_cell_kind { HP_CELL_TEXT, HP_CELL_UINT, HP_CELL_INT, HP_CELL_SHARE, HP_CELL_BOOL };
+
+struct hp_cell {
+    enum hp_cell_kind kind;
+    const char *text; /* may point into the input's buffer */
+    uint64_t number;
+    int64_t integer;
+    double share;
+    bool flag;
+};
+
+/* What a field is taken from. */
+struct hp_field_input {
+    const struct hp_tables *tables;
+    const struct hp_row *row;
+    struct hp_strbuf *buffer; /* empty: room for a text that has to be made */
+};
+
+struct hp_field {
+    const char *name;
+    bool counted; /* a value of its own for each thread */
+    struct hp_cell (*get)(const struct hp_field_input *input);
+};
+
+/* The fields of a view that is a table; ended by one without a name. */
+const struct hp_field *hp_fields(enum hp_report_view view);
+
+struct hp_summary_field {
+    const char *name;
+    size_t offset; /* of the uint64_t in struct hp_summary */
+};
+
+/* Ended by one without a name. */
+extern const struct hp_summary_field hp_summary_fields[];
+
+#endif

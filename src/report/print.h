@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The printers behind hp_report(), one a format. They do not check for write errors: hp_report()
+ * does, at the end.
+ */
+#ifndef HP_REPORT_PRINT_H
+#define HP_REPORT_PRINT_H
+
+#include "report/tables.h"
+
+enum hp_err hp_print_text(struct hp_tables *tables, const struct hp_report_options *options,
+                          FILE *out);
+enum hp_err hp_print_json(struct hp_tables *tables, const struct hp_report_options *options,
+                          FILE *out);
+enum hp_err hp_print_csv(struct hp_tables *tables, const struct hp_report_options *options,
+                         FILE *out);
+
+/* Flushes; HP_ERR_IO when anything could not be written. */
+enum hp_err hp_print_finish(FILE *out);
+
+/* A CSV field, quoted where RFC 4180 asks for it; what is not UTF-8 becomes U+FFFD. */
+void hp_csv_text(FILE *out, const char *text);
+
+/* How many of `n` rows to print. */
+static inline size_t hp_print_top(const struct hp_report_options *options, size_t n)
+{
+    return options->top != 0 && options->top < n ? options->top : n;
+}
+
+#endif

@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+#include "report/fields.h"
+#include "report/json.h"
+#include "report/print.h"
+
+static void print_cell(struct hp_json *json, const struct hp_cell *cell)
+{
+    switch (cell->kind) {
+    case HP_CELL_TEXT: hp_json_string(json, cell->text); break;
+    case HP_CELL_UINT: hp_json_uint(json, cell->number); break;
+    case HP_CELL_INT: hp_json_int(json, cell->integer); break;
+    case HP_CELL_SHARE: hp_json_fixed(json, cell->share, 6); break;
+    case HP_CELL_BOOL: hp_json_bool(json, cell->flag); break;
+    }
+}
+
+struct printer {
+    struct hp_json json;
+    struct hp_tables *tables;
+    const struct hp_report_options *options;
+    struct hp_strbuf buffer;
+};
+
+static void print_fields(struct printer *p, const struct hp_field *fields, const struct hp_row *row,
+                         bool counted_only)
+{
+    for (const struct hp_field *field = fields; field->name; field++) {
+        if (counted_only && !field->counted)
+            continue;
+        hp_strbuf_clear(&p->buffer);
+        struct hp_cell cell = field->get(&(struct hp_field_input){p->tables, row, &p->buffer});
+        hp_json_key(&p->json, field->name);
+        print_cell(&p->json, &cell);
+    }
+}
+
+static void print_parts(struct printer *p, const struct hp_field *fields,
+                        const struct hp_rows *rows, uint32_t item)
+{
+    size_t n;
+    const struct hp_row *parts = hp_rows_parts(rows, item, &n);
+    hp_json_key(&p->json, "threads");
+    hp_json_begin_array(&p->json);
+    for (size_t i = 0; i < n; i++) {
+        hp_json_begin_object(&p->json);
+        hp_json_key(&p->json, "thread");
+        hp_json_uint(&p->json, parts[i].thread);
+        print_fields(p, fields, &parts[i], true);
+        hp_json_end_object(&p->json);
+    }
+    hp_json_end_array(&p->json);
+}
+
+static enum hp_err print_table(struct printer *p, enum hp_report_view view)
+{
+    struct hp_rows rows;
+    bool per_thread = p->options->per_thread && view != HP_REPORT_THREADS;
+    HP_TRY(hp_rows_init(&rows, p->tables, view, per_thread));
+    const struct hp_field *fields = hp_fields(view);
+    hp_json_key(&p->json, hp_report_view_name(view));
+    hp_json_begin_array(&p->json);
+    size_t n = hp_print_top(p->options, rows.n);
+    for (size_t i = 0; i < n; i++) {
+        hp_json_begin_object(&p->json);
+        print_fields(p, fields, &rows.rows[i], false);
+        if (per_thread)
+            print_parts(p, fields, &rows, rows.rows[i].item);
+        hp_json_end_object(&p->json);
+    }
+    hp_json_end_array(&p->json);
+    hp_rows_fini(&rows);
+    return HP_OK;
+}
+
+static void key_string(struct hp_json *json, const char *key, const char *value)
+{
+    hp_json_key(json, key);
+    hp_json_string(json, hp_text(value));
+}
+
+static void print_run(struct hp_json *json, const struct hp_run *run)
+{
+    hp_json_key(json, "run");
+    hp_json_begin_object(json);
+    hp_json_key(json, "command");
+    hp_json_begin_array(json);
+    for (char **argument = run->command; argument && *argument; argument++)
+        hp_json_string(json, *argument);
+    hp_json_end_array(json);
+    key_string(json, "engine", run->engine);
+    key_string(json, "arch", hp_arch_name(run->arch));
+    key_string(json, "machine", run->machine);
+    hp_json_key(json, "started");
+    hp_json_int(json, run->started);
+    hp_json_key(json, "seconds");
+    hp_json_fixed(json, run->seconds, 6);
+    hp_json_key(json, "exit_status");
+    hp_json_int(json, run->exit_status);
+    hp_json_key(json, "lost");
+    hp_json_uint(json, run->lost);
+    hp_json_key(json, "runs");
+    hp_json_uint(json, run->runs);
+    hp_json_end_object(json);
+}
+
+static void print_summary(struct hp_json *json, const struct hp_summary *summary)
+{
+    hp_json_key(json, "summary");
+    hp_json_begin_object(json);
+    for (const struct hp_summary_field *field = hp_summary_fields; field->name; field++) {
+        hp_json_key(json, field->name);
+        hp_json_uint(json, *(const uint64_t *)((const char *)summary + field->offset));
+    }
+    hp_json_end_object(json);
+}
+
+static void print_notes(struct hp_json *json, const struct hp_profile *profile)
+{
+    hp_json_key(json, "notes");
+    hp_json_begin_array(json);
+    for (size_t i = 0; i < profile->n_notes; i++) {
+        hp_json_begin_object(json);
+        key_string(json, "kind", profile->notes[i].kind);
+        key_string(json, "text", profile->notes[i].text);
+        hp_json_key(json, "count");
+        hp_json_uint(json, profile->notes[i].count);
+        hp_json_end_object(json);
+    }
+    hp_json_end_array(json);
+}
+
+static enum hp_err print_views(struct printer *p)
+{
+    enum hp_report_view view = p->options->view;
+    bool all = view == HP_REPORT_DEFAULT || view == HP_REPORT_ALL;
+    if (all && !p->options->no_run)
+        print_run(&p->json, &p->tables->profile->run);
+    if (all || view == HP_REPORT_SUMMARY)
+        print_summary(&p->json, &p->tables->summary);
+    for (int v = HP_REPORT_FUNCTIONS; v <= HP_REPORT_MODULES; v++)
+        if (all || (int)view == v)
+            HP_TRY(print_table(p, (enum hp_report_view)v));
+    if (all)
+        print_notes(&p->json, p->tables->profile);
+    return HP_OK;
+}
+
+enum hp_err hp_print_json(struct hp_tables *tables, const struct hp_report_options *options,
+                          FILE *out)
+{
+    struct printer p = {.json = {.out = out, .lines = 2}, .tables = tables, .options = options};
+    hp_json_begin_object(&p.json);
+    hp_json_key(&p.json, "hotpath");
+    hp_json_string(&p.json, HP_VERSION);
+    enum hp_err err = print_views(&p);
+    if (err == HP_OK && p.buffer.failed)
+        err = hp_fail_nomem();
+    hp_strbuf_fini(&p.buffer);
+    HP_TRY(err);
+    hp_json_end_object(&p.json);
+    return hp_json_finish(&p.json);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Printing a profile, for people (text) and for scripts (JSON, CSV). What each view shows and the
+ * names in it: docs/report.md.
+ *
+ * Nothing here depends on the locale or on the order of equal elements: one profile gives one
+ * output.
+ */
+#ifndef HP_REPORT_REPORT_H
+#define HP_REPORT_REPORT_H
+
+#include "hotpath/error.h"
+#include "hotpath/profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+enum hp_report_view {
+    HP_REPORT_DEFAULT, /* text: summary and functions; JSON: everything; CSV: functions */
+    HP_REPORT_SUMMARY,
+    HP_REPORT_FUNCTIONS,
+    HP_REPORT_BLOCKS,
+    HP_REPORT_EDGES,
+    HP_REPORT_CALLS,
+    HP_REPORT_LINES,
+    HP_REPORT_THREADS,
+    HP_REPORT_MODULES,
+    HP_REPORT_ALL, /* everything; not for CSV, which holds one table */
+    HP_REPORT_COUNT_
+};
+
+/* "default", "summary", "functions", ..., "all"; NULL for what is no view. */
+const char *hp_report_view_name(enum hp_report_view view);
+
+/* The inverse. HP_ERR_INVALID: no view has this name; the error text lists those there are. */
+enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view);
+
+enum hp_report_format { HP_REPORT_TEXT, HP_REPORT_JSON, HP_REPORT_CSV };
+
+#define HP_REPORT_TEXT_TOP 20 /* what `top` should be for text when the user does not say */
+
+/* All zero: text, the default view, every row, no colour, as wide as it gets. */
+struct hp_report_options {
+    enum hp_report_view view;
+    enum hp_report_format format;
+    size_t top;      /* rows of each table; 0: all */
+    bool color;      /* text: bold headers, shares coloured by heat */
+    bool per_thread; /* each item's counts by thread as well */
+    bool no_run;     /* JSON: leave "run" out, so that equal runs print equally */
+    int width;       /* text: columns of the terminal; long names are cut. <= 0: no limit */
+};
+
+/*
+ * Prints a normal profile to `out` and flushes it. In text, notes always come last.
+ * HP_ERR_INVALID: the profile's references do not fit together (nothing was printed), or CSV was
+ * asked for a view that is not one table. HP_ERR_IO: `out` could not be written. HP_ERR_NOMEM.
+ */
+enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_options *options,
+                      FILE *out);
+
+/*
+ * Prints how profile A became profile B; `name_a` and `name_b` say which they are (file names). Of
+ * the options, format, top, color and width are used. Errors as hp_report().
+ */
+enum hp_err hp_report_comparison(const struct hp_comparison *comparison, const char *name_a,
+                                 const char *name_b, const struct hp_report_options *options,
+                                 FILE *out);
+
+#endif

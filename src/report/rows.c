@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+#include "report/tables.h"
+
+#include "report/number.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Counters: where the values of a view come from --- */
+
+/* Reads counter `i` of a view into `row`; item HP_PROFILE_NONE: it belongs to none. */
+typedef void read_counter(const struct hp_profile *profile, size_t i, struct hp_row *row);
+
+static void read_function(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    const struct hp_pfunction_count *count = &p->function_counts[i];
+    *row =
+        (struct hp_row){count->item, count->thread, {count->self, count->inclusive, count->calls}};
+}
+
+static void read_block(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    const struct hp_pcount *count = &p->block_counts[i];
+    uint64_t weight = hp_saturating_mul(count->count, p->blocks[count->item].insns);
+    *row = (struct hp_row){count->item, count->thread, {weight, count->count, 0}};
+}
+
+static void read_edge(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    const struct hp_pcount *count = &p->edge_counts[i];
+    *row = (struct hp_row){count->item, count->thread, {count->count, 0, 0}};
+}
+
+static void read_call(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    const struct hp_pcall_count *count = &p->call_counts[i];
+    *row = (struct hp_row){count->item, count->thread, {count->inclusive, count->count, 0}};
+}
+
+static void read_module(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    read_block(p, i, row);
+    row->item = p->blocks[row->item].place.module;
+}
+
+static void read_thread(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    const struct hp_pthread *thread = &p->threads[i];
+    *row = (struct hp_row){
+        (uint32_t)i, (uint32_t)i, {thread->instructions, thread->blocks, thread->branches}};
+}
+
+struct source {
+    read_counter *read;
+    size_t n_counters;
+    size_t n_items;
+};
+
+static struct source source_of(const struct hp_profile *p, enum hp_report_view view)
+{
+    switch (view) {
+    case HP_REPORT_FUNCTIONS:
+        return (struct source){read_function, p->n_function_counts, p->n_functions};
+    case HP_REPORT_BLOCKS: return (struct source){read_block, p->n_block_counts, p->n_blocks};
+    case HP_REPORT_EDGES: return (struct source){read_edge, p->n_edge_counts, p->n_edges};
+    case HP_REPORT_CALLS: return (struct source){read_call, p->n_call_counts, p->n_calls};
+    case HP_REPORT_THREADS: return (struct source){read_thread, p->n_threads, p->n_threads};
+    case HP_REPORT_MODULES: return (struct source){read_module, p->n_block_counts, p->n_modules};
+    default: return (struct source){0};
+    }
+}
+
+static void add_values(struct hp_row *row, const struct hp_row *other)
+{
+    for (size_t k = 0; k < 3; k++)
+        row->v[k] = hp_saturating_add(row->v[k], other->v[k]);
+}
+
+/* Sums the counters by item. Items without any are dropped, except threads: one that executed
+ * nothing is worth knowing. */
+static enum hp_err sum_items(struct hp_rows *rows, const struct hp_profile *profile,
+                             const struct source *source, bool keep_all)
+{
+    rows->rows = calloc(source->n_items + 1, sizeof *rows->rows);
+    if (!rows->rows)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < source->n_items; i++)
+        rows->rows[i] = (struct hp_row){.item = i, .thread = HP_PROFILE_NONE};
+    for (size_t i = 0; i < source->n_counters; i++) {
+        struct hp_row row;
+        source->read(profile, i, &row);
+        if (row.item != HP_PROFILE_NONE)
+            add_values(&rows->rows[row.item], &row);
+    }
+    for (size_t i = 0; i < source->n_items; i++) {
+        const struct hp_row *row = &rows->rows[i];
+        if (keep_all || row->v[0] || row->v[1] || row->v[2])
+            rows->rows[rows->n++] = *row;
+    }
+    return HP_OK;
+}
+
+/* --- Parts: the same by thread --- */
+
+static int compare_parts(const void *a, const void *b)
+{
+    const struct hp_row *row_a = a, *row_b = b;
+    if (row_a->item != row_b->item)
+        return row_a->item < row_b->item ? -1 : 1;
+    return row_a->thread < row_b->thread ? -1 : row_a->thread > row_b->thread;
+}
+
+static enum hp_err sum_parts(struct hp_rows *rows, const struct hp_profile *profile,
+                             const struct source *source)
+{
+    struct hp_row *parts = rows->parts = calloc(source->n_counters + 1, sizeof *parts);
+    if (!parts)
+        return hp_fail_nomem();
+    size_t n = 0;
+    bool sorted = true;
+    for (size_t i = 0; i < source->n_counters; i++) {
+        source->read(profile, i, &parts[n]);
+        if (parts[n].item == HP_PROFILE_NONE)
+            continue;
+        sorted = sorted && (n == 0 || compare_parts(&parts[n - 1], &parts[n]) <= 0);
+        n++;
+    }
+    if (!sorted) /* a normal profile's counters are, but those of its modules */
+        qsort(parts, n, sizeof *parts, compare_parts);
+    for (size_t i = 0; i < n; i++) {
+        if (rows->n_parts > 0 && compare_parts(&parts[rows->n_parts - 1], &parts[i]) == 0)
+            add_values(&parts[rows->n_parts - 1], &parts[i]);
+        else
+            parts[rows->n_parts++] = parts[i];
+    }
+    return HP_OK;
+}
+
+const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, size_t *n)
+{
+    size_t low = 0, high = rows->n_parts;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (rows->parts[middle].item < item)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    *n = 0;
+    while (low + *n < rows->n_parts && rows->parts[low + *n].item == item)
+        ++*n;
+    return *n > 0 ? &rows->parts[low] : NULL;
+}
+
+/* --- Order --- */
+
+struct order {
+    const struct hp_profile *profile;
+    enum hp_report_view view;
+};
+
+static struct hp_place function_place(const struct hp_profile *profile, uint32_t function)
+{
+    if (function == HP_PROFILE_NONE)
+        return (struct hp_place){HP_PROFILE_NONE, UINT64_MAX};
+    return profile->functions[function].place;
+}
+
+static int compare_address(const struct order *order, uint32_t a, uint32_t b)
+{
+    const struct hp_profile *p = order->profile;
+    int first;
+    switch (order->view) {
+    case HP_REPORT_FUNCTIONS: return hp_place_compare(p->functions[a].place, p->functions[b].place);
+    case HP_REPORT_BLOCKS: return hp_place_compare(p->blocks[a].place, p->blocks[b].place);
+    case HP_REPORT_EDGES:
+        first = hp_place_compare(p->edges[a].from, p->edges[b].from);
+        return first ? first : hp_place_compare(p->edges[a].to, p->edges[b].to);
+    case HP_REPORT_CALLS:
+        first = hp_place_compare(function_place(p, p->calls[a].caller),
+                                 function_place(p, p->calls[b].caller));
+        return first ? first
+                     : hp_place_compare(function_place(p, p->calls[a].callee),
+                                        function_place(p, p->calls[b].callee));
+    default: return 0;
+    }
+}
+
+/* A total order: equal weights by address, equal addresses by place in the normal profile. */
+static int compare_rows(const void *a, const void *b, void *context)
+{
+    const struct hp_row *row_a = a, *row_b = b;
+    if (row_a->v[0] != row_b->v[0])
+        return row_a->v[0] > row_b->v[0] ? -1 : 1;
+    int order = compare_address(context, row_a->item, row_b->item);
+    return order ? order : row_a->item < row_b->item ? -1 : row_a->item > row_b->item;
+}
+
+static enum hp_err init(struct hp_rows *rows, struct hp_tables *tables, enum hp_report_view view,
+                        bool per_thread)
+{
+    if (view == HP_REPORT_LINES)
+        return hp_rows_lines(rows, tables, per_thread);
+    struct source source = source_of(tables->profile, view);
+    if (!source.read)
+        return hp_fail(HP_ERR_INVALID, "view %d is not a table", (int)view);
+    HP_TRY(sum_items(rows, tables->profile, &source, view == HP_REPORT_THREADS));
+    if (per_thread && view != HP_REPORT_THREADS)
+        HP_TRY(sum_parts(rows, tables->profile, &source));
+    return HP_OK;
+}
+
+enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, enum hp_report_view view,
+                         bool per_thread)
+{
+    *rows = (struct hp_rows){0};
+    enum hp_err err = init(rows, tables, view, per_thread);
+    if (err != HP_OK) {
+        hp_rows_fini(rows);
+        return err;
+    }
+    struct order order = {tables->profile, view};
+    if (rows->n > 1)
+        qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_rows, &order);
+    return HP_OK;
+}
+
+void hp_rows_fini(struct hp_rows *rows)
+{
+    free(rows->rows);
+    free(rows->parts);
+    *rows = (struct hp_rows){0};
+}

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "report/sources.h"
+
+#include "base/grow.h"
+
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define FILE_LIMIT  ((size_t)16 << 20)
+#define TOTAL_LIMIT ((size_t)256 << 20)
+
+static int open_source(const struct hp_sources *sources, const char *name)
+{
+    /* The name comes from a profile and may be anything: O_NONBLOCK so that a FIFO does not hang.
+     */
+    int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
+    if (name[0] == '/' || !sources->directory || !*sources->directory)
+        return open(name, flags);
+    char *path;
+    if (asprintf(&path, "%s/%s", sources->directory, name) < 0)
+        return -1;
+    int fd = open(path, flags);
+    free(path);
+    return fd;
+}
+
+static char *read_all(int fd, size_t size)
+{
+    char *text = malloc(size + 1);
+    size_t have = 0;
+    while (text && have < size) {
+        ssize_t n = read(fd, text + have, size - have);
+        if (n <= 0)
+            break;
+        have += (size_t)n;
+    }
+    if (text && have != size) { /* it changes as we read: no use */
+        free(text);
+        return NULL;
+    }
+    if (text)
+        text[size] = 0;
+    return text;
+}
+
+static bool index_lines(struct hp_source_file *file, size_t size)
+{
+    size_t n = 1;
+    for (size_t i = 0; i < size; i++)
+        n += file->text[i] == '\n';
+    file->starts = calloc(n + 1, sizeof *file->starts);
+    if (!file->starts)
+        return false;
+    file->n_lines = 1;
+    for (size_t i = 0; i < size; i++)
+        if (file->text[i] == '\n')
+            file->starts[file->n_lines++] = i + 1;
+    file->starts[file->n_lines] = size + 1;
+    return true;
+}
+
+static void load(struct hp_sources *sources, struct hp_source_file *file)
+{
+    int fd = open_source(sources, file->name);
+    if (fd < 0)
+        return;
+    struct stat status;
+    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0 &&
+        (uint64_t)status.st_size <= FILE_LIMIT &&
+        sources->bytes + (size_t)status.st_size <= TOTAL_LIMIT) {
+        size_t size = (size_t)status.st_size;
+        file->text = read_all(fd, size);
+        if (file->text && !index_lines(file, size)) {
+            free(file->text);
+            file->text = NULL;
+        }
+        sources->bytes += size;
+        if (file->text && sources->time > 0 && (int64_t)status.st_mtime > sources->time) {
+            if (sources->n_newer++ == 0)
+                sources->newer = file->name;
+        }
+    }
+    close(fd);
+}
+
+/* The file, read now if it was not before; NULL when memory ran out. */
+static struct hp_source_file *find(struct hp_sources *sources, const char *name)
+{
+    uint32_t index = hp_map64_get(&sources->by_name, (uintptr_t)name);
+    if (index != HP_MAP64_NONE)
+        return &sources->files[index];
+    if (hp_grow(&sources->files, &sources->capacity, sources->n_files + 1,
+                sizeof *sources->files) != HP_OK ||
+        hp_map64_put(&sources->by_name, (uintptr_t)name, (uint32_t)sources->n_files) != HP_OK)
+        return NULL;
+    struct hp_source_file *file = &sources->files[sources->n_files++];
+    *file = (struct hp_source_file){.name = name};
+    load(sources, file);
+    return file;
+}
+
+const char *hp_sources_line(struct hp_sources *sources, const char *name, uint32_t line,
+                            size_t *length)
+{
+    const struct hp_source_file *file = find(sources, name);
+    if (!file || !file->text || line == 0 || line > file->n_lines)
+        return NULL;
+    const char *text = file->text + file->starts[line - 1];
+    *length = file->starts[line] - file->starts[line - 1] - 1;
+    return text;
+}
+
+void hp_sources_fini(struct hp_sources *sources)
+{
+    for (size_t i = 0; i < sources->n_files; i++) {
+        free(sources->files[i].text);
+        free(sources->files[i].starts);
+    }
+    free(sources->files);
+    hp_map64_fini(&sources->by_name);
+    sources->files = NULL;
+    sources->n_files = sources->capacity = 0;
+}

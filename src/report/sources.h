@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The source text beside the counts: lines of the files that the debug information names, where
+ * they can be read. All zero but for the two settings is an empty collection.
+ */
+#ifndef HP_REPORT_SOURCES_H
+#define HP_REPORT_SOURCES_H
+
+#include "base/map64.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hp_source_file {
+    const char *name;
+    char *text;     /* NULL: could not be read */
+    size_t *starts; /* of its lines; one more than there are */
+    size_t n_lines;
+};
+
+struct hp_sources {
+    const char *directory;   /* where relative names are looked up; "" or NULL: here */
+    int64_t time;            /* seconds; files changed later are counted. 0: not known */
+    struct hp_map64 by_name; /* by the address of the name */
+    struct hp_source_file *files;
+    size_t n_files, capacity;
+    size_t bytes;      /* read so far; there is a limit */
+    const char *newer; /* the first file that was changed later */
+    size_t n_newer;
+};
+
+/* Line `line` (from 1) of the file, `*length` bytes without the line end; NULL when it is not
+ * there, whatever the reason: only regular files of a sane size are read. `file` must be the same
+ * pointer for the same file. Valid until hp_sources_fini(). */
+const char *hp_sources_line(struct hp_sources *sources, const char *file, uint32_t line,
+                            size_t *length);
+void hp_sources_fini(struct hp_sources *sources);
+
+#endif

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: MIT
+#include "report/tables.h"
+
+#include "base/grow.h"
+#include "report/check.h"
+#include "report/number.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *hp_base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash && slash[1] ? slash + 1 : path;
+}
+
+int hp_place_compare(struct hp_place a, struct hp_place b)
+{
+    if (a.module != b.module)
+        return a.module < b.module ? -1 : 1;
+    return a.offset < b.offset ? -1 : a.offset > b.offset;
+}
+
+void hp_tables_place(const struct hp_tables *tables, struct hp_place place, struct hp_strbuf *text)
+{
+    if (place.module == HP_PROFILE_NONE)
+        return;
+    hp_strbuf_add(text, tables->modules[place.module]);
+    hp_strbuf_add(text, "+");
+    hp_strbuf_hex(text, place.offset);
+}
+
+/* Keeps what `text` has been filled with; it is empty and reusable afterwards. */
+static enum hp_err own(struct hp_tables *tables, struct hp_strbuf *text, const char **name)
+{
+    char *copy = text->failed ? NULL : strdup(hp_strbuf_text(text));
+    if (!copy)
+        return hp_fail_nomem();
+    if (hp_grow(&tables->owned, &tables->owned_capacity, tables->n_owned + 1,
+                sizeof *tables->owned) != HP_OK) {
+        free(copy);
+        return HP_ERR_NOMEM;
+    }
+    tables->owned[tables->n_owned++] = copy;
+    *name = copy;
+    hp_strbuf_clear(text);
+    return HP_OK;
+}
+
+/* --- Module names: the base name, the path where two share that, with the build id where they
+ * share even the path (a file that was rebuilt between merged runs) --- */
+
+static int compare_base(const void *a, const void *b, void *context)
+{
+    const struct hp_pmodule *modules = context;
+    const char *path_a = hp_text(modules[*(const uint32_t *)a].path);
+    const char *path_b = hp_text(modules[*(const uint32_t *)b].path);
+    int order = strcmp(hp_base_name(path_a), hp_base_name(path_b));
+    return order ? order : strcmp(path_a, path_b);
+}
+
+static enum hp_err name_module(struct hp_tables *tables, const uint32_t *order, size_t i,
+                               struct hp_strbuf *text)
+{
+    const struct hp_pmodule *modules = tables->profile->modules;
+    const char *path = hp_text(modules[order[i]].path);
+    bool same_base = false, same_path = false;
+    for (int step = -1; step <= 1; step += 2) {
+        size_t j = i + (size_t)(ptrdiff_t)step;
+        if (j >= tables->profile->n_modules) /* -1 wraps around to a large number */
+            continue;
+        const char *other = hp_text(modules[order[j]].path);
+        same_base |= strcmp(hp_base_name(path), hp_base_name(other)) == 0;
+        same_path |= strcmp(path, other) == 0;
+    }
+    tables->modules[order[i]] = same_base ? path : hp_base_name(path);
+    const char *build_id = hp_text(modules[order[i]].build_id);
+    if (!same_path || !*build_id)
+        return HP_OK;
+    hp_strbuf_add(text, path);
+    hp_strbuf_add(text, "@");
+    hp_strbuf_add(text, build_id);
+    return own(tables, text, &tables->modules[order[i]]);
+}
+
+static enum hp_err name_modules(struct hp_tables *tables, struct hp_strbuf *text)
+{
+    const struct hp_profile *profile = tables->profile;
+    uint32_t *order = calloc(profile->n_modules + 1, sizeof *order);
+    tables->modules = calloc(profile->n_modules + 1, sizeof *tables->modules);
+    enum hp_err err = order && tables->modules ? HP_OK : hp_fail_nomem();
+    if (err == HP_OK) {
+        for (uint32_t i = 0; i < profile->n_modules; i++)
+            order[i] = i;
+        qsort_r(order, profile->n_modules, sizeof *order, compare_base, profile->modules);
+        for (size_t i = 0; err == HP_OK && i < profile->n_modules; i++)
+            err = name_module(tables, order, i, text);
+    }
+    free(order);
+    return err;
+}
+
+/* --- Functions --- */
+
+static enum hp_err name_functions(struct hp_tables *tables, struct hp_strbuf *text)
+{
+    const struct hp_profile *profile = tables->profile;
+    tables->functions = calloc(profile->n_functions + 1, sizeof *tables->functions);
+    if (!tables->functions)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < profile->n_functions; i++) {
+        const struct hp_pfunction *function = &profile->functions[i];
+        const char *name = hp_text(function->name);
+        if (!*name)
+            name = hp_text(function->linkage);
+        if (!*name) {
+            hp_tables_place(tables, function->place, text);
+            HP_TRY(own(tables, text, &name));
+        }
+        tables->functions[i] = name;
+    }
+    return HP_OK;
+}
+
+static int compare_functions(const void *a, const void *b, void *context)
+{
+    const struct hp_pfunction *functions = context;
+    uint32_t index_a = *(const uint32_t *)a, index_b = *(const uint32_t *)b;
+    int order = hp_place_compare(functions[index_a].place, functions[index_b].place);
+    return order ? order : index_a < index_b ? -1 : index_a > index_b;
+}
+
+static enum hp_err order_functions(struct hp_tables *tables)
+{
+    const struct hp_profile *profile = tables->profile;
+    tables->by_place = calloc(profile->n_functions + 1, sizeof *tables->by_place);
+    if (!tables->by_place)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < profile->n_functions; i++)
+        tables->by_place[i] = i;
+    qsort_r(tables->by_place, profile->n_functions, sizeof *tables->by_place, compare_functions,
+            profile->functions);
+    return HP_OK;
+}
+
+uint32_t hp_tables_function_at(const struct hp_tables *tables, struct hp_place place)
+{
+    const struct hp_pfunction *functions = tables->profile->functions;
+    size_t low = 0, high = tables->profile->n_functions;
+    while (low < high) { /* finds the first function behind the place */
+        size_t middle = low + (high - low) / 2;
+        if (hp_place_compare(functions[tables->by_place[middle]].place, place) <= 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0 || place.module == HP_PROFILE_NONE)
+        return HP_PROFILE_NONE;
+    const struct hp_pfunction *function = &functions[tables->by_place[low - 1]];
+    if (function->place.module != place.module ||
+        (function->size != 0 && place.offset - function->place.offset >= function->size))
+        return HP_PROFILE_NONE;
+    return tables->by_place[low - 1];
+}
+
+/* --- Blocks --- */
+
+static enum hp_err find_block_lines(struct hp_tables *tables)
+{
+    const struct hp_profile *profile = tables->profile;
+    tables->block_lines = malloc((profile->n_blocks + 1) * sizeof *tables->block_lines);
+    if (!tables->block_lines)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < profile->n_blocks; i++)
+        tables->block_lines[i] = HP_PROFILE_NONE;
+    for (uint32_t i = 0; i < profile->n_lines; i++) {
+        const struct hp_pline *line = &profile->lines[i];
+        uint32_t *first = &tables->block_lines[line->block];
+        if (*hp_text(line->file) &&
+            (*first == HP_PROFILE_NONE || line->from < profile->lines[*first].from))
+            *first = i;
+    }
+    return HP_OK;
+}
+
+/* --- The summary --- */
+
+static uint64_t count_set(const bool *set, size_t n)
+{
+    uint64_t count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += set[i];
+    return count;
+}
+
+/* Which elements were executed is marked in `seen`, used for one kind after the other. */
+static void count_distinct(const struct hp_profile *p, bool *seen, size_t size,
+                           struct hp_summary *summary)
+{
+    for (size_t i = 0; i < p->n_function_counts; i++) {
+        const struct hp_pfunction_count *count = &p->function_counts[i];
+        seen[count->item] |= count->self || count->inclusive || count->calls;
+    }
+    summary->functions = count_set(seen, p->n_functions);
+    memset(seen, 0, size);
+    for (size_t i = 0; i < p->n_edge_counts; i++)
+        seen[p->edge_counts[i].item] |= p->edge_counts[i].count != 0;
+    summary->edges = count_set(seen, p->n_edges);
+    memset(seen, 0, size);
+    for (size_t i = 0; i < p->n_block_counts; i++)
+        seen[p->block_counts[i].item] |= p->block_counts[i].count != 0;
+    summary->blocks = count_set(seen, p->n_blocks);
+    memset(seen, 0, size);
+    for (size_t i = 0; i < p->n_block_counts; i++) {
+        uint32_t module = p->blocks[p->block_counts[i].item].place.module;
+        if (p->block_counts[i].count != 0 && module != HP_PROFILE_NONE)
+            seen[module] = true;
+    }
+    summary->modules = count_set(seen, p->n_modules);
+}
+
+static enum hp_err summarize(struct hp_tables *tables)
+{
+    const struct hp_profile *p = tables->profile;
+    struct hp_summary *summary = &tables->summary;
+    summary->threads = p->n_threads;
+    for (size_t i = 0; i < p->n_threads; i++) {
+        const struct hp_pthread *thread = &p->threads[i];
+        summary->instructions = hp_saturating_add(summary->instructions, thread->instructions);
+        summary->branches = hp_saturating_add(summary->branches, thread->branches);
+        summary->block_executions = hp_saturating_add(summary->block_executions, thread->blocks);
+    }
+    size_t size = p->n_functions + p->n_edges + p->n_blocks + p->n_modules + 1;
+    bool *seen = calloc(size, sizeof *seen);
+    if (!seen)
+        return hp_fail_nomem();
+    count_distinct(p, seen, size, summary);
+    free(seen);
+    return HP_OK;
+}
+
+static enum hp_err init(struct hp_tables *tables, struct hp_strbuf *text)
+{
+    HP_TRY(name_modules(tables, text));
+    HP_TRY(name_functions(tables, text));
+    HP_TRY(order_functions(tables));
+    HP_TRY(find_block_lines(tables));
+    return summarize(tables);
+}
+
+enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *profile)
+{
+    *tables = (struct hp_tables){.profile = profile};
+    HP_TRY(hp_profile_check_references(profile));
+    struct hp_strbuf text = {0};
+    enum hp_err err = init(tables, &text);
+    hp_strbuf_fini(&text);
+    if (err != HP_OK)
+        hp_tables_fini(tables);
+    return err;
+}
+
+void hp_tables_fini(struct hp_tables *tables)
+{
+    for (size_t i = 0; i < tables->n_owned; i++)
+        free(tables->owned[i]);
+    free(tables->owned);
+    free(tables->modules);
+    free(tables->functions);
+    free(tables->by_place);
+    free(tables->block_lines);
+    free(tables->lines);
+    *tables = (struct hp_tables){0};
+}

@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a report prints, before it is known how: names, totals and the rows of each view in order.
+ * Used by the text, JSON and CSV printers alike.
+ */
+#ifndef HP_REPORT_TABLES_H
+#define HP_REPORT_TABLES_H
+
+#include "hotpath/profile.h"
+#include "report/report.h"
+#include "report/strbuf.h"
+
+/* A source line that was executed. */
+struct hp_source_line {
+    const char *file;
+    uint32_t line;
+    const char *function; /* the one (inlined ones included) that most of it was executed for */
+};
+
+struct hp_summary {
+    uint64_t instructions;                      /* executed, over all threads */
+    uint64_t branches;                          /* likewise */
+    uint64_t block_executions;                  /* likewise */
+    uint64_t functions, blocks, edges, modules; /* distinct, executed at least once */
+    uint64_t threads;
+};
+
+/* Made by hp_tables_init(). The strings live as long as this and the profile. */
+struct hp_tables {
+    const struct hp_profile *profile;
+    struct hp_summary summary;
+    const char **modules;   /* names by module: the file's, or the path where that is not unique */
+    const char **functions; /* names by function: the symbol's, else module+0xoffset */
+    uint32_t *by_place;     /* functions in order of their places */
+    uint32_t *block_lines;  /* by block: the line of its start, HP_PROFILE_NONE unknown */
+    struct hp_source_line *lines; /* set by hp_rows_init() for HP_REPORT_LINES */
+    size_t n_lines;
+    char **owned; /* names made here */
+    size_t n_owned, owned_capacity;
+};
+
+/* Checks the profile's references and prepares what every view needs. On failure there is nothing
+ * to release. */
+enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *profile);
+void hp_tables_fini(struct hp_tables *tables);
+
+/* Appends "module+0xoffset"; nothing for a place that is nowhere. */
+void hp_tables_place(const struct hp_tables *tables, struct hp_place place, struct hp_strbuf *text);
+
+/* The function that contains a place, HP_PROFILE_NONE when there is none. */
+uint32_t hp_tables_function_at(const struct hp_tables *tables, struct hp_place place);
+
+/* Orders places by module, then offset; nowhere is last. */
+int hp_place_compare(struct hp_place a, struct hp_place b);
+
+/* The part of a path behind its last slash (the path itself when nothing is). */
+const char *hp_base_name(const char *path);
+
+/* A text of the profile, which should not be NULL, as one that is not. */
+static inline const char *hp_text(const char *text)
+{
+    return text ? text : "";
+}
+
+/*
+ * A row of a view. `item` is an index into the profile's array of that name (for lines, into
+ * hp_tables.lines). The values, v[0] being the row's weight:
+ *   functions  self, inclusive, calls          calls    inclusive, count
+ *   blocks     weight, count                   lines    instructions, executions
+ *   edges      count                           threads  instructions, blocks, branches
+ *   modules    instructions, executions
+ */
+struct hp_row {
+    uint32_t item;
+    uint32_t thread; /* index; HP_PROFILE_NONE: all threads together */
+    uint64_t v[3];
+};
+
+struct hp_rows {
+    struct hp_row *rows; /* by weight, descending, then by address */
+    size_t n;
+    struct hp_row *parts; /* with `per_thread`: each item's values by thread, in order of both */
+    size_t n_parts;
+};
+
+/* Makes the rows of one view (not SUMMARY, DEFAULT, ALL). Items that were never executed have none.
+ * Threads have no parts. On failure there is nothing to release. */
+enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, enum hp_report_view view,
+                         bool per_thread);
+void hp_rows_fini(struct hp_rows *rows);
+
+/* The parts of an item: the first of `*n`; NULL and 0 when there are none. */
+const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, size_t *n);
+
+/* Makes tables->lines and the rows of HP_REPORT_LINES, not yet in order of weight: for
+ * hp_rows_init(). What was made stays in `rows` on failure. */
+enum hp_err hp_rows_lines(struct hp_rows *rows, struct hp_tables *tables, bool per_thread);
+
+#endif

@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: MIT
+#include "report/text_views.h"
+
+#include "report/number.h"
+#include "report/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SOURCE_COLUMNS 100 /* of a source line, even where the width is not limited */
+
+static bool is_part(const struct hp_row *row)
+{
+    return row->thread != HP_PROFILE_NONE;
+}
+
+static void put_share(const struct hp_tables *tables, const struct hp_row *row,
+                      struct hp_strbuf *cell)
+{
+    hp_strbuf_percent(cell, hp_number_share(row->v[0], tables->summary.instructions));
+}
+
+/* The number that the threads view gives with its pid and tid. */
+static void put_thread(uint32_t thread, struct hp_strbuf *cell)
+{
+    hp_strbuf_add(cell, "  thread ");
+    hp_strbuf_uint(cell, thread);
+}
+
+static void put_source_place(const char *file, uint32_t line, struct hp_strbuf *cell)
+{
+    hp_strbuf_clean(cell, file);
+    if (line != 0) {
+        hp_strbuf_add(cell, ":");
+        hp_strbuf_uint(cell, line);
+    }
+}
+
+/* "file.c:12", or the module's name where no source is known. */
+static void put_where(const struct hp_tables *tables, const char *file, uint32_t line,
+                      uint32_t module, struct hp_strbuf *cell)
+{
+    if (*hp_text(file))
+        put_source_place(hp_base_name(file), line, cell);
+    else if (module != HP_PROFILE_NONE)
+        hp_strbuf_clean(cell, tables->modules[module]);
+}
+
+static void put_function(const struct hp_tables *tables, uint32_t function, struct hp_strbuf *cell)
+{
+    const char *name = function == HP_PROFILE_NONE ? "" : tables->functions[function];
+    hp_strbuf_clean(cell, *name ? name : "(unknown)");
+}
+
+/* "function+0x1c", or the address where the function is not known, has no name, or lies behind (as
+ * with the cold parts that compilers move away). */
+static void put_code(const struct hp_tables *tables, uint32_t function, struct hp_place place,
+                     struct hp_strbuf *cell)
+{
+    const struct hp_pfunction *f =
+        function == HP_PROFILE_NONE ? NULL : &tables->profile->functions[function];
+    bool named = f && (*hp_text(f->name) || *hp_text(f->linkage));
+    if (named && f->place.module == place.module && f->place.offset <= place.offset) {
+        put_function(tables, function, cell);
+        if (place.offset != f->place.offset) {
+            hp_strbuf_add(cell, "+");
+            hp_strbuf_hex(cell, place.offset - f->place.offset);
+        }
+    } else if (place.module == HP_PROFILE_NONE) {
+        hp_strbuf_add(cell, "(unknown)");
+    } else {
+        struct hp_strbuf address = {0};
+        hp_tables_place(tables, place, &address);
+        hp_strbuf_clean(cell, hp_strbuf_text(&address));
+        cell->failed |= address.failed;
+        hp_strbuf_fini(&address);
+    }
+}
+
+/* --- Functions --- */
+
+static const struct hp_column function_columns[] = {{"self %", .right = true, .heat = true},
+                                                    {"self", .right = true},
+                                                    {"inclusive", .right = true},
+                                                    {"calls", .right = true},
+                                                    {"function", .flexible = true},
+                                                    {"where", .flexible = true},
+                                                    {0}};
+
+static void fill_function(const struct hp_text_view_input *in, const struct hp_row *row,
+                          struct hp_strbuf *cells)
+{
+    put_share(in->tables, row, &cells[0]);
+    for (size_t k = 0; k < 3; k++)
+        hp_strbuf_human(&cells[1 + k], row->v[k]);
+    if (is_part(row)) {
+        put_thread(row->thread, &cells[4]);
+        return;
+    }
+    const struct hp_pfunction *function = &in->tables->profile->functions[row->item];
+    put_function(in->tables, row->item, &cells[4]);
+    put_where(in->tables, function->file, function->line, function->place.module, &cells[5]);
+}
+
+/* --- Blocks --- */
+
+static const struct hp_column block_columns[] = {{"share", .right = true, .heat = true},
+                                                 {"instructions", .right = true},
+                                                 {"count", .right = true},
+                                                 {"length", .right = true},
+                                                 {"block", .flexible = true},
+                                                 {"where", .flexible = true},
+                                                 {"address", .flexible = true},
+                                                 {0}};
+
+static void fill_block(const struct hp_text_view_input *in, const struct hp_row *row,
+                       struct hp_strbuf *cells)
+{
+    put_share(in->tables, row, &cells[0]);
+    hp_strbuf_human(&cells[1], row->v[0]);
+    hp_strbuf_human(&cells[2], row->v[1]);
+    if (is_part(row)) {
+        put_thread(row->thread, &cells[4]);
+        return;
+    }
+    const struct hp_profile *profile = in->tables->profile;
+    const struct hp_pblock *block = &profile->blocks[row->item];
+    uint32_t line = in->tables->block_lines[row->item];
+    hp_strbuf_grouped(&cells[3], block->insns);
+    put_code(in->tables, block->function, block->place, &cells[4]);
+    if (line != HP_PROFILE_NONE)
+        put_where(in->tables, profile->lines[line].file, profile->lines[line].line,
+                  block->place.module, &cells[5]);
+    put_code(in->tables, HP_PROFILE_NONE, block->place, &cells[6]);
+}
+
+/* --- Edges --- */
+
+static const struct hp_column edge_columns[] = {
+    {"count", .right = true},   {"taken %", .right = true}, {.title = "kind"},
+    {"from", .flexible = true}, {"to", .flexible = true},   {0}};
+
+static void fill_edge(const struct hp_text_view_input *in, const struct hp_row *row,
+                      struct hp_strbuf *cells)
+{
+    hp_strbuf_human(&cells[0], row->v[0]);
+    if (is_part(row)) {
+        put_thread(row->thread, &cells[3]);
+        return;
+    }
+    const struct hp_pedge *edge = &in->tables->profile->edges[row->item];
+    if (in->taken[row->item] >= 0)
+        hp_strbuf_percent(&cells[1], in->taken[row->item]);
+    hp_strbuf_add(&cells[2], hp_flow_name((enum hp_flow)edge->flow));
+    if (in->taken[row->item] >= 0)
+        hp_strbuf_add(&cells[2], edge->taken ? " taken" : " not taken");
+    put_code(in->tables, hp_tables_function_at(in->tables, edge->from), edge->from, &cells[3]);
+    hp_strbuf_add(&cells[4], "-> ");
+    put_code(in->tables, hp_tables_function_at(in->tables, edge->to), edge->to, &cells[4]);
+}
+
+static int compare_from(const void *a, const void *b, void *context)
+{
+    const struct hp_pedge *edges = context;
+    return hp_place_compare(edges[((const struct hp_row *)a)->item].from,
+                            edges[((const struct hp_row *)b)->item].from);
+}
+
+/* `rows` are all edges that leave one branch. */
+static void find_taken(const struct hp_pedge *edges, const struct hp_row *rows, size_t n,
+                       double *taken)
+{
+    uint64_t all = 0, along = 0;
+    bool falls = false;
+    for (size_t i = 0; i < n; i++) {
+        const struct hp_pedge *edge = &edges[rows[i].item];
+        all = hp_saturating_add(all, rows[i].v[0]);
+        along = hp_saturating_add(along, edge->taken ? rows[i].v[0] : 0);
+        /* a system call goes on with the next instruction without being a choice */
+        falls |= edge->flow == HP_FLOW_COND ||
+                 (!edge->taken && edge->flow != HP_FLOW_NONE && edge->flow != HP_FLOW_SYSCALL);
+    }
+    for (size_t i = 0; i < n; i++)
+        taken[rows[i].item] = falls ? hp_number_share(along, all) : -1;
+}
+
+enum hp_err hp_text_taken(const struct hp_tables *tables, const struct hp_rows *rows,
+                          double **taken)
+{
+    struct hp_pedge *edges = tables->profile->edges;
+    struct hp_row *by_branch = calloc(rows->n + 1, sizeof *by_branch);
+    *taken = calloc(tables->profile->n_edges + 1, sizeof **taken);
+    if (!by_branch || !*taken) {
+        free(by_branch);
+        free(*taken);
+        return hp_fail_nomem();
+    }
+    if (rows->n > 0)
+        memcpy(by_branch, rows->rows, rows->n * sizeof *by_branch);
+    qsort_r(by_branch, rows->n, sizeof *by_branch, compare_from, edges);
+    for (size_t i = 0, n; i < rows->n; i += n) {
+        for (n = 1; i + n < rows->n && compare_from(&by_branch[i], &by_branch[i + n], edges) == 0;)
+            n++;
+        find_taken(edges, &by_branch[i], n, *taken);
+    }
+    free(by_branch);
+    return HP_OK;
+}
+
+/* --- Calls --- */
+
+static const struct hp_column call_columns[] = {{"inclusive %", .right = true, .heat = true},
+                                                {"inclusive", .right = true},
+                                                {"count", .right = true},
+                                                {"caller", .flexible = true},
+                                                {"callee", .flexible = true},
+                                                {0}};
+
+static void fill_call(const struct hp_text_view_input *in, const struct hp_row *row,
+                      struct hp_strbuf *cells)
+{
+    put_share(in->tables, row, &cells[0]);
+    hp_strbuf_human(&cells[1], row->v[0]);
+    hp_strbuf_human(&cells[2], row->v[1]);
+    if (is_part(row)) {
+        put_thread(row->thread, &cells[3]);
+        return;
+    }
+    put_function(in->tables, in->tables->profile->calls[row->item].caller, &cells[3]);
+    hp_strbuf_add(&cells[4], "-> ");
+    put_function(in->tables, in->tables->profile->calls[row->item].callee, &cells[4]);
+}
+
+/* --- Lines --- */
+
+static const struct hp_column line_columns[] = {{"share", .right = true, .heat = true},
+                                                {"instructions", .right = true},
+                                                {"executions", .right = true},
+                                                {"line", .flexible = true},
+                                                {"function", .flexible = true},
+                                                {"source", .flexible = true, .cut = HP_CUT_END},
+                                                {0}};
+
+/* Without what indents it, and with the tabs inside as blanks. */
+static void put_source(const char *text, size_t length, struct hp_strbuf *cell)
+{
+    while (length > 0 && (*text == ' ' || *text == '\t'))
+        text++, length--;
+    while (length > 0 && (text[length - 1] == '\r' || text[length - 1] == ' '))
+        length--;
+    if (length > (size_t)SOURCE_COLUMNS * 4)
+        length = (size_t)SOURCE_COLUMNS * 4;
+    char copy[SOURCE_COLUMNS * 4 + 1];
+    for (size_t i = 0; i < length; i++)
+        copy[i] = text[i] == '\t' ? ' ' : text[i] == 0 ? '?' : text[i];
+    copy[length] = 0;
+    struct hp_strbuf clean = {0};
+    hp_strbuf_clean(&clean, copy);
+    hp_strbuf_cut(cell, hp_strbuf_text(&clean), SOURCE_COLUMNS, HP_CUT_END);
+    cell->failed |= clean.failed;
+    hp_strbuf_fini(&clean);
+}
+
+/* A file under the run's directory is shown relative to it. */
+static const char *short_path(const struct hp_run *run, const char *file)
+{
+    const char *directory = hp_text(run->directory);
+    size_t n = strlen(directory);
+    if (n > 0 && strncmp(file, directory, n) == 0 && file[n] == '/' && file[n + 1])
+        return file + n + 1;
+    return file;
+}
+
+static void fill_line(const struct hp_text_view_input *in, const struct hp_row *row,
+                      struct hp_strbuf *cells)
+{
+    put_share(in->tables, row, &cells[0]);
+    hp_strbuf_human(&cells[1], row->v[0]);
+    hp_strbuf_human(&cells[2], row->v[1]);
+    if (is_part(row)) {
+        put_thread(row->thread, &cells[3]);
+        return;
+    }
+    const struct hp_source_line *line = &in->tables->lines[row->item];
+    put_source_place(short_path(&in->tables->profile->run, line->file), line->line, &cells[3]);
+    hp_strbuf_clean(&cells[4], line->function);
+    size_t length;
+    const char *source = hp_sources_line(in->sources, line->file, line->line, &length);
+    if (source)
+        put_source(source, length, &cells[5]);
+}
+
+/* --- Threads --- */
+
+static const struct hp_column thread_columns[] = {{"share", .right = true, .heat = true},
+                                                  {"instructions", .right = true},
+                                                  {"blocks", .right = true},
+                                                  {"branches", .right = true},
+                                                  {"thread", .right = true},
+                                                  {"pid", .right = true},
+                                                  {"tid", .right = true},
+                                                  {0}};
+
+static void put_int(int64_t value, struct hp_strbuf *cell)
+{
+    char text[HP_NUMBER_SIZE];
+    snprintf(text, sizeof text, "%lld", (long long)value);
+    hp_strbuf_add(cell, text);
+}
+
+static void fill_thread(const struct hp_text_view_input *in, const struct hp_row *row,
+                        struct hp_strbuf *cells)
+{
+    put_share(in->tables, row, &cells[0]);
+    for (size_t k = 0; k < 3; k++)
+        hp_strbuf_human(&cells[1 + k], row->v[k]);
+    hp_strbuf_uint(&cells[4], row->item);
+    put_int(in->tables->profile->threads[row->item].pid, &cells[5]);
+    put_int(in->tables->profile->threads[row->item].tid, &cells[6]);
+}
+
+/* --- Modules --- */
+
+static const struct hp_column module_columns[] = {{"share", .right = true, .heat = true},
+                                                  {"instructions", .right = true},
+                                                  {"blocks", .right = true},
+                                                  {"module", .flexible = true},
+                                                  {"build id", .flexible = true},
+                                                  {0}};
+
+static void fill_module(const struct hp_text_view_input *in, const struct hp_row *row,
+                        struct hp_strbuf *cells)
+{
+    put_share(in->tables, row, &cells[0]);
+    hp_strbuf_human(&cells[1], row->v[0]);
+    hp_strbuf_human(&cells[2], row->v[1]);
+    if (is_part(row)) {
+        put_thread(row->thread, &cells[3]);
+        return;
+    }
+    hp_strbuf_clean(&cells[3], hp_text(in->tables->profile->modules[row->item].path));
+    hp_strbuf_clean(&cells[4], hp_text(in->tables->profile->modules[row->item].build_id));
+}
+
+/* --- All of them --- */
+
+static const struct hp_text_view views[] = {
+    {HP_REPORT_FUNCTIONS, "Functions", "no function was executed", function_columns, fill_function,
+     true},
+    {HP_REPORT_BLOCKS, "Blocks", "no block was executed", block_columns, fill_block, true},
+    {HP_REPORT_EDGES, "Edges", "no control transfer was executed", edge_columns, fill_edge, false},
+    {HP_REPORT_CALLS, "Calls", "no call was executed", call_columns, fill_call, true},
+    {HP_REPORT_LINES, "Lines", "no source line is known: was the program built with -g?",
+     line_columns, fill_line, true},
+    {HP_REPORT_THREADS, "Threads", "no thread was seen", thread_columns, fill_thread, true},
+    {HP_REPORT_MODULES, "Modules", "no code was executed", module_columns, fill_module, true},
+};
+
+const struct hp_text_view *hp_text_view(enum hp_report_view view)
+{
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        if (views[i].view == view)
+            return &views[i];
+    return NULL;
+}

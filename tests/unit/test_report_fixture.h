@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A small profile made by hand, the numbers of which can be checked on paper, and what the tests of
+ * the report share. Each test program includes it once.
+ *
+ * Two threads run `work`, which loops and calls `helper` in a library, and code without a symbol.
+ *   block 0  demo+0x1000  work     4 insns  10 times (thread 0: 6, thread 1: 4)      40
+ *   block 1  demo+0x1010  work     6 insns  100 times (60, 40)                      600
+ *   block 2  demo+0x1016  work     4 insns  5 times (5, 0): the end of block 1       20
+ *   block 3  demo+0x2000  (none)   8 insns  5 times (5, 0)                           40
+ *   block 4  libx.so+0x500 helper  3 insns  100 times (60, 40)                      300
+ * so 1000 instructions: 624 of thread 0 and 376 of thread 1.
+ */
+#ifndef TEST_REPORT_FIXTURE_H
+#define TEST_REPORT_FIXTURE_H
+
+// clang-format off
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+// clang-format on
+
+#include "hotpath/profile.h"
+#include "report/report.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The decoder is not under test: its names are enough. Weak, so that the library's win when they
+ * are linked. */
+__attribute__((weak)) const char *hp_flow_name(enum hp_flow flow)
+{
+    static const char *const names[] = {"none",     "jump",   "cond",    "call", "jump_ind",
+                                        "call_ind", "return", "syscall", "trap"};
+    return (unsigned)flow < HP_FLOW_COUNT_ ? names[flow] : "none";
+}
+
+__attribute__((weak)) const char *hp_arch_name(enum hp_arch arch)
+{
+    return arch == HP_ARCH_X86_64 ? "x86_64" : "none";
+}
+
+static char *fixture_command[] = {"./demo", "two words", "it's", NULL};
+
+static struct hp_pmodule fixture_modules[] = {{"/opt/demo", "aa11"}, {"/usr/lib/libx.so", ""}};
+
+static struct hp_pthread fixture_threads[] = {{100, 100, 624, 136, 125}, {100, 101, 376, 84, 80}};
+
+static struct hp_pfunction fixture_functions[] = {
+    {{0, 0x1000}, 0x40, "work", "work", "/src/demo.c", 10},
+    {{0, 0x2000}, 0, "", "", "", 0},
+    {{1, 0x500}, 0x20, "helper", "helper", "", 0},
+    {{1, 0x900}, 0x20, "never_called", "never_called", "", 0},
+};
+
+static struct hp_pblock fixture_blocks[] = {
+    {{0, 0x1000}, 0x10, 4, 0, HP_FLOW_JUMP, 0xe, 0},
+    {{0, 0x1010}, 0x10, 6, 0, HP_FLOW_COND, 0xe, 0},
+    {{0, 0x1016}, 0xa, 4, 0, HP_FLOW_COND, 0x8, 0},
+    {{0, 0x2000}, 0x20, 8, 1, HP_FLOW_RETURN, 0x1f, 0},
+    {{1, 0x500}, 0x9, 3, 2, HP_FLOW_RETURN, 0x8, 0},
+};
+
+static struct hp_pedge fixture_edges[] = {
+    {{0, 0x100e}, {0, 0x1010}, HP_FLOW_JUMP, 1},
+    {{0, 0x101e}, {0, 0x1010}, HP_FLOW_COND, 1},
+    {{0, 0x101e}, {0, 0x1020}, HP_FLOW_COND, 0},
+    {{0, 0x201f}, {HP_PROFILE_NONE, 0}, HP_FLOW_RETURN, 1},
+    {{1, 0x508}, {0, 0x1030}, HP_FLOW_RETURN, 1},
+};
+
+static struct hp_pcall fixture_calls[] = {{HP_PROFILE_NONE, 0}, {0, 1}, {0, 2}};
+
+static struct hp_pline fixture_lines[] = {
+    {0, 0, 0x10, "/src/demo.c", 11, "", "", 4},
+    {1, 0, 6, "/src/demo.c", 12, "", "", 2},
+    {1, 6, 0x10, "/src/demo.c", 13, "twice", "/src/demo.c:13", 4},
+    {2, 0, 0xa, "/src/demo.c", 13, "twice", "/src/demo.c:13", 4},
+};
+
+static struct hp_pcount fixture_block_counts[] = {{0, 0, 6}, {0, 1, 4}, {1, 0, 60}, {1, 1, 40},
+                                                  {2, 0, 5}, {3, 0, 5}, {4, 0, 60}, {4, 1, 40}};
+
+static struct hp_pcount fixture_edge_counts[] = {{0, 0, 6},  {0, 1, 4},  {1, 0, 59},
+                                                 {1, 1, 36}, {2, 0, 6},  {2, 1, 4},
+                                                 {3, 0, 5},  {4, 0, 60}, {4, 1, 40}};
+
+static struct hp_pfunction_count fixture_function_counts[] = {{0, 0, 404, 624, 6},
+                                                              {0, 1, 256, 376, 4},
+                                                              {1, 0, 40, 40, 5},
+                                                              {2, 0, 180, 180, 60},
+                                                              {2, 1, 120, 120, 40}};
+
+static struct hp_pcall_count fixture_call_counts[] = {
+    {0, 0, 6, 624}, {0, 1, 4, 376}, {1, 0, 5, 40}, {2, 0, 60, 180}, {2, 1, 40, 120}};
+
+static struct hp_pnote fixture_notes[] = {
+    {"exec", "process 102 started /bin/true, which was not observed", 1},
+    {"cut", "the length of a block is uncertain", 1234}};
+
+#define FIXTURE_SET(profile, member)                                                               \
+    ((profile).member = fixture_##member,                                                          \
+     (profile).n_##member = sizeof fixture_##member / sizeof *fixture_##member)
+
+static inline struct hp_profile fixture_profile(void)
+{
+    struct hp_profile p = {.run = {.version = "0.1.0",
+                                   .engine = "qemu",
+                                   .arch = HP_ARCH_X86_64,
+                                   .command = fixture_command,
+                                   .directory = "/src",
+                                   .machine = "Linux 6.1 x86_64",
+                                   .started = 1700000000,
+                                   .seconds = 1.84,
+                                   .exit_status = 3,
+                                   .runs = 1}};
+    FIXTURE_SET(p, modules);
+    FIXTURE_SET(p, threads);
+    FIXTURE_SET(p, functions);
+    FIXTURE_SET(p, blocks);
+    FIXTURE_SET(p, edges);
+    FIXTURE_SET(p, calls);
+    FIXTURE_SET(p, lines);
+    FIXTURE_SET(p, block_counts);
+    FIXTURE_SET(p, edge_counts);
+    FIXTURE_SET(p, function_counts);
+    FIXTURE_SET(p, call_counts);
+    FIXTURE_SET(p, notes);
+    return p;
+}
+
+/* The report as a string; free() it. Fails the test when the report does. */
+static inline char *render(const struct hp_profile *profile,
+                           const struct hp_report_options *options)
+{
+    char *text = NULL;
+    size_t size = 0;
+    FILE *out = open_memstream(&text, &size);
+    assert_non_null(out);
+    enum hp_err err = hp_report(profile, options, out);
+    assert_int_equal(fclose(out), 0);
+    if (err != HP_OK)
+        fail_msg("hp_report: %s", hp_error_text());
+    assert_int_equal(strlen(text), size);
+    return text;
+}
+
+#endif
