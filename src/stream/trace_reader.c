@@ -317,6 +317,17 @@ static enum hp_err take_run(struct hp_trace_reader *reader, const struct hp_trac
     return err == HP_ERR_FORMAT ? damaged(reader) : err;
 }
 
+/* The index is the last frame; it was read when the trace was opened. */
+static enum hp_err take_index(struct hp_trace_reader *reader)
+{
+    if (reader->about.info.complete && reader->offset != reader->about.index_offset) {
+        hp_fail(HP_ERR_FORMAT, "an index that is not the last frame");
+        return damaged(reader);
+    }
+    reader->ended = true;
+    return HP_OK;
+}
+
 static enum hp_err take_frame(struct hp_trace_reader *reader, const struct hp_trace_frame *frame,
                               struct hp_code *code)
 {
@@ -327,7 +338,7 @@ static enum hp_err take_frame(struct hp_trace_reader *reader, const struct hp_tr
     case HP_TRACE_FRAME_THREAD: return take_thread(reader, frame);
     case HP_TRACE_FRAME_WORDS: return take_words(reader, frame);
     case HP_TRACE_FRAME_THREAD_END: return take_end(reader, frame);
-    case HP_TRACE_FRAME_INDEX: reader->ended = true; return HP_OK;
+    case HP_TRACE_FRAME_INDEX: return take_index(reader);
     default: return HP_OK; /* of a later version: not needed to understand the rest */
     }
 }
