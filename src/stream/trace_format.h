@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The pieces of the trace format that writer and reader share. See docs/trace-format.md.
+ */
+#ifndef HP_STREAM_TRACE_FORMAT_H
+#define HP_STREAM_TRACE_FORMAT_H
+
+#include "hotpath/error.h"
+#include "hotpath/isa.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define HP_TRACE_VERSION 1 /* of the format: 1 the first */
+#define HP_TRACE_OLDEST  1 /* readers of this version or later understand what is written */
+
+#define HP_TRACE_FILE_HEADER  64   /* bytes */
+#define HP_TRACE_HEADER_MAX   4096 /* a later version's file header may be this long */
+#define HP_TRACE_FRAME_HEADER 40
+#define HP_TRACE_TRAILER      24
+#define HP_TRACE_CONTENT_MAX  (256u << 20) /* bytes of a frame's content, uncompressed */
+
+enum hp_trace_frame_kind {
+    HP_TRACE_FRAME_RUN = 1,
+    HP_TRACE_FRAME_STRINGS = 2,
+    HP_TRACE_FRAME_CODE = 3,
+    HP_TRACE_FRAME_THREAD = 4,
+    HP_TRACE_FRAME_WORDS = 5,
+    HP_TRACE_FRAME_THREAD_END = 6,
+    HP_TRACE_FRAME_INDEX = 7,
+};
+
+struct hp_trace_frame {
+    uint16_t kind;
+    uint32_t thread;  /* thread, words, thread end; else 0 */
+    uint32_t count;   /* of what the frame holds: words, strings, segments, ... */
+    uint64_t first;   /* words: number of the first; thread end: words of the thread */
+    uint32_t stored;  /* bytes of payload in the file */
+    uint32_t content; /* bytes of payload, decompressed */
+    uint32_t number;  /* of the frame in the file: 0, 1, ... */
+};
+
+/* One line of the index. */
+struct hp_trace_entry {
+    uint64_t offset;
+    uint64_t first;
+    uint32_t thread;
+    uint32_t count;
+    uint16_t kind;
+};
+
+/* CRC-32 (the polynomial of zlib). */
+uint32_t hp_trace_crc(const uint8_t *bytes, size_t size);
+
+void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch);
+
+/* Reads a file header of which `size` bytes are there. `*length` is where the frames begin.
+ * HP_ERR_FORMAT, HP_ERR_VERSION, HP_ERR_UNSUPPORTED (an architecture without a name here); the text
+ * starts with `path`. */
+enum hp_err hp_trace_unpack_header(const char *path, const uint8_t *bytes, size_t size,
+                                   uint32_t *version, uint32_t *length, enum hp_arch *arch);
+
+void hp_trace_pack_frame(uint8_t bytes[HP_TRACE_FRAME_HEADER], const struct hp_trace_frame *frame);
+
+/* False: not a frame header, or a damaged one. */
+bool hp_trace_unpack_frame(const uint8_t bytes[HP_TRACE_FRAME_HEADER],
+                           struct hp_trace_frame *frame);
+
+void hp_trace_pack_trailer(uint8_t bytes[HP_TRACE_TRAILER], uint64_t index_offset);
+bool hp_trace_unpack_trailer(const uint8_t bytes[HP_TRACE_TRAILER], uint64_t *index_offset);
+
+/* Where the next frame mark starts in `bytes`, or `size` minus its length plus 1 when there is none
+ * (a mark may begin in the bytes after that). */
+size_t hp_trace_find_mark(const uint8_t *bytes, size_t size);
+
+/* --- Bytes out: a growing buffer. All zero is empty; free `bytes`. -------------------------------
+ */
+
+struct hp_bytes_out {
+    uint8_t *bytes;
+    size_t size;
+    size_t capacity;
+};
+
+enum hp_err hp_out_bytes(struct hp_bytes_out *out, const void *bytes, size_t size);
+enum hp_err hp_out_uint(struct hp_bytes_out *out, uint64_t value, unsigned size);
+enum hp_err hp_out_string(struct hp_bytes_out *out, const char *text);
+
+/* --- Bytes in: reading never goes beyond the end. ------------------------------------------------
+ */
+
+struct hp_bytes_in {
+    const uint8_t *at;
+    const uint8_t *end;
+    bool bad; /* something was asked for that is not there; all later answers are 0 or "" */
+};
+
+uint64_t hp_in_uint(struct hp_bytes_in *in, unsigned size);
+
+/* `size` bytes, or NULL. */
+const uint8_t *hp_in_bytes(struct hp_bytes_in *in, size_t size);
+
+/* A string, terminated in the input itself; "" when bad. */
+const char *hp_in_string(struct hp_bytes_in *in);
+
+#endif
