@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The two halves of the x86-64 decoder: x86.c (flow, registers, memory), x86_op.c (operation
+ * class).
+ */
+#ifndef HP_ISA_X86_IMPL_H
+#define HP_ISA_X86_IMPL_H
+
+#include "isa/isa_impl.h"
+
+#include <Zydis/Zydis.h>
+
+/* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS, repeated or not. */
+bool hp_x86_is_string(const ZydisDecodedInstruction *zi);
+
+/*
+ * For each mnemonic, what it does when its operands are vector or floating point registers: FADD,
+ * FMUL, FDIV, VEC, or LOAD for a plain move. Filled once a decoder, from the names.
+ */
+void hp_x86_vector_ops(uint8_t ops[ZYDIS_MNEMONIC_MAX_VALUE + 1]);
+
+/*
+ * The operation class of a fully decoded instruction; `insn` has its flow, flags, registers and
+ * memory operands already.
+ */
+enum hp_op hp_x86_op(const ZydisDecodedInstruction *zi, const uint8_t *vector_ops,
+                     const struct hp_insn *insn);
+
+#endif
