@@ -374,7 +374,7 @@ static enum hp_err make_moves(struct comparison *result, const struct entry *ent
             if (asprintf(&text, "%s%s0x%llx", entry->file, *entry->file ? "+" : "",
                          (unsigned long long)entry->offset) < 0)
                 return hp_fail_nomem();
-            name = hp_strings_add(&result->strings, text);
+            name = hp_strings_add(&result->strings, text, strlen(text));
             free(text);
             if (!name)
                 return hp_fail_nomem();

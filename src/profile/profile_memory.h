@@ -5,30 +5,13 @@
 #ifndef HP_PROFILE_MEMORY_H
 #define HP_PROFILE_MEMORY_H
 
+#include "base/strings.h"
 #include "hotpath/profile.h"
 
 #include <stdbool.h>
 
-/* --- Strings: interned, freed together ---------------------------------------------------------*/
 
-struct hp_strings_slot {
-    uint64_t hash;
-    const char *text; /* NULL: the slot is empty */
-};
 
-struct hp_strings_chunk;
-
-/* All zero is an empty pool. */
-struct hp_strings {
-    struct hp_strings_chunk *chunks;
-    struct hp_strings_slot *slots;
-    size_t mask; /* number of slots - 1 */
-    size_t used;
-};
-
-/* The pool's copy of `text`; equal texts give the same pointer. NULL when memory ran out. */
-const char *hp_strings_add(struct hp_strings *strings, const char *text);
-void hp_strings_fini(struct hp_strings *strings);
 
 /* --- The arrays of a profile by number, for code that treats them all alike --------------------*/
 

@@ -181,27 +181,30 @@ struct run {
     struct hp_insn last; /* of which the flow is HP_FLOW_NONE when nothing ended the run */
 };
 
-/* Decodes up to the first control transfer, the end of the code or HP_BLOCK_MAX_INSNS. Bytes that do not
- * decode are taken for one instruction: the program executed them, so they are one. (On x86 nobody knows its
- * length: up to the end.) */
+/*
+ * Decodes up to the first control transfer, the end of the code or HP_BLOCK_MAX_INSNS.
+ *
+ * x86 code whose end does not decode stops before it: QEMU shows the beginning of an instruction that crosses
+ * into the next page, which it then leaves to the next segment. Elsewhere, where instructions have a
+ * known length, bytes that do not decode are an instruction that we do not know.
+ */
 static void scan(struct hp_code *code, uint8_t mode, uint64_t start, const uint8_t *bytes,
                  uint32_t size, struct run *run)
 {
     *run = (struct run){.last = {.address = start - 1}};
     while (run->size < size && run->insns < HP_BLOCK_MAX_INSNS) {
-        uint64_t address = start + run->size;
-        enum hp_err err = hp_decode(code->decoder, mode, address, bytes + run->size,
-                                    size - run->size, true, &run->last);
-        uint32_t length = run->last.length;
-        if (err != HP_OK && code->arch == HP_ARCH_X86_64)
-            length = size - run->size;
-        if (length == 0 || length > size - run->size)
-            length = size - run->size;
-        if (err != HP_OK)
-            run->last = (struct hp_insn){.address = address, .length = (uint8_t)length};
-        run->size += length;
+        struct hp_insn insn;
+        enum hp_err err = hp_decode(code->decoder, mode, start + run->size, bytes + run->size,
+                                    size - run->size, true, &insn);
+        if (err != HP_OK && code->arch == HP_ARCH_X86_64) {
+            if (run->insns > 0)
+                break;
+            insn.length = (uint8_t)(size < 15 ? size : 15);
+        }
+        run->last = insn;
+        run->size += insn.length < size - run->size ? insn.length : size - run->size;
         run->insns++;
-        if (run->last.flow != HP_FLOW_NONE)
+        if (insn.flow != HP_FLOW_NONE)
             break;
     }
 }
@@ -450,7 +453,8 @@ enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct 
     HP_TRY(store_bytes(code, segment->bytes, segment->size, &at));
     HP_TRY(route_code(code, segment->start, segment->module, segment->mode, at, segment->size,
                       &route, &used));
-    if (used != segment->size)
+    bool ended = !(route & HP_ROUTE_NODE);
+    if (ended && used != segment->size)
         return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx goes on behind a control transfer", id,
                        (unsigned long long)segment->start);
     code->segs[id] = (struct hp_seg){.start = segment->start,

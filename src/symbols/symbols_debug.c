@@ -7,6 +7,7 @@
  * unit, line, inlined function.
  */
 #include "base/grow.h"
+#include "base/map64.h"
 #include "symbols/symbols_private.h"
 
 #include <dwarf.h>

@@ -8,6 +8,7 @@
  * following the code instead of counting entries covers them all.
  */
 #include "base/grow.h"
+#include "base/map64.h"
 #include "symbols/symbols_private.h"
 
 #include <endian.h>

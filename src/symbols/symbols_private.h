@@ -7,7 +7,7 @@
 
 #include "symbols/symbols.h"
 #include "symbols/symbols_span.h"
-#include "symbols/symbols_strings.h"
+#include "symbols/symbols_paths.h"
 
 #include <elfutils/libdw.h>
 #include <gelf.h>

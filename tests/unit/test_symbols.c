@@ -4,7 +4,7 @@
 #include "symbols/demangle.h"
 #include "symbols/symbols.h"
 #include "symbols/symbols_span.h"
-#include "symbols/symbols_strings.h"
+#include "symbols/symbols_paths.h"
 
 #include <sys/stat.h>
 

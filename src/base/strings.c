@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
+#include "base/strings.h"
+
 #include "base/map64.h"
-#include "profile/profile_memory.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -26,11 +27,12 @@ static uint64_t hash_text(const struct hp_strings *strings, const char *text, si
 }
 
 static struct hp_strings_slot *find(const struct hp_strings *strings, uint64_t hash,
-                                    const char *text)
+                                    const char *text, size_t length)
 {
     for (size_t i = hash & strings->mask;; i = (i + 1) & strings->mask) {
         struct hp_strings_slot *slot = &strings->slots[i];
-        if (!slot->text || (slot->hash == hash && strcmp(slot->text, text) == 0))
+        if (!slot->text || (slot->hash == hash && strncmp(slot->text, text, length) == 0 &&
+                            slot->text[length] == '\0'))
             return slot;
     }
 }
@@ -72,18 +74,18 @@ static char *store(struct hp_strings *strings, const char *text, size_t length)
         strings->chunks = chunk;
     }
     char *copy = chunk->bytes + chunk->used;
-    memcpy(copy, text, length + 1);
+    memcpy(copy, text, length);
+    copy[length] = '\0';
     chunk->used += length + 1;
     return copy;
 }
 
-const char *hp_strings_add(struct hp_strings *strings, const char *text)
+const char *hp_strings_add(struct hp_strings *strings, const char *text, size_t length)
 {
     if (!make_room(strings))
         return NULL;
-    size_t length = strlen(text);
     uint64_t hash = hash_text(strings, text, length);
-    struct hp_strings_slot *slot = find(strings, hash, text);
+    struct hp_strings_slot *slot = find(strings, hash, text, length);
     if (slot->text)
         return slot->text;
     char *copy = store(strings, text, length);

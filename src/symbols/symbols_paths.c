@@ -1,52 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/symbols_strings.h"
-
-#include "base/grow.h"
+#include "symbols/symbols_paths.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-/* FNV-1a. */
-static uint64_t hash_text(const char *text, size_t length)
-{
-    uint64_t hash = 0xcbf29ce484222325u;
-    for (size_t i = 0; i < length; i++)
-        hash = (hash ^ (unsigned char)text[i]) * 0x100000001b3u;
-    return hash;
-}
-
-const char *hp_strings_add(struct hp_strings *strings, const char *text, size_t length)
-{
-    uint64_t key = hash_text(text, length);
-    for (;; key++) {
-        uint32_t at = hp_map64_get(&strings->index, key);
-        if (at == HP_MAP64_NONE)
-            break;
-        const char *known = strings->texts[at];
-        if (strncmp(known, text, length) == 0 && known[length] == '\0')
-            return known;
-    }
-    if (hp_grow(&strings->texts, &strings->capacity, strings->n + 1, sizeof(char *)) != HP_OK)
-        return NULL;
-    char *copy = strndup(text, length);
-    if (!copy || hp_map64_put(&strings->index, key, (uint32_t)strings->n) != HP_OK) {
-        free(copy);
-        return NULL;
-    }
-    strings->texts[strings->n++] = copy;
-    return copy;
-}
-
-void hp_strings_fini(struct hp_strings *strings)
-{
-    for (size_t i = 0; i < strings->n; i++)
-        free(strings->texts[i]);
-    free(strings->texts);
-    hp_map64_fini(&strings->index);
-    *strings = (struct hp_strings){0};
-}
 
 /* Where the component that ends at `end` starts, when ".." may remove it; else `end`. */
 static size_t removable(const char *path, size_t root, size_t end)
