@@ -486,7 +486,8 @@ static void open_database(struct reader *r)
         r->err = hp_fail_nomem();
         return;
     }
-    int code = sqlite3_open_v2(uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI, NULL);
+    int code = sqlite3_open_v2(uri, &r->db,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
     free(uri);
     if (code != SQLITE_OK) {
         fail_sqlite(r);
