@@ -318,8 +318,8 @@ static void wrong_contents_are_refused(void **state)
     (void)state;
     static const char *const edits[] = {
         "DELETE FROM run",
-        "INSERT INTO run SELECT 1, version, engine, arch, directory, machine, started, seconds, "
-        "exit_status, lost, runs FROM run",
+        ("INSERT INTO run SELECT 1, version, engine, arch, directory, machine, started, seconds, "
+         "exit_status, lost, runs FROM run"),
         "UPDATE run SET id = 5",
         "UPDATE run SET arch = 'pdp11'",
         "UPDATE run SET seconds = 9e999",
@@ -400,8 +400,8 @@ static void wrong_schemas_are_refused(void **state)
         const char *const edits[] = {
             "DROP TABLE %s",
             "PRAGMA legacy_alter_table = ON; ALTER TABLE %s RENAME TO hidden",
-            "PRAGMA legacy_alter_table = ON; ALTER TABLE %s RENAME TO hidden; "
-            "CREATE VIEW %s AS SELECT * FROM hidden",
+            ("PRAGMA legacy_alter_table = ON; ALTER TABLE %s RENAME TO hidden; "
+             "CREATE VIEW %s AS SELECT * FROM hidden"),
             "ALTER TABLE %s ADD COLUMN extra GENERATED ALWAYS AS (1)",
             "CREATE TABLE copy AS SELECT * FROM %s; DROP TABLE %s; ALTER TABLE copy RENAME TO %s",
         };
