@@ -17,11 +17,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+/* Rows a statement inserts. Measured on counters: 32 take 0.4 times as long as one at a time. */
+#define BATCH 32
+
 /* The state of saving. The first error stays; everything after it does nothing. */
 struct writer {
     sqlite3 *db;
     sqlite3_stmt *insert;
-    int column; /* the next one to bind */
+    sqlite3_stmt *insert_one; /* for the rows that do not fill a batch */
+    int batch, filled;        /* rows `insert` takes, and has been given */
+    int column;               /* the next one to bind */
+    size_t rows_left;
     const char *path;
     const char *table;
     enum hp_err err;
@@ -53,35 +59,59 @@ static void run_sql(struct writer *w, const char *sql)
 
 /* --- Rows --------------------------------------------------------------------------------------*/
 
-static void begin_table(struct writer *w, const char *table, int columns)
+/* "INSERT INTO table VALUES(?,?),(?,?)..." for so many rows. */
+static sqlite3_stmt *prepare_insert(struct writer *w, const char *table, int columns, int rows)
 {
-    if (w->err != HP_OK)
-        return;
-    char sql[160];
-    int length = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES(?", table);
-    for (int i = 1; i < columns; i++)
-        length += snprintf(sql + length, sizeof sql - (size_t)length, ",?");
-    snprintf(sql + length, sizeof sql - (size_t)length, ")");
+    char sql[2048];
+    int length = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES", table);
+    for (int row = 0; row < rows; row++)
+        for (int i = 0; i < columns; i++)
+            length += snprintf(sql + length, sizeof sql - (size_t)length, "%s?%s",
+                               i     ? ","
+                               : row ? ",("
+                                     : "(",
+                               i == columns - 1 ? ")" : "");
+    sqlite3_stmt *insert = NULL;
+    if (w->err == HP_OK && sqlite3_prepare_v2(w->db, sql, -1, &insert, NULL) != SQLITE_OK)
+        fail_sqlite(w);
+    return insert;
+}
+
+/* `rows` is how many will follow. */
+static void begin_table(struct writer *w, const char *table, int columns, size_t rows)
+{
     w->table = table;
     w->column = 1;
-    if (sqlite3_prepare_v2(w->db, sql, -1, &w->insert, NULL) != SQLITE_OK)
-        fail_sqlite(w);
+    w->filled = 0;
+    w->rows_left = rows;
+    w->insert = prepare_insert(w, table, columns, rows < BATCH ? 1 : BATCH);
+    w->insert_one = rows < BATCH ? NULL : prepare_insert(w, table, columns, 1);
+    w->batch = rows < BATCH ? 1 : BATCH;
 }
 
 static void end_table(struct writer *w)
 {
     sqlite3_finalize(w->insert);
-    w->insert = NULL;
+    sqlite3_finalize(w->insert_one);
+    w->insert = w->insert_one = NULL;
 }
 
 static void end_row(struct writer *w)
 {
-    if (w->err != HP_OK)
+    if (w->err != HP_OK || ++w->filled < w->batch)
         return;
     if (sqlite3_step(w->insert) != SQLITE_DONE)
         fail_sqlite(w);
     sqlite3_reset(w->insert);
     w->column = 1;
+    w->filled = 0;
+    w->rows_left -= (size_t)w->batch;
+    if (w->rows_left < BATCH && w->insert_one) {
+        sqlite3_finalize(w->insert);
+        w->insert = w->insert_one;
+        w->insert_one = NULL;
+        w->batch = 1;
+    }
 }
 
 static void put_i64(struct writer *w, int64_t value)
@@ -180,7 +210,7 @@ static void put_run(struct writer *w, const struct hp_run *run)
     if (w->err == HP_OK && !(isfinite(run->seconds) && run->seconds >= 0))
         w->err = hp_fail(HP_ERR_INVALID, "cannot write %s: the run took %g seconds", w->path,
                          run->seconds);
-    begin_table(w, "run", 11);
+    begin_table(w, "run", 11, 1);
     put_i64(w, 0);
     put_text(w, run->version);
     put_text(w, run->engine);
@@ -196,9 +226,12 @@ static void put_run(struct writer *w, const struct hp_run *run)
     end_row(w);
     end_table(w);
 
-    begin_table(w, "run_argument", 2);
-    for (int64_t i = 0; run->command && run->command[i]; i++) {
-        put_i64(w, i);
+    size_t n = 0;
+    while (run->command && run->command[n])
+        n++;
+    begin_table(w, "run_argument", 2, n);
+    for (size_t i = 0; i < n; i++) {
+        put_i64(w, (int64_t)i);
         put_text(w, run->command[i]);
         end_row(w);
     }
@@ -207,7 +240,7 @@ static void put_run(struct writer *w, const struct hp_run *run)
 
 static void put_strings(struct writer *w)
 {
-    begin_table(w, "string", 2);
+    begin_table(w, "string", 2, w->n_strings);
     for (size_t i = 0; i < w->n_strings; i++) {
         put_i64(w, (int64_t)i);
         put_text(w, w->strings[i]);
@@ -218,7 +251,7 @@ static void put_strings(struct writer *w)
 
 static void put_modules_and_threads(struct writer *w, const struct hp_profile *p)
 {
-    begin_table(w, "module", 3);
+    begin_table(w, "module", 3, p->n_modules);
     for (size_t i = 0; i < p->n_modules; i++) {
         put_i64(w, (int64_t)i);
         put_text(w, p->modules[i].path);
@@ -227,7 +260,7 @@ static void put_modules_and_threads(struct writer *w, const struct hp_profile *p
     }
     end_table(w);
 
-    begin_table(w, "thread", 6);
+    begin_table(w, "thread", 6, p->n_threads);
     for (size_t i = 0; i < p->n_threads; i++) {
         put_i64(w, (int64_t)i);
         put_i64(w, p->threads[i].pid);
@@ -242,7 +275,7 @@ static void put_modules_and_threads(struct writer *w, const struct hp_profile *p
 
 static void put_functions(struct writer *w, const struct hp_profile *p)
 {
-    begin_table(w, "function", 8);
+    begin_table(w, "function", 8, p->n_functions);
     for (size_t i = 0; i < p->n_functions; i++) {
         const struct hp_pfunction *function = &p->functions[i];
         put_i64(w, (int64_t)i);
@@ -259,7 +292,7 @@ static void put_functions(struct writer *w, const struct hp_profile *p)
 
 static void put_blocks(struct writer *w, const struct hp_profile *p)
 {
-    begin_table(w, "block", 9);
+    begin_table(w, "block", 9, p->n_blocks);
     for (size_t i = 0; i < p->n_blocks && w->err == HP_OK; i++) {
         const struct hp_pblock *block = &p->blocks[i];
         put_i64(w, (int64_t)i);
@@ -277,7 +310,7 @@ static void put_blocks(struct writer *w, const struct hp_profile *p)
 
 static void put_edges(struct writer *w, const struct hp_profile *p)
 {
-    begin_table(w, "edge", 7);
+    begin_table(w, "edge", 7, p->n_edges);
     for (size_t i = 0; i < p->n_edges && w->err == HP_OK; i++) {
         put_i64(w, (int64_t)i);
         put_place(w, p->edges[i].from);
@@ -291,7 +324,7 @@ static void put_edges(struct writer *w, const struct hp_profile *p)
 
 static void put_calls(struct writer *w, const struct hp_profile *p)
 {
-    begin_table(w, "call", 3);
+    begin_table(w, "call", 3, p->n_calls);
     for (size_t i = 0; i < p->n_calls && w->err == HP_OK; i++) {
         put_i64(w, (int64_t)i);
         put_index(w, p->calls[i].caller);
@@ -303,7 +336,7 @@ static void put_calls(struct writer *w, const struct hp_profile *p)
 
 static void put_lines(struct writer *w, const struct hp_profile *p)
 {
-    begin_table(w, "line", 8);
+    begin_table(w, "line", 8, p->n_lines);
     for (size_t i = 0; i < p->n_lines && w->err == HP_OK; i++) {
         const struct hp_pline *line = &p->lines[i];
         put_i64(w, line->block);
@@ -322,7 +355,7 @@ static void put_lines(struct writer *w, const struct hp_profile *p)
 static void put_counts(struct writer *w, const char *table, const struct hp_pcount *counts,
                        size_t n)
 {
-    begin_table(w, table, 3);
+    begin_table(w, table, 3, n);
     for (size_t i = 0; i < n && w->err == HP_OK; i++) {
         put_i64(w, counts[i].item);
         put_i64(w, counts[i].thread);
@@ -334,7 +367,7 @@ static void put_counts(struct writer *w, const char *table, const struct hp_pcou
 
 static void put_function_and_call_counts(struct writer *w, const struct hp_profile *p)
 {
-    begin_table(w, "function_count", 5);
+    begin_table(w, "function_count", 5, p->n_function_counts);
     for (size_t i = 0; i < p->n_function_counts && w->err == HP_OK; i++) {
         put_i64(w, p->function_counts[i].item);
         put_i64(w, p->function_counts[i].thread);
@@ -345,7 +378,7 @@ static void put_function_and_call_counts(struct writer *w, const struct hp_profi
     }
     end_table(w);
 
-    begin_table(w, "call_count", 4);
+    begin_table(w, "call_count", 4, p->n_call_counts);
     for (size_t i = 0; i < p->n_call_counts && w->err == HP_OK; i++) {
         put_i64(w, p->call_counts[i].item);
         put_i64(w, p->call_counts[i].thread);
@@ -358,7 +391,7 @@ static void put_function_and_call_counts(struct writer *w, const struct hp_profi
 
 static void put_notes(struct writer *w, const struct hp_profile *p)
 {
-    begin_table(w, "note", 4);
+    begin_table(w, "note", 4, p->n_notes);
     for (size_t i = 0; i < p->n_notes; i++) {
         put_i64(w, (int64_t)i);
         put_text(w, p->notes[i].kind);
@@ -410,7 +443,8 @@ static enum hp_err write_database(const struct hp_profile *profile, const char *
     struct writer w = {.path = path};
     w.err = collect_strings(&w, profile);
     /* No locks: the file is ours alone, and some network file systems have none. */
-    if (w.err == HP_OK && sqlite3_open_v2(file, &w.db, SQLITE_OPEN_READWRITE, "unix-none"))
+    if (w.err == HP_OK &&
+        sqlite3_open_v2(file, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none"))
         fail_sqlite(&w);
     if (w.err == HP_OK)
         write_all(&w, profile);

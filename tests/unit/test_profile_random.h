@@ -37,9 +37,10 @@ static inline uint32_t random_index(uint64_t *state, size_t n)
 /* One of few texts, so that some are equal. */
 static inline const char *random_text(struct hp_profile *p, uint64_t *state, const char *stem)
 {
-    char text[64];
+    char text[64] = "";
     uint32_t number = random_below(state, 12);
-    snprintf(text, sizeof text, number ? "%s%u" : "", stem, number);
+    if (number)
+        snprintf(text, sizeof text, "%s%u", stem, number);
     return hp_profile_string(p, text);
 }
 

@@ -1,0 +1,312 @@
+// SPDX-License-Identifier: MIT
+#include "profile/profile_reader.h"
+
+#include "profile/profile_schema.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+void hp_reader_fail(struct hp_reader *r, const char *format, ...)
+{
+    if (r->err != HP_OK)
+        return;
+    char text[256];
+    va_list args;
+    va_start(args, format);
+    vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    r->err = hp_fail(HP_ERR_FORMAT, "%s is not a sound profile: %s", r->path, text);
+}
+
+static void fail_sqlite(struct hp_reader *r)
+{
+    if (r->err != HP_OK)
+        return;
+    int code = sqlite3_errcode(r->db), error = sqlite3_system_errno(r->db);
+    if (code == SQLITE_NOMEM)
+        r->err = hp_fail_nomem();
+    else if (code == SQLITE_CANTOPEN || (code == SQLITE_IOERR && error))
+        r->err = hp_fail(HP_ERR_IO, "cannot read %s: %s", r->path,
+                         error ? strerror(error) : sqlite3_errmsg(r->db));
+    else
+        hp_reader_fail(r, "%s", sqlite3_errmsg(r->db));
+}
+
+void hp_reader_fail_value(struct hp_reader *r)
+{
+    hp_reader_fail(r, "%s, row %llu, %s has a value that cannot be", r->table,
+                   (unsigned long long)r->row, sqlite3_column_name(r->select, r->column));
+}
+
+/* --- Rows --------------------------------------------------------------------------------------*/
+
+static void begin_query(struct hp_reader *r, const char *sql)
+{
+    if (r->err == HP_OK && sqlite3_prepare_v2(r->db, sql, -1, &r->select, NULL) != SQLITE_OK)
+        fail_sqlite(r);
+    r->row = 0;
+}
+
+void hp_reader_begin(struct hp_reader *r, const char *table)
+{
+    char sql[96];
+    r->table = table;
+    snprintf(sql, sizeof sql, "SELECT * FROM main.%s NOT INDEXED", table);
+    begin_query(r, sql);
+}
+
+void hp_reader_end(struct hp_reader *r)
+{
+    sqlite3_finalize(r->select);
+    r->select = NULL;
+}
+
+/* The first row is number 1. */
+bool hp_reader_next(struct hp_reader *r)
+{
+    if (r->err != HP_OK)
+        return false;
+    int code = sqlite3_step(r->select);
+    if (code == SQLITE_DONE)
+        return false;
+    if (code != SQLITE_ROW) {
+        fail_sqlite(r);
+        return false;
+    }
+    r->column = 0;
+    if (++r->row > r->max_rows) {
+        hp_reader_fail(r, "%s has more rows than there is room for", r->table);
+        return false;
+    }
+    return true;
+}
+
+int64_t hp_reader_i64(struct hp_reader *r, int64_t min, int64_t max)
+{
+    if (r->err != HP_OK)
+        return 0;
+    int64_t value = sqlite3_column_int64(r->select, r->column);
+    if (sqlite3_column_type(r->select, r->column) != SQLITE_INTEGER || value < min || value > max) {
+        hp_reader_fail_value(r);
+        return 0;
+    }
+    r->column++;
+    return value;
+}
+
+uint64_t hp_reader_u64(struct hp_reader *r)
+{
+    return (uint64_t)hp_reader_i64(r, 0, INT64_MAX);
+}
+
+uint32_t hp_reader_u32(struct hp_reader *r)
+{
+    return (uint32_t)hp_reader_i64(r, 0, UINT32_MAX);
+}
+
+/* An index that may be missing. */
+uint32_t hp_reader_index(struct hp_reader *r)
+{
+    if (r->err == HP_OK && sqlite3_column_type(r->select, r->column) == SQLITE_NULL) {
+        r->column++;
+        return HP_PROFILE_NONE;
+    }
+    return (uint32_t)hp_reader_i64(r, 0, UINT32_MAX - 1);
+}
+
+struct hp_place hp_reader_place(struct hp_reader *r)
+{
+    uint32_t module = hp_reader_index(r);
+    return (struct hp_place){module, (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX)};
+}
+
+double hp_reader_seconds(struct hp_reader *r)
+{
+    if (r->err != HP_OK)
+        return 0;
+    double value = sqlite3_column_double(r->select, r->column);
+    if (sqlite3_column_type(r->select, r->column) != SQLITE_FLOAT || !isfinite(value) ||
+        value < 0) {
+        hp_reader_fail_value(r);
+        return 0;
+    }
+    r->column++;
+    return value;
+}
+
+/* Rows are numbered from 0 without a gap: the id is the index. */
+void hp_reader_id(struct hp_reader *r)
+{
+    if (hp_reader_i64(r, 0, INT64_MAX) != (int64_t)r->row - 1)
+        hp_reader_fail(r, "%s, row %llu has another id than %llu", r->table,
+                       (unsigned long long)r->row, (unsigned long long)r->row - 1);
+}
+
+/* Valid until the next row. */
+const char *hp_reader_text(struct hp_reader *r)
+{
+    if (r->err != HP_OK)
+        return "";
+    if (sqlite3_column_type(r->select, r->column) != SQLITE_TEXT) {
+        hp_reader_fail_value(r);
+        return "";
+    }
+    const char *text = (const char *)sqlite3_column_text(r->select, r->column);
+    if (!text) {
+        fail_sqlite(r);
+        return "";
+    }
+    if (strlen(text) != (size_t)sqlite3_column_bytes(r->select, r->column))
+        hp_reader_fail_value(r);
+    r->column++;
+    return text;
+}
+
+/* --- The file ----------------------------------------------------------------------------------*/
+
+/* What can be said about the file without SQLite. */
+static enum hp_err examine(const char *path, uint64_t *size)
+{
+    static const char magic[16] = "SQLite format 3";
+    char start[sizeof magic];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0)
+        return hp_fail(HP_ERR_IO, "cannot open %s: %s", path, strerror(errno));
+    struct stat status;
+    ssize_t length = -1;
+    bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    if (regular)
+        length = pread(fd, start, sizeof start, 0);
+    int error = errno;
+    close(fd);
+    if (!regular)
+        return hp_fail(HP_ERR_FORMAT, "%s is not a profile: not a regular file", path);
+    if (length < 0)
+        return hp_fail(HP_ERR_IO, "cannot read %s: %s", path, strerror(error));
+    if (length != (ssize_t)sizeof start || memcmp(start, magic, sizeof magic) != 0)
+        return hp_fail(HP_ERR_FORMAT, "%s is not a profile: not an SQLite database", path);
+    *size = (uint64_t)status.st_size;
+    return HP_OK;
+}
+
+/* "file:" and the path, escaped. immutable: no lock, journal or shared memory is looked for. */
+static char *make_uri(const char *path)
+{
+    char *uri = malloc(strlen(path) * 3 + 32);
+    if (!uri)
+        return NULL;
+    char *end = stpcpy(uri, *path == '/' ? "file://" : "file:./");
+    for (; *path; path++) {
+        if (isalnum((unsigned char)*path) || strchr("/._-", *path))
+            *end++ = *path;
+        else
+            end += sprintf(end, "%%%02X", (unsigned char)*path);
+    }
+    strcpy(end, "?immutable=1");
+    return uri;
+}
+
+static void open_database(struct hp_reader *r)
+{
+    char *uri = make_uri(r->path);
+    if (!uri) {
+        r->err = hp_fail_nomem();
+        return;
+    }
+    int code = sqlite3_open_v2(uri, &r->db,
+                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
+    free(uri);
+    if (code != SQLITE_OK) {
+        fail_sqlite(r);
+        return;
+    }
+    sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
+    sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    sqlite3_db_config(r->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_db_config(r->db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_limit(r->db, SQLITE_LIMIT_LENGTH, HP_SCHEMA_MAX_TEXT + 4096);
+    if (sqlite3_exec(r->db,
+                     "PRAGMA cell_size_check = ON; PRAGMA mmap_size = 0; PRAGMA temp_store = 2", 0,
+                     0, 0) != SQLITE_OK)
+        fail_sqlite(r);
+}
+
+static int64_t get_pragma(struct hp_reader *r, const char *sql)
+{
+    int64_t value = 0;
+    r->table = "header";
+    begin_query(r, sql);
+    if (hp_reader_next(r))
+        value = hp_reader_i64(r, INT64_MIN, INT64_MAX);
+    hp_reader_end(r);
+    return value;
+}
+
+static void check_version(struct hp_reader *r)
+{
+    int64_t id = get_pragma(r, "PRAGMA application_id");
+    if (r->err == HP_OK && id != HP_SCHEMA_APPLICATION_ID)
+        r->err =
+            hp_fail(HP_ERR_FORMAT, "%s is not a profile: a database of another program", r->path);
+    int64_t version = get_pragma(r, "PRAGMA user_version");
+    if (r->err == HP_OK && (version < 1 || version > INT32_MAX))
+        hp_reader_fail(r, "version %lld does not exist", (long long)version);
+    if (r->err == HP_OK && version > HP_SCHEMA_VERSION)
+        r->err = hp_fail(HP_ERR_VERSION, "%s was written by a later hotpath (format %lld, not %d)",
+                         r->path, (long long)version, HP_SCHEMA_VERSION);
+}
+
+/* One table: there, as we would have made it, and its pages in order. */
+static void check_table(struct hp_reader *r, const struct hp_schema_table *table)
+{
+    char sql[96];
+    r->table = "schema";
+    begin_query(r, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?");
+    if (r->err == HP_OK)
+        sqlite3_bind_text(r->select, 1, table->name, -1, SQLITE_STATIC);
+    if (!hp_reader_next(r))
+        hp_reader_fail(r, "table %s is missing", table->name);
+    else if (strcmp(hp_reader_text(r), table->sql) != 0)
+        hp_reader_fail(r, "table %s is not as it should be", table->name);
+    hp_reader_end(r);
+
+    r->table = table->name;
+    snprintf(sql, sizeof sql, "PRAGMA quick_check('%s')", table->name);
+    begin_query(r, sql);
+    if (hp_reader_next(r)) {
+        const char *verdict = hp_reader_text(r);
+        if (strcmp(verdict, "ok") != 0)
+            hp_reader_fail(r, "table %s: %.150s", table->name, verdict);
+    }
+    hp_reader_end(r);
+}
+
+void hp_reader_open(struct hp_reader *r, const char *path)
+{
+    uint64_t size = 0;
+    *r = (struct hp_reader){.path = path, .table = ""};
+    r->err = examine(path, &size);
+    if (r->err != HP_OK)
+        return;
+    /* A row takes at least the two bytes that point to it in a page. */
+    r->max_rows = size / 2;
+    open_database(r);
+    check_version(r);
+    for (const struct hp_schema_table *table = hp_schema_tables; table->name; table++)
+        if (r->err == HP_OK)
+            check_table(r, table);
+}
+
+void hp_reader_close(struct hp_reader *r)
+{
+    sqlite3_close(r->db);
+    r->db = NULL;
+}

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reading the rows of a profile's tables, from a file that may have been made or changed by anyone.
+ *
+ * Nothing of the file is executed: the tables read must be those of the schema to the letter (so no
+ * view, virtual table, generated column or CHECK stands in for one), and views and triggers are
+ * switched off. Every b-tree is checked before it is read: a page that is referred to twice could
+ * otherwise give endless rows. Every value is checked for type and range.
+ *
+ * The first error stays in `err`; everything after it does nothing and gives zeroes and "".
+ */
+#ifndef HP_PROFILE_READER_H
+#define HP_PROFILE_READER_H
+
+#include "hotpath/profile.h"
+
+#include <sqlite3.h>
+#include <stdbool.h>
+
+struct hp_reader {
+    sqlite3 *db;
+    sqlite3_stmt *select;
+    int column; /* the next one to read */
+    const char *path;
+    const char *table;
+    uint64_t row; /* the first is 1 */
+    uint64_t max_rows;
+    enum hp_err err;
+};
+
+/* Opens the database at `path`, which must outlive the reader, and checks its version, its schema
+ * and its pages. Call hp_reader_close() in any case. */
+void hp_reader_open(struct hp_reader *reader, const char *path);
+void hp_reader_close(struct hp_reader *reader);
+
+/* Records HP_ERR_FORMAT with the path and the text, unless there was an error before. */
+void hp_reader_fail(struct hp_reader *reader, const char *format, ...)
+    __attribute__((format(printf, 2, 3), cold));
+
+/* Records that the value of the current column cannot be. */
+void hp_reader_fail_value(struct hp_reader *reader) __attribute__((cold));
+
+/* The rows of a table, in the order of its primary key. */
+void hp_reader_begin(struct hp_reader *reader, const char *table);
+bool hp_reader_next(struct hp_reader *reader);
+void hp_reader_end(struct hp_reader *reader);
+
+/* The next column of the row, which must be of that kind and in that range. */
+int64_t hp_reader_i64(struct hp_reader *reader, int64_t min, int64_t max);
+uint64_t hp_reader_u64(struct hp_reader *reader); /* 0 to 2^63-1 */
+uint32_t hp_reader_u32(struct hp_reader *reader);
+uint32_t hp_reader_index(struct hp_reader *reader); /* NULL is HP_PROFILE_NONE */
+struct hp_place hp_reader_place(struct hp_reader *reader);
+double hp_reader_seconds(struct hp_reader *reader);   /* finite, not negative */
+const char *hp_reader_text(struct hp_reader *reader); /* valid until the next row */
+
+/* The id of the row, which must be its index: rows are numbered from 0 without a gap. */
+void hp_reader_id(struct hp_reader *reader);
+
+#endif

@@ -1,0 +1,706 @@
+// SPDX-License-Identifier: MIT
+/* The file: what is saved is loaded again; what was damaged is refused. */
+#include "test_profile_random.h"
+
+#include "profile/profile_memory.h"
+#include "profile/profile_schema.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <signal.h>
+#include <sqlite3.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char directory[64];
+static char file[128];
+
+static int enter_directory(void **state)
+{
+    (void)state;
+    snprintf(directory, sizeof directory, "/tmp/hotpath-test-XXXXXX");
+    if (!mkdtemp(directory))
+        return -1;
+    /* Characters that mean something in an SQLite URI. */
+    snprintf(file, sizeof file, "%s/a %%41?b=#c.hotpath", directory);
+    return 0;
+}
+
+static int files_in_directory(void)
+{
+    int n = 0;
+    DIR *dir = opendir(directory);
+    assert_non_null(dir);
+    for (struct dirent *entry; (entry = readdir(dir));)
+        n += entry->d_name[0] != '.';
+    closedir(dir);
+    return n;
+}
+
+static int leave_directory(void **state)
+{
+    (void)state;
+    unlink(file);
+    return rmdir(directory);
+}
+
+static struct hp_profile *normal_profile(uint64_t seed, size_t n)
+{
+    struct hp_profile *p = random_profile(seed, n);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    return p;
+}
+
+static char *read_bytes(const char *path, size_t *size)
+{
+    FILE *in = fopen(path, "rb");
+    assert_non_null(in);
+    char *bytes = malloc(8 << 20);
+    *size = fread(bytes, 1, 8 << 20, in);
+    fclose(in);
+    return bytes;
+}
+
+static void write_bytes(const char *path, const char *bytes, size_t size)
+{
+    FILE *out = fopen(path, "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(bytes, 1, size, out), size);
+    fclose(out);
+}
+
+static int changes; /* rows changed by the last edit */
+
+/* Runs SQL on the file; returns whether SQLite accepted it. */
+static bool edit(const char *sql)
+{
+    sqlite3 *db;
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    sqlite3_exec(db, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF", 0, 0, 0);
+    bool done = sqlite3_exec(db, sql, NULL, NULL, NULL) == SQLITE_OK;
+    changes = sqlite3_total_changes(db);
+    sqlite3_close(db);
+    return done;
+}
+
+/* --- Round trips -------------------------------------------------------------------------------*/
+
+static void saved_profiles_come_back(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 0; seed < 25; seed++) {
+        struct hp_profile *p = normal_profile(seed, seed * 17), *q;
+        assert_int_equal(hp_profile_save(p, file), HP_OK);
+        assert_int_equal(hp_profile_load(file, &q), HP_OK);
+        assert_true(same_profiles(p, q));
+        hp_profile_free(p);
+        hp_profile_free(q);
+    }
+    assert_int_equal(files_in_directory(), 1);
+}
+
+static void an_empty_profile_comes_back(void **state)
+{
+    (void)state;
+    struct hp_profile *p, *q;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_int_equal(hp_profile_load(file, &q), HP_OK);
+    assert_true(same_profiles(p, q));
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
+static void extreme_values_come_back(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(1, 40), *q;
+    size_t last = p->n_functions - 1;
+    p->functions[last].place = (struct hp_place){HP_PROFILE_NONE, UINT64_MAX};
+    p->functions[last].size = INT64_MAX;
+    p->functions[last].line = UINT32_MAX;
+    p->functions[last].name = hp_profile_string(p, "\xff\xc0 not UTF-8 \xe2\x82");
+    p->edge_counts[0].count = INT64_MAX;
+    p->threads[0] = (struct hp_pthread){INT32_MIN, INT32_MAX, INT64_MAX, 0, 1};
+    p->run.started = INT64_MIN;
+    p->run.exit_status = 137;
+    p->run.runs = UINT32_MAX;
+    p->run.seconds = 0.1;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_int_equal(hp_profile_load(file, &q), HP_OK);
+    assert_true(same_profiles(p, q));
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
+static void equal_profiles_make_equal_files(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(3, 100), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    size_t size_a, size_b;
+    char *a = read_bytes(file, &size_a);
+    assert_int_equal(hp_profile_load(file, &q), HP_OK);
+    assert_int_equal(hp_profile_save(q, file), HP_OK);
+    char *b = read_bytes(file, &size_b);
+    assert_int_equal(size_a, size_b);
+    assert_memory_equal(a, b, size_a);
+    free(a);
+    free(b);
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
+static void relative_names_are_names(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(4, 10), *q;
+    char here[4096];
+    assert_non_null(getcwd(here, sizeof here));
+    assert_int_equal(chdir(directory), 0);
+    const char *names[] = {":memory:", "file:x?mode=memory", "x.hotpath"};
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(hp_profile_save(p, names[i]), HP_OK);
+        assert_int_equal(hp_profile_load(names[i], &q), HP_OK);
+        assert_true(same_profiles(p, q));
+        hp_profile_free(q);
+        assert_int_equal(unlink(names[i]), 0);
+    }
+    assert_int_equal(chdir(here), 0);
+    hp_profile_free(p);
+}
+
+static void new_files_obey_the_umask(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(4, 10);
+    struct stat status;
+    unlink(file);
+    mode_t old = umask(027);
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    umask(old);
+    assert_int_equal(stat(file, &status), 0);
+    assert_int_equal(status.st_mode & 0777, 0640);
+    hp_profile_free(p);
+}
+
+/* --- Saving that fails -------------------------------------------------------------------------*/
+
+static void expect_save_error(const struct hp_profile *p, const char *path, enum hp_err err,
+                              const char *text)
+{
+    assert_int_equal(hp_profile_save(p, path), err);
+    if (!strstr(hp_error_text(), text))
+        fail_msg("\"%s\" does not say \"%s\"", hp_error_text(), text);
+}
+
+static void bad_profiles_are_not_saved(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(5, 60);
+    write_bytes(file, "precious", 8);
+    uint64_t keep = p->edge_counts[3].count;
+    p->edge_counts[3].count = (uint64_t)INT64_MAX + 1;
+    expect_save_error(p, file, HP_ERR_INVALID, "edge_count has a number above 2^63-1");
+    p->edge_counts[3].count = 0;
+    expect_save_error(p, file, HP_ERR_INVALID, "edge counters");
+    p->edge_counts[3].count = keep;
+    p->run.seconds = (double)NAN;
+    expect_save_error(p, file, HP_ERR_INVALID, "seconds");
+    p->run.seconds = 1;
+    struct hp_pblock block = p->blocks[0];
+    p->blocks[0] = p->blocks[1];
+    expect_save_error(p, file, HP_ERR_INVALID, "blocks");
+    p->blocks[0] = block;
+    p->calls[0].callee = 100000;
+    expect_save_error(p, file, HP_ERR_INVALID, "does not exist");
+    size_t size;
+    char *bytes = read_bytes(file, &size);
+    assert_int_equal(size, 8);
+    assert_memory_equal(bytes, "precious", 8);
+    assert_int_equal(files_in_directory(), 1);
+    free(bytes);
+    hp_profile_free(p);
+}
+
+static void unwritable_places_are_named(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(5, 10);
+    char path[160];
+    snprintf(path, sizeof path, "%s/missing/x", directory);
+    expect_save_error(p, path, HP_ERR_IO, "No such file or directory");
+    expect_save_error(p, directory, HP_ERR_INVALID, "not a regular file");
+    expect_save_error(p, "/dev/null", HP_ERR_INVALID, "not a regular file");
+    expect_save_error(p, "", HP_ERR_IO, "");
+    if (geteuid() != 0) {
+        assert_int_equal(chmod(directory, 0500), 0);
+        expect_save_error(p, file, HP_ERR_IO, "Permission denied");
+        assert_int_equal(chmod(directory, 0700), 0);
+    }
+    hp_profile_free(p);
+}
+
+/* A file may not become larger than this: writing fails half-way, as on a full disk. */
+static void a_failing_write_leaves_nothing_behind(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(6, 3000);
+    write_bytes(file, "precious", 8);
+    signal(SIGXFSZ, SIG_IGN);
+    struct rlimit old, small;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &old), 0);
+    for (rlim_t limit = 4096; limit < 262144; limit *= 4) {
+        small = (struct rlimit){limit, old.rlim_max};
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+        enum hp_err err = hp_profile_save(p, file);
+        assert_int_equal(setrlimit(RLIMIT_FSIZE, &old), 0);
+        assert_int_equal(err, HP_ERR_IO);
+        assert_non_null(strstr(hp_error_text(), "cannot write"));
+        assert_int_equal(files_in_directory(), 1);
+        size_t size;
+        char *bytes = read_bytes(file, &size);
+        assert_int_equal(size, 8);
+        free(bytes);
+    }
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    hp_profile_free(p);
+}
+
+/* --- Loading what is no profile ----------------------------------------------------------------*/
+
+static void expect_load_error(const char *path, enum hp_err err, const char *text)
+{
+    struct hp_profile *p;
+    enum hp_err got = hp_profile_load(path, &p);
+    if (got == HP_OK)
+        hp_profile_free(p);
+    if (got != err || !strstr(hp_error_text(), text))
+        fail_msg("expected %d \"%s\", got %d \"%s\"", err, text, got, hp_error_text());
+    assert_null(strchr(hp_error_text(), '\n'));
+}
+
+static void other_files_are_refused(void **state)
+{
+    (void)state;
+    char path[160];
+    snprintf(path, sizeof path, "%s/missing", directory);
+    expect_load_error(path, HP_ERR_IO, "No such file");
+    expect_load_error(directory, HP_ERR_FORMAT, "not a regular file");
+    expect_load_error("/dev/null", HP_ERR_FORMAT, "not a regular file");
+    write_bytes(file, "", 0);
+    expect_load_error(file, HP_ERR_FORMAT, "not an SQLite database");
+    write_bytes(file, "SQLite format 2\0....", 20);
+    expect_load_error(file, HP_ERR_FORMAT, "not an SQLite database");
+    write_bytes(file, "SQLite format 3\0....", 20);
+    expect_load_error(file, HP_ERR_FORMAT, "");
+    unlink(file);
+    assert_true(edit("CREATE TABLE run(id INTEGER PRIMARY KEY)"));
+    expect_load_error(file, HP_ERR_FORMAT, "another program");
+    struct hp_profile *p = normal_profile(7, 10);
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_true(edit("PRAGMA user_version = 2"));
+    expect_load_error(file, HP_ERR_VERSION, "later");
+    assert_true(edit("PRAGMA user_version = 0"));
+    expect_load_error(file, HP_ERR_FORMAT, "version");
+    assert_true(edit("PRAGMA user_version = 1"));
+    struct hp_profile *q;
+    assert_int_equal(hp_profile_load(file, &q), HP_OK);
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
+static void wrong_contents_are_refused(void **state)
+{
+    (void)state;
+    static const char *const edits[] = {
+        "DELETE FROM run",
+        ("INSERT INTO run SELECT 1, version, engine, arch, directory, machine, started, seconds, "
+         "exit_status, lost, runs FROM run"),
+        "UPDATE run SET id = 5",
+        "UPDATE run SET arch = 'pdp11'",
+        "UPDATE run SET seconds = 9e999",
+        "UPDATE run SET seconds = -1",
+        "UPDATE run SET seconds = 'long'",
+        "UPDATE run SET lost = -1",
+        "UPDATE run SET runs = 4294967296",
+        "UPDATE run SET exit_status = 2147483648",
+        "UPDATE run SET engine = CAST(x'610062' AS TEXT)",
+        "UPDATE run SET engine = x'6162'",
+        "DELETE FROM run_argument WHERE id = 1",
+        "DELETE FROM string WHERE id = 0",
+        "DELETE FROM string",
+        "DELETE FROM module WHERE id = 0",
+        "DELETE FROM module",
+        "UPDATE thread SET pid = 2147483648",
+        "UPDATE thread SET instructions = -5",
+        "DELETE FROM thread WHERE id = 2",
+        "UPDATE function SET module = 1000 WHERE id = 3",
+        "UPDATE function SET file = -1 WHERE id = 3",
+        "UPDATE function SET file = 100000 WHERE id = 3",
+        "UPDATE function SET size = -1 WHERE id = 3",
+        "UPDATE function SET line = -1 WHERE id = 3",
+        "UPDATE function SET offset = 1.5 WHERE id = 3",
+        "UPDATE block SET function = 4294967295 WHERE id = 2",
+        "UPDATE block SET function = -1 WHERE id = 2",
+        "UPDATE block SET function = 100000 WHERE id = 2",
+        "UPDATE block SET flow = 9 WHERE id = 2",
+        "UPDATE block SET flow = -1 WHERE id = 2",
+        "UPDATE block SET size = -8 WHERE id = 2",
+        "UPDATE block SET size = 4294967296 WHERE id = 2",
+        "UPDATE block SET branch = 1000 WHERE id = 2",
+        "UPDATE block SET insns = 'many' WHERE id = 2",
+        "UPDATE block SET id = 1000000 WHERE id = 2",
+        "UPDATE edge SET taken = 2 WHERE id = 2",
+        "UPDATE edge SET from_module = 100 WHERE id = 2",
+        "UPDATE edge SET to_module = -1 WHERE id = 2",
+        "UPDATE call SET callee = 100000 WHERE id = 2",
+        "UPDATE line SET block = 100000 WHERE block = 2",
+        "UPDATE line SET start = 9 WHERE start = 3",
+        "UPDATE line SET stop = 100",
+        "UPDATE line SET inlined = -1",
+        "UPDATE block_count SET block = 100000 WHERE block = 5",
+        "UPDATE block_count SET count = -1",
+        "UPDATE block_count SET count = x'01'",
+        "UPDATE edge_count SET thread = 3 WHERE thread = 2",
+        "UPDATE function_count SET self = -1",
+        "UPDATE call_count SET call = -1 - call",
+        "DELETE FROM call",
+        "UPDATE note SET kind = x'00'",
+    };
+    struct hp_profile *p = normal_profile(8, 100), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    size_t size;
+    char *bytes = read_bytes(file, &size);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        write_bytes(file, bytes, size);
+        if (!edit(edits[i]) || changes == 0)
+            fail_msg("changes nothing: %s", edits[i]);
+        enum hp_err err = hp_profile_load(file, &q);
+        if (err != HP_ERR_FORMAT)
+            fail_msg("accepted (%d): %s", err, edits[i]);
+        assert_null(strchr(hp_error_text(), '\n'));
+    }
+    free(bytes);
+    hp_profile_free(p);
+}
+
+/* A file must not choose what is executed, nor stand something else in for a table. */
+static void wrong_schemas_are_refused(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(8, 60), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    size_t size;
+    char *bytes = read_bytes(file, &size), sql[1024];
+    for (const struct hp_schema_table *table = hp_schema_tables; table->name; table++) {
+        const char *const edits[] = {
+            "DROP TABLE %s",
+            "PRAGMA legacy_alter_table = ON; ALTER TABLE %s RENAME TO hidden",
+            ("PRAGMA legacy_alter_table = ON; ALTER TABLE %s RENAME TO hidden; "
+             "CREATE VIEW %s AS SELECT * FROM hidden"),
+            "ALTER TABLE %s ADD COLUMN extra GENERATED ALWAYS AS (1)",
+            "CREATE TABLE copy AS SELECT * FROM %s; DROP TABLE %s; ALTER TABLE copy RENAME TO %s",
+        };
+        for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+            write_bytes(file, bytes, size);
+            assert_true(edit("DROP VIEW hot_functions; DROP VIEW hot_blocks; DROP VIEW hot_edges;"
+                             "DROP VIEW hot_calls; DROP VIEW hot_lines"));
+            snprintf(sql, sizeof sql, edits[i], table->name, table->name, table->name);
+            if (!edit(sql))
+                fail_msg("SQLite refuses: %s", sql);
+            if (hp_profile_load(file, &q) != HP_ERR_FORMAT)
+                fail_msg("accepted: %s", sql);
+        }
+    }
+    free(bytes);
+    hp_profile_free(p);
+}
+
+static void additions_are_ignored(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(9, 60), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_true(edit("CREATE TABLE path(id INTEGER PRIMARY KEY, x);"
+                     "INSERT INTO path VALUES(1, 'later');"
+                     "CREATE VIEW mine AS SELECT count(*) FROM block;"
+                     "CREATE INDEX by_offset ON block(offset, module);"
+                     "CREATE INDEX by_count ON block_count(count, thread, block);"
+                     "CREATE TRIGGER t AFTER INSERT ON block BEGIN DELETE FROM edge; END;"
+                     "DROP VIEW hot_blocks; DROP TABLE flow; VACUUM"));
+    assert_int_equal(hp_profile_load(file, &q), HP_OK);
+    assert_true(same_profiles(p, q));
+    assert_int_equal(files_in_directory(), 1);
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
+/* A profile whose rows were put in another order by hand is brought into its normal form. */
+static void edited_order_is_restored(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(10, 60), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_true(edit("UPDATE note SET id = 1000 + (SELECT count(*) FROM note) - id;"
+                     "UPDATE note SET id = id - 1001;"
+                     "INSERT INTO edge_count VALUES(0, 1, 0) ON CONFLICT DO NOTHING"));
+    assert_int_equal(hp_profile_load(file, &q), HP_OK);
+    assert_true(same_profiles(p, q));
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
+/* --- Views -------------------------------------------------------------------------------------*/
+
+static int first_number(void *number, int columns, char **values, char **names)
+{
+    (void)columns;
+    (void)names;
+    *(long long *)number = values[0] ? atoll(values[0]) : -1;
+    return 0;
+}
+
+static long long ask(const char *sql)
+{
+    sqlite3 *db;
+    long long number = -2;
+    assert_int_equal(sqlite3_open(file, &db), SQLITE_OK);
+    if (sqlite3_exec(db, sql, first_number, &number, NULL) != SQLITE_OK)
+        fail_msg("%s: %s", sql, sqlite3_errmsg(db));
+    sqlite3_close(db);
+    return number;
+}
+
+static void views_add_up(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(11, 80);
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    uint64_t self = 0, edges = 0, blocks = 0, calls = 0, lines = 0;
+    for (size_t i = 0; i < p->n_function_counts; i++)
+        self += p->function_counts[i].self;
+    for (size_t i = 0; i < p->n_edge_counts; i++)
+        edges += p->edge_counts[i].count;
+    for (size_t i = 0; i < p->n_block_counts; i++) {
+        const struct hp_pcount *count = &p->block_counts[i];
+        blocks += count->count * p->blocks[count->item].insns;
+        for (size_t j = 0; j < p->n_lines; j++)
+            if (p->lines[j].block == count->item)
+                lines += count->count * p->lines[j].insns;
+    }
+    for (size_t i = 0; i < p->n_call_counts; i++)
+        calls += p->call_counts[i].count;
+    assert_int_equal(ask("SELECT sum(self) FROM hot_functions"), self);
+    assert_int_equal(ask("SELECT sum(count) FROM hot_edges"), edges);
+    assert_int_equal(ask("SELECT sum(instructions) FROM hot_blocks"), blocks);
+    assert_int_equal(ask("SELECT sum(count) FROM hot_calls"), calls);
+    assert_int_equal(ask("SELECT sum(instructions) FROM hot_lines"), lines);
+    hp_profile_free(p);
+}
+
+/* --- Damage ------------------------------------------------------------------------------------*/
+
+/* Clean error, or a sound profile that can be saved again. Returns whether it was loaded. */
+static bool load_damaged(void)
+{
+    struct hp_profile *p;
+    enum hp_err err = hp_profile_load(file, &p);
+    if (err != HP_OK) {
+        if (err != HP_ERR_FORMAT && err != HP_ERR_VERSION)
+            fail_msg("error %d: %s", err, hp_error_text());
+        assert_true(*hp_error_text());
+        return false;
+    }
+    assert_int_equal(hp_profile_check_normal(p), HP_OK);
+    hp_profile_free(p);
+    return true;
+}
+
+static void damage(uint64_t *state, char *bytes, size_t *size)
+{
+    /* Pages are 16 KiB; most of the small tables' roots are in the first ones. */
+    size_t page = 16384, pages = *size / page;
+    switch (random_below(state, 6)) {
+    case 0: /* bits anywhere */
+        for (uint32_t n = 1 + random_below(state, 8); n > 0; n--)
+            bytes[random_below(state, *size)] ^= (char)(1 << random_below(state, 8));
+        break;
+    case 1: /* bytes of a page's header and cell pointers, where a change hurts most */
+        for (uint32_t n = 1 + random_below(state, 4); n > 0; n--)
+            bytes[random_below(state, pages) * page + random_below(state, 40)] =
+                (char)random_next(state);
+        break;
+    case 2: /* the schema's page */
+        bytes[random_below(state, page)] = (char)random_next(state);
+        break;
+    case 3: /* a page copied over another */
+        memmove(bytes + random_below(state, pages) * page,
+                bytes + random_below(state, pages) * page, page);
+        break;
+    case 4: /* a page of rubbish, or of zeroes */
+    {
+        char *start = bytes + random_below(state, pages) * page;
+        bool zero = random_below(state, 2);
+        for (size_t i = 0; i < page; i++)
+            start[i] = zero ? 0 : (char)random_next(state);
+        break;
+    }
+    case 5: *size = random_below(state, *size); break;
+    }
+}
+
+static void damaged_files_never_crash(void **state)
+{
+    (void)state;
+    uint64_t random = 42;
+    int loaded = 0, refused = 0;
+    for (int round = 0; round < 3; round++) {
+        struct hp_profile *p = normal_profile(12 + (uint64_t)round, round == 2 ? 3000 : 100);
+        assert_int_equal(hp_profile_save(p, file), HP_OK);
+        hp_profile_free(p);
+        size_t size;
+        char *bytes = read_bytes(file, &size), *copy = malloc(size);
+        for (int i = 0; i < (round == 2 ? 150 : 600); i++) {
+            size_t left = size;
+            memcpy(copy, bytes, size);
+            damage(&random, copy, &left);
+            write_bytes(file, copy, left);
+            if (load_damaged())
+                loaded++;
+            else
+                refused++;
+        }
+        free(bytes);
+        free(copy);
+    }
+    assert_int_equal(files_in_directory(), 1);
+    /* The damage must be neither always found at once nor never. */
+    assert_true(loaded > 20);
+    assert_true(refused > 500);
+}
+
+static void random_edits_never_crash(void **state)
+{
+    (void)state;
+    static const char *const columns[] = {
+        "run.lost",
+        "run.arch",
+        "run.seconds",
+        "run_argument.id",
+        "run_argument.text",
+        "string.id",
+        "string.text",
+        "module.path",
+        "module.build_id",
+        "thread.pid",
+        "thread.branches",
+        "function.module",
+        "function.offset",
+        "function.size",
+        "function.name",
+        "function.file",
+        "block.module",
+        "block.offset",
+        "block.size",
+        "block.insns",
+        "block.function",
+        "block.flow",
+        "block.branch",
+        "block.version",
+        "edge.from_module",
+        "edge.to_offset",
+        "edge.flow",
+        "edge.taken",
+        "call.caller",
+        "line.block",
+        "line.start",
+        "line.stop",
+        "line.file",
+        "line.line",
+        "line.inlined_at",
+        "line.insns",
+        "block_count.block",
+        "block_count.count",
+        "edge_count.thread",
+        "edge_count.edge",
+        "function_count.self",
+        "function_count.function",
+        "call_count.call",
+        "note.text",
+    };
+    static const char *const values[] = {
+        "-1",
+        "0",
+        "1",
+        "3",
+        "4294967295",
+        "4294967296",
+        "9223372036854775807",
+        "-9223372036854775808",
+        "'text'",
+        "''",
+        "x'00ff'",
+        "1e300",
+        "NULL",
+        "CAST(x'410042' AS TEXT)",
+        "'x86_64'",
+        "zeroblob(100000)",
+    };
+    struct hp_profile *p = normal_profile(14, 100);
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    hp_profile_free(p);
+    size_t size;
+    char *bytes = read_bytes(file, &size), sql[256];
+    uint64_t random = 7;
+    int loaded = 0, refused = 0;
+    for (int i = 0; i < 400; i++) {
+        char table[64];
+        snprintf(table, sizeof table, "%s",
+                 columns[random_below(&random, sizeof columns / sizeof *columns)]);
+        char *column = strchr(table, '.');
+        *column++ = 0;
+        const char *value = values[random_below(&random, sizeof values / sizeof *values)];
+        snprintf(sql, sizeof sql,
+                 "UPDATE OR REPLACE %s SET %s = %s WHERE %s = (SELECT %s FROM %s LIMIT 1 OFFSET "
+                 "%u)",
+                 table, column, value, column, column, table, random_below(&random, 4));
+        write_bytes(file, bytes, size);
+        if (!edit(sql))
+            continue; /* SQLite itself keeps the file sound: NULL, text as an id */
+        if (load_damaged())
+            loaded++;
+        else
+            refused++;
+    }
+    free(bytes);
+    assert_true(loaded > 50);
+    assert_true(refused > 100);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(saved_profiles_come_back),
+        cmocka_unit_test(an_empty_profile_comes_back),
+        cmocka_unit_test(extreme_values_come_back),
+        cmocka_unit_test(equal_profiles_make_equal_files),
+        cmocka_unit_test(relative_names_are_names),
+        cmocka_unit_test(new_files_obey_the_umask),
+        cmocka_unit_test(bad_profiles_are_not_saved),
+        cmocka_unit_test(unwritable_places_are_named),
+        cmocka_unit_test(a_failing_write_leaves_nothing_behind),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(wrong_contents_are_refused),
+        cmocka_unit_test(wrong_schemas_are_refused),
+        cmocka_unit_test(additions_are_ignored),
+        cmocka_unit_test(edited_order_is_restored),
+        cmocka_unit_test(views_add_up),
+        cmocka_unit_test(damaged_files_never_crash),
+        cmocka_unit_test(random_edits_never_crash),
+    };
+    return cmocka_run_group_tests_name("profile file", tests, enter_directory, leave_directory);
+}
