@@ -23,8 +23,8 @@ struct hp_strings {
     size_t mask, used;
 };
 
-/* A lasting copy of the first `length` bytes of `text` (no NUL among them), the same pointer for the same text;
- * NULL when memory ran out. */
+/* A lasting copy of the first `length` bytes of `text` (no NUL among them), the same pointer for
+ * the same text; NULL when memory ran out. */
 const char *hp_strings_add(struct hp_strings *strings, const char *text, size_t length);
 void hp_strings_fini(struct hp_strings *strings);
 

@@ -27,13 +27,13 @@ int hp_cmd_trace(int argc, char **argv);
 /* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
 int hp_cli_fail(enum hp_err err);
 
-/* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is honoured). */
+/* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is honoured).
+ */
 void hp_cli_style(struct hp_report_options *options, FILE *file);
 
 /* What a report command line may say about the output. */
 struct hp_cli_output {
-    uint64_t top;
-    bool top_given;
+    uint64_t top; /* UINT64_MAX: not said */
     bool json, csv;
     const char *threads; /* "each" or "all" */
     const char *view;

@@ -6,8 +6,10 @@
 static const struct hp_usage usage = {
     .command = "hotpath compare",
     .synopsis = "[OPTIONS] A B",
-    .help = "Compares two profiles: how much of the execution they have in common (the overlap: the sum\n"
-            "over blocks, edges or functions of the smaller share of the two), and which functions moved.\n",
+    .help = "Compares two profiles: how much of the execution they have in common (the overlap: "
+            "the sum\n"
+            "over blocks, edges or functions of the smaller share of the two), and which functions "
+            "moved.\n",
     .examples = "  hotpath compare before.hotpath after.hotpath\n"
                 "  hotpath compare before.hotpath after.hotpath --json\n",
 };

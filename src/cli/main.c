@@ -50,10 +50,8 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
     *options = (struct hp_report_options){0};
     if (output->json && output->csv)
         return hp_fail(HP_ERR_INVALID, "--json and --csv exclude each other");
-    options->format = output->json  ? HP_REPORT_JSON
-                      : output->csv ? HP_REPORT_CSV
-                                    : HP_REPORT_TEXT;
-    options->top = output->top != UINT64_MAX                 ? (size_t)output->top
+    options->format = output->json ? HP_REPORT_JSON : output->csv ? HP_REPORT_CSV : HP_REPORT_TEXT;
+    options->top = output->top != UINT64_MAX           ? (size_t)output->top
                    : options->format == HP_REPORT_TEXT ? HP_REPORT_TEXT_TOP
                                                        : 0;
     if (output->view)

@@ -6,7 +6,8 @@
 static const struct hp_usage usage = {
     .command = "hotpath merge",
     .synopsis = "-o OUT FILE...",
-    .help = "Adds profiles up into one: counts of the same code are added, threads stand side by side.\n"
+    .help = "Adds profiles up into one: counts of the same code are added, threads stand side by "
+            "side.\n"
             "Code is the same when it is at the same offset of a file with the same build id.\n",
     .examples = "  hotpath merge -o all.hotpath run1.hotpath run2.hotpath run3.hotpath\n",
 };

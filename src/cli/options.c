@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Help ---------------------------------------------------------------------------------------- */
+/* --- Help ----------------------------------------------------------------------------------------
+ */
 
 static void print_option(const struct hp_option *option)
 {
@@ -46,7 +47,8 @@ static void print_names(const struct hp_option *options)
     printf("--help\n");
 }
 
-/* --- Values -------------------------------------------------------------------------------------- */
+/* --- Values --------------------------------------------------------------------------------------
+ */
 
 enum hp_err hp_parse_count(const char *text, uint64_t *value)
 {
@@ -97,7 +99,8 @@ static enum hp_err set_value(const struct hp_option *option, const char *argumen
     return HP_ERR_INTERNAL;
 }
 
-/* --- Parsing ------------------------------------------------------------------------------------- */
+/* --- Parsing -------------------------------------------------------------------------------------
+ */
 
 static const struct hp_option *find(const struct hp_option *options, const char *name,
                                     size_t length)
@@ -140,16 +143,14 @@ static enum hp_err parse_option(const struct hp_usage *usage, const struct hp_op
         return hp_fail(HP_ERR_INVALID, "option --%s takes no argument", option->name);
     if (takes && !argument) {
         if (*i + 1 >= argc)
-            return hp_fail(HP_ERR_INVALID, "option --%s needs %s", option->name,
-                           option->argument);
+            return hp_fail(HP_ERR_INVALID, "option --%s needs %s", option->name, option->argument);
         argument = argv[++*i];
     }
     return set_value(option, argument);
 }
 
 enum hp_err hp_options_parse(const struct hp_usage *usage, const struct hp_option *options,
-                             bool stop_at_word, int argc, char **argv, int *n_words,
-                             bool *exit_now)
+                             bool stop_at_word, int argc, char **argv, int *n_words, bool *exit_now)
 {
     int words = 0, i = 1;
     *exit_now = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Command-line options: a command's options are one table, which feeds the parser, --help and completion.
+ * Command-line options: a command's options are one table, which feeds the parser, --help and
+ * completion.
  */
 #ifndef HP_CLI_OPTIONS_H
 #define HP_CLI_OPTIONS_H
@@ -42,9 +43,10 @@ struct hp_usage {
 };
 
 /*
- * Parses options up to "--" or, with `stop_at_word`, the first word that is not one; without it options and words
- * may be mixed. Words that are not options are moved to the front of argv[1...]; `*n_words` says how many. Prints help
- * and sets `*exit_now` for --help. HP_ERR_INVALID: a wrong option; the text says which and what to do.
+ * Parses options up to "--" or, with `stop_at_word`, the first word that is not one; without it
+ * options and words may be mixed. Words that are not options are moved to the front of argv[1...];
+ * `*n_words` says how many. Prints help and sets `*exit_now` for --help. HP_ERR_INVALID: a wrong
+ * option; the text says which and what to do.
  */
 enum hp_err hp_options_parse(const struct hp_usage *usage, const struct hp_option *options,
                              bool stop_at_word, int argc, char **argv, int *n_words,

@@ -33,8 +33,8 @@ void hp_progress_show(struct hp_progress *progress, uint64_t instructions)
 {
     double now = hp_now();
     double rate = (double)(instructions - progress->last_instructions) / (now - progress->last);
-    fprintf(stderr, "\r\033[Khotpath: %.2f G instructions, %.0f M/s, %.0f s", (double)instructions * 1e-9,
-            rate * 1e-6, now - progress->started);
+    fprintf(stderr, "\r\033[Khotpath: %.2f G instructions, %.0f M/s, %.0f s",
+            (double)instructions * 1e-9, rate * 1e-6, now - progress->started);
     fflush(stderr);
     progress->shown = true;
     progress->last = now;

@@ -11,9 +11,11 @@
 static const struct hp_usage usage = {
     .command = "hotpath record",
     .synopsis = "[OPTIONS] [-o FILE] [--] PROGRAM [ARGUMENTS]",
-    .help = "Runs PROGRAM as 'hotpath run' does and keeps its profile in FILE, an SQLite database that\n"
-            "'hotpath report', 'compare' and 'merge' read. Without -o, FILE is PROGRAM.hotpath in the\n"
-            "current directory. An existing FILE is replaced when the run is over.\n",
+    .help =
+        "Runs PROGRAM as 'hotpath run' does and keeps its profile in FILE, an SQLite database "
+        "that\n"
+        "'hotpath report', 'compare' and 'merge' read. Without -o, FILE is PROGRAM.hotpath in the\n"
+        "current directory. An existing FILE is replaced when the run is over.\n",
     .examples = "  hotpath record -o gzip.hotpath -- gzip -9c FILE > /dev/null\n"
                 "  hotpath report gzip.hotpath\n"
                 "  hotpath record -o run.%p.hotpath -- ./prog         %p is hotpath's process id\n",
@@ -50,7 +52,8 @@ int hp_cmd_record(int argc, char **argv)
     const char *pattern = NULL;
     const struct hp_option options[] = {
         {"output", 'o', HP_OPT_TEXT, &pattern, "FILE", "where to (default: PROGRAM.hotpath)"},
-        HP_SESSION_OPTION_ROWS(session),
+        HP_SESSION_REGION_ROWS(session),
+        HP_SESSION_WATCH_ROWS(session),
         {0},
     };
     struct hp_profile *profile = NULL;

@@ -7,7 +7,8 @@
 static const struct hp_usage usage = {
     .command = "hotpath report",
     .synopsis = "[OPTIONS] FILE [VIEW]",
-    .help = "Prints a profile. VIEW is one of: summary, functions, blocks, edges, calls, lines, threads,\n"
+    .help = "Prints a profile. VIEW is one of: summary, functions, blocks, edges, calls, lines, "
+            "threads,\n"
             "modules, all. Without one: the summary and the functions.\n",
     .examples = "  hotpath report gzip.hotpath\n"
                 "  hotpath report gzip.hotpath edges --top 50\n"
@@ -27,8 +28,7 @@ int hp_cmd_report(int argc, char **argv)
         {"csv", 0, HP_OPT_FLAG, &output.csv, NULL, "comma-separated values, one view"},
         {"threads", 0, HP_OPT_TEXT, &output.threads, "each|all",
          "counts thread by thread, or of all together (default)"},
-        {"no-run", 0, HP_OPT_FLAG, &no_run, NULL,
-         "JSON: leave out what differs from run to run"},
+        {"no-run", 0, HP_OPT_FLAG, &no_run, NULL, "JSON: leave out what differs from run to run"},
         {"output", 'o', HP_OPT_TEXT, &path, "FILE", "write to FILE instead of stdout"},
         {0},
     };

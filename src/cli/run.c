@@ -8,9 +8,10 @@
 static const struct hp_usage usage = {
     .command = "hotpath run",
     .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
-    .help = "Runs PROGRAM, counts every instruction, block, edge and call it executes, and prints a\n"
-            "report on stderr when it ends. The program's input, output and exit status are its own.\n"
-            "Nothing is left behind; use 'hotpath record' to keep the profile.\n",
+    .help =
+        "Runs PROGRAM, counts every instruction, block, edge and call it executes, and prints a\n"
+        "report on stderr when it ends. The program's input, output and exit status are its own.\n"
+        "Nothing is left behind; use 'hotpath record' to keep the profile.\n",
     .examples = "  hotpath run -- gzip -9c FILE > /dev/null\n"
                 "  hotpath run --top 5 --view blocks -- ./prog        the hottest blocks\n"
                 "  hotpath run --json out.json -- ./prog              everything, for a script\n"
@@ -29,7 +30,8 @@ int hp_cmd_run(int argc, char **argv)
         {"threads", 0, HP_OPT_TEXT, &output.threads, "each|all",
          "counts thread by thread, or of all together (default)"},
         {"json", 'j', HP_OPT_TEXT, &json, "FILE", "write everything as JSON to FILE ('-': stdout)"},
-        HP_SESSION_OPTION_ROWS(session),
+        HP_SESSION_REGION_ROWS(session),
+        HP_SESSION_WATCH_ROWS(session),
         {0},
     };
     struct hp_report_options report;

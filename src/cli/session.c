@@ -20,8 +20,8 @@
 #include <unistd.h>
 
 /*
- * The parts of a session. The consumer stands between the engine and the pipeline: it copies the words into the trace
- * and shows progress.
+ * The parts of a session. The consumer stands between the engine and the pipeline: it copies the
+ * words into the trace and shows progress.
  */
 struct session {
     struct hp_consumer consumer; /* first */
@@ -35,7 +35,8 @@ struct session {
     struct hp_progress progress;
 };
 
-/* --- Between engine and pipeline ----------------------------------------------------------------- */
+/* --- Between engine and pipeline -----------------------------------------------------------------
+ */
 
 /* A trace that cannot be written ends; the run goes on, and the failure is reported at its end. */
 static void trace_result(struct session *s, enum hp_err err)
@@ -94,15 +95,13 @@ static bool is_done(struct hp_consumer *consumer)
     return next->done(next);
 }
 
-/* --- Setting up ---------------------------------------------------------------------------------- */
+/* --- Setting up ----------------------------------------------------------------------------------
+ */
 
 static enum hp_err open_session(struct session *s, enum hp_arch arch, bool profile)
 {
-    s->consumer = (struct hp_consumer){.thread = take_thread,
-                                       .words = take_words,
-                                       .end = take_end,
-                                       .tick = tick,
-                                       .done = is_done};
+    s->consumer = (struct hp_consumer){
+        .thread = take_thread, .words = take_words, .end = take_end, .tick = tick, .done = is_done};
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
     if (profile)
@@ -133,7 +132,8 @@ static void close_session(struct session *s)
     hp_code_free(s->code);
 }
 
-/* --- The profile --------------------------------------------------------------------------------- */
+/* --- The profile ---------------------------------------------------------------------------------
+ */
 
 static enum hp_err note_losses(struct hp_profile *profile, const struct hp_pipeline_stats *stats)
 {
@@ -199,7 +199,8 @@ static enum hp_err describe_run(struct hp_profile *profile, const struct hp_trac
     return hp_profile_set_command(profile, run->command);
 }
 
-/* --- A live run ---------------------------------------------------------------------------------- */
+/* --- A live run ----------------------------------------------------------------------------------
+ */
 
 struct run_about {
     struct hp_trace_run run;
@@ -231,7 +232,8 @@ static int shell_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* While the program runs, a signal from the terminal is for the program; it decides what happens. */
+/* While the program runs, a signal from the terminal is for the program; it decides what happens.
+ */
 static void leave_signals_to_program(struct sigaction old[2], bool restore)
 {
     static const int signals[2] = {SIGINT, SIGQUIT};
@@ -344,7 +346,8 @@ enum hp_err hp_session_run(const struct hp_session_options *options, char *const
     return err;
 }
 
-/* --- A replay ------------------------------------------------------------------------------------ */
+/* --- A replay ------------------------------------------------------------------------------------
+ */
 
 static const char *trace_string(void *reader, uint32_t id)
 {
@@ -352,8 +355,7 @@ static const char *trace_string(void *reader, uint32_t id)
 }
 
 static enum hp_err replay(struct session *s, const struct hp_session_options *options,
-                          struct hp_trace_reader *reader, bool salvage,
-                          struct hp_profile *profile)
+                          struct hp_trace_reader *reader, bool salvage, struct hp_profile *profile)
 {
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
     uint64_t damaged;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A session: one run of a program under an engine, or one replay of a trace, into a profile and/or a trace.
+ * A session: one run of a program under an engine, or one replay of a trace, into a profile and/or
+ * a trace.
  */
 #ifndef HP_CLI_SESSION_H
 #define HP_CLI_SESSION_H
@@ -23,26 +24,35 @@ struct hp_session_options {
         .follow = true                                                                             \
     }
 
-/* The rows for these in a command's option table. */
-#define HP_SESSION_OPTION_ROWS(o)                                                                  \
+/* The rows for these in a command's option table: how to watch, and which region. */
+#define HP_SESSION_WATCH_ROWS(o)                                                                   \
     {"engine", 'e', HP_OPT_TEXT, &(o).engine, "NAME", "how to watch the program: qemu (default)"}, \
-        {"after", 0, HP_OPT_COUNT, &(o).after, "N", "skip the first N instructions (10M, 1G, ...)"},\
-        {"for", 0, HP_OPT_COUNT, &(o).length, "N", "then profile N instructions; the program goes on\nunobserved"}, \
-        {"from", 0, HP_OPT_TEXT, &(o).from, "FUNCTION", "start when FUNCTION is first entered"},   \
         {"no-follow", 0, HP_OPT_NOT, &(o).follow, NULL, "do not observe forked children"},         \
-        {"sysroot", 0, HP_OPT_TEXT, &(o).sysroot, "DIR", "where a foreign program's libraries are\n(default: /usr/TRIPLE)"}, \
-        {"quiet", 'q', HP_OPT_FLAG, &(o).quiet, NULL, "no progress display"}
+        {"sysroot",    0,     HP_OPT_TEXT,                                                         \
+         &(o).sysroot, "DIR", "where a foreign program's libraries are\n(default: /usr/TRIPLE)"},  \
+    {                                                                                              \
+        "quiet", 'q', HP_OPT_FLAG, &(o).quiet, NULL, "no progress, no closing line"                \
+    }
+
+#define HP_SESSION_REGION_ROWS(o)                                                                  \
+    {"from", 0, HP_OPT_TEXT, &(o).from, "FUNCTION", "start when FUNCTION is first entered"},       \
+        {"after", 0, HP_OPT_COUNT, &(o).after, "N", "skip N instructions (10M, 1G, ...)"},         \
+    {                                                                                              \
+        "for", 0, HP_OPT_COUNT, &(o).length, "N",                                                  \
+            "profile N instructions; the program goes on\nunobserved"                              \
+    }
 
 /*
- * Runs the program to its end. With `trace_path` the stream is recorded there; with `profile` the exact profiler runs
- * and the result is put there, normal. `*status` is the program's exit status as a shell gives it; it is set
- * whenever the program ran, also when something of ours failed. HP_ERR_NOTFOUND and HP_ERR_UNSUPPORTED
- * with `*status` 127 and 126: the program could not be run.
+ * Runs the program to its end. With `trace_path` the stream is recorded there; with `profile` the
+ * exact profiler runs and the result is put there, normal. `*status` is the program's exit status
+ * as a shell gives it; it is set whenever the program ran, also when something of ours failed.
+ * HP_ERR_NOTFOUND and HP_ERR_UNSUPPORTED with `*status` 127 and 126: the program could not be run.
  */
 enum hp_err hp_session_run(const struct hp_session_options *options, char *const *argv,
                            const char *trace_path, struct hp_profile *profile, int *status);
 
-/* Replays a trace into `profile`. With `salvage` damaged parts are skipped and noted, else they are an error. */
+/* Replays a trace into `profile`. With `salvage` damaged parts are skipped and noted, else they are
+ * an error. */
 enum hp_err hp_session_replay(const struct hp_session_options *options, const char *trace_path,
                               bool salvage, struct hp_profile *profile);
 

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * The arena: memory shared between the watched processes and hotpath. It holds the code map as engines
- * write it (append-only) and one ring of words a thread.
+ * The arena: memory shared between the watched processes and hotpath. It holds the code map as
+ * engines write it (append-only) and one ring of words a thread.
  *
- * It is one sparse memory file, created by hotpath, mapped by the engine at start-up and inherited by forked
- * children, so every process of the run writes into the same one. No locks: ids and space are taken with atomic
- * adds, so a process that is killed at any point leaves the others undisturbed.
+ * It is one sparse memory file, created by hotpath, mapped by the engine at start-up and inherited
+ * by forked children, so every process of the run writes into the same one. No locks: ids and space
+ * are taken with atomic adds, so a process that is killed at any point leaves the others
+ * undisturbed.
  *
- * Rings. A ring is `n_chunks` chunks of `chunk_words` words. The writer fills a chunk with plain stores and
- * publishes it whole; the reader hands it back zeroed. The writer waits (futex) when every chunk is full: nothing
- * is dropped. Words are never 0 and chunks start out zeroed, so when a process dies without a word the reader
- * finds the end of what it had written in its last chunk: the first 0 where a word should start.
+ * Rings. A ring is `n_chunks` chunks of `chunk_words` words. The writer fills a chunk with plain
+ * stores and publishes it whole; the reader hands it back zeroed. The writer waits (futex) when
+ * every chunk is full: nothing is dropped. Words are never 0 and chunks start out zeroed, so when a
+ * process dies without a word the reader finds the end of what it had written in its last chunk:
+ * the first 0 where a word should start.
  *
- * When hotpath stops reading (done, or dead: writers look after it when they wait long) the arena is
- * *detached*: writers go on without writing.
+ * When hotpath stops reading (done, or dead: writers look after it when they wait long) the arena
+ * is *detached*: writers go on without writing.
  */
 #ifndef HP_ENGINE_ARENA_H
 #define HP_ENGINE_ARENA_H
@@ -27,12 +29,12 @@
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
 #define HP_ARENA_VERSION 1
 
-#define HP_ARENA_CHUNK_WORDS 32768u         /* 128 KiB: a few fit the second-level cache */
-#define HP_ARENA_CHUNKS      8u             /* 1 MiB a thread */
-#define HP_ARENA_RINGS       1024u          /* threads at the same time */
-#define HP_ARENA_SEGMENTS    (1u << 26)     /* translations over a run */
-#define HP_ARENA_RECORDS     (1u << 16)     /* modules and strings over a run */
-#define HP_ARENA_STORE       (8ull << 30)   /* bytes of code and names */
+#define HP_ARENA_CHUNK_WORDS 32768u       /* 128 KiB: a few fit the second-level cache */
+#define HP_ARENA_CHUNKS      8u           /* 1 MiB a thread */
+#define HP_ARENA_RINGS       1024u        /* threads at the same time */
+#define HP_ARENA_SEGMENTS    (1u << 26)   /* translations over a run */
+#define HP_ARENA_RECORDS     (1u << 16)   /* modules and strings over a run */
+#define HP_ARENA_STORE       (8ull << 30) /* bytes of code and names */
 
 enum hp_ring_state {
     HP_RING_FREE,     /* anyone may claim it */
@@ -44,8 +46,10 @@ enum hp_ring_state {
 struct hp_ring {
     _Atomic uint32_t state;
     int32_t pid, tid, parent;
-    _Atomic uint32_t end_reason; /* enum hp_end_reason; HP_END_KILLED until the writer says otherwise */
-    _Atomic uint32_t published;  /* chunks written, ever; futex of the reader's doorbell is elsewhere */
+    _Atomic uint32_t
+        end_reason; /* enum hp_end_reason; HP_END_KILLED until the writer says otherwise */
+    _Atomic uint32_t
+        published; /* chunks written, ever; futex of the reader's doorbell is elsewhere */
     _Alignas(64) _Atomic uint32_t consumed; /* chunks handed back, ever; the writer waits on it */
     _Atomic uint32_t writer_waits;
     _Alignas(64) uint32_t pad;
@@ -72,14 +76,14 @@ struct hp_arena {
     uint32_t version;
     uint32_t follow; /* forked children are observed too */
     int32_t reader_pid;
-    _Atomic uint32_t attached; /* an engine has mapped the arena and runs */
-    _Atomic uint32_t detached; /* nobody reads any more */
+    _Atomic uint32_t attached;           /* an engine has mapped the arena and runs */
+    _Atomic uint32_t detached;           /* nobody reads any more */
     _Atomic uint32_t unobserved_threads; /* threads that found no ring */
-    _Atomic uint32_t lost_code; /* segments that found no room */
+    _Atomic uint32_t lost_code;          /* segments that found no room */
 
     _Alignas(64) _Atomic uint32_t doorbell; /* counts publications; the reader waits on it */
     _Atomic uint32_t reader_waits;
-    _Atomic uint32_t rings_used; /* rings below this have been claimed at least once */
+    _Atomic uint32_t rings_used;  /* rings below this have been claimed at least once */
     _Atomic uint32_t rings_freed; /* counts; writers without a ring wait on it */
 
     _Alignas(64) _Atomic uint32_t next_segment; /* ids start at 1 */
@@ -89,7 +93,8 @@ struct hp_arena {
     struct hp_ring rings[HP_ARENA_RINGS];
 };
 
-/* Offsets into the file. The indices hold positions in the store in units of 8 bytes plus 1, 0: not there. */
+/* Offsets into the file. The indices hold positions in the store in units of 8 bytes plus 1, 0: not
+ * there. */
 #define HP_ARENA_SEGMENT_INDEX (1ull << 20)
 #define HP_ARENA_RECORD_INDEX  (HP_ARENA_SEGMENT_INDEX + HP_ARENA_SEGMENTS * 4ull)
 #define HP_ARENA_RING_DATA     (HP_ARENA_RECORD_INDEX + HP_ARENA_RECORDS * 4ull)
@@ -120,11 +125,13 @@ static inline void *hp_arena_store(struct hp_arena *arena, uint32_t position)
     return (char *)arena + HP_ARENA_STORE_DATA + (uint64_t)(position - 1) * 8;
 }
 
-/* --- For engines --------------------------------------------------------------------------------- */
+/* --- For engines ---------------------------------------------------------------------------------
+ */
 
 /*
- * A thread's place in the stream. `next` == `end` means: no room, or no ring yet; hp_writer_refill()
- * sorts that out. Zero is a valid beginning. Lives in the engine's thread-local memory.
+ * A thread's place in the stream. `next` == `end` means: no room, or no ring yet;
+ * hp_writer_refill() sorts that out. Zero is a valid beginning. Lives in the engine's thread-local
+ * memory.
  */
 struct hp_writer {
     uint32_t *next, *end;
@@ -133,11 +140,12 @@ struct hp_writer {
     bool unobserved;      /* words go to a private buffer that nobody reads */
 };
 
-/* Maps the arena in `fd`. NULL when it is not one of ours. The descriptor can be closed afterwards. */
+/* Maps the arena in `fd`. NULL when it is not one of ours. The descriptor can be closed afterwards.
+ */
 struct hp_arena *hp_arena_map(int fd);
 
-/* Makes room for at least one word: claims a ring, publishes the full chunk, waits for the reader. Always
- * succeeds: a writer that may or can not be observed gets memory nobody reads. */
+/* Makes room for at least one word: claims a ring, publishes the full chunk, waits for the reader.
+ * Always succeeds: a writer that may or can not be observed gets memory nobody reads. */
 void hp_writer_refill(struct hp_arena *arena, struct hp_writer *writer);
 
 static inline void hp_writer_put(struct hp_arena *arena, struct hp_writer *writer, uint32_t word)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's side of the arena. It runs inside the watched process: no allocation, no output, no failure that
- * reaches the program.
+ * The engine's side of the arena. It runs inside the watched process: no allocation, no output, no
+ * failure that reaches the program.
  */
 #include "engine/arena.h"
 
@@ -34,7 +34,8 @@ struct hp_arena *hp_arena_map(int fd)
     return arena;
 }
 
-/* --- Waiting and waking -------------------------------------------------------------------------- */
+/* --- Waiting and waking --------------------------------------------------------------------------
+ */
 
 static void wait_on(_Atomic uint32_t *word, uint32_t value, long milliseconds)
 {
@@ -66,7 +67,8 @@ static bool reader_alive(struct hp_arena *arena)
     return false;
 }
 
-/* --- Rings --------------------------------------------------------------------------------------- */
+/* --- Rings ---------------------------------------------------------------------------------------
+ */
 
 /* Where the words of unobserved threads go: everyone writes, nobody reads. */
 static uint32_t nowhere[4096];
@@ -189,7 +191,8 @@ void hp_writer_after_fork(struct hp_writer *writer, bool observe)
         go_unobserved(writer);
 }
 
-/* --- The code map -------------------------------------------------------------------------------- */
+/* --- The code map --------------------------------------------------------------------------------
+ */
 
 /* Reserves room in the store for a header and a text; 0 when it is full. */
 static uint32_t reserve(struct hp_arena *arena, size_t size)

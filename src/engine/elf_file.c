@@ -33,9 +33,8 @@ static void read_interpreter(Elf *elf, const GElf_Phdr *segment, struct hp_elf_f
 
 static void read_notes(Elf *elf, const GElf_Phdr *segment, struct hp_elf_file *file)
 {
-    Elf_Data *data =
-        elf_getdata_rawchunk(elf, (int64_t)segment->p_offset, segment->p_filesz,
-                             segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
+    Elf_Data *data = elf_getdata_rawchunk(elf, (int64_t)segment->p_offset, segment->p_filesz,
+                                          segment->p_align == 8 ? ELF_T_NHDR8 : ELF_T_NHDR);
     GElf_Nhdr note;
     size_t at = 0, name, desc;
     while (data && (at = gelf_getnote(data, at, &note, &name, &desc)) > 0) {

@@ -8,8 +8,8 @@
 #include "hotpath/isa.h"
 
 struct hp_elf_file {
-    enum hp_arch arch; /* HP_ARCH_NONE: an architecture hotpath does not know */
-    int machine;       /* e_machine */
+    enum hp_arch arch;     /* HP_ARCH_NONE: an architecture hotpath does not know */
+    int machine;           /* e_machine */
     char interpreter[256]; /* of a dynamic program, else "" */
     char build_id[129];    /* lower-case hex, "" for none */
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Engines: where executed code is seen. An engine delivers threads and their words to a consumer, and defines
- * the segments they name in a code map.
+ * Engines: where executed code is seen. An engine delivers threads and their words to a consumer,
+ * and defines the segments they name in a code map.
  */
 #ifndef HP_ENGINE_ENGINE_H
 #define HP_ENGINE_ENGINE_H
@@ -9,8 +9,9 @@
 #include "hotpath/stream.h"
 
 /*
- * Who takes what an engine delivers; all calls come from one thread. For each program thread: thread() once, words()
- * any number of times, end() once. A failure stops the engine from delivering more; the program goes on.
+ * Who takes what an engine delivers; all calls come from one thread. For each program thread:
+ * thread() once, words() any number of times, end() once. A failure stops the engine from
+ * delivering more; the program goes on.
  */
 struct hp_consumer {
     enum hp_err (*thread)(struct hp_consumer *consumer, const struct hp_thread *thread);

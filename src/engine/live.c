@@ -17,9 +17,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define NO_THREAD      UINT32_MAX
-#define IDLE_MS        20 /* how often to look after processes while nothing arrives */
-#define CHUNKS_A_TURN  4  /* read from one ring before looking at the others */
+#define NO_THREAD     UINT32_MAX
+#define IDLE_MS       20 /* how often to look after processes while nothing arrives */
+#define CHUNKS_A_TURN 4  /* read from one ring before looking at the others */
 
 struct process {
     pid_t pid;
@@ -48,7 +48,8 @@ struct hp_live {
     bool detached;
 };
 
-/* --- Making and freeing -------------------------------------------------------------------------- */
+/* --- Making and freeing --------------------------------------------------------------------------
+ */
 
 enum hp_err hp_live_new(bool follow, struct hp_live **live)
 {
@@ -59,8 +60,8 @@ enum hp_err hp_live_new(bool follow, struct hp_live **live)
     l->fd = memfd_create("hotpath", MFD_CLOEXEC);
     void *memory = MAP_FAILED;
     if (l->fd >= 0 && ftruncate(l->fd, (off_t)HP_ARENA_SIZE) == 0)
-        memory = mmap(NULL, HP_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE,
-                      l->fd, 0);
+        memory =
+            mmap(NULL, HP_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
     if (memory == MAP_FAILED || !l->modules) {
         enum hp_err err =
             hp_fail(HP_ERR_IO, "cannot create the shared memory: %s", strerror(errno));
@@ -99,10 +100,11 @@ int hp_live_fd(const struct hp_live *live)
     return live->fd;
 }
 
-/* --- The code map -------------------------------------------------------------------------------- */
+/* --- The code map --------------------------------------------------------------------------------
+ */
 
-/* The text of record `id`, and its header; NULL when there is no such record. The watched process can write
- * anywhere in the arena, so nothing in it is trusted. */
+/* The text of record `id`, and its header; NULL when there is no such record. The watched process
+ * can write anywhere in the arena, so nothing in it is trusted. */
 static const char *record_text(struct hp_live *live, uint32_t id, struct hp_arena_record *record)
 {
     if (id == 0 || id >= HP_ARENA_RECORDS)
@@ -177,7 +179,8 @@ struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *c
     return &live->source;
 }
 
-/* --- Processes ----------------------------------------------------------------------------------- */
+/* --- Processes -----------------------------------------------------------------------------------
+ */
 
 static enum hp_err know_process(struct hp_live *live, pid_t pid)
 {
@@ -222,7 +225,8 @@ static void look_after_processes(struct hp_live *live)
     }
 }
 
-/* --- Rings --------------------------------------------------------------------------------------- */
+/* --- Rings ---------------------------------------------------------------------------------------
+ */
 
 static void futex_wake(_Atomic uint32_t *word)
 {
@@ -270,7 +274,8 @@ static uint32_t read_chunks(struct hp_live *live, struct hp_consumer *consumer, 
     return n;
 }
 
-/* How many words a chunk holds that was not filled: up to the first place where a word should be and is not. */
+/* How many words a chunk holds that was not filled: up to the first place where a word should be
+ * and is not. */
 static size_t chunk_length(const uint32_t *words)
 {
     size_t n = 0;
@@ -348,7 +353,8 @@ static void detach(struct hp_live *live)
     futex_wake(&live->arena->rings_freed);
 }
 
-/* --- The loop ------------------------------------------------------------------------------------ */
+/* --- The loop ------------------------------------------------------------------------------------
+ */
 
 static struct hp_arena *signalled_arena; /* for the SIGCHLD handler: one live run at a time */
 

@@ -20,7 +20,8 @@ void hp_live_free(struct hp_live *live);
 int hp_live_fd(const struct hp_live *live);
 
 /*
- * The source of segments for cursors over `code`, which must be the same in every call. Valid as long as `live`.
+ * The source of segments for cursors over `code`, which must be the same in every call. Valid as
+ * long as `live`.
  */
 struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code);
 
@@ -37,10 +38,10 @@ struct hp_live_stats {
 };
 
 /*
- * Reads until the process `pid`, a child of ours started with the arena, has ended and all its observed
- * children's words are read; then reaps it. Children that outlive it are left alone from then on.
- * When the consumer fails or is done, the program goes on unobserved and is still waited for; the consumer's
- * failure is returned. `stats` is always filled.
+ * Reads until the process `pid`, a child of ours started with the arena, has ended and all its
+ * observed children's words are read; then reaps it. Children that outlive it are left alone from
+ * then on. When the consumer fails or is done, the program goes on unobserved and is still waited
+ * for; the consumer's failure is returned. `stats` is always filled.
  */
 enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *consumer,
                         struct hp_live_stats *stats);

@@ -16,8 +16,8 @@ struct hp_program {
 
 /*
  * Finds the program in PATH as a shell would, and goes through `#!` lines to the interpreter.
- * HP_ERR_NOTFOUND: no such program (exit status 127). HP_ERR_UNSUPPORTED: it is there but cannot be run
- * here (126): not executable, not a program, an unknown architecture.
+ * HP_ERR_NOTFOUND: no such program (exit status 127). HP_ERR_UNSUPPORTED: it is there but cannot be
+ * run here (126): not executable, not a program, an unknown architecture.
  */
 enum hp_err hp_program_find(char *const *argv, struct hp_program *program);
 void hp_program_fini(struct hp_program *program);

@@ -103,7 +103,8 @@ void hp_profile_free(struct hp_profile *profile)
 
 const char *hp_profile_string(struct hp_profile *profile, const char *text)
 {
-    const char *copy = hp_strings_add(&profile->memory->strings, hp_text(text), strlen(hp_text(text)));
+    const char *copy =
+        hp_strings_add(&profile->memory->strings, hp_text(text), strlen(hp_text(text)));
     if (!copy)
         hp_fail_nomem();
     return copy;

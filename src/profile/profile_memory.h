@@ -10,9 +10,6 @@
 
 #include <stdbool.h>
 
-
-
-
 /* --- The arrays of a profile by number, for code that treats them all alike --------------------*/
 
 enum hp_parray {

@@ -31,7 +31,7 @@ struct hp_pipeline {
     struct hp_region region;
     bool has_region;
     enum region_state state;
-    uint64_t counted; /* instructions in the present state */
+    uint64_t counted;         /* instructions in the present state */
     struct hp_map64 not_from; /* functions known not to be region.from */
     struct hp_profiler *profilers[MAX_PROFILERS];
     size_t n_profilers;
@@ -42,7 +42,8 @@ struct hp_pipeline {
     size_t n_execs, cap_execs;
 };
 
-/* --- To the profilers ---------------------------------------------------------------------------- */
+/* --- To the profilers ----------------------------------------------------------------------------
+ */
 
 static void to_profilers(struct thread *thread, const struct hp_batch *batch)
 {
@@ -51,7 +52,8 @@ static void to_profilers(struct thread *thread, const struct hp_batch *batch)
         p->profilers[i]->ops->batch(thread->states[i], batch);
 }
 
-/* --- The region ---------------------------------------------------------------------------------- */
+/* --- The region ----------------------------------------------------------------------------------
+ */
 
 /* Whether the block is where the function named `from` starts. */
 static bool is_named(struct hp_pipeline *p, uint32_t block)
@@ -71,15 +73,15 @@ static bool is_named(struct hp_pipeline *p, uint32_t block)
     return false;
 }
 
-/* Advances from block `i` of the batch as long as the state stays; returns where it changed, or n. */
+/* Advances from block `i` of the batch as long as the state stays; returns where it changed, or n.
+ */
 static size_t advance(struct hp_pipeline *p, const struct hp_batch *batch, size_t i)
 {
     uint64_t limit = p->state == WAIT_AFTER ? p->region.after : p->region.length;
     if (p->state == DONE)
         return batch->n;
     for (; i < batch->n; i++) {
-        if (p->state == WAIT_FROM ? is_named(p, batch->blocks[i])
-                                  : limit && p->counted >= limit)
+        if (p->state == WAIT_FROM ? is_named(p, batch->blocks[i]) : limit && p->counted >= limit)
             return i;
         if (p->state == WAIT_AFTER && !limit)
             return i;
@@ -108,7 +110,8 @@ static void region_batch(struct thread *thread, const struct hp_batch *batch)
     }
 }
 
-/* --- From the cursor ----------------------------------------------------------------------------- */
+/* --- From the cursor -----------------------------------------------------------------------------
+ */
 
 static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
 {
@@ -148,7 +151,8 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
         p->profilers[i]->ops->event(thread->states[i], event);
 }
 
-/* --- From the engine ----------------------------------------------------------------------------- */
+/* --- From the engine -----------------------------------------------------------------------------
+ */
 
 static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thread *info)
 {
@@ -200,7 +204,8 @@ static bool is_done(struct hp_consumer *consumer)
     return p->has_region && p->state == DONE;
 }
 
-/* --- Making and asking --------------------------------------------------------------------------- */
+/* --- Making and asking ---------------------------------------------------------------------------
+ */
 
 enum hp_err hp_pipeline_new(struct hp_code *code, struct hp_segment_source *source,
                             struct hp_functions *functions, const struct hp_region *region,

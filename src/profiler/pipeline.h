@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pipeline: from an engine's words to the profilers. One cursor a thread, all profilers behind it, and in
- * between the region that was asked for.
+ * The pipeline: from an engine's words to the profilers. One cursor a thread, all profilers behind
+ * it, and in between the region that was asked for.
  */
 #ifndef HP_PROFILER_PIPELINE_H
 #define HP_PROFILER_PIPELINE_H
@@ -11,10 +11,11 @@
 #include "symbols/functions.h"
 
 /*
- * Which part of the run the profilers see: from the first entry of the function `from` (NULL: from the start), then
- * after `after` more instructions, for `length` instructions (0: to the end). The clock is the sum over the
- * threads in the order in which their words are read: exact for one thread. Blocks are not divided: a region starts with
- * the first block that begins at or after its start.
+ * Which part of the run the profilers see: from the first entry of the function `from` (NULL: from
+ * the start), then after `after` more instructions, for `length` instructions (0: to the end). The
+ * clock is the sum over the threads in the order in which their words are read: exact for one
+ * thread. Blocks are not divided: a region starts with the first block that begins at or after its
+ * start.
  */
 struct hp_region {
     const char *from;

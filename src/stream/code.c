@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Making and freeing -------------------------------------------------------------------------- */
+/* --- Making and freeing --------------------------------------------------------------------------
+ */
 
 enum hp_err hp_code_new(enum hp_arch arch, struct hp_code **code)
 {
@@ -48,7 +49,8 @@ void hp_code_free(struct hp_code *code)
     free(code);
 }
 
-/* --- Accessors ----------------------------------------------------------------------------------- */
+/* --- Accessors -----------------------------------------------------------------------------------
+ */
 
 enum hp_arch hp_code_arch(const struct hp_code *code)
 {
@@ -105,7 +107,8 @@ enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_s
     return HP_OK;
 }
 
-/* --- Modules and handlers ------------------------------------------------------------------------ */
+/* --- Modules and handlers ------------------------------------------------------------------------
+ */
 
 enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *module, uint32_t *id)
 {
@@ -160,7 +163,8 @@ enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
     return HP_OK;
 }
 
-/* --- Code bytes and decoding --------------------------------------------------------------------- */
+/* --- Code bytes and decoding ---------------------------------------------------------------------
+ */
 
 static enum hp_err store_bytes(struct hp_code *code, const uint8_t *bytes, size_t size,
                                uint32_t *at)
@@ -184,9 +188,10 @@ struct run {
 /*
  * Decodes up to the first control transfer, the end of the code or HP_BLOCK_MAX_INSNS.
  *
- * x86 code whose end does not decode stops before it: QEMU shows the beginning of an instruction that crosses
- * into the next page, which it then leaves to the next segment. Elsewhere, where instructions have a
- * known length, bytes that do not decode are an instruction that we do not know.
+ * x86 code whose end does not decode stops before it: QEMU shows the beginning of an instruction
+ * that crosses into the next page, which it then leaves to the next segment. Elsewhere, where
+ * instructions have a known length, bytes that do not decode are an instruction that we do not
+ * know.
  */
 static void scan(struct hp_code *code, uint8_t mode, uint64_t start, const uint8_t *bytes,
                  uint32_t size, struct run *run)
@@ -209,7 +214,8 @@ static void scan(struct hp_code *code, uint8_t mode, uint64_t start, const uint8
     }
 }
 
-/* --- Blocks -------------------------------------------------------------------------------------- */
+/* --- Blocks --------------------------------------------------------------------------------------
+ */
 
 static struct hp_hot hot_of(const struct hp_code *code, const struct hp_block *block)
 {
@@ -285,22 +291,22 @@ static enum hp_err intern_block(struct hp_code *code, uint64_t start, uint32_t m
     return add_block(code, &block, id);
 }
 
-/* --- Nodes --------------------------------------------------------------------------------------- */
+/* --- Nodes ---------------------------------------------------------------------------------------
+ */
 
 static enum hp_err add_node(struct hp_code *code, const struct hp_node *node, uint32_t *id)
 {
     if (code->n_nodes >= HP_ROUTE_NODE - 2)
         return hp_fail(HP_ERR_NOMEM, "too many pieces of code");
-    HP_TRY(
-        hp_grow(&code->nodes, &code->cap_nodes, (size_t)code->n_nodes + 1, sizeof *code->nodes));
+    HP_TRY(hp_grow(&code->nodes, &code->cap_nodes, (size_t)code->n_nodes + 1, sizeof *code->nodes));
     code->nodes[code->n_nodes] = *node;
     *id = code->n_nodes++;
     return HP_OK;
 }
 
 /*
- * Turns stored code into a route: a block when it ends with a transfer or is as long as a block may be, else
- * a node. `*used` is how much of the code the route covers.
+ * Turns stored code into a route: a block when it ends with a transfer or is as long as a block may
+ * be, else a node. `*used` is how much of the code the route covers.
  */
 static enum hp_err route_code(struct hp_code *code, uint64_t start, uint32_t module, uint8_t mode,
                               uint32_t at, uint32_t size, uint32_t *route, uint32_t *used)
@@ -366,8 +372,7 @@ enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, st
     }
     struct hp_node head = code->nodes[node]; /* a copy: the table may move */
     HP_TRY(join_code(code, &head, route, join));
-    HP_TRY(
-        hp_grow(&code->joins, &code->cap_joins, (size_t)code->n_joins + 1, sizeof *code->joins));
+    HP_TRY(hp_grow(&code->joins, &code->cap_joins, (size_t)code->n_joins + 1, sizeof *code->joins));
     HP_TRY(hp_map64_put(&code->join_of, key, code->n_joins));
     code->joins[code->n_joins++] = *join;
     return HP_OK;
@@ -428,7 +433,8 @@ enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *bl
     return intern_block(code, n->start, n->module, n->mode, n->code, &run, block);
 }
 
-/* --- Segments ------------------------------------------------------------------------------------ */
+/* --- Segments ------------------------------------------------------------------------------------
+ */
 
 static enum hp_err reserve_segment(struct hp_code *code, uint32_t id)
 {

@@ -4,13 +4,12 @@
  *
  * A segment's *route* says what its word means:
  *   a block id            the segment is exactly that block
- *   HP_ROUTE_CHECK | block  that block too, but it starts at a signal handler: arriving there may not be a
- *                         branch
- *   HP_ROUTE_NODE | node  the segment is an open piece of code: a node
+ *   HP_ROUTE_CHECK | block  that block too, but it starts at a signal handler: arriving there may
+ * not be a branch HP_ROUTE_NODE | node  the segment is an open piece of code: a node
  *   HP_ROUTE_UNKNOWN      not defined
- * A *node* is the beginning of a block whose end has not been seen: the code from `start` to `end`, without
- * a control transfer. Nodes are made of open segments, of joining a node with what ran next, and of
- * the first part of a block that was cut short.
+ * A *node* is the beginning of a block whose end has not been seen: the code from `start` to `end`,
+ * without a control transfer. Nodes are made of open segments, of joining a node with what ran
+ * next, and of the first part of a block that was cut short.
  */
 #ifndef HP_STREAM_CODE_IMPL_H
 #define HP_STREAM_CODE_IMPL_H
@@ -44,8 +43,9 @@ struct hp_node {
     uint8_t last_is_rep;
 };
 
-/* What joining a node and what ran next gives: a whole block and then possibly more (a block that grew past
- * HP_BLOCK_MAX_INSNS was split), or only more. `rest` is a route, HP_ROUTE_UNKNOWN for nothing. */
+/* What joining a node and what ran next gives: a whole block and then possibly more (a block that
+ * grew past HP_BLOCK_MAX_INSNS was split), or only more. `rest` is a route, HP_ROUTE_UNKNOWN for
+ * nothing. */
 struct hp_join {
     uint32_t block; /* HP_NO_ID: none yet */
     uint32_t rest;
@@ -99,8 +99,8 @@ struct hp_code {
 /* Joins `node` with the code that `route` stands for, which starts at the node's end. */
 enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, struct hp_join *join);
 
-/* The node of the first instructions of a block, up to the address `end` (== its start: an empty node).
- * HP_ERR_INVALID: `end` is not the start of one of its instructions. */
+/* The node of the first instructions of a block, up to the address `end` (== its start: an empty
+ * node). HP_ERR_INVALID: `end` is not the start of one of its instructions. */
 enum hp_err hp_code_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t *node);
 
 /* As above, by number of instructions (at most those of the block, the last one excluded). */

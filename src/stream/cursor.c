@@ -2,16 +2,17 @@
 /*
  * The cursor: from words to blocks.
  *
- * The fast loop (fast_words) handles what nearly every word is: a whole block that follows from the one
- * before. Everything else, a word at a time, goes through slow_word():
+ * The fast loop (fast_words) handles what nearly every word is: a whole block that follows from the
+ * one before. Everything else, a word at a time, goes through slow_word():
  *
- *  - An open segment starts or continues a *partial* block; it is joined with what runs next until it ends.
- *    A REP instruction that an engine shows once an iteration is folded into one.
- *  - A block that was cut short (a fault, an atomic operation redone by the translator, code that modified
- *    itself) shows as a successor inside the block itself: its first part becomes a partial block again.
- *  - A signal pushes what was going on (*context*) and starts afresh; the signal return pops it, and the
- *    code goes on as if nothing had been between. Engines that cannot announce signals announce
- *    handlers: arriving at one other than by a branch that leads there is a signal.
+ *  - An open segment starts or continues a *partial* block; it is joined with what runs next until
+ * it ends. A REP instruction that an engine shows once an iteration is folded into one.
+ *  - A block that was cut short (a fault, an atomic operation redone by the translator, code that
+ * modified itself) shows as a successor inside the block itself: its first part becomes a partial
+ * block again.
+ *  - A signal pushes what was going on (*context*) and starts afresh; the signal return pops it,
+ * and the code goes on as if nothing had been between. Engines that cannot announce signals
+ * announce handlers: arriving at one other than by a branch that leads there is a signal.
  *  - Anything else that does not follow is reported as a discontinuity, never as a branch.
  *
  * Invariant between calls: blocks[0 .. count) are buffered, each following from the one before, all
@@ -78,7 +79,8 @@ const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor)
     return &cursor->stats;
 }
 
-/* --- Delivering ---------------------------------------------------------------------------------- */
+/* --- Delivering ----------------------------------------------------------------------------------
+ */
 
 /* Delivers the buffered blocks; the last stays as the first of the next batch. */
 static void flush(struct hp_cursor *c)
@@ -132,8 +134,8 @@ static void append(struct hp_cursor *c, uint32_t block)
         flush(c);
 }
 
-/* Gives up on what follows: the partial block, if there is one, ends where it is, and the last block
- * becomes a tail. */
+/* Gives up on what follows: the partial block, if there is one, ends where it is, and the last
+ * block becomes a tail. */
 static enum hp_err drop_pending(struct hp_cursor *c, bool exact)
 {
     uint32_t block;
@@ -173,7 +175,8 @@ static enum hp_err lose(struct hp_cursor *c, enum hp_lost_reason reason)
     return HP_OK;
 }
 
-/* --- Signals ------------------------------------------------------------------------------------- */
+/* --- Signals -------------------------------------------------------------------------------------
+ */
 
 static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number)
 {
@@ -236,7 +239,8 @@ static bool is_signal(const struct hp_cursor *c, uint64_t start)
     }
 }
 
-/* --- Blocks, slowly ------------------------------------------------------------------------------ */
+/* --- Blocks, slowly ------------------------------------------------------------------------------
+ */
 
 static bool follows(const struct hp_cursor *c, uint64_t start)
 {
@@ -335,7 +339,8 @@ static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
     return HP_OK;
 }
 
-/* --- Events -------------------------------------------------------------------------------------- */
+/* --- Events --------------------------------------------------------------------------------------
+ */
 
 /* Only the first `insns` instructions of the segment before were run. */
 static enum hp_err cut_word(struct hp_cursor *c, uint32_t insns)
@@ -385,9 +390,11 @@ static enum hp_err handle_event(struct hp_cursor *c)
     return HP_OK;
 }
 
-/* --- Feeding ------------------------------------------------------------------------------------- */
+/* --- Feeding -------------------------------------------------------------------------------------
+ */
 
-/* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has none. */
+/* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has none.
+ */
 static enum hp_err find_route(struct hp_cursor *c, uint32_t id, uint32_t *route)
 {
     struct hp_code *code = c->code;
@@ -424,8 +431,9 @@ static enum hp_err slow_word(struct hp_cursor *c, uint32_t word)
 }
 
 /*
- * Takes words as long as they are whole blocks that follow from one another and the buffer has room;
- * returns how many it took. This is where the time goes: four loads, three compares and two stores a word.
+ * Takes words as long as they are whole blocks that follow from one another and the buffer has
+ * room; returns how many it took. This is where the time goes: four loads, three compares and two
+ * stores a word.
  */
 static size_t fast_words(struct hp_cursor *c, const uint32_t *words, size_t n)
 {

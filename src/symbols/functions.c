@@ -107,8 +107,7 @@ static uint32_t look_up(struct hp_functions *f, uint32_t id)
 {
     const struct hp_block *block = hp_code_block(f->code, id);
     struct hp_symbols *symbols = hp_functions_symbols(f, block->module);
-    const struct hp_symbol *symbol =
-        symbols ? hp_symbols_find(symbols, offset_of(f, block)) : NULL;
+    const struct hp_symbol *symbol = symbols ? hp_symbols_find(symbols, offset_of(f, block)) : NULL;
     return symbol ? add(f, block->module, symbol->offset, symbol) : HP_NO_ID;
 }
 
@@ -141,7 +140,8 @@ bool hp_functions_is_entry(struct hp_functions *f, uint32_t block)
     return id != HP_NO_ID && f->functions[id].offset == offset_of(f, hp_code_block(f->code, block));
 }
 
-/* --- Code without symbols ------------------------------------------------------------------------ */
+/* --- Code without symbols ------------------------------------------------------------------------
+ */
 
 static int by_place(const void *a, const void *b)
 {

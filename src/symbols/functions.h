@@ -2,9 +2,9 @@
 /*
  * Functions of a running program: from a block of the code map to the function it belongs to.
  *
- * A function is a symbol of its module. Where a module has no symbol for an address, functions are what was called:
- * every call target becomes one, and other code belongs to the nearest one before it (which is settled only
- * when the run is over).
+ * A function is a symbol of its module. Where a module has no symbol for an address, functions are
+ * what was called: every call target becomes one, and other code belongs to the nearest one before
+ * it (which is settled only when the run is over).
  */
 #ifndef HP_SYMBOLS_FUNCTIONS_H
 #define HP_SYMBOLS_FUNCTIONS_H
@@ -28,18 +28,19 @@ void hp_functions_free(struct hp_functions *functions);
 uint32_t hp_functions_count(const struct hp_functions *functions);
 const struct hp_function *hp_functions_get(const struct hp_functions *functions, uint32_t id);
 
-/* The function of a block by its symbol; HP_NO_ID when there is no symbol (or no memory). Cached. */
+/* The function of a block by its symbol; HP_NO_ID when there is no symbol (or no memory). Cached.
+ */
 uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block);
 
-/* The function that is entered by a call of this block: by symbol, else one is made for it. HP_NO_ID
- * only when there is no memory. */
+/* The function that is entered by a call of this block: by symbol, else one is made for it.
+ * HP_NO_ID only when there is no memory. */
 uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block);
 
 /* Whether the block is the first of a function: of a symbol, or made by hp_functions_enter(). */
 bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block);
 
-/* After the run: as hp_functions_of_block(), and for code without a symbol the nearest function without
- * one before it in the module; if there is none, one is made at the block. */
+/* After the run: as hp_functions_of_block(), and for code without a symbol the nearest function
+ * without one before it in the module; if there is none, one is made at the block. */
 uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block);
 
 /* The open symbols of a module; NULL when it has none. */

@@ -6,8 +6,8 @@
 #define HP_SYMBOLS_SYMBOLS_PRIVATE_H
 
 #include "symbols/symbols.h"
-#include "symbols/symbols_span.h"
 #include "symbols/symbols_paths.h"
+#include "symbols/symbols_span.h"
 
 #include <elfutils/libdw.h>
 #include <gelf.h>

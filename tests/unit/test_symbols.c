@@ -3,8 +3,8 @@
 
 #include "symbols/demangle.h"
 #include "symbols/symbols.h"
-#include "symbols/symbols_span.h"
 #include "symbols/symbols_paths.h"
+#include "symbols/symbols_span.h"
 
 #include <sys/stat.h>
 

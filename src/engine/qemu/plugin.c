@@ -2,12 +2,13 @@
 /*
  * The qemu engine's inner half: a TCG plugin that runs inside qemu-user.
  *
- * At translation each block of QEMU's becomes a segment of the arena's code map; at execution its id is
- * written to the thread's ring, which is all the work on the executed path. QEMU ends its blocks where it
- * likes (pages, REP instructions, length), and async signals only come between them; making the program's own
- * blocks of that is the reader's work (stream/cursor.c).
+ * At translation each block of QEMU's becomes a segment of the arena's code map; at execution its
+ * id is written to the thread's ring, which is all the work on the executed path. QEMU ends its
+ * blocks where it likes (pages, REP instructions, length), and async signals only come between
+ * them; making the program's own blocks of that is the reader's work (stream/cursor.c).
  *
- * QEMU calls the translation callback under its mmap lock, so the tables here need no lock of their own.
+ * QEMU calls the translation callback under its mmap lock, so the tables here need no lock of their
+ * own.
  */
 #include "engine/arena.h"
 #include "engine/qemu/plugin_api.h"
@@ -37,7 +38,8 @@ static __thread struct hp_writer writer __attribute__((tls_model("initial-exec")
 static __thread bool thread_known __attribute__((tls_model("initial-exec")));
 static __thread bool just_forked __attribute__((tls_model("initial-exec")));
 
-/* --- Execution ----------------------------------------------------------------------------------- */
+/* --- Execution -----------------------------------------------------------------------------------
+ */
 
 static __attribute__((noinline, cold)) void refill(void)
 {
@@ -65,11 +67,12 @@ static void on_exec_lost(unsigned cpu, void *data)
     hp_writer_event(arena, &writer, hp_word_event(HP_WORD_LOST, HP_LOST_CODE_FULL), unknown, 2);
 }
 
-/* --- Translation --------------------------------------------------------------------------------- */
+/* --- Translation ---------------------------------------------------------------------------------
+ */
 
 /*
- * Segments by their code, so that a block that QEMU translates again gets its old id. Open addressing over
- * ids; the code itself is in the arena.
+ * Segments by their code, so that a block that QEMU translates again gets its old id. Open
+ * addressing over ids; the code itself is in the arena.
  */
 static struct {
     uint32_t *ids;
@@ -117,7 +120,8 @@ static uint32_t find_segment(const struct hp_arena_segment *segment, const uint8
 {
     if (!known.ids)
         return 0;
-    for (size_t i = hash_code(segment, bytes) & known.mask; known.ids[i]; i = (i + 1) & known.mask) {
+    for (size_t i = hash_code(segment, bytes) & known.mask; known.ids[i];
+         i = (i + 1) & known.mask) {
         const struct hp_arena_segment *s = stored(known.ids[i]);
         if (memcmp(s, segment, sizeof *s) == 0 && memcmp(s + 1, bytes, s->size) == 0)
             return known.ids[i];
@@ -126,9 +130,9 @@ static uint32_t find_segment(const struct hp_arena_segment *segment, const uint8
 }
 
 /*
- * Whether an ARM block is Thumb code, which the interface does not tell: by the address or a 16-bit instruction
- * when there is one; otherwise every instruction has to look like the first half of a 32-bit Thumb
- * instruction, which few runs of A32 code do.
+ * Whether an ARM block is Thumb code, which the interface does not tell: by the address or a 16-bit
+ * instruction when there is one; otherwise every instruction has to look like the first half of a
+ * 32-bit Thumb instruction, which few runs of A32 code do.
  */
 static bool looks_thumb(const struct qemu_plugin_tb *tb)
 {
@@ -179,7 +183,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
                                          (void *)(uintptr_t)word);
 }
 
-/* --- System calls -------------------------------------------------------------------------------- */
+/* --- System calls --------------------------------------------------------------------------------
+ */
 
 /* Reads the program's memory; false when it is not there. */
 static bool read_guest(uint64_t address, void *to, size_t size)
@@ -244,7 +249,8 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t number,
     }
 }
 
-/* --- Beginnings and ends ------------------------------------------------------------------------- */
+/* --- Beginnings and ends -------------------------------------------------------------------------
+ */
 
 static void on_thread_exit(void *data)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The part of QEMU's TCG plugin interface (version 1) that the plugin uses. Debian's qemu-user 7.2 ships no
- * header; these declarations state the stable interface.
+ * The part of QEMU's TCG plugin interface (version 1) that the plugin uses. Debian's qemu-user 7.2
+ * ships no header; these declarations state the stable interface.
  */
 #ifndef HP_QEMU_PLUGIN_API_H
 #define HP_QEMU_PLUGIN_API_H
@@ -35,10 +35,9 @@ struct qemu_plugin_insn;
 enum { QEMU_PLUGIN_CB_NO_REGS = 0 };
 
 void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
-                                           void (*cb)(qemu_plugin_id_t,
-                                                      struct qemu_plugin_tb *));
-void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb,
-                                          void (*cb)(unsigned, void *), int flags, void *data);
+                                           void (*cb)(qemu_plugin_id_t, struct qemu_plugin_tb *));
+void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *tb, void (*cb)(unsigned, void *),
+                                          int flags, void *data);
 void qemu_plugin_register_vcpu_syscall_cb(qemu_plugin_id_t id,
                                           void (*cb)(qemu_plugin_id_t, unsigned, int64_t, uint64_t,
                                                      uint64_t, uint64_t, uint64_t, uint64_t,

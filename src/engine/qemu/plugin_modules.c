@@ -74,8 +74,8 @@ static void parse_line(char *line)
         mappings = grown;
         cap_mappings = cap;
     }
-    mappings[n_mappings++] =
-        (struct mapping){.low = low, .high = high, .offset = offset, .path = path ? line + path : ""};
+    mappings[n_mappings++] = (struct mapping){
+        .low = low, .high = high, .offset = offset, .path = path ? line + path : ""};
 }
 
 static void read_maps(void)

@@ -10,9 +10,11 @@
 
 #define PLUGIN "hotpath-qemu.so"
 
-/* --- Finding the parts --------------------------------------------------------------------------- */
+/* --- Finding the parts ---------------------------------------------------------------------------
+ */
 
-/* Our plugin: where HOTPATH_PLUGIN_DIR says, beside the command (a build), or where it was installed. */
+/* Our plugin: where HOTPATH_PLUGIN_DIR says, beside the command (a build), or where it was
+ * installed. */
 static char *find_plugin(void)
 {
     char self[4096];
@@ -53,7 +55,8 @@ static char *plugin_option(const char *plugin, int fd)
     return option;
 }
 
-/* Where the libraries of a foreign dynamic program are, when not where the program says; NULL: no need. */
+/* Where the libraries of a foreign dynamic program are, when not where the program says; NULL: no
+ * need. */
 static const char *find_sysroot(const struct hp_program *program)
 {
     static const char *const roots[HP_ARCH_COUNT_][2] = {
@@ -81,7 +84,8 @@ static const char *find_sysroot(const struct hp_program *program)
     return NULL;
 }
 
-/* --- Starting ------------------------------------------------------------------------------------ */
+/* --- Starting ------------------------------------------------------------------------------------
+ */
 
 /* qemu-ARCH [-L SYSROOT] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its arguments. */
 static char **qemu_argv(const struct hp_program *program, const char *qemu, const char *sysroot,

@@ -21,9 +21,7 @@ static enum hp_err deliver(struct hp_consumer *consumer, const struct hp_trace_i
         HP_TRY(hp_grow(&threads->open, &threads->cap, (size_t)id + 1, 1));
         threads->open[id] = 1;
         break;
-    case HP_TRACE_WORDS:
-        HP_TRY(consumer->words(consumer, id, item->words, item->n_words));
-        break;
+    case HP_TRACE_WORDS: HP_TRY(consumer->words(consumer, id, item->words, item->n_words)); break;
     case HP_TRACE_THREAD_END:
         HP_TRY(consumer->end(consumer, id, item->reason));
         if (id < threads->cap)

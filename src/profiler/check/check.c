@@ -23,7 +23,7 @@ struct thread {
     struct check *check;
     uint32_t id;
     bool ended;
-    uint32_t signals; /* open */
+    uint32_t signals;  /* open */
     uint32_t expected; /* the block the next batch has to start with; HP_NO_ID: any */
     uint64_t *returns; /* addresses that open calls expect */
     size_t depth, cap;
@@ -40,7 +40,8 @@ static __attribute__((format(printf, 2, 3))) void violation(struct check *check,
     }
 }
 
-/* --- Blocks -------------------------------------------------------------------------------------- */
+/* --- Blocks --------------------------------------------------------------------------------------
+ */
 
 static void check_block(struct check *c, const struct hp_block *b)
 {
@@ -70,7 +71,8 @@ static void check_block(struct check *c, const struct hp_block *b)
         violation(c, "block at 0x%llx is not what its code says", start);
 }
 
-/* --- Transfers ----------------------------------------------------------------------------------- */
+/* --- Transfers -----------------------------------------------------------------------------------
+ */
 
 static void note_call(struct thread *t, uint64_t address)
 {
@@ -106,13 +108,12 @@ static void check_transfer(struct thread *t, const struct hp_block *a, const str
                     a->flow == HP_FLOW_TRAP || a->flow == HP_FLOW_NONE ||
                     a->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB);
     bool direct = a->flow == HP_FLOW_JUMP || a->flow == HP_FLOW_COND || a->flow == HP_FLOW_CALL;
-    bool computed = a->flow == HP_FLOW_JUMP_IND || a->flow == HP_FLOW_CALL_IND ||
-                    a->flow == HP_FLOW_RETURN;
+    bool computed =
+        a->flow == HP_FLOW_JUMP_IND || a->flow == HP_FLOW_CALL_IND || a->flow == HP_FLOW_RETURN;
     c->stats.transfers++;
     if (!computed && !(direct && b->start == a->target) && !(may_fall && fell))
         violation(c, "thread %u: 0x%llx (%s) cannot go to 0x%llx", t->id,
-                  (unsigned long long)a->last, hp_flow_name(a->flow),
-                  (unsigned long long)b->start);
+                  (unsigned long long)a->last, hp_flow_name(a->flow), (unsigned long long)b->start);
     if (taken == (may_fall && fell))
         violation(c, "thread %u: the outcome of 0x%llx is wrong", t->id,
                   (unsigned long long)a->last);
@@ -167,7 +168,8 @@ static void on_event(void *state, const struct hp_event *event)
     }
 }
 
-/* --- The profiler -------------------------------------------------------------------------------- */
+/* --- The profiler --------------------------------------------------------------------------------
+ */
 
 static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
                                 void **state)

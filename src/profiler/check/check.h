@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The checker: a profiler that finds fault with the stream. It derives everything again from the code map, apart from
- * the cursor, so that a mistake in either shows.
+ * The checker: a profiler that finds fault with the stream. It derives everything again from the
+ * code map, apart from the cursor, so that a mistake in either shows.
  *
  * Invariants, each a violation when broken:
- *   - a block starts where the block before said it would: at its target, behind it, or after a computed
- *     transfer anywhere; `taken` says which
- *   - a block's addresses are in order, it has instructions, and its code decodes to just those, ending with its branch
+ *   - a block starts where the block before said it would: at its target, behind it, or after a
+ * computed transfer anywhere; `taken` says which
+ *   - a block's addresses are in order, it has instructions, and its code decodes to just those,
+ * ending with its branch
  *   - signals and signal returns are balanced: no more returns than signals
  *   - nothing comes after the end of a thread
- * Beside them it counts how calls and returns match up, which programs may break (longjmp, coroutines).
+ * Beside them it counts how calls and returns match up, which programs may break (longjmp,
+ * coroutines).
  */
 #ifndef HP_PROFILER_CHECK_H
 #define HP_PROFILER_CHECK_H
@@ -21,7 +23,7 @@ struct hp_check_stats {
     uint64_t blocks;    /* distinct, checked */
     uint64_t violations;
     uint64_t calls, returns;
-    uint64_t matched_returns; /* to where the latest open call expects it */
+    uint64_t matched_returns;   /* to where the latest open call expects it */
     uint64_t unwinding_returns; /* to an earlier open call */
     uint64_t losses, discontinuities, cuts, signals;
     char first[160]; /* the first violation, in words */

@@ -12,7 +12,8 @@ static struct hp_frame *top(struct hp_exact_thread *t)
     return t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
 }
 
-/* --- Pushing and popping ------------------------------------------------------------------------- */
+/* --- Pushing and popping -------------------------------------------------------------------------
+ */
 
 static struct hp_activity *activity(struct hp_exact_thread *t, uint32_t function)
 {
@@ -81,10 +82,11 @@ static void pop_to(struct hp_exact_thread *t, size_t n_frames)
         pop(t);
 }
 
-/* --- Finding a frame ----------------------------------------------------------------------------- */
+/* --- Finding a frame -----------------------------------------------------------------------------
+ */
 
-/* The number of frames up to the one that expects `address`, itself included, or 0. Does not look below
- * what a signal interrupted. */
+/* The number of frames up to the one that expects `address`, itself included, or 0. Does not look
+ * below what a signal interrupted. */
 static size_t find_expecting(const struct hp_exact_thread *t, uint64_t address)
 {
     size_t end = t->n_frames > SEARCH_LIMIT ? t->n_frames - SEARCH_LIMIT : 0;
@@ -98,7 +100,8 @@ static size_t find_expecting(const struct hp_exact_thread *t, uint64_t address)
     return 0;
 }
 
-/* Likewise for a frame of `function`; with `tails_only`, no further than the frame that was called. */
+/* Likewise for a frame of `function`; with `tails_only`, no further than the frame that was called.
+ */
 static size_t find_function(const struct hp_exact_thread *t, uint32_t function, bool tails_only)
 {
     size_t end = t->n_frames > SEARCH_LIMIT ? t->n_frames - SEARCH_LIMIT : 0;
@@ -112,7 +115,8 @@ static size_t find_function(const struct hp_exact_thread *t, uint32_t function, 
     return 0;
 }
 
-/* --- Transfers ----------------------------------------------------------------------------------- */
+/* --- Transfers -----------------------------------------------------------------------------------
+ */
 
 bool hp_exact_always_watch(const struct hp_block *block)
 {
@@ -182,7 +186,8 @@ static void on_jump(struct hp_exact_thread *t, const struct hp_block *block, uin
         return;
     bool entry = hp_functions_is_entry(functions, to);
     uint32_t call = entry ? count_call(t, running(t, from), function) : HP_NO_ID;
-    /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by longjmp. */
+    /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by longjmp.
+     */
     size_t n = find_function(t, function, entry || block->flow != HP_FLOW_JUMP_IND);
     if (n)
         pop_to(t, n);
@@ -201,7 +206,8 @@ void hp_exact_transfer(struct hp_exact_thread *t, uint32_t from, uint32_t to)
     }
 }
 
-/* --- Beginnings and ends ------------------------------------------------------------------------- */
+/* --- Beginnings and ends -------------------------------------------------------------------------
+ */
 
 void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)
 {

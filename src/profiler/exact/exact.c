@@ -5,7 +5,8 @@
 
 #include <stdlib.h>
 
-/* --- Threads ------------------------------------------------------------------------------------- */
+/* --- Threads -------------------------------------------------------------------------------------
+ */
 
 static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
                                 void **state)
@@ -38,7 +39,8 @@ static void free_thread(struct hp_exact_thread *thread)
     free(thread);
 }
 
-/* --- Counting ------------------------------------------------------------------------------------ */
+/* --- Counting ------------------------------------------------------------------------------------
+ */
 
 /* Cells for blocks that are new in the code map. */
 static bool grow_cells(struct hp_exact_thread *t, const struct hp_batch *batch)
@@ -155,7 +157,8 @@ static void on_event(void *state, const struct hp_event *event)
     }
 }
 
-/* --- The profiler -------------------------------------------------------------------------------- */
+/* --- The profiler --------------------------------------------------------------------------------
+ */
 
 static void free_exact(struct hp_profiler *profiler)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The exact profiler's tables, shared by counting (exact.c), the shadow stack (calls.c) and the result.
+ * The exact profiler's tables, shared by counting (exact.c), the shadow stack (calls.c) and the
+ * result.
  */
 #ifndef HP_PROFILER_EXACT_IMPL_H
 #define HP_PROFILER_EXACT_IMPL_H
@@ -9,8 +10,9 @@
 #include "profiler/exact/exact.h"
 
 /*
- * What is counted of a block: how often each of its successors came after it. Nearly all blocks have at most
- * two; the others' further ones are in `extra`. 32 bytes, so that a block costs one cache line.
+ * What is counted of a block: how often each of its successors came after it. Nearly all blocks
+ * have at most two; the others' further ones are in `extra`. 32 bytes, so that a block costs one
+ * cache line.
  */
 struct hp_cell {
     uint32_t next[2]; /* block ids; HP_NO_ID: free */
@@ -59,9 +61,9 @@ struct hp_exact_thread {
     uint64_t *tails;
     size_t n_tails, cap_tails;
 
-    uint64_t clock; /* instructions retired */
+    uint64_t clock;     /* instructions retired */
     uint64_t uncertain; /* blocks counted whole that may have been cut */
-    bool fresh; /* the next block starts a new history */
+    bool fresh;         /* the next block starts a new history */
     struct hp_frame *frames;
     size_t n_frames, cap_frames;
     struct hp_map64 call_of; /* caller << 32 | callee -> call */
@@ -80,10 +82,11 @@ struct hp_exact {
     bool out_of_memory;
 };
 
-/* --- The shadow stack (calls.c) ---------------------------------------------------------------------- */
+/* --- The shadow stack (calls.c)
+ * ---------------------------------------------------------------------- */
 
-/* Whether the transfers of a block have to be shown to hp_exact_transfer(): calls, returns, computed
- * jumps. Direct jumps are watched once one of them has left its function. */
+/* Whether the transfers of a block have to be shown to hp_exact_transfer(): calls, returns,
+ * computed jumps. Direct jumps are watched once one of them has left its function. */
 bool hp_exact_always_watch(const struct hp_block *block);
 bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
@@ -99,7 +102,8 @@ void hp_exact_leave_signal(struct hp_exact_thread *thread);
 /* Everything on the stack ends now. */
 void hp_exact_unwind(struct hp_exact_thread *thread);
 
-/* --- The result (result.c) --------------------------------------------------------------------------- */
+/* --- The result (result.c)
+ * --------------------------------------------------------------------------- */
 
 enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_profile *profile);
 

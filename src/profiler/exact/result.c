@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From the exact profiler's tables to the profile: places instead of addresses, functions, source lines.
+ * From the exact profiler's tables to the profile: places instead of addresses, functions, source
+ * lines.
  */
 #include "base/grow.h"
 #include "profiler/exact/exact_impl.h"
@@ -19,7 +20,8 @@ struct result {
     uint64_t *self; /* of the thread, by profile's function */
 };
 
-/* --- Places -------------------------------------------------------------------------------------- */
+/* --- Places --------------------------------------------------------------------------------------
+ */
 
 static struct hp_place place_of(const struct hp_code *code, uint32_t module, uint64_t address)
 {
@@ -41,7 +43,8 @@ static enum hp_err add_modules(struct result *r)
     return HP_OK;
 }
 
-/* --- Functions ----------------------------------------------------------------------------------- */
+/* --- Functions -----------------------------------------------------------------------------------
+ */
 
 static enum hp_err add_function(struct result *r, uint32_t id)
 {
@@ -84,7 +87,8 @@ static enum hp_err function_index(struct result *r, uint32_t id, uint32_t *index
     return HP_OK;
 }
 
-/* --- Lines --------------------------------------------------------------------------------------- */
+/* --- Lines ---------------------------------------------------------------------------------------
+ */
 
 static bool same_source(const struct hp_source *a, const struct hp_source *b)
 {
@@ -142,7 +146,8 @@ static enum hp_err add_lines(struct result *r, struct hp_decoder *decoder, uint3
     return run.line ? add_line(r, index, from, size, insns, &run) : HP_OK;
 }
 
-/* --- Blocks and edges ---------------------------------------------------------------------------- */
+/* --- Blocks and edges ----------------------------------------------------------------------------
+ */
 
 /* Blocks of other code at the same place are told apart by a version. */
 static enum hp_err add_blocks(struct result *r)
@@ -219,7 +224,8 @@ static enum hp_err add_edge_count(struct result *r, uint32_t from, uint32_t to, 
     return HP_OK;
 }
 
-/* --- A thread ------------------------------------------------------------------------------------ */
+/* --- A thread ------------------------------------------------------------------------------------
+ */
 
 static enum hp_err add_block_counts(struct result *r, const uint64_t *counts, size_t n)
 {
@@ -283,10 +289,8 @@ static enum hp_err add_calls(struct result *r, const struct hp_exact_thread *t, 
         HP_TRY(hp_profile_add_call(r->profile, &out));
         *out = (struct hp_pcall){.caller = caller, .callee = callee};
         HP_TRY(hp_profile_add_call_count(r->profile, &count));
-        *count = (struct hp_pcall_count){.item = index,
-                                         .thread = r->thread,
-                                         .count = call->count,
-                                         .inclusive = call->inclusive};
+        *count = (struct hp_pcall_count){
+            .item = index, .thread = r->thread, .count = call->count, .inclusive = call->inclusive};
     }
     return HP_OK;
 }
@@ -302,12 +306,12 @@ static enum hp_err add_function_counts(struct result *r, const struct hp_exact_t
         struct hp_pfunction_count *out;
         HP_TRY(hp_profile_add_function_count(r->profile, &out));
         /* Code that was never entered by a transfer we saw is at least its own instructions. */
-        *out = (struct hp_pfunction_count){
-            .item = index,
-            .thread = r->thread,
-            .self = r->self[index],
-            .inclusive = inclusive > r->self[index] ? inclusive : r->self[index],
-            .calls = entered[index]};
+        *out = (struct hp_pfunction_count){.item = index,
+                                           .thread = r->thread,
+                                           .self = r->self[index],
+                                           .inclusive = inclusive > r->self[index] ? inclusive
+                                                                                   : r->self[index],
+                                           .calls = entered[index]};
     }
     return HP_OK;
 }

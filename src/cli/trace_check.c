@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cli.h"
+#include "cli/trace.h"
+#include "engine/trace/replay.h"
+#include "hotpath/trace.h"
+#include "profiler/check/check.h"
+#include "profiler/pipeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+static const struct hp_usage usage = {
+    .command = "hotpath trace check",
+    .synopsis = "FILE...",
+    .help =
+        "Reads whole traces and verifies them: checksums, and that the stream makes sense: every "
+        "block\n"
+        "starts where the one before said it would, outcomes are right, code decodes to the blocks "
+        "it\n"
+        "is said to be, signals are balanced, nothing is lost. Exit status 0 when all is well, 1\n"
+        "when not, 125 when a file cannot be read.\n",
+    .examples = NULL,
+};
+
+/* What a check found. */
+struct finding {
+    struct hp_check_stats stats;
+    uint64_t instructions;
+    uint32_t threads;
+};
+
+static enum hp_err check_with(struct hp_trace_reader *reader, struct hp_code *code,
+                              struct hp_profiler *checker, struct finding *finding)
+{
+    const struct hp_region everything = {0};
+    struct hp_pipeline *pipeline;
+    uint64_t damaged;
+    HP_TRY(hp_pipeline_new(code, NULL, NULL, &everything, &pipeline));
+    enum hp_err err = hp_pipeline_add(pipeline, checker);
+    if (err == HP_OK)
+        err = hp_replay(reader, code, hp_pipeline_consumer(pipeline), false, &damaged);
+    finding->stats = *hp_check_stats(checker);
+    finding->instructions = hp_pipeline_stats(pipeline)->cursor.instructions;
+    finding->threads = hp_pipeline_stats(pipeline)->threads;
+    hp_pipeline_free(pipeline);
+    return err;
+}
+
+static enum hp_err check(const char *path, struct finding *finding)
+{
+    struct hp_trace_reader *reader;
+    struct hp_code *code = NULL;
+    struct hp_profiler *checker = NULL;
+    HP_TRY(hp_trace_reader_open(path, &reader));
+    const struct hp_trace_info *info = hp_trace_reader_info(reader);
+    enum hp_err err = hp_code_new(info->run.arch, &code);
+    if (err == HP_OK)
+        err = hp_check_new(code, &checker);
+    if (err == HP_OK)
+        err = check_with(reader, code, checker, finding);
+    if (checker)
+        checker->ops->free(checker);
+    hp_code_free(code);
+    hp_trace_reader_close(reader);
+    return err;
+}
+
+/* Prints; true when all is well. */
+static bool print(const char *path, const struct finding *finding)
+{
+    const struct hp_check_stats *s = &finding->stats;
+    bool good = !s->violations && !s->losses && !s->discontinuities;
+    printf("%s: %s\n", path, good ? "good" : "NOT good");
+    printf("  %u threads, %" PRIu64 " instructions, %" PRIu64 " transfers between %" PRIu64
+           " blocks checked\n",
+           finding->threads, finding->instructions, s->transfers, s->blocks);
+    printf("  %" PRIu64 " calls, %" PRIu64 " returns: %" PRIu64 " to the latest call, %" PRIu64
+           " to an earlier one, %" PRIu64 " to none\n",
+           s->calls, s->returns, s->matched_returns, s->unwinding_returns,
+           s->returns - s->matched_returns - s->unwinding_returns);
+    printf("  %" PRIu64 " signals, %" PRIu64 " blocks cut short\n", s->signals, s->cuts);
+    if (!good)
+        printf("  %" PRIu64 " violations, %" PRIu64 " losses, %" PRIu64 " discontinuities\n",
+               s->violations, s->losses, s->discontinuities);
+    if (s->violations)
+        printf("  first violation: %s\n", s->first);
+    return good;
+}
+
+int hp_trace_cmd_check(int argc, char **argv)
+{
+    const struct hp_option options[] = {{0}};
+    int n, status = 0;
+    bool exit_now;
+    enum hp_err err = hp_options_parse(&usage, options, false, argc, argv, &n, &exit_now);
+    if (err == HP_OK && exit_now)
+        return 0;
+    if (err == HP_OK && n < 1)
+        err = hp_fail(HP_ERR_INVALID, "no trace given; try: hotpath trace check FILE");
+    for (int i = 1; err == HP_OK && i <= n; i++) {
+        struct finding finding = {0};
+        err = check(argv[i], &finding);
+        if (err == HP_OK && !print(argv[i], &finding))
+            status = 1;
+    }
+    return err == HP_OK ? status : hp_cli_fail(err);
+}

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cli.h"
+#include "cli/trace.h"
+#include "engine/trace/replay.h"
+#include "hotpath/trace.h"
+#include "profiler/pipeline.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct hp_usage usage = {
+    .command = "hotpath trace dump",
+    .synopsis = "[OPTIONS] FILE",
+    .help =
+        "Prints what was executed, a line a block: thread, instructions executed by the thread "
+        "before\n"
+        "it, place, instructions in it, how it ended and where to. Events are lines of their own.\n"
+        "With --words, prints the raw words.\n",
+    .examples = "  hotpath trace dump gzip.hptrace --count 50\n"
+                "  hotpath trace dump gzip.hptrace --thread 1 --skip 1M --count 100 --code\n",
+};
+
+struct dump {
+    struct hp_profiler base; /* first */
+    struct hp_code *code;
+    struct hp_decoder *decoder;
+    uint64_t skip, count; /* blocks; count 0: all */
+    uint64_t seen;
+    uint64_t thread; /* UINT64_MAX: all */
+    bool with_code;
+    bool words;
+    struct dump_thread *threads;
+};
+
+struct dump_thread {
+    struct dump_thread *next;
+    struct dump *dump;
+    uint32_t id;
+    uint64_t instructions;
+};
+
+/* --- Blocks --------------------------------------------------------------------------------------
+ */
+
+static void print_place(const struct hp_code *code, uint32_t module, uint64_t address)
+{
+    const struct hp_module *m = hp_code_module(code, module);
+    const char *slash = strrchr(m->path, '/');
+    printf("%s+0x%" PRIx64, slash ? slash + 1 : m->path, address - m->base);
+}
+
+static void print_code(const struct dump *d, const struct hp_block *b)
+{
+    const uint8_t *bytes = hp_code_bytes(d->code, b);
+    enum hp_isa_mode mode = b->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT;
+    for (uint64_t at = b->start; at < b->end;) {
+        struct hp_insn insn;
+        char text[128];
+        size_t left = (size_t)(b->end - at);
+        hp_decode(d->decoder, mode, at, bytes + (at - b->start), left, true, &insn);
+        hp_disassemble(d->decoder, mode, at, bytes + (at - b->start), left, text, sizeof text);
+        printf("        0x%" PRIx64 "  %s\n", at, text);
+        at += insn.length ? insn.length : left;
+    }
+}
+
+/* Whether this block is among those asked for; counts it. */
+static bool wanted(struct dump_thread *t)
+{
+    struct dump *d = t->dump;
+    if (d->thread != UINT64_MAX && d->thread != t->id)
+        return false;
+    uint64_t number = d->seen++;
+    return number >= d->skip && (d->count == 0 || number - d->skip < d->count);
+}
+
+static void print_block(struct dump_thread *t, const struct hp_block *b)
+{
+    printf("%u %12" PRIu64 "  ", t->id, t->instructions);
+    print_place(t->dump->code, b->module, b->start);
+    printf("  %u insns, %s", b->insns, hp_flow_name(b->flow));
+}
+
+static void on_batch(void *state, const struct hp_batch *batch)
+{
+    struct dump_thread *t = state;
+    for (size_t i = 0; i < batch->n; i++) {
+        const struct hp_block *b = &batch->table[batch->blocks[i]];
+        const struct hp_block *next = &batch->table[batch->blocks[i + 1]];
+        if (wanted(t)) {
+            print_block(t, b);
+            printf(batch->taken[i] ? " -> " : " falls to ");
+            print_place(batch->code, next->module, next->start);
+            putchar('\n');
+            if (t->dump->with_code)
+                print_code(t->dump, b);
+        }
+        t->instructions += b->insns;
+    }
+}
+
+static void on_event(void *state, const struct hp_event *event)
+{
+    struct dump_thread *t = state;
+    if (event->kind == HP_EVENT_TAIL) {
+        const struct hp_block *b = hp_code_block(t->dump->code, event->block);
+        if (wanted(t)) {
+            print_block(t, b);
+            printf("%s\n", event->exact ? "" : " (perhaps not to its end)");
+        }
+        t->instructions += event->insns;
+    } else if (t->dump->thread == UINT64_MAX || t->dump->thread == t->id) {
+        if (t->dump->seen >= t->dump->skip &&
+            (t->dump->count == 0 || t->dump->seen - t->dump->skip <= t->dump->count))
+            printf("%u %12" PRIu64 "  [%s %" PRIu64 "]\n", t->id, t->instructions,
+                   hp_event_name(event->kind), event->value);
+    }
+}
+
+static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
+                                void **state)
+{
+    struct dump *d = (struct dump *)profiler;
+    struct dump_thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return hp_fail_nomem();
+    *thread = (struct dump_thread){.next = d->threads, .dump = d, .id = info->id};
+    d->threads = thread;
+    *state = thread;
+    return HP_OK;
+}
+
+static const struct hp_profiler_ops ops = {
+    .name = "dump", .start_thread = start_thread, .batch = on_batch, .event = on_event};
+
+static enum hp_err dump_blocks(struct dump *d, struct hp_trace_reader *reader)
+{
+    const struct hp_region everything = {0};
+    struct hp_pipeline *pipeline;
+    uint64_t damaged;
+    d->base.ops = &ops;
+    HP_TRY(hp_decoder_new(hp_code_arch(d->code), &d->decoder));
+    HP_TRY(hp_pipeline_new(d->code, NULL, NULL, &everything, &pipeline));
+    enum hp_err err = hp_pipeline_add(pipeline, &d->base);
+    if (err == HP_OK)
+        err = hp_replay(reader, d->code, hp_pipeline_consumer(pipeline), false, &damaged);
+    hp_pipeline_free(pipeline);
+    while (d->threads) {
+        struct dump_thread *next = d->threads->next;
+        free(d->threads);
+        d->threads = next;
+    }
+    return err;
+}
+
+/* --- Words ---------------------------------------------------------------------------------------
+ */
+
+static enum hp_err dump_words(struct dump *d, struct hp_trace_reader *reader)
+{
+    for (;;) {
+        struct hp_trace_item item;
+        HP_TRY(hp_trace_reader_next(reader, d->code, &item));
+        if (item.kind == HP_TRACE_END)
+            return HP_OK;
+        if (d->thread != UINT64_MAX && d->thread != item.thread.id)
+            continue;
+        for (size_t i = 0; item.kind == HP_TRACE_WORDS && i < item.n_words; i++) {
+            uint64_t number = d->seen++;
+            if (d->count && number >= d->skip + d->count)
+                return HP_OK;
+            if (number >= d->skip)
+                printf("%u %" PRIu64 " 0x%08" PRIx32 "\n", item.thread.id, number, item.words[i]);
+        }
+    }
+}
+
+/* --- The command ---------------------------------------------------------------------------------
+ */
+
+int hp_trace_cmd_dump(int argc, char **argv)
+{
+    struct dump d = {.thread = UINT64_MAX};
+    const struct hp_option options[] = {
+        {"thread", 't', HP_OPT_COUNT, &d.thread, "N", "only thread N"},
+        {"skip", 0, HP_OPT_COUNT, &d.skip, "N", "leave out the first N blocks (or words)"},
+        {"count", 'n', HP_OPT_COUNT, &d.count, "N", "print N of them (default: all)"},
+        {"code", 'c', HP_OPT_FLAG, &d.with_code, NULL, "with disassembly"},
+        {"words", 'w', HP_OPT_FLAG, &d.words, NULL, "the raw words instead of blocks"},
+        {0},
+    };
+    struct hp_trace_reader *reader = NULL;
+    int n;
+    bool exit_now;
+    enum hp_err err = hp_options_parse(&usage, options, false, argc, argv, &n, &exit_now);
+    if (err == HP_OK && exit_now)
+        return 0;
+    if (err == HP_OK && n != 1)
+        err = hp_fail(HP_ERR_INVALID, "dump takes one trace; try: hotpath trace dump FILE");
+    if (err == HP_OK)
+        err = hp_trace_reader_open(argv[1], &reader);
+    if (err == HP_OK)
+        err = hp_code_new(hp_trace_reader_info(reader)->run.arch, &d.code);
+    if (err == HP_OK)
+        err = d.words ? dump_words(&d, reader) : dump_blocks(&d, reader);
+    hp_decoder_free(d.decoder);
+    hp_code_free(d.code);
+    hp_trace_reader_close(reader);
+    return err == HP_OK ? 0 : hp_cli_fail(err);
+}

@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/session.h"
+#include "cli/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+static const struct hp_usage usage = {
+    .command = "hotpath trace record",
+    .synopsis = "[OPTIONS] -o FILE [--] PROGRAM [ARGUMENTS]",
+    .help = "Runs PROGRAM and records everything it executes in FILE.\n",
+    .examples = "  hotpath trace record -o gzip.hptrace -- gzip -9c FILE > /dev/null\n",
+};
+
+int hp_trace_cmd_record(int argc, char **argv)
+{
+    struct hp_session_options session = HP_SESSION_DEFAULTS;
+    const char *pattern = NULL;
+    const struct hp_option options[] = {
+        {"output", 'o', HP_OPT_TEXT, &pattern, "FILE", "where to (%p: hotpath's process id)"},
+        HP_SESSION_WATCH_ROWS(session),
+        {0},
+    };
+    char *path = NULL;
+    int n, status = HP_EXIT_FAILED;
+    bool exit_now;
+    enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
+    if (err == HP_OK && exit_now)
+        return 0;
+    if (err == HP_OK && (n == 0 || !pattern))
+        err = hp_fail(HP_ERR_INVALID, "%s; try: hotpath trace record -o FILE -- PROGRAM ARGUMENTS",
+                      n ? "no output file given" : "no program given");
+    if (err == HP_OK) {
+        path = hp_output_name(pattern, getpid());
+        err = path ? HP_OK : hp_fail_nomem();
+    }
+    if (err == HP_OK)
+        err = hp_session_run(&session, argv + 1, path, NULL, &status);
+    if (err != HP_OK) {
+        int failed = hp_cli_fail(err);
+        status = status == 0 ? failed : status;
+    } else if (!session.quiet) {
+        fprintf(stderr, "hotpath: trace written to %s (hotpath trace info %s)\n", path, path);
+    }
+    free(path);
+    return status;
+}
