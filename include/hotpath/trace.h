@@ -45,6 +45,10 @@ struct hp_trace_writer;
 enum hp_err hp_trace_writer_new(const char *path, const struct hp_trace_run *run,
                                 const struct hp_code *code, struct hp_trace_writer **writer);
 
+/* After a failed write (HP_ERR_IO and the like) every further call fails alike; finish or abort
+ * then removes the file. HP_ERR_INVALID, for a thread that was announced twice, never or has ended,
+ * changes nothing. */
+
 /* Announces a thread; before its first words. */
 enum hp_err hp_trace_writer_thread(struct hp_trace_writer *writer, const struct hp_thread *thread);
 
@@ -87,14 +91,14 @@ struct hp_trace_reader;
 enum hp_err hp_trace_reader_open(const char *path, struct hp_trace_reader **reader);
 void hp_trace_reader_close(struct hp_trace_reader *reader);
 
-/* Counts of words, threads, segments and modules are 0 until known when the trace is not complete.
- */
+/* Counts of frames, words, threads, segments and modules, the run time and the exit status are 0
+ * when the trace is not complete. */
 const struct hp_trace_info *hp_trace_reader_info(const struct hp_trace_reader *reader);
 
 /* What hp_trace_reader_next() found. */
 enum hp_trace_item_kind {
     HP_TRACE_END,        /* nothing more */
-    HP_TRACE_THREAD,     /* a thread begins: `thread` */
+    HP_TRACE_THREAD,     /* a thread begins: `thread`; its pid and the like are 0 when lost */
     HP_TRACE_WORDS,      /* `words`, `n_words` of `thread.id` */
     HP_TRACE_THREAD_END, /* `thread.id` ended: `reason` */
 };
@@ -116,7 +120,10 @@ enum hp_err hp_trace_reader_next(struct hp_trace_reader *reader, struct hp_code 
 
 /* Goes to the frame that holds word number `word` of thread `thread` (counted from 0): the
  * following items are from that frame on; `*first` is the number of that frame's first word. All
- * code of the trace is added to `code`. Needs a complete trace. */
+ * code of the trace is added to `code`. HP_ERR_UNSUPPORTED: the trace is not complete.
+ * HP_ERR_NOTFOUND: the thread has no such word. HP_ERR_FORMAT: some code or thread record is
+ * damaged; the place was gone to all the same. No threads are announced again but those that start
+ * later. */
 enum hp_err hp_trace_reader_seek(struct hp_trace_reader *reader, struct hp_code *code,
                                  uint32_t thread, uint64_t word, uint64_t *first);
 

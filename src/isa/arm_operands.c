@@ -119,7 +119,13 @@ static void accessed(const struct hp_capstone *capstone, struct hp_insn *insn)
         add_reg(&insn->writes, writes[i]);
 }
 
-// Capstone has ADC set the flags and ADDS not.
+// Capstone has ADC, SBC and RSC set the flags whether they end in S or not.
+static bool sets_flags(const cs_insn *cs)
+{
+    bool with_carry = cs->id == ARM_INS_ADC || cs->id == ARM_INS_SBC || cs->id == ARM_INS_RSC;
+    return cs->detail->arm.update_flags && (!with_carry || cs->mnemonic[3] == 's');
+}
+
 static void correct_flags(const cs_insn *cs, struct hp_insn *insn)
 {
     const cs_arm *arm = &cs->detail->arm;
@@ -132,10 +138,10 @@ static void correct_flags(const cs_insn *cs, struct hp_insn *insn)
     case ARM_INS_VMRS: break;
     default:
         insn->writes.gpr &= ~flags_bit;
-        if (arm->update_flags)
+        if (sets_flags(cs))
             insn->writes.gpr |= flags_bit;
     }
-    if (arm->cc == ARM_CC_INVALID || arm->cc == ARM_CC_AL)
+    if (cs->id == ARM_INS_IT || arm->cc == ARM_CC_INVALID || arm->cc == ARM_CC_AL)
         return;
     insn->reads.gpr |= flags_bit;
     if (insn->flow != HP_FLOW_NONE && insn->flow != HP_FLOW_RETURN)
@@ -276,6 +282,12 @@ static unsigned access_size(const cs_insn *cs)
     }
 }
 
+// What follows the address is added to the base afterwards.
+static bool writes_base(const cs_arm *arm, const cs_arm_op *op)
+{
+    return arm->writeback || op + 1 < arm->operands + arm->op_count;
+}
+
 static void decode_address(const cs_insn *cs, const cs_arm_op *op, bool thumb, struct hp_insn *insn)
 {
     uint64_t base = set_of(op->mem.base).gpr, index = set_of(op->mem.index).gpr;
@@ -298,7 +310,7 @@ static void decode_address(const cs_insn *cs, const cs_arm_op *op, bool thumb, s
     if (index && plain && !op->subtracted && shift < 8)
         mem.scale = (uint8_t)(1u << shift); // else 0: not a multiple of the index
     insn->reads.gpr |= base | index;
-    if (cs->detail->arm.writeback)
+    if (writes_base(&cs->detail->arm, op))
         insn->writes.gpr |= base;
     hp_isa_add_mem(insn, mem);
 }
@@ -330,6 +342,8 @@ void hp_arm_operands(const struct hp_capstone *capstone, bool thumb, struct hp_i
     }
     if (cs->id == ARM_INS_BX || cs->id == ARM_INS_BLX || cs->id == ARM_INS_BXJ)
         insn->reads = operand_list(&cs->detail->arm, 0);
+    if (insn->flow == HP_FLOW_SYSCALL || insn->flow == HP_FLOW_TRAP)
+        insn->reads = insn->writes = (struct hp_regset){0};
     if (insn->flow == HP_FLOW_CALL || insn->flow == HP_FLOW_CALL_IND)
         insn->writes.gpr |= (uint64_t)1 << LR;
     correct_flags(cs, insn);

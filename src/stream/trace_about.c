@@ -69,7 +69,7 @@ enum hp_err hp_trace_about_run(struct hp_trace_about *about, const uint8_t *cont
         memcpy(copy, content, size);
     struct hp_bytes_in in = {copy, copy + size, false};
     struct hp_trace_run run = about->info.run;
-    char **command;
+    char **command = NULL;
     enum hp_err err = read_run(&in, &run, &command);
     if (err != HP_OK) {
         free(copy);

@@ -29,7 +29,8 @@
 
 #define CODE_FRAME_BYTES (4u << 20) /* a code frame is written when it gets this long */
 
-#define ZSTD_LEVEL 1 /* level 3 gains 2 % and costs 20 % of the time, level 9 8 % and 80 % */
+/* Levels 3 and 9 gain 5 and 11 % at best, lose 5 and 2 % at worst, and take 20 and 80 % longer. */
+#define ZSTD_LEVEL 1
 
 struct thread {
     struct hp_thread info;

@@ -30,14 +30,15 @@
 struct hp_word_codec {
     uint32_t places[1 << PLACE_BITS];
     uint32_t choices[1 << CHOICE_BITS][CHOICES];
-    /* encoder only: the streams as they grow */
+    /* Encoder only: the streams. Room for the worst case, most of which is never touched. */
+    size_t room; /* words */
     uint8_t *runs;
     uint32_t *longs;
     uint8_t *picks;
     uint32_t *literals;
-    uint8_t *code;
     size_t n_runs, n_longs, n_picks, n_literals;
-    size_t cap_runs, cap_longs, cap_picks, cap_literals, cap_code;
+    uint8_t *code;
+    size_t cap_code;
 };
 
 enum hp_err hp_word_codec_new(struct hp_word_codec **codec)
@@ -46,14 +47,19 @@ enum hp_err hp_word_codec_new(struct hp_word_codec **codec)
     return *codec ? HP_OK : hp_fail_nomem();
 }
 
-void hp_word_codec_free(struct hp_word_codec *codec)
+static void free_streams(struct hp_word_codec *codec)
 {
-    if (!codec)
-        return;
     free(codec->runs);
     free(codec->longs);
     free(codec->picks);
     free(codec->literals);
+}
+
+void hp_word_codec_free(struct hp_word_codec *codec)
+{
+    if (!codec)
+        return;
+    free_streams(codec);
     free(codec->code);
     free(codec);
 }
@@ -152,34 +158,43 @@ static size_t match_length(const uint32_t *words, size_t n, size_t follow, size_
     return at - start;
 }
 
-static enum hp_err put_run(struct hp_word_codec *codec, size_t length)
+static void put_run(struct hp_word_codec *codec, size_t length)
 {
-    HP_TRY(hp_grow(&codec->runs, &codec->cap_runs, codec->n_runs + 1, 1));
     codec->runs[codec->n_runs++] = (uint8_t)(length < LONG_RUN ? length : LONG_RUN);
-    if (length < LONG_RUN)
-        return HP_OK;
-    HP_TRY(hp_grow(&codec->longs, &codec->cap_longs, codec->n_longs + 1, sizeof *codec->longs));
-    codec->longs[codec->n_longs++] = (uint32_t)(length - LONG_RUN);
-    return HP_OK;
+    if (length >= LONG_RUN)
+        codec->longs[codec->n_longs++] = (uint32_t)(length - LONG_RUN);
 }
 
 /* Codes `word`, which came after `before` instead of `*expected` (NULL: nothing was expected). */
-static enum hp_err put_surprise(struct hp_word_codec *codec, uint32_t before,
-                                const uint32_t *expected, uint32_t word)
+static void put_surprise(struct hp_word_codec *codec, uint32_t before, const uint32_t *expected,
+                         uint32_t word)
 {
     uint32_t *list = choices_after(codec, before);
     unsigned at = find_choice(list, word);
     /* What was expected cannot be chosen: the choices after it move up. */
     unsigned pick = at < CHOICES && find_excluded(list, expected) < at ? at - 1 : at;
     promote(list, at, word);
-    HP_TRY(hp_grow(&codec->picks, &codec->cap_picks, codec->n_picks + 1, 1));
     codec->picks[codec->n_picks++] = (uint8_t)pick;
-    if (pick != LITERAL)
+    if (pick == LITERAL) {
+        uint32_t delta = word - before;
+        codec->literals[codec->n_literals++] = delta << 1 ^ (0u - (delta >> 31));
+    }
+}
+
+/* Room for the streams of `n` words. A run and a surprise take at least a word together. */
+static enum hp_err make_room(struct hp_word_codec *codec, size_t n)
+{
+    if (n <= codec->room)
         return HP_OK;
-    HP_TRY(hp_grow(&codec->literals, &codec->cap_literals, codec->n_literals + 1,
-                   sizeof *codec->literals));
-    uint32_t delta = word - before;
-    codec->literals[codec->n_literals++] = delta << 1 ^ (0u - (delta >> 31));
+    free_streams(codec);
+    codec->room = 0;
+    codec->runs = malloc(n + 1);
+    codec->longs = malloc((n / LONG_RUN + 1) * sizeof *codec->longs);
+    codec->picks = malloc(n);
+    codec->literals = malloc(n * sizeof *codec->literals);
+    if (!codec->runs || !codec->longs || !codec->picks || !codec->literals)
+        return hp_fail_nomem();
+    codec->room = n;
     return HP_OK;
 }
 
@@ -215,6 +230,7 @@ enum hp_err hp_word_encode(struct hp_word_codec *codec, const uint32_t *words, s
 {
     if (n > HP_WORD_CODEC_MAX)
         return hp_fail(HP_ERR_INVALID, "%zu words are too many to code at once", n);
+    HP_TRY(make_room(codec, n));
     reset(codec);
     codec->n_runs = codec->n_longs = codec->n_picks = codec->n_literals = 0;
     uint32_t follow = 0;
@@ -222,13 +238,13 @@ enum hp_err hp_word_encode(struct hp_word_codec *codec, const uint32_t *words, s
         const uint32_t *expected = NULL;
         if (follow) {
             size_t length = match_length(words, n, follow, at);
-            HP_TRY(put_run(codec, length));
+            put_run(codec, length);
             at += length;
             if (at == n)
                 break;
             expected = &words[follow + length];
         }
-        HP_TRY(put_surprise(codec, at ? words[at - 1] : 0, expected, words[at]));
+        put_surprise(codec, at ? words[at - 1] : 0, expected, words[at]);
         at++;
         follow = look_up(codec, words, at);
     }
