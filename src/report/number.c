@@ -62,7 +62,7 @@ size_t hp_number_human(char text[HP_NUMBER_SIZE], uint64_t value)
     if (value < 100000)
         return hp_number_grouped(text, value);
     static const char units[] = "kMGTPE";
-    /* `unit` is divided out in two steps so that a carry (999,950 is 1.00 M) picks the next one. */
+    /* Rounding may carry into the next digit (9,995,000 is 10.0 M) or unit (999,500 is 1.00 M). */
     uint64_t unit = 1000;
     for (size_t i = 0; units[i]; i++, unit *= 1000) {
         unsigned decimals = value / unit < 10 ? 2u : value / unit < 100 ? 1u : 0u;
