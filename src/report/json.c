@@ -10,7 +10,10 @@
 
 static void put(struct hp_json *json, const char *bytes, size_t n)
 {
-    fwrite_unlocked(bytes, 1, n, json->out);
+    if (n == 1)
+        putc_unlocked(*bytes, json->out);
+    else
+        fwrite_unlocked(bytes, 1, n, json->out);
 }
 
 static void new_line(struct hp_json *json)
@@ -114,6 +117,11 @@ static void put_string(struct hp_json *json, const char *text)
     const char *from = text; /* of what is copied as it is */
     while (*text) {
         const char *at = text;
+        unsigned char c = (unsigned char)*text;
+        if (c >= 0x20 && c < 0x80 && c != '"' && c != '\\') {
+            text++;
+            continue;
+        }
         uint32_t code = hp_utf8_next(&text);
         bool plain = code >= 0x20 && code != '"' && code != '\\';
         if (plain && code != HP_UTF8_REPLACEMENT)

@@ -62,10 +62,10 @@ size_t hp_number_human(char text[HP_NUMBER_SIZE], uint64_t value)
     if (value < 100000)
         return hp_number_grouped(text, value);
     static const char units[] = "kMGTPE";
-    /* `unit` is divided out in two steps so that a carry (999,950 is 1.00 M) picks the next one. */
+    /* Rounding may carry into the next digit (9,995,000 is 10.0 M) or unit (999,500 is 1.00 M). */
     uint64_t unit = 1000;
     for (size_t i = 0; units[i]; i++, unit *= 1000) {
-        unsigned decimals = value / unit < 10 ? 2 : value / unit < 100 ? 1 : 0;
+        unsigned decimals = value / unit < 10 ? 2u : value / unit < 100 ? 1u : 0u;
         uint64_t scale = decimals == 2 ? 100 : decimals == 1 ? 10 : 1;
         uint64_t step = unit / scale;
         uint64_t rounded = value / step + (value % step >= step - step / 2);

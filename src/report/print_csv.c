@@ -13,11 +13,15 @@ void hp_csv_text(FILE *out, const char *text)
     if (quote)
         putc_unlocked('"', out);
     while (*text) {
-        char bytes[4];
+        const char *at = text;
         uint32_t code = hp_utf8_next(&text);
         if (code == '"')
             putc_unlocked('"', out);
-        fwrite_unlocked(bytes, 1, hp_utf8_encode(code, bytes), out);
+        if (code == HP_UTF8_REPLACEMENT)
+            fputs_unlocked("\xef\xbf\xbd", out);
+        else
+            for (; at < text; at++)
+                putc_unlocked(*at, out);
     }
     if (quote)
         putc_unlocked('"', out);

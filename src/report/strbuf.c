@@ -87,7 +87,12 @@ static bool is_control(uint32_t code)
 
 void hp_strbuf_clean(struct hp_strbuf *buffer, const char *text)
 {
-    while (*text) {
+    for (;;) {
+        size_t plain = hp_utf8_plain(text);
+        hp_strbuf_bytes(buffer, text, plain);
+        text += plain;
+        if (!*text)
+            return;
         char bytes[4];
         uint32_t code = hp_utf8_next(&text);
         hp_strbuf_bytes(buffer, bytes, hp_utf8_encode(is_control(code) ? '?' : code, bytes));

@@ -69,11 +69,9 @@ static void put_code(const struct hp_tables *tables, uint32_t function, struct h
     } else if (place.module == HP_PROFILE_NONE) {
         hp_strbuf_add(cell, "(unknown)");
     } else {
-        struct hp_strbuf address = {0};
-        hp_tables_place(tables, place, &address);
-        hp_strbuf_clean(cell, hp_strbuf_text(&address));
-        cell->failed |= address.failed;
-        hp_strbuf_fini(&address);
+        hp_strbuf_clean(cell, tables->modules[place.module]);
+        hp_strbuf_add(cell, "+");
+        hp_strbuf_hex(cell, place.offset);
     }
 }
 
@@ -162,49 +160,65 @@ static void fill_edge(const struct hp_text_view_input *in, const struct hp_row *
 static int compare_from(const void *a, const void *b, void *context)
 {
     const struct hp_pedge *edges = context;
-    return hp_place_compare(edges[((const struct hp_row *)a)->item].from,
-                            edges[((const struct hp_row *)b)->item].from);
+    return hp_place_compare(edges[*(const uint32_t *)a].from, edges[*(const uint32_t *)b].from);
 }
 
-/* `rows` are all edges that leave one branch. */
-static void find_taken(const struct hp_pedge *edges, const struct hp_row *rows, size_t n,
-                       double *taken)
+/* Sets `taken` of the `n` edges that leave one branch. */
+static void find_taken(const struct hp_pedge *edges, const uint32_t *items, size_t n,
+                       const uint64_t *counts, double *taken)
 {
     uint64_t all = 0, along = 0;
     bool falls = false;
     for (size_t i = 0; i < n; i++) {
-        const struct hp_pedge *edge = &edges[rows[i].item];
-        all = hp_saturating_add(all, rows[i].v[0]);
-        along = hp_saturating_add(along, edge->taken ? rows[i].v[0] : 0);
+        const struct hp_pedge *edge = &edges[items[i]];
+        uint64_t count = counts[items[i]];
+        all = hp_saturating_add(all, count);
+        along = hp_saturating_add(along, edge->taken ? count : 0);
         /* a system call goes on with the next instruction without being a choice */
         falls |= edge->flow == HP_FLOW_COND ||
                  (!edge->taken && edge->flow != HP_FLOW_NONE && edge->flow != HP_FLOW_SYSCALL);
     }
     for (size_t i = 0; i < n; i++)
-        taken[rows[i].item] = falls ? hp_number_share(along, all) : -1;
+        taken[items[i]] = falls ? hp_number_share(along, all) : -1;
+}
+
+/* The edges by their branches, which is the order of a normal profile already. */
+static void order_by_branch(struct hp_pedge *edges, size_t n, uint32_t *items)
+{
+    bool sorted = true;
+    for (uint32_t i = 0; i < n; i++) {
+        items[i] = i;
+        sorted = sorted && (i == 0 || hp_place_compare(edges[i - 1].from, edges[i].from) <= 0);
+    }
+    if (!sorted)
+        qsort_r(items, n, sizeof *items, compare_from, edges);
 }
 
 enum hp_err hp_text_taken(const struct hp_tables *tables, const struct hp_rows *rows,
                           double **taken)
 {
     struct hp_pedge *edges = tables->profile->edges;
-    struct hp_row *by_branch = calloc(rows->n + 1, sizeof *by_branch);
-    *taken = calloc(tables->profile->n_edges + 1, sizeof **taken);
-    if (!by_branch || !*taken) {
-        free(by_branch);
+    size_t n_edges = tables->profile->n_edges;
+    uint32_t *items = calloc(n_edges + 1, sizeof *items);
+    uint64_t *counts = calloc(n_edges + 1, sizeof *counts);
+    *taken = calloc(n_edges + 1, sizeof **taken);
+    enum hp_err err = items && counts && *taken ? HP_OK : hp_fail_nomem();
+    if (err == HP_OK) {
+        for (size_t i = 0; i < rows->n; i++)
+            counts[rows->rows[i].item] = rows->rows[i].v[0];
+        order_by_branch(edges, n_edges, items);
+        for (size_t i = 0, n; i < n_edges; i += n) {
+            for (n = 1; i + n < n_edges && compare_from(&items[i], &items[i + n], edges) == 0;)
+                n++;
+            find_taken(edges, &items[i], n, counts, *taken);
+        }
+    } else {
         free(*taken);
-        return hp_fail_nomem();
+        *taken = NULL;
     }
-    if (rows->n > 0)
-        memcpy(by_branch, rows->rows, rows->n * sizeof *by_branch);
-    qsort_r(by_branch, rows->n, sizeof *by_branch, compare_from, edges);
-    for (size_t i = 0, n; i < rows->n; i += n) {
-        for (n = 1; i + n < rows->n && compare_from(&by_branch[i], &by_branch[i + n], edges) == 0;)
-            n++;
-        find_taken(edges, &by_branch[i], n, *taken);
-    }
-    free(by_branch);
-    return HP_OK;
+    free(items);
+    free(counts);
+    return err;
 }
 
 /* --- Calls --- */

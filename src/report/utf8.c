@@ -105,7 +105,8 @@ size_t hp_utf8_columns(uint32_t code)
 
 size_t hp_utf8_width(const char *text)
 {
-    size_t width = 0;
+    size_t width = hp_utf8_plain(text);
+    text += width;
     while (*text)
         width += hp_utf8_columns(hp_utf8_next(&text));
     return width;

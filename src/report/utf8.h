@@ -18,6 +18,16 @@ uint32_t hp_utf8_next(const char **text);
 /* Writes a code point as 1 to 4 bytes, not terminated; returns how many. */
 size_t hp_utf8_encode(uint32_t code, char bytes[4]);
 
+/* How many bytes at `text` are printable ASCII: most names are nothing else, and need no decoding.
+ */
+static inline size_t hp_utf8_plain(const char *text)
+{
+    size_t n = 0;
+    while ((unsigned char)text[n] >= 0x20 && (unsigned char)text[n] < 0x7f)
+        n++;
+    return n;
+}
+
 /* Terminal columns of a code point: 0 for combining marks, 2 for wide characters, else 1. */
 size_t hp_utf8_columns(uint32_t code);
 

@@ -243,6 +243,38 @@ static void lines_equal_the_slow_sums(void **state)
     }
 }
 
+static void equal_functions_of_a_line_go_by_name(void **state)
+{
+    (void)state;
+    struct hp_pthread thread = {1, 1, 60, 10, 10};
+    struct hp_pblock block = {.size = 12, .insns = 3, .function = HP_PROFILE_NONE};
+    struct hp_pmodule module = {"a", ""};
+    struct hp_pline lines[] = {{0, 0, 4, "x.c", 1, "second", "", 1},
+                               {0, 4, 8, "x.c", 1, "third", "", 1},
+                               {0, 8, 12, "x.c", 1, "first", "", 1}};
+    struct hp_pcount count = {0, 0, 20};
+    struct hp_profile profile = {.modules = &module,
+                                 .n_modules = 1,
+                                 .threads = &thread,
+                                 .n_threads = 1,
+                                 .blocks = &block,
+                                 .n_blocks = 1,
+                                 .lines = lines,
+                                 .n_lines = 3,
+                                 .block_counts = &count,
+                                 .n_block_counts = 1};
+    struct hp_tables tables;
+    struct hp_rows rows;
+    assert_int_equal(hp_tables_init(&tables, &profile), HP_OK);
+    assert_int_equal(hp_rows_init(&rows, &tables, HP_REPORT_LINES, false), HP_OK);
+    assert_int_equal(rows.n, 1);
+    assert_string_equal(tables.lines[0].function, "first");
+    assert_int_equal(rows.rows[0].v[0], 60);
+    assert_int_equal(rows.rows[0].v[1], 20); /* three parts of one line, not three executions */
+    hp_rows_fini(&rows);
+    hp_tables_fini(&tables);
+}
+
 /* Counters in any order, several for one item and thread. */
 static void blocks_and_modules_equal_the_slow_sums(void **state)
 {
@@ -380,6 +412,7 @@ int main(void)
         cmocka_unit_test(functions_are_found_by_place),
         cmocka_unit_test(ties_are_broken_by_address),
         cmocka_unit_test(lines_equal_the_slow_sums),
+        cmocka_unit_test(equal_functions_of_a_line_go_by_name),
         cmocka_unit_test(blocks_and_modules_equal_the_slow_sums),
         cmocka_unit_test(damaged_references_are_refused),
         cmocka_unit_test(view_names_round_trip),
