@@ -249,11 +249,14 @@ static struct hp_cell thread_tid(const struct hp_field_input *in)
                             .integer = in->tables->profile->threads[in->row->item].tid};
 }
 
-static const struct hp_field thread_fields[] = {
-    {"thread", false, thread_index}, {"pid", false, thread_pid},
-    {"tid", false, thread_tid},      {"instructions", true, value0},
-    {"blocks", true, value1},        {"branches", true, value2},
-    {"share", false, share},         {0}};
+static const struct hp_field thread_fields[] = {{"thread", false, thread_index},
+                                                {"pid", false, thread_pid, .of_run = true},
+                                                {"tid", false, thread_tid, .of_run = true},
+                                                {"instructions", true, value0},
+                                                {"blocks", true, value1},
+                                                {"branches", true, value2},
+                                                {"share", false, share},
+                                                {0}};
 
 /* --- Modules --- */
 

@@ -29,6 +29,7 @@ struct hp_field {
     const char *name;
     bool counted; /* a value of its own for each thread */
     struct hp_cell (*get)(const struct hp_field_input *input);
+    bool of_run; /* differs between equal runs */
 };
 
 /* The fields of a view that is a table; ended by one without a name. */

@@ -47,7 +47,7 @@ struct hp_report_options {
     size_t top;      /* rows of each table; 0: all */
     bool color;      /* text: bold headers, shares coloured by heat */
     bool per_thread; /* each item's counts by thread as well */
-    bool no_run;     /* JSON: leave "run" out, so that equal runs print equally */
+    bool no_run;     /* JSON: leave out what differs between equal runs: "run", process ids */
     int width;       /* text: columns of the terminal; long names are cut. <= 0: no limit */
 };
 

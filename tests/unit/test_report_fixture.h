@@ -29,20 +29,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The decoder is not under test: its names are enough. Weak, so that the library's win when they
- * are linked. */
-__attribute__((weak)) const char *hp_flow_name(enum hp_flow flow)
-{
-    static const char *const names[] = {"none",     "jump",   "cond",    "call", "jump_ind",
-                                        "call_ind", "return", "syscall", "trap"};
-    return (unsigned)flow < HP_FLOW_COUNT_ ? names[flow] : "none";
-}
-
-__attribute__((weak)) const char *hp_arch_name(enum hp_arch arch)
-{
-    return arch == HP_ARCH_X86_64 ? "x86_64" : "none";
-}
-
 static char *fixture_command[] = {"./demo", "two words", "it's", NULL};
 
 static struct hp_pmodule fixture_modules[] = {{"/opt/demo", "aa11"}, {"/usr/lib/libx.so", ""}};
