@@ -36,7 +36,7 @@ enum hp_word_kind {
     HP_WORD_END,  /* the thread ended. arg: enum hp_end_reason */
     HP_WORD_LOST, /* words are missing here. arg: enum hp_lost_reason; 64-bit: how many, 0 unknown
                    */
-    HP_WORD_HANDLER,   /* a signal handler was installed. arg: signal; 64-bit: its address */
+    HP_WORD_HANDLER,   /* there is a signal handler at this address. 64-bit: the address */
     HP_WORD_SIGNAL,    /* a signal is delivered here. arg: its number, 0 unknown */
     HP_WORD_SIGRETURN, /* the handler is left by a signal return: comes just before the segment that
                           resumes the interrupted code */

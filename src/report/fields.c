@@ -87,15 +87,15 @@ static struct hp_cell function_line(const struct hp_field_input *in)
     return number(function_of(in->tables, in->row)->line);
 }
 
-static const struct hp_field function_fields[] = {{"name", false, function_own_name},
-                                                  {"module", false, function_module},
-                                                  {"address", false, function_address},
-                                                  {"file", false, function_file},
-                                                  {"line", false, function_line},
-                                                  {"self", true, value0},
-                                                  {"inclusive", true, value1},
-                                                  {"calls", true, value2},
-                                                  {"share", false, share},
+static const struct hp_field function_fields[] = {{"name", HP_FIELD_PLAIN, function_own_name},
+                                                  {"module", HP_FIELD_PLAIN, function_module},
+                                                  {"address", HP_FIELD_PLAIN, function_address},
+                                                  {"file", HP_FIELD_PLAIN, function_file},
+                                                  {"line", HP_FIELD_PLAIN, function_line},
+                                                  {"self", HP_FIELD_COUNTED, value0},
+                                                  {"inclusive", HP_FIELD_COUNTED, value1},
+                                                  {"calls", HP_FIELD_COUNTED, value2},
+                                                  {"share", HP_FIELD_PLAIN, share},
                                                   {0}};
 
 /* --- Blocks --- */
@@ -147,18 +147,13 @@ static struct hp_cell block_version(const struct hp_field_input *in)
     return number(block_of(in->tables, in->row)->version);
 }
 
-static const struct hp_field block_fields[] = {{"address", false, block_address},
-                                               {"size", false, block_size},
-                                               {"instructions", false, block_insns},
-                                               {"count", true, value1},
-                                               {"weight", true, value0},
-                                               {"share", false, share},
-                                               {"kind", false, block_kind},
-                                               {"function", false, block_function},
-                                               {"file", false, block_file},
-                                               {"line", false, block_line},
-                                               {"version", false, block_version},
-                                               {0}};
+static const struct hp_field block_fields[] = {
+    {"address", HP_FIELD_PLAIN, block_address},    {"size", HP_FIELD_PLAIN, block_size},
+    {"instructions", HP_FIELD_PLAIN, block_insns}, {"count", HP_FIELD_COUNTED, value1},
+    {"weight", HP_FIELD_COUNTED, value0},          {"share", HP_FIELD_PLAIN, share},
+    {"kind", HP_FIELD_PLAIN, block_kind},          {"function", HP_FIELD_PLAIN, block_function},
+    {"file", HP_FIELD_PLAIN, block_file},          {"line", HP_FIELD_PLAIN, block_line},
+    {"version", HP_FIELD_PLAIN, block_version},    {0}};
 
 /* --- Edges --- */
 
@@ -184,8 +179,9 @@ static struct hp_cell edge_taken(const struct hp_field_input *in)
 }
 
 static const struct hp_field edge_fields[] = {
-    {"from", false, edge_from},   {"to", false, edge_to},  {"kind", false, edge_kind},
-    {"taken", false, edge_taken}, {"count", true, value0}, {0}};
+    {"from", HP_FIELD_PLAIN, edge_from}, {"to", HP_FIELD_PLAIN, edge_to},
+    {"kind", HP_FIELD_PLAIN, edge_kind}, {"taken", HP_FIELD_PLAIN, edge_taken},
+    {"count", HP_FIELD_COUNTED, value0}, {0}};
 
 /* --- Calls --- */
 
@@ -199,10 +195,10 @@ static struct hp_cell call_callee(const struct hp_field_input *in)
     return text(function_name(in->tables, in->tables->profile->calls[in->row->item].callee));
 }
 
-static const struct hp_field call_fields[] = {{"caller", false, call_caller},
-                                              {"callee", false, call_callee},
-                                              {"count", true, value1},
-                                              {"inclusive", true, value0},
+static const struct hp_field call_fields[] = {{"caller", HP_FIELD_PLAIN, call_caller},
+                                              {"callee", HP_FIELD_PLAIN, call_callee},
+                                              {"count", HP_FIELD_COUNTED, value1},
+                                              {"inclusive", HP_FIELD_COUNTED, value0},
                                               {0}};
 
 /* --- Lines --- */
@@ -222,12 +218,12 @@ static struct hp_cell line_function(const struct hp_field_input *in)
     return text(in->tables->lines[in->row->item].function);
 }
 
-static const struct hp_field line_fields[] = {{"file", false, line_file},
-                                              {"line", false, line_number},
-                                              {"instructions", true, value0},
-                                              {"executions", true, value1},
-                                              {"share", false, share},
-                                              {"function", false, line_function},
+static const struct hp_field line_fields[] = {{"file", HP_FIELD_PLAIN, line_file},
+                                              {"line", HP_FIELD_PLAIN, line_number},
+                                              {"instructions", HP_FIELD_COUNTED, value0},
+                                              {"executions", HP_FIELD_COUNTED, value1},
+                                              {"share", HP_FIELD_PLAIN, share},
+                                              {"function", HP_FIELD_PLAIN, line_function},
                                               {0}};
 
 /* --- Threads --- */
@@ -249,14 +245,11 @@ static struct hp_cell thread_tid(const struct hp_field_input *in)
                             .integer = in->tables->profile->threads[in->row->item].tid};
 }
 
-static const struct hp_field thread_fields[] = {{"thread", false, thread_index},
-                                                {"pid", false, thread_pid, .of_run = true},
-                                                {"tid", false, thread_tid, .of_run = true},
-                                                {"instructions", true, value0},
-                                                {"blocks", true, value1},
-                                                {"branches", true, value2},
-                                                {"share", false, share},
-                                                {0}};
+static const struct hp_field thread_fields[] = {
+    {"thread", HP_FIELD_PLAIN, thread_index}, {"pid", HP_FIELD_OF_RUN, thread_pid},
+    {"tid", HP_FIELD_OF_RUN, thread_tid},     {"instructions", HP_FIELD_COUNTED, value0},
+    {"blocks", HP_FIELD_COUNTED, value1},     {"branches", HP_FIELD_COUNTED, value2},
+    {"share", HP_FIELD_PLAIN, share},         {0}};
 
 /* --- Modules --- */
 
@@ -275,12 +268,12 @@ static struct hp_cell module_build_id(const struct hp_field_input *in)
     return text(in->tables->profile->modules[in->row->item].build_id);
 }
 
-static const struct hp_field module_fields[] = {{"module", false, module_own_name},
-                                                {"path", false, module_path},
-                                                {"build_id", false, module_build_id},
-                                                {"instructions", true, value0},
-                                                {"executions", true, value1},
-                                                {"share", false, share},
+static const struct hp_field module_fields[] = {{"module", HP_FIELD_PLAIN, module_own_name},
+                                                {"path", HP_FIELD_PLAIN, module_path},
+                                                {"build_id", HP_FIELD_PLAIN, module_build_id},
+                                                {"instructions", HP_FIELD_COUNTED, value0},
+                                                {"executions", HP_FIELD_COUNTED, value1},
+                                                {"share", HP_FIELD_PLAIN, share},
                                                 {0}};
 
 const struct hp_field *hp_fields(enum hp_report_view view)

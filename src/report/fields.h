@@ -25,11 +25,16 @@ struct hp_field_input {
     struct hp_strbuf *buffer; /* empty: room for a text that has to be made */
 };
 
+enum hp_field_kind {
+    HP_FIELD_PLAIN,
+    HP_FIELD_COUNTED, /* a value of its own for each thread */
+    HP_FIELD_OF_RUN,  /* differs between equal runs */
+};
+
 struct hp_field {
     const char *name;
-    bool counted; /* a value of its own for each thread */
+    enum hp_field_kind kind;
     struct hp_cell (*get)(const struct hp_field_input *input);
-    bool of_run; /* differs between equal runs */
 };
 
 /* The fields of a view that is a table; ended by one without a name. */

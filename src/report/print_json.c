@@ -25,7 +25,8 @@ static void print_fields(struct printer *p, const struct hp_field *fields, const
                          bool counted_only)
 {
     for (const struct hp_field *field = fields; field->name; field++) {
-        if ((counted_only && !field->counted) || (p->options->no_run && field->of_run))
+        if ((counted_only && field->kind != HP_FIELD_COUNTED) ||
+            (p->options->no_run && field->kind == HP_FIELD_OF_RUN))
             continue;
         hp_strbuf_clear(&p->buffer);
         struct hp_cell cell = field->get(&(struct hp_field_input){p->tables, row, &p->buffer});

@@ -67,6 +67,42 @@ static void on_exec_lost(unsigned cpu, void *data)
     hp_writer_event(arena, &writer, hp_word_event(HP_WORD_LOST, HP_LOST_CODE_FULL), unknown, 2);
 }
 
+static const struct hp_arena_segment *stored(uint32_t id)
+{
+    return hp_arena_store(arena, hp_arena_segment_index(arena)[id]);
+}
+
+/* --- Signal handlers -----------------------------------------------------------------------------
+ */
+
+/*
+ * The interface does not announce signals. The reader tells them by where they arrive: at handlers,
+ * which are announced in the stream of each thread just before they run there.
+ */
+#define MAX_HANDLERS 256
+static uint64_t handlers[MAX_HANDLERS];
+static _Atomic uint32_t n_handlers;
+
+static bool is_handler(uint64_t address)
+{
+    for (uint32_t i = 0; i < n_handlers && i < MAX_HANDLERS; i++)
+        if (handlers[i] == address)
+            return true;
+    return false;
+}
+
+static void put_handler(uint64_t address)
+{
+    uint32_t payload[2] = {(uint32_t)address, (uint32_t)(address >> 32)};
+    hp_writer_event(arena, &writer, hp_word_event(HP_WORD_HANDLER, 0), payload, 2);
+}
+
+static void on_exec_handler(unsigned cpu, void *data)
+{
+    put_handler(stored((uint32_t)(uintptr_t)data)->start);
+    on_exec(cpu, data);
+}
+
 /* --- Translation ---------------------------------------------------------------------------------
  */
 
@@ -85,11 +121,6 @@ static uint64_t hash_code(const struct hp_arena_segment *segment, const uint8_t 
     for (uint32_t i = 0; i < segment->size; i++)
         h = (h ^ bytes[i]) * 0x100000001b3u;
     return h ^ h >> 29;
-}
-
-static const struct hp_arena_segment *stored(uint32_t id)
-{
-    return hp_arena_store(arena, hp_arena_segment_index(arena)[id]);
 }
 
 static void remember(uint32_t id)
@@ -179,8 +210,11 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         if (word)
             remember(word);
     }
-    qemu_plugin_register_vcpu_tb_exec_cb(tb, word ? on_exec : on_exec_lost, QEMU_PLUGIN_CB_NO_REGS,
-                                         (void *)(uintptr_t)word);
+    qemu_plugin_register_vcpu_tb_exec_cb(tb,
+                                         !word                       ? on_exec_lost
+                                         : is_handler(segment.start) ? on_exec_handler
+                                                                     : on_exec,
+                                         QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)word);
 }
 
 /* --- System calls --------------------------------------------------------------------------------
@@ -194,13 +228,19 @@ static bool read_guest(uint64_t address, void *to, size_t size)
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-static void note_handler(uint64_t signal, uint64_t action)
+static void note_handler(uint64_t action)
 {
     uint64_t handler = 0;
     if (!action || !read_guest(action, &handler, is_32bit ? 4 : 8) || handler <= 1)
         return; /* a query, the default or ignored */
-    uint32_t payload[2] = {(uint32_t)handler, (uint32_t)(handler >> 32)};
-    hp_writer_event(arena, &writer, hp_word_event(HP_WORD_HANDLER, (uint32_t)signal), payload, 2);
+    if (is_arm)
+        handler &= ~(uint64_t)1;
+    if (!is_handler(handler)) {
+        uint32_t i = atomic_fetch_add(&n_handlers, 1);
+        if (i < MAX_HANDLERS)
+            handlers[i] = handler;
+    }
+    put_handler(handler); /* for this thread, in case QEMU has translated it already */
 }
 
 static void note_exec(uint64_t path)
@@ -220,7 +260,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
 {
     (void)id, (void)cpu, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
     switch (hp_syscall_kind(syscalls, number)) {
-    case HP_SYSCALL_SIGACTION: note_handler(a1, a2); break;
+    case HP_SYSCALL_SIGACTION: note_handler(a2); break;
     case HP_SYSCALL_SIGRETURN:
         hp_writer_event(arena, &writer, hp_word_event(HP_WORD_SIGRETURN, 0), NULL, 0);
         break;
