@@ -12,6 +12,7 @@
  */
 #include "engine/arena.h"
 #include "engine/qemu/plugin_api.h"
+#include "engine/qemu/plugin_arm.h"
 #include "engine/qemu/plugin_modules.h"
 #include "engine/qemu/plugin_syscalls.h"
 #include "hotpath/isa.h"
@@ -160,25 +161,12 @@ static uint32_t find_segment(const struct hp_arena_segment *segment, const uint8
     return 0;
 }
 
-/*
- * Whether an ARM block is Thumb code, which the interface does not tell: by the address or a 16-bit
- * instruction when there is one; otherwise every instruction has to look like the first half of a
- * 32-bit Thumb instruction, which few runs of A32 code do.
- */
-static bool looks_thumb(const struct qemu_plugin_tb *tb)
+/* The segment this thread ran last, when that can be seen; else NULL. */
+static const struct hp_arena_segment *ran_before(void)
 {
-    if (qemu_plugin_tb_vaddr(tb) & 2)
-        return true;
-    bool wide = true;
-    for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
-        struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        if (qemu_plugin_insn_size(insn) == 2)
-            return true;
-        uint16_t half;
-        memcpy(&half, qemu_plugin_insn_data(insn), sizeof half);
-        wide = wide && half >= 0xe800;
-    }
-    return wide;
+    uint32_t word =
+        writer.ring && (uintptr_t)writer.next % (HP_ARENA_CHUNK_WORDS * 4) ? writer.next[-1] : 0;
+    return word && !(word & HP_WORD_EVENT) ? stored(word) : NULL;
 }
 
 static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -187,9 +175,13 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     static uint8_t bytes[1 << 16];
     struct hp_arena_segment segment = {.start = qemu_plugin_tb_vaddr(tb)};
     size_t n = qemu_plugin_tb_n_insns(tb);
+    if (is_arm && hp_arm_is_thumb(tb, ran_before()))
+        segment.mode = HP_MODE_THUMB;
     for (size_t i = 0; i < n; i++) {
         struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
         size_t size = qemu_plugin_insn_size(insn);
+        if (segment.mode == HP_MODE_THUMB)
+            size = hp_arm_thumb_size(qemu_plugin_insn_data(insn));
         if (segment.size + size > sizeof bytes)
             break;
         memcpy(bytes + segment.size, qemu_plugin_insn_data(insn), size);
@@ -201,8 +193,6 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     segment.module = hp_modules_find(arena, host, guest_base, &is_new);
     if (is_new)
         hp_writer_event(arena, &writer, hp_word_event(HP_WORD_MODULE, 1), &segment.module, 1);
-    if (is_arm && looks_thumb(tb))
-        segment.mode = HP_MODE_THUMB;
 
     uint32_t word = find_segment(&segment, bytes);
     if (!word) {
@@ -210,6 +200,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
         if (word)
             remember(word);
     }
+    if (is_arm)
+        hp_arm_remember(&segment);
     qemu_plugin_register_vcpu_tb_exec_cb(tb,
                                          !word                       ? on_exec_lost
                                          : is_handler(segment.start) ? on_exec_handler
