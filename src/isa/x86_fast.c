@@ -17,8 +17,6 @@ enum kind {
     MODRM8,  /* and an immediate */
     MODRMZ,  /* and one of 2 or 4 bytes */
     MEMORY,  /* a register is not allowed */
-    SHIFT,   /* group 2: not /6 */
-    SHIFT8,  /* the same with an immediate */
     GROUP3B, /* TEST has an immediate, /1 is its undocumented twin */
     GROUP3Z,
     STORE8, /* MOV r/m, imm: only /0 */
@@ -58,11 +56,11 @@ static const uint8_t one_byte[256] = {
     [0x88 ... 0x8b] = MODRM, [0x8d] = MEMORY,
     [0x90 ... 0x99] = PLAIN, [0xa8] = IMM8,
     [0xa9] = IMMZ,           [0xb0 ... 0xb7] = IMM8,
-    [0xb8 ... 0xbf] = IMMV,  [0xc0 ... 0xc1] = SHIFT8,
+    [0xb8 ... 0xbf] = IMMV,  [0xc0 ... 0xc1] = MODRM8,
     [0xc2] = RET16,          [0xc3] = RET,
     [0xc6] = STORE8,         [0xc7] = STOREZ,
     [0xc9] = PLAIN,          [0xcc] = TRAP,
-    [0xd0 ... 0xd3] = SHIFT, [0xe8] = CALL32,
+    [0xd0 ... 0xd3] = MODRM, [0xe8] = CALL32,
     [0xe9] = JUMP32,         [0xeb] = JUMP8,
     [0xf6] = GROUP3B,        [0xf7] = GROUP3Z,
     [0xfe] = INCDEC,         [0xff] = GROUP5,
@@ -159,8 +157,6 @@ static int modrm_immediate(const struct cursor *c, enum kind kind, struct hp_ins
     case MODRM8: return 1;
     case MODRMZ: return z;
     case MEMORY: return memory ? 0 : -1;
-    case SHIFT: return reg == 6 ? -1 : 0;
-    case SHIFT8: return reg == 6 ? -1 : 1;
     case GROUP3B: return reg == 1 ? -1 : reg == 0;
     case GROUP3Z: return reg == 1 ? -1 : reg == 0 ? z : 0;
     case STORE8: return reg == 0 ? 1 : -1;
