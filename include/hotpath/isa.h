@@ -76,7 +76,10 @@ const char *hp_op_name(enum hp_op op);
  * rax rcx rdx rbx rsp rbp rsi rdi r8-r15; the zero register is never a member; AArch64 SP is bit
  * 31; ARM's PC, r15, is not recorded); bit 63 is the flags. `vec`: bit n is floating point / vector
  * register n (x86: xmm/ymm/zmm n in bits 0-31, mask register k n in bits 32-39, x87/mmx as one in
- * bit 40).
+ * bit 40; ARM: s0-s31 in bits 0-31, of which d0-d15 and q0-q7 are made, d16-d31 in bits 32-47, the
+ * flags of FPSCR in bit 48; RISC-V: f n in bits 0-31, v n in bits 32-63).
+ *
+ * A register that is written in part, or only under a condition, counts as read too.
  */
 struct hp_regset {
     uint64_t gpr;
@@ -84,7 +87,12 @@ struct hp_regset {
 };
 #define HP_REG_FLAGS 63
 
-/* A memory operand. Registers are numbered as in hp_regset.gpr; HP_MEM_NOREG: none. */
+/*
+ * A memory operand. Registers are numbered as in hp_regset.gpr; HP_MEM_NOREG: none. The address is
+ * base + index * scale + disp with the registers as they are before the instruction. Segment bases
+ * (x86 FS, GS) are not part of it. A scale of 0 with an index: the index is subtracted or shifted
+ * otherwise (ARM). Where an instruction has two, what it reads comes first.
+ */
 #define HP_MEM_NOREG 0xff
 #define HP_MEM_PC    0xfe /* relative to the address of the next instruction (x86) or this one */
 struct hp_mem {
@@ -136,7 +144,9 @@ void hp_decoder_free(struct hp_decoder *decoder);
 /*
  * Decodes the instruction at `code` (at most `size` bytes readable) that the program has at
  * `address`. Fills all of `*insn`. With `flow_only`, only address, target, length, flow and flags
- * are guaranteed (faster). HP_ERR_FORMAT: not a valid instruction, or cut off by `size`. Then
+ * are guaranteed (faster); they are the same either way. HP_ERR_FORMAT: not a valid instruction, or
+ * cut off by `size` (AArch64: in a reserved top level group; ARM: only cut off, for what is an
+ * instruction differs between versions of these architectures). Then
  * `*insn` is a HP_FLOW_NONE HP_OP_SYSTEM instruction of the architecture's smallest length, so that
  * a caller may skip it.
  */

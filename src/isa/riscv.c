@@ -210,7 +210,7 @@ static void append_operands(struct line *line, uint64_t address, uint32_t w,
     int64_t imm = immediate(w, (enum rv_imm)row->imm);
     if (regs & (RV_DX | RV_DF | RV_DV | RV_EV))
         append_reg(line, hp_bits(w, 7, 5), regs & RV_DX, regs & RV_DF);
-    if (row->mem) { // the data register, then the address
+    if (row->mem || row->flow == HP_FLOW_JUMP_IND) { // the data register, then the address
         if (regs & (RV_BX | RV_BF | RV_BV))
             append_reg(line, hp_bits(w, 20, 5), regs & RV_BX, regs & RV_BF);
         append(line, ", %lld(%s)", (long long)imm, x_names[hp_bits(w, 15, 5)]);
@@ -240,7 +240,7 @@ static bool rv_text(void *state, const struct hp_isa_bytes *bytes, char *text, s
     uint8_t length;
     uint32_t word = fetch(bytes, &length);
     const struct rv_row *row = find_row(state, word);
-    if (!row)
+    if (!row || !row->name)
         return false;
     struct line line = {.length = 0};
     append(&line, "%s", row->name);

@@ -47,7 +47,7 @@ enum {
 struct rv_row {
     uint32_t mask;
     uint32_t match;
-    const char *name;
+    const char *name; /* NULL: the row stands for several instructions */
     uint16_t regs;
     uint8_t imm;  /* enum rv_imm */
     uint8_t mem;  /* 0: no memory operand */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * x86-64, by Zydis. A flow-only decode uses Zydis' minimal mode (lengths and mnemonics, no operands
- * or attributes); everything that both modes give is read from the same fields by the same code.
+ * x86-64, by Zydis. A flow-only decode of an uncommon instruction uses Zydis' minimal mode (lengths
+ * and mnemonics, no operands or attributes); everything that both modes give is read from the same
+ * fields by the same code.
  */
 #include "isa/x86_impl.h"
 
@@ -238,6 +239,10 @@ static bool x86_decode(void *state, const struct hp_isa_bytes *bytes, bool flow_
     struct x86_state *s = state;
     ZydisDecodedInstruction zi;
     if (flow_only) {
+        if (bytes->size && hp_x86_fast(bytes->code, bytes->size, insn))
+            return true;
+        insn->flow = HP_FLOW_NONE;
+        insn->flags = 0;
         if (ZYAN_FAILED(
                 ZydisDecoderDecodeInstruction(&s->minimal, NULL, bytes->code, bytes->size, &zi)))
             return false;

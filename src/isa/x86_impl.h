@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The two halves of the x86-64 decoder: x86.c (flow, registers, memory), x86_op.c (operation
+ * The parts of the x86-64 decoder: x86.c (flow, registers, memory), x86_fast.c (common
+ * instructions, flow only), x86_op.c (operation
  * class).
  */
 #ifndef HP_ISA_X86_IMPL_H
@@ -9,6 +10,12 @@
 #include "isa/isa_impl.h"
 
 #include <Zydis/Zydis.h>
+
+/*
+ * Length, flow, target and flags of an instruction that x86_fast.c knows. False: it does not, or it
+ * is cut off; the flow and flags of `*insn` may then hold anything.
+ */
+bool hp_x86_fast(const uint8_t *code, size_t size, struct hp_insn *insn);
 
 /* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS, repeated or not. */
 bool hp_x86_is_string(const ZydisDecodedInstruction *zi);

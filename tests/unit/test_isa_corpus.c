@@ -181,6 +181,15 @@ static uint64_t next_random(uint64_t *seed)
     return *seed;
 }
 
+// Random x86 code seldom has the prefixes and escapes that real code has.
+static void add_prefixes(uint8_t *code, size_t size, uint64_t random)
+{
+    static const uint8_t common[16] = {0x66, 0xf2, 0xf3, 0xf0, 0x48, 0x41, 0x4c, 0x40,
+                                       0x0f, 0x0f, 0xc4, 0xc5, 0x62, 0x64, 0x67, 0xff};
+    for (size_t i = 0; i < random % 4 && i < size; i++)
+        code[i] = common[random >> (8 + 4 * i) & 15];
+}
+
 static void random_bytes_are_harmless(void **state)
 {
     const struct corpus *corpus = *state;
@@ -193,6 +202,8 @@ static void random_bytes_are_harmless(void **state)
         uint8_t *code = malloc(size ? size : 1); // exactly this much, for the sanitizer to watch
         assert_non_null(code);
         memcpy(code, words, size);
+        if (corpus->arch == HP_ARCH_X86_64)
+            add_prefixes(code, size, next_random(&seed));
         uint64_t address = next_random(&seed);
         struct hp_insn fast, full;
         enum hp_err err = hp_decode(decoder, corpus->mode, address, code, size, true, &fast);
