@@ -21,7 +21,7 @@ static char file[128];
 static int enter_directory(void **state)
 {
     (void)state;
-    snprintf(directory, sizeof directory, "/tmp/hotpath-test-XXXXXX");
+    snprintf(directory, sizeof directory, "/tmp/hotpath-profile-file-XXXXXX");
     if (!mkdtemp(directory))
         return -1;
     /* Characters that mean something in an SQLite URI. */
