@@ -185,8 +185,8 @@ enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv
 
 /*
  * Brings the profile into its canonical form: equal modules, functions, blocks (by place, size,
- * version, flow), edges, calls and counters joined, every array sorted (modules by path, the rest by
- * place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
+ * version, flow), edges, calls and counters joined, every array sorted (modules by path, the rest
+ * by place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
  * executed the same code equally often have equal normal forms, wherever the code was loaded.
  * HP_ERR_INVALID: an index out of range; the profile is unchanged then.
  */
@@ -196,8 +196,8 @@ enum hp_err hp_profile_normalize(struct hp_profile *profile);
  * normal, a number is above 2^63-1, or `path` is there and not a regular file. */
 enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
 
-/* Reads one; it is normal. HP_ERR_FORMAT: not a profile, corrupt, or its references do not fit together.
- * HP_ERR_VERSION: written by a later, incompatible version. */
+/* Reads one; it is normal. HP_ERR_FORMAT: not a profile, corrupt, or its references do not fit
+ * together. HP_ERR_VERSION: written by a later, incompatible version. */
 enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
 
 /* Adds everything of `other` to `profile`: threads side by side, the rest joined by place. Modules
