@@ -153,7 +153,7 @@ struct hp_profile {
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
-/* An empty profile. */
+/* An empty profile: no command, strings "", runs 1. */
 enum hp_err hp_profile_new(struct hp_profile **profile);
 void hp_profile_free(struct hp_profile *profile);
 
@@ -161,8 +161,8 @@ void hp_profile_free(struct hp_profile *profile);
  * when memory ran out. */
 const char *hp_profile_string(struct hp_profile *profile, const char *text);
 
-/* Appends one element and returns it, zeroed, through `item` (a pointer to a pointer to the element
- * type); valid until the next append to the same array. */
+/* Appends one element and returns it, zeroed but for its strings, which are "", through `item` (a
+ * pointer to a pointer to the element type); valid until the next append to the same array. */
 enum hp_err hp_profile_add_module(struct hp_profile *profile, struct hp_pmodule **item);
 enum hp_err hp_profile_add_thread(struct hp_profile *profile, struct hp_pthread **item);
 enum hp_err hp_profile_add_function(struct hp_profile *profile, struct hp_pfunction **item);
@@ -185,23 +185,25 @@ enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv
 
 /*
  * Brings the profile into its canonical form: equal modules, functions, blocks (by place, size,
- * version), edges, calls and counters joined, every array sorted (modules by path, the rest by
- * place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
+ * version, flow), edges, calls and counters joined, every array sorted (modules by path, the rest
+ * by place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
  * executed the same code equally often have equal normal forms, wherever the code was loaded.
  * HP_ERR_INVALID: an index out of range; the profile is unchanged then.
  */
 enum hp_err hp_profile_normalize(struct hp_profile *profile);
 
-/* Writes the profile to `path` atomically (aside, then renamed). The profile must be normal. */
+/* Writes the profile to `path` atomically (aside, then renamed). HP_ERR_INVALID: the profile is not
+ * normal, a number is above 2^63-1, or `path` is there and not a regular file. */
 enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
 
-/* Reads one. HP_ERR_FORMAT: not a profile, corrupt, or its references do not fit together.
- * HP_ERR_VERSION: written by a later, incompatible version. */
+/* Reads one; it is normal. HP_ERR_FORMAT: not a profile, corrupt, or its references do not fit
+ * together. HP_ERR_VERSION: written by a later, incompatible version. */
 enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
 
 /* Adds everything of `other` to `profile`: threads side by side, the rest joined by place. Modules
  * are the same when their build ids are (or, without, their paths). Both stay valid; `profile`
- * becomes normal. */
+ * becomes normal. HP_ERR_INVALID: their architectures differ, or one is not sound; `profile` is
+ * unchanged then. */
 enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile *other);
 
 /* --- Comparing -----------------------------------------------------------------------------------
@@ -224,8 +226,8 @@ struct hp_comparison {
     size_t n_moves;
 };
 
-/* Compares two normal profiles. The strings of `moves` belong to the profiles (or the comparison).
- */
+/* Compares two normal profiles (HP_ERR_INVALID: one is not); what is matched with what is told in
+ * docs/profile.md. The strings of `moves` belong to the profiles (or the comparison). */
 enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profile *b,
                                struct hp_comparison **comparison);
 void hp_comparison_free(struct hp_comparison *comparison);

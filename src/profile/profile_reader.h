@@ -3,9 +3,12 @@
  * Reading the rows of a profile's tables, from a file that may have been made or changed by anyone.
  *
  * Nothing of the file is executed: the tables read must be those of the schema to the letter (so no
- * view, virtual table, generated column or CHECK stands in for one), and views and triggers are
- * switched off. Every b-tree is checked before it is read: a page that is referred to twice could
- * otherwise give endless rows. Every value is checked for type and range.
+ * view, virtual table or generated column stands in for one), and views and triggers are switched
+ * off. Every value is checked for type and range, and the values of a table against the number of
+ * rows and the checksum that were stored with it: damage is found, not loaded. Pages that refer to
+ * each other in circles could give endless rows; the rows and the steps of SQLite are limited by
+ * what a file of that size can need. (SQLite's own quick_check is not used: on a file made for it
+ * its recursion overflows the stack.)
  *
  * The first error stays in `err`; everything after it does nothing and gives zeroes and "".
  */
@@ -13,6 +16,7 @@
 #define HP_PROFILE_READER_H
 
 #include "hotpath/profile.h"
+#include "profile/profile_schema.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -25,11 +29,17 @@ struct hp_reader {
     const char *table;
     uint64_t row; /* the first is 1 */
     uint64_t max_rows;
+    uint64_t steps_left; /* of SQLite, in thousands */
+    uint64_t sum;        /* checksum of the values read from the table */
+    struct {
+        uint64_t rows, sum;
+    } stored[HP_SCHEMA_TABLES]; /* what they should be */
+    bool verify;
     enum hp_err err;
 };
 
-/* Opens the database at `path`, which must outlive the reader, and checks its version, its schema
- * and its pages. Call hp_reader_close() in any case. */
+/* Opens the database at `path`, which must outlive the reader, and checks its version and schema.
+ * Call hp_reader_close() in any case. Not to be moved while it is open. */
 void hp_reader_open(struct hp_reader *reader, const char *path);
 void hp_reader_close(struct hp_reader *reader);
 
@@ -40,7 +50,8 @@ void hp_reader_fail(struct hp_reader *reader, const char *format, ...)
 /* Records that the value of the current column cannot be. */
 void hp_reader_fail_value(struct hp_reader *reader) __attribute__((cold));
 
-/* The rows of a table, in the order of its primary key. */
+/* The rows of a table, in the order of its primary key. Read all columns of all rows:
+ * hp_reader_end() compares with what was stored. */
 void hp_reader_begin(struct hp_reader *reader, const char *table);
 bool hp_reader_next(struct hp_reader *reader);
 void hp_reader_end(struct hp_reader *reader);

@@ -30,6 +30,10 @@ struct writer {
     size_t rows_left;
     const char *path;
     const char *table;
+    uint64_t rows, sum; /* written to the table so far; their checksum */
+    struct {
+        uint64_t rows, sum;
+    } done[HP_SCHEMA_TABLES];
     enum hp_err err;
     const char **strings; /* the string table, sorted */
     size_t n_strings;
@@ -84,6 +88,8 @@ static void begin_table(struct writer *w, const char *table, int columns, size_t
     w->column = 1;
     w->filled = 0;
     w->rows_left = rows;
+    w->rows = rows;
+    w->sum = 0;
     w->insert = prepare_insert(w, table, columns, rows < BATCH ? 1 : BATCH);
     w->insert_one = rows < BATCH ? NULL : prepare_insert(w, table, columns, 1);
     w->batch = rows < BATCH ? 1 : BATCH;
@@ -94,6 +100,9 @@ static void end_table(struct writer *w)
     sqlite3_finalize(w->insert);
     sqlite3_finalize(w->insert_one);
     w->insert = w->insert_one = NULL;
+    size_t table = hp_schema_find(w->table);
+    w->done[table].rows = w->rows;
+    w->done[table].sum = w->sum;
 }
 
 static void end_row(struct writer *w)
@@ -116,6 +125,7 @@ static void end_row(struct writer *w)
 
 static void put_i64(struct writer *w, int64_t value)
 {
+    w->sum = hp_schema_sum(w->sum, (uint64_t)value);
     if (w->err == HP_OK && sqlite3_bind_int64(w->insert, w->column++, value) != SQLITE_OK)
         fail_sqlite(w);
 }
@@ -131,9 +141,12 @@ static void put_u64(struct writer *w, uint64_t value)
 
 static void put_index(struct writer *w, uint32_t index)
 {
-    if (index != HP_PROFILE_NONE)
+    if (index != HP_PROFILE_NONE) {
         put_i64(w, index);
-    else if (w->err == HP_OK && sqlite3_bind_null(w->insert, w->column++) != SQLITE_OK)
+        return;
+    }
+    w->sum = hp_schema_sum(w->sum, HP_PROFILE_NONE);
+    if (w->err == HP_OK && sqlite3_bind_null(w->insert, w->column++) != SQLITE_OK)
         fail_sqlite(w);
 }
 
@@ -147,11 +160,24 @@ static void put_place(struct writer *w, struct hp_place place)
 static void put_text(struct writer *w, const char *text)
 {
     size_t length = strlen(hp_text(text));
+    w->sum = hp_schema_sum_text(w->sum, hp_text(text), length);
     if (w->err == HP_OK && length > HP_SCHEMA_MAX_TEXT)
         w->err = hp_fail(HP_ERR_INVALID, "cannot write %s: %s has a text of %zu bytes", w->path,
                          w->table, length);
     if (w->err == HP_OK && sqlite3_bind_text(w->insert, w->column++, hp_text(text), (int)length,
                                              SQLITE_STATIC) != SQLITE_OK)
+        fail_sqlite(w);
+}
+
+static void put_seconds(struct writer *w, double seconds)
+{
+    uint64_t bits;
+    memcpy(&bits, &seconds, sizeof bits);
+    w->sum = hp_schema_sum(w->sum, bits);
+    if (w->err == HP_OK && !(isfinite(seconds) && seconds >= 0))
+        w->err =
+            hp_fail(HP_ERR_INVALID, "cannot write %s: the run took %g seconds", w->path, seconds);
+    if (w->err == HP_OK && sqlite3_bind_double(w->insert, w->column++, seconds) != SQLITE_OK)
         fail_sqlite(w);
 }
 
@@ -207,9 +233,6 @@ static enum hp_err collect_strings(struct writer *w, const struct hp_profile *p)
 
 static void put_run(struct writer *w, const struct hp_run *run)
 {
-    if (w->err == HP_OK && !(isfinite(run->seconds) && run->seconds >= 0))
-        w->err = hp_fail(HP_ERR_INVALID, "cannot write %s: the run took %g seconds", w->path,
-                         run->seconds);
     begin_table(w, "run", 11, 1);
     put_i64(w, 0);
     put_text(w, run->version);
@@ -218,8 +241,7 @@ static void put_run(struct writer *w, const struct hp_run *run)
     put_text(w, run->directory);
     put_text(w, run->machine);
     put_i64(w, run->started);
-    if (w->err == HP_OK && sqlite3_bind_double(w->insert, w->column++, run->seconds) != SQLITE_OK)
-        fail_sqlite(w);
+    put_seconds(w, run->seconds);
     put_i64(w, run->exit_status);
     put_u64(w, run->lost);
     put_i64(w, run->runs);
@@ -402,6 +424,21 @@ static void put_notes(struct writer *w, const struct hp_profile *p)
     end_table(w);
 }
 
+/* What was written, for the reader to check. */
+static void put_contents(struct writer *w)
+{
+    begin_table(w, HP_SCHEMA_CONTENTS, 3, HP_SCHEMA_TABLES - 1);
+    for (size_t i = 0; i < HP_SCHEMA_TABLES; i++) {
+        if (strcmp(hp_schema_tables[i].name, HP_SCHEMA_CONTENTS) == 0)
+            continue;
+        put_text(w, hp_schema_tables[i].name);
+        put_i64(w, (int64_t)w->done[i].rows);
+        put_i64(w, (int64_t)w->done[i].sum);
+        end_row(w);
+    }
+    end_table(w);
+}
+
 /* --- The file ----------------------------------------------------------------------------------*/
 
 static void create_schema(struct writer *w)
@@ -434,6 +471,7 @@ static void write_all(struct writer *w, const struct hp_profile *p)
     put_counts(w, "edge_count", p->edge_counts, p->n_edge_counts);
     put_function_and_call_counts(w, p);
     put_notes(w, p);
+    put_contents(w);
     run_sql(w, "COMMIT");
 }
 

@@ -1,122 +1,145 @@
 // SPDX-License-Identifier: MIT
 #include "profile/profile_schema.h"
 
+#include <string.h>
+
 /* The loader compares these texts with the file's: a changed letter is a new version. */
-const struct hp_schema_table hp_schema_tables[] = {
-    {"run", "CREATE TABLE run(\n"
-            "  id INTEGER PRIMARY KEY,\n"
-            "  version TEXT NOT NULL,\n"
-            "  engine TEXT NOT NULL,\n"
-            "  arch TEXT NOT NULL,\n"
-            "  directory TEXT NOT NULL,\n"
-            "  machine TEXT NOT NULL,\n"
-            "  started INTEGER NOT NULL,\n"
-            "  seconds REAL NOT NULL,\n"
-            "  exit_status INTEGER NOT NULL,\n"
-            "  lost INTEGER NOT NULL,\n"
-            "  runs INTEGER NOT NULL\n"
-            ")"},
-    {"run_argument", "CREATE TABLE run_argument(\n"
-                     "  id INTEGER PRIMARY KEY,\n"
-                     "  text TEXT NOT NULL\n"
-                     ")"},
-    {"string", "CREATE TABLE string(\n"
-               "  id INTEGER PRIMARY KEY,\n"
-               "  text TEXT NOT NULL\n"
-               ")"},
-    {"module", "CREATE TABLE module(\n"
-               "  id INTEGER PRIMARY KEY,\n"
-               "  path TEXT NOT NULL,\n"
-               "  build_id TEXT NOT NULL\n"
-               ")"},
-    {"thread", "CREATE TABLE thread(\n"
-               "  id INTEGER PRIMARY KEY,\n"
-               "  pid INTEGER NOT NULL,\n"
-               "  tid INTEGER NOT NULL,\n"
-               "  instructions INTEGER NOT NULL,\n"
-               "  blocks INTEGER NOT NULL,\n"
-               "  branches INTEGER NOT NULL\n"
-               ")"},
-    {"function", "CREATE TABLE function(\n"
-                 "  id INTEGER PRIMARY KEY,\n"
-                 "  module INTEGER REFERENCES module,\n"
-                 "  offset INTEGER NOT NULL,\n"
-                 "  size INTEGER NOT NULL,\n"
-                 "  name TEXT NOT NULL,\n"
-                 "  linkage TEXT NOT NULL,\n"
-                 "  file INTEGER NOT NULL REFERENCES string,\n"
-                 "  line INTEGER NOT NULL\n"
-                 ")"},
-    {"block", "CREATE TABLE block(\n"
-              "  id INTEGER PRIMARY KEY,\n"
-              "  module INTEGER REFERENCES module,\n"
-              "  offset INTEGER NOT NULL,\n"
-              "  size INTEGER NOT NULL,\n"
-              "  insns INTEGER NOT NULL,\n"
-              "  function INTEGER REFERENCES function,\n"
-              "  flow INTEGER NOT NULL,\n"
-              "  branch INTEGER NOT NULL,\n"
-              "  version INTEGER NOT NULL\n"
-              ")"},
-    {"edge", "CREATE TABLE edge(\n"
-             "  id INTEGER PRIMARY KEY,\n"
-             "  from_module INTEGER REFERENCES module,\n"
-             "  from_offset INTEGER NOT NULL,\n"
-             "  to_module INTEGER REFERENCES module,\n"
-             "  to_offset INTEGER NOT NULL,\n"
-             "  flow INTEGER NOT NULL,\n"
-             "  taken INTEGER NOT NULL\n"
-             ")"},
-    {"call", "CREATE TABLE call(\n"
-             "  id INTEGER PRIMARY KEY,\n"
-             "  caller INTEGER REFERENCES function,\n"
-             "  callee INTEGER REFERENCES function\n"
-             ")"},
-    {"line", "CREATE TABLE line(\n"
-             "  block INTEGER NOT NULL REFERENCES block,\n"
-             "  start INTEGER NOT NULL,\n"
-             "  stop INTEGER NOT NULL,\n"
-             "  file INTEGER NOT NULL REFERENCES string,\n"
-             "  line INTEGER NOT NULL,\n"
-             "  inlined INTEGER NOT NULL REFERENCES string,\n"
-             "  inlined_at INTEGER NOT NULL REFERENCES string,\n"
-             "  insns INTEGER NOT NULL,\n"
-             "  PRIMARY KEY(block, start, stop, file, line, inlined, inlined_at)\n"
-             ") WITHOUT ROWID"},
-    {"block_count", "CREATE TABLE block_count(\n"
-                    "  block INTEGER NOT NULL REFERENCES block,\n"
-                    "  thread INTEGER NOT NULL REFERENCES thread,\n"
-                    "  count INTEGER NOT NULL,\n"
-                    "  PRIMARY KEY(block, thread)\n"
-                    ") WITHOUT ROWID"},
-    {"edge_count", "CREATE TABLE edge_count(\n"
-                   "  edge INTEGER NOT NULL REFERENCES edge,\n"
-                   "  thread INTEGER NOT NULL REFERENCES thread,\n"
-                   "  count INTEGER NOT NULL,\n"
-                   "  PRIMARY KEY(edge, thread)\n"
-                   ") WITHOUT ROWID"},
-    {"function_count", "CREATE TABLE function_count(\n"
-                       "  function INTEGER NOT NULL REFERENCES function,\n"
-                       "  thread INTEGER NOT NULL REFERENCES thread,\n"
-                       "  self INTEGER NOT NULL,\n"
-                       "  inclusive INTEGER NOT NULL,\n"
-                       "  calls INTEGER NOT NULL,\n"
-                       "  PRIMARY KEY(function, thread)\n"
-                       ") WITHOUT ROWID"},
-    {"call_count", "CREATE TABLE call_count(\n"
-                   "  call INTEGER NOT NULL REFERENCES call,\n"
-                   "  thread INTEGER NOT NULL REFERENCES thread,\n"
-                   "  count INTEGER NOT NULL,\n"
-                   "  inclusive INTEGER NOT NULL,\n"
-                   "  PRIMARY KEY(call, thread)\n"
-                   ") WITHOUT ROWID"},
-    {"note", "CREATE TABLE note(\n"
-             "  id INTEGER PRIMARY KEY,\n"
-             "  kind TEXT NOT NULL,\n"
-             "  text TEXT NOT NULL,\n"
-             "  count INTEGER NOT NULL\n"
-             ")"},
-    {NULL, NULL},
+const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
+    {HP_SCHEMA_CONTENTS, "name",
+     "CREATE TABLE contents(\n"
+     "  name TEXT NOT NULL PRIMARY KEY,\n"
+     "  rows INTEGER NOT NULL,\n"
+     "  checksum INTEGER NOT NULL\n"
+     ") WITHOUT ROWID"},
+    {"run", "id",
+     "CREATE TABLE run(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  version TEXT NOT NULL,\n"
+     "  engine TEXT NOT NULL,\n"
+     "  arch TEXT NOT NULL,\n"
+     "  directory TEXT NOT NULL,\n"
+     "  machine TEXT NOT NULL,\n"
+     "  started INTEGER NOT NULL,\n"
+     "  seconds REAL NOT NULL,\n"
+     "  exit_status INTEGER NOT NULL,\n"
+     "  lost INTEGER NOT NULL,\n"
+     "  runs INTEGER NOT NULL\n"
+     ")"},
+    {"run_argument", "id",
+     "CREATE TABLE run_argument(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  text TEXT NOT NULL\n"
+     ")"},
+    {"string", "id",
+     "CREATE TABLE string(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  text TEXT NOT NULL\n"
+     ")"},
+    {"module", "id",
+     "CREATE TABLE module(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  path TEXT NOT NULL,\n"
+     "  build_id TEXT NOT NULL\n"
+     ")"},
+    {"thread", "id",
+     "CREATE TABLE thread(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  pid INTEGER NOT NULL,\n"
+     "  tid INTEGER NOT NULL,\n"
+     "  instructions INTEGER NOT NULL,\n"
+     "  blocks INTEGER NOT NULL,\n"
+     "  branches INTEGER NOT NULL\n"
+     ")"},
+    {"function", "id",
+     "CREATE TABLE function(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  module INTEGER REFERENCES module,\n"
+     "  offset INTEGER NOT NULL,\n"
+     "  size INTEGER NOT NULL,\n"
+     "  name TEXT NOT NULL,\n"
+     "  linkage TEXT NOT NULL,\n"
+     "  file INTEGER NOT NULL REFERENCES string,\n"
+     "  line INTEGER NOT NULL\n"
+     ")"},
+    {"block", "id",
+     "CREATE TABLE block(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  module INTEGER REFERENCES module,\n"
+     "  offset INTEGER NOT NULL,\n"
+     "  size INTEGER NOT NULL,\n"
+     "  insns INTEGER NOT NULL,\n"
+     "  function INTEGER REFERENCES function,\n"
+     "  flow INTEGER NOT NULL,\n"
+     "  branch INTEGER NOT NULL,\n"
+     "  version INTEGER NOT NULL\n"
+     ")"},
+    {"edge", "id",
+     "CREATE TABLE edge(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  from_module INTEGER REFERENCES module,\n"
+     "  from_offset INTEGER NOT NULL,\n"
+     "  to_module INTEGER REFERENCES module,\n"
+     "  to_offset INTEGER NOT NULL,\n"
+     "  flow INTEGER NOT NULL,\n"
+     "  taken INTEGER NOT NULL\n"
+     ")"},
+    {"call", "id",
+     "CREATE TABLE call(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  caller INTEGER REFERENCES function,\n"
+     "  callee INTEGER REFERENCES function\n"
+     ")"},
+    {"line", "block, start, stop, file, line, inlined, inlined_at",
+     "CREATE TABLE line(\n"
+     "  block INTEGER NOT NULL REFERENCES block,\n"
+     "  start INTEGER NOT NULL,\n"
+     "  stop INTEGER NOT NULL,\n"
+     "  file INTEGER NOT NULL REFERENCES string,\n"
+     "  line INTEGER NOT NULL,\n"
+     "  inlined INTEGER NOT NULL REFERENCES string,\n"
+     "  inlined_at INTEGER NOT NULL REFERENCES string,\n"
+     "  insns INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(block, start, stop, file, line, inlined, inlined_at)\n"
+     ") WITHOUT ROWID"},
+    {"block_count", "block, thread",
+     "CREATE TABLE block_count(\n"
+     "  block INTEGER NOT NULL REFERENCES block,\n"
+     "  thread INTEGER NOT NULL REFERENCES thread,\n"
+     "  count INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(block, thread)\n"
+     ") WITHOUT ROWID"},
+    {"edge_count", "edge, thread",
+     "CREATE TABLE edge_count(\n"
+     "  edge INTEGER NOT NULL REFERENCES edge,\n"
+     "  thread INTEGER NOT NULL REFERENCES thread,\n"
+     "  count INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(edge, thread)\n"
+     ") WITHOUT ROWID"},
+    {"function_count", "function, thread",
+     "CREATE TABLE function_count(\n"
+     "  function INTEGER NOT NULL REFERENCES function,\n"
+     "  thread INTEGER NOT NULL REFERENCES thread,\n"
+     "  self INTEGER NOT NULL,\n"
+     "  inclusive INTEGER NOT NULL,\n"
+     "  calls INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(function, thread)\n"
+     ") WITHOUT ROWID"},
+    {"call_count", "call, thread",
+     "CREATE TABLE call_count(\n"
+     "  call INTEGER NOT NULL REFERENCES call,\n"
+     "  thread INTEGER NOT NULL REFERENCES thread,\n"
+     "  count INTEGER NOT NULL,\n"
+     "  inclusive INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(call, thread)\n"
+     ") WITHOUT ROWID"},
+    {"note", "id",
+     "CREATE TABLE note(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  kind TEXT NOT NULL,\n"
+     "  text TEXT NOT NULL,\n"
+     "  count INTEGER NOT NULL\n"
+     ")"},
+    {NULL, NULL, NULL},
 };
 
 const char hp_schema_views[] =
@@ -157,6 +180,28 @@ const char hp_schema_views[] =
     "    1.0 * sum(b.count * l.insns) / (SELECT sum(instructions) FROM thread) AS share\n"
     "  FROM line l JOIN b ON b.block = l.block JOIN string s ON s.id = l.file\n"
     "  GROUP BY l.file, l.line ORDER BY instructions DESC, file, l.line;\n";
+
+size_t hp_schema_find(const char *table)
+{
+    size_t i = 0;
+    while (i < HP_SCHEMA_TABLES && strcmp(hp_schema_tables[i].name, table) != 0)
+        i++;
+    return i;
+}
+
+uint64_t hp_schema_sum_text(uint64_t sum, const char *text, size_t length)
+{
+    sum = hp_schema_sum(sum, length);
+    for (size_t i = 0; i < length; i += 8) {
+        unsigned char bytes[8] = {0};
+        memcpy(bytes, text + i, length - i < 8 ? length - i : 8);
+        uint64_t word = 0;
+        for (int k = 0; k < 8; k++) /* the same on any byte order */
+            word |= (uint64_t)bytes[k] << (8 * k);
+        sum = hp_schema_sum(sum, word);
+    }
+    return sum;
+}
 
 const char *hp_schema_arch_name(enum hp_arch arch)
 {

@@ -270,7 +270,9 @@ static uint32_t *permutation(uint64_t *state, size_t n)
 static void permute(struct hp_profile *p, enum hp_parray which, const uint32_t *order)
 {
     struct hp_parray_view view = hp_profile_array(p, which);
-    char *items = hp_parray_items(&view), *copy = malloc(*view.n * view.size + 1);
+    if (*view.n == 0)
+        return;
+    char *items = hp_parray_items(&view), *copy = malloc(*view.n * view.size);
     memcpy(copy, items, *view.n * view.size);
     for (size_t i = 0; i < *view.n; i++)
         memcpy(items + order[i] * view.size, copy + i * view.size, view.size);

@@ -21,7 +21,7 @@ static char file[128];
 static int enter_directory(void **state)
 {
     (void)state;
-    snprintf(directory, sizeof directory, "/tmp/hotpath-test-XXXXXX");
+    snprintf(directory, sizeof directory, "/tmp/hotpath-profile-file-XXXXXX");
     if (!mkdtemp(directory))
         return -1;
     /* Characters that mean something in an SQLite URI. */
@@ -84,6 +84,13 @@ static bool edit(const char *sql)
     changes = sqlite3_total_changes(db);
     sqlite3_close(db);
     return done;
+}
+
+/* Saves without checksums: for tests of what is found without them. */
+static void save_unchecked(const struct hp_profile *p)
+{
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_true(edit("DELETE FROM contents"));
 }
 
 /* --- Round trips -------------------------------------------------------------------------------*/
@@ -372,7 +379,7 @@ static void wrong_contents_are_refused(void **state)
         "UPDATE note SET kind = x'00'",
     };
     struct hp_profile *p = normal_profile(8, 100), *q;
-    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    save_unchecked(p);
     size_t size;
     char *bytes = read_bytes(file, &size);
     for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
@@ -388,12 +395,50 @@ static void wrong_contents_are_refused(void **state)
     hp_profile_free(p);
 }
 
+/* Changes that leave a possible profile are found by the checksums, until those are taken out. */
+static void changes_are_found(void **state)
+{
+    (void)state;
+    static const char *const edits[] = {
+        "UPDATE run SET started = started + 1",
+        "UPDATE run SET seconds = seconds + 0.5",
+        "UPDATE run_argument SET text = 'x' WHERE id = 1",
+        "UPDATE string SET text = text || 'x' WHERE id = 2",
+        "UPDATE module SET build_id = build_id || '0' WHERE id = 1",
+        "UPDATE thread SET branches = branches + 1 WHERE id = 1",
+        "UPDATE function SET name = name || ' ' WHERE id = 1",
+        "UPDATE block SET function = NULL WHERE id = (SELECT max(id) FROM block WHERE function)",
+        "DELETE FROM edge_count WHERE edge = (SELECT max(edge) FROM edge_count)",
+        "UPDATE call_count SET count = count + 1",
+        "UPDATE block_count SET count = count + 1 WHERE thread = 0",
+        "DELETE FROM note",
+        "UPDATE contents SET rows = rows + 1 WHERE name = 'line'",
+        "DELETE FROM contents WHERE name = 'line'",
+    };
+    struct hp_profile *p = normal_profile(8, 100), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    size_t size;
+    char *bytes = read_bytes(file, &size);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        write_bytes(file, bytes, size);
+        assert_true(edit(edits[i]) && changes > 0);
+        if (hp_profile_load(file, &q) != HP_ERR_FORMAT)
+            fail_msg("not found: %s", edits[i]);
+        assert_true(edit("DELETE FROM contents"));
+        if (hp_profile_load(file, &q) != HP_OK)
+            fail_msg("%s: %s", edits[i], hp_error_text());
+        hp_profile_free(q);
+    }
+    free(bytes);
+    hp_profile_free(p);
+}
+
 /* A file must not choose what is executed, nor stand something else in for a table. */
 static void wrong_schemas_are_refused(void **state)
 {
     (void)state;
     struct hp_profile *p = normal_profile(8, 60), *q;
-    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    save_unchecked(p);
     size_t size;
     char *bytes = read_bytes(file, &size), sql[1024];
     for (const struct hp_schema_table *table = hp_schema_tables; table->name; table++) {
@@ -432,7 +477,8 @@ static void additions_are_ignored(void **state)
                      "CREATE INDEX by_count ON block_count(count, thread, block);"
                      "CREATE TRIGGER t AFTER INSERT ON block BEGIN DELETE FROM edge; END;"
                      "DROP VIEW hot_blocks; DROP TABLE flow; VACUUM"));
-    assert_int_equal(hp_profile_load(file, &q), HP_OK);
+    if (hp_profile_load(file, &q) != HP_OK)
+        fail_msg("%s", hp_error_text());
     assert_true(same_profiles(p, q));
     assert_int_equal(files_in_directory(), 1);
     hp_profile_free(p);
@@ -444,7 +490,7 @@ static void edited_order_is_restored(void **state)
 {
     (void)state;
     struct hp_profile *p = normal_profile(10, 60), *q;
-    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    save_unchecked(p);
     assert_true(edit("UPDATE note SET id = 1000 + (SELECT count(*) FROM note) - id;"
                      "UPDATE note SET id = id - 1001;"
                      "INSERT INTO edge_count VALUES(0, 1, 0) ON CONFLICT DO NOTHING"));
@@ -504,8 +550,9 @@ static void views_add_up(void **state)
 
 /* --- Damage ------------------------------------------------------------------------------------*/
 
-/* Clean error, or a sound profile that can be saved again. Returns whether it was loaded. */
-static bool load_damaged(void)
+/* Clean error, or a sound profile: the one that was saved, when that is known. Returns whether it
+ * was loaded. */
+static bool load_damaged(const struct hp_profile *original)
 {
     struct hp_profile *p;
     enum hp_err err = hp_profile_load(file, &p);
@@ -516,6 +563,8 @@ static bool load_damaged(void)
         return false;
     }
     assert_int_equal(hp_profile_check_normal(p), HP_OK);
+    if (original)
+        assert_true(same_profiles(p, original));
     hp_profile_free(p);
     return true;
 }
@@ -553,7 +602,7 @@ static void damage(uint64_t *state, char *bytes, size_t *size)
     }
 }
 
-static void damaged_files_never_crash(void **state)
+static void damaged_files_are_refused_or_right(void **state)
 {
     (void)state;
     uint64_t random = 42;
@@ -561,7 +610,6 @@ static void damaged_files_never_crash(void **state)
     for (int round = 0; round < 3; round++) {
         struct hp_profile *p = normal_profile(12 + (uint64_t)round, round == 2 ? 3000 : 100);
         assert_int_equal(hp_profile_save(p, file), HP_OK);
-        hp_profile_free(p);
         size_t size;
         char *bytes = read_bytes(file, &size), *copy = malloc(size);
         for (int i = 0; i < (round == 2 ? 150 : 600); i++) {
@@ -569,11 +617,12 @@ static void damaged_files_never_crash(void **state)
             memcpy(copy, bytes, size);
             damage(&random, copy, &left);
             write_bytes(file, copy, left);
-            if (load_damaged())
+            if (load_damaged(p))
                 loaded++;
             else
                 refused++;
         }
+        hp_profile_free(p);
         free(bytes);
         free(copy);
     }
@@ -581,6 +630,81 @@ static void damaged_files_never_crash(void **state)
     /* The damage must be neither always found at once nor never. */
     assert_true(loaded > 20);
     assert_true(refused > 500);
+}
+
+/* Puts a b-tree page of `cells` equal cells into `page`; `header` is where its header begins. */
+static void make_page(unsigned char *page, size_t header, int type, unsigned cells,
+                      const unsigned char *cell, size_t cell_size, uint32_t last_child)
+{
+    bool interior = type == 2 || type == 5;
+    unsigned at = 16384;
+    unsigned char *h = page + header, *pointer = h + (interior ? 12 : 8);
+    memset(h, 0, 16384 - header);
+    for (unsigned i = 0; i < cells; i++) {
+        at -= (unsigned)cell_size;
+        memcpy(page + at, cell, cell_size);
+        pointer[2 * i] = (unsigned char)(at >> 8);
+        pointer[2 * i + 1] = (unsigned char)at;
+    }
+    h[0] = (unsigned char)type;
+    h[3] = (unsigned char)(cells >> 8);
+    h[4] = (unsigned char)cells;
+    h[5] = (unsigned char)(at >> 8);
+    h[6] = (unsigned char)at;
+    for (int i = 0; interior && i < 4; i++)
+        h[8 + i] = (unsigned char)(last_child >> (24 - 8 * i));
+}
+
+/* Makes the tree at page `root` one of `depth` levels of `cells` + 1 references to the same page,
+ * which has one row: (cells + 1) ^ depth rows. */
+static void make_endless(uint32_t root, bool table, unsigned depth, unsigned cells)
+{
+    /* Child, then key: a rowid, or the record 0, 0, 1. And the row itself. */
+    unsigned char key[] = {0, 0, 0, 0, 1}, record[] = {0, 0, 0, 0, 7, 4, 1, 1, 1, 0, 0, 1};
+    const unsigned char row[] = {6, 1, 6, 0, 0, 0, 0, 0};
+    unsigned char *cell = table ? key : record;
+    size_t cell_size = table ? sizeof key : sizeof record, size;
+    char *bytes = read_bytes(file, &size);
+    uint32_t pages = (uint32_t)(size / 16384);
+    unsigned char *all = calloc(pages + depth, 16384);
+    memcpy(all, bytes, size);
+    for (uint32_t i = 0; i < depth; i++) {
+        uint32_t child = pages + 1 + i, page = i == 0 ? root : child - 1;
+        for (int k = 0; k < 4; k++)
+            cell[k] = (unsigned char)(child >> (24 - 8 * k));
+        make_page(all + (page - 1) * 16384, page == 1 ? 100 : 0, table ? 5 : 2, cells, cell,
+                  cell_size, child);
+    }
+    unsigned char *leaf = all + (pages + depth - 1) * 16384;
+    if (table)
+        make_page(leaf, 0, 13, 1, row, sizeof row, 0);
+    else
+        make_page(leaf, 0, 10, 1, record + 4, sizeof record - 4, 0);
+    for (int k = 0; k < 4; k++)
+        all[28 + k] = (unsigned char)((pages + depth) >> (24 - 8 * k));
+    write_bytes(file, (char *)all, (pages + depth) * 16384);
+    free(all);
+    free(bytes);
+}
+
+/* Were they followed to the end, these would take longer than there is time, or stack. */
+static void endless_files_are_refused(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(8, 60), *q;
+    alarm(60);
+    for (int kind = 0; kind < 6; kind++) {
+        save_unchecked(p);
+        bool deep = kind >= 3;
+        uint32_t edge = (uint32_t)ask("SELECT rootpage FROM sqlite_master WHERE name = 'edge'");
+        uint32_t count =
+            (uint32_t)ask("SELECT rootpage FROM sqlite_master WHERE name = 'block_count'");
+        uint32_t root = kind % 3 == 0 ? 1 : kind % 3 == 1 ? edge : count;
+        make_endless(root, root != count, deep ? 300 : 10, deep ? 1 : 1000);
+        assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
+    }
+    alarm(0);
+    hp_profile_free(p);
 }
 
 static void random_edits_never_crash(void **state)
@@ -651,7 +775,7 @@ static void random_edits_never_crash(void **state)
         "zeroblob(100000)",
     };
     struct hp_profile *p = normal_profile(14, 100);
-    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    save_unchecked(p);
     hp_profile_free(p);
     size_t size;
     char *bytes = read_bytes(file, &size), sql[256];
@@ -671,7 +795,7 @@ static void random_edits_never_crash(void **state)
         write_bytes(file, bytes, size);
         if (!edit(sql))
             continue; /* SQLite itself keeps the file sound: NULL, text as an id */
-        if (load_damaged())
+        if (load_damaged(NULL))
             loaded++;
         else
             refused++;
@@ -695,11 +819,13 @@ int main(void)
         cmocka_unit_test(a_failing_write_leaves_nothing_behind),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(wrong_contents_are_refused),
+        cmocka_unit_test(changes_are_found),
         cmocka_unit_test(wrong_schemas_are_refused),
         cmocka_unit_test(additions_are_ignored),
         cmocka_unit_test(edited_order_is_restored),
         cmocka_unit_test(views_add_up),
-        cmocka_unit_test(damaged_files_never_crash),
+        cmocka_unit_test(damaged_files_are_refused_or_right),
+        cmocka_unit_test(endless_files_are_refused),
         cmocka_unit_test(random_edits_never_crash),
     };
     return cmocka_run_group_tests_name("profile file", tests, enter_directory, leave_directory);
