@@ -103,6 +103,37 @@ static void a_trace_comes_back_whole(void **state)
     hp_code_free(code);
 }
 
+static void code_and_strings_come_before_words(void **state)
+{
+    (void)state;
+    struct hp_code *code = new_code();
+    struct hp_trace_writer *writer = new_writer(code);
+    for (uint32_t t = 0; t < 3; t++) {
+        start_thread(writer, t);
+        add_segment(code, 10 + t);
+        const uint32_t words[] = {10 + t, hp_word_event(HP_WORD_EXEC, 0), t};
+        assert_int_equal(hp_trace_writer_words(writer, t, words, 3), HP_OK);
+        assert_int_equal(hp_trace_writer_string(writer, t, "text"), HP_OK);
+        assert_int_equal(hp_trace_writer_end(writer, t, HP_END_EXIT), HP_OK);
+    }
+    assert_int_equal(hp_trace_writer_finish(writer, 0, 0), HP_OK);
+    struct reading r;
+    open_reading(&r);
+    uint32_t t = 0;
+    struct hp_trace_item item;
+    do {
+        assert_int_equal(hp_trace_reader_next(r.reader, r.code, &item), HP_OK);
+        if (item.kind != HP_TRACE_WORDS)
+            continue;
+        same_segment(code, r.code, 10 + t);
+        assert_string_equal(hp_trace_reader_string(r.reader, t), "text");
+        assert_int_equal(r.code->n_segments, ++t);
+    } while (item.kind != HP_TRACE_END);
+    assert_int_equal(t, 3);
+    close_reading(&r);
+    hp_code_free(code);
+}
+
 static void an_empty_trace_is_a_trace(void **state)
 {
     (void)state;
@@ -211,6 +242,8 @@ static void long_threads_make_frames_one_can_seek(void **state)
     size_t n = make_words(words, N, 100);
     for (size_t i = 0; i < n / 3; i++) /* code that comes late */
         words[2 * n / 3 + i] = 1 + (uint32_t)((i * 7919 + i / 1000) % 500);
+    for (int i = 0; i < 6; i++) /* an event with its payload across the end of a frame */
+        words[(4 << 20) - 4 + i] = i == 3 ? hp_word_event(HP_WORD_HANDLER, 2) : 17;
     struct hp_trace_writer *writer = new_writer(code);
     start_thread(writer, 0);
     for (size_t i = 0; i < n / 2;) {
@@ -400,6 +433,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_trace_comes_back_whole),
+        cmocka_unit_test(code_and_strings_come_before_words),
         cmocka_unit_test(an_empty_trace_is_a_trace),
         cmocka_unit_test(wrong_calls_are_refused),
         cmocka_unit_test(a_foreign_code_map_is_refused),

@@ -234,6 +234,69 @@ static void impossible_sizes_are_not_believed(void **state)
     free(bytes);
 }
 
+/* A frame with a changed header, sealed again: read, and the one error's text is given. */
+static void one_error(uint8_t *bytes, size_t size, size_t at, const struct hp_trace_frame *frame,
+                      const char *text)
+{
+    hp_trace_pack_frame(bytes + at, frame);
+    write_file(path, bytes, size);
+    struct reading r;
+    open_reading(&r);
+    bool told = false;
+    while (read_item(&r))
+        told = told || (r.errors == 1 && strstr(hp_error_text(), text));
+    assert_int_equal(r.errors, 1);
+    assert_true(told);
+    close_reading(&r);
+}
+
+static void wrong_headers_are_told_apart(void **state)
+{
+    (void)state;
+    static uint32_t words[2][6000];
+    size_t n[2], size;
+    uint8_t *bytes = small_trace(words, n, &size);
+    size_t end_at = find_frame(bytes, size, HP_TRACE_FRAME_THREAD_END, 0);
+    struct hp_trace_frame good, bad;
+    assert_true(hp_trace_unpack_frame(bytes + end_at, &good));
+    bad = good;
+    bad.first--;
+    one_error(bytes, size, end_at, &bad, "words come twice");
+    hp_trace_pack_frame(bytes + end_at, &good);
+    size_t words_at = find_frame(bytes, size, HP_TRACE_FRAME_WORDS, 1);
+    assert_true(hp_trace_unpack_frame(bytes + words_at, &good));
+    bad = good;
+    bad.count = 10; /* no 10 words take so many bytes */
+    hp_trace_pack_frame(bytes + words_at, &bad);
+    size_t last = find_frame(bytes, size, HP_TRACE_FRAME_THREAD_END, 1);
+    struct hp_trace_frame end;
+    assert_true(hp_trace_unpack_frame(bytes + last, &end));
+    end.first = 10;
+    hp_trace_pack_frame(bytes + last, &end);
+    one_error(bytes, size, words_at, &bad, "impossibly large");
+    free(bytes);
+}
+
+static void strings_end_once(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *bytes;
+        size_t size;
+        const char *text;
+    } cases[] = {
+        {"\3\0\0\0ab", 7, "ab"}, {"\1\0\0\0", 5, ""},     {"\0\0\0\0", 5, NULL},
+        {"\2\0\0\0ab", 7, NULL}, {"\4\0\0\0ab", 7, NULL}, {"\3\0\0\0a\0", 7, NULL},
+        {"\3\0\0\0ab", 6, NULL}, {"\3\0\0", 3, NULL},     {"\xff\xff\xff\xffz", 6, NULL},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const uint8_t *bytes = (const uint8_t *)cases[i].bytes;
+        struct hp_bytes_in in = {bytes, bytes + cases[i].size, false};
+        assert_string_equal(hp_in_string(&in), cases[i].text ? cases[i].text : "");
+        assert_int_equal(in.bad, cases[i].text == NULL);
+    }
+}
+
 /* One random change; returns the new size. */
 static size_t mutate(uint8_t *bytes, size_t size, size_t room)
 {
@@ -413,6 +476,8 @@ int main(void)
         cmocka_unit_test(unknown_frames_are_skipped),
         cmocka_unit_test(a_trace_without_an_end_is_read_as_far_as_it_goes),
         cmocka_unit_test(impossible_sizes_are_not_believed),
+        cmocka_unit_test(wrong_headers_are_told_apart),
+        cmocka_unit_test(strings_end_once),
         cmocka_unit_test(any_damage_is_survived),
         cmocka_unit_test(forged_contents_are_survived),
     };

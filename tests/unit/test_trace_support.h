@@ -338,6 +338,7 @@ static uint8_t *read_file(const char *name, size_t *size)
 
 static void write_file(const char *name, const uint8_t *bytes, size_t size)
 {
+    unlink(name); /* some file systems write a file out at once when it replaces its old content */
     FILE *file = fopen(name, "wb");
     assert_non_null(file);
     assert_int_equal(fwrite(bytes, 1, size, file), size);
