@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that appear whole or not at all: written aside, then renamed.
+ * Files that appear whole or not at all: written aside, then renamed. What is there already and is
+ * no file (a terminal, a pipe, /dev/null) is written to directly; a symbolic link is followed.
  */
 #ifndef HP_BASE_OUTFILE_H
 #define HP_BASE_OUTFILE_H
@@ -12,7 +13,7 @@
 struct hp_outfile {
     FILE *file;  /* write here */
     char *path;  /* where it will appear */
-    char *aside; /* where it is now */
+    char *aside; /* where it is now; NULL: there already */
 };
 
 /* Creates the file aside, in the directory of `path`, with the permissions of a new file. */

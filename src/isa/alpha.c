@@ -57,6 +57,12 @@ static void decode_flow(uint32_t word, const struct alpha_row *row, struct hp_in
         insn->target = branch_target(insn->address, word);
     if (row->flow == HP_FLOW_COND)
         insn->flags |= HP_INSN_CONDITIONAL;
+    /* "br $29, .+4" only reads the program counter: it goes where everything goes. */
+    if ((row->flow == HP_FLOW_JUMP || row->flow == HP_FLOW_CALL) &&
+        insn->target == insn->address + 4) {
+        insn->flow = HP_FLOW_NONE;
+        insn->target = 0;
+    }
 }
 
 // --- registers and memory ---

@@ -36,6 +36,13 @@ void hp_arm_remember(const struct hp_arena_segment *segment)
     ends[slot(end)].mode = segment->mode + 1;
 }
 
+/* Whether QEMU may have peeked at what follows a 16-bit instruction at `address`, to see if it fits
+ * the page: then it shows four bytes. */
+static bool may_be_peeked(uint64_t address)
+{
+    return ((address + 2) & 0xffe) == 0xffe || ((address + 2) & 0xfff) == 0;
+}
+
 /* What the bytes say: 1 Thumb, 0 A32, -1 could be either. */
 static int by_bytes(const struct qemu_plugin_tb *tb)
 {
@@ -43,11 +50,11 @@ static int by_bytes(const struct qemu_plugin_tb *tb)
         return 1;
     for (size_t i = 0; i < qemu_plugin_tb_n_insns(tb); i++) {
         const struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-        if (qemu_plugin_insn_size(insn) == 2 || qemu_plugin_insn_size(insn) == 6)
+        uint64_t address = qemu_plugin_insn_vaddr(insn);
+        if (qemu_plugin_insn_size(insn) != 4 || address & 2)
             return 1;
-        if (hp_arm_thumb_size(qemu_plugin_insn_data(insn)) == 2)
-            /* Two bytes of its own and two peeked, at the end of a page; or A32. */
-            return i > 0 && i + 1 == qemu_plugin_tb_n_insns(tb) ? -1 : 0;
+        if (hp_arm_thumb_size(qemu_plugin_insn_data(insn)) == 2 && !may_be_peeked(address))
+            return 0;
     }
     return -1;
 }
