@@ -106,6 +106,13 @@ const struct hp_block *hp_code_blocks(const struct hp_code *code);
 /* The code of a block: `block->end - block->start` bytes, valid like the tables. */
 const uint8_t *hp_code_bytes(const struct hp_code *code, const struct hp_block *block);
 
+/*
+ * The instructions of a block, `block->insns` of them, decoded in full when first asked for and
+ * kept: an iteration over executed instructions is one over batches with this inside. Valid as long
+ * as the map. An instruction that does not decode is HP_OP_SYSTEM. HP_ERR_NOMEM.
+ */
+enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_insn **insns);
+
 /* Notes that the program installed a signal handler at `address`: blocks there, present and future,
  * get HP_BLOCK_HANDLER. */
 enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address);

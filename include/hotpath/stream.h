@@ -115,6 +115,29 @@ struct hp_batch {
     size_t n;
 };
 
+/* A retired control transfer of a batch. */
+struct hp_branch {
+    uint64_t address; /* of the branch instruction */
+    uint64_t target;  /* where control went: its target, or behind it */
+    uint32_t insns;   /* instructions of the block that it ends, itself included */
+    uint8_t flow;     /* enum hp_flow */
+    uint8_t taken;
+};
+
+/* The i-th transfer of a batch, i < n, as a branch; false when it is none (a system call, a trap, a
+ * long block's seam). */
+static inline bool hp_batch_branch(const struct hp_batch *batch, size_t i, struct hp_branch *branch)
+{
+    const struct hp_block *block = &batch->table[batch->blocks[i]];
+    branch->address = block->last;
+    branch->target = batch->table[batch->blocks[i + 1]].start;
+    branch->insns = block->insns;
+    branch->flow = block->flow;
+    branch->taken = batch->taken[i];
+    return block->flow != HP_FLOW_NONE && block->flow != HP_FLOW_SYSCALL &&
+           block->flow != HP_FLOW_TRAP;
+}
+
 enum hp_event_kind {
     HP_EVENT_SIGNAL, /* a handler starts: what follows is the handler's, nested to any depth, until
                         the matching HP_EVENT_SIGRETURN. value: signal number or 0 */

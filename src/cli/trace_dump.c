@@ -51,18 +51,20 @@ static void print_place(const struct hp_code *code, uint32_t module, uint64_t ad
     printf("%s+0x%" PRIx64, slash ? slash + 1 : m->path, address - m->base);
 }
 
-static void print_code(const struct dump *d, const struct hp_block *b)
+static void print_code(const struct dump *d, uint32_t id)
 {
+    const struct hp_block *b = hp_code_block(d->code, id);
     const uint8_t *bytes = hp_code_bytes(d->code, b);
     enum hp_isa_mode mode = b->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT;
-    for (uint64_t at = b->start; at < b->end;) {
-        struct hp_insn insn;
+    const struct hp_insn *insns;
+    if (hp_code_insns(d->code, id, &insns) != HP_OK)
+        return;
+    for (uint32_t i = 0; i < b->insns; i++) {
         char text[128];
-        size_t left = (size_t)(b->end - at);
-        hp_decode(d->decoder, mode, at, bytes + (at - b->start), left, true, &insn);
-        hp_disassemble(d->decoder, mode, at, bytes + (at - b->start), left, text, sizeof text);
+        uint64_t at = insns[i].address;
+        hp_disassemble(d->decoder, mode, at, bytes + (at - b->start), (size_t)(b->end - at), text,
+                       sizeof text);
         printf("        0x%" PRIx64 "  %s\n", at, text);
-        at += insn.length ? insn.length : left;
     }
 }
 
@@ -95,7 +97,7 @@ static void on_batch(void *state, const struct hp_batch *batch)
             print_place(batch->code, next->module, next->start);
             putchar('\n');
             if (t->dump->with_code)
-                print_code(t->dump, b);
+                print_code(t->dump, batch->blocks[i]);
         }
         t->instructions += b->insns;
     }

@@ -38,6 +38,7 @@ struct hp_pipeline {
     struct thread **threads; /* by thread id */
     size_t n_threads, cap_threads;
     struct hp_pipeline_stats stats;
+    struct hp_cursor_stats ended; /* of the threads that have */
     uint32_t *execs;
     size_t n_execs, cap_execs;
 };
@@ -143,12 +144,24 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
     note_exec(thread, event);
     if (event->kind == HP_EVENT_LOST && event->value < HP_LOST_REASON_COUNT_)
         p->stats.losses_by_reason[event->value]++;
-    if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED)
+    if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED && p->state != DONE)
         p->stats.detached_threads++;
     if (p->has_region && p->state != OPEN && event->kind == HP_EVENT_TAIL)
         return; /* a block outside the region */
     for (size_t i = 0; i < p->n_profilers; i++)
         p->profilers[i]->ops->event(thread->states[i], event);
+}
+
+static void add_stats(struct hp_cursor_stats *sum, const struct hp_cursor_stats *s)
+{
+    sum->words += s->words;
+    sum->blocks += s->blocks;
+    sum->instructions += s->instructions;
+    sum->rep_iterations += s->rep_iterations;
+    sum->signals += s->signals;
+    sum->discontinuities += s->discontinuities;
+    sum->losses += s->losses;
+    sum->cuts += s->cuts;
 }
 
 /* --- From the engine -----------------------------------------------------------------------------
@@ -192,10 +205,15 @@ static enum hp_err take_words(struct hp_consumer *consumer, uint32_t id, const u
 
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t id, enum hp_end_reason reason)
 {
-    struct thread *thread = find_thread((struct hp_pipeline *)consumer, id);
+    struct hp_pipeline *p = (struct hp_pipeline *)consumer;
+    struct thread *thread = find_thread(p, id);
     if (!thread)
         return hp_fail(HP_ERR_FORMAT, "the end of thread %u, which never began", id);
-    return hp_cursor_end(thread->cursor, reason);
+    HP_TRY(hp_cursor_end(thread->cursor, reason));
+    add_stats(&p->ended, hp_cursor_stats(thread->cursor));
+    hp_cursor_free(thread->cursor); /* there may be thousands of threads */
+    thread->cursor = NULL;
+    return HP_OK;
 }
 
 static bool is_done(struct hp_consumer *consumer)
@@ -257,22 +275,12 @@ struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline)
 const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *p)
 {
     struct hp_cursor_stats *sum = &p->stats.cursor;
-    *sum = (struct hp_cursor_stats){0};
+    *sum = p->ended;
     p->stats.threads = (uint32_t)p->n_threads;
     p->stats.region_reached = p->state >= OPEN;
-    for (size_t i = 0; i < p->n_threads; i++) {
-        if (!find_thread(p, (uint32_t)i))
-            continue;
-        const struct hp_cursor_stats *s = hp_cursor_stats(p->threads[i]->cursor);
-        sum->words += s->words;
-        sum->blocks += s->blocks;
-        sum->instructions += s->instructions;
-        sum->rep_iterations += s->rep_iterations;
-        sum->signals += s->signals;
-        sum->discontinuities += s->discontinuities;
-        sum->losses += s->losses;
-        sum->cuts += s->cuts;
-    }
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (find_thread(p, (uint32_t)i))
+            add_stats(sum, hp_cursor_stats(p->threads[i]->cursor));
     return &p->stats;
 }
 

@@ -38,6 +38,9 @@ void hp_code_free(struct hp_code *code)
     free(code->hot);
     free(code->blocks);
     free(code->next_at_start);
+    for (size_t i = 0; i < code->cap_insns; i++)
+        free(code->insns[i]);
+    free(code->insns);
     hp_map64_fini(&code->at_start);
     free(code->nodes);
     free(code->joins);
@@ -289,6 +292,27 @@ static enum hp_err intern_block(struct hp_code *code, uint64_t start, uint32_t m
     if (hp_code_is_handler(code, start))
         block.flags |= HP_BLOCK_HANDLER;
     return add_block(code, &block, id);
+}
+
+enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_insn **insns)
+{
+    HP_TRY(hp_grow(&code->insns, &code->cap_insns, code->n_blocks, sizeof *code->insns));
+    if (!code->insns[block]) {
+        const struct hp_block *b = &code->blocks[block];
+        enum hp_isa_mode mode = b->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT;
+        struct hp_insn *decoded = calloc(b->insns, sizeof *decoded);
+        if (!decoded)
+            return hp_fail_nomem();
+        uint64_t at = b->start;
+        for (uint32_t i = 0; i < b->insns; i++) {
+            hp_decode(code->decoder, mode, at, code->bytes + b->code + (at - b->start),
+                      (size_t)(b->end - at), false, &decoded[i]);
+            at += decoded[i].length;
+        }
+        code->insns[block] = decoded;
+    }
+    *insns = code->insns[block];
+    return HP_OK;
 }
 
 /* --- Nodes ---------------------------------------------------------------------------------------

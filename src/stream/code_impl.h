@@ -75,6 +75,8 @@ struct hp_code {
     uint32_t n_blocks;
     size_t cap_hot, cap_blocks, cap_next;
     struct hp_map64 at_start; /* start address -> block id */
+    struct hp_insn **insns;   /* by block id: decoded instructions, NULL: not asked for */
+    size_t cap_insns;
 
     struct hp_node *nodes;
     uint32_t n_nodes;

@@ -25,18 +25,67 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-static void free_thread(struct hp_exact_thread *thread)
+/* What is needed only while the thread runs. */
+static void free_tables(struct hp_exact_thread *thread)
 {
     free(thread->cells);
+    thread->cells = NULL;
+    thread->n_cells = thread->cap_cells = 0;
     hp_map64_fini(&thread->extra_of);
     free(thread->extra);
+    thread->extra = NULL;
     hp_map64_fini(&thread->tail_of);
     free(thread->tails);
+    thread->tails = NULL;
     free(thread->frames);
+    thread->frames = NULL;
+    thread->n_frames = thread->cap_frames = 0;
     hp_map64_fini(&thread->call_of);
+}
+
+static void free_thread(struct hp_exact_thread *thread)
+{
+    free_tables(thread);
+    free(thread->edges);
     free(thread->calls);
     free(thread->activities);
     free(thread);
+}
+
+static void seal_map(struct hp_exact_thread *t, const struct hp_map64 *map, const uint64_t *counts,
+                     bool tails)
+{
+    for (size_t i = 0; map->slots && i <= map->mask; i++) {
+        const struct hp_map64_slot *slot = &map->slots[i];
+        if (slot->value == HP_MAP64_NONE)
+            continue;
+        uint32_t from = (uint32_t)(tails ? slot->key : slot->key >> 32);
+        uint32_t to = tails ? HP_NO_ID : (uint32_t)slot->key;
+        t->edges[t->n_edges++] = (struct hp_exact_edge){from, to, counts[slot->value]};
+    }
+}
+
+void hp_exact_seal(struct hp_exact_thread *t)
+{
+    size_t n = t->extra_of.used + t->tail_of.used;
+    for (size_t i = 0; i < t->n_cells; i++)
+        for (int k = 0; k < 2; k++)
+            n += t->cells[i].count[k] != 0;
+    if (!n || t->edges)
+        return;
+    t->edges = malloc(n * sizeof *t->edges);
+    if (!t->edges) {
+        t->exact->out_of_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < t->n_cells; i++)
+        for (int k = 0; k < 2; k++)
+            if (t->cells[i].count[k])
+                t->edges[t->n_edges++] =
+                    (struct hp_exact_edge){(uint32_t)i, t->cells[i].next[k], t->cells[i].count[k]};
+    seal_map(t, &t->extra_of, t->extra, false);
+    seal_map(t, &t->tail_of, t->tails, true);
+    free_tables(t);
 }
 
 /* --- Counting ------------------------------------------------------------------------------------
@@ -52,9 +101,9 @@ static bool grow_cells(struct hp_exact_thread *t, const struct hp_batch *batch)
     }
     for (; t->n_cells < n; t->n_cells++) {
         const struct hp_block *block = &batch->table[t->n_cells];
-        t->cells[t->n_cells] = (struct hp_cell){.next = {HP_NO_ID, HP_NO_ID},
-                                                .insns = block->insns,
-                                                .watch = hp_exact_always_watch(block)};
+        t->cells[t->n_cells] = (struct hp_exact_cell){.next = {HP_NO_ID, HP_NO_ID},
+                                                      .insns = block->insns,
+                                                      .watch = hp_exact_always_watch(block)};
     }
     return true;
 }
@@ -77,7 +126,7 @@ static bool count_in(struct hp_map64 *map, uint64_t **counts, size_t *n, size_t 
 static __attribute__((noinline)) void count_edge(struct hp_exact_thread *t, uint32_t from,
                                                  uint32_t to)
 {
-    struct hp_cell *cell = &t->cells[from];
+    struct hp_exact_cell *cell = &t->cells[from];
     for (int i = 0; i < 2; i++) {
         if (cell->next[i] == HP_NO_ID) { /* seen for the first time */
             cell->next[i] = to;
@@ -105,11 +154,11 @@ static void on_batch(void *state, const struct hp_batch *batch)
         hp_exact_begin(t, batch->blocks[0]);
     }
     const uint32_t *blocks = batch->blocks;
-    struct hp_cell *cells = t->cells;
+    struct hp_exact_cell *cells = t->cells;
     uint64_t clock = t->clock;
     uint32_t from = blocks[0];
     for (size_t i = 0; i < batch->n; i++) {
-        struct hp_cell *cell = &cells[from];
+        struct hp_exact_cell *cell = &cells[from];
         uint32_t to = blocks[i + 1];
         clock += cell->insns;
         if (cell->next[0] == to)
@@ -152,7 +201,10 @@ static void on_event(void *state, const struct hp_event *event)
         hp_exact_unwind(t);
         t->fresh = true;
         break;
-    case HP_EVENT_END: hp_exact_unwind(t); break;
+    case HP_EVENT_END:
+        hp_exact_unwind(t);
+        hp_exact_seal(t);
+        break;
     default: break;
     }
 }

@@ -14,7 +14,7 @@
  * have at most two; the others' further ones are in `extra`. 32 bytes, so that a block costs one
  * cache line.
  */
-struct hp_cell {
+struct hp_exact_cell {
     uint32_t next[2]; /* block ids; HP_NO_ID: free */
     uint64_t count[2];
     uint32_t insns;
@@ -49,10 +49,18 @@ struct hp_activity {
     uint32_t active; /* frames on the stack with this function */
 };
 
+/* How often a block was followed by another; to HP_NO_ID: by nothing known. */
+struct hp_exact_edge {
+    uint32_t from, to;
+    uint64_t count;
+};
+
 struct hp_exact_thread {
     struct hp_exact *exact;
     struct hp_thread info;
-    struct hp_cell *cells; /* by block id */
+    struct hp_exact_edge *edges; /* everything counted, once the thread has ended */
+    size_t n_edges;
+    struct hp_exact_cell *cells; /* by block id; NULL once the thread has ended */
     size_t n_cells, cap_cells;
     struct hp_map64 extra_of; /* block << 32 | successor -> extra */
     uint64_t *extra;
@@ -101,6 +109,13 @@ void hp_exact_leave_signal(struct hp_exact_thread *thread);
 
 /* Everything on the stack ends now. */
 void hp_exact_unwind(struct hp_exact_thread *thread);
+
+/* --- The end of a thread (exact.c)
+ * -------------------------------------------------------------------- */
+
+/* Turns the tables into `edges` and frees them: a program may have thousands of threads and
+ * processes. */
+void hp_exact_seal(struct hp_exact_thread *thread);
 
 /* --- The result (result.c)
  * --------------------------------------------------------------------------- */

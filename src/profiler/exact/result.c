@@ -115,35 +115,35 @@ static enum hp_err add_line(struct result *r, uint32_t block, uint32_t from, uin
     return line->file && line->inlined && line->inlined_at ? HP_OK : hp_fail_nomem();
 }
 
+static const struct hp_source no_source = {.file = "", .inlined = "", .call_file = ""};
+
 /* The source lines of a block: runs of instructions that come from the same one. */
-static enum hp_err add_lines(struct result *r, struct hp_decoder *decoder, uint32_t index,
-                             const struct hp_block *block)
+static enum hp_err add_lines(struct result *r, uint32_t id)
 {
+    const struct hp_block *block = hp_code_block(r->exact->code, id);
     struct hp_symbols *symbols = hp_functions_symbols(r->exact->functions, block->module);
     if (!symbols)
         return HP_OK;
-    const uint8_t *bytes = hp_code_bytes(r->exact->code, block);
+    const struct hp_insn *insns;
+    HP_TRY(hp_code_insns(r->exact->code, id, &insns));
     uint64_t base = hp_code_module(r->exact->code, block->module)->base;
-    uint32_t size = (uint32_t)(block->end - block->start), from = 0, insns = 0;
-    struct hp_source run = {.file = "", .inlined = "", .call_file = ""};
-    enum hp_isa_mode mode = block->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT;
-    for (uint32_t at = 0; at < size;) {
-        struct hp_insn insn;
+    struct hp_source run = no_source;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i <= block->insns; i++) {
         struct hp_source source;
-        if (hp_symbols_source(symbols, block->start + at - base, &source) != HP_OK)
-            source = (struct hp_source){.file = "", .inlined = "", .call_file = ""};
-        if (!same_source(&run, &source)) {
-            if (run.line)
-                HP_TRY(add_line(r, index, from, at, insns, &run));
-            run = source;
-            from = at;
-            insns = 0;
-        }
-        hp_decode(decoder, mode, block->start + at, bytes + at, size - at, true, &insn);
-        at += insn.length ? insn.length : size - at;
-        insns++;
+        if (i == block->insns ||
+            hp_symbols_source(symbols, insns[i].address - base, &source) != HP_OK)
+            source = no_source;
+        if (i < block->insns && same_source(&run, &source))
+            continue;
+        uint64_t end = i < block->insns ? insns[i].address : block->end;
+        if (run.line)
+            HP_TRY(add_line(r, id, (uint32_t)(insns[first].address - block->start),
+                            (uint32_t)(end - block->start), i - first, &run));
+        run = source;
+        first = i;
     }
-    return run.line ? add_line(r, index, from, size, insns, &run) : HP_OK;
+    return HP_OK;
 }
 
 /* --- Blocks and edges ----------------------------------------------------------------------------
@@ -154,8 +154,7 @@ static enum hp_err add_blocks(struct result *r)
 {
     const struct hp_code *code = r->exact->code;
     struct hp_map64 versions = {0};
-    struct hp_decoder *decoder = NULL;
-    enum hp_err err = hp_decoder_new(hp_code_arch(code), &decoder);
+    enum hp_err err = HP_OK;
     for (uint32_t i = 0; err == HP_OK && i < hp_code_n_blocks(code); i++) {
         const struct hp_block *block = hp_code_block(code, i);
         uint64_t key = block->start ^ (uint64_t)block->module << 48 ^
@@ -178,9 +177,8 @@ static enum hp_err add_blocks(struct result *r)
         err = function_index(r, hp_functions_settle(r->exact->functions, i), &function);
         r->profile->blocks[i].function = function;
         if (err == HP_OK)
-            err = add_lines(r, decoder, i, block);
+            err = add_lines(r, i);
     }
-    hp_decoder_free(decoder);
     hp_map64_fini(&versions);
     return err;
 }
@@ -214,7 +212,7 @@ static enum hp_err add_edge_count(struct result *r, uint32_t from, uint32_t to, 
     uint8_t flow = hp_code_block(r->exact->code, from)->flow;
     struct hp_pcount *out;
     uint32_t edge;
-    if (count == 0 || flow == HP_FLOW_NONE) /* the seam of a long block is not an edge */
+    if (flow == HP_FLOW_NONE) /* the seam of a long block is not an edge */
         return HP_OK;
     HP_TRY(edge_index(r, from, to, &edge));
     HP_TRY(hp_profile_add_edge_count(r->profile, &out));
@@ -251,23 +249,11 @@ static enum hp_err add_counts(struct result *r, const struct hp_exact_thread *t)
     if (!counts)
         return hp_fail_nomem();
     enum hp_err err = HP_OK;
-    for (size_t i = 0; i < t->n_cells && err == HP_OK; i++)
-        for (int k = 0; k < 2 && err == HP_OK; k++) {
-            counts[i] += t->cells[i].count[k];
-            err = add_edge_count(r, (uint32_t)i, t->cells[i].next[k], t->cells[i].count[k]);
-        }
-    for (size_t i = 0; t->extra_of.slots && i <= t->extra_of.mask && err == HP_OK; i++) {
-        const struct hp_map64_slot *slot = &t->extra_of.slots[i];
-        if (slot->value == HP_MAP64_NONE)
-            continue;
-        counts[slot->key >> 32] += t->extra[slot->value];
-        err = add_edge_count(r, (uint32_t)(slot->key >> 32), (uint32_t)slot->key,
-                             t->extra[slot->value]);
-    }
-    for (size_t i = 0; t->tail_of.slots && i <= t->tail_of.mask; i++) {
-        const struct hp_map64_slot *slot = &t->tail_of.slots[i];
-        if (slot->value != HP_MAP64_NONE)
-            counts[slot->key] += t->tails[slot->value];
+    for (size_t i = 0; i < t->n_edges && err == HP_OK; i++) {
+        const struct hp_exact_edge *edge = &t->edges[i];
+        counts[edge->from] += edge->count;
+        if (edge->to != HP_NO_ID)
+            err = add_edge_count(r, edge->from, edge->to, edge->count);
     }
     if (err == HP_OK)
         err = add_block_counts(r, counts, n);
@@ -353,6 +339,10 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_profile *pro
     enum hp_err err = add_modules(&r);
     if (err == HP_OK)
         err = add_blocks(&r);
+    for (size_t i = 0; i < exact->n_threads; i++)
+        hp_exact_seal(exact->threads[i]); /* of those that did not end in order */
+    if (exact->out_of_memory)
+        err = hp_fail_nomem();
     for (size_t i = 0; err == HP_OK && i < exact->n_threads; i++)
         err = add_thread(&r, exact->threads[i]);
     hp_map64_fini(&r.edge_of);
