@@ -8,14 +8,57 @@
 #include "hotpath/stream.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
+
+/* --- The reader ----------------------------------------------------------------------------------
+ */
+
+static unsigned long long reader_born; /* when the reader started, as /proc tells it; 0 unknown */
+
+/* When process `pid` started, in the kernel's clock; 0 for a zombie, `unknown` when /proc cannot be
+ * asked. */
+static unsigned long long process_born(int32_t pid, unsigned long long unknown)
+{
+    char path[32], text[1024];
+    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0)
+        return unknown;
+    ssize_t n = read(fd, text, sizeof text - 1);
+    close(fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *at = strrchr(text, ')'); /* a name may hold anything, but nothing follows it */
+    if (!at || at[1] != ' ')
+        return unknown;
+    if (at[2] == 'Z' || at[2] == 'X')
+        return 0;
+    for (int field = 2; field < 22 && at; field++)
+        at = strchr(at + 1, ' ');
+    return at ? strtoull(at, NULL, 10) : unknown;
+}
+
+/* Whether there is still somebody to read. A reader that died without detaching is found here, also
+ * when its parent has not asked for its status yet or its number belongs to another by now. */
+static bool reader_alive(struct hp_arena *arena)
+{
+    if (atomic_load(&arena->detached))
+        return false;
+    bool exists = kill(arena->reader_pid, 0) == 0 || errno == EPERM;
+    if (exists && (!reader_born || process_born(arena->reader_pid, reader_born) == reader_born))
+        return true;
+    atomic_store(&arena->detached, 1);
+    return false;
+}
 
 struct hp_arena *hp_arena_map(int fd)
 {
@@ -31,6 +74,7 @@ struct hp_arena *hp_arena_map(int fd)
         munmap(memory, HP_ARENA_SIZE);
         return NULL;
     }
+    reader_born = process_born(arena->reader_pid, 0);
     return arena;
 }
 
@@ -54,17 +98,6 @@ static void ring_doorbell(struct hp_arena *arena)
     atomic_fetch_add(&arena->doorbell, 1);
     if (atomic_load(&arena->reader_waits))
         wake(&arena->doorbell);
-}
-
-/* Whether there is still somebody to read. A reader that died without detaching is found here. */
-static bool reader_alive(struct hp_arena *arena)
-{
-    if (atomic_load(&arena->detached))
-        return false;
-    if (kill(arena->reader_pid, 0) == 0 || errno == EPERM)
-        return true;
-    atomic_store(&arena->detached, 1);
-    return false;
 }
 
 /* --- Rings ---------------------------------------------------------------------------------------

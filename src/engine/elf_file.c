@@ -62,13 +62,16 @@ enum hp_err hp_elf_file_read(const char *path, struct hp_elf_file *file)
     } else {
         file->arch = arch_of(&header);
         file->machine = header.e_machine;
-        size_t n = 0;
+        size_t n = 0, size = 0;
+        elf_rawfile(elf, &size);
         elf_getphdrnum(elf, &n);
         for (size_t i = 0; i < n; i++) {
             GElf_Phdr segment;
             if (!gelf_getphdr(elf, (int)i, &segment))
                 break;
-            if (segment.p_type == PT_INTERP)
+            if (segment.p_type == PT_LOAD && segment.p_offset < size)
+                file->loadable = header.e_type == ET_EXEC || header.e_type == ET_DYN;
+            else if (segment.p_type == PT_INTERP)
                 read_interpreter(elf, &segment, file);
             else if (segment.p_type == PT_NOTE && !file->build_id[0])
                 read_notes(elf, &segment, file);

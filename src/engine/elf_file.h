@@ -7,9 +7,12 @@
 
 #include "hotpath/isa.h"
 
+#include <stdbool.h>
+
 struct hp_elf_file {
     enum hp_arch arch;     /* HP_ARCH_NONE: an architecture hotpath does not know */
     int machine;           /* e_machine */
+    bool loadable;         /* something in it can be run: not an object file, not a stump */
     char interpreter[256]; /* of a dynamic program, else "" */
     char build_id[129];    /* lower-case hex, "" for none */
 };

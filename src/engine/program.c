@@ -95,7 +95,7 @@ static enum hp_err follow_script(struct hp_program *program)
     if (file)
         fclose(file);
     line[n] = 0;
-    if (n == 0 || memchr(line, 0, n))
+    if (n == 0 || memchr(line, 0, n) || memcmp(line, "\177ELF", 4) == 0)
         return hp_fail(HP_ERR_UNSUPPORTED, "%s is neither an ELF program nor a script",
                        program->path);
     char shell[] = "/bin/sh"; /* what execvp does with a text file */
@@ -156,6 +156,10 @@ static enum hp_err find_program(char *const *argv, struct hp_program *program)
                        "%s is for an architecture hotpath cannot watch (ELF machine %d); it knows "
                        "64-bit x86, AArch64, RISC-V, Alpha and 32-bit ARM",
                        program->path, program->elf.machine);
+    if (!program->elf.loadable)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "%s: an ELF file without a program (an object file, or damaged)",
+                       program->path);
     return HP_OK;
 }
 

@@ -112,8 +112,21 @@ static char **qemu_argv(const struct hp_program *program, const char *qemu, cons
     return (char **)argv;
 }
 
+/* QEMU hands the environment on in reverse: so reverse it before. Points into `environ`. */
+static char **qemu_environment(void)
+{
+    size_t n = 0;
+    while (environ[n])
+        n++;
+    char **reversed = calloc(n + 1, sizeof *reversed);
+    for (size_t i = 0; reversed && i < n; i++)
+        reversed[i] = environ[n - 1 - i];
+    return reversed;
+}
+
 /* Forks and executes; the child reports a failed exec through a pipe. */
-static enum hp_err spawn(char **argv, int arena_fd, int inherited_fd, pid_t *pid)
+static enum hp_err spawn(char **argv, char **environment, int arena_fd, int inherited_fd,
+                         pid_t *pid)
 {
     int fds[2];
     if (pipe2(fds, O_CLOEXEC) != 0)
@@ -121,7 +134,7 @@ static enum hp_err spawn(char **argv, int arena_fd, int inherited_fd, pid_t *pid
     *pid = fork();
     if (*pid == 0) {
         if (dup2(arena_fd, inherited_fd) == inherited_fd)
-            execv(argv[0], argv);
+            execve(argv[0], argv, environment);
         int error = errno;
         ssize_t ignored = write(fds[1], &error, sizeof error);
         (void)ignored;
@@ -161,7 +174,10 @@ enum hp_err hp_qemu_start(const struct hp_program *program, const char *sysroot,
     char *option = plugin_option(plugin, inherited);
     char **argv =
         option ? qemu_argv(program, qemu, sysroot ? sysroot : find_sysroot(program), option) : NULL;
-    enum hp_err err = argv ? spawn(argv, arena_fd, inherited, pid) : hp_fail_nomem();
+    char **environment = qemu_environment();
+    enum hp_err err =
+        argv && environment ? spawn(argv, environment, arena_fd, inherited, pid) : hp_fail_nomem();
+    free(environment);
     free(argv);
     free(option);
     free(plugin);
