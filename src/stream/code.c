@@ -140,20 +140,59 @@ enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *mod
 bool hp_code_is_handler(const struct hp_code *code, uint64_t address)
 {
     for (size_t i = 0; i < code->n_handlers; i++)
-        if (code->handlers[i] == address)
+        if (code->handlers[i].address == address)
             return true;
     return false;
 }
 
+enum hp_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal)
+{
+    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, BUS_ALPHA = 10, SEGV = 11 };
+    uint32_t bus = code->arch == HP_ARCH_ALPHA ? BUS_ALPHA : BUS;
+    if (signal == 0)
+        return HP_CAUSE_EITHER;
+    if (signal == ILL || signal == TRAP || signal == bus || signal == FPE || signal == SEGV)
+        return HP_CAUSE_FAULT;
+    return HP_CAUSE_OUTSIDE;
+}
+
+/* Where the code of a function with this address starts: ARM keeps the Thumb bit in it. */
+static uint64_t code_address(const struct hp_code *code, uint64_t address)
+{
+    return code->arch == HP_ARCH_ARM ? address & ~(uint64_t)1 : address;
+}
+
+void hp_code_set_handler_signal(struct hp_code *code, uint64_t address, uint32_t signal)
+{
+    address = code_address(code, address);
+    enum hp_cause cause = hp_code_signal_cause(code, signal);
+    for (size_t i = 0; i < code->n_handlers; i++) {
+        struct hp_handler *handler = &code->handlers[i];
+        if (handler->address != address)
+            continue;
+        handler->outside |= cause != HP_CAUSE_FAULT;
+        handler->fault |= cause != HP_CAUSE_OUTSIDE;
+    }
+}
+
+enum hp_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address)
+{
+    for (size_t i = 0; i < code->n_handlers; i++) {
+        const struct hp_handler *handler = &code->handlers[i];
+        if (handler->address == address && handler->outside != handler->fault)
+            return handler->fault ? HP_CAUSE_FAULT : HP_CAUSE_OUTSIDE;
+    }
+    return HP_CAUSE_EITHER;
+}
+
 enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
 {
-    if (code->arch == HP_ARCH_ARM)
-        address &= ~(uint64_t)1; /* the Thumb bit is not part of the address */
+    address = code_address(code, address);
     if (hp_code_is_handler(code, address))
         return HP_OK;
     HP_TRY(hp_grow(&code->handlers, &code->cap_handlers, code->n_handlers + 1,
                    sizeof *code->handlers));
-    code->handlers[code->n_handlers++] = address;
+    code->handlers[code->n_handlers++] = (struct hp_handler){.address = address};
     uint32_t block = hp_map64_get(&code->at_start, address);
     for (; block != HP_NO_ID; block = code->next_at_start[block])
         code->blocks[block].flags |= HP_BLOCK_HANDLER;
