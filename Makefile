@@ -13,7 +13,9 @@ run: packages-run all
 	@echo "hotpath run -- $(PROG)"
 	@$(BUILD)/hotpath run -- $(PROG)
 
-test: packages-test all
+test: packages-test
+	@cmake -S . -B $(BUILD) -G Ninja -DHP_TESTS=ON >/dev/null
+	@ninja -C $(BUILD)
 	@tests/run $(BUILD)
 
 bench: packages-bench all

@@ -206,8 +206,7 @@ enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
  * unchanged then. */
 enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile *other);
 
-/* --- Comparing -----------------------------------------------------------------------------------
- */
+/* --- Comparing -------------------------------------------------------------------------------- */
 
 /* What moved: an item's share of executed instructions in A and in B. */
 struct hp_move {

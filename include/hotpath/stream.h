@@ -25,8 +25,7 @@
 extern "C" {
 #endif
 
-/* --- Words -------------------------------------------------------------------------------------
- */
+/* --- Words ------------------------------------------------------------------------------------ */
 
 #define HP_WORD_EVENT 0x80000000u
 
@@ -36,7 +35,7 @@ enum hp_word_kind {
     HP_WORD_END,  /* the thread ended. arg: enum hp_end_reason */
     HP_WORD_LOST, /* words are missing here. arg: enum hp_lost_reason; 64-bit: how many, 0 unknown
                    */
-    HP_WORD_HANDLER,   /* there is a signal handler at this address. 64-bit: the address */
+    HP_WORD_HANDLER,   /* a signal handler is installed. arg: signal; 64-bit: its address */
     HP_WORD_SIGNAL,    /* a signal is delivered here. arg: its number, 0 unknown */
     HP_WORD_SIGRETURN, /* the handler is left by a signal return: comes just before the segment that
                           resumes the interrupted code */
@@ -85,8 +84,7 @@ static inline uint32_t hp_word_arg(uint32_t word)
 /* Number of payload words after an event word; -1 for a kind that does not exist. */
 int hp_word_payload(uint32_t word);
 
-/* --- Threads -----------------------------------------------------------------------------------
- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 struct hp_thread {
     uint32_t id; /* 0, 1, ... in order of appearance */
@@ -95,8 +93,7 @@ struct hp_thread {
     int32_t parent; /* pid of the process that forked this one; 0 for the first */
 };
 
-/* --- What profilers see --------------------------------------------------------------------------
- */
+/* --- What profilers see ----------------------------------------------------------------------- */
 
 #define HP_BATCH_MAX 4096
 
@@ -173,8 +170,7 @@ struct hp_sink {
     void (*event)(struct hp_sink *sink, const struct hp_event *event);
 };
 
-/* --- The cursor --------------------------------------------------------------------------------
- */
+/* --- The cursor ------------------------------------------------------------------------------- */
 
 /* Asked when a word names a segment that the code map does not have yet. Defines it with
  * hp_code_add_segment() and returns HP_OK, or fails (the cursor then reports a loss). */

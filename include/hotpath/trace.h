@@ -34,8 +34,7 @@ struct hp_trace_run {
     int exit_status; /* likewise */
 };
 
-/* --- Writing -------------------------------------------------------------------------------------
- */
+/* --- Writing ---------------------------------------------------------------------------------- */
 
 struct hp_trace_writer;
 
@@ -71,8 +70,7 @@ enum hp_err hp_trace_writer_finish(struct hp_trace_writer *writer, double second
 /* Gives up: removes the unfinished file and frees the writer. NULL is allowed. */
 void hp_trace_writer_abort(struct hp_trace_writer *writer);
 
-/* --- Reading -------------------------------------------------------------------------------------
- */
+/* --- Reading ---------------------------------------------------------------------------------- */
 
 struct hp_trace_info {
     struct hp_trace_run run; /* strings belong to the reader */

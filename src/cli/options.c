@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Help ----------------------------------------------------------------------------------------
- */
+/* --- Help ------------------------------------------------------------------------------------- */
 
 static void print_option(const struct hp_option *option)
 {
@@ -47,8 +46,7 @@ static void print_names(const struct hp_option *options)
     printf("--help\n");
 }
 
-/* --- Values --------------------------------------------------------------------------------------
- */
+/* --- Values ----------------------------------------------------------------------------------- */
 
 enum hp_err hp_parse_count(const char *text, uint64_t *value)
 {
@@ -99,8 +97,7 @@ static enum hp_err set_value(const struct hp_option *option, const char *argumen
     return HP_ERR_INTERNAL;
 }
 
-/* --- Parsing -------------------------------------------------------------------------------------
- */
+/* --- Parsing ---------------------------------------------------------------------------------- */
 
 static const struct hp_option *find(const struct hp_option *options, const char *name,
                                     size_t length)

@@ -35,8 +35,7 @@ struct session {
     struct hp_progress progress;
 };
 
-/* --- Between engine and pipeline -----------------------------------------------------------------
- */
+/* --- Between engine and pipeline -------------------------------------------------------------- */
 
 /* A trace that cannot be written ends; the run goes on, and the failure is reported at its end. */
 static void trace_result(struct session *s, enum hp_err err)
@@ -95,8 +94,7 @@ static bool is_done(struct hp_consumer *consumer)
     return next->done(next);
 }
 
-/* --- Setting up ----------------------------------------------------------------------------------
- */
+/* --- Setting up ------------------------------------------------------------------------------- */
 
 static enum hp_err open_session(struct session *s, enum hp_arch arch, bool profile)
 {
@@ -132,8 +130,7 @@ static void close_session(struct session *s)
     hp_code_free(s->code);
 }
 
-/* --- The profile ---------------------------------------------------------------------------------
- */
+/* --- The profile ------------------------------------------------------------------------------ */
 
 static enum hp_err note_losses(struct hp_profile *profile, const struct hp_pipeline_stats *stats)
 {
@@ -199,8 +196,7 @@ static enum hp_err describe_run(struct hp_profile *profile, const struct hp_trac
     return hp_profile_set_command(profile, run->command);
 }
 
-/* --- A live run ----------------------------------------------------------------------------------
- */
+/* --- A live run ------------------------------------------------------------------------------- */
 
 struct run_about {
     struct hp_trace_run run;
@@ -346,8 +342,7 @@ enum hp_err hp_session_run(const struct hp_session_options *options, char *const
     return err;
 }
 
-/* --- A replay ------------------------------------------------------------------------------------
- */
+/* --- A replay --------------------------------------------------------------------------------- */
 
 static const char *trace_string(void *reader, uint32_t id)
 {

@@ -41,8 +41,7 @@ struct dump_thread {
     uint64_t instructions;
 };
 
-/* --- Blocks --------------------------------------------------------------------------------------
- */
+/* --- Blocks ----------------------------------------------------------------------------------- */
 
 static void print_place(const struct hp_code *code, uint32_t module, uint64_t address)
 {
@@ -157,8 +156,7 @@ static enum hp_err dump_blocks(struct dump *d, struct hp_trace_reader *reader)
     return err;
 }
 
-/* --- Words ---------------------------------------------------------------------------------------
- */
+/* --- Words ------------------------------------------------------------------------------------ */
 
 static enum hp_err dump_words(struct dump *d, struct hp_trace_reader *reader)
 {
@@ -179,8 +177,7 @@ static enum hp_err dump_words(struct dump *d, struct hp_trace_reader *reader)
     }
 }
 
-/* --- The command ---------------------------------------------------------------------------------
- */
+/* --- The command ------------------------------------------------------------------------------ */
 
 int hp_trace_cmd_dump(int argc, char **argv)
 {

@@ -125,8 +125,7 @@ static inline void *hp_arena_store(struct hp_arena *arena, uint32_t position)
     return (char *)arena + HP_ARENA_STORE_DATA + (uint64_t)(position - 1) * 8;
 }
 
-/* --- For engines ---------------------------------------------------------------------------------
- */
+/* --- For engines ------------------------------------------------------------------------------ */
 
 /*
  * A thread's place in the stream. `next` == `end` means: no room, or no ring yet;

@@ -20,8 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* --- The reader ----------------------------------------------------------------------------------
- */
+/* --- The reader ------------------------------------------------------------------------------- */
 
 static unsigned long long reader_born; /* when the reader started, as /proc tells it; 0 unknown */
 
@@ -78,8 +77,7 @@ struct hp_arena *hp_arena_map(int fd)
     return arena;
 }
 
-/* --- Waiting and waking --------------------------------------------------------------------------
- */
+/* --- Waiting and waking ----------------------------------------------------------------------- */
 
 static void wait_on(_Atomic uint32_t *word, uint32_t value, long milliseconds)
 {
@@ -100,8 +98,7 @@ static void ring_doorbell(struct hp_arena *arena)
         wake(&arena->doorbell);
 }
 
-/* --- Rings ---------------------------------------------------------------------------------------
- */
+/* --- Rings ------------------------------------------------------------------------------------ */
 
 /* Where the words of unobserved threads go: everyone writes, nobody reads. */
 static uint32_t nowhere[4096];
@@ -224,8 +221,7 @@ void hp_writer_after_fork(struct hp_writer *writer, bool observe)
         go_unobserved(writer);
 }
 
-/* --- The code map --------------------------------------------------------------------------------
- */
+/* --- The code map ----------------------------------------------------------------------------- */
 
 /* Reserves room in the store for a header and a text; 0 when it is full. */
 static uint32_t reserve(struct hp_arena *arena, size_t size)

@@ -48,8 +48,7 @@ struct hp_live {
     bool detached;
 };
 
-/* --- Making and freeing --------------------------------------------------------------------------
- */
+/* --- Making and freeing ----------------------------------------------------------------------- */
 
 enum hp_err hp_live_new(bool follow, struct hp_live **live)
 {
@@ -100,8 +99,7 @@ int hp_live_fd(const struct hp_live *live)
     return live->fd;
 }
 
-/* --- The code map --------------------------------------------------------------------------------
- */
+/* --- The code map ----------------------------------------------------------------------------- */
 
 /* The text of record `id`, and its header; NULL when there is no such record. The watched process
  * can write anywhere in the arena, so nothing in it is trusted. */
@@ -179,8 +177,7 @@ struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *c
     return &live->source;
 }
 
-/* --- Processes -----------------------------------------------------------------------------------
- */
+/* --- Processes -------------------------------------------------------------------------------- */
 
 static enum hp_err know_process(struct hp_live *live, pid_t pid)
 {
@@ -225,8 +222,7 @@ static void look_after_processes(struct hp_live *live)
     }
 }
 
-/* --- Rings ---------------------------------------------------------------------------------------
- */
+/* --- Rings ------------------------------------------------------------------------------------ */
 
 static void futex_wake(_Atomic uint32_t *word)
 {
@@ -353,8 +349,7 @@ static void detach(struct hp_live *live)
     futex_wake(&live->arena->rings_freed);
 }
 
-/* --- The loop ------------------------------------------------------------------------------------
- */
+/* --- The loop --------------------------------------------------------------------------------- */
 
 static struct hp_arena *signalled_arena; /* for the SIGCHLD handler: one live run at a time */
 

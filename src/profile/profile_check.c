@@ -94,7 +94,7 @@ enum hp_err hp_profile_check(const struct hp_profile *p)
     return HP_OK;
 }
 
-/* --- Normal form -------------------------------------------------------------------------------*/
+/* --- Normal form ------------------------------------------------------------------------------ */
 
 static bool counter_before(uint32_t item_a, uint32_t thread_a, uint32_t item_b, uint32_t thread_b)
 {

@@ -37,7 +37,7 @@ static uint64_t multiply(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
-/* --- Modules -----------------------------------------------------------------------------------*/
+/* --- Modules ---------------------------------------------------------------------------------- */
 
 /* A list of the modules of A in the order of their identities, to search those of B in. */
 static const struct hp_pmodule *find_module(const struct hp_pmodule *const *sorted, size_t n,
@@ -86,7 +86,7 @@ static enum hp_err match_modules(struct context *c)
     return HP_OK;
 }
 
-/* --- Blocks and edges --------------------------------------------------------------------------*/
+/* --- Blocks and edges ------------------------------------------------------------------------- */
 
 /* A block or an edge with how much it weighs. */
 struct item {
@@ -167,7 +167,7 @@ static struct item *edge_items(const struct hp_profile *p, const uint32_t *modul
     return items;
 }
 
-/* --- Overlap -----------------------------------------------------------------------------------*/
+/* --- Overlap ---------------------------------------------------------------------------------- */
 
 static wide smaller_share(uint64_t a, uint64_t total_a, uint64_t b, uint64_t total_b)
 {
@@ -217,7 +217,7 @@ static enum hp_err compare_code(struct context *c, bool edges, double *overlap)
     return err;
 }
 
-/* --- Functions ---------------------------------------------------------------------------------*/
+/* --- Functions -------------------------------------------------------------------------------- */
 
 /* A function of either or both. Where the module is in both profiles the place tells which it is;
  * elsewhere the name does, together with the file name of the module. */

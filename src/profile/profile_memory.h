@@ -10,7 +10,7 @@
 
 #include <stdbool.h>
 
-/* --- The arrays of a profile by number, for code that treats them all alike --------------------*/
+/* --- The arrays of a profile by number, for code that treats them all alike ------------------- */
 
 enum hp_parray {
     HP_PARRAY_MODULES,
@@ -54,7 +54,7 @@ enum hp_err hp_parray_reserve(const struct hp_parray_view *view, size_t more);
 /* Appends a note whether or not there is one like it; as the other hp_profile_add_ functions. */
 enum hp_err hp_profile_add_note(struct hp_profile *profile, struct hp_pnote **item);
 
-/* --- Checks ------------------------------------------------------------------------------------*/
+/* --- Checks ----------------------------------------------------------------------------------- */
 
 /* HP_ERR_INVALID: an index, a flow or a range that cannot be. Does not look at the order. */
 enum hp_err hp_profile_check(const struct hp_profile *profile);
@@ -62,7 +62,7 @@ enum hp_err hp_profile_check(const struct hp_profile *profile);
 /* HP_ERR_INVALID: hp_profile_check() fails, or the profile is not in its normal form. */
 enum hp_err hp_profile_check_normal(const struct hp_profile *profile);
 
-/* --- The order of the normal form --------------------------------------------------------------*/
+/* --- The order of the normal form ------------------------------------------------------------- */
 
 /*
  * How elements of a kind are told apart and sorted. `key`: 0 when two are the same thing, else
@@ -97,7 +97,7 @@ bool hp_order_strict(const struct hp_order *order, const void *items, size_t n);
  */
 enum hp_err hp_order_apply(const struct hp_order *order, void *items, size_t *n, uint32_t **map);
 
-/* --- Small things ------------------------------------------------------------------------------*/
+/* --- Small things ----------------------------------------------------------------------------- */
 
 static inline const char *hp_text(const char *text)
 {

@@ -66,7 +66,7 @@ static uint32_t mapped(const uint32_t *map, uint32_t index)
     return index == HP_PROFILE_NONE ? index : map[index];
 }
 
-/* --- Things ------------------------------------------------------------------------------------*/
+/* --- Things ----------------------------------------------------------------------------------- */
 
 /* Joined by what they are, then sorted by path: two steps, one map. */
 static enum hp_err order_modules(struct work *work)
@@ -129,7 +129,7 @@ static enum hp_err order_notes(struct work *work, const struct hp_profile *old)
     return HP_OK;
 }
 
-/* --- Counters ----------------------------------------------------------------------------------*/
+/* --- Counters --------------------------------------------------------------------------------- */
 
 /* What all three kinds of counter begin with. */
 struct counter_head {
@@ -268,7 +268,7 @@ static enum hp_err order_call_counts(struct work *work)
     return HP_OK;
 }
 
-/* --- All together ------------------------------------------------------------------------------*/
+/* --- All together ----------------------------------------------------------------------------- */
 
 static enum hp_err normalize_copy(struct work *work, struct hp_profile *profile)
 {

@@ -30,7 +30,7 @@ static int order_place(const struct hp_place *a, const struct hp_place *b)
     return order ? order : order_u64(a->offset, b->offset);
 }
 
-/* --- Keys --------------------------------------------------------------------------------------*/
+/* --- Keys ------------------------------------------------------------------------------------- */
 
 int hp_module_identity(const struct hp_pmodule *a, const struct hp_pmodule *b)
 {
@@ -156,7 +156,7 @@ const struct hp_order hp_order_call = {sizeof(struct hp_pcall), call_key, NULL};
 const struct hp_order hp_order_line = {sizeof(struct hp_pline), line_key, line_rest};
 const struct hp_order hp_order_note = {sizeof(struct hp_pnote), note_key, NULL};
 
-/* --- Sorting -----------------------------------------------------------------------------------*/
+/* --- Sorting ---------------------------------------------------------------------------------- */
 
 bool hp_order_strict(const struct hp_order *order, const void *items, size_t n)
 {

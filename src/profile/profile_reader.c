@@ -48,7 +48,7 @@ void hp_reader_fail_value(struct hp_reader *r)
                    (unsigned long long)r->row, sqlite3_column_name(r->select, r->column));
 }
 
-/* --- Rows --------------------------------------------------------------------------------------*/
+/* --- Rows ------------------------------------------------------------------------------------- */
 
 static void begin_query(struct hp_reader *r, const char *sql)
 {
@@ -191,7 +191,7 @@ const char *hp_reader_text(struct hp_reader *r)
     return text;
 }
 
-/* --- The file ----------------------------------------------------------------------------------*/
+/* --- The file --------------------------------------------------------------------------------- */
 
 /* What can be said about the file without SQLite. */
 static enum hp_err examine(const char *path, uint64_t *size)

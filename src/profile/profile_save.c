@@ -61,7 +61,7 @@ static void run_sql(struct writer *w, const char *sql)
         fail_sqlite(w);
 }
 
-/* --- Rows --------------------------------------------------------------------------------------*/
+/* --- Rows ------------------------------------------------------------------------------------- */
 
 /* "INSERT INTO table VALUES(?,?),(?,?)..." for so many rows. */
 static sqlite3_stmt *prepare_insert(struct writer *w, const char *table, int columns, int rows)
@@ -186,7 +186,7 @@ static void put_string(struct writer *w, const char *text)
     put_i64(w, hp_map64_get(&w->string_ids, (uint64_t)(uintptr_t)hp_text(text)));
 }
 
-/* --- The string table --------------------------------------------------------------------------*/
+/* --- The string table ------------------------------------------------------------------------- */
 
 static enum hp_err note_string(struct writer *w, size_t *capacity, const char *text)
 {
@@ -229,7 +229,7 @@ static enum hp_err collect_strings(struct writer *w, const struct hp_profile *p)
     return HP_OK;
 }
 
-/* --- Tables ------------------------------------------------------------------------------------*/
+/* --- Tables ----------------------------------------------------------------------------------- */
 
 static void put_run(struct writer *w, const struct hp_run *run)
 {
@@ -439,7 +439,7 @@ static void put_contents(struct writer *w)
     end_table(w);
 }
 
-/* --- The file ----------------------------------------------------------------------------------*/
+/* --- The file --------------------------------------------------------------------------------- */
 
 static void create_schema(struct writer *w)
 {

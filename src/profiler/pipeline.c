@@ -43,8 +43,7 @@ struct hp_pipeline {
     size_t n_execs, cap_execs;
 };
 
-/* --- To the profilers ----------------------------------------------------------------------------
- */
+/* --- To the profilers ------------------------------------------------------------------------- */
 
 static void to_profilers(struct thread *thread, const struct hp_batch *batch)
 {
@@ -53,8 +52,7 @@ static void to_profilers(struct thread *thread, const struct hp_batch *batch)
         p->profilers[i]->ops->batch(thread->states[i], batch);
 }
 
-/* --- The region ----------------------------------------------------------------------------------
- */
+/* --- The region ------------------------------------------------------------------------------- */
 
 /* Whether the block is where the function named `from` starts. */
 static bool is_named(struct hp_pipeline *p, uint32_t block)
@@ -111,8 +109,7 @@ static void region_batch(struct thread *thread, const struct hp_batch *batch)
     }
 }
 
-/* --- From the cursor -----------------------------------------------------------------------------
- */
+/* --- From the cursor -------------------------------------------------------------------------- */
 
 static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
 {
@@ -164,8 +161,7 @@ static void add_stats(struct hp_cursor_stats *sum, const struct hp_cursor_stats 
     sum->cuts += s->cuts;
 }
 
-/* --- From the engine -----------------------------------------------------------------------------
- */
+/* --- From the engine -------------------------------------------------------------------------- */
 
 static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thread *info)
 {
@@ -222,8 +218,7 @@ static bool is_done(struct hp_consumer *consumer)
     return p->has_region && p->state == DONE;
 }
 
-/* --- Making and asking ---------------------------------------------------------------------------
- */
+/* --- Making and asking ------------------------------------------------------------------------ */
 
 enum hp_err hp_pipeline_new(struct hp_code *code, struct hp_segment_source *source,
                             struct hp_functions *functions, const struct hp_region *region,

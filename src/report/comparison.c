@@ -73,7 +73,7 @@ static enum hp_err print_csv(const struct hp_comparison *c, const struct hp_repo
     return hp_print_finish(out);
 }
 
-/* --- Text --- */
+/* --- Text ------------------------------------------------------------------------------------- */
 
 static const struct hp_column columns[] = {{"change", .right = true, .heat = true},
                                            {"share A", .right = true},

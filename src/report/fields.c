@@ -30,7 +30,7 @@ static const char *module_name(const struct hp_tables *tables, uint32_t module)
     return module == HP_PROFILE_NONE ? "" : tables->modules[module];
 }
 
-/* --- Values, whatever the view --- */
+/* --- Values, whatever the view ---------------------------------------------------------------- */
 
 static struct hp_cell value0(const struct hp_field_input *in)
 {
@@ -54,7 +54,7 @@ static struct hp_cell share(const struct hp_field_input *in)
                                 hp_number_share(in->row->v[0], in->tables->summary.instructions)};
 }
 
-/* --- Functions --- */
+/* --- Functions -------------------------------------------------------------------------------- */
 
 static const struct hp_pfunction *function_of(const struct hp_tables *tables,
                                               const struct hp_row *row)
@@ -98,7 +98,7 @@ static const struct hp_field function_fields[] = {{"name", HP_FIELD_PLAIN, funct
                                                   {"share", HP_FIELD_PLAIN, share},
                                                   {0}};
 
-/* --- Blocks --- */
+/* --- Blocks ----------------------------------------------------------------------------------- */
 
 static const struct hp_pblock *block_of(const struct hp_tables *tables, const struct hp_row *row)
 {
@@ -155,7 +155,7 @@ static const struct hp_field block_fields[] = {
     {"file", HP_FIELD_PLAIN, block_file},          {"line", HP_FIELD_PLAIN, block_line},
     {"version", HP_FIELD_PLAIN, block_version},    {0}};
 
-/* --- Edges --- */
+/* --- Edges ------------------------------------------------------------------------------------ */
 
 static struct hp_cell edge_from(const struct hp_field_input *in)
 {
@@ -183,7 +183,7 @@ static const struct hp_field edge_fields[] = {
     {"kind", HP_FIELD_PLAIN, edge_kind}, {"taken", HP_FIELD_PLAIN, edge_taken},
     {"count", HP_FIELD_COUNTED, value0}, {0}};
 
-/* --- Calls --- */
+/* --- Calls ------------------------------------------------------------------------------------ */
 
 static struct hp_cell call_caller(const struct hp_field_input *in)
 {
@@ -201,7 +201,7 @@ static const struct hp_field call_fields[] = {{"caller", HP_FIELD_PLAIN, call_ca
                                               {"inclusive", HP_FIELD_COUNTED, value0},
                                               {0}};
 
-/* --- Lines --- */
+/* --- Lines ------------------------------------------------------------------------------------ */
 
 static struct hp_cell line_file(const struct hp_field_input *in)
 {
@@ -226,7 +226,7 @@ static const struct hp_field line_fields[] = {{"file", HP_FIELD_PLAIN, line_file
                                               {"function", HP_FIELD_PLAIN, line_function},
                                               {0}};
 
-/* --- Threads --- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 static struct hp_cell thread_index(const struct hp_field_input *in)
 {
@@ -251,7 +251,7 @@ static const struct hp_field thread_fields[] = {
     {"blocks", HP_FIELD_COUNTED, value1},     {"branches", HP_FIELD_COUNTED, value2},
     {"share", HP_FIELD_PLAIN, share},         {0}};
 
-/* --- Modules --- */
+/* --- Modules ---------------------------------------------------------------------------------- */
 
 static struct hp_cell module_own_name(const struct hp_field_input *in)
 {

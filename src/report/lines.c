@@ -52,7 +52,7 @@ struct work {
     size_t rows_capacity, parts_capacity, lines_capacity;
 };
 
-/* --- Keys: lines as integers in order of file name and number --- */
+/* --- Keys: lines as integers in order of file name and number --------------------------------- */
 
 static int compare_strings(const void *a, const void *b, void *context)
 {
@@ -125,7 +125,7 @@ static enum hp_err make_keys(struct work *work)
     return err;
 }
 
-/* --- Spans --- */
+/* --- Spans ------------------------------------------------------------------------------------ */
 
 static enum hp_err add_span(struct work *work, uint32_t range, uint32_t thread, uint64_t count)
 {
@@ -198,7 +198,7 @@ static int compare_spans(const void *a, const void *b)
     return span_a->range < span_b->range ? -1 : span_a->range > span_b->range;
 }
 
-/* --- One line --- */
+/* --- One line --------------------------------------------------------------------------------- */
 
 static int compare_code(const struct extent *a, const struct extent *b)
 {
@@ -308,7 +308,7 @@ static enum hp_err fill_row(struct work *work, const struct span *spans, size_t 
     return sweep(work, spans, n, &row->v[1]);
 }
 
-/* --- All lines --- */
+/* --- All lines -------------------------------------------------------------------------------- */
 
 /* Sorts the spans and makes a row of each group with equal key and thread: total rows, which add
  * their line to the tables, or parts, whose line is there already. Both come in order of key. */

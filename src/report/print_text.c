@@ -15,7 +15,7 @@ struct printer {
     bool printed; /* something stands above */
 };
 
-/* --- What was run --- */
+/* --- What was run ----------------------------------------------------------------------------- */
 
 /* As a shell would need it. */
 static void put_argument(struct hp_strbuf *text, const char *argument)
@@ -114,7 +114,7 @@ static enum hp_err print_summary(struct printer *p)
     return HP_OK;
 }
 
-/* --- Tables --- */
+/* --- Tables ----------------------------------------------------------------------------------- */
 
 /* Goes over the rows and their parts, measuring or printing each. */
 static void walk(const struct hp_text_view *view, const struct hp_text_view_input *input,
@@ -185,7 +185,7 @@ static enum hp_err print_table(struct printer *p, enum hp_report_view which, boo
     return err;
 }
 
-/* --- Notes --- */
+/* --- Notes ------------------------------------------------------------------------------------ */
 
 /* `text` may come from the profile; `count` is said when it is above 1. */
 static enum hp_err print_note(struct printer *p, bool first, const char *text, uint64_t count)

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Counters: where the values of a view come from --- */
+/* --- Counters: where the values of a view come from ------------------------------------------- */
 
 /* Reads counter `i` of a view into `row`; item HP_PROFILE_NONE: it belongs to none. */
 typedef void read_counter(const struct hp_profile *profile, size_t i, struct hp_row *row);
@@ -100,7 +100,7 @@ static enum hp_err sum_items(struct hp_rows *rows, const struct hp_profile *prof
     return HP_OK;
 }
 
-/* --- Parts: the same by thread --- */
+/* --- Parts: the same by thread ---------------------------------------------------------------- */
 
 static int compare_parts(const void *a, const void *b)
 {
@@ -152,7 +152,7 @@ const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, si
     return *n > 0 ? &rows->parts[low] : NULL;
 }
 
-/* --- Order --- */
+/* --- Order ------------------------------------------------------------------------------------ */
 
 struct order {
     const struct hp_profile *profile;

@@ -100,7 +100,7 @@ static enum hp_err name_modules(struct hp_tables *tables, struct hp_strbuf *text
     return err;
 }
 
-/* --- Functions --- */
+/* --- Functions -------------------------------------------------------------------------------- */
 
 static enum hp_err name_functions(struct hp_tables *tables, struct hp_strbuf *text)
 {
@@ -163,7 +163,7 @@ uint32_t hp_tables_function_at(const struct hp_tables *tables, struct hp_place p
     return tables->by_place[low - 1];
 }
 
-/* --- Blocks --- */
+/* --- Blocks ----------------------------------------------------------------------------------- */
 
 static enum hp_err find_block_lines(struct hp_tables *tables)
 {
@@ -183,7 +183,7 @@ static enum hp_err find_block_lines(struct hp_tables *tables)
     return HP_OK;
 }
 
-/* --- The summary --- */
+/* --- The summary ------------------------------------------------------------------------------ */
 
 static uint64_t count_set(const bool *set, size_t n)
 {

@@ -75,7 +75,7 @@ static void put_code(const struct hp_tables *tables, uint32_t function, struct h
     }
 }
 
-/* --- Functions --- */
+/* --- Functions -------------------------------------------------------------------------------- */
 
 static const struct hp_column function_columns[] = {{"self %", .right = true, .heat = true},
                                                     {"self", .right = true},
@@ -100,7 +100,7 @@ static void fill_function(const struct hp_text_view_input *in, const struct hp_r
     put_where(in->tables, function->file, function->line, function->place.module, &cells[5]);
 }
 
-/* --- Blocks --- */
+/* --- Blocks ----------------------------------------------------------------------------------- */
 
 static const struct hp_column block_columns[] = {{"share", .right = true, .heat = true},
                                                  {"instructions", .right = true},
@@ -132,7 +132,7 @@ static void fill_block(const struct hp_text_view_input *in, const struct hp_row 
     put_code(in->tables, HP_PROFILE_NONE, block->place, &cells[6]);
 }
 
-/* --- Edges --- */
+/* --- Edges ------------------------------------------------------------------------------------ */
 
 static const struct hp_column edge_columns[] = {
     {"count", .right = true},   {"taken %", .right = true}, {.title = "kind"},
@@ -221,7 +221,7 @@ enum hp_err hp_text_taken(const struct hp_tables *tables, const struct hp_rows *
     return err;
 }
 
-/* --- Calls --- */
+/* --- Calls ------------------------------------------------------------------------------------ */
 
 static const struct hp_column call_columns[] = {{"inclusive %", .right = true, .heat = true},
                                                 {"inclusive", .right = true},
@@ -245,7 +245,7 @@ static void fill_call(const struct hp_text_view_input *in, const struct hp_row *
     put_function(in->tables, in->tables->profile->calls[row->item].callee, &cells[4]);
 }
 
-/* --- Lines --- */
+/* --- Lines ------------------------------------------------------------------------------------ */
 
 static const struct hp_column line_columns[] = {{"share", .right = true, .heat = true},
                                                 {"instructions", .right = true},
@@ -304,7 +304,7 @@ static void fill_line(const struct hp_text_view_input *in, const struct hp_row *
         put_source(source, length, &cells[5]);
 }
 
-/* --- Threads --- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 static const struct hp_column thread_columns[] = {{"share", .right = true, .heat = true},
                                                   {"instructions", .right = true},
@@ -333,7 +333,7 @@ static void fill_thread(const struct hp_text_view_input *in, const struct hp_row
     put_int(in->tables->profile->threads[row->item].tid, &cells[6]);
 }
 
-/* --- Modules --- */
+/* --- Modules ---------------------------------------------------------------------------------- */
 
 static const struct hp_column module_columns[] = {{"share", .right = true, .heat = true},
                                                   {"instructions", .right = true},
@@ -356,7 +356,7 @@ static void fill_module(const struct hp_text_view_input *in, const struct hp_row
     hp_strbuf_clean(&cells[4], hp_text(in->tables->profile->modules[row->item].build_id));
 }
 
-/* --- All of them --- */
+/* --- All of them ------------------------------------------------------------------------------ */
 
 static const struct hp_text_view views[] = {
     {HP_REPORT_FUNCTIONS, "Functions", "no function was executed", function_columns, fill_function,

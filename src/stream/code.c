@@ -6,8 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Making and freeing --------------------------------------------------------------------------
- */
+/* --- Making and freeing ----------------------------------------------------------------------- */
 
 enum hp_err hp_code_new(enum hp_arch arch, struct hp_code **code)
 {
@@ -52,8 +51,7 @@ void hp_code_free(struct hp_code *code)
     free(code);
 }
 
-/* --- Accessors -----------------------------------------------------------------------------------
- */
+/* --- Accessors -------------------------------------------------------------------------------- */
 
 enum hp_arch hp_code_arch(const struct hp_code *code)
 {
@@ -110,8 +108,7 @@ enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_s
     return HP_OK;
 }
 
-/* --- Modules and handlers ------------------------------------------------------------------------
- */
+/* --- Modules and handlers --------------------------------------------------------------------- */
 
 enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *module, uint32_t *id)
 {
@@ -143,20 +140,59 @@ enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *mod
 bool hp_code_is_handler(const struct hp_code *code, uint64_t address)
 {
     for (size_t i = 0; i < code->n_handlers; i++)
-        if (code->handlers[i] == address)
+        if (code->handlers[i].address == address)
             return true;
     return false;
 }
 
+enum hp_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal)
+{
+    enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, BUS_ALPHA = 10, SEGV = 11 };
+    uint32_t bus = code->arch == HP_ARCH_ALPHA ? BUS_ALPHA : BUS;
+    if (signal == 0)
+        return HP_CAUSE_EITHER;
+    if (signal == ILL || signal == TRAP || signal == bus || signal == FPE || signal == SEGV)
+        return HP_CAUSE_FAULT;
+    return HP_CAUSE_OUTSIDE;
+}
+
+/* Where the code of a function with this address starts: ARM keeps the Thumb bit in it. */
+static uint64_t code_address(const struct hp_code *code, uint64_t address)
+{
+    return code->arch == HP_ARCH_ARM ? address & ~(uint64_t)1 : address;
+}
+
+void hp_code_set_handler_signal(struct hp_code *code, uint64_t address, uint32_t signal)
+{
+    address = code_address(code, address);
+    enum hp_cause cause = hp_code_signal_cause(code, signal);
+    for (size_t i = 0; i < code->n_handlers; i++) {
+        struct hp_handler *handler = &code->handlers[i];
+        if (handler->address != address)
+            continue;
+        handler->outside |= cause != HP_CAUSE_FAULT;
+        handler->fault |= cause != HP_CAUSE_OUTSIDE;
+    }
+}
+
+enum hp_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address)
+{
+    for (size_t i = 0; i < code->n_handlers; i++) {
+        const struct hp_handler *handler = &code->handlers[i];
+        if (handler->address == address && handler->outside != handler->fault)
+            return handler->fault ? HP_CAUSE_FAULT : HP_CAUSE_OUTSIDE;
+    }
+    return HP_CAUSE_EITHER;
+}
+
 enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
 {
-    if (code->arch == HP_ARCH_ARM)
-        address &= ~(uint64_t)1; /* the Thumb bit is not part of the address */
+    address = code_address(code, address);
     if (hp_code_is_handler(code, address))
         return HP_OK;
     HP_TRY(hp_grow(&code->handlers, &code->cap_handlers, code->n_handlers + 1,
                    sizeof *code->handlers));
-    code->handlers[code->n_handlers++] = address;
+    code->handlers[code->n_handlers++] = (struct hp_handler){.address = address};
     uint32_t block = hp_map64_get(&code->at_start, address);
     for (; block != HP_NO_ID; block = code->next_at_start[block])
         code->blocks[block].flags |= HP_BLOCK_HANDLER;
@@ -166,8 +202,7 @@ enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
     return HP_OK;
 }
 
-/* --- Code bytes and decoding ---------------------------------------------------------------------
- */
+/* --- Code bytes and decoding ------------------------------------------------------------------ */
 
 static enum hp_err store_bytes(struct hp_code *code, const uint8_t *bytes, size_t size,
                                uint32_t *at)
@@ -217,8 +252,7 @@ static void scan(struct hp_code *code, uint8_t mode, uint64_t start, const uint8
     }
 }
 
-/* --- Blocks --------------------------------------------------------------------------------------
- */
+/* --- Blocks ----------------------------------------------------------------------------------- */
 
 static struct hp_hot hot_of(const struct hp_code *code, const struct hp_block *block)
 {
@@ -315,8 +349,7 @@ enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_
     return HP_OK;
 }
 
-/* --- Nodes ---------------------------------------------------------------------------------------
- */
+/* --- Nodes ------------------------------------------------------------------------------------ */
 
 static enum hp_err add_node(struct hp_code *code, const struct hp_node *node, uint32_t *id)
 {
@@ -457,8 +490,7 @@ enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *bl
     return intern_block(code, n->start, n->module, n->mode, n->code, &run, block);
 }
 
-/* --- Segments ------------------------------------------------------------------------------------
- */
+/* --- Segments --------------------------------------------------------------------------------- */
 
 static enum hp_err reserve_segment(struct hp_code *code, uint32_t id)
 {

@@ -17,6 +17,8 @@
 #include "base/map64.h"
 #include "hotpath/code.h"
 
+#include <stdbool.h>
+
 #define HP_ROUTE_CHECK   0x40000000u
 #define HP_ROUTE_NODE    0x80000000u
 #define HP_ROUTE_UNKNOWN UINT32_MAX
@@ -60,6 +62,19 @@ struct hp_seg {
     uint8_t defined;
 };
 
+/* How a signal came to interrupt the code: between two instructions, because of an instruction that
+ * could not be run (and is run again afterwards), or not known which. */
+enum hp_cause {
+    HP_CAUSE_OUTSIDE,
+    HP_CAUSE_FAULT,
+    HP_CAUSE_EITHER,
+};
+
+struct hp_handler {
+    uint64_t address;
+    bool outside, fault; /* installed for signals of that cause */
+};
+
 struct hp_code {
     enum hp_arch arch;
     struct hp_decoder *decoder;
@@ -94,7 +109,7 @@ struct hp_code {
     uint32_t n_modules;
     size_t cap_modules;
 
-    uint64_t *handlers;
+    struct hp_handler *handlers;
     size_t n_handlers, cap_handlers;
 };
 
@@ -114,5 +129,13 @@ enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *bl
 
 /* Whether blocks that start here are entered by signals. */
 bool hp_code_is_handler(const struct hp_code *code, uint64_t address);
+
+/* The cause of a signal, by its number in the program's numbering; 0: unknown. */
+enum hp_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal);
+
+/* Notes that the handler at `address` was installed for `signal`, and asks what that says of the
+ * signals that arrive there. */
+void hp_code_set_handler_signal(struct hp_code *code, uint64_t address, uint32_t signal);
+enum hp_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address);
 
 #endif

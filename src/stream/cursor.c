@@ -9,7 +9,7 @@
  * it ends. A REP instruction that an engine shows once an iteration is folded into one.
  *  - A block that was cut short (a fault, an atomic operation redone by the translator, code that
  * modified itself) shows as a successor inside the block itself: its first part becomes a partial
- * block again.
+ * block again. Where the block might as well have gone there by itself, see runs_again().
  *  - A signal pushes what was going on (*context*) and starts afresh; the signal return pops it,
  * and the code goes on as if nothing had been between. Engines that cannot announce signals
  * announce handlers: arriving at one other than by a branch that leads there is a signal.
@@ -33,6 +33,7 @@
 struct context {
     uint32_t block;   /* retired, successor not known; NONE */
     uint32_t partial; /* node; NONE */
+    enum hp_cause cause;
 };
 
 struct hp_cursor {
@@ -45,6 +46,7 @@ struct hp_cursor {
     uint8_t taken[HP_BATCH_MAX + 1];
     size_t count;     /* blocks in the buffer */
     uint32_t partial; /* node; NONE */
+    bool joined;      /* the last block was run in pieces */
 
     struct context contexts[MAX_CONTEXTS];
     size_t n_contexts;
@@ -79,8 +81,7 @@ const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor)
     return &cursor->stats;
 }
 
-/* --- Delivering ----------------------------------------------------------------------------------
- */
+/* --- Delivering ------------------------------------------------------------------------------- */
 
 /* Delivers the buffered blocks; the last stays as the first of the next batch. */
 static void flush(struct hp_cursor *c)
@@ -154,12 +155,15 @@ static enum hp_err drop_pending(struct hp_cursor *c, bool exact)
 /* Gives up a context that nothing will return to. */
 static enum hp_err drop_context(struct hp_cursor *c, const struct context *context)
 {
+    bool exact = context->cause == HP_CAUSE_OUTSIDE;
     if (context->block != NONE)
-        emit_tail(c, context->block, false);
+        emit_tail(c, context->block,
+                  exact || context->partial != NONE ||
+                      c->code->blocks[context->block].flow == HP_FLOW_SYSCALL);
     uint32_t block;
     if (context->partial != NONE && c->code->nodes[context->partial].insns > 0) {
         HP_TRY(hp_code_close_node(c->code, context->partial, &block));
-        emit_tail(c, block, false);
+        emit_tail(c, block, exact);
     }
     return HP_OK;
 }
@@ -175,10 +179,9 @@ static enum hp_err lose(struct hp_cursor *c, enum hp_lost_reason reason)
     return HP_OK;
 }
 
-/* --- Signals -------------------------------------------------------------------------------------
- */
+/* --- Signals ---------------------------------------------------------------------------------- */
 
-static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number)
+static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_cause cause)
 {
     flush(c);
     if (c->n_contexts == MAX_CONTEXTS) {
@@ -186,8 +189,8 @@ static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number)
         memmove(&c->contexts[0], &c->contexts[1], (MAX_CONTEXTS - 1) * sizeof *c->contexts);
         c->n_contexts--;
     }
-    c->contexts[c->n_contexts++] =
-        (struct context){.block = c->count ? c->blocks[0] : NONE, .partial = c->partial};
+    c->contexts[c->n_contexts++] = (struct context){
+        .block = c->count ? c->blocks[0] : NONE, .partial = c->partial, .cause = cause};
     c->count = 0;
     c->partial = NONE;
     c->stats.signals++;
@@ -195,8 +198,8 @@ static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number)
     return HP_OK;
 }
 
-/* The handler is over: back to what was interrupted. */
-static enum hp_err leave_signal(struct hp_cursor *c)
+/* The handler is over: back to what was interrupted; says why it was. */
+static enum hp_err leave_signal(struct hp_cursor *c, enum hp_cause *cause)
 {
     c->sigreturn = false;
     HP_TRY(drop_pending(c, true));
@@ -212,6 +215,8 @@ static enum hp_err leave_signal(struct hp_cursor *c)
         c->count = 1;
     }
     c->partial = context->partial;
+    c->joined = false;
+    *cause = context->cause;
     return HP_OK;
 }
 
@@ -239,8 +244,7 @@ static bool is_signal(const struct hp_cursor *c, uint64_t start)
     }
 }
 
-/* --- Blocks, slowly ------------------------------------------------------------------------------
- */
+/* --- Blocks, slowly --------------------------------------------------------------------------- */
 
 static bool follows(const struct hp_cursor *c, uint64_t start)
 {
@@ -257,10 +261,12 @@ static uint64_t route_start(const struct hp_code *code, uint32_t route)
 /* Code that follows what is pending, or with nothing pending starts afresh. */
 static void accept(struct hp_cursor *c, uint32_t route)
 {
-    if (route & HP_ROUTE_NODE)
+    if (route & HP_ROUTE_NODE) {
         c->partial = route & ~HP_ROUTE_NODE;
-    else
+    } else {
         append(c, route);
+        c->joined = false;
+    }
 }
 
 /* Continues the partial block with the code of `route`, if that is where it goes on. */
@@ -284,6 +290,25 @@ static enum hp_err continue_partial(struct hp_cursor *c, uint32_t route, bool *d
     if (join.block != NONE)
         append(c, join.block);
     accept(c, join.rest);
+    c->joined = true;
+    return HP_OK;
+}
+
+/* The partial block was cut short if `start` is one of its instructions. */
+static enum hp_err cut_partial(struct hp_cursor *c, uint64_t start, bool *done)
+{
+    const struct hp_node *node = &c->code->nodes[c->partial];
+    *done = false;
+    if (node->insns == 0 || start < node->start || start > node->last)
+        return HP_OK;
+    uint32_t block, prefix;
+    HP_TRY(hp_code_close_node(c->code, c->partial, &block));
+    enum hp_err err = hp_code_prefix(c->code, block, start, &prefix);
+    if (err == HP_ERR_INVALID)
+        return HP_OK;
+    HP_TRY(err);
+    c->partial = prefix;
+    *done = true;
     return HP_OK;
 }
 
@@ -307,6 +332,21 @@ static enum hp_err cut_last(struct hp_cursor *c, uint64_t start, bool *done)
     return HP_OK;
 }
 
+/*
+ * Whether code inside the last block is run again because the block was cut short there, although
+ * the block could have gone there by itself: it ends with an indirect transfer, or is a loop. That
+ * is so after a signal that an instruction caused; and when the translator made a piece of that one
+ * instruction, which the block was not made of, to redo it alone.
+ */
+static bool runs_again(const struct hp_cursor *c, uint32_t route, enum hp_cause cause)
+{
+    if (cause == HP_CAUSE_FAULT)
+        return true;
+    if (cause == HP_CAUSE_EITHER)
+        return c->code->hot[c->blocks[c->count - 1]].anywhere;
+    return route & HP_ROUTE_NODE && c->code->nodes[route & ~HP_ROUTE_NODE].insns == 1 && !c->joined;
+}
+
 static enum hp_err discontinuity(struct hp_cursor *c)
 {
     HP_TRY(drop_pending(c, false));
@@ -318,29 +358,33 @@ static enum hp_err discontinuity(struct hp_cursor *c)
 /* What runs next, whatever it is. */
 static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
 {
+    enum hp_cause cause = HP_CAUSE_OUTSIDE;
     if (c->sigreturn)
-        HP_TRY(leave_signal(c));
+        HP_TRY(leave_signal(c, &cause));
     uint64_t start = route_start(c->code, route);
     if (hp_code_is_handler(c->code, start) && is_signal(c, start))
-        HP_TRY(enter_signal(c, 0));
-    bool done = false;
+        HP_TRY(enter_signal(c, 0, hp_code_handler_cause(c->code, start)));
+    bool done = false, goes_on = true;
     if (c->partial != NONE) {
         HP_TRY(continue_partial(c, route, &done));
         if (done)
             return HP_OK;
-        HP_TRY(discontinuity(c));
-    } else if (c->count && !follows(c, start)) {
-        HP_TRY(cut_last(c, start, &done));
-        if (done)
-            return slow_route(c, route);
-        HP_TRY(discontinuity(c));
+        HP_TRY(cut_partial(c, start, &done));
+        goes_on = false;
+    } else if (c->count) {
+        goes_on = follows(c, start);
+        if (!goes_on || runs_again(c, route, cause))
+            HP_TRY(cut_last(c, start, &done));
     }
+    if (done)
+        return continue_partial(c, route, &done);
+    if (!goes_on)
+        HP_TRY(discontinuity(c));
     accept(c, route);
     return HP_OK;
 }
 
-/* --- Events --------------------------------------------------------------------------------------
- */
+/* --- Events ----------------------------------------------------------------------------------- */
 
 /* Only the first `insns` instructions of the segment before were run. */
 static enum hp_err cut_word(struct hp_cursor *c, uint32_t insns)
@@ -376,8 +420,11 @@ static enum hp_err handle_event(struct hp_cursor *c)
     switch ((enum hp_word_kind)hp_word_kind(c->event[0])) {
     case HP_WORD_END: return end_stream(c, (enum hp_end_reason)arg);
     case HP_WORD_LOST: return lose(c, (enum hp_lost_reason)arg);
-    case HP_WORD_HANDLER: return hp_code_add_handler(c->code, wide);
-    case HP_WORD_SIGNAL: return enter_signal(c, arg);
+    case HP_WORD_HANDLER:
+        HP_TRY(hp_code_add_handler(c->code, wide));
+        hp_code_set_handler_signal(c->code, wide, arg);
+        return HP_OK;
+    case HP_WORD_SIGNAL: return enter_signal(c, arg, hp_code_signal_cause(c->code, arg));
     case HP_WORD_SIGRETURN: c->sigreturn = true; return HP_OK;
     case HP_WORD_CUT: return cut_word(c, arg);
     case HP_WORD_FORK: emit(c, HP_EVENT_FORK, c->event[1], true); return HP_OK;
@@ -390,8 +437,7 @@ static enum hp_err handle_event(struct hp_cursor *c)
     return HP_OK;
 }
 
-/* --- Feeding -------------------------------------------------------------------------------------
- */
+/* --- Feeding ---------------------------------------------------------------------------------- */
 
 /* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has none.
  */
@@ -467,6 +513,7 @@ static size_t fast_words(struct hp_cursor *c, const uint32_t *words, size_t n)
         from = to;
     }
     c->count += i;
+    c->joined &= i == 0;
     c->stats.instructions += instructions;
     if (c->count == HP_BATCH_MAX + 1)
         flush(c);

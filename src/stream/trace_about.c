@@ -33,8 +33,7 @@ void hp_trace_about_fini(struct hp_trace_about *about)
     free(about->entries);
 }
 
-/* --- The run -------------------------------------------------------------------------------------
- */
+/* --- The run ---------------------------------------------------------------------------------- */
 
 static enum hp_err read_run(struct hp_bytes_in *in, struct hp_trace_run *run, char ***command)
 {
@@ -83,8 +82,7 @@ enum hp_err hp_trace_about_run(struct hp_trace_about *about, const uint8_t *cont
     return HP_OK;
 }
 
-/* --- Strings -------------------------------------------------------------------------------------
- */
+/* --- Strings ---------------------------------------------------------------------------------- */
 
 static enum hp_err add_string(struct hp_trace_about *about, uint32_t id, const char *text)
 {
@@ -118,8 +116,7 @@ enum hp_err hp_trace_about_strings(struct hp_trace_about *about, const uint8_t *
     return HP_OK;
 }
 
-/* --- The index -----------------------------------------------------------------------------------
- */
+/* --- The index -------------------------------------------------------------------------------- */
 
 static enum hp_err read_entries(struct hp_bytes_in *in, uint64_t limit,
                                 struct hp_trace_entry *entries, size_t n)

@@ -10,8 +10,7 @@
 
 #define MISSING_MODULES_MAX 4096 /* more placeholders than this are not believed */
 
-/* --- Collecting ----------------------------------------------------------------------------------
- */
+/* --- Collecting ------------------------------------------------------------------------------- */
 
 void hp_trace_code_fini(struct hp_trace_code_out *out)
 {
@@ -101,8 +100,7 @@ enum hp_err hp_trace_code_take(struct hp_trace_code_out *out, struct hp_bytes_ou
     return HP_OK;
 }
 
-/* --- Loading -------------------------------------------------------------------------------------
- */
+/* --- Loading ---------------------------------------------------------------------------------- */
 
 static enum hp_err add_missing_modules(struct hp_code *code, uint32_t until)
 {

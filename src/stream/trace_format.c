@@ -53,8 +53,7 @@ static void seal(uint8_t *bytes, size_t size)
     put(bytes + size - 4, hp_trace_crc(bytes, size - 4), 4);
 }
 
-/* --- Headers and trailer -------------------------------------------------------------------------
- */
+/* --- Headers and trailer ---------------------------------------------------------------------- */
 
 void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch)
 {
@@ -151,8 +150,7 @@ size_t hp_trace_find_mark(const uint8_t *bytes, size_t size)
     return found ? (size_t)(found - bytes) : size - (sizeof FRAME_MARK - 1);
 }
 
-/* --- Bytes out and in ----------------------------------------------------------------------------
- */
+/* --- Bytes out and in ------------------------------------------------------------------------- */
 
 enum hp_err hp_out_bytes(struct hp_bytes_out *out, const void *bytes, size_t size)
 {

@@ -74,8 +74,7 @@ bool hp_trace_unpack_trailer(const uint8_t bytes[HP_TRACE_TRAILER], uint64_t *in
  * (a mark may begin in the bytes after that). */
 size_t hp_trace_find_mark(const uint8_t *bytes, size_t size);
 
-/* --- Bytes out: a growing buffer. All zero is empty; free `bytes`. -------------------------------
- */
+/* --- Bytes out: a growing buffer. All zero is empty; free `bytes`. ---------------------------- */
 
 struct hp_bytes_out {
     uint8_t *bytes;
@@ -87,8 +86,7 @@ enum hp_err hp_out_bytes(struct hp_bytes_out *out, const void *bytes, size_t siz
 enum hp_err hp_out_uint(struct hp_bytes_out *out, uint64_t value, unsigned size);
 enum hp_err hp_out_string(struct hp_bytes_out *out, const char *text);
 
-/* --- Bytes in: reading never goes beyond the end. ------------------------------------------------
- */
+/* --- Bytes in: reading never goes beyond the end. --------------------------------------------- */
 
 struct hp_bytes_in {
     const uint8_t *at;

@@ -56,8 +56,7 @@ struct hp_trace_reader {
     uint32_t lost[3]; /* the words of a loss */
 };
 
-/* --- Opening and closing -------------------------------------------------------------------------
- */
+/* --- Opening and closing ---------------------------------------------------------------------- */
 
 static enum hp_err open_header(struct hp_trace_reader *reader, const char *path)
 {
@@ -134,8 +133,7 @@ const char *hp_trace_reader_string(const struct hp_trace_reader *reader, uint32_
     return index == HP_MAP64_NONE ? NULL : reader->about.strings[index];
 }
 
-/* --- Threads and items ---------------------------------------------------------------------------
- */
+/* --- Threads and items ------------------------------------------------------------------------ */
 
 static struct hp_trace_item *queue(struct hp_trace_reader *reader, enum hp_trace_item_kind kind,
                                    const struct hp_thread *thread)
@@ -188,8 +186,7 @@ static void report_loss(struct hp_trace_reader *reader, struct thread *thread, u
     thread->next = until;
 }
 
-/* --- Frames --------------------------------------------------------------------------------------
- */
+/* --- Frames ----------------------------------------------------------------------------------- */
 
 /* An error in the frame at hand, with the reason that the last failure left. */
 static enum hp_err damaged(const struct hp_trace_reader *reader)
@@ -343,8 +340,7 @@ static enum hp_err take_frame(struct hp_trace_reader *reader, const struct hp_tr
     }
 }
 
-/* --- Going on ------------------------------------------------------------------------------------
- */
+/* --- Going on --------------------------------------------------------------------------------- */
 
 static enum hp_err truncated(struct hp_trace_reader *reader)
 {
@@ -445,8 +441,7 @@ enum hp_err hp_trace_reader_next(struct hp_trace_reader *reader, struct hp_code 
     }
 }
 
-/* --- Seeking -------------------------------------------------------------------------------------
- */
+/* --- Seeking ---------------------------------------------------------------------------------- */
 
 static const struct hp_trace_entry *find_entry(const struct hp_trace_about *about, uint32_t thread,
                                                uint64_t word)

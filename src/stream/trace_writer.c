@@ -98,8 +98,7 @@ static enum hp_err usable(const struct hp_trace_writer *writer)
     return writer->err == HP_OK ? HP_OK : hp_fail(writer->err, "%s", writer->err_text);
 }
 
-/* --- Frames --------------------------------------------------------------------------------------
- */
+/* --- Frames ----------------------------------------------------------------------------------- */
 
 static enum hp_err put_file(struct hp_trace_writer *writer, const void *bytes, size_t size)
 {
@@ -179,8 +178,7 @@ static enum hp_err put_code(struct hp_trace_writer *writer)
     return put_frame(writer, frame, writer->content.bytes, writer->content.size);
 }
 
-/* --- Words ---------------------------------------------------------------------------------------
- */
+/* --- Words ------------------------------------------------------------------------------------ */
 
 /* Collects the code that words name. `*whole` is how many of them are not part of an event whose
  * payload has not all come yet. */
@@ -289,8 +287,7 @@ static enum hp_err append(struct hp_trace_writer *writer, struct thread *thread,
     return HP_OK;
 }
 
-/* --- The interface -------------------------------------------------------------------------------
- */
+/* --- The interface ---------------------------------------------------------------------------- */
 
 static enum hp_err start(struct hp_trace_writer *writer, const char *path,
                          const struct hp_trace_run *run)

@@ -83,8 +83,7 @@ static uint32_t get32(const uint8_t *from)
            (uint32_t)from[3] << 24;
 }
 
-/* --- The model ----------------------------------------------------------------------------------
- */
+/* --- The model -------------------------------------------------------------------------------- */
 
 static void reset(struct hp_word_codec *codec)
 {
@@ -139,8 +138,7 @@ static inline void promote(uint32_t *list, unsigned from, uint32_t word)
     list[0] = word;
 }
 
-/* --- Encoding ------------------------------------------------------------------------------------
- */
+/* --- Encoding --------------------------------------------------------------------------------- */
 
 /* How many words from `at` on are as they were from `follow` on. */
 static size_t match_length(const uint32_t *words, size_t n, size_t follow, size_t at)
@@ -251,8 +249,7 @@ enum hp_err hp_word_encode(struct hp_word_codec *codec, const uint32_t *words, s
     return assemble(codec, bytes, size);
 }
 
-/* --- Decoding ------------------------------------------------------------------------------------
- */
+/* --- Decoding --------------------------------------------------------------------------------- */
 
 struct streams {
     const uint8_t *run, *runs_end;

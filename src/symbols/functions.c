@@ -140,8 +140,7 @@ bool hp_functions_is_entry(struct hp_functions *f, uint32_t block)
     return id != HP_NO_ID && f->functions[id].offset == offset_of(f, hp_code_block(f->code, block));
 }
 
-/* --- Code without symbols ------------------------------------------------------------------------
- */
+/* --- Code without symbols --------------------------------------------------------------------- */
 
 static int by_place(const void *a, const void *b)
 {

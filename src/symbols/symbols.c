@@ -21,7 +21,7 @@ struct hp_symbols {
     struct hp_debug *debug; /* NULL: not looked for, or none */
 };
 
-/* --- Opening -----------------------------------------------------------------------------------*/
+/* --- Opening ---------------------------------------------------------------------------------- */
 
 /* Link-time address of the module's offset 0. */
 static uint64_t base_of(Elf *elf)
@@ -124,7 +124,7 @@ const char *hp_symbols_build_id(const struct hp_symbols *symbols)
     return symbols->build_id;
 }
 
-/* --- Functions ---------------------------------------------------------------------------------*/
+/* --- Functions -------------------------------------------------------------------------------- */
 
 /* "name@plt" from "_Z...@plt": the demanglers do not know that suffix. */
 static char *demangle_symbol(const char *linkage, bool params)
@@ -200,7 +200,7 @@ size_t hp_symbols_by_name(const struct hp_symbols *symbols, const char *name, ui
     return n;
 }
 
-/* --- Lines -------------------------------------------------------------------------------------*/
+/* --- Lines ------------------------------------------------------------------------------------ */
 
 static bool has_lines(Elf *elf)
 {

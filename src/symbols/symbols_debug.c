@@ -34,7 +34,7 @@ struct hp_debug {
     size_t n_spans, spans_capacity;
 };
 
-/* --- Memory running out ------------------------------------------------------------------------*/
+/* --- Memory running out ----------------------------------------------------------------------- */
 
 /* libdw ends the process when memory runs out, unless a handler leaves it by a jump. */
 static __thread jmp_buf *out_of_memory;
@@ -65,7 +65,7 @@ static enum hp_err guarded(struct hp_debug *debug, guarded_call *call, void *arg
     return err;
 }
 
-/* --- Which unit an address is in ---------------------------------------------------------------*/
+/* --- Which unit an address is in -------------------------------------------------------------- */
 
 static enum hp_err add_span(struct hp_debug *debug, uint64_t low, uint64_t high, uint32_t unit)
 {
@@ -247,7 +247,7 @@ void hp_debug_close(struct hp_debug *debug)
     free(debug);
 }
 
-/* --- Questions ---------------------------------------------------------------------------------*/
+/* --- Questions -------------------------------------------------------------------------------- */
 
 /* The DIE that has the unit's functions: with split DWARF it is in a file of its own. */
 static Dwarf_Die function_die(Dwarf_Die *die)

@@ -140,7 +140,7 @@ char *hp_elf_build_id(Elf *elf)
     return hex(bytes, n < 0 || n > MAX_BUILD_ID ? 0 : (size_t)n);
 }
 
-/* --- Separate debug files ----------------------------------------------------------------------*/
+/* --- Separate debug files --------------------------------------------------------------------- */
 
 /* The checksum of .gnu_debuglink: CRC-32 as in zlib. */
 static uint32_t checksum(const unsigned char *bytes, size_t size)

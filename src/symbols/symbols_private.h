@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-/* --- Files -------------------------------------------------------------------------------------*/
+/* --- Files ------------------------------------------------------------------------------------ */
 
 /* An ELF file in memory; all zero: none. */
 struct hp_elf {
@@ -49,8 +49,7 @@ enum hp_err hp_elf_open_debug(const struct hp_elf *file, struct hp_elf *debug);
 enum hp_err hp_elf_open_alternate(const struct hp_elf *file, Dwarf *dwarf,
                                   struct hp_elf *alternate);
 
-/* --- Symbols ------------------------------------------------------------------------------------
- */
+/* --- Symbols ---------------------------------------------------------------------------------- */
 
 enum hp_symbol_bind { HP_BIND_GLOBAL, HP_BIND_WEAK, HP_BIND_LOCAL };
 
@@ -89,8 +88,7 @@ void hp_symbol_table_fini(struct hp_symbol_table *table);
 enum hp_err hp_symbol_table_add_plt(struct hp_symbol_table *table, struct hp_strings *strings,
                                     Elf *elf, uint64_t base);
 
-/* --- Debug information --------------------------------------------------------------------------
- */
+/* --- Debug information ------------------------------------------------------------------------ */
 
 /* The debug information of one file. */
 struct hp_debug;
@@ -103,7 +101,7 @@ void hp_debug_close(struct hp_debug *debug);
 /* As hp_symbols_source(), by link-time address. */
 enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_source *source);
 
-/* --- One compilation unit --- */
+/* --- One compilation unit --------------------------------------------------------------------- */
 
 /* A place where a function was inlined. */
 struct hp_inline {

@@ -15,7 +15,7 @@ enum hp_err hp_symbol_table_add(struct hp_symbol_table *table, const struct hp_s
     return HP_OK;
 }
 
-/* --- Reading -----------------------------------------------------------------------------------*/
+/* --- Reading ---------------------------------------------------------------------------------- */
 
 /* Names that assemblers give to places inside functions: "$x", "$d.1", ".L5". */
 static bool is_assembler_label(const char *name, unsigned machine)
@@ -123,7 +123,7 @@ enum hp_err hp_symbol_table_read(struct hp_symbol_table *table, struct hp_string
     return HP_OK;
 }
 
-/* --- Searching ---------------------------------------------------------------------------------*/
+/* --- Searching -------------------------------------------------------------------------------- */
 
 static int compare_entries(const void *a, const void *b)
 {

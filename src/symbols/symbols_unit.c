@@ -28,7 +28,7 @@ const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory
     return hp_strings_add_path(strings, directory, name);
 }
 
-/* --- Lines -------------------------------------------------------------------------------------*/
+/* --- Lines ------------------------------------------------------------------------------------ */
 
 /* The files of a unit, made into paths when a line first names them. */
 struct paths {
@@ -104,7 +104,7 @@ enum hp_err hp_unit_load_lines(struct hp_unit *unit, Dwarf_Die *die, const char 
     return err;
 }
 
-/* --- Inlined functions -------------------------------------------------------------------------*/
+/* --- Inlined functions ------------------------------------------------------------------------ */
 
 struct walk {
     struct hp_unit *unit;

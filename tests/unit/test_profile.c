@@ -54,7 +54,7 @@ static void add_threads(struct hp_profile *p, size_t n)
         assert_int_equal(hp_profile_add_thread(p, &thread), HP_OK);
 }
 
-/* --- Strings, notes, command -------------------------------------------------------------------*/
+/* --- Strings, notes, command ------------------------------------------------------------------ */
 
 static void equal_strings_are_one(void **state)
 {
@@ -134,7 +134,7 @@ static void command_is_copied(void **state)
     hp_profile_free(p);
 }
 
-/* --- Normal form -------------------------------------------------------------------------------*/
+/* --- Normal form ------------------------------------------------------------------------------ */
 
 static void modules_join_by_build_id_else_by_path(void **state)
 {
@@ -253,7 +253,7 @@ static void bad_indices_are_refused(void **state)
     }
 }
 
-/* --- The same profile in another order ---------------------------------------------------------*/
+/* --- The same profile in another order -------------------------------------------------------- */
 
 static uint32_t *permutation(uint64_t *state, size_t n)
 {
@@ -384,7 +384,7 @@ static void normalizing_keeps_the_sums_of_each_block(void **state)
     }
 }
 
-/* --- Merging -----------------------------------------------------------------------------------*/
+/* --- Merging ---------------------------------------------------------------------------------- */
 
 static uint64_t total(const struct hp_pcount *counts, size_t n)
 {

@@ -93,7 +93,7 @@ static void save_unchecked(const struct hp_profile *p)
     assert_true(edit("DELETE FROM contents"));
 }
 
-/* --- Round trips -------------------------------------------------------------------------------*/
+/* --- Round trips ------------------------------------------------------------------------------ */
 
 static void saved_profiles_come_back(void **state)
 {
@@ -194,7 +194,7 @@ static void new_files_obey_the_umask(void **state)
     hp_profile_free(p);
 }
 
-/* --- Saving that fails -------------------------------------------------------------------------*/
+/* --- Saving that fails ------------------------------------------------------------------------ */
 
 static void expect_save_error(const struct hp_profile *p, const char *path, enum hp_err err,
                               const char *text)
@@ -277,7 +277,7 @@ static void a_failing_write_leaves_nothing_behind(void **state)
     hp_profile_free(p);
 }
 
-/* --- Loading what is no profile ----------------------------------------------------------------*/
+/* --- Loading what is no profile --------------------------------------------------------------- */
 
 static void expect_load_error(const char *path, enum hp_err err, const char *text)
 {
@@ -500,7 +500,7 @@ static void edited_order_is_restored(void **state)
     hp_profile_free(q);
 }
 
-/* --- Views -------------------------------------------------------------------------------------*/
+/* --- Views ------------------------------------------------------------------------------------ */
 
 static int first_number(void *number, int columns, char **values, char **names)
 {
@@ -548,7 +548,7 @@ static void views_add_up(void **state)
     hp_profile_free(p);
 }
 
-/* --- Damage ------------------------------------------------------------------------------------*/
+/* --- Damage ----------------------------------------------------------------------------------- */
 
 /* Clean error, or a sound profile: the one that was saved, when that is known. Returns whether it
  * was loaded. */

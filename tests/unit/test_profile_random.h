@@ -162,7 +162,7 @@ static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
     return p;
 }
 
-/* --- Equality ----------------------------------------------------------------------------------*/
+/* --- Equality --------------------------------------------------------------------------------- */
 
 /* Says what differs, and returns 0 then. */
 static inline int differs(const char *what, size_t i)

@@ -111,7 +111,7 @@ static void not_everything_at_once(void **state)
     assert_non_null(strstr(hp_error_text(), "one table"));
 }
 
-/* --- Comparisons --- */
+/* --- Comparisons ------------------------------------------------------------------------------ */
 
 static struct hp_move moves[] = {{"g", "/opt/demo", 100, 600, 0.1, 0.5},
                                  {"f<a, b>", "/opt/demo", 900, 600, 0.9, 0.5},

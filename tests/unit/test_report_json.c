@@ -8,7 +8,7 @@
 #include <locale.h>
 #include <math.h>
 
-/* --- The checker can fail --- */
+/* --- The checker can fail --------------------------------------------------------------------- */
 
 static void checker_refuses_what_is_not_json(void **state)
 {
@@ -22,7 +22,7 @@ static void checker_refuses_what_is_not_json(void **state)
     assert_true(json_valid(" {\"a\": [1, -2.5, \"x\\u00e9\\n\", true, null, {}]} "));
 }
 
-/* --- The writer --- */
+/* --- The writer ------------------------------------------------------------------------------- */
 
 static char *text;
 static size_t size;
@@ -160,7 +160,7 @@ static void misuse_is_found(void **state)
     expect_misuse(&json);
 }
 
-/* --- The report --- */
+/* --- The report ------------------------------------------------------------------------------- */
 
 static void expect_at(const char *report, const char *path, const char *expected)
 {

@@ -5,7 +5,7 @@
 #include "report/number.h"
 #include "report/tables.h"
 
-/* --- Names --- */
+/* --- Names ------------------------------------------------------------------------------------ */
 
 static void modules_are_named_without_ambiguity(void **state)
 {
@@ -58,7 +58,7 @@ static void functions_are_found_by_place(void **state)
     hp_tables_fini(&tables);
 }
 
-/* --- Order --- */
+/* --- Order ------------------------------------------------------------------------------------ */
 
 static void ties_are_broken_by_address(void **state)
 {
@@ -96,7 +96,7 @@ static void ties_are_broken_by_address(void **state)
     hp_tables_fini(&tables);
 }
 
-/* --- Random profiles against sums made the slow way --- */
+/* --- Random profiles against sums made the slow way ------------------------------------------- */
 
 enum { N_THREADS = 3, N_BLOCKS = 60, N_LINES = 150, N_COUNTS = 120, SPACE = 80 };
 
@@ -316,7 +316,7 @@ static void blocks_and_modules_equal_the_slow_sums(void **state)
     hp_tables_fini(&tables);
 }
 
-/* --- Damage --- */
+/* --- Damage ----------------------------------------------------------------------------------- */
 
 static void expect_damage(struct hp_profile *profile, const char *what)
 {

@@ -122,7 +122,7 @@ static void top_says_what_is_left_out(void **state)
                 "  … and 2 more (--top 0 shows all)\n");
 }
 
-/* --- Source text --- */
+/* --- Source text ------------------------------------------------------------------------------ */
 
 static char directory[64];
 
@@ -216,7 +216,7 @@ static void odd_source_files_are_left_alone(void **state)
     unlink("report_fifo");
 }
 
-/* --- Width and colour --- */
+/* --- Width and colour ------------------------------------------------------------------------- */
 
 static void long_names_are_cut_to_the_width(void **state)
 {
@@ -297,7 +297,7 @@ static void colour_only_when_asked_for(void **state)
     free(text);
 }
 
-/* --- Odd profiles --- */
+/* --- Odd profiles ----------------------------------------------------------------------------- */
 
 static void an_empty_profile_says_so(void **state)
 {

@@ -33,7 +33,7 @@ static const char *linkage_at(struct hp_symbols *symbols, uint64_t offset)
     return symbol ? symbol->linkage : "";
 }
 
-/* --- Parts -------------------------------------------------------------------------------------*/
+/* --- Parts ------------------------------------------------------------------------------------ */
 
 static void check_demangled(const char *mangled, bool params, const char *expected)
 {
@@ -140,7 +140,7 @@ static void spans_agree_with_the_slow_way(void **state)
     }
 }
 
-/* --- Functions ---------------------------------------------------------------------------------*/
+/* --- Functions -------------------------------------------------------------------------------- */
 
 static void functions_are_found_by_offset_and_name(void **state)
 {
@@ -261,7 +261,7 @@ static void versions_are_taken_off(void **state)
     hp_symbols_close(symbols);
 }
 
-/* --- PLT ---------------------------------------------------------------------------------------*/
+/* --- PLT -------------------------------------------------------------------------------------- */
 
 /* Every entry is found at its start and its last byte. */
 static void check_plt(const char *command, const char *const *names)
@@ -339,7 +339,7 @@ static void other_machines_are_understood(void **state)
         skip();
 }
 
-/* --- Refusals ----------------------------------------------------------------------------------*/
+/* --- Refusals --------------------------------------------------------------------------------- */
 
 static void files_that_are_not_elf_are_refused(void **state)
 {

@@ -35,7 +35,7 @@ static bool has_line(struct hp_symbols *symbols, const char *name)
            strstr(source.file, "/inline.c") && source.line;
 }
 
-/* --- Lines -------------------------------------------------------------------------------------*/
+/* --- Lines ------------------------------------------------------------------------------------ */
 
 /* Whether some instruction of outer() is from that line, inlined from there. */
 static bool occurs(struct hp_symbols *symbols, const char *mark, const char *inlined,
@@ -132,7 +132,7 @@ static void relative_directories_are_not_doubled(void **state)
     }
 }
 
-/* --- Against libdw's own look-ups --- */
+/* --- Against libdw's own look-ups ------------------------------------------------------------- */
 
 /* The innermost inlined function at `address` by dwarf_getscopes(), "" when there is none. */
 static char *scope_name(Dwarf_Die *unit, Dwarf_Addr address, int *call_line)
@@ -210,7 +210,7 @@ static void lines_and_inlining_agree_with_libdw(void **state)
     check_against_libdw("g++ -std=c++17 -gdwarf-4 -O3 $S/sort.cc -o cxx");
 }
 
-/* --- Separate debug files ----------------------------------------------------------------------*/
+/* --- Separate debug files --------------------------------------------------------------------- */
 
 #define SPLIT "objcopy --only-keep-debug full full.debug && strip full -o bare && "
 
@@ -330,7 +330,7 @@ static void alternate_debug_files_are_found(void **state)
     assert_int_equal(run("rm -rf debug"), 0);
 }
 
-/* --- Damaged files -----------------------------------------------------------------------------*/
+/* --- Damaged files ---------------------------------------------------------------------------- */
 
 static size_t read_whole(const char *path, unsigned char **bytes)
 {

@@ -18,8 +18,7 @@ static void same_segment(const struct hp_code *a, const struct hp_code *b, uint3
     assert_memory_equal(x.bytes, y.bytes, x.size);
 }
 
-/* --- Whole traces --------------------------------------------------------------------------------
- */
+/* --- Whole traces ----------------------------------------------------------------------------- */
 
 static void a_trace_comes_back_whole(void **state)
 {
@@ -219,8 +218,7 @@ static void other_versions_are_told_apart(void **state)
     hp_code_free(code);
 }
 
-/* --- Long traces and seeking ---------------------------------------------------------------------
- */
+/* --- Long traces and seeking ------------------------------------------------------------------ */
 
 /* Whether a frame's words are whole: no payload is cut off at their end. */
 static bool whole(const uint32_t *words, size_t n)
@@ -392,8 +390,7 @@ static void many_threads_take_bounded_memory(void **state)
     hp_code_free(code);
 }
 
-/* --- When writing fails --------------------------------------------------------------------------
- */
+/* --- When writing fails ----------------------------------------------------------------------- */
 
 static void a_full_disk_leaves_nothing(void **state)
 {

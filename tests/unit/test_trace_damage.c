@@ -3,8 +3,7 @@
 
 #include <zstd.h>
 
-/* --- Damage --------------------------------------------------------------------------------------
- */
+/* --- Damage ----------------------------------------------------------------------------------- */
 
 /* A trace of two threads, whose words go to `words`. Returns the file. */
 static uint8_t *small_trace(uint32_t words[2][6000], size_t n[2], size_t *size)

@@ -20,8 +20,7 @@
 
 #include <cmocka.h>
 
-/* --- A code map of one's own: it keeps what it is given ------------------------------------------
- */
+/* --- A code map of one's own: it keeps what it is given --------------------------------------- */
 
 struct hp_code {
     enum hp_arch arch;
@@ -149,8 +148,7 @@ enum hp_arch hp_arch_from_name(const char *name)
     return HP_ARCH_NONE;
 }
 
-/* --- Tools ---------------------------------------------------------------------------------------
- */
+/* --- Tools ------------------------------------------------------------------------------------ */
 
 static char directory[] = "trace-test-XXXXXX";
 static char path[64], other[64];

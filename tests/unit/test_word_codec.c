@@ -22,8 +22,7 @@ static uint32_t below(uint32_t n)
     return random32() % n;
 }
 
-/* --- A slow reader of the format, word by word, straight from its description --------------------
- */
+/* --- A slow reader of the format, word by word, straight from its description ----------------- */
 
 struct reference {
     uint32_t places[65536];
@@ -124,8 +123,7 @@ static void reference_decode(const uint8_t *code, uint32_t *words, size_t n)
     free(model);
 }
 
-/* --- Round trips ---------------------------------------------------------------------------------
- */
+/* --- Round trips ------------------------------------------------------------------------------ */
 
 /* Codes, decodes both ways, compares; returns the size of the code. */
 static size_t round_trip(const uint32_t *words, size_t n)
@@ -281,8 +279,7 @@ static void too_many_words(void **state)
     hp_word_codec_free(codec);
 }
 
-/* --- Hostile input -------------------------------------------------------------------------------
- */
+/* --- Hostile input ---------------------------------------------------------------------------- */
 
 static void any_bytes_are_safe(void **state)
 {

@@ -39,8 +39,7 @@ static __thread struct hp_writer writer __attribute__((tls_model("initial-exec")
 static __thread bool thread_known __attribute__((tls_model("initial-exec")));
 static __thread bool just_forked __attribute__((tls_model("initial-exec")));
 
-/* --- Execution -----------------------------------------------------------------------------------
- */
+/* --- Execution -------------------------------------------------------------------------------- */
 
 static __attribute__((noinline, cold)) void refill(void)
 {
@@ -73,29 +72,35 @@ static const struct hp_arena_segment *stored(uint32_t id)
     return hp_arena_store(arena, hp_arena_segment_index(arena)[id]);
 }
 
-/* --- Signal handlers -----------------------------------------------------------------------------
- */
+/* --- Signal handlers -------------------------------------------------------------------------- */
 
 /*
  * The interface does not announce signals. The reader tells them by where they arrive: at handlers,
  * which are announced in the stream of each thread just before they run there.
  */
 #define MAX_HANDLERS 256
-static uint64_t handlers[MAX_HANDLERS];
+static struct {
+    uint64_t address;
+    uint32_t signal;
+} handlers[MAX_HANDLERS];
 static _Atomic uint32_t n_handlers;
 
 static bool is_handler(uint64_t address)
 {
     for (uint32_t i = 0; i < n_handlers && i < MAX_HANDLERS; i++)
-        if (handlers[i] == address)
+        if (handlers[i].address == address)
             return true;
     return false;
 }
 
+/* Announces a handler, once for each signal it was installed for. */
 static void put_handler(uint64_t address)
 {
     uint32_t payload[2] = {(uint32_t)address, (uint32_t)(address >> 32)};
-    hp_writer_event(arena, &writer, hp_word_event(HP_WORD_HANDLER, 0), payload, 2);
+    for (uint32_t i = 0; i < n_handlers && i < MAX_HANDLERS; i++)
+        if (handlers[i].address == address)
+            hp_writer_event(arena, &writer, hp_word_event(HP_WORD_HANDLER, handlers[i].signal),
+                            payload, 2);
 }
 
 static void on_exec_handler(unsigned cpu, void *data)
@@ -104,8 +109,7 @@ static void on_exec_handler(unsigned cpu, void *data)
     on_exec(cpu, data);
 }
 
-/* --- Translation ---------------------------------------------------------------------------------
- */
+/* --- Translation ------------------------------------------------------------------------------ */
 
 /*
  * Segments by their code, so that a block that QEMU translates again gets its old id. Open
@@ -209,8 +213,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
                                          QEMU_PLUGIN_CB_NO_REGS, (void *)(uintptr_t)word);
 }
 
-/* --- System calls --------------------------------------------------------------------------------
- */
+/* --- System calls ----------------------------------------------------------------------------- */
 
 /* Reads the program's memory; false when it is not there. */
 static bool read_guest(uint64_t address, void *to, size_t size)
@@ -220,19 +223,22 @@ static bool read_guest(uint64_t address, void *to, size_t size)
     return process_vm_readv(getpid(), &local, 1, &remote, 1, 0) == (ssize_t)size;
 }
 
-static void note_handler(uint64_t action)
+static void note_handler(uint32_t signal, uint64_t action)
 {
-    uint64_t handler = 0;
-    if (!action || !read_guest(action, &handler, is_32bit ? 4 : 8) || handler <= 1)
+    uint64_t address = 0;
+    if (!action || !read_guest(action, &address, is_32bit ? 4 : 8) || address <= 1)
         return; /* a query, the default or ignored */
     if (is_arm)
-        handler &= ~(uint64_t)1;
-    if (!is_handler(handler)) {
-        uint32_t i = atomic_fetch_add(&n_handlers, 1);
-        if (i < MAX_HANDLERS)
-            handlers[i] = handler;
+        address &= ~(uint64_t)1;
+    bool known = false;
+    for (uint32_t i = 0; i < n_handlers && i < MAX_HANDLERS; i++)
+        known = known || (handlers[i].address == address && handlers[i].signal == signal);
+    uint32_t i = known ? MAX_HANDLERS : atomic_fetch_add(&n_handlers, 1);
+    if (i < MAX_HANDLERS) {
+        handlers[i].signal = signal;
+        handlers[i].address = address;
     }
-    put_handler(handler); /* for this thread, in case QEMU has translated it already */
+    put_handler(address); /* for this thread, in case QEMU has translated it already */
 }
 
 static void note_exec(uint64_t path)
@@ -252,7 +258,7 @@ static void on_syscall(qemu_plugin_id_t id, unsigned cpu, int64_t number, uint64
 {
     (void)id, (void)cpu, (void)a3, (void)a4, (void)a5, (void)a6, (void)a7, (void)a8;
     switch (hp_syscall_kind(syscalls, number)) {
-    case HP_SYSCALL_SIGACTION: note_handler(a2); break;
+    case HP_SYSCALL_SIGACTION: note_handler((uint32_t)a1, a2); break;
     case HP_SYSCALL_SIGRETURN:
         hp_writer_event(arena, &writer, hp_word_event(HP_WORD_SIGRETURN, 0), NULL, 0);
         break;
@@ -281,8 +287,7 @@ static void on_syscall_return(qemu_plugin_id_t id, unsigned cpu, int64_t number,
     }
 }
 
-/* --- Beginnings and ends -------------------------------------------------------------------------
- */
+/* --- Beginnings and ends ---------------------------------------------------------------------- */
 
 static void on_thread_exit(void *data)
 {

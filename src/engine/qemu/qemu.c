@@ -10,8 +10,7 @@
 
 #define PLUGIN "hotpath-qemu.so"
 
-/* --- Finding the parts ---------------------------------------------------------------------------
- */
+/* --- Finding the parts ------------------------------------------------------------------------ */
 
 /* Our plugin: where HOTPATH_PLUGIN_DIR says, beside the command (a build), or where it was
  * installed. */
@@ -84,8 +83,7 @@ static const char *find_sysroot(const struct hp_program *program)
     return NULL;
 }
 
-/* --- Starting ------------------------------------------------------------------------------------
- */
+/* --- Starting --------------------------------------------------------------------------------- */
 
 /* qemu-ARCH [-L SYSROOT] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its arguments. */
 static char **qemu_argv(const struct hp_program *program, const char *qemu, const char *sysroot,

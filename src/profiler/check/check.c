@@ -40,8 +40,7 @@ static __attribute__((format(printf, 2, 3))) void violation(struct check *check,
     }
 }
 
-/* --- Blocks --------------------------------------------------------------------------------------
- */
+/* --- Blocks ----------------------------------------------------------------------------------- */
 
 static void check_block(struct check *c, const struct hp_block *b)
 {
@@ -71,8 +70,7 @@ static void check_block(struct check *c, const struct hp_block *b)
         violation(c, "block at 0x%llx is not what its code says", start);
 }
 
-/* --- Transfers -----------------------------------------------------------------------------------
- */
+/* --- Transfers -------------------------------------------------------------------------------- */
 
 static void note_call(struct thread *t, uint64_t address)
 {
@@ -168,8 +166,7 @@ static void on_event(void *state, const struct hp_event *event)
     }
 }
 
-/* --- The profiler --------------------------------------------------------------------------------
- */
+/* --- The profiler ----------------------------------------------------------------------------- */
 
 static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
                                 void **state)

@@ -12,8 +12,7 @@ static struct hp_frame *top(struct hp_exact_thread *t)
     return t->n_frames ? &t->frames[t->n_frames - 1] : NULL;
 }
 
-/* --- Pushing and popping -------------------------------------------------------------------------
- */
+/* --- Pushing and popping ---------------------------------------------------------------------- */
 
 static struct hp_activity *activity(struct hp_exact_thread *t, uint32_t function)
 {
@@ -82,8 +81,7 @@ static void pop_to(struct hp_exact_thread *t, size_t n_frames)
         pop(t);
 }
 
-/* --- Finding a frame -----------------------------------------------------------------------------
- */
+/* --- Finding a frame -------------------------------------------------------------------------- */
 
 /* The number of frames up to the one that expects `address`, itself included, or 0. Does not look
  * below what a signal interrupted. */
@@ -115,8 +113,7 @@ static size_t find_function(const struct hp_exact_thread *t, uint32_t function, 
     return 0;
 }
 
-/* --- Transfers -----------------------------------------------------------------------------------
- */
+/* --- Transfers -------------------------------------------------------------------------------- */
 
 bool hp_exact_always_watch(const struct hp_block *block)
 {
@@ -206,8 +203,7 @@ void hp_exact_transfer(struct hp_exact_thread *t, uint32_t from, uint32_t to)
     }
 }
 
-/* --- Beginnings and ends -------------------------------------------------------------------------
- */
+/* --- Beginnings and ends ---------------------------------------------------------------------- */
 
 void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)
 {

@@ -5,8 +5,7 @@
 
 #include <stdlib.h>
 
-/* --- Threads -------------------------------------------------------------------------------------
- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
                                 void **state)
@@ -88,8 +87,7 @@ void hp_exact_seal(struct hp_exact_thread *t)
     free_tables(t);
 }
 
-/* --- Counting ------------------------------------------------------------------------------------
- */
+/* --- Counting --------------------------------------------------------------------------------- */
 
 /* Cells for blocks that are new in the code map. */
 static bool grow_cells(struct hp_exact_thread *t, const struct hp_batch *batch)
@@ -209,8 +207,7 @@ static void on_event(void *state, const struct hp_event *event)
     }
 }
 
-/* --- The profiler --------------------------------------------------------------------------------
- */
+/* --- The profiler ----------------------------------------------------------------------------- */
 
 static void free_exact(struct hp_profiler *profiler)
 {

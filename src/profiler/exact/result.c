@@ -20,8 +20,7 @@ struct result {
     uint64_t *self; /* of the thread, by profile's function */
 };
 
-/* --- Places --------------------------------------------------------------------------------------
- */
+/* --- Places ----------------------------------------------------------------------------------- */
 
 static struct hp_place place_of(const struct hp_code *code, uint32_t module, uint64_t address)
 {
@@ -43,8 +42,7 @@ static enum hp_err add_modules(struct result *r)
     return HP_OK;
 }
 
-/* --- Functions -----------------------------------------------------------------------------------
- */
+/* --- Functions -------------------------------------------------------------------------------- */
 
 static enum hp_err add_function(struct result *r, uint32_t id)
 {
@@ -87,8 +85,7 @@ static enum hp_err function_index(struct result *r, uint32_t id, uint32_t *index
     return HP_OK;
 }
 
-/* --- Lines ---------------------------------------------------------------------------------------
- */
+/* --- Lines ------------------------------------------------------------------------------------ */
 
 static bool same_source(const struct hp_source *a, const struct hp_source *b)
 {
@@ -146,8 +143,7 @@ static enum hp_err add_lines(struct result *r, uint32_t id)
     return HP_OK;
 }
 
-/* --- Blocks and edges ----------------------------------------------------------------------------
- */
+/* --- Blocks and edges ------------------------------------------------------------------------- */
 
 /* Blocks of other code at the same place are told apart by a version. */
 static enum hp_err add_blocks(struct result *r)
@@ -222,8 +218,7 @@ static enum hp_err add_edge_count(struct result *r, uint32_t from, uint32_t to, 
     return HP_OK;
 }
 
-/* --- A thread ------------------------------------------------------------------------------------
- */
+/* --- A thread --------------------------------------------------------------------------------- */
 
 static enum hp_err add_block_counts(struct result *r, const uint64_t *counts, size_t n)
 {

@@ -1,0 +1,130 @@
+# SPDX-License-Identifier: MIT
+"""What the end-to-end tests share: running hotpath and reading what it says.
+
+Tests are unittest classes derived from E2E. Environment (set by ctest): HOTPATH, the command;
+PROGRAMS, the directory of the built test programs; SRC, the source tree.
+"""
+import json
+import os
+import shutil
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HOTPATH = os.environ.get("HOTPATH", "build/hotpath")
+PROGRAMS = os.environ.get("PROGRAMS", "build/tests/programs")
+SRC = os.environ.get("SRC", ".")
+TIMEOUT = 240  # seconds; a run that takes longer hangs
+
+
+def program(name):
+    """Path of a built test program."""
+    return os.path.join(PROGRAMS, name)
+
+
+def run(args, **options):
+    """Runs a command to its end; the result has returncode, stdout and stderr (text)."""
+    options.setdefault("timeout", TIMEOUT)
+    options.setdefault("stdin", subprocess.DEVNULL)
+    return subprocess.run([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                          universal_newlines=True, errors="replace", **options)
+
+
+class Profile:
+    """A profile file: its JSON report (without run metadata) and its tables."""
+
+    def __init__(self, path):
+        self.path = path
+        result = run([HOTPATH, "report", path, "--json", "--no-run"])
+        if result.returncode != 0:
+            raise AssertionError("hotpath report failed: " + result.stderr)
+        self.text = result.stdout
+        self.json = json.loads(result.stdout)
+
+    @property
+    def instructions(self):
+        return self.json["summary"]["instructions"]
+
+    def function(self, name):
+        """The functions row of that name; counts are 0 when it never ran."""
+        rows = [f for f in self.json["functions"] if f["name"] == name]
+        if len(rows) > 1:
+            raise AssertionError("%d functions are called %s" % (len(rows), name))
+        return rows[0] if rows else {"name": name, "self": 0, "inclusive": 0, "calls": 0}
+
+    def calls(self, caller, callee):
+        """How often `caller` called `callee`."""
+        return sum(c["count"] for c in self.json["calls"]
+                   if c["caller"] == caller and c["callee"] == callee)
+
+    def line(self, file, number):
+        """Executions of a source line as the report counts them; 0 when it never ran."""
+        return sum(row["executions"] for row in self.json["lines"]
+                   if row["line"] == number and os.path.basename(row["file"]) == file)
+
+    def query(self, sql, *parameters):
+        """Rows of a query on the profile's tables."""
+        database = sqlite3.connect("file:%s?mode=ro" % self.path, uri=True)
+        try:
+            return database.execute(sql, parameters).fetchall()
+        finally:
+            database.close()
+
+
+class E2E(unittest.TestCase):
+    """A test with a directory of its own, self.dir, gone afterwards."""
+
+    maxDiff = None
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="hotpath-e2e-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def path(self, name):
+        return os.path.join(self.dir, name)
+
+    def hotpath(self, *args, status=0, **options):
+        """Runs hotpath and expects that exit status."""
+        result = run((HOTPATH,) + args, **options)
+        self.assertEqual(result.returncode, status,
+                         "hotpath %s\nstdout: %s\nstderr: %s"
+                         % (" ".join(map(str, args)), result.stdout[-2000:], result.stderr[-2000:]))
+        return result
+
+    def record(self, *command, options=(), status=0, name="profile.hotpath", **run_options):
+        """Records a run of `command` and returns its Profile, which must be free of losses."""
+        path = self.path(name)
+        self.hotpath("record", "-q", "-o", path, *options, "--", *command, status=status,
+                     **run_options)
+        profile = Profile(path)
+        self.assertEqual(profile.query("SELECT lost FROM run"), [(0,)], "words were lost")
+        return profile
+
+    def trace(self, *command, options=(), status=0, name="run.hptrace", check=True, **run_options):
+        """Records a trace, checks its invariants, and returns its path."""
+        path = self.path(name)
+        self.hotpath("trace", "record", "-q", "-o", path, *options, "--", *command, status=status,
+                     **run_options)
+        if check:
+            self.hotpath("trace", "check", path)
+        return path
+
+    def replay(self, trace, name="replay.hotpath"):
+        """The profile of a trace."""
+        path = self.path(name)
+        self.hotpath("trace", "replay", "-o", path, trace)
+        return Profile(path)
+
+
+def need(*commands):
+    """Skips the whole script (status 77) when a command is not installed."""
+    for command in commands:
+        if not shutil.which(command):
+            print("skipped: %s is not installed" % command)
+            sys.exit(77)
+
+
+def main():
+    unittest.main(verbosity=2)
