@@ -2,6 +2,7 @@
 #include "cli/cli.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,9 +74,24 @@ static void keep_standard_descriptors(void)
             open("/dev/null", O_RDWR | O_CLOEXEC);
 }
 
+static void do_nothing(int signal)
+{
+    (void)signal;
+}
+
+/* A file that grows beyond the limit (ulimit -f) should be an error like others, not the end. With
+ * a handler, as the program that is watched would inherit that it is ignored. */
+static void survive_file_size_limit(void)
+{
+    struct sigaction old, action = {.sa_handler = do_nothing};
+    if (sigaction(SIGXFSZ, NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+        sigaction(SIGXFSZ, &action, NULL);
+}
+
 int main(int argc, char **argv)
 {
     keep_standard_descriptors();
+    survive_file_size_limit();
     const char *name = argc > 1 ? argv[1] : "";
     if (argc < 2 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
         strcmp(name, "help") == 0) {

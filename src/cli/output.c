@@ -4,6 +4,7 @@
 #include "base/outfile.h"
 #include "cli/cli.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,8 +19,10 @@ enum hp_err hp_output_report(const struct hp_profile *profile, struct hp_report_
     HP_TRY(hp_outfile_open(&out, path));
     enum hp_err err = hp_report(profile, options, out.file);
     if (err != HP_OK) {
+        char reason[256];
+        snprintf(reason, sizeof reason, "%s", hp_error_text());
         hp_outfile_abort(&out);
-        return err;
+        return hp_fail(err, "%s: %s", path, reason);
     }
     return hp_outfile_commit(&out);
 }

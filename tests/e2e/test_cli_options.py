@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The command line: help that names every option, and one clear line for every mistake."""
+import json
+import os
+import re
+
+from util_cli import FAILED, Case, main, tool
+
+COMMANDS = [("run",), ("record",), ("report",), ("compare",), ("merge",), ("trace", "record"),
+            ("trace", "info"), ("trace", "check"), ("trace", "dump"), ("trace", "replay")]
+VIEWS = ["summary", "functions", "blocks", "edges", "calls", "lines", "threads", "modules", "all"]
+
+
+class Help(Case):
+    def test_main_help_lists_the_commands(self):
+        for how in ("--help", "-h", "help"):
+            text = self.good(how).decode()
+            for command in {c[0] for c in COMMANDS}:
+                self.assertRegex(text, rf"(?m)^  {command} +\S")
+
+    def test_trace_help_lists_the_commands(self):
+        text = self.good("trace", "--help").decode()
+        for command in (c[1] for c in COMMANDS if len(c) == 2):
+            self.assertRegex(text, rf"(?m)^  {command} +\S")
+
+    def test_version(self):
+        self.assertRegex(self.good("--version").decode(), r"\Ahotpath \d+\.\d+\.\d+\n\Z")
+
+    def test_every_command_explains_its_options(self):
+        for command in COMMANDS:
+            text = self.good(*command, "--help").decode()
+            self.assertEqual(text, self.good(*command, "-h").decode())
+            self.assertTrue(text.startswith("Usage: hotpath " + " ".join(command)), command)
+            names = self.good(*command, "--list-options").decode().split()
+            self.assertIn("--help", names)
+            for name in names:
+                self.assertRegex(text, rf"(?m)^  (-\w, |    ){name}( \S+)?(  +\S|\n +\S)", command)
+            self.assertLessEqual(max(map(len, text.splitlines())), 100, command)
+
+    def test_help_wins_over_a_missing_program(self):
+        self.good("run", "--top", "3", "--help")
+
+    def test_help_after_the_program_is_the_programs(self):
+        status, out, _ = self.hotpath("run", "--", tool("echo"), "--help")
+        self.assertEqual((status, out), (0, self.execute([tool("echo"), "--help"])[1]))
+        status, out, _ = self.hotpath("run", tool("echo"), "--top", "x")
+        self.assertEqual((status, out), (0, b"--top x\n"))
+
+    def test_nothing_at_all(self):
+        """Without a command: the help, and a status that says nothing was done."""
+        for command in ([], ["trace"]):
+            status, out, _ = self.hotpath(*command)
+            self.assertEqual(status, FAILED)
+            self.assertIn(b"Usage:", out)
+
+
+class Mistakes(Case):
+    def test_unknown_commands(self):
+        self.refused(FAILED, ["nonsense"], "nonsense")
+        self.refused(FAILED, ["trace", "nonsense"], "nonsense")
+        self.refused(FAILED, ["--nonsense"], "--nonsense")
+
+    def test_unknown_options(self):
+        for command in COMMANDS:
+            self.refused(FAILED, [*command, "--nonsense"], "--nonsense")
+            self.refused(FAILED, [*command, "--nonsense=3", "x"], "--nonsense")
+            self.refused(FAILED, [*command, "-Z"], "-Z")
+
+    def test_missing_arguments(self):
+        for command in COMMANDS:
+            self.refused(FAILED, [*command], "hotpath " + " ".join(command))
+        self.refused(FAILED, ["run", "--"], "no program")
+        self.refused(FAILED, ["record", "-o"], "--output")
+        self.refused(FAILED, ["trace", "record", "--", "true"], "output")
+        self.refused(FAILED, ["trace", "record", "-o", "x"], "program")
+        self.refused(FAILED, ["merge", "-o", "x"], "profiles")
+        self.refused(FAILED, ["merge", "x"], "output")
+        self.refused(FAILED, ["compare", "x"], "two")
+        self.refused(FAILED, ["compare", "x", "y", "z"], "two")
+        self.refused(FAILED, ["report", "x", "functions", "y"], "arguments")
+        self.refused(FAILED, ["trace", "info", "a", "b"])
+
+    def test_wrong_values(self):
+        true = tool("true")
+        for number in ("x", "-1", "", "1x", "1.5.2k", "1e999", "99999999999999999999", "nan", "1kk"):
+            self.refused(FAILED, ["run", "--top", number, "--", true], "--top")
+            self.refused(FAILED, ["run", f"--after={number}", "--", true], "--after")
+        self.refused(FAILED, ["run", "--engine", "nonsense", "--", true], "nonsense", "qemu")
+        self.refused(FAILED, ["record", "--engine", "nonsense", "--", true], "nonsense", "qemu")
+        self.refused(FAILED, ["run", "--view", "nonsense", "--", true], "nonsense", "functions")
+        self.refused(FAILED, ["run", "--threads", "nonsense", "--", true], "nonsense", "each")
+        self.refused(FAILED, ["run", "--quiet=yes", "--", true], "--quiet")
+        self.assertEqual(os.listdir(self.dir), [])
+
+    def test_missing_files(self):
+        missing = self.path("missing")
+        for command in (["report", missing], ["compare", missing, missing],
+                        ["merge", "-o", self.path("out"), missing], ["trace", "info", missing],
+                        ["trace", "check", missing], ["trace", "dump", missing],
+                        ["trace", "replay", missing]):
+            self.refused(FAILED, command, missing)
+        self.assertEqual(os.listdir(self.dir), [])
+
+    def test_wrong_files(self):
+        """Directories, empty files, files of the other kind."""
+        trace, profile = self.path("t.hptrace"), self.path("p.hotpath")
+        self.hotpath("trace", "record", "-o", trace, "--", tool("true"))
+        self.hotpath("record", "-o", profile, "--", tool("true"))
+        self.assertTrue(os.path.exists(trace) and os.path.exists(profile))
+        wrong = [self.dir, self.write("empty", b""), self.write("text", b"hello\n"), "/dev/null"]
+        for path in wrong + [trace]:
+            self.refused(FAILED, ["report", path], path)
+            self.refused(FAILED, ["compare", profile, path], path)
+            self.refused(FAILED, ["merge", "-o", self.path("out"), profile, path], path)
+        for path in wrong + [profile]:
+            for command in ("info", "check", "dump", "replay"):
+                self.refused(FAILED, ["trace", command, path], path)
+        self.assertFalse(os.path.exists(self.path("out")))
+
+    def test_report_choices(self):
+        profile = self.path("p.hotpath")
+        self.hotpath("record", "-o", profile, "--", tool("true"))
+        self.refused(FAILED, ["report", profile, "nonsense"], "nonsense", "functions")
+        self.refused(FAILED, ["report", "--json", "--csv", profile], "--json", "--csv")
+        self.refused(FAILED, ["report", "--csv", profile, "all"], "all")
+        self.refused(FAILED, ["report", "--threads", "some", profile], "some")
+
+
+class Spelling(Case):
+    """The same option in all its spellings."""
+
+    def setUp(self):
+        super().setUp()
+        self.profile_path = self.path("p.hotpath")
+        self.hotpath("record", "-o", self.profile_path, "--", tool("true"))
+
+    def test_spellings(self):
+        expected = self.good("report", "--top", "2", "--json", self.profile_path)
+        for words in (["-n", "2", "-j", self.profile_path], ["-n2", self.profile_path, "--json"],
+                      [self.profile_path, "--top=2", "-j"],
+                      ["--json", "--top=0.002k", "--", self.profile_path]):
+            self.assertEqual(self.good("report", *words), expected, words)
+        self.assertEqual(len(json.loads(expected)["functions"]), 2)
+
+    def test_names_that_look_like_options(self):
+        os.rename(self.profile_path, self.path("-p"))
+        text = self.good("report", "--", "-p").decode()
+        self.assertTrue(re.search(r"instructions", text))
+
+    def test_run_views(self):
+        for view in VIEWS:
+            status, out, err = self.hotpath("run", "-v", view, "--top", "3", "--", tool("true"))
+            self.assertEqual((status, out), (0, b""), view)
+            report = self.good("report", "--top", "3", self.profile_path, view)
+            self.assertEqual(len(err.splitlines()), len(report.splitlines()), view)
+
+
+if __name__ == "__main__":
+    main()
