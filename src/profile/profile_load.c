@@ -48,7 +48,7 @@ static void load_run(struct loader *l)
         run->engine = get_text(l);
         const char *arch = hp_reader_text(r);
         run->arch = HP_ARCH_NONE;
-        while (run->arch < HP_ARCH_COUNT_ && strcmp(hp_schema_arch_name(run->arch), arch) != 0)
+        while (run->arch < HP_ARCH_COUNT_ && strcmp(hp_arch_name(run->arch), arch) != 0)
             run->arch++;
         if (run->arch == HP_ARCH_COUNT_)
             hp_reader_fail(r, "architecture \"%.40s\" does not exist", arch);

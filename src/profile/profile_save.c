@@ -237,7 +237,7 @@ static void put_run(struct writer *w, const struct hp_run *run)
     put_i64(w, 0);
     put_text(w, run->version);
     put_text(w, run->engine);
-    put_text(w, hp_schema_arch_name(run->arch));
+    put_text(w, hp_arch_name(run->arch));
     put_text(w, run->directory);
     put_text(w, run->machine);
     put_i64(w, run->started);

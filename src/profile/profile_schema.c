@@ -202,17 +202,3 @@ uint64_t hp_schema_sum_text(uint64_t sum, const char *text, size_t length)
     }
     return sum;
 }
-
-const char *hp_schema_arch_name(enum hp_arch arch)
-{
-    switch (arch) {
-    case HP_ARCH_NONE: return "none";
-    case HP_ARCH_X86_64: return "x86_64";
-    case HP_ARCH_AARCH64: return "aarch64";
-    case HP_ARCH_ARM: return "arm";
-    case HP_ARCH_RISCV64: return "riscv64";
-    case HP_ARCH_ALPHA: return "alpha";
-    case HP_ARCH_COUNT_: break;
-    }
-    return NULL;
-}

@@ -41,7 +41,4 @@ uint64_t hp_schema_sum_text(uint64_t sum, const char *text, size_t length);
 /* Views for people, and the names of the flows; hotpath itself does not read them. */
 extern const char hp_schema_views[];
 
-/* Names of architectures in files; NULL when there is none for the number. */
-const char *hp_schema_arch_name(enum hp_arch arch);
-
 #endif
