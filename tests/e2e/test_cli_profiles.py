@@ -125,6 +125,11 @@ class Reports(Profiles):
                             function(each, "odd")["threads"][0]["thread"])
         self.assertEqual(self.report(path, "--threads", "all"), whole)
 
+    @staticmethod
+    def without_ids(profile):
+        for thread in profile["threads"]:
+            del thread["pid"], thread["tid"]
+
     def test_no_run_makes_equal_runs_equal(self):
         first, second = (self.good("report", "--json", "--no-run", self.record(n, "50", "70"))
                          for n in ("a", "b"))
