@@ -5,6 +5,7 @@
 #include "base/grow.h"
 #include "profiler/exact/exact_impl.h"
 
+#define STUB_INSNS   5    /* the longest PLT entry: AArch64's with a landing pad */
 #define SEARCH_LIMIT 4096 /* frames looked at for a return that the top does not expect */
 
 static struct hp_frame *top(struct hp_exact_thread *t)
@@ -173,12 +174,23 @@ static void on_return(struct hp_exact_thread *t, const struct hp_block *block, u
     }
 }
 
+/*
+ * Whether the block is a stub: a few instructions, entered just now, that only jump on (a PLT entry). Where it
+ * goes, a function begins, whether or not there is a symbol for it.
+ */
+static bool is_stub(struct hp_exact_thread *t, const struct hp_block *block)
+{
+    return block->flow == HP_FLOW_JUMP_IND && block->insns <= STUB_INSNS && top(t) &&
+           t->clock - top(t)->entered == block->insns;
+}
+
 /* A jump, possibly into another function. */
 static void on_jump(struct hp_exact_thread *t, const struct hp_block *block, uint32_t from,
                     uint32_t to)
 {
     struct hp_functions *functions = t->exact->functions;
-    uint32_t function = hp_functions_of_block(functions, to);
+    uint32_t function = is_stub(t, block) ? hp_functions_enter(functions, to)
+                                          : hp_functions_of_block(functions, to);
     if (function == HP_NO_ID || !top(t) || top(t)->function == function)
         return;
     bool entry = hp_functions_is_entry(functions, to);
