@@ -56,12 +56,12 @@ again:
         rep stosq
         done    words
 
-        function compare                # 5: differs at byte 800, where words has not cleared
+        function compare                # 5: stops at the first byte, which `words` cleared
         buffers 1000
         repe cmpsb
         done    compare
 
-        function scan                   # 6: stops at the first byte
+        function scan                   # 6: stops at byte 801, which it did not clear
         buffers 1000
         mov     source(%rip), %al
         repne scasb
