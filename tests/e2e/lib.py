@@ -4,8 +4,10 @@
 Tests are unittest classes derived from E2E. Environment (set by ctest): HOTPATH, the command;
 PROGRAMS, the directory of the built test programs; SRC, the source tree.
 """
+import collections
 import json
 import os
+import re
 import shutil
 import sqlite3
 import subprocess
@@ -24,12 +26,31 @@ def program(name):
     return os.path.join(PROGRAMS, name)
 
 
+def marks(source):
+    """Lines of a program of tests/programs that carry a mark "@name": {name: line}."""
+    found = {}
+    with open(os.path.join(SRC, "tests/programs", source), encoding="utf-8") as text:
+        for number, line in enumerate(text, 1):
+            for name in re.findall(r"@(\w+)", line):
+                found[name] = number
+    return found
+
+
 def run(args, **options):
     """Runs a command to its end; the result has returncode, stdout and stderr (text)."""
     options.setdefault("timeout", TIMEOUT)
     options.setdefault("stdin", subprocess.DEVNULL)
     return subprocess.run([str(a) for a in args], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           universal_newlines=True, errors="replace", **options)
+
+
+def symbols(path):
+    """Symbols of a program: {name: address}."""
+    result = run(["nm", path])
+    if result.returncode != 0:
+        raise AssertionError("nm failed: " + result.stderr)
+    rows = (line.split() for line in result.stdout.splitlines())
+    return {row[2]: int(row[0], 16) for row in rows if len(row) == 3}
 
 
 class Profile:
@@ -58,6 +79,41 @@ class Profile:
         """How often `caller` called `callee`."""
         return sum(c["count"] for c in self.json["calls"]
                    if c["caller"] == caller and c["callee"] == callee)
+
+    def calls_inclusive(self, caller, callee):
+        """Instructions spent in those calls."""
+        return sum(c["inclusive"] for c in self.json["calls"]
+                   if c["caller"] == caller and c["callee"] == callee)
+
+    def edges(self, function, kind):
+        """Counts of the edges of that kind that leave `function`: {from: {to: count}}."""
+        places = set(self.query(
+            "SELECT b.module, b.offset + b.branch FROM block b JOIN function f ON f.id = b.function"
+            " WHERE f.name = ?", function))
+        found = collections.defaultdict(collections.Counter)
+        for module, start, to_module, to, count in self.query(
+                "SELECT e.from_module, e.from_offset, e.to_module, e.to_offset, sum(c.count)"
+                " FROM edge e JOIN edge_count c ON c.edge = e.id JOIN flow w ON w.id = e.flow"
+                " WHERE w.name = ? GROUP BY e.id", kind):
+            if (module, start) in places:
+                found[start][to_module, to] += count
+        return found
+
+    def branches(self, file, line):
+        """Outcomes of the conditional branches of a source line: [(rarer, more frequent), ...],
+        sorted. Which of the two is "taken" is the compiler's choice."""
+        found = collections.defaultdict(collections.Counter)
+        for start, taken, count in self.query(
+                "SELECT DISTINCT e.from_offset, e.taken, c.count FROM edge e JOIN"
+                " (SELECT edge, sum(count) AS count FROM edge_count GROUP BY edge) c ON c.edge = e.id"
+                " JOIN flow w ON w.id = e.flow"
+                " JOIN block b ON b.module = e.from_module AND b.offset + b.branch = e.from_offset"
+                " JOIN line l ON l.block = b.id AND l.start <= b.branch AND b.branch < l.stop"
+                " JOIN string s ON s.id = l.file"
+                " WHERE w.name = 'cond' AND l.line = ? AND (s.text = ? OR s.text LIKE '%/' || ?)",
+                line, file, file):
+            found[start][taken] += count
+        return sorted(tuple(sorted((f[0], f[1]))) for f in found.values())
 
     def line(self, file, number):
         """Executions of a source line as the report counts them; 0 when it never ran."""
