@@ -145,7 +145,7 @@ static enum hp_err note_losses(struct hp_profile *profile, const struct hp_pipel
     if (stats->cursor.discontinuities)
         HP_TRY(hp_profile_note(profile, stats->cursor.discontinuities, "discontinuity",
                                "transfers of control that no branch explains"));
-    if (stats->detached_threads)
+    if (stats->detached_threads && !stats->region_done) /* else it was asked for */
         HP_TRY(hp_profile_note(profile, stats->detached_threads, "detached",
                                "threads still ran when observation ended; what they did after that "
                                "is not in the profile"));
