@@ -3,12 +3,14 @@
 """Where output goes and how it looks: never a half-written file, colour and progress only on a
 terminal."""
 import errno
+import json
 import os
 import pty
 import re
 import resource
 import select
 import signal
+import stat
 import subprocess
 import time
 import unittest
@@ -125,6 +127,34 @@ class Writing(Recorded):
             _, out, err = self.execute(command + [HOTPATH, *arguments])
             self.assertEqual(out, b"125 out before\n", (arguments, err))
             self.one_line(err, small + "/out")
+
+    def test_output_that_is_no_file(self):
+        """A pipe (or a device: this is tried with what is harmless to lose) is written to, not
+        replaced."""
+        pipe = self.path("pipe")
+        os.mkfifo(pipe)
+        for command in (["report", "--json", self.profile_path, "-o", pipe],
+                        ["run", "-q", "--json", pipe, "--", tool("true")]):
+            with open(self.path("copy"), "wb") as copy, subprocess.Popen(["cat", pipe],
+                                                                         stdout=copy) as reader:
+                try:
+                    status, out, err = self.hotpath(*command)
+                    reader.wait(10)
+                finally:
+                    reader.kill()
+            self.assertEqual((status, out, err), (0, b"", b""))
+            self.assertTrue(stat.S_ISFIFO(os.stat(pipe).st_mode), "the pipe was replaced")
+            self.assertIn("summary", json.loads(self.read("copy")))
+
+    def test_output_through_a_link(self):
+        """A symbolic link stays one; what it points to is replaced."""
+        target = self.write("target", "before")
+        os.symlink(target, self.path("link"))
+        for command in self.writers(self.path("link")):
+            self.write("target", "before")
+            self.good(*command)
+            self.assertTrue(os.path.islink(self.path("link")), command)
+            self.assertNotEqual(self.read("target"), b"before", command)
 
     def test_full_device(self):
         """A report that cannot be printed is a failure."""

@@ -207,7 +207,7 @@ class Ends(Case):
                           "dec %%rdi\\nmov $231,%%eax\\nsyscall\" ::: \"rdi\", \"rax\"); }\n",
                           "-static", "-nostdlib", "-fomit-frame-pointer", "-O2")
         for code in range(256):
-            status, out, err = self.hotpath("run", "-q", "--json", "/dev/null", "--", tiny,
+            status, out, err = self.hotpath("run", "-q", "--json", "p.json", "--", tiny,
                                             *["x"] * code)
             self.assertEqual((status, out, err), (code, b"", b""))
 
