@@ -100,9 +100,10 @@ struct hp_thread {
 /*
  * A run of retired blocks of one thread. blocks[i + 1] was run right after blocks[i] for every i <
  * n, so there are n + 1 ids, n control transfers with a known outcome, and blocks[n] comes again as
- * blocks[0] of the thread's next batch (or in an HP_EVENT_TAIL). taken[i] is 0 when blocks[i] fell
- * through to its end, else 1 (unconditional transfers are always 1; a system call that continues
- * behind itself and a block split by length are 0).
+ * blocks[0] of the thread's next batch (or in an HP_EVENT_TAIL; or, when it was cut short, as
+ * another block with the same start, or not at all before a loss or a discontinuity if nothing of
+ * it was run). taken[i] is 0 when blocks[i] fell through to its end, else 1 (unconditional transfers
+ * are always 1; a system call that continues behind itself and a block split by length are 0).
  */
 struct hp_batch {
     const struct hp_code *code;

@@ -47,6 +47,7 @@ void hp_code_free(struct hp_code *code)
     hp_map64_fini(&code->prefix_of);
     free(code->bytes);
     free(code->handlers);
+    hp_map64_fini(&code->handler_at);
     hp_decoder_free(code->decoder);
     free(code);
 }
@@ -139,10 +140,7 @@ enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *mod
 
 bool hp_code_is_handler(const struct hp_code *code, uint64_t address)
 {
-    for (size_t i = 0; i < code->n_handlers; i++)
-        if (code->handlers[i].address == address)
-            return true;
-    return false;
+    return hp_map64_get(&code->handler_at, address) != HP_MAP64_NONE;
 }
 
 enum hp_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal)
@@ -164,25 +162,20 @@ static uint64_t code_address(const struct hp_code *code, uint64_t address)
 
 void hp_code_set_handler_signal(struct hp_code *code, uint64_t address, uint32_t signal)
 {
-    address = code_address(code, address);
+    uint32_t id = hp_map64_get(&code->handler_at, code_address(code, address));
     enum hp_cause cause = hp_code_signal_cause(code, signal);
-    for (size_t i = 0; i < code->n_handlers; i++) {
-        struct hp_handler *handler = &code->handlers[i];
-        if (handler->address != address)
-            continue;
-        handler->outside |= cause != HP_CAUSE_FAULT;
-        handler->fault |= cause != HP_CAUSE_OUTSIDE;
-    }
+    if (id == HP_MAP64_NONE)
+        return;
+    code->handlers[id].outside |= cause != HP_CAUSE_FAULT;
+    code->handlers[id].fault |= cause != HP_CAUSE_OUTSIDE;
 }
 
 enum hp_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address)
 {
-    for (size_t i = 0; i < code->n_handlers; i++) {
-        const struct hp_handler *handler = &code->handlers[i];
-        if (handler->address == address && handler->outside != handler->fault)
-            return handler->fault ? HP_CAUSE_FAULT : HP_CAUSE_OUTSIDE;
-    }
-    return HP_CAUSE_EITHER;
+    uint32_t id = hp_map64_get(&code->handler_at, address);
+    if (id == HP_MAP64_NONE || code->handlers[id].outside == code->handlers[id].fault)
+        return HP_CAUSE_EITHER;
+    return code->handlers[id].fault ? HP_CAUSE_FAULT : HP_CAUSE_OUTSIDE;
 }
 
 enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
@@ -192,8 +185,11 @@ enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
         return HP_OK;
     HP_TRY(hp_grow(&code->handlers, &code->cap_handlers, code->n_handlers + 1,
                    sizeof *code->handlers));
+    HP_TRY(hp_map64_put(&code->handler_at, address, (uint32_t)code->n_handlers));
     code->handlers[code->n_handlers++] = (struct hp_handler){.address = address};
     uint32_t block = hp_map64_get(&code->at_start, address);
+    if (block == HP_MAP64_NONE)
+        return HP_OK;
     for (; block != HP_NO_ID; block = code->next_at_start[block])
         code->blocks[block].flags |= HP_BLOCK_HANDLER;
     for (uint32_t id = 0; id < code->segment_limit; id++)
@@ -224,28 +220,38 @@ struct run {
 };
 
 /*
- * Decodes up to the first control transfer, the end of the code or HP_BLOCK_MAX_INSNS.
+ * Decodes one instruction; false when nothing of it should be taken.
  *
  * x86 code whose end does not decode stops before it: QEMU shows the beginning of an instruction
- * that crosses into the next page, which it then leaves to the next segment. Elsewhere, where
- * instructions have a known length, bytes that do not decode are an instruction that we do not
- * know.
+ * that crosses into the next page, which it then leaves to the next segment. If that is all there
+ * is, it is an instruction that we do not know. Elsewhere, where instructions have a known length,
+ * bytes that do not decode are such an instruction too.
  */
+static bool step(struct hp_code *code, uint8_t mode, uint64_t address, const uint8_t *bytes,
+                 uint32_t size, bool first, struct hp_insn *insn)
+{
+    enum hp_err err = hp_decode(code->decoder, mode, address, bytes, size, true, insn);
+    if (err != HP_OK && code->arch == HP_ARCH_X86_64) {
+        if (!first)
+            return false;
+        insn->length = (uint8_t)(size < 15 ? size : 15);
+    }
+    if (insn->length > size)
+        insn->length = (uint8_t)size;
+    return true;
+}
+
+/* Decodes up to the first control transfer, the end of the code or `max` instructions. */
 static void scan(struct hp_code *code, uint8_t mode, uint64_t start, const uint8_t *bytes,
-                 uint32_t size, struct run *run)
+                 uint32_t size, uint32_t max, struct run *run)
 {
     *run = (struct run){.last = {.address = start - 1}};
-    while (run->size < size && run->insns < HP_BLOCK_MAX_INSNS) {
-        struct hp_insn insn;
-        enum hp_err err = hp_decode(code->decoder, mode, start + run->size, bytes + run->size,
-                                    size - run->size, true, &insn);
-        if (err != HP_OK && code->arch == HP_ARCH_X86_64) {
-            if (run->insns > 0)
-                break;
-            insn.length = (uint8_t)(size < 15 ? size : 15);
-        }
+    struct hp_insn insn;
+    while (run->size < size && run->insns < max &&
+           step(code, mode, start + run->size, bytes + run->size, size - run->size, run->insns == 0,
+                &insn)) {
         run->last = insn;
-        run->size += insn.length < size - run->size ? insn.length : size - run->size;
+        run->size += insn.length;
         run->insns++;
         if (insn.flow != HP_FLOW_NONE)
             break;
@@ -302,6 +308,8 @@ static enum hp_err intern_block(struct hp_code *code, uint64_t start, uint32_t m
     for (; b != HP_NO_ID; b = code->next_at_start[b]) {
         const struct hp_block *old = &code->blocks[b];
         if (old->module == module && old->end - old->start == run->size &&
+            old->insns == run->insns && old->flow == run->last.flow &&
+            !(old->flags & HP_BLOCK_THUMB) == (mode != HP_MODE_THUMB) &&
             memcmp(code->bytes + old->code, code->bytes + at, run->size) == 0) {
             *id = b;
             return HP_OK;
@@ -342,6 +350,9 @@ enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_
             hp_decode(code->decoder, mode, at, code->bytes + b->code + (at - b->start),
                       (size_t)(b->end - at), false, &decoded[i]);
             at += decoded[i].length;
+            if (at > b->end)
+                at =
+                    b->end; /* what does not decode may be of another length than it was taken for */
         }
         code->insns[block] = decoded;
     }
@@ -362,26 +373,23 @@ static enum hp_err add_node(struct hp_code *code, const struct hp_node *node, ui
 }
 
 /*
- * Turns stored code into a route: a block when it ends with a transfer or is as long as a block may
- * be, else a node. `*used` is how much of the code the route covers.
+ * Turns a run of stored code into a route: a block when it ends with a transfer or is as long as a
+ * block may be, else a node.
  */
-static enum hp_err route_code(struct hp_code *code, uint64_t start, uint32_t module, uint8_t mode,
-                              uint32_t at, uint32_t size, uint32_t *route, uint32_t *used)
+static enum hp_err route_run(struct hp_code *code, uint64_t start, uint32_t module, uint8_t mode,
+                             uint32_t at, const struct run *run, uint32_t *route)
 {
-    struct run run;
-    scan(code, mode, start, code->bytes + at, size, &run);
-    *used = run.size;
-    if (run.last.flow != HP_FLOW_NONE || run.insns == HP_BLOCK_MAX_INSNS)
-        return intern_block(code, start, module, mode, at, &run, route);
+    if (run->last.flow != HP_FLOW_NONE || run->insns == HP_BLOCK_MAX_INSNS)
+        return intern_block(code, start, module, mode, at, run, route);
     struct hp_node node = {
         .start = start,
-        .end = start + run.size,
-        .last = run.last.address,
-        .insns = run.insns,
+        .end = start + run->size,
+        .last = run->last.address,
+        .insns = run->insns,
         .module = module,
         .code = at,
         .mode = mode,
-        .last_is_rep = (run.last.flags & HP_INSN_REP) != 0,
+        .last_is_rep = (run->last.flags & HP_INSN_REP) != 0,
     };
     uint32_t id;
     HP_TRY(add_node(code, &node, &id));
@@ -389,34 +397,53 @@ static enum hp_err route_code(struct hp_code *code, uint64_t start, uint32_t mod
     return HP_OK;
 }
 
+/* The code that a route stands for, and where it is. */
+static struct run run_of_route(const struct hp_code *code, uint32_t route, uint32_t *at)
+{
+    if (route & HP_ROUTE_NODE) {
+        const struct hp_node *node = &code->nodes[route & ~HP_ROUTE_NODE];
+        *at = node->code;
+        return (struct run){
+            .insns = node->insns,
+            .size = (uint32_t)(node->end - node->start),
+            .last = {.address = node->last, .flags = node->last_is_rep ? HP_INSN_REP : 0}};
+    }
+    const struct hp_block *block = &code->blocks[route];
+    *at = block->code;
+    return (struct run){
+        .insns = block->insns,
+        .size = (uint32_t)(block->end - block->start),
+        .last = {.address = block->last,
+                 .target = block->target,
+                 .flow = block->flow,
+                 .flags = block->flags & HP_BLOCK_CONDITIONAL ? HP_INSN_CONDITIONAL : 0}};
+}
+
+/* Both parts have been decoded: only where the whole is too long is the second looked at again. */
 static enum hp_err join_code(struct hp_code *code, const struct hp_node *node, uint32_t route,
                              struct hp_join *join)
 {
-    uint32_t tail_at, tail_size;
-    if (route & HP_ROUTE_NODE) {
-        const struct hp_node *tail = &code->nodes[route & ~HP_ROUTE_NODE];
-        tail_at = tail->code;
-        tail_size = (uint32_t)(tail->end - tail->start);
-    } else {
-        const struct hp_block *tail = &code->blocks[route];
-        tail_at = tail->code;
-        tail_size = (uint32_t)(tail->end - tail->start);
-    }
-    uint32_t head_size = (uint32_t)(node->end - node->start);
-    uint32_t at, size = head_size + tail_size, used;
-    HP_TRY(hp_grow(&code->bytes, &code->cap_bytes, code->n_bytes + size, 1));
+    uint32_t tail_at, at, head_size = (uint32_t)(node->end - node->start);
+    struct run tail = run_of_route(code, route, &tail_at), part = tail;
+    HP_TRY(hp_grow(&code->bytes, &code->cap_bytes, code->n_bytes + head_size + tail.size, 1));
     HP_TRY(store_bytes(code, code->bytes + node->code, head_size, &at));
-    HP_TRY(store_bytes(code, code->bytes + tail_at, tail_size, &tail_at));
+    HP_TRY(store_bytes(code, code->bytes + tail_at, tail.size, &tail_at));
 
-    uint32_t first;
-    HP_TRY(route_code(code, node->start, node->module, node->mode, at, size, &first, &used));
-    *join = (struct hp_join){.block = HP_NO_ID, .rest = first};
-    if (used < size) {
-        join->block = first;
-        HP_TRY(route_code(code, node->start + used, node->module, node->mode, at + used,
-                          size - used, &join->rest, &used));
-    }
-    return HP_OK;
+    uint32_t room = HP_BLOCK_MAX_INSNS - node->insns;
+    bool split = tail.insns > room;
+    if (split)
+        scan(code, node->mode, node->end, code->bytes + tail_at, tail.size, room, &part);
+    struct run whole = {
+        .insns = node->insns + part.insns, .size = head_size + part.size, .last = part.last};
+    *join = (struct hp_join){.block = HP_NO_ID};
+    HP_TRY(route_run(code, node->start, node->module, node->mode, at, &whole, &join->rest));
+    if (!split)
+        return HP_OK;
+    join->block = join->rest;
+    tail.insns -= part.insns;
+    tail.size -= part.size;
+    return route_run(code, node->end + part.size, node->module, node->mode, tail_at + part.size,
+                     &tail, &join->rest);
 }
 
 enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, struct hp_join *join)
@@ -435,32 +462,31 @@ enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, st
     return HP_OK;
 }
 
-/* Walks the block's instructions until `end` or `insns` is reached, and makes the node. */
-static enum hp_err make_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t insns,
-                               uint32_t *node)
+/* Walks the block's instructions until `end` or `insns` is reached: the node of what is before. */
+static enum hp_err walk_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t insns,
+                               struct hp_node *node)
 {
     const struct hp_block *b = &code->blocks[block];
-    const uint8_t *bytes = code->bytes + b->code;
     struct hp_node n = {.start = b->start,
                         .end = b->start,
                         .last = b->start - 1,
                         .module = b->module,
                         .code = b->code,
                         .mode = b->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT};
-    while (n.end < end && n.insns < insns && n.insns + 1 < b->insns) {
-        struct hp_insn insn;
-        if (hp_decode(code->decoder, n.mode, n.end, bytes + (n.end - n.start),
-                      (size_t)(b->end - n.end), true, &insn) != HP_OK)
-            break;
+    struct hp_insn insn;
+    while (n.end < end && n.insns < insns && n.insns + 1 < b->insns &&
+           step(code, n.mode, n.end, code->bytes + b->code + (n.end - n.start),
+                (uint32_t)(b->end - n.end), n.insns == 0, &insn)) {
         n.last = n.end;
         n.end += insn.length;
         n.insns++;
         n.last_is_rep = (insn.flags & HP_INSN_REP) != 0;
     }
+    *node = n;
     if (n.end != end && n.insns != insns)
         return hp_fail(HP_ERR_INVALID, "0x%llx is not an instruction of the block at 0x%llx",
                        (unsigned long long)end, (unsigned long long)b->start);
-    return add_node(code, &n, node);
+    return HP_OK;
 }
 
 enum hp_err hp_code_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t *node)
@@ -471,14 +497,18 @@ enum hp_err hp_code_prefix(struct hp_code *code, uint32_t block, uint64_t end, u
         *node = known;
         return HP_OK;
     }
-    HP_TRY(make_prefix(code, block, end, UINT32_MAX, node));
+    struct hp_node made;
+    HP_TRY(walk_prefix(code, block, end, UINT32_MAX, &made));
+    HP_TRY(add_node(code, &made, node));
     return hp_map64_put(&code->prefix_of, key, *node);
 }
 
 enum hp_err hp_code_prefix_insns(struct hp_code *code, uint32_t block, uint32_t insns,
                                  uint32_t *node)
 {
-    return make_prefix(code, block, HP_NOWHERE, insns, node);
+    struct hp_node made;
+    HP_TRY(walk_prefix(code, block, HP_NOWHERE, insns, &made));
+    return hp_code_prefix(code, block, made.end, node);
 }
 
 enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *block)
@@ -509,16 +539,21 @@ enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct 
         return hp_fail(HP_ERR_INVALID, "segment %u is defined twice", id);
     if (segment->module >= code->n_modules || segment->size == 0)
         return hp_fail(HP_ERR_INVALID, "segment %u has no module or no code", id);
-    /* Room first: on failure the map must be as it was. */
-    HP_TRY(reserve_segment(code, id));
-    uint32_t at, route, used;
-    HP_TRY(store_bytes(code, segment->bytes, segment->size, &at));
-    HP_TRY(route_code(code, segment->start, segment->module, segment->mode, at, segment->size,
-                      &route, &used));
-    bool ended = !(route & HP_ROUTE_NODE);
-    if (ended && used != segment->size)
+    if (segment->size > HP_BLOCK_MAX_INSNS * 16 || segment->start + segment->size < segment->start)
+        return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx is impossibly long", id,
+                       (unsigned long long)segment->start);
+    struct run run;
+    scan(code, segment->mode, segment->start, segment->bytes, segment->size, HP_BLOCK_MAX_INSNS,
+         &run);
+    bool ended = run.last.flow != HP_FLOW_NONE || run.insns == HP_BLOCK_MAX_INSNS;
+    if (ended && run.size != segment->size)
         return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx goes on behind a control transfer", id,
                        (unsigned long long)segment->start);
+    /* Room first: on failure the map must be as it was. */
+    HP_TRY(reserve_segment(code, id));
+    uint32_t at, route;
+    HP_TRY(store_bytes(code, segment->bytes, segment->size, &at));
+    HP_TRY(route_run(code, segment->start, segment->module, segment->mode, at, &run, &route));
     code->segs[id] = (struct hp_seg){.start = segment->start,
                                      .module = segment->module,
                                      .size = segment->size,

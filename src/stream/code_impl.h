@@ -46,8 +46,8 @@ struct hp_node {
 };
 
 /* What joining a node and what ran next gives: a whole block and then possibly more (a block that
- * grew past HP_BLOCK_MAX_INSNS was split), or only more. `rest` is a route, HP_ROUTE_UNKNOWN for
- * nothing. */
+ * grew past HP_BLOCK_MAX_INSNS was split), or only more. `rest` is a route.
+ */
 struct hp_join {
     uint32_t block; /* HP_NO_ID: none yet */
     uint32_t rest;
@@ -111,6 +111,7 @@ struct hp_code {
 
     struct hp_handler *handlers;
     size_t n_handlers, cap_handlers;
+    struct hp_map64 handler_at; /* address -> handler */
 };
 
 /* Joins `node` with the code that `route` stands for, which starts at the node's end. */

@@ -33,6 +33,7 @@
 struct context {
     uint32_t block;   /* retired, successor not known; NONE */
     uint32_t partial; /* node; NONE */
+    uint32_t before;  /* the block before `block`; NONE */
     enum hp_cause cause;
 };
 
@@ -45,6 +46,7 @@ struct hp_cursor {
     uint32_t blocks[HP_BATCH_MAX + 1];
     uint8_t taken[HP_BATCH_MAX + 1];
     size_t count;     /* blocks in the buffer */
+    uint32_t before;  /* the block before blocks[0], delivered already; NONE */
     uint32_t partial; /* node; NONE */
     bool joined;      /* the last block was run in pieces */
 
@@ -67,6 +69,7 @@ enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_source *source
     c->source = source;
     c->sink = sink;
     c->partial = NONE;
+    c->before = NONE;
     *cursor = c;
     return HP_OK;
 }
@@ -98,6 +101,7 @@ static void flush(struct hp_cursor *c)
     };
     c->stats.blocks += n;
     c->sink->batch(c->sink, &batch);
+    c->before = c->blocks[n - 1];
     c->blocks[0] = c->blocks[n];
     c->count = 1;
 }
@@ -149,6 +153,7 @@ static enum hp_err drop_pending(struct hp_cursor *c, bool exact)
     if (c->count)
         emit_tail(c, c->blocks[0], exact || c->code->blocks[c->blocks[0]].flow == HP_FLOW_SYSCALL);
     c->count = 0;
+    c->before = NONE;
     return HP_OK;
 }
 
@@ -189,10 +194,13 @@ static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_ca
         memmove(&c->contexts[0], &c->contexts[1], (MAX_CONTEXTS - 1) * sizeof *c->contexts);
         c->n_contexts--;
     }
-    c->contexts[c->n_contexts++] = (struct context){
-        .block = c->count ? c->blocks[0] : NONE, .partial = c->partial, .cause = cause};
+    c->contexts[c->n_contexts++] = (struct context){.block = c->count ? c->blocks[0] : NONE,
+                                                    .partial = c->partial,
+                                                    .before = c->before,
+                                                    .cause = cause};
     c->count = 0;
     c->partial = NONE;
+    c->before = NONE;
     c->stats.signals++;
     emit(c, HP_EVENT_SIGNAL, number, true);
     return HP_OK;
@@ -215,6 +223,7 @@ static enum hp_err leave_signal(struct hp_cursor *c, enum hp_cause *cause)
         c->count = 1;
     }
     c->partial = context->partial;
+    c->before = context->before;
     c->joined = false;
     *cause = context->cause;
     return HP_OK;
@@ -230,13 +239,12 @@ static bool is_signal(const struct hp_cursor *c, uint64_t start)
     const struct hp_block *last = &c->code->blocks[c->blocks[c->count - 1]];
     switch (last->flow) {
     case HP_FLOW_CALL_IND: return false;
-    case HP_FLOW_JUMP_IND:
+    case HP_FLOW_JUMP_IND: {
         /* a call through a stub (PLT) is a call */
-        if (c->count >= 2) {
-            uint8_t before = c->code->blocks[c->blocks[c->count - 2]].flow;
-            return before != HP_FLOW_CALL && before != HP_FLOW_CALL_IND;
-        }
-        return true;
+        uint32_t before = c->count >= 2 ? c->blocks[c->count - 2] : c->before;
+        return before == NONE || (c->code->blocks[before].flow != HP_FLOW_CALL &&
+                                  c->code->blocks[before].flow != HP_FLOW_CALL_IND);
+    }
     case HP_FLOW_RETURN: return true;
     default:
         return start != c->code->hot[c->blocks[c->count - 1]].target &&
@@ -417,6 +425,7 @@ static enum hp_err handle_event(struct hp_cursor *c)
 {
     uint32_t arg = hp_word_arg(c->event[0]);
     uint64_t wide = c->event[1] | (uint64_t)c->event[2] << 32;
+    enum hp_cause cause;
     switch ((enum hp_word_kind)hp_word_kind(c->event[0])) {
     case HP_WORD_END: return end_stream(c, (enum hp_end_reason)arg);
     case HP_WORD_LOST: return lose(c, (enum hp_lost_reason)arg);
@@ -424,7 +433,10 @@ static enum hp_err handle_event(struct hp_cursor *c)
         HP_TRY(hp_code_add_handler(c->code, wide));
         hp_code_set_handler_signal(c->code, wide, arg);
         return HP_OK;
-    case HP_WORD_SIGNAL: return enter_signal(c, arg, hp_code_signal_cause(c->code, arg));
+    case HP_WORD_SIGNAL:
+        if (c->sigreturn) /* it came before the interrupted code could go on */
+            HP_TRY(leave_signal(c, &cause));
+        return enter_signal(c, arg, hp_code_signal_cause(c->code, arg));
     case HP_WORD_SIGRETURN: c->sigreturn = true; return HP_OK;
     case HP_WORD_CUT: return cut_word(c, arg);
     case HP_WORD_FORK: emit(c, HP_EVENT_FORK, c->event[1], true); return HP_OK;

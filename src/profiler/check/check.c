@@ -151,16 +151,24 @@ static void on_event(void *state, const struct hp_event *event)
         t->expected = HP_NO_ID;
         break;
     case HP_EVENT_SIGRETURN:
-        if (t->signals-- == 0)
+        if (t->signals == 0)
             violation(t->check, "thread %u: a signal return without a signal", t->id);
+        else
+            t->signals--;
         t->expected = HP_NO_ID;
         break;
     case HP_EVENT_TAIL:
         stats->cuts += !event->exact;
         t->expected = HP_NO_ID;
         break;
-    case HP_EVENT_LOST: stats->losses++; break;
-    case HP_EVENT_DISCONTINUITY: stats->discontinuities++; break;
+    case HP_EVENT_LOST:
+        stats->losses++;
+        t->expected = HP_NO_ID;
+        break;
+    case HP_EVENT_DISCONTINUITY:
+        stats->discontinuities++;
+        t->expected = HP_NO_ID;
+        break;
     case HP_EVENT_END: t->ended = true; break;
     default: break;
     }
