@@ -24,8 +24,7 @@
 
 #include <cmocka.h>
 
-/* --- The sink ------------------------------------------------------------------------------------
- */
+/* --- The sink --------------------------------------------------------------------------------- */
 
 /* One block of a batch, or one event. */
 struct item {
@@ -158,8 +157,7 @@ static inline void print_item(const struct item *item, FILE *out)
     }
 }
 
-/* --- A code map and a cursor ---------------------------------------------------------------------
- */
+/* --- A code map and a cursor ------------------------------------------------------------------ */
 
 struct stream {
     struct hp_code *code;
@@ -259,8 +257,7 @@ static inline void expect(struct stream *s, const char *expected)
     s->recorder.n = 0;
 }
 
-/* --- Random numbers ------------------------------------------------------------------------------
- */
+/* --- Random numbers --------------------------------------------------------------------------- */
 
 static inline uint32_t random_next(uint64_t *state)
 {

@@ -17,8 +17,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- Modules -------------------------------------------------------------------------------------
- */
+/* --- Modules ---------------------------------------------------------------------------------- */
 
 static void modules_are_found_again_and_widened(void **state)
 {
@@ -46,8 +45,7 @@ static void modules_are_found_again_and_widened(void **state)
     assert_ptr_not_equal(hp_code_module(s->code, id)->path, m.path);
 }
 
-/* --- Segments ------------------------------------------------------------------------------------
- */
+/* --- Segments --------------------------------------------------------------------------------- */
 
 static void segments_are_kept_as_they_were(void **state)
 {
@@ -102,8 +100,7 @@ static void code_behind_a_transfer_is_refused(void **state)
     assert_int_equal(hp_code_n_blocks(s->code), 1);
 }
 
-/* --- Blocks --------------------------------------------------------------------------------------
- */
+/* --- Blocks ----------------------------------------------------------------------------------- */
 
 struct form {
     const char *hex;

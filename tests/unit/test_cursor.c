@@ -44,8 +44,7 @@ static void announce_handler(struct stream *s)
     FEED(s, EVENT(HANDLER, 10), 0x2000, 0);
 }
 
-/* --- Whole blocks --------------------------------------------------------------------------------
- */
+/* --- Whole blocks ----------------------------------------------------------------------------- */
 
 static void blocks_that_follow(void **state)
 {
@@ -126,8 +125,7 @@ static void trap_may_only_be_passed(void **state)
     expect(s, "3000/1- 3001/1+ 3000/1? break");
 }
 
-/* --- Batches -------------------------------------------------------------------------------------
- */
+/* --- Batches ---------------------------------------------------------------------------------- */
 
 static void feed_loop(struct stream *s, size_t n)
 {
@@ -210,8 +208,7 @@ static void an_event_does_not_end_a_partial_block(void **state)
     expect(s, "fork(1) 3000/4+");
 }
 
-/* --- Losses and nonsense -------------------------------------------------------------------------
- */
+/* --- Losses and nonsense ---------------------------------------------------------------------- */
 
 static void a_loss_ends_everything_pending(void **state)
 {
@@ -235,8 +232,7 @@ static void unknown_events_are_losses(void **state)
     expect(s, "1000/3? lost(2) lost(2)");
 }
 
-/* --- Open segments -------------------------------------------------------------------------------
- */
+/* --- Open segments ---------------------------------------------------------------------------- */
 
 static void pieces_are_joined(void **state)
 {
@@ -350,8 +346,7 @@ static void long_code_is_split(void **state)
     expect(s, "1010/2? lost(0) 107d0/4001+");
 }
 
-/* --- Blocks cut short ----------------------------------------------------------------------------
- */
+/* --- Blocks cut short ------------------------------------------------------------------------- */
 
 /* An atomic operation is redone by the translator: the rest of the block comes again. */
 static void a_block_goes_on_in_its_middle(void **state)
@@ -442,8 +437,7 @@ static void cutting_again_and_again_takes_no_memory(void **state)
     assert_in_range(hp_code_n_blocks(s->code), blocks, blocks + 1);
 }
 
-/* --- Signals -------------------------------------------------------------------------------------
- */
+/* --- Signals ---------------------------------------------------------------------------------- */
 
 static void a_signal_that_is_announced(void **state)
 {
@@ -599,8 +593,7 @@ static void returning_from_100_signals(void **state)
     assert_int_equal(hp_cursor_stats(s->cursor)->discontinuities, 100 - 64 + 99);
 }
 
-/* --- Other architectures -------------------------------------------------------------------------
- */
+/* --- Other architectures ---------------------------------------------------------------------- */
 
 static void two_blocks(enum hp_arch arch, uint8_t mode, const char *first, const char *second,
                        const char *expected)

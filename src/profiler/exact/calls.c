@@ -15,32 +15,48 @@ static struct hp_frame *top(struct hp_exact_thread *t)
 
 /* --- Pushing and popping ---------------------------------------------------------------------- */
 
-static struct hp_activity *activity(struct hp_exact_thread *t, uint32_t function)
+/* Makes room to count activations of `function`. */
+static __attribute__((noinline, cold)) bool grow_activities(struct hp_exact_thread *t)
 {
-    if (function >= t->cap_activities &&
-        hp_grow(&t->activities, &t->cap_activities, hp_functions_count(t->exact->functions),
-                sizeof *t->activities) != HP_OK) {
-        t->exact->out_of_memory = true;
-        return NULL;
-    }
-    return &t->activities[function];
+    if (hp_grow(&t->activities, &t->cap_activities, hp_functions_count(t->exact->functions),
+                sizeof *t->activities) == HP_OK)
+        return true;
+    t->exact->out_of_memory = true;
+    return false;
 }
 
-/* Counts a call; its index, or HP_NO_ID. */
-static uint32_t count_call(struct hp_exact_thread *t, uint32_t caller, uint32_t callee)
+/* The index of the call from `caller` to `callee`, or HP_NO_ID. */
+static __attribute__((noinline)) uint32_t find_call(struct hp_exact_thread *t, uint32_t caller,
+                                                    uint32_t callee)
+{
+    uint64_t key = (uint64_t)caller << 32 | callee;
+    uint32_t index = hp_map64_get(&t->call_of, key);
+    if (index != HP_MAP64_NONE)
+        return index;
+    if (hp_grow(&t->calls, &t->cap_calls, t->n_calls + 1, sizeof *t->calls) != HP_OK ||
+        hp_map64_put(&t->call_of, key, (uint32_t)t->n_calls) != HP_OK) {
+        t->exact->out_of_memory = true;
+        return HP_NO_ID;
+    }
+    t->calls[t->n_calls] = (struct hp_call){.caller = caller, .callee = callee};
+    return (uint32_t)t->n_calls++;
+}
+
+/* Counts a call made at the end of the block `from`; its index, or HP_NO_ID. Mostly it is the same
+ * as the last one from there. */
+static uint32_t count_call(struct hp_exact_thread *t, uint32_t from, uint32_t caller,
+                           uint32_t callee)
 {
     if (callee == HP_NO_ID)
         return HP_NO_ID;
-    uint64_t key = (uint64_t)caller << 32 | callee;
-    uint32_t index = hp_map64_get(&t->call_of, key);
-    if (index == HP_MAP64_NONE) {
-        if (hp_grow(&t->calls, &t->cap_calls, t->n_calls + 1, sizeof *t->calls) != HP_OK ||
-            hp_map64_put(&t->call_of, key, (uint32_t)t->n_calls) != HP_OK) {
-            t->exact->out_of_memory = true;
+    struct hp_exact_cell *cell = &t->cells[from];
+    uint32_t index = cell->watch - HP_WATCH_CALL;
+    if (cell->watch < HP_WATCH_CALL || t->calls[index].callee != callee ||
+        t->calls[index].caller != caller) {
+        index = find_call(t, caller, callee);
+        if (index == HP_NO_ID)
             return HP_NO_ID;
-        }
-        index = (uint32_t)t->n_calls++;
-        t->calls[index] = (struct hp_call){.caller = caller, .callee = callee};
+        cell->watch = index + HP_WATCH_CALL;
     }
     t->calls[index].count++;
     return index;
@@ -49,18 +65,20 @@ static uint32_t count_call(struct hp_exact_thread *t, uint32_t caller, uint32_t 
 static void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
                  uint32_t function, uint32_t call)
 {
-    if (hp_grow(&t->frames, &t->cap_frames, t->n_frames + 1, sizeof *t->frames) != HP_OK) {
+    if (t->n_frames == t->cap_frames &&
+        hp_grow(&t->frames, &t->cap_frames, t->n_frames + 1, sizeof *t->frames) != HP_OK) {
         t->exact->out_of_memory = true;
         return;
     }
+    if (function != HP_NO_ID && function >= t->cap_activities && !grow_activities(t))
+        return;
     t->frames[t->n_frames++] = (struct hp_frame){.expects = expects,
                                                  .entered = t->clock,
                                                  .function = function,
                                                  .call = call,
                                                  .kind = (uint8_t)kind};
-    struct hp_activity *a = function == HP_NO_ID ? NULL : activity(t, function);
-    if (a)
-        a->active++;
+    if (function != HP_NO_ID)
+        t->activities[function].active++;
     if (call != HP_NO_ID)
         t->calls[call].active++;
 }
@@ -69,9 +87,8 @@ static void pop(struct hp_exact_thread *t)
 {
     const struct hp_frame *frame = &t->frames[--t->n_frames];
     uint64_t spent = t->clock - frame->entered;
-    struct hp_activity *a = frame->function == HP_NO_ID ? NULL : activity(t, frame->function);
-    if (a && --a->active == 0)
-        a->inclusive += spent;
+    if (frame->function != HP_NO_ID && --t->activities[frame->function].active == 0)
+        t->activities[frame->function].inclusive += spent;
     if (frame->call != HP_NO_ID && --t->calls[frame->call].active == 0)
         t->calls[frame->call].inclusive += spent;
 }
@@ -114,6 +131,42 @@ static size_t find_function(const struct hp_exact_thread *t, uint32_t function, 
     return 0;
 }
 
+/* --- Functions of blocks ---------------------------------------------------------------------- */
+
+static __attribute__((noinline)) void ask(struct hp_exact *exact, uint32_t block)
+{
+    struct hp_spot *spot = &exact->spots[block];
+    spot->function = hp_functions_of_block(exact->functions, block);
+    spot->entry = hp_functions_is_entry(exact->functions, block);
+    spot->asked = true;
+}
+
+/* The function of a block by its symbol, or that was entered there; else HP_NO_ID. */
+static uint32_t function_of(struct hp_exact_thread *t, uint32_t block)
+{
+    const struct hp_spot *spot = &t->exact->spots[block];
+    if (!spot->asked)
+        ask(t->exact, block);
+    return spot->function;
+}
+
+/* The function that is entered by a call of this block. */
+static uint32_t enter(struct hp_exact_thread *t, uint32_t block)
+{
+    if (function_of(t, block) == HP_NO_ID) {
+        hp_functions_enter(t->exact->functions, block);
+        ask(t->exact, block);
+    }
+    return t->exact->spots[block].function;
+}
+
+/* The function a block is in: by symbol, or else the one that runs. */
+static uint32_t running(struct hp_exact_thread *t, uint32_t block)
+{
+    uint32_t function = function_of(t, block);
+    return function == HP_NO_ID && top(t) ? top(t)->function : function;
+}
+
 /* --- Transfers -------------------------------------------------------------------------------- */
 
 bool hp_exact_always_watch(const struct hp_block *block)
@@ -129,41 +182,34 @@ bool hp_exact_always_watch(const struct hp_block *block)
 
 bool hp_exact_leaves_function(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    struct hp_functions *functions = t->exact->functions;
-    uint8_t flow = hp_code_block(t->exact->code, from)->flow;
+    uint8_t flow = t->exact->spots[from].flow;
     if (flow != HP_FLOW_JUMP && flow != HP_FLOW_COND)
         return false;
-    return hp_functions_of_block(functions, from) != hp_functions_of_block(functions, to);
+    return function_of(t, from) != function_of(t, to);
 }
 
-/* The function a block is in: by symbol, or else the one that runs. */
-static uint32_t running(struct hp_exact_thread *t, uint32_t block)
+static void on_call(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    uint32_t function = hp_functions_of_block(t->exact->functions, block);
-    return function == HP_NO_ID && top(t) ? top(t)->function : function;
-}
-
-static void on_call(struct hp_exact_thread *t, const struct hp_block *block, uint32_t from,
-                    uint32_t to)
-{
-    if (hp_code_block(t->exact->code, to)->start == block->end)
+    uint64_t behind = t->exact->spots[from].end;
+    if (t->exact->spots[to].start == behind)
         return; /* a conditional call not taken, or one that only reads the program counter */
     uint32_t caller = running(t, from);
-    uint32_t callee = hp_functions_enter(t->exact->functions, to);
-    push(t, HP_FRAME_CALL, block->end, callee, count_call(t, caller, callee));
+    uint32_t callee = enter(t, to);
+    push(t, HP_FRAME_CALL, behind, callee, count_call(t, from, caller, callee));
 }
 
-static void on_return(struct hp_exact_thread *t, const struct hp_block *block, uint32_t to)
+static void on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    uint64_t address = hp_code_block(t->exact->code, to)->start;
-    if (address == block->end && block->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB))
+    const struct hp_spot *spot = &t->exact->spots[from];
+    uint64_t address = t->exact->spots[to].start;
+    if (address == spot->end && spot->may_not_go)
         return; /* a conditional return not taken */
     size_t n = find_expecting(t, address);
     if (n) {
         pop_to(t, n - 1);
         return;
     }
-    uint32_t function = hp_functions_of_block(t->exact->functions, to);
+    uint32_t function = function_of(t, to);
     n = function == HP_NO_ID ? 0 : find_function(t, function, false);
     if (n) {
         pop_to(t, n);
@@ -178,40 +224,38 @@ static void on_return(struct hp_exact_thread *t, const struct hp_block *block, u
  * Whether the block is a stub: a few instructions, entered just now, that only jump on (a PLT entry). Where it
  * goes, a function begins, whether or not there is a symbol for it.
  */
-static bool is_stub(struct hp_exact_thread *t, const struct hp_block *block)
+static bool is_stub(struct hp_exact_thread *t, uint32_t block)
 {
-    return block->flow == HP_FLOW_JUMP_IND && block->insns <= STUB_INSNS && top(t) &&
-           t->clock - top(t)->entered == block->insns;
+    uint32_t insns = t->cells[block].insns;
+    return t->exact->spots[block].flow == HP_FLOW_JUMP_IND && insns <= STUB_INSNS && top(t) &&
+           t->clock - top(t)->entered == insns;
 }
 
 /* A jump, possibly into another function. */
-static void on_jump(struct hp_exact_thread *t, const struct hp_block *block, uint32_t from,
-                    uint32_t to)
+static void on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    struct hp_functions *functions = t->exact->functions;
-    uint32_t function = is_stub(t, block) ? hp_functions_enter(functions, to)
-                                          : hp_functions_of_block(functions, to);
+    uint32_t function = is_stub(t, from) ? enter(t, to) : function_of(t, to);
     if (function == HP_NO_ID || !top(t) || top(t)->function == function)
         return;
-    bool entry = hp_functions_is_entry(functions, to);
-    uint32_t call = entry ? count_call(t, running(t, from), function) : HP_NO_ID;
+    bool entry = t->exact->spots[to].entry;
+    bool computed = t->exact->spots[from].flow == HP_FLOW_JUMP_IND;
+    uint32_t call = entry ? count_call(t, from, running(t, from), function) : HP_NO_ID;
     /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by longjmp.
      */
-    size_t n = find_function(t, function, entry || block->flow != HP_FLOW_JUMP_IND);
+    size_t n = find_function(t, function, entry || !computed);
     if (n)
         pop_to(t, n);
-    else if (entry || block->flow != HP_FLOW_JUMP_IND)
+    else if (entry || !computed)
         push(t, HP_FRAME_TAIL, 0, function, call);
 }
 
 void hp_exact_transfer(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    const struct hp_block *block = hp_code_block(t->exact->code, from);
-    switch (block->flow) {
+    switch (t->exact->spots[from].flow) {
     case HP_FLOW_CALL:
-    case HP_FLOW_CALL_IND: on_call(t, block, from, to); break;
-    case HP_FLOW_RETURN: on_return(t, block, to); break;
-    default: on_jump(t, block, from, to); break;
+    case HP_FLOW_CALL_IND: on_call(t, from, to); break;
+    case HP_FLOW_RETURN: on_return(t, from, to); break;
+    default: on_jump(t, from, to); break;
     }
 }
 
@@ -219,8 +263,11 @@ void hp_exact_transfer(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 
 void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)
 {
-    uint32_t function = hp_functions_enter(t->exact->functions, block);
-    push(t, HP_FRAME_BASE, 0, function, count_call(t, HP_NO_ID, function));
+    uint32_t function = enter(t, block);
+    uint32_t call = find_call(t, HP_NO_ID, function);
+    if (call != HP_NO_ID)
+        t->calls[call].count++;
+    push(t, HP_FRAME_BASE, 0, function, call);
 }
 
 void hp_exact_enter_signal(struct hp_exact_thread *t)

@@ -89,21 +89,44 @@ void hp_exact_seal(struct hp_exact_thread *t)
 
 /* --- Counting --------------------------------------------------------------------------------- */
 
-/* Cells for blocks that are new in the code map. */
-static bool grow_cells(struct hp_exact_thread *t, const struct hp_batch *batch)
+/* What the shadow stack needs to know of blocks that are new in the code map. */
+static enum hp_err grow_spots(struct hp_exact *exact, size_t n)
 {
-    size_t n = hp_code_n_blocks(batch->code);
-    if (hp_grow(&t->cells, &t->cap_cells, n, sizeof *t->cells) != HP_OK) {
+    HP_TRY(hp_grow(&exact->spots, &exact->cap_spots, n, sizeof *exact->spots));
+    for (; exact->n_spots < n; exact->n_spots++) {
+        const struct hp_block *block = hp_code_block(exact->code, (uint32_t)exact->n_spots);
+        exact->spots[exact->n_spots] = (struct hp_spot){
+            .start = block->start,
+            .end = block->end,
+            .function = HP_NO_ID,
+            .flow = block->flow,
+            .may_not_go = (block->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB)) != 0};
+    }
+    return HP_OK;
+}
+
+/* Cells and spots for blocks that are new in the code map. */
+static __attribute__((noinline)) bool grow_tables(struct hp_exact_thread *t, size_t n)
+{
+    if (grow_spots(t->exact, n) != HP_OK ||
+        hp_grow(&t->cells, &t->cap_cells, n, sizeof *t->cells) != HP_OK) {
         t->exact->out_of_memory = true;
         return false;
     }
     for (; t->n_cells < n; t->n_cells++) {
-        const struct hp_block *block = &batch->table[t->n_cells];
+        const struct hp_block *block = hp_code_block(t->exact->code, (uint32_t)t->n_cells);
         t->cells[t->n_cells] = (struct hp_exact_cell){.next = {HP_NO_ID, HP_NO_ID},
                                                       .insns = block->insns,
                                                       .watch = hp_exact_always_watch(block)};
     }
     return true;
+}
+
+/* Makes the tables cover the code map; false when there is no memory for them. */
+static bool cover_code(struct hp_exact_thread *t)
+{
+    size_t n = hp_code_n_blocks(t->exact->code);
+    return t->n_cells >= n || grow_tables(t, n);
 }
 
 /* Adds one to the counter that `map` knows under `key`. */
@@ -145,7 +168,7 @@ static __attribute__((noinline)) void count_edge(struct hp_exact_thread *t, uint
 static void on_batch(void *state, const struct hp_batch *batch)
 {
     struct hp_exact_thread *t = state;
-    if (t->n_cells < hp_code_n_blocks(batch->code) && !grow_cells(t, batch))
+    if (!cover_code(t))
         return;
     if (t->fresh) {
         t->fresh = false;
@@ -159,10 +182,11 @@ static void on_batch(void *state, const struct hp_batch *batch)
         struct hp_exact_cell *cell = &cells[from];
         uint32_t to = blocks[i + 1];
         clock += cell->insns;
-        if (cell->next[0] == to)
-            cell->count[0]++;
-        else if (cell->next[1] == to)
-            cell->count[1]++;
+        /* Which of the two it is is as hard to predict as the program's own branch: this way there
+         * is no branch on it. */
+        size_t side = cell->next[1] == to;
+        if (__builtin_expect(cell->next[side] == to, 1))
+            cell->count[side]++;
         else
             count_edge(t, from, to);
         if (cell->watch) {
@@ -177,6 +201,8 @@ static void on_batch(void *state, const struct hp_batch *batch)
 /* A block without a known successor. */
 static void count_tail(struct hp_exact_thread *t, const struct hp_event *event)
 {
+    if (!cover_code(t))
+        return;
     if (t->fresh) {
         t->fresh = false;
         hp_exact_begin(t, event->block);
@@ -215,6 +241,7 @@ static void free_exact(struct hp_profiler *profiler)
     for (size_t i = 0; i < exact->n_threads; i++)
         free_thread(exact->threads[i]);
     free(exact->threads);
+    free(exact->spots);
     free(exact);
 }
 

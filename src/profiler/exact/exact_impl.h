@@ -18,7 +18,23 @@ struct hp_exact_cell {
     uint32_t next[2]; /* block ids; HP_NO_ID: free */
     uint64_t count[2];
     uint32_t insns;
-    uint32_t watch; /* not 0: this block's transfers concern the shadow stack */
+    uint32_t watch; /* not 0: this block's transfers concern the shadow stack; from HP_WATCH_CALL
+                       on: and the last call from here was calls[watch - HP_WATCH_CALL] */
+};
+
+#define HP_WATCH_CALL 2u
+
+/*
+ * What the shadow stack needs to know of a block, together, so that a call or return costs a cache
+ * line a block. By block id, for all threads. `function` and `entry` are valid once `asked`.
+ */
+struct hp_spot {
+    uint64_t start, end;
+    uint32_t function; /* HP_NO_ID: not known */
+    uint8_t flow;      /* enum hp_flow */
+    bool may_not_go;   /* the transfer at its end is conditional */
+    bool asked;
+    bool entry; /* it is the first block of its function */
 };
 
 /* An activation of a function. */
@@ -85,6 +101,8 @@ struct hp_exact {
     struct hp_profiler base; /* first */
     struct hp_code *code;
     struct hp_functions *functions;
+    struct hp_spot *spots; /* by block id */
+    size_t n_spots, cap_spots;
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
     bool out_of_memory;

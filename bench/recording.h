@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A trace in memory: its words as an engine delivered them, and its code map complete, so that
+ * what consumes words can be timed alone and again and again.
+ */
+#ifndef HP_BENCH_RECORDING_H
+#define HP_BENCH_RECORDING_H
+
+#include "engine/engine.h"
+#include "hotpath/trace.h"
+
+/* A live engine delivers a ring's chunk at a time: so do we. */
+#define RECORDING_CHUNK 32768
+
+struct recording_part {
+    uint32_t thread;
+    size_t first, n; /* words */
+};
+
+struct recording {
+    struct hp_code *code;
+    struct hp_thread *threads;
+    size_t n_threads, cap_threads;
+    struct recording_part *parts; /* in order of delivery */
+    size_t n_parts, cap_parts;
+    uint32_t *words;
+    size_t n_words, cap_words;
+};
+
+/* Loads the trace at `path`, at most `max_words` of it (0: all). */
+enum hp_err recording_load(struct recording *recording, const char *path, size_t max_words);
+void recording_fini(struct recording *recording);
+
+/* Delivers it to a consumer, threads and their ends included. */
+enum hp_err recording_play(const struct recording *recording, struct hp_consumer *consumer);
+
+#endif
