@@ -231,10 +231,18 @@ static bool is_stub(struct hp_exact_thread *t, uint32_t block)
            t->clock - top(t)->entered == insns;
 }
 
+/* Only functions are reached by a jump from another module (the dynamic linker, binding lazily). */
+static bool leaves_module(const struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    return t->exact->spots[from].module != t->exact->spots[to].module;
+}
+
 /* A jump, possibly into another function. */
 static void on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    uint32_t function = is_stub(t, from) ? enter(t, to) : function_of(t, to);
+    uint32_t function = function_of(t, to);
+    if (function == HP_NO_ID && (is_stub(t, from) || leaves_module(t, from, to)))
+        function = enter(t, to);
     if (function == HP_NO_ID || !top(t) || top(t)->function == function)
         return;
     bool entry = t->exact->spots[to].entry;

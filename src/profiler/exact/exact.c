@@ -99,6 +99,7 @@ static enum hp_err grow_spots(struct hp_exact *exact, size_t n)
             .start = block->start,
             .end = block->end,
             .function = HP_NO_ID,
+            .module = block->module,
             .flow = block->flow,
             .may_not_go = (block->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB)) != 0};
     }

@@ -31,8 +31,9 @@ struct hp_exact_cell {
 struct hp_spot {
     uint64_t start, end;
     uint32_t function; /* HP_NO_ID: not known */
-    uint8_t flow;      /* enum hp_flow */
-    bool may_not_go;   /* the transfer at its end is conditional */
+    uint32_t module;
+    uint8_t flow;    /* enum hp_flow */
+    bool may_not_go; /* the transfer at its end is conditional */
     bool asked;
     bool entry; /* it is the first block of its function */
 };
