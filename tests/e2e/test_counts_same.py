@@ -9,11 +9,10 @@ import lib
 from lib import E2E, program
 
 LIBRARY = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), ("jumps",),
-           ("exceptions",), ("interpreter",), ("generated",), ("forks",), ("threads", "sequence"),
-           ("signals", "raise"), ("signals", "segv"), ("signals", "nested"),
+           ("exceptions",), ("interpreter",), ("generated",), ("forks",), ("signals", "raise"), ("signals", "segv"), ("signals", "nested"),
            ("signals", "altstack"), ("signals", "jump")]
 ALONE = [("flow",), ("straight",), ("pages",), ("rep",), ("selfmod",), ("sieve",), ("matrix",),
-         ("hash",), ("sort",), ("crc",), ("queens",), ("machine",)]
+         ("hash",), ("sort",), ("crc",), ("queens",), ("machine",), ("clones",)]
 
 
 class Same(E2E):
