@@ -6,6 +6,9 @@
 
 #include <stdlib.h>
 
+/* Alpha's functions load their global pointer first; callers that share it enter behind that. */
+#define ALPHA_GP_LOAD 8
+
 #define NOT_ASKED (UINT32_MAX - 1) /* in `of_block` */
 
 struct module_symbols {
@@ -137,7 +140,10 @@ uint32_t hp_functions_enter(struct hp_functions *f, uint32_t block)
 bool hp_functions_is_entry(struct hp_functions *f, uint32_t block)
 {
     uint32_t id = hp_functions_of_block(f, block);
-    return id != HP_NO_ID && f->functions[id].offset == offset_of(f, hp_code_block(f->code, block));
+    if (id == HP_NO_ID)
+        return false;
+    uint64_t inside = offset_of(f, hp_code_block(f->code, block)) - f->functions[id].offset;
+    return inside == 0 || (inside == ALPHA_GP_LOAD && hp_code_arch(f->code) == HP_ARCH_ALPHA);
 }
 
 /* --- Code without symbols --------------------------------------------------------------------- */

@@ -36,7 +36,8 @@ uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block);
  * HP_NO_ID only when there is no memory. */
 uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block);
 
-/* Whether the block is the first of a function: of a symbol, or made by hp_functions_enter(). */
+/* Whether the block is the first of a function: of a symbol, or made by hp_functions_enter(). On
+ * Alpha also the one behind the two instructions that load the global pointer. */
 bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block);
 
 /* After the run: as hp_functions_of_block(), and for code without a symbol the nearest function

@@ -20,6 +20,11 @@ PROGRAMS = os.environ.get("PROGRAMS", "build/tests/programs")
 SRC = os.environ.get("SRC", ".")
 TIMEOUT = 240  # seconds; a run that takes longer hangs
 
+for needed in (HOTPATH, PROGRAMS, SRC):
+    if not os.path.exists(needed):
+        sys.exit("%s does not exist: run the tests by ctest, or set HOTPATH, PROGRAMS and SRC"
+                 % needed)
+
 
 def program(name):
     """Path of a built test program."""

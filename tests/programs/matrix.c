@@ -44,7 +44,7 @@ int main(void)
     multiply_real();
     u64 sum = 0;
     for (int i = 0; i < N; i++)
-        sum += (u64)(c[i][i] * c[i][i]) + (u64)(z[i][N - 1 - i] * 1000);
+        sum += (u64)(c[i][i] * c[i][i]) + (u64)(long)(z[i][N - 1 - i] * 1000);
     rt_print(sum);
     return 0;
 }
