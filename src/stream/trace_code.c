@@ -10,11 +10,6 @@
 
 #define MISSING_MODULES_MAX 4096 /* more placeholders than this are not believed */
 
-/* Ids are given in order as code is met, so neither a high one nor a long way to the next is
- * believed: the code map takes room for every id below the highest. */
-#define SEGMENTS_MAX         (1u << 26)
-#define MISSING_SEGMENTS_MAX (1u << 22)
-
 /* --- Collecting ----------------------------------------------------------------------------------
  */
 
@@ -143,6 +138,11 @@ static enum hp_err load_module(struct hp_bytes_in *in, bool skipped, struct hp_c
         return hp_fail(HP_ERR_FORMAT, "module %" PRIu32 " is also module %" PRIu32, id, given);
     return HP_OK;
 }
+
+/* Ids are given in order as code is met, so neither a high one nor a long way to the next is
+ * believed: the code map takes room for every id below the highest. */
+#define SEGMENTS_MAX         (1u << 26)
+#define MISSING_SEGMENTS_MAX (1u << 22)
 
 static enum hp_err load_segment(struct hp_bytes_in *in, struct hp_code *code)
 {
