@@ -211,7 +211,8 @@ class Damage(Case):
                          self.good("trace", "replay", "--json", self.trace))
         self.good("trace", "check", self.path("0"))
         seen = self.over_all(lambda number: self.try_trace(number, self.path(str(number)), False))
-        # Most get past the checksums to what reads the content.
+        # Many get past the checksums to what reads the content, and some of them to the checker.
+        self.assertGreater(seen["check", 1], MUTATIONS * 0.02, seen)
         self.assertGreater(seen["check", 0] + seen["check", 1], MUTATIONS * 0.1, seen)
         self.assertGreater(seen["check", 1] + seen["check", FAILED], MUTATIONS * 0.3, seen)
 
@@ -241,7 +242,8 @@ class Damage(Case):
                 wrong.append(f"number {number}: {other}: cannot be read: {again[2]!r}")
         if other[0] == "merge" and (results[1][0] == 0) != os.path.exists(out):
             wrong.append(f"number {number}: {other}: the file and the status disagree")
-        # What can be read at all can be read by everyone (merged counts may become too large).
+        if results[0][0] == 0 and results[0][1] != self.reported:
+            wrong.append(f"number {number}: accepted, but is not what was recorded")
         if results[0][0] == FAILED and results[1][0] == 0:
             wrong.append(f"number {number}: {other} accepts what report refuses")
         for name in (path, out):
@@ -250,6 +252,9 @@ class Damage(Case):
         return seen, [w for w in wrong if w]
 
     def test_profiles(self):
+        """The file or its rows are damaged anywhere: the checksums of the tables find it."""
+        self.reported = self.good("report", "--json", self.good_profile)
+
         def one(number):
             path = self.path(str(number))
             if number % 2:
@@ -260,8 +265,8 @@ class Damage(Case):
             return self.try_profile(number, path)
 
         seen = self.over_all(one)
-        self.assertGreater(seen["report", FAILED], MUTATIONS * 0.1, seen)
-        self.assertGreater(seen["report", 0], MUTATIONS * 0.1, seen)
+        self.assertGreater(seen["report", FAILED], MUTATIONS * 0.5, seen)
+        self.assertGreater(seen["report", 0], 0, seen)
         self.assertEqual(os.listdir(self.dir), [])
 
 
