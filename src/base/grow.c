@@ -1,9 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "base/grow.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+
+#define LEAP (1u << 20) /* bytes: below this it does not matter */
+
+/* An array that grows by leaps (to an index somebody else chose) is moved to memory that the system
+ * zeroes when it is touched; what is skipped then costs nothing. */
+static char *leap(char *old, size_t old_size, size_t new_size)
+{
+    char *grown = calloc(1, new_size);
+    if (grown && old_size)
+        memcpy(grown, old, old_size);
+    if (grown)
+        free(old);
+    return grown;
+}
 
 enum hp_err hp_grow(void *array, size_t *capacity, size_t need, size_t size)
 {
@@ -16,12 +31,15 @@ enum hp_err hp_grow(void *array, size_t *capacity, size_t need, size_t size)
         want = 16;
     if (want > SIZE_MAX / size)
         return hp_fail_nomem();
-    void *old;
+    char *old;
     memcpy(&old, array, sizeof old);
-    char *grown = realloc(old, want * size);
+    size_t old_size = *capacity * size, new_size = want * size;
+    bool leaps = new_size >= LEAP && new_size / 4 >= old_size;
+    char *grown = leaps ? leap(old, old_size, new_size) : realloc(old, new_size);
     if (!grown)
         return hp_fail_nomem();
-    memset(grown + *capacity * size, 0, (want - *capacity) * size);
+    if (!leaps)
+        memset(grown + old_size, 0, new_size - old_size);
     memcpy(array, &grown, sizeof grown);
     *capacity = want;
     return HP_OK;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
@@ -32,8 +33,14 @@ static void print_help(void)
 
 int hp_cli_fail(enum hp_err err)
 {
+    char line[1024];
     const char *text = hp_error_text();
-    fprintf(stderr, "hotpath: %s\n", *text ? text : hp_errstr(err));
+    snprintf(line, sizeof line, "%s", *text ? text : hp_errstr(err));
+    /* One line, whatever is in a file's name or contents. */
+    for (char *c = line; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+    fprintf(stderr, "hotpath: %s\n", line);
     return HP_EXIT_FAILED;
 }
 
@@ -105,6 +112,6 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i].name, name) == 0)
             return commands[i].run(argc - 1, argv + 1);
-    fprintf(stderr, "hotpath: unknown command '%s' (hotpath --help lists them)\n", name);
-    return HP_EXIT_FAILED;
+    return hp_cli_fail(
+        hp_fail(HP_ERR_INVALID, "unknown command '%s' (hotpath --help lists them)", name));
 }

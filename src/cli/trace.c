@@ -36,7 +36,6 @@ int hp_cmd_trace(int argc, char **argv)
     for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
         if (strcmp(commands[i].name, name) == 0)
             return commands[i].run(argc - 1, argv + 1);
-    fprintf(stderr, "hotpath: unknown command 'trace %s' (hotpath trace --help lists them)\n",
-            name);
-    return HP_EXIT_FAILED;
+    return hp_cli_fail(hp_fail(
+        HP_ERR_INVALID, "unknown command 'trace %s' (hotpath trace --help lists them)", name));
 }

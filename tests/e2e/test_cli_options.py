@@ -118,6 +118,18 @@ class Mistakes(Case):
                 self.refused(FAILED, ["trace", command, path], path)
         self.assertFalse(os.path.exists(self.path("out")))
 
+    def test_strange_names(self):
+        """One line, also when the name is more."""
+        for name in ("two\nlines", "esc\x1b[31mred", "tab\there"):
+            for command in (["report", name], ["trace", "info", name], ["run", "--", name],
+                            ["report", "x", name], ["run", "--engine", name, "--", "true"],
+                            ["--" + name], [name], ["run", "--" + name], ["trace", name]):
+                status, out, err = self.hotpath(*command)
+                self.assertIn(status, (FAILED, 127), command)
+                self.assertEqual(out, b"", command)
+                self.one_line(err)
+                self.assertNotIn(b"\x1b", err)
+
     def test_report_choices(self):
         profile = self.path("p.hotpath")
         self.hotpath("record", "-o", profile, "--", tool("true"))

@@ -17,6 +17,7 @@ HOTPATH = os.path.abspath(
     os.environ.get("HOTPATH") or os.path.join(HERE, "..", "..", "build", "hotpath"))
 CC = os.environ.get("CC") or "cc"
 FAILED, CANNOT_RUN, NOT_FOUND = 125, 126, 127
+MUTATIONS = int(os.environ.get("HOTPATH_MUTATIONS") or 1000)  # damaged files of each kind
 TIMEOUT = 60
 
 # A sanitizer's report must not pass for one of the statuses that mean something.
