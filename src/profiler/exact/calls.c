@@ -181,6 +181,9 @@ static void on_jump(struct hp_exact_thread *t, const struct hp_block *block, uin
     uint32_t function = hp_functions_of_block(functions, to);
     if (function == HP_NO_ID || !top(t) || top(t)->function == function)
         return;
+    /* A direct jump inside a function says nothing, whatever the stack holds. */
+    if (block->flow != HP_FLOW_JUMP_IND && hp_functions_of_block(functions, from) == function)
+        return;
     bool entry = hp_functions_is_entry(functions, to);
     uint32_t call = entry ? count_call(t, running(t, from), function) : HP_NO_ID;
     /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by longjmp.
