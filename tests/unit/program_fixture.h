@@ -451,4 +451,40 @@ static inline void program_run(struct program *p, struct stream *s, uint32_t run
     put_word(p, hp_word_event(HP_WORD_END, HP_END_EXIT));
 }
 
+/* --- Nonsense ------------------------------------------------------------------------------------
+ */
+
+/* A word that means something more often than not. */
+static inline uint32_t random_word(struct program *p)
+{
+    switch (random_below(&p->seed, 12)) {
+    case 0: return random_next(&p->seed);
+    case 1:
+        return hp_word_event((enum hp_word_kind)random_below(&p->seed, HP_WORD_KIND_COUNT_ + 2),
+                             random_below(&p->seed, 20));
+    case 2: return hp_word_event(HP_WORD_SIGNAL, random_below(&p->seed, 32));
+    case 3: return hp_word_event(HP_WORD_SIGRETURN, 0);
+    case 4: return hp_word_event(HP_WORD_CUT, random_below(&p->seed, 10));
+    case 5: return (uint32_t)address_of(p, random_below(&p->seed, p->n));
+    default: return 1 + random_below(&p->seed, p->n_segments + 1);
+    }
+}
+
+/* Takes what a program did and spoils it: words dropped, doubled, exchanged, invented. */
+static inline void spoil(struct program *p, uint32_t percent)
+{
+    for (size_t i = 0; i < p->n_words; i++) {
+        if (!chance(p, percent))
+            continue;
+        size_t other = random_below(&p->seed, (uint32_t)p->n_words);
+        switch (random_below(&p->seed, 3)) {
+        case 0: p->words[i] = p->words[other]; break;
+        case 1: p->words[i] = random_word(p); break;
+        default:
+            if (i + 1 < p->n_words)
+                p->words[i] = p->words[i + 1];
+        }
+    }
+}
+
 #endif
