@@ -34,6 +34,7 @@ struct context {
     uint32_t block;   /* retired, successor not known; NONE */
     uint32_t partial; /* node; NONE */
     uint32_t before;  /* the block before `block`; NONE */
+    bool joined;      /* `block` was run in pieces */
     enum hp_cause cause;
 };
 
@@ -186,6 +187,8 @@ static enum hp_err lose(struct hp_cursor *c, enum hp_lost_reason reason)
 
 /* --- Signals ---------------------------------------------------------------------------------- */
 
+/* `cause`: why the code is interrupted. When another signal comes before interrupted code could go
+ * on, the cause of the first stays: it says where the code will go on. */
 static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_cause cause)
 {
     flush(c);
@@ -197,6 +200,7 @@ static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_ca
     c->contexts[c->n_contexts++] = (struct context){.block = c->count ? c->blocks[0] : NONE,
                                                     .partial = c->partial,
                                                     .before = c->before,
+                                                    .joined = c->joined,
                                                     .cause = cause};
     c->count = 0;
     c->partial = NONE;
@@ -224,7 +228,7 @@ static enum hp_err leave_signal(struct hp_cursor *c, enum hp_cause *cause)
     }
     c->partial = context->partial;
     c->before = context->before;
-    c->joined = false;
+    c->joined = context->joined;
     *cause = context->cause;
     return HP_OK;
 }
@@ -232,8 +236,11 @@ static enum hp_err leave_signal(struct hp_cursor *c, enum hp_cause *cause)
 /* Whether arriving at the handler at `start` is a signal, or the program going there by itself. */
 static bool is_signal(const struct hp_cursor *c, uint64_t start)
 {
-    if (c->partial != NONE)
-        return start != c->code->nodes[c->partial].end;
+    if (c->partial != NONE) {
+        const struct hp_node *node = &c->code->nodes[c->partial];
+        bool iterates = node->last_is_rep && start == node->last;
+        return start != node->end && !iterates;
+    }
     if (!c->count)
         return false;
     const struct hp_block *last = &c->code->blocks[c->blocks[c->count - 1]];
@@ -371,7 +378,8 @@ static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
         HP_TRY(leave_signal(c, &cause));
     uint64_t start = route_start(c->code, route);
     if (hp_code_is_handler(c->code, start) && is_signal(c, start))
-        HP_TRY(enter_signal(c, 0, hp_code_handler_cause(c->code, start)));
+        HP_TRY(enter_signal(
+            c, 0, cause != HP_CAUSE_OUTSIDE ? cause : hp_code_handler_cause(c->code, start)));
     bool done = false, goes_on = true;
     if (c->partial != NONE) {
         HP_TRY(continue_partial(c, route, &done));
@@ -425,7 +433,7 @@ static enum hp_err handle_event(struct hp_cursor *c)
 {
     uint32_t arg = hp_word_arg(c->event[0]);
     uint64_t wide = c->event[1] | (uint64_t)c->event[2] << 32;
-    enum hp_cause cause;
+    enum hp_cause cause = HP_CAUSE_OUTSIDE;
     switch ((enum hp_word_kind)hp_word_kind(c->event[0])) {
     case HP_WORD_END: return end_stream(c, (enum hp_end_reason)arg);
     case HP_WORD_LOST: return lose(c, (enum hp_lost_reason)arg);
@@ -436,7 +444,8 @@ static enum hp_err handle_event(struct hp_cursor *c)
     case HP_WORD_SIGNAL:
         if (c->sigreturn) /* it came before the interrupted code could go on */
             HP_TRY(leave_signal(c, &cause));
-        return enter_signal(c, arg, hp_code_signal_cause(c->code, arg));
+        return enter_signal(c, arg,
+                            cause != HP_CAUSE_OUTSIDE ? cause : hp_code_signal_cause(c->code, arg));
     case HP_WORD_SIGRETURN: c->sigreturn = true; return HP_OK;
     case HP_WORD_CUT: return cut_word(c, arg);
     case HP_WORD_FORK: emit(c, HP_EVENT_FORK, c->event[1], true); return HP_OK;

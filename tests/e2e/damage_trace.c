@@ -87,8 +87,8 @@ static size_t take_apart(const uint8_t *file, size_t size, struct frame *frames)
 /* A number that is likely to be looked at wrongly. */
 static uint32_t odd_number(void)
 {
-    static const uint32_t numbers[] = {0,      1,         2,          0xff,       0x100,
-                                       0xffff, 0x1000000, 0x7fffffff, 0x80000000, 0x81000000,
+    static const uint32_t numbers[] = {0,          1,          2,          0xff,       0x100,
+                                       0xffff,     0x1000000,  0x7fffffff, 0x80000000, 0x81000000,
                                        0x82000001, 0x84000002, 0x85000000, 0x86000001, 0x87000000,
                                        0x88000000, 0x8a000001, 0xff000000, 0xfffffffe, 0xffffffff};
     return pick(4) ? numbers[pick(sizeof numbers / sizeof *numbers)] : pick(64);

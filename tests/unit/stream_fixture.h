@@ -32,6 +32,7 @@ struct item {
     uint8_t taken; /* of a block; of an event: exact */
     uint32_t insns;
     uint32_t block;
+    uint32_t next;  /* of a block: what was run after it */
     uint64_t value; /* address of the block (a tail's too), or the event's value */
 };
 
@@ -71,6 +72,7 @@ static inline void record_batch(struct hp_sink *sink, const struct hp_batch *bat
         *new_item(r) = (struct item){.taken = batch->taken[i],
                                      .insns = block->insns,
                                      .block = batch->blocks[i],
+                                     .next = batch->blocks[i + 1],
                                      .value = block->start};
         r->instructions += block->insns;
     }

@@ -326,6 +326,16 @@ static void rep_is_folded_across_a_signal(void **state)
     assert_int_equal(hp_cursor_stats(s->cursor)->rep_iterations, 2);
 }
 
+static void a_handler_that_starts_with_rep(void **state)
+{
+    struct stream *s = *state;
+    add_segment(s, NEXT, 0x3000, "f3 a4");
+    add_segment(s, NEXT + 1, 0x3002, "c3");
+    FEED(s, EVENT(HANDLER, 10), 0x3000, 0, JMP, NEXT, NEXT, NEXT, NEXT + 1, RESTORER,
+         EVENT(SIGRETURN, 0), JZ, JMP);
+    expect(s, "signal(0) 3000/2+ 2100/2. sigreturn 1000/3+ 1010/2+");
+}
+
 /* 3 pieces of 2000 no-ops and a return: a block of HP_BLOCK_MAX_INSNS and the rest. */
 static void long_code_is_split(void **state)
 {
@@ -657,6 +667,7 @@ int main(void)
         CASE(an_instruction_nobody_knows_is_one),
         CASE(rep_iterations_are_one_instruction),
         CASE(rep_is_folded_across_a_signal),
+        CASE(a_handler_that_starts_with_rep),
         CASE(long_code_is_split),
         CASE(a_block_goes_on_in_its_middle),
         CASE(a_block_starts_again_from_its_start),

@@ -204,6 +204,7 @@ static void on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to)
     uint64_t address = t->exact->spots[to].start;
     if (address == spot->end && spot->may_not_go)
         return; /* a conditional return not taken */
+    t->exact->spots[to].returned_to = true;
     size_t n = find_expecting(t, address);
     if (n) {
         pop_to(t, n - 1);
@@ -231,22 +232,27 @@ static bool is_stub(struct hp_exact_thread *t, uint32_t block)
            t->clock - top(t)->entered == insns;
 }
 
-/* Only functions are reached by a jump from another module (the dynamic linker, binding lazily). */
-static bool leaves_module(const struct hp_exact_thread *t, uint32_t from, uint32_t to)
+/* Whether a jump comes from another module. Then it leads to a function (the dynamic linker, binding lazily),
+ * unless calls return there: longjmp. */
+static bool enters_module(const struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    return t->exact->spots[from].module != t->exact->spots[to].module;
+    return t->exact->spots[from].module != t->exact->spots[to].module &&
+           !t->exact->spots[to].returned_to;
 }
 
 /* A jump, possibly into another function. */
 static void on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     uint32_t function = function_of(t, to);
-    if (function == HP_NO_ID && (is_stub(t, from) || leaves_module(t, from, to)))
+    if (function == HP_NO_ID && (is_stub(t, from) || enters_module(t, from, to)))
         function = enter(t, to);
     if (function == HP_NO_ID || !top(t) || top(t)->function == function)
         return;
-    bool entry = t->exact->spots[to].entry;
     bool computed = t->exact->spots[from].flow == HP_FLOW_JUMP_IND;
+    /* A direct jump inside a function says nothing, whatever the stack holds. */
+    if (!computed && function_of(t, from) == function)
+        return;
+    bool entry = t->exact->spots[to].entry;
     uint32_t call = entry ? count_call(t, from, running(t, from), function) : HP_NO_ID;
     /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by longjmp.
      */

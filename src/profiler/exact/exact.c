@@ -162,6 +162,9 @@ static __attribute__((noinline)) void count_edge(struct hp_exact_thread *t, uint
             return;
         }
     }
+    /* A direct jump has more than two only where there were several blocks at one place. */
+    if (!cell->watch && hp_exact_leaves_function(t, from, to))
+        cell->watch = 1;
     if (!count_in(&t->extra_of, &t->extra, &t->n_extra, &t->cap_extra, (uint64_t)from << 32 | to))
         t->exact->out_of_memory = true;
 }

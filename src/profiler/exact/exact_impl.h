@@ -35,7 +35,8 @@ struct hp_spot {
     uint8_t flow;    /* enum hp_flow */
     bool may_not_go; /* the transfer at its end is conditional */
     bool asked;
-    bool entry; /* it is the first block of its function */
+    bool entry;       /* it is the first block of its function */
+    bool returned_to; /* a return led here */
 };
 
 /* An activation of a function. */

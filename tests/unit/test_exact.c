@@ -1,0 +1,475 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The exact profiler against a slow and obvious model: every block of the stream is put down, and
+ * all counts are added up from that list, one instruction count to every function that is active.
+ * Functions are faked: 64 bytes of code each.
+ */
+#include "program_fixture.h"
+
+#include "profiler/exact/exact.h"
+
+/* --- Functions by address ------------------------------------------------------------------------
+ */
+
+#define FUNCTION_BYTES 64
+#define MAX_FUNCTIONS  32768
+
+struct hp_functions {
+    const struct hp_code *code;
+    struct hp_function functions[MAX_FUNCTIONS];
+};
+
+static uint32_t function_at(uint64_t address)
+{
+    return (uint32_t)(address - PROGRAM_BASE) / FUNCTION_BYTES;
+}
+
+uint32_t hp_functions_count(const struct hp_functions *functions)
+{
+    (void)functions;
+    return MAX_FUNCTIONS;
+}
+
+const struct hp_function *hp_functions_get(const struct hp_functions *functions, uint32_t id)
+{
+    return &functions->functions[id];
+}
+
+uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block)
+{
+    return function_at(hp_code_block(functions->code, block)->start);
+}
+
+uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block)
+{
+    return hp_functions_of_block(functions, block);
+}
+
+bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block)
+{
+    return hp_code_block(functions->code, block)->start % FUNCTION_BYTES == 0;
+}
+
+uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block)
+{
+    return hp_functions_of_block(functions, block);
+}
+
+struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t module)
+{
+    (void)functions, (void)module;
+    return NULL;
+}
+
+static struct hp_functions *new_functions(const struct hp_code *code)
+{
+    struct hp_functions *f = calloc(1, sizeof *f);
+    f->code = code;
+    for (uint32_t i = 0; i < MAX_FUNCTIONS; i++)
+        f->functions[i] = (struct hp_function){.offset = PROGRAM_BASE + i * FUNCTION_BYTES,
+                                               .size = FUNCTION_BYTES};
+    return f;
+}
+
+/* --- The model -----------------------------------------------------------------------------------
+ */
+
+enum frame_kind { CALLED, JUMPED, BASE, SIGNAL };
+
+struct frame {
+    enum frame_kind kind;
+    uint64_t expects;
+    uint32_t function, caller; /* caller: of the call that made it; HP_NO_ID: not by a call */
+    bool call;
+};
+
+struct model {
+    const struct hp_code *code;
+    struct frame frames[8192];
+    size_t depth;
+    uint64_t inclusive[MAX_FUNCTIONS], self[MAX_FUNCTIONS], entered[MAX_FUNCTIONS];
+    uint64_t blocks, instructions, branches;
+    struct hp_map64 index; /* keys of what is counted -> into counts */
+    uint64_t counts[65536];
+    uint64_t weights[65536]; /* of calls: instructions inside */
+    uint32_t n_counts;
+};
+
+enum { KEY_BLOCK, KEY_EDGE, KEY_CALL };
+
+/* The counter of a block (by place), an edge (places) or a call (functions). */
+static uint32_t counter(struct model *m, int kind, uint64_t a, uint64_t b)
+{
+    uint64_t key = (uint64_t)kind << 60 ^ (a & 0x3fffffff) << 30 ^ (b & 0x3fffffff);
+    uint32_t i = hp_map64_get(&m->index, key);
+    if (i == HP_MAP64_NONE) {
+        i = m->n_counts++;
+        assert_true(i < 65536);
+        assert_int_equal(hp_map64_put(&m->index, key, i), HP_OK);
+    }
+    return i;
+}
+
+/* The instructions of a block go to every function and every call that is active, once. */
+static void spend(struct model *m, uint32_t block)
+{
+    static uint32_t seen_function[MAX_FUNCTIONS], seen_call[65536], now;
+    const struct hp_block *b = hp_code_block(m->code, block);
+    now++;
+    for (size_t i = 0; i < m->depth; i++) {
+        const struct frame *f = &m->frames[i];
+        if (f->function == HP_NO_ID)
+            continue;
+        if (seen_function[f->function] != now)
+            m->inclusive[f->function] += b->insns;
+        seen_function[f->function] = now;
+        if (!f->call)
+            continue;
+        uint32_t call = counter(m, KEY_CALL, f->caller, f->function);
+        if (seen_call[call] != now)
+            m->weights[call] += b->insns;
+        seen_call[call] = now;
+    }
+    m->self[function_at(b->start)] += b->insns;
+    m->instructions += b->insns;
+    m->blocks++;
+    m->counts[counter(m, KEY_BLOCK, b->start, b->end)]++;
+}
+
+static void enter(struct model *m, enum frame_kind kind, uint64_t expects, uint32_t function,
+                  uint32_t caller, bool call)
+{
+    assert_true(m->depth < 8192);
+    m->frames[m->depth++] = (struct frame){kind, expects, function, caller, call};
+    if (call) {
+        m->counts[counter(m, KEY_CALL, caller, function)]++;
+        m->entered[function]++;
+    }
+}
+
+static void model_return(struct model *m, const struct hp_block *to)
+{
+    for (size_t n = m->depth; n > 0 && m->frames[n - 1].kind != SIGNAL; n--)
+        if (m->frames[n - 1].kind == CALLED && m->frames[n - 1].expects == to->start) {
+            m->depth = n - 1;
+            return;
+        }
+    for (size_t n = m->depth; n > 0; n--)
+        if (m->frames[n - 1].function == function_at(to->start)) {
+            m->depth = n;
+            return;
+        }
+    if (m->depth && m->frames[m->depth - 1].kind == BASE) {
+        m->depth--;
+        enter(m, BASE, 0, function_at(to->start), HP_NO_ID, false);
+    }
+}
+
+static void model_jump(struct model *m, const struct hp_block *from, const struct hp_block *to)
+{
+    uint32_t function = function_at(to->start);
+    bool entry = to->start % FUNCTION_BYTES == 0, computed = from->flow == HP_FLOW_JUMP_IND;
+    if (!m->depth || m->frames[m->depth - 1].function == function)
+        return;
+    if (!computed && function_at(from->start) == function)
+        return;
+    if (entry) {
+        m->counts[counter(m, KEY_CALL, function_at(from->start), function)]++;
+        m->entered[function]++;
+    }
+    for (size_t n = m->depth; n > 0; n--) {
+        if (m->frames[n - 1].function == function) {
+            m->depth = n;
+            return;
+        }
+        if ((entry || !computed) && m->frames[n - 1].kind != JUMPED)
+            break;
+    }
+    if (entry || !computed)
+        m->frames[m->depth++] =
+            (struct frame){JUMPED, 0, function, function_at(from->start), entry};
+}
+
+static void model_transfer(struct model *m, uint32_t a, uint32_t b)
+{
+    const struct hp_block *from = hp_code_block(m->code, a), *to = hp_code_block(m->code, b);
+    if (from->flow != HP_FLOW_NONE)
+        m->counts[counter(m, KEY_EDGE, from->last, to->start)]++;
+    if (from->flow != HP_FLOW_NONE && from->flow != HP_FLOW_SYSCALL)
+        m->branches++;
+    switch (from->flow) {
+    case HP_FLOW_CALL:
+    case HP_FLOW_CALL_IND:
+        if (to->start != from->end)
+            enter(m, CALLED, from->end, function_at(to->start), function_at(from->start), true);
+        break;
+    case HP_FLOW_RETURN: model_return(m, to); break;
+    case HP_FLOW_JUMP:
+    case HP_FLOW_COND:
+    case HP_FLOW_JUMP_IND: model_jump(m, from, to); break;
+    default: break;
+    }
+}
+
+static void model_run(struct model *m, const struct recorder *r)
+{
+    bool fresh = true;
+    for (size_t i = 0; i < r->n; i++) {
+        const struct item *item = &r->items[i];
+        bool tail = item->event == HP_EVENT_TAIL + 1;
+        if ((tail || !item->event) && fresh) {
+            enter(m, BASE, 0, function_at(item->value), HP_NO_ID, true);
+            fresh = false;
+        }
+        if (tail || !item->event)
+            spend(m, item->block);
+        if (!item->event)
+            model_transfer(m, item->block, item->next);
+        if (item->event == HP_EVENT_SIGNAL + 1) {
+            enter(m, SIGNAL, 0, HP_NO_ID, HP_NO_ID, false);
+            fresh = true;
+        }
+        if (item->event == HP_EVENT_SIGRETURN + 1) {
+            while (m->depth && m->frames[--m->depth].kind != SIGNAL)
+                ;
+            fresh = m->depth == 0;
+        }
+        if (item->event == HP_EVENT_LOST + 1 || item->event == HP_EVENT_DISCONTINUITY + 1) {
+            m->depth = 0;
+            fresh = true;
+        }
+    }
+}
+
+/* --- Comparing -----------------------------------------------------------------------------------
+ */
+
+static void compare_functions(const struct hp_profile *profile, const struct model *m)
+{
+    uint64_t found = 0, expected = 0;
+    for (size_t i = 0; i < profile->n_function_counts; i++) {
+        const struct hp_pfunction_count *c = &profile->function_counts[i];
+        uint32_t id = function_at(profile->functions[c->item].place.offset);
+        uint64_t inclusive = m->inclusive[id] > m->self[id] ? m->inclusive[id] : m->self[id];
+        assert_int_equal(c->self, m->self[id]);
+        assert_int_equal(c->inclusive, inclusive);
+        assert_int_equal(c->calls, m->entered[id]);
+        found++;
+    }
+    for (uint32_t i = 0; i < MAX_FUNCTIONS; i++)
+        expected += m->self[i] || m->inclusive[i] || m->entered[i];
+    assert_int_equal(found, expected);
+}
+
+static uint64_t compare_calls(const struct hp_profile *profile, struct model *m)
+{
+    for (size_t i = 0; i < profile->n_call_counts; i++) {
+        const struct hp_pcall_count *c = &profile->call_counts[i];
+        const struct hp_pcall *call = &profile->calls[c->item];
+        uint32_t caller = call->caller == HP_PROFILE_NONE
+                              ? HP_NO_ID
+                              : function_at(profile->functions[call->caller].place.offset);
+        uint32_t callee = function_at(profile->functions[call->callee].place.offset);
+        uint32_t k = counter(m, KEY_CALL, caller, callee);
+        assert_int_equal(c->count, m->counts[k]);
+        assert_int_equal(c->inclusive, m->weights[k]);
+    }
+    return profile->n_call_counts;
+}
+
+static void compare_profile(const struct hp_profile *profile, struct model *m)
+{
+    assert_int_equal(profile->n_threads, 1);
+    assert_int_equal(profile->threads[0].instructions, m->instructions);
+    assert_int_equal(profile->threads[0].blocks, m->blocks);
+    assert_int_equal(profile->threads[0].branches, m->branches);
+    uint64_t kinds = profile->n_block_counts + profile->n_edge_counts;
+    for (size_t i = 0; i < profile->n_block_counts; i++) {
+        const struct hp_pcount *c = &profile->block_counts[i];
+        const struct hp_pblock *b = &profile->blocks[c->item];
+        uint32_t k = counter(m, KEY_BLOCK, b->place.offset, b->place.offset + b->size);
+        assert_int_equal(c->count, m->counts[k]);
+    }
+    for (size_t i = 0; i < profile->n_edge_counts; i++) {
+        const struct hp_pcount *c = &profile->edge_counts[i];
+        const struct hp_pedge *e = &profile->edges[c->item];
+        assert_int_equal(c->count, m->counts[counter(m, KEY_EDGE, e->from.offset, e->to.offset)]);
+    }
+    compare_functions(profile, m);
+    kinds += compare_calls(profile, m);
+    /* everything the model has counted is in the profile */
+    assert_int_equal(kinds, m->n_counts);
+}
+
+/* Runs `words` through cursor and profiler, and what came out of the cursor through the model. */
+static void check_stream(struct stream *s, const uint32_t *words, size_t n)
+{
+    struct hp_functions *functions = new_functions(s->code);
+    struct hp_profiler *exact;
+    struct hp_profile *profile;
+    struct model *m = calloc(1, sizeof *m);
+    m->code = s->code;
+    assert_int_equal(hp_exact_new(s->code, functions, &exact), HP_OK);
+    recorder_add(&s->recorder, exact);
+    feed(s, words, n);
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
+    assert_int_equal(hp_profile_new(&profile), HP_OK);
+    assert_int_equal(exact->ops->finish(exact, profile), HP_OK);
+    assert_int_equal(hp_profile_normalize(profile), HP_OK);
+    model_run(m, &s->recorder);
+    compare_profile(profile, m);
+    hp_profile_free(profile);
+    hp_map64_fini(&m->index);
+    free(m);
+    free(functions);
+}
+
+static void count_programs(uint64_t first, uint64_t last, uint32_t spoilt)
+{
+    for (uint64_t seed = first; seed <= last; seed++) {
+        struct program p;
+        struct stream s;
+        program_init(&p, seed);
+        stream_init(&s);
+        program_run(&p, &s, 50 + random_below(&p.seed, 400));
+        spoil(&p, spoilt);
+        check_stream(&s, p.words, p.n_words);
+        stream_fini(&s);
+        program_fini(&p);
+    }
+}
+
+static void random_programs_are_counted(void **state)
+{
+    (void)state;
+    count_programs(10001, 10300, 0);
+}
+
+static void spoilt_streams_are_counted(void **state)
+{
+    (void)state;
+    count_programs(20001, 20200, 1);
+    count_programs(20201, 20300, 20);
+}
+
+/* --- By hand -------------------------------------------------------------------------------------
+ */
+
+/*
+ * Functions of 64 bytes from 400000 on:
+ *   1  400000  nop; call 400040     5  40004x  nop; call 400040  (recursion)
+ *   2  400006  nop; call 400080     6  400080  nop; jmp 4000c0   (tail call)
+ *   3  40000c  nop; ret             7  4000c0  nop; ret
+ *   4  400040  nop; jz 40004e       8  40004e  nop; ret          9  40004d  ret
+ */
+static void add_functions(struct stream *s)
+{
+    add_segment(s, 1, 0x400000, "90 e8 3a 00 00 00");
+    add_segment(s, 2, 0x400006, "90 e8 74 00 00 00");
+    add_segment(s, 3, 0x40000c, "90 c3");
+    add_segment(s, 4, 0x400040, "90 0f 84 07 00 00 00");
+    add_segment(s, 5, 0x400047, "90 e8 f3 ff ff ff");
+    add_segment(s, 6, 0x400080, "90 e9 3a 00 00 00");
+    add_segment(s, 7, 0x4000c0, "90 c3");
+    add_segment(s, 8, 0x40004e, "90 c3");
+    add_segment(s, 9, 0x40004d, "c3");
+}
+
+static void profile_of(struct stream *s, const uint32_t *words, size_t n,
+                       struct hp_profile **profile)
+{
+    struct hp_functions *functions = new_functions(s->code);
+    struct hp_profiler *exact;
+    assert_int_equal(hp_exact_new(s->code, functions, &exact), HP_OK);
+    recorder_add(&s->recorder, exact);
+    feed(s, words, n);
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
+    assert_int_equal(hp_profile_new(profile), HP_OK);
+    assert_int_equal(exact->ops->finish(exact, *profile), HP_OK);
+    assert_int_equal(hp_profile_normalize(*profile), HP_OK);
+    free(functions);
+}
+
+static const struct hp_pfunction_count *function_count(const struct hp_profile *profile,
+                                                       uint64_t offset)
+{
+    for (size_t i = 0; i < profile->n_function_counts; i++)
+        if (profile->functions[profile->function_counts[i].item].place.offset == offset)
+            return &profile->function_counts[i];
+    fail_msg("no function at %llx", (unsigned long long)offset);
+    return NULL;
+}
+
+static void expect_function(const struct hp_profile *profile, uint64_t offset, uint64_t self,
+                            uint64_t inclusive, uint64_t calls)
+{
+    const struct hp_pfunction_count *c = function_count(profile, offset);
+    assert_int_equal(c->self, self);
+    assert_int_equal(c->inclusive, inclusive);
+    assert_int_equal(c->calls, calls);
+}
+
+static void recursion_counts_once(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct hp_profile *profile;
+    /* the callee calls itself twice: depth 3 */
+    const uint32_t words[] = {1, 4, 5, 4, 5, 4, 8, 9, 9, 2, 6, 7, 3};
+    stream_init(&s);
+    add_functions(&s);
+    profile_of(&s, words, sizeof words / sizeof *words, &profile);
+    expect_function(profile, 0x400000, 2 + 2 + 2, 24, 1);
+    expect_function(profile, 0x400040, 2 * 3 + 2 * 2 + 2 + 2, 14, 3);
+    /* a tail call is a call, inside the one that jumped */
+    expect_function(profile, 0x400080, 2, 4, 1);
+    expect_function(profile, 0x4000c0, 2, 2, 1);
+    hp_profile_free(profile);
+    stream_fini(&s);
+}
+
+/* Out of two activations at once, to where the outermost was called from. */
+static void unwinding_ends_what_was_left(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct hp_profile *profile;
+    const uint32_t words[] = {1, 4, 5, 4, 8, 2, 6, 7, 3};
+    stream_init(&s);
+    add_functions(&s);
+    profile_of(&s, words, sizeof words / sizeof *words, &profile);
+    expect_function(profile, 0x400000, 6, 18, 1);
+    expect_function(profile, 0x400040, 8, 8, 2);
+    hp_profile_free(profile);
+    stream_fini(&s);
+}
+
+static void a_loss_starts_a_new_history(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct hp_profile *profile;
+    const uint32_t words[] = {1, 4, hp_word_event(HP_WORD_LOST, 1), 0, 0, 7, 3};
+    stream_init(&s);
+    add_functions(&s);
+    profile_of(&s, words, sizeof words / sizeof *words, &profile);
+    expect_function(profile, 0x400000, 4, 2 + 2 + 2, 1); /* entered once, and returned to */
+    expect_function(profile, 0x400040, 2, 2, 1);
+    expect_function(profile, 0x4000c0, 2, 2, 1);
+    assert_int_equal(profile->n_notes, 1);
+    assert_string_equal(profile->notes[0].kind, "cut");
+    hp_profile_free(profile);
+    stream_fini(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(recursion_counts_once),
+        cmocka_unit_test(unwinding_ends_what_was_left),
+        cmocka_unit_test(a_loss_starts_a_new_history),
+        cmocka_unit_test(random_programs_are_counted),
+        cmocka_unit_test(spoilt_streams_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
