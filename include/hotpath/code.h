@@ -30,6 +30,7 @@ extern "C" {
 #endif
 
 #define HP_BLOCK_MAX_INSNS 4096
+#define HP_SEGMENTS_MAX    (1u << 26) /* segment ids are below this */
 #define HP_NO_ID           UINT32_MAX
 
 struct hp_module {
@@ -84,7 +85,8 @@ uint32_t hp_code_n_modules(const struct hp_code *code);
 const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id);
 
 /*
- * Defines segment `id` (1 ... 2^31 - 1; any order). HP_ERR_INVALID: id out of range or defined
+ * Defines segment `id` (1 ... HP_SEGMENTS_MAX - 1; any order, but the map takes room for every id below
+ * the highest). HP_ERR_INVALID: id out of range or defined
  * before, no such module, no code. HP_ERR_FORMAT: the bytes do not decode to a piece of
  * straight-line code that ends at its first control transfer or earlier.
  */

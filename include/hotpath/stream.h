@@ -4,7 +4,7 @@
  *
  * Words. A thread's execution is a sequence of 32-bit words.
  *   0                     never written: an empty place
- *   1 ... 0x7fffffff      a segment of the code map was run to its end
+ *   1 ... 0x3ffffff       a segment of the code map was run to its end
  *   0x80000000 and above  an event: bits 24-30 the kind, bits 0-23 an argument, followed by the
  * kind's fixed number of payload words
  *

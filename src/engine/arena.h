@@ -20,6 +20,8 @@
 #ifndef HP_ENGINE_ARENA_H
 #define HP_ENGINE_ARENA_H
 
+#include "hotpath/code.h"
+
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,12 +31,12 @@
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
 #define HP_ARENA_VERSION 1
 
-#define HP_ARENA_CHUNK_WORDS 32768u       /* 128 KiB: a few fit the second-level cache */
-#define HP_ARENA_CHUNKS      8u           /* 1 MiB a thread */
-#define HP_ARENA_RINGS       1024u        /* threads at the same time */
-#define HP_ARENA_SEGMENTS    (1u << 26)   /* translations over a run */
-#define HP_ARENA_RECORDS     (1u << 16)   /* modules and strings over a run */
-#define HP_ARENA_STORE       (8ull << 30) /* bytes of code and names */
+#define HP_ARENA_CHUNK_WORDS 32768u          /* 128 KiB: a few fit the second-level cache */
+#define HP_ARENA_CHUNKS      8u              /* 1 MiB a thread */
+#define HP_ARENA_RINGS       1024u           /* threads at the same time */
+#define HP_ARENA_SEGMENTS    HP_SEGMENTS_MAX /* translations over a run */
+#define HP_ARENA_RECORDS     (1u << 16)      /* modules and strings over a run */
+#define HP_ARENA_STORE       (8ull << 30)    /* bytes of code and names */
 
 enum hp_ring_state {
     HP_RING_FREE,     /* anyone may claim it */

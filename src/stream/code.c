@@ -533,7 +533,7 @@ static enum hp_err reserve_segment(struct hp_code *code, uint32_t id)
 
 enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct hp_segment *segment)
 {
-    if (id == 0 || id >= HP_ROUTE_NODE)
+    if (id == 0 || id >= HP_SEGMENTS_MAX)
         return hp_fail(HP_ERR_INVALID, "segment id %u is out of range", id);
     if (id < code->segment_limit && code->segs[id].defined)
         return hp_fail(HP_ERR_INVALID, "segment %u is defined twice", id);

@@ -137,9 +137,7 @@ static enum hp_err load_module(struct hp_bytes_in *in, bool skipped, struct hp_c
     return HP_OK;
 }
 
-/* Ids are given in order as code is met, so neither a high one nor a long way to the next is
- * believed: the code map takes room for every id below the highest. */
-#define SEGMENTS_MAX         (1u << 26)
+/* Ids are given in order as code is met, so a long way to the next one is not believed. */
 #define MISSING_SEGMENTS_MAX (1u << 22)
 
 static enum hp_err load_segment(struct hp_bytes_in *in, struct hp_code *code)
@@ -153,9 +151,9 @@ static enum hp_err load_segment(struct hp_bytes_in *in, struct hp_code *code)
     if (in->bad)
         return hp_fail(HP_ERR_FORMAT, "a segment's record is cut off");
     /* Checked here too, so that the trace is blamed and not the caller. */
-    if (id == 0 || id >= SEGMENTS_MAX || id > hp_code_segment_limit(code) + MISSING_SEGMENTS_MAX ||
-        segment.size == 0 || segment.module >= hp_code_n_modules(code) ||
-        segment.mode > HP_MODE_THUMB)
+    if (id == 0 || id >= HP_SEGMENTS_MAX ||
+        id > hp_code_segment_limit(code) + MISSING_SEGMENTS_MAX || segment.size == 0 ||
+        segment.module >= hp_code_n_modules(code) || segment.mode > HP_MODE_THUMB)
         return hp_fail(HP_ERR_FORMAT, "segment %" PRIu32 " is impossible", id);
     return hp_code_add_segment(code, id, &segment);
 }

@@ -24,7 +24,7 @@ static void a_trace_comes_back_whole(void **state)
 {
     (void)state;
     struct hp_code *code = new_code();
-    static const uint32_t ids[] = {1, 2, 3, 70000, 0x7ffffffe, 0x7fffffff};
+    static const uint32_t ids[] = {1, 2, 3, 70000, 4000000, 4000001};
     for (size_t i = 0; i < 6; i++)
         add_segment(code, ids[i]);
     add_segment(code, 4); /* never run */
@@ -38,9 +38,9 @@ static void a_trace_comes_back_whole(void **state)
         hp_word_event(HP_WORD_EXEC, 0),
         12345,
         70000,
-        0x7ffffffe,
+        4000000,
         hp_word_event(HP_WORD_CUT, 3),
-        0x7fffffff,
+        4000001,
         99, /* nobody knows it */
         hp_word_event(0x55, 1),
     };
