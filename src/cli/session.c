@@ -359,6 +359,10 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(describe_run(profile, &info->run));
     HP_TRY(note_execs(s, trace_string, reader, profile));
+    if (!info->complete)
+        HP_TRY(hp_profile_note(profile, 1, "damaged",
+                               "the trace has no index, so how long the program ran and its exit "
+                               "status are not known"));
     if (damaged)
         HP_TRY(hp_profile_note(profile, damaged, "damaged", "parts of the trace are damaged"));
     return finish_profile(s, profile);

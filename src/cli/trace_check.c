@@ -27,6 +27,7 @@ struct finding {
     struct hp_check_stats stats;
     uint64_t instructions;
     uint32_t threads;
+    bool complete; /* the index is there: the writer came to its end, and nothing befell it since */
 };
 
 static enum hp_err check_with(struct hp_trace_reader *reader, struct hp_code *code,
@@ -53,6 +54,7 @@ static enum hp_err check(const char *path, struct finding *finding)
     struct hp_profiler *checker = NULL;
     HP_TRY(hp_trace_reader_open(path, &reader));
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
+    finding->complete = info->complete;
     enum hp_err err = hp_code_new(info->run.arch, &code);
     if (err == HP_OK)
         err = hp_check_new(code, &checker);
@@ -69,7 +71,7 @@ static enum hp_err check(const char *path, struct finding *finding)
 static bool print(const char *path, const struct finding *finding)
 {
     const struct hp_check_stats *s = &finding->stats;
-    bool good = !s->violations && !s->losses && !s->discontinuities;
+    bool good = finding->complete && !s->violations && !s->losses && !s->discontinuities;
     printf("%s: %s\n", path, good ? "good" : "NOT good");
     printf("  %u threads, %" PRIu64 " instructions, %" PRIu64 " transfers between %" PRIu64
            " blocks checked\n",
@@ -79,6 +81,8 @@ static bool print(const char *path, const struct finding *finding)
            s->calls, s->returns, s->matched_returns, s->unwinding_returns,
            s->returns - s->matched_returns - s->unwinding_returns);
     printf("  %" PRIu64 " signals, %" PRIu64 " blocks cut short\n", s->signals, s->cuts);
+    if (!finding->complete)
+        printf("  incomplete: there is no index\n");
     if (!good)
         printf("  %" PRIu64 " violations, %" PRIu64 " losses, %" PRIu64 " discontinuities\n",
                s->violations, s->losses, s->discontinuities);
