@@ -12,7 +12,7 @@ LIBRARY = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), 
            ("exceptions",), ("interpreter",), ("generated",), ("forks",), ("signals", "raise"), ("signals", "segv"), ("signals", "nested"),
            ("signals", "altstack"), ("signals", "jump")]
 ALONE = [("flow",), ("straight",), ("pages",), ("rep",), ("selfmod",), ("sieve",), ("matrix",),
-         ("hash",), ("sort",), ("crc",), ("queens",), ("machine",), ("clones",)]
+         ("hash",), ("sort",), ("crc",), ("queens",), ("machine",), ("clones",), ("faults",)]
 
 
 class Same(E2E):
