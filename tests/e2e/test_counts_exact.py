@@ -141,6 +141,29 @@ class Strings(Exact):
         self.assertEqual(kinds, {"call", "return", "cond"}, "a repetition is no branch")
 
 
+class Faults(Exact):
+    # calls, instructions of a call: what faults is retired once, when it is run again
+    FUNCTIONS = {"protect": (3 * 2, 4), "loop_fault": (2 * 2, 1 + 8 * 4 + 1), "cross_fault": (2, 8),
+                 "jump_fault": (2, 4), "leaf": (2, 1), "on_fault": ((8 + 2 + 1) * 2, 7)}
+
+    def test_faults_repaired(self):
+        profile = self.watch("faults")
+        expected = {name: (calls, calls * insns) for name, (calls, insns) in self.FUNCTIONS.items()}
+        found = {name: profile.function(name) for name in expected}
+        self.assertEqual({name: (f["calls"], f["self"]) for name, f in found.items()}, expected)
+        self.assertEqual(profile.function("restore")["self"], 22 * 2)
+        self.assertEqual(profile.function("_start")["self"], 7 + 2 * 18 + 3)
+        self.assertEqual(profile.json["notes"], [])
+
+
+class Locked(Exact):
+    def test_locked_instructions_redone(self):
+        profile = self.watch("clones")
+        # in 4 threads: 10 rounds of 3, one instruction before, the return
+        self.assertEqual(profile.function("add_locked")["self"], 4 * (1 + 10 * 3 + 1))
+        self.assertEqual(profile.function("add_locked")["calls"], 4)
+
+
 class Modifying(Exact):
     def test_code_that_changes_itself(self):
         profile = self.watch("selfmod")

@@ -12,7 +12,7 @@ LIBRARY = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), 
            ("exceptions",), ("interpreter",), ("generated",), ("forks",), ("signals", "raise"), ("signals", "segv"), ("signals", "nested"),
            ("signals", "altstack"), ("signals", "jump")]
 ALONE = [("flow",), ("straight",), ("pages",), ("rep",), ("selfmod",), ("sieve",), ("matrix",),
-         ("hash",), ("sort",), ("crc",), ("queens",), ("machine",), ("clones",)]
+         ("hash",), ("sort",), ("crc",), ("queens",), ("machine",), ("clones",), ("faults",)]
 
 
 class Same(E2E):
@@ -26,19 +26,29 @@ class Same(E2E):
             self.fail("%s: %d lines differ, first:\n%s" % (what, len(differences),
                                                            "\n".join(differences[:5])))
 
-    def test_two_runs(self):
-        for command in LIBRARY + ALONE:
-            with self.subTest(command=command):
-                self.expect_same(self.record(*self.runs(*command), name="first.hotpath"),
-                                 self.record(*self.runs(*command), name="second.hotpath"),
-                                 "two runs")
+    def compare(self, *command):
+        """Two runs, and a replay of a third."""
+        first = self.record(*command, name="first.hotpath")
+        self.expect_same(first, self.record(*command, name="second.hotpath"), "two runs")
+        self.expect_same(first, self.replay(self.trace(*command)), "watched and replayed")
 
-    def test_watched_and_replayed(self):
-        for command in LIBRARY + ALONE:
+    def test_with_library(self):
+        for command in LIBRARY:
             with self.subTest(command=command):
-                live = self.record(*self.runs(*command))
-                replayed = self.replay(self.trace(*self.runs(*command)))
-                self.expect_same(live, replayed, "watched and replayed")
+                self.compare(*self.runs(*command))
+
+    def test_without_library(self):
+        for command in ALONE:
+            with self.subTest(command=command):
+                self.compare(*self.runs(*command))
+
+    def test_stripped(self):
+        """Functions are found by calls then."""
+        for name in ("recursion", "exceptions", "sort"):
+            with self.subTest(program=name):
+                path = self.path(name)
+                self.assertEqual(lib.run(["strip", "-o", path, program(name)]).returncode, 0)
+                self.compare(path)
 
     def test_replayed_twice(self):
         """One run is the same each time it is replayed, even of threads at the same time."""

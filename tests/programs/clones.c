@@ -10,6 +10,7 @@
 static u64 stacks[THREADS][512];
 static volatile u32 running; /* cleared by the kernel when the thread is gone */
 static volatile u64 sums[THREADS];
+static u8 line[128] __attribute__((aligned(64)));
 
 /* Starts a thread that calls function(argument) on `stack` and ends; returns its id. */
 long start_thread(void (*function)(long), long argument, u64 *stack, volatile u32 *id);
@@ -50,6 +51,18 @@ __asm__(".globl wait_while\n"
         "        ret\n"
         ".size wait_while, . - wait_while\n");
 
+/* Adds 1 to *place `n` times, each a locked instruction at the start of a loop of one block. */
+void add_locked(void *place, int n);
+__asm__(".globl add_locked\n"
+        ".type add_locked, @function\n"
+        "add_locked:\n"
+        "        nop\n"
+        "1:      lock incl (%rdi)\n"
+        "        dec %esi\n"
+        "        jnz 1b\n"
+        "        ret\n"
+        ".size add_locked, . - add_locked\n");
+
 static void work(long i)
 {
     sums[i]++;
@@ -59,6 +72,7 @@ static void body(long i)
 {
     for (long n = 0; n < 100 * (i + 1); n++) /* @loop */
         work(i);
+    add_locked(line + 62, 10); /* across two cache lines: translators redo that with all else halted */
 }
 
 int main(void)
@@ -71,5 +85,5 @@ int main(void)
     for (int i = 0; i < THREADS; i++)
         sum += sums[i];
     rt_print(sum);
-    return sum == 1000 ? 0 : 1;
+    return sum == 1000 && line[62] == 10 * THREADS ? 0 : 1;
 }
