@@ -491,7 +491,7 @@ static void children_that_outlive_the_program_are_left_alone(void **state)
     (void)state;
     struct run run = {0};
     run_init(&run, true);
-    run.reader.delay = 100; /* slower than the writer: it never catches up */
+    run.reader.delay = 2000; /* slower than the writer: it never catches up */
     alarm(60);
     run_child(&run, leave_a_child_behind);
     alarm(0);
