@@ -36,9 +36,9 @@ static void counts(void **state)
         {"00012", 12},
         {"0.5k", 500},
     };
-    static const char *const bad[] = {"",      "k",   "-1",   "+1",     "1kk", "1k ",  " 1",
-                                      "1 k",   "x",   "1x",   "nan",    "inf", "1e30", "99999999G",
-                                      "1.2.3", "--1", "0x10", "1e400k", ".5k"};
+    static const char *const bad[] = {
+        "",    "k",   "-1",   "+1",           "1kk",   "1k ", " 1",   "1 k",    "x",  "1x",
+        "nan", "inf", "1e30", "99999999999G", "1.2.3", "--1", "0x10", "1e400k", ".5k"};
     for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
         uint64_t value = 77;
         if (hp_parse_count(good[i].text, &value) != HP_OK || value != good[i].value)
