@@ -418,8 +418,8 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
         read_until_exit(live, pid, consumer);
     /* Children that outlive the program, or the program when the consumer wants no more, may write
      * on: only once they are detached do the rings have an end. */
-    detach(live);
     look_after_processes(live);
+    detach(live);
     close_rings(live, consumer, true);
     while (waitpid(pid, &stats->status, 0) < 0 && errno == EINTR)
         ;
