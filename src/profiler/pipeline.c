@@ -32,7 +32,7 @@ struct hp_pipeline {
     struct hp_region region;
     bool has_region;
     enum region_state state;
-    uint64_t counted;         /* instructions in the present state */
+    uint64_t counted;         /* instructions since the start, or since region.from was entered */
     struct hp_map64 not_from; /* functions known not to be region.from */
     struct hp_profiler *profilers[MAX_PROFILERS];
     size_t n_profilers;
@@ -75,53 +75,49 @@ static bool is_named(struct hp_pipeline *p, uint32_t block)
     return false;
 }
 
-/* Advances from block `i` of the batch as long as the state stays; returns where it changed, or n.
- */
-static size_t advance(struct hp_pipeline *p, const struct hp_batch *batch, size_t i)
+/* Whether the present state ends where `block` begins. Lengths are counted from where the region
+ * was asked to begin, not from the block it began with, so that regions side by side do not
+ * overlap. */
+static bool is_boundary(struct hp_pipeline *p, uint32_t block)
 {
-    uint64_t limit = p->state == WAIT_AFTER ? p->region.after : p->region.length;
-    if (p->state == DONE)
-        return batch->n;
-    for (; i < batch->n; i++) {
-        if (p->state == WAIT_FROM ? is_named(p, batch->blocks[i]) : limit && p->counted >= limit)
-            return i;
-        if (p->state == WAIT_AFTER && !limit)
-            return i;
-        p->counted += batch->table[batch->blocks[i]].insns;
+    const struct hp_region *region = &p->region;
+    switch (p->state) {
+    case WAIT_FROM: return is_named(p, block);
+    case WAIT_AFTER: return p->counted >= region->after;
+    case OPEN: return region->length && p->counted - region->after >= region->length;
+    case DONE: break;
     }
-    return i;
+    return false;
+}
+
+/* Takes the pipeline into the state it is in when `block` begins, and counts its instructions. */
+static void enter_block(struct hp_pipeline *p, uint32_t block, uint32_t insns)
+{
+    while (is_boundary(p, block)) {
+        if (p->state == WAIT_FROM)
+            p->counted = 0;
+        p->state++;
+    }
+    p->counted += insns;
 }
 
 static void region_batch(struct thread *thread, const struct hp_batch *batch)
 {
     struct hp_pipeline *p = thread->pipeline;
-    for (size_t i = 0; i < batch->n;) {
-        size_t end = advance(p, batch, i);
-        if (p->state == OPEN && end > i) {
+    for (size_t i = 0; i < batch->n && p->state != DONE;) {
+        size_t start = i;
+        while (i < batch->n && !is_boundary(p, batch->blocks[i]))
+            p->counted += batch->table[batch->blocks[i++]].insns;
+        if (p->state == OPEN && i > start) {
             struct hp_batch part = *batch;
-            part.blocks += i;
-            part.taken += i;
-            part.n = end - i;
+            part.blocks += start;
+            part.taken += start;
+            part.n = i - start;
             to_profilers(thread, &part);
         }
-        i = end;
-        if (i < batch->n) {
-            p->state++;
-            p->counted = 0;
-        }
+        if (i < batch->n)
+            enter_block(p, batch->blocks[i], 0);
     }
-}
-
-/* Whether a block that was retired without a known successor is inside; the clock goes on. */
-static bool tail_in_region(struct hp_pipeline *p, uint32_t block)
-{
-    const struct hp_batch one = {
-        .code = p->code, .table = hp_code_blocks(p->code), .blocks = &block, .n = 1};
-    while (advance(p, &one, 0) < one.n) {
-        p->state++;
-        p->counted = 0;
-    }
-    return p->state == OPEN;
 }
 
 /* --- From the cursor -------------------------------------------------------------------------- */
@@ -170,8 +166,11 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
         p->stats.losses_by_reason[event->value]++;
     if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED && p->state != DONE)
         p->stats.detached_threads++;
-    if (p->has_region && event->kind == HP_EVENT_TAIL && !tail_in_region(p, event->block))
-        return;
+    if (p->has_region && event->kind == HP_EVENT_TAIL) {
+        enter_block(p, event->block, event->insns);
+        if (p->state != OPEN)
+            return; /* a block outside the region */
+    }
     for (size_t i = 0; i < p->n_profilers; i++)
         p->profilers[i]->ops->event(thread->states[i], event);
 }

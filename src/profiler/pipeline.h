@@ -15,7 +15,7 @@
  * the start), then after `after` more instructions, for `length` instructions (0: to the end). The
  * clock is the sum over the threads in the order in which their words are read: exact for one
  * thread. Blocks are not divided: a region starts with the first block that begins at or after its
- * start.
+ * start, and ends before the first that begins at or after its end, so regions side by side add up.
  */
 struct hp_region {
     const char *from;
@@ -27,7 +27,7 @@ struct hp_pipeline_stats {
     struct hp_cursor_stats cursor; /* over all threads */
     uint32_t threads;
     uint64_t losses_by_reason[HP_LOST_REASON_COUNT_];
-    uint64_t detached_threads; /* that went on unobserved */
+    uint64_t detached_threads; /* that went on unobserved though their region was not over */
     bool region_reached;
 };
 

@@ -173,12 +173,13 @@ static void check_regions(struct stream *s, struct program *p, const struct tape
     size_t at = assert_part(whole, &first, 0);
     assert_int_equal(at, block_at(whole, region.length));
 
-    region.after = first.instructions;
+    region.after = region.length;
     region.length = 1 + random_below(&p->seed, 500);
     run_region(s, p, &region, &second, NULL);
     at = assert_part(whole, &second, at);
+    assert_int_equal(at, block_at(whole, region.after + region.length));
 
-    region.after = first.instructions + second.instructions;
+    region.after += region.length;
     region.length = 0;
     run_region(s, p, &region, &third, NULL);
     at = assert_part(whole, &third, at);
@@ -238,6 +239,8 @@ static void regions_by_hand(void **state)
         {{.length = 6}, 6, 0x400000, true},
         {{.length = 7}, 8, 0x400000, true},
         {{.after = 6, .length = 1}, 2, 0x400000, true},
+        {{.after = 7, .length = 1}, 0, 0, true}, /* none begins there */
+        {{.after = 7, .length = 2}, 3, 0x400080, true},
         {{.after = 59, .length = 100}, 1, 0, true}, /* only the last block, a tail */
         {{.after = 60}, 0, 0, false},
         {{.from = "f"}, 58, 0x400080, true},
