@@ -73,10 +73,11 @@ enum hp_err hp_parse_count(const char *text, uint64_t *value)
     }
     if (scale > 1)
         end++;
-    if (end == text || *end || !isdigit((unsigned char)text[0]) || !(number * scale < 1.8e19))
+    bool decimal = isdigit((unsigned char)text[0]) && !strpbrk(text, "xX");
+    if (end == text || *end || !decimal || !(number * scale < 1.8e19))
         return hp_fail(HP_ERR_INVALID, "'%s' is not a number (examples: 1000, 10k, 2.5M, 1G)",
                        text);
-    *value = (uint64_t)(number * scale);
+    *value = (uint64_t)(number * scale + 0.5); /* 1.001k is 1000.9999... here */
     return HP_OK;
 }
 

@@ -204,22 +204,30 @@ static bool is_dead(const struct hp_live *live, pid_t pid)
     return known;
 }
 
+static void look_after(const struct hp_live *live, struct process *process)
+{
+    struct pollfd poll_fd = {.fd = process->fd, .events = POLLIN};
+    siginfo_t info = {0};
+    if (process->dead)
+        return;
+    if (process->fd >= 0)
+        process->dead = poll(&poll_fd, 1, 0) == 1;
+    else if (process->pid == live->first_pid) /* ours to wait for: it may be a zombie */
+        process->dead =
+            waitid(P_PID, (id_t)process->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+            info.si_pid != 0;
+    else
+        process->dead = kill(process->pid, 0) != 0 && errno == ESRCH;
+    if (process->dead && process->fd >= 0) {
+        close(process->fd);
+        process->fd = -1;
+    }
+}
+
 static void look_after_processes(struct hp_live *live)
 {
-    for (size_t i = 0; i < live->n_processes; i++) {
-        struct process *process = &live->processes[i];
-        struct pollfd poll_fd = {.fd = process->fd, .events = POLLIN};
-        if (process->dead)
-            continue;
-        if (process->fd < 0)
-            process->dead = kill(process->pid, 0) != 0 && errno == ESRCH;
-        else if (poll(&poll_fd, 1, 0) == 1)
-            process->dead = true;
-        if (process->dead && process->fd >= 0) {
-            close(process->fd);
-            process->fd = -1;
-        }
-    }
+    for (size_t i = 0; i < live->n_processes; i++)
+        look_after(live, &live->processes[i]);
 }
 
 /* --- Rings ------------------------------------------------------------------------------------ */
@@ -250,14 +258,22 @@ static void open_reading(struct hp_live *live, struct hp_consumer *consumer, uin
         live->failure = consumer->thread(consumer, &thread);
 }
 
-/* Reads up to `max` published chunks; returns how many it found. */
-static uint32_t read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
-                            uint32_t max)
+/* How many chunks there are to read: never more than a ring has, whatever the process has written
+ * there. */
+static uint32_t chunks_ready(struct hp_live *live, uint32_t index)
+{
+    uint32_t ready =
+        atomic_load(&live->arena->rings[index].published) - live->readings[index].chunk;
+    return ready <= HP_ARENA_CHUNKS ? ready : 0;
+}
+
+/* Reads `n` published chunks. */
+static void read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
+                        uint32_t n)
 {
     struct hp_ring *ring = &live->arena->rings[index];
     struct reading *reading = &live->readings[index];
-    uint32_t n = 0;
-    while (n < max && reading->chunk != atomic_load(&ring->published)) {
+    while (n-- > 0) {
         uint32_t *words = hp_arena_chunk(live->arena, index, reading->chunk);
         deliver(live, consumer, reading->thread, words, HP_ARENA_CHUNK_WORDS);
         memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
@@ -265,9 +281,7 @@ static uint32_t read_chunks(struct hp_live *live, struct hp_consumer *consumer, 
         atomic_store(&ring->consumed, reading->chunk);
         if (atomic_load(&ring->writer_waits))
             futex_wake(&ring->consumed);
-        n++;
     }
-    return n;
 }
 
 /* How many words a chunk holds that was not filled: up to the first place where a word should be
@@ -287,7 +301,7 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
 {
     struct hp_ring *ring = &live->arena->rings[index];
     struct reading *reading = &live->readings[index];
-    read_chunks(live, consumer, index, UINT32_MAX);
+    read_chunks(live, consumer, index, chunks_ready(live, index));
     uint32_t *words = hp_arena_chunk(live->arena, index, reading->chunk);
     size_t n = chunk_length(words);
     deliver(live, consumer, reading->thread, words, n);
@@ -312,12 +326,12 @@ static bool read_rings(struct hp_live *live, struct hp_consumer *consumer)
             continue;
         if (live->readings[i].thread == NO_THREAD)
             open_reading(live, consumer, i);
-        if (state == HP_RING_FINISHED) {
+        uint32_t ready = chunks_ready(live, i);
+        if (state == HP_RING_FINISHED)
             close_reading(live, consumer, i);
-            found = true;
-        } else if (read_chunks(live, consumer, i, CHUNKS_A_TURN)) {
-            found = true;
-        }
+        else
+            read_chunks(live, consumer, i, ready < CHUNKS_A_TURN ? ready : CHUNKS_A_TURN);
+        found = found || ready || state == HP_RING_FINISHED;
     }
     return found;
 }
@@ -374,20 +388,18 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
 {
     for (;;) {
         uint32_t seen = atomic_load(&live->arena->doorbell);
+        bool ended = is_dead(live, pid); /* before the last look at the rings */
         bool found = read_rings(live, consumer);
         if (consumer->tick)
             consumer->tick(consumer);
-        if (live->failure != HP_OK || (consumer->done && consumer->done(consumer)))
+        if (ended || live->failure != HP_OK || (consumer->done && consumer->done(consumer)))
             return;
-        if (found)
+        if (found) {
+            look_after(live, &live->processes[0]); /* the program: its children may go on and on */
             continue;
-        bool ended = is_dead(live, pid); /* looked up before the last look at the rings */
+        }
         look_after_processes(live);
         close_rings(live, consumer, false);
-        if (ended && !read_rings(live, consumer)) {
-            close_rings(live, consumer, true);
-            return;
-        }
         if (!is_dead(live, pid))
             wait_for_doorbell(live->arena, seen);
     }
@@ -404,8 +416,10 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
     live->failure = know_process(live, pid);
     if (live->failure == HP_OK)
         read_until_exit(live, pid, consumer);
+    /* Children that outlive the program, or the program when the consumer wants no more, may write
+     * on: only once they are detached do the rings have an end. */
+    look_after_processes(live);
     detach(live);
-    /* Failed or done early: what is in the rings is not wanted, but the threads have to end. */
     close_rings(live, consumer, true);
     while (waitpid(pid, &stats->status, 0) < 0 && errno == EINTR)
         ;

@@ -22,7 +22,7 @@ char *hp_find_in_path(const char *name)
     const char *path = getenv("PATH");
     if (!path)
         path = "/usr/local/bin:/usr/bin:/bin";
-    while (*path) {
+    for (;;) { /* an empty element, also behind the last colon, is the current directory */
         size_t length = strcspn(path, ":");
         char *full = NULL;
         if (asprintf(&full, "%.*s%s%s", (int)length, path, length ? "/" : "./", name) < 0)
@@ -30,9 +30,10 @@ char *hp_find_in_path(const char *name)
         if (is_runnable(full))
             return full;
         free(full);
-        path += length + (path[length] == ':');
+        if (!path[length])
+            return NULL;
+        path += length + 1;
     }
-    return NULL;
 }
 
 static enum hp_err find_file(const char *name, char **path)
@@ -95,12 +96,15 @@ static enum hp_err follow_script(struct hp_program *program)
     if (file)
         fclose(file);
     line[n] = 0;
-    if (n == 0 || memchr(line, 0, n) || memcmp(line, "\177ELF", 4) == 0)
+    bool named = line[0] == '#' && line[1] == '!';
+    const char *end = named ? memchr(line, '\n', n) : NULL; /* behind it may be an archive */
+    if (n == 0 || memchr(line, 0, end ? (size_t)(end - line) : n) ||
+        memcmp(line, "\177ELF", 4) == 0)
         return hp_fail(HP_ERR_UNSUPPORTED, "%s is neither an ELF program nor a script",
                        program->path);
     char shell[] = "/bin/sh"; /* what execvp does with a text file */
     char *interpreter = shell, *argument = NULL;
-    if (line[0] == '#' && line[1] == '!') {
+    if (named) {
         line[strcspn(line, "\n")] = 0;
         interpreter = line + 2 + strspn(line + 2, " \t");
         argument = interpreter + strcspn(interpreter, " \t");

@@ -5,6 +5,7 @@
 #include "base/map64.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define MAX_PROFILERS 8
 
@@ -20,7 +21,7 @@ struct thread {
     struct hp_pipeline *pipeline;
     struct hp_cursor *cursor;
     void *states[MAX_PROFILERS];
-    bool exec_pending;
+    size_t exec; /* one more than the place in `execs` of the exec it asked for last; 0: none */
 };
 
 struct hp_pipeline {
@@ -62,6 +63,8 @@ static bool is_named(struct hp_pipeline *p, uint32_t block)
         hp_map64_get(&p->not_from, id) != HP_MAP64_NONE)
         return false;
     const struct hp_function *function = hp_functions_get(p->functions, id);
+    if (!function->symbol)
+        return false;
     uint64_t offsets[16];
     size_t n = hp_symbols_by_name(hp_functions_symbols(p->functions, function->module),
                                   p->region.from, offsets, 16);
@@ -128,17 +131,29 @@ static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
         to_profilers(thread, batch);
 }
 
+/* An exec that failed is taken back: the thread's own, which need not be the latest. */
+static void forget_exec(struct hp_pipeline *p, struct thread *thread)
+{
+    size_t index = thread->exec - 1;
+    p->n_execs--;
+    memmove(&p->execs[index], &p->execs[index + 1], (p->n_execs - index) * sizeof *p->execs);
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i] && p->threads[i]->exec > thread->exec)
+            p->threads[i]->exec--;
+    thread->exec = 0;
+}
+
 static void note_exec(struct thread *thread, const struct hp_event *event)
 {
     struct hp_pipeline *p = thread->pipeline;
     if (event->kind == HP_EVENT_EXEC) {
-        thread->exec_pending = true;
-        if (hp_grow(&p->execs, &p->cap_execs, p->n_execs + 1, sizeof *p->execs) == HP_OK)
+        thread->exec = 0;
+        if (hp_grow(&p->execs, &p->cap_execs, p->n_execs + 1, sizeof *p->execs) == HP_OK) {
             p->execs[p->n_execs++] = (uint32_t)event->value;
-    } else if (event->kind == HP_EVENT_EXEC_FAILED && thread->exec_pending) {
-        thread->exec_pending = false;
-        if (p->n_execs)
-            p->n_execs--;
+            thread->exec = p->n_execs;
+        }
+    } else if (event->kind == HP_EVENT_EXEC_FAILED && thread->exec) {
+        forget_exec(p, thread);
     }
 }
 

@@ -131,7 +131,7 @@ uint32_t hp_functions_of_block(struct hp_functions *f, uint32_t block)
 uint32_t hp_functions_enter(struct hp_functions *f, uint32_t block)
 {
     uint32_t id = hp_functions_of_block(f, block);
-    if (id != HP_NO_ID)
+    if (id != HP_NO_ID || block >= f->n_of_block) /* the latter for want of memory */
         return id;
     const struct hp_block *b = hp_code_block(f->code, block);
     return f->of_block[block] = add(f, b->module, offset_of(f, b), NULL);
@@ -175,7 +175,7 @@ static bool sort_called(struct hp_functions *f)
 uint32_t hp_functions_settle(struct hp_functions *f, uint32_t block)
 {
     uint32_t id = hp_functions_of_block(f, block);
-    if (id != HP_NO_ID || !sort_called(f))
+    if (id != HP_NO_ID || block >= f->n_of_block || !sort_called(f))
         return id;
     const struct hp_block *b = hp_code_block(f->code, block);
     struct hp_function here = {.module = b->module, .offset = offset_of(f, b)};

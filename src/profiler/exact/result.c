@@ -172,6 +172,8 @@ static enum hp_err add_blocks(struct result *r)
         uint32_t function;
         err = function_index(r, hp_functions_settle(r->exact->functions, i), &function);
         r->profile->blocks[i].function = function;
+        if (err == HP_OK && function == HP_PROFILE_NONE)
+            err = hp_fail_nomem(); /* every block has a function */
         if (err == HP_OK)
             err = add_lines(r, i);
     }

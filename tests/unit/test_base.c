@@ -1,0 +1,316 @@
+// SPDX-License-Identifier: MIT
+/* What everything stands on: errors, growing arrays, maps, strings, files that appear whole. */
+#include "base/grow.h"
+#include "base/map64.h"
+#include "base/outfile.h"
+#include "base/strings.h"
+
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* --- Errors --------------------------------------------------------------------------------------
+ */
+
+static void *fail_elsewhere(void *data)
+{
+    (void)data;
+    hp_fail(HP_ERR_IO, "in the other thread");
+    return NULL;
+}
+
+static void the_last_failure_has_a_text(void **state)
+{
+    (void)state;
+    pthread_t thread;
+    assert_int_equal(hp_fail(HP_ERR_FORMAT, "%s at %d", "wrong", 7), HP_ERR_FORMAT);
+    assert_string_equal(hp_error_text(), "wrong at 7");
+    assert_int_equal(pthread_create(&thread, NULL, fail_elsewhere, NULL), 0);
+    pthread_join(thread, NULL);
+    assert_string_equal(hp_error_text(), "wrong at 7");
+    assert_int_equal(hp_fail_nomem(), HP_ERR_NOMEM);
+    assert_string_equal(hp_error_text(), "out of memory");
+    char *text = malloc(10001);
+    memset(text, 'x', 10000);
+    text[10000] = 0;
+    hp_fail(HP_ERR_IO, "%s", text); /* cut off, not overrun */
+    assert_in_range(strlen(hp_error_text()), 100, 10000);
+    free(text);
+}
+
+static void every_code_has_a_name(void **state)
+{
+    (void)state;
+    for (int i = HP_ERR_INTERNAL; i <= HP_OK; i++)
+        for (int k = HP_ERR_INTERNAL; k < i; k++)
+            assert_string_not_equal(hp_errstr((enum hp_err)i), hp_errstr((enum hp_err)k));
+    assert_string_equal(hp_errstr((enum hp_err)99), "unknown error");
+}
+
+/* --- Arrays --------------------------------------------------------------------------------------
+ */
+
+static void arrays_grow_and_new_room_is_zero(void **state)
+{
+    (void)state;
+    uint32_t *array = NULL;
+    size_t capacity = 0, grown = 0;
+    for (size_t n = 1; n <= 10000; n++) {
+        size_t before = capacity;
+        assert_int_equal(hp_grow(&array, &capacity, n, sizeof *array), HP_OK);
+        assert_true(capacity >= n);
+        grown += capacity != before;
+        assert_int_equal(array[n - 1], 0);
+        array[n - 1] = (uint32_t)n;
+    }
+    assert_true(grown < 30);
+    for (uint32_t n = 1; n <= 10000; n++)
+        assert_int_equal(array[n - 1], n);
+    free(array);
+}
+
+static void arrays_that_cannot_grow_stay(void **state)
+{
+    (void)state;
+    uint64_t *array = NULL;
+    size_t capacity = 0;
+    assert_int_equal(hp_grow(&array, &capacity, 1, sizeof *array), HP_OK);
+    array[0] = 42;
+    uint64_t *before = array;
+    size_t room = capacity;
+    assert_int_equal(hp_grow(&array, &capacity, SIZE_MAX, sizeof *array), HP_ERR_NOMEM);
+    assert_int_equal(hp_grow(&array, &capacity, SIZE_MAX / 8 + 1, sizeof *array), HP_ERR_NOMEM);
+    assert_ptr_equal(array, before);
+    assert_int_equal(capacity, room);
+    assert_int_equal(array[0], 42);
+    free(array);
+}
+
+/* --- Maps ----------------------------------------------------------------------------------------
+ */
+
+/* Keys that are alike in their low or in their high bits, each put twice. */
+static uint64_t key(uint64_t i, int kind)
+{
+    switch (kind) {
+    case 0: return i;
+    case 1: return i << 32;
+    case 2: return i << 48 | 7;
+    case 3: return i * 4096;
+    default: return i * 0x9e3779b97f4a7c15u;
+    }
+}
+
+static void maps_keep_what_is_put(void **state)
+{
+    (void)state;
+    for (int kind = 0; kind < 5; kind++) {
+        struct hp_map64 map = {0};
+        uint32_t n = kind == 2 ? 60000 : 100000;
+        assert_int_equal(hp_map64_get(&map, 0), HP_MAP64_NONE);
+        for (uint32_t i = 0; i < n; i++) {
+            assert_int_equal(hp_map64_get(&map, key(i, kind)), HP_MAP64_NONE);
+            assert_int_equal(hp_map64_put(&map, key(i, kind), i), HP_OK);
+            assert_int_equal(hp_map64_put(&map, key(i, kind), i + 1), HP_OK);
+        }
+        assert_int_equal(map.used, n);
+        for (uint32_t i = 0; i < n; i++)
+            assert_int_equal(hp_map64_get(&map, key(i, kind)), i + 1);
+        hp_map64_fini(&map);
+        assert_int_equal(hp_map64_get(&map, key(1, kind)), HP_MAP64_NONE);
+        assert_int_equal(hp_map64_put(&map, UINT64_MAX, 3), HP_OK);
+        assert_int_equal(hp_map64_get(&map, UINT64_MAX), 3);
+        hp_map64_fini(&map);
+    }
+}
+
+/* --- Strings -------------------------------------------------------------------------------------
+ */
+
+static void strings_are_kept_once(void **state)
+{
+    (void)state;
+    struct hp_strings strings = {0};
+    const char *first[5000];
+    char text[32];
+    for (int i = 0; i < 5000; i++) {
+        int n = snprintf(text, sizeof text, "string %d", i);
+        first[i] = hp_strings_add(&strings, text, (size_t)n);
+        assert_string_equal(first[i], text);
+    }
+    for (int i = 0; i < 5000; i++) {
+        int n = snprintf(text, sizeof text, "string %d and more", i);
+        (void)n;
+        size_t length = strlen(first[i]);
+        assert_ptr_equal(hp_strings_add(&strings, text, length), first[i]); /* a part of it */
+    }
+    const char *empty = hp_strings_add(&strings, "", 0);
+    assert_string_equal(empty, "");
+    assert_ptr_equal(hp_strings_add(&strings, "abc", 0), empty);
+    hp_strings_fini(&strings);
+}
+
+static void strings_of_any_length(void **state)
+{
+    (void)state;
+    struct hp_strings strings = {0};
+    static const size_t lengths[] = {65534, 65535, 65536, 65537, 200000, 1, 65535};
+    char *text = malloc(200001);
+    memset(text, 'y', 200001);
+    const char *kept[7];
+    for (size_t i = 0; i < 7; i++) {
+        kept[i] = hp_strings_add(&strings, text, lengths[i]);
+        assert_int_equal(strlen(kept[i]), lengths[i]);
+    }
+    assert_ptr_equal(kept[1], kept[6]);
+    free(text);
+    hp_strings_fini(&strings);
+}
+
+/* --- Files ---------------------------------------------------------------------------------------
+ */
+
+static char directory[64], path[128];
+
+static int setup(void **state)
+{
+    (void)state;
+    strcpy(directory, "/tmp/hotpath-test-XXXXXX");
+    if (!mkdtemp(directory))
+        return -1;
+    snprintf(path, sizeof path, "%s/file", directory);
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf %s", directory);
+    return system(command);
+}
+
+static void expect_content(const char *expected)
+{
+    char text[64] = "";
+    FILE *file = fopen(path, "r");
+    assert_non_null(file);
+    text[fread(text, 1, sizeof text - 1, file)] = 0;
+    fclose(file);
+    assert_string_equal(text, expected);
+}
+
+static int files_there(void)
+{
+    char command[128];
+    snprintf(command, sizeof command, "ls -A %s | wc -l", directory);
+    FILE *pipe = popen(command, "r");
+    int n = -1;
+    assert_int_equal(fscanf(pipe, "%d", &n), 1);
+    pclose(pipe);
+    return n;
+}
+
+static void files_appear_when_they_are_whole(void **state)
+{
+    (void)state;
+    struct hp_outfile out;
+    struct stat st;
+    mode_t mask = umask(027);
+    assert_int_equal(hp_outfile_open(&out, path), HP_OK);
+    umask(mask);
+    fputs("one", out.file);
+    assert_int_not_equal(access(path, F_OK), 0);
+    assert_int_equal(hp_outfile_commit(&out), HP_OK);
+    expect_content("one");
+    assert_int_equal(stat(path, &st), 0);
+    assert_int_equal(st.st_mode & 0777, 0640);
+
+    assert_int_equal(hp_outfile_open(&out, path), HP_OK);
+    fputs("two", out.file);
+    fflush(out.file);
+    expect_content("one");
+    hp_outfile_abort(&out);
+    hp_outfile_abort(&out); /* of nothing */
+    expect_content("one");
+    assert_int_equal(files_there(), 1);
+
+    assert_int_equal(hp_outfile_open(&out, path), HP_OK);
+    fputs("two", out.file);
+    assert_int_equal(hp_outfile_commit(&out), HP_OK);
+    expect_content("two");
+    assert_int_equal(files_there(), 1);
+}
+
+static void files_that_cannot_be_written(void **state)
+{
+    (void)state;
+    struct hp_outfile out;
+    assert_int_equal(hp_outfile_open(&out, "/nonexistent/file"), HP_ERR_IO);
+    assert_string_equal(hp_error_text(),
+                        "cannot create /nonexistent/file: No such file or directory");
+    assert_null(out.file);
+    hp_outfile_abort(&out);
+    /* a directory in the way is noticed, at the latest when the file is put there */
+    enum hp_err err = hp_outfile_open(&out, directory);
+    if (err == HP_OK)
+        err = hp_outfile_commit(&out);
+    assert_int_equal(err, HP_ERR_IO);
+    hp_outfile_abort(&out);
+    assert_int_equal(files_there(), 0);
+}
+
+/* A link keeps leading where it led, and what is no file is not replaced by one. */
+static void links_and_devices_stay(void **state)
+{
+    (void)state;
+    struct hp_outfile out;
+    struct stat st;
+    char link[128];
+    snprintf(link, sizeof link, "%s/link", directory);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fclose(file);
+    assert_int_equal(symlink("file", link), 0);
+    assert_int_equal(hp_outfile_open(&out, link), HP_OK);
+    fputs("through", out.file);
+    assert_int_equal(hp_outfile_commit(&out), HP_OK);
+    assert_int_equal(lstat(link, &st), 0);
+    assert_true(S_ISLNK(st.st_mode));
+    expect_content("through");
+
+    assert_int_equal(hp_outfile_open(&out, "/dev/null"), HP_OK);
+    fputs("away", out.file);
+    assert_int_equal(hp_outfile_commit(&out), HP_OK);
+    assert_int_equal(stat("/dev/null", &st), 0);
+    assert_true(S_ISCHR(st.st_mode));
+    assert_int_equal(hp_outfile_open(&out, "/dev/full"), HP_OK);
+    fputs("away", out.file);
+    assert_int_equal(hp_outfile_commit(&out), HP_ERR_IO);
+    assert_string_equal(hp_error_text(), "cannot write /dev/full: No space left on device");
+}
+
+#define FILE_CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_last_failure_has_a_text),
+        cmocka_unit_test(every_code_has_a_name),
+        cmocka_unit_test(arrays_grow_and_new_room_is_zero),
+        cmocka_unit_test(arrays_that_cannot_grow_stay),
+        cmocka_unit_test(maps_keep_what_is_put),
+        cmocka_unit_test(strings_are_kept_once),
+        cmocka_unit_test(strings_of_any_length),
+        FILE_CASE(files_appear_when_they_are_whole),
+        FILE_CASE(files_that_cannot_be_written),
+        FILE_CASE(links_and_devices_stay),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

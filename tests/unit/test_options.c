@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/* Command lines. The parser belongs to the command, not to the library: it is compiled in here. */
+#include "cli/options.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+/* --- Counts --------------------------------------------------------------------------------------
+ */
+
+static void counts(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text;
+        uint64_t value;
+    } good[] = {
+        {"0", 0},
+        {"1000", 1000},
+        {"10k", 10000},
+        {"10K", 10000},
+        {"2.5M", 2500000},
+        {"2.5m", 2500000},
+        {"3G", 3000000000},
+        {"1t", 1000000000000},
+        {"1T", 1000000000000},
+        {"1.001k", 1001}, /* not 1000.99..., cut off */
+        {"4.35k", 4350},
+        {"8.7k", 8700},
+        {"1e3", 1000},
+        {"9007199254740993", 9007199254740993}, /* more than a double can tell */
+        {"9999999999999999999", 9999999999999999999u},
+        {"00012", 12},
+        {"0.5k", 500},
+    };
+    static const char *const bad[] = {
+        "",    "k",   "-1",   "+1",           "1kk",   "1k ", " 1",   "1 k",    "x",  "1x",
+        "nan", "inf", "1e30", "99999999999G", "1.2.3", "--1", "0x10", "1e400k", ".5k"};
+    for (size_t i = 0; i < sizeof good / sizeof *good; i++) {
+        uint64_t value = 77;
+        if (hp_parse_count(good[i].text, &value) != HP_OK || value != good[i].value)
+            fail_msg("%s gives %llu", good[i].text, (unsigned long long)value);
+    }
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        uint64_t value = 77;
+        if (hp_parse_count(bad[i], &value) != HP_ERR_INVALID || value != 77)
+            fail_msg("'%s' gives %llu", bad[i], (unsigned long long)value);
+        assert_non_null(strstr(hp_error_text(), "is not a number (examples: 1000, 10k, 2.5M, 1G)"));
+    }
+}
+
+/* --- Command lines -------------------------------------------------------------------------------
+ */
+
+static bool quiet, follow;
+static const char *output;
+static uint64_t top;
+
+static const struct hp_option options[] = {
+    {"quiet", 'q', HP_OPT_FLAG, &quiet, NULL, "say nothing"},
+    {"no-follow", 0, HP_OPT_NOT, &follow, NULL, "stay with the program\nonly"},
+    {"output", 'o', HP_OPT_TEXT, &output, "FILE", "write to FILE"},
+    {"a-name-that-is-long", 't', HP_OPT_COUNT, &top, "COUNT", "so many"},
+    {NULL, 0, HP_OPT_FLAG, NULL, NULL, NULL},
+};
+
+static const struct hp_usage usage = {
+    .command = "hotpath try", .synopsis = "[OPTIONS] WORDS", .help = "Tries.\n", .examples = NULL};
+
+static bool exit_now;
+
+/* Parses the blank-separated words of `line`; afterwards `left` are the words that are no options,
+ * joined by blanks. */
+static enum hp_err parse(const char *line, bool stop_at_word, char *left)
+{
+    char copy[256], *argv[32] = {(char[]){"try"}};
+    int argc = 1, n = -1;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = strcmp(word, "EMPTY") == 0 ? (char[]){""} : word;
+    argv[argc] = NULL;
+    quiet = false, follow = true, output = "", top = 0;
+    enum hp_err err = hp_options_parse(&usage, options, stop_at_word, argc, argv, &n, &exit_now);
+    left[0] = 0;
+    for (int i = 0; err == HP_OK && !exit_now && i < n; i++)
+        snprintf(left + strlen(left), 128, "%s%s", i ? " " : "", argv[1 + i]);
+    if (err == HP_OK && !exit_now)
+        assert_null(argv[1 + n]);
+    static char kept[256];
+    snprintf(kept, sizeof kept, "%s", output);
+    output = kept;
+    return err;
+}
+
+static void expect_parsed(const char *line, bool stop_at_word, const char *expected)
+{
+    char left[256], all[512];
+    assert_int_equal(parse(line, stop_at_word, left), HP_OK);
+    snprintf(all, sizeof all, "%s%s%s%s %llu|%s", quiet ? "q" : "", follow ? "" : "n",
+             *output ? "o=" : "", output, (unsigned long long)top, left);
+    assert_string_equal(all, expected);
+    assert_false(exit_now);
+}
+
+static void options_and_words(void **state)
+{
+    (void)state;
+    expect_parsed("", false, " 0|");
+    expect_parsed("a b c", false, " 0|a b c");
+    expect_parsed("-q --no-follow", false, "qn 0|");
+    expect_parsed("--output x --a-name-that-is-long 5", false, "o=x 5|");
+    expect_parsed("--output=x --a-name-that-is-long=2k", false, "o=x 2000|");
+    expect_parsed("-o x -t 7", false, "o=x 7|");
+    expect_parsed("-ox -t7", false, "o=x 7|");
+    expect_parsed("--output=", false, " 0|");
+    expect_parsed("--output=a=b", false, "o=a=b 0|");
+    expect_parsed("a -q b -o x c", false, "qo=x 0|a b c"); /* mixed */
+    expect_parsed("-o a -o b", false, "o=b 0|");           /* the last counts */
+    expect_parsed("-o -q", false, "o=-q 0|");              /* an argument may look like an option */
+    expect_parsed("- a", false, " 0|- a");                 /* a single dash is a word */
+}
+
+static void the_end_of_the_options(void **state)
+{
+    (void)state;
+    expect_parsed("-q -- -o x --help", false, "q 0|-o x --help");
+    expect_parsed("a -- -q -- b", false, " 0|a -q -- b");
+    expect_parsed("--", false, " 0|");
+    expect_parsed("-q ls -o x", true, "q 0|ls -o x");
+    expect_parsed("-q -- ls -- x", true, "q 0|ls -- x");
+    expect_parsed("-q - -o x", true, "q 0|- -o x");
+}
+
+static void expect_error(const char *line, const char *expected)
+{
+    char left[256];
+    assert_int_equal(parse(line, false, left), HP_ERR_INVALID);
+    assert_string_equal(hp_error_text(), expected);
+}
+
+static void errors_say_what_is_wrong(void **state)
+{
+    (void)state;
+    expect_error("--what", "unknown option --what (hotpath try --help lists them)");
+    expect_error("--quie", "unknown option --quie (hotpath try --help lists them)");
+    expect_error("--=x", "unknown option --=x (hotpath try --help lists them)");
+    expect_error("-x", "unknown option -x (hotpath try --help lists them)");
+    expect_error("--quiet=yes", "option --quiet takes no argument");
+    expect_error("-qx", "option --quiet takes no argument");
+    expect_error("--no-follow=", "option --no-follow takes no argument");
+    expect_error("a --output", "option --output needs FILE");
+    expect_error("-o", "option --output needs FILE");
+    expect_error("-t many", "--a-name-that-is-long: 'many' is not a number (examples: 1000, 10k, "
+                            "2.5M, 1G)");
+    expect_error("-t EMPTY", "--a-name-that-is-long: '' is not a number (examples: 1000, 10k, "
+                             "2.5M, 1G)");
+}
+
+/* --- Help ----------------------------------------------------------------------------------------
+ */
+
+/* What the parser prints for a command line. */
+static void printed(const char *line, char *text, size_t size)
+{
+    char left[256];
+    int old = dup(STDOUT_FILENO);
+    FILE *file = tmpfile();
+    fflush(stdout);
+    dup2(fileno(file), STDOUT_FILENO);
+    enum hp_err err = parse(line, false, left);
+    fflush(stdout);
+    dup2(old, STDOUT_FILENO);
+    close(old);
+    rewind(file);
+    text[fread(text, 1, size - 1, file)] = 0;
+    fclose(file);
+    assert_int_equal(err, HP_OK);
+    assert_true(exit_now);
+}
+
+static void help_is_made_of_the_table(void **state)
+{
+    (void)state;
+    char text[2048];
+    const char *expected = "Usage: hotpath try [OPTIONS] WORDS\n"
+                           "\n"
+                           "Tries.\n"
+                           "\n"
+                           "Options:\n"
+                           "  -q, --quiet             say nothing\n"
+                           "      --no-follow         stay with the program\n"
+                           "                          only\n"
+                           "  -o, --output FILE       write to FILE\n"
+                           "  -t, --a-name-that-is-long COUNT\n"
+                           "                          so many\n"
+                           "  -h, --help              show this\n";
+    printed("--help", text, sizeof text);
+    assert_string_equal(text, expected);
+    printed("a -q -h --what", text, sizeof text);
+    assert_string_equal(text, expected);
+    printed("--list-options", text, sizeof text);
+    assert_string_equal(text, "--quiet\n--no-follow\n--output\n--a-name-that-is-long\n--help\n");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts),
+        cmocka_unit_test(options_and_words),
+        cmocka_unit_test(the_end_of_the_options),
+        cmocka_unit_test(errors_say_what_is_wrong),
+        cmocka_unit_test(help_is_made_of_the_table),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
