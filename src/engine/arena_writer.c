@@ -59,13 +59,25 @@ static bool reader_alive(struct hp_arena *arena)
     return false;
 }
 
+/*
+ * Where to put the arena, as a hint: well away from this code. The kernel would put it just below,
+ * and what the host maps next, the memory for its translated code, below that: more than 2 GiB
+ * away, so that every call from there to here would be an indirect one.
+ */
+static void *away_from_code(void)
+{
+    const uintptr_t distance = (uintptr_t)64 << 30;
+    uintptr_t here = (uintptr_t)&away_from_code & ~(uintptr_t)0xffffff;
+    return sizeof(void *) == 8 && here > 2 * distance ? (void *)(here - distance) : NULL;
+}
+
 struct hp_arena *hp_arena_map(int fd)
 {
     struct stat st;
     if (fstat(fd, &st) != 0 || st.st_size != (off_t)HP_ARENA_SIZE)
         return NULL;
-    void *memory =
-        mmap(NULL, HP_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    void *memory = mmap(away_from_code(), HP_ARENA_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_SHARED | MAP_NORESERVE, fd, 0);
     if (memory == MAP_FAILED)
         return NULL;
     struct hp_arena *arena = memory;

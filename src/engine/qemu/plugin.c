@@ -41,21 +41,29 @@ static __thread bool just_forked __attribute__((tls_model("initial-exec")));
 
 /* --- Execution -------------------------------------------------------------------------------- */
 
-static __attribute__((noinline, cold)) void refill(void)
+/* Makes room, then writes the word. */
+static __attribute__((noinline, cold)) void refill_and_put(uint32_t word)
 {
     if (!thread_known) {
         thread_known = true;
         pthread_setspecific(thread_key, &writer); /* for the destructor: end of the thread */
     }
     hp_writer_refill(arena, &writer);
+    *writer.next++ = word;
 }
 
+/* The executed path. The rare case is a call in tail position, so that this needs no stack frame.
+ */
 static void on_exec(unsigned cpu, void *data)
 {
     (void)cpu;
-    if (__builtin_expect(writer.next == writer.end, 0))
-        refill();
-    *writer.next++ = (uint32_t)(uintptr_t)data;
+    uint32_t *next = writer.next;
+    if (__builtin_expect(next == writer.end, 0)) {
+        refill_and_put((uint32_t)(uintptr_t)data);
+        return;
+    }
+    *next = (uint32_t)(uintptr_t)data;
+    writer.next = next + 1;
 }
 
 /* A block that found no room in the code map. */
