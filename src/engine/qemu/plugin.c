@@ -22,6 +22,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
@@ -348,6 +349,8 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     for (int i = 0; i < argc; i++)
         if (strncmp(argv[i], "fd=", 3) == 0)
             fd = atoi(argv[i] + 3);
+        else if (strncmp(argv[i], "comm=", 5) == 0)
+            prctl(PR_SET_NAME, argv[i] + 5);
     arena = fd >= 0 ? hp_arena_map(fd) : NULL;
     if (!arena) {
         fprintf(stderr, "hotpath: the plugin was started without its shared memory\n");

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -38,19 +39,29 @@ static char *find_plugin(void)
     return found;
 }
 
-/* Commas separate QEMU's options; a doubled one stands for itself. */
-static char *plugin_option(const char *plugin, int fd)
+/* Appends a text with its commas doubled: a single one separates QEMU's options. */
+static char *put_doubled(char *out, const char *text)
 {
-    char *option = malloc(strlen(plugin) * 2 + 32);
-    if (!option)
-        return NULL;
-    char *out = option;
-    for (const char *in = plugin; *in; in++) {
-        *out++ = *in;
-        if (*in == ',')
+    for (; *text; text++) {
+        *out++ = *text;
+        if (*text == ',')
             *out++ = ',';
     }
-    sprintf(out, ",fd=%d", fd);
+    *out = 0;
+    return out;
+}
+
+/* PLUGIN,fd=FD,comm=NAME: the name of the process as the kernel would have it. */
+static char *plugin_option(const char *plugin, int fd, const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    const char *name = slash ? slash + 1 : program;
+    char *option = malloc(strlen(plugin) * 2 + strlen(name) * 2 + 40);
+    if (!option)
+        return NULL;
+    char *out = put_doubled(option, plugin);
+    out += sprintf(out, ",fd=%d,comm=", fd);
+    put_doubled(out, name);
     return option;
 }
 
@@ -85,17 +96,31 @@ static const char *find_sysroot(const struct hp_program *program)
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-/* qemu-ARCH [-L SYSROOT] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its arguments. */
+/* Variables for the dynamic linker are the program's, not QEMU's. (QEMU's option to set a variable cannot take
+ * a comma; such a one stays.) */
+static bool is_for_linker(const char *variable)
+{
+    return strncmp(variable, "LD_", 3) == 0 && !strchr(variable, ',');
+}
+
+/* qemu-ARCH [-L SYSROOT] [-E LD_...] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its arguments. */
 static char **qemu_argv(const struct hp_program *program, const char *qemu, const char *sysroot,
                         const char *option)
 {
-    size_t n = 0, k = 0;
+    size_t n = 0, k = 0, variables = 0;
     while (program->argv[n])
         n++;
-    const char **argv = calloc(n + 9, sizeof *argv);
+    while (environ[variables])
+        variables++;
+    const char **argv = calloc(n + 9 + 2 * variables, sizeof *argv);
     if (!argv)
         return NULL;
     argv[k++] = qemu;
+    for (size_t i = 0; i < variables; i++)
+        if (is_for_linker(environ[i])) {
+            argv[k++] = "-E";
+            argv[k++] = environ[i];
+        }
     if (sysroot) {
         argv[k++] = "-L";
         argv[k++] = sysroot;
@@ -113,12 +138,13 @@ static char **qemu_argv(const struct hp_program *program, const char *qemu, cons
 /* QEMU hands the environment on in reverse: so reverse it before. Points into `environ`. */
 static char **qemu_environment(void)
 {
-    size_t n = 0;
+    size_t n = 0, k = 0;
     while (environ[n])
         n++;
     char **reversed = calloc(n + 1, sizeof *reversed);
-    for (size_t i = 0; reversed && i < n; i++)
-        reversed[i] = environ[n - 1 - i];
+    for (size_t i = n; reversed && i > 0; i--)
+        if (!is_for_linker(environ[i - 1]))
+            reversed[k++] = environ[i - 1];
     return reversed;
 }
 
@@ -169,7 +195,7 @@ enum hp_err hp_qemu_start(const struct hp_program *program, const char *sysroot,
         close(inherited);
     else
         inherited = arena_fd + 1;
-    char *option = plugin_option(plugin, inherited);
+    char *option = plugin_option(plugin, inherited, program->path);
     char **argv =
         option ? qemu_argv(program, qemu, sysroot ? sysroot : find_sysroot(program), option) : NULL;
     char **environment = qemu_environment();
