@@ -72,7 +72,8 @@ static void body(long i)
 {
     for (long n = 0; n < 100 * (i + 1); n++) /* @loop */
         work(i);
-    add_locked(line + 62, 10); /* across two cache lines: translators redo that with all else halted */
+    add_locked(line + 62,
+               10); /* across two cache lines: translators redo that with all else halted */
 }
 
 int main(void)

@@ -14,8 +14,8 @@ static void run(int (*function)(void), int times, int expected)
 int main(void)
 {
     static const unsigned char code[] = {0xb8, 1, 0, 0, 0, 0xc3}; /* mov $1, %eax; ret */
-    unsigned char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC,
-                               MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    unsigned char *page =
+        mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     int (*function)(void);
     memcpy(page, code, sizeof code);
     memcpy(&function, &page, sizeof function);

@@ -28,8 +28,8 @@ static void triangle(void)
 static int while_loop(int n)
 {
     int steps = 0;
-    while (n != 1) { /* @collatz */
-        if (n % 2) /* @odd */
+    while (n != 1) {       /* @collatz */
+        if (n % 2)         /* @odd */
             n = 3 * n + 1; /* @up */
         else
             n /= 2; /* @down */
@@ -44,7 +44,7 @@ static int do_loop(int n)
     do {
         if (k == 5) /* @skip */
             continue;
-        sink++; /* @kept */
+        sink++;                     /* @kept */
     } while (++k < n && sink >= 0); /* @again */
     return k;
 }

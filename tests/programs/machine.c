@@ -11,8 +11,8 @@ struct operation {
 /* sum of gcd(i, 360) for i from r5 down to 1 */
 static const struct operation program[] = {
     {MOVE, 0, 5}, {LOAD, 1, 180}, {ADD, 1, 1}, /* r0 = i, r1 = 360 */
-    {MOVE, 2, 1}, {MOD, 0, 1},    {MOVE, 1, 0}, {MOVE, 0, 2}, {TEST, 1, 3},
-    {ADD, 6, 0},  {NEXT, 5, 0},   {HALT, 0, 0},
+    {MOVE, 2, 1}, {MOD, 0, 1},    {MOVE, 1, 0}, {MOVE, 0, 2},
+    {TEST, 1, 3}, {ADD, 6, 0},    {NEXT, 5, 0}, {HALT, 0, 0},
 };
 
 static u64 execute(u64 n)

@@ -14,7 +14,7 @@ static int ackermann(int m, int n)
     if (m == 0)
         return n + 1; /* @zero */
     if (n == 0)
-        return ackermann(m - 1, 1); /* @one */
+        return ackermann(m - 1, 1);               /* @one */
     return ackermann(m - 1, ackermann(m, n - 1)); /* @two */
 }
 

@@ -15,14 +15,9 @@ static void odd_case(void)
 static int dense(int op)
 {
     switch (op) { /* @dense */
-    case 0:
-        return 3;
-    case 1:
-        even_case();
-        break;
-    case 2:
-        odd_case();
-        break;
+    case 0: return 3;
+    case 1: even_case(); break;
+    case 2: odd_case(); break;
     case 3:
         sink += 3; /* @three */
         /* fall through */
@@ -32,13 +27,11 @@ static int dense(int op)
     case 5:
         sink += 5; /* @five */
         break;
-    case 6:
-        return 1;
+    case 6: return 1;
     case 7:
         sink ^= 7; /* @seven */
         break;
-    default:
-        sink = 0; /* @default */
+    default: sink = 0; /* @default */
     }
     return 0;
 }
@@ -46,12 +39,9 @@ static int dense(int op)
 static int sparse(int op)
 {
     switch (op) {
-    case 1:
-        return 10; /* @one */
-    case 1000:
-        return 20; /* @thousand */
-    case 1000000:
-        return 30; /* @million */
+    case 1: return 10;       /* @one */
+    case 1000: return 20;    /* @thousand */
+    case 1000000: return 30; /* @million */
     }
     return 0; /* @none */
 }
