@@ -228,14 +228,28 @@ static int shell_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-/* While the program runs, a signal from the terminal is for the program; it decides what happens.
- */
-static void leave_signals_to_program(struct sigaction old[2], bool restore)
+static volatile sig_atomic_t watched; /* the program's process id, for the handler */
+
+static void pass_on(int number)
 {
-    static const int signals[2] = {SIGINT, SIGQUIT};
-    struct sigaction ignore = {.sa_handler = SIG_IGN};
-    for (int i = 0; i < 2; i++)
-        sigaction(signals[i], restore ? &old[i] : &ignore, restore ? NULL : &old[i]);
+    kill((pid_t)watched, number);
+}
+
+/*
+ * While the program runs, signals are for the program; it decides what happens. One from the terminal reaches it by itself;
+ * one that is sent to hotpath is passed on. `old` keeps what was before.
+ */
+static void leave_signals_to_program(pid_t pid, struct sigaction old[4])
+{
+    static const int signals[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
+    watched = pid;
+    for (int i = 0; i < 4; i++) {
+        struct sigaction action = {.sa_handler = i < 2 ? SIG_IGN : pass_on, .sa_flags = SA_RESTART};
+        if (pid)
+            sigaction(signals[i], &action, &old[i]);
+        else
+            sigaction(signals[i], &old[i], NULL);
+    }
 }
 
 static const char *live_string(void *live, uint32_t id)
@@ -286,16 +300,16 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
                             struct run_about *about, struct hp_profile *profile, int *status)
 {
     struct hp_live_stats stats;
-    struct sigaction old[2];
+    struct sigaction old[4];
     pid_t pid;
     double started = hp_now();
     HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
     enum hp_err err = hp_qemu_start(program, options->sysroot, hp_live_fd(live), &pid);
     if (err != HP_OK)
         return err;
-    leave_signals_to_program(old, false);
+    leave_signals_to_program(pid, old);
     err = hp_live_run(live, pid, &s->consumer, &stats);
-    leave_signals_to_program(old, true);
+    leave_signals_to_program(0, old);
     hp_progress_end(&s->progress);
     about->run.seconds = hp_now() - started;
     about->run.exit_status = *status = shell_status(stats.status);

@@ -129,6 +129,19 @@ int main(void)
 """
 
 
+# Says where it was loaded.
+PRELOADED = r"""
+#define _GNU_SOURCE
+#include <errno.h>
+#include <stdio.h>
+__attribute__((constructor)) static void loaded(void)
+{
+    printf("preloaded into %s\n", program_invocation_short_name);
+    fflush(stdout);
+}
+"""
+
+
 class RealPrograms(Case):
     def test_gzip(self):
         data = self.write("data", pseudo_random(300000))
@@ -266,6 +279,21 @@ class Surroundings(Case):
         self.assertIn(f"exe '{os.path.realpath(program)}'", text)
         self.assertIn("next fd 3\n", text)
         self.assertIn("env 'COMMA=a,b,=c'", text)
+
+    def test_name_of_the_process(self):
+        alone, _ = self.same_as_alone([tool("cat"), "/proc/self/comm"], 0)
+        self.assertEqual(alone[1], b"cat\n")
+
+    def test_preloaded_library(self):
+        """The program's linker loads it, QEMU's does not."""
+        library = self.build("preload.so", PRELOADED, "-shared", "-fPIC")
+        program = self.build("surroundings", SURROUNDINGS)
+        text = self.surroundings([program], env=dict(os.environ, LD_LIBRARY_PATH="/nowhere"))
+        self.assertIn("env 'LD_LIBRARY_PATH=/nowhere'", text)
+        status, out, _, _ = self.profile([program], env=dict(os.environ, LD_PRELOAD=library))
+        self.assertEqual(status, 0)
+        self.assertEqual(out.count(b"preloaded into surroundings\n"), 1)
+        self.assertNotIn(b"preloaded into qemu", out)
 
     def test_inherited_descriptors(self):
         program = self.build("surroundings", SURROUNDINGS)

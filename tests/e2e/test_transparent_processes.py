@@ -232,6 +232,19 @@ class Signals(Case):
         self.assertEqual(function(profile, "main")["calls"], 1)
 
 
+    def test_terminating_hotpath_terminates_the_program(self):
+        """As `timeout` does it; the profile is written all the same."""
+        program = self.build("waits", WAITS)
+        with subprocess.Popen([HOTPATH, "record", "-q", "-o", "p.hotpath", "--", program, "default"],
+                              stdout=subprocess.PIPE, cwd=self.dir) as process:
+            self.assertEqual(process.stdout.readline(), b"ready\n")
+            process.send_signal(signal.SIGTERM)
+            self.assertEqual(process.communicate(timeout=TIMEOUT)[0], b"")
+            self.assertEqual(status_of(process.returncode), 128 + signal.SIGTERM)
+        profile = json.loads(self.good("report", "--json", self.path("p.hotpath")))
+        self.assertEqual(function(profile, "main")["calls"], 1)
+
+
 class LosesItsObserver(Case):
     # Enough for many rings full of words, so that the program has to notice.
     LOOPS = 6000000
