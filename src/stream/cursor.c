@@ -433,9 +433,10 @@ static enum hp_err slow_word(struct hp_cursor *c, uint32_t word)
 /*
  * Takes words as long as they are whole blocks that follow from one another and the buffer has
  * room; returns how many it took. This is where the time goes: four loads, three compares and two
- * stores a word.
+ * stores a word. Not inlined: the loop wants all registers.
  */
-static size_t fast_words(struct hp_cursor *c, const uint32_t *words, size_t n)
+static __attribute__((noinline)) size_t fast_words(struct hp_cursor *c, const uint32_t *words,
+                                                   size_t n)
 {
     if (!c->count || c->partial != NONE || c->sigreturn || c->have < c->want)
         return 0;
