@@ -449,9 +449,9 @@ static __attribute__((noinline)) size_t fast_words(struct hp_cursor *c, const ui
     uint64_t instructions = 0;
     size_t room = HP_BATCH_MAX + 1 - c->count;
     size_t todo = n < room ? n : room;
-    size_t i;
-    for (i = 0; i < todo; i++) {
-        uint32_t word = words[i];
+    const uint32_t *at = words, *end = words + todo;
+    for (; at < end; at++) {
+        uint32_t word = *at; /* once: the watched process can write there */
         if (__builtin_expect(word >= limit, 0))
             break;
         uint32_t block = route[word];
@@ -459,14 +459,15 @@ static __attribute__((noinline)) size_t fast_words(struct hp_cursor *c, const ui
             break;
         const struct hp_hot *to = &table[block];
         uint64_t start = to->start;
-        bool fell = start == from->fall;
-        if (__builtin_expect(!(fell | (start == from->target) | (from->anywhere != 0)), 0))
+        bool taken_now = start != from->fall;
+        if (__builtin_expect(taken_now & (start != from->target) & !from->anywhere, 0))
             break;
         instructions += from->insns;
-        taken[i] = !fell;
-        blocks[i] = block;
+        *taken++ = taken_now;
+        *blocks++ = block;
         from = to;
     }
+    size_t i = (size_t)(at - words);
     c->count += i;
     c->stats.instructions += instructions;
     if (c->count == HP_BATCH_MAX + 1)
