@@ -41,7 +41,7 @@ struct hp_spot {
 
 /* An activation of a function. */
 struct hp_frame {
-    uint64_t expects;  /* the address it returns to; 0: none */
+    uint64_t expects;  /* the address it returns to, 0: none; above a call, the call's */
     uint64_t entered;  /* the thread's clock when it was entered */
     uint32_t function; /* HP_NO_ID: not known */
     uint32_t call;     /* index into calls; HP_NO_ID: none */
