@@ -42,7 +42,7 @@ struct pending {
 struct program {
     uint64_t seed;
     struct instruction *code;
-    uint32_t n, cap_dummy;
+    uint32_t n;
     size_t cap;
     uint8_t *bytes;
     size_t size, cap_bytes;

@@ -38,7 +38,7 @@ static void compare(const struct stream *s, const struct program *p, uint64_t se
 }
 
 struct sum {
-    uint64_t blocks, signals, open, joins, reps;
+    uint64_t blocks, signals, open, reps;
 };
 
 static void run_seed(uint64_t seed, struct sum *sum)
