@@ -14,6 +14,7 @@
 #include "base/map64.h"
 #include "hotpath/trace.h"
 #include "stream/trace_about.h"
+#include "stream/trace_ahead.h"
 #include "stream/trace_code.h"
 #include "stream/trace_format.h"
 #include "stream/trace_input.h"
@@ -24,8 +25,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITEMS_MAX   3 /* of one frame: thread, loss, words */
-#define NOT_COUNTED UINT64_MAX
+#define ITEMS_MAX    3 /* of one frame: thread, loss, words */
+#define AHEAD_FRAMES 8 /* looked at for the next words */
+#define NOT_COUNTED  UINT64_MAX
 
 struct thread {
     struct hp_thread info;
@@ -37,6 +39,7 @@ struct hp_trace_reader {
     struct hp_trace_input input;
     struct hp_trace_about about;
     struct hp_word_codec *codec;
+    struct hp_trace_ahead *ahead;
     uint32_t *words;
     size_t cap_words;
 
@@ -89,6 +92,7 @@ static enum hp_err open_all(struct hp_trace_reader *reader, const char *path)
     HP_TRY(hp_trace_input_open(&reader->input, path));
     HP_TRY(hp_trace_about_init(&reader->about));
     HP_TRY(hp_word_codec_new(&reader->codec));
+    HP_TRY(hp_trace_ahead_new(path, &reader->ahead));
     HP_TRY(open_header(reader, path));
     HP_TRY(open_run(reader));
     return hp_trace_about_index(&reader->about, &reader->input);
@@ -116,6 +120,7 @@ void hp_trace_reader_close(struct hp_trace_reader *reader)
     hp_trace_input_close(&reader->input);
     hp_trace_about_fini(&reader->about);
     hp_word_codec_free(reader->codec);
+    hp_trace_ahead_free(reader->ahead);
     free(reader->words);
     free(reader->threads);
     hp_map64_fini(&reader->thread_index);
@@ -226,6 +231,8 @@ static enum hp_err decode_words(struct hp_trace_reader *reader, const struct hp_
         hp_fail(HP_ERR_FORMAT, "%" PRIu32 " words are too many", frame->count);
         return damaged(reader);
     }
+    if (hp_trace_ahead_take(reader->ahead, reader->offset, &reader->words, &reader->cap_words))
+        return HP_OK;
     HP_TRY(hp_trace_input_load(&reader->input, reader->offset, frame,
                                hp_word_code_bound(frame->count)));
     HP_TRY(hp_grow(&reader->words, &reader->cap_words, frame->count + HP_WORD_CODEC_SLACK,
@@ -233,6 +240,23 @@ static enum hp_err decode_words(struct hp_trace_reader *reader, const struct hp_
     enum hp_err err = hp_word_decode(reader->codec, reader->input.content, frame->content,
                                      reader->words, frame->count);
     return err == HP_ERR_FORMAT ? damaged(reader) : err;
+}
+
+/* Has the next words frame behind the one at hand read while the present words are used. */
+static void read_ahead(struct hp_trace_reader *reader, const struct hp_trace_frame *present)
+{
+    struct hp_trace_frame frame = *present;
+    uint64_t offset = reader->offset;
+    for (int i = 0; i < AHEAD_FRAMES; i++) {
+        offset = hp_trace_input_behind(offset, &frame);
+        if (hp_trace_input_frame(&reader->input, offset, &frame) != HP_OK ||
+            hp_trace_input_cut_off(&reader->input, offset, &frame))
+            return;
+        if (frame.kind == HP_TRACE_FRAME_WORDS) {
+            hp_trace_ahead_ask(reader->ahead, offset, &frame);
+            return;
+        }
+    }
 }
 
 /* Whether the frame's words can be the thread's next ones. */
@@ -272,6 +296,7 @@ static enum hp_err take_words(struct hp_trace_reader *reader, const struct hp_tr
         item->n_words = frame->count;
         thread->next = frame->first + frame->count;
     }
+    read_ahead(reader, frame);
     return HP_OK;
 }
 
