@@ -76,11 +76,12 @@ static bool exit_now;
  * joined by blanks. */
 static enum hp_err parse(const char *line, bool stop_at_word, char *left)
 {
-    char copy[256], *argv[32] = {(char[]){"try"}};
+    static char name[] = "try", empty[] = "";
+    char copy[256], *argv[32] = {name};
     int argc = 1, n = -1;
     snprintf(copy, sizeof copy, "%s", line);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
-        argv[argc++] = strcmp(word, "EMPTY") == 0 ? (char[]){""} : word;
+        argv[argc++] = strcmp(word, "EMPTY") == 0 ? empty : word;
     argv[argc] = NULL;
     quiet = false, follow = true, output = "", top = 0;
     enum hp_err err = hp_options_parse(&usage, options, stop_at_word, argc, argv, &n, &exit_now);
