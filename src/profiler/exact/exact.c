@@ -145,8 +145,7 @@ static bool count_in(struct hp_map64 *map, uint64_t **counts, size_t *n, size_t 
 }
 
 /* An edge that is not in the cell's first place. */
-static __attribute__((noinline)) void count_edge(struct hp_exact_thread *t, uint32_t from,
-                                                 uint32_t to)
+void hp_exact_count_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     struct hp_exact_cell *cell = &t->cells[from];
     for (int i = 0; i < 2; i++) {
@@ -178,28 +177,7 @@ static void on_batch(void *state, const struct hp_batch *batch)
         t->fresh = false;
         hp_exact_begin(t, batch->blocks[0]);
     }
-    const uint32_t *blocks = batch->blocks;
-    struct hp_exact_cell *cells = t->cells;
-    uint64_t clock = t->clock;
-    uint32_t from = blocks[0];
-    for (size_t i = 0; i < batch->n; i++) {
-        struct hp_exact_cell *cell = &cells[from];
-        uint32_t to = blocks[i + 1];
-        clock += cell->insns;
-        /* Which of the two it is is as hard to predict as the program's own branch: this way there
-         * is no branch on it. */
-        size_t side = cell->next[1] == to;
-        if (__builtin_expect(cell->next[side] == to, 1))
-            cell->count[side]++;
-        else
-            count_edge(t, from, to);
-        if (cell->watch) {
-            t->clock = clock;
-            hp_exact_transfer(t, from, to);
-        }
-        from = to;
-    }
-    t->clock = clock;
+    hp_exact_count(t, batch->blocks, batch->n);
 }
 
 /* A block without a known successor. */

@@ -113,13 +113,13 @@ struct hp_exact {
 /* --- The shadow stack (calls.c)
  * ---------------------------------------------------------------------- */
 
-/* Whether the transfers of a block have to be shown to hp_exact_transfer(): calls, returns,
+/* Whether the transfers of a block have to be shown to the stack: calls, returns,
  * computed jumps. Direct jumps are watched once one of them has left its function. */
 bool hp_exact_always_watch(const struct hp_block *block);
 bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* `from` was retired and `to` comes next; the clock includes `from`. */
-void hp_exact_transfer(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+/* Counts that blocks[i + 1] came after blocks[i] for every i < n, and what that means for the stack. */
+void hp_exact_count(struct hp_exact_thread *thread, const uint32_t *blocks, size_t n);
 
 /* A new history starts with `block`. */
 void hp_exact_begin(struct hp_exact_thread *thread, uint32_t block);
@@ -129,6 +129,11 @@ void hp_exact_leave_signal(struct hp_exact_thread *thread);
 
 /* Everything on the stack ends now. */
 void hp_exact_unwind(struct hp_exact_thread *thread);
+
+/* --- Counting (exact.c) ---------------------------------------------------------------------------- */
+
+/* An edge that is not in one of the cell's places, or not yet. */
+void hp_exact_count_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
 /* --- The end of a thread (exact.c)
  * -------------------------------------------------------------------- */
