@@ -16,7 +16,7 @@ run: packages-run all
 test: packages-test
 	@cmake -S . -B $(BUILD) -G Ninja -DHP_TESTS=ON >/dev/null
 	@ninja -C $(BUILD)
-	@tests/run $(BUILD)
+	@tests/run $(BUILD) -j $$(nproc)
 
 bench: packages-bench all
 	@bench/run $(BUILD)
