@@ -87,7 +87,7 @@ int hp_word_payload(uint32_t word);
 /* --- Threads ---------------------------------------------------------------------------------- */
 
 struct hp_thread {
-    uint32_t id; /* 0, 1, ... in order of appearance */
+    uint32_t id; /* 0, 1, ... in the order in which they were made; there may be gaps */
     int32_t pid;
     int32_t tid;
     int32_t parent; /* pid of the process that forked this one; 0 for the first */

@@ -48,6 +48,7 @@ enum hp_ring_state {
 struct hp_ring {
     _Atomic uint32_t state;
     int32_t pid, tid, parent;
+    uint32_t serial; /* of the thread: its id in the stream */
     _Atomic uint32_t
         end_reason; /* enum hp_end_reason; HP_END_KILLED until the writer says otherwise */
     _Atomic uint32_t
@@ -86,6 +87,7 @@ struct hp_arena {
     _Alignas(64) _Atomic uint32_t doorbell; /* counts publications; the reader waits on it */
     _Atomic uint32_t reader_waits;
     _Atomic uint32_t rings_used;  /* rings below this have been claimed at least once */
+    _Atomic uint32_t next_thread; /* serial numbers of threads */
     _Atomic uint32_t rings_freed; /* counts; writers without a ring wait on it */
 
     _Alignas(64) _Atomic uint32_t next_segment; /* ids start at 1 */
@@ -138,6 +140,7 @@ struct hp_writer {
     uint32_t *next, *end;
     struct hp_ring *ring; /* NULL: none (yet, or unobserved) */
     uint32_t index;       /* of the ring */
+    uint32_t serial;      /* of the thread, + 1; 0: it gets one with its ring */
     bool unobserved;      /* words go to a private buffer that nobody reads */
 };
 
@@ -163,8 +166,13 @@ void hp_writer_event(struct hp_arena *arena, struct hp_writer *writer, uint32_t 
 /* The thread is over. The writer is as new afterwards. */
 void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t end_reason);
 
-/* In a forked child: forget the parent's ring. With `observe` false the child is not observed. */
-void hp_writer_after_fork(struct hp_writer *writer, bool observe);
+/*
+ * Around a fork, in the forking thread. Before it the child's number is taken, so that children are numbered in the
+ * order in which they were made, not in which they happen to run. In the child the parent's ring is
+ * forgotten; with `observe` false the child is not observed.
+ */
+uint32_t hp_writer_before_fork(struct hp_arena *arena);
+void hp_writer_after_fork(struct hp_writer *writer, uint32_t serial, bool observe);
 
 /* Adds a segment; returns its id, 0 when there is no room. */
 uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segment *segment,

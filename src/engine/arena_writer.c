@@ -157,6 +157,7 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
     ring->pid = getpid();
     ring->tid = (int32_t)syscall(SYS_gettid);
     ring->parent = getppid();
+    ring->serial = writer->serial ? writer->serial - 1 : atomic_fetch_add(&arena->next_thread, 1);
     atomic_store(&ring->end_reason, HP_END_KILLED);
     atomic_store(&ring->published, 0);
     atomic_store(&ring->consumed, 0);
@@ -226,9 +227,14 @@ void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t
     *writer = (struct hp_writer){0};
 }
 
-void hp_writer_after_fork(struct hp_writer *writer, bool observe)
+uint32_t hp_writer_before_fork(struct hp_arena *arena)
 {
-    *writer = (struct hp_writer){0};
+    return atomic_fetch_add(&arena->next_thread, 1);
+}
+
+void hp_writer_after_fork(struct hp_writer *writer, uint32_t serial, bool observe)
+{
+    *writer = (struct hp_writer){.serial = serial + 1};
     if (!observe)
         go_unobserved(writer);
 }

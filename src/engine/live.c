@@ -2,6 +2,7 @@
 #include "engine/live.h"
 
 #include "base/grow.h"
+#include "base/map64.h"
 #include "engine/arena.h"
 #include "engine/elf_file.h"
 
@@ -17,6 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#define MAX_GAP       4096 /* in the numbers of threads: more is not believed */
 #define NO_THREAD     UINT32_MAX
 #define IDLE_MS       20 /* how often to look after processes while nothing arrives */
 #define CHUNKS_A_TURN 4  /* read from one ring before looking at the others */
@@ -42,7 +44,8 @@ struct hp_live {
     struct process *processes;
     size_t n_processes, cap_processes;
     struct reading readings[HP_ARENA_RINGS];
-    uint32_t n_threads;
+    struct hp_map64 ids; /* of threads, that were given */
+    uint32_t next_id;    /* above all of them */
     pid_t first_pid;
     enum hp_err failure; /* of the consumer */
     bool detached;
@@ -89,6 +92,7 @@ void hp_live_free(struct hp_live *live)
         munmap(live->arena, HP_ARENA_SIZE);
     if (live->fd >= 0)
         close(live->fd);
+    hp_map64_fini(&live->ids);
     free(live->processes);
     free(live->modules);
     free(live);
@@ -244,10 +248,23 @@ static void deliver(struct hp_live *live, struct hp_consumer *consumer, uint32_t
         live->failure = consumer->words(consumer, thread, words, n);
 }
 
+/* The id of a ring's thread: its serial number, or when that makes no sense one that is free. */
+static uint32_t thread_id(struct hp_live *live, uint32_t serial)
+{
+    if (serial >= live->next_id + MAX_GAP || hp_map64_get(&live->ids, serial) != HP_MAP64_NONE)
+        serial = live->next_id;
+    while (hp_map64_get(&live->ids, serial) != HP_MAP64_NONE)
+        serial++;
+    if (serial >= live->next_id)
+        live->next_id = serial + 1;
+    hp_map64_put(&live->ids, serial, 1);
+    return serial;
+}
+
 static void open_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
 {
     const struct hp_ring *ring = &live->arena->rings[index];
-    struct hp_thread thread = {.id = live->n_threads++,
+    struct hp_thread thread = {.id = thread_id(live, ring->serial),
                                .pid = ring->pid,
                                .tid = ring->tid,
                                .parent = ring->pid == live->first_pid ? 0 : ring->parent};

@@ -203,6 +203,7 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
     thread->pipeline = p;
     thread->sink = (struct hp_sink){.batch = on_batch, .event = on_event};
     p->threads[info->id] = thread;
+    p->stats.threads++;
     if (info->id >= p->n_threads)
         p->n_threads = (size_t)info->id + 1;
     for (size_t i = 0; i < p->n_profilers; i++)
@@ -297,7 +298,6 @@ const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *p)
 {
     struct hp_cursor_stats *sum = &p->stats.cursor;
     *sum = p->ended;
-    p->stats.threads = (uint32_t)p->n_threads;
     p->stats.region_reached = p->state >= OPEN;
     for (size_t i = 0; i < p->n_threads; i++)
         if (find_thread(p, (uint32_t)i))

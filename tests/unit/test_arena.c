@@ -133,7 +133,7 @@ static void nobody_writes_for_nobody(void **state)
     struct shared *s = *state;
     struct hp_writer w = {0}, child = {0};
     hp_writer_put(s->arena, &w, 1);
-    hp_writer_after_fork(&child, false);
+    hp_writer_after_fork(&child, 0, false);
     for (uint32_t i = 0; i < 100000; i++)
         hp_writer_put(s->arena, &child, 2);
     assert_true(child.unobserved);

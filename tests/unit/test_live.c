@@ -45,10 +45,19 @@ struct reader {
     bool free_words; /* do not look at them */
 };
 
+/* The thread with this id; NULL when there is none. */
+static struct seen *find(struct reader *r, uint32_t id)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->threads[i].info.id == id)
+            return &r->threads[i];
+    return NULL;
+}
+
 static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thread *thread)
 {
     struct reader *r = (struct reader *)consumer;
-    assert_int_equal(thread->id, r->n);
+    assert_null(find(r, thread->id));
     assert_true(r->n < MAX_THREADS);
     r->threads[r->n++] = (struct seen){.info = *thread, .next = 1};
     return HP_OK;
@@ -58,8 +67,8 @@ static enum hp_err take_words(struct hp_consumer *consumer, uint32_t thread, con
                               size_t n)
 {
     struct reader *r = (struct reader *)consumer;
-    struct seen *t = &r->threads[thread];
-    assert_true(thread < r->n && !t->ended && n > 0);
+    struct seen *t = find(r, thread);
+    assert_true(t && !t->ended && n > 0);
     if (r->delay)
         usleep(r->delay);
     if (++r->calls == r->fail_after)
@@ -86,9 +95,10 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
                             enum hp_end_reason reason)
 {
     struct reader *r = (struct reader *)consumer;
-    assert_true(thread < r->n && !r->threads[thread].ended);
-    r->threads[thread].ended = true;
-    r->threads[thread].reason = reason;
+    struct seen *t = find(r, thread);
+    assert_true(t && !t->ended);
+    t->ended = true;
+    t->reason = reason;
     return HP_OK;
 }
 
@@ -363,9 +373,11 @@ static int write_forks(struct hp_arena *arena)
     struct hp_writer w = {0};
     put_words(arena, &w, 1, 10);
     for (uint32_t i = 0; i < 60; i++) {
+        uint32_t serial = hp_writer_before_fork(arena);
         pid_t pid = fork();
         if (pid == 0) {
-            hp_writer_after_fork(&w, arena->follow);
+            hp_writer_after_fork(&w, serial, arena->follow);
+            usleep((60 - i) * 500); /* the first made are heard of last */
             put_words(arena, &w, 1, 100 + i);
             if (i % 3 == 0)
                 hp_writer_finish(arena, &w, HP_END_EXIT);
@@ -399,6 +411,9 @@ static void children_are_followed(void **state)
         killed += t->reason == HP_END_KILLED;
         assert_int_equal(t->info.parent, t->info.pid == parent ? 0 : parent);
     }
+    /* numbered as they were made */
+    for (uint32_t i = 0; i < 60; i++)
+        assert_int_equal(find(&run.reader, i + 1)->words, 100 + i);
     assert_int_equal(words, 20 + 60 * 100 + 59 * 60 / 2);
     assert_int_equal(killed, 40);
     run_fini(&run);

@@ -39,6 +39,7 @@ static pthread_key_t thread_key;
 static __thread struct hp_writer writer __attribute__((tls_model("initial-exec")));
 static __thread bool thread_known __attribute__((tls_model("initial-exec")));
 static __thread bool just_forked __attribute__((tls_model("initial-exec")));
+static __thread uint32_t child_serial __attribute__((tls_model("initial-exec")));
 
 /* --- Execution -------------------------------------------------------------------------------- */
 
@@ -304,6 +305,12 @@ static void on_thread_exit(void *data)
     hp_writer_finish(arena, &writer, HP_END_EXIT);
 }
 
+static void before_fork(void)
+{
+    if (arena->follow)
+        child_serial = hp_writer_before_fork(arena);
+}
+
 static void after_fork_parent(void)
 {
     just_forked = true;
@@ -311,7 +318,7 @@ static void after_fork_parent(void)
 
 static void after_fork_child(void)
 {
-    hp_writer_after_fork(&writer, arena->follow != 0);
+    hp_writer_after_fork(&writer, child_serial, arena->follow != 0);
 }
 
 /* The process exits in an orderly way: say so for all its threads. */
@@ -362,7 +369,7 @@ int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_t *info, int argc, 
     is_32bit = is_arm;
     quiet_stderr();
     pthread_key_create(&thread_key, on_thread_exit);
-    pthread_atfork(NULL, after_fork_parent, after_fork_child);
+    pthread_atfork(before_fork, after_fork_parent, after_fork_child);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translate);
     qemu_plugin_register_vcpu_syscall_cb(id, on_syscall);
     qemu_plugin_register_vcpu_syscall_ret_cb(id, on_syscall_return);

@@ -327,6 +327,13 @@ static enum hp_err add_thread(struct result *r, const struct hp_exact_thread *t)
     return err;
 }
 
+static int by_id(const void *a, const void *b)
+{
+    const struct hp_exact_thread *x = *(struct hp_exact_thread *const *)a;
+    const struct hp_exact_thread *y = *(struct hp_exact_thread *const *)b;
+    return x->info.id < y->info.id ? -1 : x->info.id > y->info.id;
+}
+
 enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_profile *profile)
 {
     struct hp_exact *exact = (struct hp_exact *)profiler;
@@ -336,6 +343,9 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_profile *pro
     enum hp_err err = add_modules(&r);
     if (err == HP_OK)
         err = add_blocks(&r);
+    /* In the order in which they were made, whichever was heard of first. */
+    if (exact->n_threads)
+        qsort(exact->threads, exact->n_threads, sizeof *exact->threads, by_id);
     for (size_t i = 0; i < exact->n_threads; i++)
         hp_exact_seal(exact->threads[i]); /* of those that did not end in order */
     if (exact->out_of_memory)
