@@ -49,8 +49,8 @@ enum hp_flow {
 /* "none", "jump", "cond", "call", "jump_ind", "call_ind", "return", "syscall", "trap". */
 const char *hp_flow_name(enum hp_flow flow);
 
-/* Operation classes for the machine model: where an instruction executes and how long it may take.
- */
+/* Operation classes for the machine model: where an instruction executes and how long it may
+ * take. */
 enum hp_op {
     HP_OP_NOP,
     HP_OP_ALU,    /* integer add, logic, compare, move, address arithmetic, shift */

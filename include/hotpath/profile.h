@@ -21,8 +21,8 @@ extern "C" {
 
 #define HP_PROFILE_NONE UINT32_MAX /* an index that refers to nothing */
 
-/* Strings belong to the profile; make them with hp_profile_string(). Never NULL, "" when unknown.
- */
+/* Strings belong to the profile; make them with hp_profile_string(). Never NULL, "" when
+ * unknown. */
 
 struct hp_run {
     const char *version; /* of hotpath */
@@ -126,8 +126,8 @@ struct hp_pcall_count {
         inclusive; /* instructions spent in these calls, callees included, recursion counted once */
 };
 
-/* Something the reader of the profile must know: a gap, an unobserved program, an uncertain count.
- */
+/* Something the reader of the profile must know: a gap, an unobserved program, an uncertain
+ * count. */
 struct hp_pnote {
     const char *kind; /* short, fixed: "lost", "exec", "detached", "cut", ... */
     const char *text; /* one sentence */

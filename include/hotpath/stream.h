@@ -203,8 +203,8 @@ void hp_cursor_free(struct hp_cursor *cursor);
  */
 enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_t *words, size_t n);
 
-/* Ends the stream: delivers what is pending as tails and then HP_EVENT_END, unless the words did.
- */
+/* Ends the stream: delivers what is pending as tails and then HP_EVENT_END, unless the words
+ * did. */
 enum hp_err hp_cursor_end(struct hp_cursor *cursor, enum hp_end_reason reason);
 
 const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor);

@@ -19,8 +19,8 @@ struct hp_outfile {
 /* Creates the file aside, in the directory of `path`, with the permissions of a new file. */
 enum hp_err hp_outfile_open(struct hp_outfile *out, const char *path);
 
-/* Flushes and renames. On failure the file aside is removed. Either way `out` is empty afterwards.
- */
+/* Flushes and renames. On failure the file aside is removed. Either way `out` is empty
+ * afterwards. */
 enum hp_err hp_outfile_commit(struct hp_outfile *out);
 
 /* Removes the file aside; does nothing to an empty `out`. */

@@ -27,8 +27,8 @@ int hp_cmd_trace(int argc, char **argv);
 /* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
 int hp_cli_fail(enum hp_err err);
 
-/* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is honoured).
- */
+/* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is
+ * honoured). */
 void hp_cli_style(struct hp_report_options *options, FILE *file);
 
 /* What a report command line may say about the output. */

@@ -144,8 +144,8 @@ struct hp_writer {
     bool unobserved;      /* words go to a private buffer that nobody reads */
 };
 
-/* Maps the arena in `fd`. NULL when it is not one of ours. The descriptor can be closed afterwards.
- */
+/* Maps the arena in `fd`. NULL when it is not one of ours. The descriptor can be closed
+ * afterwards. */
 struct hp_arena *hp_arena_map(int fd);
 
 /* Makes room for at least one word: claims a ring, publishes the full chunk, waits for the reader.

@@ -47,8 +47,8 @@ struct hp_parray_view hp_profile_array(struct hp_profile *profile, enum hp_parra
 /* The first element of the array. */
 void *hp_parray_items(const struct hp_parray_view *view);
 
-/* Makes room for `more` elements after those there. HP_ERR_INVALID: more than an index can count.
- */
+/* Makes room for `more` elements after those there. HP_ERR_INVALID: more than an index can
+ * count. */
 enum hp_err hp_parray_reserve(const struct hp_parray_view *view, size_t more);
 
 /* Appends a note whether or not there is one like it; as the other hp_profile_add_ functions. */

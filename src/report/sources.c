@@ -16,8 +16,8 @@
 
 static int open_source(const struct hp_sources *sources, const char *name)
 {
-    /* The name comes from a profile and may be anything: O_NONBLOCK so that a FIFO does not hang.
-     */
+    /* The name comes from a profile and may be anything: O_NONBLOCK so that a FIFO does not
+     * hang. */
     int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
     if (name[0] == '/' || !sources->directory || !*sources->directory)
         return open(name, flags);

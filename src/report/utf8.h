@@ -18,8 +18,8 @@ uint32_t hp_utf8_next(const char **text);
 /* Writes a code point as 1 to 4 bytes, not terminated; returns how many. */
 size_t hp_utf8_encode(uint32_t code, char bytes[4]);
 
-/* How many bytes at `text` are printable ASCII: most names are nothing else, and need no decoding.
- */
+/* How many bytes at `text` are printable ASCII: most names are nothing else, and need no
+ * decoding. */
 static inline size_t hp_utf8_plain(const char *text)
 {
     size_t n = 0;

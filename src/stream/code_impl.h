@@ -46,8 +46,7 @@ struct hp_node {
 };
 
 /* What joining a node and what ran next gives: a whole block and then possibly more (a block that
- * grew past HP_BLOCK_MAX_INSNS was split), or only more. `rest` is a route.
- */
+ * grew past HP_BLOCK_MAX_INSNS was split), or only more. `rest` is a route. */
 struct hp_join {
     uint32_t block; /* HP_NO_ID: none yet */
     uint32_t rest;

@@ -6,13 +6,13 @@
  * one before. Everything else, a word at a time, goes through slow_word():
  *
  *  - An open segment starts or continues a *partial* block; it is joined with what runs next until
- * it ends. A REP instruction that an engine shows once an iteration is folded into one.
+ *    it ends. A REP instruction that an engine shows once an iteration is folded into one.
  *  - A block that was cut short (a fault, an atomic operation redone by the translator, code that
- * modified itself) shows as a successor inside the block itself: its first part becomes a partial
- * block again. Where the block might as well have gone there by itself, see runs_again().
+ *    modified itself) shows as a successor inside the block itself: its first part becomes a partial
+ *    block again. Where the block might as well have gone there by itself, see runs_again().
  *  - A signal pushes what was going on (*context*) and starts afresh; the signal return pops it,
- * and the code goes on as if nothing had been between. Engines that cannot announce signals
- * announce handlers: arriving at one other than by a branch that leads there is a signal.
+ *    and the code goes on as if nothing had been between. Engines that cannot announce signals
+ *    announce handlers: arriving at one other than by a branch that leads there is a signal.
  *  - Anything else that does not follow is reported as a discontinuity, never as a branch.
  *
  * Invariant between calls: blocks[0 .. count) are buffered, each following from the one before, all
@@ -460,8 +460,8 @@ static enum hp_err handle_event(struct hp_cursor *c)
 
 /* --- Feeding ---------------------------------------------------------------------------------- */
 
-/* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has none.
- */
+/* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has
+ * none. */
 static enum hp_err find_route(struct hp_cursor *c, uint32_t id, uint32_t *route)
 {
     struct hp_code *code = c->code;

@@ -48,8 +48,8 @@ static inline bool hp_trace_input_cut_off(const struct hp_trace_input *input, ui
 enum hp_err hp_trace_input_load(struct hp_trace_input *input, uint64_t offset,
                                 const struct hp_trace_frame *frame, size_t limit);
 
-/* The offset, `from` or later, of the next good frame header; the file's size when there is none.
- */
+/* The offset, `from` or later, of the next good frame header; the file's size when there is
+ * none. */
 enum hp_err hp_trace_input_scan(const struct hp_trace_input *input, uint64_t from,
                                 uint64_t *offset);
 

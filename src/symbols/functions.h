@@ -28,8 +28,8 @@ void hp_functions_free(struct hp_functions *functions);
 uint32_t hp_functions_count(const struct hp_functions *functions);
 const struct hp_function *hp_functions_get(const struct hp_functions *functions, uint32_t id);
 
-/* The function of a block by its symbol; HP_NO_ID when there is no symbol (or no memory). Cached.
- */
+/* The function of a block by its symbol; HP_NO_ID when there is no symbol (or no memory).
+ * Cached. */
 uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block);
 
 /* The function that is entered by a call of this block: by symbol, else one is made for it.

@@ -219,8 +219,8 @@ static bool directory_of(const struct hp_elf *file, char directory[PATH_MAX])
     return true;
 }
 
-/* The three places GDB documents: beside the file, in .debug beside it, under the debug directory.
- */
+/* The three places GDB documents: beside the file, in .debug beside it, under the debug
+ * directory. */
 static bool debug_by_link(const char *link, const struct wanted *wanted, struct hp_elf *debug)
 {
     char directory[PATH_MAX];

@@ -76,8 +76,8 @@ static inline uint64_t address_of(const struct program *p, uint32_t index)
     return PROGRAM_BASE + p->code[index].offset;
 }
 
-/* --- Making a program ----------------------------------------------------------------------------
- */
+/* --- Making a program
+ * ---------------------------------------------------------------------------- */
 
 static inline uint32_t add_instruction(struct program *p, enum kind kind, uint32_t target)
 {
@@ -178,8 +178,8 @@ static inline void program_fini(struct program *p)
     free(p->truth);
 }
 
-/* --- Words and truth -----------------------------------------------------------------------------
- */
+/* --- Words and truth
+ * ----------------------------------------------------------------------------- */
 
 static inline void put_word(struct program *p, uint32_t word)
 {
@@ -234,8 +234,8 @@ static inline void put_piece(struct program *p, struct stream *s, uint32_t index
     put_word(p, id);
 }
 
-/* --- Running -------------------------------------------------------------------------------------
- */
+/* --- Running
+ * ------------------------------------------------------------------------------------- */
 
 static inline bool ends_block(const struct program *p, uint32_t index)
 {
@@ -451,8 +451,8 @@ static inline void program_run(struct program *p, struct stream *s, uint32_t run
     put_word(p, hp_word_event(HP_WORD_END, HP_END_EXIT));
 }
 
-/* --- Nonsense ------------------------------------------------------------------------------------
- */
+/* --- Nonsense
+ * ------------------------------------------------------------------------------------ */
 
 /* A word that means something more often than not. */
 static inline uint32_t random_word(struct program *p)

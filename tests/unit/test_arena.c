@@ -37,8 +37,8 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- Mapping -------------------------------------------------------------------------------------
- */
+/* --- Mapping
+ * ------------------------------------------------------------------------------------- */
 
 static void the_arena_is_known_by_its_header(void **state)
 {
@@ -69,8 +69,8 @@ static void other_files_are_no_arena(void **state)
     close(pipe_fds[1]);
 }
 
-/* --- Words ---------------------------------------------------------------------------------------
- */
+/* --- Words
+ * --------------------------------------------------------------------------------------- */
 
 static void a_writer_claims_a_ring_with_its_first_word(void **state)
 {
@@ -149,8 +149,8 @@ static void nobody_writes_for_nobody(void **state)
     assert_false(child.unobserved);
 }
 
-/* --- Code ----------------------------------------------------------------------------------------
- */
+/* --- Code
+ * ---------------------------------------------------------------------------------------- */
 
 static void segments_and_records_are_found_by_id(void **state)
 {

@@ -15,8 +15,8 @@
 
 #include <cmocka.h>
 
-/* --- Errors --------------------------------------------------------------------------------------
- */
+/* --- Errors
+ * -------------------------------------------------------------------------------------- */
 
 static void *fail_elsewhere(void *data)
 {
@@ -53,8 +53,8 @@ static void every_code_has_a_name(void **state)
     assert_string_equal(hp_errstr((enum hp_err)99), "unknown error");
 }
 
-/* --- Arrays --------------------------------------------------------------------------------------
- */
+/* --- Arrays
+ * -------------------------------------------------------------------------------------- */
 
 static void arrays_grow_and_new_room_is_zero(void **state)
 {
@@ -92,8 +92,8 @@ static void arrays_that_cannot_grow_stay(void **state)
     free(array);
 }
 
-/* --- Maps ----------------------------------------------------------------------------------------
- */
+/* --- Maps
+ * ---------------------------------------------------------------------------------------- */
 
 /* Keys that are alike in their low or in their high bits, each put twice. */
 static uint64_t key(uint64_t i, int kind)
@@ -130,8 +130,8 @@ static void maps_keep_what_is_put(void **state)
     }
 }
 
-/* --- Strings -------------------------------------------------------------------------------------
- */
+/* --- Strings
+ * ------------------------------------------------------------------------------------- */
 
 static void strings_are_kept_once(void **state)
 {
@@ -173,8 +173,8 @@ static void strings_of_any_length(void **state)
     hp_strings_fini(&strings);
 }
 
-/* --- Files ---------------------------------------------------------------------------------------
- */
+/* --- Files
+ * --------------------------------------------------------------------------------------- */
 
 static char directory[64], path[128];
 

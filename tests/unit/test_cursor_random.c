@@ -76,8 +76,8 @@ static void random_programs_are_reconstructed(void **state)
     assert_true(sum.open > 1000);
 }
 
-/* --- Nonsense ------------------------------------------------------------------------------------
- */
+/* --- Nonsense
+ * ------------------------------------------------------------------------------------ */
 
 static void nonsense_is_delivered_consistently(void **state)
 {

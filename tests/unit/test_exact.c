@@ -8,8 +8,8 @@
 
 #include "profiler/exact/exact.h"
 
-/* --- Functions by address ------------------------------------------------------------------------
- */
+/* --- Functions by address
+ * ------------------------------------------------------------------------ */
 
 #define FUNCTION_BYTES 64
 #define MAX_FUNCTIONS  32768
@@ -71,8 +71,8 @@ static struct hp_functions *new_functions(const struct hp_code *code)
     return f;
 }
 
-/* --- The model -----------------------------------------------------------------------------------
- */
+/* --- The model
+ * ----------------------------------------------------------------------------------- */
 
 enum frame_kind { CALLED, JUMPED, BASE, SIGNAL };
 
@@ -241,8 +241,8 @@ static void model_run(struct model *m, const struct recorder *r)
     }
 }
 
-/* --- Comparing -----------------------------------------------------------------------------------
- */
+/* --- Comparing
+ * ----------------------------------------------------------------------------------- */
 
 static void compare_functions(const struct hp_profile *profile, const struct model *m)
 {
@@ -352,8 +352,8 @@ static void spoilt_streams_are_counted(void **state)
     count_programs(20201, 20300, 20);
 }
 
-/* --- By hand -------------------------------------------------------------------------------------
- */
+/* --- By hand
+ * ------------------------------------------------------------------------------------- */
 
 /*
  * Functions of 64 bytes from 400000 on:

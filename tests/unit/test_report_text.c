@@ -192,8 +192,8 @@ static void changed_source_is_noted(void **state)
     remove_source();
 }
 
-/* A name from a profile may be a device, a directory or a FIFO: none of them may be read or hang.
- */
+/* A name from a profile may be a device, a directory or a FIFO: none of them may be read or
+ * hang. */
 static void odd_source_files_are_left_alone(void **state)
 {
     (void)state;

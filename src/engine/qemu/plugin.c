@@ -54,8 +54,8 @@ static __attribute__((noinline, cold)) void refill_and_put(uint32_t word)
     *writer.next++ = word;
 }
 
-/* The executed path. The rare case is a call in tail position, so that this needs no stack frame.
- */
+/* The executed path. The rare case is a call in tail position, so that this needs no stack
+ * frame. */
 static void on_exec(unsigned cpu, void *data)
 {
     (void)cpu;

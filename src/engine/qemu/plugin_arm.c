@@ -59,8 +59,8 @@ static int by_bytes(const struct qemu_plugin_tb *tb)
     return -1;
 }
 
-/* The mode after a segment whose last instruction is a direct branch or none; -1 after any other.
- */
+/* The mode after a segment whose last instruction is a direct branch or none; -1 after any
+ * other. */
 static int mode_after(const struct hp_arena_segment *segment)
 {
     const uint8_t *end = (const uint8_t *)(segment + 1) + segment->size;

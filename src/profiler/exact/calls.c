@@ -6,8 +6,8 @@
 #include "base/grow.h"
 #include "profiler/exact/exact_impl.h"
 
-/* For what a call or return does on the way: as calls of their own they cost a tenth of the speed.
- */
+/* For what a call or return does on the way: as calls of their own they cost a tenth of the
+ * speed. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
 #define STUB_INSNS   5    /* the longest PLT entry: AArch64's with a landing pad */
@@ -121,8 +121,8 @@ static size_t find_expecting(const struct hp_exact_thread *t, uint64_t address)
     return 0;
 }
 
-/* Likewise for a frame of `function`; with `tails_only`, no further than the frame that was called.
- */
+/* Likewise for a frame of `function`; with `tails_only`, no further than the frame that was
+ * called. */
 static size_t find_function(const struct hp_exact_thread *t, uint32_t function, bool tails_only)
 {
     size_t end = t->n_frames > SEARCH_LIMIT ? t->n_frames - SEARCH_LIMIT : 0;
@@ -269,8 +269,8 @@ static __attribute__((noinline)) void jump_into(struct hp_exact_thread *t, uint3
         return;
     bool entry = t->exact->spots[to].entry;
     uint32_t call = entry ? count_call(t, from, running(t, from), function) : HP_NO_ID;
-    /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by longjmp.
-     */
+    /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by
+     * longjmp. */
     size_t n = find_function(t, function, entry || !computed);
     if (n)
         pop_to(t, n);
