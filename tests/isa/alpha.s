@@ -12,8 +12,8 @@ back:
         is jump, back, -, br $31, back
         is jump, ahead, -, br $31, ahead
         is jump, ahead, -, br $29, ahead
-        is none, -, -, br $29, .+4
-        is none, -, -, bsr $26, .+4
+        is none, 0, -, br $29, .+4
+        is none, 0, -, bsr $26, .+4
         is call, back, -, bsr $26, back
         is cond, back, C, beq $1, back
         is cond, ahead, C, bne $1, ahead
