@@ -43,7 +43,8 @@ enum hp_word_kind {
     HP_WORD_FORK,      /* the process forked here. 32-bit: pid of the child, 0 unknown */
     HP_WORD_EXEC,      /* the process asked to run another program. 32-bit: string id of its path */
     HP_WORD_EXEC_FAILED, /* the exec before failed; the thread goes on */
-    HP_WORD_MODULE,      /* a module was first seen. arg: 1 loaded, 0 unloaded; 32-bit: module id */
+    HP_WORD_MODULE, /* code of a module was met, or found to be gone. arg: 1 loaded, 0 unloaded;
+                            32-bit: the engine's own number of it */
     HP_WORD_KIND_COUNT_
 };
 
@@ -150,7 +151,7 @@ enum hp_event_kind {
     HP_EVENT_FORK,          /* value: pid of the child or 0 */
     HP_EVENT_EXEC,          /* value: string id */
     HP_EVENT_EXEC_FAILED,
-    HP_EVENT_MODULE, /* value: module id; loaded when exact, else unloaded */
+    HP_EVENT_MODULE, /* value: the engine's number of it; loaded when exact, else unloaded */
     HP_EVENT_END,    /* the last thing of a thread. value: enum hp_end_reason */
     HP_EVENT_KIND_COUNT_
 };

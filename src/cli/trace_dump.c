@@ -115,8 +115,11 @@ static void on_event(void *state, const struct hp_event *event)
     } else if (t->dump->thread == UINT64_MAX || t->dump->thread == t->id) {
         if (t->dump->seen >= t->dump->skip &&
             (t->dump->count == 0 || t->dump->seen - t->dump->skip <= t->dump->count))
-            printf("%u %12" PRIu64 "  [%s %" PRIu64 "]\n", t->id, t->instructions,
-                   hp_event_name(event->kind), event->value);
+            printf("%u %12" PRIu64 "  [%s %" PRIu64 "%s]\n", t->id, t->instructions,
+                   hp_event_name(event->kind), event->value,
+                   event->kind != HP_EVENT_MODULE ? ""
+                   : event->exact                 ? " loaded"
+                                                  : " unloaded");
     }
 }
 

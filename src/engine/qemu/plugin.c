@@ -205,6 +205,8 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
     guest_base = host - segment.start;
     bool is_new = false;
     segment.module = hp_modules_find(arena, host, guest_base, &is_new);
+    for (uint32_t gone; (gone = hp_modules_unloaded());)
+        hp_writer_event(arena, &writer, hp_word_event(HP_WORD_MODULE, 0), &gone, 1);
     if (is_new)
         hp_writer_event(arena, &writer, hp_word_event(HP_WORD_MODULE, 1), &segment.module, 1);
 

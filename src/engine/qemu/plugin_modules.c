@@ -17,6 +17,8 @@ struct module {
     char *path;
     uint64_t base; /* host */
     uint32_t id;
+    bool mapped;
+    bool told; /* the last change of `mapped` */
 };
 
 static char *text; /* the maps as last read */
@@ -141,23 +143,52 @@ static uint32_t add_module(struct hp_arena *arena, const char *path, uint64_t ba
     }
     char *copy = strdup(path);
     if (copy)
-        modules[n_modules++] = (struct module){.path = copy, .base = base, .id = id};
+        modules[n_modules++] =
+            (struct module){.path = copy, .base = base, .id = id, .mapped = true, .told = true};
     return id;
+}
+
+/* Marks the modules of which nothing is mapped where it was any more. */
+static void find_unloaded(void)
+{
+    for (size_t i = 0; i < n_modules; i++) {
+        const struct mapping *mapping = find_mapping(modules[i].base);
+        bool mapped = mapping && strcmp(mapping->path, modules[i].path) == 0;
+        if (modules[i].mapped && !mapped) {
+            modules[i].mapped = false;
+            modules[i].told = false;
+        }
+    }
+}
+
+uint32_t hp_modules_unloaded(void)
+{
+    for (size_t i = 0; i < n_modules; i++)
+        if (!modules[i].mapped && !modules[i].told) {
+            modules[i].told = true;
+            return modules[i].id;
+        }
+    return 0;
 }
 
 uint32_t hp_modules_find(struct hp_arena *arena, uint64_t host, uint64_t guest_base, bool *is_new)
 {
     *is_new = false;
-    if (stale || !find_mapping(host))
+    if (stale || !find_mapping(host)) {
         read_maps();
+        find_unloaded();
+    }
     const struct mapping *mapping = find_mapping(host);
     struct mapping nowhere = {.low = host & ~4095ull, .high = (host & ~4095ull) + 4096, .path = ""};
     if (!mapping)
         mapping = &nowhere;
     uint64_t base = mapping->path[0] == '/' ? file_base(mapping) : mapping->low;
     for (size_t i = n_modules; i-- > 0;)
-        if (modules[i].base == base && strcmp(modules[i].path, mapping->path) == 0)
+        if (modules[i].base == base && strcmp(modules[i].path, mapping->path) == 0) {
+            *is_new = !modules[i].mapped; /* loaded again */
+            modules[i].mapped = true;
             return modules[i].id;
+        }
     *is_new = true;
     return add_module(arena, mapping->path, base, mapping->low, mapping->high, guest_base);
 }
