@@ -54,6 +54,7 @@ struct hp_cursor {
     struct context contexts[MAX_CONTEXTS];
     size_t n_contexts;
     bool sigreturn; /* the next block is where the interrupted code goes on */
+    bool executing; /* it asked to become another program, and nothing says that it did not */
     bool ended;
 
     uint32_t event[3]; /* an event word and its payload, as far as it has arrived */
@@ -421,6 +422,8 @@ static enum hp_err end_stream(struct hp_cursor *c, enum hp_end_reason reason)
 {
     if (c->ended)
         return HP_OK;
+    if (c->executing && reason == HP_END_KILLED)
+        reason = HP_END_EXEC;
     HP_TRY(drop_pending(c, reason != HP_END_KILLED));
     while (c->n_contexts)
         HP_TRY(drop_context(c, &c->contexts[--c->n_contexts]));
@@ -449,8 +452,14 @@ static enum hp_err handle_event(struct hp_cursor *c)
     case HP_WORD_SIGRETURN: c->sigreturn = true; return HP_OK;
     case HP_WORD_CUT: return cut_word(c, arg);
     case HP_WORD_FORK: emit(c, HP_EVENT_FORK, c->event[1], true); return HP_OK;
-    case HP_WORD_EXEC: emit(c, HP_EVENT_EXEC, c->event[1], true); return HP_OK;
-    case HP_WORD_EXEC_FAILED: emit(c, HP_EVENT_EXEC_FAILED, 0, true); return HP_OK;
+    case HP_WORD_EXEC:
+        c->executing = true;
+        emit(c, HP_EVENT_EXEC, c->event[1], true);
+        return HP_OK;
+    case HP_WORD_EXEC_FAILED:
+        c->executing = false;
+        emit(c, HP_EVENT_EXEC_FAILED, 0, true);
+        return HP_OK;
     case HP_WORD_MODULE: emit(c, HP_EVENT_MODULE, c->event[1], arg == 1); return HP_OK;
     case HP_WORD_PAD:
     case HP_WORD_KIND_COUNT_: break;

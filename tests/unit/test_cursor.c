@@ -89,6 +89,22 @@ static void killed_in_a_system_call_is_certain(void **state)
     expect(s, "1040/2. end(1)");
 }
 
+static void a_program_that_became_another_ended_by_that(void **state)
+{
+    struct stream *s = *state;
+    FEED(s, SYS, EVENT(EXEC, 0), 4);
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_KILLED), HP_OK);
+    expect(s, "exec(4) 1040/2. end(2)");
+}
+
+static void a_failed_exec_is_no_end(void **state)
+{
+    struct stream *s = *state;
+    FEED(s, SYS, EVENT(EXEC, 0), 4, EVENT(EXEC_FAILED, 0));
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_KILLED), HP_OK);
+    expect(s, "exec(4) exec_failed 1040/2. end(1)");
+}
+
 static void only_the_first_end_counts(void **state)
 {
     struct stream *s = *state;
@@ -648,6 +664,8 @@ int main(void)
         CASE(one_block_is_a_tail),
         CASE(killed_leaves_an_uncertain_tail),
         CASE(killed_in_a_system_call_is_certain),
+        CASE(a_program_that_became_another_ended_by_that),
+        CASE(a_failed_exec_is_no_end),
         CASE(only_the_first_end_counts),
         CASE(what_does_not_follow_is_no_branch),
         CASE(jump_to_the_next_instruction_is_taken),
