@@ -82,7 +82,6 @@ struct hp_arena {
     _Atomic uint32_t attached;           /* an engine has mapped the arena and runs */
     _Atomic uint32_t detached;           /* nobody reads any more */
     _Atomic uint32_t unobserved_threads; /* threads that found no ring */
-    _Atomic uint32_t lost_code;          /* segments that found no room */
 
     _Alignas(64) _Atomic uint32_t doorbell; /* counts publications; the reader waits on it */
     _Atomic uint32_t reader_waits;

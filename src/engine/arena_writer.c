@@ -256,10 +256,8 @@ uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segm
 {
     uint32_t position = reserve(arena, sizeof *segment + segment->size);
     uint32_t id = position ? atomic_fetch_add(&arena->next_segment, 1) + 1 : 0;
-    if (id == 0 || id >= HP_ARENA_SEGMENTS) {
-        atomic_fetch_add(&arena->lost_code, 1);
+    if (id == 0 || id >= HP_ARENA_SEGMENTS)
         return 0;
-    }
     char *place = hp_arena_store(arena, position);
     memcpy(place, segment, sizeof *segment);
     memcpy(place + sizeof *segment, bytes, segment->size);

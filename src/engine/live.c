@@ -444,7 +444,5 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
     signalled_arena = NULL;
     stats->attached = atomic_load(&live->arena->attached);
     stats->unobserved_threads = atomic_load(&live->arena->unobserved_threads);
-    stats->lost_code = atomic_load(&live->arena->lost_code);
-    stats->translations = atomic_load(&live->arena->next_segment);
     return live->failure;
 }

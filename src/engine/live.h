@@ -32,9 +32,7 @@ const char *hp_live_string(struct hp_live *live, uint32_t id);
 struct hp_live_stats {
     bool attached;               /* the engine came up */
     uint32_t unobserved_threads; /* for want of a ring */
-    uint32_t lost_code;          /* translations without room in the code map */
-    uint32_t translations;
-    int status; /* of the program, as waitpid gives it */
+    int status;                  /* of the program, as waitpid gives it */
 };
 
 /*

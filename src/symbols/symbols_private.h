@@ -137,8 +137,4 @@ enum hp_err hp_unit_load_lines(struct hp_unit *unit, Dwarf_Die *die, const char 
 enum hp_err hp_unit_load_inlines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
                                  struct hp_strings *strings);
 
-/* The path of file `index` of a unit's file table; "" when it has none, NULL: memory ran out. */
-const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
-                         struct hp_strings *strings);
-
 #endif

@@ -14,8 +14,9 @@
 #define MAX_DEPTH        256
 #define MAX_INLINE_SPANS (1u << 22)
 
-const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
-                         struct hp_strings *strings)
+/* The path of file `index` of a unit's file table; "" when it has none, NULL: memory ran out. */
+static const char *unit_file(Dwarf_Files *files, size_t index, const char *directory,
+                             struct hp_strings *strings)
 {
     const char *name = dwarf_filesrc(files, index, NULL, NULL);
     if (!name || !name[0])
@@ -47,9 +48,9 @@ static const char *path_of(struct paths *paths, Dwarf_Line *line)
     if (dwarf_line_file(line, &files, &index) != 0)
         return "";
     if (files != paths->files || index >= paths->n)
-        return hp_unit_file(files, index, paths->directory, paths->strings);
+        return unit_file(files, index, paths->directory, paths->strings);
     if (!paths->paths[index])
-        paths->paths[index] = hp_unit_file(files, index, paths->directory, paths->strings);
+        paths->paths[index] = unit_file(files, index, paths->directory, paths->strings);
     return paths->paths[index];
 }
 
@@ -175,7 +176,7 @@ static enum hp_err add_inline(struct walk *walk, Dwarf_Die *die, uint32_t depth)
         .call_line = line <= UINT32_MAX ? (uint32_t)line : 0,
     };
     if (walk->files && dwarf_hasattr(die, DW_AT_call_file))
-        found.call_file = hp_unit_file(walk->files, file, walk->directory, walk->strings);
+        found.call_file = unit_file(walk->files, file, walk->directory, walk->strings);
     if (!found.name || !found.call_file)
         return hp_fail_nomem();
     unit->inlines[unit->n_inlines++] = found;
