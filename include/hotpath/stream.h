@@ -39,9 +39,11 @@ enum hp_word_kind {
     HP_WORD_SIGNAL,    /* a signal is delivered here. arg: its number, 0 unknown */
     HP_WORD_SIGRETURN, /* the handler is left by a signal return: comes just before the segment that
                           resumes the interrupted code */
-    HP_WORD_CUT,       /* of the segment before only the first `arg` instructions were run */
-    HP_WORD_FORK,      /* the process forked here. 32-bit: pid of the child, 0 unknown */
-    HP_WORD_EXEC,      /* the process asked to run another program. 32-bit: string id of its path */
+    HP_WORD_CUT,  /* of the last block of the segment before only the first `arg` instructions were
+                    run */
+    HP_WORD_FORK, /* the process forked here. 32-bit: pid of the child, 0 unknown */
+    HP_WORD_EXEC, /* the process asked to run another program. arg: 1 it will be observed;
+                          32-bit: string id of its path */
     HP_WORD_EXEC_FAILED, /* the exec before failed; the thread goes on */
     HP_WORD_MODULE, /* code of a module was met, or found to be gone. arg: 1 loaded, 0 unloaded;
                             32-bit: the engine's own number of it */
@@ -53,6 +55,7 @@ enum hp_end_reason {
     HP_END_KILLED,   /* the process ended without a word: killed, or a fatal signal */
     HP_END_EXEC,     /* the process became another program */
     HP_END_DETACHED, /* the thread goes on unobserved */
+    HP_END_SIGNAL,   /* ended by a signal, exactly where the words end */
 };
 
 enum hp_lost_reason {

@@ -29,7 +29,7 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 1
+#define HP_ARENA_VERSION 2
 
 #define HP_ARENA_CHUNK_WORDS 32768u          /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u              /* 1 MiB a thread */
@@ -37,6 +37,57 @@
 #define HP_ARENA_SEGMENTS    HP_SEGMENTS_MAX /* translations over a run */
 #define HP_ARENA_RECORDS     (1u << 16)      /* modules and strings over a run */
 #define HP_ARENA_STORE       (8ull << 30)    /* bytes of code and names */
+
+/* Behind each chunk lies a page that holds nothing: an engine that writes words without a check
+ * takes away its access and is stopped there. */
+#define HP_ARENA_GUARD        4096u
+#define HP_ARENA_CHUNK_STRIDE (HP_ARENA_CHUNK_WORDS * 4u + HP_ARENA_GUARD)
+
+/* Counters: a window a ring, used when the mode is HP_RECORD_COUNT. */
+#define HP_ARENA_COUNTED       (1u << 22) /* segment ids below this can be counted */
+#define HP_ARENA_COUNTER_BYTES (HP_ARENA_COUNTED * sizeof(struct hp_counter))
+
+/* Addresses: a second ring a ring, of 64-bit words, used when the mode is HP_RECORD_MEMORY. */
+#define HP_ARENA_ADDRESSES      65536u /* in a chunk: 512 KiB */
+#define HP_ARENA_ADDRESS_STRIDE (HP_ARENA_ADDRESSES * 8u + HP_ARENA_GUARD)
+#define HP_ARENA_ADDRESS_BYTES  (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_ADDRESS_STRIDE)
+
+/* What an engine records. */
+enum hp_record_mode {
+    HP_RECORD_STREAM, /* every segment that was run, in order */
+    HP_RECORD_COUNT,  /* counters of segments; words only for indirect transfers and events */
+    HP_RECORD_MEMORY, /* the stream, and every address that was loaded or stored */
+    HP_RECORD_NONE,   /* nothing: the engine alone, to measure it */
+};
+
+/*
+ * HP_RECORD_COUNT. How often the segment with this id was run to its end and then left by its
+ * ending branch's target ([1]: taken, or any direct transfer) or by falling through ([0]).
+ * Indirect ends are not counted here: they are two words in the ring, the id of the segment that
+ * was left and then the id (of one block) that was entered.
+ */
+struct hp_counter {
+    uint64_t left[2];
+};
+
+/* What an engine did, summed over all processes; written with atomic adds. */
+struct hp_engine_stats {
+    _Atomic uint64_t segments;     /* translated */
+    _Atomic uint64_t blocks;       /* in them */
+    _Atomic uint64_t instructions; /* in those */
+    _Atomic uint64_t links;        /* exits joined to what follows */
+    _Atomic uint64_t lookups;      /* entries into the engine to find where to go on */
+    _Atomic uint64_t invalidated;  /* segments whose code changed or went away */
+    _Atomic uint64_t flushes;      /* of the whole cache */
+    _Atomic uint64_t translate_ns; /* time in the translator */
+    _Atomic uint64_t cache_bytes;  /* code cache in use, the largest of any process */
+    _Atomic uint64_t memory_bytes; /* engine memory, the largest of any process */
+    _Atomic uint64_t processes;
+    _Atomic uint64_t threads;
+    _Atomic uint64_t detached;       /* threads that went on natively */
+    _Atomic uint64_t detach_address; /* where the first of them did */
+    _Atomic uint32_t detach_reason;  /* string record: why */
+};
 
 enum hp_ring_state {
     HP_RING_FREE,     /* anyone may claim it */
@@ -64,7 +115,7 @@ struct hp_arena_segment {
     uint32_t module; /* record id */
     uint32_t size;
     uint32_t mode;
-    uint32_t pad;
+    uint32_t parent; /* id; not 0: the segment is that one and then, without a break, this code */
 };
 
 /* A module or a string, followed by its text (terminated). */
@@ -77,7 +128,9 @@ struct hp_arena_record {
 struct hp_arena {
     uint64_t magic;
     uint32_t version;
-    uint32_t follow; /* forked children are observed too */
+    uint32_t follow;     /* forked children are observed too */
+    uint32_t mode;       /* enum hp_record_mode; the qemu engine only streams */
+    uint64_t cache_size; /* bytes a native process may use for translated code */
     int32_t reader_pid;
     _Atomic uint32_t attached;           /* an engine has mapped the arena and runs */
     _Atomic uint32_t detached;           /* nobody reads any more */
@@ -93,7 +146,9 @@ struct hp_arena {
     _Atomic uint32_t next_record;               /* likewise */
     _Atomic uint64_t store_used;
 
+    struct hp_engine_stats stats;
     struct hp_ring rings[HP_ARENA_RINGS];
+    struct hp_ring address_rings[HP_ARENA_RINGS]; /* only `published`, `consumed`, `writer_waits` */
 };
 
 /* Offsets into the file. The indices hold positions in the store in units of 8 bytes plus 1, 0: not
@@ -101,9 +156,14 @@ struct hp_arena {
 #define HP_ARENA_SEGMENT_INDEX (1ull << 20)
 #define HP_ARENA_RECORD_INDEX  (HP_ARENA_SEGMENT_INDEX + HP_ARENA_SEGMENTS * 4ull)
 #define HP_ARENA_RING_DATA     (HP_ARENA_RECORD_INDEX + HP_ARENA_RECORDS * 4ull)
-#define HP_ARENA_RING_BYTES    (HP_ARENA_CHUNKS * HP_ARENA_CHUNK_WORDS * 4ull)
+#define HP_ARENA_RING_BYTES    (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_CHUNK_STRIDE)
 #define HP_ARENA_STORE_DATA    (HP_ARENA_RING_DATA + HP_ARENA_RINGS * HP_ARENA_RING_BYTES)
 #define HP_ARENA_SIZE          (HP_ARENA_STORE_DATA + HP_ARENA_STORE)
+
+/* Behind that, mapped only where needed. */
+#define HP_ARENA_COUNTER_DATA HP_ARENA_SIZE
+#define HP_ARENA_ADDRESS_DATA (HP_ARENA_COUNTER_DATA + HP_ARENA_RINGS * HP_ARENA_COUNTER_BYTES)
+#define HP_ARENA_FILE_SIZE    (HP_ARENA_ADDRESS_DATA + HP_ARENA_RINGS * HP_ARENA_ADDRESS_BYTES)
 
 _Static_assert(sizeof(struct hp_arena) <= HP_ARENA_SEGMENT_INDEX, "header overlaps the index");
 
@@ -119,8 +179,8 @@ static inline _Atomic uint32_t *hp_arena_record_index(struct hp_arena *arena)
 
 static inline uint32_t *hp_arena_chunk(struct hp_arena *arena, size_t ring, uint32_t number)
 {
-    return (uint32_t *)(void *)((char *)arena + HP_ARENA_RING_DATA + ring * HP_ARENA_RING_BYTES) +
-           (size_t)(number % HP_ARENA_CHUNKS) * HP_ARENA_CHUNK_WORDS;
+    return (uint32_t *)(void *)((char *)arena + HP_ARENA_RING_DATA + ring * HP_ARENA_RING_BYTES +
+                                (size_t)(number % HP_ARENA_CHUNKS) * HP_ARENA_CHUNK_STRIDE);
 }
 
 static inline void *hp_arena_store(struct hp_arena *arena, uint32_t position)

@@ -74,7 +74,7 @@ static void *away_from_code(void)
 struct hp_arena *hp_arena_map(int fd)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0 || st.st_size != (off_t)HP_ARENA_SIZE)
+    if (fstat(fd, &st) != 0 || st.st_size != (off_t)HP_ARENA_FILE_SIZE)
         return NULL;
     void *memory = mmap(away_from_code(), HP_ARENA_SIZE, PROT_READ | PROT_WRITE,
                         MAP_SHARED | MAP_NORESERVE, fd, 0);

@@ -61,7 +61,7 @@ enum hp_err hp_live_new(bool follow, struct hp_live **live)
     l->modules = calloc(HP_ARENA_RECORDS, sizeof *l->modules);
     l->fd = memfd_create("hotpath", MFD_CLOEXEC);
     void *memory = MAP_FAILED;
-    if (l->fd >= 0 && ftruncate(l->fd, (off_t)HP_ARENA_SIZE) == 0)
+    if (l->fd >= 0 && ftruncate(l->fd, (off_t)HP_ARENA_FILE_SIZE) == 0)
         memory =
             mmap(NULL, HP_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
     if (memory == MAP_FAILED || !l->modules) {

@@ -179,7 +179,7 @@ static uint32_t find_segment(const struct hp_arena_segment *segment, const uint8
 static const struct hp_arena_segment *ran_before(void)
 {
     uint32_t word =
-        writer.ring && (uintptr_t)writer.next % (HP_ARENA_CHUNK_WORDS * 4) ? writer.next[-1] : 0;
+        writer.ring && writer.end - writer.next < HP_ARENA_CHUNK_WORDS ? writer.next[-1] : 0;
     return word && !(word & HP_WORD_EVENT) ? stored(word) : NULL;
 }
 

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+/*
+ * x86-64 instructions, as much of one as a translator must know that copies it: its length, where
+ * its parts are, how it passes control on, and what it does to registers and flags. Stands alone
+ * (no libc), and takes some ten nanoseconds an instruction.
+ *
+ * Everything that 64-bit mode has is decoded: legacy, VEX, EVEX, XOP and 3DNow! encodings. The unit
+ * test holds it against Zydis.
+ */
+#ifndef HP_NATIVE_DECODE_H
+#define HP_NATIVE_DECODE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* What the translator must do with an instruction. */
+enum hp_x86_kind {
+    HP_X86_PLAIN,   /* copy; only a RIP-relative or GS operand needs care */
+    HP_X86_INVALID, /* no such instruction (or longer than 15 bytes, or cut off by `size`): running it
+                       raises #UD; length is what was looked at, at least 1 */
+
+    HP_X86_JUMP,     /* JMP rel8/rel32 */
+    HP_X86_COND,     /* Jcc rel8/rel32; `condition` is the low nibble of the opcode */
+    HP_X86_COUNTED,  /* LOOP, LOOPE, LOOPNE, JRCXZ, JECXZ: rel8 only */
+    HP_X86_CALL,     /* CALL rel32 */
+    HP_X86_JUMP_IND, /* JMP r/m64 */
+    HP_X86_CALL_IND, /* CALL r/m64 */
+    HP_X86_RET,      /* near RET, `imm` bytes dropped afterwards */
+    HP_X86_SYSCALL,  /* SYSCALL */
+    HP_X86_TRAP,     /* INT3, INT n, INT1, UD0, UD1, UD2, HLT: ends a block exactly where hotpath's
+                        isa part says HP_FLOW_TRAP or HP_FLOW_SYSCALL */
+    HP_X86_FAR,      /* far CALL, JMP, RET, IRET, SYSENTER, SYSEXIT, SYSRET: not translated */
+    HP_X86_XBEGIN,   /* XBEGIN rel32 */
+
+    HP_X86_RDGSBASE, /* to register `reg`; 32-bit operand unless `wide` */
+    HP_X86_WRGSBASE, /* from register `reg` */
+    HP_X86_MOV_GS,   /* MOV GS, r/m */
+    HP_X86_POP_GS,
+};
+
+/* Registers are numbered as in encodings: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi,
+ * 8 ... 15. Sets of them are bit masks. */
+enum {
+    HP_X86_RAX,
+    HP_X86_RCX,
+    HP_X86_RDX,
+    HP_X86_RBX,
+    HP_X86_RSP,
+    HP_X86_RBP,
+    HP_X86_RSI,
+    HP_X86_RDI
+};
+
+enum {
+    HP_X86_SEG_NONE, /* or one that means nothing in 64-bit mode */
+    HP_X86_SEG_FS,
+    HP_X86_SEG_GS,
+};
+
+struct hp_x86 {
+    uint8_t length;
+    uint8_t kind; /* enum hp_x86_kind */
+    uint8_t condition;
+    uint8_t reg;       /* see the kinds */
+    uint8_t opcode_at; /* offset of the opcode's first byte behind prefixes and REX (its 0F, VEX,
+                            EVEX, XOP byte if it starts with one) */
+    uint8_t rex;       /* the REX byte, 0: none */
+    uint8_t modrm_at;  /* offset of ModRM; 0: none */
+    uint8_t disp_at;   /* offset of the displacement; 0: none */
+    uint8_t disp_size; /* 1 or 4 */
+    uint8_t imm_at;    /* offset of the immediate or branch displacement; 0: none */
+    uint8_t imm_size;  /* 1, 2, 3 (ENTER), 4, 8 */
+    uint8_t segment;   /* HP_X86_SEG_*, of the memory operand; FS and GS only count where there is
+                            one (string instructions and MOV moffs included, LEA and NOP not) */
+    bool rip_relative; /* the memory operand is [rip + disp32] (or [eip + disp32]: see addr32) */
+    bool addr32;       /* an address-size prefix (67) is there */
+    bool has_memory;   /* reads or writes memory through ModRM; LEA, NOP and prefetches do not */
+    bool is_lea;       /* LEA: ModRM's memory operand is only an address */
+    bool is_rep;       /* a string instruction with a REP or REPNE prefix */
+    bool is_string;    /* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS */
+    bool wide;         /* REX.W or its like: 64-bit operands */
+    /* What it does to general registers, for finding a free one. Conservative: an instruction that is not
+     * known in detail reads and writes everything. */
+    uint16_t uses;   /* every register it mentions in any way, implicit ones included */
+    uint16_t reads;  /* registers whose old value may matter, those in addresses included; a
+                        register of which only a part is written counts as read */
+    uint16_t writes; /* registers whose whole 64 bits are overwritten whatever happens (a CMOV or a
+                        REP with count 0 does not) */
+    /* The six arithmetic flags together (OF SF ZF AF PF CF), and the direction flag counts as read
+     * only. */
+    bool reads_flags;  /* any of them may matter, also "leaves some of them and writes others" */
+    bool writes_flags; /* all six are written or made undefined, whatever happens */
+    int64_t imm;       /* sign-extended immediate, or branch displacement, when imm_at */
+    int32_t disp;      /* sign-extended displacement, when disp_at */
+};
+
+/*
+ * Decodes one instruction at `code`, of which `size` bytes can be read (15 are always enough). Never
+ * fails: see HP_X86_INVALID. `*insn` is filled completely.
+ */
+void hp_x86_decode(const uint8_t *code, unsigned size, struct hp_x86 *insn);
+
+/* The target of a direct transfer at address `address`. */
+static inline uint64_t hp_x86_target(const struct hp_x86 *insn, uint64_t address)
+{
+    return address + insn->length + (uint64_t)insn->imm;
+}
+
+/* The address of a RIP-relative operand of an instruction at `address`. */
+static inline uint64_t hp_x86_operand(const struct hp_x86 *insn, uint64_t address)
+{
+    uint64_t operand = address + insn->length + (uint64_t)(int64_t)insn->disp;
+    return insn->addr32 ? (uint32_t)operand : operand;
+}
+
+#endif
