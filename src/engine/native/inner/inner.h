@@ -1,0 +1,264 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The native engine from the inside: what its files share. docs/native-engine.md tells how it
+ * works.
+ *
+ * The engine lives in the program's process and must not disturb it: no libc, no thread-local
+ * storage, no vector registers (so the program's need not be saved), memory of its own. GS points
+ * to the block of the current thread.
+ */
+#ifndef HP_NATIVE_INNER_H
+#define HP_NATIVE_INNER_H
+
+#include "engine/arena.h"
+#include "engine/native/inner/layout.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/* --- Threads ---------------------------------------------------------------------------------- */
+
+struct hp_regs {
+    uint64_t r[16]; /* numbered as in encodings: rax rcx rdx rbx rsp rbp rsi rdi r8 ... */
+    uint64_t rip;
+    uint64_t flags;
+};
+
+enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
+
+#define HP_SIGSET_ALL (~(uint64_t)0)
+
+/* What a signal handler is told. The kernel's siginfo_t, not looked into. */
+struct hp_siginfo {
+    int32_t signo, error, code, pad;
+    uint64_t address;
+    uint8_t rest[104];
+};
+
+/* The kernel's stack_t. */
+struct hp_altstack {
+    uint64_t sp;
+    int32_t flags;
+    int32_t pad;
+    uint64_t size;
+};
+
+enum hp_where {
+    HP_IN_ENGINE, /* or in a system call: holds no address in the cache */
+    HP_IN_CACHE,  /* or about to enter it */
+    HP_NATIVE,    /* detached: runs the program's own code */
+};
+
+/* A thread of the program; GS points here. Offsets are in layout.h. */
+struct hp_self {
+    struct hp_self *self;
+    uint64_t rcx, scratch1, scratch2;
+    uint64_t target;
+    uint32_t exit;
+    _Atomic uint32_t pending;
+    void *stack;
+    uint64_t gs_base;
+    uint64_t entry;
+    uint64_t *address;
+    struct hp_writer writer;
+    struct hp_regs regs;
+
+    _Atomic uint32_t where; /* enum hp_where */
+    _Atomic uint32_t in_use;
+    int32_t tid;
+    struct hp_self *next_thread;
+
+    /* Addresses (memory mode). */
+    uint64_t *address_end;
+
+    /* Signals. */
+    uint64_t mask; /* of the program, as it believes it to be */
+    struct hp_altstack altstack;
+    bool has_signal;  /* one was caught and waits for delivery; all are blocked meanwhile */
+    bool step_signal; /* single-stepping to a point where it can be delivered */
+    bool step_write;  /* single-stepping over a write to code that was translated */
+    bool suspended_mask; /* a call that swaps the mask for its duration is under way: `saved_mask` */
+    bool in_syscall;
+    uint64_t saved_mask;
+    struct hp_siginfo info;
+    uint32_t write_segment; /* that was running when it wrote to code; see step_write */
+
+    /* A child that shares our memory until it executes a program (vfork). */
+    struct hp_self *vfork_child;
+    int32_t process; /* its pid */
+    bool is_vforked;
+};
+
+_Static_assert(offsetof(struct hp_self, rcx) == HP_AT_RCX, "layout");
+_Static_assert(offsetof(struct hp_self, scratch1) == HP_AT_SCRATCH1, "layout");
+_Static_assert(offsetof(struct hp_self, scratch2) == HP_AT_SCRATCH2, "layout");
+_Static_assert(offsetof(struct hp_self, target) == HP_AT_TARGET, "layout");
+_Static_assert(offsetof(struct hp_self, exit) == HP_AT_EXIT, "layout");
+_Static_assert(offsetof(struct hp_self, pending) == HP_AT_PENDING, "layout");
+_Static_assert(offsetof(struct hp_self, stack) == HP_AT_STACK, "layout");
+_Static_assert(offsetof(struct hp_self, gs_base) == HP_AT_GS_BASE, "layout");
+_Static_assert(offsetof(struct hp_self, entry) == HP_AT_ENTRY, "layout");
+_Static_assert(offsetof(struct hp_self, address) == HP_AT_ADDRESS, "layout");
+_Static_assert(offsetof(struct hp_self, writer.next) == HP_AT_NEXT, "layout");
+_Static_assert(offsetof(struct hp_self, regs) == HP_AT_REGS, "layout");
+
+/* The block of a new thread, its counters mapped if it has any; NULL: no memory. Its address is
+ * put into GS by hp_thread_adopt(). */
+struct hp_self *hp_thread_new(void);
+void hp_thread_adopt(struct hp_self *self);
+
+/* All threads of the process: first, then ->next_thread; those with `in_use`. */
+extern struct hp_self *hp_threads;
+
+static inline struct hp_self *hp_self(void)
+{
+    struct hp_self *self;
+    __asm__("movq %%gs:0, %0" : "=r"(self));
+    return self;
+}
+
+/* In a forked child: the other threads are gone. */
+void hp_threads_after_fork(struct hp_self *self);
+
+/* Makes every other thread leave the cache, and waits until it has. With the lock held. Threads
+ * come back in after hp_unlock(). */
+void hp_threads_leave_cache(struct hp_self *self);
+
+/* --- What the engine knows -------------------------------------------------------------------- */
+
+struct hp_engine {
+    struct hp_arena *arena;
+    enum hp_record_mode mode;
+    int arena_fd, engine_fd;
+    bool has_fsgsbase;
+    char *program_path; /* of the ELF file */
+    uint64_t entry;     /* where the program starts */
+    uint64_t tsc_start;
+    uint64_t ns_start;
+    uint64_t xsave_size, xsave_mask;
+};
+extern struct hp_engine hp_engine;
+
+/* The lock of everything that translates: cache, tables, maps, memory. Never taken on the executed path. */
+void hp_lock(void);
+void hp_unlock(void);
+
+/* --- The executed path (gates.S) -------------------------------------------------------------- */
+
+/* Addresses that translated code jumps to. */
+void hp_gate_exit(void);    /* an exit that leads nowhere yet: its number is in HP_AT_EXIT */
+void hp_gate_miss(void);    /* an indirect transfer to HP_AT_TARGET; rcx is in HP_AT_RCX */
+void hp_gate_syscall(void); /* a system call; exit number */
+void hp_gate_resume(void);  /* go on at HP_AT_TARGET; all registers are the program's */
+void hp_gate_detach(void);  /* the program cannot be translated at the exit's target: go on there natively */
+
+/* Enters the cache at self->entry, or calls hp_on_pending() and then enters. Does not return. */
+_Noreturn void hp_enter(struct hp_self *self);
+
+/* The parts of gates.S by which a signal handler tells what was interrupted. */
+extern const char hp_gates_begin[], hp_gates_end[];
+extern const char hp_syscall_begin[], hp_syscall_insn[], hp_syscall_end[];
+
+/* Makes the system call in self->regs, unless something is pending: then false. */
+bool hp_raw_syscall(struct hp_self *self);
+
+/* Copies bytes that may not be there; false when they were not. */
+bool hp_copy(void *to, const void *from, uint64_t size);
+extern const char hp_copy_begin[], hp_copy_end[], hp_copy_failed[];
+
+/* Called by the gates, in C: each returns by hp_enter(). */
+_Noreturn void hp_on_exit(struct hp_self *self);
+_Noreturn void hp_on_miss(struct hp_self *self);
+_Noreturn void hp_on_syscall(struct hp_self *self);
+_Noreturn void hp_on_resume(struct hp_self *self);
+_Noreturn void hp_on_pending(struct hp_self *self);
+
+/* Goes on at program address `pc` with the registers in self->regs. */
+_Noreturn void hp_go_on(struct hp_self *self, uint64_t pc);
+
+/* Lets the thread go: it runs natively from `pc` on. `why` is for the report. */
+_Noreturn void hp_detach(struct hp_self *self, uint64_t pc, const char *why);
+
+/* --- The stream (words.c) --------------------------------------------------------------------- */
+
+/* Room for at least one word, and a guard page behind it. */
+void hp_words_refill(struct hp_self *self);
+void hp_words_event(struct hp_self *self, uint32_t word, const uint32_t *payload, int n);
+/* The segment `id` was run to its end, which is not an indirect transfer; `taken` as in hp_counter. */
+void hp_words_ran(struct hp_self *self, uint32_t id, bool taken);
+/* As above, the end being an indirect transfer to segment `entered`. */
+void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered);
+/* It was run, but only `insns` instructions of its last block. */
+void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns);
+/* The thread is over. */
+void hp_words_finish(struct hp_self *self, enum hp_end_reason reason);
+/* The write of a word or an address at `address` found the end of a chunk: where it has to go
+ * instead, for the instruction at `pc` (see words.c); 0 when it was no such write. */
+bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, uint64_t r[16]);
+
+/* --- Code in memory (maps.c) ------------------------------------------------------------------ */
+
+struct hp_place {
+    uint64_t low, high; /* of the mapping, or of adjacent executable ones */
+    uint32_t module;    /* record id */
+    bool executable, writable;
+};
+
+/* What is mapped at `address`; false: nothing. With the lock held. */
+bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place);
+/* The program's mappings changed in [low, high): code in it is gone or other code. Takes the lock. */
+void hp_maps_changed(struct hp_self *self, uint64_t low, uint64_t high, bool code_may_be_new);
+
+/* The page holds translated code and can be written: makes it read-only until it is written. */
+void hp_maps_guard_page(uint64_t page, const struct hp_place *place);
+/* A write to `address` faulted: true when that was a guarded page; it can be written now and its
+ * translations are gone. */
+bool hp_maps_written(struct hp_self *self, uint64_t address);
+/* Makes all guarded pages writable; true when there were any. */
+bool hp_maps_unguard_all(struct hp_self *self);
+
+/* --- Signals (signals.c) ---------------------------------------------------------------------- */
+
+void hp_signals_start(struct hp_self *self);      /* once a process */
+void hp_signals_thread(struct hp_self *self);     /* once a thread: its alternate stack */
+void hp_signals_after_exec_failed(void);
+/* Delivers what waits in self->info, at the point where the registers are self->regs. */
+void hp_signals_deliver(struct hp_self *self);
+long hp_sys_sigaction(struct hp_self *self, const uint64_t args[6]);
+long hp_sys_sigaltstack(struct hp_self *self, const uint64_t args[6]);
+long hp_sys_sigprocmask(struct hp_self *self, const uint64_t args[6]);
+_Noreturn void hp_sys_sigreturn(struct hp_self *self);
+#define HP_SIGNAL_STOP 64 /* the engine's own, between its threads */
+/* Signals that the kernel must never block: an instruction may cause them. */
+#define HP_SIGNALS_SYNC                                                                            \
+    (1ull << (4 - 1) | 1ull << (5 - 1) | 1ull << (7 - 1) | 1ull << (8 - 1) | 1ull << (11 - 1) |    \
+     1ull << (HP_SIGNAL_STOP - 1))
+
+/* --- Starting programs (load.c, exec.c) ------------------------------------------------------- */
+
+struct hp_image {
+    uint64_t entry;       /* of the interpreter if there is one */
+    uint64_t program_entry;
+    uint64_t interpreter; /* its base, 0: none */
+    uint64_t headers;     /* address of the program headers */
+    uint64_t n_headers, header_size;
+};
+
+/* Maps the ELF file and its interpreter. On failure the reason is written to stderr and the process
+ * ends with status 126 or 127. */
+void hp_load(const char *path, struct hp_image *image);
+
+/* The program wants to execute another: prepares it so that it is observed, and executes it.
+ * Returns the error like execve. args: as for execveat (dirfd, path, argv, envp, flags). */
+long hp_exec(struct hp_self *self, const uint64_t args[5]);
+
+/* --- Memory and text (libc.c) ----------------------------------------------------------------- */
+
+/* Memory from the kernel: zeroed, never given back. NULL: none. */
+void *hp_pages(uint64_t size);
+
+/* One line to stderr, "hotpath: ..." ; only for what the user must know. */
+void hp_say(const char *text, const char *detail);
+
+#endif
