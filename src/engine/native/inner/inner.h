@@ -69,25 +69,27 @@ struct hp_self {
     int32_t tid;
     struct hp_self *next_thread;
 
-    /* Addresses (memory mode). */
-    uint64_t *address_end;
+    uint64_t *address_end; /* of the chunk of addresses (memory mode) */
+    uint8_t *scratch_code; /* for hp_locate() */
 
     /* Signals. */
     uint64_t mask; /* of the program, as it believes it to be */
     struct hp_altstack altstack;
-    bool has_signal;  /* one was caught and waits for delivery; all are blocked meanwhile */
-    bool step_signal; /* single-stepping to a point where it can be delivered */
-    bool step_write;  /* single-stepping over a write to code that was translated */
-    bool suspended_mask; /* a call that swaps the mask for its duration is under way: `saved_mask` */
-    bool in_syscall;
-    uint64_t saved_mask;
+    bool has_signal;   /* one was caught and waits for delivery; all are blocked meanwhile */
+    bool has_write;    /* the program writes to code that was translated, at `write_address` */
+    bool stepping;     /* on to a point where the cache can be left */
+    bool probing;      /* runs one instruction natively, at regs.rip */
+    uint32_t probe_id; /* its segment; 0: it is a gap in the stream */
+    bool has_call_mask; /* a call that sets another mask for its duration is under way */
+    uint64_t call_mask;
+    uint64_t write_address;
     struct hp_siginfo info;
-    uint32_t write_segment; /* that was running when it wrote to code; see step_write */
+    uint8_t context[304]; /* the kernel's ucontext when the signal was caught */
+    uint8_t *vectors;     /* the vector state that went with it */
+    uint8_t *frame;       /* room for a signal frame */
 
-    /* A child that shares our memory until it executes a program (vfork). */
-    struct hp_self *vfork_child;
-    int32_t process; /* its pid */
-    bool is_vforked;
+    int32_t process; /* pid */
+    bool is_vforked; /* shares the memory of the process that made it */
 };
 
 _Static_assert(offsetof(struct hp_self, rcx) == HP_AT_RCX, "layout");
@@ -108,6 +110,9 @@ _Static_assert(offsetof(struct hp_self, regs) == HP_AT_REGS, "layout");
 struct hp_self *hp_thread_new(void);
 void hp_thread_adopt(struct hp_self *self);
 
+/* The thread is about to run for the first time: its place in the stream, its signals. */
+void hp_thread_start(struct hp_self *self);
+
 /* All threads of the process: first, then ->next_thread; those with `in_use`. */
 extern struct hp_self *hp_threads;
 
@@ -117,6 +122,11 @@ static inline struct hp_self *hp_self(void)
     __asm__("movq %%gs:0, %0" : "=r"(self));
     return self;
 }
+
+/* System calls that make threads and processes. */
+_Noreturn void hp_sys_clone(struct hp_self *self, uint64_t pc);
+_Noreturn void hp_sys_exit(struct hp_self *self, bool group);
+_Noreturn void hp_on_child(struct hp_self *self);
 
 /* In a forked child: the other threads are gone. */
 void hp_threads_after_fork(struct hp_self *self);
@@ -134,9 +144,8 @@ struct hp_engine {
     bool has_fsgsbase;
     char *program_path; /* of the ELF file */
     uint64_t entry;     /* where the program starts */
-    uint64_t tsc_start;
-    uint64_t ns_start;
-    uint64_t xsave_size, xsave_mask;
+    uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */
+    uint64_t tsc_start, ns_start;
 };
 extern struct hp_engine hp_engine;
 
@@ -151,13 +160,13 @@ void hp_gate_exit(void);    /* an exit that leads nowhere yet: its number is in 
 void hp_gate_miss(void);    /* an indirect transfer to HP_AT_TARGET; rcx is in HP_AT_RCX */
 void hp_gate_syscall(void); /* a system call; exit number */
 void hp_gate_resume(void);  /* go on at HP_AT_TARGET; all registers are the program's */
-void hp_gate_detach(void);  /* the program cannot be translated at the exit's target: go on there natively */
 
 /* Enters the cache at self->entry, or calls hp_on_pending() and then enters. Does not return. */
 _Noreturn void hp_enter(struct hp_self *self);
 
 /* The parts of gates.S by which a signal handler tells what was interrupted. */
-extern const char hp_gates_begin[], hp_gates_end[];
+extern const char hp_gates_begin[], hp_gates_end[], hp_enter_end[];
+void hp_gate_pending(void);
 extern const char hp_syscall_begin[], hp_syscall_insn[], hp_syscall_end[];
 
 /* Makes the system call in self->regs, unless something is pending: then false. */
@@ -166,6 +175,17 @@ bool hp_raw_syscall(struct hp_self *self);
 /* Copies bytes that may not be there; false when they were not. */
 bool hp_copy(void *to, const void *from, uint64_t size);
 extern const char hp_copy_begin[], hp_copy_end[], hp_copy_failed[];
+
+struct hp_clone_call {
+    uint64_t number, args[5];
+    struct hp_self *self;
+    uint64_t by_arch_prctl;
+};
+long hp_clone(const struct hp_clone_call *call);
+_Noreturn void hp_exit_thread(_Atomic uint32_t *in_use, int status);
+_Noreturn void hp_sigreturn(void *frame);
+void hp_restorer(void);
+void hp_reset_vectors(const void *area);
 
 /* Called by the gates, in C: each returns by hp_enter(). */
 _Noreturn void hp_on_exit(struct hp_self *self);
@@ -176,6 +196,11 @@ _Noreturn void hp_on_pending(struct hp_self *self);
 
 /* Goes on at program address `pc` with the registers in self->regs. */
 _Noreturn void hp_go_on(struct hp_self *self, uint64_t pc);
+
+/* Runs the one instruction at `pc` natively and then goes on. `counts`: it is known and recorded; else it is a gap
+ * in the stream. */
+_Noreturn void hp_probe(struct hp_self *self, uint64_t pc, bool counts);
+void hp_probe_done(struct hp_self *self); /* it was run; regs are those after it */
 
 /* Lets the thread go: it runs natively from `pc` on. `why` is for the report. */
 _Noreturn void hp_detach(struct hp_self *self, uint64_t pc, const char *why);
@@ -207,27 +232,33 @@ struct hp_place {
 
 /* What is mapped at `address`; false: nothing. With the lock held. */
 bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place);
-/* The program's mappings changed in [low, high): code in it is gone or other code. Takes the lock. */
-void hp_maps_changed(struct hp_self *self, uint64_t low, uint64_t high, bool code_may_be_new);
+/* The program changed its mappings in [low, high): code there is gone. Takes the lock. */
+void hp_maps_changed(uint64_t low, uint64_t high);
+/* It mapped something that can be executed. Takes the lock. */
+void hp_maps_new_code(void);
 
-/* The page holds translated code and can be written: makes it read-only until it is written. */
-void hp_maps_guard_page(uint64_t page, const struct hp_place *place);
-/* A write to `address` faulted: true when that was a guarded page; it can be written now and its
- * translations are gone. */
-bool hp_maps_written(struct hp_self *self, uint64_t address);
-/* Makes all guarded pages writable; true when there were any. */
-bool hp_maps_unguard_all(struct hp_self *self);
+/* The pages of [low, high) hold translated code and can be written: makes them read-only until they
+ * are. With the lock held. */
+void hp_maps_guard(uint64_t low, uint64_t high);
+/* Whether a write to `address` faults because of that; without the lock. */
+bool hp_maps_is_guarded(uint64_t address);
+/* Lets the page be written: its translations are gone. With the lock held. */
+void hp_maps_written(uint64_t address);
+/* Makes all guarded pages writable; true when there were any. Takes the lock. */
+bool hp_maps_unguard_all(void);
 
 /* --- Signals (signals.c) ---------------------------------------------------------------------- */
 
-void hp_signals_start(struct hp_self *self);      /* once a process */
-void hp_signals_thread(struct hp_self *self);     /* once a thread: its alternate stack */
-void hp_signals_after_exec_failed(void);
+void hp_signals_start(struct hp_self *self);  /* once a process */
+void hp_signals_thread(struct hp_self *self); /* once a thread: its alternate stack */
 /* Delivers what waits in self->info, at the point where the registers are self->regs. */
 void hp_signals_deliver(struct hp_self *self);
-long hp_sys_sigaction(struct hp_self *self, const uint64_t args[6]);
-long hp_sys_sigaltstack(struct hp_self *self, const uint64_t args[6]);
-long hp_sys_sigprocmask(struct hp_self *self, const uint64_t args[6]);
+/* What the kernel is to block, for the program's mask. */
+void hp_signals_set_mask(struct hp_self *self);
+/* System calls; false: a signal came first, the call has to be made again. */
+bool hp_sys_sigaction(struct hp_self *self);
+bool hp_sys_sigaltstack(struct hp_self *self);
+bool hp_sys_sigprocmask(struct hp_self *self);
 _Noreturn void hp_sys_sigreturn(struct hp_self *self);
 #define HP_SIGNAL_STOP 64 /* the engine's own, between its threads */
 /* Signals that the kernel must never block: an instruction may cause them. */
@@ -252,6 +283,9 @@ void hp_load(const char *path, struct hp_image *image);
 /* The program wants to execute another: prepares it so that it is observed, and executes it.
  * Returns the error like execve. args: as for execveat (dirfd, path, argv, envp, flags). */
 long hp_exec(struct hp_self *self, const uint64_t args[5]);
+
+/* Tells the stream that another program is about to be executed. */
+void hp_exec_announce(struct hp_self *self, const char *path, bool observed);
 
 /* --- Memory and text (libc.c) ----------------------------------------------------------------- */
 

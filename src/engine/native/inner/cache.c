@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: MIT
+#include "engine/native/inner/cache.h"
+
+#include "engine/native/inner/emit.h"
+#include "engine/native/inner/lookup.h"
+#include "engine/native/inner/sys.h"
+
+#include <linux/mman.h>
+#include <string.h>
+
+#define MAX_SEGMENTS (1u << 21)
+#define MAX_EXITS    (1u << 22)
+#define MAX_PIECES   (1u << 22)
+#define MAX_AREAS    64
+#define AREA_SIZE    (64ull << 20)
+#define LANDING_SIZE 80 /* at most */
+#define LINK_SIZE    64 /* at most */
+#define PAGES        (1u << 16) /* buckets of the table of pages */
+
+struct hp_seg *hp_segs;
+struct hp_exit *hp_exits;
+struct hp_piece *hp_pieces;
+uint32_t hp_lookup_at;
+
+static uint32_t n_segs, n_exits, n_pieces; /* used; number 0 is nobody */
+static struct hp_area areas[MAX_AREAS];
+static unsigned n_areas;
+static uint64_t areas_size;
+
+/* Segments by where they start: chains, by hp_seg.next_hash. */
+static uint32_t *by_start;
+static uint32_t by_start_mask;
+
+/* Pieces by the pages they come from: chains, by hp_piece.next and next_too. */
+static uint32_t *by_page;
+
+/* Segments with a landing, by the low bits of where they start. */
+static uint32_t landings[1 << HP_LOOKUP_BITS];
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+static uint8_t *map_code(uint64_t at, uint64_t size, int flags)
+{
+    long result = hp_sys6(SYS_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE | PROT_EXEC,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+    return hp_sys_failed(result) ? NULL : (uint8_t *)result;
+}
+
+/* Memory for code within reach of `pc`: tries places above and below it, in growing distance. */
+static uint8_t *map_near(uint64_t pc, uint64_t size)
+{
+    uint8_t *anywhere = map_code(0, size, 0);
+    if (!anywhere || (hp_emit_reaches((uint64_t)(uintptr_t)anywhere, pc) &&
+                      hp_emit_reaches((uint64_t)(uintptr_t)anywhere + size, pc)))
+        return anywhere;
+    for (uint64_t distance = 64ull << 20; distance < 1800ull << 20; distance += 32ull << 20)
+        for (int below = 0; below < 2; below++) {
+            uint64_t at = (below ? pc - distance - size : pc + distance) & ~0xfffffull;
+            if ((below && pc < distance + size + 0x10000) || at + size > 0x7fff00000000)
+                continue;
+            uint8_t *place = map_code(at, size, MAP_FIXED_NOREPLACE);
+            if (place && place == (uint8_t *)at) {
+                hp_sys2(SYS_munmap, (long)anywhere, (long)size);
+                return place;
+            }
+            if (place)
+                hp_sys2(SYS_munmap, (long)place, (long)size);
+        }
+    return anywhere; /* operands out of reach are dealt with one by one */
+}
+
+static void put_gates(struct hp_area *area)
+{
+    static void (*const gates[HP_GATE_COUNT])(void) = {hp_gate_exit, hp_gate_miss, hp_gate_syscall};
+    area->gates = area->low;
+    struct hp_emit e = {area->low, (uint64_t)(uintptr_t)area->low};
+    for (int i = 0; i < HP_GATE_COUNT; i++) { /* jmp [rip + 2]; address */
+        hp_emit_byte(&e, 0xff);
+        hp_emit_byte(&e, 0x25);
+        hp_emit_u32(&e, 2);
+        hp_emit_byte(&e, 0x90);
+        hp_emit_byte(&e, 0x90);
+        hp_emit_u64(&e, (uint64_t)(uintptr_t)gates[i]);
+    }
+    area->code = area->low + 64;
+    area->small = area->high;
+    area->n_segments = 0;
+}
+
+uint8_t *hp_cache_gate(const struct hp_area *area, int gate)
+{
+    return area->gates + gate * 16;
+}
+
+static struct hp_area *new_area(uint64_t pc)
+{
+    uint64_t size = AREA_SIZE, left = hp_engine.arena->cache_size - areas_size;
+    if (n_areas == MAX_AREAS || areas_size >= hp_engine.arena->cache_size)
+        return NULL;
+    if (size > left)
+        size = left;
+    size &= ~(uint64_t)0xffff;
+    struct hp_area *area = &areas[n_areas];
+    if (size < 1 << 18 || !(area->low = map_near(pc, size)))
+        return NULL;
+    area->high = area->low + size;
+    area->segments = hp_pages(size / 16); /* none is smaller than 64 bytes, see hp_cache_publish */
+    if (!area->segments)
+        return NULL;
+    n_areas++;
+    areas_size += size;
+    put_gates(area);
+    return area;
+}
+
+struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small)
+{
+    if (n_segs + 1 >= MAX_SEGMENTS || n_exits + 2 * HP_PIECES_MAX >= MAX_EXITS ||
+        n_pieces + HP_PIECES_MAX >= MAX_PIECES)
+        return NULL;
+    struct hp_area *out_of_reach = NULL;
+    for (unsigned i = n_areas; i-- > 0;) {
+        struct hp_area *area = &areas[i];
+        if (area->code + code + small > area->small)
+            continue;
+        if (hp_emit_reaches((uint64_t)(uintptr_t)area->low, pc) &&
+            hp_emit_reaches((uint64_t)(uintptr_t)area->high, pc))
+            return area;
+        out_of_reach = area;
+    }
+    struct hp_area *area = new_area(pc);
+    return area ? area : out_of_reach;
+}
+
+/* Room for something small near `address`. */
+static uint8_t *small_room(uint64_t address, uint32_t size)
+{
+    for (unsigned i = n_areas; i-- > 0;) {
+        struct hp_area *area = &areas[i];
+        if (area->small - area->code > size + 256 &&
+            hp_emit_reaches((uint64_t)(uintptr_t)area->low, address) &&
+            hp_emit_reaches((uint64_t)(uintptr_t)area->high, address)) {
+            area->small -= size;
+            return area->small;
+        }
+    }
+    return NULL;
+}
+
+uint32_t hp_cache_new_segment(void)
+{
+    return ++n_segs;
+}
+
+uint32_t hp_cache_new_exit(void)
+{
+    return ++n_exits;
+}
+
+uint32_t hp_cache_next_exit(void)
+{
+    return n_exits + 1;
+}
+
+uint32_t hp_cache_new_piece(void)
+{
+    return ++n_pieces;
+}
+
+/* --- Finding ---------------------------------------------------------------------------------- */
+
+static uint32_t hash_start(uint64_t pc)
+{
+    return (uint32_t)(pc * 0x9e3779b97f4a7c15u >> 32) & by_start_mask;
+}
+
+uint32_t hp_cache_find(uint64_t pc)
+{
+    uint32_t segment = by_start[hash_start(pc)];
+    while (segment && hp_segs[segment].start != pc)
+        segment = hp_segs[segment].next_hash;
+    return segment;
+}
+
+static void insert(uint32_t segment)
+{
+    uint32_t *bucket = &by_start[hash_start(hp_segs[segment].start)];
+    hp_segs[segment].next_hash = *bucket;
+    *bucket = segment;
+}
+
+static void new_buckets(uint32_t n)
+{
+    uint32_t *buckets = hp_pages(n * sizeof *buckets);
+    if (!buckets)
+        return; /* longer chains */
+    if (by_start)
+        hp_sys2(SYS_munmap, (long)by_start, (long)(by_start_mask + 1) * 4);
+    by_start = buckets;
+    by_start_mask = n - 1;
+    for (uint32_t i = 1; i <= n_segs; i++)
+        if (hp_segs[i].code && hp_segs[i].code_size && !hp_segs[i].gone)
+            insert(i);
+}
+
+static struct hp_area *area_of(uint64_t address)
+{
+    for (unsigned i = 0; i < n_areas; i++)
+        if (address - (uint64_t)(uintptr_t)areas[i].low <
+            (uint64_t)(areas[i].high - areas[i].low))
+            return &areas[i];
+    return NULL;
+}
+
+bool hp_cache_has(uint64_t address)
+{
+    return area_of(address) != NULL;
+}
+
+uint32_t hp_cache_segment_at(uint64_t address)
+{
+    const struct hp_area *area = area_of(address);
+    if (!area)
+        return 0;
+    uint32_t low = 0, high = area->n_segments;
+    while (low < high) { /* the last that does not start behind it */
+        uint32_t middle = (low + high) / 2;
+        if ((uint64_t)(uintptr_t)hp_segs[area->segments[middle]].code <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == 0)
+        return 0;
+    const struct hp_seg *seg = &hp_segs[area->segments[low - 1]];
+    return address < (uint64_t)(uintptr_t)seg->code + seg->code_size ? area->segments[low - 1] : 0;
+}
+
+/* --- Pages ------------------------------------------------------------------------------------ */
+
+static uint32_t *page_bucket(uint64_t page)
+{
+    return &by_page[(uint32_t)(page * 0x9e3779b97f4a7c15u >> 40) % PAGES];
+}
+
+static void note_page(uint32_t piece, uint64_t page, uint32_t *next)
+{
+    uint32_t *bucket = page_bucket(page);
+    *next = *bucket;
+    *bucket = piece << 1 | (next == &hp_pieces[piece].next_too);
+}
+
+static uint32_t next_in_page(uint32_t link)
+{
+    const struct hp_piece *piece = &hp_pieces[link >> 1];
+    return link & 1 ? piece->next_too : piece->next;
+}
+
+/* The pages a piece touches: a longer one is not found by those between, which it has in common
+ * with nobody who would not also change its ends. */
+static void note_pages(const struct hp_seg *seg)
+{
+    for (uint32_t i = 0; i < seg->n_pieces; i++) {
+        struct hp_piece *piece = &hp_pieces[seg->first_piece + i];
+        uint64_t first = piece->start >> 12, last = (piece->start + piece->size - 1) >> 12;
+        note_page(seg->first_piece + i, first, &piece->next);
+        if (last != first)
+            note_page(seg->first_piece + i, last, &piece->next_too);
+    }
+}
+
+static bool is_in(const struct hp_piece *piece, uint64_t low, uint64_t high)
+{
+    return piece->start < high && piece->start + piece->size > low &&
+           !hp_segs[piece->segment].gone;
+}
+
+bool hp_cache_page_known(uint64_t address)
+{
+    uint64_t low = address & ~(uint64_t)4095;
+    for (uint32_t link = *page_bucket(address >> 12); link; link = next_in_page(link))
+        if (is_in(&hp_pieces[link >> 1], low, low + 4096))
+            return true;
+    return false;
+}
+
+/* --- Joining ---------------------------------------------------------------------------------- */
+
+void hp_cache_publish(uint32_t segment, struct hp_area *area)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    uint8_t *end = seg->code + (seg->code_size < 64 ? 64 : seg->code_size);
+    area->code = (uint8_t *)(((uintptr_t)end + 15) & ~(uintptr_t)15);
+    area->segments[area->n_segments] = segment;
+    __atomic_store_n(&area->n_segments, area->n_segments + 1, __ATOMIC_RELEASE);
+    note_pages(seg);
+    if (n_segs > by_start_mask)
+        new_buckets((by_start_mask + 1) * 4);
+    else
+        insert(segment);
+}
+
+/* Threads may be running there: the displacement lies in one cache line. */
+static void patch(uint8_t *at, const uint8_t *to)
+{
+    __atomic_store_n((uint32_t *)(void *)at,
+                     hp_emit_rel((uint64_t)(uintptr_t)at + 4, (uint64_t)(uintptr_t)to),
+                     __ATOMIC_RELEASE);
+}
+
+/* Counts or records an exit; then goes on to the segment. `seg` tells what may be used for that. */
+static void emit_ran(struct hp_emit *e, const struct hp_exit *exit, const struct hp_seg *seg)
+{
+    unsigned reg = 1; /* rcx */
+    bool saved = true;
+    uint32_t counter = (uint32_t)(HP_AT_COUNTERS + exit->id * sizeof(struct hp_counter) +
+                                  (exit->taken ? 8u : 0));
+    uint16_t usable = seg->dead & 0xcf; /* the first eight but rsp, rbp */
+    if (usable) {
+        reg = (unsigned)__builtin_ctz(usable);
+        saved = false;
+    }
+    if (hp_engine.mode == HP_RECORD_COUNT && seg->flags_dead) { /* inc qword gs:[counter] */
+        hp_emit_byte(e, 0x65);
+        hp_emit_byte(e, 0x48);
+        hp_emit_byte(e, 0xff);
+        hp_emit_gs_operand(e, 0, counter);
+        return;
+    }
+    if (saved)
+        hp_emit_save(e, reg, HP_AT_RCX);
+    if (hp_engine.mode == HP_RECORD_COUNT) {
+        hp_emit_restore(e, reg, counter);
+        hp_emit_add(e, reg, 1);
+        hp_emit_save(e, reg, counter);
+    } else {
+        hp_emit_restore(e, reg, HP_AT_NEXT);
+        hp_emit_store_value(e, reg, 0, exit->id);
+        hp_emit_add(e, reg, 4);
+        hp_emit_save(e, reg, HP_AT_NEXT);
+    }
+    if (saved)
+        hp_emit_restore(e, reg, HP_AT_RCX);
+}
+
+void hp_cache_link(uint32_t number, uint32_t segment)
+{
+    struct hp_exit *exit = &hp_exits[number];
+    struct hp_seg *seg = &hp_segs[segment];
+    uint64_t from = (uint64_t)(uintptr_t)exit->patch, to = (uint64_t)(uintptr_t)seg->code;
+    if (!exit->patch || exit->to || seg->gone || hp_segs[exit->segment].gone ||
+        (hp_engine.mode == HP_RECORD_COUNT && exit->id >= HP_ARENA_COUNTED))
+        return;
+    uint8_t *place = seg->code;
+    if (hp_engine.mode != HP_RECORD_NONE || !hp_emit_reaches(from, to)) {
+        place = small_room(from, LINK_SIZE);
+        if (!place || !hp_emit_reaches((uint64_t)(uintptr_t)place, to))
+            return; /* goes through the gate for ever */
+        struct hp_emit e = {place, (uint64_t)(uintptr_t)place};
+        if (hp_engine.mode != HP_RECORD_NONE)
+            emit_ran(&e, exit, seg);
+        hp_emit_jump(&e, to);
+    }
+    exit->to = segment;
+    exit->next = seg->incoming;
+    seg->incoming = number;
+    patch(exit->patch, place);
+    atomic_fetch_add_explicit(&hp_engine.arena->stats.links, 1, memory_order_relaxed);
+}
+
+static uint64_t *lookup_entry(uint64_t pc)
+{
+    return (uint64_t *)(uintptr_t)hp_lookup_at + (pc & 0xffff);
+}
+
+/*
+ * A landing: rcx is saved, HP_AT_TARGET is where to go and has the right low bits.
+ *      mov ecx, gs:[target + 2]; lea ecx, [rcx - start >> 16]; jrcxz here
+ *      jmp [next landing or the gate]
+ * here: in count mode: the word of this segment
+ *      mov rcx, gs:[rcx]; jmp segment
+ */
+static uint8_t *make_landing(uint32_t segment, uint64_t next)
+{
+    const struct hp_seg *seg = &hp_segs[segment];
+    uint8_t *place = small_room((uint64_t)(uintptr_t)seg->code, LANDING_SIZE);
+    if (!place)
+        return NULL;
+    place = (uint8_t *)((uintptr_t)place & ~(uintptr_t)15); /* stays within what was there below */
+    area_of((uint64_t)(uintptr_t)place)->small = place;
+    struct hp_emit e = {place, (uint64_t)(uintptr_t)place};
+    hp_emit_u64(&e, next);
+    hp_emit_byte(&e, 0x65); /* mov ecx, gs:[target + 2] */
+    hp_emit_byte(&e, 0x8b);
+    hp_emit_gs_operand(&e, 1, HP_AT_TARGET + 2);
+    hp_emit_byte(&e, 0x8d); /* lea ecx, [rcx - high] */
+    hp_emit_byte(&e, 0x89);
+    hp_emit_u32(&e, -(uint32_t)(seg->start >> 16));
+    hp_emit_byte(&e, 0xe3); /* jrcxz */
+    hp_emit_byte(&e, 6);
+    hp_emit_byte(&e, 0xff); /* jmp [rip - ...]: the first eight bytes */
+    hp_emit_byte(&e, 0x25);
+    hp_emit_u32(&e, hp_emit_rel(e.at + 4, (uint64_t)(uintptr_t)place));
+    if (hp_engine.mode == HP_RECORD_COUNT) {
+        hp_emit_restore(&e, 1, HP_AT_NEXT);
+        hp_emit_store_value(&e, 1, 4, hp_pieces[seg->first_piece].id);
+        hp_emit_add(&e, 1, 8);
+        hp_emit_save(&e, 1, HP_AT_NEXT);
+    }
+    hp_emit_restore(&e, 1, HP_AT_RCX);
+    hp_emit_jump(&e, (uint64_t)(uintptr_t)seg->code);
+    return place;
+}
+
+void hp_cache_land(uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    uint64_t *entry = lookup_entry(seg->start);
+    if (seg->landing || seg->gone)
+        return;
+    seg->landing = make_landing(segment, *entry);
+    if (!seg->landing)
+        return;
+    uint32_t *chain = &landings[seg->start & 0xffff];
+    seg->next_landing = *chain;
+    *chain = segment;
+    __atomic_store_n(entry, (uint64_t)(uintptr_t)seg->landing + 8, __ATOMIC_RELEASE);
+}
+
+/* --- Parting ---------------------------------------------------------------------------------- */
+
+static void remove_landing(uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    if (!seg->landing)
+        return;
+    uint32_t *link = &landings[seg->start & 0xffff];
+    uint64_t *pointer = lookup_entry(seg->start);
+    while (*link != segment) {
+        pointer = (uint64_t *)(void *)hp_segs[*link].landing;
+        link = &hp_segs[*link].next_landing;
+    }
+    __atomic_store_n(pointer, *(uint64_t *)(void *)seg->landing, __ATOMIC_RELEASE);
+    *link = seg->next_landing;
+    seg->landing = NULL;
+}
+
+static void remove_from_hash(uint32_t segment)
+{
+    uint32_t *link = &by_start[hash_start(hp_segs[segment].start)];
+    while (*link && *link != segment)
+        link = &hp_segs[*link].next_hash;
+    if (*link)
+        *link = hp_segs[segment].next_hash;
+}
+
+/* No one gets there any more; who is in it leaves it by its exits, which lead to the gate again. */
+static void remove_segment(uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    seg->gone = true;
+    remove_from_hash(segment);
+    remove_landing(segment);
+    for (uint32_t i = seg->incoming, next; i; i = next) {
+        next = hp_exits[i].next;
+        hp_exits[i].to = hp_exits[i].next = 0;
+        patch(hp_exits[i].patch, hp_exits[i].stub);
+    }
+    seg->incoming = 0;
+}
+
+static uint32_t invalidate_page(uint64_t page, uint64_t low, uint64_t high)
+{
+    uint32_t n = 0;
+    for (uint32_t link = *page_bucket(page); link; link = next_in_page(link))
+        if (is_in(&hp_pieces[link >> 1], low, high)) {
+            remove_segment(hp_pieces[link >> 1].segment);
+            n++;
+        }
+    return n;
+}
+
+uint32_t hp_cache_invalidate(uint64_t low, uint64_t high)
+{
+    uint32_t n = 0;
+    if ((high - low) >> 12 < 4096) {
+        for (uint64_t page = low >> 12; page <= (high - 1) >> 12; page++)
+            n += invalidate_page(page, low, high);
+    } else {
+        for (uint32_t i = 1; i <= n_pieces; i++)
+            if (is_in(&hp_pieces[i], low, high)) {
+                remove_segment(hp_pieces[i].segment);
+                n++;
+            }
+    }
+    atomic_fetch_add_explicit(&hp_engine.arena->stats.invalidated, n, memory_order_relaxed);
+    return n;
+}
+
+static void fill_lookup(void)
+{
+    for (uint32_t i = 0; i < 1 << HP_LOOKUP_BITS; i++)
+        ((uint64_t *)(uintptr_t)hp_lookup_at)[i] = (uint64_t)(uintptr_t)hp_gate_miss;
+}
+
+void hp_cache_flush(void)
+{
+    fill_lookup();
+    memset(landings, 0, sizeof landings);
+    memset(by_start, 0, (by_start_mask + 1) * sizeof *by_start);
+    memset(by_page, 0, PAGES * sizeof *by_page);
+    n_segs = n_exits = n_pieces = 0;
+    for (unsigned i = 0; i < n_areas; i++)
+        put_gates(&areas[i]);
+    atomic_fetch_add(&hp_engine.arena->stats.flushes, 1);
+}
+
+/* --- Getting ---------------------------------------------------------------------------------- */
+
+uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, const char **why)
+{
+    *why = NULL;
+    uint32_t segment = hp_cache_find(pc);
+    if (segment)
+        return segment;
+    if (!hp_cache_room(pc, 65536, 4096)) {
+        hp_threads_leave_cache(self);
+        hp_cache_flush();
+        if (!hp_cache_room(pc, 65536, 4096)) {
+            *why = "there is no memory for the code cache";
+            return 0;
+        }
+    }
+    return hp_translate(self, pc, why);
+}
+
+void hp_cache_start(void)
+{
+    long table = hp_sys6(SYS_mmap, 0, (long)HP_LOOKUP_SIZE, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    hp_segs = hp_pages((uint64_t)MAX_SEGMENTS * sizeof *hp_segs);
+    hp_exits = hp_pages((uint64_t)MAX_EXITS * sizeof *hp_exits);
+    hp_pieces = hp_pages((uint64_t)MAX_PIECES * sizeof *hp_pieces);
+    by_page = hp_pages(PAGES * sizeof *by_page);
+    new_buckets(1 << 14);
+    if (hp_sys_failed(table) || !hp_segs || !hp_exits || !hp_pieces || !by_page || !by_start) {
+        hp_say("there is no memory for the native engine", "try --engine qemu");
+        hp_sys1(SYS_exit_group, 125);
+    }
+    hp_lookup_at = (uint32_t)table;
+    fill_lookup();
+}

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The code cache: translated segments, where they are, and how they are joined. All of it under the
+ * lock; only translated code itself runs without.
+ *
+ * A *segment* is a straight run of blocks with one entrance. Each block of it is a *piece*: its
+ * source and the stream id of the run up to it. Its *exits* lead to other segments: an exit is a
+ * jump (or conditional jump) whose displacement is patched when its target is known.
+ *
+ * Indirect transfers look up a table by the low 16 bits of the address; an entry is the head of a
+ * chain of *landings*, each of which checks the rest of the address, for one segment.
+ *
+ * Code lies in *areas*, each within reach (2 GiB) of the program code it was made from. In an area
+ * segments grow upwards, everything small (stubs of exits, landings) downwards from the end.
+ */
+#ifndef HP_NATIVE_CACHE_H
+#define HP_NATIVE_CACHE_H
+
+#include "engine/native/inner/inner.h"
+
+#define HP_PIECES_MAX 16 /* blocks in a segment */
+#define HP_NO_SEGMENT 0
+
+struct hp_piece {
+    uint64_t start;
+    uint32_t size;     /* of the source, bytes */
+    uint32_t id;       /* in the stream */
+    uint32_t segment;  /* it is part of */
+    uint32_t next;     /* piece of the same page, 0: none */
+    uint32_t next_too; /* likewise for the second page it touches */
+    uint16_t insns;
+    uint8_t taken; /* how the segment goes on behind it: 1 to the branch's target */
+};
+
+struct hp_seg {
+    uint64_t start;
+    uint8_t *code;
+    uint8_t *landing; /* NULL: none */
+    uint32_t code_size;
+    uint32_t first_piece, n_pieces;
+    uint32_t first_exit, n_exits;
+    uint32_t incoming;     /* exits that lead here: a list */
+    uint32_t next_landing; /* segment: chain of the same table entry */
+    uint32_t next_hash;
+    uint16_t dead;     /* registers that are overwritten before they are read */
+    bool flags_dead;   /* likewise */
+    bool gone;         /* its source changed or went away */
+    bool open;         /* ends because no more could be read */
+};
+
+struct hp_exit {
+    uint64_t target;  /* in the program */
+    uint8_t *patch;   /* displacement to change */
+    uint8_t *stub;    /* where it leads when it is not linked */
+    uint32_t segment; /* it belongs to */
+    uint32_t id;      /* of the run up to it */
+    uint32_t to;      /* segment it leads to, 0: none */
+    uint32_t next;    /* exit that leads to the same segment */
+    uint8_t taken;
+    uint8_t is_syscall;
+};
+
+struct hp_area {
+    uint8_t *low, *high;   /* all of it */
+    uint8_t *code;         /* next segment */
+    uint8_t *small;        /* the last small thing */
+    uint8_t *gates;        /* jumps to the gates, for want of reach */
+    uint32_t *segments;    /* in it, in the order of their code */
+    uint32_t n_segments;
+};
+
+enum { HP_GATE_EXIT, HP_GATE_MISS, HP_GATE_SYSCALL, HP_GATE_COUNT };
+
+extern struct hp_seg *hp_segs;
+extern struct hp_exit *hp_exits;
+extern struct hp_piece *hp_pieces;
+
+void hp_cache_start(void);
+
+/* The segment that starts at `pc`, translating it if need be; 0 when there is no code there or (see `*why`) it
+ * cannot be translated. */
+uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, const char **why);
+
+/* The same, only if it is there. */
+uint32_t hp_cache_find(uint64_t pc);
+
+/* For the translator: room for `code` bytes of code and `small` bytes of small things in an area
+ * that reaches `pc`; NULL when the cache is full (it is flushed by hp_cache_get). */
+struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small);
+
+/* The gate's address within the area. */
+uint8_t *hp_cache_gate(const struct hp_area *area, int gate);
+
+uint32_t hp_cache_new_segment(void); /* 0: no room; likewise below */
+uint32_t hp_cache_new_exit(void);
+uint32_t hp_cache_new_piece(void);
+uint32_t hp_cache_next_exit(void); /* the number the next one will have */
+
+/* The segment is finished: it can be found. */
+void hp_cache_publish(uint32_t segment, struct hp_area *area);
+
+/* Joins an exit to the segment it leads to. */
+void hp_cache_link(uint32_t exit, uint32_t segment);
+
+/* Makes indirect transfers find the segment. */
+void hp_cache_land(uint32_t segment);
+
+/* Whether an address is in the cache, and in which segment's code; 0: in a stub or landing. */
+bool hp_cache_has(uint64_t address);
+uint32_t hp_cache_segment_at(uint64_t address);
+
+/* Makes all translations of [low, high) unreachable. Returns how many. */
+uint32_t hp_cache_invalidate(uint64_t low, uint64_t high);
+
+/* Whether anything in the page of `address` was translated. */
+bool hp_cache_page_known(uint64_t address);
+
+/* Forgets everything. All other threads are out. */
+void hp_cache_flush(void);
+
+/* --- The translator (translate.c) ------------------------------------------------------------- */
+
+/* Translates the code at `pc`. 0: there is none (`*why` is NULL), or it cannot be translated. */
+uint32_t hp_translate(struct hp_self *self, uint64_t pc, const char **why);
+
+/* What an address in a segment's code stands for. */
+struct hp_spot {
+    uint64_t pc;     /* of the program's instruction that is being run, or is next */
+    uint32_t piece;  /* 0 ... n_pieces - 1 */
+    uint32_t insns;  /* of the piece that are complete */
+    bool clean;      /* registers are the program's, and the instruction has not begun */
+    uint8_t saved[2]; /* registers whose values are in HP_AT_SCRATCH1, 2; 0xff: none */
+    bool rcx_saved;  /* rcx is in HP_AT_RCX */
+};
+void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot);
+
+#endif

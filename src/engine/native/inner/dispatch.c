@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What happens when translated code comes to its end: the gates call in here, and every function
+ * goes back into the cache.
+ */
+#include "engine/native/inner/cache.h"
+#include "engine/native/inner/decode.h"
+#include "engine/native/inner/sys.h"
+#include "hotpath/stream.h"
+
+#include <linux/futex.h>
+
+#define FLAG_TF 0x100u
+
+/* --- The lock --------------------------------------------------------------------------------- */
+
+static _Atomic uint32_t lock_word; /* 0 free, 1 taken, 2 taken and waited for */
+
+void hp_lock(void)
+{
+    uint32_t expected = 0;
+    if (atomic_compare_exchange_strong(&lock_word, &expected, 1))
+        return;
+    while (atomic_exchange(&lock_word, 2) != 0)
+        hp_sys4(SYS_futex, (long)&lock_word, FUTEX_WAIT_PRIVATE, 2, 0);
+}
+
+void hp_unlock(void)
+{
+    if (atomic_exchange(&lock_word, 0) == 2)
+        hp_sys3(SYS_futex, (long)&lock_word, FUTEX_WAKE_PRIVATE, 1);
+}
+
+/* --- Going on --------------------------------------------------------------------------------- */
+
+static uint64_t read_tsc(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+}
+
+/* The segment at `pc`; 0: none can be made. With the lock held. */
+static uint32_t get(struct hp_self *self, uint64_t pc, const char **why)
+{
+    *why = NULL;
+    uint32_t segment = hp_cache_find(pc);
+    if (segment)
+        return segment;
+    uint64_t start = read_tsc();
+    segment = hp_cache_get(self, pc, why);
+    hp_engine.translate_tsc += read_tsc() - start;
+    return segment;
+}
+
+/* What to do where no segment can be made: let the processor say what is wrong. */
+static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *why)
+{
+    if (why)
+        hp_detach(self, pc, why);
+    hp_probe(self, pc, false);
+}
+
+void hp_go_on(struct hp_self *self, uint64_t pc)
+{
+    const char *why;
+    self->regs.rip = pc;
+    hp_lock();
+    uint32_t segment = get(self, pc, &why);
+    atomic_store(&self->where, HP_IN_CACHE);
+    if (segment)
+        self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
+    hp_unlock();
+    if (!segment)
+        go_without(self, pc, why);
+    hp_enter(self);
+}
+
+void hp_on_exit(struct hp_self *self)
+{
+    const char *why;
+    uint32_t number = self->exit;
+    atomic_store(&self->where, HP_IN_ENGINE);
+    hp_lock();
+    struct hp_exit *exit = &hp_exits[number];
+    uint64_t pc = self->regs.rip = exit->target;
+    uint64_t flushes = atomic_load_explicit(&hp_engine.arena->stats.flushes, memory_order_relaxed);
+    hp_words_ran(self, exit->id, exit->taken);
+    uint32_t segment = get(self, pc, &why);
+    if (segment &&
+        flushes == atomic_load_explicit(&hp_engine.arena->stats.flushes, memory_order_relaxed))
+        hp_cache_link(number, segment);
+    atomic_store(&self->where, HP_IN_CACHE);
+    if (segment)
+        self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
+    hp_engine.lookups++;
+    hp_unlock();
+    if (!segment)
+        go_without(self, pc, why);
+    hp_enter(self);
+}
+
+void hp_on_miss(struct hp_self *self)
+{
+    const char *why;
+    uint64_t pc = self->regs.rip = self->target;
+    atomic_store(&self->where, HP_IN_ENGINE);
+    uint32_t left = hp_engine.mode == HP_RECORD_COUNT ? *self->writer.next : 0;
+    hp_lock();
+    uint32_t segment = get(self, pc, &why);
+    atomic_store(&self->where, HP_IN_CACHE);
+    if (segment) {
+        hp_cache_land(segment);
+        hp_words_ran_to(self, left, hp_pieces[hp_segs[segment].first_piece].id);
+        self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
+    }
+    hp_engine.lookups++;
+    hp_unlock();
+    if (!segment)
+        go_without(self, pc, why);
+    hp_enter(self);
+}
+
+void hp_on_resume(struct hp_self *self)
+{
+    atomic_store(&self->where, HP_IN_ENGINE);
+    hp_go_on(self, self->target);
+}
+
+void hp_on_pending(struct hp_self *self)
+{
+    atomic_store(&self->where, HP_IN_ENGINE);
+    atomic_store(&self->pending, 0);
+    self->stepping = false;
+    if (self->probing) { /* something came first */
+        self->probing = false;
+        self->regs.flags &= ~(uint64_t)FLAG_TF;
+    }
+    if (self->has_write) {
+        self->has_write = false;
+        hp_lock();
+        hp_maps_written(self->write_address);
+        hp_unlock();
+        hp_signals_set_mask(self);
+        hp_probe(self, self->regs.rip, true);
+    }
+    if (self->has_signal)
+        hp_signals_deliver(self);
+    else
+        hp_signals_set_mask(self);
+    hp_go_on(self, self->regs.rip);
+}
+
+/* --- One instruction natively ----------------------------------------------------------------- */
+
+/* Describes the instruction at `pc` as code of its own; 0: that is not possible. */
+static uint32_t describe_insn(struct hp_self *self, uint64_t pc)
+{
+    struct hp_place place;
+    struct hp_x86 insn;
+    hp_lock();
+    bool found = hp_maps_find(self, pc, &place) && place.executable;
+    hp_unlock();
+    if (!found)
+        return 0;
+    const uint8_t *bytes = (const uint8_t *)(uintptr_t)pc;
+    uint64_t rest = place.high - pc;
+    hp_x86_decode(bytes, rest < 15 ? (unsigned)rest : 15, &insn);
+    struct hp_arena_segment segment = {.start = pc, .module = place.module, .size = insn.length};
+    return hp_arena_add_segment(hp_engine.arena, &segment, bytes);
+}
+
+void hp_probe(struct hp_self *self, uint64_t pc, bool counts)
+{
+    self->regs.rip = pc;
+    self->regs.flags |= FLAG_TF;
+    self->probing = true;
+    self->probe_id = counts ? describe_insn(self, pc) : 0;
+    self->entry = pc;
+    atomic_store(&self->where, HP_IN_CACHE);
+    hp_enter(self);
+}
+
+void hp_probe_done(struct hp_self *self)
+{
+    static const uint32_t unknown[2] = {0, 0};
+    self->probing = false;
+    self->regs.flags &= ~(uint64_t)FLAG_TF;
+    if (!self->probe_id)
+        hp_words_event(self, hp_word_event(HP_WORD_LOST, HP_LOST_UNKNOWN), unknown, 2);
+    else if (hp_engine.mode == HP_RECORD_COUNT)
+        hp_words_ran_part(self, self->probe_id, 1);
+    else
+        hp_words_ran(self, self->probe_id, true);
+}
+
+/* --- Letting go ------------------------------------------------------------------------------- */
+
+void hp_detach(struct hp_self *self, uint64_t pc, const char *why)
+{
+    struct hp_engine_stats *stats = &hp_engine.arena->stats;
+    if (atomic_fetch_add(&stats->detached, 1) == 0) {
+        uint32_t length = 0;
+        while (why[length])
+            length++;
+        struct hp_arena_record record = {.length = length};
+        atomic_store(&stats->detach_reason, hp_arena_add_record(hp_engine.arena, &record, why));
+        atomic_store(&stats->detach_address, pc);
+    }
+    hp_words_finish(self, HP_END_DETACHED);
+    self->regs.rip = pc;
+    self->entry = pc;
+    atomic_store(&self->where, HP_NATIVE);
+    hp_enter(self);
+}

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+//
+// The gates between translated code and the engine's C code, and the few things C cannot say.
+//
+// Translated code jumps into a gate with the program's registers; the gate puts them into the
+// thread's block, takes the engine's stack and calls C, which never returns: it goes on with
+// hp_enter(). Vector registers stay as they are, C does not use them.
+//
+// A signal that finds the processor here is only noted: every way leads to hp_enter, which looks at
+// HP_AT_PENDING after the last point where a signal can be noted. If it comes in hp_enter itself,
+// hp_enter starts again.
+
+#include "engine/native/inner/layout.h"
+
+        .macro  reg_at name, number, op
+        .ifc    \op, save
+        movq    %\name, %gs:HP_AT_REGS + 8 * \number
+        .else
+        movq    %gs:HP_AT_REGS + 8 * \number, %\name
+        .endif
+        .endm
+
+        // All but rsp and rdi.
+        .macro  most_regs op
+        reg_at  rax, 0, \op
+        reg_at  rcx, 1, \op
+        reg_at  rdx, 2, \op
+        reg_at  rbx, 3, \op
+        reg_at  rbp, 5, \op
+        reg_at  rsi, 6, \op
+        reg_at  r8, 8, \op
+        reg_at  r9, 9, \op
+        reg_at  r10, 10, \op
+        reg_at  r11, 11, \op
+        reg_at  r12, 12, \op
+        reg_at  r13, 13, \op
+        reg_at  r14, 14, \op
+        reg_at  r15, 15, \op
+        .endm
+
+        .macro  gate name, function
+        .globl  \name
+        .hidden \name
+        .type   \name, @function
+\name:
+        most_regs save
+        reg_at  rdi, 7, save
+        reg_at  rsp, 4, save
+        movq    %gs:HP_AT_STACK, %rsp
+        pushfq
+        popq    %gs:HP_AT_FLAGS
+        cld
+        movq    %gs:HP_AT_SELF, %rdi
+        call    \function
+        ud2
+        .size   \name, . - \name
+        .endm
+
+        .text
+        .globl  hp_gates_begin
+        .hidden hp_gates_begin
+hp_gates_begin:
+        gate    hp_gate_exit, hp_on_exit
+        gate    hp_gate_syscall, hp_on_syscall
+        gate    hp_gate_resume, hp_on_resume
+
+        .globl  hp_gate_miss
+        .hidden hp_gate_miss
+hp_gate_miss:
+        movq    %gs:HP_AT_RCX, %rcx
+        gate    hp_gate_missed, hp_on_miss
+
+        // A signal handler returns here (rdi = block): what waits is done.
+        .globl  hp_gate_pending
+        .hidden hp_gate_pending
+hp_gate_pending:
+        movq    %gs:HP_AT_STACK, %rsp
+        cld
+        movq    %gs:HP_AT_SELF, %rdi
+        call    hp_on_pending
+        ud2
+
+        .globl  hp_enter
+        .hidden hp_enter
+        .type   hp_enter, @function
+hp_enter:
+        movq    %gs:HP_AT_STACK, %rsp
+        cmpl    $0, %gs:HP_AT_PENDING
+        jne     hp_gate_pending
+        pushq   %gs:HP_AT_FLAGS
+        popfq
+        most_regs restore
+        reg_at  rdi, 7, restore
+        reg_at  rsp, 4, restore
+        jmp     *%gs:HP_AT_ENTRY
+        .size   hp_enter, . - hp_enter
+        .globl  hp_enter_end
+        .hidden hp_enter_end
+hp_enter_end:
+        .globl  hp_gates_end
+        .hidden hp_gates_end
+hp_gates_end:
+
+        // bool hp_raw_syscall(struct hp_self *self): the registers are in the block.
+        .globl  hp_raw_syscall
+        .hidden hp_raw_syscall
+        .type   hp_raw_syscall, @function
+hp_raw_syscall:
+        .globl  hp_syscall_begin, hp_syscall_insn, hp_syscall_end
+        .hidden hp_syscall_begin, hp_syscall_insn, hp_syscall_end
+hp_syscall_begin:
+        cmpl    $0, %gs:HP_AT_PENDING
+        jne     1f
+        reg_at  rax, 0, restore
+        reg_at  rdi, 7, restore
+        reg_at  rsi, 6, restore
+        reg_at  rdx, 2, restore
+        reg_at  r10, 10, restore
+        reg_at  r8, 8, restore
+        reg_at  r9, 9, restore
+hp_syscall_insn:
+        syscall
+hp_syscall_end:
+        movq    %rax, %gs:HP_AT_REGS
+        movl    $1, %eax
+        ret
+1:      xorl    %eax, %eax
+        ret
+        .size   hp_raw_syscall, . - hp_raw_syscall
+
+        // bool hp_copy(void *to, const void *from, uint64_t size)
+        .globl  hp_copy, hp_copy_begin, hp_copy_end, hp_copy_failed
+        .hidden hp_copy, hp_copy_begin, hp_copy_end, hp_copy_failed
+        .type   hp_copy, @function
+hp_copy:
+        movq    %rdx, %rcx
+hp_copy_begin:
+        rep movsb
+hp_copy_end:
+        movl    $1, %eax
+        ret
+hp_copy_failed:
+        xorl    %eax, %eax
+        ret
+        .size   hp_copy, . - hp_copy
+
+        // long hp_clone(struct hp_clone_call *call): a new thread or a child with a stack of its
+        // own. In the child (rax == 0) the block is call->self, and it goes on in
+        // hp_on_child(self) on that block's stack. Registers: rdi call.
+        //   call: 0 number, 8 a1, 16 a2, 24 a3, 32 a4, 40 a5, 48 self, 56 gs by arch_prctl
+        .globl  hp_clone
+        .hidden hp_clone
+        .type   hp_clone, @function
+hp_clone:
+        pushq   %rbx
+        pushq   %r12
+        pushq   %r13
+        movq    48(%rdi), %r12
+        movq    56(%rdi), %r13
+        movq    0(%rdi), %rax
+        movq    16(%rdi), %rsi
+        movq    24(%rdi), %rdx
+        movq    32(%rdi), %r10
+        movq    40(%rdi), %r8
+        movq    8(%rdi), %rdi
+        syscall
+        testq   %rax, %rax
+        je      1f
+        popq    %r13
+        popq    %r12
+        popq    %rbx
+        ret
+1:      movq    HP_AT_STACK(%r12), %rsp
+        testq   %r13, %r13
+        jne     2f
+        wrgsbase %r12
+        jmp     3f
+2:      movl    $158, %eax              // arch_prctl(ARCH_SET_GS)
+        movl    $0x1001, %edi
+        movq    %r12, %rsi
+        syscall
+3:      xorl    %ebp, %ebp
+        movq    %r12, %rdi
+        call    hp_on_child
+        ud2
+        .size   hp_clone, . - hp_clone
+
+        // The thread's block is free from here on: no stack.
+        // void hp_exit_thread(_Atomic uint32_t *in_use, int status)
+        .globl  hp_exit_thread
+        .hidden hp_exit_thread
+hp_exit_thread:
+        movl    %esi, %edx
+        movq    %rdi, %rcx
+        movl    %edx, %edi
+        movl    $60, %eax
+        movl    $0, (%rcx)
+        syscall
+        ud2
+
+        // void hp_sigreturn(void *frame): as after the return address was popped.
+        .globl  hp_sigreturn
+        .hidden hp_sigreturn
+hp_sigreturn:
+        leaq    8(%rdi), %rsp
+        movl    $15, %eax
+        syscall
+        ud2
+
+        // The engine's own signal handler returns here.
+        .globl  hp_restorer
+        .hidden hp_restorer
+hp_restorer:
+        movl    $15, %eax
+        syscall
+        ud2
+
+        // void hp_reset_vectors(const void *area): as a new program finds them. 64-byte aligned.
+        .globl  hp_reset_vectors
+        .hidden hp_reset_vectors
+hp_reset_vectors:
+        xorl    %ecx, %ecx
+        xgetbv                          // all that is enabled
+        xrstor64 (%rdi)
+        ret
+
+        .globl  _start
+        .type   _start, @function
+_start:
+        xorl    %ebp, %ebp
+        movq    %rsp, %rdi
+        leaq    _DYNAMIC(%rip), %rsi
+        andq    $-16, %rsp
+        subq    $0x40000, %rsp          // the program's stack begins at rdi: stay well below
+        call    hp_main
+        ud2
+        .size   _start, . - _start
+        .hidden _DYNAMIC
+        .section .note.GNU-stack, "", @progbits

@@ -1,0 +1,324 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Threads and processes. Each thread has a block: struct hp_self, buffers, the engine's stack for
+ * it, the stack on which signals are caught, and in count mode its counters behind all that.
+ */
+#include "engine/native/inner/cache.h"
+#include "engine/native/inner/sys.h"
+#include "hotpath/stream.h"
+
+#include <linux/mman.h>
+#include <linux/sched.h>
+#include <string.h>
+
+/* Where things are in a block. */
+#define VECTORS_AT  0x2000  /* 32 KiB */
+#define FRAME_AT    0xa000  /* 40 KiB */
+#define CODE_AT     0x20000 /* 64 KiB, for hp_locate() */
+#define STACK_TOP   0x90000 /* 384 KiB below it */
+#define ALT_LOW     0x91000
+#define ALT_SIZE    0x40000
+#define ARCH_SET_GS 0x1001
+
+_Static_assert(sizeof(struct hp_self) <= VECTORS_AT, "block");
+
+struct hp_self *hp_threads;
+
+static _Atomic uint32_t list_lock;
+
+/* Blocks are never given back, only used again: a signal may look at them at any time. */
+static struct hp_self *reuse(void)
+{
+    for (struct hp_self *t = hp_threads; t; t = t->next_thread) {
+        uint32_t expected = 0;
+        if (atomic_compare_exchange_strong(&t->in_use, &expected, 1))
+            return t;
+    }
+    return NULL;
+}
+
+static void add_to_list(struct hp_self *self)
+{
+    while (atomic_exchange(&list_lock, 1))
+        __builtin_ia32_pause();
+    self->next_thread = hp_threads;
+    __atomic_store_n(&hp_threads, self, __ATOMIC_RELEASE);
+    atomic_store(&list_lock, 0);
+}
+
+struct hp_self *hp_thread_new(void)
+{
+    struct hp_self *self = reuse();
+    bool is_new = !self;
+    if (is_new) {
+        uint64_t size = HP_AT_COUNTERS;
+        if (hp_engine.mode == HP_RECORD_COUNT)
+            size += HP_ARENA_COUNTER_BYTES;
+        self = hp_pages(size);
+        if (!self)
+            return NULL;
+    }
+    struct hp_self *next = self->next_thread;
+    memset(self, 0, sizeof *self);
+    char *block = (char *)self;
+    self->next_thread = next;
+    self->self = self;
+    self->in_use = 1;
+    self->stack = block + STACK_TOP;
+    self->vectors = (uint8_t *)block + VECTORS_AT;
+    self->frame = (uint8_t *)block + FRAME_AT;
+    self->scratch_code = (uint8_t *)block + CODE_AT;
+    self->altstack.flags = 2; /* SS_DISABLE */
+    if (is_new)
+        add_to_list(self);
+    return self;
+}
+
+void *hp_thread_altstack(struct hp_self *self, uint64_t *size)
+{
+    *size = ALT_SIZE;
+    return (char *)self + ALT_LOW;
+}
+
+void hp_thread_adopt(struct hp_self *self)
+{
+    if (hp_engine.has_fsgsbase)
+        __asm__ volatile("wrgsbase %0" : : "r"(self) : "memory");
+    else
+        hp_sys2(SYS_arch_prctl, ARCH_SET_GS, (long)self);
+}
+
+/* Counters are the ring's; a thread without a ring counts for nobody. */
+static void map_counters(struct hp_self *self)
+{
+    long at = (long)self + HP_AT_COUNTERS;
+    uint64_t offset = HP_ARENA_COUNTER_DATA + self->writer.index * HP_ARENA_COUNTER_BYTES;
+    long result = -1;
+    if (self->writer.ring)
+        result = hp_sys6(SYS_mmap, at, (long)HP_ARENA_COUNTER_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_FIXED | MAP_NORESERVE, hp_engine.arena_fd, (long)offset);
+    if (hp_sys_failed(result))
+        hp_sys6(SYS_mmap, at, (long)HP_ARENA_COUNTER_BYTES, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+}
+
+static void open_stream(struct hp_self *self)
+{
+    if (hp_engine.mode == HP_RECORD_NONE)
+        return;
+    hp_words_refill(self);
+    if (hp_engine.mode == HP_RECORD_COUNT)
+        map_counters(self);
+}
+
+void hp_thread_start(struct hp_self *self)
+{
+    self->tid = (int32_t)hp_sys1(SYS_gettid, 0);
+    self->process = (int32_t)hp_sys1(SYS_getpid, 0);
+    atomic_fetch_add(&hp_engine.arena->stats.threads, 1);
+    hp_signals_thread(self);
+    open_stream(self);
+}
+
+/* --- New ones --------------------------------------------------------------------------------- */
+
+void hp_on_child(struct hp_self *self)
+{
+    hp_thread_start(self);
+    hp_signals_set_mask(self);
+    hp_go_on(self, self->regs.rip);
+}
+
+void hp_threads_after_fork(struct hp_self *self)
+{
+    for (struct hp_self *t = hp_threads; t; t = t->next_thread)
+        if (t != self)
+            atomic_store(&t->in_use, 0);
+    list_lock = 0;
+}
+
+/* What the calls agree on. */
+struct request {
+    uint64_t flags, stack; /* stack: 0 the same */
+};
+
+static bool read_request(const struct hp_self *self, struct request *request)
+{
+    const uint64_t *r = self->regs.r;
+    struct clone_args args = {0};
+    uint64_t size = r[RSI] < sizeof args ? r[RSI] : sizeof args;
+    switch (r[RAX]) {
+    case SYS_fork: *request = (struct request){0, 0}; return true;
+    case SYS_vfork: *request = (struct request){CLONE_VM | CLONE_VFORK, 0}; return true;
+    case SYS_clone: *request = (struct request){r[RDI], r[RSI]}; return true;
+    default: /* clone3 */
+        if (!hp_copy(&args, (const void *)r[RDI], size))
+            return false;
+        *request = (struct request){args.flags, args.stack ? args.stack + args.stack_size : 0};
+        return true;
+    }
+}
+
+static void told_of_child(struct hp_self *self, long result)
+{
+    uint32_t pid = result > 0 ? (uint32_t)result : 0;
+    hp_words_event(self, hp_word_event(HP_WORD_FORK, 0), &pid, 1);
+}
+
+/* The child is a copy of us. The lock is held, so that the copy's tables are whole. */
+static long make_process(struct hp_self *self, const struct request *request)
+{
+    const uint64_t *r = self->regs.r;
+    struct hp_arena *arena = hp_engine.arena;
+    hp_lock();
+    uint32_t serial = arena->follow ? hp_writer_before_fork(arena) : 0;
+    hp_process_add_stats(); /* what was done up to here is not the child's */
+    long result;
+    if (r[RAX] == SYS_clone3) {
+        struct clone_args args = {0};
+        hp_copy(&args, (const void *)r[RDI], r[RSI] < sizeof args ? r[RSI] : sizeof args);
+        args.stack = args.stack_size = 0;
+        result = hp_sys2(SYS_clone3, (long)&args, (long)r[RSI]);
+    } else if (r[RAX] == SYS_clone) {
+        result = hp_sys6(SYS_clone, (long)r[RDI], 0, (long)r[RDX], (long)r[R10], (long)r[R8], 0);
+    } else {
+        result = hp_sys1(SYS_fork, 0);
+    }
+    if (result != 0) {
+        hp_unlock();
+        if (result > 0)
+            told_of_child(self, result);
+        return result;
+    }
+    hp_writer_after_fork(&self->writer, serial, arena->follow != 0);
+    hp_threads_after_fork(self);
+    hp_unlock();
+    atomic_fetch_add(&arena->stats.processes, 1);
+    if (request->stack)
+        self->regs.r[RSP] = request->stack;
+    hp_thread_start(self);
+    return 0;
+}
+
+/* A thread, or a process that borrows our memory. */
+static long make_thread(struct hp_self *self, const struct request *request)
+{
+    const uint64_t *r = self->regs.r;
+    bool vforked = !(request->flags & CLONE_THREAD);
+    struct hp_self *child = hp_thread_new();
+    if (!child)
+        return -11; /* EAGAIN */
+    uint32_t serial = hp_engine.arena->follow ? hp_writer_before_fork(hp_engine.arena) : 0;
+    hp_writer_after_fork(&child->writer, serial, !vforked || hp_engine.arena->follow);
+    child->regs = self->regs;
+    child->regs.r[RAX] = 0;
+    if (request->stack)
+        child->regs.r[RSP] = request->stack;
+    child->gs_base = self->gs_base;
+    child->mask = self->mask;
+    child->is_vforked = vforked;
+    if (vforked && request->flags & CLONE_VFORK)
+        child->altstack = self->altstack;
+    struct hp_clone_call call = {.number = r[RAX],
+                                 .args = {r[RDI], r[RSI], r[RDX], r[R10], r[R8]},
+                                 .self = child,
+                                 .by_arch_prctl = !hp_engine.has_fsgsbase};
+    long result = hp_clone(&call);
+    if (result < 0) {
+        atomic_store(&child->in_use, 0);
+        return result;
+    }
+    if (vforked) {
+        told_of_child(self, result);
+        if (request->flags & CLONE_VFORK) /* it is done with our memory */
+            atomic_store(&child->in_use, 0);
+    }
+    return result;
+}
+
+void hp_sys_clone(struct hp_self *self, uint64_t pc)
+{
+    struct request request;
+    long result = -14; /* EFAULT */
+    if (read_request(self, &request)) {
+        uint64_t all = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC; /* the child must not be caught half made */
+        hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
+        self->regs.rip = pc;
+        result = request.flags & CLONE_VM ? make_thread(self, &request)
+                                          : make_process(self, &request);
+        if (!self->has_signal)
+            hp_signals_set_mask(self);
+    }
+    self->regs.r[RAX] = (uint64_t)result;
+    hp_go_on(self, pc);
+}
+
+/* --- Ends ------------------------------------------------------------------------------------- */
+
+void hp_process_add_stats(void)
+{
+    struct hp_engine_stats *stats = &hp_engine.arena->stats;
+    uint64_t ns = hp_engine_ns(hp_engine.translate_tsc);
+    atomic_fetch_add(&stats->translate_ns, ns);
+    atomic_fetch_add(&stats->lookups, hp_engine.lookups);
+    hp_engine.translate_tsc = hp_engine.lookups = 0;
+    uint64_t used = hp_cache_used(), seen = atomic_load(&stats->cache_bytes);
+    while (used > seen && !atomic_compare_exchange_weak(&stats->cache_bytes, &seen, used))
+        ;
+    uint64_t memory = hp_memory_used();
+    seen = atomic_load(&stats->memory_bytes);
+    while (memory > seen && !atomic_compare_exchange_weak(&stats->memory_bytes, &seen, memory))
+        ;
+}
+
+/* The process exits in an orderly way: say so for all its threads, which stop where they are. */
+static void end_process(struct hp_self *self)
+{
+    struct hp_arena *arena = hp_engine.arena;
+    if (!self->is_vforked) {
+        hp_lock();
+        hp_threads_leave_cache(self);
+        hp_process_add_stats();
+        for (uint32_t i = 0; i < atomic_load(&arena->rings_used); i++)
+            if (arena->rings[i].pid == self->process && arena->rings[i].state == HP_RING_ACTIVE)
+                atomic_store(&arena->rings[i].end_reason, HP_END_EXIT);
+    }
+    hp_words_finish(self, HP_END_EXIT);
+}
+
+void hp_sys_exit(struct hp_self *self, bool group)
+{
+    int status = (int)self->regs.r[RDI];
+    if (group) {
+        end_process(self);
+        for (;;)
+            hp_sys1(SYS_exit_group, status);
+    }
+    hp_words_finish(self, HP_END_EXIT);
+    hp_process_add_stats();
+    uint64_t all = HP_SIGSET_ALL;
+    hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
+    struct hp_altstack off = {.flags = 2};
+    hp_sys2(SYS_sigaltstack, (long)&off, 0);
+    self->tid = 0;
+    hp_exit_thread(&self->in_use, status);
+}
+
+void hp_threads_leave_cache(struct hp_self *self)
+{
+    for (struct hp_self *t = hp_threads; t; t = t->next_thread)
+        if (t != self && t->in_use && t->process == self->process && t->tid &&
+            t->where == HP_IN_CACHE) {
+            atomic_store(&t->pending, 1);
+            hp_sys3(SYS_tgkill, t->process, t->tid, HP_SIGNAL_STOP);
+        }
+    for (struct hp_self *t = hp_threads; t; t = t->next_thread)
+        for (int tries = 0; tries < 20000 && t != self && t->in_use && t->process == self->process &&
+                            t->where == HP_IN_CACHE;
+             tries++) {
+            struct timespec64 {
+                int64_t s, ns;
+            } moment = {0, tries < 50 ? 1000 : 100000};
+            hp_sys4(SYS_clock_nanosleep, 1, 0, (long)&moment, 0);
+        }
+}
