@@ -127,7 +127,8 @@ static bool ask_zydis(struct witness *w, const uint8_t *code, size_t size, struc
     for (unsigned i = 0; i < s->zi.operand_count; i++)
         add_operand(s, &s->operands[i]);
     add_flags(s);
-    if (is_zero_idiom(s))
+    bool nop = s->zi.opcode_map == ZYDIS_OPCODE_MAP_0F && s->zi.opcode == 0x1f;
+    if (is_zero_idiom(s) || (nop && s->zi.mnemonic == ZYDIS_MNEMONIC_NOP))
         s->reads = 0;
     s->writes &= (uint16_t) ~(1u << HP_X86_RSP);
     return true;
@@ -222,9 +223,13 @@ static const char *compare_parts(const struct said *s, const struct hp_x86 *insn
         return "disp_at";
     if (insn->disp_at && insn->disp != zi->raw.disp.value)
         return "disp";
-    if (insn->imm_at != zi->raw.imm[0].offset ||
-        insn->imm_size * 8 != zi->raw.imm[0].size + zi->raw.imm[1].size)
+    if (zi->opcode_map == ZYDIS_OPCODE_MAP_0F0F) { // an immediate here, an opcode to Zydis
+        if (insn->imm_at != zi->length - 1 || insn->imm_size != 1)
+            return "3DNow!";
+    } else if (insn->imm_at != zi->raw.imm[0].offset ||
+               insn->imm_size * 8 != zi->raw.imm[0].size + zi->raw.imm[1].size) {
         return "imm_at";
+    }
     if (zi->raw.imm[0].size && !zi->raw.imm[1].size &&
         ((uint64_t)insn->imm ^ zi->raw.imm[0].value.u) << (64 - zi->raw.imm[0].size))
         return "imm";
@@ -246,6 +251,7 @@ static bool is_hint(const struct said *s)
     case ZYDIS_CATEGORY_NOP:
     case ZYDIS_CATEGORY_WIDENOP:
     case ZYDIS_CATEGORY_PREFETCH:
+    case ZYDIS_CATEGORY_PREFETCHWT1:
     case ZYDIS_CATEGORY_MPX: return true;
     default:
         return s->zi.mnemonic == ZYDIS_MNEMONIC_LEA || s->zi.mnemonic == ZYDIS_MNEMONIC_CLDEMOTE;
@@ -254,7 +260,10 @@ static bool is_hint(const struct said *s)
 
 static const char *compare_memory(const struct said *s, const struct hp_x86 *insn)
 {
-    if (insn->has_memory != (s->has_memory && !is_hint(s)))
+    // Knights Corner had prefetches with VEX, which are not known as such.
+    bool foreign =
+        s->zi.meta.isa_ext == ZYDIS_ISA_EXT_KNC || s->zi.meta.isa_ext == ZYDIS_ISA_EXT_KNCE;
+    if (insn->has_memory != (s->has_memory && !is_hint(s)) && !foreign)
         return "has_memory";
     uint8_t segment = HP_X86_SEG_NONE;
     if (!is_hint(s) && (s->zi.attributes & ZYDIS_ATTRIB_HAS_SEGMENT_FS))
@@ -265,7 +274,9 @@ static const char *compare_memory(const struct said *s, const struct hp_x86 *ins
         return "segment";
     bool rep =
         s->zi.attributes & (ZYDIS_ATTRIB_HAS_REP | ZYDIS_ATTRIB_HAS_REPE | ZYDIS_ATTRIB_HAS_REPNE);
-    if (rep && !insn->is_rep)
+    bool via = s->zi.meta.category == ZYDIS_CATEGORY_PADLOCK ||
+               s->zi.opcode_map != ZYDIS_OPCODE_MAP_DEFAULT;
+    if (rep != insn->is_rep && !via)
         return "is_rep";
     return NULL;
 }

@@ -117,7 +117,7 @@ static void xchg_accumulator(const struct hp_x86_parts *p, struct hp_x86 *insn)
         return; // NOP, PAUSE
     unsigned both = AX | 1u << opcode_register(p);
     reads(insn, both);
-    writes(insn, both, p->operand16);
+    writes(insn, both, p->operand16 || (p->prefixes & PF3)); // perhaps PAUSE all the same
 }
 
 static void zero_idiom(const struct hp_x86_parts *p, struct hp_x86 *insn)
@@ -259,12 +259,10 @@ static void x87(const struct hp_x86_parts *p, struct hp_x86 *insn)
 
 /* --- Two-byte opcodes --------------------------------------------------------------------------- */
 
-static void group7(struct hp_x86_parts *p, struct hp_x86 *insn)
+static void group7(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
-    if (!is_register(p)) {
-        insn->has_memory = reg_field(p) != 7; // INVLPG only takes an address
+    if (!is_register(p))
         return;
-    }
     struct hp_x86 known = *insn;
     known.reads = known.uses = known.writes = 0;
     known.reads_flags = false;
@@ -283,9 +281,6 @@ static void group7(struct hp_x86_parts *p, struct hp_x86 *insn)
         if (p->prefixes & PF3)
             insn->kind = HP_X86_FAR; // UIRET
         return;
-    case 0xc8: // MONITOR, MONITORX, CLZERO and others of AMD's: [rax]
-    case 0xfa:
-    case 0xfc: p->implicit_memory = true; return;
     default: return;
     }
     *insn = known;
@@ -341,14 +336,21 @@ static void group15(const struct hp_x86_parts *p, struct hp_x86 *insn)
     }
 }
 
-// Reserved for hints, and so NOPs where they are not CET's or MPX's.
-static void hint_nop(const struct hp_x86_parts *p, struct hp_x86 *insn)
+// Prefetches and NOPs, of which some are CET's and MPX's instructions by now.
+static void hint(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
-    bool endbr = p->opcode == 0x1e && (p->modrm & 0xfe) == 0xfa;
-    if (endbr && (p->prefixes & PF3))
+    bool prefetch = p->opcode == 0x0d || (p->opcode == 0x18 && reg_field(p) < 4);
+    if (p->opcode == 0x1f) { // mentions registers only to be long
+        insn->uses = insn->reads;
         insn->reads = 0;
-    else if (p->opcode == 0x1e && is_register(p) && (p->prefixes & PF3))
-        conservative(insn); // RDSSP
+    } else if (p->opcode == 0x1e && is_register(p) && (p->prefixes & PF3)) {
+        if ((p->modrm & 0xfe) == 0xfa) // ENDBR64, ENDBR32
+            insn->reads = 0;
+        else // RDSSP
+            conservative(insn);
+    } else if (prefetch && !is_register(p)) {
+        insn->reads = p->address;
+    }
 }
 
 static void popcnt(const struct hp_x86_parts *p, struct hp_x86 *insn)
@@ -532,7 +534,7 @@ static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
         break;
     case DO_POP_GS: set_kind(insn, HP_X86_POP_GS, SP); break;
     case DO_MOV_CONTROL: break;
-    case DO_HINT_NOP: hint_nop(p, insn); break;
+    case DO_HINT: hint(p, insn); break;
     case DO_POPCNT: popcnt(p, insn); break;
     case DO_BSF: bit_scan(p, insn); break;
     case DO_MOVBE: movbe(p, insn); break;

@@ -89,7 +89,7 @@ enum action {
     DO_MOV_TO_SEGMENT,
     DO_POP_GS,
     DO_MOV_CONTROL,
-    DO_HINT_NOP,
+    DO_HINT,
     DO_POPCNT,
     DO_BSF,
     DO_MOVBE,
