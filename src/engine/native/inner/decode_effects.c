@@ -72,29 +72,30 @@ static void writes(struct hp_x86 *insn, unsigned registers, bool part)
         insn->writes |= (uint16_t)registers;
 }
 
+// All ones, or 0.
+static unsigned when(uint32_t entry, unsigned bit)
+{
+    return entry & bit ? ~0u : 0;
+}
+
+// What the entry's bits say, computed rather than branched on: which it is cannot be predicted.
 static void apply_modrm(const struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     uint32_t entry = p->entry;
-    bool scalar = p->prefixes & (PF2 | PF3);
     insn->reads = p->address;
-    if ((scalar && (entry & NS)) || (!scalar && (entry & SC)))
-        return;
-    bool word = p->operand16 && !(entry & FX);
-    if (entry & (GR | GW)) {
-        unsigned g = g_register(p);
-        uint16_t mask = mask_of(g, entry & GB, insn);
-        if (entry & GR)
-            reads(insn, mask);
-        if (entry & GW)
-            writes(insn, mask, word || (entry & GB));
+    if (entry & (NS | SC)) {
+        bool scalar = p->prefixes & (PF2 | PF3);
+        if (scalar == !(entry & SC))
+            return;
     }
-    if ((entry & (ER | EW)) && is_register(p)) {
-        uint16_t mask = mask_of(rm_register(p), entry & EB, insn);
-        if (entry & ER)
-            reads(insn, mask);
-        if (entry & EW)
-            writes(insn, mask, word || (entry & EB));
-    }
+    unsigned word = (0u - p->operand16) & ~when(entry, FX);
+    unsigned g = mask_of(g_register(p), entry & GB, insn);
+    unsigned e = mask_of(rm_register(p), entry & EB, insn) * (unsigned)is_register(p);
+    unsigned g_part = word | when(entry, GB), e_part = word | when(entry, EB);
+    unsigned g_written = g & when(entry, GW), e_written = e & when(entry, EW);
+    reads(insn, (g & when(entry, GR)) | (g_written & g_part));
+    reads(insn, (e & when(entry, ER)) | (e_written & e_part));
+    insn->writes = (uint16_t)((g_written & ~g_part) | (e_written & ~e_part));
 }
 
 // For the groups, whose entries say nothing of this.
@@ -515,7 +516,6 @@ static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
     case DO_STRING: string(p, insn); break;
 
     case DO_ZERO_IDIOM: zero_idiom(p, insn); break;
-    case DO_LEA: insn->is_lea = true; break;
     case DO_GROUP1: group1(p, insn); break;
     case DO_SHIFT: shift(p, insn); break;
     case DO_SHIFT_DOUBLE: shift_double(p, insn); break;
@@ -576,6 +576,7 @@ void hp_x86_effects(struct hp_x86_parts *p, struct hp_x86 *insn)
     }
     if (entry >> ACTION)
         act(p, insn);
+    insn->is_lea = entry & LEA;
     insn->uses |= insn->reads | insn->writes;
     insn->writes &= (uint16_t)~SP;
     if (p->prefixes & (PFS | PGS) && (insn->has_memory || p->implicit_memory))

@@ -35,6 +35,7 @@ enum {
     VSIB = 1 << 16, /* the index is a vector register */
     SC = 1 << 17,   /* general registers only with F2 or F3, vector ones without */
     NS = 1 << 18,   /* the other way round */
+    LEA = 1 << 19,  /* and nothing else */
     ACTION = 20,    /* shift of enum action */
 };
 
@@ -73,7 +74,6 @@ enum action {
     DO_STRING,
     /* groups and exceptions */
     DO_ZERO_IDIOM,
-    DO_LEA,
     DO_GROUP1,
     DO_SHIFT,
     DO_SHIFT_DOUBLE,
@@ -133,7 +133,8 @@ enum { EXT_B = 1, EXT_X = 2, EXT_R = 4, EXT_W = 8 };
 /* An instruction taken to pieces, between finding its parts and saying what it does. */
 struct hp_x86_parts {
     const uint8_t *code;
-    unsigned limit;     /* bytes that may be looked at */
+    unsigned readable;  /* bytes */
+    unsigned limit;     /* those that an instruction may have */
     unsigned at;        /* the next one */
     unsigned extension; /* EXT_* */
     uint32_t entry;
