@@ -349,6 +349,18 @@ struct failures {
     uint8_t reported[ZYDIS_MNEMONIC_MAX_VALUE + 1]; /* once each */
 };
 
+static void reset(struct witness *w)
+{
+    w->instructions = w->conservative = w->inexact = 0;
+}
+
+// Something was compared at all.
+static void assert_enough(const struct witness *w, uint64_t instructions)
+{
+    if (w->instructions < instructions)
+        fail_msg("only %lu instructions compared", w->instructions);
+}
+
 // The length of the instruction, 1 where there is none.
 static unsigned check(struct witness *w, const uint8_t *code, size_t size, struct failures *f)
 {
@@ -391,6 +403,7 @@ static void all_legacy_opcodes(void **state)
     static const uint8_t maps[][2] = {{0, 0}, {0x0f, 0}, {0x0f, 0x38}, {0x0f, 0x3a}};
     static const uint8_t sibs[] = {0x5d, 0xe4, 0x8b, 0x25};
     struct failures f = {0};
+    reset(*state);
     for (unsigned i = 0; i < 64; i++) {
         uint8_t code[PADDED];
         unsigned at = 0;
@@ -404,12 +417,14 @@ static void all_legacy_opcodes(void **state)
         pad(code, at, sibs[(i ^ i >> 2) & 3]);
         check_opcodes(*state, code, at, &f);
     }
+    assert_enough(*state, 1000000);
     assert_int_equal(f.count, 0);
 }
 
 static void all_vex_opcodes(void **state)
 {
     struct failures f = {0};
+    reset(*state);
     for (unsigned i = 0; i < 3 * 4 * 2 * 2; i++) { // map, pp, W, L
         unsigned map = i % 3 + 1, pp = i / 3 & 3, wide = i / 12 & 1, length = i / 24;
         uint8_t code[PADDED] = {0xc4};
@@ -423,6 +438,7 @@ static void all_vex_opcodes(void **state)
         pad(code, 2, 0x25);
         check_opcodes(*state, code, 2, &f);
     }
+    assert_enough(*state, 200000);
     assert_int_equal(f.count, 0);
 }
 
@@ -430,6 +446,7 @@ static void all_evex_opcodes(void **state)
 {
     static const uint8_t maps[] = {1, 2, 3, 5, 6};
     struct failures f = {0};
+    reset(*state);
     for (unsigned i = 0; i < 5 * 4 * 2 * 2; i++) {
         unsigned pp = i / 5 & 3, wide = i / 20 & 1, masked = i / 40;
         uint8_t code[PADDED] = {0x62};
@@ -439,12 +456,14 @@ static void all_evex_opcodes(void **state)
         pad(code, 4, 0x5d);
         check_opcodes(*state, code, 4, &f);
     }
+    assert_enough(*state, 200000);
     assert_int_equal(f.count, 0);
 }
 
 static void all_xop_opcodes(void **state)
 {
     struct failures f = {0};
+    reset(*state);
     for (unsigned i = 0; i < 3 * 2 * 2; i++) {
         uint8_t code[PADDED] = {0x8f};
         code[1] = (uint8_t)((i & 1 ? 0xe0 : 0x00) | (8 + i % 3));
@@ -452,6 +471,7 @@ static void all_xop_opcodes(void **state)
         pad(code, 3, 0x5d);
         check_opcodes(*state, code, 3, &f);
     }
+    assert_enough(*state, 20000);
     assert_int_equal(f.count, 0);
 }
 
@@ -478,6 +498,7 @@ static void prefixes(void **state)
     };
     static const uint8_t maps[][2] = {{0, 0}, {0x0f, 0}, {0x0f, 0x38}, {0x0f, 0x3a}};
     struct failures f = {0};
+    reset(*state);
     for (unsigned i = 0; i < sizeof sets / sizeof *sets * 4; i++) {
         uint8_t code[PADDED];
         unsigned at = 0;
@@ -489,6 +510,7 @@ static void prefixes(void **state)
         pad(code, at, 0x5d);
         check_opcodes(*state, code, at, &f);
     }
+    assert_enough(*state, 1000000);
     assert_int_equal(f.count, 0);
 }
 
@@ -519,7 +541,7 @@ static void real_code(void **state)
                 assert_true(i > 0 || k > 0);
                 continue;
             }
-            w->instructions = w->conservative = w->inexact = 0;
+            reset(w);
             check_section(w, &section, &f);
             free(section.data);
             if (i == 0 && k == 0) {
@@ -548,11 +570,13 @@ static uint64_t next_random(uint64_t *seed)
 static void random_bytes(void **state)
 {
     struct failures f = {0};
+    reset(*state);
     uint64_t seed = 88172645463325252u;
     for (unsigned i = 0; i < 1000000; i++) {
         uint64_t bytes[2] = {next_random(&seed), next_random(&seed)};
         check(*state, (const uint8_t *)bytes, 15, &f);
     }
+    assert_enough(*state, 300000);
     assert_int_equal(f.count, 0);
 }
 

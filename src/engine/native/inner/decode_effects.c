@@ -438,18 +438,44 @@ static void set_kind(struct hp_x86 *insn, enum hp_x86_kind kind, unsigned regist
     insn->reads |= (uint16_t)registers;
 }
 
+// The commonest actions, from a table: a jump to the code of each would rarely be predicted.
+struct simple {
+    uint8_t kind;
+    bool reads_register, writes_register; /* that of the opcode */
+    uint16_t reads;
+};
+
+static const struct simple simples[DO_LAST_SIMPLE + 1] = {
+    [DO_JUMP] = {.kind = HP_X86_JUMP},
+    [DO_COND] = {.kind = HP_X86_COND},
+    [DO_COUNTED] = {.kind = HP_X86_COUNTED, .reads = CX},
+    [DO_CALL] = {.kind = HP_X86_CALL, .reads = SP},
+    [DO_STACK] = {.reads = SP},
+    [DO_PUSH_REG] = {.reads_register = true, .reads = SP},
+    [DO_POP_REG] = {.writes_register = true, .reads = SP},
+    [DO_POP_RM] = {.reads = SP},
+    [DO_LEAVE] = {.reads = SP | BP},
+    [DO_ACC_READ] = {.reads = AX},
+    [DO_CMPXCHG] = {.reads = AX},
+    [DO_POP_GS] = {.kind = HP_X86_POP_GS, .reads = SP},
+};
+
+static void act_simply(const struct hp_x86_parts *p, struct hp_x86 *insn)
+{
+    const struct simple *s = &simples[p->entry >> ACTION];
+    unsigned mask = 1u << opcode_register(p), part = 0u - p->operand16;
+    unsigned written = mask & (0u - s->writes_register);
+    insn->kind = s->kind;
+    insn->condition = s->kind == HP_X86_COND ? p->opcode & 15 : 0;
+    reads(insn, s->reads | (mask & (0u - s->reads_register)) | (written & part));
+    insn->writes |= (uint16_t)(written & ~part);
+}
+
 static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
 {
     bool word = p->operand16;
     switch ((enum action)(p->entry >> ACTION)) {
-    case DO_NOTHING: break;
-    case DO_JUMP: set_kind(insn, HP_X86_JUMP, 0); break;
-    case DO_COND:
-        set_kind(insn, HP_X86_COND, 0);
-        insn->condition = p->opcode & 15;
-        break;
-    case DO_COUNTED: set_kind(insn, HP_X86_COUNTED, CX); break;
-    case DO_CALL: set_kind(insn, HP_X86_CALL, SP); break;
+    default: break; // simple
     case DO_RET:
         set_kind(insn, HP_X86_RET, SP);
         insn->imm &= 0xffff; // not signed
@@ -462,19 +488,10 @@ static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
     case DO_JKD: set_kind(insn, HP_X86_TRAP, ALL); break;
     case DO_FAR: set_kind(insn, HP_X86_FAR, ALL); break;
 
-    case DO_ACC_READ: reads(insn, AX); break;
     case DO_ACC_CHANGE:
         reads(insn, AX);
         writes(insn, AX, word || !(p->opcode & 1));
         break;
-    case DO_STACK: reads(insn, SP); break;
-    case DO_PUSH_REG: reads(insn, SP | 1u << opcode_register(p)); break;
-    case DO_POP_REG:
-        reads(insn, SP);
-        writes(insn, 1u << opcode_register(p), word);
-        break;
-    case DO_POP_RM: reads(insn, SP); break;
-    case DO_LEAVE: reads(insn, SP | BP); break;
     case DO_MOV_IMM:
         writes(insn, mask_of(opcode_register(p), p->opcode < 0xb8, insn), word || p->opcode < 0xb8);
         break;
@@ -508,7 +525,6 @@ static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
         writes(insn, AX | BX | CX | DX, false);
         break;
     case DO_RDTSC: writes(insn, AX | DX, false); break;
-    case DO_CMPXCHG: reads(insn, AX); break;
     case DO_MASKMOV:
         reads(insn, DI);
         p->implicit_memory = true;
@@ -532,7 +548,6 @@ static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
         if (reg_field(p) == 5)
             insn->kind = HP_X86_MOV_GS;
         break;
-    case DO_POP_GS: set_kind(insn, HP_X86_POP_GS, SP); break;
     case DO_MOV_CONTROL: break;
     case DO_HINT: hint(p, insn); break;
     case DO_POPCNT: popcnt(p, insn); break;
@@ -574,8 +589,10 @@ void hp_x86_effects(struct hp_x86_parts *p, struct hp_x86 *insn)
     } else {
         conservative(insn);
     }
-    if (entry >> ACTION)
+    if (entry >> ACTION > DO_LAST_SIMPLE)
         act(p, insn);
+    else
+        act_simply(p, insn);
     insn->is_lea = entry & LEA;
     insn->uses |= insn->reads | insn->writes;
     insn->writes &= (uint16_t)~SP;

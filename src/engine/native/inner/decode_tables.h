@@ -42,23 +42,27 @@ enum {
 /* What the bits cannot say: done by code of its own after them. */
 enum action {
     DO_NOTHING,
-    /* control flow */
+    /* only a kind and registers, from a table */
     DO_JUMP,
     DO_COND,
     DO_COUNTED,
     DO_CALL,
-    DO_RET,
-    DO_SYSCALL,
-    DO_TRAP,
-    DO_FAR,
-    /* implicit registers */
-    DO_ACC_READ,
-    DO_ACC_CHANGE,
     DO_STACK,
     DO_PUSH_REG,
     DO_POP_REG,
     DO_POP_RM,
     DO_LEAVE,
+    DO_ACC_READ,
+    DO_CMPXCHG,
+    DO_POP_GS,
+    DO_LAST_SIMPLE = DO_POP_GS,
+    /* control flow */
+    DO_RET,
+    DO_SYSCALL,
+    DO_TRAP,
+    DO_FAR,
+    /* implicit registers */
+    DO_ACC_CHANGE,
     DO_MOV_IMM,
     DO_XCHG_ACC,
     DO_CBW,
@@ -69,7 +73,6 @@ enum action {
     DO_BSWAP,
     DO_CPUID,
     DO_RDTSC,
-    DO_CMPXCHG,
     DO_MASKMOV,
     DO_STRING,
     /* groups and exceptions */
@@ -87,7 +90,6 @@ enum action {
     DO_GROUP15,
     DO_X87,
     DO_MOV_TO_SEGMENT,
-    DO_POP_GS,
     DO_MOV_CONTROL,
     DO_HINT,
     DO_POPCNT,
