@@ -2,7 +2,7 @@
 /*
  * x86-64 instructions, as much of one as a translator must know that copies it: its length, where
  * its parts are, how it passes control on, and what it does to registers and flags. Stands alone
- * (no libc), and takes some ten nanoseconds an instruction.
+ * (no libc), and takes some twenty nanoseconds an instruction.
  *
  * Everything that 64-bit mode has is decoded: legacy, VEX, EVEX, XOP and 3DNow! encodings. The unit
  * test holds it against Zydis.
@@ -80,7 +80,7 @@ struct hp_x86 {
     bool is_string;    /* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS */
     bool wide;         /* REX.W or its like: 64-bit operands */
     /* What it does to general registers, for finding a free one. Conservative: an instruction that is not
-     * known in detail reads and writes everything. */
+     * known in detail uses and reads everything, flags included, and surely writes nothing. */
     uint16_t uses;   /* every register it mentions in any way, implicit ones included */
     uint16_t reads;  /* registers whose old value may matter, those in addresses included; a
                         register of which only a part is written counts as read */
