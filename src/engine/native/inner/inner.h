@@ -12,6 +12,7 @@
 
 #include "engine/arena.h"
 #include "engine/native/inner/layout.h"
+#include "hotpath/stream.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,6 +63,7 @@ struct hp_self {
     uint64_t entry;
     uint64_t *address;
     struct hp_writer writer;
+    uint64_t pad;
     struct hp_regs regs;
 
     _Atomic uint32_t where; /* enum hp_where */
@@ -243,6 +245,7 @@ struct hp_image {
     uint64_t interpreter; /* its base, 0: none */
     uint64_t headers;     /* address of the program headers */
     uint64_t n_headers, header_size;
+    bool executable_stack; /* the program asks for one (PT_GNU_STACK) */
 };
 
 /* Maps the ELF file and its interpreter. On failure the reason is written to stderr and the process
@@ -252,6 +255,10 @@ void hp_load(const char *path, struct hp_image *image);
 /* The program wants to execute another: prepares it so that it is observed, and executes it.
  * Returns the error like execve. args: as for execveat (dirfd, path, argv, envp, flags). */
 long hp_exec(struct hp_self *self, const uint64_t args[5]);
+
+/* Called by hp_exec() right before the exec that should succeed: `path` is the file that will run
+ * (as the program named it when it is not known better), `observed` whether in an engine. */
+void hp_exec_announce(struct hp_self *self, const char *path, bool observed);
 
 /* --- Memory and text (libc.c) ----------------------------------------------------------------- */
 
