@@ -47,6 +47,8 @@ enum hp_word_kind {
     HP_WORD_EXEC_FAILED, /* the exec before failed; the thread goes on */
     HP_WORD_MODULE, /* code of a module was met, or found to be gone. arg: 1 loaded, 0 unloaded;
                             32-bit: the engine's own number of it */
+    HP_WORD_PART, /* count mode: of the segment's last block only `arg` instructions were run. 32-bit:
+                     the segment */
     HP_WORD_KIND_COUNT_
 };
 

@@ -11,8 +11,6 @@
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -24,12 +22,26 @@
 
 static unsigned long long reader_born; /* when the reader started, as /proc tells it; 0 unknown */
 
+/* "/proc/PID/stat", without the help of stdio: the native engine has none. */
+static void stat_path(char path[32], int32_t pid)
+{
+    char digits[12];
+    int n = 0;
+    for (uint32_t rest = pid > 0 ? (uint32_t)pid : 0; n == 0 || rest > 0; rest /= 10)
+        digits[n++] = (char)('0' + rest % 10);
+    memcpy(path, "/proc/", 6);
+    path += 6;
+    while (n > 0)
+        *path++ = digits[--n];
+    memcpy(path, "/stat", 6);
+}
+
 /* When process `pid` started, in the kernel's clock; 0 for a zombie, `unknown` when /proc cannot be
  * asked. */
 static unsigned long long process_born(int32_t pid, unsigned long long unknown)
 {
     char path[32], text[1024];
-    snprintf(path, sizeof path, "/proc/%d/stat", (int)pid);
+    stat_path(path, pid);
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0)
         return unknown;
@@ -43,7 +55,12 @@ static unsigned long long process_born(int32_t pid, unsigned long long unknown)
         return 0;
     for (int field = 2; field < 22 && at; field++)
         at = strchr(at + 1, ' ');
-    return at ? strtoull(at, NULL, 10) : unknown;
+    if (!at)
+        return unknown;
+    unsigned long long born = 0;
+    while (*++at >= '0' && *at <= '9')
+        born = born * 10 + (unsigned long long)(*at - '0');
+    return born;
 }
 
 /* Whether there is still somebody to read. A reader that died without detaching is found here, also
@@ -52,7 +69,9 @@ static bool reader_alive(struct hp_arena *arena)
 {
     if (atomic_load(&arena->detached))
         return false;
-    bool exists = kill(arena->reader_pid, 0) == 0 || errno == EPERM;
+    /* Not there is what must be said clearly: where threads share errno, another one's error only
+     * puts it off until the next look. */
+    bool exists = kill(arena->reader_pid, 0) == 0 || errno != ESRCH;
     if (exists && (!reader_born || process_born(arena->reader_pid, reader_born) == reader_born))
         return true;
     atomic_store(&arena->detached, 1);
@@ -112,15 +131,22 @@ static void ring_doorbell(struct hp_arena *arena)
 
 /* --- Rings ------------------------------------------------------------------------------------ */
 
-/* Where the words of unobserved threads go: everyone writes, nobody reads. */
-static uint32_t nowhere[4096];
+/* Where the words of unobserved threads go: everyone writes, nobody reads. A guard page lies behind
+ * it as behind every chunk, and begins where a page does. */
+#define NOWHERE_WORDS 4096u
+static _Alignas(HP_ARENA_GUARD) uint32_t nowhere[NOWHERE_WORDS + HP_ARENA_GUARD / 4];
+
+_Static_assert(NOWHERE_WORDS * 4 % HP_ARENA_GUARD == 0, "a guard page begins inside a page");
+_Static_assert(HP_ARENA_RING_DATA % HP_ARENA_GUARD == 0 &&
+                   HP_ARENA_CHUNK_STRIDE % HP_ARENA_GUARD == 0,
+               "a guard page begins inside a page");
 
 static void go_unobserved(struct hp_writer *writer)
 {
     writer->unobserved = true;
     writer->ring = NULL;
     writer->next = nowhere;
-    writer->end = nowhere + sizeof nowhere / sizeof *nowhere;
+    writer->end = nowhere + NOWHERE_WORDS;
 }
 
 static struct hp_ring *claim_ring(struct hp_arena *arena, uint32_t *index)

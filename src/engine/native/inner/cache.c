@@ -497,6 +497,20 @@ uint32_t hp_cache_invalidate(uint64_t low, uint64_t high)
     return n;
 }
 
+uint64_t hp_cache_used(void)
+{
+    uint64_t used = 0;
+    for (unsigned i = 0; i < n_areas; i++)
+        used += (uint64_t)(areas[i].code - areas[i].low) + (uint64_t)(areas[i].high - areas[i].small);
+    return used;
+}
+
+uint64_t hp_cache_tables_used(void)
+{
+    return n_segs * sizeof *hp_segs + n_exits * sizeof *hp_exits + n_pieces * sizeof *hp_pieces +
+           (by_start_mask + 1) * sizeof *by_start + HP_LOOKUP_SIZE + sizeof landings;
+}
+
 static void fill_lookup(void)
 {
     for (uint32_t i = 0; i < 1 << HP_LOOKUP_BITS; i++)

@@ -115,6 +115,11 @@ uint32_t hp_cache_invalidate(uint64_t low, uint64_t high);
 /* Whether anything in the page of `address` was translated. */
 bool hp_cache_page_known(uint64_t address);
 
+/* Bytes of code and small things in all areas. */
+uint64_t hp_cache_used(void);
+/* Bytes of the tables that go with it. */
+uint64_t hp_cache_tables_used(void);
+
 /* Forgets everything. All other threads are out. */
 void hp_cache_flush(void);
 

@@ -213,3 +213,16 @@ void hp_detach(struct hp_self *self, uint64_t pc, const char *why)
     atomic_store(&self->where, HP_NATIVE);
     hp_enter(self);
 }
+
+void hp_crashed(struct hp_self *self, int signal, uint64_t at)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+    (void)signal;
+    char text[] = "0x0000000000000000";
+    uint64_t offset = at - (uint64_t)(uintptr_t)__ehdr_start;
+    for (int i = 0; i < 16; i++)
+        text[17 - i] = "0123456789abcdef"[offset >> 4 * i & 15];
+    hp_say("internal error in the native engine; the program goes on unobserved", text);
+    atomic_store(&lock_word, 0);
+    hp_detach(self, self->regs.rip, "an internal error");
+}

@@ -12,6 +12,7 @@
 
 #include "engine/arena.h"
 #include "engine/native/inner/layout.h"
+#include "hotpath/stream.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -62,6 +63,7 @@ struct hp_self {
     uint64_t entry;
     uint64_t *address;
     struct hp_writer writer;
+    uint64_t pad;
     struct hp_regs regs;
 
     _Atomic uint32_t where; /* enum hp_where */
@@ -110,6 +112,9 @@ _Static_assert(offsetof(struct hp_self, regs) == HP_AT_REGS, "layout");
 struct hp_self *hp_thread_new(void);
 void hp_thread_adopt(struct hp_self *self);
 
+/* The stack on which the thread catches signals. */
+void *hp_thread_altstack(struct hp_self *self, uint64_t *size);
+
 /* The thread is about to run for the first time: its place in the stream, its signals. */
 void hp_thread_start(struct hp_self *self);
 
@@ -127,6 +132,9 @@ static inline struct hp_self *hp_self(void)
 _Noreturn void hp_sys_clone(struct hp_self *self, uint64_t pc);
 _Noreturn void hp_sys_exit(struct hp_self *self, bool group);
 _Noreturn void hp_on_child(struct hp_self *self);
+
+/* Adds what this process did since the last time to the arena's statistics. */
+void hp_process_add_stats(void);
 
 /* In a forked child: the other threads are gone. */
 void hp_threads_after_fork(struct hp_self *self);
@@ -148,6 +156,9 @@ struct hp_engine {
     uint64_t tsc_start, ns_start;
 };
 extern struct hp_engine hp_engine;
+
+/* Time in nanoseconds that so many ticks of the processor's clock are. */
+uint64_t hp_engine_ns(uint64_t ticks);
 
 /* The lock of everything that translates: cache, tables, maps, memory. Never taken on the executed path. */
 void hp_lock(void);
@@ -201,6 +212,9 @@ _Noreturn void hp_go_on(struct hp_self *self, uint64_t pc);
  * in the stream. */
 _Noreturn void hp_probe(struct hp_self *self, uint64_t pc, bool counts);
 void hp_probe_done(struct hp_self *self); /* it was run; regs are those after it */
+
+/* The engine itself failed: the program goes on natively if it can. */
+_Noreturn void hp_crashed(struct hp_self *self, int signal, uint64_t at);
 
 /* Lets the thread go: it runs natively from `pc` on. `why` is for the report. */
 _Noreturn void hp_detach(struct hp_self *self, uint64_t pc, const char *why);
@@ -274,6 +288,7 @@ struct hp_image {
     uint64_t interpreter; /* its base, 0: none */
     uint64_t headers;     /* address of the program headers */
     uint64_t n_headers, header_size;
+    bool executable_stack; /* the program asks for one (PT_GNU_STACK) */
 };
 
 /* Maps the ELF file and its interpreter. On failure the reason is written to stderr and the process
@@ -284,7 +299,8 @@ void hp_load(const char *path, struct hp_image *image);
  * Returns the error like execve. args: as for execveat (dirfd, path, argv, envp, flags). */
 long hp_exec(struct hp_self *self, const uint64_t args[5]);
 
-/* Tells the stream that another program is about to be executed. */
+/* Called by hp_exec() right before the exec that should succeed: `path` is the file that will run
+ * (as the program named it when it is not known better), `observed` whether in an engine. */
 void hp_exec_announce(struct hp_self *self, const char *path, bool observed);
 
 /* --- Memory and text (libc.c) ----------------------------------------------------------------- */

@@ -65,8 +65,6 @@ _Static_assert(sizeof(struct ucontext) == 304 && sizeof(struct hp_siginfo) == 12
 static struct action actions[65]; /* of the program, by number */
 static uint32_t actions_lock;
 
-void *hp_thread_altstack(struct hp_self *self, uint64_t *size);
-
 /* --- Registers -------------------------------------------------------------------------------- */
 
 static void take_registers(struct hp_regs *regs, const struct sigcontext *mc)

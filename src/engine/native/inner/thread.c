@@ -265,7 +265,7 @@ void hp_process_add_stats(void)
     uint64_t used = hp_cache_used(), seen = atomic_load(&stats->cache_bytes);
     while (used > seen && !atomic_compare_exchange_weak(&stats->cache_bytes, &seen, used))
         ;
-    uint64_t memory = hp_memory_used();
+    uint64_t memory = used + hp_cache_tables_used();
     seen = atomic_load(&stats->memory_bytes);
     while (memory > seen && !atomic_compare_exchange_weak(&stats->memory_bytes, &seen, memory))
         ;

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Executing another program. It is found as the kernel would find it, through scripts; when it is
+ * one that can be observed, the engine is executed in its place, told what to load.
+ *
+ * Whatever is unusual or goes wrong on the way is left to the kernel's own exec of what the program
+ * asked for: that gives the right error, or the right program, unobserved.
+ *
+ * A child of vfork() comes here with its parent's memory: what it maps stays mapped there once the
+ * exec has succeeded. So everything is on the stack, but for the arguments of a script when they
+ * are many. No state is static: other threads may be here too.
+ */
+#include "engine/native/inner/inner.h"
+#include "engine/native/inner/sys.h"
+#include "engine/native/start.h"
+
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/statfs.h>
+#include <unistd.h>
+
+#ifndef AT_EXECVE_CHECK
+#define AT_EXECVE_CHECK 0x10000 /* since Linux 6.14; others answer EINVAL */
+#endif
+
+#define SCRIPT_LEVELS 5    /* the kernel's limit */
+#define HEAD_SIZE     256  /* bytes of a file that it looks at */
+#define ARGS_ON_STACK 2048 /* 16 KiB */
+#define FD_PATH       48   /* room for "/proc/thread-self/fd/N" */
+
+enum { DIRFD, PATH, ARGV, ENVP, FLAGS }; /* of the arguments of execveat */
+
+/* A script's first line, cut into words. */
+struct script {
+    char head[HEAD_SIZE];
+    const char *interpreter;
+    const char *argument; /* NULL: none */
+};
+
+struct plan {
+    const char *path; /* as the program gave it: the end of start.name */
+    bool
+        is_program_again; /* it means /proc/self/exe, which is the engine: hp_engine.program_path */
+    int n_scripts;
+    struct script scripts[SCRIPT_LEVELS];
+    struct hp_start start;
+};
+
+static void close_fd(int fd)
+{
+    hp_sys1(SYS_close, fd);
+}
+
+/* --- Text ------------------------------------------------------------------------------------- */
+
+/* Appends the decimal digits; returns the end. */
+static char *put_number(char *to, int number)
+{
+    char digits[12];
+    int n = 0;
+    uint32_t rest = number < 0 ? 0u - (uint32_t)number : (uint32_t)number;
+    if (number < 0)
+        *to++ = '-';
+    do {
+        digits[n++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    while (n > 0)
+        *to++ = digits[--n];
+    *to = 0;
+    return to;
+}
+
+/* A name for the open file. Not by /proc/self: a thread may have descriptors of its own. */
+static void fd_path(char to[FD_PATH], int fd)
+{
+    static const char folder[] = "/proc/thread-self/fd/";
+    memcpy(to, folder, sizeof folder);
+    put_number(to + sizeof folder - 1, fd);
+}
+
+/* Copies a string of the program; false when it is not there or does not fit. */
+static bool copy_text(char *to, uint64_t size, uint64_t from)
+{
+    while (size > 0) {
+        uint64_t n = 4096 - from % 4096; /* what follows the string's page may not be there */
+        if (n > size)
+            n = size;
+        if (!hp_copy(to, (const void *)from, n))
+            return false;
+        if (memchr(to, 0, n))
+            return true;
+        to += n;
+        from += n;
+        size -= n;
+    }
+    return false;
+}
+
+/* The name as the kernel puts it into AT_EXECFN: the path, or by its descriptor. */
+static bool copy_path(struct plan *plan, const uint64_t args[5])
+{
+    char *name = plan->start.name, first;
+    int dirfd = (int)args[DIRFD];
+    if (!hp_copy(&first, (const void *)args[PATH], 1))
+        return false;
+    if (dirfd != AT_FDCWD && first != '/') {
+        memcpy(name, "/dev/fd/", 8);
+        name = put_number(name + 8, dirfd);
+        if (first)
+            *name++ = '/';
+    }
+    uint64_t room = sizeof plan->start.name - (uint64_t)(name - plan->start.name);
+    plan->path = name;
+    return copy_text(name, room, args[PATH]);
+}
+
+/* --- Files ------------------------------------------------------------------------------------ */
+
+/* Opens what execveat would execute, by name only. */
+static int open_named(int dirfd, const char *path, int flags)
+{
+    char by_fd[FD_PATH];
+    int mode = O_PATH | O_CLOEXEC | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0);
+    if (!*path && flags & AT_EMPTY_PATH) {
+        fd_path(by_fd, dirfd);
+        path = by_fd;
+        mode &= ~O_NOFOLLOW;
+    }
+    return (int)hp_sys4(SYS_openat, dirfd, (long)path, mode, 0);
+}
+
+/* Opens for reading what is open by name, which is closed. */
+static int open_readable(int named)
+{
+    char path[FD_PATH];
+    fd_path(path, named);
+    int fd = (int)hp_sys4(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    close_fd(named);
+    return fd;
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+static bool is_engine(int fd)
+{
+    struct stat st, engine;
+    return !hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)) &&
+           !hp_sys_failed(hp_sys2(SYS_fstat, hp_engine.engine_fd, (long)&engine)) &&
+           same_file(&st, &engine);
+}
+
+/* Whether the path is that of a link to a process's program: /proc/self/exe and the like. */
+static bool is_exe_link(int dirfd, const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    if (strcmp(slash ? slash + 1 : path, "exe") != 0)
+        return false;
+    int fd = (int)hp_sys4(SYS_openat, dirfd, (long)path, O_PATH | O_NOFOLLOW | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    struct stat st;
+    struct statfs fs;
+    bool is = !hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)) && S_ISLNK(st.st_mode) &&
+              !hp_sys_failed(hp_sys2(SYS_fstatfs, fd, (long)&fs)) && fs.f_type == PROC_SUPER_MAGIC;
+    close_fd(fd);
+    return is;
+}
+
+/*
+ * Whether the kernel would execute this, as far as can be said without doing it; argv and envp may
+ * be bad as well. Kernels that cannot be asked are asked for the permission only.
+ */
+static bool may_execute(int dirfd, const char *path, const uint64_t args[5], int flags)
+{
+    const char *argv[] = {path, NULL}, *envp[] = {NULL};
+    long result = hp_sys6(SYS_execveat, dirfd, (long)path, args ? (long)args[ARGV] : (long)argv,
+                          args ? (long)args[ENVP] : (long)envp, flags | AT_EXECVE_CHECK, 0);
+    if (result != -EINVAL && result != -ENOSYS)
+        return !hp_sys_failed(result);
+    result = hp_sys4(SYS_faccessat2, dirfd, (long)path, X_OK,
+                     (flags & (AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW)) | AT_EACCESS);
+    if (result == -ENOSYS && *path)
+        result = hp_sys3(SYS_faccessat, dirfd, (long)path, X_OK);
+    return !hp_sys_failed(result);
+}
+
+/* Whether the process would have other rights in the program: those an engine could not have. */
+static bool gains_rights(int fd, const struct stat *st)
+{
+    if (hp_sys6(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1)
+        return false;
+    if (st->st_mode & S_ISUID && st->st_uid != (uid_t)hp_sys1(SYS_geteuid, 0))
+        return true;
+    if (st->st_mode & S_ISGID && st->st_mode & S_IXGRP &&
+        st->st_gid != (gid_t)hp_sys1(SYS_getegid, 0))
+        return true;
+    return hp_sys4(SYS_fgetxattr, fd, (long)"security.capability", 0, 0) > 0;
+}
+
+/* The file's absolute name, if it has one by which the engine will find it. */
+static bool name_file(int fd, const struct stat *st, char *to, uint64_t size)
+{
+    char path[FD_PATH];
+    struct stat named;
+    fd_path(path, fd);
+    long n = hp_sys3(SYS_readlink, (long)path, (long)to, (long)size);
+    if (n <= 0 || (uint64_t)n >= size)
+        return false;
+    to[n] = 0;
+    return to[0] == '/' && !hp_sys_failed(hp_sys2(SYS_stat, (long)to, (long)&named)) &&
+           same_file(st, &named);
+}
+
+/* --- Scripts ---------------------------------------------------------------------------------- */
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The first that is no blank, up to `last`; NULL: none. */
+static char *skip_blanks(char *at, char *last)
+{
+    for (; at <= last; at++)
+        if (!is_blank(*at))
+            return at;
+    return NULL;
+}
+
+/* The first blank or 0, up to `last`; NULL: none. */
+static char *skip_word(char *at, char *last)
+{
+    for (; at <= last; at++)
+        if (is_blank(*at) || !*at)
+            return at;
+    return NULL;
+}
+
+/* The end of a first line: at its newline, or of the `head` if the name in it is not cut off. */
+static char *line_end(char *head)
+{
+    char *last = head + HEAD_SIZE - 1;
+    for (char *at = head; at <= last && *at; at++)
+        if (*at == '\n')
+            return at;
+    char *name = skip_blanks(head + 2, last);
+    return name && skip_word(name, last) ? last : NULL;
+}
+
+/* Cuts a first line into words, in the kernel's way; false when it would not take it. */
+static bool read_script(struct script *script)
+{
+    char *head = script->head;
+    char *end = line_end(head);
+    if (!end)
+        return false;
+    while (is_blank(end[-1]))
+        end--;
+    *end = 0;
+    char *name = skip_blanks(head + 2, end);
+    if (!name || !*name)
+        return false;
+    char *after = skip_word(name, end);
+    script->interpreter = name;
+    script->argument = NULL;
+    if (after && *after) {
+        char *argument = skip_blanks(after, end);
+        script->argument = argument && *argument ? argument : NULL;
+        *after = 0;
+    }
+    return true;
+}
+
+/* A script that is known by a descriptor cannot be opened once that is closed. */
+static bool script_stays(const struct plan *plan, const uint64_t args[5])
+{
+    if (plan->path == plan->start.name)
+        return true;
+    long flags = hp_sys2(SYS_fcntl, (int)args[DIRFD], F_GETFD);
+    return !hp_sys_failed(flags) && !(flags & FD_CLOEXEC);
+}
+
+/* --- Deciding --------------------------------------------------------------------------------- */
+
+static bool is_our_elf(const char head[HEAD_SIZE])
+{
+    Elf64_Ehdr header;
+    memcpy(&header, head, sizeof header);
+    return memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 && header.e_ident[EI_CLASS] == ELFCLASS64 &&
+           header.e_ident[EI_DATA] == ELFDATA2LSB && header.e_machine == EM_X86_64 &&
+           (header.e_type == ET_EXEC || header.e_type == ET_DYN);
+}
+
+/* The file's first bytes, zeros where there are none. */
+static void read_head(int fd, char head[HEAD_SIZE])
+{
+    memset(head, 0, HEAD_SIZE);
+    long n = 0;
+    for (long done = 0; done < HEAD_SIZE; done += n) {
+        n = hp_sys4(SYS_pread64, fd, (long)(head + done), HEAD_SIZE - done, done);
+        if (n <= 0)
+            return;
+    }
+}
+
+static bool can_observe(struct plan *plan, int fd, const char head[HEAD_SIZE])
+{
+    struct stat st;
+    return is_our_elf(head) && !hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)) &&
+           S_ISREG(st.st_mode) && !gains_rights(fd, &st) &&
+           name_file(fd, &st, plan->start.path, sizeof plan->start.path);
+}
+
+/* Follows scripts from the file in `named`, which is closed, to the program that would run; false
+ * when that is not one to observe. */
+static bool find_program(struct plan *plan, int named, const uint64_t args[5])
+{
+    char head[HEAD_SIZE];
+    for (;;) {
+        int fd = open_readable(named);
+        if (fd < 0)
+            return false;
+        read_head(fd, head);
+        if (head[0] != '#' || head[1] != '!') {
+            bool observed = can_observe(plan, fd, head);
+            close_fd(fd);
+            return observed;
+        }
+        close_fd(fd);
+        if (plan->n_scripts == SCRIPT_LEVELS || !script_stays(plan, args))
+            return false;
+        struct script *script = &plan->scripts[plan->n_scripts++];
+        memcpy(script->head, head, HEAD_SIZE);
+        if (!read_script(script) || !may_execute(AT_FDCWD, script->interpreter, NULL, 0))
+            return false;
+        named = open_named(AT_FDCWD, script->interpreter, 0);
+        if (named < 0)
+            return false;
+    }
+}
+
+/* --- Arguments of scripts --------------------------------------------------------------------- */
+
+/* The program's argv[i]; false when it is not there. */
+static bool get_arg(uint64_t argv, uint64_t i, uint64_t *arg)
+{
+    return hp_copy(arg, (const void *)(argv + i * 8), 8);
+}
+
+/* How many there are, the ending 0 not counted; false when they are not there. */
+static bool count_args(uint64_t argv, uint64_t *n)
+{
+    uint64_t arg = 1;
+    *n = 0;
+    if (argv == 0)
+        return true;
+    while (get_arg(argv, *n, &arg) && arg)
+        ++*n;
+    return arg == 0;
+}
+
+/* What scripts put before the second of the program's arguments: the last interpreter first. Each
+ * one's name takes the place of the name it was called by. Returns how many. */
+static uint64_t put_script_args(const struct plan *plan, uint64_t *to)
+{
+    uint64_t n = 0;
+    for (int i = plan->n_scripts - 1; i >= 0; i--) {
+        const struct script *script = &plan->scripts[i];
+        if (i == plan->n_scripts - 1)
+            to[n++] = (uint64_t)script->interpreter;
+        if (script->argument)
+            to[n++] = (uint64_t)script->argument;
+        to[n++] = (uint64_t)(i > 0 ? plan->scripts[i - 1].interpreter : plan->start.name);
+    }
+    return n;
+}
+
+/* The arguments with those of scripts; false when the program's are not all there. `to` has room
+ * for `count` of the program's and three a level. */
+static bool put_args(const struct plan *plan, uint64_t argv, uint64_t count, uint64_t *to)
+{
+    uint64_t n = put_script_args(plan, to);
+    for (uint64_t i = 1; i < count; i++)
+        if (!get_arg(argv, i, &to[n++]))
+            return false;
+    to[n] = 0;
+    return true;
+}
+
+/* --- Executing -------------------------------------------------------------------------------- */
+
+/* As the program asked for it. By the call that filters are most likely to allow. */
+static long exec_natively(const struct plan *plan, const uint64_t args[5])
+{
+    if (plan->is_program_again)
+        return hp_sys3(SYS_execve, (long)hp_engine.program_path, (long)args[ARGV],
+                       (long)args[ENVP]);
+    if ((int)args[DIRFD] == AT_FDCWD && (int)args[FLAGS] == 0)
+        return hp_sys3(SYS_execve, (long)args[PATH], (long)args[ARGV], (long)args[ENVP]);
+    return hp_sys6(SYS_execveat, (int)args[DIRFD], (long)args[PATH], (long)args[ARGV],
+                   (long)args[ENVP], (int)args[FLAGS], 0);
+}
+
+/* The memory file that tells an engine what to do; it outlives the exec. Negative: none. */
+static int make_start(struct plan *plan)
+{
+    plan->start.magic = HP_START_MAGIC;
+    plan->start.arena_fd = hp_engine.arena_fd;
+    plan->start.engine_fd = hp_engine.engine_fd;
+    plan->start.serial = 0;
+    plan->start.pad = 0;
+    int fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, 0);
+    if (fd < 0)
+        return fd;
+    long n = hp_sys4(SYS_pwrite64, fd, (long)&plan->start, sizeof plan->start, 0);
+    if (n != sizeof plan->start) {
+        close_fd(fd);
+        return -EIO;
+    }
+    return fd;
+}
+
+static void keep_over_exec(bool keep)
+{
+    hp_sys3(SYS_fcntl, hp_engine.arena_fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
+    hp_sys3(SYS_fcntl, hp_engine.engine_fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
+}
+
+/* Executes the engine. Returns why that failed, all being as before; 0: nothing was tried. */
+static long exec_engine(struct hp_self *self, struct plan *plan, uint64_t argv, uint64_t envp)
+{
+    int fd = make_start(plan);
+    if (fd < 0)
+        return 0;
+    keep_over_exec(true);
+    hp_exec_announce(self, plan->start.path, true);
+    long error = hp_sys6(SYS_execveat, hp_engine.engine_fd, (long)"", (long)argv, (long)envp,
+                         AT_EMPTY_PATH, 0);
+    keep_over_exec(false);
+    close_fd(fd);
+    return error;
+}
+
+/* As exec_engine(), with the arguments of a script. */
+static long exec_engine_for_script(struct hp_self *self, struct plan *plan, const uint64_t args[5])
+{
+    uint64_t few[ARGS_ON_STACK], *argv = few, count;
+    if (!count_args(args[ARGV], &count))
+        return 0;
+    uint64_t size = (count + 3 * SCRIPT_LEVELS + 1) * 8;
+    if (size > sizeof few)
+        argv = hp_pages(size);
+    if (!argv)
+        return 0;
+    long error = 0;
+    if (put_args(plan, args[ARGV], count, argv))
+        error = exec_engine(self, plan, (uint64_t)argv, args[ENVP]);
+    if (argv != few)
+        hp_sys2(SYS_munmap, (long)argv, (long)size);
+    return error;
+}
+
+/* Errors that the program's own exec would have met as well. */
+static bool is_of_the_program(long error)
+{
+    return error == -E2BIG || error == -EFAULT || error == -ENOMEM || error == -EAGAIN;
+}
+
+/* Finds out whether the program that would be executed is to be observed. */
+static bool decide(struct plan *plan, const uint64_t args[5])
+{
+    int dirfd = (int)args[DIRFD];
+    int named = open_named(dirfd, plan->path, (int)args[FLAGS]);
+    if (named < 0)
+        return false;
+    bool engine = is_engine(named);
+    if (engine && is_exe_link(dirfd, plan->path)) {
+        close_fd(named);
+        plan->is_program_again = true;
+        if (!may_execute(AT_FDCWD, hp_engine.program_path, NULL, 0))
+            return false;
+        named = open_named(AT_FDCWD, hp_engine.program_path, 0);
+        if (named < 0)
+            return false;
+        engine = false;
+    }
+    /* The engine itself is what a hotpath that is being observed executes: it has been told what
+     * to do already. */
+    if (engine || !hp_engine.arena->follow) {
+        close_fd(named);
+        return false;
+    }
+    return find_program(plan, named, args);
+}
+
+long hp_exec(struct hp_self *self, const uint64_t args[5])
+{
+    struct plan plan;
+    plan.is_program_again = false;
+    plan.n_scripts = 0;
+    int flags = (int)args[FLAGS];
+    if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) || !copy_path(&plan, args) ||
+        !may_execute((int)args[DIRFD], plan.path, args, flags))
+        return exec_natively(&plan, args);
+    long error = 0;
+    if (decide(&plan, args))
+        error = plan.n_scripts > 0 ? exec_engine_for_script(self, &plan, args)
+                                   : exec_engine(self, &plan, args[ARGV], args[ENVP]);
+    if (is_of_the_program(error))
+        return error;
+    hp_exec_announce(self, plan.is_program_again ? hp_engine.program_path : plan.start.name, false);
+    return exec_natively(&plan, args);
+}

@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The few functions of a libc that the compiler, the decoder and the arena's writer want, and
+ * memory and text for the engine.
+ *
+ * No thread-local storage, so there is one errno for the process: threads may overwrite each
+ * other's. Its one reader (arena_writer.c) stays right when they do.
+ */
+#include "engine/native/inner/inner.h"
+#include "engine/native/inner/sys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+/* --- Bytes ------------------------------------------------------------------------------------ */
+
+/* For reading and writing any bytes, wherever they are. */
+struct eight {
+    uint64_t value;
+} __attribute__((packed, may_alias));
+struct four {
+    uint32_t value;
+} __attribute__((packed, may_alias));
+
+/* Up to 16 bytes by loads that may overlap, all before the first store: right for memmove too.
+ * Instructions are copied one by one, where `rep movsb` would take most of the time to start. */
+static inline void copy_short(uint8_t *to, const uint8_t *from, size_t n)
+{
+    if (n >= 8) {
+        uint64_t first = ((const struct eight *)(const void *)from)->value;
+        uint64_t last = ((const struct eight *)(const void *)(from + n - 8))->value;
+        ((struct eight *)(void *)to)->value = first;
+        ((struct eight *)(void *)(to + n - 8))->value = last;
+    } else if (n >= 4) {
+        uint32_t first = ((const struct four *)(const void *)from)->value;
+        uint32_t last = ((const struct four *)(const void *)(from + n - 4))->value;
+        ((struct four *)(void *)to)->value = first;
+        ((struct four *)(void *)(to + n - 4))->value = last;
+    } else if (n > 0) {
+        uint8_t first = from[0], middle = from[n / 2], last = from[n - 1];
+        to[0] = first;
+        to[n / 2] = middle;
+        to[n - 1] = last;
+    }
+}
+
+void *memcpy(void *restrict to, const void *restrict from, size_t n)
+{
+    if (n <= 16) {
+        copy_short(to, from, n);
+        return to;
+    }
+    void *at = to;
+    __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(n) : : "memory");
+    return to;
+}
+
+void *memmove(void *to, const void *from, size_t n)
+{
+    if (n <= 16) {
+        copy_short(to, from, n);
+    } else if ((uintptr_t)to - (uintptr_t)from >= n) { /* `to` is below, or beyond the end */
+        void *at = to;
+        __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(n) : : "memory");
+    } else {
+        uint8_t *at = (uint8_t *)to + n - 1;
+        const uint8_t *source = (const uint8_t *)from + n - 1;
+        __asm__ volatile("std; rep movsb; cld" : "+D"(at), "+S"(source), "+c"(n) : : "memory");
+    }
+    return to;
+}
+
+void *memset(void *to, int value, size_t n)
+{
+    void *at = to;
+    __asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(value) : "memory");
+    return to;
+}
+
+int memcmp(const void *a, const void *b, size_t n)
+{
+    const uint8_t *x = a, *y = b;
+    for (; n >= 8; n -= 8, x += 8, y += 8)
+        if (((const struct eight *)(const void *)x)->value !=
+            ((const struct eight *)(const void *)y)->value)
+            break;
+    for (; n > 0; n--, x++, y++)
+        if (*x != *y)
+            return *x - *y;
+    return 0;
+}
+
+void *memchr(const void *from, int value, size_t n)
+{
+    for (const uint8_t *at = from; n > 0; n--, at++)
+        if (*at == (uint8_t)value)
+            return (void *)(uintptr_t)at;
+    return NULL;
+}
+
+/* --- Strings ---------------------------------------------------------------------------------- */
+
+size_t strlen(const char *text)
+{
+    const char *at = text;
+    while (*at) {
+        at++;
+        __asm__ volatile("" : "+r"(at)); /* or the compiler sees a strlen here and calls it */
+    }
+    return (size_t)(at - text);
+}
+
+int strncmp(const char *a, const char *b, size_t n)
+{
+    for (; n > 0; n--, a++, b++)
+        if (*a != *b || !*a)
+            return (uint8_t)*a - (uint8_t)*b;
+    return 0;
+}
+
+int strcmp(const char *a, const char *b)
+{
+    return strncmp(a, b, SIZE_MAX);
+}
+
+char *strchr(const char *text, int value)
+{
+    for (; *text != (char)value; text++)
+        if (!*text)
+            return NULL;
+    return (char *)(uintptr_t)text;
+}
+
+char *strrchr(const char *text, int value)
+{
+    const char *found = NULL;
+    do {
+        if (*text == (char)value)
+            found = text;
+    } while (*text++);
+    return (char *)(uintptr_t)found;
+}
+
+/* --- System calls, as arena_writer.c makes them ----------------------------------------------- */
+
+static int last_error;
+
+int *__errno_location(void)
+{
+    return &last_error;
+}
+
+static long answer(long result)
+{
+    if (!hp_sys_failed(result))
+        return result;
+    last_error = (int)-result;
+    return -1;
+}
+
+long syscall(long number, ...)
+{
+    long args[6];
+    va_list list;
+    va_start(list, number);
+    for (int i = 0; i < 6; i++)
+        args[i] = va_arg(list, long);
+    va_end(list);
+    return answer(hp_sys6(number, args[0], args[1], args[2], args[3], args[4], args[5]));
+}
+
+int open(const char *path, int flags, ...)
+{
+    return (int)answer(hp_sys4(SYS_openat, AT_FDCWD, (long)path, flags, 0)); /* creates nothing */
+}
+
+ssize_t read(int fd, void *to, size_t n)
+{
+    return answer(hp_sys3(SYS_read, fd, (long)to, (long)n));
+}
+
+int close(int fd)
+{
+    return (int)answer(hp_sys1(SYS_close, fd));
+}
+
+int fstat(int fd, struct stat *st)
+{
+    return (int)answer(hp_sys2(SYS_fstat, fd, (long)st));
+}
+
+void *mmap(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+    return (void *)answer(
+        hp_sys6(SYS_mmap, (long)address, (long)length, protection, flags, fd, offset));
+}
+
+int munmap(void *address, size_t length)
+{
+    return (int)answer(hp_sys2(SYS_munmap, (long)address, (long)length));
+}
+
+int kill(pid_t pid, int signal)
+{
+    return (int)answer(hp_sys2(SYS_kill, pid, signal));
+}
+
+pid_t getpid(void)
+{
+    return (pid_t)hp_sys1(SYS_getpid, 0);
+}
+
+pid_t getppid(void)
+{
+    return (pid_t)hp_sys1(SYS_getppid, 0);
+}
+
+/* --- For the engine --------------------------------------------------------------------------- */
+
+void *hp_pages(uint64_t size)
+{
+    long memory = hp_sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return hp_sys_failed(memory) ? NULL : (void *)memory;
+}
+
+/* In one call, so that lines of several processes do not mix. */
+void hp_say(const char *text, const char *detail)
+{
+    struct iovec parts[] = {
+        {(void *)(uintptr_t) "hotpath: ", 9},
+        {(void *)(uintptr_t)text, strlen(text)},
+        {(void *)(uintptr_t) ": ", detail ? 2 : 0},
+        {(void *)(uintptr_t)detail, detail ? strlen(detail) : 0},
+        {(void *)(uintptr_t) "\n", 1},
+    };
+    hp_sys3(SYS_writev, STDERR_FILENO, (long)parts, sizeof parts / sizeof *parts);
+}

@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The native engine starts here, in the place of the program: with its arguments, its environment
+ * and its stack.
+ */
+#include "engine/native/inner/cache.h"
+#include "engine/native/inner/sys.h"
+#include "engine/native/start.h"
+
+#include <elf.h>
+#include <fcntl.h>
+#include <linux/mman.h>
+#include <linux/prctl.h>
+#include <string.h>
+
+struct hp_engine hp_engine;
+
+_Noreturn void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic);
+
+static _Noreturn void fail(const char *text)
+{
+    hp_say(text, NULL);
+    for (;;)
+        hp_sys1(SYS_exit_group, 125);
+}
+
+/* --- Itself ----------------------------------------------------------------------------------- */
+
+/* The engine is position independent and has no loader: adds where it is to every address in it. */
+static void relocate(const Elf64_Dyn *dynamic)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+    uint64_t base = (uint64_t)(uintptr_t)__ehdr_start;
+    const Elf64_Rela *rela = NULL;
+    uint64_t size = 0;
+    for (; dynamic->d_tag != DT_NULL; dynamic++) {
+        if (dynamic->d_tag == DT_RELA)
+            rela = (const Elf64_Rela *)(base + dynamic->d_un.d_ptr);
+        if (dynamic->d_tag == DT_RELASZ)
+            size = dynamic->d_un.d_val;
+    }
+    for (uint64_t i = 0; i < size / sizeof *rela; i++)
+        if (ELF64_R_TYPE(rela[i].r_info) == R_X86_64_RELATIVE)
+            *(uint64_t *)(base + rela[i].r_offset) = base + (uint64_t)rela[i].r_addend;
+}
+
+/* Time in nanoseconds that so many ticks of the processor's clock are. */
+uint64_t hp_engine_ns(uint64_t ticks)
+{
+    struct {
+        int64_t s, ns;
+    } now;
+    uint32_t low, high;
+    hp_sys2(SYS_clock_gettime, 1, (long)&now);
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    uint64_t ns = (uint64_t)now.s * 1000000000u + (uint64_t)now.ns - hp_engine.ns_start;
+    uint64_t tsc = ((uint64_t)high << 32 | low) - hp_engine.tsc_start;
+    return tsc ? (uint64_t)((unsigned __int128)ticks * ns / tsc) : 0;
+}
+
+static void start_clock(void)
+{
+    struct {
+        int64_t s, ns;
+    } now;
+    uint32_t low, high;
+    hp_sys2(SYS_clock_gettime, 1, (long)&now);
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    hp_engine.ns_start = (uint64_t)now.s * 1000000000u + (uint64_t)now.ns;
+    hp_engine.tsc_start = (uint64_t)high << 32 | low;
+}
+
+/* --- What it is to do ------------------------------------------------------------------------- */
+
+struct directory_entry { /* the kernel's */
+    uint64_t inode, offset;
+    uint16_t size;
+    uint8_t type;
+    char name[];
+};
+
+static int parse_number(const char *text)
+{
+    int value = 0;
+    for (; *text >= '0' && *text <= '9'; text++)
+        value = value * 10 + (*text - '0');
+    return value;
+}
+
+/* Whether the descriptor is the start block. */
+static bool is_start(const char *name)
+{
+    char path[64] = "/proc/self/fd/", target[64];
+    size_t length = strlen(name);
+    if (length > 10)
+        return false;
+    memcpy(path + 14, name, length + 1);
+    static const char wanted[] = "/memfd:" HP_START_NAME;
+    long n = hp_sys3(SYS_readlink, (long)path, (long)target, sizeof target);
+    return n >= (long)sizeof wanted - 1 && memcmp(target, wanted, sizeof wanted - 1) == 0;
+}
+
+static int find_start(void)
+{
+    static char buffer[4096];
+    long fd = hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    int found = -1;
+    long n;
+    while (found < 0 && (n = hp_sys3(SYS_getdents64, fd, (long)buffer, sizeof buffer)) > 0)
+        for (long at = 0; at < n && found < 0;) {
+            const struct directory_entry *entry = (const void *)(buffer + at);
+            if (entry->name[0] != '.' && is_start(entry->name))
+                found = parse_number(entry->name);
+            at += entry->size;
+        }
+    hp_sys1(SYS_close, fd);
+    return found;
+}
+
+static void read_start(struct hp_start *start)
+{
+    int fd = find_start();
+    if (fd < 0)
+        fail("hotpath-engine is started by hotpath: use hotpath run -- PROGRAM");
+    long n = hp_sys4(SYS_pread64, fd, (long)start, sizeof *start, 0);
+    hp_sys1(SYS_close, fd);
+    if (n != (long)sizeof *start || start->magic != HP_START_MAGIC)
+        fail("hotpath-engine was started with something that is not its start block");
+    hp_engine.arena_fd = start->arena_fd;
+    hp_engine.engine_fd = start->engine_fd;
+    hp_sys3(SYS_fcntl, start->arena_fd, F_SETFD, FD_CLOEXEC);
+    hp_sys3(SYS_fcntl, start->engine_fd, F_SETFD, FD_CLOEXEC);
+    hp_engine.program_path = start->path;
+}
+
+/* --- The program's first sight ---------------------------------------------------------------- */
+
+static Elf64_auxv_t *find_auxv(uint64_t *stack)
+{
+    uint64_t *at = stack + 1 + stack[0] + 1; /* behind argc, argv and its end */
+    while (*at++)
+        ;
+    return (Elf64_auxv_t *)at;
+}
+
+static void look_at_auxv(const Elf64_auxv_t *auxv)
+{
+    for (; auxv->a_type != AT_NULL; auxv++)
+        if (auxv->a_type == AT_HWCAP2)
+            hp_engine.has_fsgsbase = auxv->a_un.a_val & 2;
+}
+
+static void fix_auxv(Elf64_auxv_t *auxv, const struct hp_image *image, const char *name)
+{
+    for (; auxv->a_type != AT_NULL; auxv++)
+        switch (auxv->a_type) {
+        case AT_PHDR: auxv->a_un.a_val = image->headers; break;
+        case AT_PHENT: auxv->a_un.a_val = image->header_size; break;
+        case AT_PHNUM: auxv->a_un.a_val = image->n_headers; break;
+        case AT_BASE: auxv->a_un.a_val = image->interpreter; break;
+        case AT_ENTRY: auxv->a_un.a_val = image->program_entry; break;
+        case AT_EXECFN: auxv->a_un.a_val = (uint64_t)(uintptr_t)name; break;
+        default: break;
+        }
+}
+
+/* The process was another program before: its rings end here. */
+static void end_former_program(void)
+{
+    struct hp_arena *arena = hp_engine.arena;
+    int32_t pid = (int32_t)hp_sys1(SYS_getpid, 0);
+    for (uint32_t i = 0; i < atomic_load(&arena->rings_used) && i < HP_ARENA_RINGS; i++)
+        if (arena->rings[i].pid == pid && atomic_load(&arena->rings[i].state) == HP_RING_ACTIVE) {
+            atomic_store(&arena->rings[i].end_reason, HP_END_EXEC);
+            atomic_store(&arena->rings[i].state, HP_RING_FINISHED);
+        }
+}
+
+void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
+{
+    relocate(dynamic);
+    start_clock();
+    struct hp_start *start = hp_pages(sizeof *start);
+    if (!start)
+        fail("there is no memory for the native engine");
+    read_start(start);
+    hp_engine.arena = hp_arena_map(hp_engine.arena_fd);
+    if (!hp_engine.arena)
+        fail("hotpath-engine was started without its shared memory");
+    hp_engine.mode = (enum hp_record_mode)hp_engine.arena->mode;
+    Elf64_auxv_t *auxv = find_auxv(stack);
+    look_at_auxv(auxv);
+    const char *slash = strrchr(start->name, '/');
+    hp_sys2(SYS_prctl, PR_SET_NAME, (long)(slash ? slash + 1 : start->name));
+    end_former_program();
+    struct hp_self *self = hp_thread_new();
+    if (!self)
+        fail("there is no memory for the native engine");
+    hp_thread_adopt(self);
+    hp_cache_start();
+    struct hp_image image;
+    hp_load(start->path, &image);
+    fix_auxv(auxv, &image, start->name);
+    if (image.executable_stack)
+        hp_sys3(SYS_mprotect, (long)stack & -4096, 4096,
+                PROT_READ | PROT_WRITE | PROT_EXEC | PROT_GROWSDOWN);
+    self->writer.serial = start->serial;
+    hp_thread_start(self);
+    hp_signals_start(self);
+    atomic_fetch_add(&hp_engine.arena->stats.processes, 1);
+    atomic_store(&hp_engine.arena->attached, 1);
+    self->regs.r[RSP] = (uint64_t)(uintptr_t)stack;
+    self->regs.flags = 0x202;
+    hp_go_on(self, image.entry);
+}

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/*
+ * System calls. Most go to the kernel as they are; here are those that would take the engine away,
+ * or that tell it something.
+ */
+#include "engine/native/inner/cache.h"
+#include "engine/native/inner/sys.h"
+#include "hotpath/stream.h"
+
+#include <fcntl.h>
+#include <linux/close_range.h>
+#include <linux/mman.h>
+#include <string.h>
+
+#define ARCH_SET_GS 0x1001
+#define ARCH_GET_GS 0x1004
+
+/* What became of a call. */
+enum outcome {
+    DONE,  /* the result is in rax */
+    AGAIN, /* a signal came first: deliver it, then make the call again */
+};
+
+static enum outcome pass(struct hp_self *self)
+{
+    uint64_t number = self->regs.r[RAX];
+    if (!hp_raw_syscall(self))
+        return AGAIN;
+    if ((int64_t)self->regs.r[RAX] == -14 && hp_maps_unguard_all()) { /* EFAULT: perhaps our doing */
+        self->regs.r[RAX] = number;
+        return hp_raw_syscall(self) ? DONE : AGAIN;
+    }
+    return DONE;
+}
+
+static enum outcome answer(struct hp_self *self, long result)
+{
+    self->regs.r[RAX] = (uint64_t)result;
+    return DONE;
+}
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+static enum outcome sys_mmap(struct hp_self *self)
+{
+    uint64_t *r = self->regs.r, size = (r[RSI] + 4095) & ~(uint64_t)4095;
+    bool executable = r[RDX] & PROT_EXEC, fixed = r[R10] & MAP_FIXED;
+    if (pass(self) == AGAIN)
+        return AGAIN;
+    if (hp_sys_failed((long)r[RAX]))
+        return DONE;
+    if (fixed)
+        hp_maps_changed(r[RAX], r[RAX] + size);
+    if (executable)
+        hp_maps_new_code();
+    return DONE;
+}
+
+/* munmap, mprotect, pkey_mprotect */
+static enum outcome sys_change(struct hp_self *self, bool executable)
+{
+    uint64_t *r = self->regs.r, low = r[RDI], high = low + ((r[RSI] + 4095) & ~(uint64_t)4095);
+    if (pass(self) == AGAIN)
+        return AGAIN;
+    if (r[RAX] == 0 && high > low) {
+        hp_maps_changed(low, high);
+        if (executable)
+            hp_maps_new_code();
+    }
+    return DONE;
+}
+
+static enum outcome sys_mremap(struct hp_self *self)
+{
+    uint64_t *r = self->regs.r, low = r[RDI], old = r[RSI], new = r[RDX];
+    if (pass(self) == AGAIN)
+        return AGAIN;
+    if (hp_sys_failed((long)r[RAX]))
+        return DONE;
+    if (old)
+        hp_maps_changed(low, low + ((old + 4095) & ~(uint64_t)4095));
+    hp_maps_changed(r[RAX], r[RAX] + ((new + 4095) & ~(uint64_t)4095));
+    hp_maps_new_code();
+    return DONE;
+}
+
+/* --- Descriptors ------------------------------------------------------------------------------ */
+
+static int *our_descriptor(uint64_t fd)
+{
+    if ((int)fd == hp_engine.arena_fd)
+        return &hp_engine.arena_fd;
+    return (int)fd == hp_engine.engine_fd ? &hp_engine.engine_fd : NULL;
+}
+
+/* The program wants this number for itself: ours goes elsewhere. */
+static void move_ours(struct hp_self *self, uint64_t fd)
+{
+    int *ours = our_descriptor(fd);
+    if (!ours || self->is_vforked)
+        return;
+    long moved = hp_sys3(SYS_fcntl, *ours, F_DUPFD_CLOEXEC, *ours / 2 + 1);
+    if (!hp_sys_failed(moved))
+        *ours = (int)moved;
+}
+
+/* All but ours. */
+static enum outcome sys_close_range(struct hp_self *self)
+{
+    const uint64_t *r = self->regs.r;
+    uint32_t first = (uint32_t)r[RDI], last = (uint32_t)r[RSI], flags = (uint32_t)r[RDX];
+    uint32_t a = (uint32_t)hp_engine.arena_fd, b = (uint32_t)hp_engine.engine_fd;
+    if (first > last || flags & ~(uint32_t)(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) ||
+        (flags & CLOSE_RANGE_CLOEXEC && !(flags & CLOSE_RANGE_UNSHARE)))
+        return pass(self); /* an error, or harmless: ours are close-on-exec anyway */
+    if (a > b) {
+        uint32_t t = a;
+        a = b;
+        b = t;
+    }
+    long result = 0;
+    if (first < a && result == 0)
+        result = hp_sys3(SYS_close_range, first, last < a - 1 ? last : a - 1, flags);
+    if (last > a && first < b && a + 1 < b && result == 0)
+        result = hp_sys3(SYS_close_range, first > a + 1 ? first : a + 1, last < b - 1 ? last : b - 1, flags);
+    if (last > b && result == 0)
+        result = hp_sys3(SYS_close_range, first > b + 1 ? first : b + 1, last, flags);
+    return answer(self, result);
+}
+
+/* --- /proc/self/exe --------------------------------------------------------------------------- */
+
+/* Whether the program's path names its own executable by way of /proc. */
+static bool is_proc_exe(const struct hp_self *self, uint64_t path)
+{
+    static const char *const forms[] = {"/proc/self/exe", "/proc/thread-self/exe"};
+    char text[40] = "", mine[40] = "/proc/", digits[12];
+    int n = 0;
+    size_t at = 6;
+    for (size_t i = 0; i < sizeof text - 1; i++) {
+        if (!hp_copy(text + i, (const char *)path + i, 1))
+            return false;
+        if (!text[i])
+            break;
+    }
+    if (strncmp(text, "/proc/", 6) != 0)
+        return false;
+    for (uint32_t v = (uint32_t)self->process; v; v /= 10)
+        digits[n++] = (char)('0' + v % 10);
+    while (n > 0)
+        mine[at++] = digits[--n];
+    memcpy(mine + at, "/exe", 5);
+    return strcmp(text, forms[0]) == 0 || strcmp(text, forms[1]) == 0 || strcmp(text, mine) == 0;
+}
+
+static enum outcome sys_readlink(struct hp_self *self, uint64_t path, uint64_t to, uint64_t size)
+{
+    if (!is_proc_exe(self, path))
+        return pass(self);
+    uint64_t length = strlen(hp_engine.program_path);
+    if ((int64_t)size <= 0)
+        return answer(self, -22);
+    if (length > size)
+        length = size;
+    return answer(self, hp_copy((void *)to, hp_engine.program_path, length) ? (long)length : -14);
+}
+
+/* Calls with a path in register `reg`. */
+static enum outcome sys_path(struct hp_self *self, int reg)
+{
+    uint64_t *r = self->regs.r, path = r[reg];
+    if (!is_proc_exe(self, path))
+        return pass(self);
+    r[reg] = (uint64_t)(uintptr_t)hp_engine.program_path;
+    enum outcome outcome = pass(self);
+    r[reg] = path;
+    return outcome;
+}
+
+/* --- Programs --------------------------------------------------------------------------------- */
+
+void hp_exec_announce(struct hp_self *self, const char *path, bool observed)
+{
+    struct hp_arena_record record = {.length = (uint32_t)strlen(path)};
+    uint32_t id = hp_arena_add_record(hp_engine.arena, &record, path);
+    hp_words_event(self, hp_word_event(HP_WORD_EXEC, observed), &id, 1);
+    hp_process_add_stats();
+}
+
+static enum outcome sys_exec(struct hp_self *self, bool at)
+{
+    const uint64_t *r = self->regs.r;
+    uint64_t args[5] = {(uint64_t)AT_FDCWD, r[RDI], r[RSI], r[RDX], 0};
+    if (at) {
+        args[0] = r[RDI];
+        args[1] = r[RSI];
+        args[2] = r[RDX];
+        args[3] = r[R10];
+        args[4] = r[R8];
+    }
+    long result = hp_exec(self, args);
+    hp_words_event(self, hp_word_event(HP_WORD_EXEC_FAILED, 0), NULL, 0);
+    return answer(self, result);
+}
+
+static enum outcome sys_arch_prctl(struct hp_self *self)
+{
+    const uint64_t *r = self->regs.r;
+    if (r[RDI] == ARCH_SET_GS) {
+        if (r[RSI] >= 0x7ffffffff000)
+            return answer(self, -1);
+        self->gs_base = r[RSI];
+        return answer(self, 0);
+    }
+    if (r[RDI] == ARCH_GET_GS)
+        return answer(self, hp_copy((void *)r[RSI], &self->gs_base, 8) ? 0 : -14);
+    return pass(self);
+}
+
+/* A call that blocks other signals while it waits: `mask` points to the set, `size` is its length. */
+static enum outcome sys_with_mask(struct hp_self *self, uint64_t mask, uint64_t size)
+{
+    self->has_call_mask = mask && size == 8 && hp_copy(&self->call_mask, (const void *)mask, 8);
+    enum outcome outcome = pass(self);
+    if (outcome == AGAIN || (int64_t)self->regs.r[RAX] != -4 || !self->has_signal)
+        self->has_call_mask = false;
+    return outcome;
+}
+
+/* pselect6 has the set and its length in a structure. */
+static enum outcome sys_pselect(struct hp_self *self)
+{
+    uint64_t pair[2] = {0, 0};
+    if (self->regs.r[R9] && !hp_copy(pair, (const void *)self->regs.r[R9], sizeof pair))
+        return pass(self);
+    return sys_with_mask(self, pair[0], pair[1]);
+}
+
+/* --- All of them ------------------------------------------------------------------------------ */
+
+static enum outcome make_call(struct hp_self *self)
+{
+    const uint64_t *r = self->regs.r;
+    switch (r[RAX]) {
+    case SYS_mmap: return sys_mmap(self);
+    case SYS_munmap: return sys_change(self, false);
+    case SYS_mprotect:
+    case SYS_pkey_mprotect: return sys_change(self, r[RDX] & PROT_EXEC);
+    case SYS_mremap: return sys_mremap(self);
+
+    case SYS_fork:
+    case SYS_vfork:
+    case SYS_clone:
+    case SYS_clone3: hp_sys_clone(self, self->regs.rip);
+    case SYS_execve: return sys_exec(self, false);
+    case SYS_execveat: return sys_exec(self, true);
+    case SYS_exit: hp_sys_exit(self, false);
+    case SYS_exit_group: hp_sys_exit(self, true);
+
+    case SYS_rt_sigaction: return hp_sys_sigaction(self) ? DONE : AGAIN;
+    case SYS_rt_sigprocmask: return hp_sys_sigprocmask(self) ? DONE : AGAIN;
+    case SYS_sigaltstack: return hp_sys_sigaltstack(self) ? DONE : AGAIN;
+    case SYS_rt_sigreturn: hp_sys_sigreturn(self);
+    case SYS_rt_sigsuspend: return sys_with_mask(self, r[RDI], r[RSI]);
+    case SYS_ppoll: return sys_with_mask(self, r[R10], r[R8]);
+    case SYS_pselect6: return sys_pselect(self);
+    case SYS_epoll_pwait:
+    case SYS_epoll_pwait2: return sys_with_mask(self, r[R8], r[R9]);
+
+    case SYS_arch_prctl: return sys_arch_prctl(self);
+    case SYS_rseq: return answer(self, -38); /* ENOSYS: its code would have to run in one piece */
+
+    case SYS_close: return our_descriptor(r[RDI]) ? answer(self, -9) : pass(self);
+    case SYS_dup2:
+    case SYS_dup3: move_ours(self, r[RSI]); return pass(self);
+    case SYS_close_range: return sys_close_range(self);
+
+    case SYS_readlink: return sys_readlink(self, r[RDI], r[RSI], r[RDX]);
+    case SYS_readlinkat: return sys_readlink(self, r[RSI], r[RDX], r[R10]);
+    case SYS_open:
+    case SYS_stat:
+    case SYS_access: return sys_path(self, RDI);
+    case SYS_openat:
+    case SYS_newfstatat:
+    case SYS_faccessat:
+    case SYS_statx: return sys_path(self, RSI);
+    default: return pass(self);
+    }
+}
+
+void hp_on_syscall(struct hp_self *self)
+{
+    atomic_store(&self->where, HP_IN_ENGINE);
+    const struct hp_exit *exit = &hp_exits[self->exit];
+    uint64_t behind = exit->target;
+    hp_words_ran(self, exit->id, false);
+    self->regs.rip = behind;
+    self->regs.r[RCX] = behind; /* as the instruction does */
+    self->regs.r[R11] = self->regs.flags;
+    if (make_call(self) == AGAIN)
+        behind -= 2;
+    hp_go_on(self, behind);
+}
