@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-stream TRACE SCRATCH PASSES WORDS: times what consumes words, on the words of TRACE (at
- * most WORDS of them, 0: all), and prints one JSON object. Times are processor time of this thread,
+ * bench-stream TRACE SCRATCH PASSES WORDS [BLOCKS]: times what consumes words, on the words of
+ * TRACE (at most WORDS of them, 0: all; with BLOCKS, laid out as runs of at most that many blocks),
+ * and prints one JSON object. Times are processor time of this thread,
  * one number a pass, in nanoseconds. SCRATCH is a file to write traces to; it is removed.
  */
 #include "profiler/exact/exact.h"
@@ -10,6 +11,7 @@
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -202,14 +204,17 @@ static enum hp_err measure(struct bench *b, int passes)
     HP_TRY(print_passes(b, "exact_ns", passes, time_exact));
     HP_TRY(print_passes(b, "encode_ns", passes < 3 ? passes : 3, time_encode));
     HP_TRY(print_passes(b, "decode_ns", passes < 3 ? passes : 3, time_decode));
+    struct stat trace;
+    if (stat(b->scratch, &trace) == 0)
+        printf(", \"trace_bytes\": %lld", (long long)trace.st_size);
     printf("}\n");
     return HP_OK;
 }
 
 int main(int argc, char **argv)
 {
-    if (argc != 5) {
-        fprintf(stderr, "usage: bench-stream TRACE SCRATCH PASSES WORDS\n");
+    if (argc != 5 && argc != 6) {
+        fprintf(stderr, "usage: bench-stream TRACE SCRATCH PASSES WORDS [BLOCKS]\n");
         return 2;
     }
     int passes = atoi(argv[3]);
@@ -219,6 +224,8 @@ int main(int argc, char **argv)
     }
     struct bench b = {.scratch = argv[2]};
     enum hp_err err = recording_load(&b.recording, argv[1], strtoull(argv[4], NULL, 10));
+    if (err == HP_OK && argc == 6)
+        err = recording_lay_out(&b.recording, (uint32_t)atoi(argv[5]));
     if (err == HP_OK)
         err = measure(&b, passes);
     if (err != HP_OK)

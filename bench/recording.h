@@ -31,6 +31,12 @@ struct recording {
 enum hp_err recording_load(struct recording *recording, const char *path, size_t max_words);
 void recording_fini(struct recording *recording);
 
+/*
+ * Makes of it what an engine would deliver that lays out runs of at most `longest` blocks: behind a
+ * conditional branch the code it falls through to, behind a direct jump or call its target.
+ */
+enum hp_err recording_lay_out(struct recording *recording, uint32_t longest);
+
 /* Delivers it to a consumer, threads and their ends included. */
 enum hp_err recording_play(const struct recording *recording, struct hp_consumer *consumer);
 

@@ -10,8 +10,9 @@
  *
  * A *segment* is what an engine reports with one word: one block, a straight run of several blocks,
  * or an unfinished piece of a block ("open": it ends without a control transfer because the
- * engine's translator stopped there). Cursors (stream.h) turn segments into blocks; profilers see
- * blocks only.
+ * engine's translator stopped there). A run is given block by block: each of its segments is the
+ * segment before (its *parent*) and one more block, so every place where a run can be left has an
+ * id. Cursors (stream.h) turn segments into blocks; profilers see blocks.
  *
  * Ids are small integers in order of appearance and stay valid for the life of the map. Pointers
  * into the tables are valid until the next segment is added.
@@ -31,6 +32,7 @@ extern "C" {
 
 #define HP_BLOCK_MAX_INSNS 4096
 #define HP_SEGMENTS_MAX    (1u << 26) /* segment ids are below this */
+#define HP_RUN_MAX         64         /* blocks in a segment */
 #define HP_NO_ID           UINT32_MAX
 
 struct hp_module {
@@ -63,10 +65,11 @@ struct hp_block {
 /* What an engine says of a segment, once, before the first word that names it. */
 struct hp_segment {
     uint64_t start;
-    uint32_t module;      /* id from hp_code_add_module() */
-    uint8_t mode;         /* enum hp_isa_mode */
-    uint32_t size;        /* of its code, bytes */
-    const uint8_t *bytes; /* its code; copied */
+    uint32_t module; /* id from hp_code_add_module() */
+    uint32_t parent; /* id; not 0: the segment is that one and then, without a break, this code */
+    uint8_t mode;    /* enum hp_isa_mode */
+    uint32_t size;   /* of its own code, bytes */
+    const uint8_t *bytes; /* its own code; copied */
 };
 
 struct hp_code; /* opaque; see the accessors */
@@ -88,7 +91,9 @@ const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id);
  * Defines segment `id` (1 ... HP_SEGMENTS_MAX - 1; any order, but the map takes room for every id below
  * the highest). HP_ERR_INVALID: id out of range or defined
  * before, no such module, no code. HP_ERR_FORMAT: the bytes do not decode to a piece of
- * straight-line code that ends at its first control transfer or earlier.
+ * straight-line code that ends at its first control transfer or earlier; or the parent is not
+ * defined, is an open piece, has HP_RUN_MAX blocks already, or does not lead here (by falling
+ * through or as a direct target).
  */
 enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id,
                                 const struct hp_segment *segment);

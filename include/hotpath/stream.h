@@ -4,7 +4,7 @@
  *
  * Words. A thread's execution is a sequence of 32-bit words.
  *   0                     never written: an empty place
- *   1 ... 0x3ffffff       a segment of the code map was run to its end
+ *   1 ... 0x3ffffff       a segment of the code map was run to its end: all its blocks, in order
  *   0x80000000 and above  an event: bits 24-30 the kind, bits 0-23 an argument, followed by the
  * kind's fixed number of payload words
  *
@@ -36,11 +36,12 @@ enum hp_word_kind {
     HP_WORD_LOST, /* words are missing here. arg: enum hp_lost_reason; 64-bit: how many, 0 unknown
                    */
     HP_WORD_HANDLER,   /* a signal handler is installed. arg: signal; 64-bit: its address */
-    HP_WORD_SIGNAL,    /* a signal is delivered here. arg: its number, 0 unknown */
+    HP_WORD_SIGNAL,    /* a signal is delivered here: what was run before is whole, or HP_WORD_CUT
+                          said how far it got. arg: its number, 0 unknown */
     HP_WORD_SIGRETURN, /* the handler is left by a signal return: comes just before the segment that
                           resumes the interrupted code */
     HP_WORD_CUT,  /* of the last block of the segment before only the first `arg` instructions were
-                    run */
+                    run; the rest comes, if at all, as a segment that starts there */
     HP_WORD_FORK, /* the process forked here. 32-bit: pid of the child, 0 unknown */
     HP_WORD_EXEC, /* the process asked to run another program. arg: 1 it will be observed;
                           32-bit: string id of its path */
@@ -154,7 +155,7 @@ enum hp_event_kind {
     HP_EVENT_DISCONTINUITY, /* the next block does not follow from the one in the HP_EVENT_TAIL
                            before (a transfer nobody announced): forget the history */
     HP_EVENT_FORK,          /* value: pid of the child or 0 */
-    HP_EVENT_EXEC,          /* value: string id */
+    HP_EVENT_EXEC,          /* value: string id; exact when the new program will be observed */
     HP_EVENT_EXEC_FAILED,
     HP_EVENT_MODULE, /* value: the engine's number of it; loaded when exact, else unloaded */
     HP_EVENT_END,    /* the last thing of a thread. value: enum hp_end_reason */

@@ -152,26 +152,59 @@ static enum hp_err load_module(struct hp_live *live, uint32_t record_id, uint32_
     return HP_OK;
 }
 
+/* What the engine wrote of segment `id`. */
+static enum hp_err find_segment(struct hp_live *live, uint32_t id, struct hp_arena_segment *header,
+                                const uint8_t **bytes)
+{
+    uint32_t position =
+        id < HP_ARENA_SEGMENTS ? atomic_load(&hp_arena_segment_index(live->arena)[id]) : 0;
+    uint64_t at = (uint64_t)(position - 1) * 8;
+    if (position == 0 || at + sizeof *header > HP_ARENA_STORE)
+        return hp_fail(HP_ERR_NOTFOUND, "the engine named code that is not there");
+    const char *place = hp_arena_store(live->arena, position);
+    memcpy(header, place, sizeof *header);
+    *bytes = (const uint8_t *)place + sizeof *header;
+    if (header->size > HP_ARENA_STORE - at - sizeof *header)
+        return hp_fail(HP_ERR_FORMAT, "the engine described code of impossible size");
+    return HP_OK;
+}
+
+static bool is_known(const struct hp_live *live, uint32_t id)
+{
+    struct hp_segment segment;
+    return hp_code_segment(live->code, id, &segment) == HP_OK;
+}
+
+/* Parents come first; how many there are was written by the watched process, so it is bounded. */
 static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
 {
     struct hp_live *live =
         (struct hp_live *)(void *)((char *)source - offsetof(struct hp_live, source));
-    uint32_t position =
-        id < HP_ARENA_SEGMENTS ? atomic_load(&hp_arena_segment_index(live->arena)[id]) : 0;
-    struct hp_arena_segment header;
-    uint64_t at = (uint64_t)(position - 1) * 8;
-    if (position == 0 || at + sizeof header > HP_ARENA_STORE)
-        return hp_fail(HP_ERR_NOTFOUND, "the engine named code that is not there");
-    const char *place = hp_arena_store(live->arena, position);
-    memcpy(&header, place, sizeof header);
-    if (header.size > HP_ARENA_STORE - at - sizeof header)
-        return hp_fail(HP_ERR_FORMAT, "the engine described code of impossible size");
-    struct hp_segment segment = {.start = header.start,
-                                 .mode = (uint8_t)header.mode,
-                                 .size = header.size,
-                                 .bytes = (const uint8_t *)place + sizeof header};
-    HP_TRY(load_module(live, header.module, &segment.module));
-    return hp_code_add_segment(live->code, id, &segment);
+    struct {
+        struct hp_arena_segment header;
+        const uint8_t *bytes;
+        uint32_t id;
+    } chain[HP_RUN_MAX];
+    size_t n = 0;
+    do {
+        if (n == HP_RUN_MAX)
+            return hp_fail(HP_ERR_FORMAT, "the engine described a run of more than %d blocks",
+                           HP_RUN_MAX);
+        chain[n].id = id;
+        HP_TRY(find_segment(live, id, &chain[n].header, &chain[n].bytes));
+        id = chain[n++].header.parent;
+    } while (id && !is_known(live, id));
+    while (n-- > 0) {
+        const struct hp_arena_segment *header = &chain[n].header;
+        struct hp_segment segment = {.start = header->start,
+                                     .parent = header->parent,
+                                     .mode = (uint8_t)header->mode,
+                                     .size = header->size,
+                                     .bytes = chain[n].bytes};
+        HP_TRY(load_module(live, header->module, &segment.module));
+        HP_TRY(hp_code_add_segment(live->code, chain[n].id, &segment));
+    }
+    return HP_OK;
 }
 
 struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code)

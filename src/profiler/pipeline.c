@@ -148,7 +148,8 @@ static void note_exec(struct thread *thread, const struct hp_event *event)
     struct hp_pipeline *p = thread->pipeline;
     if (event->kind == HP_EVENT_EXEC) {
         thread->exec = 0;
-        if (hp_grow(&p->execs, &p->cap_execs, p->n_execs + 1, sizeof *p->execs) == HP_OK) {
+        if (!event->exact &&
+            hp_grow(&p->execs, &p->cap_execs, p->n_execs + 1, sizeof *p->execs) == HP_OK) {
             p->execs[p->n_execs++] = (uint32_t)event->value;
             thread->exec = p->n_execs;
         }

@@ -48,7 +48,8 @@ struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline);
 /* Sums up; valid until the next call. */
 const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *pipeline);
 
-/* The events HP_EVENT_EXEC that were not taken back, in order: their string ids. */
+/* The programs that were executed and not observed, in order: string ids of the HP_EVENT_EXEC that
+ * were not taken back. */
 size_t hp_pipeline_execs(const struct hp_pipeline *pipeline, const uint32_t **ids);
 
 #endif

@@ -33,6 +33,9 @@ void hp_code_free(struct hp_code *code)
     }
     free(code->modules);
     free(code->route);
+    free(code->chains);
+    free(code->chain_blocks);
+    free(code->chain_taken);
     free(code->segs);
     free(code->hot);
     free(code->blocks);
@@ -102,6 +105,7 @@ enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_s
     *segment = (struct hp_segment){
         .start = seg->start,
         .module = seg->module,
+        .parent = seg->parent,
         .mode = seg->mode,
         .size = seg->size,
         .bytes = code->bytes + seg->code,
@@ -193,8 +197,8 @@ enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
     for (; block != HP_NO_ID; block = code->next_at_start[block])
         code->blocks[block].flags |= HP_BLOCK_HANDLER;
     for (uint32_t id = 0; id < code->segment_limit; id++)
-        if (code->segs[id].start == address && code->route[id] < HP_ROUTE_CHECK)
-            code->route[id] |= HP_ROUTE_CHECK;
+        if (code->chains[id].start == address)
+            code->chains[id].fast = 0;
     return HP_OK;
 }
 
@@ -285,7 +289,7 @@ static struct hp_hot hot_of(const struct hp_code *code, const struct hp_block *b
 
 static enum hp_err add_block(struct hp_code *code, const struct hp_block *block, uint32_t *id)
 {
-    if (code->n_blocks >= HP_ROUTE_CHECK)
+    if (code->n_blocks >= HP_ROUTE_NODE)
         return hp_fail(HP_ERR_NOMEM, "too many blocks");
     size_t need = (size_t)code->n_blocks + 1;
     HP_TRY(hp_grow(&code->blocks, &code->cap_blocks, need, sizeof *code->blocks));
@@ -524,11 +528,86 @@ enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *bl
 
 static enum hp_err reserve_segment(struct hp_code *code, uint32_t id)
 {
-    HP_TRY(hp_grow(&code->route, &code->cap_route, (size_t)id + 1, sizeof *code->route));
-    HP_TRY(hp_grow(&code->segs, &code->cap_segs, (size_t)id + 1, sizeof *code->segs));
+    size_t need = (size_t)id + 1;
+    HP_TRY(hp_grow(&code->route, &code->cap_route, need, sizeof *code->route));
+    HP_TRY(hp_grow(&code->chains, &code->cap_chains, need, sizeof *code->chains));
+    HP_TRY(hp_grow(&code->segs, &code->cap_segs, need, sizeof *code->segs));
+    need = code->n_chain_blocks + HP_RUN_MAX;
+    if (need > UINT32_MAX)
+        return hp_fail(HP_ERR_NOMEM, "too many runs of blocks");
+    HP_TRY(hp_grow(&code->chain_blocks, &code->cap_chain_blocks, need, sizeof *code->chain_blocks));
+    HP_TRY(hp_grow(&code->chain_taken, &code->cap_chain_taken, need, sizeof *code->chain_taken));
     for (; code->segment_limit <= id; code->segment_limit++)
         code->route[code->segment_limit] = HP_ROUTE_UNKNOWN;
     return HP_OK;
+}
+
+/* Whether segment `id` can be what its parent leads to. */
+static enum hp_err check_parent(const struct hp_code *code, uint32_t id,
+                                const struct hp_segment *segment)
+{
+    uint32_t parent = segment->parent;
+    if (parent >= code->segment_limit || !code->segs[parent].defined)
+        return hp_fail(HP_ERR_FORMAT, "segment %u continues segment %u, which is not defined", id,
+                       parent);
+    const struct hp_chain *run = &code->chains[parent];
+    if (code->route[parent] & HP_ROUTE_NODE)
+        return hp_fail(HP_ERR_FORMAT, "segment %u continues segment %u, which is unfinished", id,
+                       parent);
+    if (run->n >= HP_RUN_MAX)
+        return hp_fail(HP_ERR_FORMAT, "segment %u has more than %d blocks", id, HP_RUN_MAX);
+    if (segment->start != run->fall && segment->start != run->target)
+        return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx is not where segment %u leads", id,
+                       (unsigned long long)segment->start, parent);
+    return HP_OK;
+}
+
+/* Lists the blocks of `run`, which has more than one, behind each other: `parent`'s, where they are
+ * if nothing else was put behind them, and the last. There is room. */
+static void list_blocks(struct hp_code *code, const struct hp_chain *parent, uint32_t last,
+                        struct hp_chain *run)
+{
+    size_t inner = parent->n;
+    run->at = parent->at;
+    if (inner == 1 || run->at + inner != code->n_chain_blocks) {
+        run->at = (uint32_t)code->n_chain_blocks;
+        const uint32_t *blocks = inner == 1 ? parent->blocks : code->chain_blocks + parent->at;
+        memcpy(code->chain_blocks + run->at, blocks, inner * sizeof *blocks);
+        memcpy(code->chain_taken + run->at, code->chain_taken + parent->at, inner - 1);
+    }
+    code->chain_taken[run->at + inner - 1] = code->hot[last].start != parent->fall;
+    code->chain_blocks[run->at + inner] = last;
+    code->n_chain_blocks = run->at + inner + 1;
+    if (inner < HP_CHAIN_NEAR) {
+        run->blocks[inner] = last;
+        run->taken |= (uint32_t)code->chain_taken[run->at + inner - 1] << 8 * inner;
+    }
+}
+
+/* The run of a segment whose own code is `route`. */
+static struct hp_chain make_run(struct hp_code *code, uint32_t parent, uint64_t start,
+                                uint32_t route)
+{
+    struct hp_chain run = {.start = start};
+    if (parent)
+        run = code->chains[parent];
+    run.fast = 0;
+    if (route & HP_ROUTE_NODE)
+        return run;
+    const struct hp_hot *hot = &code->hot[route];
+    run.fall = hot->fall;
+    run.target = hot->target;
+    run.strict = hot->anywhere ? 0 : UINT64_MAX;
+    run.insns += hot->insns;
+    run.n++;
+    if (parent)
+        list_blocks(code, &code->chains[parent], route, &run);
+    else
+        run.blocks[0] = route;
+    /* Arriving where a signal handler starts may not be a branch. */
+    if (!(code->blocks[run.blocks[0]].flags & HP_BLOCK_HANDLER))
+        run.fast = run.n;
+    return run;
 }
 
 enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct hp_segment *segment)
@@ -542,6 +621,8 @@ enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct 
     if (segment->size > HP_BLOCK_MAX_INSNS * 16 || segment->start + segment->size < segment->start)
         return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx is impossibly long", id,
                        (unsigned long long)segment->start);
+    if (segment->parent)
+        HP_TRY(check_parent(code, id, segment));
     struct run run;
     scan(code, segment->mode, segment->start, segment->bytes, segment->size, HP_BLOCK_MAX_INSNS,
          &run);
@@ -558,10 +639,10 @@ enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct 
                                      .module = segment->module,
                                      .size = segment->size,
                                      .code = at,
+                                     .parent = segment->parent,
                                      .mode = segment->mode,
                                      .defined = 1};
-    if (route < HP_ROUTE_CHECK && code->blocks[route].flags & HP_BLOCK_HANDLER)
-        route |= HP_ROUTE_CHECK;
+    code->chains[id] = make_run(code, segment->parent, segment->start, route);
     code->route[id] = route;
     return HP_OK;
 }

@@ -2,11 +2,11 @@
 /*
  * The inside of the code map, for the cursor: it is the only other reader.
  *
- * A segment's *route* says what its word means:
- *   a block id            the segment is exactly that block
- *   HP_ROUTE_CHECK | block  that block too, but it starts at a signal handler: arriving there may
- * not be a branch HP_ROUTE_NODE | node  the segment is an open piece of code: a node
- *   HP_ROUTE_UNKNOWN      not defined
+ * A segment's *route* says what its own code is:
+ *   a block id            exactly that block
+ *   HP_ROUTE_NODE | node  an open piece of code: a node
+ *   HP_ROUTE_UNKNOWN      the segment is not defined
+ * Its *chain* says what its word means: the blocks that were run, those of its parents first.
  * A *node* is the beginning of a block whose end has not been seen: the code from `start` to `end`,
  * without a control transfer. Nodes are made of open segments, of joining a node with what ran
  * next, and of the first part of a block that was cut short.
@@ -19,7 +19,6 @@
 
 #include <stdbool.h>
 
-#define HP_ROUTE_CHECK   0x40000000u
 #define HP_ROUTE_NODE    0x80000000u
 #define HP_ROUTE_UNKNOWN UINT32_MAX
 
@@ -33,6 +32,26 @@ struct hp_hot {
     uint32_t insns;
     uint32_t anywhere; /* 1: an indirect transfer, it may go to any address */
 };
+
+/*
+ * The chain of a segment: one cache line, all that the cursor needs of nearly every word. The whole
+ * list of blocks is in `chain_blocks` and `chain_taken`, from `at` on, for runs of more than one; there
+ * a run shares the place of its parent where it can.
+ */
+#define HP_CHAIN_NEAR 4
+struct hp_chain {
+    uint64_t start;                 /* of its first block */
+    uint64_t fall, target;          /* of its last block, as in struct hp_hot */
+    uint64_t strict;                /* 0: that block may go anywhere; else all ones */
+    uint32_t blocks[HP_CHAIN_NEAR]; /* the first of them */
+    uint32_t taken;                 /* how the first three went on: bytes 1 to 3 */
+    uint32_t at;
+    uint32_t insns; /* of all blocks */
+    uint8_t n;      /* whole blocks; an open piece is not among them */
+    uint8_t fast;   /* == n, or 0: not without a closer look */
+    uint16_t pad;
+};
+_Static_assert(sizeof(struct hp_chain) == 64, "a chain is a cache line");
 
 struct hp_node {
     uint64_t start;
@@ -57,6 +76,7 @@ struct hp_seg {
     uint32_t module;
     uint32_t size;
     uint32_t code;
+    uint32_t parent;
     uint8_t mode;
     uint8_t defined;
 };
@@ -79,9 +99,14 @@ struct hp_code {
     struct hp_decoder *decoder;
 
     uint32_t *route; /* by segment id */
+    struct hp_chain *chains;
     struct hp_seg *segs;
-    uint32_t segment_limit; /* routes and segs below this are valid */
-    size_t cap_route, cap_segs;
+    uint32_t segment_limit; /* routes, chains and segs below this are valid */
+    size_t cap_route, cap_chains, cap_segs;
+    uint32_t *chain_blocks;
+    uint8_t
+        *chain_taken; /* [i]: how chain_blocks[i] went on, when that is not the last of its run */
+    size_t n_chain_blocks, cap_chain_blocks, cap_chain_taken;
 
     struct hp_hot *hot; /* by block id, like blocks */
     struct hp_block *blocks;
@@ -112,6 +137,13 @@ struct hp_code {
     size_t n_handlers, cap_handlers;
     struct hp_map64 handler_at; /* address -> handler */
 };
+
+/* The blocks of a run: `run->n` ids, valid until the next segment is added. */
+static inline const uint32_t *hp_chain_blocks(const struct hp_code *code,
+                                              const struct hp_chain *run)
+{
+    return run->n > HP_CHAIN_NEAR ? code->chain_blocks + run->at : run->blocks;
+}
 
 /* Joins `node` with the code that `route` stands for, which starts at the node's end. */
 enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, struct hp_join *join);

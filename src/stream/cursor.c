@@ -2,8 +2,8 @@
 /*
  * The cursor: from words to blocks.
  *
- * The fast loop (fast_words) handles what nearly every word is: a whole block that follows from the
- * one before. Everything else, a word at a time, goes through slow_word():
+ * The fast loop (fast_words) handles what nearly every word is: a whole block, or a run of blocks,
+ * that follows from the one before. Everything else, a word at a time, goes through slow_word():
  *
  *  - An open segment starts or continues a *partial* block; it is joined with what runs next until
  *    it ends. A REP instruction that an engine shows once an iteration is folded into one.
@@ -44,12 +44,13 @@ struct hp_cursor {
     struct hp_sink *sink;
     struct hp_cursor_stats stats;
 
-    uint32_t blocks[HP_BATCH_MAX + 1];
-    uint8_t taken[HP_BATCH_MAX + 1];
+    uint32_t blocks[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR]; /* fast_words() writes more than it keeps */
+    uint8_t taken[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR];
     size_t count;     /* blocks in the buffer */
     uint32_t before;  /* the block before blocks[0], delivered already; NONE */
     uint32_t partial; /* node; NONE */
     bool joined;      /* the last block was run in pieces */
+    uint32_t head;    /* instructions of the partial or joined block before the last segment */
 
     struct context contexts[MAX_CONTEXTS];
     size_t n_contexts;
@@ -230,6 +231,7 @@ static enum hp_err leave_signal(struct hp_cursor *c, enum hp_cause *cause)
     c->partial = context->partial;
     c->before = context->before;
     c->joined = context->joined;
+    c->head = 0;
     *cause = context->cause;
     return HP_OK;
 }
@@ -279,6 +281,7 @@ static void accept(struct hp_cursor *c, uint32_t route)
 {
     if (route & HP_ROUTE_NODE) {
         c->partial = route & ~HP_ROUTE_NODE;
+        c->head = 0;
     } else {
         append(c, route);
         c->joined = false;
@@ -294,6 +297,7 @@ static enum hp_err continue_partial(struct hp_cursor *c, uint32_t route, bool *d
     if (node->last_is_rep && start == node->last && route & HP_ROUTE_NODE &&
         c->code->nodes[route & ~HP_ROUTE_NODE].insns == 1) {
         c->stats.rep_iterations++;
+        c->head = node->insns - 1;
         return HP_OK;
     }
     if (start != node->end) {
@@ -301,12 +305,16 @@ static enum hp_err continue_partial(struct hp_cursor *c, uint32_t route, bool *d
         return HP_OK;
     }
     struct hp_join join;
+    uint32_t head = node->insns;
     HP_TRY(hp_code_join(c->code, c->partial, route, &join));
     c->partial = NONE;
-    if (join.block != NONE)
+    if (join.block != NONE) {
         append(c, join.block);
+        head = 0; /* it is all in that block */
+    }
     accept(c, join.rest);
     c->joined = true;
+    c->head = head;
     return HP_OK;
 }
 
@@ -403,18 +411,28 @@ static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
 
 /* --- Events ----------------------------------------------------------------------------------- */
 
-/* Only the first `insns` instructions of the segment before were run. */
+/* Only the first `insns` instructions of the last block of the segment before were run: together
+ * with what was run of it before that segment they are a partial block again. */
 static enum hp_err cut_word(struct hp_cursor *c, uint32_t insns)
 {
-    if (c->partial != NONE || !c->count)
-        return HP_OK; /* an open piece is as long as it is; a native engine has none */
-    uint32_t node, block = c->blocks[c->count - 1];
+    uint32_t node, block;
+    if (c->partial != NONE) {
+        if (insns >= c->code->nodes[c->partial].insns - c->head)
+            return HP_OK;
+        HP_TRY(hp_code_close_node(c->code, c->partial, &block));
+        return hp_code_prefix_insns(c->code, block, c->head + insns, &c->partial);
+    }
+    if (!c->count)
+        return HP_OK;
+    block = c->blocks[c->count - 1];
+    insns += c->joined ? c->head : 0;
     if (insns >= c->code->blocks[block].insns)
         return HP_OK;
     HP_TRY(hp_code_prefix_insns(c->code, block, insns, &node));
     flush(c);
     c->count = 0;
     c->partial = node;
+    c->head = 0;
     return HP_OK;
 }
 
@@ -447,14 +465,13 @@ static enum hp_err handle_event(struct hp_cursor *c)
     case HP_WORD_SIGNAL:
         if (c->sigreturn) /* it came before the interrupted code could go on */
             HP_TRY(leave_signal(c, &cause));
-        return enter_signal(c, arg,
-                            cause != HP_CAUSE_OUTSIDE ? cause : hp_code_signal_cause(c->code, arg));
+        return enter_signal(c, arg, cause);
     case HP_WORD_SIGRETURN: c->sigreturn = true; return HP_OK;
     case HP_WORD_CUT: return cut_word(c, arg);
     case HP_WORD_FORK: emit(c, HP_EVENT_FORK, c->event[1], true); return HP_OK;
     case HP_WORD_EXEC:
         c->executing = true;
-        emit(c, HP_EVENT_EXEC, c->event[1], true);
+        emit(c, HP_EVENT_EXEC, c->event[1], arg == 1);
         return HP_OK;
     case HP_WORD_EXEC_FAILED:
         c->executing = false;
@@ -469,6 +486,21 @@ static enum hp_err handle_event(struct hp_cursor *c)
 }
 
 /* --- Feeding ---------------------------------------------------------------------------------- */
+
+/* What a word stands for: the first block as anything that runs next, the others follow from it. */
+static enum hp_err slow_segment(struct hp_cursor *c, uint32_t id)
+{
+    uint32_t route = c->code->route[id];
+    size_t n = c->code->chains[id].n;
+    if (n == 0 || !c->code->segs[id].parent)
+        return slow_route(c, route);
+    HP_TRY(slow_route(c, hp_chain_blocks(c->code, &c->code->chains[id])[0]));
+    for (size_t i = 1; i < n; i++)
+        accept(c, hp_chain_blocks(c->code, &c->code->chains[id])[i]);
+    if (route & HP_ROUTE_NODE)
+        accept(c, route);
+    return HP_OK;
+}
 
 /* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has
  * none. */
@@ -504,51 +536,79 @@ static enum hp_err slow_word(struct hp_cursor *c, uint32_t word)
         HP_TRY(find_route(c, word, &route));
     if (route == HP_ROUTE_UNKNOWN)
         return lose(c, HP_LOST_UNKNOWN);
-    return slow_route(c, route & HP_ROUTE_NODE ? route : route & ~HP_ROUTE_CHECK);
+    return slow_segment(c, word);
 }
 
+/* The blocks of a long run, beyond those that are near, to `count` on in the buffer. */
+static __attribute__((noinline)) void copy_far(struct hp_cursor *c, const struct hp_chain *chain,
+                                               size_t count)
+{
+    const size_t near = HP_CHAIN_NEAR;
+    memcpy(c->blocks + count + near, c->code->chain_blocks + chain->at + near,
+           (chain->n - near) * sizeof *c->blocks);
+    memcpy(c->taken + count + near - 1, c->code->chain_taken + chain->at + near - 1,
+           chain->n - near);
+}
+
+/* What the last block leads to, in the form of a run that ends with it. */
+static struct hp_chain chain_of_last(const struct hp_cursor *c)
+{
+    const struct hp_hot *last = &c->code->hot[c->blocks[c->count - 1]];
+    return (struct hp_chain){.fall = last->fall,
+                             .target = last->target,
+                             .strict = last->anywhere ? 0 : UINT64_MAX,
+                             .insns = last->insns};
+}
+
+/* With this many blocks in the buffer there is still room for the longest run. */
+#define ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
+
 /*
- * Takes words as long as they are whole blocks that follow from one another and the buffer has
- * room; returns how many it took. This is where the time goes: four loads, three compares and two
- * stores a word. Not inlined: the loop wants all registers.
+ * Takes words as long as they are runs of whole blocks that follow from one another and the buffer
+ * has room for the longest; returns how many it took. This is where the time goes: one cache line a
+ * word, and no branch on how many blocks a run has unless they are many. Not inlined: the loop
+ * wants all registers.
  */
 static __attribute__((noinline)) size_t fast_words(struct hp_cursor *c, const uint32_t *words,
                                                    size_t n)
 {
     if (!c->count || c->partial != NONE || c->sigreturn || c->have < c->want)
         return 0;
-    const uint32_t *route = c->code->route;
-    const struct hp_hot *table = c->code->hot;
-    uint32_t limit = c->code->segment_limit;
-    uint32_t *blocks = c->blocks + c->count;
-    uint8_t *taken = c->taken + c->count - 1;
-    const struct hp_hot *from = &table[blocks[-1]];
-    uint64_t instructions = 0;
-    size_t room = HP_BATCH_MAX + 1 - c->count;
-    size_t todo = n < room ? n : room;
-    const uint32_t *at = words, *end = words + todo;
-    for (; at < end; at++) {
+    const struct hp_chain *chains = c->code->chains;
+    const struct hp_hot *hot = c->code->hot;
+    const uint32_t limit = c->code->segment_limit;
+    const struct hp_chain first = chain_of_last(c), *from = &first;
+    uint64_t instructions = first.insns;
+    size_t count = c->count;
+    const uint32_t *at = words, *end = words + n;
+    for (; at < end && count <= ROOM; at++) {
         uint32_t word = *at; /* once: the watched process can write there */
         if (__builtin_expect(word >= limit, 0))
             break;
-        uint32_t block = route[word];
-        if (__builtin_expect(block >= HP_ROUTE_CHECK, 0))
-            break;
-        const struct hp_hot *to = &table[block];
+        const struct hp_chain *to = &chains[word];
         uint64_t start = to->start;
-        bool taken_now = start != from->fall;
-        if (__builtin_expect(taken_now & (start != from->target) & !from->anywhere, 0))
+        bool taken = start != from->fall;
+        if (__builtin_expect(taken & (((start ^ from->target) & from->strict) != 0), 0))
             break;
-        instructions += from->insns;
-        *taken++ = taken_now;
-        *blocks++ = block;
+        uint32_t fast = to->fast;
+        if (__builtin_expect(fast - 1 >= HP_CHAIN_NEAR, 0)) {
+            if (!fast)
+                break;
+            copy_far(c, to, count);
+        }
+        uint32_t outcomes = to->taken | taken;
+        memcpy(c->taken + count - 1, &outcomes, sizeof outcomes);
+        memcpy(c->blocks + count, to->blocks, sizeof to->blocks);
+        instructions += to->insns;
+        count += fast;
         from = to;
     }
     size_t i = (size_t)(at - words);
-    c->count += i;
+    c->count = count;
     c->joined &= i == 0;
-    c->stats.instructions += instructions;
-    if (c->count == HP_BATCH_MAX + 1)
+    c->stats.instructions +=
+        instructions - hot[c->blocks[count - 1]].insns; /* nothing known to follow */
+    if (count > ROOM)
         flush(c);
     return i;
 }

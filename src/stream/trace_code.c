@@ -36,15 +36,13 @@ static enum hp_err mark(struct hp_trace_code_out *out, uint32_t id)
     return HP_OK;
 }
 
-enum hp_err hp_trace_code_add(struct hp_trace_code_out *out, uint32_t id)
+static enum hp_err collect_segment(struct hp_trace_code_out *out, uint32_t id)
 {
-    if (hp_trace_code_has(out, id) || id >= hp_code_segment_limit(out->code))
-        return HP_OK;
     struct hp_segment segment;
-    if (hp_code_segment(out->code, id, &segment) != HP_OK)
-        return HP_OK;
+    HP_TRY(hp_code_segment(out->code, id, &segment));
     HP_TRY(mark(out, id));
     HP_TRY(hp_out_uint(&out->segments, id, 4));
+    HP_TRY(hp_out_uint(&out->segments, segment.parent, 4));
     HP_TRY(hp_out_uint(&out->segments, segment.module, 4));
     HP_TRY(hp_out_uint(&out->segments, segment.mode, 1));
     HP_TRY(hp_out_uint(&out->segments, segment.start, 8));
@@ -52,6 +50,22 @@ enum hp_err hp_trace_code_add(struct hp_trace_code_out *out, uint32_t id)
     HP_TRY(hp_out_bytes(&out->segments, segment.bytes, segment.size));
     out->new_segments++;
     out->all_segments++;
+    return HP_OK;
+}
+
+/* Parents first; the code map sees to it that they are there and not too many. */
+enum hp_err hp_trace_code_add(struct hp_trace_code_out *out, uint32_t id)
+{
+    uint32_t ids[HP_RUN_MAX + 1], n = 0;
+    struct hp_segment segment;
+    while (n <= HP_RUN_MAX && id && !hp_trace_code_has(out, id) &&
+           id < hp_code_segment_limit(out->code) &&
+           hp_code_segment(out->code, id, &segment) == HP_OK) {
+        ids[n++] = id;
+        id = segment.parent;
+    }
+    while (n)
+        HP_TRY(collect_segment(out, ids[--n]));
     return HP_OK;
 }
 
@@ -140,10 +154,11 @@ static enum hp_err load_module(struct hp_bytes_in *in, bool skipped, struct hp_c
 /* Ids are given in order as code is met, so a long way to the next one is not believed. */
 #define MISSING_SEGMENTS_MAX (1u << 22)
 
-static enum hp_err load_segment(struct hp_bytes_in *in, struct hp_code *code)
+static enum hp_err load_segment(struct hp_bytes_in *in, uint32_t version, struct hp_code *code)
 {
     uint32_t id = (uint32_t)hp_in_uint(in, 4);
-    struct hp_segment segment = {.module = (uint32_t)hp_in_uint(in, 4)};
+    struct hp_segment segment = {.parent = version >= 2 ? (uint32_t)hp_in_uint(in, 4) : 0};
+    segment.module = (uint32_t)hp_in_uint(in, 4);
     segment.mode = (uint8_t)hp_in_uint(in, 1);
     segment.start = hp_in_uint(in, 8);
     segment.size = (uint32_t)hp_in_uint(in, 4);
@@ -172,7 +187,7 @@ static void note(struct first_error *first, enum hp_err err)
     snprintf(first->text, sizeof first->text, "%s", hp_error_text());
 }
 
-enum hp_err hp_trace_code_load(const uint8_t *content, size_t size, bool skipped,
+enum hp_err hp_trace_code_load(const uint8_t *content, size_t size, uint32_t version, bool skipped,
                                struct hp_code *code)
 {
     struct hp_bytes_in in = {content, content + size, false};
@@ -185,7 +200,7 @@ enum hp_err hp_trace_code_load(const uint8_t *content, size_t size, bool skipped
             note(&first, err);
     }
     for (uint64_t n = hp_in_uint(&in, 4); n > 0 && !in.bad; n--) {
-        enum hp_err err = load_segment(&in, code);
+        enum hp_err err = load_segment(&in, version, code);
         if (err == HP_ERR_NOMEM)
             return err;
         if (err != HP_OK)

@@ -33,7 +33,8 @@ static inline bool hp_trace_code_has(const struct hp_trace_code_out *out, uint32
     return page < out->n_pages && out->pages[page] && (out->pages[page][bit / 64] >> bit % 64 & 1);
 }
 
-/* Collects segment `id` unless it was collected before or does not exist. HP_ERR_NOMEM. */
+/* Collects segment `id` and its parents unless they were collected before or do not exist.
+ * HP_ERR_NOMEM. */
 enum hp_err hp_trace_code_add(struct hp_trace_code_out *out, uint32_t id);
 
 /* Moves what was collected, with every module that is new or whose range has grown, into the empty
@@ -42,11 +43,12 @@ enum hp_err hp_trace_code_take(struct hp_trace_code_out *out, struct hp_bytes_ou
                                uint32_t *count);
 
 /*
- * Adds the modules and segments of a code frame to `code`. With `skipped`, frames before this one
+ * Adds the modules and segments of a code frame, in the format of `version`, to `code`. With
+ * `skipped`, frames before this one
  * are missing: modules they may have defined get placeholders, so that module ids stay right.
  * HP_ERR_FORMAT: something in it is wrong; all that is right was added.
  */
-enum hp_err hp_trace_code_load(const uint8_t *content, size_t size, bool skipped,
+enum hp_err hp_trace_code_load(const uint8_t *content, size_t size, uint32_t version, bool skipped,
                                struct hp_code *code);
 
 #endif

@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HP_TRACE_VERSION 1 /* of the format: 1 the first */
-#define HP_TRACE_OLDEST  1 /* readers of this version or later understand what is written */
+#define HP_TRACE_VERSION 2 /* of the format: 1 the first, 2 segments have parents */
+#define HP_TRACE_OLDEST  2 /* readers of this version or later understand what is written */
 
 #define HP_TRACE_FILE_HEADER  64   /* bytes */
 #define HP_TRACE_HEADER_MAX   4096 /* a later version's file header may be this long */

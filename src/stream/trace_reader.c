@@ -309,7 +309,7 @@ static enum hp_err take_end(struct hp_trace_reader *reader, const struct hp_trac
     HP_TRY(hp_trace_input_load(&reader->input, reader->offset, frame, HP_TRACE_CONTENT_MAX));
     struct hp_bytes_in in = {reader->input.content, reader->input.content + frame->content, false};
     uint64_t reason = hp_in_uint(&in, 1);
-    if (in.bad || reason > HP_END_DETACHED) {
+    if (in.bad || reason > HP_END_SIGNAL) {
         hp_fail(HP_ERR_FORMAT, "a thread ends in an unknown way");
         return damaged(reader);
     }
@@ -326,7 +326,8 @@ static enum hp_err take_code(struct hp_trace_reader *reader, const struct hp_tra
     HP_TRY(hp_trace_input_load(&reader->input, offset, frame, HP_TRACE_CONTENT_MAX));
     const uint8_t *content = reader->input.content;
     enum hp_err err = frame->kind == HP_TRACE_FRAME_CODE
-                          ? hp_trace_code_load(content, frame->content, reader->skipped, code)
+                          ? hp_trace_code_load(content, frame->content, reader->about.info.version,
+                                               reader->skipped, code)
                           : hp_trace_about_strings(&reader->about, content, frame->content);
     reader->loaded = offset + 1;
     return err == HP_ERR_FORMAT ? damaged(reader) : err;

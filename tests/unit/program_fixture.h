@@ -4,7 +4,8 @@
  * with jumps, calls, returns and system calls between, so that blocks overlap and any instruction
  * may start one. It is run to get the truth, block by block; at the same time the truth is degraded
  * to the words of an engine like QEMU: blocks in pieces, cut at other places each time or always at
- * the same, REP iterations one by one, instructions run again, signals in between.
+ * the same, REP iterations one by one, instructions run again, signals in between. Or, when it is
+ * *native*, to those of an engine that lays blocks out as runs and says what was cut short.
  *
  * Left out is only what no reader of such words could tell: see may_signal() and may_restart().
  */
@@ -51,8 +52,14 @@ struct program {
     /* How it is degraded, in percent. */
     uint32_t open, varying, signals, faults, restarts, truncated;
     bool announced; /* signals are, else handlers */
+    bool native;    /* runs of blocks, and nothing that has to be guessed */
+    uint32_t runs;  /* native: percent of transfers inside of which a run goes on */
 
-    struct hp_map64 segment_of; /* index << 16 | instructions << 1 | truncated -> id */
+    /* The run that the last word stands for. */
+    size_t run_word; /* place of the word, + 1 */
+    uint32_t run_id, run_end, run_length;
+
+    struct hp_map64 segment_of; /* parent, index, instructions, truncated -> id */
     uint32_t n_segments;
 
     uint32_t *words;
@@ -169,6 +176,14 @@ static inline void program_init(struct program *p, uint64_t seed)
     p->announced = chance(p, 50);
 }
 
+/* Shows it as an engine that lays out runs of blocks would. */
+static inline void program_make_native(struct program *p)
+{
+    p->native = p->announced = true;
+    p->open = p->varying = p->truncated = 0;
+    p->runs = 30 + random_below(&p->seed, 71);
+}
+
 static inline void program_fini(struct program *p)
 {
     free(p->code);
@@ -212,11 +227,29 @@ static inline void print_last(struct program *p)
     p->last.there = false;
 }
 
+static inline bool ends_block(const struct program *p, uint32_t index)
+{
+    return p->code[index].kind >= COND;
+}
+
+/* Whether the engine has laid out the code from `index` on behind the run that was just run. */
+static inline bool is_in_run(const struct program *p, uint32_t index)
+{
+    if (!p->run_word || p->run_word != p->n_words || p->run_length == HP_RUN_MAX)
+        return false;
+    const struct instruction *last = &p->code[p->run_end];
+    bool falls = (last->kind == COND || last->kind == SYS) && index == p->run_end + 1;
+    bool jumps = last->kind >= COND && last->kind <= CALL && index == last->target;
+    uint64_t own = (uint64_t)p->run_id << 32 | index; /* the same every time */
+    return (falls || jumps) && random_below(&own, 100) < p->runs;
+}
+
 /* A segment of `n` instructions from `index` on, with the beginning of the next if truncated. */
 static inline void put_piece(struct program *p, struct stream *s, uint32_t index, uint32_t n,
                              bool truncated)
 {
-    uint64_t key = (uint64_t)index << 16 | n << 1 | truncated;
+    uint32_t parent = is_in_run(p, index) ? p->run_id : 0;
+    uint64_t key = (uint64_t)parent << 32 | index << 11 | n << 1 | truncated;
     uint32_t id = hp_map64_get(&p->segment_of, key);
     if (id == HP_MAP64_NONE) {
         const struct instruction *last = &p->code[index + n - 1];
@@ -224,6 +257,7 @@ static inline void put_piece(struct program *p, struct stream *s, uint32_t index
         if (truncated)
             end += p->code[index + n].size - 1u;
         struct hp_segment segment = {.start = PROGRAM_BASE + from,
+                                     .parent = parent,
                                      .module = s->module,
                                      .size = end - from,
                                      .bytes = p->bytes + from};
@@ -231,16 +265,17 @@ static inline void put_piece(struct program *p, struct stream *s, uint32_t index
         assert_int_equal(hp_code_add_segment(s->code, id, &segment), HP_OK);
         assert_int_equal(hp_map64_put(&p->segment_of, key, id), HP_OK);
     }
+    if (parent)
+        p->n_words--;
     put_word(p, id);
+    p->run_word = p->native && ends_block(p, index + n - 1) ? p->n_words : 0;
+    p->run_id = id;
+    p->run_end = index + n - 1;
+    p->run_length = parent ? p->run_length + 1 : 1;
 }
 
 /* --- Running
  * ------------------------------------------------------------------------------------- */
-
-static inline bool ends_block(const struct program *p, uint32_t index)
-{
-    return p->code[index].kind >= COND;
-}
 
 /* Where the program goes after the instruction at `index`, which ends a block. */
 static inline uint32_t next_index(struct program *p, uint32_t index)
@@ -332,7 +367,7 @@ static inline uint32_t piece_length(struct program *p, uint32_t at, uint32_t end
         n = 1 + random_below(source, n);
     n = n < LONGEST_PIECE ? n : LONGEST_PIECE;
     for (uint32_t i = 0; i + 1 < n; i++)
-        if (p->code[at + i].kind == REP && random_below(source, 100) < 70)
+        if (p->code[at + i].kind == REP && !p->native && random_below(source, 100) < 70)
             n = i + 1;
     /* One instruction of a block that was run whole, alone: that is how one is done again. */
     const struct pending *b = &p->last;
@@ -354,18 +389,24 @@ static inline uint32_t run_piece(struct program *p, struct stream *s, uint32_t f
         return at + n; /* that would be another signal */
     uint32_t total = at + n - first;
     bool fault = p->depth < MAX_SIGNALS && chance(p, p->faults) && may_signal_after(p, at + n - 1);
+    bool says = p->native || (p->announced && fault);
+    if (says && again < at)
+        again = at + random_below(&p->seed, n);
     bool seam = !ends && total % HP_BLOCK_MAX_INSNS == 0;
     if (seam || total > HP_BLOCK_MAX_INSNS) /* parts of it are blocks of their own already */
         return at + n;
-    if (!fault &&
-        (!chance(p, p->restarts) || (ends && !whole && !may_restart(p, first, total, again))))
+    if (!fault && (!chance(p, p->restarts) ||
+                   (ends && !whole && !p->native && !may_restart(p, first, total, again))))
         return at + n;
     if (ends)
         print_last(p); /* it is known that this block comes next */
-    if (whole && !fault && (!may_restart(p, first, total, again) || chance(p, 30)))
-        put_word(p, hp_word_event(HP_WORD_CUT, again - first));
+    bool system = p->native && fault && p->code[at + n - 1].kind == SYS && chance(p, 50);
+    if (system) /* a system call that is interrupted, and restarted: that says itself */
+        again = at + n - 1;
+    else if (says || (whole && !fault && (!may_restart(p, first, total, again) || chance(p, 30))))
+        put_word(p, hp_word_event(HP_WORD_CUT, again - at));
     if (fault)
-        run_signal(p, s, SIGNAL_FAULT);
+        run_signal(p, s, system ? SIGNAL_ASYNC : SIGNAL_FAULT);
     p->last.joined = true;
     return again;
 }

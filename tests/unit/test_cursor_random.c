@@ -38,14 +38,16 @@ static void compare(const struct stream *s, const struct program *p, uint64_t se
 }
 
 struct sum {
-    uint64_t blocks, signals, open, reps;
+    uint64_t words, blocks, signals, open, reps, cuts;
 };
 
-static void run_seed(uint64_t seed, struct sum *sum)
+static void run_seed(uint64_t seed, bool native, struct sum *sum)
 {
     struct program p;
     struct stream s;
     program_init(&p, seed);
+    if (native)
+        program_make_native(&p);
     stream_init(&s);
     program_run(&p, &s, 50 + random_below(&p.seed, 300));
     feed_in_chunks(&s, &p);
@@ -55,7 +57,10 @@ static void run_seed(uint64_t seed, struct sum *sum)
     assert_int_equal(stats->discontinuities, 0);
     assert_int_equal(stats->losses, 0);
     assert_int_equal(stats->cuts, 0);
+    sum->words += stats->words;
     sum->blocks += stats->blocks;
+    for (size_t i = 0; i < p.n_words; i++)
+        sum->cuts += p.words[i] >> 24 == (HP_WORD_EVENT >> 24 | HP_WORD_CUT);
     sum->signals += stats->signals;
     sum->reps += stats->rep_iterations;
     sum->open += p.open > 0;
@@ -68,12 +73,24 @@ static void random_programs_are_reconstructed(void **state)
     (void)state;
     struct sum sum = {0};
     for (uint64_t seed = 1; seed <= 2000; seed++)
-        run_seed(seed, &sum);
+        run_seed(seed, false, &sum);
     /* the generator has to make what is to be tested */
     assert_true(sum.blocks > 300000);
     assert_true(sum.signals > 10000);
     assert_true(sum.reps > 5000);
     assert_true(sum.open > 1000);
+}
+
+static void runs_of_blocks_are_taken_apart(void **state)
+{
+    (void)state;
+    struct sum sum = {0};
+    for (uint64_t seed = 1; seed <= 2000; seed++)
+        run_seed(seed, true, &sum);
+    assert_true(sum.blocks > 300000);
+    assert_true(sum.words * 2 < sum.blocks * 3); /* many are signals and cuts */
+    assert_true(sum.signals > 10000);
+    assert_true(sum.cuts > 5000);
 }
 
 /* --- Nonsense
@@ -88,6 +105,8 @@ static void nonsense_is_delivered_consistently(void **state)
         struct program p;
         struct stream s;
         program_init(&p, seed);
+        if (seed % 3 == 0)
+            program_make_native(&p);
         stream_init(&s);
         program_run(&p, &s, 200);
         spoil(&p, percents[seed % 4]);
@@ -106,6 +125,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(random_programs_are_reconstructed),
+        cmocka_unit_test(runs_of_blocks_are_taken_apart),
         cmocka_unit_test(nonsense_is_delivered_consistently),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

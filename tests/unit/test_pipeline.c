@@ -425,6 +425,9 @@ static void failed_execs_are_taken_back(void **state)
     for (uint32_t id = 0; id < 3; id++)
         assert_int_equal(start(t, id), HP_OK);
     exec_failed(t, 0); /* of nothing */
+    const uint32_t observed[] = {EVENT(EXEC, 1), 9};
+    assert_int_equal(t->c->words(t->c, 0, observed, 2), HP_OK);
+    exec_failed(t, 0);
     exec(t, 0, 10);
     exec(t, 1, 11);
     exec(t, 2, 12);

@@ -203,15 +203,15 @@ static void other_versions_are_told_apart(void **state)
     size_t size;
     uint8_t *bytes = read_file(path, &size);
     struct hp_trace_reader *reader;
-    for (uint8_t oldest = 1; oldest <= 2; oldest++) {
-        bytes[8] = 9;
+    for (uint8_t oldest = HP_TRACE_VERSION; oldest <= HP_TRACE_VERSION + 1; oldest++) {
+        bytes[8] = 9; /* a later version that says from which on it can be read */
         bytes[12] = oldest;
         uint32_t crc = hp_trace_crc(bytes, 60);
         for (int i = 0; i < 4; i++)
             bytes[60 + i] = (uint8_t)(crc >> (8 * i));
         write_file(path, bytes, size);
         enum hp_err err = hp_trace_reader_open(path, &reader);
-        assert_int_equal(err, oldest == 1 ? HP_OK : HP_ERR_VERSION);
+        assert_int_equal(err, oldest == HP_TRACE_VERSION ? HP_OK : HP_ERR_VERSION);
         hp_trace_reader_close(reader);
     }
     free(bytes);
