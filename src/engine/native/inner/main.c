@@ -55,7 +55,8 @@ uint64_t hp_engine_ns(uint64_t ticks)
     __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
     uint64_t ns = (uint64_t)now.s * 1000000000u + (uint64_t)now.ns - hp_engine.ns_start;
     uint64_t tsc = ((uint64_t)high << 32 | low) - hp_engine.tsc_start;
-    return tsc ? (uint64_t)((unsigned __int128)ticks * ns / tsc) : 0;
+    uint64_t ticks_a_microsecond = ns > 1000 ? tsc / (ns / 1000) : 0;
+    return ticks_a_microsecond ? ticks / ticks_a_microsecond * 1000 : 0;
 }
 
 static void start_clock(void)
