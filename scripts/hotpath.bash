@@ -19,7 +19,9 @@ _hotpath()
     fi
     case $previous in
     --view | -v) mapfile -t COMPREPLY < <(compgen -W "$views" -- "$word"); return ;;
-    --engine | -e) mapfile -t COMPREPLY < <(compgen -W "qemu" -- "$word"); return ;;
+    --engine | -e) mapfile -t COMPREPLY < <(compgen -W "native qemu" -- "$word"); return ;;
+    --profile | -p) mapfile -t COMPREPLY < <(compgen -W "exact counts none" -- "$word"); return ;;
+    --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     --) mapfile -t COMPREPLY < <(compgen -c -- "$word"); return ;;

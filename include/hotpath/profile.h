@@ -24,6 +24,23 @@ extern "C" {
 /* Strings belong to the profile; make them with hp_profile_string(). Never NULL, "" when
  * unknown. */
 
+/* What the engine did, over all processes of the run. All 0: the engine does not say. */
+struct hp_engine_work {
+    uint64_t segments;     /* translated */
+    uint64_t blocks;       /* in them */
+    uint64_t instructions; /* in those */
+    uint64_t links;        /* exits joined to what follows */
+    uint64_t lookups;      /* entries into the engine to find where to go on */
+    uint64_t invalidated;  /* segments whose code changed or went away */
+    uint64_t flushes;      /* of the whole code cache */
+    uint64_t translate_ns; /* time in the translator */
+    uint64_t cache_bytes;  /* code cache in use, the most of any process */
+    uint64_t memory_bytes; /* engine memory, the most of any process */
+    uint64_t processes;
+    uint64_t threads;
+    uint64_t detached; /* threads that went on natively */
+};
+
 struct hp_run {
     const char *version; /* of hotpath */
     const char *engine;  /* "qemu", "native", "trace" */
@@ -36,7 +53,20 @@ struct hp_run {
     int exit_status;     /* as a shell reports it: 128 + signal when killed */
     uint64_t lost;       /* gaps in the stream */
     uint32_t runs;       /* 1, or how many profiles were merged */
+    struct hp_engine_work work;
 };
+
+/* The members of struct hp_engine_work by name, as files and reports have them; ended by a NULL
+ * name. */
+struct hp_engine_work_field {
+    const char *name;
+    size_t offset;
+    int is_maximum; /* of two runs the larger counts, not the sum */
+};
+extern const struct hp_engine_work_field hp_engine_work_fields[];
+
+/* Whether the engine said anything. */
+int hp_engine_work_known(const struct hp_engine_work *work);
 
 struct hp_pmodule {
     const char *path;

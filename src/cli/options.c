@@ -48,37 +48,55 @@ static void print_names(const struct hp_option *options)
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
-enum hp_err hp_parse_count(const char *text, uint64_t *value)
+static double scale_of(char letter, double thousand)
+{
+    switch (letter) {
+    case 'k':
+    case 'K': return thousand;
+    case 'm':
+    case 'M': return thousand * thousand;
+    case 'g':
+    case 'G': return thousand * thousand * thousand;
+    case 't':
+    case 'T': return thousand * thousand * thousand * thousand;
+    default: return 1;
+    }
+}
+
+/* A number with a letter behind it that stands for a power of `thousand`. */
+static bool parse_scaled(const char *text, double thousand, uint64_t *value)
 {
     char *end;
-    double scale = 1;
     bool plain = *text != 0;
     for (const char *c = text; *c; c++)
         plain = plain && isdigit((unsigned char)*c);
     if (plain && strlen(text) < 20) {
         *value = strtoull(text, NULL, 10);
-        return HP_OK;
+        return true;
     }
     double number = strtod(text, &end);
-    switch (*end) {
-    case 'k':
-    case 'K': scale = 1e3; break;
-    case 'm':
-    case 'M': scale = 1e6; break;
-    case 'g':
-    case 'G': scale = 1e9; break;
-    case 't':
-    case 'T': scale = 1e12; break;
-    default: break;
-    }
+    double scale = scale_of(*end, thousand);
     if (scale > 1)
         end++;
     bool decimal = isdigit((unsigned char)text[0]) && !strpbrk(text, "xX");
     if (end == text || *end || !decimal || !(number * scale < 1.8e19))
-        return hp_fail(HP_ERR_INVALID, "'%s' is not a number (examples: 1000, 10k, 2.5M, 1G)",
-                       text);
+        return false;
     *value = (uint64_t)(number * scale + 0.5); /* 1.001k is 1000.9999... here */
-    return HP_OK;
+    return true;
+}
+
+enum hp_err hp_parse_count(const char *text, uint64_t *value)
+{
+    if (parse_scaled(text, 1000, value))
+        return HP_OK;
+    return hp_fail(HP_ERR_INVALID, "'%s' is not a number (examples: 1000, 10k, 2.5M, 1G)", text);
+}
+
+enum hp_err hp_parse_size(const char *text, uint64_t *value)
+{
+    if (parse_scaled(text, 1024, value))
+        return HP_OK;
+    return hp_fail(HP_ERR_INVALID, "'%s' is not a size (examples: 65536, 64k, 256M, 1G)", text);
 }
 
 static enum hp_err set_value(const struct hp_option *option, const char *argument)
@@ -87,9 +105,11 @@ static enum hp_err set_value(const struct hp_option *option, const char *argumen
     case HP_OPT_FLAG: *(bool *)option->value = true; return HP_OK;
     case HP_OPT_NOT: *(bool *)option->value = false; return HP_OK;
     case HP_OPT_TEXT: *(const char **)option->value = argument; return HP_OK;
-    case HP_OPT_COUNT: {
+    case HP_OPT_COUNT:
+    case HP_OPT_SIZE: {
         char reason[256];
-        if (hp_parse_count(argument, option->value) == HP_OK)
+        if ((option->kind == HP_OPT_SIZE ? hp_parse_size : hp_parse_count)(argument,
+                                                                           option->value) == HP_OK)
             return HP_OK;
         snprintf(reason, sizeof reason, "%s", hp_error_text());
         return hp_fail(HP_ERR_INVALID, "--%s: %s", option->name, reason);
@@ -136,7 +156,7 @@ static enum hp_err parse_option(const struct hp_usage *usage, const struct hp_op
     if (!option)
         return hp_fail(HP_ERR_INVALID, "unknown option %s (%s --help lists them)", word,
                        usage->command);
-    bool takes = option->kind == HP_OPT_TEXT || option->kind == HP_OPT_COUNT;
+    bool takes = option->kind != HP_OPT_FLAG && option->kind != HP_OPT_NOT;
     if (!takes && argument)
         return hp_fail(HP_ERR_INVALID, "option --%s takes no argument", option->name);
     if (takes && !argument) {

@@ -17,6 +17,7 @@ enum hp_option_kind {
     HP_OPT_NOT,   /* bool: becomes false */
     HP_OPT_TEXT,  /* const char * */
     HP_OPT_COUNT, /* uint64_t: 1000, 10k, 2.5M, 1G */
+    HP_OPT_SIZE,  /* uint64_t, bytes: 65536, 64k, 2.5M, 1G */
 };
 
 struct hp_option {
@@ -54,5 +55,8 @@ enum hp_err hp_options_parse(const struct hp_usage *usage, const struct hp_optio
 
 /* Reads "1000", "10k", "2.5M", "3G" (powers of 1000). */
 enum hp_err hp_parse_count(const char *text, uint64_t *value);
+
+/* Reads "65536", "64k", "2.5M", "1G": bytes, in powers of 1024. */
+enum hp_err hp_parse_size(const char *text, uint64_t *value);
 
 #endif

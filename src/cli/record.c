@@ -52,6 +52,7 @@ int hp_cmd_record(int argc, char **argv)
     const char *pattern = NULL;
     const struct hp_option options[] = {
         {"output", 'o', HP_OPT_TEXT, &pattern, "FILE", "where to (default: PROGRAM.hotpath)"},
+        HP_SESSION_PROFILE_ROWS(session),
         HP_SESSION_REGION_ROWS(session),
         HP_SESSION_WATCH_ROWS(session),
         {0},

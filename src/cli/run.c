@@ -30,6 +30,7 @@ int hp_cmd_run(int argc, char **argv)
         {"threads", 0, HP_OPT_TEXT, &output.threads, "each|all",
          "counts thread by thread, or of all together (default)"},
         {"json", 'j', HP_OPT_TEXT, &json, "FILE", "write everything as JSON to FILE ('-': stdout)"},
+        HP_SESSION_PROFILE_ROWS(session),
         HP_SESSION_REGION_ROWS(session),
         HP_SESSION_WATCH_ROWS(session),
         {0},

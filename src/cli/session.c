@@ -2,8 +2,11 @@
 #include "cli/session.h"
 
 #include "cli/cli.h"
+#include "cli/notes.h"
+#include "cli/plan.h"
 #include "cli/progress.h"
 #include "engine/live.h"
+#include "engine/native/native.h"
 #include "engine/program.h"
 #include "engine/qemu/qemu.h"
 #include "engine/trace/replay.h"
@@ -27,8 +30,8 @@ struct session {
     struct hp_consumer consumer; /* first */
     struct hp_code *code;
     struct hp_functions *functions;
-    struct hp_profiler *exact; /* NULL: not wanted */
-    struct hp_pipeline *pipeline;
+    struct hp_profiler *exact;      /* NULL: not wanted */
+    struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
     struct hp_trace_writer *writer; /* NULL: not wanted */
     enum hp_err trace_failure;
     char trace_error[256];
@@ -51,6 +54,8 @@ static void trace_result(struct session *s, enum hp_err err)
 static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thread *thread)
 {
     struct session *s = (struct session *)consumer;
+    if (!s->pipeline)
+        return HP_OK;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
     HP_TRY(next->thread(next, thread));
     if (s->writer)
@@ -62,6 +67,8 @@ static enum hp_err take_words(struct hp_consumer *consumer, uint32_t thread, con
                               size_t n)
 {
     struct session *s = (struct session *)consumer;
+    if (!s->pipeline)
+        return HP_OK;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
     HP_TRY(next->words(next, thread, words, n)); /* first: it fills the code map */
     if (s->writer)
@@ -73,6 +80,8 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
                             enum hp_end_reason reason)
 {
     struct session *s = (struct session *)consumer;
+    if (!s->pipeline)
+        return HP_OK;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
     HP_TRY(next->end(next, thread, reason));
     if (s->writer)
@@ -83,26 +92,30 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
 static void tick(struct hp_consumer *consumer)
 {
     struct session *s = (struct session *)consumer;
-    if (hp_progress_due(&s->progress))
+    if (s->pipeline && hp_progress_due(&s->progress))
         hp_progress_show(&s->progress, hp_pipeline_stats(s->pipeline)->cursor.instructions);
 }
 
 static bool is_done(struct hp_consumer *consumer)
 {
     struct session *s = (struct session *)consumer;
+    if (!s->pipeline)
+        return false;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
     return next->done(next);
 }
 
 /* --- Setting up ------------------------------------------------------------------------------- */
 
-static enum hp_err open_session(struct session *s, enum hp_arch arch, bool profile)
+static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile)
 {
     s->consumer = (struct hp_consumer){
         .thread = take_thread, .words = take_words, .end = take_end, .tick = tick, .done = is_done};
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
-    if (profile)
+    if (profile == HP_PLAN_COUNTS)
+        return hp_fail(HP_ERR_UNSUPPORTED, "--profile counts is not there yet");
+    if (profile == HP_PLAN_EXACT)
         HP_TRY(hp_exact_new(s->code, s->functions, &s->exact));
     return HP_OK;
 }
@@ -132,50 +145,17 @@ static void close_session(struct session *s)
 
 /* --- The profile ------------------------------------------------------------------------------ */
 
-static enum hp_err note_losses(struct hp_profile *profile, const struct hp_pipeline_stats *stats)
-{
-    for (int i = 0; i < HP_LOST_REASON_COUNT_; i++)
-        if (stats->losses_by_reason[i])
-            HP_TRY(hp_profile_note(profile, stats->losses_by_reason[i], "lost",
-                                   "gaps in the stream: %s",
-                                   hp_lost_reason_text((enum hp_lost_reason)i)));
-    if (stats->cursor.discontinuities)
-        HP_TRY(hp_profile_note(profile, stats->cursor.discontinuities, "discontinuity",
-                               "transfers of control that no branch explains"));
-    if (stats->detached_threads)
-        HP_TRY(hp_profile_note(profile, stats->detached_threads, "detached",
-                               "threads still ran when observation ended; what they did after that "
-                               "is not in the profile"));
-    if (!stats->region_reached)
-        HP_TRY(hp_profile_note(profile, 1, "region",
-                               "the program ended before the region asked for began"));
-    return HP_OK;
-}
-
-/* Programs that were executed and not observed. `string` finds the text of an id in `source`. */
-static enum hp_err note_execs(struct session *s, const char *(*string)(void *source, uint32_t id),
-                              void *source, struct hp_profile *profile)
-{
-    const uint32_t *ids;
-    size_t n = hp_pipeline_execs(s->pipeline, &ids);
-    for (size_t i = 0; i < n; i++) {
-        const char *path = string(source, ids[i]);
-        HP_TRY(hp_profile_note(profile, 1, "exec",
-                               "%s was executed and ran outside hotpath: the qemu engine cannot "
-                               "follow exec",
-                               path && *path ? path : "another program"));
-    }
-    return HP_OK;
-}
-
 static enum hp_err finish_profile(struct session *s, struct hp_profile *profile)
 {
-    const struct hp_pipeline_stats *stats = hp_pipeline_stats(s->pipeline);
-    HP_TRY(s->exact->ops->finish(s->exact, profile));
-    profile->run.lost = stats->cursor.losses;
+    if (s->exact)
+        HP_TRY(s->exact->ops->finish(s->exact, profile));
     profile->run.arch = hp_code_arch(s->code);
     profile->run.runs = 1;
-    HP_TRY(note_losses(profile, stats));
+    if (s->pipeline) {
+        const struct hp_pipeline_stats *stats = hp_pipeline_stats(s->pipeline);
+        profile->run.lost = stats->cursor.losses;
+        HP_TRY(hp_note_losses(profile, stats));
+    }
     return hp_profile_normalize(profile);
 }
 
@@ -204,7 +184,8 @@ struct run_about {
     char machine[256];
 };
 
-static void about_run(struct run_about *about, char *const *argv, enum hp_arch arch)
+static void about_run(struct run_about *about, char *const *argv, enum hp_arch arch,
+                      const char *engine)
 {
     struct utsname host;
     if (uname(&host) == 0)
@@ -215,7 +196,7 @@ static void about_run(struct run_about *about, char *const *argv, enum hp_arch a
     if (!getcwd(about->directory, sizeof about->directory))
         about->directory[0] = 0;
     about->run = (struct hp_trace_run){.version = HP_VERSION,
-                                       .engine = "qemu",
+                                       .engine = engine,
                                        .arch = arch,
                                        .command = argv,
                                        .directory = about->directory,
@@ -252,11 +233,6 @@ static void leave_signals_to_program(pid_t pid, struct sigaction old[4])
     }
 }
 
-static const char *live_string(void *live, uint32_t id)
-{
-    return hp_live_string(live, id);
-}
-
 static enum hp_err store_strings(struct session *s, struct hp_live *live)
 {
     const uint32_t *ids;
@@ -269,9 +245,20 @@ static enum hp_err store_strings(struct session *s, struct hp_live *live)
     return HP_OK;
 }
 
+static enum hp_err note_live_execs(struct session *s, struct hp_live *live, bool follow,
+                                   const char *engine, struct hp_profile *profile)
+{
+    const uint32_t *ids;
+    size_t n = hp_pipeline_execs(s->pipeline, &ids);
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(hp_note_exec(profile, hp_live_string(live, ids[i]), engine, !follow));
+    return HP_OK;
+}
+
 /* Everything after the program has ended. */
 static enum hp_err finish_live(struct session *s, struct hp_live *live, struct run_about *about,
-                               const struct hp_live_stats *stats, struct hp_profile *profile)
+                               const struct hp_live_stats *stats, bool follow,
+                               struct hp_profile *profile)
 {
     if (s->writer) {
         trace_result(s, store_strings(s, live));
@@ -288,27 +275,53 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct r
     if (!profile)
         return HP_OK;
     HP_TRY(describe_run(profile, &about->run));
-    HP_TRY(note_execs(s, live_string, live, profile));
+    HP_TRY(hp_note_engine(profile, live, s->code));
+    if (!s->exact)
+        HP_TRY(hp_profile_note(profile, 1, "nothing",
+                               "nothing was profiled, as was asked for: no counts, no code"));
+    if (s->pipeline)
+        HP_TRY(note_live_execs(s, live, follow, about->run.engine, profile));
     if (stats->unobserved_threads)
         HP_TRY(hp_profile_note(profile, stats->unobserved_threads, "unobserved",
                                "threads were not observed: too many at the same time"));
     return finish_profile(s, profile);
 }
 
+/* The engine ended, or never began, before it could run the first instruction. */
+static enum hp_err fail_unattached(enum hp_plan_engine engine, int status)
+{
+    if (engine == HP_PLAN_QEMU)
+        return hp_fail(HP_ERR_UNSUPPORTED, "the engine did not start: see QEMU's message above");
+    return hp_fail(HP_ERR_UNSUPPORTED,
+                   "the native engine ended (%s %d) before the program began; --engine qemu may be "
+                   "able to run it",
+                   WIFSIGNALED(status) ? "signal" : "status",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+static enum hp_err start_engine(enum hp_plan_engine engine,
+                                const struct hp_session_options *options,
+                                const struct hp_program *program, struct hp_live *live, pid_t *pid)
+{
+    if (engine == HP_PLAN_QEMU)
+        return hp_qemu_start(program, options->sysroot, hp_live_fd(live), pid);
+    return hp_native_start(program, hp_live_fd(live), pid);
+}
+
 static enum hp_err run_live(struct session *s, const struct hp_session_options *options,
-                            struct hp_program *program, struct hp_live *live,
-                            struct run_about *about, struct hp_profile *profile, int *status)
+                            const struct hp_plan *plan, const struct hp_program *program,
+                            struct hp_live *live, struct run_about *about,
+                            struct hp_profile *profile, int *status)
 {
     struct hp_live_stats stats;
     struct sigaction old[4];
     pid_t pid;
     double started = hp_now();
-    HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
-    enum hp_err err = hp_qemu_start(program, options->sysroot, hp_live_fd(live), &pid);
-    if (err != HP_OK)
-        return err;
+    if (plan->profile != HP_PLAN_NOTHING)
+        HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
+    HP_TRY(start_engine(plan->engine, options, program, live, &pid));
     leave_signals_to_program(pid, old);
-    err = hp_live_run(live, pid, &s->consumer, &stats);
+    enum hp_err err = hp_live_run(live, pid, &s->consumer, &stats);
     leave_signals_to_program(0, old);
     hp_progress_end(&s->progress);
     about->run.seconds = hp_now() - started;
@@ -316,51 +329,66 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     HP_TRY(err);
     if (!stats.attached) {
         *status = HP_EXIT_FAILED;
-        return hp_fail(HP_ERR_UNSUPPORTED, "the engine did not start: see QEMU's message above");
+        return fail_unattached(plan->engine, stats.status);
     }
-    return finish_live(s, live, about, &stats, profile);
+    return finish_live(s, live, about, &stats, options->follow, profile);
 }
 
-static enum hp_err check_engine(const char *engine)
+/* With the program found. */
+static enum hp_err run_program(const struct hp_session_options *options, struct hp_plan *plan,
+                               const struct hp_program *program, char *const *argv,
+                               const char *trace_path, struct hp_profile *profile, int *status)
 {
-    if (engine && strcmp(engine, "qemu") != 0)
-        return hp_fail(HP_ERR_INVALID, "there is no engine '%s'; there is: qemu", engine);
-    return HP_OK;
+    struct hp_live_options live_options = {
+        .follow = options->follow, .mode = plan->mode, .cache_size = options->cache_size};
+    struct hp_live *live = NULL;
+    struct session s = {0};
+    struct run_about about;
+    about_run(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
+    enum hp_err err =
+        open_session(&s, program->elf.arch, profile ? plan->profile : HP_PLAN_NOTHING);
+    if (err == HP_OK && trace_path)
+        err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
+    if (err == HP_OK)
+        err = hp_live_new(&live_options, &live);
+    if (err == HP_OK)
+        err = run_live(&s, options, plan, program, live, &about, profile, status);
+    close_session(&s);
+    hp_live_free(live);
+    return err;
 }
 
 enum hp_err hp_session_run(const struct hp_session_options *options, char *const *argv,
                            const char *trace_path, struct hp_profile *profile, int *status)
 {
     struct hp_program program;
-    struct hp_live *live = NULL;
-    struct session s = {0};
-    struct run_about about;
+    struct hp_plan plan;
     *status = HP_EXIT_FAILED;
-    HP_TRY(check_engine(options->engine));
+    HP_TRY(hp_plan_options(options, &plan));
     enum hp_err err = hp_program_find(argv, &program);
     if (err != HP_OK) {
         *status = err == HP_ERR_NOTFOUND ? HP_EXIT_NOT_FOUND : HP_EXIT_CANNOT_RUN;
         return err;
     }
-    about_run(&about, argv, program.elf.arch);
-    err = open_session(&s, program.elf.arch, profile != NULL);
-    if (err == HP_OK && trace_path)
-        err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
-    if (err == HP_OK)
-        err = hp_live_new(options->follow, &live);
-    if (err == HP_OK)
-        err = run_live(&s, options, &program, live, &about, profile, status);
-    close_session(&s);
-    hp_live_free(live);
+    err = hp_plan_choose(options, &program, &plan);
+    if (err != HP_OK)
+        *status = HP_EXIT_CANNOT_RUN;
+    else
+        err = run_program(options, &plan, &program, argv, trace_path, profile, status);
     hp_program_fini(&program);
     return err;
 }
 
 /* --- A replay --------------------------------------------------------------------------------- */
 
-static const char *trace_string(void *reader, uint32_t id)
+static enum hp_err note_trace_execs(struct session *s, struct hp_trace_reader *reader,
+                                    const char *engine, struct hp_profile *profile)
 {
-    return hp_trace_reader_string(reader, id);
+    const uint32_t *ids;
+    size_t n = hp_pipeline_execs(s->pipeline, &ids);
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(hp_note_exec(profile, hp_trace_reader_string(reader, ids[i]), engine, false));
+    return HP_OK;
 }
 
 static enum hp_err replay(struct session *s, const struct hp_session_options *options,
@@ -368,11 +396,11 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
 {
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
     uint64_t damaged;
-    HP_TRY(open_session(s, info->run.arch, true));
+    HP_TRY(open_session(s, info->run.arch, HP_PLAN_EXACT));
     HP_TRY(open_pipeline(s, options, NULL));
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(describe_run(profile, &info->run));
-    HP_TRY(note_execs(s, trace_string, reader, profile));
+    HP_TRY(note_trace_execs(s, reader, info->run.engine, profile));
     if (!info->complete)
         HP_TRY(hp_profile_note(profile, 1, "damaged",
                                "the trace has no index, so how long the program ran and its exit "

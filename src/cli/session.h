@@ -11,7 +11,10 @@
 #include "profiler/pipeline.h"
 
 struct hp_session_options {
-    const char *engine;  /* "qemu"; NULL: the default */
+    const char *engine;  /* "native", "qemu"; NULL: the one that fits */
+    const char *profile; /* "exact", "counts", "none"; NULL: what fits `record` */
+    const char *record;  /* "none", "count", "stream", "memory"; NULL: what `profile` needs */
+    uint64_t cache_size; /* bytes of translated code a process may keep */
     const char *sysroot; /* NULL: found */
     const char *from;
     uint64_t after, length;
@@ -21,17 +24,34 @@ struct hp_session_options {
 
 #define HP_SESSION_DEFAULTS                                                                        \
     {                                                                                              \
-        .follow = true                                                                             \
+        .follow = true, .cache_size = UINT64_C(256) << 20                                          \
     }
 
 /* The rows for these in a command's option table: how to watch, and which region. */
 #define HP_SESSION_WATCH_ROWS(o)                                                                   \
-    {"engine", 'e', HP_OPT_TEXT, &(o).engine, "NAME", "how to watch the program: qemu (default)"}, \
-        {"no-follow", 0, HP_OPT_NOT, &(o).follow, NULL, "do not observe forked children"},         \
+    {"engine",    'e',    HP_OPT_TEXT,                                                             \
+     &(o).engine, "NAME", "how to watch the program: native (default where\nit can) or qemu"},     \
+        {"no-follow", 0, HP_OPT_NOT, &(o).follow, NULL, "do not observe children"},                \
+        {"cache-size", 0,                                                                          \
+         HP_OPT_SIZE,  &(o).cache_size,                                                            \
+         "SIZE",       "translated code that the native engine keeps, a\nprocess (default 256M)"}, \
         {"sysroot",    0,     HP_OPT_TEXT,                                                         \
          &(o).sysroot, "DIR", "where a foreign program's libraries are\n(default: /usr/TRIPLE)"},  \
     {                                                                                              \
         "quiet", 'q', HP_OPT_FLAG, &(o).quiet, NULL, "no progress, no closing line"                \
+    }
+
+#define HP_SESSION_PROFILE_ROWS(o)                                                                 \
+    {"profile",                                                                                    \
+     'p',                                                                                          \
+     HP_OPT_TEXT,                                                                                  \
+     &(o).profile,                                                                                 \
+     "WHAT",                                                                                       \
+     "exact (default): everything; counts: blocks, edges\nand functions' own counts, cheaper; "    \
+     "none"},                                                                                      \
+    {                                                                                              \
+        "record", 0, HP_OPT_TEXT, &(o).record, "WHAT",                                             \
+            "what the engine records, for measuring it: none,\ncount, stream or memory"            \
     }
 
 #define HP_SESSION_REGION_ROWS(o)                                                                  \
@@ -43,8 +63,8 @@ struct hp_session_options {
     }
 
 /*
- * Runs the program to its end. With `trace_path` the stream is recorded there; with `profile` the
- * exact profiler runs and the result is put there, normal. `*status` is the program's exit status
+ * Runs the program to its end. With `trace_path` the stream is recorded there; with `profile` what
+ * the options ask for is put there, normal. `*status` is the program's exit status
  * as a shell gives it; it is set whenever the program ran, also when something of ours failed.
  * HP_ERR_NOTFOUND and HP_ERR_UNSUPPORTED with `*status` 127 and 126: the program could not be run.
  */

@@ -53,7 +53,7 @@ struct hp_live {
 
 /* --- Making and freeing ----------------------------------------------------------------------- */
 
-enum hp_err hp_live_new(bool follow, struct hp_live **live)
+enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **live)
 {
     struct hp_live *l = calloc(1, sizeof *l);
     if (!l)
@@ -73,7 +73,9 @@ enum hp_err hp_live_new(bool follow, struct hp_live **live)
     l->arena = memory;
     l->arena->magic = HP_ARENA_MAGIC;
     l->arena->version = HP_ARENA_VERSION;
-    l->arena->follow = follow;
+    l->arena->follow = options->follow;
+    l->arena->mode = options->mode;
+    l->arena->cache_size = options->cache_size;
     l->arena->reader_pid = getpid();
     for (size_t i = 0; i < HP_ARENA_RINGS; i++)
         l->readings[i].thread = NO_THREAD;
@@ -101,6 +103,11 @@ void hp_live_free(struct hp_live *live)
 int hp_live_fd(const struct hp_live *live)
 {
     return live->fd;
+}
+
+void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *stats)
+{
+    memcpy(stats, &live->arena->stats, sizeof *stats);
 }
 
 /* --- The code map ----------------------------------------------------------------------------- */

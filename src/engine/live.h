@@ -5,6 +5,7 @@
 #ifndef HP_ENGINE_LIVE_H
 #define HP_ENGINE_LIVE_H
 
+#include "engine/arena.h"
 #include "engine/engine.h"
 #include "hotpath/code.h"
 
@@ -12,8 +13,15 @@
 
 struct hp_live;
 
-/* Creates the arena. `follow`: forked children are observed too. */
-enum hp_err hp_live_new(bool follow, struct hp_live **live);
+/* What the engine is told through the arena. */
+struct hp_live_options {
+    bool follow;         /* children are observed too */
+    uint32_t mode;       /* enum hp_record_mode */
+    uint64_t cache_size; /* bytes a native process may use for translated code */
+};
+
+/* Creates the arena. */
+enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **live);
 void hp_live_free(struct hp_live *live);
 
 /* The arena's descriptor, for the engine's process to inherit (it is close-on-exec here). */
@@ -27,6 +35,9 @@ struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *c
 
 /* The text of a string id (a path given to exec); NULL when there is none. */
 const char *hp_live_string(struct hp_live *live, uint32_t id);
+
+/* What the engine did so far. Written by the watched processes: any number can be in it. */
+void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *stats);
 
 /* What happened beside the stream. */
 struct hp_live_stats {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/program.h"
 
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -120,9 +121,11 @@ static enum hp_err follow_script(struct hp_program *program)
     }
     char **argv = make_argv(interpreter, argument, program->path, program->argv);
     char *path = strdup(interpreter);
-    if (!argv || !path) {
+    char *name = strdup(named ? program->name : shell);
+    if (!argv || !path || !name) {
         free_argv(argv);
         free(path);
+        free(name);
         return hp_fail_nomem();
     }
     if (!is_runnable(path)) {
@@ -130,11 +133,14 @@ static enum hp_err follow_script(struct hp_program *program)
             hp_fail(HP_ERR_UNSUPPORTED, "%s: cannot run its interpreter %s", program->path, path);
         free_argv(argv);
         free(path);
+        free(name);
         return err;
     }
     free_argv(program->argv);
     free(program->path);
+    free(program->name);
     program->argv = argv;
+    program->name = name;
     program->path = path;
     return HP_OK;
 }
@@ -143,7 +149,8 @@ static enum hp_err find_program(char *const *argv, struct hp_program *program)
 {
     HP_TRY(find_file(argv[0], &program->path));
     program->argv = make_argv(argv[0], NULL, NULL, argv);
-    if (!program->argv)
+    program->name = strdup(program->path);
+    if (!program->argv || !program->name)
         return hp_fail_nomem();
     for (int depth = 0;; depth++) {
         enum hp_err err = hp_elf_file_read(program->path, &program->elf);
@@ -155,6 +162,13 @@ static enum hp_err find_program(char *const *argv, struct hp_program *program)
             return hp_fail(HP_ERR_UNSUPPORTED, "%s: too many levels of scripts", argv[0]);
         HP_TRY(follow_script(program));
     }
+    if (program->elf.arch == HP_ARCH_NONE &&
+        (program->elf.machine == EM_386 || program->elf.machine == EM_X86_64))
+        return hp_fail(
+            HP_ERR_UNSUPPORTED,
+            "%s is a 32-bit x86 program: the native engine runs 64-bit x86 only, and the "
+            "qemu engine (--engine qemu) does not know 32-bit x86 either",
+            program->path);
     if (program->elf.arch == HP_ARCH_NONE)
         return hp_fail(HP_ERR_UNSUPPORTED,
                        "%s is for an architecture hotpath cannot watch (ELF machine %d); it knows "
@@ -180,5 +194,6 @@ void hp_program_fini(struct hp_program *program)
 {
     free_argv(program->argv);
     free(program->path);
+    free(program->name);
     *program = (struct hp_program){0};
 }

@@ -10,6 +10,8 @@
 
 struct hp_program {
     char *path;  /* the ELF file */
+    char *name;  /* of the file that was asked for, as execve() would be given it: of a script its
+                    own, not its interpreter's */
     char **argv; /* for it: argv[0] as the user wrote it; for scripts the interpreter's */
     struct hp_elf_file elf;
 };

@@ -265,6 +265,26 @@ static void load_notes(struct loader *l)
     hp_reader_end(r);
 }
 
+/* Names of a later version are passed over. */
+static void load_engine_work(struct loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    if (!hp_reader_has(r, HP_SCHEMA_ENGINE))
+        return;
+    hp_reader_begin(r, HP_SCHEMA_ENGINE);
+    while (hp_reader_next(r)) {
+        hp_reader_id(r);
+        const char *name = hp_reader_text(r);
+        const struct hp_engine_work_field *field = hp_engine_work_fields;
+        while (field->name && strcmp(field->name, name) != 0)
+            field++;
+        uint64_t value = hp_reader_u64(r);
+        if (field->name)
+            *hp_engine_work_value(&l->profile->run.work, field) = value;
+    }
+    hp_reader_end(r);
+}
+
 static void load_all(struct loader *l)
 {
     load_run(l);
@@ -282,6 +302,7 @@ static void load_all(struct loader *l)
     load_function_counts(l);
     load_call_counts(l);
     load_notes(l);
+    load_engine_work(l);
 }
 
 /* Also checks what refers to what. */

@@ -54,6 +54,12 @@ enum hp_err hp_parray_reserve(const struct hp_parray_view *view, size_t more);
 /* Appends a note whether or not there is one like it; as the other hp_profile_add_ functions. */
 enum hp_err hp_profile_add_note(struct hp_profile *profile, struct hp_pnote **item);
 
+/* --- What the engine did ---------------------------------------------------------------------- */
+
+uint64_t *hp_engine_work_value(struct hp_engine_work *work,
+                               const struct hp_engine_work_field *field);
+void hp_engine_work_merge(struct hp_engine_work *work, const struct hp_engine_work *other);
+
 /* --- Checks ----------------------------------------------------------------------------------- */
 
 /* HP_ERR_INVALID: an index, a flow or a range that cannot be. Does not look at the order. */

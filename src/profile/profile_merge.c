@@ -150,6 +150,7 @@ static void merge_run(struct hp_run *run, const struct hp_run *other)
     run->seconds += other->seconds;
     run->lost = hp_add_saturated(run->lost, other->lost);
     run->runs = run->runs > UINT32_MAX - other->runs ? UINT32_MAX : run->runs + other->runs;
+    hp_engine_work_merge(&run->work, &other->work);
     if (run->exit_status == 0)
         run->exit_status = other->exit_status;
 }

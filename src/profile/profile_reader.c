@@ -58,6 +58,11 @@ static void begin_query(struct hp_reader *r, const char *sql)
     r->sum = 0;
 }
 
+bool hp_reader_has(const struct hp_reader *r, const char *table)
+{
+    return !r->missing[hp_schema_find(table)];
+}
+
 /* In the order of the key: SQLite may otherwise read an index that someone has added. */
 void hp_reader_begin(struct hp_reader *r, const char *table)
 {
@@ -303,7 +308,10 @@ static void check_table(struct hp_reader *r, const struct hp_schema_table *table
     begin_query(r, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?");
     if (r->err == HP_OK)
         sqlite3_bind_text(r->select, 1, table->name, -1, SQLITE_STATIC);
-    if (!hp_reader_next(r))
+    bool there = hp_reader_next(r);
+    if (!there && r->err == HP_OK && strcmp(table->name, HP_SCHEMA_ENGINE) == 0)
+        r->missing[table - hp_schema_tables] = true;
+    else if (!there)
         hp_reader_fail(r, "table %s is missing", table->name);
     else if (strcmp(hp_reader_text(r), table->sql) != 0)
         hp_reader_fail(r, "table %s is not as it should be", table->name);
@@ -320,6 +328,8 @@ static void read_contents(struct hp_reader *r)
         uint64_t rows = hp_reader_u64(r), sum = (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX);
         if (r->err != HP_OK || table == HP_SCHEMA_TABLES)
             continue; /* a table of a later version */
+        if (r->missing[table])
+            hp_reader_fail(r, "table %s is missing", hp_schema_tables[table].name);
         seen[table] = true;
         r->stored[table].rows = rows;
         r->stored[table].sum = sum;
@@ -327,7 +337,7 @@ static void read_contents(struct hp_reader *r)
     bool any = r->row > 0;
     end_query(r);
     for (size_t i = 0; any && i < HP_SCHEMA_TABLES; i++)
-        if (!seen[i] && strcmp(hp_schema_tables[i].name, HP_SCHEMA_CONTENTS) != 0)
+        if (!seen[i] && !r->missing[i] && strcmp(hp_schema_tables[i].name, HP_SCHEMA_CONTENTS) != 0)
             hp_reader_fail(r, "%s does not name table %s", HP_SCHEMA_CONTENTS,
                            hp_schema_tables[i].name);
     r->verify = any;

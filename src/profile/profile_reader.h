@@ -33,7 +33,8 @@ struct hp_reader {
     uint64_t sum;        /* checksum of the values read from the table */
     struct {
         uint64_t rows, sum;
-    } stored[HP_SCHEMA_TABLES]; /* what they should be */
+    } stored[HP_SCHEMA_TABLES];     /* what they should be */
+    bool missing[HP_SCHEMA_TABLES]; /* optional tables that are not there */
     bool verify;
     enum hp_err err;
 };
@@ -49,6 +50,9 @@ void hp_reader_fail(struct hp_reader *reader, const char *format, ...)
 
 /* Records that the value of the current column cannot be. */
 void hp_reader_fail_value(struct hp_reader *reader) __attribute__((cold));
+
+/* Whether the file has that table; false only for an optional one, which must not be read then. */
+bool hp_reader_has(const struct hp_reader *reader, const char *table);
 
 /* The rows of a table, in the order of its primary key. Read all columns of all rows:
  * hp_reader_end() compares with what was stored. */

@@ -424,6 +424,24 @@ static void put_notes(struct writer *w, const struct hp_profile *p)
     end_table(w);
 }
 
+static void put_engine_work(struct writer *w, const struct hp_engine_work *work)
+{
+    struct hp_engine_work copy = *work;
+    size_t n = 0;
+    while (hp_engine_work_fields[n].name)
+        n++;
+    if (!hp_engine_work_known(work))
+        n = 0;
+    begin_table(w, HP_SCHEMA_ENGINE, 3, n);
+    for (size_t i = 0; i < n; i++) {
+        put_i64(w, (int64_t)i);
+        put_text(w, hp_engine_work_fields[i].name);
+        put_u64(w, *hp_engine_work_value(&copy, &hp_engine_work_fields[i]));
+        end_row(w);
+    }
+    end_table(w);
+}
+
 /* What was written, for the reader to check. */
 static void put_contents(struct writer *w)
 {
@@ -471,6 +489,7 @@ static void write_all(struct writer *w, const struct hp_profile *p)
     put_counts(w, "edge_count", p->edge_counts, p->n_edge_counts);
     put_function_and_call_counts(w, p);
     put_notes(w, p);
+    put_engine_work(w, &p->run.work);
     put_contents(w);
     run_sql(w, "COMMIT");
 }

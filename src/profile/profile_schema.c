@@ -139,6 +139,12 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  text TEXT NOT NULL,\n"
      "  count INTEGER NOT NULL\n"
      ")"},
+    {HP_SCHEMA_ENGINE, "id",
+     "CREATE TABLE engine_stat(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  name TEXT NOT NULL,\n"
+     "  value INTEGER NOT NULL\n"
+     ")"},
     {NULL, NULL, NULL},
 };
 

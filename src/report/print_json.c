@@ -79,6 +79,17 @@ static void key_string(struct hp_json *json, const char *key, const char *value)
     hp_json_string(json, hp_text(value));
 }
 
+static void print_work(struct hp_json *json, const struct hp_engine_work *work)
+{
+    hp_json_key(json, "engine_stats");
+    hp_json_begin_object(json);
+    for (const struct hp_engine_work_field *field = hp_engine_work_fields; field->name; field++) {
+        hp_json_key(json, field->name);
+        hp_json_uint(json, *(const uint64_t *)(const void *)((const char *)work + field->offset));
+    }
+    hp_json_end_object(json);
+}
+
 static void print_run(struct hp_json *json, const struct hp_run *run)
 {
     hp_json_key(json, "run");
@@ -101,6 +112,8 @@ static void print_run(struct hp_json *json, const struct hp_run *run)
     hp_json_uint(json, run->lost);
     hp_json_key(json, "runs");
     hp_json_uint(json, run->runs);
+    if (hp_engine_work_known(&run->work))
+        print_work(json, &run->work);
     hp_json_end_object(json);
 }
 

@@ -101,6 +101,40 @@ static void print_total(FILE *out, const char *before, uint64_t n, const char *w
     fprintf(out, "%s%s %s%s", before, text, what, n == 1 ? "" : plural);
 }
 
+/* Bytes in MiB, nanoseconds in milliseconds: what they amount to, not every digit. */
+static void put_scaled(struct hp_strbuf *text, const char *before, uint64_t n, double unit,
+                       const char *name)
+{
+    hp_strbuf_add(text, before);
+    hp_strbuf_fixed(text, (double)n / unit, (double)n / unit < 100 ? 1 : 0);
+    hp_strbuf_add(text, name);
+}
+
+/* What the engine did to run the program: its overhead, apart from what it recorded. */
+static enum hp_err print_work(struct printer *p)
+{
+    const struct hp_run *run = &p->tables->profile->run;
+    const struct hp_engine_work *work = &run->work;
+    if (!hp_engine_work_known(work))
+        return HP_OK;
+    struct hp_strbuf text = {0};
+    hp_strbuf_add(&text, "  engine ");
+    hp_strbuf_clean(&text, run->engine);
+    fputs(hp_strbuf_text(&text), p->out);
+    print_total(p->out, ": ", work->blocks, "block", "s");
+    print_total(p->out, " in ", work->segments, "segment", "s");
+    print_total(p->out, ", ", work->links, "link", "s");
+    print_total(p->out, ", ", work->flushes, "flush", "es");
+    hp_strbuf_clear(&text);
+    put_scaled(&text, ", translated in ", work->translate_ns, 1e6, " ms");
+    put_scaled(&text, ", code cache ", work->cache_bytes, 1 << 20, " MiB");
+    put_scaled(&text, ", memory ", work->memory_bytes, 1 << 20, " MiB");
+    fprintf(p->out, "%s\n", hp_strbuf_text(&text));
+    bool failed = text.failed;
+    hp_strbuf_fini(&text);
+    return failed ? hp_fail_nomem() : HP_OK;
+}
+
 static enum hp_err print_summary(struct printer *p)
 {
     HP_TRY(print_run(p));
@@ -111,7 +145,7 @@ static enum hp_err print_summary(struct printer *p)
     print_total(p->out, "   ", summary->threads, "thread", "s");
     putc('\n', p->out);
     p->printed = true;
-    return HP_OK;
+    return print_work(p);
 }
 
 /* --- Tables ----------------------------------------------------------------------------------- */

@@ -4,8 +4,9 @@
 import json
 import os
 import re
+import struct
 
-from util_cli import FAILED, Case, main, tool
+from util_cli import FAILED, HOTPATH, Case, main, tool
 
 COMMANDS = [("run",), ("record",), ("report",), ("compare",), ("merge",), ("trace", "record"),
             ("trace", "info"), ("trace", "check"), ("trace", "dump"), ("trace", "replay")]
@@ -88,10 +89,72 @@ class Mistakes(Case):
             self.refused(FAILED, ["run", f"--after={number}", "--", true], "--after")
         self.refused(FAILED, ["run", "--engine", "nonsense", "--", true], "nonsense", "qemu")
         self.refused(FAILED, ["record", "--engine", "nonsense", "--", true], "nonsense", "qemu")
+        for command in (["run"], ["record"]):
+            self.refused(FAILED, [*command, "--profile", "nonsense", "--", true], "nonsense",
+                         "exact, counts, none")
+            self.refused(FAILED, [*command, "--record", "nonsense", "--", true], "nonsense", "memory")
         self.refused(FAILED, ["run", "--view", "nonsense", "--", true], "nonsense", "functions")
         self.refused(FAILED, ["run", "--threads", "nonsense", "--", true], "nonsense", "each")
         self.refused(FAILED, ["run", "--quiet=yes", "--", true], "--quiet")
         self.assertEqual(os.listdir(self.dir), [])
+
+    def test_sizes(self):
+        for size in ("x", "", "1x", "64kb", "-1"):
+            self.refused(FAILED, ["run", "--cache-size", size, "--", tool("true")], "--cache-size",
+                         "is not a size")
+        for size in ("0", "1000", "1023k", "1025M", "1t"):
+            self.refused(FAILED, ["run", "--cache-size", size, "--", tool("true")], "--cache-size",
+                         "from 1M to 1G")
+
+    def test_profiles_that_cannot_be_made(self):
+        true = tool("true")
+        for profile, record in (("exact", "none"), ("exact", "count"), ("exact", "memory"),
+                                ("counts", "stream"), ("counts", "none")):
+            self.refused(FAILED, ["run", "--profile", profile, "--record", record, "--", true],
+                         "--profile " + profile, "--record " + record)
+        for region in (["--from", "main"], ["--after", "1"], ["--for", "1"]):
+            for what in (["--profile", "counts"], ["--profile", "none"], ["--record", "count"]):
+                self.refused(FAILED, ["run", *region, *what, "--", true], region[0],
+                             "--profile exact")
+
+    def test_what_an_engine_cannot_do(self):
+        true = tool("true")
+        for what in (["--profile", "counts"], ["--record", "count"], ["--record", "memory"],
+                     ["--record", "none"]):
+            self.refused(126, ["run", "--engine", "qemu", *what, "--", true], "qemu", "stream",
+                         "native")
+        # An AArch64 program: a header and one loadable segment.
+        header = struct.pack("<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 2, 183, 1, 0x400000, 64, 0, 0,
+                             64, 56, 1, 64, 0, 0)
+        foreign = self.write("foreign", header + struct.pack("<IIQQQQQQ", 1, 5, 0, 0x400000, 0x400000,
+                                                             120, 120, 4096))
+        os.chmod(foreign, 0o755)
+        self.refused(126, ["run", "--engine", "native", "--", foreign], foreign, "aarch64",
+                     "--engine qemu")
+
+    def test_an_engine_that_does_not_start(self):
+        """An engine that ends before the program begins, and one that is not there."""
+        engine = self.write("hotpath-engine", b"#!/bin/sh\nexit 3\n")
+        os.chmod(engine, 0o755)
+        os.environ["HOTPATH_PLUGIN_DIR"] = self.dir
+        self.addCleanup(os.environ.pop, "HOTPATH_PLUGIN_DIR")
+        for how in ([], ["--engine", "native"]):
+            self.refused(FAILED, ["run", *how, "--", tool("true")], "native engine", "status 3")
+        os.chmod(engine, 0o644)
+        status, _, err = self.hotpath("run", "--", tool("true"))
+        self.assertEqual(status, 0)
+        if not os.path.exists(os.path.join(os.path.dirname(HOTPATH), "hotpath-engine")):
+            self.assertIn(b"qemu engine", err)
+            self.refused(FAILED, ["run", "--engine", "native", "--", tool("true")],
+                         "hotpath-engine is neither beside", "HOTPATH_PLUGIN_DIR")
+
+    def test_32_bit_programs(self):
+        """Neither engine runs them; the line says so."""
+        header = b"\x7fELF\1\1\1" + bytes(9) + b"\2\0\3\0\1" + bytes(31)
+        path = self.write("i386", header)
+        os.chmod(path, 0o755)
+        for engine in ([], ["--engine", "native"], ["--engine", "qemu"]):
+            self.refused(126, ["run", *engine, "--", path], path, "32-bit", "native", "qemu")
 
     def test_missing_files(self):
         missing = self.path("missing")

@@ -103,6 +103,8 @@ class Readme(Scratch):
     def check_installed(self, prefix):
         names = ["bin/hotpath", "lib/hotpath/hotpath-qemu.so", "include/hotpath/trace.h"]
         names += ["share/man/man1/" + page for page in manual_pages()]
+        if os.path.exists(os.path.join(BUILD, "hotpath-engine")):
+            names.append("lib/hotpath/hotpath-engine")
         for name in names:
             self.assertTrue(os.path.exists(os.path.join(prefix, name)), name)
         done = run(os.path.join(prefix, "bin", "hotpath"), "run", "-n1", "--", "true")

@@ -21,7 +21,7 @@ struct shared {
 static int setup(void **state)
 {
     struct shared *s = calloc(1, sizeof *s);
-    if (hp_live_new(true, &s->live) != HP_OK)
+    if (hp_live_new(&(struct hp_live_options){.follow = true}, &s->live) != HP_OK)
         return -1;
     s->arena = hp_arena_map(hp_live_fd(s->live));
     *state = s;

@@ -140,7 +140,7 @@ struct run {
 static void run_init(struct run *run, bool follow)
 {
     reader_init(&run->reader);
-    assert_int_equal(hp_live_new(follow, &run->live), HP_OK);
+    assert_int_equal(hp_live_new(&(struct hp_live_options){.follow = follow}, &run->live), HP_OK);
 }
 
 /* Runs `writer` in a child, which exits with what it returns, and reads what it writes. */

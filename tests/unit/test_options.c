@@ -52,6 +52,24 @@ static void counts(void **state)
     }
 }
 
+/* As counts, but 1024 times more with each letter. */
+static void sizes(void **state)
+{
+    (void)state;
+    uint64_t value = 77;
+    assert_int_equal(hp_parse_size("65536", &value), HP_OK);
+    assert_int_equal(value, 65536);
+    assert_int_equal(hp_parse_size("64k", &value), HP_OK);
+    assert_int_equal(value, 65536);
+    assert_int_equal(hp_parse_size("2.5M", &value), HP_OK);
+    assert_int_equal(value, 2621440);
+    assert_int_equal(hp_parse_size("1G", &value), HP_OK);
+    assert_int_equal(value, 1073741824);
+    assert_int_equal(hp_parse_size("64kb", &value), HP_ERR_INVALID);
+    assert_string_equal(hp_error_text(), "'64kb' is not a size (examples: 65536, 64k, 256M, 1G)");
+    assert_int_equal(value, 1073741824);
+}
+
 /* --- Command lines
  * ------------------------------------------------------------------------------- */
 
@@ -210,6 +228,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(counts),
+        cmocka_unit_test(sizes),
         cmocka_unit_test(options_and_words),
         cmocka_unit_test(the_end_of_the_options),
         cmocka_unit_test(errors_say_what_is_wrong),

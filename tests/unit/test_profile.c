@@ -451,11 +451,18 @@ static void merging_joins_the_runs(void **state)
     a->run.lost = 4;
     b->run.lost = 5;
     b->run.runs = 7;
+    a->run.work = (struct hp_engine_work){.blocks = 10, .cache_bytes = 100, .memory_bytes = 7};
+    b->run.work = (struct hp_engine_work){
+        .blocks = 3, .cache_bytes = 60, .memory_bytes = 8, .detached = UINT64_MAX};
     assert_int_equal(hp_profile_merge(a, b), HP_OK);
     assert_int_equal(a->run.exit_status, 9);
     assert_true(a->run.seconds == 3.75);
     assert_int_equal(a->run.lost, 9);
     assert_int_equal(a->run.runs, 8);
+    assert_int_equal(a->run.work.blocks, 13);
+    assert_int_equal(a->run.work.cache_bytes, 100);
+    assert_int_equal(a->run.work.memory_bytes, 8);
+    assert_true(a->run.work.detached == UINT64_MAX);
     a->run.exit_status = 2;
     assert_int_equal(hp_profile_merge(a, b), HP_OK);
     assert_int_equal(a->run.exit_status, 2);

@@ -159,6 +159,9 @@ static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
     p->run.seconds = 1.25 + (double)(seed % 10);
     p->run.exit_status = (int)(seed % 3);
     p->run.lost = seed % 5;
+    uint64_t *work = (uint64_t *)(void *)&p->run.work; /* all of its members are of that type */
+    for (size_t i = 0; seed % 4 && i < sizeof p->run.work / sizeof *work; i++)
+        work[i] = seed * 100 + i;
     return p;
 }
 
@@ -187,7 +190,7 @@ static inline int same_runs(const struct hp_run *a, const struct hp_run *b)
     if (strcmp(a->version, b->version) || strcmp(a->engine, b->engine) || a->arch != b->arch ||
         strcmp(a->directory, b->directory) || strcmp(a->machine, b->machine) ||
         a->started != b->started || a->seconds != b->seconds || a->exit_status != b->exit_status ||
-        a->lost != b->lost || a->runs != b->runs)
+        a->lost != b->lost || a->runs != b->runs || memcmp(&a->work, &b->work, sizeof a->work) != 0)
         return differs("run", 0);
     return 1;
 }

@@ -185,6 +185,11 @@ static void expect_program(char **command, const char *expected)
     char text[1024];
     if (hp_program_find(command, &program) != HP_OK)
         fail_msg("%s", hp_error_text());
+    /* What execve() would be given: of a script its own name. */
+    if (strchr(command[0], '/'))
+        assert_string_equal(program.name, command[0]);
+    else
+        assert_string_equal(program.name, program.path);
     snprintf(text, sizeof text, "%s:", program.path);
     for (char **word = program.argv; *word; word++)
         snprintf(text + strlen(text), sizeof text - strlen(text), " %s", *word);
@@ -200,6 +205,7 @@ static void expect_failure(char **command, enum hp_err err, const char *text)
     assert_string_equal(hp_error_text(), text);
     assert_null(program.path);
     assert_null(program.argv);
+    assert_null(program.name);
     hp_program_fini(&program);
 }
 
@@ -274,6 +280,7 @@ static void scripts_lead_to_their_interpreter(void **state)
     write_script("a", "echo hello\n");
     struct hp_program program;
     assert_int_equal(hp_program_find(COMMAND(a, "x"), &program), HP_OK);
+    assert_string_equal(program.name, "/bin/sh");
     assert_string_equal(program.argv[0], "/bin/sh");
     assert_string_equal(program.argv[1], a);
     assert_string_equal(program.argv[2], "x");
@@ -332,6 +339,13 @@ static void what_cannot_be_run(void **state)
     write_file("other", &e, sizeof e, 0755);
     assert_int_equal(hp_program_find(COMMAND(other), &program), HP_ERR_UNSUPPORTED);
     assert_non_null(strstr(hp_error_text(), "architecture hotpath cannot watch (ELF machine 21)"));
+    e = tiny_elf(EM_X86_64);
+    e.header.e_ident[EI_CLASS] =
+        ELFCLASS32; /* what follows is then no header that fits, but it is read */
+    write_file("other", &e, sizeof e, 0755);
+    assert_int_equal(hp_program_find(COMMAND(other), &program), HP_ERR_UNSUPPORTED);
+    assert_non_null(strstr(hp_error_text(), "is a 32-bit x86 program"));
+    assert_non_null(strstr(hp_error_text(), "--engine qemu"));
     e = tiny_elf(EM_X86_64);
     e.header.e_type = ET_REL;
     write_file("other", &e, sizeof e, 0755);

@@ -186,6 +186,14 @@ static void everything_is_there_under_its_name(void **state)
     (void)state;
     struct hp_profile profile = fixture_profile();
     char *report = render_json(&profile, (struct hp_report_options){0});
+    assert_null(strstr(report, "engine_stats")); /* this engine does not say */
+    free(report);
+    profile.run.work = (struct hp_engine_work){.segments = 12, .translate_ns = 34, .detached = 56};
+    report = render_json(&profile, (struct hp_report_options){0});
+    expect_at(report, "run/engine_stats/segments", "12");
+    expect_at(report, "run/engine_stats/translate_ns", "34");
+    expect_at(report, "run/engine_stats/detached", "56");
+    expect_at(report, "run/engine_stats/links", "0");
     expect_at(report, "hotpath", "\"" HP_VERSION "\"");
     expect_at(report, "run/command", "[\"./demo\",\"two words\",\"it's\"]");
     expect_at(report, "run/seconds", "1.840000");

@@ -342,6 +342,28 @@ static void one_of_a_kind_is_singular(void **state)
                 "  1 instruction   1 branch   0 blocks   1 thread\n");
 }
 
+static void the_engine_says_what_it_did(void **state)
+{
+    (void)state;
+    struct hp_pthread thread = {1, 1, 5, 2, 1};
+    struct hp_profile profile = {.threads = &thread,
+                                 .n_threads = 1,
+                                 .run = {.engine = "native",
+                                         .runs = 1,
+                                         .work = {.segments = 4567,
+                                                  .blocks = 12345,
+                                                  .links = 1,
+                                                  .translate_ns = 12345678,
+                                                  .cache_bytes = 3355443,
+                                                  .memory_bytes = UINT64_C(123) << 20}}};
+    expect_text(
+        &profile, (struct hp_report_options){.view = HP_REPORT_SUMMARY},
+        "hotpath: (unknown command)    native engine, none, 0.00 s, exit status 0\n"
+        "  5 instructions   1 branch   0 blocks   1 thread\n"
+        "  engine native: 12,345 blocks in 4,567 segments, 1 link, 0 flushes, translated in "
+        "12.3 ms, code cache 3.2 MiB, memory 123 MiB\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +385,7 @@ int main(void)
         cmocka_unit_test(an_empty_profile_says_so),
         cmocka_unit_test(losses_are_noted_even_without_a_note),
         cmocka_unit_test(one_of_a_kind_is_singular),
+        cmocka_unit_test(the_engine_says_what_it_did),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

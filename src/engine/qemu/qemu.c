@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/qemu/qemu.h"
 
-#include <errno.h>
-#include <fcntl.h>
+#include "engine/spawn.h"
+
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,33 +11,7 @@
 
 #define PLUGIN "hotpath-qemu.so"
 
-/* --- Finding the parts ------------------------------------------------------------------------ */
-
-/* Our plugin: where HOTPATH_PLUGIN_DIR says, beside the command (a build), or where it was
- * installed. */
-static char *find_plugin(void)
-{
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(self, '/');
-    if (slash)
-        *slash = 0;
-    const char *named = getenv("HOTPATH_PLUGIN_DIR");
-    char *candidates[3] = {NULL, NULL, NULL};
-    char *found = NULL;
-    if ((named && asprintf(&candidates[0], "%s/" PLUGIN, named) < 0) ||
-        asprintf(&candidates[1], "%s/" PLUGIN, self) < 0 ||
-        asprintf(&candidates[2], "%s/../lib/hotpath/" PLUGIN, self) < 0)
-        return NULL;
-    for (int i = 0; i < 3; i++) {
-        if (candidates[i] && !found && access(candidates[i], R_OK) == 0)
-            found = candidates[i];
-        else
-            free(candidates[i]);
-    }
-    return found;
-}
+/* --- The parts --------------------------------------------------------------------------------- */
 
 /* Appends a text with its commas doubled: a single one separates QEMU's options. */
 static char *put_doubled(char *out, const char *text)
@@ -148,29 +122,20 @@ static char **qemu_environment(void)
     return reversed;
 }
 
-/* Forks and executes; the child reports a failed exec through a pipe. */
-static enum hp_err spawn(char **argv, char **environment, int arena_fd, int inherited_fd,
-                         pid_t *pid)
+static enum hp_err start(const struct hp_program *program, const char *qemu, const char *sysroot,
+                         const char *plugin, int arena_fd, pid_t *pid)
 {
-    int fds[2];
-    if (pipe2(fds, O_CLOEXEC) != 0)
-        return hp_fail(HP_ERR_IO, "cannot make a pipe: %s", strerror(errno));
-    *pid = fork();
-    if (*pid == 0) {
-        if (dup2(arena_fd, inherited_fd) == inherited_fd)
-            execve(argv[0], argv, environment);
-        int error = errno;
-        ssize_t ignored = write(fds[1], &error, sizeof error);
-        (void)ignored;
-        _exit(127);
-    }
-    int error = errno;
-    close(fds[1]);
-    ssize_t n = *pid < 0 ? (ssize_t)sizeof error : read(fds[0], &error, sizeof error);
-    close(fds[0]);
-    if (n == (ssize_t)sizeof error)
-        return hp_fail(HP_ERR_IO, "cannot start %s: %s", argv[0], strerror(error));
-    return HP_OK;
+    struct hp_handed handed = {.fd = arena_fd}; /* the plugin closes it */
+    HP_TRY(hp_spare_descriptors(&handed.as, 1));
+    char *option = plugin_option(plugin, handed.as, program->name);
+    char **argv = option ? qemu_argv(program, qemu, sysroot, option) : NULL;
+    char **environment = qemu_environment();
+    enum hp_err err =
+        argv && environment ? hp_spawn(qemu, argv, environment, &handed, 1, pid) : hp_fail_nomem();
+    free(environment);
+    free(argv);
+    free(option);
+    return err;
 }
 
 enum hp_err hp_qemu_start(const struct hp_program *program, const char *sysroot, int arena_fd,
@@ -182,29 +147,13 @@ enum hp_err hp_qemu_start(const struct hp_program *program, const char *sysroot,
     if (!qemu)
         return hp_fail(HP_ERR_NOTFOUND, "%s is not installed (Debian: apt install qemu-user)",
                        name);
-    char *plugin = find_plugin();
-    if (!plugin) {
-        free(qemu);
-        return hp_fail(HP_ERR_NOTFOUND,
-                       PLUGIN " is neither beside the hotpath command nor in ../lib/hotpath; set "
-                              "HOTPATH_PLUGIN_DIR to its directory");
+    char *plugin;
+    enum hp_err err = hp_find_part(PLUGIN, R_OK, &plugin);
+    if (err == HP_OK) {
+        err =
+            start(program, qemu, sysroot ? sysroot : find_sysroot(program), plugin, arena_fd, pid);
+        free(plugin);
     }
-    /* A descriptor the program is not likely to have been given; the plugin closes it. */
-    int inherited = fcntl(arena_fd, F_DUPFD_CLOEXEC, 200);
-    if (inherited >= 0)
-        close(inherited);
-    else
-        inherited = arena_fd + 1;
-    char *option = plugin_option(plugin, inherited, program->path);
-    char **argv =
-        option ? qemu_argv(program, qemu, sysroot ? sysroot : find_sysroot(program), option) : NULL;
-    char **environment = qemu_environment();
-    enum hp_err err =
-        argv && environment ? spawn(argv, environment, arena_fd, inherited, pid) : hp_fail_nomem();
-    free(environment);
-    free(argv);
-    free(option);
-    free(plugin);
     free(qemu);
     return err;
 }

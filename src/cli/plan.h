@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From what the command line asks for to how a program is watched: which engine, what it records,
+ * what is made of it.
+ */
+#ifndef HP_CLI_PLAN_H
+#define HP_CLI_PLAN_H
+
+#include "cli/session.h"
+#include "engine/arena.h"
+#include "engine/program.h"
+
+enum hp_plan_engine { HP_PLAN_NATIVE, HP_PLAN_QEMU };
+
+/* What is made of what the engine records. */
+enum hp_plan_profile {
+    HP_PLAN_EXACT,  /* everything, from the stream */
+    HP_PLAN_COUNTS, /* blocks, edges and functions' own counts, from counters */
+    HP_PLAN_NOTHING,
+};
+
+struct hp_plan {
+    enum hp_plan_profile profile;
+    enum hp_record_mode mode;
+    enum hp_plan_engine engine;
+};
+
+/* "native", "qemu". */
+const char *hp_plan_engine_name(enum hp_plan_engine engine);
+
+/* Checks the words of the options and that they fit together; all but the engine is decided then.
+ * HP_ERR_INVALID: the text says what is wrong. */
+enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_plan *plan);
+
+/*
+ * Chooses the engine for the program: the one asked for, else native where it can run the program
+ * and is installed. HP_ERR_UNSUPPORTED: what was asked for cannot run it, or cannot record what is
+ * wanted.
+ */
+enum hp_err hp_plan_choose(const struct hp_session_options *options,
+                           const struct hp_program *program, struct hp_plan *plan);
+
+#endif

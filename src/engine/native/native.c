@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: MIT
+#include "engine/native/native.h"
+
+#include "engine/native/start.h"
+#include "engine/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define ENGINE "hotpath-engine"
+
+#ifdef __x86_64__
+#define HOST_IS_X86_64 true
+#else
+#define HOST_IS_X86_64 false
+#endif
+
+enum hp_err hp_native_check(const struct hp_program *program)
+{
+    if (!HOST_IS_X86_64)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "the native engine runs on 64-bit x86 machines only; use --engine qemu");
+    if (program->elf.arch != HP_ARCH_X86_64)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "%s is a program for %s and the native engine runs 64-bit x86 only; use "
+                       "--engine qemu",
+                       program->path, hp_arch_name(program->elf.arch));
+    return HP_OK;
+}
+
+bool hp_native_installed(void)
+{
+    char *engine;
+    bool found = hp_find_part(ENGINE, X_OK, &engine) == HP_OK;
+    free(engine);
+    return found;
+}
+
+/* --- The start block -------------------------------------------------------------------------- */
+
+/* The path as the program would find it from its own directory: absolute, links left alone. */
+static enum hp_err absolute(const char *path, char *out, size_t size)
+{
+    char directory[4096] = "";
+    if (path[0] != '/' && !getcwd(directory, sizeof directory))
+        return hp_fail(HP_ERR_IO, "cannot tell the current directory: %s", strerror(errno));
+    if (strncmp(path, "./", 2) == 0)
+        path += 2;
+    const char *slash = path[0] == '/' || !directory[1] ? "" : "/"; /* the directory may be / */
+    int length = snprintf(out, size, "%s%s%s", directory, slash, path);
+    if (length < 0 || (size_t)length >= size)
+        return hp_fail(HP_ERR_UNSUPPORTED, "%s: its path is too long", path);
+    return HP_OK;
+}
+
+static enum hp_err fill_start(struct hp_start *start, const struct hp_program *program,
+                              const int numbers[3])
+{
+    *start =
+        (struct hp_start){.magic = HP_START_MAGIC, .arena_fd = numbers[0], .engine_fd = numbers[1]};
+    if (strlen(program->name) >= sizeof start->name)
+        return hp_fail(HP_ERR_UNSUPPORTED, "%s: its name is too long", program->name);
+    strcpy(start->name, program->name);
+    return absolute(program->path, start->path, sizeof start->path);
+}
+
+/* A memory file with the start block. */
+static enum hp_err make_start(const struct hp_program *program, const int numbers[3], int *fd)
+{
+    struct hp_start *start = malloc(sizeof *start);
+    if (!start)
+        return hp_fail_nomem();
+    enum hp_err err = fill_start(start, program, numbers);
+    *fd = err == HP_OK ? memfd_create(HP_START_NAME, MFD_CLOEXEC) : -1;
+    if (err == HP_OK && (*fd < 0 || write(*fd, start, sizeof *start) != (ssize_t)sizeof *start)) {
+        err = hp_fail(HP_ERR_IO, "cannot create the engine's start block: %s", strerror(errno));
+        if (*fd >= 0)
+            close(*fd);
+    }
+    free(start);
+    return err;
+}
+
+/* --- Starting --------------------------------------------------------------------------------- */
+
+static enum hp_err start_engine(const struct hp_program *program, const char *engine, int engine_fd,
+                                int arena_fd, pid_t *pid)
+{
+    int numbers[3], start_fd = -1;
+    HP_TRY(hp_spare_descriptors(numbers, 3));
+    HP_TRY(make_start(program, numbers, &start_fd));
+    const struct hp_handed handed[] = {
+        {arena_fd, numbers[0]}, {engine_fd, numbers[1]}, {start_fd, numbers[2]}};
+    enum hp_err err = hp_spawn(engine, program->argv, environ, handed, 3, pid);
+    close(start_fd);
+    return err;
+}
+
+enum hp_err hp_native_start(const struct hp_program *program, int arena_fd, pid_t *pid)
+{
+    char *engine;
+    HP_TRY(hp_find_part(ENGINE, X_OK, &engine));
+    int fd = open(engine, O_RDONLY | O_CLOEXEC);
+    enum hp_err err = fd < 0 ? hp_fail(HP_ERR_IO, "cannot open %s: %s", engine, strerror(errno))
+                             : start_engine(program, engine, fd, arena_fd, pid);
+    if (fd >= 0)
+        close(fd);
+    free(engine);
+    return err;
+}

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include "engine/spawn.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#define MAX_NUMBER 1023 /* what every process may have, and select() can take */
+
+/* --- Parts ------------------------------------------------------------------------------------ */
+
+/* The directory of the running command; "" when it is not known. */
+static void own_directory(char *directory, size_t size)
+{
+    ssize_t n = readlink("/proc/self/exe", directory, size - 1);
+    directory[n > 0 ? n : 0] = 0;
+    char *slash = strrchr(directory, '/');
+    if (slash)
+        *slash = 0;
+}
+
+enum hp_err hp_find_part(const char *file, int access_mode, char **path)
+{
+    char self[4096];
+    own_directory(self, sizeof self);
+    const char *directories[] = {getenv("HOTPATH_PLUGIN_DIR"), self, self};
+    const char *between[] = {"", "", "/../lib/hotpath"};
+    for (int i = 0; i < 3; i++) {
+        if (!directories[i])
+            continue;
+        if (asprintf(path, "%s%s/%s", directories[i], between[i], file) < 0)
+            return hp_fail_nomem();
+        if (access(*path, access_mode) == 0)
+            return HP_OK;
+        free(*path);
+    }
+    *path = NULL;
+    return hp_fail(HP_ERR_NOTFOUND,
+                   "%s is neither beside the hotpath command nor in ../lib/hotpath; set "
+                   "HOTPATH_PLUGIN_DIR to its directory",
+                   file);
+}
+
+/* --- Descriptors ------------------------------------------------------------------------------ */
+
+enum hp_err hp_spare_descriptors(int *numbers, size_t n)
+{
+    struct rlimit limit;
+    int number = MAX_NUMBER;
+    size_t found = 0;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur <= MAX_NUMBER)
+        number = (int)limit.rlim_cur - 1;
+    for (; found < n && number >= 0; number--)
+        if (fcntl(number, F_GETFD) < 0)
+            numbers[found++] = number;
+    if (found < n)
+        return hp_fail(HP_ERR_IO, "too many open files: no descriptor is free for the engine");
+    return HP_OK;
+}
+
+/* --- Starting --------------------------------------------------------------------------------- */
+
+/* In the child: only what is left must be done, and nothing that needs memory. Returns when the exec
+ * failed. */
+static void become(const char *path, char *const *argv, char *const *environment,
+                   const struct hp_handed *handed, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (dup2(handed[i].fd, handed[i].as) != handed[i].as)
+            return;
+    execve(path, argv, environment);
+}
+
+/* The pipe through which the child says that it failed; its ends must not be where the child puts
+ * what it is handed. */
+static enum hp_err make_pipe(int fds[2], const struct hp_handed *handed, size_t n)
+{
+    if (pipe2(fds, O_CLOEXEC) != 0)
+        return hp_fail(HP_ERR_IO, "cannot make a pipe: %s", strerror(errno));
+    for (size_t i = 0; i < n; i++)
+        if (handed[i].as == fds[0] || handed[i].as == fds[1]) {
+            close(fds[0]);
+            close(fds[1]);
+            return hp_fail(HP_ERR_IO, "cannot make a pipe: %s", strerror(EMFILE));
+        }
+    return HP_OK;
+}
+
+enum hp_err hp_spawn(const char *path, char *const *argv, char *const *environment,
+                     const struct hp_handed *handed, size_t n, pid_t *pid)
+{
+    int fds[2];
+    HP_TRY(make_pipe(fds, handed, n));
+    *pid = fork();
+    if (*pid == 0) {
+        become(path, argv, environment, handed, n);
+        int error = errno;
+        ssize_t ignored = write(fds[1], &error, sizeof error);
+        (void)ignored;
+        _exit(127);
+    }
+    int error = errno;
+    close(fds[1]);
+    ssize_t got = *pid < 0 ? (ssize_t)sizeof error : read(fds[0], &error, sizeof error);
+    close(fds[0]);
+    if (got != (ssize_t)sizeof error)
+        return HP_OK;
+    if (*pid > 0)
+        waitpid(*pid, NULL, 0);
+    return hp_fail(HP_ERR_IO, "cannot start %s: %s", path, strerror(error));
+}
