@@ -214,7 +214,7 @@ int {n}(int a, int b)
                    rng.choice(["* 3", "/ 7", "& 255", "- b"])))
 
     def text(self, functions):
-        kinds = [self.mixture, self.mixture, self.mixture, self.lexer, self.table, self.matrix, self.tree, self.dispatch]
+        kinds = [self.lexer, self.table, self.mixture, self.matrix, self.tree, self.mixture, self.dispatch, self.mixture]
         parts = [HEADER]
         for number in range(functions):
             kind = kinds[number % len(kinds)]

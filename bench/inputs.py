@@ -107,10 +107,10 @@ def formula_of(seconds):
 
 
 def go_moves(moves):
-    """Commands for a Go program that plays both sides, from an empty board every 60 moves."""
+    """Commands for a Go program that plays both sides, from an empty board every 24 moves."""
     lines = ["boardsize 13"]
     for number in range(moves):
-        if number % 60 == 0:
+        if number % 24 == 0:
             lines.append("clear_board")
         lines.append("genmove %s" % ("white" if number % 2 else "black"))
     return "\n".join(lines + ["quit"]).encode() + b"\n"
@@ -169,7 +169,7 @@ class Inputs:
         return Program([find("bzip2"), "-9c", self.bytes_of("bzip2", 14 * MEGABYTE)])
 
     def cc1(self):
-        source = self.file("cc1.i", lambda: csource.c_file(self.scaled(38)))
+        source = self.file("cc1.i", lambda: csource.c_file(self.scaled(40)))
         return Program([find_compiler(), "-quiet", "-w", "-O2", "-fpreprocessed", source, "-o", "-"])
 
     def cjpeg(self):
@@ -177,8 +177,8 @@ class Inputs:
         return Program([find("cjpeg"), "-quality", "98", "-progressive", "-sample", "1x1", image])
 
     def gnugo(self):
-        moves = self.file("gnugo.gtp", lambda: go_moves(self.scaled(10)))
-        return Program([find("gnugo"), "--mode", "gtp", "--seed", "1", "--level", "10"], stdin=moves)
+        moves = self.file("gnugo.gtp", lambda: go_moves(6 + self.scaled(38)))
+        return Program([find("gnugo"), "--mode", "gtp", "--seed", "1", "--level", "1"], stdin=moves)
 
     def gzip(self):
         return Program([find("gzip"), "-6c", self.bytes_of("gzip", 28 * MEGABYTE)])
@@ -204,4 +204,4 @@ class Inputs:
         return Program([find("sqlite3"), "-batch", ":memory:"], stdin=sql)
 
     def xz(self):
-        return Program([find("xz"), "-1c", "-T1", self.bytes_of("xz", 10 * MEGABYTE)])
+        return Program([find("xz"), "-1c", "-T1", self.bytes_of("xz", 12 * MEGABYTE)])
