@@ -4,8 +4,24 @@
 import math
 import os
 import random
+import shutil
+import subprocess
+from dataclasses import dataclass, replace
+
+import csource
 
 MEGABYTE = 1 << 20
+
+
+@dataclass
+class Program:
+    command: list
+    stdin: str = os.devnull
+    status: int = 0
+
+    def under(self, prefix):
+        """The same, with the command in front."""
+        return replace(self, command=prefix + self.command)
 
 
 def mixed_bytes(size):
@@ -72,6 +88,34 @@ def statements(orders):
     return "\n".join(lines).encode() + b"\n"
 
 
+def formula(variables, ratio):
+    """A random 3-SAT formula with `ratio` clauses a variable, in DIMACS form."""
+    rng = random.Random(5)
+    lines = ["p cnf %d %d" % (variables, int(variables * ratio))]
+    for _ in range(int(variables * ratio)):
+        lines.append("%d %d %d 0" % tuple(v * rng.choice((1, -1)) for v in rng.sample(range(1, variables + 1), 3)))
+    return "\n".join(lines).encode() + b"\n"
+
+
+# Seconds natively, variables, clauses a variable: how hard a formula is has to be tried.
+FORMULAS = [(0.05, 200, 4.5), (0.2, 220, 4.5), (0.7, 240, 4.5), (3.1, 260, 4.6)]
+
+
+def formula_of(seconds):
+    """The arguments of the formula nearest to `seconds`."""
+    return min(FORMULAS, key=lambda entry: abs(math.log(entry[0] / seconds)))[1:]
+
+
+def go_moves(moves):
+    """Commands for a Go program that plays both sides, from an empty board every 24 moves."""
+    lines = ["boardsize 13"]
+    for number in range(moves):
+        if number % 24 == 0:
+            lines.append("clear_board")
+        lines.append("genmove %s" % ("white" if number % 2 else "black"))
+    return "\n".join(lines + ["quit"]).encode() + b"\n"
+
+
 def write_once(path, make):
     if not os.path.exists(path):
         content = make()
@@ -81,30 +125,83 @@ def write_once(path, make):
     return path
 
 
-def programs(directory, scale):
-    """Writes the inputs; returns (name, command, path of standard input or None) for each program.
+def find(name):
+    """The distribution's program, if there is one: a wrapper found earlier in PATH would be measured instead."""
+    path = shutil.which(name, path="/usr/bin:/bin:/usr/games") or shutil.which(name)
+    if not path:
+        raise FileNotFoundError("%s is not installed: scripts/packages bench" % name)
+    return path
 
-    With scale 1 each takes half a second to a second natively; the work is proportional to it.
-    """
-    here = os.path.dirname(os.path.abspath(__file__))
-    directory = os.path.join(directory, "inputs-%g" % scale)
-    os.makedirs(directory, exist_ok=True)
 
-    def sized(name, make):
-        return write_once(os.path.join(directory, name), make)
+def find_compiler():
+    """The C compiler proper, without the driver."""
+    done = subprocess.run([find("gcc"), "-print-prog-name=cc1"], stdout=subprocess.PIPE, check=True, text=True)
+    return find(done.stdout.strip())
 
-    def scaled(number):
-        return max(1, int(number * scale))
 
-    gzip_input = sized("gzip.data", lambda: mixed_bytes(scaled(12 * MEGABYTE)))
-    bzip2_input = sized("bzip2.data", lambda: mixed_bytes(scaled(6 * MEGABYTE)))
-    image = sized("cjpeg.ppm", lambda: picture(4000, scaled(4000)))
-    sql = sized("sqlite3.sql", lambda: statements(scaled(80000)))
-    return [
-        ("gzip", ["gzip", "-6c", gzip_input], None),
-        ("bzip2", ["bzip2", "-9c", bzip2_input], None),
-        ("perl", ["perl", os.path.join(here, "workload.pl"), str(scaled(80))], None),
-        ("sqlite3", ["sqlite3", "-batch", ":memory:"], sql),
-        ("lua5.4", ["lua5.4", os.path.join(here, "workload.lua"), str(scaled(80))], None),
-        ("cjpeg", ["cjpeg", "-quality", "90", "-progressive", image], None),
-    ]
+class Inputs:
+    """Commands that take about `seconds` each natively, with their input files, which are written once."""
+
+    def __init__(self, directory, seconds):
+        self.here = os.path.dirname(os.path.abspath(__file__))
+        self.directory = os.path.join(directory, "inputs-%g" % seconds)
+        self.seconds = seconds
+        os.makedirs(self.directory, exist_ok=True)
+
+    def scaled(self, per_second):
+        return max(1, int(per_second * self.seconds))
+
+    def file(self, name, make):
+        return write_once(os.path.join(self.directory, name), make)
+
+    def script(self, name, per_second):
+        return [os.path.join(self.here, name), str(self.scaled(per_second))]
+
+    def bytes_of(self, name, per_second):
+        return self.file(name + ".data", lambda: mixed_bytes(self.scaled(per_second)))
+
+    def program(self, name):
+        return getattr(self, name)()
+
+    # --- The programs, alphabetically ---
+
+    def bzip2(self):
+        return Program([find("bzip2"), "-9c", self.bytes_of("bzip2", 14 * MEGABYTE)])
+
+    def cc1(self):
+        source = self.file("cc1.i", lambda: csource.c_file(self.scaled(40)))
+        return Program([find_compiler(), "-quiet", "-w", "-O2", "-fpreprocessed", source, "-o", "-"])
+
+    def cjpeg(self):
+        image = self.file("cjpeg.ppm", lambda: picture(4000, self.scaled(4200)))
+        return Program([find("cjpeg"), "-quality", "98", "-progressive", "-sample", "1x1", image])
+
+    def gnugo(self):
+        moves = self.file("gnugo.gtp", lambda: go_moves(6 + self.scaled(38)))
+        return Program([find("gnugo"), "--mode", "gtp", "--seed", "1", "--level", "1"], stdin=moves)
+
+    def gzip(self):
+        return Program([find("gzip"), "-6c", self.bytes_of("gzip", 28 * MEGABYTE)])
+
+    def lua(self):
+        return Program([find("lua5.4")] + self.script("workload.lua", 155))
+
+    def minisat(self):
+        clauses = self.file("minisat.cnf", lambda: formula(*formula_of(self.seconds)))
+        return Program([find("minisat"), "-verb=0", clauses], status=20)  # unsatisfiable
+
+    def perl(self):
+        return Program([find("perl")] + self.script("workload.pl", 195))
+
+    def pigz(self, threads):
+        return Program([find("pigz"), "-6c", "-p", str(threads), self.bytes_of("pigz", 30 * MEGABYTE)])
+
+    def python3(self):
+        return Program([find("python3")] + self.script("workload.py", 780))
+
+    def sqlite3(self):
+        sql = self.file("sqlite3.sql", lambda: statements(self.scaled(180000)))
+        return Program([find("sqlite3"), "-batch", ":memory:"], stdin=sql)
+
+    def xz(self):
+        return Program([find("xz"), "-1c", "-T1", self.bytes_of("xz", 12 * MEGABYTE)])
