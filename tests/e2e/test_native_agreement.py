@@ -1,0 +1,162 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Two engines, one truth: on static programs the native engine counts what the qemu engine counts,
+exactly: blocks, edges, calls, instructions. On dynamic ones both pass `trace check`, and agree on
+the program's own code; libraries choose their code by the processor, which QEMU's is not."""
+import json
+import os
+import shutil
+import sys
+
+import lib
+from lib import E2E, PROGRAMS, program
+
+sys.path.insert(0, os.path.join(lib.SRC, "tests", "native"))
+import engine  # noqa: E402
+import fuzz  # noqa: E402
+
+NATIVE = engine.ENGINE if engine.ENGINE != "none" else "qemu"
+QEMU = ["--engine", "qemu"]
+EXACT = ["--engine", NATIVE]
+COUNTS = ["--engine", NATIVE, "--profile", "counts"]
+
+ALONE = ["flow", "straight", "pages", "rep", "faults", "selfmod", "sieve", "matrix", "hash", "sort",
+         "crc", "queens", "machine", "mix", "clones"]
+MUSL = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), ("jumps",),
+        ("interpreter",), ("generated",), ("signals", "raise"), ("signals", "nested"),
+        ("signals", "segv"), ("signals", "altstack"), ("signals", "jump")]
+ALGORITHMS = ["md5", "bits", "qsort", "heap", "tree", "shortest", "knapsack", "edit", "regex",
+              "words", "compress", "expressions", "spigot", "mandelbrot", "life", "queens"]
+LEVELS = ["O0", "O1", "O2", "O3", "Os"]
+DYNAMIC = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), ("jumps",),
+           ("exceptions",), ("interpreter",), ("generated",), ("signals", "raise")]
+MEMBERS = ["summary", "threads", "functions", "blocks", "edges", "calls", "lines"]
+
+
+def tool(name):
+    return shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
+
+
+class Agreement(E2E):
+    def expect_equal(self, first, second, what):
+        """Two lists of rows, or two objects, are the same; else the first differing rows."""
+        if first == second:
+            return
+        if isinstance(first, list):
+            a = {json.dumps(row, sort_keys=True) for row in first}
+            b = {json.dumps(row, sort_keys=True) for row in second}
+            self.fail("%s: %d rows only in qemu's, %d only in the other's:\n%s\n%s" % (
+                what, len(a - b), len(b - a), "\n".join("- " + r for r in sorted(a - b)[:5]),
+                "\n".join("+ " + r for r in sorted(b - a)[:5])))
+        self.assertEqual(first, second, what)
+
+    def whole(self, command, options=(), status=0):
+        qemu = self.record(*command, options=[*QEMU, *options], name="qemu.hotpath", status=status)
+        native = self.record(*command, options=[*EXACT, *options], name="native.hotpath",
+                             status=status)
+        self.assertGreater(qemu.instructions, 100)
+        for member in MEMBERS:
+            self.expect_equal(qemu.json[member], native.json[member], member)
+        return native
+
+    def counted(self, command, exact, status=0):
+        """In count mode the same, as far as it goes."""
+        if NATIVE != "native":
+            return
+        counts = self.record(*command, options=COUNTS, name="counts.hotpath", status=status)
+        for name in ("instructions", "branches", "blocks", "edges"):
+            self.assertEqual(exact.json["summary"][name], counts.json["summary"][name], name)
+        self.expect_equal(exact.json["edges"], counts.json["edges"], "edges in count mode")
+        for profile in (exact, counts):
+            profile.short = [[(b["address"], b["size"], b["instructions"], b["count"])
+                              for b in profile.json["blocks"]],
+                             sorted((f["address"], f["self"]) for f in profile.json["functions"])]
+        self.expect_equal(exact.short[0], counts.short[0], "blocks in count mode")
+        self.expect_equal(exact.short[1], counts.short[1], "functions in count mode")
+
+    def test_without_library(self):
+        for name in ALONE:
+            with self.subTest(program=name):
+                command = [program(name)]
+                status = engine.alone(command).status
+                self.counted(command, self.whole(command, status=status), status=status)
+
+    def musl(self, *command):
+        """From main on: what is before looks at the kernel's vector of values, which is not the
+        same in QEMU."""
+        path = os.path.join(PROGRAMS, "musl", command[0])
+        if not os.path.exists(path):
+            self.skipTest("musl-gcc is not installed")
+        with self.subTest(program=command):
+            self.whole([path, *command[1:]], ["--from", "main"])
+            exact = self.record(path, *command[1:], options=EXACT)
+            self.counted([path, *command[1:]], exact)
+
+    def test_with_musl(self):
+        for command in MUSL:
+            self.musl(*command)
+
+    def test_algorithms(self):
+        for i, name in enumerate(ALGORITHMS):
+            self.musl("algorithms-" + LEVELS[i % len(LEVELS)], name)
+
+    def test_generated_programs(self):
+        """Of random programs those that QEMU computes rightly: it has faults of its own."""
+        seeds = list(range(1, 121, 3))
+        features = (fuzz.processor() - {"avx512"}) | {"common"}
+        path = fuzz.build(seeds, features, self.dir)
+        expected = engine.alone([path]).stdout
+        self.assertEqual(len(expected), fuzz.RECORD * len(seeds))
+        good = []
+        for i, seed in enumerate(seeds):
+            # The last 8 bytes hold flags of denormal numbers, which QEMU does not keep.
+            want = expected[i * fuzz.RECORD:(i + 1) * fuzz.RECORD - 8]
+            got = engine.alone([tool("qemu-x86_64"), path, str(i), str(i + 1)])
+            if got.stdout[:-8] == want:
+                good.append(seed)
+        self.assertGreater(len(good), len(seeds) // 2)
+        os.mkdir(self.path("good"))
+        command = [fuzz.build(good, features, self.path("good"))]
+        # What the programs write at their ends differs; nothing else does.
+        self.counted(command, self.whole(command, status=0))
+
+
+class Dynamic(E2E):
+    def own(self, profile, name):
+        """What was counted of the program's own code."""
+        return {f["name"]: (f["self"], f["calls"]) for f in profile.json["functions"]
+                if f["module"] == name}
+
+    def test_own_code(self):
+        for command in DYNAMIC:
+            with self.subTest(command=command):
+                argv = [program(command[0]), *command[1:]]
+                qemu = self.record(*argv, options=QEMU, name="qemu.hotpath")
+                native = self.record(*argv, options=EXACT, name="native.hotpath")
+                found = self.own(qemu, command[0])
+                self.assertIn("main", found)
+                self.assertEqual(found, self.own(native, command[0]))
+
+    def test_traces(self):
+        data = self.path("data")
+        with open(data, "wb") as file:
+            file.write(b"".join(b"line %d of hot paths\n" % (i * i % 1000) for i in range(3000)))
+        commands = [[program(c[0]), *c[1:]] for c in DYNAMIC + [("threads",), ("forks",),
+                                                              ("signals", "timer")]]
+        commands += [[tool(c[0]), *c[1:]] for c in (
+            ("gzip", "-c", data), ("sort", data), ("perl", "-e", "print join ',', map { $_ * 2 } 1..99"),
+            ("grep", "-c", "hot.*s", data), ("bash", "-c", "for i in 1 2 3; do echo $i; done | cat"),
+            ("xz", "-T2", "-c", data)) if tool(c[0])]
+        for command in commands:
+            for options in (QEMU, EXACT):
+                with self.subTest(command=command, engine=options[1]):
+                    status = engine.alone(command).status
+                    self.trace(*command, options=options, status=status)
+
+
+if __name__ == "__main__":
+    if os.uname().machine != "x86_64":
+        print("skipped: the native engine runs x86-64 programs")
+        sys.exit(77)
+    lib.need("qemu-x86_64", "as", "ld")
+    lib.main()

@@ -1,0 +1,67 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What is hard for an engine (tests/native): signals, faults, processes, threads, contexts, generated
+code, surroundings. Each part prints, says on stderr and exits exactly as alone, in every mode."""
+import os
+import resource
+import shutil
+import sys
+import tempfile
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "native"))
+import engine  # noqa: E402
+
+PROGRAMS = os.environ.get("NATIVE_PROGRAMS") or os.path.join(engine.SRC, "build/tests/native")
+NAMES = ["storm", "waits", "faults", "processes", "contexts", "codegen", "surroundings"]
+STATIC = ["storm-static", "faults-static", "processes-static", "contexts-static"]
+FAILED = 125  # hotpath's own status
+
+
+class Stress(unittest.TestCase):
+    maxDiff = 4000
+
+    def setUp(self):
+        self.dir = tempfile.mkdtemp(prefix="hotpath-stress-")
+        self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
+
+    def compare(self, argv, modes, statuses=None):
+        options = {"cwd": self.dir, "timeout": 60,
+                   "env": {"PATH": "/usr/bin:/bin", "HOME": self.dir, "LC_ALL": "C"}}
+        expected = engine.alone(argv, **options)
+        self.assertNotIn(b"not so", expected.stdout, "the program itself is at fault")
+        self.assertNotIn(expected.status, (2, FAILED, "timeout"), "alone")
+        for mode in modes:
+            with self.subTest(program=os.path.basename(argv[0]), part=argv[1:], mode=mode):
+                found = engine.differences(expected, engine.watched(mode, argv, **options))
+                self.assertFalse(found, "\n".join(found))
+
+    def parts(self, name, modes):
+        path = os.path.join(PROGRAMS, name)
+        listed = engine.alone([path])
+        self.assertEqual((listed.status, listed.stderr), (0, b""))
+        names = listed.stdout.decode().split()
+        self.assertGreater(len(names), 3)
+        for part in names:
+            self.compare([path, part], modes)
+
+    def test_thrown(self):
+        for name in ("throws", "throws-static"):
+            self.compare([os.path.join(PROGRAMS, name)], engine.modes())
+
+
+def add(name, modes):
+    setattr(Stress, "test_" + name.replace("-", "_"), lambda self: self.parts(name, modes))
+
+
+for program in NAMES:
+    add(program, engine.modes())
+for program in STATIC:
+    add(program, engine.modes("stream"))
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    if os.uname().machine != "x86_64":
+        print("skipped: the native engine runs x86-64 programs")
+        sys.exit(77)
+    unittest.main(verbosity=2)

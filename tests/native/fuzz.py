@@ -1,0 +1,160 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Runs generated programs alone and in the engine: registers, flags, vectors and memory at their
+ends must be the same, byte for byte, in every mode.
+
+    tests/native/fuzz.py [--seed N] [--count N] [--gs] [--modes none,count,...] [--keep FOLDER]
+
+A program is made from its seed and nothing else (and what the processor has): what --count 2000
+finds at seed 1234 is found again by --seed 1234 --count 1.
+"""
+import argparse
+import concurrent.futures
+import os
+import shutil
+import struct
+import subprocess
+import sys
+import tempfile
+
+import engine
+import fuzz_gen
+
+GROUP = 170  # programs a file
+REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
+FIELDS = [("number", 8)] + [(r, 8) for r in REGISTERS] + [("flags", 8)] + \
+    [("vector %d" % i, 64) for i in range(32)] + [("mask %d" % i, 8) for i in range(8)] + \
+    [("x87 %d" % i, 16) for i in range(8)] + [("data+%d" % i, 8) for i in range(0, 1024, 8)] + \
+    [("stack%+d" % i, 8) for i in range(-128, 256, 8)] + [("mxcsr", 8)]
+RECORD = sum(size for _, size in FIELDS)
+
+
+def processor():
+    """What the processor has that the programs may use."""
+    with open("/proc/cpuinfo", encoding="ascii") as file:
+        flags = next(line for line in file if line.startswith("flags")).split()
+    found = set()
+    if {"avx2", "bmi1", "bmi2", "adx", "fma"} <= set(flags):
+        found.add("avx")
+    if "avx" in found and {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= set(flags):
+        found.add("avx512")
+    return found
+
+
+def build(seeds, features, folder):
+    """Assembles and links programs; returns the path of the file."""
+    path = os.path.join(folder, "fz%d" % seeds[0])
+    frame = os.path.join(folder, "frame%d" % seeds[0])
+    os.mkdir(frame)
+    with open(os.path.join(frame, "fuzz_frame.s"), "wb") as file:
+        file.write(subprocess.run(["cpp", "-P", os.path.join(engine.HERE, "fuzz_frame.S")],
+                                  check=True, stdout=subprocess.PIPE).stdout)
+    with open(path + ".s", "w", encoding="ascii") as file:
+        file.write(fuzz_gen.generate(seeds, features))
+    base = fuzz_gen.LINKS[fuzz_gen.link_of(seeds[0])]
+    subprocess.run(["as", "-I", frame, "-o", path + ".o", path + ".s"], check=True)
+    subprocess.run(["ld", "-z", "noexecstack", "-Ttext-segment=%#x" % base,
+                    "--section-start=.far=%#x" % (base + fuzz_gen.FAR), "-o", path, path + ".o"],
+                   check=True)
+    return path
+
+
+def explain(seeds, expected, got):
+    """The first few differences of two runs, by name."""
+    if got.status != expected.status or got.stderr != expected.stderr:
+        yield "status %s, not %s; stderr: %s" % (got.status, expected.status,
+                                                 got.stderr[-300:].decode(errors="replace"))
+    if len(got.stdout) < len(expected.stdout):
+        done = len(got.stdout) // RECORD
+        yield "seed %d: the run ended before this program did" % seeds[done]
+    bad = 0
+    for at in range(0, min(len(expected.stdout), len(got.stdout)) // RECORD * RECORD, RECORD):
+        a, b = expected.stdout[at:at + RECORD], got.stdout[at:at + RECORD]
+        if a == b:
+            continue
+        bad += 1
+        if bad <= 5:
+            yield "seed %d: %s" % (seeds[at // RECORD], "; ".join(differing_fields(a, b)))
+    if bad > 5:
+        yield "... and %d programs more" % (bad - 5)
+
+
+def differing_fields(a, b):
+    at = shown = 0
+    for name, size in FIELDS:
+        x, y = a[at:at + size], b[at:at + size]
+        at += size
+        if x != y and shown < 4:
+            shown += 1
+            yield "%s alone %s engine %s" % (name, x[::-1].hex(), y[::-1].hex())
+
+
+def run_group(seeds, features, folder, modes):
+    """Builds a file of programs and compares; returns (instructions of complaint, programs)."""
+    path = build(seeds, features, folder)
+    expected = engine.alone([path])
+    complaints = []
+    if expected.status != 0 or len(expected.stdout) != RECORD * len(seeds):
+        done = len(expected.stdout) // RECORD
+        return ["seed %d: the program itself is bad: status %s alone" % (seeds[done],
+                                                                        expected.status)]
+    for mode in modes:
+        got = engine.watched(mode, [path])
+        if got != expected:
+            complaints += ["mode %s: %s" % (mode, line) for line in explain(seeds, expected, got)]
+    return complaints
+
+
+def groups(first, count):
+    """Seeds in groups that are linked at the same place."""
+    kinds = len(fuzz_gen.LINKS)
+    for kind in range(kinds):
+        seeds = [s for s in range(first, first + count) if s % kinds == kind]
+        for at in range(0, len(seeds), GROUP):
+            yield seeds[at:at + GROUP]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--seed", type=int, default=1, help="the first program (default 1)")
+    parser.add_argument("--count", type=int, default=2040, help="programs (default 2040)")
+    parser.add_argument("--modes", help="comma-separated (default: all)")
+    parser.add_argument("--gs", action="store_true", help="use the GS segment too")
+    parser.add_argument("--plain", action="store_true", help="nothing beyond SSE4")
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--keep", help="leave sources and programs in this folder")
+    options = parser.parse_args()
+    features = set() if options.plain else processor()
+    if engine.ENGINE == "qemu":
+        features.discard("avx512")
+        features.add("common")
+    if options.gs:
+        features.add("gs")
+    modes = options.modes.split(",") if options.modes else engine.modes()
+    folder = options.keep or tempfile.mkdtemp(prefix="hotpath-fuzz-")
+    os.makedirs(folder, exist_ok=True)
+    complaints = []
+    try:
+        with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+            work = [pool.submit(run_group, seeds, features, folder, modes)
+                    for seeds in groups(options.seed, options.count)]
+            for job in work:
+                complaints += job.result()
+    finally:
+        if not options.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    for line in complaints:
+        print(line)
+    print("%d programs (seeds %d to %d; %s) in modes %s: %s" % (
+        options.count, options.seed, options.seed + options.count - 1,
+        ", ".join(sorted(features)) or "plain", ", ".join(modes),
+        "all equal" if not complaints else "DIFFERENT"))
+    if complaints:
+        print("again, one alone: HOTPATH=%s HOTPATH_TEST_ENGINE=%s %s --seed SEED --count 1%s%s"
+              " --keep FOLDER" % (engine.HOTPATH, engine.ENGINE, sys.argv[0],
+                                  " --gs" if options.gs else "", " --plain" if options.plain else ""))
+    return 1 if complaints else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

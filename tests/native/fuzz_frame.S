@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What surrounds the generated programs: fz FIRST LAST runs programs FIRST to LAST - 1 one after the
+ * other (default: all). Each starts with registers, flags, vectors and data filled from its seed and
+ * jumps to fz_finish, which writes everything to stdout:
+ *
+ *   8 program number, 128 registers (rax rcx rdx rbx rsp rbp rsi rdi r8-r15), 8 flags,
+ *   2048 vector registers (64 bytes each), 64 mask registers, 128 x87 registers, 1024 data,
+ *   384 stack, 8 mxcsr (fields in fuzz.py)
+ *
+ * The generated file defines fz_count, fz_seeds, fz_programs, and FZ_AVX512, FZ_AVX, FZ_GS as the
+ * processor and the options have it. FS and GS bases lie within the data, at 512.
+ */
+#define SYS_write 1
+#define SYS_exit_group 231
+#define SYS_arch_prctl 158
+#define ARCH_SET_GS 0x1001
+#define ARCH_SET_FS 0x1002
+
+.macro each_vector op:req
+.ifdef FZ_AVX512
+    .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
+        \op\()_512 \n
+    .endr
+    .irp n,0,1,2,3,4,5,6,7
+        \op\()_mask \n
+    .endr
+.else
+    .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15
+    .ifdef FZ_AVX
+        \op\()_256 \n
+    .else
+        \op\()_128 \n
+    .endif
+    .endr
+.endif
+.endm
+.macro load_512 n
+    vmovdqu64 fz_vectors+\n*64(%rip), %zmm\n
+.endm
+.macro load_256 n
+    vmovdqu fz_vectors+\n*64(%rip), %ymm\n
+.endm
+.macro load_128 n
+    movdqu fz_vectors+\n*64(%rip), %xmm\n
+.endm
+.macro load_mask n
+    kmovq fz_masks+\n*8(%rip), %k\n
+.endm
+.macro store_512 n
+    vmovdqu64 %zmm\n, fz_vectors+\n*64(%rip)
+.endm
+.macro store_256 n
+    vmovdqu %ymm\n, fz_vectors+\n*64(%rip)
+.endm
+.macro store_128 n
+    movdqu %xmm\n, fz_vectors+\n*64(%rip)
+.endm
+.macro store_mask n
+    kmovq %k\n, fz_masks+\n*8(%rip)
+.endm
+.macro each_register op:req
+    \op rcx, 8
+    \op rdx, 16
+    \op rbx, 24
+    \op rbp, 40
+    \op rsi, 48
+    \op rdi, 56
+    \op r8, 64
+    \op r9, 72
+    \op r10, 80
+    \op r11, 88
+    \op r12, 96
+    \op r13, 104
+    \op r14, 112
+    \op r15, 120
+.endm
+.macro load reg, at
+    mov fz_registers+\at(%rip), %\reg
+.endm
+.macro store reg, at
+    mov %\reg, fz_registers+\at(%rip)
+.endm
+
+    .text
+    .globl _start
+_start:
+    mov (%rsp), %r12
+    lea 8(%rsp), %r13
+    xor %ebx, %ebx                  // first
+    mov fz_count(%rip), %r14        // last
+    cmp $3, %r12
+    jb 1f
+    mov 8(%r13), %rsi
+    call number
+    mov %rax, %rbx
+    mov 16(%r13), %rsi
+    call number
+    cmp %r14, %rax
+    cmovb %rax, %r14
+1:  mov %rbx, fz_index(%rip)
+    mov %r14, fz_last(%rip)
+    mov $SYS_arch_prctl, %eax
+    mov $ARCH_SET_FS, %edi
+    lea fz_data+512(%rip), %rsi
+    syscall
+.ifdef FZ_GS
+    mov $SYS_arch_prctl, %eax
+    mov $ARCH_SET_GS, %edi
+    lea fz_data+512(%rip), %rsi
+    syscall
+.endif
+
+next:
+    mov fz_index(%rip), %rbx
+    cmp fz_last(%rip), %rbx
+    jae quit
+    lea fz_programs(%rip), %rax
+    mov (%rax,%rbx,8), %rcx
+    mov %rcx, fz_target(%rip)
+    lea fz_seeds(%rip), %rax
+    mov (%rax,%rbx,8), %rax
+    lea fz_dump(%rip), %rdi
+    mov $(fz_dump_end - fz_dump) / 8, %ecx
+    mov $6364136223846793005, %r8
+    mov $1442695040888963407, %r9
+1:  imul %r8, %rax
+    add %r9, %rax
+    mov %rax, %rdx
+    shr $29, %rdx
+    xor %rax, %rdx
+    mov %rdx, (%rdi)
+    add $8, %rdi
+    dec %ecx
+    jnz 1b
+    mov %rbx, fz_dump(%rip)
+    lea fz_stack_top - 128(%rip), %rdi
+    mov $384 / 8, %ecx
+    rep stosq
+    fninit
+    movl $0x1f80, fz_mxcsr(%rip)
+    ldmxcsr fz_mxcsr(%rip)
+    each_vector load
+    mov fz_flags(%rip), %rax
+    and $0x8d5, %rax
+    lea fz_private_top(%rip), %rsp
+    push %rax
+    popf
+    mov fz_registers(%rip), %rax
+    each_register load
+    lea fz_stack_top(%rip), %rsp
+    jmp *fz_target(%rip)
+
+    .globl fz_finish
+fz_finish:
+    mov %rsp, fz_registers+32(%rip)
+    lea fz_private_top(%rip), %rsp
+    pushf
+    popq fz_flags(%rip)
+    cld
+    mov %rax, fz_registers(%rip)
+    each_register store
+    each_vector store
+    movl $0, fz_mxcsr+4(%rip)
+    stmxcsr fz_mxcsr(%rip)
+    fxsave64 fz_fx(%rip)
+    lea fz_fx+32(%rip), %rsi        // the registers; not where the last instruction was
+    lea fz_x87(%rip), %rdi
+    mov $128 / 8, %ecx
+    rep movsq
+    movzwl fz_fx(%rip), %eax        // control and status words
+    movzwl fz_fx+2(%rip), %edx
+    shl $16, %edx
+    or %edx, %eax
+    mov %eax, fz_x87+12(%rip)
+    lea fz_stack_top - 128(%rip), %rsi
+    lea fz_window(%rip), %rdi
+    mov $384 / 8, %ecx
+    rep movsq
+    lea fz_dump(%rip), %rsi
+    mov $fz_dump_end - fz_dump, %edx
+1:  mov $SYS_write, %eax
+    mov $1, %edi
+    syscall
+    test %rax, %rax
+    jle broken
+    add %rax, %rsi
+    sub %rax, %rdx
+    jnz 1b
+    incq fz_index(%rip)
+    jmp next
+
+quit:
+    xor %edi, %edi
+    mov $SYS_exit_group, %eax
+    syscall
+broken:
+    mov $3, %edi
+    mov $SYS_exit_group, %eax
+    syscall
+
+number:                             // of the digits at rsi, in rax
+    xor %eax, %eax
+1:  movzbl (%rsi), %ecx
+    sub $'0', %ecx
+    cmp $9, %ecx
+    ja 2f
+    imul $10, %rax, %rax
+    add %rcx, %rax
+    inc %rsi
+    jmp 1b
+2:  ret
+
+    .data
+    .balign 8
+fz_index: .quad 0
+fz_last: .quad 0
+fz_target: .quad 0
+
+    .bss
+    .balign 64
+    .globl fz_data, fz_pivot
+    .skip 48
+fz_dump: .skip 8
+fz_registers: .skip 128
+fz_flags: .skip 8
+    .balign 64
+fz_vectors: .skip 2048
+fz_masks: .skip 64
+fz_x87: .skip 128
+fz_data: .skip 1024
+fz_window: .skip 384
+fz_mxcsr: .skip 8
+fz_dump_end:
+    .balign 64
+fz_fx: .skip 512
+    .globl fz_area
+fz_area: .skip 512
+    .skip 4096
+fz_private_top: .skip 64
+    .skip 65536
+fz_stack_top: .skip 256
+    .skip 4096
+fz_pivot: .skip 256
