@@ -244,7 +244,7 @@ struct arena_test {
 
 static void arena_init(struct arena_test *t)
 {
-    assert_int_equal(hp_live_new(true, &t->live), HP_OK);
+    assert_int_equal(hp_live_new(&(struct hp_live_options){.follow = true}, &t->live), HP_OK);
     t->arena = hp_arena_map(hp_live_fd(t->live));
     assert_non_null(t->arena);
     assert_int_equal(hp_code_new(HP_ARCH_X86_64, &t->code), HP_OK);

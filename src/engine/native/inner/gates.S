@@ -87,10 +87,10 @@ hp_enter:
         movq    %gs:HP_AT_STACK, %rsp
         cmpl    $0, %gs:HP_AT_PENDING
         jne     hp_gate_pending
-        pushq   %gs:HP_AT_FLAGS
-        popfq
         most_regs restore
         reg_at  rdi, 7, restore
+        pushq   %gs:HP_AT_FLAGS
+        popfq                           // perhaps with the trap flag: see hp_probe
         reg_at  rsp, 4, restore
         jmp     *%gs:HP_AT_ENTRY
         .size   hp_enter, . - hp_enter
