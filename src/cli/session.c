@@ -107,12 +107,14 @@ static bool is_done(struct hp_consumer *consumer)
 
 /* --- Setting up ------------------------------------------------------------------------------- */
 
-static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile)
+static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile,
+                                enum hp_line_detail lines)
 {
     s->consumer = (struct hp_consumer){
         .thread = take_thread, .words = take_words, .end = take_end, .tick = tick, .done = is_done};
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
+    hp_functions_want_lines(s->functions, lines);
     if (profile == HP_PLAN_COUNTS)
         return hp_fail(HP_ERR_UNSUPPORTED, "--profile counts is not there yet");
     if (profile == HP_PLAN_EXACT)
@@ -345,8 +347,8 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct run_about about;
     about_run(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    enum hp_err err =
-        open_session(&s, program->elf.arch, profile ? plan->profile : HP_PLAN_NOTHING);
+    enum hp_err err = open_session(&s, program->elf.arch, profile ? plan->profile : HP_PLAN_NOTHING,
+                                   options->lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)
@@ -396,7 +398,7 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
 {
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
     uint64_t damaged;
-    HP_TRY(open_session(s, info->run.arch, HP_PLAN_EXACT));
+    HP_TRY(open_session(s, info->run.arch, HP_PLAN_EXACT, options->lines));
     HP_TRY(open_pipeline(s, options, NULL));
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(describe_run(profile, &info->run));
