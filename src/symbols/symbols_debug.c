@@ -165,8 +165,27 @@ static void open_alternate(struct hp_debug *debug, const struct hp_elf *file)
     dwarf_setalt(debug->dwarf, debug->alternate);
 }
 
+/* libdw decompresses all of a file when it is opened. What is never asked for here (where variables
+ * are, macros, indices of names) is hidden from it: in our copy of the file it becomes empty. */
+static void hide_unused(Elf *elf)
+{
+    static const char *const unused[] = {
+        ".debug_loc",          ".debug_loclists",     ".debug_macro",
+        ".debug_macinfo",      ".debug_pubnames",     ".debug_pubtypes",
+        ".debug_gnu_pubnames", ".debug_gnu_pubtypes", ".debug_names"};
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
+        GElf_Shdr header;
+        Elf_Scn *section = hp_elf_section_named(elf, unused[i]);
+        if (!section || !gelf_getshdr(section, &header))
+            continue;
+        header.sh_type = SHT_NOBITS;
+        gelf_update_shdr(section, &header);
+    }
+}
+
 static enum hp_err open_debug(struct hp_debug *debug, const struct hp_elf *file)
 {
+    hide_unused(file->elf);
     debug->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
     if (!debug->dwarf)
         return hp_fail(HP_ERR_NOTFOUND, "no debug information: %s", dwarf_errmsg(-1));
