@@ -8,6 +8,7 @@
 #include "cli/options.h"
 #include "hotpath/profile.h"
 #include "report/report.h"
+#include "symbols/functions.h"
 
 /* Exit status when hotpath itself fails, and as `env` has it for programs that cannot be run. */
 enum {
@@ -42,5 +43,8 @@ struct hp_cli_output {
 /* Checks and translates into report options. */
 enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
                                   struct hp_report_options *options);
+
+/* Which source lines such a report shows: only they have to be found. */
+enum hp_line_detail hp_cli_lines(const struct hp_report_options *options);
 
 #endif

@@ -72,6 +72,22 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
     return HP_OK;
 }
 
+enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
+{
+    if (options->format != HP_REPORT_TEXT)
+        return HP_LINES_ALL;
+    switch (options->view) {
+    case HP_REPORT_DEFAULT:
+    case HP_REPORT_FUNCTIONS: return HP_LINES_FUNCTIONS;
+    case HP_REPORT_SUMMARY:
+    case HP_REPORT_EDGES:
+    case HP_REPORT_CALLS:
+    case HP_REPORT_THREADS:
+    case HP_REPORT_MODULES: return HP_LINES_NONE;
+    default: return HP_LINES_ALL;
+    }
+}
+
 /* Were a standard descriptor closed, the next file opened would take its number, and what is
  * printed would end up in it. The program that is watched still finds it closed. */
 static void keep_standard_descriptors(void)

@@ -49,6 +49,8 @@ int hp_cmd_run(int argc, char **argv)
     if (err == HP_OK)
         err = hp_profile_new(&profile);
     if (err == HP_OK)
+        session.lines = json ? HP_LINES_ALL : hp_cli_lines(&report);
+    if (err == HP_OK)
         err = hp_session_run(&session, argv + 1, NULL, profile, &status);
     if (err == HP_OK && json) {
         struct hp_report_options all = {.format = HP_REPORT_JSON,

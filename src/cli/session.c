@@ -2,6 +2,7 @@
 #include "cli/session.h"
 
 #include "cli/cli.h"
+#include "cli/describe.h"
 #include "cli/notes.h"
 #include "cli/plan.h"
 #include "cli/progress.h"
@@ -15,11 +16,7 @@
 
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <sys/utsname.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 /*
@@ -107,12 +104,14 @@ static bool is_done(struct hp_consumer *consumer)
 
 /* --- Setting up ------------------------------------------------------------------------------- */
 
-static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile)
+static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile,
+                                enum hp_line_detail lines)
 {
     s->consumer = (struct hp_consumer){
         .thread = take_thread, .words = take_words, .end = take_end, .tick = tick, .done = is_done};
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
+    hp_functions_want_lines(s->functions, lines);
     if (profile == HP_PLAN_COUNTS)
         return hp_fail(HP_ERR_UNSUPPORTED, "--profile counts is not there yet");
     if (profile == HP_PLAN_EXACT)
@@ -159,50 +158,7 @@ static enum hp_err finish_profile(struct session *s, struct hp_profile *profile)
     return hp_profile_normalize(profile);
 }
 
-/* What is known of a run apart from its stream; strings are the caller's. */
-static enum hp_err describe_run(struct hp_profile *profile, const struct hp_trace_run *run)
-{
-    profile->run.version = hp_profile_string(profile, run->version);
-    profile->run.engine = hp_profile_string(profile, run->engine);
-    profile->run.directory = hp_profile_string(profile, run->directory);
-    profile->run.machine = hp_profile_string(profile, run->machine);
-    profile->run.arch = run->arch;
-    profile->run.started = run->started;
-    profile->run.seconds = run->seconds;
-    profile->run.exit_status = run->exit_status;
-    if (!profile->run.version || !profile->run.engine || !profile->run.directory ||
-        !profile->run.machine)
-        return hp_fail_nomem();
-    return hp_profile_set_command(profile, run->command);
-}
-
 /* --- A live run ------------------------------------------------------------------------------- */
-
-struct run_about {
-    struct hp_trace_run run;
-    char directory[4096];
-    char machine[256];
-};
-
-static void about_run(struct run_about *about, char *const *argv, enum hp_arch arch,
-                      const char *engine)
-{
-    struct utsname host;
-    if (uname(&host) == 0)
-        snprintf(about->machine, sizeof about->machine, "%s %s %s, %ld processors", host.sysname,
-                 host.release, host.machine, sysconf(_SC_NPROCESSORS_ONLN));
-    else
-        about->machine[0] = 0;
-    if (!getcwd(about->directory, sizeof about->directory))
-        about->directory[0] = 0;
-    about->run = (struct hp_trace_run){.version = HP_VERSION,
-                                       .engine = engine,
-                                       .arch = arch,
-                                       .command = argv,
-                                       .directory = about->directory,
-                                       .machine = about->machine,
-                                       .started = (int64_t)time(NULL)};
-}
 
 static int shell_status(int status)
 {
@@ -256,7 +212,7 @@ static enum hp_err note_live_execs(struct session *s, struct hp_live *live, bool
 }
 
 /* Everything after the program has ended. */
-static enum hp_err finish_live(struct session *s, struct hp_live *live, struct run_about *about,
+static enum hp_err finish_live(struct session *s, struct hp_live *live, struct hp_run_about *about,
                                const struct hp_live_stats *stats, bool follow,
                                struct hp_profile *profile)
 {
@@ -274,7 +230,7 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct r
         return hp_fail(s->trace_failure, "%s", s->trace_error);
     if (!profile)
         return HP_OK;
-    HP_TRY(describe_run(profile, &about->run));
+    HP_TRY(hp_describe_profile(profile, &about->run));
     HP_TRY(hp_note_engine(profile, live, s->code));
     if (!s->exact)
         HP_TRY(hp_profile_note(profile, 1, "nothing",
@@ -310,7 +266,7 @@ static enum hp_err start_engine(enum hp_plan_engine engine,
 
 static enum hp_err run_live(struct session *s, const struct hp_session_options *options,
                             const struct hp_plan *plan, const struct hp_program *program,
-                            struct hp_live *live, struct run_about *about,
+                            struct hp_live *live, struct hp_run_about *about,
                             struct hp_profile *profile, int *status)
 {
     struct hp_live_stats stats;
@@ -343,10 +299,10 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
         .follow = options->follow, .mode = plan->mode, .cache_size = options->cache_size};
     struct hp_live *live = NULL;
     struct session s = {0};
-    struct run_about about;
-    about_run(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    enum hp_err err =
-        open_session(&s, program->elf.arch, profile ? plan->profile : HP_PLAN_NOTHING);
+    struct hp_run_about about;
+    hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
+    enum hp_err err = open_session(&s, program->elf.arch, profile ? plan->profile : HP_PLAN_NOTHING,
+                                   options->lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)
@@ -396,10 +352,10 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
 {
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
     uint64_t damaged;
-    HP_TRY(open_session(s, info->run.arch, HP_PLAN_EXACT));
+    HP_TRY(open_session(s, info->run.arch, HP_PLAN_EXACT, options->lines));
     HP_TRY(open_pipeline(s, options, NULL));
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
-    HP_TRY(describe_run(profile, &info->run));
+    HP_TRY(hp_describe_profile(profile, &info->run));
     HP_TRY(note_trace_execs(s, reader, info->run.engine, profile));
     if (!info->complete)
         HP_TRY(hp_profile_note(profile, 1, "damaged",

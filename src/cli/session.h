@@ -18,6 +18,7 @@ struct hp_session_options {
     const char *sysroot; /* NULL: found */
     const char *from;
     uint64_t after, length;
+    enum hp_line_detail lines; /* which source lines the profile needs */
     bool follow;
     bool quiet; /* no progress */
 };

@@ -47,6 +47,8 @@ int hp_trace_cmd_replay(int argc, char **argv)
     if (err == HP_OK)
         err = hp_profile_new(&profile);
     if (err == HP_OK)
+        session.lines = path ? HP_LINES_ALL : hp_cli_lines(&report);
+    if (err == HP_OK)
         err = hp_session_replay(&session, argv[1], salvage, profile);
     if (err == HP_OK)
         err = path ? hp_profile_save(profile, path) : hp_output_report(profile, &report, NULL);

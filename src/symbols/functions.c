@@ -18,6 +18,7 @@ struct module_symbols {
 
 struct hp_functions {
     const struct hp_code *code;
+    enum hp_line_detail detail;
     struct module_symbols *modules;
     size_t cap_modules;
     struct hp_function *functions;
@@ -79,6 +80,37 @@ struct hp_symbols *hp_functions_symbols(struct hp_functions *f, uint32_t module)
     }
     return m->symbols;
 }
+
+/* --- Lines ------------------------------------------------------------------------------------ */
+
+void hp_functions_want_lines(struct hp_functions *f, enum hp_line_detail detail)
+{
+    f->detail = detail;
+}
+
+enum hp_line_detail hp_functions_lines_wanted(const struct hp_functions *f)
+{
+    return f->detail;
+}
+
+void hp_functions_line(struct hp_functions *f, uint32_t id, const char **file, uint32_t *line)
+{
+    const struct hp_function *function = &f->functions[id];
+    struct hp_symbols *symbols = hp_functions_symbols(f, function->module);
+    struct hp_source source = {.file = ""};
+    *file = "";
+    *line = 0;
+    if (!symbols || f->detail == HP_LINES_NONE)
+        return;
+    if (f->detail == HP_LINES_FUNCTIONS) {
+        hp_symbols_line(symbols, function->offset, file, line);
+    } else if (hp_symbols_source(symbols, function->offset, &source) == HP_OK) {
+        *file = source.file;
+        *line = source.line;
+    }
+}
+
+/* --- By place --------------------------------------------------------------------------------- */
 
 static uint64_t place_key(uint32_t module, uint64_t offset)
 {

@@ -19,6 +19,13 @@ struct hp_function {
     const struct hp_symbol *symbol; /* NULL: found by a call */
 };
 
+/* Which source lines are wanted of a run: reading debug information can take longer than it. */
+enum hp_line_detail {
+    HP_LINES_ALL,       /* of every instruction */
+    HP_LINES_FUNCTIONS, /* where functions begin */
+    HP_LINES_NONE,
+};
+
 struct hp_functions;
 
 /* Keeps `code`. Symbol files are opened when first needed. */
@@ -43,6 +50,15 @@ bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block);
 /* After the run: as hp_functions_of_block(), and for code without a symbol the nearest function
  * without one before it in the module; if there is none, one is made at the block. */
 uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block);
+
+/* HP_LINES_ALL unless something else was wanted. */
+void hp_functions_want_lines(struct hp_functions *functions, enum hp_line_detail detail);
+enum hp_line_detail hp_functions_lines_wanted(const struct hp_functions *functions);
+
+/* Where a function begins; "" and 0 where that is not known, or not wanted. The text lives as long
+ * as `functions`. */
+void hp_functions_line(struct hp_functions *functions, uint32_t id, const char **file,
+                       uint32_t *line);
 
 /* The open symbols of a module; NULL when it has none. */
 struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t module);

@@ -14,11 +14,13 @@ struct hp_symbols {
     struct hp_elf file;
     struct hp_elf debug_file; /* opened when it is first needed */
     bool debug_file_looked_for;
-    bool lines_looked_for;
+    bool lines_looked_for;  /* all debug information */
+    bool tables_looked_for; /* line tables alone */
     uint64_t base;
     struct hp_strings strings;
     struct hp_symbol_table table;
     struct hp_debug *debug; /* NULL: not looked for, or none */
+    struct hp_lines *lines; /* likewise, or not of a kind that can be read alone */
 };
 
 /* --- Opening ---------------------------------------------------------------------------------- */
@@ -110,6 +112,7 @@ void hp_symbols_close(struct hp_symbols *symbols)
 {
     if (!symbols)
         return;
+    hp_lines_close(symbols->lines);
     hp_debug_close(symbols->debug);
     hp_symbol_table_fini(&symbols->table);
     hp_strings_fini(&symbols->strings);
@@ -207,18 +210,23 @@ static bool has_lines(Elf *elf)
     return hp_elf_section_named(elf, ".debug_info") || hp_elf_section_named(elf, ".zdebug_info");
 }
 
-/* The debug information of the file itself, else of its separate debug file. */
-static enum hp_err open_lines(struct hp_symbols *symbols)
+/* The file that has the debug information: the file itself, else its separate debug file; NULL:
+ * there is none. */
+static struct hp_elf *file_with_lines(struct hp_symbols *symbols)
+{
+    if (!is_linked(symbols->file.elf))
+        return NULL;
+    if (has_lines(symbols->file.elf))
+        return &symbols->file;
+    return debug_file(symbols) ? &symbols->debug_file : NULL;
+}
+
+static enum hp_err open_debug(struct hp_symbols *symbols)
 {
     symbols->lines_looked_for = true;
-    const struct hp_elf *file = &symbols->file;
-    if (!is_linked(file->elf))
+    struct hp_elf *file = file_with_lines(symbols);
+    if (!file)
         return HP_OK;
-    if (!has_lines(file->elf)) {
-        if (!debug_file(symbols))
-            return HP_OK;
-        file = &symbols->debug_file;
-    }
     enum hp_err err = hp_debug_open(file, &symbols->strings, &symbols->debug);
     return err == HP_ERR_NOTFOUND ? HP_OK : err;
 }
@@ -227,8 +235,37 @@ enum hp_err hp_symbols_source(struct hp_symbols *symbols, uint64_t offset, struc
 {
     *source = (struct hp_source){.file = "", .inlined = "", .call_file = ""};
     if (!symbols->lines_looked_for)
-        HP_TRY(open_lines(symbols));
+        HP_TRY(open_debug(symbols));
     if (!symbols->debug)
         return hp_fail(HP_ERR_NOTFOUND, "%s has no line information", symbols->file.path);
     return hp_debug_source(symbols->debug, symbols->base + offset, source);
+}
+
+static enum hp_err open_tables(struct hp_symbols *symbols)
+{
+    symbols->tables_looked_for = true;
+    struct hp_elf *file = file_with_lines(symbols);
+    if (!file)
+        return HP_OK;
+    enum hp_err err = hp_lines_open(file, &symbols->strings, &symbols->lines);
+    return err == HP_ERR_UNSUPPORTED ? HP_OK : err;
+}
+
+enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const char **file,
+                            uint32_t *line)
+{
+    *file = "";
+    *line = 0;
+    if (!symbols->tables_looked_for && !symbols->debug)
+        HP_TRY(open_tables(symbols));
+    enum hp_err err = HP_ERR_UNSUPPORTED;
+    if (symbols->lines)
+        err = hp_lines_find(symbols->lines, symbols->base + offset, file, line);
+    if (err != HP_ERR_UNSUPPORTED)
+        return err;
+    struct hp_source source;
+    HP_TRY(hp_symbols_source(symbols, offset, &source));
+    *file = source.file;
+    *line = source.line;
+    return HP_OK;
 }

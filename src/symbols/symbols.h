@@ -72,4 +72,11 @@ size_t hp_symbols_by_name(const struct hp_symbols *symbols, const char *name, ui
 enum hp_err hp_symbols_source(struct hp_symbols *symbols, uint64_t offset,
                               struct hp_source *source);
 
+/*
+ * The file and line alone, as hp_symbols_source() gives them, without what was inlined. Costs much
+ * less while nothing else is asked: only the line tables are read. HP_ERR_NOTFOUND: "" and 0.
+ */
+enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const char **file,
+                            uint32_t *line);
+
 #endif

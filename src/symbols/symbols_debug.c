@@ -152,32 +152,11 @@ static enum hp_err index_units(struct hp_debug *debug, void *argument)
     return hp_span_index_build(&debug->unit_index, debug->spans, debug->n_spans);
 }
 
-/* The executable sections. */
-static enum hp_err find_code(struct hp_debug *debug, Elf *elf)
-{
-    struct hp_span *spans = NULL;
-    size_t n = 0, capacity = 0;
-    enum hp_err err = HP_OK;
-    for (Elf_Scn *section = NULL; err == HP_OK && (section = elf_nextscn(elf, section));) {
-        GElf_Shdr header;
-        if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR) ||
-            header.sh_size > UINT64_MAX - header.sh_addr)
-            continue;
-        err = hp_grow(&spans, &capacity, n + 1, sizeof *spans);
-        if (err == HP_OK)
-            spans[n++] =
-                (struct hp_span){.low = header.sh_addr, .high = header.sh_addr + header.sh_size};
-    }
-    if (err == HP_OK)
-        err = hp_span_index_build(&debug->code, spans, n);
-    free(spans);
-    return err;
-}
-
 /* libdw would look for it as well, but only where it thinks right. */
 static void open_alternate(struct hp_debug *debug, const struct hp_elf *file)
 {
-    if (hp_elf_open_alternate(file, debug->dwarf, &debug->alternate_file) != HP_OK)
+    if (hp_elf_open_alternate(file, debug->dwarf, &debug->alternate_file) != HP_OK ||
+        hp_elf_complete(&debug->alternate_file) != HP_OK)
         return;
     debug->alternate = dwarf_begin_elf(debug->alternate_file.elf, DWARF_C_READ, NULL);
     if (!debug->alternate)
@@ -186,13 +165,32 @@ static void open_alternate(struct hp_debug *debug, const struct hp_elf *file)
     dwarf_setalt(debug->dwarf, debug->alternate);
 }
 
+/* libdw decompresses all of a file when it is opened. What is never asked for here (where variables
+ * are, macros, indices of names) is hidden from it: in our copy of the file it becomes empty. */
+static void hide_unused(Elf *elf)
+{
+    static const char *const unused[] = {
+        ".debug_loc",          ".debug_loclists",     ".debug_macro",
+        ".debug_macinfo",      ".debug_pubnames",     ".debug_pubtypes",
+        ".debug_gnu_pubnames", ".debug_gnu_pubtypes", ".debug_names"};
+    for (size_t i = 0; i < sizeof unused / sizeof *unused; i++) {
+        GElf_Shdr header;
+        Elf_Scn *section = hp_elf_section_named(elf, unused[i]);
+        if (!section || !gelf_getshdr(section, &header))
+            continue;
+        header.sh_type = SHT_NOBITS;
+        gelf_update_shdr(section, &header);
+    }
+}
+
 static enum hp_err open_debug(struct hp_debug *debug, const struct hp_elf *file)
 {
+    hide_unused(file->elf);
     debug->dwarf = dwarf_begin_elf(file->elf, DWARF_C_READ, NULL);
     if (!debug->dwarf)
         return hp_fail(HP_ERR_NOTFOUND, "no debug information: %s", dwarf_errmsg(-1));
     dwarf_new_oom_handler(debug->dwarf, leave_libdw);
-    HP_TRY(find_code(debug, file->elf));
+    HP_TRY(hp_elf_code(file->elf, &debug->code));
     open_alternate(debug, file);
     HP_TRY(guarded(debug, list_units, NULL));
     bool *covered = calloc(debug->n_units + 1, sizeof *covered);
@@ -206,10 +204,11 @@ static enum hp_err open_debug(struct hp_debug *debug, const struct hp_elf *file)
     return err;
 }
 
-enum hp_err hp_debug_open(const struct hp_elf *file, struct hp_strings *strings,
-                          struct hp_debug **debug)
+enum hp_err hp_debug_open(struct hp_elf *file, struct hp_strings *strings, struct hp_debug **debug)
 {
     *debug = NULL;
+    if (hp_elf_complete(file) != HP_OK)
+        return hp_fail(HP_ERR_NOTFOUND, "no debug information: %s is gone", file->path);
     struct hp_debug *opened = calloc(1, sizeof *opened);
     if (!opened)
         return hp_fail_nomem();

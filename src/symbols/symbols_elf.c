@@ -1,100 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * ELF files and their separate debug files.
+ * What is in ELF files, and their separate debug files.
  */
+#include "base/grow.h"
 #include "symbols/symbols_private.h"
 
 #include <elfutils/libdwelf.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-/* Behind the image there is at least that much room, all zero. libdw and libelf stop at a string's
- * end even where a damaged file has it outside of the section: this is where they find one. */
-#define ROOM (UINT64_C(1) << 16)
-
-/* Files up to that size are read, so that they may shrink or change while they are used; larger
- * ones are mapped. */
-#define MAX_READ (UINT64_C(64) << 20)
 
 #define MAX_BUILD_ID 64
-
-static bool fill(int fd, unsigned char *image, size_t size)
-{
-    if (size > MAX_READ)
-        return mmap(image, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_FIXED, fd, 0) == image;
-    for (size_t at = 0; at < size;) {
-        ssize_t n = pread(fd, image + at, size - at, (off_t)at);
-        if (n <= 0)
-            return n == 0; /* it became shorter: the rest is zero */
-        at += (size_t)n;
-    }
-    return true;
-}
-
-static enum hp_err load_image(struct hp_elf *file, int fd, const char *path)
-{
-    struct stat status;
-    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
-        return hp_fail(HP_ERR_FORMAT, "%s is not a regular file", path);
-    file->device = status.st_dev;
-    file->inode = status.st_ino;
-    file->size = (size_t)status.st_size;
-    file->image = mmap(NULL, file->size + ROOM, PROT_READ | PROT_WRITE,
-                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (file->image == MAP_FAILED) {
-        file->image = NULL;
-        return hp_fail_nomem();
-    }
-    if (!fill(fd, file->image, file->size))
-        return hp_fail(HP_ERR_IO, "cannot read %s: %s", path, strerror(errno));
-    return HP_OK;
-}
-
-static enum hp_err read_image(struct hp_elf *file, const char *path)
-{
-    if (elf_version(EV_CURRENT) == EV_NONE)
-        return hp_fail(HP_ERR_INTERNAL, "libelf is too old");
-    file->elf = elf_memory((char *)file->image, file->size);
-    GElf_Ehdr header;
-    if (!file->elf || elf_kind(file->elf) != ELF_K_ELF || !gelf_getehdr(file->elf, &header))
-        return hp_fail(HP_ERR_FORMAT, "%s is not an ELF file", path);
-    return HP_OK;
-}
-
-/* O_NONBLOCK: a FIFO of that name must not hang us. */
-enum hp_err hp_elf_open(struct hp_elf *file, const char *path)
-{
-    *file = (struct hp_elf){0};
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return hp_fail(HP_ERR_IO, "cannot open %s: %s", path, strerror(errno));
-    enum hp_err err = load_image(file, fd, path);
-    close(fd);
-    if (err == HP_OK && !(file->path = strdup(path)))
-        err = hp_fail_nomem();
-    if (err == HP_OK)
-        err = read_image(file, path);
-    if (err != HP_OK)
-        hp_elf_close(file);
-    return err;
-}
-
-void hp_elf_close(struct hp_elf *file)
-{
-    if (file->elf)
-        elf_end(file->elf);
-    if (file->image)
-        munmap(file->image, file->size + ROOM);
-    free(file->path);
-    *file = (struct hp_elf){0};
-}
 
 const char *hp_elf_section_name(Elf *elf, const GElf_Shdr *header)
 {
@@ -123,6 +40,27 @@ Elf_Scn *hp_elf_section_named(Elf *elf, const char *name)
             return section;
     }
     return NULL;
+}
+
+enum hp_err hp_elf_code(Elf *elf, struct hp_span_index *code)
+{
+    struct hp_span *spans = NULL;
+    size_t n = 0, capacity = 0;
+    enum hp_err err = HP_OK;
+    for (Elf_Scn *section = NULL; err == HP_OK && (section = elf_nextscn(elf, section));) {
+        GElf_Shdr header;
+        if (!gelf_getshdr(section, &header) || !(header.sh_flags & SHF_EXECINSTR) ||
+            header.sh_size > UINT64_MAX - header.sh_addr)
+            continue;
+        err = hp_grow(&spans, &capacity, n + 1, sizeof *spans);
+        if (err == HP_OK)
+            spans[n++] =
+                (struct hp_span){.low = header.sh_addr, .high = header.sh_addr + header.sh_size};
+    }
+    if (err == HP_OK)
+        err = hp_span_index_build(code, spans, n);
+    free(spans);
+    return err;
 }
 
 static char *hex(const void *bytes, size_t n)
@@ -166,7 +104,7 @@ struct wanted {
     uint32_t crc;
 };
 
-static bool matches(const struct hp_elf *file, const struct wanted *wanted)
+static bool matches(struct hp_elf *file, const struct wanted *wanted)
 {
     char *build_id = hp_elf_build_id(file->elf);
     if (!build_id)
@@ -175,7 +113,8 @@ static bool matches(const struct hp_elf *file, const struct wanted *wanted)
     if (wanted->build_id[0] && build_id[0])
         same = strcmp(wanted->build_id, build_id) == 0;
     else
-        same = wanted->has_crc && checksum(file->image, file->size) == wanted->crc;
+        same = wanted->has_crc && hp_elf_complete(file) == HP_OK &&
+               checksum(file->image, file->size) == wanted->crc;
     free(build_id);
     return same;
 }

@@ -16,6 +16,13 @@
 
 /* --- Files ------------------------------------------------------------------------------------ */
 
+#define HP_ELF_LEFT_OUT 32
+
+/* A part of a file. */
+struct hp_elf_range {
+    size_t from, size;
+};
+
 /* An ELF file in memory; all zero: none. */
 struct hp_elf {
     Elf *elf;
@@ -24,10 +31,18 @@ struct hp_elf {
     size_t size;
     dev_t device; /* which file it was */
     ino_t inode;
+    struct hp_elf_range left_out[HP_ELF_LEFT_OUT]; /* not read yet: zeroes there */
+    size_t n_left_out;
 };
 
-/* Opens a regular file as ELF. HP_ERR_IO, HP_ERR_FORMAT. */
+/* Opens a regular file as ELF. Its code, constants and debug information may be left out at first.
+ * HP_ERR_IO, HP_ERR_FORMAT. */
 enum hp_err hp_elf_open(struct hp_elf *file, const char *path);
+
+/* Read what was left out of the section of that name, if there is one, or all. HP_ERR_IO: the file
+ * is gone; zeroes stay there. */
+enum hp_err hp_elf_need(struct hp_elf *file, const char *name);
+enum hp_err hp_elf_complete(struct hp_elf *file);
 void hp_elf_close(struct hp_elf *file);
 
 /* The first section of that type (SHT_*), or of that name, or NULL. */
@@ -36,6 +51,9 @@ Elf_Scn *hp_elf_section_named(Elf *elf, const char *name);
 
 /* The section's name; "" when it cannot be read. */
 const char *hp_elf_section_name(Elf *elf, const GElf_Shdr *header);
+
+/* The executable sections; `code` must be empty. */
+enum hp_err hp_elf_code(Elf *elf, struct hp_span_index *code);
 
 /* The build id as lower-case hex, malloc'ed, "" when there is none; NULL when memory ran out. */
 char *hp_elf_build_id(Elf *elf);
@@ -94,12 +112,26 @@ enum hp_err hp_symbol_table_add_plt(struct hp_symbol_table *table, struct hp_str
 struct hp_debug;
 
 /* HP_ERR_NOTFOUND: the file has none. `file` and `strings` must outlive it. */
-enum hp_err hp_debug_open(const struct hp_elf *file, struct hp_strings *strings,
-                          struct hp_debug **debug);
+enum hp_err hp_debug_open(struct hp_elf *file, struct hp_strings *strings, struct hp_debug **debug);
 void hp_debug_close(struct hp_debug *debug);
 
 /* As hp_symbols_source(), by link-time address. */
 enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_source *source);
+
+/* --- Line tables alone ------------------------------------------------------------------------ */
+
+/* The line tables of one file. */
+struct hp_lines;
+
+/* HP_ERR_UNSUPPORTED: none, or not all of a kind that is understood; ask hp_debug_open(). `file` and
+ * `strings` must outlive it. */
+enum hp_err hp_lines_open(struct hp_elf *file, struct hp_strings *strings, struct hp_lines **lines);
+void hp_lines_close(struct hp_lines *lines);
+
+/* The file and line of the instruction at a link-time address, as hp_debug_source() has them.
+ * HP_ERR_NOTFOUND: no line is known there. HP_ERR_UNSUPPORTED: ask hp_debug_source(). */
+enum hp_err hp_lines_find(const struct hp_lines *lines, uint64_t address, const char **file,
+                          uint32_t *line);
 
 /* --- One compilation unit --------------------------------------------------------------------- */
 

@@ -67,6 +67,22 @@ class Recorded(Case):
 
 
 class Writing(Recorded):
+    def test_lines_are_found_where_they_are_shown(self):
+        """A report of the run itself looks only for the lines it shows: they are those of a profile
+        that has all."""
+        program = self.build("slow", SLOW)
+        trace, profile = self.path("slow.hptrace"), self.path("slow.hotpath")
+        self.assertEqual(self.hotpath("trace", "record", "-q", "-o", trace, "--", program, "0")[0], 0)
+        self.good("trace", "replay", trace, "-o", profile)
+        for view in ("summary", "functions", "blocks", "edges", "calls", "lines", "threads",
+                     "modules", "all"):
+            self.assertEqual(self.good("trace", "replay", trace, "-v", view, "-n0"),
+                             self.good("report", "-n0", profile, view), view)
+        self.assertEqual(json.loads(self.good("trace", "replay", trace, "--json")),
+                         json.loads(self.good("report", "--json", profile)))
+        where = re.search(rb" main +(\S+)", self.good("trace", "replay", trace, "-n0")).group(1)
+        self.assertRegex(where, rb"^slow\.c:[67]$")
+
     def test_no_such_directory(self):
         out = self.path("none/out")
         for command in (*self.writers(out), *self.runners(out)):

@@ -61,6 +61,20 @@ struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t
     return NULL;
 }
 
+enum hp_line_detail hp_functions_lines_wanted(const struct hp_functions *functions)
+{
+    (void)functions;
+    return HP_LINES_ALL;
+}
+
+void hp_functions_line(struct hp_functions *functions, uint32_t id, const char **file,
+                       uint32_t *line)
+{
+    (void)functions, (void)id;
+    *file = "";
+    *line = 0;
+}
+
 static struct hp_functions *new_functions(const struct hp_code *code)
 {
     struct hp_functions *f = calloc(1, sizeof *f);

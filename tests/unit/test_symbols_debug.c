@@ -210,6 +210,75 @@ static void lines_and_inlining_agree_with_libdw(void **state)
     check_against_libdw("g++ -std=c++17 -gdwarf-4 -O3 $S/sort.cc -o cxx");
 }
 
+/* --- Line tables alone ------------------------------------------------------------------------ */
+
+/* Every byte of a program: hp_symbols_line() gives what hp_symbols_source() gives. It may know more:
+ * it does not depend on what a unit says about where its code is. */
+static void check_lines_alone(const char *command)
+{
+    if (run("%s", command) != 0)
+        fail_msg("cannot build: %s", command);
+    struct hp_symbols *alone = open_built("cxx"), *whole = open_built("cxx");
+    unsigned known = 0;
+    for (uint64_t offset = 0; offset < 0x8000; offset++) {
+        struct hp_source source;
+        const char *file;
+        uint32_t line;
+        enum hp_err err = hp_symbols_line(alone, offset, &file, &line);
+        if (err != HP_OK) {
+            assert_string_equal(file, "");
+            assert_int_equal(line, 0);
+        }
+        if (hp_symbols_source(whole, offset, &source) != HP_OK)
+            continue;
+        known++;
+        assert_int_equal(err, HP_OK);
+        assert_int_equal(line, source.line);
+        assert_string_equal(file, source.file);
+        /* Once all debug information is open, it is asked. */
+        assert_int_equal(hp_symbols_line(whole, offset, &file, &line), HP_OK);
+        assert_int_equal(line, source.line);
+    }
+    assert_true(known > 1000);
+    hp_symbols_close(alone);
+    hp_symbols_close(whole);
+}
+
+static void lines_alone_are_the_same(void **state)
+{
+    (void)state;
+    if (!have("g++"))
+        skip();
+    check_lines_alone("g++ -std=c++17 -gdwarf-5 -O2 $S/sort.cc -o cxx");
+    check_lines_alone("g++ -std=c++17 -gdwarf-5 -O0 $S/sort.cc -o cxx");
+    check_lines_alone("g++ -std=c++17 -gdwarf-5 -O2 -gz $S/sort.cc -o cxx");
+    check_lines_alone("g++ -std=c++17 -gdwarf-5 -O2 -ffunction-sections -Wl,--gc-sections "
+                      "$S/sort.cc -o cxx");
+    check_lines_alone("g++ -std=c++17 -gdwarf-4 -O2 -gz $S/sort.cc -o cxx"); /* left to libdw */
+    check_lines_alone("g++ -std=c++17 -gdwarf-5 -O2 $S/sort.cc -o full && "  /* in another file */
+                      "objcopy --only-keep-debug full full.debug && strip full -o cxx && "
+                      "objcopy --add-gnu-debuglink=full.debug cxx");
+    check_lines_alone("mkdir -p far/away && cp $S/sort.cc far/away && "
+                      "g++ -std=c++17 -gdwarf-5 -O2 -ffile-prefix-map=$PWD=src far/away/sort.cc "
+                      "-o cxx");
+    if (have("clang++"))
+        check_lines_alone("clang++ -std=c++17 -gdwarf-5 -O2 $S/sort.cc -o cxx");
+}
+
+/* A file that became another after it was opened: its debug information, which was not read then,
+ * is not mixed up with that of the other. */
+static void lines_of_a_file_that_was_replaced(void **state)
+{
+    (void)state;
+    struct hp_source source;
+    assert_int_equal(run("g++ -std=c++17 -g -O2 $S/sort.cc -o cxx && cp cxx copy"), 0);
+    struct hp_symbols *symbols = open_built("cxx");
+    assert_int_equal(run("mv copy cxx"), 0);
+    assert_int_equal(hp_symbols_source(symbols, function(symbols, "main")->offset, &source),
+                     HP_ERR_NOTFOUND);
+    hp_symbols_close(symbols);
+}
+
 /* --- Separate debug files --------------------------------------------------------------------- */
 
 #define SPLIT "objcopy --only-keep-debug full full.debug && strip full -o bare && "
@@ -379,9 +448,24 @@ static void write_damaged(const unsigned char *bytes, size_t size, const char *p
     free(copy);
 }
 
+static void ask_for_lines_alone(const char *path)
+{
+    struct hp_symbols *symbols;
+    if (hp_symbols_open(path, "", &symbols) != HP_OK)
+        return;
+    for (uint64_t offset = 0; offset < 0x3000; offset += 13) {
+        const char *file;
+        uint32_t line;
+        if (hp_symbols_line(symbols, offset, &file, &line) == HP_OK)
+            assert_true(strlen(file) < SIZE_MAX);
+    }
+    hp_symbols_close(symbols);
+}
+
 static bool ask_everything(const char *path)
 {
     struct hp_symbols *symbols;
+    ask_for_lines_alone(path);
     if (hp_symbols_open(path, "", &symbols) != HP_OK)
         return false;
     for (uint64_t offset = 0; offset < 0x3000; offset += 13) {
@@ -428,6 +512,8 @@ int main(void)
         cmocka_unit_test(units_outside_of_aranges_are_found),
         cmocka_unit_test(relative_directories_are_not_doubled),
         cmocka_unit_test(lines_and_inlining_agree_with_libdw),
+        cmocka_unit_test(lines_alone_are_the_same),
+        cmocka_unit_test(lines_of_a_file_that_was_replaced),
         cmocka_unit_test(debug_files_are_found_by_link),
         cmocka_unit_test(a_debug_link_to_itself_is_passed_over),
         cmocka_unit_test(debug_files_are_found_by_build_id),

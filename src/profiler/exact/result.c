@@ -47,18 +47,17 @@ static enum hp_err add_modules(struct result *r)
 static enum hp_err add_function(struct result *r, uint32_t id)
 {
     const struct hp_function *function = hp_functions_get(r->exact->functions, id);
-    struct hp_symbols *symbols = hp_functions_symbols(r->exact->functions, function->module);
-    struct hp_source source = {.file = ""};
-    if (symbols && hp_symbols_source(symbols, function->offset, &source) != HP_OK)
-        source = (struct hp_source){.file = ""};
+    const char *file;
+    uint32_t line;
+    hp_functions_line(r->exact->functions, id, &file, &line);
     struct hp_pfunction *out;
     HP_TRY(hp_profile_add_function(r->profile, &out));
     out->place = (struct hp_place){.module = function->module, .offset = function->offset};
     out->size = function->size;
     out->name = hp_profile_string(r->profile, function->symbol ? function->symbol->name : "");
     out->linkage = hp_profile_string(r->profile, function->symbol ? function->symbol->linkage : "");
-    out->file = hp_profile_string(r->profile, source.file);
-    out->line = source.line;
+    out->file = hp_profile_string(r->profile, file);
+    out->line = line;
     return out->name && out->linkage && out->file ? HP_OK : hp_fail_nomem();
 }
 
@@ -174,7 +173,7 @@ static enum hp_err add_blocks(struct result *r)
         r->profile->blocks[i].function = function;
         if (err == HP_OK && function == HP_PROFILE_NONE)
             err = hp_fail_nomem(); /* every block has a function */
-        if (err == HP_OK)
+        if (err == HP_OK && hp_functions_lines_wanted(r->exact->functions) == HP_LINES_ALL)
             err = add_lines(r, i);
     }
     hp_map64_fini(&versions);

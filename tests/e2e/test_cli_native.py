@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The command with the native engine: which engine is chosen, what it says about its work, what
+--profile, --record and --cache-size do. Skipped where the engine was not built."""
+import json
+import os
+import platform
+import sys
+
+from util_cli import HOTPATH, Case, main, notes, tool
+
+LOOP = r"""
+#include <stdio.h>
+#include <stdlib.h>
+static int odd(int n) { return n % 2; }
+int main(int argc, char **argv)
+{
+    int sum = 0;
+    for (int i = 0; i < atoi(argv[argc - 1]); i++)
+        sum += odd(i);
+    printf("%d\n", sum);
+    return 7;
+}
+"""
+
+STATS = ["segments", "blocks", "instructions", "links", "lookups", "invalidated", "flushes",
+         "translate_ns", "cache_bytes", "memory_bytes", "processes", "threads", "detached"]
+
+
+class Native(Case):
+    def setUp(self):
+        super().setUp()
+        self.program = [self.build("loop", LOOP), "1000"]
+        self.alone = self.execute(self.program)
+        self.assertEqual(self.alone, (7, b"500\n", b""))
+
+    def watch(self, *options, argv=None):
+        """Runs; the program must print and exit as it does alone. Returns the report as JSON."""
+        *got, report = self.profile(argv or self.program, *options)
+        self.assertEqual(tuple(got), self.execute(argv) if argv else self.alone, options)
+        return report
+
+    def test_is_the_default(self):
+        for options in ((), ("--engine", "native")):
+            report = self.watch(*options)
+            self.assertEqual(report["run"]["engine"], "native")
+            self.assertEqual(notes(report, "detached"), [])
+        self.assertEqual(self.watch("--engine", "qemu")["run"]["engine"], "qemu")
+
+    def test_says_what_it_did(self):
+        report = self.watch()
+        stats = report["run"]["engine_stats"]
+        self.assertEqual(list(stats), STATS)
+        self.assertGreaterEqual(stats["blocks"], stats["segments"])
+        # Every block that ran was translated, and what was translated fits what ran.
+        self.assertGreaterEqual(stats["instructions"], stats["blocks"])
+        self.assertGreater(stats["blocks"], 500)
+        self.assertGreater(stats["translate_ns"], 0)
+        self.assertGreater(stats["cache_bytes"], 4096)
+        self.assertGreaterEqual(stats["memory_bytes"], stats["cache_bytes"])
+        self.assertEqual((stats["processes"], stats["threads"], stats["detached"]), (1, 1, 0))
+        self.assertNotIn("engine_stats", self.watch("--engine", "qemu")["run"])
+
+    def test_the_summary_has_a_line_about_it(self):
+        status, out, err = self.hotpath("run", "--", *self.program)
+        self.assertEqual((status, out), self.alone[:2])
+        self.assertRegex(err.decode(), r"native engine, x86_64, \S+ s, exit status 7\n")
+        self.assertRegex(err.decode(), r"(?m)^  engine native: [\d,]+ blocks in [\d,]+ segments, "
+                         r"[\d,]+ links?, [\d,]+ flush(es)?, translated in [\d.]+ ms, "
+                         r"code cache [\d.]+ MiB, memory [\d.]+ MiB$")
+
+    def test_is_kept_in_profiles_and_traces(self):
+        profile, trace = self.path("p.hotpath"), self.path("t.hptrace")
+        self.assertEqual(self.hotpath("record", "-q", "-o", profile, "--", *self.program)[0], 7)
+        run = json.loads(self.good("report", "--json", profile))["run"]
+        self.assertEqual(run["engine"], "native")
+        self.assertEqual(list(run["engine_stats"]), STATS)
+        self.assertEqual(self.hotpath("trace", "record", "-q", "-o", trace, "--",
+                                      *self.program)[0], 7)
+        self.assertIn(b"native", self.good("trace", "info", trace))
+        self.good("trace", "check", trace)
+        run = json.loads(self.good("trace", "replay", trace, "--json"))["run"]
+        self.assertEqual(run["engine"], "native")
+
+    def test_every_way_to_record(self):
+        whole = self.watch()
+        for options in (["--record", "none"], ["--record", "memory"], ["--profile", "none"],
+                        ["--profile", "none", "--record", "none"],
+                        ["--profile", "none", "--record", "count"],
+                        ["--profile", "none", "--record", "stream"],
+                        ["--profile", "none", "--record", "memory"]):
+            report = self.watch(*options)
+            self.assertEqual(report["summary"]["instructions"], 0, options)
+            self.assertEqual(len(notes(report, "nothing")), 1, options)
+            self.assertGreater(report["run"]["engine_stats"]["blocks"], 500, options)
+        for options in (["--record", "stream"], ["--profile", "exact"]):
+            self.assertEqual(self.watch(*options)["summary"], whole["summary"], options)
+
+    def test_a_small_cache(self):
+        """A mebibyte: it may be flushed; the counts stay."""
+        argv = [tool("python3"), "-S", "-c", "print(sum(range(1000)))"]
+        os.environ["PYTHONHASHSEED"] = "0"
+        self.addCleanup(os.environ.pop, "PYTHONHASHSEED")
+        stats = self.watch("--cache-size", "1M", argv=argv)["run"]["engine_stats"]
+        self.assertLessEqual(stats["cache_bytes"], 1 << 20)
+        self.assertEqual(stats["detached"], 0)
+        self.assertEqual(self.watch("--cache-size", "256M", argv=argv)["run"]["engine_stats"]
+                         ["flushes"], 0)
+
+    def test_programs_that_are_executed(self):
+        argv = [tool("sh"), "-c", "%s 10; exec %s 20" % (self.program[0], self.program[0])]
+        report = self.watch(argv=argv)
+        self.assertEqual(notes(report, "exec"), [])
+        self.assertGreaterEqual(report["run"]["engine_stats"]["processes"], 2)
+        report = self.watch("--no-follow", argv=argv)
+        for note in notes(report, "exec"):
+            self.assertRegex(note["text"], r"loop was executed and ran outside hotpath: "
+                             r".*--no-follow")
+
+    def test_low_descriptors_are_free(self):
+        """The first descriptor that a program opens has the number it would have alone."""
+        argv = [tool("sh"), "-c", "exec 3</dev/null; readlink /proc/self/fd/3; ulimit -n"]
+        self.watch(argv=argv)
+        program = self.build("opens", '#include <fcntl.h>\n#include <stdio.h>\nint main(void)\n{\n'
+                             '    for (int i = 0; i < 20; i++)\n'
+                             '        printf("%d\\n", open("/dev/null", O_RDONLY));\n}\n')
+        self.watch(argv=[program])
+
+    def test_the_name_of_a_script(self):
+        """AT_EXECFN and the process's name are the script's, its argv[0] the interpreter."""
+        script = self.write("script", "#!/bin/sh\ncat /proc/$$/comm\ntr '\\0' ' ' < /proc/$$/cmdline\n",
+                            0o755)
+        out = self.execute([script])[1]
+        self.assertTrue(out.startswith(b"script\n"))
+        self.watch(argv=[script])
+
+
+if __name__ == "__main__":
+    if platform.machine() != "x86_64" or \
+            not os.path.exists(os.path.join(os.path.dirname(HOTPATH), "hotpath-engine")):
+        print("skipped: there is no hotpath-engine beside the command")
+        sys.exit(77)
+    main()
