@@ -290,12 +290,12 @@ class Native:
         if not self.quick:
             callgrind = valgrind + ["--tool=callgrind", "--callgrind-out-file=" + os.devnull]
             row.merge(run_ways({"native": (small, 3), "callgrind": (small.under(callgrind), 1)}, 2000))
-            lackey = valgrind + ["--tool=lackey", "--basic-counts=no", "--trace-mem=yes"]
+            lackey = valgrind + ["--tool=lackey", "--basic-counts=no", "--trace-superblocks=yes"]
             row.merge(run_ways({"native": (tiny, 3), "lackey": (tiny.under(lackey), 1)}, 2000))
         return row
 
     def peers(self):
-        inputs = [self.inputs(0.4, 0.12), self.inputs(0.15, 0.12), self.inputs(0.05, 0.05)]
+        inputs = [self.inputs(0.4, 0.12), self.inputs(0.15, 0.12), self.inputs(0.03, 0.03)]
         ways = ["qemu", "qemu engine", "valgrind"] + ([] if self.quick else ["callgrind", "lackey"])
         table = Table("Others, ratios to native on short inputs (one run)", ways)
         for name in self.names:

@@ -110,6 +110,8 @@ class Report:
 
     def summary(self):
         targets = self.result["targets"]
+        if not targets:
+            return
         print("\nTargets")
         for t in targets:
             value = "%.3g" % t["value"] if t["value"] is not None else "-"
