@@ -269,8 +269,9 @@ static void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
             step(self, uc);
             return;
         }
-        if (number == TRAP && self->probing && is_within(mc->rip, hp_gates_begin, hp_gates_end))
-            return; /* hp_enter() has set the trap flag and is not out yet */
+        if (number == TRAP && self->probing &&
+            (mc->rip == self->regs.rip || is_within(mc->rip, hp_gates_begin, hp_gates_end)))
+            return; /* it comes out of hp_enter(), or a string instruction repeats itself */
         bool native = self->probing;
         if (number == TRAP && native && info->code == 2 /* TRAP_TRACE */) {
             take_registers(&self->regs, mc);
