@@ -169,23 +169,25 @@ static volatile sig_atomic_t watched; /* the program's process id, for the handl
 
 static void pass_on(int number)
 {
-    kill((pid_t)watched, number);
+    if (watched > 0 && (number == SIGTERM || number == SIGHUP))
+        kill((pid_t)watched, number);
 }
 
 /*
- * While the program runs, signals are for the program; it decides what happens. One from the terminal reaches it by itself;
- * one that is sent to hotpath is passed on. `old` keeps what was before.
+ * While the program runs, signals are for the program; it decides what happens. One from the
+ * terminal reaches it by itself; one that is sent to hotpath is passed on. They are caught, not
+ * ignored, and from before the program starts: it inherits what is ignored. `old` keeps what was
+ * before.
  */
-static void leave_signals_to_program(pid_t pid, struct sigaction old[4])
+static void catch_signals(bool begin, struct sigaction old[4])
 {
     static const int signals[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    watched = pid;
     for (int i = 0; i < 4; i++) {
-        struct sigaction action = {.sa_handler = i < 2 ? SIG_IGN : pass_on, .sa_flags = SA_RESTART};
-        if (pid)
-            sigaction(signals[i], &action, &old[i]);
-        else
-            sigaction(signals[i], &old[i], NULL);
+        struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
+        if (begin)
+            sigaction(signals[i], NULL, &old[i]);
+        if (old[i].sa_handler != SIG_IGN)
+            sigaction(signals[i], begin ? &action : &old[i], NULL);
     }
 }
 
@@ -261,7 +263,7 @@ static enum hp_err start_engine(enum hp_plan_engine engine,
 {
     if (engine == HP_PLAN_QEMU)
         return hp_qemu_start(program, options->sysroot, hp_live_fd(live), pid);
-    return hp_native_start(program, hp_live_fd(live), pid);
+    return hp_native_start(program, hp_live_fd(live), options->randomize, pid);
 }
 
 static enum hp_err run_live(struct session *s, const struct hp_session_options *options,
@@ -275,10 +277,12 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     double started = hp_now();
     if (plan->profile != HP_PLAN_NOTHING)
         HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
+    watched = 0;
+    catch_signals(true, old);
     HP_TRY(start_engine(plan->engine, options, program, live, &pid));
-    leave_signals_to_program(pid, old);
+    watched = pid;
     enum hp_err err = hp_live_run(live, pid, &s->consumer, &stats);
-    leave_signals_to_program(0, old);
+    catch_signals(false, old);
     hp_progress_end(&s->progress);
     about->run.seconds = hp_now() - started;
     about->run.exit_status = *status = shell_status(stats.status);

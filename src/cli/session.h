@@ -14,6 +14,7 @@ struct hp_session_options {
     const char *engine;  /* "native", "qemu"; NULL: the one that fits */
     const char *profile; /* "exact", "counts", "none"; NULL: what fits `record` */
     const char *record;  /* "none", "count", "stream", "memory"; NULL: what `profile` needs */
+    bool randomize;      /* address space layout, as without us */
     uint64_t cache_size; /* bytes of translated code a process may keep */
     const char *sysroot; /* NULL: found */
     const char *from;
@@ -36,6 +37,8 @@ struct hp_session_options {
         {"cache-size", 0,                                                                          \
          HP_OPT_SIZE,  &(o).cache_size,                                                            \
          "SIZE",       "translated code that the native engine keeps, a\nprocess (default 256M)"}, \
+        {"aslr",         0,    HP_OPT_FLAG,                                                        \
+         &(o).randomize, NULL, "let addresses differ from run to run (native engine)"},            \
         {"sysroot",    0,     HP_OPT_TEXT,                                                         \
          &(o).sysroot, "DIR", "where a foreign program's libraries are\n(default: /usr/TRIPLE)"},  \
     {                                                                                              \

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -96,8 +97,13 @@ enum hp_err hp_spawn(const char *path, char *const *argv, char *const *environme
 {
     int fds[2];
     HP_TRY(make_pipe(fds, handed, n));
+    /* Were it ignored here, the process could end before anyone asks for its status. */
+    struct sigaction usual = {.sa_handler = SIG_DFL}, before;
+    sigaction(SIGCHLD, &usual, &before);
     *pid = fork();
     if (*pid == 0) {
+        if (before.sa_handler == SIG_IGN)
+            sigaction(SIGCHLD, &before, NULL);
         become(path, argv, environment, handed, n);
         int error = errno;
         ssize_t ignored = write(fds[1], &error, sizeof error);

@@ -70,7 +70,7 @@ static struct seen start(struct hp_program *program)
     int status, arena = memfd_create("arena", MFD_CLOEXEC);
     pid_t pid;
     assert_true(arena >= 0);
-    if (hp_native_start(program, arena, &pid) != HP_OK)
+    if (hp_native_start(program, arena, false, &pid) != HP_OK)
         fail_msg("%s", hp_error_text());
     assert_int_equal(waitpid(pid, &status, 0), pid);
     assert_true(WIFEXITED(status));
@@ -217,7 +217,7 @@ static void says_when_the_engine_is_not_installed(void **state)
     assert_non_null(strstr(hp_error_text(), "HOTPATH_PLUGIN_DIR"));
     assert_null(path);
     assert_int_equal(hp_program_find(argv, &program), HP_OK);
-    assert_int_equal(hp_native_start(&program, 0, &pid), HP_ERR_NOTFOUND);
+    assert_int_equal(hp_native_start(&program, 0, false, &pid), HP_ERR_NOTFOUND);
     assert_false(hp_native_installed());
     setenv("HOTPATH_PLUGIN_DIR", directory, 1);
     assert_true(hp_native_installed());

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/personality.h>
 #include <unistd.h>
 
 #define ENGINE "hotpath-engine"
@@ -43,19 +44,17 @@ bool hp_native_installed(void)
 
 /* --- The start block -------------------------------------------------------------------------- */
 
-/* The path as the program would find it from its own directory: absolute, links left alone. */
-static enum hp_err absolute(const char *path, char *out, size_t size)
+/* The path as /proc/self/exe will have it. */
+static enum hp_err resolve(const char *path, char *out, size_t size)
 {
-    char directory[4096] = "";
-    if (path[0] != '/' && !getcwd(directory, sizeof directory))
-        return hp_fail(HP_ERR_IO, "cannot tell the current directory: %s", strerror(errno));
-    if (strncmp(path, "./", 2) == 0)
-        path += 2;
-    const char *slash = path[0] == '/' || !directory[1] ? "" : "/"; /* the directory may be / */
-    int length = snprintf(out, size, "%s%s%s", directory, slash, path);
-    if (length < 0 || (size_t)length >= size)
-        return hp_fail(HP_ERR_UNSUPPORTED, "%s: its path is too long", path);
-    return HP_OK;
+    char *real = realpath(path, NULL);
+    if (!real)
+        return hp_fail(HP_ERR_IO, "cannot find %s: %s", path, strerror(errno));
+    bool fits = strlen(real) < size;
+    if (fits)
+        strcpy(out, real);
+    free(real);
+    return fits ? HP_OK : hp_fail(HP_ERR_UNSUPPORTED, "%s: its path is too long", path);
 }
 
 static enum hp_err fill_start(struct hp_start *start, const struct hp_program *program,
@@ -66,7 +65,7 @@ static enum hp_err fill_start(struct hp_start *start, const struct hp_program *p
     if (strlen(program->name) >= sizeof start->name)
         return hp_fail(HP_ERR_UNSUPPORTED, "%s: its name is too long", program->name);
     strcpy(start->name, program->name);
-    return absolute(program->path, start->path, sizeof start->path);
+    return resolve(program->path, start->path, sizeof start->path);
 }
 
 /* A memory file with the start block. */
@@ -89,25 +88,31 @@ static enum hp_err make_start(const struct hp_program *program, const int number
 /* --- Starting --------------------------------------------------------------------------------- */
 
 static enum hp_err start_engine(const struct hp_program *program, const char *engine, int engine_fd,
-                                int arena_fd, pid_t *pid)
+                                int arena_fd, bool randomize, pid_t *pid)
 {
     int numbers[3], start_fd = -1;
     HP_TRY(hp_spare_descriptors(numbers, 3));
     HP_TRY(make_start(program, numbers, &start_fd));
     const struct hp_handed handed[] = {
         {arena_fd, numbers[0]}, {engine_fd, numbers[1]}, {start_fd, numbers[2]}};
+    int before = personality(0xffffffff);
+    if (!randomize && before >= 0)
+        personality((unsigned long)before | ADDR_NO_RANDOMIZE);
     enum hp_err err = hp_spawn(engine, program->argv, environ, handed, 3, pid);
+    if (!randomize && before >= 0)
+        personality((unsigned long)before);
     close(start_fd);
     return err;
 }
 
-enum hp_err hp_native_start(const struct hp_program *program, int arena_fd, pid_t *pid)
+enum hp_err hp_native_start(const struct hp_program *program, int arena_fd, bool randomize,
+                            pid_t *pid)
 {
     char *engine;
     HP_TRY(hp_find_part(ENGINE, X_OK, &engine));
     int fd = open(engine, O_RDONLY | O_CLOEXEC);
     enum hp_err err = fd < 0 ? hp_fail(HP_ERR_IO, "cannot open %s: %s", engine, strerror(errno))
-                             : start_engine(program, engine, fd, arena_fd, pid);
+                             : start_engine(program, engine, fd, arena_fd, randomize, pid);
     if (fd >= 0)
         close(fd);
     free(engine);

@@ -8,6 +8,7 @@
 
 #include "engine/program.h"
 
+#include <stdbool.h>
 #include <sys/types.h>
 
 /* HP_ERR_UNSUPPORTED: not a program for this machine, or this is not an x86-64 machine; the text
@@ -21,7 +22,9 @@ bool hp_native_installed(void);
  * Starts the program in the engine, stopped nowhere, with the arena in `arena_fd`; as start.h says.
  * The descriptors that stay open in it have high numbers, so that the program finds free those
  * it would have found. HP_ERR_NOTFOUND: the engine is not installed; the text says what to do.
+ * Without `randomize` the kernel puts things where it always does, so that runs can be compared.
  */
-enum hp_err hp_native_start(const struct hp_program *program, int arena_fd, pid_t *pid);
+enum hp_err hp_native_start(const struct hp_program *program, int arena_fd, bool randomize,
+                            pid_t *pid);
 
 #endif

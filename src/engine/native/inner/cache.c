@@ -13,8 +13,8 @@
 #define MAX_PIECES   (1u << 22)
 #define MAX_AREAS    64
 #define AREA_SIZE    (64ull << 20)
-#define LANDING_SIZE 80 /* at most */
-#define LINK_SIZE    64 /* at most */
+#define LANDING_SIZE 80         /* at most */
+#define LINK_SIZE    64         /* at most */
 #define PAGES        (1u << 16) /* buckets of the table of pages */
 
 struct hp_seg *hp_segs;
@@ -206,8 +206,7 @@ static void new_buckets(uint32_t n)
 static struct hp_area *area_of(uint64_t address)
 {
     for (unsigned i = 0; i < n_areas; i++)
-        if (address - (uint64_t)(uintptr_t)areas[i].low <
-            (uint64_t)(areas[i].high - areas[i].low))
+        if (address - (uint64_t)(uintptr_t)areas[i].low < (uint64_t)(areas[i].high - areas[i].low))
             return &areas[i];
     return NULL;
 }
@@ -271,8 +270,7 @@ static void note_pages(const struct hp_seg *seg)
 
 static bool is_in(const struct hp_piece *piece, uint64_t low, uint64_t high)
 {
-    return piece->start < high && piece->start + piece->size > low &&
-           !hp_segs[piece->segment].gone;
+    return piece->start < high && piece->start + piece->size > low && !hp_segs[piece->segment].gone;
 }
 
 bool hp_cache_page_known(uint64_t address)
@@ -313,8 +311,8 @@ static void emit_ran(struct hp_emit *e, const struct hp_exit *exit, const struct
 {
     unsigned reg = 1; /* rcx */
     bool saved = true;
-    uint32_t counter = (uint32_t)(HP_AT_COUNTERS + exit->id * sizeof(struct hp_counter) +
-                                  (exit->taken ? 8u : 0));
+    uint32_t counter =
+        (uint32_t)(HP_AT_COUNTERS + exit->id * sizeof(struct hp_counter) + (exit->taken ? 8u : 0));
     uint16_t usable = seg->dead & 0xcf; /* the first eight but rsp, rbp */
     if (usable) {
         reg = (unsigned)__builtin_ctz(usable);
@@ -501,7 +499,8 @@ uint64_t hp_cache_used(void)
 {
     uint64_t used = 0;
     for (unsigned i = 0; i < n_areas; i++)
-        used += (uint64_t)(areas[i].code - areas[i].low) + (uint64_t)(areas[i].high - areas[i].small);
+        used +=
+            (uint64_t)(areas[i].code - areas[i].low) + (uint64_t)(areas[i].high - areas[i].small);
     return used;
 }
 

@@ -42,10 +42,10 @@ struct hp_seg {
     uint32_t incoming;     /* exits that lead here: a list */
     uint32_t next_landing; /* segment: chain of the same table entry */
     uint32_t next_hash;
-    uint16_t dead;     /* registers that are overwritten before they are read */
-    bool flags_dead;   /* likewise */
-    bool gone;         /* its source changed or went away */
-    bool open;         /* ends because no more could be read */
+    uint16_t dead;   /* registers that are overwritten before they are read */
+    bool flags_dead; /* likewise */
+    bool gone;       /* its source changed or went away */
+    bool open;       /* ends because no more could be read */
 };
 
 struct hp_exit {
@@ -61,11 +61,11 @@ struct hp_exit {
 };
 
 struct hp_area {
-    uint8_t *low, *high;   /* all of it */
-    uint8_t *code;         /* next segment */
-    uint8_t *small;        /* the last small thing */
-    uint8_t *gates;        /* jumps to the gates, for want of reach */
-    uint32_t *segments;    /* in it, in the order of their code */
+    uint8_t *low, *high; /* all of it */
+    uint8_t *code;       /* next segment */
+    uint8_t *small;      /* the last small thing */
+    uint8_t *gates;      /* jumps to the gates, for want of reach */
+    uint32_t *segments;  /* in it, in the order of their code */
     uint32_t n_segments;
 };
 
@@ -130,12 +130,12 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, const char **why);
 
 /* What an address in a segment's code stands for. */
 struct hp_spot {
-    uint64_t pc;     /* of the program's instruction that is being run, or is next */
-    uint32_t piece;  /* 0 ... n_pieces - 1 */
-    uint32_t insns;  /* of the piece that are complete */
-    bool clean;      /* registers are the program's, and the instruction has not begun */
+    uint64_t pc;      /* of the program's instruction that is being run, or is next */
+    uint32_t piece;   /* 0 ... n_pieces - 1 */
+    uint32_t insns;   /* of the piece that are complete */
+    bool clean;       /* registers are the program's, and the instruction has not begun */
     uint8_t saved[2]; /* registers whose values are in HP_AT_SCRATCH1, 2; 0xff: none */
-    bool rcx_saved;  /* rcx is in HP_AT_RCX */
+    bool rcx_saved;   /* rcx is in HP_AT_RCX */
 };
 void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot);
 

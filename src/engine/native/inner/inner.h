@@ -77,11 +77,11 @@ struct hp_self {
     /* Signals. */
     uint64_t mask; /* of the program, as it believes it to be */
     struct hp_altstack altstack;
-    bool has_signal;   /* one was caught and waits for delivery; all are blocked meanwhile */
-    bool has_write;    /* the program writes to code that was translated, at `write_address` */
-    bool stepping;     /* on to a point where the cache can be left */
-    bool probing;      /* runs one instruction natively, at regs.rip */
-    uint32_t probe_id; /* its segment; 0: it is a gap in the stream */
+    bool has_signal;    /* one was caught and waits for delivery; all are blocked meanwhile */
+    bool has_write;     /* the program writes to code that was translated, at `write_address` */
+    bool stepping;      /* on to a point where the cache can be left */
+    bool probing;       /* runs one instruction natively, at regs.rip */
+    uint32_t probe_id;  /* its segment; 0: it is a gap in the stream */
     bool has_call_mask; /* a call that sets another mask for its duration is under way */
     uint64_t call_mask;
     uint64_t write_address;
@@ -150,8 +150,8 @@ struct hp_engine {
     enum hp_record_mode mode;
     int arena_fd, engine_fd;
     bool has_fsgsbase;
-    char *program_path; /* of the ELF file */
-    uint64_t entry;     /* where the program starts */
+    char *program_path;              /* of the ELF file */
+    uint64_t entry;                  /* where the program starts */
     uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */
     uint64_t tsc_start, ns_start;
 };
@@ -283,7 +283,7 @@ _Noreturn void hp_sys_sigreturn(struct hp_self *self);
 /* --- Starting programs (load.c, exec.c) ------------------------------------------------------- */
 
 struct hp_image {
-    uint64_t entry;       /* of the interpreter if there is one */
+    uint64_t entry; /* of the interpreter if there is one */
     uint64_t program_entry;
     uint64_t interpreter; /* its base, 0: none */
     uint64_t headers;     /* address of the program headers */

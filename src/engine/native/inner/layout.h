@@ -12,15 +12,16 @@
 #define HP_AT_SCRATCH2 0x18
 #define HP_AT_TARGET   0x20 /* where an indirect transfer goes */
 #define HP_AT_EXIT     0x28 /* number of the exit by which the cache was left (32 bits) */
-#define HP_AT_PENDING  0x2c /* not 0: something waits to be done before the cache is entered (32 bits) */
-#define HP_AT_STACK    0x30 /* top of the engine's stack */
-#define HP_AT_GS_BASE  0x38 /* the program's GS base */
-#define HP_AT_ENTRY    0x40 /* where to enter: an address in the cache */
-#define HP_AT_ADDRESS  0x48 /* next place for an address (memory mode) */
-#define HP_AT_NEXT     0x50 /* next place for a word: writer.next */
-#define HP_AT_REGS     0x80 /* r[16], rip, flags */
-#define HP_AT_RIP      (HP_AT_REGS + 16 * 8)
-#define HP_AT_FLAGS    (HP_AT_REGS + 17 * 8)
+#define HP_AT_PENDING                                                                              \
+    0x2c /* not 0: something waits to be done before the cache is entered (32 bits) */
+#define HP_AT_STACK   0x30 /* top of the engine's stack */
+#define HP_AT_GS_BASE 0x38 /* the program's GS base */
+#define HP_AT_ENTRY   0x40 /* where to enter: an address in the cache */
+#define HP_AT_ADDRESS 0x48 /* next place for an address (memory mode) */
+#define HP_AT_NEXT    0x50 /* next place for a word: writer.next */
+#define HP_AT_REGS    0x80 /* r[16], rip, flags */
+#define HP_AT_RIP     (HP_AT_REGS + 16 * 8)
+#define HP_AT_FLAGS   (HP_AT_REGS + 17 * 8)
 
 /* Counters of the thread, from its block. */
 #define HP_AT_COUNTERS 0x100000

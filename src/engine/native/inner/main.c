@@ -104,7 +104,8 @@ static bool is_start(const char *name)
 static int find_start(void)
 {
     static char buffer[4096];
-    long fd = hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+    long fd =
+        hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
     int found = -1;
     long n;
     while (found < 0 && (n = hp_sys3(SYS_getdents64, fd, (long)buffer, sizeof buffer)) > 0)

@@ -241,12 +241,14 @@ bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place
     }
     if (!m)
         return false;
-    *place = (struct hp_place){.low = m->low, .high = m->high, .executable = m->executable && m->readable};
+    *place = (struct hp_place){
+        .low = m->low, .high = m->high, .executable = m->executable && m->readable};
     if (!place->executable)
         return true;
     place->writable = m->writable || hp_maps_is_guarded(address);
     place->module = module_of(self, m);
-    for (m++; m < mappings + n_mappings && m->low == place->high && m->executable && m->readable; m++)
+    for (m++; m < mappings + n_mappings && m->low == place->high && m->executable && m->readable;
+         m++)
         place->high = m->high;
     return true;
 }
@@ -265,7 +267,8 @@ static _Atomic uint64_t *find_guard(uint64_t page)
 {
     if (!guarded)
         return NULL;
-    for (uint32_t i = guard_slot(page), n = 0; n < MAX_GUARDED; i = (i + 1) & (MAX_GUARDED - 1), n++) {
+    for (uint32_t i = guard_slot(page), n = 0; n < MAX_GUARDED;
+         i = (i + 1) & (MAX_GUARDED - 1), n++) {
         uint64_t here = atomic_load_explicit(&guarded[i], memory_order_relaxed);
         if (here == page)
             return &guarded[i];

@@ -28,8 +28,22 @@
 #define SS_DISABLE_    2
 #define SS_AUTODISARM_ (1u << 31)
 
-enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, KILL = 9, SEGV = 11, CHLD = 17, CONT = 18, STOP = 19,
-       TSTP = 20, TTIN = 21, TTOU = 22, URG = 23, WINCH = 28 };
+enum {
+    ILL = 4,
+    TRAP = 5,
+    BUS = 7,
+    FPE = 8,
+    KILL = 9,
+    SEGV = 11,
+    CHLD = 17,
+    CONT = 18,
+    STOP = 19,
+    TSTP = 20,
+    TTIN = 21,
+    TTOU = 22,
+    URG = 23,
+    WINCH = 28
+};
 
 #define FLAG_TF   0x100u
 #define FLAG_DF   0x400u
@@ -42,7 +56,8 @@ struct action { /* the kernel's struct */
 };
 
 struct sigcontext {
-    uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip, flags;
+    uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip,
+        flags;
     uint16_t cs, gs, fs, ss;
     uint64_t err, trapno, oldmask, cr2, fpstate, reserved[8];
 };
@@ -60,7 +75,8 @@ struct frame {
     struct hp_siginfo info;
 };
 
-_Static_assert(sizeof(struct ucontext) == 304 && sizeof(struct hp_siginfo) == 128, "kernel's layout");
+_Static_assert(sizeof(struct ucontext) == 304 && sizeof(struct hp_siginfo) == 128,
+               "kernel's layout");
 
 static struct action actions[65]; /* of the program, by number */
 static uint32_t actions_lock;
@@ -176,7 +192,8 @@ static void interrupt(struct hp_self *self, struct ucontext *uc, bool is_stop)
         mc->flags &= ~(uint64_t)FLAG_TF;
     } else if (is_within(mc->rip, hp_syscall_begin, hp_syscall_insn + 1)) {
         mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin;
-    } else if (is_stop && mc->rip == (uint64_t)(uintptr_t)hp_syscall_end && (int64_t)mc->rax == -4) {
+    } else if (is_stop && mc->rip == (uint64_t)(uintptr_t)hp_syscall_end &&
+               (int64_t)mc->rax == -4) {
         mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin; /* ours, not the program's: try again */
     }
 }
@@ -220,7 +237,8 @@ static void fault(struct hp_self *self, const struct hp_siginfo *info, struct uc
 }
 
 /* The thread runs the program's own code: the program's handler gets the frame that we got. */
-static void deliver_natively(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
+static void deliver_natively(struct hp_self *self, const struct hp_siginfo *info,
+                             struct ucontext *uc)
 {
     take_registers(&self->regs, &uc->mc);
     remember(self, info, uc);
@@ -307,8 +325,10 @@ static bool is_fatal_by_default(int number)
 
 static void set_kernel_action(int number, uint64_t handler, uint64_t flags)
 {
-    struct action action = {.handler = handler, .flags = flags | SA_RESTORER_,
-                            .restorer = (uint64_t)(uintptr_t)hp_restorer, .mask = HP_SIGSET_ALL};
+    struct action action = {.handler = handler,
+                            .flags = flags | SA_RESTORER_,
+                            .restorer = (uint64_t)(uintptr_t)hp_restorer,
+                            .mask = HP_SIGSET_ALL};
     hp_sys4(SYS_rt_sigaction, number, (long)&action, 0, 8);
 }
 
@@ -338,8 +358,8 @@ static bool on_altstack(const struct hp_self *self, uint64_t rsp)
 }
 
 /* Where the frame goes, and the vector state above it. */
-static uint64_t frame_place(const struct hp_self *self, const struct action *action, uint32_t vectors,
-                            uint64_t *vectors_at)
+static uint64_t frame_place(const struct hp_self *self, const struct action *action,
+                            uint32_t vectors, uint64_t *vectors_at)
 {
     uint64_t sp = self->regs.r[RSP] - RED_ZONE;
     if (action->flags & SA_ONSTACK_ && !(self->altstack.flags & SS_DISABLE_) &&
@@ -483,7 +503,8 @@ static void install(int number, const struct action *action)
     uint64_t kept = action->flags & (SA_RESTART_ | SA_NOCLDSTOP_ | SA_NOCLDWAIT_);
     if (action->handler > SIG_IGN_ || sync ||
         (action->handler == SIG_DFL_ && is_fatal_by_default(number) && number < 32))
-        set_kernel_action(number, (uint64_t)(uintptr_t)hp_handler, kept | SA_SIGINFO_ | SA_ONSTACK_);
+        set_kernel_action(number, (uint64_t)(uintptr_t)hp_handler,
+                          kept | SA_SIGINFO_ | SA_ONSTACK_);
     else
         set_kernel_action(number, action->handler, kept);
 }
@@ -530,8 +551,8 @@ bool hp_sys_sigprocmask(struct hp_self *self)
             mask = how == 0 ? mask | set : how == 1 ? mask & ~set : set;
         mask &= ~(1ull << (KILL - 1) | 1ull << (STOP - 1));
         kernel_mask = mask & ~HP_SIGNALS_SYNC;
-        if (r[RSI] && !call_instead(self, SYS_rt_sigprocmask, 2, (uint64_t)(uintptr_t)&kernel_mask, 0, 8,
-                                    &result))
+        if (r[RSI] && !call_instead(self, SYS_rt_sigprocmask, 2, (uint64_t)(uintptr_t)&kernel_mask,
+                                    0, 8, &result))
             return false;
         uint64_t before = self->mask;
         self->mask = mask;
@@ -556,7 +577,7 @@ bool hp_sys_sigaltstack(struct hp_self *self)
             result = -14;
         else if (inside)
             result = -1; /* EPERM */
-        else if ((mode = (uint32_t)new.flags & ~SS_AUTODISARM_) > SS_DISABLE_)
+        else if ((mode = (uint32_t) new.flags & ~SS_AUTODISARM_) > SS_DISABLE_)
             result = -22;
         else if (mode != SS_DISABLE_ && new.size < 2048)
             result = -12; /* ENOMEM */

@@ -26,7 +26,8 @@ static enum outcome pass(struct hp_self *self)
     uint64_t number = self->regs.r[RAX];
     if (!hp_raw_syscall(self))
         return AGAIN;
-    if ((int64_t)self->regs.r[RAX] == -14 && hp_maps_unguard_all()) { /* EFAULT: perhaps our doing */
+    if ((int64_t)self->regs.r[RAX] == -14 &&
+        hp_maps_unguard_all()) { /* EFAULT: perhaps our doing */
         self->regs.r[RAX] = number;
         return hp_raw_syscall(self) ? DONE : AGAIN;
     }
@@ -122,7 +123,8 @@ static enum outcome sys_close_range(struct hp_self *self)
     if (first < a && result == 0)
         result = hp_sys3(SYS_close_range, first, last < a - 1 ? last : a - 1, flags);
     if (last > a && first < b && a + 1 < b && result == 0)
-        result = hp_sys3(SYS_close_range, first > a + 1 ? first : a + 1, last < b - 1 ? last : b - 1, flags);
+        result = hp_sys3(SYS_close_range, first > a + 1 ? first : a + 1,
+                         last < b - 1 ? last : b - 1, flags);
     if (last > b && result == 0)
         result = hp_sys3(SYS_close_range, first > b + 1 ? first : b + 1, last, flags);
     return answer(self, result);

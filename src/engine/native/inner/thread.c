@@ -241,11 +241,12 @@ void hp_sys_clone(struct hp_self *self, uint64_t pc)
     struct request request;
     long result = -14; /* EFAULT */
     if (read_request(self, &request)) {
-        uint64_t all = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC; /* the child must not be caught half made */
+        uint64_t all =
+            HP_SIGSET_ALL & ~HP_SIGNALS_SYNC; /* the child must not be caught half made */
         hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
         self->regs.rip = pc;
-        result = request.flags & CLONE_VM ? make_thread(self, &request)
-                                          : make_process(self, &request);
+        result =
+            request.flags & CLONE_VM ? make_thread(self, &request) : make_process(self, &request);
         if (!self->has_signal)
             hp_signals_set_mask(self);
     }
@@ -313,8 +314,8 @@ void hp_threads_leave_cache(struct hp_self *self)
             hp_sys3(SYS_tgkill, t->process, t->tid, HP_SIGNAL_STOP);
         }
     for (struct hp_self *t = hp_threads; t; t = t->next_thread)
-        for (int tries = 0; tries < 20000 && t != self && t->in_use && t->process == self->process &&
-                            t->where == HP_IN_CACHE;
+        for (int tries = 0; tries < 20000 && t != self && t->in_use &&
+                            t->process == self->process && t->where == HP_IN_CACHE;
              tries++) {
             struct timespec64 {
                 int64_t s, ns;

@@ -100,8 +100,8 @@ static void learn_head(struct work *w)
         w->flags_dead = !insn->reads_flags;
     }
     w->head_reads |= insn->reads;
-    if (insn->kind != HP_X86_PLAIN || insn->has_memory || insn->is_string || insn->reads == 0xffff ||
-        insn->reads & 1 << HP_X86_RSP)
+    if (insn->kind != HP_X86_PLAIN || insn->has_memory || insn->is_string ||
+        insn->reads == 0xffff || insn->reads & 1 << HP_X86_RSP)
         w->may_fault = true;
     if (!w->may_fault)
         w->dead |= insn->writes & (uint16_t)~w->head_reads;
@@ -112,8 +112,8 @@ static void learn_head(struct work *w)
 /* A register of the first eight that the instruction does not touch, for an address. */
 static unsigned free_register(const struct work *w, unsigned but)
 {
-    static const uint8_t candidates[] = {HP_X86_RBX, HP_X86_RSI, HP_X86_RDI, HP_X86_RDX, HP_X86_RCX,
-                                         HP_X86_RAX};
+    static const uint8_t candidates[] = {HP_X86_RBX, HP_X86_RSI, HP_X86_RDI,
+                                         HP_X86_RDX, HP_X86_RCX, HP_X86_RAX};
     for (unsigned i = 0; i < sizeof candidates; i++)
         if (!(w->insn.uses >> candidates[i] & 1) && candidates[i] != but)
             return candidates[i];
@@ -138,7 +138,9 @@ static unsigned extension(const struct work *w)
     const uint8_t *opcode = w->bytes + w->insn.opcode_at;
     if (!is_vex(w))
         return w->insn.rex & 3;
-    return opcode[0] == 0xc5 || (opcode[0] == 0x8f && (opcode[1] & 0x1f) < 8) ? 0 : (~opcode[1] >> 5) & 3;
+    return opcode[0] == 0xc5 || (opcode[0] == 0x8f && (opcode[1] & 0x1f) < 8)
+               ? 0
+               : (~opcode[1] >> 5) & 3;
 }
 
 /* lea reg, [the memory operand], without its segment. */
@@ -166,7 +168,8 @@ static void emit_address(struct work *w, unsigned reg)
 static void emit_with_base(struct work *w, unsigned reg)
 {
     const struct hp_x86 *insn = &w->insn;
-    unsigned rest = insn->disp_at ? (unsigned)(insn->disp_at + insn->disp_size) : insn->modrm_at + 1u;
+    unsigned rest =
+        insn->disp_at ? (unsigned)(insn->disp_at + insn->disp_size) : insn->modrm_at + 1u;
     if (!insn->disp_at && (w->bytes[insn->modrm_at] & 7) == 4)
         rest++; /* SIB */
     bool vex = is_vex(w);
@@ -273,11 +276,8 @@ static void emit_exit(struct work *w, uint64_t target, bool taken)
     }
     uint32_t number = hp_cache_new_exit();
     struct hp_exit *exit = &hp_exits[number];
-    *exit = (struct hp_exit){.target = target,
-                             .patch = w->e.out,
-                             .segment = w->segment,
-                             .id = w->id,
-                             .taken = taken};
+    *exit = (struct hp_exit){
+        .target = target, .patch = w->e.out, .segment = w->segment, .id = w->id, .taken = taken};
     exit->stub = make_stub(w, number, HP_GATE_EXIT);
     hp_segs[w->segment].n_exits++;
     hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, (uint64_t)(uintptr_t)exit->stub));
@@ -453,8 +453,8 @@ static void emit_gs_selector(struct work *w)
 static bool is_foreign(const struct hp_x86 *insn)
 {
     bool gs = insn->segment == HP_X86_SEG_GS;
-    return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_FAR ||
-           (gs && insn->is_string) || (gs && insn->has_memory && !insn->modrm_at) ||
+    return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_FAR || (gs && insn->is_string) ||
+           (gs && insn->has_memory && !insn->modrm_at) ||
            (gs && (insn->kind == HP_X86_JUMP_IND || insn->kind == HP_X86_CALL_IND));
 }
 
@@ -473,9 +473,7 @@ static bool emit_straight(struct work *w)
             learn_head(w);
         mark_clean(w);
         switch (w->insn.kind) {
-        case HP_X86_PLAIN:
-            emit_copy(w);
-            break;
+        case HP_X86_PLAIN: emit_copy(w); break;
         case HP_X86_RDGSBASE:
         case HP_X86_WRGSBASE: emit_gs_base(w); break;
         case HP_X86_MOV_GS:
@@ -500,10 +498,8 @@ static bool describe_piece(struct work *w, uint64_t end)
     struct hp_piece *piece = w->piece;
     piece->size = (uint32_t)(end - piece->start);
     piece->insns = (uint16_t)w->insns;
-    struct hp_arena_segment segment = {.start = piece->start,
-                                       .module = w->module,
-                                       .size = piece->size,
-                                       .parent = w->id};
+    struct hp_arena_segment segment = {
+        .start = piece->start, .module = w->module, .size = piece->size, .parent = w->id};
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)piece->start;
     if (w->writable)
         hp_maps_guard(piece->start, end);
@@ -689,7 +685,8 @@ void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot)
 {
     const struct hp_seg *seg = &hp_segs[segment];
     const char *why;
-    struct work w = {.self = hp_self(), .segment = segment, .again = true, .wanted = address, .spot = spot};
+    struct work w = {
+        .self = hp_self(), .segment = segment, .again = true, .wanted = address, .spot = spot};
     w.e = (struct hp_emit){w.self->scratch_code, (uint64_t)(uintptr_t)seg->code};
     w.limit = w.e.at + CODE_MAX - 1024;
     make_pieces(&w, seg->start, &why);
