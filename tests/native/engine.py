@@ -4,9 +4,11 @@
 Environment: HOTPATH, the command (default: build/hotpath of this tree). HOTPATH_TEST_ENGINE: native
 (default), qemu, or none, which runs programs alone: then every comparison must come out equal, or
 the test itself is at fault. HOTPATH_TEST_MODES: the modes to run in, comma-separated (default: all).
+HOTPATH_TEST_OPTIONS: more options of hotpath run, such as --cache-size 1M.
 """
 import collections
 import os
+import shlex
 import signal
 import subprocess
 import tempfile
@@ -15,6 +17,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 SRC = os.path.dirname(os.path.dirname(HERE))
 HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(SRC, "build", "hotpath"))
 ENGINE = os.environ.get("HOTPATH_TEST_ENGINE") or "native"
+OPTIONS = shlex.split(os.environ.get("HOTPATH_TEST_OPTIONS") or "")
 TIMEOUT = 120
 
 # What the engine records, and the options that make it record that.
@@ -47,7 +50,7 @@ def command(mode, argv, json, *options):
     if mode == "none" and ENGINE == "none":
         return argv
     engine = ["--engine", "qemu"] if mode == "qemu" else ["--engine", "native"] + MODES[mode]
-    return [HOTPATH, "run", "-q", *engine, *options, "--json", json, "--"] + argv
+    return [HOTPATH, "run", "-q", *engine, *OPTIONS, *options, "--json", json, "--"] + argv
 
 
 def alone(argv, **options):

@@ -9,11 +9,18 @@
  *   384 stack, 8 mxcsr (fields in fuzz.py)
  *
  * The generated file defines fz_count, fz_seeds, fz_programs, and FZ_AVX512, FZ_AVX, FZ_GS as the
- * processor and the options have it. FS and GS bases lie within the data, at 512.
+ * processor and the options have it. FS and GS bases lie within the data, at 512. With FZ_STORM each
+ * program is run FZ_ROUNDS times while a timer sends signals, whose handler spoils what it may.
  */
 #define SYS_write 1
 #define SYS_exit_group 231
 #define SYS_arch_prctl 158
+#define SYS_rt_sigaction 13
+#define SYS_rt_sigreturn 15
+#define SYS_setitimer 38
+#define SYS_sigaltstack 131
+#define SIGALRM 14
+#define FZ_ROUNDS 1000
 #define ARCH_SET_GS 0x1001
 #define ARCH_SET_FS 0x1002
 
@@ -110,8 +117,29 @@ _start:
     lea fz_data+512(%rip), %rsi
     syscall
 .endif
+.ifdef FZ_STORM
+    mov $SYS_sigaltstack, %eax
+    lea fz_altstack(%rip), %rdi
+    xor %esi, %esi
+    syscall
+    mov $SYS_rt_sigaction, %eax
+    mov $SIGALRM, %edi
+    lea fz_action(%rip), %rsi
+    xor %edx, %edx
+    mov $8, %r10d
+    syscall
+    mov $SYS_setitimer, %eax
+    xor %edi, %edi
+    lea fz_timer(%rip), %rsi
+    xor %edx, %edx
+    syscall
+.endif
 
 next:
+.ifdef FZ_STORM
+    movl $FZ_ROUNDS, fz_round(%rip)
+.endif
+again:
     mov fz_index(%rip), %rbx
     cmp fz_last(%rip), %rbx
     jae quit
@@ -177,6 +205,10 @@ fz_finish:
     lea fz_window(%rip), %rdi
     mov $384 / 8, %ecx
     rep movsq
+.ifdef FZ_STORM
+    decl fz_round(%rip)
+    jnz again
+.endif
     lea fz_dump(%rip), %rsi
     mov $fz_dump_end - fz_dump, %edx
 1:  mov $SYS_write, %eax
@@ -211,8 +243,30 @@ number:                             // of the digits at rsi, in rax
     jmp 1b
 2:  ret
 
+handler:
+    incq fz_ticks(%rip)
+    mov $16, %ecx
+1:  imul $77, %rcx, %rax
+    movq %rax, %xmm3
+    xor %rax, %rdi
+    dec %ecx
+    jnz 1b
+    stc
+    pcmpeqd %xmm7, %xmm7
+    mov %rax, %r12
+    mov %rcx, %r13
+    ret
+restorer:
+    mov $SYS_rt_sigreturn, %eax
+    syscall
+
     .data
     .balign 8
+fz_action: .quad handler, 0x1c000000, restorer, 0   // on the other stack, restarting, with restorer
+fz_timer: .quad 0, 200, 0, 200
+fz_altstack: .quad fz_signal_stack, 0, 65536
+fz_ticks: .quad 0
+fz_round: .quad 0
 fz_index: .quad 0
 fz_last: .quad 0
 fz_target: .quad 0
@@ -236,6 +290,7 @@ fz_dump_end:
 fz_fx: .skip 512
     .globl fz_area
 fz_area: .skip 512
+fz_signal_stack: .skip 65536
     .skip 4096
 fz_private_top: .skip 64
     .skip 65536

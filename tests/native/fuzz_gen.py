@@ -416,7 +416,7 @@ def link_of(seed):
 
 def generate(seeds, features):
     """The assembly of a file of programs, all linked at the same place. `features` is a set of avx,
-    avx512, gs, and common: only what QEMU does exactly as processors do."""
+    avx512, gs, storm (signals all the time), and common: only what QEMU does exactly as processors do."""
     seeds = list(seeds)
     link = link_of(seeds[0])
     lines = ["FZ_%s = 1" % f.upper() for f in sorted(features)]
