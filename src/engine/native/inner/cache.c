@@ -547,10 +547,20 @@ uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, const char **why)
     return hp_translate(self, pc, why);
 }
 
-void hp_cache_start(void)
+/* A place below 2 GiB: the kernel looks in its upper half, we in the rest. */
+static long map_lookup(void)
 {
     long table = hp_sys6(SYS_mmap, 0, (long)HP_LOOKUP_SIZE, PROT_READ | PROT_WRITE,
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    for (long at = 0x100000; hp_sys_failed(table) && at < 0x7ff00000; at += 0x100000)
+        table = hp_sys6(SYS_mmap, at, (long)HP_LOOKUP_SIZE, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    return table;
+}
+
+void hp_cache_start(void)
+{
+    long table = map_lookup();
     hp_segs = hp_pages((uint64_t)MAX_SEGMENTS * sizeof *hp_segs);
     hp_exits = hp_pages((uint64_t)MAX_EXITS * sizeof *hp_exits);
     hp_pieces = hp_pages((uint64_t)MAX_PIECES * sizeof *hp_pieces);

@@ -199,9 +199,9 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     if (!self)
         fail("there is no memory for the native engine");
     hp_thread_adopt(self);
-    hp_cache_start();
     struct hp_image image;
-    hp_load(start->path, &image);
+    hp_load(start->path, &image); /* first: it may want certain addresses */
+    hp_cache_start();
     fix_auxv(auxv, &image, start->name);
     if (image.executable_stack)
         hp_sys3(SYS_mprotect, (long)stack & -4096, 4096,
