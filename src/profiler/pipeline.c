@@ -53,6 +53,23 @@ static void to_profilers(struct thread *thread, const struct hp_batch *batch)
         p->profilers[i]->ops->batch(thread->states[i], batch);
 }
 
+static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
+{
+    struct thread *thread = (struct thread *)sink;
+    struct hp_pipeline *p = thread->pipeline;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        p->profilers[i]->ops->steps(thread->states[i], steps);
+}
+
+/* Whether everybody takes steps. A region may begin and end inside a run. */
+static bool by_steps(const struct hp_pipeline *p)
+{
+    bool all = !p->has_region && p->n_profilers > 0;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        all = all && p->profilers[i]->ops->steps;
+    return all;
+}
+
 /* --- The region ------------------------------------------------------------------------------- */
 
 /* Whether the block is where the function named `from` starts. */
@@ -202,7 +219,8 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
     if (!thread)
         return hp_fail_nomem();
     thread->pipeline = p;
-    thread->sink = (struct hp_sink){.batch = on_batch, .event = on_event};
+    thread->sink = (struct hp_sink){
+        .batch = on_batch, .steps = by_steps(p) ? on_steps : NULL, .event = on_event};
     p->threads[info->id] = thread;
     p->stats.threads++;
     if (info->id >= p->n_threads)

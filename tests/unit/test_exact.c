@@ -301,6 +301,56 @@ static void compare_profile(const struct hp_profile *profile, struct model *m)
     assert_int_equal(kinds, m->n_counts);
 }
 
+/* A profiler behind a cursor of its own, which gets steps instead of batches. */
+struct stepping {
+    struct hp_sink sink; /* first */
+    struct hp_profiler *exact;
+    void *state;
+};
+
+static void pass_steps(struct hp_sink *sink, const struct hp_steps *steps)
+{
+    struct stepping *s = (struct stepping *)sink;
+    assert_in_range(steps->n, 1, HP_BATCH_MAX);
+    s->exact->ops->steps(s->state, steps);
+}
+
+static void pass_event(struct hp_sink *sink, const struct hp_event *event)
+{
+    struct stepping *s = (struct stepping *)sink;
+    s->exact->ops->event(s->state, event);
+}
+
+/* The same words by steps, a few at a time, must give the same. */
+static void check_steps(struct stream *s, struct hp_functions *functions, const uint32_t *words,
+                        size_t n, struct model *m)
+{
+    struct stepping by = {.sink = {.steps = pass_steps, .event = pass_event}};
+    const struct hp_thread thread = {.id = 0, .pid = 10, .tid = 10};
+    struct hp_cursor *cursor;
+    struct hp_profile *profile;
+    uint64_t seed = n;
+    uint32_t most = 1u << random_below(&seed, 12);
+    assert_int_equal(hp_exact_new(s->code, functions, &by.exact), HP_OK);
+    assert_int_equal(by.exact->ops->start_thread(by.exact, &thread, &by.state), HP_OK);
+    assert_int_equal(hp_cursor_new(s->code, NULL, &by.sink, &cursor), HP_OK);
+    for (size_t i = 0, some; i < n; i += some) {
+        some = 1 + random_below(&seed, most);
+        some = some < n - i ? some : n - i;
+        assert_int_equal(hp_cursor_feed(cursor, words + i, some), HP_OK);
+    }
+    assert_int_equal(hp_cursor_end(cursor, HP_END_EXIT), HP_OK);
+    assert_memory_equal(hp_cursor_stats(cursor), hp_cursor_stats(s->cursor),
+                        sizeof(struct hp_cursor_stats));
+    assert_int_equal(hp_profile_new(&profile), HP_OK);
+    assert_int_equal(by.exact->ops->finish(by.exact, profile), HP_OK);
+    assert_int_equal(hp_profile_normalize(profile), HP_OK);
+    compare_profile(profile, m);
+    hp_profile_free(profile);
+    hp_cursor_free(cursor);
+    by.exact->ops->free(by.exact);
+}
+
 /* Runs `words` through cursor and profiler, and what came out of the cursor through the model. */
 static void check_stream(struct stream *s, const uint32_t *words, size_t n)
 {
@@ -318,18 +368,21 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n)
     assert_int_equal(hp_profile_normalize(profile), HP_OK);
     model_run(m, &s->recorder);
     compare_profile(profile, m);
+    check_steps(s, functions, words, n, m);
     hp_profile_free(profile);
     hp_map64_fini(&m->index);
     free(m);
     free(functions);
 }
 
-static void count_programs(uint64_t first, uint64_t last, uint32_t spoilt)
+static void count_programs(uint64_t first, uint64_t last, bool native, uint32_t spoilt)
 {
     for (uint64_t seed = first; seed <= last; seed++) {
         struct program p;
         struct stream s;
         program_init(&p, seed);
+        if (native)
+            program_make_native(&p);
         stream_init(&s);
         program_run(&p, &s, 50 + random_below(&p.seed, 400));
         spoil(&p, spoilt);
@@ -342,14 +395,17 @@ static void count_programs(uint64_t first, uint64_t last, uint32_t spoilt)
 static void random_programs_are_counted(void **state)
 {
     (void)state;
-    count_programs(10001, 10300, 0);
+    count_programs(10001, 10300, false, 0);
+    count_programs(10301, 10600, true, 0);
 }
 
 static void spoilt_streams_are_counted(void **state)
 {
     (void)state;
-    count_programs(20001, 20200, 1);
-    count_programs(20201, 20300, 20);
+    count_programs(20001, 20200, false, 1);
+    count_programs(20201, 20300, false, 20);
+    count_programs(20301, 20500, true, 1);
+    count_programs(20501, 20600, true, 20);
 }
 
 /* --- By hand
