@@ -48,6 +48,8 @@ enum hp_word_kind {
     HP_WORD_EXEC_FAILED, /* the exec before failed; the thread goes on */
     HP_WORD_MODULE, /* code of a module was met, or found to be gone. arg: 1 loaded, 0 unloaded;
                             32-bit: the engine's own number of it */
+    HP_WORD_PART, /* count mode: of the segment's last block only `arg` instructions were run. 32-bit:
+                     the segment */
     HP_WORD_KIND_COUNT_
 };
 
@@ -133,6 +135,13 @@ struct hp_steps {
     const struct hp_code *code;
     const struct hp_step *steps;
     size_t n; /* at most HP_BATCH_MAX */
+};
+
+/* How often one block came after another, where only that is known and not in which order. to ==
+ * HP_NO_ID: `from` was retired and what came after it is not known. */
+struct hp_edge_count {
+    uint32_t from, to; /* blocks */
+    uint64_t count;
 };
 
 /* A retired control transfer of a batch. */

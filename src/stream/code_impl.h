@@ -168,6 +168,13 @@ static inline const uint32_t *hp_chain_blocks(const struct hp_code *code,
                : chain->blocks;
 }
 
+/* A block that starts at `address`, the latest; or HP_NO_ID. The others are behind it in
+ * `next_at_start`. */
+static inline uint32_t hp_code_block_at(const struct hp_code *code, uint64_t address)
+{
+    return hp_map64_get(&code->at_start, address); /* HP_MAP64_NONE == HP_NO_ID */
+}
+
 /* Joins `node` with the code that `route` stands for, which starts at the node's end. */
 enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, struct hp_join *join);
 

@@ -532,6 +532,7 @@ static enum hp_err handle_event(struct hp_cursor *c)
         return HP_OK;
     case HP_WORD_MODULE: emit(c, HP_EVENT_MODULE, c->event[1], arg == 1); return HP_OK;
     case HP_WORD_PAD:
+    case HP_WORD_PART:
     case HP_WORD_KIND_COUNT_: break;
     }
     return HP_OK;

@@ -10,6 +10,7 @@ int hp_word_payload(uint32_t word)
     case HP_WORD_SIGRETURN:
     case HP_WORD_CUT:
     case HP_WORD_EXEC_FAILED: return 0;
+    case HP_WORD_PART:
     case HP_WORD_FORK:
     case HP_WORD_EXEC:
     case HP_WORD_MODULE: return 1;

@@ -418,6 +418,59 @@ void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size
     t->clock = walk(t, steps[n].unit, clock, true);
 }
 
+/* --- Without a stack -------------------------------------------------------------------------- */
+
+static void add_calls(struct hp_exact_thread *t, uint32_t from, uint32_t callee, uint64_t count)
+{
+    uint32_t call = callee == HP_NO_ID ? HP_NO_ID : find_call(t, function_of(t, from), callee);
+    if (call != HP_NO_ID)
+        t->calls[call].count += count;
+}
+
+/* The function that a jump enters, as on_jump() would say; HP_NO_ID: none. */
+static uint32_t entered_by_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    const struct hp_spot *a = &t->exact->spots[from];
+    uint32_t function = function_of(t, to);
+    bool stub = a->flow == HP_FLOW_JUMP_IND && t->cells[a->unit].insns <= STUB_INSNS &&
+                function_of(t, from) != HP_NO_ID && a->entry;
+    if (function == HP_NO_ID && (stub || enters_module(t, from, to)))
+        function = enter(t, to);
+    return function != function_of(t, from) && t->exact->spots[to].entry ? function : HP_NO_ID;
+}
+
+static bool is_call(const struct hp_spot *from, const struct hp_spot *to)
+{
+    return (from->flow == HP_FLOW_CALL || from->flow == HP_FLOW_CALL_IND) && to->start != from->end;
+}
+
+static bool is_jump(const struct hp_spot *from)
+{
+    return from->flow == HP_FLOW_JUMP || from->flow == HP_FLOW_COND ||
+           from->flow == HP_FLOW_JUMP_IND;
+}
+
+/* First what is called or returned to: that tells where functions without symbols are. */
+void hp_exact_count_calls(struct hp_exact_thread *t, const struct hp_edge_count *edges, size_t n)
+{
+    struct hp_spot *spots = t->exact->spots;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t from = edges[i].from, to = edges[i].to;
+        if (to == HP_NO_ID)
+            continue;
+        if (is_call(&spots[from], &spots[to]))
+            enter(t, to);
+        spots[to].returned_to |= spots[from].flow == HP_FLOW_RETURN;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t from = edges[i].from, to = edges[i].to;
+        if (to != HP_NO_ID && is_call(&spots[from], &spots[to]))
+            add_calls(t, from, enter(t, to), edges[i].count);
+        else if (to != HP_NO_ID && is_jump(&spots[from]))
+            add_calls(t, from, entered_by_jump(t, from, to), edges[i].count);
+    }
+}
+
 /* --- Beginnings and ends ---------------------------------------------------------------------- */
 
 void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)

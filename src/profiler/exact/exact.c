@@ -282,6 +282,21 @@ static void on_steps(void *state, const struct hp_steps *steps)
         count_steps(t, steps->steps, steps->n);
 }
 
+static void on_edges(void *state, const struct hp_edge_count *edges, size_t n)
+{
+    struct hp_exact_thread *t = state;
+    t->unordered = true;
+    if (!cover_code(t))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (edges[i].to == HP_NO_ID)
+            count_in(t->exact, &t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, edges[i].from,
+                     edges[i].count);
+        else
+            add_to_edge(t, t->exact->spots[edges[i].from].unit, edges[i].to, edges[i].count);
+    hp_exact_count_calls(t, edges, n);
+}
+
 static void on_batch(void *state, const struct hp_batch *batch)
 {
     struct hp_exact_thread *t = state;
@@ -349,6 +364,7 @@ static const struct hp_profiler_ops ops = {
     .start_thread = start_thread,
     .batch = on_batch,
     .steps = on_steps,
+    .edges = on_edges,
     .event = on_event,
     .finish = hp_exact_finish,
     .free = free_exact,

@@ -121,6 +121,7 @@ struct hp_exact_thread {
     uint64_t clock;     /* instructions retired */
     uint64_t uncertain; /* blocks counted whole that may have been cut */
     bool fresh;         /* the next block starts a new history */
+    bool unordered;     /* no history at all: there is no shadow stack */
     struct hp_frame *frames;
     size_t n_frames, cap_frames;
     struct hp_map64 call_of; /* caller << 32 | callee -> call */
@@ -158,6 +159,10 @@ bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uin
 
 /* Counts that steps[i + 1] came after steps[i] for every i < n, and what that means for the stack. */
 void hp_exact_count(struct hp_exact_thread *thread, const struct hp_step *steps, size_t n);
+
+/* Counts calls where only edges are known: by their ends, without a stack. */
+void hp_exact_count_calls(struct hp_exact_thread *thread, const struct hp_edge_count *edges,
+                          size_t n);
 
 /* A new history starts with `block`. */
 void hp_exact_begin(struct hp_exact_thread *thread, uint32_t block);
