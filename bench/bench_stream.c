@@ -85,6 +85,22 @@ static const struct hp_profiler_ops counter_ops = {
     .free = counter_free,
 };
 
+static void stepper_steps(void *state, const struct hp_steps *steps)
+{
+    (void)state, (void)steps;
+}
+
+/* The same, doing nothing, by steps instead of blocks. */
+static const struct hp_profiler_ops stepper_ops = {
+    .name = "stepper",
+    .start_thread = counter_thread,
+    .batch = counter_batch,
+    .steps = stepper_steps,
+    .event = counter_event,
+    .finish = counter_finish,
+    .free = counter_free,
+};
+
 /* --- What is timed ---------------------------------------------------------------------------- */
 
 /* The recording through the iterator to one profiler; the time goes to `*ns`. */
@@ -106,6 +122,12 @@ static enum hp_err play_to(struct bench *b, struct hp_profiler *profiler, uint64
 static enum hp_err time_null(struct bench *b, uint64_t *ns)
 {
     struct counter nothing = {.base.ops = &counter_ops};
+    return play_to(b, &nothing.base, ns);
+}
+
+static enum hp_err time_steps(struct bench *b, uint64_t *ns)
+{
+    struct counter nothing = {.base.ops = &stepper_ops};
     return play_to(b, &nothing.base, ns);
 }
 
@@ -201,6 +223,7 @@ static enum hp_err measure(struct bench *b, int passes)
            (unsigned long long)counter.branches, (unsigned long long)b->stats.instructions,
            hp_code_n_blocks(b->recording.code));
     HP_TRY(print_passes(b, "iterator_ns", passes, time_null));
+    HP_TRY(print_passes(b, "steps_ns", passes, time_steps));
     HP_TRY(print_passes(b, "exact_ns", passes, time_exact));
     HP_TRY(print_passes(b, "encode_ns", passes < 3 ? passes : 3, time_encode));
     HP_TRY(print_passes(b, "decode_ns", passes < 3 ? passes : 3, time_decode));

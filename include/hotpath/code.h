@@ -110,6 +110,16 @@ const struct hp_block *hp_code_block(const struct hp_code *code, uint32_t id);
 /* All blocks, for loops: valid until the next segment or block is added. */
 const struct hp_block *hp_code_blocks(const struct hp_code *code);
 
+/*
+ * Units: what is executed as a whole, and can be counted as a whole. Each block is one, and each run
+ * of several blocks that is a segment. Ids in order of appearance.
+ */
+uint32_t hp_code_n_units(const struct hp_code *code);
+uint32_t hp_code_unit_of_block(const struct hp_code *code, uint32_t block);
+
+/* The blocks of a unit: `*n` ids, in order, each following from the one before; valid like the tables. */
+const uint32_t *hp_code_unit(const struct hp_code *code, uint32_t unit, uint32_t *n);
+
 /* The code of a block: `block->end - block->start` bytes, valid like the tables. */
 const uint8_t *hp_code_bytes(const struct hp_code *code, const struct hp_block *block);
 

@@ -30,6 +30,12 @@ struct hp_profiler_ops {
     enum hp_err (*start_thread)(struct hp_profiler *profiler, const struct hp_thread *thread,
                                 void **state);
     void (*batch)(void *state, const struct hp_batch *batch);
+    /* The same by units; NULL when the profiler wants blocks only. Of a thread it gets one or the other,
+     * and the result must not depend on it. */
+    void (*steps)(void *state, const struct hp_steps *steps);
+    /* All that is known of a thread whose order was not recorded, once, before its end; instead of
+     * batches and steps. NULL when the profiler needs the order. */
+    void (*edges)(void *state, const struct hp_edge_count *edges, size_t n);
     void (*event)(void *state, const struct hp_event *event);
     enum hp_err (*finish)(struct hp_profiler *profiler, struct hp_profile *profile);
     void (*free)(struct hp_profiler *profiler);

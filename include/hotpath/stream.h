@@ -120,6 +120,30 @@ struct hp_batch {
     size_t n;
 };
 
+/*
+ * The same, by units (code.h) instead of blocks: a run that an engine shows with one word is one
+ * step. All blocks of steps[i + 1] were run right after those of steps[i] for every i < n. steps[0]
+ * is always the unit of one block, which comes like blocks[0] of a batch: retired before, its
+ * successor known now; the last block of steps[n] comes again in the same way.
+ */
+struct hp_step {
+    uint32_t unit;
+    uint32_t first; /* the unit's first block */
+};
+
+struct hp_steps {
+    const struct hp_code *code;
+    const struct hp_step *steps;
+    size_t n; /* at most HP_BATCH_MAX */
+};
+
+/* How often one block came after another, where only that is known and not in which order. to ==
+ * HP_NO_ID: `from` was retired and what came after it is not known. */
+struct hp_edge_count {
+    uint32_t from, to; /* blocks */
+    uint64_t count;
+};
+
 /* A retired control transfer of a batch. */
 struct hp_branch {
     uint64_t address; /* of the branch instruction */
@@ -172,9 +196,11 @@ struct hp_event {
     bool exact;
 };
 
-/* Who takes what a cursor finds. Called in the thread that feeds the cursor. */
+/* Who takes what a cursor finds. Called in the thread that feeds the cursor. A sink with `steps` gets
+ * them instead of batches; one without may leave it NULL. */
 struct hp_sink {
     void (*batch)(struct hp_sink *sink, const struct hp_batch *batch);
+    void (*steps)(struct hp_sink *sink, const struct hp_steps *steps);
     void (*event)(struct hp_sink *sink, const struct hp_event *event);
 };
 

@@ -8,15 +8,26 @@
 
 #include "hotpath/stream.h"
 
+/* How often a segment was run to its end and left in a direction: 1 by its branch's target, 0 by
+ * falling through. */
+struct hp_count {
+    uint32_t segment;
+    uint32_t direction;
+    uint64_t count;
+};
+
 /*
  * Who takes what an engine delivers; all calls come from one thread. For each program thread:
- * thread() once, words() any number of times, end() once. A failure stops the engine from
- * delivering more; the program goes on.
+ * thread() once, words() any number of times, counts() any number of times, end() once. A failure
+ * stops the engine from delivering more; the program goes on.
  */
 struct hp_consumer {
     enum hp_err (*thread)(struct hp_consumer *consumer, const struct hp_thread *thread);
     enum hp_err (*words)(struct hp_consumer *consumer, uint32_t thread, const uint32_t *words,
                          size_t n);
+    /* Only from an engine that counts. May be NULL: nobody wants to know. */
+    enum hp_err (*counts)(struct hp_consumer *consumer, uint32_t thread,
+                          const struct hp_count *counts, size_t n);
     enum hp_err (*end)(struct hp_consumer *consumer, uint32_t thread, enum hp_end_reason reason);
     /* Called now and then, also while nothing happens: for progress displays. May be NULL. */
     void (*tick)(struct hp_consumer *consumer);

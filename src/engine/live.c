@@ -7,6 +7,7 @@
 #include "engine/elf_file.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <poll.h>
 #include <signal.h>
@@ -353,6 +354,51 @@ static size_t chunk_length(const uint32_t *words)
     return n < HP_ARENA_CHUNK_WORDS ? n : HP_ARENA_CHUNK_WORDS;
 }
 
+#define COUNTERS_A_READ 1024
+
+/* Delivers the counters of a ring in [from, to) of the file. */
+static void read_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
+                          off_t from, off_t to)
+{
+    struct hp_counter counters[COUNTERS_A_READ];
+    struct hp_count counts[2 * COUNTERS_A_READ];
+    uint64_t base = HP_ARENA_COUNTER_DATA + index * HP_ARENA_COUNTER_BYTES;
+    from -= (off_t)(((uint64_t)from - base) % sizeof *counters);
+    while (from < to && live->failure == HP_OK) {
+        ssize_t got = pread(live->fd, counters, sizeof counters, from);
+        size_t n = 0, read = got > 0 ? (size_t)got / sizeof *counters : 0;
+        uint32_t id = (uint32_t)(((uint64_t)from - base) / sizeof *counters);
+        for (uint32_t i = 0; i < read && id + i < HP_ARENA_COUNTED; i++)
+            for (uint32_t side = 0; side < 2; side++)
+                if (counters[i].left[side])
+                    counts[n++] = (struct hp_count){id + i, side, counters[i].left[side]};
+        if (n)
+            live->failure = consumer->counts(consumer, live->readings[index].thread, counts, n);
+        if (read == 0)
+            break;
+        from += (off_t)(read * sizeof *counters);
+    }
+}
+
+/* Delivers what the ring's thread counted; the window is left empty for the next one. */
+static void take_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    off_t base = (off_t)(HP_ARENA_COUNTER_DATA + index * HP_ARENA_COUNTER_BYTES);
+    off_t end = base + (off_t)HP_ARENA_COUNTER_BYTES, at = base;
+    while (consumer->counts && at < end) {
+        off_t data = lseek(live->fd, at, SEEK_DATA);
+        off_t hole = data < 0 ? -1 : lseek(live->fd, data, SEEK_HOLE);
+        if (data < 0 || data >= end || hole < 0)
+            break;
+        at = hole < end ? hole : end;
+        read_counters(live, consumer, index, data, at);
+    }
+    if (fallocate(live->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, base,
+                  (off_t)HP_ARENA_COUNTER_BYTES) != 0 &&
+        live->failure == HP_OK)
+        live->failure = hp_fail(HP_ERR_IO, "cannot clear the counters: %s", strerror(errno));
+}
+
 /* The writer is done or dead: reads the rest and frees the ring. */
 static void close_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
 {
@@ -363,6 +409,8 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
     size_t n = chunk_length(words);
     deliver(live, consumer, reading->thread, words, n);
     memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
+    if (live->arena->mode == HP_RECORD_COUNT)
+        take_counters(live, consumer, index);
     if (live->failure == HP_OK)
         live->failure = consumer->end(consumer, reading->thread,
                                       (enum hp_end_reason)atomic_load(&ring->end_reason));

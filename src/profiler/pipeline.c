@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "base/map64.h"
+#include "stream/tally.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,9 @@ enum region_state {
 struct thread {
     struct hp_sink sink; /* first: the cursor's way back to us */
     struct hp_pipeline *pipeline;
-    struct hp_cursor *cursor;
+    struct hp_cursor *cursor; /* while it runs */
+    struct hp_tally *tally;   /* or this, when the engine counts */
+    bool executing;           /* it asked to become another program, and nothing says it did not */
     void *states[MAX_PROFILERS];
     size_t exec; /* one more than the place in `execs` of the exec it asked for last; 0: none */
 };
@@ -31,6 +34,7 @@ struct hp_pipeline {
     struct hp_functions *functions;
     struct hp_region region;
     bool has_region;
+    bool counting;
     enum region_state state;
     uint64_t counted;         /* instructions since the start, or since region.from was entered */
     struct hp_map64 not_from; /* functions known not to be region.from */
@@ -51,6 +55,23 @@ static void to_profilers(struct thread *thread, const struct hp_batch *batch)
     struct hp_pipeline *p = thread->pipeline;
     for (size_t i = 0; i < p->n_profilers; i++)
         p->profilers[i]->ops->batch(thread->states[i], batch);
+}
+
+static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
+{
+    struct thread *thread = (struct thread *)sink;
+    struct hp_pipeline *p = thread->pipeline;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        p->profilers[i]->ops->steps(thread->states[i], steps);
+}
+
+/* Whether everybody takes steps. A region may begin and end inside a run. */
+static bool by_steps(const struct hp_pipeline *p)
+{
+    bool all = !p->has_region && p->n_profilers > 0;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        all = all && p->profilers[i]->ops->steps;
+    return all;
 }
 
 /* --- The region ------------------------------------------------------------------------------- */
@@ -156,6 +177,8 @@ static void note_exec(struct thread *thread, const struct hp_event *event)
     } else if (event->kind == HP_EVENT_EXEC_FAILED && thread->exec) {
         forget_exec(p, thread);
     }
+    if (event->kind == HP_EVENT_EXEC || event->kind == HP_EVENT_EXEC_FAILED)
+        thread->executing = event->kind == HP_EVENT_EXEC;
 }
 
 static void on_event(struct hp_sink *sink, const struct hp_event *event)
@@ -202,20 +225,23 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
     if (!thread)
         return hp_fail_nomem();
     thread->pipeline = p;
-    thread->sink = (struct hp_sink){.batch = on_batch, .event = on_event};
+    thread->sink = (struct hp_sink){
+        .batch = on_batch, .steps = by_steps(p) ? on_steps : NULL, .event = on_event};
     p->threads[info->id] = thread;
     p->stats.threads++;
     if (info->id >= p->n_threads)
         p->n_threads = (size_t)info->id + 1;
     for (size_t i = 0; i < p->n_profilers; i++)
         HP_TRY(p->profilers[i]->ops->start_thread(p->profilers[i], info, &thread->states[i]));
+    if (p->counting)
+        return hp_tally_new(p->code, p->source, &thread->sink, &thread->tally);
     return hp_cursor_new(p->code, p->source, &thread->sink, &thread->cursor);
 }
 
 static struct thread *find_thread(struct hp_pipeline *p, uint32_t id)
 {
     struct thread *thread = id < p->n_threads ? p->threads[id] : NULL;
-    return thread && thread->cursor ? thread : NULL;
+    return thread && (thread->cursor || thread->tally) ? thread : NULL;
 }
 
 static enum hp_err take_words(struct hp_consumer *consumer, uint32_t id, const uint32_t *words,
@@ -224,7 +250,42 @@ static enum hp_err take_words(struct hp_consumer *consumer, uint32_t id, const u
     struct thread *thread = find_thread((struct hp_pipeline *)consumer, id);
     if (!thread)
         return hp_fail(HP_ERR_FORMAT, "words of thread %u, which never began", id);
-    return hp_cursor_feed(thread->cursor, words, n);
+    return thread->tally ? hp_tally_words(thread->tally, words, n)
+                         : hp_cursor_feed(thread->cursor, words, n);
+}
+
+static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t id,
+                               const struct hp_count *counts, size_t n)
+{
+    struct thread *thread = find_thread((struct hp_pipeline *)consumer, id);
+    if (!thread || !thread->tally)
+        return hp_fail(HP_ERR_FORMAT, "counts of thread %u, which does not count", id);
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(
+            hp_tally_count(thread->tally, counts[i].segment, counts[i].direction, counts[i].count));
+    return HP_OK;
+}
+
+/* All that was counted of a thread goes to the profilers. */
+static enum hp_err end_counting(struct hp_pipeline *p, struct thread *thread,
+                                enum hp_end_reason reason)
+{
+    const struct hp_edge_count *edges;
+    size_t n;
+    HP_TRY(hp_tally_edges(thread->tally, &edges, &n));
+    for (size_t i = 0; i < p->n_profilers; i++)
+        p->profilers[i]->ops->edges(thread->states[i], edges, n);
+    if (thread->executing && reason == HP_END_KILLED)
+        reason = HP_END_EXEC;
+    on_event(&thread->sink,
+             &(struct hp_event){
+                 .kind = HP_EVENT_END, .value = reason, .block = HP_NO_ID, .exact = true});
+    return HP_OK;
+}
+
+static const struct hp_cursor_stats *stats_of(const struct thread *thread)
+{
+    return thread->tally ? hp_tally_stats(thread->tally) : hp_cursor_stats(thread->cursor);
 }
 
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t id, enum hp_end_reason reason)
@@ -233,10 +294,12 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t id, enum hp_e
     struct thread *thread = find_thread(p, id);
     if (!thread)
         return hp_fail(HP_ERR_FORMAT, "the end of thread %u, which never began", id);
-    HP_TRY(hp_cursor_end(thread->cursor, reason));
-    add_stats(&p->ended, hp_cursor_stats(thread->cursor));
+    HP_TRY(thread->tally ? end_counting(p, thread, reason) : hp_cursor_end(thread->cursor, reason));
+    add_stats(&p->ended, stats_of(thread));
     hp_cursor_free(thread->cursor); /* there may be thousands of threads */
+    hp_tally_free(thread->tally);
     thread->cursor = NULL;
+    thread->tally = NULL;
     return HP_OK;
 }
 
@@ -255,8 +318,11 @@ enum hp_err hp_pipeline_new(struct hp_code *code, struct hp_segment_source *sour
     struct hp_pipeline *p = calloc(1, sizeof *p);
     if (!p)
         return hp_fail_nomem();
-    p->consumer = (struct hp_consumer){
-        .thread = take_thread, .words = take_words, .end = take_end, .done = is_done};
+    p->consumer = (struct hp_consumer){.thread = take_thread,
+                                       .words = take_words,
+                                       .counts = take_counts,
+                                       .end = take_end,
+                                       .done = is_done};
     p->code = code;
     p->source = source;
     p->functions = functions;
@@ -274,6 +340,7 @@ void hp_pipeline_free(struct hp_pipeline *pipeline)
     for (size_t i = 0; i < pipeline->n_threads; i++)
         if (pipeline->threads[i]) {
             hp_cursor_free(pipeline->threads[i]->cursor);
+            hp_tally_free(pipeline->threads[i]->tally);
             free(pipeline->threads[i]);
         }
     free(pipeline->threads);
@@ -290,6 +357,20 @@ enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *pr
     return HP_OK;
 }
 
+enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline)
+{
+    if (pipeline->has_region)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "a part of a run cannot be told when it is only counted");
+    for (size_t i = 0; i < pipeline->n_profilers; i++)
+        if (!pipeline->profilers[i]->ops->edges)
+            return hp_fail(HP_ERR_UNSUPPORTED,
+                           "the profiler '%s' needs the order of what was executed",
+                           pipeline->profilers[i]->ops->name);
+    pipeline->counting = true;
+    return HP_OK;
+}
+
 struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline)
 {
     return &pipeline->consumer;
@@ -302,7 +383,7 @@ const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *p)
     p->stats.region_reached = p->state >= OPEN;
     for (size_t i = 0; i < p->n_threads; i++)
         if (find_thread(p, (uint32_t)i))
-            add_stats(sum, hp_cursor_stats(p->threads[i]->cursor));
+            add_stats(sum, stats_of(p->threads[i]));
     return &p->stats;
 }
 

@@ -42,6 +42,10 @@ void hp_pipeline_free(struct hp_pipeline *pipeline);
 /* Before the first thread. The caller keeps owning the profiler. */
 enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *profiler);
 
+/* The engine counts (HP_RECORD_COUNT): no order is known. Before the first thread. HP_ERR_UNSUPPORTED:
+ * there is a region, or a profiler that needs the order. */
+enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline);
+
 /* What to give to an engine. */
 struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline);
 

@@ -36,6 +36,8 @@ void hp_code_free(struct hp_code *code)
     free(code->chains);
     free(code->chain_blocks);
     free(code->chain_taken);
+    free(code->units);
+    free(code->unit_of);
     free(code->segs);
     free(code->hot);
     free(code->blocks);
@@ -90,6 +92,23 @@ const struct hp_block *hp_code_block(const struct hp_code *code, uint32_t id)
 const struct hp_block *hp_code_blocks(const struct hp_code *code)
 {
     return code->blocks;
+}
+
+uint32_t hp_code_n_units(const struct hp_code *code)
+{
+    return code->n_units;
+}
+
+uint32_t hp_code_unit_of_block(const struct hp_code *code, uint32_t block)
+{
+    return code->unit_of[block];
+}
+
+const uint32_t *hp_code_unit(const struct hp_code *code, uint32_t unit, uint32_t *n)
+{
+    const struct hp_unit *u = &code->units[unit];
+    *n = u->n;
+    return u->n == 1 ? &u->at : code->chain_blocks + u->at;
 }
 
 const uint8_t *hp_code_bytes(const struct hp_code *code, const struct hp_block *block)
@@ -198,7 +217,7 @@ enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address)
         code->blocks[block].flags |= HP_BLOCK_HANDLER;
     for (uint32_t id = 0; id < code->segment_limit; id++)
         if (code->chains[id].start == address)
-            code->chains[id].fast = 0;
+            code->chains[id].weight |= HP_CHAIN_SLOW;
     return HP_OK;
 }
 
@@ -289,18 +308,22 @@ static struct hp_hot hot_of(const struct hp_code *code, const struct hp_block *b
 
 static enum hp_err add_block(struct hp_code *code, const struct hp_block *block, uint32_t *id)
 {
-    if (code->n_blocks >= HP_ROUTE_NODE)
+    if (code->n_blocks >= HP_ROUTE_NODE || code->n_units >= HP_NO_ID - 2)
         return hp_fail(HP_ERR_NOMEM, "too many blocks");
     size_t need = (size_t)code->n_blocks + 1;
     HP_TRY(hp_grow(&code->blocks, &code->cap_blocks, need, sizeof *code->blocks));
     HP_TRY(hp_grow(&code->hot, &code->cap_hot, need, sizeof *code->hot));
     HP_TRY(hp_grow(&code->next_at_start, &code->cap_next, need, sizeof *code->next_at_start));
+    HP_TRY(hp_grow(&code->unit_of, &code->cap_unit_of, need, sizeof *code->unit_of));
+    HP_TRY(hp_grow(&code->units, &code->cap_units, (size_t)code->n_units + 1, sizeof *code->units));
     uint32_t first = hp_map64_get(&code->at_start, block->start);
     HP_TRY(hp_map64_put(&code->at_start, block->start, code->n_blocks));
     *id = code->n_blocks++;
     code->next_at_start[*id] = first == HP_MAP64_NONE ? HP_NO_ID : first;
     code->blocks[*id] = *block;
     code->hot[*id] = hot_of(code, block);
+    code->unit_of[*id] = code->n_units;
+    code->units[code->n_units++] = (struct hp_unit){.at = *id, .n = 1};
     return HP_OK;
 }
 
@@ -537,6 +560,8 @@ static enum hp_err reserve_segment(struct hp_code *code, uint32_t id)
         return hp_fail(HP_ERR_NOMEM, "too many runs of blocks");
     HP_TRY(hp_grow(&code->chain_blocks, &code->cap_chain_blocks, need, sizeof *code->chain_blocks));
     HP_TRY(hp_grow(&code->chain_taken, &code->cap_chain_taken, need, sizeof *code->chain_taken));
+    /* the segment's own, and that of a block it may bring */
+    HP_TRY(hp_grow(&code->units, &code->cap_units, (size_t)code->n_units + 2, sizeof *code->units));
     for (; code->segment_limit <= id; code->segment_limit++)
         code->route[code->segment_limit] = HP_ROUTE_UNKNOWN;
     return HP_OK;
@@ -554,7 +579,7 @@ static enum hp_err check_parent(const struct hp_code *code, uint32_t id,
     if (code->route[parent] & HP_ROUTE_NODE)
         return hp_fail(HP_ERR_FORMAT, "segment %u continues segment %u, which is unfinished", id,
                        parent);
-    if (run->n >= HP_RUN_MAX)
+    if (hp_weight_blocks(run->weight) >= HP_RUN_MAX)
         return hp_fail(HP_ERR_FORMAT, "segment %u has more than %d blocks", id, HP_RUN_MAX);
     if (segment->start != run->fall && segment->start != run->target)
         return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx is not where segment %u leads", id,
@@ -562,26 +587,31 @@ static enum hp_err check_parent(const struct hp_code *code, uint32_t id,
     return HP_OK;
 }
 
-/* Lists the blocks of `run`, which has more than one, behind each other: `parent`'s, where they are
- * if nothing else was put behind them, and the last. There is room. */
-static void list_blocks(struct hp_code *code, const struct hp_chain *parent, uint32_t last,
-                        struct hp_chain *run)
+/* Makes the unit of `run`, which has more than one block: `parent`'s blocks, where they are if nothing
+ * else was put behind them, and `last`. There is room. */
+static void add_unit(struct hp_code *code, const struct hp_chain *parent, uint32_t last,
+                     struct hp_chain *run)
 {
-    size_t inner = parent->n;
-    run->at = parent->at;
-    if (inner == 1 || run->at + inner != code->n_chain_blocks) {
-        run->at = (uint32_t)code->n_chain_blocks;
-        const uint32_t *blocks = inner == 1 ? parent->blocks : code->chain_blocks + parent->at;
-        memcpy(code->chain_blocks + run->at, blocks, inner * sizeof *blocks);
-        memcpy(code->chain_taken + run->at, code->chain_taken + parent->at, inner - 1);
+    const struct hp_unit *before = &code->units[parent->unit];
+    size_t inner = before->n, at = before->at;
+    if (inner == 1) {
+        at = code->n_chain_blocks;
+        code->chain_blocks[at] = before->at;
+    } else if (at + inner != code->n_chain_blocks) {
+        at = code->n_chain_blocks;
+        memcpy(code->chain_blocks + at, code->chain_blocks + before->at, inner * sizeof last);
+        memcpy(code->chain_taken + at, code->chain_taken + before->at, inner - 1);
     }
-    code->chain_taken[run->at + inner - 1] = code->hot[last].start != parent->fall;
-    code->chain_blocks[run->at + inner] = last;
-    code->n_chain_blocks = run->at + inner + 1;
+    uint8_t taken = code->hot[last].start != parent->fall;
+    code->chain_taken[at + inner - 1] = taken;
+    code->chain_blocks[at + inner] = last;
+    code->n_chain_blocks = at + inner + 1;
     if (inner < HP_CHAIN_NEAR) {
         run->blocks[inner] = last;
-        run->taken |= (uint32_t)code->chain_taken[run->at + inner - 1] << 8 * inner;
+        run->taken |= (uint32_t)taken << 8 * inner;
     }
+    run->unit = code->n_units;
+    code->units[code->n_units++] = (struct hp_unit){.at = (uint32_t)at, .n = (uint32_t)inner + 1};
 }
 
 /* The run of a segment whose own code is `route`. */
@@ -591,22 +621,24 @@ static struct hp_chain make_run(struct hp_code *code, uint32_t parent, uint64_t 
     struct hp_chain run = {.start = start};
     if (parent)
         run = code->chains[parent];
-    run.fast = 0;
-    if (route & HP_ROUTE_NODE)
+    if (route & HP_ROUTE_NODE) {
+        run.weight |= HP_CHAIN_SLOW;
         return run;
+    }
     const struct hp_hot *hot = &code->hot[route];
     run.fall = hot->fall;
     run.target = hot->target;
     run.strict = hot->anywhere ? 0 : UINT64_MAX;
-    run.insns += hot->insns;
-    run.n++;
-    if (parent)
-        list_blocks(code, &code->chains[parent], route, &run);
-    else
+    run.weight += HP_CHAIN_BLOCK + (int64_t)hot->insns;
+    if (parent) {
+        add_unit(code, &code->chains[parent], route, &run);
+    } else {
         run.blocks[0] = route;
+        run.unit = code->unit_of[route];
+    }
     /* Arriving where a signal handler starts may not be a branch. */
-    if (!(code->blocks[run.blocks[0]].flags & HP_BLOCK_HANDLER))
-        run.fast = run.n;
+    if (code->blocks[run.blocks[0]].flags & HP_BLOCK_HANDLER)
+        run.weight |= HP_CHAIN_SLOW;
     return run;
 }
 

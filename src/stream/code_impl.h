@@ -35,23 +35,29 @@ struct hp_hot {
 
 /*
  * The chain of a segment: one cache line, all that the cursor needs of nearly every word. The whole
- * list of blocks is in `chain_blocks` and `chain_taken`, from `at` on, for runs of more than one; there
- * a run shares the place of its parent where it can.
+ * list of blocks is that of its unit.
  */
 #define HP_CHAIN_NEAR 4
 struct hp_chain {
-    uint64_t start;                 /* of its first block */
-    uint64_t fall, target;          /* of its last block, as in struct hp_hot */
-    uint64_t strict;                /* 0: that block may go anywhere; else all ones */
+    uint64_t start;        /* of its first block */
+    uint64_t fall, target; /* of its last block, as in struct hp_hot */
+    uint64_t strict;       /* 0: that block may go anywhere; else all ones */
+    uint32_t unit;         /* valid when there are blocks; with blocks[0], a struct hp_step */
     uint32_t blocks[HP_CHAIN_NEAR]; /* the first of them */
     uint32_t taken;                 /* how the first three went on: bytes 1 to 3 */
-    uint32_t at;
-    uint32_t insns; /* of all blocks */
-    uint8_t n;      /* whole blocks; an open piece is not among them */
-    uint8_t fast;   /* == n, or 0: not without a closer look */
-    uint16_t pad;
+    int64_t
+        weight; /* instructions in its whole blocks, and their number times HP_CHAIN_BLOCK; an open
+                       piece is not among them. Negative: not without a closer look */
 };
+#define HP_CHAIN_BLOCK ((int64_t)1 << 40)
+#define HP_CHAIN_SLOW  INT64_MIN
 _Static_assert(sizeof(struct hp_chain) == 64, "a chain is a cache line");
+
+/* The blocks of a unit: one, `at`; or `n` in `chain_blocks` and `chain_taken` from `at` on. There a
+ * run shares the place of its parent where it can. */
+struct hp_unit {
+    uint32_t at, n;
+};
 
 struct hp_node {
     uint64_t start;
@@ -107,12 +113,16 @@ struct hp_code {
     uint8_t
         *chain_taken; /* [i]: how chain_blocks[i] went on, when that is not the last of its run */
     size_t n_chain_blocks, cap_chain_blocks, cap_chain_taken;
+    struct hp_unit *units;
+    uint32_t n_units;
+    size_t cap_units;
 
     struct hp_hot *hot; /* by block id, like blocks */
     struct hp_block *blocks;
     uint32_t *next_at_start; /* by block id: another block with the same start, or HP_NO_ID */
+    uint32_t *unit_of;       /* by block id */
     uint32_t n_blocks;
-    size_t cap_hot, cap_blocks, cap_next;
+    size_t cap_hot, cap_blocks, cap_next, cap_unit_of;
     struct hp_map64 at_start; /* start address -> block id */
     struct hp_insn **insns;   /* by block id: decoded instructions, NULL: not asked for */
     size_t cap_insns;
@@ -138,11 +148,31 @@ struct hp_code {
     struct hp_map64 handler_at; /* address -> handler */
 };
 
-/* The blocks of a run: `run->n` ids, valid until the next segment is added. */
-static inline const uint32_t *hp_chain_blocks(const struct hp_code *code,
-                                              const struct hp_chain *run)
+/* How many blocks these weights stand for, and how many instructions. */
+static inline size_t hp_weight_blocks(int64_t weight)
 {
-    return run->n > HP_CHAIN_NEAR ? code->chain_blocks + run->at : run->blocks;
+    return (size_t)((weight & INT64_MAX) / HP_CHAIN_BLOCK);
+}
+
+static inline uint64_t hp_weight_insns(int64_t weight)
+{
+    return (uint64_t)(weight & (HP_CHAIN_BLOCK - 1));
+}
+
+/* The blocks of a chain that has any; valid until the next segment is added. */
+static inline const uint32_t *hp_chain_blocks(const struct hp_code *code,
+                                              const struct hp_chain *chain)
+{
+    return hp_weight_blocks(chain->weight) > HP_CHAIN_NEAR
+               ? code->chain_blocks + code->units[chain->unit].at
+               : chain->blocks;
+}
+
+/* A block that starts at `address`, the latest; or HP_NO_ID. The others are behind it in
+ * `next_at_start`. */
+static inline uint32_t hp_code_block_at(const struct hp_code *code, uint64_t address)
+{
+    return hp_map64_get(&code->at_start, address); /* HP_MAP64_NONE == HP_NO_ID */
 }
 
 /* Joins `node` with the code that `route` stands for, which starts at the node's end. */

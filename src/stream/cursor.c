@@ -15,9 +15,9 @@
  *    announce handlers: arriving at one other than by a branch that leads there is a signal.
  *  - Anything else that does not follow is reported as a discontinuity, never as a branch.
  *
- * Invariant between calls: blocks[0 .. count) are buffered, each following from the one before, all
- * retired but the last of which the successor is not known; `partial` is what the thread is in the
- * middle of behind that last one.
+ * Invariant between calls: what is buffered was run in order, each following from the one before; the
+ * successor of the last block is not known; `partial` is what the thread is in the middle of behind
+ * that last one.
  */
 #include "base/grow.h"
 #include "hotpath/stream.h"
@@ -44,13 +44,22 @@ struct hp_cursor {
     struct hp_sink *sink;
     struct hp_cursor_stats stats;
 
-    uint32_t blocks[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR]; /* fast_words() writes more than it keeps */
-    uint8_t taken[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR];
-    size_t count;     /* blocks in the buffer */
-    uint32_t before;  /* the block before blocks[0], delivered already; NONE */
-    uint32_t partial; /* node; NONE */
-    bool joined;      /* the last block was run in pieces */
-    uint32_t head;    /* instructions of the partial or joined block before the last segment */
+    /* The buffer: blocks and outcomes, or for a sink that takes them, steps. */
+    bool by_steps;
+    union {
+        struct {
+            uint32_t blocks[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR]; /* the fast loop writes too many */
+            uint8_t taken[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR];
+        };
+        struct hp_step steps[HP_BATCH_MAX + 1];
+    };
+    size_t count;      /* of them */
+    uint64_t n_blocks; /* in them, but the first */
+    uint32_t last;     /* the last block; NONE: the buffer is empty */
+    uint32_t before;   /* the block before the first in the buffer, delivered already; NONE */
+    uint32_t partial;  /* node; NONE */
+    bool joined;       /* the last block was run in pieces */
+    uint32_t head;     /* instructions of the partial or joined block before the last segment */
 
     struct context contexts[MAX_CONTEXTS];
     size_t n_contexts;
@@ -71,6 +80,8 @@ enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_source *source
     c->code = code;
     c->source = source;
     c->sink = sink;
+    c->by_steps = sink->steps != NULL;
+    c->last = NONE;
     c->partial = NONE;
     c->before = NONE;
     *cursor = c;
@@ -89,24 +100,63 @@ const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor)
 
 /* --- Delivering ------------------------------------------------------------------------------- */
 
-/* Delivers the buffered blocks; the last stays as the first of the next batch. */
-static void flush(struct hp_cursor *c)
+/* Leaves only `block` in the buffer; NONE: nothing. */
+static void set_last(struct hp_cursor *c, uint32_t block)
+{
+    c->last = block;
+    c->count = block != NONE;
+    c->n_blocks = 0;
+    if (c->count && c->by_steps)
+        c->steps[0] = (struct hp_step){.unit = c->code->unit_of[block], .first = block};
+    else if (c->count)
+        c->blocks[0] = block;
+}
+
+static uint32_t last_of_unit(const struct hp_code *code, uint32_t unit)
+{
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(code, unit, &n);
+    return blocks[n - 1];
+}
+
+/* The block before the last; NONE: not known. */
+static uint32_t before_last(const struct hp_cursor *c)
 {
     if (c->count < 2)
+        return c->before;
+    if (!c->by_steps)
+        return c->blocks[c->count - 2];
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(c->code, c->steps[c->count - 1].unit, &n);
+    return n > 1 ? blocks[n - 2] : last_of_unit(c->code, c->steps[c->count - 2].unit);
+}
+
+static void deliver(struct hp_cursor *c)
+{
+    if (c->by_steps) {
+        struct hp_steps steps = {.code = c->code, .steps = c->steps, .n = c->count - 1};
+        c->sink->steps(c->sink, &steps);
         return;
-    size_t n = c->count - 1;
+    }
     struct hp_batch batch = {
         .code = c->code,
         .table = c->code->blocks,
         .blocks = c->blocks,
         .taken = c->taken,
-        .n = n,
+        .n = c->count - 1,
     };
-    c->stats.blocks += n;
     c->sink->batch(c->sink, &batch);
-    c->before = c->blocks[n - 1];
-    c->blocks[0] = c->blocks[n];
-    c->count = 1;
+}
+
+/* Delivers what is buffered; the last block stays as the first of the next batch. */
+static void flush(struct hp_cursor *c)
+{
+    if (c->count < 2)
+        return;
+    c->stats.blocks += c->n_blocks;
+    deliver(c);
+    c->before = before_last(c);
+    set_last(c, c->last);
 }
 
 static void emit(struct hp_cursor *c, enum hp_event_kind kind, uint64_t value, bool exact)
@@ -132,12 +182,20 @@ static void emit_tail(struct hp_cursor *c, uint32_t block, bool exact)
 /* Appends a block that follows from the last one, or starts afresh. */
 static void append(struct hp_cursor *c, uint32_t block)
 {
-    if (c->count) {
-        const struct hp_hot *from = &c->code->hot[c->blocks[c->count - 1]];
-        c->taken[c->count - 1] = c->code->hot[block].start != from->fall;
-        c->stats.instructions += from->insns;
+    if (c->last == NONE) {
+        set_last(c, block);
+        return;
     }
-    c->blocks[c->count++] = block;
+    const struct hp_hot *from = &c->code->hot[c->last];
+    c->stats.instructions += from->insns;
+    if (c->by_steps) {
+        c->steps[c->count++] = (struct hp_step){.unit = c->code->unit_of[block], .first = block};
+    } else {
+        c->taken[c->count - 1] = c->code->hot[block].start != from->fall;
+        c->blocks[c->count++] = block;
+    }
+    c->last = block;
+    c->n_blocks++;
     if (c->count == HP_BATCH_MAX + 1)
         flush(c);
 }
@@ -153,9 +211,9 @@ static enum hp_err drop_pending(struct hp_cursor *c, bool exact)
     }
     c->partial = NONE;
     flush(c);
-    if (c->count)
-        emit_tail(c, c->blocks[0], exact || c->code->blocks[c->blocks[0]].flow == HP_FLOW_SYSCALL);
-    c->count = 0;
+    if (c->last != NONE)
+        emit_tail(c, c->last, exact || c->code->blocks[c->last].flow == HP_FLOW_SYSCALL);
+    set_last(c, NONE);
     c->before = NONE;
     return HP_OK;
 }
@@ -199,12 +257,12 @@ static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_ca
         memmove(&c->contexts[0], &c->contexts[1], (MAX_CONTEXTS - 1) * sizeof *c->contexts);
         c->n_contexts--;
     }
-    c->contexts[c->n_contexts++] = (struct context){.block = c->count ? c->blocks[0] : NONE,
+    c->contexts[c->n_contexts++] = (struct context){.block = c->last,
                                                     .partial = c->partial,
                                                     .before = c->before,
                                                     .joined = c->joined,
                                                     .cause = cause};
-    c->count = 0;
+    set_last(c, NONE);
     c->partial = NONE;
     c->before = NONE;
     c->stats.signals++;
@@ -224,10 +282,7 @@ static enum hp_err leave_signal(struct hp_cursor *c, enum hp_cause *cause)
     }
     emit(c, HP_EVENT_SIGRETURN, 0, true);
     const struct context *context = &c->contexts[--c->n_contexts];
-    if (context->block != NONE) {
-        c->blocks[0] = context->block;
-        c->count = 1;
-    }
+    set_last(c, context->block);
     c->partial = context->partial;
     c->before = context->before;
     c->joined = context->joined;
@@ -244,21 +299,19 @@ static bool is_signal(const struct hp_cursor *c, uint64_t start)
         bool iterates = node->last_is_rep && start == node->last;
         return start != node->end && !iterates;
     }
-    if (!c->count)
+    if (c->last == NONE)
         return false;
-    const struct hp_block *last = &c->code->blocks[c->blocks[c->count - 1]];
+    const struct hp_block *last = &c->code->blocks[c->last];
     switch (last->flow) {
     case HP_FLOW_CALL_IND: return false;
     case HP_FLOW_JUMP_IND: {
         /* a call through a stub (PLT) is a call */
-        uint32_t before = c->count >= 2 ? c->blocks[c->count - 2] : c->before;
+        uint32_t before = before_last(c);
         return before == NONE || (c->code->blocks[before].flow != HP_FLOW_CALL &&
                                   c->code->blocks[before].flow != HP_FLOW_CALL_IND);
     }
     case HP_FLOW_RETURN: return true;
-    default:
-        return start != c->code->hot[c->blocks[c->count - 1]].target &&
-               start != c->code->hot[c->blocks[c->count - 1]].fall;
+    default: return start != c->code->hot[c->last].target && start != c->code->hot[c->last].fall;
     }
 }
 
@@ -266,7 +319,7 @@ static bool is_signal(const struct hp_cursor *c, uint64_t start)
 
 static bool follows(const struct hp_cursor *c, uint64_t start)
 {
-    const struct hp_hot *last = &c->code->hot[c->blocks[c->count - 1]];
+    const struct hp_hot *last = &c->code->hot[c->last];
     return start == last->fall || start == last->target || last->anywhere;
 }
 
@@ -340,17 +393,17 @@ static enum hp_err cut_partial(struct hp_cursor *c, uint64_t start, bool *done)
  * becomes the partial block. */
 static enum hp_err cut_last(struct hp_cursor *c, uint64_t start, bool *done)
 {
-    const struct hp_block *last = &c->code->blocks[c->blocks[c->count - 1]];
+    const struct hp_block *last = &c->code->blocks[c->last];
     *done = false;
     if (start < last->start || start > last->last)
         return HP_OK;
     uint32_t node;
-    enum hp_err err = hp_code_prefix(c->code, c->blocks[c->count - 1], start, &node);
+    enum hp_err err = hp_code_prefix(c->code, c->last, start, &node);
     if (err == HP_ERR_INVALID)
         return HP_OK;
     HP_TRY(err);
     flush(c); /* then only the cut block is left */
-    c->count = 0;
+    set_last(c, NONE);
     c->partial = node;
     *done = true;
     return HP_OK;
@@ -367,7 +420,7 @@ static bool runs_again(const struct hp_cursor *c, uint32_t route, enum hp_cause 
     if (cause == HP_CAUSE_FAULT)
         return true;
     if (cause == HP_CAUSE_EITHER)
-        return c->code->hot[c->blocks[c->count - 1]].anywhere;
+        return c->code->hot[c->last].anywhere;
     return route & HP_ROUTE_NODE && c->code->nodes[route & ~HP_ROUTE_NODE].insns == 1 && !c->joined;
 }
 
@@ -396,7 +449,7 @@ static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
             return HP_OK;
         HP_TRY(cut_partial(c, start, &done));
         goes_on = false;
-    } else if (c->count) {
+    } else if (c->last != NONE) {
         goes_on = follows(c, start);
         if (!goes_on || runs_again(c, route, cause))
             HP_TRY(cut_last(c, start, &done));
@@ -422,15 +475,15 @@ static enum hp_err cut_word(struct hp_cursor *c, uint32_t insns)
         HP_TRY(hp_code_close_node(c->code, c->partial, &block));
         return hp_code_prefix_insns(c->code, block, c->head + insns, &c->partial);
     }
-    if (!c->count)
+    if (c->last == NONE)
         return HP_OK;
-    block = c->blocks[c->count - 1];
+    block = c->last;
     insns += c->joined ? c->head : 0;
     if (insns >= c->code->blocks[block].insns)
         return HP_OK;
     HP_TRY(hp_code_prefix_insns(c->code, block, insns, &node));
     flush(c);
-    c->count = 0;
+    set_last(c, NONE);
     c->partial = node;
     c->head = 0;
     return HP_OK;
@@ -491,7 +544,7 @@ static enum hp_err handle_event(struct hp_cursor *c)
 static enum hp_err slow_segment(struct hp_cursor *c, uint32_t id)
 {
     uint32_t route = c->code->route[id];
-    size_t n = c->code->chains[id].n;
+    size_t n = hp_weight_blocks(c->code->chains[id].weight);
     if (n == 0 || !c->code->segs[id].parent)
         return slow_route(c, route);
     HP_TRY(slow_route(c, hp_chain_blocks(c->code, &c->code->chains[id])[0]));
@@ -543,45 +596,41 @@ static enum hp_err slow_word(struct hp_cursor *c, uint32_t word)
 static __attribute__((noinline)) void copy_far(struct hp_cursor *c, const struct hp_chain *chain,
                                                size_t count)
 {
-    const size_t near = HP_CHAIN_NEAR;
-    memcpy(c->blocks + count + near, c->code->chain_blocks + chain->at + near,
-           (chain->n - near) * sizeof *c->blocks);
-    memcpy(c->taken + count + near - 1, c->code->chain_taken + chain->at + near - 1,
-           chain->n - near);
+    const size_t near = HP_CHAIN_NEAR, at = c->code->units[chain->unit].at;
+    const size_t far = c->code->units[chain->unit].n - near;
+    memcpy(c->blocks + count + near, c->code->chain_blocks + at + near, far * sizeof *c->blocks);
+    memcpy(c->taken + count + near - 1, c->code->chain_taken + at + near - 1, far);
 }
 
-/* What the last block leads to, in the form of a run that ends with it. */
+/* What the last block leads to, in the form of a chain that ends with it. */
 static struct hp_chain chain_of_last(const struct hp_cursor *c)
 {
-    const struct hp_hot *last = &c->code->hot[c->blocks[c->count - 1]];
+    const struct hp_hot *last = &c->code->hot[c->last];
     return (struct hp_chain){.fall = last->fall,
                              .target = last->target,
                              .strict = last->anywhere ? 0 : UINT64_MAX,
-                             .insns = last->insns};
+                             .blocks = {c->last},
+                             .weight = HP_CHAIN_BLOCK + (int64_t)last->insns};
 }
 
 /* With this many blocks in the buffer there is still room for the longest run. */
-#define ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
+#define BLOCKS_ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
 
 /*
  * Takes words as long as they are runs of whole blocks that follow from one another and the buffer
- * has room for the longest; returns how many it took. This is where the time goes: one cache line a
- * word, and no branch on how many blocks a run has unless they are many. Not inlined: the loop
- * wants all registers.
+ * has room; returns how many it took. This is where the time goes: one cache line a word, and no
+ * branch on how many blocks a run has unless they are many.
  */
-static __attribute__((noinline)) size_t fast_words(struct hp_cursor *c, const uint32_t *words,
-                                                   size_t n)
+static inline __attribute__((always_inline)) size_t
+fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_steps)
 {
-    if (!c->count || c->partial != NONE || c->sigreturn || c->have < c->want)
-        return 0;
     const struct hp_chain *chains = c->code->chains;
-    const struct hp_hot *hot = c->code->hot;
     const uint32_t limit = c->code->segment_limit;
     const struct hp_chain first = chain_of_last(c), *from = &first;
-    uint64_t instructions = first.insns;
-    size_t count = c->count;
-    const uint32_t *at = words, *end = words + n;
-    for (; at < end && count <= ROOM; at++) {
+    int64_t weight = 0;
+    size_t count = c->count, room = HP_BATCH_MAX + 1 - count;
+    const uint32_t *at = words, *end = words + (n < room ? n : room);
+    for (; at < end && (by_steps || count <= BLOCKS_ROOM); at++) {
         uint32_t word = *at; /* once: the watched process can write there */
         if (__builtin_expect(word >= limit, 0))
             break;
@@ -590,27 +639,53 @@ static __attribute__((noinline)) size_t fast_words(struct hp_cursor *c, const ui
         bool taken = start != from->fall;
         if (__builtin_expect(taken & (((start ^ from->target) & from->strict) != 0), 0))
             break;
-        uint32_t fast = to->fast;
-        if (__builtin_expect(fast - 1 >= HP_CHAIN_NEAR, 0)) {
-            if (!fast)
-                break;
-            copy_far(c, to, count);
+        int64_t own = to->weight;
+        if (__builtin_expect(own <= 0, 0))
+            break;
+        if (by_steps) {
+            memcpy(&c->steps[count++], &to->unit, sizeof *c->steps);
+        } else {
+            uint32_t outcomes = to->taken | taken;
+            memcpy(c->taken + count - 1, &outcomes, sizeof outcomes);
+            memcpy(c->blocks + count, to->blocks, sizeof to->blocks);
+            size_t blocks = (uint64_t)own / HP_CHAIN_BLOCK;
+            if (__builtin_expect(blocks > HP_CHAIN_NEAR, 0))
+                copy_far(c, to, count);
+            count += blocks;
         }
-        uint32_t outcomes = to->taken | taken;
-        memcpy(c->taken + count - 1, &outcomes, sizeof outcomes);
-        memcpy(c->blocks + count, to->blocks, sizeof to->blocks);
-        instructions += to->insns;
-        count += fast;
+        weight += own;
         from = to;
     }
-    size_t i = (size_t)(at - words);
     c->count = count;
-    c->joined &= i == 0;
-    c->stats.instructions +=
-        instructions - hot[c->blocks[count - 1]].insns; /* nothing known to follow */
-    if (count > ROOM)
+    c->n_blocks += hp_weight_blocks(weight);
+    c->joined &= at == words;
+    /* Those of the last block count when something follows it. */
+    c->stats.instructions += hp_weight_insns(weight) + c->code->hot[c->last].insns;
+    c->last = hp_chain_blocks(c->code, from)[hp_weight_blocks(from->weight) - 1];
+    c->stats.instructions -= c->code->hot[c->last].insns;
+    if (count > (by_steps ? HP_BATCH_MAX : BLOCKS_ROOM))
         flush(c);
-    return i;
+    return (size_t)(at - words);
+}
+
+/* Not inlined: the loops want all registers. */
+static __attribute__((noinline)) size_t fast_blocks(struct hp_cursor *c, const uint32_t *words,
+                                                    size_t n)
+{
+    return fast_loop(c, words, n, false);
+}
+
+static __attribute__((noinline)) size_t fast_steps(struct hp_cursor *c, const uint32_t *words,
+                                                   size_t n)
+{
+    return fast_loop(c, words, n, true);
+}
+
+static size_t fast_words(struct hp_cursor *c, const uint32_t *words, size_t n)
+{
+    if (c->last == NONE || c->partial != NONE || c->sigreturn || c->have < c->want)
+        return 0;
+    return c->by_steps ? fast_steps(c, words, n) : fast_blocks(c, words, n);
 }
 
 enum hp_err hp_cursor_feed(struct hp_cursor *c, const uint32_t *words, size_t n)

@@ -7,6 +7,8 @@
 #include "program_fixture.h"
 
 #include "profiler/exact/exact.h"
+#include "profiler/pipeline.h"
+#include "stream/code_impl.h"
 
 /* --- Functions by address
  * ------------------------------------------------------------------------ */
@@ -315,8 +317,213 @@ static void compare_profile(const struct hp_profile *profile, struct model *m)
     assert_int_equal(kinds, m->n_counts);
 }
 
+/* A profiler behind a cursor of its own, which gets steps instead of batches. */
+struct stepping {
+    struct hp_sink sink; /* first */
+    struct hp_profiler *exact;
+    void *state;
+};
+
+static void pass_steps(struct hp_sink *sink, const struct hp_steps *steps)
+{
+    struct stepping *s = (struct stepping *)sink;
+    assert_in_range(steps->n, 1, HP_BATCH_MAX);
+    s->exact->ops->steps(s->state, steps);
+}
+
+static void pass_event(struct hp_sink *sink, const struct hp_event *event)
+{
+    struct stepping *s = (struct stepping *)sink;
+    s->exact->ops->event(s->state, event);
+}
+
+/* The same words by steps, a few at a time, must give the same. */
+static void check_steps(struct stream *s, struct hp_functions *functions, const uint32_t *words,
+                        size_t n, struct model *m)
+{
+    struct stepping by = {.sink = {.steps = pass_steps, .event = pass_event}};
+    const struct hp_thread thread = {.id = 0, .pid = 10, .tid = 10};
+    struct hp_cursor *cursor;
+    struct hp_profile *profile;
+    uint64_t seed = n;
+    uint32_t most = 1u << random_below(&seed, 12);
+    assert_int_equal(hp_exact_new(s->code, functions, &by.exact), HP_OK);
+    assert_int_equal(by.exact->ops->start_thread(by.exact, &thread, &by.state), HP_OK);
+    assert_int_equal(hp_cursor_new(s->code, NULL, &by.sink, &cursor), HP_OK);
+    for (size_t i = 0, some; i < n; i += some) {
+        some = 1 + random_below(&seed, most);
+        some = some < n - i ? some : n - i;
+        assert_int_equal(hp_cursor_feed(cursor, words + i, some), HP_OK);
+    }
+    assert_int_equal(hp_cursor_end(cursor, HP_END_EXIT), HP_OK);
+    assert_memory_equal(hp_cursor_stats(cursor), hp_cursor_stats(s->cursor),
+                        sizeof(struct hp_cursor_stats));
+    assert_int_equal(hp_profile_new(&profile), HP_OK);
+    assert_int_equal(by.exact->ops->finish(by.exact, profile), HP_OK);
+    assert_int_equal(hp_profile_normalize(profile), HP_OK);
+    compare_profile(profile, m);
+    hp_profile_free(profile);
+    hp_cursor_free(cursor);
+    by.exact->ops->free(by.exact);
+}
+
+/* --- The same, counted ------------------------------------------------------------------------ */
+
+/* What an engine that counts makes of the words of one that does not. */
+struct counting {
+    const struct hp_code *code;
+    uint32_t *words;
+    size_t n, cap;
+    uint64_t (*counters)[2]; /* by segment */
+    uint32_t interrupted[64], depth;
+    uint32_t last; /* segment that was run and of which it is not known how it was left; 0: none */
+};
+
+static void count_word(struct counting *c, uint32_t word)
+{
+    assert_int_equal(hp_grow(&c->words, &c->cap, c->n + 1, sizeof *c->words), HP_OK);
+    c->words[c->n++] = word;
+}
+
+static uint64_t counted, counted_parts; /* programs, and blocks that were interrupted in them */
+
+static void count_part(struct counting *c, uint32_t id, uint32_t insns)
+{
+    if (!id)
+        return;
+    counted_parts += insns != UINT16_MAX;
+    count_word(c, hp_word_event(HP_WORD_PART, insns));
+    count_word(c, id);
+}
+
+static uint32_t head_of(const struct hp_code *code, uint32_t id)
+{
+    while (code->segs[id].parent)
+        id = code->segs[id].parent;
+    return id;
+}
+
+/* After `c->last`, segment `id` was run. */
+static void count_transfer(struct counting *c, uint32_t id)
+{
+    uint32_t left = c->last, route = left ? c->code->route[left] : 0;
+    uint64_t start = c->code->chains[id].start;
+    c->last = id;
+    if (!left)
+        return;
+    const struct hp_hot *hot = &c->code->hot[route];
+    if (hot->anywhere) {
+        count_word(c, left);
+        count_word(c, head_of(c->code, id));
+    } else if (start == hot->fall || start == hot->target) {
+        c->counters[left][start == hot->target]++;
+    } else { /* a system call, interrupted and restarted */
+        count_part(c, left, c->code->blocks[route].insns - 1);
+    }
+}
+
+static void count_words(struct counting *c, const uint32_t *words, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        switch (words[i] & HP_WORD_EVENT ? (int)hp_word_kind(words[i]) : -1) {
+        case -1: count_transfer(c, words[i]); break;
+        case HP_WORD_CUT:
+            count_part(c, c->last, hp_word_arg(words[i]));
+            c->last = 0;
+            break;
+        case HP_WORD_SIGNAL:
+            c->interrupted[c->depth++] = c->last;
+            c->last = 0;
+            count_word(c, words[i]);
+            break;
+        case HP_WORD_SIGRETURN:
+            count_part(c, c->last, UINT16_MAX);
+            c->last = c->interrupted[--c->depth];
+            count_word(c, words[i]);
+            break;
+        case HP_WORD_END:
+            count_part(c, c->last, UINT16_MAX);
+            count_word(c, words[i]);
+            break;
+        default: fail();
+        }
+    }
+}
+
+static void compare_counted(const struct hp_profile *profile, struct model *m)
+{
+    uint64_t kinds = 0, edges = 0;
+    assert_int_equal(profile->threads[0].instructions, m->instructions);
+    assert_int_equal(profile->threads[0].blocks, m->blocks);
+    assert_int_equal(profile->threads[0].branches, m->branches);
+    for (size_t i = 0; i < profile->n_block_counts; i++) {
+        const struct hp_pcount *c = &profile->block_counts[i];
+        const struct hp_pblock *b = &profile->blocks[c->item];
+        uint32_t k = counter(m, KEY_BLOCK, b->place.offset, b->place.offset + b->size);
+        assert_int_equal(c->count, m->counts[k]);
+        kinds += c->count;
+    }
+    assert_int_equal(kinds, m->blocks);
+    for (size_t i = 0; i < profile->n_edge_counts; i++) {
+        const struct hp_pcount *c = &profile->edge_counts[i];
+        const struct hp_pedge *e = &profile->edges[c->item];
+        assert_int_equal(c->count, m->counts[counter(m, KEY_EDGE, e->from.offset, e->to.offset)]);
+        edges += c->count;
+    }
+    assert_true(edges <= kinds);
+    for (size_t i = 0; i < profile->n_function_counts; i++) {
+        const struct hp_pfunction_count *c = &profile->function_counts[i];
+        assert_int_equal(c->self, m->self[function_at(profile->functions[c->item].place.offset)]);
+        assert_int_equal(c->inclusive, 0);
+    }
+    assert_string_equal(profile->notes[0].kind, "counted");
+}
+
+/* The words of a native program, delivered as counters and pairs. */
+static void check_counts(struct stream *s, struct hp_functions *functions, const uint32_t *words,
+                         size_t n, struct model *m)
+{
+    const struct hp_thread thread = {.id = 0, .pid = 10, .tid = 10};
+    struct hp_region everything = {0};
+    struct hp_pipeline *pipeline;
+    struct hp_profiler *exact;
+    struct hp_profile *profile;
+    uint32_t limit = hp_code_segment_limit(s->code);
+    struct counting c = {.code = s->code, .counters = calloc(limit, sizeof *c.counters)};
+    count_words(&c, words, n);
+    counted++;
+    assert_int_equal(hp_pipeline_new(s->code, NULL, functions, &everything, &pipeline), HP_OK);
+    assert_int_equal(hp_exact_new(s->code, functions, &exact), HP_OK);
+    assert_int_equal(hp_pipeline_add(pipeline, exact), HP_OK);
+    assert_int_equal(hp_pipeline_expect_counts(pipeline), HP_OK);
+    struct hp_consumer *to = hp_pipeline_consumer(pipeline);
+    assert_int_equal(to->thread(to, &thread), HP_OK);
+    for (size_t i = 0, some; i < c.n; i += some) {
+        some = c.n - i < 7 ? c.n - i : 7;
+        assert_int_equal(to->words(to, 0, c.words + i, some), HP_OK);
+    }
+    for (uint32_t id = 0; id < limit; id++)
+        for (uint32_t side = 0; side < 2; side++)
+            if (c.counters[id][side]) {
+                struct hp_count count = {id, side, c.counters[id][side]};
+                assert_int_equal(to->counts(to, 0, &count, 1), HP_OK);
+            }
+    assert_int_equal(to->end(to, 0, HP_END_EXIT), HP_OK);
+    assert_int_equal(hp_pipeline_stats(pipeline)->cursor.instructions, m->instructions);
+    assert_int_equal(hp_pipeline_stats(pipeline)->cursor.losses, 0);
+    assert_int_equal(hp_profile_new(&profile), HP_OK);
+    assert_int_equal(exact->ops->finish(exact, profile), HP_OK);
+    assert_int_equal(hp_profile_normalize(profile), HP_OK);
+    compare_counted(profile, m);
+    hp_profile_free(profile);
+    hp_pipeline_free(pipeline);
+    exact->ops->free(exact);
+    free(c.words);
+    free(c.counters);
+}
+
 /* Runs `words` through cursor and profiler, and what came out of the cursor through the model. */
-static void check_stream(struct stream *s, const uint32_t *words, size_t n)
+static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool counts)
 {
     struct hp_functions *functions = new_functions(s->code);
     struct hp_profiler *exact;
@@ -332,22 +539,36 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n)
     assert_int_equal(hp_profile_normalize(profile), HP_OK);
     model_run(m, &s->recorder);
     compare_profile(profile, m);
+    check_steps(s, functions, words, n, m);
+    if (counts)
+        check_counts(s, functions, words, n, m);
     hp_profile_free(profile);
     hp_map64_fini(&m->index);
     free(m);
     free(functions);
 }
 
-static void count_programs(uint64_t first, uint64_t last, uint32_t spoilt)
+/* Whether the engine shows whole blocks only: one that counts does. */
+static bool has_no_pieces(const struct program *p, const struct hp_code *code)
+{
+    for (uint32_t id = 1; id <= p->n_segments; id++)
+        if (code->route[id] & HP_ROUTE_NODE)
+            return false;
+    return true;
+}
+
+static void count_programs(uint64_t first, uint64_t last, bool native, uint32_t spoilt)
 {
     for (uint64_t seed = first; seed <= last; seed++) {
         struct program p;
         struct stream s;
         program_init(&p, seed);
+        if (native)
+            program_make_native(&p);
         stream_init(&s);
         program_run(&p, &s, 50 + random_below(&p.seed, 400));
         spoil(&p, spoilt);
-        check_stream(&s, p.words, p.n_words);
+        check_stream(&s, p.words, p.n_words, native && spoilt == 0 && has_no_pieces(&p, s.code));
         stream_fini(&s);
         program_fini(&p);
     }
@@ -356,14 +577,19 @@ static void count_programs(uint64_t first, uint64_t last, uint32_t spoilt)
 static void random_programs_are_counted(void **state)
 {
     (void)state;
-    count_programs(10001, 10300, 0);
+    count_programs(10001, 10300, false, 0);
+    count_programs(10301, 10600, true, 0);
+    assert_true(counted > 250);
+    assert_true(counted_parts > 1000);
 }
 
 static void spoilt_streams_are_counted(void **state)
 {
     (void)state;
-    count_programs(20001, 20200, 1);
-    count_programs(20201, 20300, 20);
+    count_programs(20001, 20200, false, 1);
+    count_programs(20201, 20300, false, 20);
+    count_programs(20301, 20500, true, 1);
+    count_programs(20501, 20600, true, 20);
 }
 
 /* --- By hand

@@ -5,6 +5,7 @@
 #include "engine/arena.h"
 #include "engine/live.h"
 #include "hotpath/trace.h"
+#include "stream/tally.h"
 #include "stream/trace_code.h"
 
 #include <unistd.h>
@@ -309,6 +310,217 @@ static void hostile_parents_are_survived(void **state)
     arena_fini(&t);
 }
 
+/* --- Counters --------------------------------------------------------------------------------- */
+
+struct counts_reader {
+    struct hp_consumer consumer; /* first */
+    struct hp_count seen[64];
+    size_t n, threads, ends;
+};
+
+static enum hp_err see_thread(struct hp_consumer *consumer, const struct hp_thread *thread)
+{
+    (void)thread;
+    ((struct counts_reader *)consumer)->threads++;
+    return HP_OK;
+}
+
+static enum hp_err see_words(struct hp_consumer *consumer, uint32_t thread, const uint32_t *words,
+                             size_t n)
+{
+    (void)consumer, (void)thread, (void)words, (void)n;
+    return HP_OK;
+}
+
+static enum hp_err see_counts(struct hp_consumer *consumer, uint32_t thread,
+                              const struct hp_count *counts, size_t n)
+{
+    struct counts_reader *r = (struct counts_reader *)consumer;
+    (void)thread;
+    for (size_t i = 0; i < n && r->n < 64; i++)
+        r->seen[r->n++] = counts[i];
+    return HP_OK;
+}
+
+static enum hp_err see_end(struct hp_consumer *consumer, uint32_t thread, enum hp_end_reason reason)
+{
+    (void)thread, (void)reason;
+    ((struct counts_reader *)consumer)->ends++;
+    return HP_OK;
+}
+
+/* Two threads, one after the other in the same ring; the second is killed. */
+static void count_in_child(struct hp_arena *arena, int fd)
+{
+    struct hp_writer w = {0};
+    for (int i = 0; i < 2; i++) {
+        hp_writer_put(arena, &w, 1);
+        off_t base = (off_t)(HP_ARENA_COUNTER_DATA + w.index * HP_ARENA_COUNTER_BYTES);
+        const struct hp_counter all = {{3, UINT64_MAX}}, one = {{0, 7}};
+        const off_t last = (off_t)((HP_ARENA_COUNTED - 1) * sizeof one);
+        if (i == 0 && (pwrite(fd, &all, sizeof all, base + 16) != 16 ||
+                       pwrite(fd, &one, sizeof one, base + last) != 16))
+            _exit(1);
+        if (i == 1 && pwrite(fd, &one, sizeof one, base + 16 * 100000) != 16)
+            _exit(1);
+        if (i == 0)
+            hp_writer_finish(arena, &w, HP_END_EXIT);
+        while (i == 0 && atomic_load(&arena->rings[0].state) != HP_RING_FREE)
+            usleep(1000);
+    }
+    _exit(0);
+}
+
+static void counters_are_read_and_cleared(void **state)
+{
+    (void)state;
+    struct arena_test t;
+    struct counts_reader r = {
+        .consumer = {
+            .thread = see_thread, .words = see_words, .counts = see_counts, .end = see_end}};
+    struct hp_live_stats stats;
+    arena_init(&t);
+    t.arena->mode = HP_RECORD_COUNT;
+    pid_t pid = fork();
+    if (pid == 0)
+        count_in_child(t.arena, hp_live_fd(t.live));
+    assert_int_equal(hp_live_run(t.live, pid, &r.consumer, &stats), HP_OK);
+    assert_int_equal(stats.status, 0);
+    static const struct hp_count expected[] = {
+        {1, 0, 3}, {1, 1, UINT64_MAX}, {HP_ARENA_COUNTED - 1, 1, 7}, {100000, 1, 7}};
+    assert_int_equal(r.threads, 2);
+    assert_int_equal(r.ends, 2);
+    assert_int_equal(r.n, 4);
+    for (size_t i = 0; i < 4; i++) {
+        assert_int_equal(r.seen[i].segment, expected[i].segment);
+        assert_int_equal(r.seen[i].direction, expected[i].direction);
+        assert_int_equal(r.seen[i].count, expected[i].count);
+    }
+    arena_fini(&t);
+}
+
+/* --- The tally -------------------------------------------------------------------------------- */
+
+static void tally_event(struct hp_sink *sink, const struct hp_event *event)
+{
+    struct recorder *r = (struct recorder *)sink;
+    *new_item(r) = (struct item){
+        .event = (uint8_t)(event->kind + 1), .taken = event->exact, .value = event->value};
+}
+
+struct tally_test {
+    struct recorder recorder;
+    struct hp_tally *tally;
+    const struct hp_edge_count *edges;
+    size_t n;
+};
+
+static void tally_init(struct tally_test *t, struct stream *s)
+{
+    recorder_init(&t->recorder, s->code);
+    t->recorder.sink.event = tally_event;
+    assert_int_equal(hp_tally_new(s->code, NULL, &t->recorder.sink, &t->tally), HP_OK);
+}
+
+static void tally_fini(struct tally_test *t)
+{
+    hp_tally_free(t->tally);
+    recorder_fini(&t->recorder);
+}
+
+/* How often the block at `to` came after the one of `insns` at `from`; to 0: nothing known did. */
+static uint64_t tallied(const struct tally_test *t, uint64_t from, uint32_t insns, uint64_t to)
+{
+    const struct hp_block *table = hp_code_blocks(t->recorder.code);
+    uint64_t count = 0;
+    for (size_t i = 0; i < t->n; i++) {
+        const struct hp_edge_count *e = &t->edges[i];
+        uint64_t target = e->to == HP_NO_ID ? 0 : table[e->to].start;
+        if (table[e->from].start == from && table[e->from].insns == insns && target == to)
+            count += e->count;
+    }
+    return count;
+}
+
+static void counters_and_pairs_are_edges(void **state)
+{
+    struct stream *s = *state;
+    struct tally_test t;
+    tally_init(&t, s);
+    const uint32_t words[] = {ABE,           A,  E, S, E, A, ABE, A, ABE, EVENT(FORK, 0), 77, CE, S,
+                              EVENT(PAD, 0), CE, C, E};
+    assert_int_equal(hp_tally_words(t.tally, words, 17), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, AB, 1, 5), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, A, 0, 2), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, S, 0, 1), HP_OK);
+    assert_int_equal(hp_tally_edges(t.tally, &t.edges, &t.n), HP_OK);
+    assert_int_equal(tallied(&t, 0x1000, 2, 0x1003), 3 + 5 + 2);
+    assert_int_equal(tallied(&t, 0x1003, 2, 0x1020), 3 + 5);
+    assert_int_equal(tallied(&t, 0x1020, 2, 0x1000), 2 + 1);
+    assert_int_equal(tallied(&t, 0x1020, 2, 0x1030), 1 + 1);
+    assert_int_equal(tallied(&t, 0x1020, 2, 0x1010), 1);
+    assert_int_equal(tallied(&t, 0x1020, 2, 0), 1 + 1); /* halves, before an event and at the end */
+    assert_int_equal(tallied(&t, 0x1010, 2, 0x1020), 2);
+    assert_int_equal(tallied(&t, 0x1030, 2, 0x1033), 1);
+    assert_int_equal(hp_tally_stats(t.tally)->blocks, 10 + 8 + 3 + 2 + 1 + 2 + 2 + 1);
+    assert_int_equal(t.recorder.n, 1);
+    assert_int_equal(t.recorder.items[0].value, 77);
+    tally_fini(&t);
+}
+
+/* A block that was interrupted twice counts once; one that never went on is a part. */
+static void parts_are_put_together(void **state)
+{
+    struct stream *s = *state;
+    struct tally_test t;
+    add_segment(s, NEXT, 0x4000, "90 90 90 90 eb fa");
+    add_segment(s, NEXT + 1, 0x4001, "90 90 90 eb fa");
+    add_segment(s, NEXT + 2, 0x4003, "90 eb fa");
+    tally_init(&t, s);
+    const uint32_t words[] = {EVENT(PART, 1), NEXT, EVENT(PART, 2), NEXT + 1, EVENT(PART, 3), NEXT,
+                              EVENT(PART, 1), ABE,  EVENT(PART, 0), AB,       EVENT(PART, 9), S};
+    assert_int_equal(hp_tally_words(t.tally, words, 12), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, NEXT + 2, 1, 1), HP_OK);
+    assert_int_equal(hp_tally_edges(t.tally, &t.edges, &t.n), HP_OK);
+    assert_int_equal(tallied(&t, 0x4000, 5, 0x4000), 1);
+    assert_int_equal(tallied(&t, 0x4000, 3, 0), 1);
+    assert_int_equal(tallied(&t, 0x4001, 4, 0x4000), 0);
+    assert_int_equal(tallied(&t, 0x4003, 2, 0x4000), 0);
+    assert_int_equal(tallied(&t, 0x1000, 2, 0x1003), 2);
+    assert_int_equal(tallied(&t, 0x1020, 1, 0), 1);
+    assert_int_equal(tallied(&t, 0x1030, 2, 0), 1);
+    tally_fini(&t);
+}
+
+static void nonsense_is_tallied(void **state)
+{
+    struct stream *s = *state;
+    struct tally_test t;
+    uint64_t seed = 1;
+    tally_init(&t, s);
+    assert_int_equal(add_child(s, NEXT, A, 0x1003, "90 90 90"), HP_OK); /* open */
+    for (int i = 0; i < 20000; i++) {
+        uint32_t word = random_below(&seed, NEXT + 2);
+        if (random_below(&seed, 4) == 0)
+            word =
+                hp_word_event((enum hp_word_kind)random_below(&seed, 20), random_below(&seed, 5));
+        else if (random_below(&seed, 50) == 0)
+            word = random_next(&seed);
+        assert_int_equal(hp_tally_words(t.tally, &word, 1), HP_OK);
+        if (i % 10 == 0)
+            assert_int_equal(hp_tally_count(t.tally, word, random_next(&seed), random_next(&seed)),
+                             HP_OK);
+    }
+    assert_int_equal(hp_tally_edges(t.tally, &t.edges, &t.n), HP_OK);
+    assert_true(hp_tally_stats(t.tally)->losses > 100);
+    assert_true(t.n > 10);
+    for (size_t i = 0; i < t.n; i++) {
+        assert_true(t.edges[i].from < hp_code_n_blocks(s->code));
+        assert_true(t.edges[i].to == HP_NO_ID || t.edges[i].to < hp_code_n_blocks(s->code));
+    }
+    tally_fini(&t);
+}
+
 /* --- In a trace ------------------------------------------------------------------------------- */
 
 static void runs_come_back_from_a_trace(void **state)
@@ -383,6 +595,10 @@ int main(void)
         CASE(a_thread_ended_by_a_signal_ends_exactly),
         cmocka_unit_test(parents_are_loaded_first),
         cmocka_unit_test(hostile_parents_are_survived),
+        cmocka_unit_test(counters_are_read_and_cleared),
+        CASE(counters_and_pairs_are_edges),
+        CASE(parts_are_put_together),
+        CASE(nonsense_is_tallied),
         CASE(runs_come_back_from_a_trace),
         CASE(the_first_format_is_read),
     };

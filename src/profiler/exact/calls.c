@@ -54,7 +54,7 @@ ALWAYS_INLINE uint32_t count_call(struct hp_exact_thread *t, uint32_t from, uint
 {
     if (callee == HP_NO_ID)
         return HP_NO_ID;
-    struct hp_exact_cell *cell = &t->cells[from];
+    struct hp_exact_cell *cell = &t->cells[t->exact->spots[from].unit];
     uint32_t index = cell->watch - HP_WATCH_CALL;
     if (cell->watch < HP_WATCH_CALL || t->calls[index].callee != callee ||
         t->calls[index].caller != caller) {
@@ -227,7 +227,7 @@ static __attribute__((noinline)) void unexpected_return(struct hp_exact_thread *
     }
 }
 
-static void on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+ALWAYS_INLINE void on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     const struct hp_frame *frame = top(t);
     t->exact->spots[to].returned_to = true;
@@ -246,7 +246,7 @@ static void on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to)
  */
 static bool is_stub(struct hp_exact_thread *t, uint32_t block)
 {
-    uint32_t insns = t->cells[block].insns;
+    uint32_t insns = t->cells[t->exact->spots[block].unit].insns;
     return t->exact->spots[block].flow == HP_FLOW_JUMP_IND && insns <= STUB_INSNS && top(t) &&
            t->clock - top(t)->entered == insns;
 }
@@ -278,7 +278,7 @@ static __attribute__((noinline)) void jump_into(struct hp_exact_thread *t, uint3
         push(t, HP_FRAME_TAIL, top(t)->expects, function, call);
 }
 
-static void on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+ALWAYS_INLINE void on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     uint32_t function = function_of(t, to);
     if (function == HP_NO_ID && (is_stub(t, from) || enters_module(t, from, to)))
@@ -300,14 +300,108 @@ ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t from, uint32_t t
 
 /* --- Counting --------------------------------------------------------------------------------- */
 
-void hp_exact_count(struct hp_exact_thread *t, const uint32_t *blocks, size_t n)
+/* As transfer(), apart from the loop. */
+static __attribute__((noinline)) void show(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    transfer(t, from, to);
+}
+
+/* What happens at an inner transfer that has just been shown to the stack. */
+static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint32_t to,
+                                  uint64_t insns)
+{
+    const struct hp_spot *a = &t->exact->spots[from], *b = &t->exact->spots[to];
+    struct hp_exact_op op = {.expects = a->end,
+                             .insns = (uint32_t)insns,
+                             .from = from,
+                             .to = to,
+                             .function = b->function,
+                             .call = HP_NO_ID};
+    uint32_t call = t->cells[a->unit].watch - HP_WATCH_CALL;
+    if (a->flow == HP_FLOW_CALL && b->start != a->end && call < t->n_calls && a->asked &&
+        a->function != HP_NO_ID && t->calls[call].caller == a->function &&
+        t->calls[call].callee == b->function)
+        op.call = call;
+    return op;
+}
+
+/* Keeps the `n` operations of a run; without room for them it stays new. */
+static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
+                     const struct hp_exact_op *ops, uint32_t n, uint32_t last)
+{
+    if (t->n_ops + n > HP_WATCH_OPS_MAX ||
+        hp_grow(&t->ops, &t->cap_ops, t->n_ops + n, sizeof *ops) != HP_OK)
+        return;
+    cell->watch = last | (n ? HP_WATCH_INNER | (uint32_t)t->n_ops << 1 : 0);
+    for (uint32_t i = 0; i < n; i++) {
+        t->ops[t->n_ops] = ops[i];
+        t->ops[t->n_ops++].more = i + 1 < n;
+    }
+}
+
+/*
+ * The inner transfers of a run, at `clock`, one by one. With `counts` they are counted too: of the
+ * last run of a batch it is not known yet how it goes on. Says where the clock is when the last
+ * block begins.
+ */
+static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32_t unit,
+                                               uint64_t clock, bool counts)
+{
+    const struct hp_spot *spots = t->exact->spots;
+    struct hp_exact_op ops[HP_RUN_MAX];
+    uint64_t start = clock;
+    uint32_t n, n_ops = 0;
+    const uint32_t *blocks = hp_code_unit(t->exact->code, unit, &n);
+    for (uint32_t i = 0; i + 1 < n; i++) {
+        uint32_t from = spots[blocks[i]].unit;
+        clock += t->cells[from].insns;
+        if (counts)
+            hp_exact_count_edge(t, from, blocks[i + 1]);
+        else
+            hp_exact_note_edge(t, blocks[i], blocks[i + 1]);
+        if (t->cells[from].watch) {
+            t->clock = clock;
+            show(t, blocks[i], blocks[i + 1]);
+            ops[n_ops++] = make_op(t, blocks[i], blocks[i + 1], clock - start);
+        }
+    }
+    if (!counts)
+        keep_ops(t, &t->cells[unit], ops, n_ops,
+                 t->cells[spots[blocks[n - 1]].unit].watch ? HP_WATCH_LAST : 0);
+    return clock;
+}
+
+/* The inner transfers of a run that was walked before. */
+static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_t watch,
+                                              uint64_t clock)
+{
+    const struct hp_exact_op *op = &t->ops[(watch >> 1) & HP_WATCH_OPS_MAX];
+    for (;; op++) {
+        t->clock = clock + op->insns;
+        if (op->call != HP_NO_ID) {
+            t->calls[op->call].count++;
+            push(t, HP_FRAME_CALL, op->expects, op->function, op->call);
+        } else {
+            show(t, op->from, op->to);
+        }
+        if (!op->more)
+            break;
+    }
+}
+
+void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
 {
     struct hp_exact_cell *cells = t->cells;
     uint64_t clock = t->clock;
-    uint32_t from = blocks[0];
     for (size_t i = 0; i < n; i++) {
-        struct hp_exact_cell *cell = &cells[from];
-        uint32_t to = blocks[i + 1];
+        struct hp_exact_cell *cell = &cells[steps[i].unit];
+        uint32_t to = steps[i + 1].first;
+        if (cell->watch & HP_WATCH_INNER) {
+            if (cell->watch & HP_WATCH_NEW)
+                walk(t, steps[i].unit, clock, false);
+            else
+                run_ops(t, cell->watch, clock);
+        }
         clock += cell->insns;
         /* Which of the two it is is as hard to predict as the program's own branch: this way there
          * is no branch on it. */
@@ -315,14 +409,66 @@ void hp_exact_count(struct hp_exact_thread *t, const uint32_t *blocks, size_t n)
         if (__builtin_expect(cell->next[side] == to, 1))
             cell->count[side]++;
         else
-            hp_exact_count_edge(t, from, to);
-        if (cell->watch) {
+            hp_exact_count_edge(t, steps[i].unit, to);
+        if (cell->watch & HP_WATCH_INNER ? cell->watch & HP_WATCH_LAST : cell->watch) {
             t->clock = clock;
-            transfer(t, from, to);
+            transfer(t, t->exact->lasts[steps[i].unit], to);
         }
-        from = to;
     }
-    t->clock = clock;
+    t->clock = walk(t, steps[n].unit, clock, true);
+}
+
+/* --- Without a stack -------------------------------------------------------------------------- */
+
+static void add_calls(struct hp_exact_thread *t, uint32_t from, uint32_t callee, uint64_t count)
+{
+    uint32_t call = callee == HP_NO_ID ? HP_NO_ID : find_call(t, function_of(t, from), callee);
+    if (call != HP_NO_ID)
+        t->calls[call].count += count;
+}
+
+/* The function that a jump enters, as on_jump() would say; HP_NO_ID: none. */
+static uint32_t entered_by_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    const struct hp_spot *a = &t->exact->spots[from];
+    uint32_t function = function_of(t, to);
+    bool stub = a->flow == HP_FLOW_JUMP_IND && t->cells[a->unit].insns <= STUB_INSNS &&
+                function_of(t, from) != HP_NO_ID && a->entry;
+    if (function == HP_NO_ID && (stub || enters_module(t, from, to)))
+        function = enter(t, to);
+    return function != function_of(t, from) && t->exact->spots[to].entry ? function : HP_NO_ID;
+}
+
+static bool is_call(const struct hp_spot *from, const struct hp_spot *to)
+{
+    return (from->flow == HP_FLOW_CALL || from->flow == HP_FLOW_CALL_IND) && to->start != from->end;
+}
+
+static bool is_jump(const struct hp_spot *from)
+{
+    return from->flow == HP_FLOW_JUMP || from->flow == HP_FLOW_COND ||
+           from->flow == HP_FLOW_JUMP_IND;
+}
+
+/* First what is called or returned to: that tells where functions without symbols are. */
+void hp_exact_count_calls(struct hp_exact_thread *t, const struct hp_edge_count *edges, size_t n)
+{
+    struct hp_spot *spots = t->exact->spots;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t from = edges[i].from, to = edges[i].to;
+        if (to == HP_NO_ID)
+            continue;
+        if (is_call(&spots[from], &spots[to]))
+            enter(t, to);
+        spots[to].returned_to |= spots[from].flow == HP_FLOW_RETURN;
+    }
+    for (size_t i = 0; i < n; i++) {
+        uint32_t from = edges[i].from, to = edges[i].to;
+        if (to != HP_NO_ID && is_call(&spots[from], &spots[to]))
+            add_calls(t, from, enter(t, to), edges[i].count);
+        else if (to != HP_NO_ID && is_jump(&spots[from]))
+            add_calls(t, from, entered_by_jump(t, from, to), edges[i].count);
+    }
 }
 
 /* --- Beginnings and ends ---------------------------------------------------------------------- */

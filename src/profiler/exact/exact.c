@@ -30,6 +30,8 @@ static void free_tables(struct hp_exact_thread *thread)
     free(thread->cells);
     thread->cells = NULL;
     thread->n_cells = thread->cap_cells = 0;
+    free(thread->ops);
+    thread->ops = NULL;
     hp_map64_fini(&thread->extra_of);
     free(thread->extra);
     thread->extra = NULL;
@@ -51,48 +53,75 @@ static void free_thread(struct hp_exact_thread *thread)
     free(thread);
 }
 
-static void seal_map(struct hp_exact_thread *t, const struct hp_map64 *map, const uint64_t *counts,
-                     bool tails)
+/* Adds to the edges of a thread that is sealed; those of several units may be the same. */
+static bool add_edge(struct hp_exact_thread *t, size_t *cap, struct hp_map64 *index, uint32_t from,
+                     uint32_t to, uint64_t count)
 {
-    for (size_t i = 0; map->slots && i <= map->mask; i++) {
-        const struct hp_map64_slot *slot = &map->slots[i];
-        if (slot->value == HP_MAP64_NONE)
-            continue;
-        uint32_t from = (uint32_t)(tails ? slot->key : slot->key >> 32);
-        uint32_t to = tails ? HP_NO_ID : (uint32_t)slot->key;
-        t->edges[t->n_edges++] = (struct hp_exact_edge){from, to, counts[slot->value]};
+    uint64_t key = (uint64_t)from << 32 | to;
+    uint32_t i = hp_map64_get(index, key);
+    if (i == HP_MAP64_NONE) {
+        i = (uint32_t)t->n_edges;
+        if (hp_grow(&t->edges, cap, t->n_edges + 1, sizeof *t->edges) != HP_OK ||
+            hp_map64_put(index, key, i) != HP_OK)
+            return false;
+        t->edges[t->n_edges++] = (struct hp_exact_edge){from, to, 0};
     }
+    t->edges[i].count += count;
+    return true;
+}
+
+/* What left a unit went through all of it. */
+static bool add_unit(struct hp_exact_thread *t, size_t *cap, struct hp_map64 *index, uint32_t unit,
+                     uint32_t to, uint64_t count)
+{
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(t->exact->code, unit, &n);
+    bool good = count == 0 || add_edge(t, cap, index, blocks[n - 1], to, count);
+    for (uint32_t i = 0; i + 1 < n && good && count; i++)
+        good = add_edge(t, cap, index, blocks[i], blocks[i + 1], count);
+    return good;
+}
+
+static bool seal_tables(struct hp_exact_thread *t, struct hp_map64 *index)
+{
+    size_t cap = 0;
+    bool good = true;
+    for (uint32_t i = 0; i < t->n_cells && good; i++)
+        for (int k = 0; k < 2 && good; k++)
+            good = add_unit(t, &cap, index, i, t->cells[i].next[k], t->cells[i].count[k]);
+    for (size_t i = 0; t->extra_of.slots && i <= t->extra_of.mask && good; i++) {
+        const struct hp_map64_slot *slot = &t->extra_of.slots[i];
+        if (slot->value != HP_MAP64_NONE)
+            good = add_unit(t, &cap, index, (uint32_t)(slot->key >> 32), (uint32_t)slot->key,
+                            t->extra[slot->value]);
+    }
+    for (size_t i = 0; t->tail_of.slots && i <= t->tail_of.mask && good; i++) {
+        const struct hp_map64_slot *slot = &t->tail_of.slots[i];
+        if (slot->value != HP_MAP64_NONE)
+            good = add_edge(t, &cap, index, (uint32_t)slot->key, HP_NO_ID, t->tails[slot->value]);
+    }
+    return good;
 }
 
 void hp_exact_seal(struct hp_exact_thread *t)
 {
-    size_t n = t->extra_of.used + t->tail_of.used;
-    for (size_t i = 0; i < t->n_cells; i++)
-        for (int k = 0; k < 2; k++)
-            n += t->cells[i].count[k] != 0;
-    if (!n || t->edges)
+    struct hp_map64 index = {0};
+    if (t->edges)
         return;
-    t->edges = malloc(n * sizeof *t->edges);
-    if (!t->edges) {
+    if (!seal_tables(t, &index))
         t->exact->out_of_memory = true;
-        return;
-    }
-    for (size_t i = 0; i < t->n_cells; i++)
-        for (int k = 0; k < 2; k++)
-            if (t->cells[i].count[k])
-                t->edges[t->n_edges++] =
-                    (struct hp_exact_edge){(uint32_t)i, t->cells[i].next[k], t->cells[i].count[k]};
-    seal_map(t, &t->extra_of, t->extra, false);
-    seal_map(t, &t->tail_of, t->tails, true);
+    hp_map64_fini(&index);
     free_tables(t);
 }
 
 /* --- Counting --------------------------------------------------------------------------------- */
 
 /* What the shadow stack needs to know of blocks that are new in the code map. */
-static enum hp_err grow_spots(struct hp_exact *exact, size_t n)
+static enum hp_err grow_spots(struct hp_exact *exact)
 {
+    size_t n = hp_code_n_blocks(exact->code);
     HP_TRY(hp_grow(&exact->spots, &exact->cap_spots, n, sizeof *exact->spots));
+    HP_TRY(hp_grow(&exact->member_of, &exact->cap_member_of, n, sizeof *exact->member_of));
     for (; exact->n_spots < n; exact->n_spots++) {
         const struct hp_block *block = hp_code_block(exact->code, (uint32_t)exact->n_spots);
         exact->spots[exact->n_spots] = (struct hp_spot){
@@ -100,25 +129,69 @@ static enum hp_err grow_spots(struct hp_exact *exact, size_t n)
             .end = block->end,
             .function = HP_NO_ID,
             .module = block->module,
+            .unit = hp_code_unit_of_block(exact->code, (uint32_t)exact->n_spots),
             .flow = block->flow,
             .may_not_go = (block->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB)) != 0};
     }
     return HP_OK;
 }
 
-/* Cells and spots for blocks that are new in the code map. */
+static bool is_direct_jump(const struct hp_exact *exact, uint32_t block)
+{
+    uint8_t flow = exact->spots[block].flow;
+    return flow == HP_FLOW_JUMP || flow == HP_FLOW_COND;
+}
+
+/* Enters the blocks of a run that may have to be watched later: see watch_block(). */
+static enum hp_err add_members(struct hp_exact *exact, uint32_t unit, const uint32_t *blocks,
+                               uint32_t n)
+{
+    HP_TRY(hp_grow(&exact->members, &exact->cap_members, exact->n_members + n,
+                   sizeof *exact->members));
+    for (uint32_t i = 0; i < n; i++) {
+        if (!is_direct_jump(exact, blocks[i]))
+            continue;
+        exact->members[exact->n_members++] =
+            (struct hp_member){.unit = unit,
+                               .next = exact->member_of[blocks[i]],
+                               .watch = i + 1 < n ? HP_WATCH_INNER | HP_WATCH_NEW : HP_WATCH_LAST};
+        exact->member_of[blocks[i]] = (uint32_t)exact->n_members;
+    }
+    return HP_OK;
+}
+
+static enum hp_err grow_units(struct hp_exact *exact, size_t n_units)
+{
+    HP_TRY(hp_grow(&exact->lasts, &exact->cap_lasts, n_units, sizeof *exact->lasts));
+    for (; exact->n_lasts < n_units; exact->n_lasts++) {
+        uint32_t n;
+        const uint32_t *blocks = hp_code_unit(exact->code, (uint32_t)exact->n_lasts, &n);
+        if (n > 1)
+            HP_TRY(add_members(exact, (uint32_t)exact->n_lasts, blocks, n));
+        exact->lasts[exact->n_lasts] = blocks[n - 1];
+    }
+    return HP_OK;
+}
+
+/* Tables for what is new in the code map. */
 static __attribute__((noinline)) bool grow_tables(struct hp_exact_thread *t, size_t n)
 {
-    if (grow_spots(t->exact, n) != HP_OK ||
+    const struct hp_code *code = t->exact->code;
+    if (grow_spots(t->exact) != HP_OK || grow_units(t->exact, n) != HP_OK ||
         hp_grow(&t->cells, &t->cap_cells, n, sizeof *t->cells) != HP_OK) {
         t->exact->out_of_memory = true;
         return false;
     }
     for (; t->n_cells < n; t->n_cells++) {
-        const struct hp_block *block = hp_code_block(t->exact->code, (uint32_t)t->n_cells);
-        t->cells[t->n_cells] = (struct hp_exact_cell){.next = {HP_NO_ID, HP_NO_ID},
-                                                      .insns = block->insns,
-                                                      .watch = hp_exact_always_watch(block)};
+        uint32_t n_blocks, insns = 0;
+        const uint32_t *blocks = hp_code_unit(code, (uint32_t)t->n_cells, &n_blocks);
+        for (uint32_t i = 0; i < n_blocks; i++)
+            insns += hp_code_block(code, blocks[i])->insns;
+        t->cells[t->n_cells] = (struct hp_exact_cell){
+            .next = {HP_NO_ID, HP_NO_ID},
+            .insns = insns,
+            .watch = n_blocks > 1 ? HP_WATCH_INNER | HP_WATCH_NEW | HP_WATCH_LAST
+                                  : hp_exact_always_watch(hp_code_block(code, blocks[0]))};
     }
     return true;
 }
@@ -126,58 +199,114 @@ static __attribute__((noinline)) bool grow_tables(struct hp_exact_thread *t, siz
 /* Makes the tables cover the code map; false when there is no memory for them. */
 static bool cover_code(struct hp_exact_thread *t)
 {
-    size_t n = hp_code_n_blocks(t->exact->code);
+    size_t n = hp_code_n_units(t->exact->code);
     return t->n_cells >= n || grow_tables(t, n);
 }
 
-/* Adds one to the counter that `map` knows under `key`. */
-static bool count_in(struct hp_map64 *map, uint64_t **counts, size_t *n, size_t *cap, uint64_t key)
+/* From now on the transfers of this block, a direct jump, are shown to the shadow stack, whichever run
+ * it is in. */
+static void watch_block(struct hp_exact_thread *t, uint32_t block)
 {
-    uint32_t index = hp_map64_get(map, key);
-    if (index == HP_MAP64_NONE) {
-        if (hp_grow(counts, cap, *n + 1, sizeof **counts) != HP_OK ||
-            hp_map64_put(map, key, (uint32_t)*n) != HP_OK)
-            return false;
-        index = (uint32_t)(*n)++;
-    }
-    (*counts)[index]++;
-    return true;
+    struct hp_exact_cell *cell = &t->cells[t->exact->spots[block].unit];
+    if (cell->watch)
+        return;
+    cell->watch = HP_WATCH_LAST;
+    for (uint32_t i = t->exact->member_of[block]; i; i = t->exact->members[i - 1].next)
+        t->cells[t->exact->members[i - 1].unit].watch |= t->exact->members[i - 1].watch;
 }
 
-/* An edge that is not in the cell's first place. */
-void hp_exact_count_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+/* Adds to the counter that `map` knows under `key`; says whether it is new. */
+static bool count_in(struct hp_exact *exact, struct hp_map64 *map, uint64_t **counts, size_t *n,
+                     size_t *cap, uint64_t key, uint64_t add)
+{
+    uint32_t index = hp_map64_get(map, key);
+    bool is_new = index == HP_MAP64_NONE;
+    if (is_new) {
+        if (hp_grow(counts, cap, *n + 1, sizeof **counts) != HP_OK ||
+            hp_map64_put(map, key, (uint32_t)*n) != HP_OK) {
+            exact->out_of_memory = true;
+            return false;
+        }
+        index = (uint32_t)(*n)++;
+    }
+    (*counts)[index] += add;
+    return is_new;
+}
+
+/* Adds to the count of an edge; says whether it is new. */
+static bool add_to_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to, uint64_t add)
 {
     struct hp_exact_cell *cell = &t->cells[from];
     for (int i = 0; i < 2; i++) {
-        if (cell->next[i] == HP_NO_ID) { /* seen for the first time */
+        if (cell->next[i] == to || cell->next[i] == HP_NO_ID) {
+            bool is_new = cell->next[i] == HP_NO_ID;
             cell->next[i] = to;
-            cell->count[i] = 1;
-            if (hp_exact_leaves_function(t, from, to))
-                cell->watch = 1;
-            return;
-        }
-        if (cell->next[i] == to) {
-            cell->count[i]++;
-            return;
+            cell->count[i] += add;
+            return is_new;
         }
     }
-    /* A direct jump has more than two only where there were several blocks at one place. */
-    if (!cell->watch && hp_exact_leaves_function(t, from, to))
-        cell->watch = 1;
-    if (!count_in(&t->extra_of, &t->extra, &t->n_extra, &t->cap_extra, (uint64_t)from << 32 | to))
-        t->exact->out_of_memory = true;
+    return count_in(t->exact, &t->extra_of, &t->extra, &t->n_extra, &t->cap_extra,
+                    (uint64_t)from << 32 | to, add);
+}
+
+void hp_exact_note_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    if (add_to_edge(t, t->exact->spots[from].unit, to, 0) && hp_exact_leaves_function(t, from, to))
+        watch_block(t, from);
+}
+
+void hp_exact_count_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    uint32_t last = t->exact->lasts[from];
+    if (!add_to_edge(t, from, to, 1))
+        return;
+    if (t->exact->spots[last].unit != from)
+        hp_exact_note_edge(t, last, to);
+    else if (hp_exact_leaves_function(t, last, to))
+        watch_block(t, last);
+}
+
+static void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
+{
+    if (t->fresh) {
+        t->fresh = false;
+        hp_exact_begin(t, steps[0].first);
+    }
+    hp_exact_count(t, steps, n);
+}
+
+static void on_steps(void *state, const struct hp_steps *steps)
+{
+    struct hp_exact_thread *t = state;
+    if (cover_code(t))
+        count_steps(t, steps->steps, steps->n);
+}
+
+static void on_edges(void *state, const struct hp_edge_count *edges, size_t n)
+{
+    struct hp_exact_thread *t = state;
+    t->unordered = true;
+    if (!cover_code(t))
+        return;
+    for (size_t i = 0; i < n; i++)
+        if (edges[i].to == HP_NO_ID)
+            count_in(t->exact, &t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, edges[i].from,
+                     edges[i].count);
+        else
+            add_to_edge(t, t->exact->spots[edges[i].from].unit, edges[i].to, edges[i].count);
+    hp_exact_count_calls(t, edges, n);
 }
 
 static void on_batch(void *state, const struct hp_batch *batch)
 {
     struct hp_exact_thread *t = state;
+    struct hp_step *steps = t->exact->buffer;
     if (!cover_code(t))
         return;
-    if (t->fresh) {
-        t->fresh = false;
-        hp_exact_begin(t, batch->blocks[0]);
-    }
-    hp_exact_count(t, batch->blocks, batch->n);
+    for (size_t i = 0; i <= batch->n; i++)
+        steps[i] = (struct hp_step){.unit = t->exact->spots[batch->blocks[i]].unit,
+                                    .first = batch->blocks[i]};
+    count_steps(t, steps, batch->n);
 }
 
 /* A block without a known successor. */
@@ -191,8 +320,7 @@ static void count_tail(struct hp_exact_thread *t, const struct hp_event *event)
     }
     t->clock += event->insns;
     t->uncertain += !event->exact;
-    if (!count_in(&t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, event->block))
-        t->exact->out_of_memory = true;
+    count_in(t->exact, &t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, event->block, 1);
 }
 
 static void on_event(void *state, const struct hp_event *event)
@@ -224,6 +352,10 @@ static void free_exact(struct hp_profiler *profiler)
         free_thread(exact->threads[i]);
     free(exact->threads);
     free(exact->spots);
+    free(exact->lasts);
+    free(exact->members);
+    free(exact->member_of);
+    free(exact->buffer);
     free(exact);
 }
 
@@ -231,6 +363,8 @@ static const struct hp_profiler_ops ops = {
     .name = "exact",
     .start_thread = start_thread,
     .batch = on_batch,
+    .steps = on_steps,
+    .edges = on_edges,
     .event = on_event,
     .finish = hp_exact_finish,
     .free = free_exact,
@@ -242,6 +376,11 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions,
     struct hp_exact *exact = calloc(1, sizeof *exact);
     if (!exact)
         return hp_fail_nomem();
+    exact->buffer = calloc(HP_BATCH_MAX + 1, sizeof *exact->buffer);
+    if (!exact->buffer) {
+        free(exact);
+        return hp_fail_nomem();
+    }
     exact->base.ops = &ops;
     exact->code = code;
     exact->functions = functions;

@@ -10,19 +10,40 @@
 #include "profiler/exact/exact.h"
 
 /*
- * What is counted of a block: how often each of its successors came after it. Nearly all blocks
- * have at most two; the others' further ones are in `extra`. 32 bytes, so that a block costs one
- * cache line.
+ * What is counted of a unit (a block, or a run of blocks): how often each of the blocks that came
+ * after it did. Nearly all have at most two; the others' further ones are in `extra`. 32 bytes, so
+ * that a unit costs one cache line. A run's inner transfers are as many as those that left it; they
+ * are added up in the end.
  */
 struct hp_exact_cell {
     uint32_t next[2]; /* block ids; HP_NO_ID: free */
     uint64_t count[2];
     uint32_t insns;
-    uint32_t watch; /* not 0: this block's transfers concern the shadow stack; from HP_WATCH_CALL
-                       on: and the last call from here was calls[watch - HP_WATCH_CALL] */
+    uint32_t watch; /* what the shadow stack has to be shown */
 };
 
-#define HP_WATCH_CALL 2u
+/*
+ * `watch` of a block: not 0: its transfers concern the shadow stack; from HP_WATCH_CALL on: and the
+ * last call from here was calls[watch - HP_WATCH_CALL]. Of a run: HP_WATCH_LAST when those of its last
+ * block do; HP_WATCH_INNER when those of the others do: the bits between are the first of its `ops`, or
+ * with HP_WATCH_NEW, it has yet to be looked at what they are.
+ */
+#define HP_WATCH_LAST    1u
+#define HP_WATCH_CALL    2u
+#define HP_WATCH_INNER   0x80000000u
+#define HP_WATCH_NEW     0x40000000u
+#define HP_WATCH_OPS_MAX 0x1fffffffu
+
+/* An inner transfer of a run that concerns the shadow stack: `insns` instructions behind its start.
+ * A direct call between known functions is always the same one; else `call` is HP_NO_ID. */
+struct hp_exact_op {
+    uint64_t expects;
+    uint32_t insns;
+    uint32_t from, to; /* blocks */
+    uint32_t function; /* called */
+    uint32_t call;
+    bool more; /* the next one is of the same run */
+};
 
 /*
  * What the shadow stack needs to know of a block, together, so that a call or return costs a cache
@@ -32,11 +53,19 @@ struct hp_spot {
     uint64_t start, end;
     uint32_t function; /* HP_NO_ID: not known */
     uint32_t module;
-    uint8_t flow;    /* enum hp_flow */
-    bool may_not_go; /* the transfer at its end is conditional */
-    bool asked;
-    bool entry;       /* it is the first block of its function */
+    uint32_t unit;
+    uint8_t flow;        /* enum hp_flow */
+    bool may_not_go : 1; /* the transfer at its end is conditional */
+    bool asked : 1;
+    bool entry : 1;   /* it is the first block of its function */
     bool returned_to; /* a return led here */
+};
+
+/* That a block with a direct jump is in a run. */
+struct hp_member {
+    uint32_t unit;
+    uint32_t next;  /* of the same block: index + 1, 0: none */
+    uint32_t watch; /* what it is there: HP_WATCH_LAST or HP_WATCH_INNER */
 };
 
 /* An activation of a function. */
@@ -78,9 +107,11 @@ struct hp_exact_thread {
     struct hp_thread info;
     struct hp_exact_edge *edges; /* everything counted, once the thread has ended */
     size_t n_edges;
-    struct hp_exact_cell *cells; /* by block id; NULL once the thread has ended */
+    struct hp_exact_cell *cells; /* by unit; NULL once the thread has ended */
     size_t n_cells, cap_cells;
-    struct hp_map64 extra_of; /* block << 32 | successor -> extra */
+    struct hp_exact_op *ops;
+    size_t n_ops, cap_ops;
+    struct hp_map64 extra_of; /* unit << 32 | successor -> extra */
     uint64_t *extra;
     size_t n_extra, cap_extra;
     struct hp_map64 tail_of; /* block -> index into tails: retired without a successor */
@@ -90,6 +121,7 @@ struct hp_exact_thread {
     uint64_t clock;     /* instructions retired */
     uint64_t uncertain; /* blocks counted whole that may have been cut */
     bool fresh;         /* the next block starts a new history */
+    bool unordered;     /* no history at all: there is no shadow stack */
     struct hp_frame *frames;
     size_t n_frames, cap_frames;
     struct hp_map64 call_of; /* caller << 32 | callee -> call */
@@ -105,6 +137,13 @@ struct hp_exact {
     struct hp_functions *functions;
     struct hp_spot *spots; /* by block id */
     size_t n_spots, cap_spots;
+    uint32_t *lasts; /* by unit: its last block */
+    size_t n_lasts, cap_lasts;
+    struct hp_member *members;
+    size_t n_members, cap_members;
+    uint32_t *member_of; /* by block id: the first of its members, index + 1 */
+    size_t cap_member_of;
+    struct hp_step *buffer; /* for batches, of HP_BATCH_MAX + 1 */
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
     bool out_of_memory;
@@ -118,8 +157,12 @@ struct hp_exact {
 bool hp_exact_always_watch(const struct hp_block *block);
 bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* Counts that blocks[i + 1] came after blocks[i] for every i < n, and what that means for the stack. */
-void hp_exact_count(struct hp_exact_thread *thread, const uint32_t *blocks, size_t n);
+/* Counts that steps[i + 1] came after steps[i] for every i < n, and what that means for the stack. */
+void hp_exact_count(struct hp_exact_thread *thread, const struct hp_step *steps, size_t n);
+
+/* Counts calls where only edges are known: by their ends, without a stack. */
+void hp_exact_count_calls(struct hp_exact_thread *thread, const struct hp_edge_count *edges,
+                          size_t n);
 
 /* A new history starts with `block`. */
 void hp_exact_begin(struct hp_exact_thread *thread, uint32_t block);
@@ -132,8 +175,12 @@ void hp_exact_unwind(struct hp_exact_thread *thread);
 
 /* --- Counting (exact.c) ---------------------------------------------------------------------------- */
 
-/* An edge that is not in one of the cell's places, or not yet. */
+/* That the block `to` came after the unit `from`, where that is not in one of the cell's places, or
+ * not yet. */
 void hp_exact_count_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+
+/* That the block `to` can come after the block `from`: it is looked whether that leaves a function. */
+void hp_exact_note_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
 /* --- The end of a thread (exact.c)
  * -------------------------------------------------------------------- */

@@ -287,13 +287,16 @@ static enum hp_err add_function_counts(struct result *r, const struct hp_exact_t
             continue;
         struct hp_pfunction_count *out;
         HP_TRY(hp_profile_add_function_count(r->profile, &out));
-        /* Code that was never entered by a transfer we saw is at least its own instructions. */
-        *out = (struct hp_pfunction_count){.item = index,
-                                           .thread = r->thread,
-                                           .self = r->self[index],
-                                           .inclusive = inclusive > r->self[index] ? inclusive
-                                                                                   : r->self[index],
-                                           .calls = entered[index]};
+        /* Code that was never entered by a transfer we saw is at least its own instructions; without
+         * an order nothing is known. */
+        *out =
+            (struct hp_pfunction_count){.item = index,
+                                        .thread = r->thread,
+                                        .self = r->self[index],
+                                        .inclusive = t->unordered                 ? 0
+                                                     : inclusive > r->self[index] ? inclusive
+                                                                                  : r->self[index],
+                                        .calls = entered[index]};
     }
     return HP_OK;
 }
@@ -319,6 +322,10 @@ static enum hp_err add_thread(struct result *r, const struct hp_exact_thread *t)
     free(entered);
     free(r->self);
     r->self = NULL;
+    if (err == HP_OK && t->unordered)
+        err = hp_profile_note(r->profile, 1, "counted",
+                              "what was executed was counted, not recorded in order: inclusive "
+                              "counts are not known");
     if (err == HP_OK && t->uncertain)
         err = hp_profile_note(r->profile, t->uncertain, "cut",
                               "blocks may have been left before their end by a fatal signal; they "

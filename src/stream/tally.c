@@ -1,0 +1,482 @@
+// SPDX-License-Identifier: MIT
+#include "stream/tally.h"
+
+#include "base/grow.h"
+#include "base/map64.h"
+#include "stream/code_impl.h"
+
+#include <stdlib.h>
+
+/* What was entered after a segment was left: mostly one of two, as in a cell of the exact profiler. */
+struct cell {
+    uint32_t next[2]; /* segments; 0: free */
+    uint64_t count[2];
+};
+
+struct edge {
+    uint32_t from, to;
+    uint64_t count;
+    uint32_t next; /* of the same `from`: index + 1, 0: none */
+};
+
+/* The first instructions of a block, run so often without the rest. */
+struct part {
+    uint32_t node;
+    uint64_t count;
+};
+
+/* What a counter says. */
+struct direct {
+    uint32_t id, direction;
+    uint64_t count;
+};
+
+struct hp_tally {
+    struct hp_code *code;
+    struct hp_segment_source *source;
+    struct hp_sink *sink;
+    struct hp_cursor_stats stats;
+
+    struct cell *cells; /* by segment */
+    size_t cap_cells;
+    struct hp_map64 extra_of; /* left << 32 | entered -> extra */
+    uint64_t *extra;
+    size_t n_extra, cap_extra;
+
+    uint32_t left;     /* the first half of a pair; 0: none */
+    uint32_t event[3]; /* as in a cursor */
+    int have, want;
+
+    struct direct *directs;
+    size_t n_directs, cap_directs;
+
+    struct hp_map64 part_of; /* node -> part */
+    struct part *parts;
+    size_t n_parts, cap_parts;
+
+    struct hp_map64 edge_of; /* from << 32 | to -> edge */
+    struct edge *edges;
+    size_t n_edges, cap_edges;
+    uint32_t *first_edge; /* by block: index + 1 */
+    size_t cap_first;
+    struct hp_edge_count *result;
+};
+
+enum hp_err hp_tally_new(struct hp_code *code, struct hp_segment_source *source,
+                         struct hp_sink *sink, struct hp_tally **tally)
+{
+    struct hp_tally *t = calloc(1, sizeof *t);
+    if (!t)
+        return hp_fail_nomem();
+    t->code = code;
+    t->source = source;
+    t->sink = sink;
+    *tally = t;
+    return HP_OK;
+}
+
+void hp_tally_free(struct hp_tally *tally)
+{
+    if (!tally)
+        return;
+    free(tally->cells);
+    free(tally->extra);
+    free(tally->parts);
+    free(tally->directs);
+    free(tally->edges);
+    free(tally->first_edge);
+    free(tally->result);
+    hp_map64_fini(&tally->extra_of);
+    hp_map64_fini(&tally->part_of);
+    hp_map64_fini(&tally->edge_of);
+    free(tally);
+}
+
+const struct hp_cursor_stats *hp_tally_stats(const struct hp_tally *tally)
+{
+    return &tally->stats;
+}
+
+/* --- Segments and edges ----------------------------------------------------------------------- */
+
+static void emit(struct hp_tally *t, enum hp_event_kind kind, uint64_t value, bool exact)
+{
+    struct hp_event event = {.kind = kind, .value = value, .block = HP_NO_ID, .exact = exact};
+    t->sink->event(t->sink, &event);
+}
+
+static void lose(struct hp_tally *t, enum hp_lost_reason reason)
+{
+    t->stats.losses++;
+    emit(t, HP_EVENT_LOST, reason, true);
+}
+
+/* Makes sure that the code map has the segment; what nobody defined is a loss. */
+static enum hp_err need(struct hp_tally *t, uint32_t id, bool *there)
+{
+    struct hp_code *code = t->code;
+    if (id >= code->segment_limit || code->route[id] == HP_ROUTE_UNKNOWN) {
+        enum hp_err err = t->source && id ? t->source->load(t->source, id) : HP_ERR_NOTFOUND;
+        if (err == HP_ERR_NOMEM)
+            return err;
+    }
+    *there = id && id < code->segment_limit && code->route[id] != HP_ROUTE_UNKNOWN;
+    if (!*there)
+        lose(t, HP_LOST_UNKNOWN);
+    return HP_OK;
+}
+
+static enum hp_err add_edge(struct hp_tally *t, uint32_t from, uint32_t to, uint64_t count)
+{
+    uint64_t key = (uint64_t)from << 32 | to;
+    uint32_t i = hp_map64_get(&t->edge_of, key);
+    if (i == HP_MAP64_NONE) {
+        HP_TRY(hp_grow(&t->edges, &t->cap_edges, t->n_edges + 1, sizeof *t->edges));
+        HP_TRY(hp_grow(&t->first_edge, &t->cap_first, (size_t)from + 1, sizeof *t->first_edge));
+        i = (uint32_t)t->n_edges;
+        HP_TRY(hp_map64_put(&t->edge_of, key, i));
+        t->edges[t->n_edges++] = (struct edge){.from = from, .to = to, .next = t->first_edge[from]};
+        t->first_edge[from] = i + 1;
+    }
+    t->edges[i].count += count;
+    return HP_OK;
+}
+
+/* The transfers inside of a segment. `*last`: its last block; HP_NO_ID: it has none. */
+static enum hp_err add_inner(struct hp_tally *t, uint32_t id, uint64_t count, uint32_t *last)
+{
+    const struct hp_chain *chain = &t->code->chains[id];
+    size_t n = hp_weight_blocks(chain->weight);
+    const uint32_t *blocks = n ? hp_chain_blocks(t->code, chain) : NULL;
+    *last = n ? blocks[n - 1] : HP_NO_ID;
+    for (size_t i = 0; i + 1 < n; i++)
+        HP_TRY(add_edge(t, blocks[i], blocks[i + 1], count));
+    return HP_OK;
+}
+
+/* The block that `from` goes to at `address`: of the same module, if there is one. */
+static uint32_t block_at(const struct hp_code *code, uint32_t from, uint64_t address)
+{
+    uint32_t first = hp_code_block_at(code, address);
+    for (uint32_t b = first; b != HP_NO_ID; b = code->next_at_start[b])
+        if (code->blocks[b].module == code->blocks[from].module)
+            return b;
+    return first;
+}
+
+/* --- Parts ------------------------------------------------------------------------------------ */
+
+static enum hp_err add_part(struct hp_tally *t, uint32_t node, uint64_t count)
+{
+    uint32_t i = hp_map64_get(&t->part_of, node);
+    if (i == HP_MAP64_NONE) {
+        HP_TRY(hp_grow(&t->parts, &t->cap_parts, t->n_parts + 1, sizeof *t->parts));
+        i = (uint32_t)t->n_parts;
+        HP_TRY(hp_map64_put(&t->part_of, node, i));
+        t->parts[t->n_parts++] = (struct part){.node = node};
+    }
+    t->parts[i].count += count;
+    return HP_OK;
+}
+
+static enum hp_err add_prefix(struct hp_tally *t, uint32_t block, uint32_t insns)
+{
+    uint32_t node;
+    if (insns >= t->code->blocks[block].insns)
+        return add_edge(t, block, HP_NO_ID, 1);
+    if (insns == 0)
+        return HP_OK;
+    HP_TRY(hp_code_prefix_insns(t->code, block, insns, &node));
+    return add_part(t, node, 1);
+}
+
+/* A segment was run; of its last block, or of the open piece that is its end, only `insns`. */
+static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
+{
+    bool there;
+    uint32_t block;
+    HP_TRY(need(t, id, &there));
+    if (!there)
+        return HP_OK;
+    uint32_t route = t->code->route[id], parent = t->code->segs[id].parent;
+    if (!(route & HP_ROUTE_NODE)) {
+        HP_TRY(add_inner(t, id, 1, &block));
+        return add_prefix(t, block, insns);
+    }
+    if (parent)
+        HP_TRY(
+            hp_tally_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall, 1));
+    uint32_t node = route & ~HP_ROUTE_NODE;
+    if (t->code->nodes[node].insns == 0 || insns >= t->code->nodes[node].insns)
+        return add_part(t, node, 1);
+    HP_TRY(hp_code_close_node(t->code, node, &block));
+    return add_prefix(t, block, insns);
+}
+
+/* Those that start last first: what goes on where another one ends is whole by then. */
+static int by_start(const void *a, const void *b, void *code)
+{
+    const struct hp_node *nodes = ((const struct hp_code *)code)->nodes;
+    uint64_t x = nodes[((const struct part *)a)->node].start;
+    uint64_t y = nodes[((const struct part *)b)->node].start;
+    return x > y ? -1 : x < y;
+}
+
+/* Puts a part together with what was run of the block `rest`, at most `*count` times. */
+static enum hp_err join_with(struct hp_tally *t, uint32_t node, uint32_t rest, uint64_t *count)
+{
+    for (uint32_t i = rest < t->cap_first ? t->first_edge[rest] : 0; i && *count;
+         i = t->edges[i - 1].next) {
+        struct edge *edge = &t->edges[i - 1];
+        uint64_t some = edge->count < *count ? edge->count : *count;
+        uint32_t to = edge->to;
+        if (some == 0)
+            continue;
+        struct hp_join join;
+        HP_TRY(hp_code_join(t->code, node, rest, &join));
+        if (join.rest & HP_ROUTE_NODE)
+            return HP_OK;
+        edge->count -= some;
+        *count -= some;
+        if (join.block != HP_NO_ID)
+            HP_TRY(add_edge(t, join.block, join.rest, some));
+        HP_TRY(add_edge(t, join.rest, to, some));
+    }
+    return HP_OK;
+}
+
+static enum hp_err join_part(struct hp_tally *t, uint32_t node, uint64_t count)
+{
+    uint64_t end = t->code->nodes[node].end;
+    uint32_t block = hp_code_block_at(t->code, end);
+    for (; block != HP_NO_ID && count; block = t->code->next_at_start[block])
+        if (t->code->blocks[block].module == t->code->nodes[node].module)
+            HP_TRY(join_with(t, node, block, &count));
+    if (!count)
+        return HP_OK;
+    if (t->code->nodes[node].insns == 0)
+        return HP_OK;
+    HP_TRY(hp_code_close_node(t->code, node, &block));
+    return add_edge(t, block, HP_NO_ID, count);
+}
+
+/* --- Words ------------------------------------------------------------------------------------ */
+
+static enum hp_err count_extra(struct hp_tally *t, uint32_t left, uint32_t entered)
+{
+    uint64_t key = (uint64_t)left << 32 | entered;
+    uint32_t i = hp_map64_get(&t->extra_of, key);
+    if (i == HP_MAP64_NONE) {
+        HP_TRY(hp_grow(&t->extra, &t->cap_extra, t->n_extra + 1, sizeof *t->extra));
+        i = (uint32_t)t->n_extra;
+        HP_TRY(hp_map64_put(&t->extra_of, key, i));
+        t->n_extra++;
+    }
+    t->extra[i]++;
+    return HP_OK;
+}
+
+static __attribute__((noinline)) enum hp_err new_pair(struct hp_tally *t, uint32_t left,
+                                                      uint32_t entered)
+{
+    bool there[2];
+    HP_TRY(need(t, left, &there[0]));
+    HP_TRY(need(t, entered, &there[1]));
+    if (!there[0] || !there[1])
+        return HP_OK;
+    HP_TRY(hp_grow(&t->cells, &t->cap_cells, (size_t)left + 1, sizeof *t->cells));
+    struct cell *cell = &t->cells[left];
+    for (int i = 0; i < 2; i++)
+        if (cell->next[i] == entered || cell->next[i] == 0) {
+            cell->next[i] = entered;
+            cell->count[i]++;
+            return HP_OK;
+        }
+    return count_extra(t, left, entered);
+}
+
+static enum hp_err end_half(struct hp_tally *t);
+
+static enum hp_err handle_event(struct hp_tally *t)
+{
+    uint32_t arg = hp_word_arg(t->event[0]);
+    HP_TRY(end_half(t));
+    switch ((enum hp_word_kind)hp_word_kind(t->event[0])) {
+    case HP_WORD_LOST: lose(t, (enum hp_lost_reason)arg); break;
+    case HP_WORD_SIGNAL: t->stats.signals++; break;
+    case HP_WORD_FORK: emit(t, HP_EVENT_FORK, t->event[1], true); break;
+    case HP_WORD_EXEC: emit(t, HP_EVENT_EXEC, t->event[1], arg == 1); break;
+    case HP_WORD_EXEC_FAILED: emit(t, HP_EVENT_EXEC_FAILED, 0, true); break;
+    case HP_WORD_MODULE: emit(t, HP_EVENT_MODULE, t->event[1], arg == 1); break;
+    case HP_WORD_PART: return take_part(t, t->event[1], arg);
+    case HP_WORD_END:
+    case HP_WORD_HANDLER:
+    case HP_WORD_SIGRETURN:
+    case HP_WORD_CUT:
+    case HP_WORD_PAD:
+    case HP_WORD_KIND_COUNT_: break;
+    }
+    return HP_OK;
+}
+
+static enum hp_err slow_word(struct hp_tally *t, uint32_t word)
+{
+    if (t->have < t->want) {
+        t->event[t->have++] = word;
+        return t->have == t->want ? handle_event(t) : HP_OK;
+    }
+    if (word & HP_WORD_EVENT) {
+        int payload = hp_word_payload(word);
+        if (payload < 0) {
+            lose(t, HP_LOST_UNKNOWN);
+            return HP_OK;
+        }
+        if (hp_word_kind(word) == HP_WORD_PAD)
+            return HP_OK;
+        t->event[0] = word;
+        t->have = 1;
+        t->want = payload + 1;
+        return payload ? HP_OK : handle_event(t);
+    }
+    if (!t->left) {
+        t->left = word;
+        return HP_OK;
+    }
+    uint32_t left = t->left;
+    t->left = 0;
+    return new_pair(t, left, word);
+}
+
+/* Takes pairs that were seen before; returns how many words it took. */
+static __attribute__((noinline)) size_t fast_pairs(struct hp_tally *t, const uint32_t *words,
+                                                   size_t n)
+{
+    if (t->left || t->have < t->want)
+        return 0;
+    struct cell *cells = t->cells;
+    size_t limit = t->cap_cells, i = 0;
+    for (; i + 2 <= n; i += 2) {
+        uint32_t left = words[i], entered = words[i + 1]; /* once: others can write there */
+        if (__builtin_expect((left >= limit) | (entered == 0), 0))
+            break;
+        struct cell *cell = &cells[left];
+        size_t side = cell->next[1] == entered;
+        if (__builtin_expect(cell->next[side] != entered, 0))
+            break;
+        cell->count[side]++;
+    }
+    return i;
+}
+
+enum hp_err hp_tally_words(struct hp_tally *t, const uint32_t *words, size_t n)
+{
+    t->stats.words += n;
+    for (size_t i = 0; i < n;) {
+        i += fast_pairs(t, words + i, n - i);
+        if (i < n)
+            HP_TRY(slow_word(t, words[i++]));
+    }
+    return HP_OK;
+}
+
+/* --- The sum ---------------------------------------------------------------------------------- */
+
+/* A pair of which the second half never came: the thread ended there. */
+static enum hp_err end_half(struct hp_tally *t)
+{
+    uint32_t left = t->left, last;
+    bool there;
+    t->left = 0;
+    if (!left)
+        return HP_OK;
+    HP_TRY(need(t, left, &there));
+    if (!there)
+        return HP_OK;
+    HP_TRY(add_inner(t, left, 1, &last));
+    return last == HP_NO_ID ? HP_OK : add_edge(t, last, HP_NO_ID, 1);
+}
+
+/* Blocks are found by their start only when all of them are there: until then it is kept. */
+enum hp_err hp_tally_count(struct hp_tally *t, uint32_t id, uint32_t direction, uint64_t count)
+{
+    bool there;
+    HP_TRY(need(t, id, &there));
+    if (!there || !count)
+        return HP_OK;
+    HP_TRY(hp_grow(&t->directs, &t->cap_directs, t->n_directs + 1, sizeof *t->directs));
+    t->directs[t->n_directs++] = (struct direct){.id = id, .direction = direction, .count = count};
+    return HP_OK;
+}
+
+static enum hp_err add_direct(struct hp_tally *t, const struct direct *direct)
+{
+    uint32_t last;
+    HP_TRY(add_inner(t, direct->id, direct->count, &last));
+    if (last == HP_NO_ID)
+        return HP_OK;
+    const struct hp_hot *hot = &t->code->hot[last];
+    uint64_t to = direct->direction ? hot->target : hot->fall;
+    if (to == HP_NOWHERE)
+        to = direct->direction ? hot->fall : hot->target;
+    uint32_t block = to == HP_NOWHERE ? HP_NO_ID : block_at(t->code, last, to);
+    return add_edge(t, last, block, direct->count);
+}
+
+static enum hp_err add_pair(struct hp_tally *t, uint32_t left, uint32_t entered, uint64_t count)
+{
+    uint32_t last, to = HP_NO_ID;
+    if (!count)
+        return HP_OK;
+    HP_TRY(add_inner(t, left, count, &last));
+    const struct hp_chain *chain = &t->code->chains[entered];
+    if (hp_weight_blocks(chain->weight))
+        to = chain->blocks[0];
+    return last == HP_NO_ID ? HP_OK : add_edge(t, last, to, count);
+}
+
+static enum hp_err add_pairs(struct hp_tally *t)
+{
+    for (uint32_t id = 0; id < t->cap_cells; id++)
+        for (int i = 0; i < 2; i++)
+            if (t->cells[id].next[i])
+                HP_TRY(add_pair(t, id, t->cells[id].next[i], t->cells[id].count[i]));
+    for (size_t i = 0; t->extra_of.slots && i <= t->extra_of.mask; i++) {
+        const struct hp_map64_slot *slot = &t->extra_of.slots[i];
+        if (slot->value != HP_MAP64_NONE)
+            HP_TRY(add_pair(t, (uint32_t)(slot->key >> 32), (uint32_t)slot->key,
+                            t->extra[slot->value]));
+    }
+    return HP_OK;
+}
+
+static enum hp_err join_parts(struct hp_tally *t)
+{
+    if (t->n_parts)
+        qsort_r(t->parts, t->n_parts, sizeof *t->parts, by_start, t->code);
+    for (size_t i = 0; i < t->n_parts; i++)
+        HP_TRY(join_part(t, t->parts[i].node, t->parts[i].count));
+    return HP_OK;
+}
+
+enum hp_err hp_tally_edges(struct hp_tally *t, const struct hp_edge_count **edges, size_t *n)
+{
+    HP_TRY(end_half(t));
+    for (size_t i = 0; i < t->n_directs; i++)
+        HP_TRY(add_direct(t, &t->directs[i]));
+    HP_TRY(add_pairs(t));
+    HP_TRY(join_parts(t));
+    t->result = calloc(t->n_edges + 1, sizeof *t->result);
+    if (!t->result)
+        return hp_fail_nomem();
+    *edges = t->result;
+    *n = 0;
+    for (size_t i = 0; i < t->n_edges; i++) {
+        const struct edge *e = &t->edges[i];
+        if (!e->count)
+            continue;
+        t->result[(*n)++] = (struct hp_edge_count){.from = e->from, .to = e->to, .count = e->count};
+        t->stats.blocks += e->count;
+        t->stats.instructions += e->count * t->code->blocks[e->from].insns;
+    }
+    return HP_OK;
+}
