@@ -73,6 +73,14 @@ static enum hp_err take_words(struct hp_consumer *consumer, uint32_t thread, con
     return HP_OK;
 }
 
+static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t thread,
+                               const struct hp_count *counts, size_t n)
+{
+    struct session *s = (struct session *)consumer;
+    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
+    return next->counts(next, thread, counts, n);
+}
+
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
                             enum hp_end_reason reason)
 {
@@ -107,14 +115,16 @@ static bool is_done(struct hp_consumer *consumer)
 static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile,
                                 enum hp_line_detail lines)
 {
-    s->consumer = (struct hp_consumer){
-        .thread = take_thread, .words = take_words, .end = take_end, .tick = tick, .done = is_done};
+    s->consumer = (struct hp_consumer){.thread = take_thread,
+                                       .words = take_words,
+                                       .counts = take_counts,
+                                       .end = take_end,
+                                       .tick = tick,
+                                       .done = is_done};
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
     hp_functions_want_lines(s->functions, lines);
-    if (profile == HP_PLAN_COUNTS)
-        return hp_fail(HP_ERR_UNSUPPORTED, "--profile counts is not there yet");
-    if (profile == HP_PLAN_EXACT)
+    if (profile == HP_PLAN_EXACT || profile == HP_PLAN_COUNTS)
         HP_TRY(hp_exact_new(s->code, s->functions, &s->exact));
     return HP_OK;
 }
@@ -277,6 +287,8 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     double started = hp_now();
     if (plan->profile != HP_PLAN_NOTHING)
         HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
+    if (plan->profile == HP_PLAN_COUNTS)
+        HP_TRY(hp_pipeline_expect_counts(s->pipeline));
     watched = 0;
     catch_signals(true, old);
     HP_TRY(start_engine(plan->engine, options, program, live, &pid));
