@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which code is mapped where, by /proc/self/maps, and pages that hold both code that was translated
+ * Which code is mapped where, by /proc/thread-self/maps (the process has none when its first thread is gone), and pages that hold both code that was translated
  * and the right to write.
  */
 #include "engine/native/inner/cache.h"
@@ -41,7 +41,8 @@ static bool stale = true;
 
 static bool read_text(void)
 {
-    long fd = hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/self/maps", O_RDONLY | O_CLOEXEC, 0);
+    long fd =
+        hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
     if (hp_sys_failed(fd))
         return false;
     size_t length = 0;

@@ -43,11 +43,11 @@ struct work {
     struct hp_x86 insn;
     struct hp_piece *piece; /* NULL when translating again */
     uint32_t module;
-    bool writable;   /* the source */
-    uint32_t id;     /* of the run before this piece */
-    unsigned insns;  /* in this piece so far */
-    unsigned pieces; /* before this one */
-    unsigned total;  /* instructions in all */
+    uint64_t unguarded; /* source from here on could be written while it is read */
+    uint32_t id;        /* of the run before this piece */
+    unsigned insns;     /* in this piece so far */
+    unsigned pieces;    /* before this one */
+    unsigned total;     /* instructions in all */
 
     struct constant constants[HP_PIECES_MAX + 1];
     unsigned n_constants;
@@ -466,6 +466,11 @@ static bool emit_straight(struct work *w)
         if (w->pc >= w->high || w->e.at + CODE_RESERVE > w->limit)
             return false;
         uint64_t rest = w->high - w->pc;
+        if (!w->again && w->pc + 15 > w->unguarded) {
+            uint64_t end = (w->pc + (rest < 15 ? rest : 15) + 4095) & ~(uint64_t)4095;
+            hp_maps_guard(w->unguarded, end);
+            w->unguarded = end < w->high ? end : UINT64_MAX;
+        }
         hp_x86_decode(w->bytes, rest < 15 ? (unsigned)rest : 15, &w->insn);
         if (is_foreign(&w->insn))
             return false;
@@ -501,8 +506,6 @@ static bool describe_piece(struct work *w, uint64_t end)
     struct hp_arena_segment segment = {
         .start = piece->start, .module = w->module, .size = piece->size, .parent = w->id};
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)piece->start;
-    if (w->writable)
-        hp_maps_guard(piece->start, end);
     piece->id = w->id = hp_arena_add_segment(hp_engine.arena, &segment, bytes);
     return w->id != 0;
 }
@@ -531,7 +534,7 @@ static bool begin_piece(struct work *w, uint64_t pc)
     w->bytes = (const uint8_t *)(uintptr_t)pc;
     w->high = place.high;
     w->module = place.module;
-    w->writable = place.writable;
+    w->unguarded = place.writable ? pc & ~(uint64_t)4095 : UINT64_MAX;
     return true;
 }
 
