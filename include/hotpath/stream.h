@@ -126,6 +126,8 @@ struct hp_batch {
  * is always the unit of one block, which comes like blocks[0] of a batch: retired before, its
  * successor known now; the last block of steps[n] comes again in the same way.
  */
+#define HP_STEPS_MAX HP_BATCH_MAX
+
 struct hp_step {
     uint32_t unit;
     uint32_t first; /* the unit's first block */
@@ -134,7 +136,7 @@ struct hp_step {
 struct hp_steps {
     const struct hp_code *code;
     const struct hp_step *steps;
-    size_t n; /* at most HP_BATCH_MAX */
+    size_t n; /* at most HP_STEPS_MAX */
 };
 
 /* How often one block came after another, where only that is known and not in which order. to ==

@@ -46,12 +46,13 @@ struct hp_cursor {
 
     /* The buffer: blocks and outcomes, or for a sink that takes them, steps. */
     bool by_steps;
+    size_t room; /* of them */
     union {
         struct {
             uint32_t blocks[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR]; /* the fast loop writes too many */
             uint8_t taken[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR];
         };
-        struct hp_step steps[HP_BATCH_MAX + 1];
+        struct hp_step steps[HP_STEPS_MAX + 1];
     };
     size_t count;      /* of them */
     uint64_t n_blocks; /* in them, but the first */
@@ -81,6 +82,7 @@ enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_source *source
     c->source = source;
     c->sink = sink;
     c->by_steps = sink->steps != NULL;
+    c->room = (c->by_steps ? HP_STEPS_MAX : HP_BATCH_MAX) + 1;
     c->last = NONE;
     c->partial = NONE;
     c->before = NONE;
@@ -196,7 +198,7 @@ static void append(struct hp_cursor *c, uint32_t block)
     }
     c->last = block;
     c->n_blocks++;
-    if (c->count == HP_BATCH_MAX + 1)
+    if (c->count == c->room)
         flush(c);
 }
 
@@ -628,7 +630,7 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
     const uint32_t limit = c->code->segment_limit;
     const struct hp_chain first = chain_of_last(c), *from = &first;
     int64_t weight = 0;
-    size_t count = c->count, room = HP_BATCH_MAX + 1 - count;
+    size_t count = c->count, room = c->room - count;
     const uint32_t *at = words, *end = words + (n < room ? n : room);
     for (; at < end && (by_steps || count <= BLOCKS_ROOM); at++) {
         uint32_t word = *at; /* once: the watched process can write there */
@@ -663,7 +665,7 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
     c->stats.instructions += hp_weight_insns(weight) + c->code->hot[c->last].insns;
     c->last = hp_chain_blocks(c->code, from)[hp_weight_blocks(from->weight) - 1];
     c->stats.instructions -= c->code->hot[c->last].insns;
-    if (count > (by_steps ? HP_BATCH_MAX : BLOCKS_ROOM))
+    if (count > (by_steps ? HP_STEPS_MAX : BLOCKS_ROOM))
         flush(c);
     return (size_t)(at - words);
 }

@@ -327,7 +327,7 @@ struct stepping {
 static void pass_steps(struct hp_sink *sink, const struct hp_steps *steps)
 {
     struct stepping *s = (struct stepping *)sink;
-    assert_in_range(steps->n, 1, HP_BATCH_MAX);
+    assert_in_range(steps->n, 1, HP_STEPS_MAX);
     s->exact->ops->steps(s->state, steps);
 }
 

@@ -55,13 +55,14 @@ ALWAYS_INLINE uint32_t count_call(struct hp_exact_thread *t, uint32_t from, uint
     if (callee == HP_NO_ID)
         return HP_NO_ID;
     struct hp_exact_cell *cell = &t->cells[t->exact->spots[from].unit];
-    uint32_t index = cell->watch - HP_WATCH_CALL;
-    if (cell->watch < HP_WATCH_CALL || t->calls[index].callee != callee ||
+    uint32_t index = hp_watch_place(cell->watch) - 1;
+    if (index >= t->n_calls || t->calls[index].callee != callee ||
         t->calls[index].caller != caller) {
         index = find_call(t, caller, callee);
         if (index == HP_NO_ID)
             return HP_NO_ID;
-        cell->watch = index + HP_WATCH_CALL;
+        if (index < HP_WATCH_MAX)
+            cell->watch = (cell->watch & HP_WATCH_LAST) | (index + 1) << 2;
     }
     t->calls[index].count++;
     return index;
@@ -174,14 +175,14 @@ ALWAYS_INLINE uint32_t running(struct hp_exact_thread *t, uint32_t block)
 
 /* --- Transfers -------------------------------------------------------------------------------- */
 
-bool hp_exact_always_watch(const struct hp_block *block)
+uint32_t hp_exact_always_watch(const struct hp_block *block)
 {
     switch (block->flow) {
     case HP_FLOW_CALL:
-    case HP_FLOW_CALL_IND:
-    case HP_FLOW_RETURN:
-    case HP_FLOW_JUMP_IND: return true;
-    default: return false;
+    case HP_FLOW_CALL_IND: return HP_WATCH_CALL;
+    case HP_FLOW_RETURN: return HP_WATCH_RETURN;
+    case HP_FLOW_JUMP_IND: return HP_WATCH_JUMP;
+    default: return HP_WATCH_NOT;
     }
 }
 
@@ -288,14 +289,14 @@ ALWAYS_INLINE void on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to
 }
 
 /* `from` was retired and `to` comes next; the clock includes `from`. */
-ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t from, uint32_t to)
 {
-    switch (t->exact->spots[from].flow) {
-    case HP_FLOW_CALL:
-    case HP_FLOW_CALL_IND: on_call(t, from, to); break;
-    case HP_FLOW_RETURN: on_return(t, from, to); break;
-    default: on_jump(t, from, to); break;
-    }
+    if (kind == HP_WATCH_CALL)
+        on_call(t, from, to);
+    else if (kind == HP_WATCH_RETURN)
+        on_return(t, from, to);
+    else
+        on_jump(t, from, to);
 }
 
 /* --- Counting --------------------------------------------------------------------------------- */
@@ -303,7 +304,7 @@ ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t from, uint32_t t
 /* As transfer(), apart from the loop. */
 static __attribute__((noinline)) void show(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    transfer(t, from, to);
+    transfer(t, t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST, from, to);
 }
 
 /* What happens at an inner transfer that has just been shown to the stack. */
@@ -317,7 +318,7 @@ static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint
                              .to = to,
                              .function = b->function,
                              .call = HP_NO_ID};
-    uint32_t call = t->cells[a->unit].watch - HP_WATCH_CALL;
+    uint32_t call = hp_watch_place(t->cells[a->unit].watch) - 1;
     if (a->flow == HP_FLOW_CALL && b->start != a->end && call < t->n_calls && a->asked &&
         a->function != HP_NO_ID && t->calls[call].caller == a->function &&
         t->calls[call].callee == b->function)
@@ -329,10 +330,10 @@ static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint
 static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
                      const struct hp_exact_op *ops, uint32_t n, uint32_t last)
 {
-    if (t->n_ops + n > HP_WATCH_OPS_MAX ||
+    if (t->n_ops + n > HP_WATCH_MAX ||
         hp_grow(&t->ops, &t->cap_ops, t->n_ops + n, sizeof *ops) != HP_OK)
         return;
-    cell->watch = last | (n ? HP_WATCH_INNER | (uint32_t)t->n_ops << 1 : 0);
+    cell->watch = last | (n ? HP_WATCH_INNER | (uint32_t)t->n_ops << 2 : 0);
     for (uint32_t i = 0; i < n; i++) {
         t->ops[t->n_ops] = ops[i];
         t->ops[t->n_ops++].more = i + 1 < n;
@@ -367,7 +368,7 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
     }
     if (!counts)
         keep_ops(t, &t->cells[unit], ops, n_ops,
-                 t->cells[spots[blocks[n - 1]].unit].watch ? HP_WATCH_LAST : 0);
+                 t->cells[spots[blocks[n - 1]].unit].watch & HP_WATCH_LAST);
     return clock;
 }
 
@@ -375,7 +376,7 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
 static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_t watch,
                                               uint64_t clock)
 {
-    const struct hp_exact_op *op = &t->ops[(watch >> 1) & HP_WATCH_OPS_MAX];
+    const struct hp_exact_op *op = &t->ops[hp_watch_place(watch)];
     for (;; op++) {
         t->clock = clock + op->insns;
         if (op->call != HP_NO_ID) {
@@ -391,16 +392,16 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
 
 void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
 {
-    struct hp_exact_cell *cells = t->cells;
     uint64_t clock = t->clock;
-    for (size_t i = 0; i < n; i++) {
-        struct hp_exact_cell *cell = &cells[steps[i].unit];
-        uint32_t to = steps[i + 1].first;
-        if (cell->watch & HP_WATCH_INNER) {
-            if (cell->watch & HP_WATCH_NEW)
-                walk(t, steps[i].unit, clock, false);
+    const struct hp_step *end = steps + n;
+    for (; steps < end; steps++) {
+        struct hp_exact_cell *cell = &t->cells[steps->unit];
+        uint32_t to = steps[1].first, watch = cell->watch;
+        if (watch & HP_WATCH_INNER) {
+            if (watch & HP_WATCH_NEW)
+                walk(t, steps->unit, clock, false);
             else
-                run_ops(t, cell->watch, clock);
+                run_ops(t, watch, clock);
         }
         clock += cell->insns;
         /* Which of the two it is is as hard to predict as the program's own branch: this way there
@@ -409,13 +410,13 @@ void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size
         if (__builtin_expect(cell->next[side] == to, 1))
             cell->count[side]++;
         else
-            hp_exact_count_edge(t, steps[i].unit, to);
-        if (cell->watch & HP_WATCH_INNER ? cell->watch & HP_WATCH_LAST : cell->watch) {
+            hp_exact_count_edge(t, steps->unit, to);
+        if (cell->watch & HP_WATCH_LAST) {
             t->clock = clock;
-            transfer(t, t->exact->lasts[steps[i].unit], to);
+            transfer(t, cell->watch & HP_WATCH_LAST, t->exact->lasts[steps->unit], to);
         }
     }
-    t->clock = walk(t, steps[n].unit, clock, true);
+    t->clock = walk(t, steps->unit, clock, true);
 }
 
 /* --- Without a stack -------------------------------------------------------------------------- */

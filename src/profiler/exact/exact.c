@@ -154,7 +154,7 @@ static enum hp_err add_members(struct hp_exact *exact, uint32_t unit, const uint
         exact->members[exact->n_members++] =
             (struct hp_member){.unit = unit,
                                .next = exact->member_of[blocks[i]],
-                               .watch = i + 1 < n ? HP_WATCH_INNER | HP_WATCH_NEW : HP_WATCH_LAST};
+                               .watch = i + 1 < n ? HP_WATCH_INNER | HP_WATCH_NEW : HP_WATCH_JUMP};
         exact->member_of[blocks[i]] = (uint32_t)exact->n_members;
     }
     return HP_OK;
@@ -190,7 +190,7 @@ static __attribute__((noinline)) bool grow_tables(struct hp_exact_thread *t, siz
         t->cells[t->n_cells] = (struct hp_exact_cell){
             .next = {HP_NO_ID, HP_NO_ID},
             .insns = insns,
-            .watch = n_blocks > 1 ? HP_WATCH_INNER | HP_WATCH_NEW | HP_WATCH_LAST
+            .watch = n_blocks > 1 ? HP_WATCH_INNER | HP_WATCH_NEW
                                   : hp_exact_always_watch(hp_code_block(code, blocks[0]))};
     }
     return true;
@@ -210,7 +210,7 @@ static void watch_block(struct hp_exact_thread *t, uint32_t block)
     struct hp_exact_cell *cell = &t->cells[t->exact->spots[block].unit];
     if (cell->watch)
         return;
-    cell->watch = HP_WATCH_LAST;
+    cell->watch = HP_WATCH_JUMP;
     for (uint32_t i = t->exact->member_of[block]; i; i = t->exact->members[i - 1].next)
         t->cells[t->exact->members[i - 1].unit].watch |= t->exact->members[i - 1].watch;
 }

@@ -23,16 +23,22 @@ struct hp_exact_cell {
 };
 
 /*
- * `watch` of a block: not 0: its transfers concern the shadow stack; from HP_WATCH_CALL on: and the
- * last call from here was calls[watch - HP_WATCH_CALL]. Of a run: HP_WATCH_LAST when those of its last
- * block do; HP_WATCH_INNER when those of the others do: the bits between are the first of its `ops`, or
- * with HP_WATCH_NEW, it has yet to be looked at what they are.
+ * `watch`, lowest two bits: what the transfers of the unit's last block may mean for the shadow stack,
+ * here because it decides what is done next. Of a run, HP_WATCH_INNER when those of the others mean
+ * anything. The bits between are a place: of a block, one more than the index of the last call from
+ * there, 0 for none; of a run, the first of its `ops`. With HP_WATCH_NEW it has yet to be looked at
+ * what these are.
  */
-#define HP_WATCH_LAST    1u
-#define HP_WATCH_CALL    2u
-#define HP_WATCH_INNER   0x80000000u
-#define HP_WATCH_NEW     0x40000000u
-#define HP_WATCH_OPS_MAX 0x1fffffffu
+enum { HP_WATCH_NOT, HP_WATCH_JUMP, HP_WATCH_CALL, HP_WATCH_RETURN };
+#define HP_WATCH_LAST  3u
+#define HP_WATCH_INNER 0x80000000u
+#define HP_WATCH_NEW   0x40000000u
+#define HP_WATCH_MAX   0x0ffffffeu /* of a place */
+
+static inline uint32_t hp_watch_place(uint32_t watch)
+{
+    return watch >> 2 & 0x0fffffffu;
+}
 
 /* An inner transfer of a run that concerns the shadow stack: `insns` instructions behind its start.
  * A direct call between known functions is always the same one; else `call` is HP_NO_ID. */
@@ -65,7 +71,7 @@ struct hp_spot {
 struct hp_member {
     uint32_t unit;
     uint32_t next;  /* of the same block: index + 1, 0: none */
-    uint32_t watch; /* what it is there: HP_WATCH_LAST or HP_WATCH_INNER */
+    uint32_t watch; /* what has to be watched there with it */
 };
 
 /* An activation of a function. */
@@ -154,7 +160,7 @@ struct hp_exact {
 
 /* Whether the transfers of a block have to be shown to the stack: calls, returns,
  * computed jumps. Direct jumps are watched once one of them has left its function. */
-bool hp_exact_always_watch(const struct hp_block *block);
+uint32_t hp_exact_always_watch(const struct hp_block *block);
 bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
 /* Counts that steps[i + 1] came after steps[i] for every i < n, and what that means for the stack. */
