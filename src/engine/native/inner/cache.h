@@ -75,6 +75,11 @@ extern struct hp_seg *hp_segs;
 extern struct hp_exit *hp_exits;
 extern struct hp_piece *hp_pieces;
 
+static inline const struct hp_piece *hp_last_piece(uint32_t segment)
+{
+    return &hp_pieces[hp_segs[segment].first_piece + hp_segs[segment].n_pieces - 1];
+}
+
 void hp_cache_start(void);
 
 /* The segment that starts at `pc`, translating it if need be; 0 when there is no code there or (see `*why`) it

@@ -85,6 +85,7 @@ struct hp_self {
     bool has_call_mask; /* a call that sets another mask for its duration is under way */
     uint64_t call_mask;
     uint64_t write_address;
+    uint64_t writes_seen; /* hp_maps_writes at the last write that was tried again */
     struct hp_siginfo info;
     uint8_t context[304]; /* the kernel's ucontext when the signal was caught */
     uint8_t *vectors;     /* the vector state that went with it */
@@ -230,6 +231,9 @@ void hp_words_ran(struct hp_self *self, uint32_t id, bool taken);
 void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered);
 /* It was run, but only `insns` instructions of its last block. */
 void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns);
+/* The system call that ended the segment, which was said to have been run, will be made again: only
+ * `insns` of its last block count. */
+void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns);
 /* The thread is over. */
 void hp_words_finish(struct hp_self *self, enum hp_end_reason reason);
 /* The write of a word or an address at `address` found the end of a chunk: where it has to go
@@ -258,6 +262,8 @@ void hp_maps_guard(uint64_t low, uint64_t high);
 bool hp_maps_is_guarded(uint64_t address);
 /* Lets the page be written: its translations are gone. With the lock held. */
 void hp_maps_written(uint64_t address);
+/* How often that was done: a thread that was stopped by a guard may find it gone. */
+extern _Atomic uint64_t hp_maps_writes;
 /* Makes all guarded pages writable; true when there were any. Takes the lock. */
 bool hp_maps_unguard_all(void);
 

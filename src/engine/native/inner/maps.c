@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which code is mapped where, by /proc/thread-self/maps (the process has none when its first thread is gone), and pages that hold both code that was translated
- * and the right to write.
+ * Which code is mapped where, by /proc/thread-self/maps (/proc/self/maps is empty when the first
+ * thread is gone), and pages that hold both code that was translated and the right to write.
  */
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/sys.h"
@@ -256,6 +256,7 @@ bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place
 
 /* --- Pages that can be written ---------------------------------------------------------------- */
 
+_Atomic uint64_t hp_maps_writes;
 static _Atomic uint64_t *guarded; /* open addressing; page address, 1: was one */
 static uint32_t n_guarded;
 
@@ -317,8 +318,8 @@ void hp_maps_guard(uint64_t low, uint64_t high)
         uint32_t i = guard_slot(page);
         while (guarded[i])
             i = (i + 1) & (MAX_GUARDED - 1);
+        atomic_store(&guarded[i], page); /* first: who is stopped there must find it */
         hp_sys3(SYS_mprotect, (long)page, 4096, PROT_READ | PROT_EXEC);
-        atomic_store(&guarded[i], page);
         n_guarded++;
     }
 }
@@ -331,6 +332,7 @@ void hp_maps_written(uint64_t address)
         return; /* another thread was first */
     hp_cache_invalidate(page, page + 4096);
     hp_sys3(SYS_mprotect, (long)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+    atomic_fetch_add(&hp_maps_writes, 1);
     atomic_store(guard, 1);
 }
 

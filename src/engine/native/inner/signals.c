@@ -212,10 +212,24 @@ static void step(struct hp_self *self, struct ucontext *uc)
     }
 }
 
+/* A write was stopped, perhaps by a guard that another thread has taken away since: it is tried
+ * again once for every guard that was. */
+static bool may_succeed_now(struct hp_self *self, const struct hp_siginfo *info, uint64_t err)
+{
+    uint64_t writes = atomic_load(&hp_maps_writes);
+    bool again = info->signo == SEGV && (err & 3) == 3 && !hp_maps_is_guarded(info->address) &&
+                 writes != self->writes_seen;
+    if (again)
+        self->writes_seen = writes;
+    return again;
+}
+
 /* An instruction of the program could not be run. */
 static void fault(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
     uint64_t at = uc->mc.rip;
+    if (may_succeed_now(self, info, uc->mc.err))
+        return;
     if (self->probing) {
         self->probing = false;
         take_registers(&self->regs, &uc->mc);

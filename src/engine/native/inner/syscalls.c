@@ -299,7 +299,10 @@ void hp_on_syscall(struct hp_self *self)
     self->regs.rip = behind;
     self->regs.r[RCX] = behind; /* as the instruction does */
     self->regs.r[R11] = self->regs.flags;
-    if (make_call(self) == AGAIN)
+    uint32_t id = exit->id, insns = hp_last_piece(exit->segment)->insns;
+    if (make_call(self) == AGAIN) {
         behind -= 2;
+        hp_words_not_ended(self, id, insns - 1u);
+    }
     hp_go_on(self, behind);
 }

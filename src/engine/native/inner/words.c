@@ -75,6 +75,15 @@ void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns)
     put(self, hp_word_event(HP_WORD_CUT, insns));
 }
 
+void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns)
+{
+    if (hp_engine.mode != HP_RECORD_COUNT || id >= HP_ARENA_COUNTED)
+        return; /* the reader of a stream sees it by itself */
+    struct hp_counter *counters = (struct hp_counter *)(void *)((char *)self + HP_AT_COUNTERS);
+    counters[id].left[0]--;
+    hp_words_ran_part(self, id, insns);
+}
+
 void hp_words_finish(struct hp_self *self, enum hp_end_reason reason)
 {
     if (hp_engine.mode == HP_RECORD_NONE)
