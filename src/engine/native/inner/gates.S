@@ -49,7 +49,8 @@
         movq    %gs:HP_AT_STACK, %rsp
         pushfq
         popq    %gs:HP_AT_FLAGS
-        cld
+        pushq   $2                      // no direction, no alignment check, no single steps
+        popfq
         movq    %gs:HP_AT_SELF, %rdi
         call    \function
         ud2
@@ -75,7 +76,8 @@ hp_gate_miss:
         .hidden hp_gate_pending
 hp_gate_pending:
         movq    %gs:HP_AT_STACK, %rsp
-        cld
+        pushq   $2
+        popfq
         movq    %gs:HP_AT_SELF, %rdi
         call    hp_on_pending
         ud2
@@ -206,6 +208,14 @@ hp_sigreturn:
         movl    $15, %eax
         syscall
         ud2
+
+        // Signals come in here: the kernel leaves the alignment check on.
+        .globl  hp_handler_entry
+        .hidden hp_handler_entry
+hp_handler_entry:
+        pushq   $2
+        popfq
+        jmp     hp_handler
 
         // The engine's own signal handler returns here.
         .globl  hp_restorer

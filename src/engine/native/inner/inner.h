@@ -77,12 +77,13 @@ struct hp_self {
     /* Signals. */
     uint64_t mask; /* of the program, as it believes it to be */
     struct hp_altstack altstack;
-    bool has_signal;    /* one was caught and waits for delivery; all are blocked meanwhile */
-    bool has_write;     /* the program writes to code that was translated, at `write_address` */
-    bool stepping;      /* on to a point where the cache can be left */
-    bool probing;       /* runs one instruction natively, at regs.rip */
-    uint32_t probe_id;  /* its segment; 0: it is a gap in the stream */
-    bool has_call_mask; /* a call that sets another mask for its duration is under way */
+    bool has_signal; /* one was caught and waits for delivery; all are blocked meanwhile */
+    bool has_write;  /* the program writes to code that was translated, at `write_address` */
+    bool stepping;   /* on to a point where the cache can be left */
+    bool stepping_unaligned; /* over an access of ours that the alignment check forbids */
+    bool probing;            /* runs one instruction natively, at regs.rip */
+    uint32_t probe_id;       /* its segment; 0: it is a gap in the stream */
+    bool has_call_mask;      /* a call that sets another mask for its duration is under way */
     uint64_t call_mask;
     uint64_t write_address;
     uint64_t writes_seen; /* hp_maps_writes at the last write that was tried again */

@@ -48,6 +48,7 @@ enum {
 #define FLAG_TF   0x100u
 #define FLAG_DF   0x400u
 #define FLAG_RF   0x10000u
+#define FLAG_AC   0x40000u
 #define RED_ZONE  128
 #define FRAME_MAX 24576
 
@@ -77,6 +78,9 @@ struct frame {
 
 _Static_assert(sizeof(struct ucontext) == 304 && sizeof(struct hp_siginfo) == 128,
                "kernel's layout");
+
+void hp_handler_entry(void); /* gates.S: comes to hp_handler() */
+void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc);
 
 static struct action actions[65]; /* of the program, by number */
 static uint32_t actions_lock;
@@ -198,6 +202,27 @@ static void interrupt(struct hp_self *self, struct ucontext *uc, bool is_stop)
     }
 }
 
+/* The program checks the alignment of its accesses, and a landing reads the target at an odd place:
+ * one step without the check. */
+static bool pass_alignment_check(struct hp_self *self, const struct hp_siginfo *info,
+                                 struct sigcontext *mc)
+{
+    if (info->signo == BUS && info->code == 1 && mc->flags & FLAG_AC && hp_cache_has(mc->rip) &&
+        !hp_cache_segment_at(mc->rip)) {
+        mc->flags = (mc->flags & ~(uint64_t)FLAG_AC) | FLAG_TF;
+        self->stepping_unaligned = true;
+        return true;
+    }
+    if (info->signo == TRAP && self->stepping_unaligned) {
+        self->stepping_unaligned = false;
+        mc->flags |= FLAG_AC;
+        if (!self->stepping)
+            mc->flags &= ~(uint64_t)FLAG_TF;
+        return !self->stepping;
+    }
+    return false;
+}
+
 /* A step on to a point where the cache can be left. */
 static void step(struct hp_self *self, struct ucontext *uc)
 {
@@ -282,7 +307,7 @@ static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool 
     }
 }
 
-static void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
+void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
 {
     struct hp_self *self = hp_self();
     struct sigcontext *mc = &uc->mc;
@@ -295,7 +320,7 @@ static void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
     if (is_synchronous(info)) {
         if (number == SEGV && in_cache)
             handle_word_fault(self, mc, &done, info);
-        if (done)
+        if (done || pass_alignment_check(self, info, mc))
             return;
         if (number == TRAP && self->stepping && (mc->flags & FLAG_TF)) {
             step(self, uc);
