@@ -255,8 +255,7 @@ static uint32_t next_in_page(uint32_t link)
     return link & 1 ? piece->next_too : piece->next;
 }
 
-/* The pages a piece touches: a longer one is not found by those between, which it has in common
- * with nobody who would not also change its ends. */
+/* The pages a piece touches: there are two at most where code can be written. */
 static void note_pages(const struct hp_seg *seg)
 {
     for (uint32_t i = 0; i < seg->n_pieces; i++) {

@@ -138,9 +138,7 @@ void hp_on_pending(struct hp_self *self)
     }
     if (self->has_write) {
         self->has_write = false;
-        hp_lock();
-        hp_maps_written(self->write_address);
-        hp_unlock();
+        hp_guards_lift(self->write_address, self->write_address + 1);
         hp_signals_set_mask(self);
         hp_probe(self, self->regs.rip, true);
     }

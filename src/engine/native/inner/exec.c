@@ -17,6 +17,7 @@
 #include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/limits.h>
 #include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -313,11 +314,34 @@ static void read_head(int fd, char head[HEAD_SIZE])
     }
 }
 
+/* Whether the program's interpreter is there, if it wants one: what is wrong otherwise is the
+ * kernel's to say. */
+static bool has_interpreter(int fd, const char head[HEAD_SIZE])
+{
+    Elf64_Ehdr header;
+    Elf64_Phdr segment;
+    char path[PATH_MAX];
+    memcpy(&header, head, sizeof header);
+    for (unsigned i = 0; i < header.e_phnum; i++) {
+        long at = (long)(header.e_phoff + i * sizeof segment);
+        if (hp_sys4(SYS_pread64, fd, (long)&segment, sizeof segment, at) != (long)sizeof segment)
+            return false;
+        if (segment.p_type != PT_INTERP)
+            continue;
+        uint64_t size = segment.p_filesz;
+        return size > 1 && size <= sizeof path &&
+               hp_sys4(SYS_pread64, fd, (long)path, (long)size, (long)segment.p_offset) ==
+                   (long)size &&
+               path[size - 1] == 0 && may_execute(AT_FDCWD, path, NULL, 0);
+    }
+    return true;
+}
+
 static bool can_observe(struct plan *plan, int fd, const char head[HEAD_SIZE])
 {
     struct stat st;
     return is_our_elf(head) && !hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)) &&
-           S_ISREG(st.st_mode) && !gains_rights(fd, &st) &&
+           S_ISREG(st.st_mode) && !gains_rights(fd, &st) && has_interpreter(fd, head) &&
            name_file(fd, &st, plan->start.path, sizeof plan->start.path);
 }
 

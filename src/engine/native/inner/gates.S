@@ -240,10 +240,12 @@ _start:
         xorl    %ebp, %ebp
         movq    %rsp, %rdi
         leaq    _DYNAMIC(%rip), %rsi
-        andq    $-16, %rsp
-        subq    $0x40000, %rsp          // the program's stack begins at rdi: stay well below
+        leaq    start_stack_top(%rip), %rsp // the other one is the program's
         call    hp_main
         ud2
         .size   _start, . - _start
         .hidden _DYNAMIC
+        .local  start_stack
+        .comm   start_stack, 0x20000, 64
+        .set    start_stack_top, start_stack + 0x20000
         .section .note.GNU-stack, "", @progbits

@@ -86,7 +86,7 @@ struct hp_self {
     bool has_call_mask;      /* a call that sets another mask for its duration is under way */
     uint64_t call_mask;
     uint64_t write_address;
-    uint64_t writes_seen; /* hp_maps_writes at the last write that was tried again */
+    uint64_t lifted_seen; /* hp_guards_lifted at the last write that was tried again */
     struct hp_siginfo info;
     uint8_t context[304]; /* the kernel's ucontext when the signal was caught */
     uint8_t *vectors;     /* the vector state that went with it */
@@ -256,21 +256,29 @@ void hp_maps_changed(uint64_t low, uint64_t high);
 /* It mapped something that can be executed. Takes the lock. */
 void hp_maps_new_code(void);
 
+/* --- Code that can be written (guards.c) ------------------------------------------------------- */
+
 /* The pages of [low, high) hold translated code and can be written: makes them read-only until they
  * are. With the lock held. */
-void hp_maps_guard(uint64_t low, uint64_t high);
-/* Whether a write to `address` faults because of that; without the lock. */
-bool hp_maps_is_guarded(uint64_t address);
-/* Lets the page be written: its translations are gone. With the lock held. */
-void hp_maps_written(uint64_t address);
-/* How often that was done: a thread that was stopped by a guard may find it gone. */
-extern _Atomic uint64_t hp_maps_writes;
-/* Makes all guarded pages writable; true when there were any. Takes the lock. */
-bool hp_maps_unguard_all(void);
+void hp_guards_set(uint64_t low, uint64_t high);
+/* Whether a write to `address` is stopped by that; without the lock. */
+bool hp_guards_have(uint64_t address);
+/* Whether the program may write there although the maps may say otherwise. */
+bool hp_guards_know(uint64_t address);
+/* Lets the pages be written: their translations are gone. True when any was guarded. Takes the lock. */
+bool hp_guards_lift(uint64_t low, uint64_t high);
+/* How often a page was: a thread that was stopped by a guard may find it gone. */
+extern _Atomic uint64_t hp_guards_lifted;
+/* The program changed its mappings there. With the lock held. */
+void hp_guards_forget(uint64_t low, uint64_t high);
+
+/* Copies into the program's memory; false when it cannot be written. */
+bool hp_put(uint64_t to, const void *from, uint64_t size);
 
 /* --- Signals (signals.c) ---------------------------------------------------------------------- */
 
 void hp_signals_start(struct hp_self *self);  /* once a process */
+void hp_signals_clear(void);                  /* no handlers any more */
 void hp_signals_thread(struct hp_self *self); /* once a thread: its alternate stack */
 /* Delivers what waits in self->info, at the point where the registers are self->regs. */
 void hp_signals_deliver(struct hp_self *self);
@@ -281,7 +289,8 @@ bool hp_sys_sigaction(struct hp_self *self);
 bool hp_sys_sigaltstack(struct hp_self *self);
 bool hp_sys_sigprocmask(struct hp_self *self);
 _Noreturn void hp_sys_sigreturn(struct hp_self *self);
-#define HP_SIGNAL_STOP 64 /* the engine's own, between its threads */
+#define HP_SIGNAL_STOP 64 /* the engine's own, between its threads, when it comes with this code */
+#define HP_STOP_CODE   (-0x68706174)
 /* Signals that the kernel must never block: an instruction may cause them. */
 #define HP_SIGNALS_SYNC                                                                            \
     (1ull << (4 - 1) | 1ull << (5 - 1) | 1ull << (7 - 1) | 1ull << (8 - 1) | 1ull << (11 - 1) |    \

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Which code is mapped where, by /proc/thread-self/maps (/proc/self/maps is empty when the first
- * thread is gone), and pages that hold both code that was translated and the right to write.
+ * thread is gone).
  */
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/sys.h"
@@ -14,7 +14,6 @@
 #define MAX_MAPPINGS 65536
 #define MAX_MODULES  16384
 #define TEXT_SIZE    (16u << 20)
-#define MAX_GUARDED  (1u << 16) /* a power of two */
 
 struct mapping {
     uint64_t low, high, offset;
@@ -246,7 +245,7 @@ bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place
         .low = m->low, .high = m->high, .executable = m->executable && m->readable};
     if (!place->executable)
         return true;
-    place->writable = m->writable || hp_maps_is_guarded(address);
+    place->writable = m->writable || hp_guards_know(address);
     place->module = module_of(self, m);
     for (m++; m < mappings + n_mappings && m->low == place->high && m->executable && m->readable;
          m++)
@@ -254,100 +253,7 @@ bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place
     return true;
 }
 
-/* --- Pages that can be written ---------------------------------------------------------------- */
-
-_Atomic uint64_t hp_maps_writes;
-static _Atomic uint64_t *guarded; /* open addressing; page address, 1: was one */
-static uint32_t n_guarded;
-
-static uint32_t guard_slot(uint64_t page)
-{
-    return (uint32_t)((page >> 12) * 0x9e3779b97f4a7c15u >> 40) & (MAX_GUARDED - 1);
-}
-
-static _Atomic uint64_t *find_guard(uint64_t page)
-{
-    if (!guarded)
-        return NULL;
-    for (uint32_t i = guard_slot(page), n = 0; n < MAX_GUARDED;
-         i = (i + 1) & (MAX_GUARDED - 1), n++) {
-        uint64_t here = atomic_load_explicit(&guarded[i], memory_order_relaxed);
-        if (here == page)
-            return &guarded[i];
-        if (here == 0)
-            return NULL;
-    }
-    return NULL;
-}
-
-bool hp_maps_is_guarded(uint64_t address)
-{
-    return find_guard(address & ~(uint64_t)4095) != NULL;
-}
-
-/* Forgets the marks of pages that are guarded no more, when there are too many. */
-static void tidy_guards(void)
-{
-    static uint64_t kept[MAX_GUARDED];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < MAX_GUARDED; i++)
-        if (guarded[i] > 1)
-            kept[n++] = guarded[i];
-    for (uint32_t i = 0; i < MAX_GUARDED; i++)
-        guarded[i] = 0;
-    n_guarded = n;
-    for (uint32_t k = 0; k < n; k++) {
-        uint32_t i = guard_slot(kept[k]);
-        while (guarded[i])
-            i = (i + 1) & (MAX_GUARDED - 1);
-        guarded[i] = kept[k];
-    }
-}
-
-void hp_maps_guard(uint64_t low, uint64_t high)
-{
-    if (!guarded)
-        guarded = hp_pages(MAX_GUARDED * sizeof *guarded);
-    for (uint64_t page = low & ~(uint64_t)4095; guarded && page < high; page += 4096) {
-        if (find_guard(page))
-            continue;
-        if (n_guarded > MAX_GUARDED / 2)
-            tidy_guards();
-        if (n_guarded > MAX_GUARDED / 2)
-            return; /* changes there are not noticed */
-        uint32_t i = guard_slot(page);
-        while (guarded[i])
-            i = (i + 1) & (MAX_GUARDED - 1);
-        atomic_store(&guarded[i], page); /* first: who is stopped there must find it */
-        hp_sys3(SYS_mprotect, (long)page, 4096, PROT_READ | PROT_EXEC);
-        n_guarded++;
-    }
-}
-
-void hp_maps_written(uint64_t address)
-{
-    uint64_t page = address & ~(uint64_t)4095;
-    _Atomic uint64_t *guard = find_guard(page);
-    if (!guard)
-        return; /* another thread was first */
-    hp_cache_invalidate(page, page + 4096);
-    hp_sys3(SYS_mprotect, (long)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
-    atomic_fetch_add(&hp_maps_writes, 1);
-    atomic_store(guard, 1);
-}
-
-bool hp_maps_unguard_all(void)
-{
-    bool any = false;
-    hp_lock();
-    for (uint32_t i = 0; guarded && i < MAX_GUARDED; i++)
-        if (guarded[i] > 1) {
-            hp_maps_written(guarded[i]);
-            any = true;
-        }
-    hp_unlock();
-    return any;
-}
+/* --- Changes ----------------------------------------------------------------------------------- */
 
 void hp_maps_changed(uint64_t low, uint64_t high)
 {
@@ -357,9 +263,7 @@ void hp_maps_changed(uint64_t low, uint64_t high)
         code = mappings[i].executable && mappings[i].low < high && mappings[i].high > low;
     if (code || stale) {
         hp_cache_invalidate(low, high);
-        for (uint32_t i = 0; guarded && i < MAX_GUARDED; i++)
-            if (guarded[i] > 1 && guarded[i] >= low && guarded[i] < high)
-                atomic_store(&guarded[i], 1);
+        hp_guards_forget(low, high);
     }
     stale = stale || code;
     hp_unlock();

@@ -239,13 +239,11 @@ static void step(struct hp_self *self, struct ucontext *uc)
 
 /* A write was stopped, perhaps by a guard that another thread has taken away since: it is tried
  * again once for every guard that was. */
-static bool may_succeed_now(struct hp_self *self, const struct hp_siginfo *info, uint64_t err)
+static bool may_succeed_now(struct hp_self *self)
 {
-    uint64_t writes = atomic_load(&hp_maps_writes);
-    bool again = info->signo == SEGV && (err & 3) == 3 && !hp_maps_is_guarded(info->address) &&
-                 writes != self->writes_seen;
-    if (again)
-        self->writes_seen = writes;
+    uint64_t lifted = atomic_load(&hp_guards_lifted);
+    bool again = lifted != self->lifted_seen;
+    self->lifted_seen = lifted;
     return again;
 }
 
@@ -253,7 +251,9 @@ static bool may_succeed_now(struct hp_self *self, const struct hp_siginfo *info,
 static void fault(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
     uint64_t at = uc->mc.rip;
-    if (may_succeed_now(self, info, uc->mc.err))
+    bool is_write = info->signo == SEGV && (uc->mc.err & 3) == 3;
+    bool guarded = is_write && hp_guards_have(info->address); /* asked once: it may change */
+    if (is_write && !guarded && may_succeed_now(self))
         return;
     if (self->probing) {
         self->probing = false;
@@ -262,8 +262,7 @@ static void fault(struct hp_self *self, const struct hp_siginfo *info, struct uc
         hp_say("internal error: a stub failed", NULL);
         hp_sys1(SYS_exit_group, 125);
     }
-    bool is_write = info->signo == SEGV && uc->mc.err & 2 && hp_maps_is_guarded(info->address);
-    if (is_write) {
+    if (guarded) {
         self->has_write = true;
         self->write_address = info->address;
     } else {
@@ -312,8 +311,9 @@ void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
     struct hp_self *self = hp_self();
     struct sigcontext *mc = &uc->mc;
     bool in_cache = hp_cache_has(mc->rip), done = false;
+    bool is_stop = number == HP_SIGNAL_STOP && info->code == HP_STOP_CODE;
     if (self->where == HP_NATIVE) {
-        if (number != HP_SIGNAL_STOP)
+        if (!is_stop)
             deliver_natively(self, info, uc);
         return;
     }
@@ -346,12 +346,12 @@ void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
         }
         hp_crashed(self, number, mc->rip);
     }
-    if (number != HP_SIGNAL_STOP) {
+    if (!is_stop) {
         if (self->has_signal) /* cannot be: all are blocked */
             return;
         remember(self, info, uc);
     }
-    interrupt(self, uc, number == HP_SIGNAL_STOP);
+    interrupt(self, uc, is_stop);
 }
 
 /* --- Delivering ------------------------------------------------------------------------------- */
@@ -426,8 +426,7 @@ static bool push_frame(struct hp_self *self, const struct action *action, uint64
     frame.uc.mc.gs = frame.uc.mc.fs = 0;
     frame.uc.mask = old_mask;
     frame.info = self->info;
-    if (!hp_copy((void *)vectors_at, self->vectors, size) ||
-        !hp_copy((void *)place, &frame, sizeof frame))
+    if (!hp_put(vectors_at, self->vectors, size) || !hp_put(place, &frame, sizeof frame))
         return false;
     self->regs.r[RSP] = place;
     self->regs.r[RDI] = (uint64_t)self->info.signo;
@@ -565,11 +564,10 @@ bool hp_sys_sigaction(struct hp_self *self)
         if (new) {
             actions[number] = action;
             actions[number].mask &= ~(1ull << (KILL - 1) | 1ull << (STOP - 1));
-            if (number != HP_SIGNAL_STOP)
-                install((int)number, &action);
+            install((int)number, &action);
         }
         __atomic_store_n(&actions_lock, 0, __ATOMIC_RELEASE);
-        if (old && !hp_copy((void *)old, &before, sizeof before))
+        if (old && !hp_put(old, &before, sizeof before))
             result = -14;
     }
     self->regs.r[RAX] = (uint64_t)result;
@@ -595,7 +593,7 @@ bool hp_sys_sigprocmask(struct hp_self *self)
             return false;
         uint64_t before = self->mask;
         self->mask = mask;
-        if (r[RDX] && !hp_copy((void *)r[RDX], &before, 8))
+        if (r[RDX] && !hp_put(r[RDX], &before, 8))
             result = -14;
     }
     self->regs.r[RAX] = (uint64_t)result;
@@ -626,7 +624,7 @@ bool hp_sys_sigaltstack(struct hp_self *self)
             self->altstack = new;
         self->altstack.flags &= ~SS_ONSTACK_;
     }
-    if (result == 0 && r[RSI] && !hp_copy((void *)r[RSI], &old, sizeof old))
+    if (result == 0 && r[RSI] && !hp_put(r[RSI], &old, sizeof old))
         result = -14;
     self->regs.r[RAX] = (uint64_t)result;
     return true;
@@ -641,6 +639,15 @@ void hp_signals_thread(struct hp_self *self)
     stack.sp = (uint64_t)(uintptr_t)hp_thread_altstack(self, &size);
     stack.size = size;
     hp_sys2(SYS_sigaltstack, (long)&stack, 0);
+}
+
+void hp_signals_clear(void)
+{
+    for (int number = 1; number <= 64; number++)
+        if (actions[number].handler > SIG_IGN_) {
+            actions[number] = (struct action){.handler = SIG_DFL_};
+            install(number, &actions[number]);
+        }
 }
 
 void hp_signals_start(struct hp_self *self)

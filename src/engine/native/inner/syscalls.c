@@ -27,7 +27,7 @@ static enum outcome pass(struct hp_self *self)
     if (!hp_raw_syscall(self))
         return AGAIN;
     if ((int64_t)self->regs.r[RAX] == -14 &&
-        hp_maps_unguard_all()) { /* EFAULT: perhaps our doing */
+        hp_guards_lift(0, UINT64_MAX)) { /* EFAULT: perhaps our doing */
         self->regs.r[RAX] = number;
         return hp_raw_syscall(self) ? DONE : AGAIN;
     }
@@ -164,7 +164,7 @@ static enum outcome sys_readlink(struct hp_self *self, uint64_t path, uint64_t t
         return answer(self, -22);
     if (length > size)
         length = size;
-    return answer(self, hp_copy((void *)to, hp_engine.program_path, length) ? (long)length : -14);
+    return answer(self, hp_put(to, hp_engine.program_path, length) ? (long)length : -14);
 }
 
 /* Calls with a path in register `reg`. */
@@ -215,7 +215,15 @@ static enum outcome sys_arch_prctl(struct hp_self *self)
         return answer(self, 0);
     }
     if (r[RDI] == ARCH_GET_GS)
-        return answer(self, hp_copy((void *)r[RSI], &self->gs_base, 8) ? 0 : -14);
+        return answer(self, hp_put(r[RSI], &self->gs_base, 8) ? 0 : -14);
+    return pass(self);
+}
+
+/* The kernel writes up to `size` bytes to `to`: stopped by a guard it would write less. */
+static enum outcome sys_read(struct hp_self *self, uint64_t to, uint64_t size)
+{
+    if (size < UINT64_MAX - to)
+        hp_guards_lift(to, to + size);
     return pass(self);
 }
 
@@ -249,6 +257,10 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_mprotect:
     case SYS_pkey_mprotect: return sys_change(self, r[RDX] & PROT_EXEC);
     case SYS_mremap: return sys_mremap(self);
+
+    case SYS_read:
+    case SYS_pread64:
+    case SYS_recvfrom: return sys_read(self, r[RSI], r[RDX]);
 
     case SYS_fork:
     case SYS_vfork:

@@ -178,6 +178,7 @@ static long make_process(struct hp_self *self, const struct request *request)
         struct clone_args args = {0};
         hp_copy(&args, (const void *)r[RDI], r[RSI] < sizeof args ? r[RSI] : sizeof args);
         args.stack = args.stack_size = 0;
+        args.flags &= ~CLONE_CLEAR_SIGHAND; /* it would take the engine's too: done below */
         result = hp_sys2(SYS_clone3, (long)&args, (long)r[RSI]);
     } else if (r[RAX] == SYS_clone) {
         result = hp_sys6(SYS_clone, (long)r[RDI], 0, (long)r[RDX], (long)r[R10], (long)r[R8], 0);
@@ -194,6 +195,8 @@ static long make_process(struct hp_self *self, const struct request *request)
     hp_threads_after_fork(self);
     hp_unlock();
     atomic_fetch_add(&arena->stats.processes, 1);
+    if (request->flags & CLONE_CLEAR_SIGHAND)
+        hp_signals_clear();
     if (request->stack)
         self->regs.r[RSP] = request->stack;
     hp_thread_start(self);
@@ -219,8 +222,15 @@ static long make_thread(struct hp_self *self, const struct request *request)
     child->is_vforked = vforked;
     if (vforked && request->flags & CLONE_VFORK)
         child->altstack = self->altstack;
+    struct clone_args args = {0};
+    uint64_t first = r[RDI];
+    if (r[RAX] == SYS_clone3 && request->flags & CLONE_CLEAR_SIGHAND && r[RSI] <= sizeof args &&
+        hp_copy(&args, (const void *)r[RDI], r[RSI])) {
+        args.flags &= ~CLONE_CLEAR_SIGHAND; /* until it executes a program it keeps the engine's */
+        first = (uint64_t)(uintptr_t)&args;
+    }
     struct hp_clone_call call = {.number = r[RAX],
-                                 .args = {r[RDI], r[RSI], r[RDX], r[R10], r[R8]},
+                                 .args = {first, r[RSI], r[RDX], r[R10], r[R8]},
                                  .self = child,
                                  .by_arch_prctl = !hp_engine.has_fsgsbase};
     long result = hp_clone(&call);
@@ -311,7 +321,8 @@ void hp_threads_leave_cache(struct hp_self *self)
         if (t != self && t->in_use && t->process == self->process && t->tid &&
             t->where == HP_IN_CACHE) {
             atomic_store(&t->pending, 1);
-            hp_sys3(SYS_tgkill, t->process, t->tid, HP_SIGNAL_STOP);
+            struct hp_siginfo info = {.signo = HP_SIGNAL_STOP, .code = HP_STOP_CODE, .rest = {0}};
+            hp_sys4(SYS_rt_tgsigqueueinfo, t->process, t->tid, HP_SIGNAL_STOP, (long)&info);
         }
     for (struct hp_self *t = hp_threads; t; t = t->next_thread)
         for (int tries = 0; tries < 20000 && t != self && t->in_use &&

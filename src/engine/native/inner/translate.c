@@ -468,7 +468,7 @@ static bool emit_straight(struct work *w)
         uint64_t rest = w->high - w->pc;
         if (!w->again && w->pc + 15 > w->unguarded) {
             uint64_t end = (w->pc + (rest < 15 ? rest : 15) + 4095) & ~(uint64_t)4095;
-            hp_maps_guard(w->unguarded, end);
+            hp_guards_set(w->unguarded, end);
             w->unguarded = end < w->high ? end : UINT64_MAX;
         }
         hp_x86_decode(w->bytes, rest < 15 ? (unsigned)rest : 15, &w->insn);
@@ -534,7 +534,12 @@ static bool begin_piece(struct work *w, uint64_t pc)
     w->bytes = (const uint8_t *)(uintptr_t)pc;
     w->high = place.high;
     w->module = place.module;
-    w->unguarded = place.writable ? pc & ~(uint64_t)4095 : UINT64_MAX;
+    w->unguarded = UINT64_MAX;
+    if (place.writable) { /* within two pages, by which it can be found: see note_pages() */
+        w->unguarded = pc & ~(uint64_t)4095;
+        if (w->high > w->unguarded + 8192)
+            w->high = w->unguarded + 8192;
+    }
     return true;
 }
 
