@@ -2,7 +2,7 @@
 #include "engine/native/inner/cache.h"
 
 #include "engine/native/inner/emit.h"
-#include "engine/native/inner/lookup.h"
+#include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
 
 #include <linux/mman.h>
@@ -20,7 +20,6 @@
 struct hp_seg *hp_segs;
 struct hp_exit *hp_exits;
 struct hp_piece *hp_pieces;
-uint32_t hp_lookup_at;
 
 static uint32_t n_segs, n_exits, n_pieces; /* used; number 0 is nobody */
 static struct hp_area areas[MAX_AREAS];
@@ -33,9 +32,6 @@ static uint32_t by_start_mask;
 
 /* Pieces by the pages they come from: chains, by hp_piece.next and next_too. */
 static uint32_t *by_page;
-
-/* Segments with a landing, by the low bits of where they start. */
-static uint32_t landings[1 << HP_LOOKUP_BITS];
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
@@ -71,7 +67,7 @@ static uint8_t *map_near(uint64_t pc, uint64_t size)
 
 static void put_gates(struct hp_area *area)
 {
-    static void (*const gates[HP_GATE_COUNT])(void) = {hp_gate_exit, hp_gate_miss, hp_gate_syscall};
+    static void (*const gates[HP_GATE_COUNT])(void) = {hp_gate_exit, hp_gate_syscall};
     area->gates = area->low;
     struct hp_emit e = {area->low, (uint64_t)(uintptr_t)area->low};
     for (int i = 0; i < HP_GATE_COUNT; i++) { /* jmp [rip + 2]; address */
@@ -132,8 +128,7 @@ struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small)
     return area ? area : out_of_reach;
 }
 
-/* Room for something small near `address`. */
-static uint8_t *small_room(uint64_t address, uint32_t size)
+uint8_t *hp_cache_small(uint64_t address, uint32_t size)
 {
     for (unsigned i = n_areas; i-- > 0;) {
         struct hp_area *area = &areas[i];
@@ -297,8 +292,7 @@ void hp_cache_publish(uint32_t segment, struct hp_area *area)
         insert(segment);
 }
 
-/* Threads may be running there: the displacement lies in one cache line. */
-static void patch(uint8_t *at, const uint8_t *to)
+void hp_cache_patch(uint8_t *at, const uint8_t *to)
 {
     __atomic_store_n((uint32_t *)(void *)at,
                      hp_emit_rel((uint64_t)(uintptr_t)at + 4, (uint64_t)(uintptr_t)to),
@@ -350,7 +344,7 @@ void hp_cache_link(uint32_t number, uint32_t segment)
         return;
     uint8_t *place = seg->code;
     if (hp_engine.mode != HP_RECORD_NONE || !hp_emit_reaches(from, to)) {
-        place = small_room(from, LINK_SIZE);
+        place = hp_cache_small(from, LINK_SIZE);
         if (!place || !hp_emit_reaches((uint64_t)(uintptr_t)place, to))
             return; /* goes through the gate for ever */
         struct hp_emit e = {place, (uint64_t)(uintptr_t)place};
@@ -361,86 +355,11 @@ void hp_cache_link(uint32_t number, uint32_t segment)
     exit->to = segment;
     exit->next = seg->incoming;
     seg->incoming = number;
-    patch(exit->patch, place);
+    hp_cache_patch(exit->patch, place);
     atomic_fetch_add_explicit(&hp_engine.arena->stats.links, 1, memory_order_relaxed);
 }
 
-static uint64_t *lookup_entry(uint64_t pc)
-{
-    return (uint64_t *)(uintptr_t)hp_lookup_at + (pc & 0xffff);
-}
-
-/*
- * A landing: rcx is saved, HP_AT_TARGET is where to go and has the right low bits.
- *      mov ecx, gs:[target + 2]; lea ecx, [rcx - start >> 16]; jrcxz here
- *      jmp [next landing or the gate]
- * here: in count mode: the word of this segment
- *      mov rcx, gs:[rcx]; jmp segment
- */
-static uint8_t *make_landing(uint32_t segment, uint64_t next)
-{
-    const struct hp_seg *seg = &hp_segs[segment];
-    uint8_t *place = small_room((uint64_t)(uintptr_t)seg->code, LANDING_SIZE);
-    if (!place)
-        return NULL;
-    place = (uint8_t *)((uintptr_t)place & ~(uintptr_t)15); /* stays within what was there below */
-    area_of((uint64_t)(uintptr_t)place)->small = place;
-    struct hp_emit e = {place, (uint64_t)(uintptr_t)place};
-    hp_emit_u64(&e, next);
-    hp_emit_byte(&e, 0x65); /* mov ecx, gs:[target + 2] */
-    hp_emit_byte(&e, 0x8b);
-    hp_emit_gs_operand(&e, 1, HP_AT_TARGET + 2);
-    hp_emit_byte(&e, 0x8d); /* lea ecx, [rcx - high] */
-    hp_emit_byte(&e, 0x89);
-    hp_emit_u32(&e, -(uint32_t)(seg->start >> 16));
-    hp_emit_byte(&e, 0xe3); /* jrcxz */
-    hp_emit_byte(&e, 6);
-    hp_emit_byte(&e, 0xff); /* jmp [rip - ...]: the first eight bytes */
-    hp_emit_byte(&e, 0x25);
-    hp_emit_u32(&e, hp_emit_rel(e.at + 4, (uint64_t)(uintptr_t)place));
-    if (hp_engine.mode == HP_RECORD_COUNT) {
-        hp_emit_restore(&e, 1, HP_AT_NEXT);
-        hp_emit_store_value(&e, 1, 4, hp_pieces[seg->first_piece].id);
-        hp_emit_add(&e, 1, 8);
-        hp_emit_save(&e, 1, HP_AT_NEXT);
-    }
-    hp_emit_restore(&e, 1, HP_AT_RCX);
-    hp_emit_jump(&e, (uint64_t)(uintptr_t)seg->code);
-    return place;
-}
-
-void hp_cache_land(uint32_t segment)
-{
-    struct hp_seg *seg = &hp_segs[segment];
-    uint64_t *entry = lookup_entry(seg->start);
-    if (seg->landing || seg->gone)
-        return;
-    seg->landing = make_landing(segment, *entry);
-    if (!seg->landing)
-        return;
-    uint32_t *chain = &landings[seg->start & 0xffff];
-    seg->next_landing = *chain;
-    *chain = segment;
-    __atomic_store_n(entry, (uint64_t)(uintptr_t)seg->landing + 8, __ATOMIC_RELEASE);
-}
-
 /* --- Parting ---------------------------------------------------------------------------------- */
-
-static void remove_landing(uint32_t segment)
-{
-    struct hp_seg *seg = &hp_segs[segment];
-    if (!seg->landing)
-        return;
-    uint32_t *link = &landings[seg->start & 0xffff];
-    uint64_t *pointer = lookup_entry(seg->start);
-    while (*link != segment) {
-        pointer = (uint64_t *)(void *)hp_segs[*link].landing;
-        link = &hp_segs[*link].next_landing;
-    }
-    __atomic_store_n(pointer, *(uint64_t *)(void *)seg->landing, __ATOMIC_RELEASE);
-    *link = seg->next_landing;
-    seg->landing = NULL;
-}
 
 static void remove_from_hash(uint32_t segment)
 {
@@ -457,11 +376,11 @@ static void remove_segment(uint32_t segment)
     struct hp_seg *seg = &hp_segs[segment];
     seg->gone = true;
     remove_from_hash(segment);
-    remove_landing(segment);
+    hp_landings_remove(segment);
     for (uint32_t i = seg->incoming, next; i; i = next) {
         next = hp_exits[i].next;
         hp_exits[i].to = hp_exits[i].next = 0;
-        patch(hp_exits[i].patch, hp_exits[i].stub);
+        hp_cache_patch(hp_exits[i].patch, hp_exits[i].stub);
     }
     seg->incoming = 0;
 }
@@ -506,19 +425,12 @@ uint64_t hp_cache_used(void)
 uint64_t hp_cache_tables_used(void)
 {
     return n_segs * sizeof *hp_segs + n_exits * sizeof *hp_exits + n_pieces * sizeof *hp_pieces +
-           (by_start_mask + 1) * sizeof *by_start + HP_LOOKUP_SIZE + sizeof landings;
-}
-
-static void fill_lookup(void)
-{
-    for (uint32_t i = 0; i < 1 << HP_LOOKUP_BITS; i++)
-        ((uint64_t *)(uintptr_t)hp_lookup_at)[i] = (uint64_t)(uintptr_t)hp_gate_miss;
+           (by_start_mask + 1) * sizeof *by_start + hp_landings_size();
 }
 
 void hp_cache_flush(void)
 {
-    fill_lookup();
-    memset(landings, 0, sizeof landings);
+    hp_landings_flush();
     memset(by_start, 0, (by_start_mask + 1) * sizeof *by_start);
     memset(by_page, 0, PAGES * sizeof *by_page);
     n_segs = n_exits = n_pieces = 0;
@@ -529,7 +441,7 @@ void hp_cache_flush(void)
 
 /* --- Getting ---------------------------------------------------------------------------------- */
 
-uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, const char **why)
+uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char **why)
 {
     *why = NULL;
     uint32_t segment = hp_cache_find(pc);
@@ -543,32 +455,19 @@ uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, const char **why)
             return 0;
         }
     }
-    return hp_translate(self, pc, why);
-}
-
-/* A place below 2 GiB: the kernel looks in its upper half, we in the rest. */
-static long map_lookup(void)
-{
-    long table = hp_sys6(SYS_mmap, 0, (long)HP_LOOKUP_SIZE, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-    for (long at = 0x100000; hp_sys_failed(table) && at < 0x7ff00000; at += 0x100000)
-        table = hp_sys6(SYS_mmap, at, (long)HP_LOOKUP_SIZE, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
-    return table;
+    return hp_translate(self, pc, land, why);
 }
 
 void hp_cache_start(void)
 {
-    long table = map_lookup();
     hp_segs = hp_pages((uint64_t)MAX_SEGMENTS * sizeof *hp_segs);
     hp_exits = hp_pages((uint64_t)MAX_EXITS * sizeof *hp_exits);
     hp_pieces = hp_pages((uint64_t)MAX_PIECES * sizeof *hp_pieces);
     by_page = hp_pages(PAGES * sizeof *by_page);
     new_buckets(1 << 14);
-    if (hp_sys_failed(table) || !hp_segs || !hp_exits || !hp_pieces || !by_page || !by_start) {
+    if (!hp_landings_start(hp_engine.has_pext) || !hp_segs || !hp_exits || !hp_pieces || !by_page ||
+        !by_start) {
         hp_say("there is no memory for the native engine", "try --engine qemu");
         hp_sys1(SYS_exit_group, 125);
     }
-    hp_lookup_at = (uint32_t)table;
-    fill_lookup();
 }

@@ -7,8 +7,7 @@
  * source and the stream id of the run up to it. Its *exits* lead to other segments: an exit is a
  * jump (or conditional jump) whose displacement is patched when its target is known.
  *
- * Indirect transfers look up a table by the low 16 bits of the address; an entry is the head of a
- * chain of *landings*, each of which checks the rest of the address, for one segment.
+ * Indirect transfers find segments by *landings* (landings.h).
  *
  * Code lies in *areas*, each within reach (2 GiB) of the program code it was made from. In an area
  * segments grow upwards, everything small (stubs of exits, landings) downwards from the end.
@@ -19,7 +18,6 @@
 #include "engine/native/inner/inner.h"
 
 #define HP_PIECES_MAX 16 /* blocks in a segment */
-#define HP_NO_SEGMENT 0
 
 struct hp_piece {
     uint64_t start;
@@ -40,7 +38,7 @@ struct hp_seg {
     uint32_t first_piece, n_pieces;
     uint32_t first_exit, n_exits;
     uint32_t incoming;     /* exits that lead here: a list */
-    uint32_t next_landing; /* segment: chain of the same table entry */
+    uint32_t next_landing; /* segment: chain of the same entry */
     uint32_t next_hash;
     uint16_t dead;   /* registers that are overwritten before they are read */
     bool flags_dead; /* likewise */
@@ -69,7 +67,7 @@ struct hp_area {
     uint32_t n_segments;
 };
 
-enum { HP_GATE_EXIT, HP_GATE_MISS, HP_GATE_SYSCALL, HP_GATE_COUNT };
+enum { HP_GATE_EXIT, HP_GATE_SYSCALL, HP_GATE_COUNT };
 
 extern struct hp_seg *hp_segs;
 extern struct hp_exit *hp_exits;
@@ -82,9 +80,9 @@ static inline const struct hp_piece *hp_last_piece(uint32_t segment)
 
 void hp_cache_start(void);
 
-/* The segment that starts at `pc`, translating it if need be; 0 when there is no code there or (see `*why`) it
+/* The segment that starts at `pc`, translating it if need be (`land`: see hp_translate); 0 when there is no code there or (see `*why`) it
  * cannot be translated. */
-uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, const char **why);
+uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char **why);
 
 /* The same, only if it is there. */
 uint32_t hp_cache_find(uint64_t pc);
@@ -107,8 +105,12 @@ void hp_cache_publish(uint32_t segment, struct hp_area *area);
 /* Joins an exit to the segment it leads to. */
 void hp_cache_link(uint32_t exit, uint32_t segment);
 
-/* Makes indirect transfers find the segment. */
-void hp_cache_land(uint32_t segment);
+/* Room for something small within reach of `address`; NULL: none. */
+uint8_t *hp_cache_small(uint64_t address, uint32_t size);
+
+/* Makes the jump whose displacement is at `at` lead to `to`. Threads may be running there: the
+ * displacement lies in one cache line. */
+void hp_cache_patch(uint8_t *at, const uint8_t *to);
 
 /* Whether an address is in the cache, and in which segment's code; 0: in a stub or landing. */
 bool hp_cache_has(uint64_t address);
@@ -130,8 +132,9 @@ void hp_cache_flush(void);
 
 /* --- The translator (translate.c) ------------------------------------------------------------- */
 
-/* Translates the code at `pc`. 0: there is none (`*why` is NULL), or it cannot be translated. */
-uint32_t hp_translate(struct hp_self *self, uint64_t pc, const char **why);
+/* Translates the code at `pc`; with `land` it gets a landing at once. 0: there is no code (`*why` is
+ * NULL), or it cannot be translated. */
+uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char **why);
 
 /* What an address in a segment's code stands for. */
 struct hp_spot {

@@ -3,8 +3,8 @@
  * What happens when translated code comes to its end: the gates call in here, and every function
  * goes back into the cache.
  */
-#include "engine/native/inner/cache.h"
 #include "engine/native/inner/decode.h"
+#include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
@@ -40,15 +40,16 @@ static uint64_t read_tsc(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* The segment at `pc`; 0: none can be made. With the lock held. */
-static uint32_t get(struct hp_self *self, uint64_t pc, const char **why)
+/* The segment at `pc`, with a landing if it is a new one and `land`; 0: none can be made. With the
+ * lock held. */
+static uint32_t get(struct hp_self *self, uint64_t pc, bool land, const char **why)
 {
     *why = NULL;
     uint32_t segment = hp_cache_find(pc);
     if (segment)
         return segment;
     uint64_t start = read_tsc();
-    segment = hp_cache_get(self, pc, why);
+    segment = hp_cache_get(self, pc, land, why);
     hp_engine.translate_tsc += read_tsc() - start;
     return segment;
 }
@@ -66,7 +67,7 @@ void hp_go_on(struct hp_self *self, uint64_t pc)
     const char *why;
     self->regs.rip = pc;
     hp_lock();
-    uint32_t segment = get(self, pc, &why);
+    uint32_t segment = get(self, pc, false, &why);
     atomic_store(&self->where, HP_IN_CACHE);
     if (segment)
         self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
@@ -86,7 +87,7 @@ void hp_on_exit(struct hp_self *self)
     uint64_t pc = self->regs.rip = exit->target;
     uint64_t flushes = atomic_load_explicit(&hp_engine.arena->stats.flushes, memory_order_relaxed);
     hp_words_ran(self, exit->id, exit->taken);
-    uint32_t segment = get(self, pc, &why);
+    uint32_t segment = get(self, pc, false, &why);
     if (segment &&
         flushes == atomic_load_explicit(&hp_engine.arena->stats.flushes, memory_order_relaxed))
         hp_cache_link(number, segment);
@@ -107,10 +108,10 @@ void hp_on_miss(struct hp_self *self)
     atomic_store(&self->where, HP_IN_ENGINE);
     uint32_t left = hp_engine.mode == HP_RECORD_COUNT ? *self->writer.next : 0;
     hp_lock();
-    uint32_t segment = get(self, pc, &why);
+    uint32_t segment = get(self, pc, true, &why);
     atomic_store(&self->where, HP_IN_CACHE);
     if (segment) {
-        hp_cache_land(segment);
+        hp_land(segment, NULL);
         hp_words_ran_to(self, left, hp_pieces[hp_segs[segment].first_piece].id);
         self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
     }

@@ -63,7 +63,7 @@ struct hp_self {
     uint64_t entry;
     uint64_t *address;
     struct hp_writer writer;
-    uint64_t pad;
+    uint64_t landing_mask; /* of the bits that choose a landing */
     struct hp_regs regs;
 
     _Atomic uint32_t where; /* enum hp_where */
@@ -107,6 +107,7 @@ _Static_assert(offsetof(struct hp_self, gs_base) == HP_AT_GS_BASE, "layout");
 _Static_assert(offsetof(struct hp_self, entry) == HP_AT_ENTRY, "layout");
 _Static_assert(offsetof(struct hp_self, address) == HP_AT_ADDRESS, "layout");
 _Static_assert(offsetof(struct hp_self, writer.next) == HP_AT_NEXT, "layout");
+_Static_assert(offsetof(struct hp_self, landing_mask) == HP_AT_MASK, "layout");
 _Static_assert(offsetof(struct hp_self, regs) == HP_AT_REGS, "layout");
 
 /* The block of a new thread, its counters mapped if it has any; NULL: no memory. Its address is
@@ -151,7 +152,7 @@ struct hp_engine {
     struct hp_arena *arena;
     enum hp_record_mode mode;
     int arena_fd, engine_fd;
-    bool has_fsgsbase;
+    bool has_fsgsbase, has_pext;
     char *program_path;              /* of the ELF file */
     uint64_t entry;                  /* where the program starts */
     uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */

@@ -19,6 +19,7 @@
 #define HP_AT_ENTRY   0x40 /* where to enter: an address in the cache */
 #define HP_AT_ADDRESS 0x48 /* next place for an address (memory mode) */
 #define HP_AT_NEXT    0x50 /* next place for a word: writer.next */
+#define HP_AT_MASK    0x78 /* which bits of a target choose its landing */
 #define HP_AT_REGS    0x80 /* r[16], rip, flags */
 #define HP_AT_RIP     (HP_AT_REGS + 16 * 8)
 #define HP_AT_FLAGS   (HP_AT_REGS + 17 * 8)

@@ -145,6 +145,25 @@ static Elf64_auxv_t *find_auxv(uint64_t *stack)
     return (Elf64_auxv_t *)at;
 }
 
+static void cpuid(uint32_t leaf, uint32_t r[4])
+{
+    __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
+}
+
+/* PEXT is there, and is not one of AMD's before family 25, which take hundreds of cycles. */
+static bool has_fast_pext(void)
+{
+    uint32_t vendor[4], version[4], features[4];
+    cpuid(0, vendor);
+    cpuid(1, version);
+    if (vendor[0] < 7)
+        return false;
+    cpuid(7, features);
+    uint32_t family = (version[0] >> 8 & 15) + (version[0] >> 20 & 255);
+    bool is_amd = vendor[2] == 0x444d4163; /* "cAMD" */
+    return features[1] >> 8 & 1 && (!is_amd || family >= 25);
+}
+
 static void look_at_auxv(const Elf64_auxv_t *auxv)
 {
     for (; auxv->a_type != AT_NULL; auxv++)
@@ -192,16 +211,17 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     hp_engine.mode = (enum hp_record_mode)hp_engine.arena->mode;
     Elf64_auxv_t *auxv = find_auxv(stack);
     look_at_auxv(auxv);
+    hp_engine.has_pext = has_fast_pext();
     const char *slash = strrchr(start->name, '/');
     hp_sys2(SYS_prctl, PR_SET_NAME, (long)(slash ? slash + 1 : start->name));
     end_former_program();
+    struct hp_image image;
+    hp_load(start->path, &image); /* first: it may want certain addresses */
+    hp_cache_start();
     struct hp_self *self = hp_thread_new();
     if (!self)
         fail("there is no memory for the native engine");
     hp_thread_adopt(self);
-    struct hp_image image;
-    hp_load(start->path, &image); /* first: it may want certain addresses */
-    hp_cache_start();
     fix_auxv(auxv, &image, start->name);
     if (image.executable_stack)
         hp_sys3(SYS_mprotect, (long)stack & -4096, 4096,

@@ -219,6 +219,18 @@ static enum outcome sys_arch_prctl(struct hp_self *self)
     return pass(self);
 }
 
+/* As of a kernel without rseq. */
+static enum outcome sys_membarrier(struct hp_self *self)
+{
+    const uint64_t rseq = 1u << 7 | 1u << 8, command = self->regs.r[RDI];
+    if (command & rseq)
+        return answer(self, -22);
+    enum outcome outcome = pass(self);
+    if (command == 0 && (int64_t)self->regs.r[RAX] > 0)
+        self->regs.r[RAX] &= ~rseq;
+    return outcome;
+}
+
 /* The kernel writes up to `size` bytes to `to`: stopped by a guard it would write less. */
 static enum outcome sys_read(struct hp_self *self, uint64_t to, uint64_t size)
 {
@@ -283,6 +295,8 @@ static enum outcome make_call(struct hp_self *self)
 
     case SYS_arch_prctl: return sys_arch_prctl(self);
     case SYS_rseq: return answer(self, -38); /* ENOSYS: its code would have to run in one piece */
+
+    case SYS_membarrier: return sys_membarrier(self);
 
     case SYS_close: return our_descriptor(r[RDI]) ? answer(self, -9) : pass(self);
     case SYS_dup2:

@@ -3,7 +3,7 @@
  * Threads and processes. Each thread has a block: struct hp_self, buffers, the engine's stack for
  * it, the stack on which signals are caught, and in count mode its counters behind all that.
  */
-#include "engine/native/inner/cache.h"
+#include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
@@ -69,6 +69,7 @@ struct hp_self *hp_thread_new(void)
     self->frame = (uint8_t *)block + FRAME_AT;
     self->scratch_code = (uint8_t *)block + CODE_AT;
     self->altstack.flags = 2; /* SS_DISABLE */
+    self->landing_mask = hp_landings_mask();
     if (is_new)
         add_to_list(self);
     return self;

@@ -10,7 +10,7 @@
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/decode.h"
 #include "engine/native/inner/emit.h"
-#include "engine/native/inner/lookup.h"
+#include "engine/native/inner/landings.h"
 #include "hotpath/code.h"
 #include "hotpath/stream.h"
 
@@ -19,7 +19,7 @@
 #define INSNS_MAX    256   /* in a segment that could end: enough */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
 #define SMALL_MAX    1024  /* bytes of stubs of a segment */
-#define CODE_RESERVE 256   /* what an instruction may need, with all that goes with it */
+#define CODE_RESERVE 320   /* what an instruction may need, with all that goes with it */
 #define NOT_SAVED    0xff
 
 /* A constant behind the code, and who reads it. */
@@ -357,15 +357,34 @@ static void emit_load_target(struct work *w)
     hp_emit_bytes(&w->e, w->bytes + insn->modrm_at + 1, insn->length - insn->modrm_at - 1u);
 }
 
-/* Where HP_AT_TARGET says, rcx being saved: the table has the landing for the low 16 bits. */
+/*
+ * Where HP_AT_TARGET says, rcx being saved: the table has the landing. The target is still in rcx
+ * when nothing is recorded.
+ */
 static void emit_lookup(struct work *w)
 {
+    static const uint8_t low_rcx[] = {0x0f, 0xb7, 0xc9};         /* movzx ecx, cx */
     static const uint8_t low[] = {0x65, 0x0f, 0xb7, 0x0c, 0x25}; /* movzx ecx, word gs:[target] */
-    static const uint8_t jump[] = {0xff, 0x24, 0xcd};            /* jmp [rcx * 8 + table] */
-    hp_emit_bytes(&w->e, low, sizeof low);
-    hp_emit_u32(&w->e, HP_AT_TARGET);
+    static const uint8_t load[] = {0x65, 0x8b, 0x0c, 0x25};      /* mov ecx, gs:[target] */
+    static const uint8_t pext[] = {0x65, 0xc4, 0xe2, 0x72,
+                                   0xf5, 0x0c, 0x25}; /* pext ecx, ecx, gs:[] */
+    static const uint8_t jump[] = {0xff, 0x24, 0xcd}; /* jmp [rcx * 8 + table] */
+    bool in_rcx = hp_engine.mode == HP_RECORD_NONE;
+    if (hp_landings_have_pext) {
+        if (!in_rcx) {
+            hp_emit_bytes(&w->e, load, sizeof load);
+            hp_emit_u32(&w->e, HP_AT_TARGET);
+        }
+        hp_emit_bytes(&w->e, pext, sizeof pext);
+        hp_emit_u32(&w->e, HP_AT_MASK);
+    } else if (in_rcx) {
+        hp_emit_bytes(&w->e, low_rcx, sizeof low_rcx);
+    } else {
+        hp_emit_bytes(&w->e, low, sizeof low);
+        hp_emit_u32(&w->e, HP_AT_TARGET);
+    }
     hp_emit_bytes(&w->e, jump, sizeof jump);
-    hp_emit_u32(&w->e, HP_LOOKUP_TABLE);
+    hp_emit_u32(&w->e, hp_landings_at);
 }
 
 static void emit_indirect(struct work *w)
@@ -661,7 +680,7 @@ static void make_pieces(struct work *w, uint64_t pc, const char **why)
         more = make_piece(w, &pc, why);
 }
 
-uint32_t hp_translate(struct hp_self *self, uint64_t pc, const char **why)
+uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char **why)
 {
     struct work w = {.self = self};
     *why = NULL;
@@ -670,8 +689,11 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, const char **why)
     if (!w.segment)
         return 0;
     struct hp_seg *seg = &hp_segs[w.segment];
-    *seg = (struct hp_seg){.start = pc, .code = w.area->code, .first_exit = hp_cache_next_exit()};
-    w.e = (struct hp_emit){w.area->code, (uint64_t)(uintptr_t)w.area->code};
+    uint8_t *landing = w.area->code, *code = landing;
+    if (land) /* for its size; written again when the id is known */
+        code = hp_landing_write(landing, pc, 0, NULL);
+    *seg = (struct hp_seg){.start = pc, .code = code, .first_exit = hp_cache_next_exit()};
+    w.e = (struct hp_emit){code, (uint64_t)(uintptr_t)code};
     w.limit = w.e.at + CODE_MAX - 1024;
     make_pieces(&w, pc, why);
     if (*why || w.pieces == 0)
@@ -686,6 +708,10 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, const char **why)
     atomic_fetch_add_explicit(&stats->blocks, w.pieces, memory_order_relaxed);
     atomic_fetch_add_explicit(&stats->instructions, w.total, memory_order_relaxed);
     hp_cache_publish(w.segment, w.area);
+    if (land) {
+        hp_landing_write(landing, pc, hp_pieces[seg->first_piece].id, NULL);
+        hp_land(w.segment, landing);
+    }
     return w.segment;
 }
 

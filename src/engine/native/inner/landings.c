@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+#include "engine/native/inner/landings.h"
+
+#include "engine/native/inner/emit.h"
+#include "engine/native/inner/sys.h"
+
+#include <linux/mman.h>
+#include <string.h>
+
+#define BITS      16 /* of the target that choose an entry: the rest is compared */
+#define PEXT_BITS 18
+
+uint32_t hp_landings_at;
+bool hp_landings_have_pext;
+static uint32_t mask;
+
+/* Segments with a landing, by entry: chains in the order of the landings. */
+static uint32_t *chains;
+
+static uint64_t *entry_of(uint64_t pc)
+{
+    return (uint64_t *)(uintptr_t)hp_landings_at + (pc & mask);
+}
+
+/* Count mode: the second half of the pair of which the indirect transfer wrote the first. */
+static void emit_entered(struct hp_emit *e, uint32_t id)
+{
+    hp_emit_restore(e, 1, HP_AT_NEXT);
+    hp_emit_store_value(e, 1, 4, id);
+    hp_emit_add(e, 1, 8);
+    hp_emit_save(e, 1, HP_AT_NEXT);
+}
+
+/*
+ * A landing; rcx is saved, HP_AT_TARGET is where to go and has the right low bits.
+ *      next: 8 bytes
+ *      mov ecx, gs:[target + 2]; lea ecx, [rcx - start >> 16]; jrcxz here
+ *      jmp [next]
+ * here: mov rcx, gs:[rcx]; jmp segment
+ */
+uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_t *segment)
+{
+    struct hp_emit e = {place, (uint64_t)(uintptr_t)place};
+    hp_emit_u64(&e, 0);
+    hp_emit_byte(&e, 0x65); /* mov ecx, gs:[target + 2] */
+    hp_emit_byte(&e, 0x8b);
+    hp_emit_gs_operand(&e, 1, HP_AT_TARGET + 2);
+    hp_emit_byte(&e, 0x8d); /* lea ecx, [rcx - high] */
+    hp_emit_byte(&e, 0x89);
+    hp_emit_u32(&e, -(uint32_t)(pc >> 16));
+    hp_emit_byte(&e, 0xe3); /* jrcxz */
+    hp_emit_byte(&e, 6);
+    hp_emit_byte(&e, 0xff); /* jmp [rip - ...] */
+    hp_emit_byte(&e, 0x25);
+    hp_emit_u32(&e, hp_emit_rel(e.at + 4, (uint64_t)(uintptr_t)place));
+    if (hp_engine.mode == HP_RECORD_COUNT)
+        emit_entered(&e, id);
+    hp_emit_restore(&e, 1, HP_AT_RCX);
+    if (segment)
+        hp_emit_jump(&e, (uint64_t)(uintptr_t)segment);
+    return e.out;
+}
+
+static uint8_t *make_landing(const struct hp_seg *seg)
+{
+    uint8_t *place = hp_cache_small((uint64_t)(uintptr_t)seg->code, HP_LANDING_SIZE);
+    if (!place)
+        return NULL;
+    place = (uint8_t *)(((uintptr_t)place + 7) & ~(uintptr_t)7);
+    hp_landing_write(place, seg->start, hp_pieces[seg->first_piece].id, seg->code);
+    return place;
+}
+
+void hp_land(uint32_t segment, uint8_t *landing)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    uint64_t *entry = entry_of(seg->start);
+    if (seg->landing || seg->gone)
+        return;
+    if (!landing)
+        landing = make_landing(seg);
+    if (!landing)
+        return;
+    memcpy(landing, entry, 8);
+    seg->landing = landing;
+    uint32_t *chain = &chains[seg->start & mask];
+    seg->next_landing = *chain;
+    *chain = segment;
+    __atomic_store_n(entry, (uint64_t)(uintptr_t)landing + 8, __ATOMIC_RELEASE);
+}
+
+void hp_landings_remove(uint32_t segment)
+{
+    struct hp_seg *seg = &hp_segs[segment];
+    if (!seg->landing)
+        return;
+    uint32_t *link = &chains[seg->start & mask];
+    uint64_t *pointer = entry_of(seg->start);
+    while (*link != segment) {
+        pointer = (uint64_t *)(void *)hp_segs[*link].landing;
+        link = &hp_segs[*link].next_landing;
+    }
+    __atomic_store_n(pointer, *(uint64_t *)(void *)seg->landing, __ATOMIC_RELEASE);
+    *link = seg->next_landing;
+    seg->landing = NULL;
+}
+
+void hp_landings_flush(void)
+{
+    for (uint32_t i = 0; i <= mask; i++) {
+        *entry_of(i) = (uint64_t)(uintptr_t)hp_gate_miss;
+        chains[i] = 0;
+    }
+}
+
+uint32_t hp_landings_mask(void)
+{
+    return mask;
+}
+
+uint64_t hp_landings_size(void)
+{
+    return (mask + 1ull) * (8 + sizeof *chains);
+}
+
+/* --- Starting --------------------------------------------------------------------------------- */
+
+/* A place below 2 GiB: the kernel looks in its upper half, we in the rest. */
+static long map_table(long size)
+{
+    long table = hp_sys6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
+    for (long at = 0x100000; hp_sys_failed(table) && at < 0x7f000000; at += 0x100000)
+        table = hp_sys6(SYS_mmap, at, size, PROT_READ | PROT_WRITE,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    return table;
+}
+
+bool hp_landings_start(bool has_pext)
+{
+    hp_landings_have_pext = has_pext;
+    mask = (1u << (has_pext ? PEXT_BITS : BITS)) - 1;
+    long table = map_table((mask + 1l) * 8);
+    chains = hp_pages((mask + 1ull) * sizeof *chains);
+    if (hp_sys_failed(table) || !chains)
+        return false;
+    hp_landings_at = (uint32_t)table;
+    hp_landings_flush();
+    return true;
+}
