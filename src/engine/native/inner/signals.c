@@ -150,10 +150,11 @@ static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed
     self->regs.rip = spot.pc;
     if (spot.rcx_saved)
         self->regs.r[RCX] = self->rcx;
-    if (spot.saved[0] != 0xff && !spot.clean)
+    if (spot.saved[0] != 0xff)
         self->regs.r[spot.saved[0]] = self->scratch1;
-    if (spot.saved[1] != 0xff && !spot.clean)
+    if (spot.saved[1] != 0xff)
         self->regs.r[spot.saved[1]] = self->scratch2;
+    self->address += spot.addresses;
     record_part(self, &hp_segs[segment], &spot);
     return true;
 }
