@@ -236,7 +236,8 @@ void hp_writer_event(struct hp_arena *arena, struct hp_writer *writer, uint32_t 
 void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t end_reason);
 
 /*
- * The ring of addresses with this index has `n` in its current chunk. hp_addresses_next() publishes
+ * The ring of addresses with this index has `n` in its current chunk (HP_ADDRESSES_UNKNOWN: it is
+ * being written). hp_addresses_next() publishes
  * it and waits until the next can be written, which has number `published` then; false when nobody
  * reads any more.
  */

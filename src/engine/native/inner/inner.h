@@ -245,6 +245,7 @@ void hp_addresses_open(struct hp_self *self);
 void hp_addresses_put(struct hp_self *self, uint64_t address);
 /* The thread, this one or one that is stopped, writes no more: says how many there are. */
 void hp_addresses_finish_thread(struct hp_self *self);
+void hp_addresses_go_on(struct hp_self *self); /* it does all the same */
 /* The write of a word or an address at `address` found the end of a chunk: where it has to go
  * instead, for the instruction at `pc` (see words.c); 0 when it was no such write. */
 bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, uint64_t r[16]);

@@ -166,6 +166,12 @@ void hp_addresses_finish_thread(struct hp_self *self)
         hp_addresses_finish(hp_engine.arena, self->writer.index, chunk_length(self));
 }
 
+void hp_addresses_go_on(struct hp_self *self)
+{
+    if (hp_engine.mode == HP_RECORD_MEMORY && self->writer.ring && !self->unread)
+        hp_addresses_finish(hp_engine.arena, self->writer.index, HP_ADDRESSES_UNKNOWN);
+}
+
 /* Addresses of a block go to its place one after the other; those before this one, which are not
  * said to be there yet, move to the next chunk with it. */
 static void move_addresses(struct hp_self *self, uint32_t n)
