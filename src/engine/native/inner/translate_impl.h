@@ -55,6 +55,7 @@ struct work {
 
     /* Translating again. */
     bool again, found;
+    bool all_clean; /* `last` holds for every byte up to the next mark */
     uint64_t wanted, marked;
     struct hp_spot *spot, last;
 };
@@ -68,11 +69,12 @@ static inline void mark(struct work *w, bool clean, bool rcx_saved, uint8_t firs
         return;
     if (w->e.at > w->wanted) {
         *w->spot = w->last;
-        w->spot->clean = w->last.clean && w->marked == w->wanted;
+        w->spot->clean = w->last.clean && (w->all_clean || w->marked == w->wanted);
         w->found = true;
         return;
     }
     w->marked = w->e.at;
+    w->all_clean = false;
     w->last = (struct hp_spot){.pc = w->pc,
                                .piece = w->pieces,
                                .insns = w->insns,
@@ -85,6 +87,14 @@ static inline void mark(struct work *w, bool clean, bool rcx_saved, uint8_t firs
 static inline void mark_clean(struct work *w)
 {
     mark(w, true, false, NOT_SAVED, NOT_SAVED);
+}
+
+/* From here up to the next mark nothing is done but recording, with these registers saved: the
+ * thread can be stopped anywhere. */
+static inline void mark_recording(struct work *w, uint8_t first, uint8_t second)
+{
+    mark(w, true, false, first, second);
+    w->all_clean = w->again && !w->found;
 }
 
 /* --- The source (translate.c) ------------------------------------------------------------------ */

@@ -225,7 +225,7 @@ static void save(struct work *w)
 {
     hp_emit_save(&w->e, w->held[0], HP_AT_SCRATCH1);
     hp_emit_save(&w->e, w->held[1], HP_AT_SCRATCH2);
-    mark(w, false, false, w->held[0], w->held[1]);
+    mark_recording(w, w->held[0], w->held[1]);
     hp_emit_restore(&w->e, w->held[1], HP_AT_ADDRESS);
 }
 
@@ -234,13 +234,25 @@ static void restore(struct work *w)
     hp_emit_restore(&w->e, w->held[0], HP_AT_SCRATCH1);
     hp_emit_restore(&w->e, w->held[1], HP_AT_SCRATCH2);
     w->held_until = 0;
-    mark_clean(w);
+    mark_recording(w, NOT_SAVED, NOT_SAVED);
 }
 
+/* Records the addresses of w->insn. */
 static void record(struct work *w, const struct hp_x86_mem *mems, unsigned n)
 {
+    if (!w->held_until) {
+        plan(w);
+        if (!w->held_until) { /* for itself alone */
+            uint16_t unused = (uint16_t)(ANY_REG & ~(unsigned)registers_of(mems, n));
+            w->held[0] = (uint8_t)take_register(&unused);
+            w->held[1] = (uint8_t)take_register(&unused);
+        }
+        save(w);
+    }
     for (unsigned i = 0; i < n; i++)
         emit_record(&w->e, &mems[i], w->held[0], w->held[1], w->addresses + w->recorded++);
+    if (!w->held_until)
+        restore(w);
 }
 
 /* --- What the translator calls ----------------------------------------------------------------- */
@@ -256,31 +268,19 @@ void hp_memory_insn(struct work *w)
     struct hp_x86_mem mems[HP_X86_MEMS_MAX];
     w->addresses += w->recorded; /* the one before is complete */
     w->recorded = 0;
-    if (w->held_until) {
-        mark(w, true, false, w->held[0], w->held[1]);
-        if (w->pc >= w->held_until)
-            restore(w);
-    } else {
-        mark_clean(w);
-    }
+    if (w->held_until)
+        mark_recording(w, w->held[0], w->held[1]);
+    else
+        mark_recording(w, NOT_SAVED, NOT_SAVED);
+    if (w->held_until && w->pc >= w->held_until)
+        restore(w);
     unsigned n = hp_x86_memory(w->bytes, &w->insn, w->pc, mems);
-    if (n == 0)
-        return;
-    if (!w->held_until) {
-        plan(w);
-        if (w->held_until) {
-            save(w);
-        } else {
-            uint16_t unused = (uint16_t)(ANY_REG & ~(unsigned)registers_of(mems, n));
-            w->held[0] = (uint8_t)take_register(&unused);
-            w->held[1] = (uint8_t)take_register(&unused);
-            save(w);
-            record(w, mems, n);
-            restore(w);
-            return;
-        }
-    }
-    record(w, mems, n);
+    if (n > 0)
+        record(w, mems, n);
+    if (w->held_until)
+        mark(w, true, false, w->held[0], w->held[1]);
+    else
+        mark_clean(w);
 }
 
 void hp_memory_end(struct work *w, bool with_insn)
@@ -295,14 +295,17 @@ void hp_memory_end(struct work *w, bool with_insn)
     if (!w->held_until) {
         w->held[0] = 15;
         w->held[1] = 14;
-        mark_clean(w);
+        mark_recording(w, NOT_SAVED, NOT_SAVED);
         save(w);
+    } else {
+        mark_recording(w, w->held[0], w->held[1]);
     }
     struct hp_x86_mem sum = {.base = w->held[1], .index = HP_X86_NO_REG, .disp = 8 * n};
     emit_lea(&w->e, w->held[1], &sum);
     hp_emit_save(&w->e, w->held[1], HP_AT_ADDRESS);
     w->addresses = -w->recorded;
     w->recorded = 0;
-    mark(w, false, false, w->held[0], w->held[1]);
+    mark_recording(w, w->held[0], w->held[1]);
     restore(w);
+    mark_clean(w);
 }
