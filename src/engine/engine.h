@@ -18,7 +18,7 @@ struct hp_count {
 
 /*
  * Who takes what an engine delivers; all calls come from one thread. For each program thread:
- * thread() once, words() any number of times, counts() any number of times, end() once. A failure
+ * thread() once, words(), counts() and addresses() any number of times, end() once. A failure
  * stops the engine from delivering more; the program goes on.
  */
 struct hp_consumer {
