@@ -8,6 +8,9 @@
  *   0x80000000 and above  an event: bits 24-30 the kind, bits 0-23 an argument, followed by the
  * kind's fixed number of payload words
  *
+ * Addresses. Beside the words an engine may deliver, for every instruction that was run, in order, one
+ * 64-bit address for each memory operand in hp_insn.mems, in that order: docs/stream.md.
+ *
  * A cursor (one a thread) turns words into batches of blocks and into events. Profilers never see
  * words.
  */

@@ -77,6 +77,8 @@ static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t thread,
                                const struct hp_count *counts, size_t n)
 {
     struct session *s = (struct session *)consumer;
+    if (!s->pipeline)
+        return HP_OK;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
     return next->counts(next, thread, counts, n);
 }

@@ -29,7 +29,7 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 2
+#define HP_ARENA_VERSION 3
 
 #define HP_ARENA_CHUNK_WORDS 32768u          /* 128 KiB: a few fit the second-level cache */
 #define HP_ARENA_CHUNKS      8u              /* 1 MiB a thread */
@@ -109,6 +109,16 @@ struct hp_ring {
     _Alignas(64) uint32_t pad;
 };
 
+/* The ring of addresses that goes with a ring of words. A chunk need not be full. */
+#define HP_ADDRESSES_UNKNOWN UINT32_MAX
+struct hp_address_ring {
+    _Atomic uint32_t published;
+    _Atomic uint32_t filled[HP_ARENA_CHUNKS]; /* addresses in a chunk, by its place; of one that is
+                                                 being written HP_ADDRESSES_UNKNOWN */
+    _Alignas(64) _Atomic uint32_t consumed;
+    _Atomic uint32_t writer_waits;
+};
+
 /* A segment as an engine writes it, followed by its bytes. */
 struct hp_arena_segment {
     uint64_t start;
@@ -148,7 +158,7 @@ struct hp_arena {
 
     struct hp_engine_stats stats;
     struct hp_ring rings[HP_ARENA_RINGS];
-    struct hp_ring address_rings[HP_ARENA_RINGS]; /* only `published`, `consumed`, `writer_waits` */
+    struct hp_address_ring address_rings[HP_ARENA_RINGS];
 };
 
 /* Offsets into the file. The indices hold positions in the store in units of 8 bytes plus 1, 0: not
@@ -224,6 +234,15 @@ void hp_writer_event(struct hp_arena *arena, struct hp_writer *writer, uint32_t 
 
 /* The thread is over. The writer is as new afterwards. */
 void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t end_reason);
+
+/*
+ * The ring of addresses with this index has `n` in its current chunk (HP_ADDRESSES_UNKNOWN: it is
+ * being written). hp_addresses_next() publishes
+ * it and waits until the next can be written, which has number `published` then; false when nobody
+ * reads any more.
+ */
+bool hp_addresses_next(struct hp_arena *arena, uint32_t index, uint32_t n);
+void hp_addresses_finish(struct hp_arena *arena, uint32_t index, uint32_t n);
 
 /*
  * Around a fork, in the forking thread. Before it the child's number is taken, so that children are numbered in the

@@ -188,12 +188,35 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
     atomic_store(&ring->published, 0);
     atomic_store(&ring->consumed, 0);
     atomic_store(&ring->writer_waits, 0);
+    struct hp_address_ring *addresses = &arena->address_rings[index];
+    atomic_store(&addresses->published, 0);
+    atomic_store(&addresses->consumed, 0);
+    atomic_store(&addresses->writer_waits, 0);
+    atomic_store(&addresses->filled[0], HP_ADDRESSES_UNKNOWN);
     atomic_store(&ring->state, HP_RING_ACTIVE);
     ring_doorbell(arena); /* the reader must know the process before it can die unnoticed */
     writer->ring = ring;
     writer->index = index;
     writer->next = hp_arena_chunk(arena, index, 0);
     writer->end = writer->next + HP_ARENA_CHUNK_WORDS;
+}
+
+/* Waits until fewer than all of the `published` chunks are left to be read; false when nobody reads
+ * them any more. */
+static bool wait_for_reader(struct hp_arena *arena, uint32_t published, _Atomic uint32_t *consumed,
+                            _Atomic uint32_t *writer_waits)
+{
+    for (;;) {
+        uint32_t seen = atomic_load(consumed);
+        if (published - seen < HP_ARENA_CHUNKS)
+            return true;
+        atomic_store(writer_waits, 1);
+        if (atomic_load(consumed) == seen)
+            wait_on(consumed, seen, 200);
+        atomic_store(writer_waits, 0);
+        if (!reader_alive(arena))
+            return false;
+    }
 }
 
 /* Publishes the full chunk and takes the next, once the reader has handed it back. */
@@ -203,18 +226,9 @@ static void next_chunk(struct hp_arena *arena, struct hp_writer *writer)
     uint32_t published = atomic_load_explicit(&ring->published, memory_order_relaxed) + 1;
     atomic_store_explicit(&ring->published, published, memory_order_release);
     ring_doorbell(arena);
-    for (;;) {
-        uint32_t consumed = atomic_load(&ring->consumed);
-        if (published - consumed < HP_ARENA_CHUNKS)
-            break;
-        atomic_store(&ring->writer_waits, 1);
-        if (atomic_load(&ring->consumed) == consumed)
-            wait_on(&ring->consumed, consumed, 200);
-        atomic_store(&ring->writer_waits, 0);
-        if (!reader_alive(arena)) {
-            go_unobserved(writer);
-            return;
-        }
+    if (!wait_for_reader(arena, published, &ring->consumed, &ring->writer_waits)) {
+        go_unobserved(writer);
+        return;
     }
     writer->next = hp_arena_chunk(arena, writer->index, published);
     writer->end = writer->next + HP_ARENA_CHUNK_WORDS;
@@ -252,6 +266,31 @@ void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t
     }
     *writer = (struct hp_writer){0};
 }
+
+/* --- Addresses -------------------------------------------------------------------------------- */
+
+void hp_addresses_finish(struct hp_arena *arena, uint32_t index, uint32_t n)
+{
+    struct hp_address_ring *ring = &arena->address_rings[index];
+    uint32_t published = atomic_load_explicit(&ring->published, memory_order_relaxed);
+    atomic_store(&ring->filled[published % HP_ARENA_CHUNKS], n);
+}
+
+bool hp_addresses_next(struct hp_arena *arena, uint32_t index, uint32_t n)
+{
+    struct hp_address_ring *ring = &arena->address_rings[index];
+    uint32_t published = atomic_load_explicit(&ring->published, memory_order_relaxed) + 1;
+    hp_addresses_finish(arena, index, n);
+    atomic_store_explicit(&ring->published, published, memory_order_release);
+    ring_doorbell(arena);
+    if (atomic_load_explicit(&arena->detached, memory_order_relaxed) ||
+        !wait_for_reader(arena, published, &ring->consumed, &ring->writer_waits))
+        return false;
+    atomic_store(&ring->filled[published % HP_ARENA_CHUNKS], HP_ADDRESSES_UNKNOWN);
+    return true;
+}
+
+/* --- Forks ------------------------------------------------------------------------------------ */
 
 uint32_t hp_writer_before_fork(struct hp_arena *arena)
 {

@@ -18,7 +18,7 @@ struct hp_count {
 
 /*
  * Who takes what an engine delivers; all calls come from one thread. For each program thread:
- * thread() once, words() any number of times, counts() any number of times, end() once. A failure
+ * thread() once, words(), counts() and addresses() any number of times, end() once. A failure
  * stops the engine from delivering more; the program goes on.
  */
 struct hp_consumer {
@@ -28,6 +28,10 @@ struct hp_consumer {
     /* Only from an engine that counts. May be NULL: nobody wants to know. */
     enum hp_err (*counts)(struct hp_consumer *consumer, uint32_t thread,
                           const struct hp_count *counts, size_t n);
+    /* In HP_RECORD_MEMORY: the addresses of what the words say was run, in order (docs/stream.md).
+     * They come in batches of their own, before or after the words they belong to. May be NULL. */
+    enum hp_err (*addresses)(struct hp_consumer *consumer, uint32_t thread,
+                             const uint64_t *addresses, size_t n);
     enum hp_err (*end)(struct hp_consumer *consumer, uint32_t thread, enum hp_end_reason reason);
     /* Called now and then, also while nothing happens: for progress displays. May be NULL. */
     void (*tick)(struct hp_consumer *consumer);

@@ -32,8 +32,9 @@ struct process {
 
 /* The reader's view of a ring. */
 struct reading {
-    uint32_t thread; /* NO_THREAD: the ring is not in use */
-    uint32_t chunk;  /* next to read */
+    uint32_t thread;    /* NO_THREAD: the ring is not in use */
+    uint32_t chunk;     /* next to read */
+    uint32_t addresses; /* chunk of addresses, likewise */
 };
 
 struct hp_live {
@@ -45,8 +46,9 @@ struct hp_live {
     struct process *processes;
     size_t n_processes, cap_processes;
     struct reading readings[HP_ARENA_RINGS];
-    struct hp_map64 ids; /* of threads, that were given */
-    uint32_t next_id;    /* above all of them */
+    char *windows[HP_ARENA_RINGS]; /* their rings of addresses, NULL: not mapped */
+    struct hp_map64 ids;           /* of threads, that were given */
+    uint32_t next_id;              /* above all of them */
     pid_t first_pid;
     enum hp_err failure; /* of the consumer */
     bool detached;
@@ -91,6 +93,9 @@ void hp_live_free(struct hp_live *live)
     for (size_t i = 0; i < live->n_processes; i++)
         if (live->processes[i].fd >= 0)
             close(live->processes[i].fd);
+    for (size_t i = 0; i < HP_ARENA_RINGS; i++)
+        if (live->windows[i])
+            munmap(live->windows[i], HP_ARENA_ADDRESS_BYTES);
     if (live->arena)
         munmap(live->arena, HP_ARENA_SIZE);
     if (live->fd >= 0)
@@ -342,6 +347,67 @@ static void read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint
     }
 }
 
+/* --- Addresses -------------------------------------------------------------------------------- */
+
+static bool map_addresses(struct hp_live *live, uint32_t index)
+{
+    off_t offset = (off_t)(HP_ARENA_ADDRESS_DATA + index * HP_ARENA_ADDRESS_BYTES);
+    if (live->windows[index])
+        return true;
+    void *memory =
+        mmap(NULL, HP_ARENA_ADDRESS_BYTES, PROT_READ, MAP_SHARED | MAP_NORESERVE, live->fd, offset);
+    if (memory != MAP_FAILED)
+        live->windows[index] = memory;
+    else if (live->failure == HP_OK)
+        live->failure = hp_fail(HP_ERR_IO, "cannot map the addresses: %s", strerror(errno));
+    return memory != MAP_FAILED;
+}
+
+/* One chunk of addresses, of which `n` are there; the watched process may have written anything
+ * for that. */
+static void deliver_addresses(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
+                              uint32_t chunk, uint32_t n)
+{
+    if (n > HP_ARENA_ADDRESSES)
+        n = HP_ARENA_ADDRESSES;
+    if (live->failure != HP_OK || n == 0 || !consumer->addresses || !map_addresses(live, index))
+        return;
+    const char *place = live->windows[index] + (size_t)chunk * HP_ARENA_ADDRESS_STRIDE;
+    live->failure = consumer->addresses(consumer, live->readings[index].thread,
+                                        (const uint64_t *)(const void *)place, n);
+}
+
+/* Reads the published chunks; true when there were any. */
+static bool read_addresses(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    struct hp_address_ring *ring = &live->arena->address_rings[index];
+    struct reading *reading = &live->readings[index];
+    uint32_t ready = atomic_load(&ring->published) - reading->addresses;
+    if (ready == 0 || ready > HP_ARENA_CHUNKS)
+        return false;
+    while (ready-- > 0) {
+        uint32_t chunk = reading->addresses % HP_ARENA_CHUNKS;
+        deliver_addresses(live, consumer, index, chunk, atomic_load(&ring->filled[chunk]));
+        reading->addresses++;
+        atomic_store(&ring->consumed, reading->addresses);
+        if (atomic_load(&ring->writer_waits))
+            futex_wake(&ring->consumed);
+    }
+    return true;
+}
+
+/* Those of a thread that is over. When it did not say how many it has written, the last chunk is
+ * delivered whole: its words say how many of them mean anything. */
+static void finish_addresses(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    struct hp_address_ring *ring = &live->arena->address_rings[index];
+    read_addresses(live, consumer, index);
+    uint32_t chunk = live->readings[index].addresses % HP_ARENA_CHUNKS;
+    deliver_addresses(live, consumer, index, chunk, atomic_load(&ring->filled[chunk]));
+}
+
+/* --- Rings, on and on ------------------------------------------------------------------------- */
+
 /* How many words a chunk holds that was not filled: up to the first place where a word should be
  * and is not. */
 static size_t chunk_length(const uint32_t *words)
@@ -411,6 +477,8 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
     memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
     if (live->arena->mode == HP_RECORD_COUNT)
         take_counters(live, consumer, index);
+    if (live->arena->mode == HP_RECORD_MEMORY)
+        finish_addresses(live, consumer, index);
     if (live->failure == HP_OK)
         live->failure = consumer->end(consumer, reading->thread,
                                       (enum hp_end_reason)atomic_load(&ring->end_reason));
@@ -432,11 +500,12 @@ static bool read_rings(struct hp_live *live, struct hp_consumer *consumer)
         if (live->readings[i].thread == NO_THREAD)
             open_reading(live, consumer, i);
         uint32_t ready = chunks_ready(live, i);
+        bool some = live->arena->mode == HP_RECORD_MEMORY && read_addresses(live, consumer, i);
         if (state == HP_RING_FINISHED)
             close_reading(live, consumer, i);
         else
             read_chunks(live, consumer, i, ready < CHUNKS_A_TURN ? ready : CHUNKS_A_TURN);
-        found = found || ready || state == HP_RING_FINISHED;
+        found = found || ready || some || state == HP_RING_FINISHED;
     }
     return found;
 }
@@ -465,6 +534,8 @@ static void detach(struct hp_live *live)
     atomic_store(&live->arena->detached, 1);
     for (uint32_t i = 0; i < HP_ARENA_RINGS; i++)
         futex_wake(&live->arena->rings[i].consumed);
+    for (uint32_t i = 0; i < HP_ARENA_RINGS; i++)
+        futex_wake(&live->arena->address_rings[i].consumed);
     futex_wake(&live->arena->rings_freed);
 }
 

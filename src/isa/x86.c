@@ -189,7 +189,7 @@ static uint8_t mem_register(ZydisRegister reg)
 // computed from the registers as they were before the instruction.
 static int64_t stack_adjustment(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *op)
 {
-    if (op->mem.base != ZYDIS_REGISTER_RSP)
+    if (op->mem.base != ZYDIS_REGISTER_RSP || zi->mnemonic == ZYDIS_MNEMONIC_MOVDIR64B)
         return 0;
     bool implicit = op->visibility == ZYDIS_OPERAND_VISIBILITY_HIDDEN;
     if (implicit && (op->actions & ZYDIS_OPERAND_ACTION_MASK_WRITE))

@@ -5,6 +5,7 @@
  */
 #include "../isa/elf_section.h"
 #include "engine/native/inner/decode.h"
+#include "engine/native/inner/decode_memory.h"
 #include "hotpath/isa.h"
 
 #include <Zydis/Zydis.h>
@@ -298,6 +299,36 @@ static const char *compare_registers(const struct said *s, const struct hp_x86 *
     return NULL;
 }
 
+static bool is_same_mem(const struct hp_x86_mem *ours, const struct hp_mem *isa, unsigned length)
+{
+    uint64_t disp = (uint64_t)isa->disp, mask = ours->addr32 ? UINT32_MAX : UINT64_MAX;
+    uint8_t base = isa->base == HP_MEM_PC ? HP_X86_NO_REG : isa->base;
+    if (isa->base == HP_MEM_PC)
+        disp += ADDRESS + length;
+    bool index = isa->index != HP_MEM_NOREG;
+    return ours->base == base && ours->index == (index ? isa->index : HP_X86_NO_REG) &&
+           (!index || 1u << ours->shift == isa->scale) && !(((uint64_t)ours->disp ^ disp) & mask);
+}
+
+// The operands whose addresses are recorded: those of the isa part.
+static const char *compare_operands(struct witness *w, const uint8_t *code, size_t size,
+                                    const struct said *s, const struct hp_x86 *insn)
+{
+    struct hp_insn isa;
+    struct hp_x86_mem mems[HP_X86_MEMS_MAX];
+    if (s->zi.meta.isa_ext == ZYDIS_ISA_EXT_KNC || s->zi.meta.isa_ext == ZYDIS_ISA_EXT_KNCE ||
+        s->zi.encoding == ZYDIS_INSTRUCTION_ENCODING_MVEX)
+        return NULL; // Knights Corner's
+    if (hp_decode(w->isa, HP_MODE_DEFAULT, ADDRESS, code, size, false, &isa) != HP_OK)
+        return "isa part fails";
+    if (hp_x86_memory(code, insn, ADDRESS, mems) != isa.n_mems)
+        return "number of memory operands";
+    for (unsigned i = 0; i < isa.n_mems && insn->kind != HP_X86_FAR; i++)
+        if (!is_same_mem(&mems[i], &isa.mems[i], isa.length))
+            return "memory operand";
+    return NULL;
+}
+
 static bool is_exact(const struct said *s, const struct hp_x86 *insn)
 {
     uint16_t rsp = 1u << HP_X86_RSP; // may be read or not where it is written
@@ -323,6 +354,8 @@ static const char *compare(struct witness *w, const uint8_t *code, size_t size, 
         what = compare_flow(w, code, size, s, &insn);
     if (!what)
         what = compare_memory(s, &insn);
+    if (!what)
+        what = compare_operands(w, code, size, s, &insn);
     return what ? what : compare_registers(s, &insn);
 }
 

@@ -138,12 +138,14 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char *
 
 /* What an address in a segment's code stands for. */
 struct hp_spot {
-    uint64_t pc;      /* of the program's instruction that is being run, or is next */
-    uint32_t piece;   /* 0 ... n_pieces - 1 */
-    uint32_t insns;   /* of the piece that are complete */
-    bool clean;       /* registers are the program's, and the instruction has not begun */
-    uint8_t saved[2]; /* registers whose values are in HP_AT_SCRATCH1, 2; 0xff: none */
-    bool rcx_saved;   /* rcx is in HP_AT_RCX */
+    uint64_t pc;       /* of the program's instruction that is being run, or is next */
+    uint32_t piece;    /* 0 ... n_pieces - 1 */
+    uint32_t insns;    /* of the piece that are complete */
+    int32_t addresses; /* of them, beyond what HP_AT_ADDRESS says (memory mode) */
+    bool clean;        /* nothing of the instruction was done, and registers are the program's but
+                         for those that are saved */
+    uint8_t saved[2];  /* registers whose values are in HP_AT_SCRATCH1, 2; 0xff: none */
+    bool rcx_saved;    /* rcx is in HP_AT_RCX */
 };
 void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot);
 

@@ -3,14 +3,15 @@
  * What happens when translated code comes to its end: the gates call in here, and every function
  * goes back into the cache.
  */
-#include "engine/native/inner/decode.h"
+#include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
 #include <linux/futex.h>
 
-#define FLAG_TF 0x100u
+#define FLAG_TF     0x100u
+#define ARCH_GET_FS 0x1003
 
 /* --- The lock --------------------------------------------------------------------------------- */
 
@@ -152,6 +153,36 @@ void hp_on_pending(struct hp_self *self)
 
 /* --- One instruction natively ----------------------------------------------------------------- */
 
+static uint64_t segment_base(const struct hp_self *self, unsigned segment)
+{
+    uint64_t base = 0;
+    if (segment == HP_X86_SEG_GS)
+        base = self->gs_base;
+    else if (segment == HP_X86_SEG_FS)
+        hp_sys2(SYS_arch_prctl, ARCH_GET_FS, (long)&base);
+    return base;
+}
+
+/* Keeps the addresses of an instruction that is about to be run. */
+static void note_addresses(struct hp_self *self, const uint8_t *bytes, const struct hp_x86 *insn,
+                           uint64_t pc)
+{
+    struct hp_x86_mem mems[HP_X86_MEMS_MAX];
+    const uint64_t *r = self->regs.r;
+    self->n_probe_addresses = hp_x86_memory(bytes, insn, pc, mems);
+    for (uint32_t i = 0; i < self->n_probe_addresses; i++) {
+        const struct hp_x86_mem *mem = &mems[i];
+        uint64_t address = (uint64_t)mem->disp + (mem->plus_al ? r[RAX] & 0xff : 0);
+        if (mem->base != HP_X86_NO_REG)
+            address += r[mem->base];
+        if (mem->index != HP_X86_NO_REG)
+            address += r[mem->index] << mem->shift;
+        if (mem->addr32)
+            address = (uint32_t)address;
+        self->probe_addresses[i] = address + segment_base(self, mem->segment);
+    }
+}
+
 /* Describes the instruction at `pc` as code of its own; 0: that is not possible. */
 static uint32_t describe_insn(struct hp_self *self, uint64_t pc)
 {
@@ -165,6 +196,7 @@ static uint32_t describe_insn(struct hp_self *self, uint64_t pc)
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)pc;
     uint64_t rest = place.high - pc;
     hp_x86_decode(bytes, rest < 15 ? (unsigned)rest : 15, &insn);
+    note_addresses(self, bytes, &insn, pc);
     struct hp_arena_segment segment = {.start = pc, .module = place.module, .size = insn.length};
     return hp_arena_add_segment(hp_engine.arena, &segment, bytes);
 }
@@ -191,6 +223,9 @@ void hp_probe_done(struct hp_self *self)
         hp_words_ran_part(self, self->probe_id, 1);
     else
         hp_words_ran(self, self->probe_id, true);
+    for (uint32_t i = 0;
+         self->probe_id && hp_engine.mode == HP_RECORD_MEMORY && i < self->n_probe_addresses; i++)
+        hp_addresses_put(self, self->probe_addresses[i]);
 }
 
 /* --- Letting go ------------------------------------------------------------------------------- */

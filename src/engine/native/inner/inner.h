@@ -71,7 +71,10 @@ struct hp_self {
     int32_t tid;
     struct hp_self *next_thread;
 
-    uint64_t *address_end; /* of the chunk of addresses (memory mode) */
+    uint64_t *address_end;       /* of the chunk of addresses (memory mode) */
+    uint64_t probe_addresses[2]; /* of the instruction that is run natively */
+    uint32_t n_probe_addresses;
+    bool unread;           /* nobody reads the addresses any more */
     uint8_t *scratch_code; /* for hp_locate() */
 
     /* Signals. */
@@ -238,6 +241,12 @@ void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns);
 void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns);
 /* The thread is over. */
 void hp_words_finish(struct hp_self *self, enum hp_end_reason reason);
+/* Memory mode: maps the ring of addresses; the words have theirs. */
+void hp_addresses_open(struct hp_self *self);
+void hp_addresses_put(struct hp_self *self, uint64_t address);
+/* The thread, this one or one that is stopped, writes no more: says how many there are. */
+void hp_addresses_finish_thread(struct hp_self *self);
+void hp_addresses_go_on(struct hp_self *self); /* it does all the same */
 /* The write of a word or an address at `address` found the end of a chunk: where it has to go
  * instead, for the instruction at `pc` (see words.c); 0 when it was no such write. */
 bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, uint64_t r[16]);

@@ -150,10 +150,11 @@ static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed
     self->regs.rip = spot.pc;
     if (spot.rcx_saved)
         self->regs.r[RCX] = self->rcx;
-    if (spot.saved[0] != 0xff && !spot.clean)
+    if (spot.saved[0] != 0xff)
         self->regs.r[spot.saved[0]] = self->scratch1;
-    if (spot.saved[1] != 0xff && !spot.clean)
+    if (spot.saved[1] != 0xff)
         self->regs.r[spot.saved[1]] = self->scratch2;
+    self->address += spot.addresses;
     record_part(self, &hp_segs[segment], &spot);
     return true;
 }
@@ -166,15 +167,20 @@ static void return_to_engine(struct ucontext *uc)
     uc->mask = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC;
 }
 
+static void keep_vectors(struct hp_self *self, const struct ucontext *uc)
+{
+    if (uc->mc.fpstate) {
+        const uint8_t *state = (const uint8_t *)(uintptr_t)uc->mc.fpstate;
+        memcpy(self->vectors, state, vectors_size(state));
+    }
+}
+
 static void remember(struct hp_self *self, const struct hp_siginfo *info, const struct ucontext *uc)
 {
     self->has_signal = true;
     self->info = *info;
     memcpy(self->context, uc, sizeof *uc);
-    if (uc->mc.fpstate) {
-        const uint8_t *state = (const uint8_t *)(uintptr_t)uc->mc.fpstate;
-        memcpy(self->vectors, state, vectors_size(state));
-    }
+    keep_vectors(self, uc);
 }
 
 /* Something has to be done before the program goes on: brings the thread to hp_on_pending(), now or
@@ -226,6 +232,8 @@ static bool pass_alignment_check(struct hp_self *self, const struct hp_siginfo *
 /* A step on to a point where the cache can be left. */
 static void step(struct hp_self *self, struct ucontext *uc)
 {
+    if (self->has_signal)
+        keep_vectors(self, uc);      /* an instruction of the program may have been run since */
     if (!hp_cache_has(uc->mc.rip)) { /* a gate: comes to hp_enter() */
         self->stepping = false;
         uc->mc.flags &= ~(uint64_t)FLAG_TF;

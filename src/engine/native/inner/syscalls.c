@@ -186,6 +186,7 @@ void hp_exec_announce(struct hp_self *self, const char *path, bool observed)
     struct hp_arena_record record = {.length = (uint32_t)strlen(path)};
     uint32_t id = hp_arena_add_record(hp_engine.arena, &record, path);
     hp_words_event(self, hp_word_event(HP_WORD_EXEC, observed), &id, 1);
+    hp_addresses_finish_thread(self);
     hp_process_add_stats();
 }
 
@@ -202,6 +203,7 @@ static enum outcome sys_exec(struct hp_self *self, bool at)
     }
     long result = hp_exec(self, args);
     hp_words_event(self, hp_word_event(HP_WORD_EXEC_FAILED, 0), NULL, 0);
+    hp_addresses_go_on(self);
     return answer(self, result);
 }
 

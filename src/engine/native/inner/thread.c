@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Threads and processes. Each thread has a block: struct hp_self, buffers, the engine's stack for
- * it, the stack on which signals are caught, and in count mode its counters behind all that.
+ * it, the stack on which signals are caught, and in count mode its counters behind all that, in
+ * memory mode its window into the ring of addresses.
  */
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
@@ -54,6 +55,8 @@ struct hp_self *hp_thread_new(void)
         uint64_t size = HP_AT_COUNTERS;
         if (hp_engine.mode == HP_RECORD_COUNT)
             size += HP_ARENA_COUNTER_BYTES;
+        if (hp_engine.mode == HP_RECORD_MEMORY)
+            size += HP_ARENA_ADDRESS_BYTES;
         self = hp_pages(size);
         if (!self)
             return NULL;
@@ -110,6 +113,8 @@ static void open_stream(struct hp_self *self)
     hp_words_refill(self);
     if (hp_engine.mode == HP_RECORD_COUNT)
         map_counters(self);
+    if (hp_engine.mode == HP_RECORD_MEMORY)
+        hp_addresses_open(self);
 }
 
 void hp_thread_start(struct hp_self *self)
@@ -294,6 +299,9 @@ static void end_process(struct hp_self *self)
         for (uint32_t i = 0; i < atomic_load(&arena->rings_used); i++)
             if (arena->rings[i].pid == self->process && arena->rings[i].state == HP_RING_ACTIVE)
                 atomic_store(&arena->rings[i].end_reason, HP_END_EXIT);
+        for (struct hp_self *t = hp_threads; t; t = t->next_thread)
+            if (t->in_use && t->process == self->process && t->tid)
+                hp_addresses_finish_thread(t);
     }
     hp_words_finish(self, HP_END_EXIT);
 }

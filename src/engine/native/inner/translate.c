@@ -7,10 +7,8 @@
  * A translation is a pure function of the source and the place it is put. So an address in it is
  * explained, when a signal asks for that, by translating again and watching (hp_locate).
  */
-#include "engine/native/inner/cache.h"
-#include "engine/native/inner/decode.h"
-#include "engine/native/inner/emit.h"
 #include "engine/native/inner/landings.h"
+#include "engine/native/inner/translate_impl.h"
 #include "hotpath/code.h"
 #include "hotpath/stream.h"
 
@@ -20,75 +18,6 @@
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
 #define SMALL_MAX    1024  /* bytes of stubs of a segment */
 #define CODE_RESERVE 320   /* what an instruction may need, with all that goes with it */
-#define NOT_SAVED    0xff
-
-/* A constant behind the code, and who reads it. */
-struct constant {
-    uint8_t *disp;
-    uint64_t behind; /* address from which the displacement counts */
-    uint64_t value;
-};
-
-struct work {
-    struct hp_self *self;
-    struct hp_area *area;
-    struct hp_emit e;
-    uint64_t limit; /* e.at must stay below */
-    uint32_t segment;
-
-    /* The source: of the piece being made. */
-    const uint8_t *bytes; /* of the instruction at `pc` */
-    uint64_t pc;
-    uint64_t high; /* where readable code ends */
-    struct hp_x86 insn;
-    struct hp_piece *piece; /* NULL when translating again */
-    uint32_t module;
-    uint64_t unguarded; /* source from here on could be written while it is read */
-    uint32_t id;        /* of the run before this piece */
-    unsigned insns;     /* in this piece so far */
-    unsigned pieces;    /* before this one */
-    unsigned total;     /* instructions in all */
-
-    struct constant constants[HP_PIECES_MAX + 1];
-    unsigned n_constants;
-
-    /* What the first block does before anything can go wrong. */
-    bool head, may_fault;
-    uint16_t head_reads, dead;
-    bool flags_known, flags_dead;
-
-    /* Translating again. */
-    bool again, found;
-    uint64_t wanted, marked;
-    struct hp_spot *spot, last;
-};
-
-/* --- Watching ---------------------------------------------------------------------------------- */
-
-/* From here on the code stands for this state. */
-static void mark(struct work *w, bool clean, bool rcx_saved, uint8_t first, uint8_t second)
-{
-    if (!w->again || w->found)
-        return;
-    if (w->e.at > w->wanted) {
-        *w->spot = w->last;
-        w->spot->clean = w->last.clean && w->marked == w->wanted;
-        w->found = true;
-        return;
-    }
-    w->marked = w->e.at;
-    w->last = (struct hp_spot){.pc = w->pc,
-                               .piece = w->pieces,
-                               .insns = w->insns,
-                               .clean = clean,
-                               .saved = {first, second},
-                               .rcx_saved = rcx_saved};
-}
-
-static void mark_clean(struct work *w)
-{
-    mark(w, true, false, NOT_SAVED, NOT_SAVED);
-}
 
 /* --- What the head does ------------------------------------------------------------------------ */
 
@@ -468,8 +397,7 @@ static void emit_gs_selector(struct work *w)
 
 /* --- Blocks ------------------------------------------------------------------------------------ */
 
-/* Whether an instruction has to be left to the processor: it cannot be copied. */
-static bool is_foreign(const struct hp_x86 *insn)
+bool hp_work_is_foreign(const struct hp_x86 *insn)
 {
     bool gs = insn->segment == HP_X86_SEG_GS;
     return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_FAR || (gs && insn->is_string) ||
@@ -477,25 +405,35 @@ static bool is_foreign(const struct hp_x86 *insn)
            (gs && (insn->kind == HP_X86_JUMP_IND || insn->kind == HP_X86_CALL_IND));
 }
 
+void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn)
+{
+    uint64_t rest = w->high - pc;
+    if (!w->again && pc + 15 > w->unguarded) {
+        uint64_t end = (pc + (rest < 15 ? rest : 15) + 4095) & ~(uint64_t)4095;
+        hp_guards_set(w->unguarded, end);
+        w->unguarded = end < w->high ? end : UINT64_MAX;
+    }
+    hp_x86_decode(bytes, rest < 15 ? (unsigned)rest : 15, insn);
+}
+
 /* Instructions up to one that ends the block, which is left in w->insn and not emitted. False when
  * no more could be read, or there is no more room. */
 static bool emit_straight(struct work *w)
 {
+    bool in_memory_mode = hp_engine.mode == HP_RECORD_MEMORY;
+    unsigned insns_max = in_memory_mode ? MEMORY_INSNS : HP_BLOCK_MAX_INSNS;
     for (;;) {
         if (w->pc >= w->high || w->e.at + CODE_RESERVE > w->limit)
             return false;
-        uint64_t rest = w->high - w->pc;
-        if (!w->again && w->pc + 15 > w->unguarded) {
-            uint64_t end = (w->pc + (rest < 15 ? rest : 15) + 4095) & ~(uint64_t)4095;
-            hp_guards_set(w->unguarded, end);
-            w->unguarded = end < w->high ? end : UINT64_MAX;
-        }
-        hp_x86_decode(w->bytes, rest < 15 ? (unsigned)rest : 15, &w->insn);
-        if (is_foreign(&w->insn))
+        hp_work_decode(w, w->pc, w->bytes, &w->insn);
+        if (hp_work_is_foreign(&w->insn))
             return false;
         if (w->head)
             learn_head(w);
-        mark_clean(w);
+        if (in_memory_mode)
+            hp_memory_insn(w);
+        else
+            mark_clean(w);
         switch (w->insn.kind) {
         case HP_X86_PLAIN: emit_copy(w); break;
         case HP_X86_RDGSBASE:
@@ -507,7 +445,7 @@ static bool emit_straight(struct work *w)
         w->pc += w->insn.length;
         w->bytes += w->insn.length;
         w->insns++;
-        if (w->insns == HP_BLOCK_MAX_INSNS)
+        if (w->insns == insns_max)
             return false;
     }
 }
@@ -534,6 +472,7 @@ static bool begin_piece(struct work *w, uint64_t pc)
 {
     w->pc = pc;
     w->insns = 0;
+    hp_memory_begin(w);
     if (w->again) {
         const struct hp_piece *piece = &hp_pieces[hp_segs[w->segment].first_piece + w->pieces];
         uint32_t position = hp_arena_segment_index(hp_engine.arena)[piece->id];
@@ -625,6 +564,7 @@ static bool emit_end(struct work *w, uint64_t *next)
         emit_copy(w);
         w->pc = behind;
         w->insns++;
+        hp_memory_begin(w);
         mark_clean(w);
         emit_jump_exit(w, behind, false);
         break;
@@ -641,6 +581,7 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
         hp_segs[w->segment].open = true;
         if (!describe_piece(w, w->pc))
             *why = "the code map is full";
+        hp_memory_end(w, false);
         mark_clean(w);
         emit_jump_exit(w, w->pc, false);
         w->pieces++;
@@ -653,6 +594,7 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
         *why = "the code map is full";
         return false;
     }
+    hp_memory_end(w, true);
     bool more = emit_end(w, next);
     if (w->piece)
         w->piece->taken = w->insn.kind != HP_X86_COND && w->insn.kind != HP_X86_COUNTED;

@@ -88,9 +88,117 @@ void hp_words_finish(struct hp_self *self, enum hp_end_reason reason)
 {
     if (hp_engine.mode == HP_RECORD_NONE)
         return;
+    hp_addresses_finish_thread(self);
     if (reason == HP_END_SIGNAL)
         put(self, hp_word_event(HP_WORD_END, HP_END_SIGNAL));
     hp_writer_finish(hp_engine.arena, &self->writer, reason);
+}
+
+/* --- Addresses --------------------------------------------------------------------------------- */
+
+#define ADDRESSES_MAX 512 /* of a block: more than there can be */
+
+/* A thread's window into the ring lies where in count mode its counters do. */
+static char *window(struct hp_self *self)
+{
+    return (char *)self + HP_AT_COUNTERS;
+}
+
+static void take_chunk(struct hp_self *self, uint32_t number)
+{
+    uint64_t at = (uint64_t)(number % HP_ARENA_CHUNKS) * HP_ARENA_ADDRESS_STRIDE;
+    self->address = (uint64_t *)(void *)(window(self) + at);
+    self->address_end = self->address + HP_ARENA_ADDRESSES;
+}
+
+/* Maps the thread's window: the ring, or memory that nobody reads. */
+static void map_window(struct hp_self *self)
+{
+    long result = -1, at = (long)window(self);
+    uint64_t offset = HP_ARENA_ADDRESS_DATA + self->writer.index * HP_ARENA_ADDRESS_BYTES;
+    if (self->writer.ring && !self->unread)
+        result = hp_sys6(SYS_mmap, at, (long)HP_ARENA_ADDRESS_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_SHARED | MAP_FIXED | MAP_NORESERVE, hp_engine.arena_fd, (long)offset);
+    if (hp_sys_failed(result))
+        hp_sys6(SYS_mmap, at, (long)HP_ARENA_ADDRESS_BYTES, PROT_READ | PROT_WRITE,
+                MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
+    for (uint32_t i = 0; i < HP_ARENA_CHUNKS; i++) {
+        take_chunk(self, i);
+        hp_sys3(SYS_mprotect, (long)self->address_end, HP_ARENA_GUARD, PROT_NONE);
+    }
+    take_chunk(self, 0);
+}
+
+void hp_addresses_open(struct hp_self *self)
+{
+    map_window(self);
+}
+
+static uint32_t chunk_length(const struct hp_self *self)
+{
+    return (uint32_t)(self->address - (self->address_end - HP_ARENA_ADDRESSES));
+}
+
+static void next_addresses(struct hp_self *self)
+{
+    struct hp_arena *arena = hp_engine.arena;
+    uint32_t index = self->writer.index;
+    if (!self->writer.ring || self->unread) {
+        take_chunk(self, 0);
+    } else if (hp_addresses_next(arena, index, chunk_length(self))) {
+        take_chunk(self, atomic_load(&arena->address_rings[index].published));
+    } else {
+        self->unread = true;
+        map_window(self);
+    }
+}
+
+void hp_addresses_put(struct hp_self *self, uint64_t address)
+{
+    if (self->address == self->address_end)
+        next_addresses(self);
+    *self->address++ = address;
+}
+
+void hp_addresses_finish_thread(struct hp_self *self)
+{
+    if (hp_engine.mode == HP_RECORD_MEMORY && self->writer.ring && !self->unread)
+        hp_addresses_finish(hp_engine.arena, self->writer.index, chunk_length(self));
+}
+
+void hp_addresses_go_on(struct hp_self *self)
+{
+    if (hp_engine.mode == HP_RECORD_MEMORY && self->writer.ring && !self->unread)
+        hp_addresses_finish(hp_engine.arena, self->writer.index, HP_ADDRESSES_UNKNOWN);
+}
+
+/* Addresses of a block go to its place one after the other; those before this one, which are not
+ * said to be there yet, move to the next chunk with it. */
+static void move_addresses(struct hp_self *self, uint32_t n)
+{
+    const uint64_t *from = self->address;
+    uint64_t moved[ADDRESSES_MAX];
+    for (uint32_t i = 0; i < n; i++)
+        moved[i] = from[i];
+    next_addresses(self);
+    for (uint32_t i = 0; i < n; i++)
+        self->address[i] = moved[i];
+}
+
+/*
+ * mov [pointer + disp], reg, with REX: see translate_memory.c. The pointer is that of the next
+ * chunk then.
+ */
+static bool address_fault(struct hp_self *self, const uint8_t *pc, uint64_t r[16])
+{
+    unsigned pointer = (pc[2] & 7u) | (pc[0] & 1u) << 3;
+    uint64_t waiting = (uint64_t)(self->address_end - self->address);
+    if ((pc[0] & 0xfa) != 0x48 || pc[1] != 0x89 || pc[2] < 0x40 || pc[2] >= 0xc0 ||
+        waiting > ADDRESSES_MAX || r[pointer] != (uint64_t)(uintptr_t)self->address)
+        return false;
+    move_addresses(self, (uint32_t)waiting);
+    r[pointer] = (uint64_t)(uintptr_t)self->address;
+    return true;
 }
 
 /*
@@ -101,6 +209,8 @@ void hp_words_finish(struct hp_self *self, enum hp_end_reason reason)
 bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, uint64_t r[16])
 {
     uint32_t *end = self->writer.end;
+    if (address == (uint64_t)(uintptr_t)self->address_end && address)
+        return address_fault(self, pc, r);
     if (address != (uint64_t)(uintptr_t)end || pc[0] != 0xc7)
         return false;
     unsigned reg = pc[1] & 7;

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Inside the translator: what its files share.
+ */
+#ifndef HP_NATIVE_TRANSLATE_IMPL_H
+#define HP_NATIVE_TRANSLATE_IMPL_H
+
+#include "engine/native/inner/cache.h"
+#include "engine/native/inner/decode.h"
+#include "engine/native/inner/emit.h"
+
+#define NOT_SAVED    0xff
+#define MEMORY_INSNS 96 /* in a block, in memory mode: the room for a segment must always do */
+
+/* A constant behind the code, and who reads it. */
+struct constant {
+    uint8_t *disp;
+    uint64_t behind; /* address from which the displacement counts */
+    uint64_t value;
+};
+
+struct work {
+    struct hp_self *self;
+    struct hp_area *area;
+    struct hp_emit e;
+    uint64_t limit; /* e.at must stay below */
+    uint32_t segment;
+
+    /* The source: of the piece being made. */
+    const uint8_t *bytes; /* of the instruction at `pc` */
+    uint64_t pc;
+    uint64_t high; /* where readable code ends */
+    struct hp_x86 insn;
+    struct hp_piece *piece; /* NULL when translating again */
+    uint32_t module;
+    uint64_t unguarded; /* source from here on could be written while it is read */
+    uint32_t id;        /* of the run before this piece */
+    unsigned insns;     /* in this piece so far */
+    unsigned pieces;    /* before this one */
+    unsigned total;     /* instructions in all */
+
+    struct constant constants[HP_PIECES_MAX + 1];
+    unsigned n_constants;
+
+    /* What the first block does before anything can go wrong. */
+    bool head, may_fault;
+    uint16_t head_reads, dead;
+    bool flags_known, flags_dead;
+
+    /* Memory mode: see translate_memory.c. */
+    int addresses;       /* of complete instructions, beyond what HP_AT_ADDRESS says */
+    int recorded;        /* of the latest instruction, likewise */
+    uint64_t held_until; /* two registers are held for instructions before this; 0: none */
+    uint8_t held[2];     /* for an address, and for where it goes */
+
+    /* Translating again. */
+    bool again, found;
+    bool all_clean; /* `last` holds for every byte up to the next mark */
+    uint64_t wanted, marked;
+    struct hp_spot *spot, last;
+};
+
+/* --- Watching ---------------------------------------------------------------------------------- */
+
+/* From here on the code stands for this state. */
+static inline void mark(struct work *w, bool clean, bool rcx_saved, uint8_t first, uint8_t second)
+{
+    if (!w->again || w->found)
+        return;
+    if (w->e.at > w->wanted) {
+        *w->spot = w->last;
+        w->spot->clean = w->last.clean && (w->all_clean || w->marked == w->wanted);
+        w->found = true;
+        return;
+    }
+    w->marked = w->e.at;
+    w->all_clean = false;
+    w->last = (struct hp_spot){.pc = w->pc,
+                               .piece = w->pieces,
+                               .insns = w->insns,
+                               .addresses = w->addresses,
+                               .clean = clean,
+                               .saved = {first, second},
+                               .rcx_saved = rcx_saved};
+}
+
+static inline void mark_clean(struct work *w)
+{
+    mark(w, true, false, NOT_SAVED, NOT_SAVED);
+}
+
+/* From here up to the next mark nothing is done but recording, with these registers saved: the
+ * thread can be stopped anywhere. */
+static inline void mark_recording(struct work *w, uint8_t first, uint8_t second)
+{
+    mark(w, true, false, first, second);
+    w->all_clean = w->again && !w->found;
+}
+
+/* --- The source (translate.c) ------------------------------------------------------------------ */
+
+/* Whether an instruction has to be left to the processor: it cannot be copied. */
+bool hp_work_is_foreign(const struct hp_x86 *insn);
+
+/* Decodes the instruction at `pc`, whose bytes are at `bytes`, so that it stays what it is until the
+ * piece is described. There is at least one byte. */
+void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn);
+
+/* --- Addresses (translate_memory.c) ------------------------------------------------------------ */
+
+/* w->insn is next: emits what records its addresses, and marks its beginning. */
+void hp_memory_insn(struct work *w);
+
+/* The piece ends here or, `with_insn`, with w->insn, which was announced: what was recorded counts,
+ * and all registers are the program's again. */
+void hp_memory_end(struct work *w, bool with_insn);
+
+/* A new piece begins. */
+void hp_memory_begin(struct work *w);
+
+#endif
