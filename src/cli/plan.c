@@ -99,12 +99,13 @@ enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_
 enum hp_err hp_plan_choose(const struct hp_session_options *options,
                            const struct hp_program *program, struct hp_plan *plan)
 {
+    enum hp_err native = hp_native_check(program);
+    bool is_for_native = native == HP_OK || (native == HP_ERR_NOTFOUND && !options->sysroot);
     if (options->engine)
         plan->engine =
             (enum hp_plan_engine)find(engine_names, COUNT(engine_names), options->engine);
     else
-        plan->engine = hp_native_check(program) == HP_OK && hp_native_installed() ? HP_PLAN_NATIVE
-                                                                                  : HP_PLAN_QEMU;
+        plan->engine = is_for_native && hp_native_installed() ? HP_PLAN_NATIVE : HP_PLAN_QEMU;
     if (plan->engine == HP_PLAN_NATIVE)
         return hp_native_check(program);
     if (plan->mode != HP_RECORD_STREAM)

@@ -6,6 +6,7 @@
 #include "cli/notes.h"
 #include "cli/plan.h"
 #include "cli/progress.h"
+#include "cli/signals.h"
 #include "engine/live.h"
 #include "engine/native/native.h"
 #include "engine/program.h"
@@ -14,7 +15,6 @@
 #include "hotpath/trace.h"
 #include "profiler/exact/exact.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -177,32 +177,6 @@ static int shell_status(int status)
     return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
-static volatile sig_atomic_t watched; /* the program's process id, for the handler */
-
-static void pass_on(int number)
-{
-    if (watched > 0 && (number == SIGTERM || number == SIGHUP))
-        kill((pid_t)watched, number);
-}
-
-/*
- * While the program runs, signals are for the program; it decides what happens. One from the
- * terminal reaches it by itself; one that is sent to hotpath is passed on. They are caught, not
- * ignored, and from before the program starts: it inherits what is ignored. `old` keeps what was
- * before.
- */
-static void catch_signals(bool begin, struct sigaction old[4])
-{
-    static const int signals[4] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP};
-    for (int i = 0; i < 4; i++) {
-        struct sigaction action = {.sa_handler = pass_on, .sa_flags = SA_RESTART};
-        if (begin)
-            sigaction(signals[i], NULL, &old[i]);
-        if (old[i].sa_handler != SIG_IGN)
-            sigaction(signals[i], begin ? &action : &old[i], NULL);
-    }
-}
-
 static enum hp_err store_strings(struct session *s, struct hp_live *live)
 {
     const uint32_t *ids;
@@ -284,19 +258,21 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
                             struct hp_profile *profile, int *status)
 {
     struct hp_live_stats stats;
-    struct sigaction old[4];
     pid_t pid;
     double started = hp_now();
     if (plan->profile != HP_PLAN_NOTHING)
         HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
     if (plan->profile == HP_PLAN_COUNTS)
         HP_TRY(hp_pipeline_expect_counts(s->pipeline));
-    watched = 0;
-    catch_signals(true, old);
-    HP_TRY(start_engine(plan->engine, options, program, live, &pid));
-    watched = pid;
-    enum hp_err err = hp_live_run(live, pid, &s->consumer, &stats);
-    catch_signals(false, old);
+    hp_signals_catch();
+    enum hp_err err = start_engine(plan->engine, options, program, live, &pid);
+    if (err != HP_OK) {
+        hp_signals_restore();
+        return err;
+    }
+    hp_signals_pass_to(pid);
+    err = hp_live_run(live, pid, &s->consumer, &stats);
+    hp_signals_restore();
     hp_progress_end(&s->progress);
     about->run.seconds = hp_now() - started;
     about->run.exit_status = *status = shell_status(stats.status);
@@ -332,6 +308,11 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     return err;
 }
 
+static int not_run_status(enum hp_err err)
+{
+    return err == HP_ERR_NOTFOUND ? HP_EXIT_NOT_FOUND : HP_EXIT_CANNOT_RUN;
+}
+
 enum hp_err hp_session_run(const struct hp_session_options *options, char *const *argv,
                            const char *trace_path, struct hp_profile *profile, int *status)
 {
@@ -341,14 +322,14 @@ enum hp_err hp_session_run(const struct hp_session_options *options, char *const
     HP_TRY(hp_plan_options(options, &plan));
     enum hp_err err = hp_program_find(argv, &program);
     if (err != HP_OK) {
-        *status = err == HP_ERR_NOTFOUND ? HP_EXIT_NOT_FOUND : HP_EXIT_CANNOT_RUN;
+        *status = not_run_status(err);
         return err;
     }
     err = hp_plan_choose(options, &program, &plan);
-    if (err != HP_OK)
-        *status = HP_EXIT_CANNOT_RUN;
-    else
+    if (err == HP_OK)
         err = run_program(options, &plan, &program, argv, trace_path, profile, status);
+    else
+        *status = not_run_status(err);
     hp_program_fini(&program);
     return err;
 }

@@ -98,6 +98,17 @@ static const struct hp_field function_fields[] = {{"name", HP_FIELD_PLAIN, funct
                                                   {"share", HP_FIELD_PLAIN, share},
                                                   {0}};
 
+static const struct hp_field counted_function_fields[] = {
+    {"name", HP_FIELD_PLAIN, function_own_name},
+    {"module", HP_FIELD_PLAIN, function_module},
+    {"address", HP_FIELD_PLAIN, function_address},
+    {"file", HP_FIELD_PLAIN, function_file},
+    {"line", HP_FIELD_PLAIN, function_line},
+    {"self", HP_FIELD_COUNTED, value0},
+    {"calls", HP_FIELD_COUNTED, value2},
+    {"share", HP_FIELD_PLAIN, share},
+    {0}};
+
 /* --- Blocks ----------------------------------------------------------------------------------- */
 
 static const struct hp_pblock *block_of(const struct hp_tables *tables, const struct hp_row *row)
@@ -201,6 +212,11 @@ static const struct hp_field call_fields[] = {{"caller", HP_FIELD_PLAIN, call_ca
                                               {"inclusive", HP_FIELD_COUNTED, value0},
                                               {0}};
 
+static const struct hp_field counted_call_fields[] = {{"caller", HP_FIELD_PLAIN, call_caller},
+                                                      {"callee", HP_FIELD_PLAIN, call_callee},
+                                                      {"count", HP_FIELD_COUNTED, value0},
+                                                      {0}};
+
 /* --- Lines ------------------------------------------------------------------------------------ */
 
 static struct hp_cell line_file(const struct hp_field_input *in)
@@ -276,13 +292,14 @@ static const struct hp_field module_fields[] = {{"module", HP_FIELD_PLAIN, modul
                                                 {"share", HP_FIELD_PLAIN, share},
                                                 {0}};
 
-const struct hp_field *hp_fields(enum hp_report_view view)
+const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_view view)
 {
+    bool counted = !tables->inclusive_known;
     switch (view) {
-    case HP_REPORT_FUNCTIONS: return function_fields;
+    case HP_REPORT_FUNCTIONS: return counted ? counted_function_fields : function_fields;
     case HP_REPORT_BLOCKS: return block_fields;
     case HP_REPORT_EDGES: return edge_fields;
-    case HP_REPORT_CALLS: return call_fields;
+    case HP_REPORT_CALLS: return counted ? counted_call_fields : call_fields;
     case HP_REPORT_LINES: return line_fields;
     case HP_REPORT_THREADS: return thread_fields;
     case HP_REPORT_MODULES: return module_fields;

@@ -37,8 +37,8 @@ struct hp_field {
     struct hp_cell (*get)(const struct hp_field_input *input);
 };
 
-/* The fields of a view that is a table; ended by one without a name. */
-const struct hp_field *hp_fields(enum hp_report_view view);
+/* The fields of a view that is a table, those that are known; ended by one without a name. */
+const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_view view);
 
 struct hp_summary_field {
     const char *name;

@@ -73,7 +73,7 @@ static enum hp_err print_table(struct hp_tables *tables, const struct hp_report_
     struct hp_rows rows;
     bool per_thread = options->per_thread && view != HP_REPORT_THREADS;
     HP_TRY(hp_rows_init(&rows, tables, view, per_thread));
-    const struct hp_field *fields = hp_fields(view);
+    const struct hp_field *fields = hp_fields(tables, view);
     for (const struct hp_field *field = fields; field->name; field++) {
         if (field != fields)
             putc_unlocked(',', out);

@@ -57,7 +57,7 @@ static enum hp_err print_table(struct printer *p, enum hp_report_view view)
     struct hp_rows rows;
     bool per_thread = p->options->per_thread && view != HP_REPORT_THREADS;
     HP_TRY(hp_rows_init(&rows, p->tables, view, per_thread));
-    const struct hp_field *fields = hp_fields(view);
+    const struct hp_field *fields = hp_fields(p->tables, view);
     hp_json_key(&p->json, hp_report_view_name(view));
     hp_json_begin_array(&p->json);
     size_t n = hp_print_top(p->options, rows.n);

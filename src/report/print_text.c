@@ -205,7 +205,7 @@ static enum hp_err print_rows(struct printer *p, const struct hp_text_view *view
 
 static enum hp_err print_table(struct printer *p, enum hp_report_view which, bool titled)
 {
-    const struct hp_text_view *view = hp_text_view(which);
+    const struct hp_text_view *view = hp_text_view(p->tables, which);
     struct hp_rows rows;
     HP_TRY(hp_rows_init(&rows, p->tables, which, p->options->per_thread));
     if (p->printed)

@@ -37,6 +37,13 @@ static void read_call(const struct hp_profile *p, size_t i, struct hp_row *row)
     *row = (struct hp_row){count->item, count->thread, {count->inclusive, count->count, 0}};
 }
 
+/* Of runs that were counted only. */
+static void read_counted_call(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    const struct hp_pcall_count *count = &p->call_counts[i];
+    *row = (struct hp_row){count->item, count->thread, {count->count, 0, 0}};
+}
+
 static void read_module(const struct hp_profile *p, size_t i, struct hp_row *row)
 {
     read_block(p, i, row);
@@ -56,14 +63,17 @@ struct source {
     size_t n_items;
 };
 
-static struct source source_of(const struct hp_profile *p, enum hp_report_view view)
+static struct source source_of(const struct hp_tables *tables, enum hp_report_view view)
 {
+    const struct hp_profile *p = tables->profile;
     switch (view) {
     case HP_REPORT_FUNCTIONS:
         return (struct source){read_function, p->n_function_counts, p->n_functions};
     case HP_REPORT_BLOCKS: return (struct source){read_block, p->n_block_counts, p->n_blocks};
     case HP_REPORT_EDGES: return (struct source){read_edge, p->n_edge_counts, p->n_edges};
-    case HP_REPORT_CALLS: return (struct source){read_call, p->n_call_counts, p->n_calls};
+    case HP_REPORT_CALLS:
+        return (struct source){tables->inclusive_known ? read_call : read_counted_call,
+                               p->n_call_counts, p->n_calls};
     case HP_REPORT_THREADS: return (struct source){read_thread, p->n_threads, p->n_threads};
     case HP_REPORT_MODULES: return (struct source){read_module, p->n_block_counts, p->n_modules};
     default: return (struct source){0};
@@ -201,7 +211,7 @@ static enum hp_err init(struct hp_rows *rows, struct hp_tables *tables, enum hp_
 {
     if (view == HP_REPORT_LINES)
         return hp_rows_lines(rows, tables, per_thread);
-    struct source source = source_of(tables->profile, view);
+    struct source source = source_of(tables, view);
     if (!source.read)
         return hp_fail(HP_ERR_INVALID, "view %d is not a table", (int)view);
     HP_TRY(sum_items(rows, tables->profile, &source, view == HP_REPORT_THREADS));

@@ -239,8 +239,17 @@ static enum hp_err summarize(struct hp_tables *tables)
     return HP_OK;
 }
 
+static bool has_note(const struct hp_profile *profile, const char *kind)
+{
+    for (size_t i = 0; i < profile->n_notes; i++)
+        if (strcmp(hp_text(profile->notes[i].kind), kind) == 0)
+            return true;
+    return false;
+}
+
 static enum hp_err init(struct hp_tables *tables, struct hp_strbuf *text)
 {
+    tables->inclusive_known = !has_note(tables->profile, "counted");
     HP_TRY(name_modules(tables, text));
     HP_TRY(name_functions(tables, text));
     HP_TRY(order_functions(tables));

@@ -29,6 +29,7 @@ struct hp_summary {
 struct hp_tables {
     const struct hp_profile *profile;
     struct hp_summary summary;
+    bool inclusive_known;   /* false: a run was counted only, without its order */
     const char **modules;   /* names by module: the file's, or the path where that is not unique */
     const char **functions; /* names by function: the symbol's, else module+0xoffset */
     uint32_t *by_place;     /* functions in order of their places */
@@ -69,6 +70,8 @@ static inline const char *hp_text(const char *text)
  *   blocks     weight, count                   lines    instructions, executions
  *   edges      count                           threads  instructions, blocks, branches
  *   modules    instructions, executions
+ * Where inclusive counts are not known: those of functions are not to be shown, and
+ *   calls      count
  */
 struct hp_row {
     uint32_t item;

@@ -85,19 +85,38 @@ static const struct hp_column function_columns[] = {{"self %", .right = true, .h
                                                     {"where", .flexible = true},
                                                     {0}};
 
+static void put_function_name(const struct hp_text_view_input *in, const struct hp_row *row,
+                              struct hp_strbuf *name, struct hp_strbuf *where)
+{
+    if (is_part(row)) {
+        put_thread(row->thread, name);
+        return;
+    }
+    const struct hp_pfunction *function = &in->tables->profile->functions[row->item];
+    put_function(in->tables, row->item, name);
+    put_where(in->tables, function->file, function->line, function->place.module, where);
+}
+
 static void fill_function(const struct hp_text_view_input *in, const struct hp_row *row,
                           struct hp_strbuf *cells)
 {
     put_share(in->tables, row, &cells[0]);
     for (size_t k = 0; k < 3; k++)
         hp_strbuf_human(&cells[1 + k], row->v[k]);
-    if (is_part(row)) {
-        put_thread(row->thread, &cells[4]);
-        return;
-    }
-    const struct hp_pfunction *function = &in->tables->profile->functions[row->item];
-    put_function(in->tables, row->item, &cells[4]);
-    put_where(in->tables, function->file, function->line, function->place.module, &cells[5]);
+    put_function_name(in, row, &cells[4], &cells[5]);
+}
+
+static const struct hp_column counted_function_columns[] = {
+    {"self %", .right = true, .heat = true}, {"self", .right = true},     {"calls", .right = true},
+    {"function", .flexible = true},          {"where", .flexible = true}, {0}};
+
+static void fill_counted_function(const struct hp_text_view_input *in, const struct hp_row *row,
+                                  struct hp_strbuf *cells)
+{
+    put_share(in->tables, row, &cells[0]);
+    hp_strbuf_human(&cells[1], row->v[0]);
+    hp_strbuf_human(&cells[2], row->v[2]);
+    put_function_name(in, row, &cells[3], &cells[4]);
 }
 
 /* --- Blocks ----------------------------------------------------------------------------------- */
@@ -230,19 +249,35 @@ static const struct hp_column call_columns[] = {{"inclusive %", .right = true, .
                                                 {"callee", .flexible = true},
                                                 {0}};
 
+static void put_call(const struct hp_text_view_input *in, const struct hp_row *row,
+                     struct hp_strbuf *caller, struct hp_strbuf *callee)
+{
+    if (is_part(row)) {
+        put_thread(row->thread, caller);
+        return;
+    }
+    put_function(in->tables, in->tables->profile->calls[row->item].caller, caller);
+    hp_strbuf_add(callee, "-> ");
+    put_function(in->tables, in->tables->profile->calls[row->item].callee, callee);
+}
+
 static void fill_call(const struct hp_text_view_input *in, const struct hp_row *row,
                       struct hp_strbuf *cells)
 {
     put_share(in->tables, row, &cells[0]);
     hp_strbuf_human(&cells[1], row->v[0]);
     hp_strbuf_human(&cells[2], row->v[1]);
-    if (is_part(row)) {
-        put_thread(row->thread, &cells[3]);
-        return;
-    }
-    put_function(in->tables, in->tables->profile->calls[row->item].caller, &cells[3]);
-    hp_strbuf_add(&cells[4], "-> ");
-    put_function(in->tables, in->tables->profile->calls[row->item].callee, &cells[4]);
+    put_call(in, row, &cells[3], &cells[4]);
+}
+
+static const struct hp_column counted_call_columns[] = {
+    {"count", .right = true}, {"caller", .flexible = true}, {"callee", .flexible = true}, {0}};
+
+static void fill_counted_call(const struct hp_text_view_input *in, const struct hp_row *row,
+                              struct hp_strbuf *cells)
+{
+    hp_strbuf_human(&cells[0], row->v[0]);
+    put_call(in, row, &cells[1], &cells[2]);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
@@ -370,10 +405,28 @@ static const struct hp_text_view views[] = {
     {HP_REPORT_MODULES, "Modules", "no code was executed", module_columns, fill_module, true},
 };
 
-const struct hp_text_view *hp_text_view(enum hp_report_view view)
+/* Of runs that were counted only. */
+static const struct hp_text_view counted_views[] = {
+    {HP_REPORT_FUNCTIONS, "Functions", "no function was executed", counted_function_columns,
+     fill_counted_function, true},
+    {HP_REPORT_CALLS, "Calls", "no call was executed", counted_call_columns, fill_counted_call,
+     false},
+};
+
+static const struct hp_text_view *find(const struct hp_text_view *among, size_t n,
+                                       enum hp_report_view view)
 {
-    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-        if (views[i].view == view)
-            return &views[i];
+    for (size_t i = 0; i < n; i++)
+        if (among[i].view == view)
+            return &among[i];
     return NULL;
+}
+
+const struct hp_text_view *hp_text_view(const struct hp_tables *tables, enum hp_report_view view)
+{
+    const struct hp_text_view *counted =
+        find(counted_views, sizeof counted_views / sizeof *counted_views, view);
+    if (counted && !tables->inclusive_known)
+        return counted;
+    return find(views, sizeof views / sizeof *views, view);
 }

@@ -27,8 +27,8 @@ struct hp_text_view {
     bool weighted; /* v[0] are instructions, so that its share of all is the row's heat */
 };
 
-/* The description of a view that is a table, NULL for any other. */
-const struct hp_text_view *hp_text_view(enum hp_report_view view);
+/* The description of a view that is a table, NULL for any other. What is not known has no column. */
+const struct hp_text_view *hp_text_view(const struct hp_tables *tables, enum hp_report_view view);
 
 /* For each edge, the fraction of its branch's executions that were taken; -1 when the branch was
  * never seen falling through and is not conditional. Free with free(). */

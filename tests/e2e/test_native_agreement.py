@@ -3,8 +3,10 @@
 """Two engines, one truth: on static programs the native engine counts what the qemu engine counts,
 exactly: blocks, edges, calls, instructions. On dynamic ones both pass `trace check`, and agree on
 the program's own code; libraries choose their code by the processor, which QEMU's is not."""
+import collections
 import json
 import os
+import re
 import shutil
 import sys
 
@@ -22,6 +24,9 @@ COUNTS = ["--engine", NATIVE, "--profile", "counts"]
 
 ALONE = ["flow", "straight", "pages", "rep", "faults", "selfmod", "sieve", "matrix", "hash", "sort",
          "crc", "queens", "machine", "mix", "clones"]
+# Inclusive counts by paper where QEMU's are wrong: it shows the first fault in cross_fault (two in each of two
+# calls of 8 instructions, each handled by 7 and returned from by 2) before the call.
+KNOWN = {"faults": [("cross_fault", 2 * (8 + 2 * (7 + 2)))]}
 MUSL = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), ("jumps",),
         ("interpreter",), ("generated",), ("signals", "raise"), ("signals", "nested"),
         ("signals", "segv"), ("signals", "altstack"), ("signals", "jump")]
@@ -30,11 +35,26 @@ ALGORITHMS = ["md5", "bits", "qsort", "heap", "tree", "shortest", "knapsack", "e
 LEVELS = ["O0", "O1", "O2", "O3", "Os"]
 DYNAMIC = [("loops",), ("switches",), ("recursion",), ("tail",), ("pointers",), ("jumps",),
            ("exceptions",), ("interpreter",), ("generated",), ("signals", "raise")]
+ANONYMOUS = r"\[anon\]\+0x([0-9a-f]+)"
 MEMBERS = ["summary", "threads", "functions", "blocks", "edges", "calls", "lines"]
 
 
 def tool(name):
     return shutil.which(name, path="/usr/local/bin:/usr/bin:/bin")
+
+
+def comparable(profile):
+    """The report without what an engine may choose. Memory that is no file's is where the engine's
+    process has room: its addresses count from the lowest page of it. How many versions of a block
+    were seen includes those that were changed before they were run, which engines see or not: they are
+    compared as often as they occur."""
+    pages = [int(offset, 16) & ~0xfff for offset in re.findall(ANONYMOUS, profile.text)]
+    base = min(pages, default=0)
+    report = json.loads(re.sub(ANONYMOUS, lambda m: "[anon]+%#x" % (int(m[1], 16) - base),
+                               profile.text))
+    for block in report["blocks"]:
+        del block["version"]
+    return report
 
 
 class Agreement(E2E):
@@ -43,20 +63,25 @@ class Agreement(E2E):
         if first == second:
             return
         if isinstance(first, list):
-            a = {json.dumps(row, sort_keys=True) for row in first}
-            b = {json.dumps(row, sort_keys=True) for row in second}
+            a, b = [collections.Counter(json.dumps(row, sort_keys=True) for row in rows)
+                    for rows in (first, second)]
             self.fail("%s: %d rows only in qemu's, %d only in the other's:\n%s\n%s" % (
-                what, len(a - b), len(b - a), "\n".join("- " + r for r in sorted(a - b)[:5]),
+                what, (a - b).total(), (b - a).total(), "\n".join("- " + r for r in sorted(a - b)[:5]),
                 "\n".join("+ " + r for r in sorted(b - a)[:5])))
         self.assertEqual(first, second, what)
 
-    def whole(self, command, options=(), status=0):
+    def whole(self, command, options=(), status=0, known=()):
         qemu = self.record(*command, options=[*QEMU, *options], name="qemu.hotpath", status=status)
         native = self.record(*command, options=[*EXACT, *options], name="native.hotpath",
                              status=status)
         self.assertGreater(qemu.instructions, 100)
+        expected, found = comparable(qemu), comparable(native)
+        for name, inclusive in known:
+            for row in expected["functions"] + expected["calls"]:
+                if name in (row.get("name"), row.get("callee")):
+                    row["inclusive"] = inclusive
         for member in MEMBERS:
-            self.expect_equal(qemu.json[member], native.json[member], member)
+            self.expect_equal(expected[member], found[member], member)
         return native
 
     def counted(self, command, exact, status=0):
@@ -79,7 +104,8 @@ class Agreement(E2E):
             with self.subTest(program=name):
                 command = [program(name)]
                 status = engine.alone(command).status
-                self.counted(command, self.whole(command, status=status), status=status)
+                native = self.whole(command, status=status, known=KNOWN.get(name, ()))
+                self.counted(command, native, status=status)
 
     def musl(self, *command):
         """From main on: what is before looks at the kernel's vector of values, which is not the

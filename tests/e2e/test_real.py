@@ -6,7 +6,7 @@ import json
 import os
 import re
 
-from util_cli import Case, main, pseudo_random, tool
+from util_cli import NATIVE, NOT_FOLLOWED, QEMU, Case, code_of, main, notes, pseudo_random, tool
 
 # Without jumps between threads' stacks that are not calls, returns go where calls came from. How
 # many may not (setjmp, exceptions, signal frames, resolvers): a small share.
@@ -14,9 +14,10 @@ STRAY_RETURNS = 0.02
 
 
 class Real(Case):
-    def check(self, argv, threads=1, **options):
+    def check(self, argv, threads=1, more=(), **options):
         trace = self.path("trace")
-        status, _, err = self.hotpath("trace", "record", "-q", "-o", trace, "--", *argv, **options)
+        status, _, err = self.hotpath("trace", "record", "-q", "-o", trace, *more, "--", *argv,
+                                      **options)
         self.assertEqual(status, 0, err)
         status, out, err = self.hotpath("trace", "check", trace)
         self.assertEqual((status, err), (0, b""), out.decode())
@@ -104,10 +105,21 @@ class Real(Case):
         self.check([tool("pigz"), "-p2", "-c", self.data(300000)], threads=2)
 
     def test_compiler(self):
-        """Forks, executes (out of sight), maps and unmaps."""
+        """Forks, executes, maps and unmaps. What it executes is followed, except by QEMU."""
         source = self.write("x.c", "int main(void) { return 0; }\n")
-        profile = self.check([tool("gcc"), "-S", "-o", self.path("x.s"), source], threads=1)
-        self.assertTrue([n for n in profile["notes"] if n["kind"] == "exec"])
+        argv = [tool("gcc"), "-S", "-o", self.path("x.s"), source]
+        for more in NOT_FOLLOWED:
+            profile = self.check(argv, more=more)
+            texts = [note["text"] for note in notes(profile, "exec")]
+            if more == QEMU: # else the child that would have executed it was not seen either
+                self.assertEqual(len(texts), 1, texts)
+                self.assertIn("/cc1 was executed", texts[0])
+            self.assertEqual(code_of(profile, "cc1"), 0)
+        if not NATIVE:
+            return
+        profile = self.check(argv, threads=2)
+        self.assertEqual(notes(profile, "exec"), [])
+        self.assertGreater(code_of(profile, "cc1"), 1000000)
 
 
 if __name__ == "__main__":

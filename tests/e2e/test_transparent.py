@@ -414,6 +414,25 @@ class Scripts(Case):
         self.refused(CANNOT_RUN, ["run", "--", script], script, "/no/such/interpreter")
 
 
+class MissingLinker(Case):
+    def setUp(self):
+        super().setUp()
+        self.program = self.build("unlinked", "int main(void) { return 0; }\n",
+                                  "-Wl,--dynamic-linker=/no/such/ld.so")
+
+    def test_is_named(self):
+        """Nothing is started, so nothing is left: no profile, no trace."""
+        self.assertRaises(FileNotFoundError, self.execute, [self.program])
+        for options in (["run"], ["run", "--engine", "native"], ["record", "-o", "p"],
+                        ["trace", "record", "-o", "p"]):
+            self.refused(NOT_FOUND, [*options, "--", self.program], self.program, "/no/such/ld.so")
+            self.assertFalse(os.path.exists(self.path("p")))
+
+    def test_of_a_child(self):
+        """The program learns of it, as alone, and goes on."""
+        self.same_as_alone([tool("sh"), "-c", self.program + "; echo $?"], 0)
+
+
 class CannotRun(Case):
     def test_not_found(self):
         self.refused(NOT_FOUND, ["run", "--", "no-such-program-here"], "no-such-program-here")

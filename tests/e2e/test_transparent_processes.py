@@ -9,7 +9,8 @@ import signal
 import subprocess
 import time
 
-from util_cli import HOTPATH, TIMEOUT, Case, function, main, notes, status_of, tool
+from util_cli import (HOTPATH, NATIVE, NOT_FOLLOWED, QEMU, TIMEOUT, Case, code_of, function, main,
+                      notes, status_of, tool)
 
 # Forks argv[1] children, one after the other or all at once; each calls leaf() 10 * its number
 # times and exits with it; the parent adds the statuses up.
@@ -180,25 +181,60 @@ class Forks(Case):
 
 
 class Execs(Case):
-    def test_exec_is_noted(self):
-        _, profile = self.same_as_alone([tool("sh"), "-c", "exec echo through exec"], 0)
-        texts = [note["text"] for note in notes(profile, "exec")]
-        self.assertEqual(len(texts), 1, texts)
-        self.assertIn("/echo", texts[0])
+    """Programs that are executed: natively they are watched as well, unless they are not to be; QEMU
+    cannot follow them, and then a note says so."""
 
-    def test_executed_children(self):
-        alone, profile = self.same_as_alone(
-            [tool("sh"), "-c", "/bin/echo a; /bin/echo b; exit 9"], 9)
-        self.assertEqual(alone[1], b"a\nb\n")
-        self.assertEqual(sum(note["count"] for note in notes(profile, "exec")), 2)
+    def setUp(self):
+        super().setUp()
+        self.program = self.build("says", "#include <stdio.h>\nvoid say(char *s) { puts(s); }\n"
+                                  "int main(int argc, char **argv) { say(argv[argc - 1]); }\n")
+
+    def left_alone(self, script, status, by_qemu, natively):
+        """One note a program: how often it was executed by processes that were watched."""
+        for more in NOT_FOLLOWED:
+            with self.subTest(more):
+                _, profile = self.same_as_alone([tool("sh"), "-c", script], status, more=more)
+                found = notes(profile, "exec")
+                self.assertEqual(sum(note["count"] for note in found),
+                                 by_qemu if more == QEMU else natively, found)
+                for note in found:
+                    self.assertIn("/says was executed and ran outside hotpath", note["text"])
+                self.assertIsNone(function(profile, "say"))
+
+    def followed(self, script, status, count):
+        if not NATIVE:
+            return
+        _, profile = self.same_as_alone([tool("sh"), "-c", script], status)
+        self.assertEqual(profile["notes"], [])
+        self.assertEqual(function(profile, "say")["calls"], count)
+        self.assertGreater(code_of(profile, os.path.basename(os.path.realpath(tool("sh")))), 0)
+
+    def test_exec(self):
+        script = "exec %s hello" % self.program
+        self.left_alone(script, 0, by_qemu=1, natively=1)
+        self.followed(script, 0, 1)
+
+    def test_children(self):
+        script = "{0} a; {0} b; exit 9".format(self.program)
+        self.left_alone(script, 9, by_qemu=2, natively=0) # those who would execute are not watched
+        self.followed(script, 9, 2)
+
+    def test_exec_of_a_script_of_a_child(self):
+        """Through two shells and a script, in the environment and the order of the run alone."""
+        script = self.write("script", "#!/bin/sh\n%s $X; X=2 exec %s $X\n"
+                            % (self.program, self.program), 0o755)
+        self.followed("X=1; export X; (%s) | cat; X=3 exec %s" % (script, script), 0, 4)
 
     def test_failed_exec_is_not_noted(self):
-        _, profile = self.same_as_alone([tool("sh"), "-c", "exec /no/such/program"], 127)
-        self.assertEqual(notes(profile, "exec"), [])
+        for more in [()] + NOT_FOLLOWED:
+            _, profile = self.same_as_alone([tool("sh"), "-c", "exec /no/such/program"], 127,
+                                            more=more)
+            self.assertEqual(notes(profile, "exec"), [])
 
-    def test_exec_in_the_text_report(self):
-        _, _, err = self.hotpath("run", "--", tool("sh"), "-c", "exec true")
-        self.assertIn("outside hotpath", err.decode())
+    def test_in_the_text_report(self):
+        for more in NOT_FOLLOWED:
+            _, _, err = self.hotpath("run", *more, "--", tool("sh"), "-c", "exec true")
+            self.assertIn("outside hotpath", err.decode())
 
 
 class Signals(Case):

@@ -6,6 +6,7 @@ small programs. A sanitizer build may be tested: any report of a sanitizer fails
 """
 import json
 import os
+import platform
 import shutil
 import signal
 import subprocess
@@ -19,6 +20,13 @@ CC = os.environ.get("CC") or "cc"
 FAILED, CANNOT_RUN, NOT_FOUND = 125, 126, 127
 MUTATIONS = int(os.environ.get("HOTPATH_MUTATIONS") or 1000)  # damaged files of each kind
 TIMEOUT = 60
+
+# Whether what is watched runs in the native engine, and how to watch so that executed programs are
+# left alone: QEMU cannot follow them, the native engine need not.
+NATIVE = platform.machine() == "x86_64" and \
+    os.path.exists(os.path.join(os.path.dirname(HOTPATH), "hotpath-engine"))
+QEMU = ["--engine", "qemu"]
+NOT_FOLLOWED = [QEMU] + [["--no-follow"]] * NATIVE
 
 # A sanitizer's report must not pass for one of the statuses that mean something.
 os.environ.setdefault("ASAN_OPTIONS", "exitcode=99")
@@ -127,13 +135,13 @@ class Case(unittest.TestCase):
         with open(file) as opened:
             return status, out, err, json.load(opened)
 
-    def same_as_alone(self, argv, status=None, **options):
-        """A program prints and exits under watch exactly as alone. Returns what it did, and its
-        profile."""
+    def same_as_alone(self, argv, status=None, more=(), **options):
+        """A program prints and exits under watch (with the options `more`) exactly as alone. Returns
+        what it did, and its profile."""
         alone = self.execute(argv, **options)
         if status is not None:
             self.assertEqual(alone[0], status, "alone")
-        *watched, profile = self.profile(argv, **options)
+        *watched, profile = self.profile(argv, *more, **options)
         self.assertEqual(tuple(watched), alone)
         self.assertEqual(profile["run"]["exit_status"], alone[0])
         return alone, profile
@@ -149,6 +157,11 @@ def function(profile, name):
         if row["name"] == name:
             return row
     return None
+
+
+def code_of(profile, module):
+    """Instructions that were executed in a file."""
+    return sum(row["instructions"] for row in profile["modules"] if row["module"] == module)
 
 
 def pseudo_random(size, seed=1):

@@ -417,6 +417,6 @@ int main(int argc, char **argv)
         if (argc < 2)
             puts(parts[i].name);
         else if (strcmp(argv[1], parts[i].name) == 0)
-            printf("%s %u\n", argv[1], parts[i].run());
+            printf("%s %u\n", parts[i].name, parts[i].run()); /* argv[1] may be aligned anyhow */
     return 0;
 }

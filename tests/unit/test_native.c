@@ -91,7 +91,10 @@ static void gives_the_engine_what_start_h_says(void **state)
     assert_int_equal(seen.n_starts, 1);
     assert_int_equal(seen.start.magic, HP_START_MAGIC);
     assert_int_equal(seen.start.serial, 0);
-    assert_string_equal(seen.start.path, program.path);
+    char *real = realpath(program.path, NULL);
+    assert_non_null(real);
+    assert_string_equal(seen.start.path, real);
+    free(real);
     assert_string_equal(seen.start.name, program.path);
     assert_string_equal(seen.argv, "true|a b||");
     assert_string_equal(seen.variable, "value");
@@ -166,12 +169,12 @@ static void fails_when_no_descriptor_is_free(void **state)
     assert_int_equal(spawned, HP_ERR_IO);
 }
 
-/* The path is absolute, the name as it would be given to execve(). */
-static void paths_are_absolute_and_names_as_given(void **state)
+/* The path is the file's own, as /proc/self/exe has it; the name as it would be given to execve(). */
+static void paths_are_real_and_names_as_given(void **state)
 {
     (void)state;
     struct hp_program program;
-    char here[4096], expected[8192], *argv[] = {"./linked-true", NULL};
+    char here[4096], *expected = realpath("/bin/true", NULL), *argv[] = {"./linked-true", NULL};
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(directory), 0);
     assert_int_equal(symlink("/bin/true", "linked-true"), 0);
@@ -181,11 +184,12 @@ static void paths_are_absolute_and_names_as_given(void **state)
     strcpy(program.path, "bin/true"); /* relative to the root */
     struct seen root = start(&program);
     assert_int_equal(chdir(here), 0);
-    snprintf(expected, sizeof expected, "%s/linked-true", directory);
+    assert_non_null(expected);
     assert_string_equal(seen.start.path, expected);
     assert_string_equal(seen.start.name, "./linked-true");
     assert_string_equal(seen.argv, "./linked-true|");
-    assert_string_equal(root.start.path, "/bin/true");
+    assert_string_equal(root.start.path, expected);
+    free(expected);
     hp_program_fini(&program);
 }
 
@@ -200,6 +204,24 @@ static void refuses_other_architectures(void **state)
 #ifdef __x86_64__
     assert_non_null(strstr(hp_error_text(), "/x/prog is a program for aarch64"));
     program.elf.arch = HP_ARCH_X86_64;
+    assert_int_equal(hp_native_check(&program), HP_OK);
+#endif
+}
+
+static void says_when_there_is_no_interpreter(void **state)
+{
+    (void)state;
+#ifdef __x86_64__
+    struct hp_program program = {.path = "/x/prog", .elf = {.arch = HP_ARCH_X86_64}};
+    strcpy(program.elf.interpreter, "/no/such/ld.so");
+    assert_int_equal(hp_native_check(&program), HP_ERR_NOTFOUND);
+    assert_string_equal(hp_error_text(), "/x/prog: cannot run its interpreter /no/such/ld.so: No "
+                                         "such file or directory");
+    strcpy(program.elf.interpreter, "/bin/true/ld.so");
+    assert_int_equal(hp_native_check(&program), HP_ERR_NOTFOUND);
+    strcpy(program.elf.interpreter, "/proc/self/maps"); /* there, but nobody may run it */
+    assert_int_equal(hp_native_check(&program), HP_ERR_UNSUPPORTED);
+    strcpy(program.elf.interpreter, "/bin/true");
     assert_int_equal(hp_native_check(&program), HP_OK);
 #endif
 }
@@ -261,8 +283,9 @@ int main(int argc, char **argv)
         cmocka_unit_test(leaves_low_descriptors_alone),
         cmocka_unit_test(stays_below_the_limit_on_files),
         cmocka_unit_test(fails_when_no_descriptor_is_free),
-        cmocka_unit_test(paths_are_absolute_and_names_as_given),
+        cmocka_unit_test(paths_are_real_and_names_as_given),
         cmocka_unit_test(refuses_other_architectures),
+        cmocka_unit_test(says_when_there_is_no_interpreter),
         cmocka_unit_test(says_when_the_engine_is_not_installed),
         cmocka_unit_test(says_when_an_exec_fails),
     };

@@ -20,6 +20,24 @@ static void functions_are_the_default(void **state)
     free(text);
 }
 
+static void what_is_not_known_has_no_column(void **state)
+{
+    (void)state;
+    struct hp_profile profile = fixture_counted_profile();
+    char *text = render_csv(&profile, (struct hp_report_options){0});
+    assert_string_equal(text, "name,module,address,file,line,self,calls,share\r\n"
+                              "work,demo,demo+0x1000,/src/demo.c,10,660,10,0.660000\r\n"
+                              "helper,libx.so,libx.so+0x500,,0,300,100,0.300000\r\n"
+                              "demo+0x2000,demo,demo+0x2000,,0,40,5,0.040000\r\n");
+    free(text);
+    text = render_csv(&profile, (struct hp_report_options){.view = HP_REPORT_CALLS});
+    assert_string_equal(text, "caller,callee,count\r\n"
+                              "work,helper,100\r\n"
+                              ",work,10\r\n"
+                              "work,demo+0x2000,5\r\n");
+    free(text);
+}
+
 static void threads_have_rows_of_their_own(void **state)
 {
     (void)state;
@@ -186,6 +204,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(functions_are_the_default),
+        cmocka_unit_test(what_is_not_known_has_no_column),
         cmocka_unit_test(threads_have_rows_of_their_own),
         cmocka_unit_test(quoting),
         cmocka_unit_test(summary_is_one_row),

@@ -118,6 +118,25 @@ static inline struct hp_profile fixture_profile(void)
     return p;
 }
 
+static struct hp_pnote fixture_counted[] = {{"counted", "inclusive counts are not known", 2}};
+
+/* The same from an engine that counted: what nobody knows is 0 in it. */
+static inline struct hp_profile fixture_counted_profile(void)
+{
+    static struct hp_pfunction_count functions[5];
+    static struct hp_pcall_count calls[5];
+    struct hp_profile p = fixture_profile();
+    memcpy(functions, fixture_function_counts, sizeof functions);
+    memcpy(calls, fixture_call_counts, sizeof calls);
+    for (size_t i = 0; i < 5; i++)
+        functions[i].inclusive = calls[i].inclusive = 0;
+    p.function_counts = functions;
+    p.call_counts = calls;
+    p.notes = fixture_counted;
+    p.n_notes = 1;
+    return p;
+}
+
 /* The report as a string; free() it. Fails the test when the report does. */
 static inline char *render(const struct hp_profile *profile,
                            const struct hp_report_options *options)

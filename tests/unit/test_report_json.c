@@ -235,6 +235,24 @@ static void everything_is_there_under_its_name(void **state)
     free(report);
 }
 
+static void what_is_not_known_is_left_out(void **state)
+{
+    (void)state;
+    struct hp_profile profile = fixture_counted_profile();
+    char *report = render_json(&profile, (struct hp_report_options){.per_thread = true});
+    expect_at(
+        report, "functions/0",
+        "{\"name\":\"work\",\"module\":\"demo\",\"address\":\"demo+0x1000\",\"file\":"
+        "\"/src/demo.c\",\"line\":10,\"self\":660,\"calls\":10,\"share\":0.660000,\"threads\":"
+        "[{\"thread\":0,\"self\":404,\"calls\":6},{\"thread\":1,\"self\":256,\"calls\":4}]}");
+    expect_at(report, "calls/0",
+              "{\"caller\":\"work\",\"callee\":\"helper\",\"count\":100,\"threads\":"
+              "[{\"thread\":0,\"count\":60},{\"thread\":1,\"count\":40}]}");
+    expect_at(report, "blocks/0/count", "100");
+    assert_null(strstr(report, "\"inclusive\""));
+    free(report);
+}
+
 static void a_view_keeps_only_its_member(void **state)
 {
     (void)state;
@@ -400,6 +418,7 @@ int main(void)
         cmocka_unit_test(containers_nest_and_break_lines),
         cmocka_unit_test(misuse_is_found),
         cmocka_unit_test(everything_is_there_under_its_name),
+        cmocka_unit_test(what_is_not_known_is_left_out),
         cmocka_unit_test(a_view_keeps_only_its_member),
         cmocka_unit_test(the_run_can_be_left_out),
         cmocka_unit_test(top_limits_every_table),

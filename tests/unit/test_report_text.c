@@ -88,6 +88,30 @@ static void calls_view(void **state)
                 "         4.0%         40      5  work       -> demo+0x2000\n" NOTES);
 }
 
+static void what_is_not_known_has_no_column(void **state)
+{
+    (void)state;
+    struct hp_profile profile = fixture_counted_profile();
+    expect_text(&profile,
+                (struct hp_report_options){.view = HP_REPORT_FUNCTIONS, .per_thread = true},
+                "  self %  self  calls  function     where\n"
+                "   66.0%   660     10  work         demo.c:10\n"
+                "   40.4%   404      6    thread 0\n"
+                "   25.6%   256      4    thread 1\n"
+                "   30.0%   300    100  helper       libx.so\n"
+                "   18.0%   180     60    thread 0\n"
+                "   12.0%   120     40    thread 1\n"
+                "    4.0%    40      5  demo+0x2000  demo\n"
+                "    4.0%    40      5    thread 0\n"
+                "\nnote: inclusive counts are not known (2 times)\n");
+    expect_text(&profile, (struct hp_report_options){.view = HP_REPORT_CALLS},
+                "  count  caller     callee\n"
+                "    100  work       -> helper\n"
+                "     10  (unknown)  -> work\n"
+                "      5  work       -> demo+0x2000\n"
+                "\nnote: inclusive counts are not known (2 times)\n");
+}
+
 static void threads_view(void **state)
 {
     (void)state;
@@ -372,6 +396,7 @@ int main(void)
         cmocka_unit_test(blocks_view),
         cmocka_unit_test(edges_view),
         cmocka_unit_test(calls_view),
+        cmocka_unit_test(what_is_not_known_has_no_column),
         cmocka_unit_test(threads_view),
         cmocka_unit_test(modules_view_by_thread),
         cmocka_unit_test(top_says_what_is_left_out),

@@ -21,6 +21,17 @@
 #define HOST_IS_X86_64 false
 #endif
 
+/* What execve() would say of the program's dynamic linker, but with its name. */
+static enum hp_err check_interpreter(const struct hp_program *program)
+{
+    const char *path = program->elf.interpreter;
+    if (*path && access(path, X_OK) != 0)
+        return hp_fail(errno == ENOENT || errno == ENOTDIR ? HP_ERR_NOTFOUND : HP_ERR_UNSUPPORTED,
+                       "%s: cannot run its interpreter %s: %s", program->path, path,
+                       strerror(errno));
+    return HP_OK;
+}
+
 enum hp_err hp_native_check(const struct hp_program *program)
 {
     if (!HOST_IS_X86_64)
@@ -31,7 +42,7 @@ enum hp_err hp_native_check(const struct hp_program *program)
                        "%s is a program for %s and the native engine runs 64-bit x86 only; use "
                        "--engine qemu",
                        program->path, hp_arch_name(program->elf.arch));
-    return HP_OK;
+    return check_interpreter(program);
 }
 
 bool hp_native_installed(void)

@@ -12,7 +12,7 @@
 #include <sys/types.h>
 
 /* HP_ERR_UNSUPPORTED: not a program for this machine, or this is not an x86-64 machine; the text
- * says what to do. */
+ * says what to do. HP_ERR_NOTFOUND: its interpreter (the dynamic linker it names) is not there. */
 enum hp_err hp_native_check(const struct hp_program *program);
 
 /* Whether the engine's program is there. */
