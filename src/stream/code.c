@@ -581,7 +581,7 @@ static enum hp_err check_parent(const struct hp_code *code, uint32_t id,
                        parent);
     if (hp_weight_blocks(run->weight) >= HP_RUN_MAX)
         return hp_fail(HP_ERR_FORMAT, "segment %u has more than %d blocks", id, HP_RUN_MAX);
-    if (segment->start != run->fall && segment->start != run->target)
+    if (segment->start != run->fall && segment->start != run->target && run->strict)
         return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx is not where segment %u leads", id,
                        (unsigned long long)segment->start, parent);
     return HP_OK;

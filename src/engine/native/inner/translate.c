@@ -16,7 +16,8 @@
 
 #define INSNS_MAX    256   /* in a segment that could end: enough */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
-#define SMALL_MAX    1024  /* bytes of stubs of a segment */
+#define SMALL_MAX    3072  /* bytes of stubs of a segment */
+#define MISS_SIZE    128   /* bytes for a return that went elsewhere */
 #define CODE_RESERVE 320   /* what an instruction may need, with all that goes with it */
 
 /* --- What the head does ------------------------------------------------------------------------ */
@@ -344,6 +345,53 @@ static void emit_return(struct work *w)
     emit_lookup(w);
 }
 
+/* rcx := rcx + value, by way of rax. */
+static void emit_add_value(struct work *w, uint64_t value)
+{
+    static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
+    hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+    hp_emit_load_value(&w->e, HP_X86_RAX, value);
+    hp_emit_bytes(&w->e, lea, sizeof lea);
+    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+}
+
+/* The return did not go where it was expected to; rcx is how far from there. */
+static uint64_t make_miss(struct work *w, uint64_t expected)
+{
+    struct hp_emit saved = w->e;
+    w->area->small -= MISS_SIZE;
+    w->e = (struct hp_emit){w->area->small, (uint64_t)(uintptr_t)w->area->small};
+    emit_add_value(w, expected);
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
+    emit_ran_indirect(w);
+    emit_lookup(w);
+    w->e = saved;
+    return (uint64_t)(uintptr_t)w->area->small;
+}
+
+/*
+ * A return of a call in the same segment: compares the address with the expected one, without
+ * flags, and goes on.
+ *      pop rcx; mov rax, -expected; lea rcx, [rcx + rax]; jrcxz behind; jmp elsewhere
+ */
+static void emit_expected_return(struct work *w, uint64_t expected)
+{
+    static const uint8_t load[] = {0x48, 0x8b, 0x05};      /* mov rax, [rip + constant] */
+    static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
+    hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+    mark(w, false, true, HP_X86_RAX, NOT_SAVED);
+    hp_emit_byte(&w->e, 0x59); /* pop rcx */
+    hp_emit_bytes(&w->e, load, sizeof load);
+    add_constant(w, -expected);
+    hp_emit_bytes(&w->e, lea, sizeof lea);
+    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+    hp_emit_byte(&w->e, 0xe3); /* jrcxz */
+    hp_emit_byte(&w->e, 5);
+    hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected));
+    hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+}
+
 /* Into C, for good. */
 static void emit_gate(struct work *w, int gate, uint64_t target)
 {
@@ -516,8 +564,13 @@ static bool goes_on(const struct work *w, uint64_t next)
         if (hp_pieces[seg->first_piece + i].start == next)
             return false;
     struct hp_place place;
-    return hp_maps_find(w->self, next, &place) && place.executable &&
-           (!place.writable || next >> 12 == seg->start >> 12);
+    if (!hp_maps_find(w->self, next, &place) || !place.executable ||
+        (place.writable && next >> 12 != seg->start >> 12))
+        return false;
+    struct hp_x86 insn;
+    uint64_t rest = place.high - next;
+    hp_x86_decode((const uint8_t *)(uintptr_t)next, rest < 15 ? (unsigned)rest : 15, &insn);
+    return !hp_work_is_foreign(&insn);
 }
 
 /* Emits the transfer that ends a piece; true when the segment goes on at `*next`. */
@@ -537,7 +590,9 @@ static bool emit_end(struct work *w, uint64_t *next)
         *next = target;
         more = goes_on(w, target);
         emit_push_return(w);
-        if (!more)
+        if (more)
+            w->returns[w->n_returns++] = behind;
+        else
             emit_jump_exit(w, target, true);
         break;
     case HP_X86_COND:
@@ -553,7 +608,16 @@ static bool emit_end(struct work *w, uint64_t *next)
         break;
     case HP_X86_JUMP_IND:
     case HP_X86_CALL_IND: emit_indirect(w); break;
-    case HP_X86_RET: emit_return(w); break;
+    case HP_X86_RET:
+        if (w->n_returns && !insn->imm_at) {
+            *next = w->returns[--w->n_returns];
+            more = goes_on(w, *next);
+        }
+        if (more)
+            emit_expected_return(w, *next);
+        else
+            emit_return(w);
+        break;
     case HP_X86_SYSCALL: emit_gate(w, HP_GATE_SYSCALL, behind); break;
     case HP_X86_XBEGIN: /* a transaction that always fails at once */
         hp_emit_byte(&w->e, 0xb8);

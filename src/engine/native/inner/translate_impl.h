@@ -42,6 +42,10 @@ struct work {
     struct constant constants[HP_PIECES_MAX + 1];
     unsigned n_constants;
 
+    /* Calls in the segment: where they return to. */
+    uint64_t returns[HP_PIECES_MAX];
+    unsigned n_returns;
+
     /* What the first block does before anything can go wrong. */
     bool head, may_fault;
     uint16_t head_reads, dead;
