@@ -7,11 +7,13 @@
 
 #include <stdlib.h>
 
-/* What was entered after a segment was left: mostly one of two, as in a cell of the exact profiler. */
-struct cell {
-    uint32_t next[2]; /* segments; 0: free */
-    uint64_t count[2];
+/* How often one segment was left and the other entered. Where two pairs want the same place, the
+ * new one gets it. */
+struct pair {
+    uint32_t left, entered; /* 0: free */
+    uint64_t count;
 };
+#define PAIR_BITS 15
 
 struct edge {
     uint32_t from, to;
@@ -37,11 +39,10 @@ struct hp_tally {
     struct hp_sink *sink;
     struct hp_cursor_stats stats;
 
-    struct cell *cells; /* by segment */
-    size_t cap_cells;
-    struct hp_map64 extra_of; /* left << 32 | entered -> extra */
-    uint64_t *extra;
-    size_t n_extra, cap_extra;
+    struct pair *pairs;     /* 1 << PAIR_BITS of them: the latest */
+    struct hp_map64 old_of; /* left << 32 | entered -> old */
+    uint64_t *old;          /* counts of pairs that had to make room */
+    size_t n_old, cap_old;
 
     uint32_t left;     /* the first half of a pair; 0: none */
     uint32_t event[3]; /* as in a cursor */
@@ -66,8 +67,13 @@ enum hp_err hp_tally_new(struct hp_code *code, struct hp_segment_source *source,
                          struct hp_sink *sink, struct hp_tally **tally)
 {
     struct hp_tally *t = calloc(1, sizeof *t);
-    if (!t)
+    struct pair *pairs = calloc((size_t)1 << PAIR_BITS, sizeof *pairs);
+    if (!t || !pairs) {
+        free(t);
+        free(pairs);
         return hp_fail_nomem();
+    }
+    t->pairs = pairs;
     t->code = code;
     t->source = source;
     t->sink = sink;
@@ -79,14 +85,14 @@ void hp_tally_free(struct hp_tally *tally)
 {
     if (!tally)
         return;
-    free(tally->cells);
-    free(tally->extra);
+    free(tally->pairs);
+    free(tally->old);
     free(tally->parts);
     free(tally->directs);
     free(tally->edges);
     free(tally->first_edge);
     free(tally->result);
-    hp_map64_fini(&tally->extra_of);
+    hp_map64_fini(&tally->old_of);
     hp_map64_fini(&tally->part_of);
     hp_map64_fini(&tally->edge_of);
     free(tally);
@@ -262,20 +268,29 @@ static enum hp_err join_part(struct hp_tally *t, uint32_t node, uint64_t count)
 
 /* --- Words ------------------------------------------------------------------------------------ */
 
-static enum hp_err count_extra(struct hp_tally *t, uint32_t left, uint32_t entered)
+static struct pair *pair_place(const struct hp_tally *t, uint32_t left, uint32_t entered)
 {
-    uint64_t key = (uint64_t)left << 32 | entered;
-    uint32_t i = hp_map64_get(&t->extra_of, key);
+    return &t->pairs[(left * 0x9e3779b1u ^ entered * 0x85ebca6bu) >> (32 - PAIR_BITS)];
+}
+
+/* Adds the count of a pair to those that are kept for good. */
+static enum hp_err put_away(struct hp_tally *t, const struct pair *pair)
+{
+    uint64_t key = (uint64_t)pair->left << 32 | pair->entered;
+    uint32_t i = hp_map64_get(&t->old_of, key);
+    if (pair->count == 0)
+        return HP_OK;
     if (i == HP_MAP64_NONE) {
-        HP_TRY(hp_grow(&t->extra, &t->cap_extra, t->n_extra + 1, sizeof *t->extra));
-        i = (uint32_t)t->n_extra;
-        HP_TRY(hp_map64_put(&t->extra_of, key, i));
-        t->n_extra++;
+        HP_TRY(hp_grow(&t->old, &t->cap_old, t->n_old + 1, sizeof *t->old));
+        i = (uint32_t)t->n_old;
+        HP_TRY(hp_map64_put(&t->old_of, key, i));
+        t->n_old++;
     }
-    t->extra[i]++;
+    t->old[i] += pair->count;
     return HP_OK;
 }
 
+/* A pair that is not in its place. */
 static __attribute__((noinline)) enum hp_err new_pair(struct hp_tally *t, uint32_t left,
                                                       uint32_t entered)
 {
@@ -284,15 +299,13 @@ static __attribute__((noinline)) enum hp_err new_pair(struct hp_tally *t, uint32
     HP_TRY(need(t, entered, &there[1]));
     if (!there[0] || !there[1])
         return HP_OK;
-    HP_TRY(hp_grow(&t->cells, &t->cap_cells, (size_t)left + 1, sizeof *t->cells));
-    struct cell *cell = &t->cells[left];
-    for (int i = 0; i < 2; i++)
-        if (cell->next[i] == entered || cell->next[i] == 0) {
-            cell->next[i] = entered;
-            cell->count[i]++;
-            return HP_OK;
-        }
-    return count_extra(t, left, entered);
+    struct pair *place = pair_place(t, left, entered);
+    if (place->left != left || place->entered != entered) {
+        HP_TRY(put_away(t, place));
+        *place = (struct pair){.left = left, .entered = entered};
+    }
+    place->count++;
+    return HP_OK;
 }
 
 static enum hp_err end_half(struct hp_tally *t);
@@ -353,17 +366,13 @@ static __attribute__((noinline)) size_t fast_pairs(struct hp_tally *t, const uin
 {
     if (t->left || t->have < t->want)
         return 0;
-    struct cell *cells = t->cells;
-    size_t limit = t->cap_cells, i = 0;
+    size_t i = 0;
     for (; i + 2 <= n; i += 2) {
         uint32_t left = words[i], entered = words[i + 1]; /* once: others can write there */
-        if (__builtin_expect((left >= limit) | (entered == 0), 0))
+        struct pair *pair = pair_place(t, left, entered);
+        if (__builtin_expect((pair->left != left) | (pair->entered != entered) | (left == 0), 0))
             break;
-        struct cell *cell = &cells[left];
-        size_t side = cell->next[1] == entered;
-        if (__builtin_expect(cell->next[side] != entered, 0))
-            break;
-        cell->count[side]++;
+        pair->count++;
     }
     return i;
 }
@@ -436,15 +445,14 @@ static enum hp_err add_pair(struct hp_tally *t, uint32_t left, uint32_t entered,
 
 static enum hp_err add_pairs(struct hp_tally *t)
 {
-    for (uint32_t id = 0; id < t->cap_cells; id++)
-        for (int i = 0; i < 2; i++)
-            if (t->cells[id].next[i])
-                HP_TRY(add_pair(t, id, t->cells[id].next[i], t->cells[id].count[i]));
-    for (size_t i = 0; t->extra_of.slots && i <= t->extra_of.mask; i++) {
-        const struct hp_map64_slot *slot = &t->extra_of.slots[i];
+    for (size_t i = 0; i < (size_t)1 << PAIR_BITS; i++)
+        if (t->pairs[i].left)
+            HP_TRY(put_away(t, &t->pairs[i]));
+    for (size_t i = 0; t->old_of.slots && i <= t->old_of.mask; i++) {
+        const struct hp_map64_slot *slot = &t->old_of.slots[i];
         if (slot->value != HP_MAP64_NONE)
-            HP_TRY(add_pair(t, (uint32_t)(slot->key >> 32), (uint32_t)slot->key,
-                            t->extra[slot->value]));
+            HP_TRY(
+                add_pair(t, (uint32_t)(slot->key >> 32), (uint32_t)slot->key, t->old[slot->value]));
     }
     return HP_OK;
 }
