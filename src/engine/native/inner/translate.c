@@ -664,7 +664,7 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
         w->piece->taken = w->insn.kind != HP_X86_COND && w->insn.kind != HP_X86_COUNTED;
     w->total += w->insns + 1;
     w->pieces++;
-    w->head = false;
+    w->head = w->head && (w->insn.kind == HP_X86_JUMP || w->insn.kind == HP_X86_CALL);
     return more;
 }
 

@@ -46,7 +46,7 @@ struct work {
     uint64_t returns[HP_PIECES_MAX];
     unsigned n_returns;
 
-    /* What the first block does before anything can go wrong. */
+    /* What is done first, whatever happens: up to a conditional jump. */
     bool head, may_fault;
     uint16_t head_reads, dead;
     bool flags_known, flags_dead;
