@@ -15,6 +15,7 @@
 #include <string.h>
 
 #define INSNS_MAX    256   /* in a segment that could end: enough */
+#define UNROLL_MAX   64    /* instructions in a segment to which a loop may add another round */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
 #define SMALL_MAX    3072  /* bytes of stubs of a segment */
 #define MISS_SIZE    128   /* bytes for a return that went elsewhere */
@@ -220,12 +221,13 @@ static void emit_jump_exit(struct work *w, uint64_t target, bool taken)
     emit_exit(w, target, taken);
 }
 
-static void emit_cond_exit(struct work *w, uint64_t target)
+/* Leaves when the condition holds (`taken`) or when it does not. */
+static void emit_cond_exit(struct work *w, uint64_t target, bool taken)
 {
     hp_emit_align_patch(&w->e, 2);
     hp_emit_byte(&w->e, 0x0f);
-    hp_emit_byte(&w->e, 0x80u | w->insn.condition);
-    emit_exit(w, target, true);
+    hp_emit_byte(&w->e, 0x80u | (w->insn.condition ^ (taken ? 0u : 1u)));
+    emit_exit(w, target, taken);
 }
 
 /* LOOP and its like have short displacements only. */
@@ -555,13 +557,11 @@ static bool goes_on(const struct work *w, uint64_t next)
     const struct hp_seg *seg = &hp_segs[w->segment];
     if (w->again)
         return w->pieces + 1 < seg->n_pieces;
-    if (w->pieces + 1 == HP_PIECES_MAX || w->total > INSNS_MAX || hp_cache_find(next) ||
+    if (w->pieces + 1 == HP_PIECES_MAX || w->total > INSNS_MAX ||
         !hp_emit_reaches((uint64_t)(uintptr_t)w->area->low, next))
         return false;
-    if (w->insn.kind == HP_X86_COND && w->insn.imm < 0)
-        return false; /* the end of a loop: what is behind it is run less often */
     for (unsigned i = 0; i <= w->pieces; i++)
-        if (hp_pieces[seg->first_piece + i].start == next)
+        if (hp_pieces[seg->first_piece + i].start == next && w->total > UNROLL_MAX)
             return false;
     struct hp_place place;
     if (!hp_maps_find(w->self, next, &place) || !place.executable ||
@@ -571,6 +571,22 @@ static bool goes_on(const struct work *w, uint64_t next)
     uint64_t rest = place.high - next;
     hp_x86_decode((const uint8_t *)(uintptr_t)next, rest < 15 ? (unsigned)rest : 15, &insn);
     return !hp_work_is_foreign(&insn);
+}
+
+/* A conditional jump: backwards it is expected to be taken (a loop, which is unrolled), else not. */
+static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t *next)
+{
+    bool back = w->insn.imm < 0;
+    *next = back ? target : behind;
+    bool more = goes_on(w, *next);
+    if (more && back) {
+        emit_cond_exit(w, behind, false);
+    } else {
+        emit_cond_exit(w, target, true);
+        if (!more)
+            emit_jump_exit(w, behind, false);
+    }
+    return more;
 }
 
 /* Emits the transfer that ends a piece; true when the segment goes on at `*next`. */
@@ -595,14 +611,11 @@ static bool emit_end(struct work *w, uint64_t *next)
         else
             emit_jump_exit(w, target, true);
         break;
-    case HP_X86_COND:
+    case HP_X86_COND: more = emit_cond(w, target, behind, next); break;
     case HP_X86_COUNTED:
         *next = behind;
         more = goes_on(w, behind);
-        if (insn->kind == HP_X86_COND)
-            emit_cond_exit(w, target);
-        else
-            emit_counted_exit(w, target);
+        emit_counted_exit(w, target);
         if (!more)
             emit_jump_exit(w, behind, false);
         break;
@@ -661,7 +674,7 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
     hp_memory_end(w, true);
     bool more = emit_end(w, next);
     if (w->piece)
-        w->piece->taken = w->insn.kind != HP_X86_COND && w->insn.kind != HP_X86_COUNTED;
+        w->piece->taken = more ? *next != w->pc + w->insn.length : 1;
     w->total += w->insns + 1;
     w->pieces++;
     w->head = w->head && (w->insn.kind == HP_X86_JUMP || w->insn.kind == HP_X86_CALL);
