@@ -45,7 +45,8 @@ int main(int argc, char **argv)
 }
 """
 
-# The parent is gone at once; the child sleeps argv[2] seconds, works and leaves a file behind.
+# The parent is gone once the child has begun; the child sleeps argv[2] seconds, works and leaves a file
+# behind.
 DAEMON = r"""
 #include <fcntl.h>
 #include <stdio.h>
@@ -54,9 +55,15 @@ DAEMON = r"""
 volatile unsigned sink;
 int main(int argc, char **argv)
 {
+    int begun[2];
+    char byte = 0;
+    if (pipe(begun) != 0)
+        return 6;
     if (fork() > 0)
-        return 5;
+        return read(begun[0], &byte, 1) == 1 ? 5 : 7;
     setsid();
+    if (write(begun[1], &byte, 1) != 1)
+        return 8;
     usleep((useconds_t)(atof(argv[2]) * 1e6));
     for (unsigned i = 0; i < 3000000; i++)
         sink += i;
@@ -164,8 +171,8 @@ class Forks(Case):
         self.assertEqual((status, self.read("out")), (5, b""))
         self.assertFalse(os.path.exists(left))
         profile = json.loads(self.read("p.json"))
-        self.assertEqual(sum(n["count"] for n in notes(profile, "detached")), 1)
         self.assertEqual(profile["summary"]["threads"], 2)
+        self.assertEqual(sum(n["count"] for n in notes(profile, "detached")), 1)
         self.assertTrue(wait_for(left), "the child did not end")
         expected = sum(range(3000000)) % (1 << 32)
         self.assertEqual(self.read("left").decode(), f"{expected}\n")

@@ -128,6 +128,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--full", action="store_true", help="inputs of seconds")
     parser.add_argument("--modes", default="stream,count,none")
+    parser.add_argument("--two-modes", action="store_true",
+                        help="each case in the first of the modes and one of the others, in turn")
     parser.add_argument("--only", help="cases, comma-separated")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--list", action="store_true", help="print the cases and the tools they need")
@@ -139,10 +141,14 @@ def main():
             print("%-12s %s" % (case.name, " ".join(case.tools)))
         return 0
     modes = engine.modes(*options.modes.split(","))
+    chosen = {c: modes for c in cases}
+    if options.two_modes and len(modes) > 2:
+        chosen = {c: [modes[0], modes[1 + i % (len(modes) - 1)]] for i, c in enumerate(cases)}
     bad = done = 0
     skipped = []
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        for name, complaints, missing in pool.map(lambda c: examine(c, modes, options.full), cases):
+        for name, complaints, missing in pool.map(
+                lambda c: examine(c, chosen[c], options.full), cases):
             if complaints is None:
                 skipped.append("%s (%s)" % (name, missing))
                 continue
