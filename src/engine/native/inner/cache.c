@@ -344,12 +344,16 @@ void hp_cache_link(uint32_t number, uint32_t segment)
         return;
     uint8_t *place = seg->code;
     if (hp_engine.mode != HP_RECORD_NONE || !hp_emit_reaches(from, to)) {
-        place = hp_cache_small(from, LINK_SIZE);
-        if (!place || !hp_emit_reaches((uint64_t)(uintptr_t)place, to))
-            return; /* goes through the gate for ever */
-        struct hp_emit e = {place, (uint64_t)(uintptr_t)place};
+        uint8_t code[LINK_SIZE];
+        struct hp_emit e = {code, 0};
         if (hp_engine.mode != HP_RECORD_NONE)
             emit_ran(&e, exit, seg);
+        uint32_t size = (uint32_t)(e.out - code);
+        place = hp_cache_small(from, size + 5); /* no more than it needs: they are run often */
+        if (!place || !hp_emit_reaches((uint64_t)(uintptr_t)place, to))
+            return; /* goes through the gate for ever */
+        memcpy(place, code, size);
+        e = (struct hp_emit){place + size, (uint64_t)(uintptr_t)place + size};
         hp_emit_jump(&e, to);
     }
     exit->to = segment;

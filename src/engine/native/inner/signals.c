@@ -549,7 +549,7 @@ static void install(int number, const struct action *action)
     uint64_t kept = action->flags & (SA_RESTART_ | SA_NOCLDSTOP_ | SA_NOCLDWAIT_);
     if (action->handler > SIG_IGN_ || sync ||
         (action->handler == SIG_DFL_ && is_fatal_by_default(number) && number < 32))
-        set_kernel_action(number, (uint64_t)(uintptr_t)hp_handler,
+        set_kernel_action(number, (uint64_t)(uintptr_t)hp_handler_entry,
                           kept | SA_SIGINFO_ | SA_ONSTACK_);
     else
         set_kernel_action(number, action->handler, kept);

@@ -14,7 +14,9 @@
 
 #include <string.h>
 
-#define INSNS_MAX    256   /* in a segment that could end: enough */
+#define SHORT_PIECES 4     /* blocks of a short segment */
+#define SHORT_INSNS  40    /* and its instructions, beyond which it does not go on */
+#define INSNS_MAX    256   /* the same of a long one */
 #define UNROLL_MAX   64    /* instructions in a segment to which a loop may add another round */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
 #define SMALL_MAX    3072  /* bytes of stubs of a segment */
@@ -264,6 +266,17 @@ static void emit_load_target(struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;
     uint8_t modrm = w->bytes[insn->modrm_at];
+    if (insn->segment == HP_X86_SEG_GS && insn->has_memory) {  /* the program's GS */
+        static const uint8_t add[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
+        static const uint8_t load[] = {0x48, 0x8b, 0x09};      /* mov rcx, [rcx] */
+        emit_address(w, HP_X86_RCX);
+        hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+        hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_GS_BASE);
+        hp_emit_bytes(&w->e, add, sizeof add);
+        hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+        hp_emit_bytes(&w->e, load, sizeof load);
+        return;
+    }
     if (insn->rip_relative) {
         uint64_t operand = hp_x86_operand(insn, w->pc);
         if (!hp_emit_reaches(w->e.at, operand) || insn->segment != HP_X86_SEG_NONE) {
@@ -451,8 +464,7 @@ bool hp_work_is_foreign(const struct hp_x86 *insn)
 {
     bool gs = insn->segment == HP_X86_SEG_GS;
     return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_FAR || (gs && insn->is_string) ||
-           (gs && insn->has_memory && !insn->modrm_at) ||
-           (gs && (insn->kind == HP_X86_JUMP_IND || insn->kind == HP_X86_CALL_IND));
+           (gs && insn->has_memory && !insn->modrm_at);
 }
 
 void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn)
@@ -551,18 +563,35 @@ static bool begin_piece(struct work *w, uint64_t pc)
     return true;
 }
 
+/* Where a segment costs nothing but its translation, it is short and nothing is translated twice. */
+static bool may_be_short(const struct work *w, uint64_t next)
+{
+    return w->pieces + 1 < SHORT_PIECES && w->total <= SHORT_INSNS && !hp_cache_find(next) &&
+           !(w->insn.kind == HP_X86_COND && w->insn.imm < 0) && next != hp_segs[w->segment].start;
+}
+
+/* Where it costs a word when it is left, it is long: goes on into known code, and round loops. */
+static bool may_be_long(const struct work *w, uint64_t next)
+{
+    const struct hp_seg *seg = &hp_segs[w->segment];
+    if (w->pieces + 1 == HP_PIECES_MAX || w->total > INSNS_MAX)
+        return false;
+    for (unsigned i = 0; i <= w->pieces; i++)
+        if (hp_pieces[seg->first_piece + i].start == next && w->total > UNROLL_MAX)
+            return false;
+    return true;
+}
+
 /* Whether the segment should go on with the code at `next`, which follows from `w->insn`. */
 static bool goes_on(const struct work *w, uint64_t next)
 {
     const struct hp_seg *seg = &hp_segs[w->segment];
     if (w->again)
         return w->pieces + 1 < seg->n_pieces;
-    if (w->pieces + 1 == HP_PIECES_MAX || w->total > INSNS_MAX ||
-        !hp_emit_reaches((uint64_t)(uintptr_t)w->area->low, next))
+    bool records_words = hp_engine.mode == HP_RECORD_STREAM || hp_engine.mode == HP_RECORD_MEMORY;
+    if (!hp_emit_reaches((uint64_t)(uintptr_t)w->area->low, next) ||
+        !(records_words ? may_be_long(w, next) : may_be_short(w, next)))
         return false;
-    for (unsigned i = 0; i <= w->pieces; i++)
-        if (hp_pieces[seg->first_piece + i].start == next && w->total > UNROLL_MAX)
-            return false;
     struct hp_place place;
     if (!hp_maps_find(w->self, next, &place) || !place.executable ||
         (place.writable && next >> 12 != seg->start >> 12))
