@@ -570,7 +570,7 @@ static bool may_be_short(const struct work *w, uint64_t next)
            !(w->insn.kind == HP_X86_COND && w->insn.imm < 0) && next != hp_segs[w->segment].start;
 }
 
-/* Where it costs a word when it is left, it is long: goes on into known code, and round loops. */
+/* Where it costs a word or a counter when it is left, it is long: goes on into known code, and round loops. */
 static bool may_be_long(const struct work *w, uint64_t next)
 {
     const struct hp_seg *seg = &hp_segs[w->segment];
@@ -588,9 +588,8 @@ static bool goes_on(const struct work *w, uint64_t next)
     const struct hp_seg *seg = &hp_segs[w->segment];
     if (w->again)
         return w->pieces + 1 < seg->n_pieces;
-    bool records_words = hp_engine.mode == HP_RECORD_STREAM || hp_engine.mode == HP_RECORD_MEMORY;
     if (!hp_emit_reaches((uint64_t)(uintptr_t)w->area->low, next) ||
-        !(records_words ? may_be_long(w, next) : may_be_short(w, next)))
+        !(hp_engine.mode == HP_RECORD_NONE ? may_be_short(w, next) : may_be_long(w, next)))
         return false;
     struct hp_place place;
     if (!hp_maps_find(w->self, next, &place) || !place.executable ||
