@@ -46,6 +46,19 @@ class Native(Case):
             self.assertEqual(notes(report, "detached"), [])
         self.assertEqual(self.watch("--engine", "qemu")["run"]["engine"], "qemu")
 
+    def test_code_that_cannot_be_read(self):
+        """The processor's to judge; in the middle of a block the thread is let go."""
+        with open(os.path.join(os.path.dirname(__file__), "../native/detach.c")) as source:
+            program = self.build("detach", source.read())
+        alone = self.execute([program, "at"])
+        self.assertEqual(alone[:2], (128 + 7, b"going\n"))
+        self.assertEqual(notes(self.watch(argv=[program, "at"]), "detached"), [])
+        status, out, err, report = self.profile([program, "into"])
+        self.assertEqual((status, out), alone[:2])
+        self.assertIn(b"goes on unobserved", err)
+        self.assertEqual([n["count"] for n in notes(report, "detached")], [1])
+        self.assertEqual(report["run"]["engine_stats"]["detached"], 1)
+
     def test_says_what_it_did(self):
         report = self.watch()
         stats = report["run"]["engine_stats"]

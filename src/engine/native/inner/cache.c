@@ -267,15 +267,6 @@ static bool is_in(const struct hp_piece *piece, uint64_t low, uint64_t high)
     return piece->start < high && piece->start + piece->size > low && !hp_segs[piece->segment].gone;
 }
 
-bool hp_cache_page_known(uint64_t address)
-{
-    uint64_t low = address & ~(uint64_t)4095;
-    for (uint32_t link = *page_bucket(address >> 12); link; link = next_in_page(link))
-        if (is_in(&hp_pieces[link >> 1], low, low + 4096))
-            return true;
-    return false;
-}
-
 /* --- Joining ---------------------------------------------------------------------------------- */
 
 void hp_cache_publish(uint32_t segment, struct hp_area *area)

@@ -43,7 +43,6 @@ struct hp_seg {
     uint16_t dead;   /* registers that are overwritten before they are read */
     bool flags_dead; /* likewise */
     bool gone;       /* its source changed or went away */
-    bool open;       /* ends because no more could be read */
 };
 
 struct hp_exit {
@@ -118,9 +117,6 @@ uint32_t hp_cache_segment_at(uint64_t address);
 
 /* Makes all translations of [low, high) unreachable. Returns how many. */
 uint32_t hp_cache_invalidate(uint64_t low, uint64_t high);
-
-/* Whether anything in the page of `address` was translated. */
-bool hp_cache_page_known(uint64_t address);
 
 /* Bytes of code and small things in all areas. */
 uint64_t hp_cache_used(void);

@@ -544,7 +544,9 @@ static bool begin_piece(struct work *w, uint64_t pc)
         return true;
     }
     struct hp_place place;
-    if (!hp_maps_find(w->self, pc, &place) || !place.executable)
+    uint8_t first;
+    if (!hp_maps_find(w->self, pc, &place) || !place.executable ||
+        !hp_copy(&first, (const void *)pc, 1)) /* a file may be shorter than its mapping */
         return false;
     uint32_t number = hp_cache_new_piece();
     w->piece = &hp_pieces[number];
@@ -683,7 +685,6 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
     if (!emit_straight(w)) { /* what follows is found when it is run */
         if (w->insns == 0)
             return false;
-        hp_segs[w->segment].open = true;
         if (!describe_piece(w, w->pc))
             *why = "the code map is full";
         hp_memory_end(w, false);
