@@ -18,7 +18,7 @@ HOTPATH = os.path.abspath(
     os.environ.get("HOTPATH") or os.path.join(HERE, "..", "..", "build", "hotpath"))
 CC = os.environ.get("CC") or "cc"
 FAILED, CANNOT_RUN, NOT_FOUND = 125, 126, 127
-MUTATIONS = int(os.environ.get("HOTPATH_MUTATIONS") or 1000)  # damaged files of each kind
+MUTATIONS = int(os.environ.get("HOTPATH_MUTATIONS") or 400)  # damaged files of each kind
 TIMEOUT = 60
 
 # Whether what is watched runs in the native engine, and how to watch so that executed programs are
