@@ -27,6 +27,10 @@ struct part {
     uint64_t count;
 };
 
+/* In an edge: LATE | index of an address at which no whole block is known yet. There may be one when all
+ * parts are put together. */
+#define LATE 0x80000000u
+
 /* What a counter says. */
 struct direct {
     uint32_t id, direction;
@@ -50,6 +54,10 @@ struct hp_tally {
 
     struct direct *directs;
     size_t n_directs, cap_directs;
+
+    struct hp_map64 late_of; /* address -> late */
+    uint64_t *late;
+    size_t n_late, cap_late;
 
     struct hp_map64 part_of; /* node -> part */
     struct part *parts;
@@ -89,10 +97,12 @@ void hp_tally_free(struct hp_tally *tally)
     free(tally->old);
     free(tally->parts);
     free(tally->directs);
+    free(tally->late);
     free(tally->edges);
     free(tally->first_edge);
     free(tally->result);
     hp_map64_fini(&tally->old_of);
+    hp_map64_fini(&tally->late_of);
     hp_map64_fini(&tally->part_of);
     hp_map64_fini(&tally->edge_of);
     free(tally);
@@ -168,6 +178,23 @@ static uint32_t block_at(const struct hp_code *code, uint32_t from, uint64_t add
         if (code->blocks[b].module == code->blocks[from].module)
             return b;
     return first;
+}
+
+/* What an edge from `from` to the address has as its end. */
+static enum hp_err end_at(struct hp_tally *t, uint32_t from, uint64_t address, uint32_t *to)
+{
+    *to = address == HP_NOWHERE ? HP_NO_ID : block_at(t->code, from, address);
+    if (address == HP_NOWHERE || *to != HP_NO_ID)
+        return HP_OK;
+    uint32_t i = hp_map64_get(&t->late_of, address);
+    if (i == HP_MAP64_NONE) {
+        HP_TRY(hp_grow(&t->late, &t->cap_late, t->n_late + 1, sizeof *t->late));
+        i = (uint32_t)t->n_late;
+        HP_TRY(hp_map64_put(&t->late_of, address, i));
+        t->late[t->n_late++] = address;
+    }
+    *to = LATE | i;
+    return HP_OK;
 }
 
 /* --- Parts ------------------------------------------------------------------------------------ */
@@ -419,7 +446,7 @@ enum hp_err hp_tally_count(struct hp_tally *t, uint32_t id, uint32_t direction, 
 
 static enum hp_err add_direct(struct hp_tally *t, const struct direct *direct)
 {
-    uint32_t last;
+    uint32_t last, end;
     HP_TRY(add_inner(t, direct->id, direct->count, &last));
     if (last == HP_NO_ID)
         return HP_OK;
@@ -427,20 +454,24 @@ static enum hp_err add_direct(struct hp_tally *t, const struct direct *direct)
     uint64_t to = direct->direction ? hot->target : hot->fall;
     if (to == HP_NOWHERE)
         to = direct->direction ? hot->fall : hot->target;
-    uint32_t block = to == HP_NOWHERE ? HP_NO_ID : block_at(t->code, last, to);
-    return add_edge(t, last, block, direct->count);
+    HP_TRY(end_at(t, last, to, &end));
+    return add_edge(t, last, end, direct->count);
 }
 
 static enum hp_err add_pair(struct hp_tally *t, uint32_t left, uint32_t entered, uint64_t count)
 {
-    uint32_t last, to = HP_NO_ID;
+    uint32_t last, to;
     if (!count)
         return HP_OK;
     HP_TRY(add_inner(t, left, count, &last));
+    if (last == HP_NO_ID)
+        return HP_OK;
     const struct hp_chain *chain = &t->code->chains[entered];
     if (hp_weight_blocks(chain->weight))
         to = chain->blocks[0];
-    return last == HP_NO_ID ? HP_OK : add_edge(t, last, to, count);
+    else
+        HP_TRY(end_at(t, last, t->code->segs[entered].start, &to));
+    return add_edge(t, last, to, count);
 }
 
 static enum hp_err add_pairs(struct hp_tally *t)
@@ -482,7 +513,10 @@ enum hp_err hp_tally_edges(struct hp_tally *t, const struct hp_edge_count **edge
         const struct edge *e = &t->edges[i];
         if (!e->count)
             continue;
-        t->result[(*n)++] = (struct hp_edge_count){.from = e->from, .to = e->to, .count = e->count};
+        uint32_t to = e->to;
+        if (to != HP_NO_ID && to & LATE)
+            to = block_at(t->code, e->from, t->late[to & ~LATE]);
+        t->result[(*n)++] = (struct hp_edge_count){.from = e->from, .to = to, .count = e->count};
         t->stats.blocks += e->count;
         t->stats.instructions += e->count * t->code->blocks[e->from].insns;
     }

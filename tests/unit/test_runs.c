@@ -493,6 +493,27 @@ static void parts_are_put_together(void **state)
     tally_fini(&t);
 }
 
+/* What is jumped and returned to was only ever run in two pieces: the edges lead to the block that they make. */
+static void edges_find_blocks_that_were_put_together(void **state)
+{
+    struct stream *s = *state;
+    struct tally_test t;
+    add_segment(s, NEXT, 0x4000, "eb 0e");
+    add_segment(s, NEXT + 1, 0x4010, "90"); /* open */
+    add_segment(s, NEXT + 2, 0x4011, "90 eb 0c");
+    tally_init(&t, s);
+    const uint32_t words[] = {EVENT(PART, 1), NEXT + 1, EVENT(PART, 1), NEXT + 1, E, NEXT + 1};
+    assert_int_equal(hp_tally_words(t.tally, words, 6), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, NEXT, 1, 1), HP_OK);
+    assert_int_equal(hp_tally_count(t.tally, NEXT + 2, 1, 2), HP_OK);
+    assert_int_equal(hp_tally_edges(t.tally, &t.edges, &t.n), HP_OK);
+    assert_int_equal(tallied(&t, 0x4000, 1, 0x4010), 1);
+    assert_int_equal(tallied(&t, 0x1020, 2, 0x4010), 1);
+    assert_int_equal(tallied(&t, 0x4010, 3, 0), 2); /* where it goes, nothing was ever run */
+    assert_int_equal(t.n, 3);
+    tally_fini(&t);
+}
+
 static void nonsense_is_tallied(void **state)
 {
     struct stream *s = *state;
@@ -599,6 +620,7 @@ int main(void)
         cmocka_unit_test(counters_are_read_and_cleared),
         CASE(counters_and_pairs_are_edges),
         CASE(parts_are_put_together),
+        CASE(edges_find_blocks_that_were_put_together),
         CASE(nonsense_is_tallied),
         CASE(runs_come_back_from_a_trace),
         CASE(the_first_format_is_read),
