@@ -236,8 +236,8 @@ void hp_words_ran(struct hp_self *self, uint32_t id, bool taken);
 void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered);
 /* It was run, but only `insns` instructions of its last block. */
 void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns);
-/* The system call that ended the segment, which was said to have been run, will be made again: only
- * `insns` of its last block count. */
+/* The system call that ended the segment, which was said to have been run, will be made again, or does not
+ * return: `insns` of its last block count, and what is behind it was not entered. */
 void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns);
 /* The thread is over. */
 void hp_words_finish(struct hp_self *self, enum hp_end_reason reason);

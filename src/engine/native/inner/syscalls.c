@@ -318,6 +318,13 @@ static enum outcome make_call(struct hp_self *self)
     }
 }
 
+/* Nothing behind it will be run because of this one. */
+static bool never_returns(const struct hp_self *self)
+{
+    uint64_t number = self->regs.r[RAX];
+    return number == SYS_exit || number == SYS_exit_group || number == SYS_rt_sigreturn;
+}
+
 void hp_on_syscall(struct hp_self *self)
 {
     atomic_store(&self->where, HP_IN_ENGINE);
@@ -328,6 +335,8 @@ void hp_on_syscall(struct hp_self *self)
     self->regs.r[RCX] = behind; /* as the instruction does */
     self->regs.r[R11] = self->regs.flags;
     uint32_t id = exit->id, insns = hp_last_piece(exit->segment)->insns;
+    if (never_returns(self))
+        hp_words_not_ended(self, id, insns);
     if (make_call(self) == AGAIN) {
         behind -= 2;
         hp_words_not_ended(self, id, insns - 1u);
