@@ -20,7 +20,6 @@
 #define UNROLL_MAX   64    /* instructions in a segment to which a loop may add another round */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
 #define SMALL_MAX    3072  /* bytes of stubs of a segment */
-#define MISS_SIZE    128   /* bytes for a return that went elsewhere */
 #define CODE_RESERVE 320   /* what an instruction may need, with all that goes with it */
 
 /* --- What the head does ------------------------------------------------------------------------ */
@@ -39,425 +38,6 @@ static void learn_head(struct work *w)
     if (!w->may_fault)
         w->dead |= insn->writes & (uint16_t)~w->head_reads;
 }
-
-/* --- Rewritten operands ------------------------------------------------------------------------ */
-
-/* A register of the first eight that the instruction does not touch, for an address. */
-static unsigned free_register(const struct work *w, unsigned but)
-{
-    static const uint8_t candidates[] = {HP_X86_RBX, HP_X86_RSI, HP_X86_RDI,
-                                         HP_X86_RDX, HP_X86_RCX, HP_X86_RAX};
-    for (unsigned i = 0; i < sizeof candidates; i++)
-        if (!(w->insn.uses >> candidates[i] & 1) && candidates[i] != but)
-            return candidates[i];
-    /* Not known in detail: a vector instruction, whose general registers are in ModRM if anywhere. */
-    unsigned reg = w->insn.modrm_at ? w->bytes[w->insn.modrm_at] >> 3 & 7 : 0;
-    unsigned rm = w->insn.modrm_at ? w->bytes[w->insn.modrm_at] & 7 : 0;
-    for (unsigned i = 0; i < sizeof candidates; i++)
-        if (candidates[i] != reg && candidates[i] != rm && candidates[i] != but)
-            return candidates[i];
-    return HP_X86_RBX;
-}
-
-static bool is_vex(const struct work *w)
-{
-    uint8_t first = w->bytes[w->insn.opcode_at];
-    return first == 0xc4 || first == 0xc5 || first == 0x62 || first == 0x8f;
-}
-
-/* The bits that extend index and base, wherever the encoding keeps them: as in REX. */
-static unsigned extension(const struct work *w)
-{
-    const uint8_t *opcode = w->bytes + w->insn.opcode_at;
-    if (!is_vex(w))
-        return w->insn.rex & 3;
-    return opcode[0] == 0xc5 || (opcode[0] == 0x8f && (opcode[1] & 0x1f) < 8)
-               ? 0
-               : (~opcode[1] >> 5) & 3;
-}
-
-/* lea reg, [the memory operand], without its segment. */
-static void emit_address(struct work *w, unsigned reg)
-{
-    const struct hp_x86 *insn = &w->insn;
-    if (insn->rip_relative) {
-        hp_emit_load_value(&w->e, reg, hp_x86_operand(insn, w->pc));
-        return;
-    }
-    unsigned from = insn->modrm_at;
-    unsigned end = insn->disp_at ? (unsigned)(insn->disp_at + insn->disp_size) : from + 1;
-    bool has_sib = (w->bytes[from] & 7) == 4;
-    if (!insn->disp_at && has_sib)
-        end = from + 2;
-    if (insn->addr32)
-        hp_emit_byte(&w->e, 0x67);
-    hp_emit_byte(&w->e, 0x48 | (reg >> 3) << 2 | extension(w));
-    hp_emit_byte(&w->e, 0x8d);
-    hp_emit_byte(&w->e, (w->bytes[from] & 0xc7u) | (reg & 7) << 3);
-    hp_emit_bytes(&w->e, w->bytes + from + 1, end - from - 1);
-}
-
-/* The instruction with [reg] for its memory operand, and no segment. */
-static void emit_with_base(struct work *w, unsigned reg)
-{
-    const struct hp_x86 *insn = &w->insn;
-    unsigned rest =
-        insn->disp_at ? (unsigned)(insn->disp_at + insn->disp_size) : insn->modrm_at + 1u;
-    if (!insn->disp_at && (w->bytes[insn->modrm_at] & 7) == 4)
-        rest++; /* SIB */
-    bool vex = is_vex(w);
-    for (unsigned i = 0; i < insn->modrm_at; i++) {
-        uint8_t byte = w->bytes[i];
-        if (i < insn->opcode_at && (byte == 0x65 || byte == 0x64 || byte == 0x67))
-            continue;
-        if (insn->rex && i + 1u == insn->opcode_at)
-            byte = (uint8_t)(byte & ~3u);
-        if (vex && i == insn->opcode_at + 1u && w->bytes[insn->opcode_at] != 0xc5)
-            byte |= 0x60;
-        hp_emit_byte(&w->e, byte);
-    }
-    hp_emit_byte(&w->e, (w->bytes[insn->modrm_at] & 0x38u) | reg);
-    hp_emit_bytes(&w->e, w->bytes + rest, insn->length - rest);
-}
-
-/* A RIP-relative operand that is out of reach, or one relative to the program's GS. */
-static void emit_far_operand(struct work *w)
-{
-    unsigned reg = free_register(w, HP_X86_RSP);
-    hp_emit_save(&w->e, reg, HP_AT_SCRATCH1);
-    mark(w, false, false, (uint8_t)reg, NOT_SAVED);
-    emit_address(w, reg);
-    if (w->insn.segment == HP_X86_SEG_GS) {
-        unsigned other = free_register(w, reg);
-        hp_emit_save(&w->e, other, HP_AT_SCRATCH2);
-        hp_emit_restore(&w->e, other, HP_AT_GS_BASE);
-        hp_emit_byte(&w->e, 0x48); /* lea reg, [reg + other] */
-        hp_emit_byte(&w->e, 0x8d);
-        hp_emit_byte(&w->e, 0x04 | reg << 3);
-        hp_emit_byte(&w->e, other << 3 | reg);
-        hp_emit_restore(&w->e, other, HP_AT_SCRATCH2);
-    }
-    emit_with_base(w, reg);
-    hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
-}
-
-/* LEA of an address out of reach: just the number. */
-static bool emit_far_lea(struct work *w)
-{
-    unsigned reg = (w->bytes[w->insn.modrm_at] >> 3 & 7u) | (w->insn.rex & 4u) << 1;
-    if (!w->insn.wide)
-        return false;
-    hp_emit_load_value(&w->e, reg, hp_x86_operand(&w->insn, w->pc));
-    return true;
-}
-
-static void emit_copy(struct work *w)
-{
-    const struct hp_x86 *insn = &w->insn;
-    if (insn->segment == HP_X86_SEG_GS && (insn->has_memory || insn->is_string)) {
-        emit_far_operand(w);
-        return;
-    }
-    if (!insn->rip_relative) {
-        hp_emit_bytes(&w->e, w->bytes, insn->length);
-        return;
-    }
-    uint64_t operand = hp_x86_operand(insn, w->pc), behind = w->e.at + insn->length;
-    if (!hp_emit_reaches(behind, operand) || insn->addr32) {
-        if (!insn->is_lea || !emit_far_lea(w))
-            emit_far_operand(w);
-        return;
-    }
-    uint8_t *disp = w->e.out + insn->disp_at;
-    hp_emit_bytes(&w->e, w->bytes, insn->length);
-    uint32_t value = hp_emit_rel(behind, operand);
-    memcpy(disp, &value, 4);
-}
-
-/* --- Recording --------------------------------------------------------------------------------- */
-
-/* In the middle of a rewritten transfer, rcx being saved: the run up to here is over. */
-static void emit_ran_indirect(struct work *w)
-{
-    if (hp_engine.mode == HP_RECORD_NONE)
-        return;
-    hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_NEXT);
-    hp_emit_store_value(&w->e, HP_X86_RCX, 0, w->id);
-    if (hp_engine.mode == HP_RECORD_COUNT)
-        return; /* the landing writes the other half and moves on */
-    hp_emit_add(&w->e, HP_X86_RCX, 4);
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_NEXT);
-}
-
-/* --- Exits ------------------------------------------------------------------------------------- */
-
-static uint8_t *make_stub(struct work *w, uint32_t exit, int gate)
-{
-    w->area->small -= 17;
-    struct hp_emit e = {w->area->small, (uint64_t)(uintptr_t)w->area->small};
-    hp_emit_set(&e, HP_AT_EXIT, exit);
-    hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
-    return w->area->small;
-}
-
-/* The displacement of an exit goes here. */
-static void emit_exit(struct work *w, uint64_t target, bool taken)
-{
-    if (w->again) {
-        hp_emit_u32(&w->e, 0);
-        return;
-    }
-    uint32_t number = hp_cache_new_exit();
-    struct hp_exit *exit = &hp_exits[number];
-    *exit = (struct hp_exit){
-        .target = target, .patch = w->e.out, .segment = w->segment, .id = w->id, .taken = taken};
-    exit->stub = make_stub(w, number, HP_GATE_EXIT);
-    hp_segs[w->segment].n_exits++;
-    hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, (uint64_t)(uintptr_t)exit->stub));
-}
-
-static void emit_jump_exit(struct work *w, uint64_t target, bool taken)
-{
-    hp_emit_align_patch(&w->e, 1);
-    hp_emit_byte(&w->e, 0xe9);
-    emit_exit(w, target, taken);
-}
-
-/* Leaves when the condition holds (`taken`) or when it does not. */
-static void emit_cond_exit(struct work *w, uint64_t target, bool taken)
-{
-    hp_emit_align_patch(&w->e, 2);
-    hp_emit_byte(&w->e, 0x0f);
-    hp_emit_byte(&w->e, 0x80u | (w->insn.condition ^ (taken ? 0u : 1u)));
-    emit_exit(w, target, taken);
-}
-
-/* LOOP and its like have short displacements only. */
-static void emit_counted_exit(struct work *w, uint64_t target)
-{
-    unsigned n = w->insn.length;
-    hp_emit_align_patch(&w->e, n + 3);
-    hp_emit_bytes(&w->e, w->bytes, n - 1);
-    hp_emit_byte(&w->e, 2);
-    hp_emit_byte(&w->e, 0xeb);
-    hp_emit_byte(&w->e, 5);
-    hp_emit_byte(&w->e, 0xe9);
-    emit_exit(w, target, true);
-}
-
-static void add_constant(struct work *w, uint64_t value)
-{
-    if (!w->again)
-        w->constants[w->n_constants++] =
-            (struct constant){.disp = w->e.out, .behind = w->e.at + 4, .value = value};
-    hp_emit_u32(&w->e, 0);
-}
-
-/* push qword [rip + constant]: the program's return address. */
-static void emit_push_return(struct work *w)
-{
-    hp_emit_byte(&w->e, 0xff);
-    hp_emit_byte(&w->e, 0x35);
-    add_constant(w, w->pc + w->insn.length);
-}
-
-/* rcx := operand of an indirect jump or call. */
-static void emit_load_target(struct work *w)
-{
-    const struct hp_x86 *insn = &w->insn;
-    uint8_t modrm = w->bytes[insn->modrm_at];
-    if (insn->segment == HP_X86_SEG_GS && insn->has_memory) {  /* the program's GS */
-        static const uint8_t add[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
-        static const uint8_t load[] = {0x48, 0x8b, 0x09};      /* mov rcx, [rcx] */
-        emit_address(w, HP_X86_RCX);
-        hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-        hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_GS_BASE);
-        hp_emit_bytes(&w->e, add, sizeof add);
-        hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-        hp_emit_bytes(&w->e, load, sizeof load);
-        return;
-    }
-    if (insn->rip_relative) {
-        uint64_t operand = hp_x86_operand(insn, w->pc);
-        if (!hp_emit_reaches(w->e.at, operand) || insn->segment != HP_X86_SEG_NONE) {
-            hp_emit_load_value(&w->e, HP_X86_RCX, operand);
-            if (insn->segment == HP_X86_SEG_FS)
-                hp_emit_byte(&w->e, 0x64);
-            static const uint8_t load[] = {0x48, 0x8b, 0x09}; /* mov rcx, [rcx] */
-            hp_emit_bytes(&w->e, load, 3);
-            return;
-        }
-        static const uint8_t load[] = {0x48, 0x8b, 0x0d};
-        hp_emit_bytes(&w->e, load, 3);
-        hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, operand));
-        return;
-    }
-    if (insn->segment == HP_X86_SEG_FS)
-        hp_emit_byte(&w->e, 0x64);
-    if (insn->addr32)
-        hp_emit_byte(&w->e, 0x67);
-    hp_emit_byte(&w->e, 0x48u | (insn->rex & 3u));
-    hp_emit_byte(&w->e, 0x8b);
-    hp_emit_byte(&w->e, (modrm & 0xc7u) | HP_X86_RCX << 3);
-    hp_emit_bytes(&w->e, w->bytes + insn->modrm_at + 1, insn->length - insn->modrm_at - 1u);
-}
-
-/*
- * Where HP_AT_TARGET says, rcx being saved: the table has the landing. The target is still in rcx
- * when nothing is recorded.
- */
-static void emit_lookup(struct work *w)
-{
-    static const uint8_t low_rcx[] = {0x0f, 0xb7, 0xc9};         /* movzx ecx, cx */
-    static const uint8_t low[] = {0x65, 0x0f, 0xb7, 0x0c, 0x25}; /* movzx ecx, word gs:[target] */
-    static const uint8_t load[] = {0x65, 0x8b, 0x0c, 0x25};      /* mov ecx, gs:[target] */
-    static const uint8_t pext[] = {0x65, 0xc4, 0xe2, 0x72,
-                                   0xf5, 0x0c, 0x25}; /* pext ecx, ecx, gs:[] */
-    static const uint8_t jump[] = {0xff, 0x24, 0xcd}; /* jmp [rcx * 8 + table] */
-    bool in_rcx = hp_engine.mode == HP_RECORD_NONE;
-    if (hp_landings_have_pext) {
-        if (!in_rcx) {
-            hp_emit_bytes(&w->e, load, sizeof load);
-            hp_emit_u32(&w->e, HP_AT_TARGET);
-        }
-        hp_emit_bytes(&w->e, pext, sizeof pext);
-        hp_emit_u32(&w->e, HP_AT_MASK);
-    } else if (in_rcx) {
-        hp_emit_bytes(&w->e, low_rcx, sizeof low_rcx);
-    } else {
-        hp_emit_bytes(&w->e, low, sizeof low);
-        hp_emit_u32(&w->e, HP_AT_TARGET);
-    }
-    hp_emit_bytes(&w->e, jump, sizeof jump);
-    hp_emit_u32(&w->e, hp_landings_at);
-}
-
-static void emit_indirect(struct work *w)
-{
-    bool is_call = w->insn.kind == HP_X86_CALL_IND;
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
-    mark(w, false, true, NOT_SAVED, NOT_SAVED);
-    emit_load_target(w);
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
-    if (is_call)
-        emit_push_return(w);
-    emit_ran_indirect(w);
-    emit_lookup(w);
-}
-
-static void emit_return(struct work *w)
-{
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
-    mark(w, false, true, NOT_SAVED, NOT_SAVED);
-    hp_emit_byte(&w->e, 0x59); /* pop rcx */
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
-    if (w->insn.imm_at) { /* lea rsp, [rsp + imm] */
-        static const uint8_t lea[] = {0x48, 0x8d, 0xa4, 0x24};
-        hp_emit_bytes(&w->e, lea, sizeof lea);
-        hp_emit_u32(&w->e, (uint32_t)w->insn.imm & 0xffff);
-    }
-    emit_ran_indirect(w);
-    emit_lookup(w);
-}
-
-/* rcx := rcx + value, by way of rax. */
-static void emit_add_value(struct work *w, uint64_t value)
-{
-    static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
-    hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-    hp_emit_load_value(&w->e, HP_X86_RAX, value);
-    hp_emit_bytes(&w->e, lea, sizeof lea);
-    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-}
-
-/* The return did not go where it was expected to; rcx is how far from there. */
-static uint64_t make_miss(struct work *w, uint64_t expected)
-{
-    struct hp_emit saved = w->e;
-    w->area->small -= MISS_SIZE;
-    w->e = (struct hp_emit){w->area->small, (uint64_t)(uintptr_t)w->area->small};
-    emit_add_value(w, expected);
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
-    emit_ran_indirect(w);
-    emit_lookup(w);
-    w->e = saved;
-    return (uint64_t)(uintptr_t)w->area->small;
-}
-
-/*
- * A return of a call in the same segment: compares the address with the expected one, without
- * flags, and goes on.
- *      pop rcx; mov rax, -expected; lea rcx, [rcx + rax]; jrcxz behind; jmp elsewhere
- */
-static void emit_expected_return(struct work *w, uint64_t expected)
-{
-    static const uint8_t load[] = {0x48, 0x8b, 0x05};      /* mov rax, [rip + constant] */
-    static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
-    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
-    hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-    mark(w, false, true, HP_X86_RAX, NOT_SAVED);
-    hp_emit_byte(&w->e, 0x59); /* pop rcx */
-    hp_emit_bytes(&w->e, load, sizeof load);
-    add_constant(w, -expected);
-    hp_emit_bytes(&w->e, lea, sizeof lea);
-    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
-    hp_emit_byte(&w->e, 0xe3); /* jrcxz */
-    hp_emit_byte(&w->e, 5);
-    hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected));
-    hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
-}
-
-/* Into C, for good. */
-static void emit_gate(struct work *w, int gate, uint64_t target)
-{
-    if (w->again) {
-        hp_emit_set(&w->e, HP_AT_EXIT, 0);
-        hp_emit_jump(&w->e, w->e.at);
-        return;
-    }
-    uint32_t number = hp_cache_new_exit();
-    hp_exits[number] = (struct hp_exit){.target = target,
-                                        .segment = w->segment,
-                                        .id = w->id,
-                                        .is_syscall = gate == HP_GATE_SYSCALL};
-    hp_segs[w->segment].n_exits++;
-    hp_emit_set(&w->e, HP_AT_EXIT, number);
-    hp_emit_jump(&w->e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
-}
-
-/* --- GS ---------------------------------------------------------------------------------------- */
-
-static void emit_gs_base(struct work *w)
-{
-    unsigned reg = w->insn.reg;
-    if (w->insn.kind == HP_X86_WRGSBASE && w->insn.wide) {
-        hp_emit_save(&w->e, reg, HP_AT_GS_BASE);
-        return;
-    }
-    hp_emit_byte(&w->e, 0x65);
-    if (w->insn.kind == HP_X86_RDGSBASE) {
-        unsigned rex = (w->insn.wide ? 0x48u : 0x40u) | (reg >> 3) << 2;
-        hp_emit_byte(&w->e, rex);
-        hp_emit_byte(&w->e, 0x8b);
-        hp_emit_gs_operand(&w->e, reg, HP_AT_GS_BASE);
-        return;
-    }
-    hp_emit_byte(&w->e, 0x40u | (reg >> 3) << 2); /* 32 bits of it; the rest is 0 */
-    hp_emit_byte(&w->e, 0x89);
-    hp_emit_gs_operand(&w->e, reg, HP_AT_GS_BASE);
-    hp_emit_set(&w->e, HP_AT_GS_BASE + 4, 0);
-}
-
-/* A selector in GS: the program can only have 0 there, whose base is 0. */
-static void emit_gs_selector(struct work *w)
-{
-    static const uint8_t pop[] = {0x48, 0x8d, 0x64, 0x24, 0x08}; /* lea rsp, [rsp + 8] */
-    hp_emit_set(&w->e, HP_AT_GS_BASE, 0);
-    hp_emit_set(&w->e, HP_AT_GS_BASE + 4, 0);
-    if (w->insn.kind == HP_X86_POP_GS)
-        hp_emit_bytes(&w->e, pop, sizeof pop);
-}
-
 /* --- Blocks ------------------------------------------------------------------------------------ */
 
 bool hp_work_is_foreign(const struct hp_x86 *insn)
@@ -497,11 +77,11 @@ static bool emit_straight(struct work *w)
         else
             mark_clean(w);
         switch (w->insn.kind) {
-        case HP_X86_PLAIN: emit_copy(w); break;
+        case HP_X86_PLAIN: hp_emit_copy(w); break;
         case HP_X86_RDGSBASE:
-        case HP_X86_WRGSBASE: emit_gs_base(w); break;
+        case HP_X86_WRGSBASE: hp_emit_gs_base(w); break;
         case HP_X86_MOV_GS:
-        case HP_X86_POP_GS: emit_gs_selector(w); break;
+        case HP_X86_POP_GS: hp_emit_gs_selector(w); break;
         default: return true;
         }
         w->pc += w->insn.length;
@@ -610,11 +190,11 @@ static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t
     *next = back ? target : behind;
     bool more = goes_on(w, *next);
     if (more && back) {
-        emit_cond_exit(w, behind, false);
+        hp_exit_cond(w, behind, false);
     } else {
-        emit_cond_exit(w, target, true);
+        hp_exit_cond(w, target, true);
         if (!more)
-            emit_jump_exit(w, behind, false);
+            hp_exit_jump(w, behind, false);
     }
     return more;
 }
@@ -630,50 +210,50 @@ static bool emit_end(struct work *w, uint64_t *next)
         *next = target;
         more = goes_on(w, target);
         if (!more)
-            emit_jump_exit(w, target, true);
+            hp_exit_jump(w, target, true);
         break;
     case HP_X86_CALL:
         *next = target;
         more = goes_on(w, target);
-        emit_push_return(w);
+        hp_exit_push_return(w);
         if (more)
             w->returns[w->n_returns++] = behind;
         else
-            emit_jump_exit(w, target, true);
+            hp_exit_jump(w, target, true);
         break;
     case HP_X86_COND: more = emit_cond(w, target, behind, next); break;
     case HP_X86_COUNTED:
         *next = behind;
         more = goes_on(w, behind);
-        emit_counted_exit(w, target);
+        hp_exit_counted(w, target);
         if (!more)
-            emit_jump_exit(w, behind, false);
+            hp_exit_jump(w, behind, false);
         break;
     case HP_X86_JUMP_IND:
-    case HP_X86_CALL_IND: emit_indirect(w); break;
+    case HP_X86_CALL_IND: hp_exit_indirect(w); break;
     case HP_X86_RET:
         if (w->n_returns && !insn->imm_at) {
             *next = w->returns[--w->n_returns];
             more = goes_on(w, *next);
         }
         if (more)
-            emit_expected_return(w, *next);
+            hp_exit_expected_return(w, *next);
         else
-            emit_return(w);
+            hp_exit_return(w);
         break;
-    case HP_X86_SYSCALL: emit_gate(w, HP_GATE_SYSCALL, behind); break;
+    case HP_X86_SYSCALL: hp_exit_gate(w, HP_GATE_SYSCALL, behind); break;
     case HP_X86_XBEGIN: /* a transaction that always fails at once */
         hp_emit_byte(&w->e, 0xb8);
         hp_emit_u32(&w->e, 0);
-        emit_jump_exit(w, target, true);
+        hp_exit_jump(w, target, true);
         break;
     default: /* HP_X86_TRAP */
-        emit_copy(w);
+        hp_emit_copy(w);
         w->pc = behind;
         w->insns++;
         hp_memory_begin(w);
         mark_clean(w);
-        emit_jump_exit(w, behind, false);
+        hp_exit_jump(w, behind, false);
         break;
     }
     return more;
@@ -689,7 +269,7 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
             *why = "the code map is full";
         hp_memory_end(w, false);
         mark_clean(w);
-        emit_jump_exit(w, w->pc, false);
+        hp_exit_jump(w, w->pc, false);
         w->pieces++;
         return false;
     }

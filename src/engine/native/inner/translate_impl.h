@@ -110,6 +110,38 @@ bool hp_work_is_foreign(const struct hp_x86 *insn);
  * piece is described. There is at least one byte. */
 void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn);
 
+/* --- Copying (translate_copy.c) ---------------------------------------------------------------- */
+
+/* w->insn, with what depends on its address rewritten. */
+void hp_emit_copy(struct work *w);
+
+/* RDGSBASE, WRGSBASE; MOV and POP to GS: the program's GS is in the thread's block. */
+void hp_emit_gs_base(struct work *w);
+void hp_emit_gs_selector(struct work *w);
+
+/* reg := the address of the memory operand, without its segment. */
+void hp_emit_address(struct work *w, unsigned reg);
+
+/* --- Exits (translate_exits.c) ----------------------------------------------------------------- */
+
+/* Jumps to another segment: always, when the condition of w->insn holds (`taken`) or does not, or as LOOP
+ * and its like say. `taken` is what the stream counts. */
+void hp_exit_jump(struct work *w, uint64_t target, bool taken);
+void hp_exit_cond(struct work *w, uint64_t target, bool taken);
+void hp_exit_counted(struct work *w, uint64_t target);
+
+/* The program's return address goes to the stack. */
+void hp_exit_push_return(struct work *w);
+
+/* Indirect jumps and calls, returns; a return that is expected to go to `expected`, where the segment
+ * goes on. */
+void hp_exit_indirect(struct work *w);
+void hp_exit_return(struct work *w);
+void hp_exit_expected_return(struct work *w, uint64_t expected);
+
+/* Into C, for good. */
+void hp_exit_gate(struct work *w, int gate, uint64_t target);
+
 /* --- Addresses (translate_memory.c) ------------------------------------------------------------ */
 
 /* w->insn is next: emits what records its addresses, and marks its beginning. */

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/*
+ * How control leaves a piece: jumps that are linked, look-ups, returns, and the way into C.
+ */
+#include "engine/native/inner/landings.h"
+#include "engine/native/inner/translate_impl.h"
+
+#define MISS_SIZE 128 /* bytes for a return that went elsewhere */
+
+/* --- Recording --------------------------------------------------------------------------------- */
+
+/* In the middle of a rewritten transfer, rcx being saved: the run up to here is over. */
+static void emit_ran_indirect(struct work *w)
+{
+    if (hp_engine.mode == HP_RECORD_NONE)
+        return;
+    hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_NEXT);
+    hp_emit_store_value(&w->e, HP_X86_RCX, 0, w->id);
+    if (hp_engine.mode == HP_RECORD_COUNT)
+        return; /* the landing writes the other half and moves on */
+    hp_emit_add(&w->e, HP_X86_RCX, 4);
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_NEXT);
+}
+/* --- Exits ------------------------------------------------------------------------------------- */
+
+static uint8_t *make_stub(struct work *w, uint32_t exit, int gate)
+{
+    w->area->small -= 17;
+    struct hp_emit e = {w->area->small, (uint64_t)(uintptr_t)w->area->small};
+    hp_emit_set(&e, HP_AT_EXIT, exit);
+    hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
+    return w->area->small;
+}
+
+/* The displacement of an exit goes here. */
+static void emit_exit(struct work *w, uint64_t target, bool taken)
+{
+    if (w->again) {
+        hp_emit_u32(&w->e, 0);
+        return;
+    }
+    uint32_t number = hp_cache_new_exit();
+    struct hp_exit *exit = &hp_exits[number];
+    *exit = (struct hp_exit){
+        .target = target, .patch = w->e.out, .segment = w->segment, .id = w->id, .taken = taken};
+    exit->stub = make_stub(w, number, HP_GATE_EXIT);
+    hp_segs[w->segment].n_exits++;
+    hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, (uint64_t)(uintptr_t)exit->stub));
+}
+
+void hp_exit_jump(struct work *w, uint64_t target, bool taken)
+{
+    hp_emit_align_patch(&w->e, 1);
+    hp_emit_byte(&w->e, 0xe9);
+    emit_exit(w, target, taken);
+}
+
+/* Leaves when the condition holds (`taken`) or when it does not. */
+void hp_exit_cond(struct work *w, uint64_t target, bool taken)
+{
+    hp_emit_align_patch(&w->e, 2);
+    hp_emit_byte(&w->e, 0x0f);
+    hp_emit_byte(&w->e, 0x80u | (w->insn.condition ^ (taken ? 0u : 1u)));
+    emit_exit(w, target, taken);
+}
+
+/* LOOP and its like have short displacements only. */
+void hp_exit_counted(struct work *w, uint64_t target)
+{
+    unsigned n = w->insn.length;
+    hp_emit_align_patch(&w->e, n + 3);
+    hp_emit_bytes(&w->e, w->bytes, n - 1);
+    hp_emit_byte(&w->e, 2);
+    hp_emit_byte(&w->e, 0xeb);
+    hp_emit_byte(&w->e, 5);
+    hp_emit_byte(&w->e, 0xe9);
+    emit_exit(w, target, true);
+}
+
+static void add_constant(struct work *w, uint64_t value)
+{
+    if (!w->again)
+        w->constants[w->n_constants++] =
+            (struct constant){.disp = w->e.out, .behind = w->e.at + 4, .value = value};
+    hp_emit_u32(&w->e, 0);
+}
+
+/* push qword [rip + constant]: the program's return address. */
+void hp_exit_push_return(struct work *w)
+{
+    hp_emit_byte(&w->e, 0xff);
+    hp_emit_byte(&w->e, 0x35);
+    add_constant(w, w->pc + w->insn.length);
+}
+
+/* rcx := operand of an indirect jump or call. */
+static void emit_load_target(struct work *w)
+{
+    const struct hp_x86 *insn = &w->insn;
+    uint8_t modrm = w->bytes[insn->modrm_at];
+    if (insn->segment == HP_X86_SEG_GS && insn->has_memory) {  /* the program's GS */
+        static const uint8_t add[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
+        static const uint8_t load[] = {0x48, 0x8b, 0x09};      /* mov rcx, [rcx] */
+        hp_emit_address(w, HP_X86_RCX);
+        hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+        hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_GS_BASE);
+        hp_emit_bytes(&w->e, add, sizeof add);
+        hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+        hp_emit_bytes(&w->e, load, sizeof load);
+        return;
+    }
+    if (insn->rip_relative) {
+        uint64_t operand = hp_x86_operand(insn, w->pc);
+        if (!hp_emit_reaches(w->e.at, operand) || insn->segment != HP_X86_SEG_NONE) {
+            hp_emit_load_value(&w->e, HP_X86_RCX, operand);
+            if (insn->segment == HP_X86_SEG_FS)
+                hp_emit_byte(&w->e, 0x64);
+            static const uint8_t load[] = {0x48, 0x8b, 0x09}; /* mov rcx, [rcx] */
+            hp_emit_bytes(&w->e, load, 3);
+            return;
+        }
+        static const uint8_t load[] = {0x48, 0x8b, 0x0d};
+        hp_emit_bytes(&w->e, load, 3);
+        hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, operand));
+        return;
+    }
+    if (insn->segment == HP_X86_SEG_FS)
+        hp_emit_byte(&w->e, 0x64);
+    if (insn->addr32)
+        hp_emit_byte(&w->e, 0x67);
+    hp_emit_byte(&w->e, 0x48u | (insn->rex & 3u));
+    hp_emit_byte(&w->e, 0x8b);
+    hp_emit_byte(&w->e, (modrm & 0xc7u) | HP_X86_RCX << 3);
+    hp_emit_bytes(&w->e, w->bytes + insn->modrm_at + 1, insn->length - insn->modrm_at - 1u);
+}
+
+/*
+ * Where HP_AT_TARGET says, rcx being saved: the table has the landing. The target is still in rcx
+ * when nothing is recorded.
+ */
+static void emit_lookup(struct work *w)
+{
+    static const uint8_t low_rcx[] = {0x0f, 0xb7, 0xc9};         /* movzx ecx, cx */
+    static const uint8_t low[] = {0x65, 0x0f, 0xb7, 0x0c, 0x25}; /* movzx ecx, word gs:[target] */
+    static const uint8_t load[] = {0x65, 0x8b, 0x0c, 0x25};      /* mov ecx, gs:[target] */
+    static const uint8_t pext[] = {0x65, 0xc4, 0xe2, 0x72,
+                                   0xf5, 0x0c, 0x25}; /* pext ecx, ecx, gs:[] */
+    static const uint8_t jump[] = {0xff, 0x24, 0xcd}; /* jmp [rcx * 8 + table] */
+    bool in_rcx = hp_engine.mode == HP_RECORD_NONE;
+    if (hp_landings_have_pext) {
+        if (!in_rcx) {
+            hp_emit_bytes(&w->e, load, sizeof load);
+            hp_emit_u32(&w->e, HP_AT_TARGET);
+        }
+        hp_emit_bytes(&w->e, pext, sizeof pext);
+        hp_emit_u32(&w->e, HP_AT_MASK);
+    } else if (in_rcx) {
+        hp_emit_bytes(&w->e, low_rcx, sizeof low_rcx);
+    } else {
+        hp_emit_bytes(&w->e, low, sizeof low);
+        hp_emit_u32(&w->e, HP_AT_TARGET);
+    }
+    hp_emit_bytes(&w->e, jump, sizeof jump);
+    hp_emit_u32(&w->e, hp_landings_at);
+}
+
+void hp_exit_indirect(struct work *w)
+{
+    bool is_call = w->insn.kind == HP_X86_CALL_IND;
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
+    mark(w, false, true, NOT_SAVED, NOT_SAVED);
+    emit_load_target(w);
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
+    if (is_call)
+        hp_exit_push_return(w);
+    emit_ran_indirect(w);
+    emit_lookup(w);
+}
+
+void hp_exit_return(struct work *w)
+{
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
+    mark(w, false, true, NOT_SAVED, NOT_SAVED);
+    hp_emit_byte(&w->e, 0x59); /* pop rcx */
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
+    if (w->insn.imm_at) { /* lea rsp, [rsp + imm] */
+        static const uint8_t lea[] = {0x48, 0x8d, 0xa4, 0x24};
+        hp_emit_bytes(&w->e, lea, sizeof lea);
+        hp_emit_u32(&w->e, (uint32_t)w->insn.imm & 0xffff);
+    }
+    emit_ran_indirect(w);
+    emit_lookup(w);
+}
+
+/* rcx := rcx + value, by way of rax. */
+static void emit_add_value(struct work *w, uint64_t value)
+{
+    static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
+    hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+    hp_emit_load_value(&w->e, HP_X86_RAX, value);
+    hp_emit_bytes(&w->e, lea, sizeof lea);
+    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+}
+
+/* The return did not go where it was expected to; rcx is how far from there. */
+static uint64_t make_miss(struct work *w, uint64_t expected)
+{
+    struct hp_emit saved = w->e;
+    w->area->small -= MISS_SIZE;
+    w->e = (struct hp_emit){w->area->small, (uint64_t)(uintptr_t)w->area->small};
+    emit_add_value(w, expected);
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
+    emit_ran_indirect(w);
+    emit_lookup(w);
+    w->e = saved;
+    return (uint64_t)(uintptr_t)w->area->small;
+}
+
+/*
+ * A return of a call in the same segment: compares the address with the expected one, without
+ * flags, and goes on.
+ *      pop rcx; mov rax, -expected; lea rcx, [rcx + rax]; jrcxz behind; jmp elsewhere
+ */
+void hp_exit_expected_return(struct work *w, uint64_t expected)
+{
+    static const uint8_t load[] = {0x48, 0x8b, 0x05};      /* mov rax, [rip + constant] */
+    static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
+    hp_emit_save(&w->e, HP_X86_RCX, HP_AT_RCX);
+    hp_emit_save(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+    mark(w, false, true, HP_X86_RAX, NOT_SAVED);
+    hp_emit_byte(&w->e, 0x59); /* pop rcx */
+    hp_emit_bytes(&w->e, load, sizeof load);
+    add_constant(w, -expected);
+    hp_emit_bytes(&w->e, lea, sizeof lea);
+    hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
+    hp_emit_byte(&w->e, 0xe3); /* jrcxz */
+    hp_emit_byte(&w->e, 5);
+    hp_emit_jump(&w->e, w->again ? w->e.at : make_miss(w, expected));
+    hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
+}
+
+/* Into C, for good. */
+void hp_exit_gate(struct work *w, int gate, uint64_t target)
+{
+    if (w->again) {
+        hp_emit_set(&w->e, HP_AT_EXIT, 0);
+        hp_emit_jump(&w->e, w->e.at);
+        return;
+    }
+    uint32_t number = hp_cache_new_exit();
+    hp_exits[number] = (struct hp_exit){.target = target,
+                                        .segment = w->segment,
+                                        .id = w->id,
+                                        .is_syscall = gate == HP_GATE_SYSCALL};
+    hp_segs[w->segment].n_exits++;
+    hp_emit_set(&w->e, HP_AT_EXIT, number);
+    hp_emit_jump(&w->e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
+}
