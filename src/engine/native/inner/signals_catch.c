@@ -1,0 +1,249 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Catching signals: the kernel calls hp_handler() for every signal that the program handles or that
+ * would end it, and for what instructions cause, on a stack of the engine's. A signal is only
+ * remembered there, all further ones blocked, and the thread brought to a point where its registers
+ * are the program's. Then it goes on in hp_on_pending().
+ */
+#include "engine/native/inner/cache.h"
+#include "engine/native/inner/signals_impl.h"
+#include "engine/native/inner/sys.h"
+
+/* --- Catching --------------------------------------------------------------------------------- */
+
+static bool is_within(uint64_t pc, const char *low, const char *high)
+{
+    return pc >= (uint64_t)(uintptr_t)low && pc < (uint64_t)(uintptr_t)high;
+}
+
+/* What was run of the segment before it was left in the middle. */
+static void record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot)
+{
+    const struct hp_piece *piece = &hp_pieces[seg->first_piece + spot->piece];
+    if (spot->insns >= piece->insns)
+        hp_words_ran(self, piece->id, false);
+    else if (spot->insns > 0)
+        hp_words_ran_part(self, piece->id, spot->insns);
+    else if (spot->piece > 0)
+        hp_words_ran(self, piece[-1].id, piece[-1].taken);
+}
+
+/* Leaves the cache, when the interrupted instruction can be told and nothing of it was done (or it
+ * failed, `failed`). The registers go to self->regs; the handler returns to the engine. */
+static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed)
+{
+    uint32_t segment = hp_cache_segment_at(mc->rip);
+    struct hp_spot spot = {0};
+    if (!segment)
+        return false;
+    hp_locate(segment, mc->rip, &spot);
+    if (!spot.clean && !failed)
+        return false;
+    take_registers(&self->regs, mc);
+    self->regs.rip = spot.pc;
+    if (spot.rcx_saved)
+        self->regs.r[RCX] = self->rcx;
+    if (spot.saved[0] != 0xff)
+        self->regs.r[spot.saved[0]] = self->scratch1;
+    if (spot.saved[1] != 0xff)
+        self->regs.r[spot.saved[1]] = self->scratch2;
+    self->address += spot.addresses;
+    record_part(self, &hp_segs[segment], &spot);
+    return true;
+}
+
+/* The handler returns into the engine: hp_on_pending() goes on with self->regs. */
+static void return_to_engine(struct ucontext *uc)
+{
+    uc->mc.rip = (uint64_t)(uintptr_t)hp_gate_pending;
+    uc->mc.flags &= ~(uint64_t)(FLAG_TF | FLAG_DF);
+    uc->mask = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC;
+}
+
+static void keep_vectors(struct hp_self *self, const struct ucontext *uc)
+{
+    if (uc->mc.fpstate) {
+        const uint8_t *state = (const uint8_t *)(uintptr_t)uc->mc.fpstate;
+        memcpy(self->vectors, state, vectors_size(state));
+    }
+}
+
+static void remember(struct hp_self *self, const struct hp_siginfo *info, const struct ucontext *uc)
+{
+    self->has_signal = true;
+    self->info = *info;
+    memcpy(self->context, uc, sizeof *uc);
+    keep_vectors(self, uc);
+}
+
+/* Something has to be done before the program goes on: brings the thread to hp_on_pending(), now or
+ * as soon as it comes out of what it is in. */
+static void interrupt(struct hp_self *self, struct ucontext *uc, bool is_stop)
+{
+    struct sigcontext *mc = &uc->mc;
+    atomic_store(&self->pending, 1);
+    uc->mask = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC;
+    if (hp_cache_has(mc->rip)) {
+        if (leave_cache(self, mc, false)) {
+            return_to_engine(uc);
+        } else {
+            self->stepping = true;
+            mc->flags |= FLAG_TF;
+        }
+    } else if (is_within(mc->rip, (const char *)hp_enter, hp_enter_end)) {
+        mc->rip = (uint64_t)(uintptr_t)hp_enter;
+        mc->flags &= ~(uint64_t)FLAG_TF;
+    } else if (is_within(mc->rip, hp_syscall_begin, hp_syscall_insn + 1)) {
+        mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin;
+    } else if (is_stop && mc->rip == (uint64_t)(uintptr_t)hp_syscall_end &&
+               (int64_t)mc->rax == -4) {
+        mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin; /* ours, not the program's: try again */
+    }
+}
+
+/* The program checks the alignment of its accesses, and a landing reads the target at an odd place:
+ * one step without the check. */
+static bool pass_alignment_check(struct hp_self *self, const struct hp_siginfo *info,
+                                 struct sigcontext *mc)
+{
+    if (info->signo == BUS && info->code == 1 && mc->flags & FLAG_AC && hp_cache_has(mc->rip) &&
+        !hp_cache_segment_at(mc->rip)) {
+        mc->flags = (mc->flags & ~(uint64_t)FLAG_AC) | FLAG_TF;
+        self->stepping_unaligned = true;
+        return true;
+    }
+    if (info->signo == TRAP && self->stepping_unaligned) {
+        self->stepping_unaligned = false;
+        mc->flags |= FLAG_AC;
+        if (!self->stepping)
+            mc->flags &= ~(uint64_t)FLAG_TF;
+        return !self->stepping;
+    }
+    return false;
+}
+
+/* A step on to a point where the cache can be left. */
+static void step(struct hp_self *self, struct ucontext *uc)
+{
+    if (self->has_signal)
+        keep_vectors(self, uc);      /* an instruction of the program may have been run since */
+    if (!hp_cache_has(uc->mc.rip)) { /* a gate: comes to hp_enter() */
+        self->stepping = false;
+        uc->mc.flags &= ~(uint64_t)FLAG_TF;
+        if (is_within(uc->mc.rip, (const char *)hp_enter, hp_enter_end))
+            uc->mc.rip = (uint64_t)(uintptr_t)hp_enter;
+    } else if (leave_cache(self, &uc->mc, false)) {
+        self->stepping = false;
+        return_to_engine(uc);
+    }
+}
+
+/* A write was stopped, perhaps by a guard that another thread has taken away since: it is tried
+ * again once for every guard that was. */
+static bool may_succeed_now(struct hp_self *self)
+{
+    uint64_t lifted = atomic_load(&hp_guards_lifted);
+    bool again = lifted != self->lifted_seen;
+    self->lifted_seen = lifted;
+    return again;
+}
+
+/* An instruction of the program could not be run. */
+static void fault(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
+{
+    uint64_t at = uc->mc.rip;
+    bool is_write = info->signo == SEGV && (uc->mc.err & 3) == 3;
+    bool guarded = is_write && hp_guards_have(info->address); /* asked once: it may change */
+    if (is_write && !guarded && may_succeed_now(self))
+        return;
+    if (self->probing) {
+        self->probing = false;
+        take_registers(&self->regs, &uc->mc);
+    } else if (!leave_cache(self, &uc->mc, true)) {
+        hp_say("internal error: a stub failed", NULL);
+        hp_sys1(SYS_exit_group, 125);
+    }
+    if (guarded) {
+        self->has_write = true;
+        self->write_address = info->address;
+    } else {
+        remember(self, info, uc);
+        if (self->info.address == at && info->signo != SEGV && info->signo != BUS)
+            self->info.address = self->regs.rip;
+    }
+    atomic_store(&self->pending, 1);
+    return_to_engine(uc);
+}
+
+/* The thread runs the program's own code: the program's handler gets the frame that we got. */
+static void deliver_natively(struct hp_self *self, const struct hp_siginfo *info,
+                             struct ucontext *uc)
+{
+    take_registers(&self->regs, &uc->mc);
+    remember(self, info, uc);
+    self->mask = uc->mask;
+    hp_signals_deliver(self);
+    put_registers(&uc->mc, &self->regs);
+    uc->mask = self->mask;
+}
+
+static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool *done,
+                              const struct hp_siginfo *info)
+{
+    struct hp_regs regs;
+    take_registers(&regs, mc);
+    uint64_t flags = mc->flags;
+    *done = hp_words_fault(self, info->address, (const uint8_t *)(uintptr_t)mc->rip, regs.r);
+    if (*done) {
+        put_registers(mc, &regs);
+        mc->flags = flags;
+    }
+}
+
+void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
+{
+    struct hp_self *self = hp_self();
+    struct sigcontext *mc = &uc->mc;
+    bool in_cache = hp_cache_has(mc->rip), done = false;
+    bool is_stop = number == HP_SIGNAL_STOP && info->code == HP_STOP_CODE;
+    if (self->where == HP_NATIVE) {
+        if (!is_stop)
+            deliver_natively(self, info, uc);
+        return;
+    }
+    if (is_synchronous(info)) {
+        if (number == SEGV && in_cache)
+            handle_word_fault(self, mc, &done, info);
+        if (done || pass_alignment_check(self, info, mc))
+            return;
+        if (number == TRAP && self->stepping && (mc->flags & FLAG_TF)) {
+            step(self, uc);
+            return;
+        }
+        if (number == TRAP && self->probing &&
+            (mc->rip == self->regs.rip || is_within(mc->rip, hp_gates_begin, hp_gates_end)))
+            return; /* it comes out of hp_enter(), or a string instruction repeats itself */
+        bool native = self->probing;
+        if (number == TRAP && native && info->code == 2 /* TRAP_TRACE */) {
+            take_registers(&self->regs, mc);
+            hp_probe_done(self);
+            return_to_engine(uc);
+            return;
+        }
+        if (in_cache || native) {
+            fault(self, info, uc);
+            return;
+        }
+        if (is_within(mc->rip, hp_copy_begin, hp_copy_end)) {
+            mc->rip = (uint64_t)(uintptr_t)hp_copy_failed;
+            return;
+        }
+        hp_crashed(self, number, mc->rip);
+    }
+    if (!is_stop) {
+        if (self->has_signal) /* cannot be: all are blocked */
+            return;
+        remember(self, info, uc);
+    }
+    interrupt(self, uc, is_stop);
+}
