@@ -155,7 +155,7 @@ struct hp_engine {
     struct hp_arena *arena;
     enum hp_record_mode mode;
     int arena_fd, engine_fd;
-    bool has_fsgsbase, has_pext;
+    bool has_fsgsbase, has_pext, has_xsave;
     char *program_path;              /* of the ELF file */
     uint64_t entry;                  /* where the program starts */
     uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */

@@ -164,6 +164,13 @@ static bool has_fast_pext(void)
     return features[1] >> 8 & 1 && (!is_amd || family >= 25);
 }
 
+static bool has_xsave(void)
+{
+    uint32_t features[4];
+    cpuid(1, features);
+    return features[2] >> 27 & 1; /* and the kernel uses it */
+}
+
 static void look_at_auxv(const Elf64_auxv_t *auxv)
 {
     for (; auxv->a_type != AT_NULL; auxv++)
@@ -212,6 +219,7 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     Elf64_auxv_t *auxv = find_auxv(stack);
     look_at_auxv(auxv);
     hp_engine.has_pext = has_fast_pext();
+    hp_engine.has_xsave = has_xsave();
     const char *slash = strrchr(start->name, '/');
     hp_sys2(SYS_prctl, PR_SET_NAME, (long)(slash ? slash + 1 : start->name));
     end_former_program();

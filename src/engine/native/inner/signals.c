@@ -97,7 +97,10 @@ static void reset_vectors(void)
     static _Alignas(64) uint8_t area[4096] = {0};
     area[24] = 0x80; /* MXCSR: 1f80 */
     area[25] = 0x1f;
-    hp_reset_vectors(area);
+    if (hp_engine.has_xsave)
+        hp_reset_vectors(area);
+    else
+        __asm__ volatile("fninit; ldmxcsr %0" : : "m"(area[24]));
 }
 
 void hp_signals_deliver(struct hp_self *self)
