@@ -63,12 +63,9 @@ static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *
     hp_probe(self, pc, false);
 }
 
-void hp_go_on(struct hp_self *self, uint64_t pc)
+/* Enters the segment that was found for `pc`, if any. The lock is held, and let go. */
+static _Noreturn void enter(struct hp_self *self, uint32_t segment, uint64_t pc, const char *why)
 {
-    const char *why;
-    self->regs.rip = pc;
-    hp_lock();
-    uint32_t segment = get(self, pc, false, &why);
     atomic_store(&self->where, HP_IN_CACHE);
     if (segment)
         self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
@@ -78,28 +75,34 @@ void hp_go_on(struct hp_self *self, uint64_t pc)
     hp_enter(self);
 }
 
+void hp_go_on(struct hp_self *self, uint64_t pc)
+{
+    const char *why;
+    self->regs.rip = pc;
+    hp_lock();
+    uint32_t segment = get(self, pc, false, &why);
+    enter(self, segment, pc, why);
+}
+
+static uint64_t flushes(void)
+{
+    return atomic_load_explicit(&hp_engine.arena->stats.flushes, memory_order_relaxed);
+}
+
 void hp_on_exit(struct hp_self *self)
 {
     const char *why;
     uint32_t number = self->exit;
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
-    struct hp_exit *exit = &hp_exits[number];
-    uint64_t pc = self->regs.rip = exit->target;
-    uint64_t flushes = atomic_load_explicit(&hp_engine.arena->stats.flushes, memory_order_relaxed);
+    const struct hp_exit *exit = &hp_exits[number];
+    uint64_t pc = self->regs.rip = exit->target, before = flushes();
     hp_words_ran(self, exit->id, exit->taken);
     uint32_t segment = get(self, pc, false, &why);
-    if (segment &&
-        flushes == atomic_load_explicit(&hp_engine.arena->stats.flushes, memory_order_relaxed))
+    if (segment && before == flushes())
         hp_cache_link(number, segment);
-    atomic_store(&self->where, HP_IN_CACHE);
-    if (segment)
-        self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
     hp_engine.lookups++;
-    hp_unlock();
-    if (!segment)
-        go_without(self, pc, why);
-    hp_enter(self);
+    enter(self, segment, pc, why);
 }
 
 void hp_on_miss(struct hp_self *self)
@@ -110,17 +113,12 @@ void hp_on_miss(struct hp_self *self)
     uint32_t left = hp_engine.mode == HP_RECORD_COUNT ? *self->writer.next : 0;
     hp_lock();
     uint32_t segment = get(self, pc, true, &why);
-    atomic_store(&self->where, HP_IN_CACHE);
     if (segment) {
         hp_land(segment, NULL);
         hp_words_ran_to(self, left, hp_pieces[hp_segs[segment].first_piece].id);
-        self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
     }
     hp_engine.lookups++;
-    hp_unlock();
-    if (!segment)
-        go_without(self, pc, why);
-    hp_enter(self);
+    enter(self, segment, pc, why);
 }
 
 void hp_on_resume(struct hp_self *self)
