@@ -152,11 +152,6 @@ uint32_t hp_cache_new_exit(void)
     return ++n_exits;
 }
 
-uint32_t hp_cache_next_exit(void)
-{
-    return n_exits + 1;
-}
-
 uint32_t hp_cache_new_piece(void)
 {
     return ++n_pieces;

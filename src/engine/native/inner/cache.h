@@ -36,7 +36,6 @@ struct hp_seg {
     uint8_t *landing; /* NULL: none */
     uint32_t code_size;
     uint32_t first_piece, n_pieces;
-    uint32_t first_exit, n_exits;
     uint32_t incoming;     /* exits that lead here: a list */
     uint32_t next_landing; /* segment: chain of the same entry */
     uint32_t next_hash;
@@ -54,7 +53,6 @@ struct hp_exit {
     uint32_t to;      /* segment it leads to, 0: none */
     uint32_t next;    /* exit that leads to the same segment */
     uint8_t taken;
-    uint8_t is_syscall;
 };
 
 struct hp_area {
@@ -96,7 +94,6 @@ uint8_t *hp_cache_gate(const struct hp_area *area, int gate);
 uint32_t hp_cache_new_segment(void); /* 0: no room; likewise below */
 uint32_t hp_cache_new_exit(void);
 uint32_t hp_cache_new_piece(void);
-uint32_t hp_cache_next_exit(void); /* the number the next one will have */
 
 /* The segment is finished: it can be found. */
 void hp_cache_publish(uint32_t segment, struct hp_area *area);

@@ -157,7 +157,6 @@ struct hp_engine {
     int arena_fd, engine_fd;
     bool has_fsgsbase, has_pext, has_xsave;
     char *program_path;              /* of the ELF file */
-    uint64_t entry;                  /* where the program starts */
     uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */
     uint64_t tsc_start, ns_start;
 };
@@ -254,8 +253,8 @@ bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, u
 /* --- Code in memory (maps.c) ------------------------------------------------------------------ */
 
 struct hp_place {
-    uint64_t low, high; /* of the mapping, or of adjacent executable ones */
-    uint32_t module;    /* record id */
+    uint64_t high;   /* end of the mapping, or of adjacent executable ones */
+    uint32_t module; /* record id */
     bool executable, writable;
 };
 

@@ -241,8 +241,7 @@ bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place
     }
     if (!m)
         return false;
-    *place = (struct hp_place){
-        .low = m->low, .high = m->high, .executable = m->executable && m->readable};
+    *place = (struct hp_place){.high = m->high, .executable = m->executable && m->readable};
     if (!place->executable)
         return true;
     place->writable = m->writable || hp_guards_know(address);

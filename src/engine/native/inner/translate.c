@@ -320,7 +320,7 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char *
     uint8_t *landing = w.area->code, *code = landing;
     if (land) /* for its size; written again when the id is known */
         code = hp_landing_write(landing, pc, 0, NULL);
-    *seg = (struct hp_seg){.start = pc, .code = code, .first_exit = hp_cache_next_exit()};
+    *seg = (struct hp_seg){.start = pc, .code = code};
     w.e = (struct hp_emit){code, (uint64_t)(uintptr_t)code};
     w.limit = w.e.at + CODE_MAX - 1024;
     make_pieces(&w, pc, why);

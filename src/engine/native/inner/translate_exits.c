@@ -44,7 +44,6 @@ static void emit_exit(struct work *w, uint64_t target, bool taken)
     *exit = (struct hp_exit){
         .target = target, .patch = w->e.out, .segment = w->segment, .id = w->id, .taken = taken};
     exit->stub = make_stub(w, number, HP_GATE_EXIT);
-    hp_segs[w->segment].n_exits++;
     hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, (uint64_t)(uintptr_t)exit->stub));
 }
 
@@ -248,11 +247,7 @@ void hp_exit_gate(struct work *w, int gate, uint64_t target)
         return;
     }
     uint32_t number = hp_cache_new_exit();
-    hp_exits[number] = (struct hp_exit){.target = target,
-                                        .segment = w->segment,
-                                        .id = w->id,
-                                        .is_syscall = gate == HP_GATE_SYSCALL};
-    hp_segs[w->segment].n_exits++;
+    hp_exits[number] = (struct hp_exit){.target = target, .segment = w->segment, .id = w->id};
     hp_emit_set(&w->e, HP_AT_EXIT, number);
     hp_emit_jump(&w->e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
 }
