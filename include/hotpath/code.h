@@ -92,8 +92,8 @@ const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id);
  * the highest). HP_ERR_INVALID: id out of range or defined
  * before, no such module, no code. HP_ERR_FORMAT: the bytes do not decode to a piece of
  * straight-line code that ends at its first control transfer or earlier; or the parent is not
- * defined, is an open piece, has HP_RUN_MAX blocks already, or does not lead here (by falling
- * through or as a direct target).
+ * defined, is an open piece, has HP_RUN_MAX blocks already, or cannot lead here (it falls through
+ * or has a direct target elsewhere; an indirect transfer or a return leads anywhere).
  */
 enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id,
                                 const struct hp_segment *segment);
