@@ -156,6 +156,61 @@ struct hp_pcall_count {
         inclusive; /* instructions spent in these calls, callees included, recursion counted once */
 };
 
+/*
+ * Paths. `kind` is the control register that found them (hp_ppcr_format()): a run may have several kinds. Every path that was executed is
+ * there; the heaviest also have their steps.
+ */
+struct hp_ppath {
+    const char *kind;
+    struct hp_place start;
+    uint64_t outcomes; /* the last branch is bit 0 */
+    uint64_t targets;  /* hash of indirect targets; 0 where they do not matter */
+    uint32_t length;   /* branches */
+    uint32_t function; /* where it starts; HP_PROFILE_NONE unknown */
+};
+
+/* A block along a path, in order. */
+struct hp_pstep {
+    uint32_t path;
+    uint32_t position; /* 0, 1, ... */
+    uint32_t block;    /* index */
+    uint8_t how;       /* enum hp_step_how: how it was left */
+};
+
+enum hp_step_how {
+    HP_STEP_FELL,     /* not taken, or no branch */
+    HP_STEP_TAKEN,    /* a jump or a taken branch */
+    HP_STEP_CALLED,   /* a call; the path goes on behind it, the callee has paths of its own */
+    HP_STEP_ENTERED,  /* a call, followed by the path */
+    HP_STEP_RETURNED, /* a return */
+    HP_STEP_END, /* the last one of a path that was split, or that cannot be followed further */
+};
+
+struct hp_ppath_count {
+    uint32_t item;
+    uint32_t thread;
+    uint64_t count; /* executions */
+    uint64_t insns;
+    uint64_t events; /* of the metric in the path's kind */
+};
+
+/* What a model of hardware or of a prediction scheme did, by name: "hpt 512x4 ... overlap". Numbers are exact counts. */
+struct hp_pstat {
+    const char *part; /* "paths bl", "hpt vaswani", "machine vaswani", "detector bl", ... */
+    const char *name; /* "splits", "l1d.misses", ... */
+    uint64_t value;
+};
+
+/* A prediction scheme, measured (predict.h). */
+struct hp_pprediction {
+    const char *scheme; /* hp_scheme_format() */
+    uint64_t delay;
+    uint64_t flow, paths, heads, hot_paths, hot_flow, predicted, predicted_hot;
+    uint64_t hits, noise, missed, profiled;
+    int64_t closed_hits, closed_noise, closed_missed;
+    uint64_t counters, operations, branches;
+};
+
 /* Something the reader of the profile must know: a gap, an unobserved program, an uncertain
  * count. */
 struct hp_pnote {

@@ -19,6 +19,7 @@
 
 #include "hotpath/code.h"
 #include "hotpath/error.h"
+#include "hotpath/metric.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -121,6 +122,12 @@ struct hp_batch {
     const uint32_t *blocks;
     const uint8_t *taken;
     size_t n;
+    /* Where the engine delivers addresses: those of blocks[i] (what ran of it, in order; i < n) are
+     * addresses[address_at[i]] up to addresses[address_at[i + 1]]. NULL otherwise. */
+    const uint64_t *addresses;
+    const uint32_t *address_at; /* n + 1 */
+    /* With a machine model: what blocks[i] caused, i < n. NULL otherwise. */
+    const struct hp_events *events;
 };
 
 /*
