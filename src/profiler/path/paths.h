@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The path profiler: a detector for every thread, and behind them the complete profile, hot path tables, and windows.
+ *
+ * The complete profile is kept thread by thread. Hot path tables are shared by the threads, as hardware would be, in the order in which their
+ * batches come. With windows, every `window` instructions (of all threads) tables of their own are compared with the
+ * complete profile of that window and emptied: the dynamic profile.
+ */
+#ifndef HP_PROFILER_PATH_PATHS_H
+#define HP_PROFILER_PATH_PATHS_H
+
+#include "hotpath/path.h"
+#include "hotpath/profiler.h"
+#include "symbols/functions.h"
+
+#define HP_PATHS_TABLES 32
+
+struct hp_paths_config {
+    struct hp_ppcr ppcr;
+    uint64_t max_paths; /* see hp_complete_new() */
+    struct hp_hpt_config tables[HP_PATHS_TABLES];
+    size_t n_tables;
+    uint64_t window; /* instructions; 0: no windows */
+    /* Somebody else who wants the paths of a thread; NULL: nobody. The sink must live until the thread's HP_EVENT_END has been
+     * given and hp_profiler_ops.finish() was called. May give NULL. */
+    struct hp_path_sink *(*extra)(void *context, const struct hp_thread *thread);
+    void *context;
+};
+
+/* Keeps the pointers. */
+enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
+                         const struct hp_paths_config *config, struct hp_profiler **profiler);
+
+/* What was found: for finish(), experiments and tests. Threads in the order in which they began. */
+struct hp_paths_thread_view {
+    const struct hp_thread *thread;
+    const struct hp_complete *complete;
+    const struct hp_detector_stats *stats;
+};
+size_t hp_paths_threads(const struct hp_profiler *profiler);
+struct hp_paths_thread_view hp_paths_thread(const struct hp_profiler *profiler, size_t i);
+const struct hp_paths_config *hp_paths_config(const struct hp_profiler *profiler);
+const struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i);
+
+/* All threads together, sorted by nothing. `*paths` is freed with free(). */
+enum hp_err hp_paths_all(const struct hp_profiler *profiler, struct hp_path_count **paths,
+                         size_t *n);
+
+/* Windows that are over: how many, and of table `i` the sum of their overlaps (percent; weight: events), by hp_path_overlap(). */
+struct hp_paths_windows {
+    uint64_t n;
+    double overlap[HP_PATHS_TABLES];
+};
+const struct hp_paths_windows *hp_paths_windows(const struct hp_profiler *profiler);
+
+#endif
