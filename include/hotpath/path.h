@@ -114,6 +114,13 @@ static inline uint64_t hp_path_hash(const struct hp_path *path)
     return h ^ h >> 32;
 }
 
+/* hp_path.targets grown by one more target. */
+static inline uint64_t hp_path_hash_target(uint64_t targets, uint64_t target)
+{
+    targets = (targets ^ target) * UINT64_C(0x9e3779b97f4a7c15);
+    return (targets ^ targets >> 29) | 1;
+}
+
 #define HP_PATHS_MAX 512 /* in a batch */
 
 struct hp_paths {
@@ -156,6 +163,8 @@ struct hp_detector;
 struct hp_frame_source {
     /* An id, the same for all blocks of a function; HP_NO_ID unknown. */
     uint32_t (*function_of)(struct hp_frame_source *source, uint32_t block);
+    /* Whether it is the first block of its function. */
+    bool (*is_entry)(struct hp_frame_source *source, uint32_t block);
 };
 
 enum hp_err hp_detector_new(const struct hp_ppcr *ppcr, struct hp_frame_source *frames,
