@@ -96,7 +96,8 @@ class Mistakes(Case):
             self.refused(FAILED, [*command, "--profile", "counts,paths", "--", true], "counts")
             self.refused(FAILED, [*command, "--paths", "nonsense", "--", true], "--paths", "nonsense")
             self.refused(FAILED, [*command, "--paths", "extended-loop:0", "--", true], "--paths")
-            self.refused(FAILED, [*command, "--paths", "bl,call=update+update_count", "--", true],
+            self.refused(FAILED, [*command, "--paths", "call=update+update_count,return=pop,forward=,"
+                         "backward=,indirect=", "--", true],
                          "--paths", "update_count")
             self.refused(FAILED, [*command, "--paths", "bl,length=65", "--", true], "--paths", "64")
             for table in ("500x4", "512x0", "512x3", "4x8", "0x1", "x", "512x4,policy=best"):
