@@ -63,6 +63,12 @@ void hp_walk_free(struct hp_walk *walk)
     free(walk);
 }
 
+uint32_t hp_walk_block_at(const struct hp_walk *w, uint64_t address)
+{
+    uint32_t id = hp_map64_get(&w->by_start, address);
+    return id == HP_MAP64_NONE ? HP_NO_ID : id;
+}
+
 /* The block at `address`, preferably of `from`'s module: another program of the run may have had other
  * code there. */
 static uint32_t find(const struct hp_walk *w, const struct hp_block *from, uint64_t address)
@@ -70,8 +76,7 @@ static uint32_t find(const struct hp_walk *w, const struct hp_block *from, uint6
     uint32_t id = hp_map64_get(&w->by_module, module_key(from->module, address));
     if (id != HP_MAP64_NONE && hp_code_block(w->code, id)->start == address)
         return id;
-    id = hp_map64_get(&w->by_start, address);
-    return id == HP_MAP64_NONE ? HP_NO_ID : id;
+    return hp_walk_block_at(w, address);
 }
 
 /* --- One transfer ----------------------------------------------------------------------------- */

@@ -35,4 +35,7 @@ void hp_walk_free(struct hp_walk *walk);
 size_t hp_walk_path(struct hp_walk *walk, const struct hp_path *path, const uint64_t *targets,
                     const struct hp_walk_step **steps);
 
+/* The block that starts at an address, the last one where there were several; HP_NO_ID: none. */
+uint32_t hp_walk_block_at(const struct hp_walk *walk, uint64_t address);
+
 #endif
