@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Holds the detector of paths against the slow reference, on a recorded trace:
- *   path_compare [--steps] [--no-frames] TRACE PPCR...
+ *   path_compare [OPTIONS] TRACE PPCR...
  * For each control register both must find the same paths in the same order, and count the same. Prints one line for each:
  * how many paths, a hash of their sequence, "equal"; or the first difference. Exit status 0 equal, 1 different, 2 trouble.
- * With --steps the detector is given steps instead of batches; with --no-frames nobody knows functions.
+ * With --steps the detector is given steps instead of batches; with --no-frames nobody knows functions; with
+ * --reference-without-frames the detector alone does, to see that a difference is found.
  */
 #include "path_reference.h"
 
@@ -44,7 +45,7 @@ struct compare {
     struct hp_profiler base; /* first */
     struct hp_frame_source source;
     struct hp_functions *functions;
-    bool frames;
+    bool frames, reference_frames;
     char **names;
     struct hp_ppcr *ppcrs;
     size_t n;
@@ -198,7 +199,8 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
         struct pair *pair = &thread->pairs[i];
         pair->sink.paths = take_paths;
         pair->name = c->names[i];
-        pair->reference = reference_new(&c->ppcrs[i], frames, found, pair);
+        pair->reference =
+            reference_new(&c->ppcrs[i], c->reference_frames ? frames : NULL, found, pair);
         HP_TRY(hp_detector_new(&c->ppcrs[i], frames, &pair->sink, &pair->detector));
     }
     c->threads[c->n_threads++] = thread;
@@ -206,10 +208,10 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-static enum hp_err finish(struct hp_profiler *profiler, struct hp_profile *profile)
+static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
 {
     (void)profiler;
-    (void)profile;
+    (void)result;
     return HP_OK;
 }
 
@@ -323,7 +325,8 @@ int main(int argc, char **argv)
     struct hp_profiler_ops ops = by_batches;
     struct compare c = {.base.ops = &ops,
                         .source = {.function_of = function_of, .is_entry = is_entry},
-                        .frames = true};
+                        .frames = true,
+                        .reference_frames = true};
     const struct hp_region everything = {0};
     struct hp_trace_reader *reader;
     struct hp_pipeline *pipeline;
@@ -335,9 +338,11 @@ int main(int argc, char **argv)
             ops.steps = on_steps;
         else if (strcmp(argv[1], "--no-frames") == 0)
             c.frames = false;
+        else if (strcmp(argv[1], "--reference-without-frames") == 0)
+            c.reference_frames = false;
     }
     if (argc < 3) {
-        fprintf(stderr, "usage: path_compare [--steps] [--no-frames] TRACE PPCR...\n");
+        fprintf(stderr, "usage: path_compare [OPTIONS] TRACE PPCR...\n");
         return 2;
     }
     c.n = (size_t)argc - 2;

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEARCH_LIMIT 4096 /* entries searched for a return address */
+#define SEARCH_LIMIT 4096 /* entries searched for a frame */
 
 /* A block that was retired, and what it caused. */
 struct retired {
@@ -274,15 +274,19 @@ static uint32_t function_of(const struct reference *r, uint32_t block)
     return r->frames ? r->frames->function_of(r->frames, block) : HP_NO_ID;
 }
 
-/* The nearest entry below the top that started in the function of the target; r->n when there is none. */
-static size_t find_function(const struct reference *r, const struct transfer *x)
+/* The nearest of at most `limit` entries below the top that started in the function of the target; r->n when there is none. */
+static size_t find_function(const struct reference *r, const struct transfer *x, size_t limit)
 {
     uint32_t function = function_of(r, x->t_id);
     if (function == HP_NO_ID)
         return r->n;
-    for (size_t i = r->n - 1; i-- > 0;)
-        if (!r->stack[i].marker && function_of(r, r->stack[i].block) == function)
+    for (size_t i = r->n - 1; i-- > 0 && limit > 0;) {
+        if (r->stack[i].marker)
+            continue;
+        limit--;
+        if (function_of(r, r->stack[i].block) == function)
             return i;
+    }
     return r->n;
 }
 
@@ -321,7 +325,7 @@ static void return_from(struct reference *r, const struct transfer *x)
         r->stats.repaired += throw_away_from(r, k);
         return;
     }
-    size_t j = find_function(r, x);
+    size_t j = find_function(r, x, SIZE_MAX);
     if (j < r->n) {
         resume_frame(r, x, j);
         return;
@@ -340,23 +344,23 @@ static bool leaves_frame(const struct reference *r, const struct transfer *x, un
     uint32_t from = function_of(r, x->b_id), to = function_of(r, x->t_id);
     if (from == HP_NO_ID || to == HP_NO_ID || from == to || r->frames->is_entry(r->frames, x->t_id))
         return false;
-    return find_function(r, x) < r->n;
+    return find_function(r, x, SEARCH_LIMIT) < r->n;
 }
 
 /* --- One transfer ----------------------------------------------------------------------------- */
 
+/* A pop and a push are one path after another in the same frame: the stack gets no fuller. */
 static void pop_and_push(struct reference *r, const struct transfer *x, unsigned ops)
 {
-    uint64_t return_to = 0;
     if (ops & HP_PATH_POP) {
-        return_to = top(r)->return_to;
         emit(r, top(r));
-        remove_place(r, r->n - 1);
+        if (ops & HP_PATH_PUSH)
+            restart(r, r->n - 1, x->t, x->t_id);
+        else
+            remove_place(r, r->n - 1);
+    } else if (ops & HP_PATH_PUSH) {
+        push(r, x->t, x->t_id, x->class == HP_CLASS_CALL ? x->b->end : 0);
     }
-    if (x->class == HP_CLASS_CALL && !(ops & HP_PATH_POP))
-        return_to = x->b->end;
-    if (ops & HP_PATH_PUSH)
-        push(r, x->t, x->t_id, return_to);
 }
 
 static void branch(struct reference *r, struct transfer *x)
@@ -372,7 +376,7 @@ static void branch(struct reference *r, struct transfer *x)
         return_from(r, x);
     } else if (leaves_frame(r, x, ops)) {
         emit(r, top(r));
-        resume_frame(r, x, find_function(r, x));
+        resume_frame(r, x, find_function(r, x, SEARCH_LIMIT));
     } else {
         pop_and_push(r, x, ops);
     }
@@ -443,6 +447,8 @@ static void signal_returns(struct reference *r)
     r->pending = top(r)->retired;
     r->fresh = top(r)->fresh;
     r->n--;
+    if (r->n == 0 || top(r)->marker) /* what was interrupted was dropped by an overflow */
+        r->fresh = true;
 }
 
 void reference_event(struct reference *r, const struct hp_event *event)
