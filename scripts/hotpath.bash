@@ -7,7 +7,7 @@ _hotpath()
     local views="summary functions blocks edges calls lines threads modules all"
 
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then
