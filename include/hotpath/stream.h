@@ -163,6 +163,10 @@ struct hp_branch {
     uint32_t insns;   /* instructions of the block that it ends, itself included */
     uint8_t flow;     /* enum hp_flow */
     uint8_t taken;
+    /* For path detectors; 0 where somebody without a code map does not know. */
+    uint64_t start;  /* of the block that it ends */
+    uint64_t end;    /* the address behind it: where it falls through to, or a call returns to */
+    uint64_t direct; /* where a direct branch leads when it is taken; else 0 */
 };
 
 /* The i-th transfer of a batch, i < n, as a branch; false when it is none (a system call, a trap, a
@@ -175,6 +179,9 @@ static inline bool hp_batch_branch(const struct hp_batch *batch, size_t i, struc
     branch->insns = block->insns;
     branch->flow = block->flow;
     branch->taken = batch->taken[i];
+    branch->start = block->start;
+    branch->end = block->end;
+    branch->direct = block->target;
     return block->flow != HP_FLOW_NONE && block->flow != HP_FLOW_SYSCALL &&
            block->flow != HP_FLOW_TRAP;
 }

@@ -14,6 +14,7 @@
 #include "engine/trace/replay.h"
 #include "hotpath/trace.h"
 #include "profiler/exact/exact.h"
+#include "profiler/result.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -156,10 +157,20 @@ static void close_session(struct session *s)
 
 /* --- The profile ------------------------------------------------------------------------------ */
 
+static enum hp_err finish_profilers(struct session *s, struct hp_profile *profile)
+{
+    struct hp_result *result;
+    HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
+    enum hp_err err = HP_OK;
+    if (s->exact)
+        err = s->exact->ops->finish(s->exact, result);
+    hp_result_free(result);
+    return err;
+}
+
 static enum hp_err finish_profile(struct session *s, struct hp_profile *profile)
 {
-    if (s->exact)
-        HP_TRY(s->exact->ops->finish(s->exact, profile));
+    HP_TRY(finish_profilers(s, profile));
     profile->run.arch = hp_code_arch(s->code);
     profile->run.runs = 1;
     if (s->pipeline) {
