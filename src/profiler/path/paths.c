@@ -219,9 +219,9 @@ static void on_event(void *state, const struct hp_event *event)
 
 /* --- The profiler ----------------------------------------------------------------------------- */
 
-static enum hp_err finish(struct hp_profiler *profiler, struct hp_profile *profile)
+static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
 {
-    (void)profile;
+    (void)result;
     return ((struct profiler *)profiler)->out_of_memory ? hp_fail_nomem() : HP_OK;
 }
 
