@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "lab/lab.h"
 #include "base/outfile.h"
 #include "cli/cli.h"
 #include "cli/progress.h"
-#include "lab/lab.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,9 +12,10 @@
 static const struct hp_usage usage = {
     .command = "hotpath lab",
     .synopsis = "[OPTIONS] list|EXPERIMENT",
-    .help = "Runs an experiment of the papers that hotpath is built after, on real programs with\n"
-            "generated inputs, and prints what it measures beside what the paper says. 'list' names\n"
-            "the experiments and the programs. docs/lab.md explains them.\n",
+    .help =
+        "Runs an experiment of the papers that hotpath is built after, on real programs with\n"
+        "generated inputs, and prints what it measures beside what the paper says. 'list' names\n"
+        "the experiments and the programs. docs/lab.md explains them.\n",
     .examples = "  hotpath lab list\n"
                 "  hotpath lab paths-overlap                        all programs, minutes\n"
                 "  hotpath lab paths-overlap --short                seconds, for a first look\n"

@@ -8,8 +8,8 @@
 #include "lab/lab.h"
 
 /* Vaswani, Thazhuthaveetil, Srikant: A Programmable Hardware Path Profiler (CGO 2005). */
-extern const struct hp_experiment hp_paths_overlap;      /* figures 7, 8 and 11 */
-extern const struct hp_experiment hp_paths_factors;      /* table 4: Plackett-Burman, full factorial */
+extern const struct hp_experiment hp_paths_overlap; /* figures 7, 8 and 11 */
+extern const struct hp_experiment hp_paths_factors; /* table 4: Plackett-Burman, full factorial */
 extern const struct hp_experiment hp_paths_distribution; /* figures 2 and 3 */
 extern const struct hp_experiment hp_paths_extended;     /* figure 10 */
 

@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const struct hp_experiment *const experiments[] = {
-    &hp_paths_overlap,      &hp_paths_factors,    &hp_paths_distribution, &hp_paths_extended,
-    &hp_prediction_curves, &hp_prediction_space,
+    &hp_paths_extended,
+    &hp_prediction_curves,
+    &hp_prediction_space,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)
@@ -58,12 +59,11 @@ static void on_tick(void *context, uint64_t instructions)
 enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command, bool addresses,
                            const struct hp_lab_probe *probe)
 {
-    struct hp_observation_options options = {.addresses = addresses,
-                                             .instructions =
-                                                 addresses ? lab->options.machine_instructions
-                                                           : lab->options.instructions,
-                                             .tick = on_tick,
-                                             .context = lab};
+    struct hp_observation_options options = {
+        .addresses = addresses,
+        .instructions = addresses ? lab->options.machine_instructions : lab->options.instructions,
+        .tick = on_tick,
+        .context = lab};
     struct hp_lab_outcome *outcome = &lab->outcomes[lab->current];
     struct hp_observation *observation;
     HP_TRY(hp_observation_new(&options, &observation));

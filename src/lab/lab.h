@@ -89,7 +89,7 @@ struct hp_lab_probe {
     void *context;
 };
 
-/* Runs the current program: with a machine model (`addresses`, bounded by machine_instructions) or without. */
+/* Runs the current program, as far as the options say: with the addresses that a machine model needs, or without. */
 enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command, bool addresses,
                            const struct hp_lab_probe *probe);
 

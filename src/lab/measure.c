@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "lab/measure.h"
 
-#include "lab/bank.h"
-
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Of its four sizes the paper's text names one, 512x4; it says that more than 2048 entries gain little. */
 const struct hp_lab_table hp_lab_tables[] = {
-    {"128x4", "128x4"}, {"256x4", "256x4"}, {"512x2", "512x2"}, {"512x4", "512x4"}, {"2048x4", "2048x4"},
+    {"128x4", "128x4"}, {"256x4", "256x4"},   {"512x2", "512x2"},
+    {"512x4", "512x4"}, {"2048x4", "2048x4"},
 };
 const size_t hp_lab_n_tables = sizeof hp_lab_tables / sizeof *hp_lab_tables;
 
@@ -24,38 +22,6 @@ enum hp_err hp_lab_paths_new(struct hp_observation *observation, const char *ppc
     for (size_t i = 0; i < n; i++)
         HP_TRY(hp_hpt_parse(tables[i].text, &config.tables[i]));
     return hp_paths_new(observation->code, observation->functions, &config, profiler);
-}
-
-void hp_lab_ppcr(const char *metric, char *text, size_t size)
-{
-    /* A path's power does not fit into 8 bits. */
-    bool wide = strncmp(metric, "power", 5) == 0;
-    snprintf(text, size, "bl,metric=%s%s", metric, wide ? ",counter=16" : "");
-}
-
-static enum hp_err add_metrics(struct hp_observation *observation, const char *const *metrics,
-                               size_t n_metrics, const struct hp_lab_table *tables, size_t n_tables,
-                               uint64_t window, struct hp_profiler *bank)
-{
-    for (size_t i = 0; i < n_metrics; i++) {
-        struct hp_profiler *profiler;
-        char ppcr[64];
-        hp_lab_ppcr(metrics[i], ppcr, sizeof ppcr);
-        HP_TRY(hp_lab_paths_new(observation, ppcr, tables, n_tables, window, &profiler));
-        HP_TRY(hp_bank_add(bank, profiler));
-    }
-    return HP_OK;
-}
-
-enum hp_err hp_lab_metrics_new(struct hp_observation *observation, const char *const *metrics,
-                               size_t n_metrics, const struct hp_lab_table *tables, size_t n_tables,
-                               uint64_t window, struct hp_profiler **bank)
-{
-    struct hp_machine *machine;
-    HP_TRY(hp_machine_load("vaswani", &machine));
-    HP_TRY(hp_bank_new(observation->code, machine, bank));
-    HP_TRY(hp_observation_add(observation, *bank));
-    return add_metrics(observation, metrics, n_metrics, tables, n_tables, window, *bank);
 }
 
 /* --- Asking ----------------------------------------------------------------------------------- */

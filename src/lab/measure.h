@@ -5,7 +5,6 @@
 #ifndef HP_LAB_MEASURE_H
 #define HP_LAB_MEASURE_H
 
-#include "hotpath/machine.h"
 #include "lab/lab.h"
 #include "profiler/path/paths.h"
 
@@ -39,14 +38,5 @@ enum hp_err hp_lab_overlaps(const struct hp_profiler *profiler, struct hp_lab_ov
 /* All paths of a profiler, freed with free(). HP_ERR_NOMEM: some are missing, as there were too many. */
 enum hp_err hp_lab_all_paths(const struct hp_profiler *profiler, struct hp_path_count **paths,
                              size_t *n);
-
-/* The paper's machine ("vaswani"), and behind it path profilers for the metrics by their names, the tables being those
- * given. The bank is the observation's. */
-enum hp_err hp_lab_metrics_new(struct hp_observation *observation, const char *const *metrics,
-                               size_t n_metrics, const struct hp_lab_table *tables, size_t n_tables,
-                               uint64_t window, struct hp_profiler **bank);
-
-/* The PPCR for Ball-Larus paths that count a metric. */
-void hp_lab_ppcr(const char *metric, char *text, size_t size);
 
 #endif

@@ -63,8 +63,7 @@ static void tick(struct hp_consumer *consumer)
 {
     struct hp_observation_memory *m = (struct hp_observation_memory *)consumer;
     if (m->options.tick)
-        m->options.tick(m->options.context,
-                        hp_pipeline_stats(m->pipeline)->cursor.instructions);
+        m->options.tick(m->options.context, hp_pipeline_stats(m->pipeline)->cursor.instructions);
 }
 
 /* When there is enough the program need not go on. */
@@ -83,8 +82,8 @@ static bool is_done(struct hp_consumer *consumer)
 
 static enum hp_err open_parts(struct hp_observation *o, struct hp_observation_memory *m)
 {
-    struct hp_live_options live = {.mode = m->options.addresses ? HP_RECORD_MEMORY
-                                                                : HP_RECORD_STREAM,
+    struct hp_live_options live = {.mode =
+                                       m->options.addresses ? HP_RECORD_MEMORY : HP_RECORD_STREAM,
                                    .cache_size = CACHE_SIZE};
     struct hp_region region = {.length = m->options.instructions};
     HP_TRY(hp_code_new(HP_ARCH_X86_64, &o->code));

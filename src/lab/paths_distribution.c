@@ -4,7 +4,7 @@
  */
 #include "lab/bank.h"
 #include "lab/experiments.h"
-#include "lab/measure.h"
+#include "lab/metrics.h"
 
 #include <stdlib.h>
 
@@ -42,9 +42,8 @@ static enum hp_err begin(struct hp_lab *lab)
                      N_RANKS));
     HP_TRY(add_sheet(lab, "mispredictions",
                      "Percent of the mispredictions along the N paths with most", ranks, N_RANKS));
-    HP_TRY(add_sheet(lab, "length",
-                     "Percent of the instructions along paths of at most N branches", lengths,
-                     N_LENGTHS));
+    HP_TRY(add_sheet(lab, "length", "Percent of the instructions along paths of at most N branches",
+                     lengths, N_LENGTHS));
     /* "The top 100 paths account for more than 80%", "at most 16 branches ... over 90%". */
     hp_sheet_paper(lab->sheets[INSTRUCTIONS], "paper, more than", "100", 80);
     hp_sheet_paper(lab->sheets[LENGTH], "paper, more than", "16", 90);
@@ -134,8 +133,7 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct probe probe = {.lab = lab, .program = name};
-    HP_TRY(hp_lab_observe(lab, command, false,
-                          &(struct hp_lab_probe){attach, collect, &probe}));
+    HP_TRY(hp_lab_observe(lab, command, false, &(struct hp_lab_probe){attach, collect, &probe}));
     return hp_lab_observe(lab, command, true,
                           &(struct hp_lab_probe){attach_events, collect_events, &probe});
 }
@@ -145,9 +143,12 @@ const struct hp_experiment hp_paths_distribution = {
     .summary = "how much is along how few paths, and how long they are (figures 2 and 3)",
     .paper =
         "  Vaswani, Thazhuthaveetil, Srikant: A Programmable Hardware Path Profiler. CGO 2005.\n"
-        "  In 12 programs of SPEC CPU2000 the 100 heaviest paths account for more than 80 % of the\n"
-        "  instructions and a high percentage of the L2 misses and mispredictions; paths with at most 16\n"
-        "  branches for over 90 % of the instructions in most programs. gcc, perl and twolf have the most paths.\n",
+        "  In 12 programs of SPEC CPU2000 the 100 heaviest paths account for more than 80 % of "
+        "the\n"
+        "  instructions and a high percentage of the L2 misses and mispredictions; paths with at "
+        "most 16\n"
+        "  branches for over 90 % of the instructions in most programs. gcc, perl and twolf have "
+        "the most paths.\n",
     .begin = begin,
     .measure = measure,
 };

@@ -73,8 +73,7 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct probe probe = {.lab = lab, .program = name};
-    return hp_lab_observe(lab, command, false,
-                          &(struct hp_lab_probe){attach, collect, &probe});
+    return hp_lab_observe(lab, command, false, &(struct hp_lab_probe){attach, collect, &probe});
 }
 
 const struct hp_experiment hp_paths_extended = {
@@ -82,8 +81,10 @@ const struct hp_experiment hp_paths_extended = {
     .summary = "paths that span a backward branch or a call: how many, how well kept (figure 10)",
     .paper =
         "  Vaswani, Thazhuthaveetil, Srikant: A Programmable Hardware Path Profiler. CGO 2005.\n"
-        "  With 512 entries and 4 ways: 78.35 % of the profile of paths that span one backward branch, 84.10 %\n"
-        "  of those that span one call, against 88 % of Ball-Larus paths, as there are more distinct paths.\n",
+        "  With 512 entries and 4 ways: 78.35 % of the profile of paths that span one backward "
+        "branch, 84.10 %\n"
+        "  of those that span one call, against 88 % of Ball-Larus paths, as there are more "
+        "distinct paths.\n",
     .begin = begin,
     .measure = measure,
 };

@@ -5,7 +5,7 @@
  */
 #include "lab/bank.h"
 #include "lab/experiments.h"
-#include "lab/measure.h"
+#include "lab/metrics.h"
 
 #include <math.h>
 
@@ -15,12 +15,13 @@ static const struct counted {
     const char *title, *dynamic_title;
     double paper, paper_dynamic, paper_common; /* of 512x4; with the profile of executions */
 } counted[] = {
-    {"executions", "Executions: overlap with the complete profile, percent (best: the 512 heaviest paths)",
+    {"executions",
+     "Executions: overlap with the complete profile, percent (best: the 512 heaviest paths)",
      "Executions, within windows, mean", 88, 95.5, NAN},
     {"l2", "L2 misses: overlap (common: with the profile of executions)",
      "L2 misses, within windows, mean", 96, 98, 32},
-    {"mispredictions", "Branch mispredictions: overlap", "Branch mispredictions, within windows, mean",
-     78.4, 91.2, 25},
+    {"mispredictions", "Branch mispredictions: overlap",
+     "Branch mispredictions, within windows, mean", 78.4, 91.2, 25},
     {"power", "Power of the caches, analytical model: overlap",
      "Power of the caches, analytical model, within windows, mean", 82.9, NAN, 62},
     {"power-cycle", "Power of the caches, cycle model: overlap",
@@ -40,7 +41,8 @@ static enum hp_err add_sheets(struct hp_lab *lab, const struct counted *c)
     char key[HP_SHEET_NAME];
     struct hp_sheet *complete = hp_lab_sheet(lab, c->metric, c->title, "program");
     snprintf(key, sizeof key, "%s_dynamic", c->metric);
-    struct hp_sheet *dynamic = complete ? hp_lab_sheet(lab, key, c->dynamic_title, "program") : NULL;
+    struct hp_sheet *dynamic =
+        complete ? hp_lab_sheet(lab, key, c->dynamic_title, "program") : NULL;
     if (!dynamic)
         return HP_ERR_NOMEM;
     complete->mean = dynamic->mean = true;
@@ -147,9 +149,12 @@ const struct hp_experiment hp_paths_overlap = {
     .summary = "how much of the complete path profile small tables keep (figures 7, 8, 11)",
     .paper =
         "  Vaswani, Thazhuthaveetil, Srikant: A Programmable Hardware Path Profiler. CGO 2005.\n"
-        "  512 entries, 4 ways, 12 programs of SPEC CPU2000, 15 G instructions: complete overlap 88 %\n"
-        "  (executions), 96 % (L2 misses), 78.4 % (mispredictions), 82.9 % (power); in windows of 100 M\n"
-        "  instructions 95.5, 98 and 91.2 %. More than 2048 entries gain little. Profiles of events have\n"
+        "  512 entries, 4 ways, 12 programs of SPEC CPU2000, 15 G instructions: complete overlap "
+        "88 %\n"
+        "  (executions), 96 % (L2 misses), 78.4 % (mispredictions), 82.9 % (power); in windows of "
+        "100 M\n"
+        "  instructions 95.5, 98 and 91.2 %. More than 2048 entries gain little. Profiles of "
+        "events have\n"
         "  32 % (L2), 25 % (mispredictions), 62 % (power) in common with that of executions.\n",
     .begin = begin,
     .measure = measure,

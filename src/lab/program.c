@@ -240,8 +240,8 @@ enum hp_err hp_lab_command(const struct hp_lab_program *program, const char *dir
     char *words[] = {"command", copy, short_form ? "short" : "long", program->name, NULL};
     enum hp_err err = ask(words, &output, &status);
     if (err == HP_OK && WIFEXITED(status) && WEXITSTATUS(status) == NOT_INSTALLED)
-        err = hp_fail(HP_ERR_UNSUPPORTED, "not installed: it is in the package %s",
-                      program->package);
+        err =
+            hp_fail(HP_ERR_UNSUPPORTED, "not installed: it is in the package %s", program->package);
     else if (err == HP_OK && status != 0)
         err = fail_script(status);
     else if (err == HP_OK)

@@ -26,10 +26,10 @@ struct hp_sheet_row {
 
 struct hp_sheet {
     char key[HP_SHEET_NAME];
-    const char *title; /* a sentence; must outlive the sheet */
+    const char *title;    /* a sentence; must outlive the sheet */
     const char *rows_are; /* "program", "tau", ...; likewise */
-    bool detail; /* too long for people: only in JSON */
-    bool mean;   /* a line with the mean of each column */
+    bool detail;          /* too long for people: only in JSON */
+    bool mean;            /* a line with the mean of each column */
     struct hp_sheet_column columns[HP_SHEET_COLUMNS];
     size_t n_columns;
     struct hp_sheet_row *rows;
