@@ -18,6 +18,7 @@ static const struct hp_command commands[] = {
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},
     {"wpp", "inspect and expand a whole program path", hp_cmd_wpp},
+    {"lab", "run the papers' experiments on real programs", hp_cmd_lab},
 };
 
 static void print_help(void)
