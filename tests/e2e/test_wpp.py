@@ -5,11 +5,12 @@ library.
 import json
 import os
 import random
+import re
 import struct
 import unittest
 import zlib
 
-from lib import E2E, HOTPATH, program, run, symbols
+from lib import E2E, HOTPATH, Profile, program, run, symbols
 
 
 # --- The format, as documented -------------------------------------------------------------------
@@ -235,6 +236,72 @@ class Command(E2E):
         self.assertEqual(got.splitlines(), ["0 %d 0x1 1 1" % (length - 2), "0 %d 0x1 1 1" % (length - 1)])
         hot = json.loads(self.hotpath("wpp", "hot", "-j", self.file).stdout)
         self.assertEqual([(s["count"], s["length"]) for s in hot["subpaths"]], [(length, 1)])
+
+
+def paths_of(dump, branches):
+    """The wpp paths of a thread, from the lines of a dump: [(start, outcomes, instructions)]. `branches`: where the branch of a
+    block is, by the block's offset."""
+    found, start, outcomes, insns = [], None, "", 0
+    for line in dump.splitlines():
+        match = re.fullmatch(r"\d+ +\d+  (\S+)\+0x(\w+)  (\d+) insns, (\w+) (->|falls to) \S+\+0x(\w+)",
+                             line)
+        if not match:
+            continue
+        module, offset, n, kind, how, target = match.groups()
+        offset, target, taken = int(offset, 16), int(target, 16), how == "->"
+        start = start or "%s+0x%x" % (module, offset)
+        insns += int(n)
+        if kind == "syscall":
+            continue
+        if kind not in ("call", "return", "call_ind"):
+            outcomes += str(int(taken))
+            if kind in ("cond", "jump") and not (taken and target <= branches[offset]):
+                continue
+        found.append((start, outcomes, insns))
+        start, outcomes, insns = "%s+0x%x" % (module, target), "", 0
+    return found
+
+
+class Runs(E2E):
+    def expanded(self, name):
+        """[(start, outcomes, instructions)] of a file of one thread."""
+        lines = self.hotpath("wpp", "expand", self.path(name)).stdout.splitlines()
+        rows = [line.split() for line in lines]
+        self.assertEqual([int(row[1]) for row in rows], list(range(len(rows))))
+        return [(row[2], row[3].replace("-", ""), int(row[4])) for row in rows]
+
+    def test_is_what_was_executed(self):
+        for name in ("sieve", "sort", "queens", "machine"):
+            with self.subTest(program=name):
+                trace, profile = self.path(name + ".hptrace"), self.path(name + ".hotpath")
+                self.hotpath("trace", "record", "-q", "-o", trace, "--", program(name))
+                self.hotpath("trace", "replay", trace, "-o", profile, "--wpp", self.path("a.wpp"))
+                dump = self.hotpath("trace", "dump", trace).stdout
+                kinds = set(re.findall(r"insns, (\w+) ", dump))
+                self.assertLessEqual(kinds, {"cond", "jump", "call", "return", "call_ind", "jump_ind",
+                                             "syscall"})
+                branches = {}
+                for offset, branch in Profile(profile).query("SELECT offset, branch FROM block"):
+                    branches[offset] = offset + branch
+                want, got = paths_of(dump, branches), self.expanded("a.wpp")
+                self.assertGreater(len(want), 1000)
+                self.assertEqual(len(got), len(want))
+                self.assertEqual(next((p for p in zip(got, want) if p[0] != p[1]), None), None)
+                # Live, and with as little memory as possible.
+                self.hotpath("record", "-q", "-o", profile, "--wpp", self.path("b.wpp"),
+                             "--wpp-memory", "256k", "--", program(name))
+                self.assertEqual(self.expanded("b.wpp"), want)
+
+    def test_threads(self):
+        self.hotpath("record", "-q", "-o", self.path("p"), "--wpp", self.path("a.wpp"), "--",
+                     program("threads"))
+        info = json.loads(self.hotpath("wpp", "info", "-j", self.path("a.wpp")).stdout)
+        threads = len(Profile(self.path("p")).json["threads"])
+        self.assertGreater(threads, 1)
+        self.assertEqual(info["threads"], threads)
+        lines = self.hotpath("wpp", "expand", self.path("a.wpp")).stdout.splitlines()
+        self.assertEqual(len(lines), info["symbols"])
+        self.assertEqual(len({line.split()[0] for line in lines}), threads)
 
 
 if __name__ == "__main__":
