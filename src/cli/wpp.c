@@ -118,9 +118,9 @@ static void print_info_text(const char *path, const struct hp_wpp_reader *reader
         printf(" %s", *word);
     printf("\n  %s engine, %s, %.2f s, exit status %d, paths '%s', hotpath %s\n", about->engine,
            about->arch, about->seconds, about->exit_status, about->ppcr, about->version);
-    printf("  %s paths executed in %" PRIu32 " threads, %s instructions, %s different paths\n",
-           grouped(a, stats->symbols), stats->threads, grouped(b, stats->insns),
-           grouped(c, stats->paths));
+    printf("  %s paths executed in %" PRIu32 " thread%s, %s instructions, %s different paths\n",
+           grouped(a, stats->symbols), stats->threads, stats->threads == 1 ? "" : "s",
+           grouped(b, stats->insns), grouped(c, stats->paths));
     printf("  grammar: %s rules of %s symbols, %.1f paths a symbol\n", grouped(a, stats->rules),
            grouped(b, stats->nodes), ratio(stats->symbols, stats->nodes));
     printf("  file: %s bytes, 1/%.1f of %s bytes at 4 a path\n", grouped(a, stats->file_bytes),

@@ -136,8 +136,9 @@ static enum hp_err print_text(struct hot *hot)
         hp_number_percent(share, hp_number_share(subpath->count * subpath->insns, hot->insns));
         hp_number_grouped(count, subpath->count);
         hp_number_grouped(insns, subpath->insns);
-        printf("%7s  executed %s times: %zu paths, %s instructions\n", share, count, subpath->n,
-               insns);
+        printf("%7s  executed %s time%s: %zu path%s, %s instruction%s\n", share, count,
+               subpath->count == 1 ? "" : "s", subpath->n, subpath->n == 1 ? "" : "s", insns,
+               subpath->insns == 1 ? "" : "s");
         print_subpath(hot, subpath);
     }
     if (fflush(stdout) != 0 || ferror(stdout))

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 128
-#define SPARE          16 /* nodes that must be free before a symbol is appended */
+#define SPARE          32 /* nodes that must be free before a symbol is appended, beside those that follow */
 #define MAX_CAPACITY   (1u << 30)
 
 /* --- Digrams ---------------------------------------------------------------------------------- */
@@ -371,24 +371,94 @@ static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t 
 /*
  * When the last whole digram of the sequence occurs elsewhere, nothing is done yet: the end of the sequence *follows* that place as long as
  * what is appended is what comes there, which costs a comparison. The textbook would make a rule of every prefix, and dissolve it again.
+ *
+ * Where a rule comes, its body is followed, and so on: a level for each. What followed a whole body becomes one node that names the
+ * rule. Meanwhile nothing else changes. In the end, what was followed on the first level is a match; what was followed of bodies that are not
+ * complete is taken off and appended again, node by node.
  */
+
+static void settle(struct hp_grammar *g);
+
 static void end_following(struct hp_grammar *g)
 {
-    uint32_t from = g->follow_from;
+    uint32_t from = g->follow_from, last = g->follow_last;
+    g->nodes[g->nodes[g->start].prev].next = g->again;
+    g->again = g->nodes[last].next;
+    link_nodes(g, last, g->start);
     g->follow_from = 0;
-    match(g, from, g->follow_last, g->follow_other, g->follow_at);
+    g->tail = 0;
+    match(g, from, last, g->follow_other, g->levels[0].at);
+    settle(g);
+}
+
+/* The nodes at the end that followed a whole body become a node of its rule, or one more repetition of it. */
+static uint32_t collapse(struct hp_grammar *g, struct level *level)
+{
+    uint32_t end = g->nodes[g->start].prev, rule = g->nodes[level->at].next, to = level->node;
+    uint32_t i = level->first;
+    if (to) {
+        g->nodes[to].repeat++;
+    } else {
+        to = level->node = i;
+        i = g->nodes[i].next;
+        drop_use(g, g->nodes[to].symbol);
+        g->nodes[to].symbol = HP_GRAMMAR_RULE | rule;
+        g->nodes[to].repeat = 1;
+        add_use(g, g->nodes[to].symbol);
+    }
+    for (uint32_t next; i != end; i = next) {
+        next = g->nodes[i].next;
+        drop_use(g, g->nodes[i].symbol);
+        free_node(g, i);
+        g->tail--;
+    }
+    link_nodes(g, to, end);
+    level->at = rule;
+    level->first = 0;
+    return to;
+}
+
+/* The node at the end is the one at the place that is followed. */
+static void advance(struct hp_grammar *g, uint32_t node, uint32_t place)
+{
+    struct level *level = &g->levels[g->n_levels - 1];
+    g->tail++;
+    for (;;) {
+        level->at = place;
+        if (level == g->levels) {
+            g->follow_last = node;
+            g->tail = 0;
+            return;
+        }
+        if (!level->first)
+            level->first = node;
+        if (g->nodes[g->nodes[place].next].symbol != SYMBOL_GUARD)
+            return;
+        node = collapse(g, level);
+        place = g->nodes[level[-1].at].next;
+        if (g->nodes[node].repeat != g->nodes[place].repeat)
+            return;
+        level--;
+        g->n_levels--;
+    }
 }
 
 /* Whether `last`, the last whole node of the sequence, is also the next one at the place that is followed. */
 static bool follow(struct hp_grammar *g, uint32_t last)
 {
-    uint32_t next = g->nodes[g->follow_at].next;
-    const struct node *a = &g->nodes[last], *b = &g->nodes[next];
-    if (next == g->follow_from || a->symbol != b->symbol || a->repeat != b->repeat)
-        return false;
-    g->follow_at = next;
-    g->follow_last = last;
-    return true;
+    const struct node *a = &g->nodes[last];
+    for (;;) {
+        uint32_t place = g->nodes[g->levels[g->n_levels - 1].at].next;
+        const struct node *b = &g->nodes[place];
+        if (a->symbol == b->symbol && a->repeat == b->repeat && place != g->follow_from) {
+            advance(g, last, place);
+            return true;
+        }
+        if (!is_rule(b->symbol) || b->symbol == SYMBOL_GUARD || place == g->follow_from ||
+            g->n_levels == LEVELS)
+            return false;
+        g->levels[g->n_levels++] = (struct level){.at = b->symbol & ~HP_GRAMMAR_RULE};
+    }
 }
 
 /* Looks at the last whole digram of the sequence. */
@@ -402,7 +472,8 @@ static void look_at_end(struct hp_grammar *g)
         g->follow_from = left;
         g->follow_last = right;
         g->follow_other = other;
-        g->follow_at = g->nodes[other].next;
+        g->levels[0] = (struct level){.at = g->nodes[other].next};
+        g->n_levels = 1;
     }
 }
 
@@ -466,21 +537,46 @@ void hp_grammar_free(struct hp_grammar *g)
     free(g);
 }
 
-/* Appends a terminal that is not that of the last node. */
-static bool append(struct hp_grammar *g, uint32_t terminal)
+/* Puts a node at the end. The one that was last is whole now, unless they are one run. */
+static void attach(struct hp_grammar *g, uint32_t node)
 {
-    if (room(g) < SPARE && !grow(g))
-        return false;
-    uint32_t node = new_node(g, terminal, 1), last = g->nodes[g->start].prev;
+    uint32_t last = g->nodes[g->start].prev;
+    if (g->nodes[last].symbol == g->nodes[node].symbol) {
+        if (g->nodes[node].repeat <= g->max_repeat - g->nodes[last].repeat) {
+            g->nodes[last].repeat += g->nodes[node].repeat;
+            drop_use(g, g->nodes[node].symbol);
+            free_node(g, node);
+            return;
+        }
+        g->full = true;
+    }
     link_nodes(g, last, node);
     link_nodes(g, node, g->start);
     if (g->follow_from) {
-        if (follow(g, last))
-            return true;
-        end_following(g);
+        if (!follow(g, last))
+            end_following(g);
+        return;
     }
     look_at(g, g->nodes[last].prev);
     settle(g);
+}
+
+static void attach_all(struct hp_grammar *g)
+{
+    while (g->again) {
+        uint32_t node = g->again;
+        g->again = g->nodes[node].next;
+        attach(g, node);
+    }
+}
+
+/* Appends a terminal that is not that of the last node. */
+static bool append(struct hp_grammar *g, uint32_t terminal)
+{
+    if (room(g) < SPARE + g->tail && !grow(g))
+        return false;
+    attach(g, new_node(g, terminal, 1));
+    attach_all(g);
     return true;
 }
 
@@ -514,12 +610,11 @@ bool hp_grammar_full(const struct hp_grammar *g)
 
 void hp_grammar_close(struct hp_grammar *g)
 {
-    uint32_t last = g->nodes[g->start].prev;
-    g->closed = true;
-    if (g->follow_from) {
-        follow(g, last);
+    while (g->follow_from) {
         end_following(g);
+        attach_all(g);
     }
+    g->closed = true;
     look_at(g, g->nodes[g->nodes[g->start].prev].prev);
     settle(g);
 }

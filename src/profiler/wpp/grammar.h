@@ -4,7 +4,7 @@
  * grammar that generates exactly that sequence.
  *
  * A rule's body is a list of *nodes*; a node is a symbol (a terminal or a rule) and how often it is repeated. Invariants, after
- * every symbol, of everything but the node that was appended last, which may still grow:
+ * every symbol, of everything but the end of the sequence, which may still grow and is being compared with what was before:
  *   1. Runs are whole: neighbours have different symbols.
  *   2. Digram uniqueness: no two neighbours (symbol, exponent, symbol, exponent) occur twice.
  *   3. Rule utility: a rule is named by at least two nodes, or by one that repeats it.

@@ -35,12 +35,10 @@ static enum hp_err check_node(const struct hp_grammar *g, uint32_t i, struct fou
     }
     found->following |= i == g->follow_from;
     bool pending = !g->closed && node->next == g->nodes[g->start].prev;
-    if (next->symbol == SYMBOL_GUARD || pending)
+    if (next->symbol == SYMBOL_GUARD || pending || found->following)
         return HP_OK;
     if (node->symbol == next->symbol)
         return next->repeat > g->max_repeat - node->repeat ? HP_OK : wrong("a run in two", i);
-    if (found->following)
-        return hp_grammar_find(g, i) ? HP_OK : wrong("nothing to follow", i);
     found->digrams++;
     return hp_grammar_find(g, i) == i ? HP_OK : wrong("a digram twice", i);
 }

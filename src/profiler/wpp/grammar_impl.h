@@ -13,6 +13,8 @@
 #define SYMBOL_GUARD UINT32_MAX       /* of a guard node */
 #define SYMBOL_FREE  (UINT32_MAX - 1) /* of a free node; `next` is the next free one */
 
+#define LEVELS 32 /* of rules that are followed within each other */
+
 struct node {
     uint32_t symbol;
     uint32_t repeat;
@@ -23,6 +25,14 @@ struct node {
 struct slot {
     uint32_t node; /* 0: empty */
     uint32_t tag;
+};
+
+/* A body that the end of the sequence follows. */
+struct level {
+    uint32_t at;    /* the node that was reached, of the body or its guard */
+    uint32_t first; /* the first node of the sequence in this body; 0: none */
+    uint32_t
+        node; /* the node of the sequence that names the rule, as often as its body was complete already; 0: none */
 };
 
 struct hp_grammar {
@@ -40,8 +50,13 @@ struct hp_grammar {
     uint32_t *todo; /* left nodes of digrams that are new */
     size_t n_todo, todo_capacity;
     uint64_t symbols;
-    /* The nodes of the start rule from follow_from to follow_last are also at follow_other to follow_at. follow_from 0: not so. */
-    uint32_t follow_from, follow_last, follow_other, follow_at;
+    /* The nodes of the start rule from follow_from to follow_last are also at follow_other to levels[0].at. follow_from 0: not so. What
+     * comes behind follow_last, up to the last but one, is in the bodies of further levels. */
+    uint32_t follow_from, follow_last, follow_other;
+    uint32_t tail; /* nodes there */
+    uint32_t n_levels;
+    struct level levels[LEVELS];
+    uint32_t again; /* nodes to be appended, linked by `next`; 0: none */
 };
 
 static inline bool is_rule(uint32_t symbol)
