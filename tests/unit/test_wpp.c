@@ -270,6 +270,27 @@ static void test_about(void **state)
     unlink(FILE_NAME);
 }
 
+/* A path that a signal cut short has fewer instructions; the sum is exact. */
+static void test_instructions_add_up(void **state)
+{
+    (void)state;
+    struct stream s;
+    make_code(&s);
+    struct hp_path paths[100] = {0};
+    for (uint32_t i = 0; i < 100; i++)
+        paths[i] = (struct hp_path){.start = 0x10100, .insns = i % 10 == 3 ? 5 : 8, .length = 2};
+    struct sequence sequence = {paths, 100};
+    struct hp_wpp_stats stats = write_file(s.code, &sequence, 1, 0);
+    assert_int_equal(stats.paths, 2);
+    assert_int_equal(stats.insns, 90 * 8 + 10 * 5);
+    struct hp_wpp_reader *reader;
+    assert_int_equal(hp_wpp_open(FILE_NAME, &reader), HP_OK);
+    assert_expands(reader, 0, &sequence);
+    hp_wpp_close(reader);
+    stream_fini(&s);
+    unlink(FILE_NAME);
+}
+
 static void test_nothing_appears_before_the_end(void **state)
 {
     (void)state;
@@ -685,6 +706,7 @@ int main(void)
         cmocka_unit_test(test_threads_have_sequences_of_their_own),
         cmocka_unit_test(test_bound_cuts_and_loses_nothing),
         cmocka_unit_test(test_about),
+        cmocka_unit_test(test_instructions_add_up),
         cmocka_unit_test(test_nothing_appears_before_the_end),
         cmocka_unit_test(test_full_disk_is_told),
         cmocka_unit_test(test_subpaths_cover_everything_once),

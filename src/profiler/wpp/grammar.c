@@ -4,7 +4,7 @@
  * appended behind it. A run of one path then never touches the table, and whole runs are compared with whole runs.
  *
  * Whatever a step changes leaves new neighbours somewhere; they are put on a list and looked at one by one until there are none,
- * wherever they are. (The textbook looks only at the end of the sequence, and can leave a digram twice when it dissolves a rule.)
+ * wherever they are.
  */
 #include "profiler/wpp/grammar.h"
 
@@ -359,7 +359,7 @@ static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t 
             rule = extract(g, other, other_last);
         substitute(g, first, last, rule);
     }
-    /* Of all nodes that are gone only the first two can have been rules. */
+    /* Rules further along were completed while they were followed: they are used elsewhere too, as before. */
     uint32_t second = g->nodes[g->nodes[rule].next].next;
     dissolve(g, g->nodes[rule].next);
     if (second != rule)
