@@ -67,10 +67,11 @@ static void count_fetch(struct walk *walk)
 static enum hp_err add_fetches(struct walk *walk, uint64_t first, uint64_t last, bool is_first)
 {
     bool fetched = false;
-    if (is_first || walk->fetches == 0)
+    if (is_first)
+        walk->line = first;
+    if (walk->fetches == 0 && walk->line == first)
         count_fetch(walk);
     if (is_first) {
-        walk->line = first;
         HP_TRY(add_step(walk, (struct hp_step_info){0}));
         fetched = true;
     }
