@@ -13,7 +13,7 @@
 #include "engine/qemu/qemu.h"
 #include "engine/trace/replay.h"
 #include "hotpath/trace.h"
-#include "profiler/exact/exact.h"
+#include "profiler/result.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -27,7 +27,8 @@ struct session {
     struct hp_consumer consumer; /* first */
     struct hp_code *code;
     struct hp_functions *functions;
-    struct hp_profiler *exact;      /* NULL: not wanted */
+    struct hp_profiler *profilers[HP_WANTED_MAX];
+    size_t n_profilers;
     struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
     struct hp_trace_writer *writer; /* NULL: not wanted */
     enum hp_err trace_failure;
@@ -114,8 +115,9 @@ static bool is_done(struct hp_consumer *consumer)
 
 /* --- Setting up ------------------------------------------------------------------------------- */
 
-static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile,
-                                enum hp_line_detail lines)
+/* `wanted` NULL: nothing. */
+static enum hp_err open_session(struct session *s, enum hp_arch arch,
+                                const struct hp_wanted *wanted, enum hp_line_detail lines)
 {
     s->consumer = (struct hp_consumer){.thread = take_thread,
                                        .words = take_words,
@@ -126,8 +128,8 @@ static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_pl
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
     hp_functions_want_lines(s->functions, lines);
-    if (profile == HP_PLAN_EXACT || profile == HP_PLAN_COUNTS)
-        HP_TRY(hp_exact_new(s->code, s->functions, &s->exact));
+    if (wanted)
+        HP_TRY(hp_wanted_open(wanted, s->code, s->functions, s->profilers, &s->n_profilers));
     return HP_OK;
 }
 
@@ -137,8 +139,8 @@ static enum hp_err open_pipeline(struct session *s, const struct hp_session_opti
     struct hp_region region = {
         .from = options->from, .after = options->after, .length = options->length};
     HP_TRY(hp_pipeline_new(s->code, source, s->functions, &region, &s->pipeline));
-    if (s->exact)
-        HP_TRY(hp_pipeline_add(s->pipeline, s->exact));
+    for (size_t i = 0; i < s->n_profilers; i++)
+        HP_TRY(hp_pipeline_add(s->pipeline, s->profilers[i]));
     hp_progress_start(&s->progress, options->quiet);
     return HP_OK;
 }
@@ -147,8 +149,8 @@ static void close_session(struct session *s)
 {
     hp_progress_end(&s->progress);
     hp_trace_writer_abort(s->writer);
-    if (s->exact)
-        s->exact->ops->free(s->exact);
+    for (size_t i = 0; i < s->n_profilers; i++)
+        s->profilers[i]->ops->free(s->profilers[i]);
     hp_pipeline_free(s->pipeline);
     hp_functions_free(s->functions);
     hp_code_free(s->code);
@@ -156,10 +158,20 @@ static void close_session(struct session *s)
 
 /* --- The profile ------------------------------------------------------------------------------ */
 
+static enum hp_err finish_profilers(struct session *s, struct hp_profile *profile)
+{
+    struct hp_result *result;
+    HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
+    enum hp_err err = HP_OK;
+    for (size_t i = 0; i < s->n_profilers && err == HP_OK; i++)
+        err = s->profilers[i]->ops->finish(s->profilers[i], result);
+    hp_result_free(result);
+    return err;
+}
+
 static enum hp_err finish_profile(struct session *s, struct hp_profile *profile)
 {
-    if (s->exact)
-        HP_TRY(s->exact->ops->finish(s->exact, profile));
+    HP_TRY(finish_profilers(s, profile));
     profile->run.arch = hp_code_arch(s->code);
     profile->run.runs = 1;
     if (s->pipeline) {
@@ -220,7 +232,7 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
         return HP_OK;
     HP_TRY(hp_describe_profile(profile, &about->run));
     HP_TRY(hp_note_engine(profile, live, s->code));
-    if (!s->exact)
+    if (!s->n_profilers)
         HP_TRY(hp_profile_note(profile, 1, "nothing",
                                "nothing was profiled, as was asked for: no counts, no code"));
     if (s->pipeline)
@@ -260,9 +272,9 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     struct hp_live_stats stats;
     pid_t pid;
     double started = hp_now();
-    if (plan->profile != HP_PLAN_NOTHING)
+    if (!hp_wanted_nothing(&plan->wanted))
         HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
-    if (plan->profile == HP_PLAN_COUNTS)
+    if (plan->wanted.counts)
         HP_TRY(hp_pipeline_expect_counts(s->pipeline));
     hp_signals_catch();
     enum hp_err err = start_engine(plan->engine, options, program, live, &pid);
@@ -295,8 +307,8 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    enum hp_err err = open_session(&s, program->elf.arch, profile ? plan->profile : HP_PLAN_NOTHING,
-                                   options->lines);
+    enum hp_err err =
+        open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)
@@ -346,12 +358,27 @@ static enum hp_err note_trace_execs(struct session *s, struct hp_trace_reader *r
     return HP_OK;
 }
 
+/* What a trace can give: the order of execution, no counters, no addresses. */
+static enum hp_err read_wanted(const struct hp_session_options *options, struct hp_wanted *wanted)
+{
+    HP_TRY(hp_wanted_parse(&options->wanted, wanted));
+    if (wanted->counts || hp_wanted_nothing(wanted))
+        return hp_fail(HP_ERR_INVALID, "a trace is profiled with --profile exact, paths or "
+                                       "predictions");
+    if (wanted->addresses)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "a trace holds no data addresses: metrics of data need a live run");
+    return HP_OK;
+}
+
 static enum hp_err replay(struct session *s, const struct hp_session_options *options,
                           struct hp_trace_reader *reader, bool salvage, struct hp_profile *profile)
 {
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
+    struct hp_wanted wanted;
     uint64_t damaged;
-    HP_TRY(open_session(s, info->run.arch, HP_PLAN_EXACT, options->lines));
+    HP_TRY(read_wanted(options, &wanted));
+    HP_TRY(open_session(s, info->run.arch, &wanted, options->lines));
     HP_TRY(open_pipeline(s, options, NULL));
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(hp_describe_profile(profile, &info->run));

@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The complete profile: every distinct path with its counts. Its memory is far larger than the caches where a program has many
+ * paths, so a batch is looked up in three passes that fetch ahead: slots, then paths, then the counts.
+ */
+#include "profiler/path/path_index.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct hp_complete {
+    struct hp_path_sink sink; /* first */
+    uint64_t max_paths;
+    struct hp_path_count *paths;
+    size_t n, cap;
+    struct hp_path_index index;
+    uint64_t *targets; /* of all paths */
+    size_t n_targets, cap_targets;
+    struct hp_path_count lost;
+};
+
+static void count(struct hp_path_count *sum, const struct hp_path *path)
+{
+    sum->count++;
+    sum->insns += path->insns;
+    sum->events += path->events;
+}
+
+/* Enters a path that is not there; HP_NO_ID: no room. */
+static uint32_t add_path(struct hp_complete *c, const struct hp_path *path, uint64_t hash,
+                         const uint64_t *targets)
+{
+    if (c->n >= c->max_paths || hp_grow(&c->paths, &c->cap, c->n + 1, sizeof *c->paths) != HP_OK ||
+        hp_grow(&c->targets, &c->cap_targets, c->n_targets + path->n_targets, sizeof *c->targets) !=
+            HP_OK ||
+        hp_path_index_add(&c->index, c->paths, (uint32_t)c->n, hash) != HP_OK)
+        return HP_NO_ID;
+    struct hp_path_count *new = &c->paths[c->n];
+    *new = (struct hp_path_count){.path = *path};
+    new->path.first_target = (uint32_t)c->n_targets;
+    if (path->n_targets)
+        memcpy(c->targets + c->n_targets, targets + path->first_target,
+               path->n_targets * sizeof *targets);
+    c->n_targets += path->n_targets;
+    return (uint32_t)c->n++;
+}
+
+static __attribute__((noinline)) void find_and_count(struct hp_complete *c,
+                                                     const struct hp_path *path, uint64_t hash,
+                                                     const uint64_t *targets)
+{
+    uint32_t place = hp_path_index_find(&c->index, c->paths, path, hash);
+    if (place == HP_NO_ID)
+        place = add_path(c, path, hash, targets);
+    count(place == HP_NO_ID ? &c->lost : &c->paths[place], path);
+}
+
+/* At most HP_PATHS_MAX of them. */
+static void take(struct hp_complete *c, const struct hp_path *paths, size_t n,
+                 const uint64_t *targets)
+{
+    uint64_t hashes[HP_PATHS_MAX];
+    uint32_t places[HP_PATHS_MAX];
+    if (!c->index.slots) {
+        for (size_t i = 0; i < n; i++)
+            find_and_count(c, &paths[i], hp_path_hash(&paths[i]), targets);
+        return;
+    }
+    for (size_t i = 0; i < n; i++) {
+        hashes[i] = hp_path_hash(&paths[i]);
+        __builtin_prefetch(&c->index.slots[hashes[i] & c->index.mask]);
+    }
+    for (size_t i = 0; i < n; i++) {
+        places[i] = c->index.slots[hashes[i] & c->index.mask].place;
+        if (places[i]) {
+            __builtin_prefetch(&c->paths[places[i] - 1], 1);
+            __builtin_prefetch(&c->paths[places[i] - 1].events, 1);
+        }
+    }
+    for (size_t i = 0; i < n; i++) {
+        if (places[i] && hp_path_same(&c->paths[places[i] - 1].path, &paths[i]))
+            count(&c->paths[places[i] - 1], &paths[i]);
+        else
+            find_and_count(c, &paths[i], hashes[i], targets);
+    }
+}
+
+static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
+{
+    struct hp_complete *c = (struct hp_complete *)sink;
+    for (size_t at = 0; at < paths->n; at += HP_PATHS_MAX) {
+        size_t rest = paths->n - at;
+        take(c, paths->paths + at, rest < HP_PATHS_MAX ? rest : HP_PATHS_MAX, paths->targets);
+    }
+}
+
+enum hp_err hp_complete_new(uint64_t max_paths, struct hp_complete **complete)
+{
+    if (max_paths > HP_PATH_INDEX_MAX)
+        return hp_fail(HP_ERR_INVALID, "paths: a bound of %llu paths: %u are possible",
+                       (unsigned long long)max_paths, HP_PATH_INDEX_MAX);
+    struct hp_complete *c = calloc(1, sizeof *c);
+    if (!c)
+        return hp_fail_nomem();
+    c->sink.paths = on_paths;
+    c->max_paths = max_paths ? max_paths : HP_COMPLETE_DEFAULT;
+    *complete = c;
+    return HP_OK;
+}
+
+void hp_complete_free(struct hp_complete *c)
+{
+    if (!c)
+        return;
+    hp_path_index_fini(&c->index);
+    free(c->paths);
+    free(c->targets);
+    free(c);
+}
+
+struct hp_path_sink *hp_complete_sink(struct hp_complete *complete)
+{
+    return &complete->sink;
+}
+
+const struct hp_path_count *hp_complete_paths(const struct hp_complete *complete, size_t *n)
+{
+    *n = complete->n;
+    return complete->paths;
+}
+
+const uint64_t *hp_complete_targets(const struct hp_complete *complete)
+{
+    return complete->targets;
+}
+
+struct hp_path_count hp_complete_lost(const struct hp_complete *complete)
+{
+    return complete->lost;
+}
+
+void hp_complete_clear(struct hp_complete *c)
+{
+    hp_path_index_clear(&c->index);
+    c->n = 0;
+    c->n_targets = 0;
+    c->lost = (struct hp_path_count){0};
+}

@@ -1,0 +1,527 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Path detection, a transfer at a time: Vaswani, Thazhuthaveetil, Srikant, "A Programmable Hardware Path Profiler", section 3, as docs/paths.md has
+ * it under "Exact rules". What the paper does not say, and is here: frames that are left by longjmp or an exception, signal
+ * handlers, gaps in the history.
+ */
+#include "profiler/path/detector_impl.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define SEARCH_LIMIT  4096 /* entries looked at for a return that the top does not expect */
+#define FIRST_ENTRIES 64
+#define MAX_SPILL     (1u << 20) /* calls that never return must not take all memory */
+#define MAX_MARKERS   4096       /* nor handlers that are never returned from */
+
+/* --- Finished paths --------------------------------------------------------------------------- */
+
+void hp_detector_flush(struct hp_detector *d)
+{
+    if (!d->n_paths)
+        return;
+    struct hp_paths batch = {.paths = d->paths, .n = d->n_paths, .targets = d->targets};
+    if (d->sink)
+        d->sink->paths(d->sink, &batch);
+    d->n_paths = 0;
+    d->n_targets = 0;
+}
+
+static uint32_t saturate(uint64_t value, uint64_t max)
+{
+    return (uint32_t)(value < max ? value : max);
+}
+
+/* The metric's events of a path that is finished. */
+static uint32_t events_of(struct hp_detector *d, const struct hp_path_entry *entry)
+{
+    if (d->ppcr.metric == HP_METRIC_EXECUTIONS)
+        return 1;
+    uint64_t events = d->ppcr.metric == HP_METRIC_INSTRUCTIONS ? entry->insns : entry->events;
+    d->stats.saturated += events > d->counter_max;
+    return saturate(events, d->counter_max);
+}
+
+/* Hands over the path of the top entry; the entry stays. */
+static void emit(struct hp_detector *d)
+{
+    const struct hp_path_entry *entry = &d->entries[d->n - 1];
+    d->paths[d->n_paths++] = (struct hp_path){.start = entry->start,
+                                              .outcomes = entry->outcomes,
+                                              .targets = entry->targets,
+                                              .block = entry->block,
+                                              .insns = saturate(entry->insns, UINT32_MAX),
+                                              .events = events_of(d, entry),
+                                              .length = (uint8_t)entry->length,
+                                              .n_targets = (uint8_t)entry->n_targets,
+                                              .first_target = (uint32_t)d->n_targets};
+    if (entry->n_targets) {
+        memcpy(d->targets + d->n_targets, d->lists[d->n - 1],
+               entry->n_targets * sizeof *d->targets);
+        d->n_targets += entry->n_targets;
+    }
+    d->stats.paths++;
+    if (d->n_paths == HP_PATHS_MAX || d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH)
+        hp_detector_flush(d);
+}
+
+/* --- The stack -------------------------------------------------------------------------------- */
+
+/* Where the entries begin that are above the newest marker. */
+static size_t floor_of(const struct hp_detector *d)
+{
+    size_t base = d->n_markers ? d->markers[d->n_markers - 1].base : 0;
+    return base > d->low ? base : d->low;
+}
+
+static void start_path(struct hp_path_entry *entry, uint64_t start, uint32_t block,
+                       uint64_t return_to)
+{
+    *entry = (struct hp_path_entry){.start = start, .block = block, .return_to = return_to};
+}
+
+/* Throws away the entries from `n` on; says how many. */
+static size_t throw_away(struct hp_detector *d, size_t n)
+{
+    size_t thrown = d->n - n;
+    for (size_t i = n; i < d->n; i++)
+        d->stats.unfinished_insns += d->entries[i].insns;
+    d->n = n;
+    return thrown;
+}
+
+static void drop_pending(struct hp_detector *d, struct hp_path_pending *pending)
+{
+    d->stats.unfinished_insns += pending->insns;
+    *pending = (struct hp_path_pending){0};
+}
+
+/* Markers whose handlers cannot be returned from any more. */
+static void drop_markers(struct hp_detector *d, size_t n)
+{
+    while (d->n_markers > n)
+        drop_pending(d, &d->markers[--d->n_markers].pending);
+}
+
+static void drop_everything(struct hp_detector *d)
+{
+    d->stats.unfinished += throw_away(d, d->low);
+    d->low = d->n = 0;
+    drop_markers(d, 0);
+}
+
+static void purge(struct hp_detector *d)
+{
+    d->stats.purges += d->n > d->low || d->n_markers;
+    drop_everything(d);
+    drop_pending(d, &d->pending);
+    d->fresh = true;
+}
+
+static void drop_oldest(struct hp_detector *d)
+{
+    d->stats.unfinished_insns += d->entries[d->low++].insns;
+    d->stats.dropped++;
+}
+
+/* Moves the stack to the beginning of its memory. */
+static void settle_down(struct hp_detector *d)
+{
+    size_t count = d->n - d->low;
+    memmove(d->entries, d->entries + d->low, count * sizeof *d->entries);
+    if (d->lists)
+        memmove(d->lists, d->lists + d->low, count * sizeof *d->lists);
+    for (size_t i = 0; i < d->n_markers; i++)
+        d->markers[i].base -= d->markers[i].base < d->low ? d->markers[i].base : d->low;
+    d->low = 0;
+    d->n = count;
+}
+
+static bool grow_stack(struct hp_detector *d)
+{
+    size_t cap = d->cap;
+    if (hp_grow(&d->entries, &d->cap, d->n + 1, sizeof *d->entries) != HP_OK)
+        return false;
+    if (!d->ppcr.by_address || hp_grow(&d->lists, &d->cap_lists, d->cap, sizeof *d->lists) == HP_OK)
+        return true;
+    d->cap = cap;
+    return false;
+}
+
+/* Room for one more entry; without memory the oldest has to go. */
+static __attribute__((noinline)) void make_room(struct hp_detector *d)
+{
+    if (d->low > 0 && d->low >= d->cap / 2) {
+        settle_down(d);
+    } else if (!grow_stack(d)) {
+        d->out_of_memory = true;
+        drop_oldest(d);
+        settle_down(d);
+    }
+}
+
+static void push(struct hp_detector *d, uint64_t start, uint32_t block, uint64_t return_to)
+{
+    if (d->n - d->low >= d->ppcr.stack_entries) {
+        d->stats.overflows++;
+        if (d->ppcr.overflow == HP_OVERFLOW_DROP_OLDEST || d->n - d->low >= MAX_SPILL)
+            drop_oldest(d);
+    }
+    if (d->n == d->cap)
+        make_room(d);
+    start_path(&d->entries[d->n++], start, block, return_to);
+}
+
+void hp_detector_begin(struct hp_detector *d, uint64_t start, uint32_t block)
+{
+    push(d, start, block, 0);
+    d->fresh = false;
+}
+
+/* --- Frames that are gone --------------------------------------------------------------------- */
+
+static uint32_t function_of(const struct hp_detector *d, uint32_t block)
+{
+    return d->frames && block != HP_NO_ID ? d->frames->function_of(d->frames, block) : HP_NO_ID;
+}
+
+/* The nearest of at most `limit` entries below `n` whose path starts in `function`: its place + 1; 0: none. */
+static size_t find_function(const struct hp_detector *d, size_t n, uint32_t function, size_t limit)
+{
+    for (; n > d->low && limit; n--, limit--)
+        if (function_of(d, d->entries[n - 1].block) == function)
+            return n;
+    return 0;
+}
+
+/* Goes back to the frame at `place`, which goes on at the target; what it was doing is not known. */
+static void resume(struct hp_detector *d, size_t place, const struct hp_path_transfer *x)
+{
+    uint64_t return_to = d->entries[place].return_to;
+    while (d->n_markers && d->markers[d->n_markers - 1].base > place)
+        drop_markers(d, d->n_markers - 1);
+    d->stats.repairs++;
+    d->stats.repaired += throw_away(d, place);
+    start_path(&d->entries[d->n++], x->target, x->to, return_to);
+}
+
+/* A return somewhere else than the top entry, which is finished and gone, expected. */
+static void unexpected_return(struct hp_detector *d, const struct hp_path_transfer *x)
+{
+    size_t end = floor_of(d);
+    if (d->n > SEARCH_LIMIT && end < d->n - SEARCH_LIMIT)
+        end = d->n - SEARCH_LIMIT;
+    for (size_t n = d->n; n > end; n--) {
+        if (d->entries[n - 1].return_to == x->target) {
+            d->stats.repairs++;
+            d->stats.repaired += throw_away(d, n - 1);
+            return;
+        }
+    }
+    uint32_t function = function_of(d, x->to);
+    size_t found = function == HP_NO_ID ? 0 : find_function(d, d->n, function, SIZE_MAX);
+    if (found) {
+        resume(d, found - 1, x);
+        return;
+    }
+    d->stats.purges++;
+    drop_everything(d);
+    push(d, x->target, x->to, 0);
+}
+
+/* The place + 1 of the frame that an indirect jump goes back to (longjmp, an exception); 0: none, it is a jump like others. */
+static size_t find_landing(const struct hp_detector *d, const struct hp_path_transfer *x)
+{
+    uint32_t from = function_of(d, x->from), to = function_of(d, x->to);
+    if (from == HP_NO_ID || to == HP_NO_ID || from == to || d->frames->is_entry(d->frames, x->to))
+        return 0;
+    return find_function(d, d->n - 1, to, SEARCH_LIMIT);
+}
+
+/* --- Operations ------------------------------------------------------------------------------- */
+
+enum hp_class hp_detector_class(const struct hp_ppcr *ppcr, const struct hp_path_transfer *x)
+{
+    bool backward = x->taken && x->target <= x->last;
+    if (ppcr->by_address)
+        return backward ? HP_CLASS_BACKWARD : HP_CLASS_FORWARD;
+    switch (x->flow) {
+    case HP_FLOW_COND:
+    case HP_FLOW_JUMP:
+        if (ppcr->direction == HP_DIRECTION_STATIC)
+            backward = (x->direct || x->taken) && (x->direct ? x->direct : x->target) <= x->last;
+        return backward ? HP_CLASS_BACKWARD : HP_CLASS_FORWARD;
+    case HP_FLOW_CALL:
+    case HP_FLOW_CALL_IND:
+        return x->taken && x->target != x->end ? HP_CLASS_CALL : HP_CLASS_FORWARD;
+    case HP_FLOW_RETURN: return x->taken ? HP_CLASS_RETURN : HP_CLASS_FORWARD;
+    default: return x->taken ? HP_CLASS_INDIRECT : HP_CLASS_FORWARD;
+    }
+}
+
+/* What the class does to the stack now: its operations, or what an extension leaves of them. */
+static unsigned operations_of(const struct hp_ppcr *ppcr, struct hp_path_entry *top,
+                              enum hp_class class)
+{
+    unsigned ops = ppcr->ops[class];
+    const unsigned own = ops & (HP_PATH_UPDATE | HP_PATH_UPDATE_COUNT);
+    if (ppcr->extension == HP_EXTEND_LOOP && class == HP_CLASS_BACKWARD &&
+        top->extension < ppcr->max_extension) {
+        top->extension++;
+        return HP_PATH_UPDATE;
+    }
+    if (ppcr->extension == HP_EXTEND_CALL && class == HP_CLASS_CALL &&
+        top->extension < ppcr->max_extension) {
+        top->extension++;
+        return own;
+    }
+    if (ppcr->extension == HP_EXTEND_CALL && class == HP_CLASS_RETURN && top->extension) {
+        top->extension--;
+        return own;
+    }
+    return ops;
+}
+
+static void add_pending(struct hp_detector *d, struct hp_path_entry *top)
+{
+    top->insns += d->pending.insns;
+    top->events += d->pending.events;
+    d->pending = (struct hp_path_pending){0};
+}
+
+/* Where a branch by address went becomes part of the path when it cannot be told from the code. */
+static void add_target(struct hp_detector *d, struct hp_path_entry *top,
+                       const struct hp_path_transfer *x)
+{
+    top->targets = hp_path_hash_target(top->targets, x->target);
+    d->lists[d->n - 1][top->n_targets++] = x->target;
+}
+
+static bool is_computed(uint8_t flow)
+{
+    return flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND || flow == HP_FLOW_RETURN;
+}
+
+/* The updates. True: the path was full, and is finished without this outcome. */
+static bool update(struct hp_detector *d, unsigned ops, enum hp_class class,
+                   const struct hp_path_transfer *x)
+{
+    struct hp_path_entry *top = &d->entries[d->n - 1];
+    if (ops & (HP_PATH_UPDATE | HP_PATH_UPDATE_COUNT))
+        add_pending(d, top);
+    if (!(ops & HP_PATH_UPDATE))
+        return false;
+    if (top->length == d->ppcr.max_length) {
+        d->stats.splits++;
+        emit(d);
+        return true;
+    }
+    top->outcomes = top->outcomes << 1 | x->taken;
+    top->length++;
+    if (d->ppcr.by_address && x->taken && class == HP_CLASS_FORWARD && is_computed(x->flow))
+        add_target(d, top, x);
+    return false;
+}
+
+/* A return, with the top finished: the frame is gone, and perhaps others. */
+static void leave_frame(struct hp_detector *d, const struct hp_path_transfer *x)
+{
+    uint64_t return_to = d->entries[--d->n].return_to;
+    if (return_to && return_to != x->target)
+        unexpected_return(d, x);
+}
+
+static void finish_path(struct hp_detector *d, unsigned ops, enum hp_class class,
+                        const struct hp_path_transfer *x)
+{
+    struct hp_path_entry *top = &d->entries[d->n - 1];
+    if (ops & HP_PATH_PUSH)
+        start_path(top, x->target, x->to, top->return_to);
+    else if (class == HP_CLASS_RETURN)
+        leave_frame(d, x);
+    else
+        d->n--;
+}
+
+void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *x)
+{
+    enum hp_class class = hp_detector_class(&d->ppcr, x);
+    unsigned ops = operations_of(&d->ppcr, &d->entries[d->n - 1], class);
+    size_t landing = 0;
+    d->stats.branches++;
+    if (class == HP_CLASS_INDIRECT && (ops & HP_PATH_POP) && d->frames)
+        landing = find_landing(d, x);
+    bool split = update(d, ops, class, x);
+    if (!(ops & HP_PATH_POP)) {
+        if (split)
+            start_path(&d->entries[d->n - 1], x->target, x->to, d->entries[d->n - 1].return_to);
+        if (ops & HP_PATH_PUSH)
+            push(d, x->target, x->to, class == HP_CLASS_CALL ? x->end : 0);
+        return;
+    }
+    if (!split)
+        emit(d);
+    if (landing) {
+        d->n--;
+        resume(d, landing - 1, x);
+        return;
+    }
+    finish_path(d, ops, class, x);
+    if (d->n == floor_of(d)) {
+        d->stats.underflows += !d->n_markers;
+        push(d, x->target, x->to, 0);
+    }
+}
+
+/* --- What comes in ---------------------------------------------------------------------------- */
+
+/* A block was retired: `events` of the metric in it. */
+static void retire(struct hp_detector *d, uint64_t start, uint32_t block, uint32_t insns,
+                   uint32_t events)
+{
+    if (d->fresh)
+        hp_detector_begin(d, start, block);
+    d->stats.blocks++;
+    d->stats.instructions += insns;
+    d->pending.insns += insns;
+    d->pending.events += events;
+}
+
+void hp_detector_retire(struct hp_detector *d, const struct hp_block *table, uint32_t from,
+                        uint32_t to, bool taken, uint32_t events)
+{
+    const struct hp_block *block = &table[from];
+    retire(d, block->start, from, block->insns, events);
+    if (!hp_path_is_branch(block->flow))
+        return;
+    struct hp_path_transfer x = {.last = block->last,
+                                 .end = block->end,
+                                 .direct = block->target,
+                                 .target = table[to].start,
+                                 .from = from,
+                                 .to = to,
+                                 .flow = block->flow,
+                                 .taken = taken};
+    hp_detector_transfer(d, &x);
+}
+
+void hp_detector_batch(struct hp_detector *d, const struct hp_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++)
+        hp_detector_retire(d, batch->table, batch->blocks[i], batch->blocks[i + 1], batch->taken[i],
+                           batch->events ? batch->events[i].count[d->ppcr.metric] : 0);
+}
+
+void hp_detector_branch(struct hp_detector *d, const struct hp_branch *branch, uint32_t events)
+{
+    uint64_t start = branch->start ? branch->start : branch->address;
+    retire(d, start, HP_NO_ID, branch->insns, events);
+    struct hp_path_transfer x = {.last = branch->address,
+                                 .end = branch->end,
+                                 .direct = branch->direct,
+                                 .target = branch->target,
+                                 .from = HP_NO_ID,
+                                 .to = HP_NO_ID,
+                                 .flow = branch->flow,
+                                 .taken = branch->taken != 0};
+    hp_detector_transfer(d, &x);
+}
+
+static void enter_signal(struct hp_detector *d)
+{
+    if (d->n_markers == MAX_MARKERS)
+        purge(d);
+    if (hp_grow(&d->markers, &d->cap_markers, d->n_markers + 1, sizeof *d->markers) != HP_OK) {
+        d->out_of_memory = true;
+        purge(d);
+        return;
+    }
+    d->markers[d->n_markers++] =
+        (struct hp_path_marker){.base = d->n, .pending = d->pending, .fresh = d->fresh};
+    d->pending = (struct hp_path_pending){0};
+    d->fresh = true;
+}
+
+static void leave_signal(struct hp_detector *d)
+{
+    if (!d->n_markers) {
+        purge(d);
+        return;
+    }
+    const struct hp_path_marker *marker = &d->markers[d->n_markers - 1];
+    d->stats.unfinished += throw_away(d, floor_of(d));
+    drop_pending(d, &d->pending);
+    d->pending = marker->pending;
+    d->n_markers--;
+    /* What was interrupted may have been dropped by an overflow. */
+    d->fresh = marker->fresh || d->n == floor_of(d);
+}
+
+void hp_detector_event(struct hp_detector *d, const struct hp_event *event)
+{
+    switch (event->kind) {
+    case HP_EVENT_SIGNAL: enter_signal(d); break;
+    case HP_EVENT_SIGRETURN: leave_signal(d); break;
+    case HP_EVENT_LOST:
+    case HP_EVENT_DISCONTINUITY: purge(d); break;
+    case HP_EVENT_TAIL:
+        d->stats.blocks++;
+        d->stats.instructions += event->insns;
+        d->stats.unfinished_insns += event->insns;
+        break;
+    case HP_EVENT_END:
+        drop_everything(d);
+        drop_pending(d, &d->pending);
+        d->fresh = true;
+        break;
+    default: return;
+    }
+    hp_detector_flush(d);
+}
+
+/* --- Making ----------------------------------------------------------------------------------- */
+
+enum hp_err hp_detector_new(const struct hp_ppcr *ppcr, struct hp_frame_source *frames,
+                            struct hp_path_sink *sink, struct hp_detector **detector)
+{
+    HP_TRY(hp_ppcr_check(ppcr));
+    struct hp_detector *d = calloc(1, sizeof *d);
+    if (!d)
+        return hp_fail_nomem();
+    d->ppcr = *ppcr;
+    d->counter_max = (UINT64_C(1) << ppcr->counter_bits) - 1;
+    d->frames = frames;
+    d->sink = sink;
+    d->fresh = true;
+    enum hp_err err = hp_grow(&d->entries, &d->cap, FIRST_ENTRIES, sizeof *d->entries);
+    if (err == HP_OK && ppcr->by_address)
+        err = hp_grow(&d->lists, &d->cap_lists, d->cap, sizeof *d->lists);
+    if (err != HP_OK) {
+        hp_detector_free(d);
+        return err;
+    }
+    *detector = d;
+    return HP_OK;
+}
+
+void hp_detector_free(struct hp_detector *d)
+{
+    if (!d)
+        return;
+    free(d->entries);
+    free(d->lists);
+    free(d->markers);
+    free(d);
+}
+
+enum hp_err hp_detector_check(const struct hp_detector *detector)
+{
+    return detector->out_of_memory ? hp_fail_nomem() : HP_OK;
+}
+
+const struct hp_detector_stats *hp_detector_stats(const struct hp_detector *detector)
+{
+    return &detector->stats;
+}

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The inside of a path detector: the stack and what is done to it, a transfer at a time (detector.c), and the loop over
+ * whole units (detector_steps.c).
+ *
+ * Invariants between calls:
+ *  1. entries[low] ... entries[n - 1] are the stack, the top last. What is below a marker's `base` was interrupted by a signal.
+ *  2. Unless `fresh`, there is an entry above the newest marker.
+ *  3. Every retired instruction is in one place: an entry, `pending`, a marker's `pending`, a path handed over or waiting to be, or
+ *     stats.unfinished_insns.
+ */
+#ifndef HP_PROFILER_PATH_DETECTOR_IMPL_H
+#define HP_PROFILER_PATH_DETECTOR_IMPL_H
+
+#include "hotpath/path.h"
+
+/* A path in the making. */
+struct hp_path_entry {
+    uint64_t start;
+    uint64_t outcomes;
+    uint64_t insns;
+    uint64_t return_to; /* where the call that made it returns to; 0: not made by a call */
+    uint64_t targets;   /* hash */
+    uint64_t events;    /* not saturated */
+    uint32_t block;
+    uint32_t extension; /* backward branches, or calls, that it grew through */
+    uint32_t length;
+    uint32_t n_targets;
+};
+
+struct hp_path_pending {
+    uint64_t insns, events;
+};
+
+/* A signal. */
+struct hp_path_marker {
+    size_t base; /* entries below were interrupted */
+    struct hp_path_pending pending;
+    bool fresh;
+};
+
+/* Room for the targets of any path must be left when another is finished. */
+#define HP_DETECTOR_TARGETS 4096
+
+struct hp_detector {
+    struct hp_ppcr ppcr;
+    uint64_t counter_max;
+    struct hp_frame_source *frames;
+    struct hp_path_sink *sink;
+    struct hp_detector_stats stats;
+    bool out_of_memory;
+
+    struct hp_path_entry *entries;
+    size_t low, n, cap;
+    uint64_t (*lists)[HP_PATH_MAX_LENGTH]; /* by_address: the targets of entries[i] */
+    size_t cap_lists;
+    struct hp_path_marker *markers;
+    size_t n_markers, cap_markers;
+    struct hp_path_pending pending;
+    bool fresh;
+
+    size_t n_paths;
+    struct hp_path paths[HP_PATHS_MAX]; /* finished */
+    size_t n_targets;
+    uint64_t targets[HP_DETECTOR_TARGETS]; /* of those */
+};
+
+/* A transfer that is a branch. */
+struct hp_path_transfer {
+    uint64_t last;     /* address of the branch */
+    uint64_t end;      /* behind it */
+    uint64_t direct;   /* where it leads when it is taken; 0: anywhere */
+    uint64_t target;   /* where it went */
+    uint32_t from, to; /* blocks; HP_NO_ID */
+    uint8_t flow, taken;
+};
+
+static inline bool hp_path_is_branch(uint8_t flow)
+{
+    return flow != HP_FLOW_NONE && flow != HP_FLOW_SYSCALL && flow != HP_FLOW_TRAP;
+}
+
+/* Which class it is of. */
+enum hp_class hp_detector_class(const struct hp_ppcr *ppcr, const struct hp_path_transfer *x);
+
+/* What it does; the instructions of its block are in `pending`. */
+void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *x);
+
+/* A block was retired, and `to` comes next: everything that follows from it. `events`: of the metric, in the block. */
+void hp_detector_retire(struct hp_detector *d, const struct hp_block *table, uint32_t from,
+                        uint32_t to, bool taken, uint32_t events);
+
+/* Starts the path of a thread, or of a signal handler. */
+void hp_detector_begin(struct hp_detector *d, uint64_t start, uint32_t block);
+
+#endif

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/path/paths.h"
+
+#include "base/grow.h"
+#include "profiler/path/path_index.h"
+
+#include <stdlib.h>
+
+/* What is known of a block's function. */
+struct spot {
+    uint32_t function; /* HP_NO_ID: none by a symbol */
+    bool asked, entry;
+};
+
+struct window {
+    struct hp_complete *complete;
+    struct hp_hpt *tables[HP_PATHS_TABLES];
+    uint64_t insns;              /* so far */
+    struct hp_path_count *paths; /* room for the largest table */
+};
+
+struct profiler {
+    struct hp_profiler base; /* first */
+    struct hp_frame_source frames;
+    struct hp_code *code;
+    struct hp_functions *functions;
+    struct hp_paths_config config;
+    struct thread **threads;
+    size_t n_threads, cap_threads;
+    struct hp_hpt *tables[HP_PATHS_TABLES];
+    struct window window;
+    struct hp_paths_windows windows;
+    struct spot *spots; /* by block */
+    size_t cap_spots;
+    bool out_of_memory;
+};
+
+struct thread {
+    struct hp_path_sink sink; /* first: of the detector */
+    struct profiler *profiler;
+    struct hp_thread info;
+    struct hp_detector *detector; /* while it runs */
+    struct hp_detector_stats stats;
+    struct hp_complete *complete;
+    struct hp_path_sink *extra; /* NULL: nobody */
+};
+
+/* --- Functions -------------------------------------------------------------------------------- */
+
+static struct profiler *of_frames(struct hp_frame_source *source)
+{
+    return (struct profiler *)((char *)source - offsetof(struct profiler, frames));
+}
+
+/* Asks once for each block. Functions that were found by calls do not count: who finds them depends on which other profilers
+ * run. */
+static struct spot spot_of(struct hp_frame_source *source, uint32_t block)
+{
+    struct profiler *p = of_frames(source);
+    struct spot unknown = {.function = HP_NO_ID};
+    if (!p->functions)
+        return unknown;
+    if (block >= p->cap_spots &&
+        hp_grow(&p->spots, &p->cap_spots, hp_code_n_blocks(p->code), sizeof *p->spots) != HP_OK) {
+        p->out_of_memory = true;
+        return unknown;
+    }
+    struct spot *spot = &p->spots[block];
+    if (!spot->asked) {
+        uint32_t function = hp_functions_of_block(p->functions, block);
+        bool named = function != HP_NO_ID && hp_functions_get(p->functions, function)->symbol;
+        spot->function = named ? function : HP_NO_ID;
+        spot->entry = named && hp_functions_is_entry(p->functions, block);
+        spot->asked = true;
+    }
+    return *spot;
+}
+
+static uint32_t function_of(struct hp_frame_source *source, uint32_t block)
+{
+    return spot_of(source, block).function;
+}
+
+static bool is_entry(struct hp_frame_source *source, uint32_t block)
+{
+    return spot_of(source, block).entry;
+}
+
+/* --- Windows ---------------------------------------------------------------------------------- */
+
+static enum hp_err end_window(struct profiler *p)
+{
+    size_t n;
+    const struct hp_path_count *complete = hp_complete_paths(p->window.complete, &n);
+    for (size_t i = 0; i < p->config.n_tables; i++) {
+        double percent;
+        size_t n_table = hp_hpt_paths(p->window.tables[i], p->window.paths);
+        HP_TRY(hp_path_overlap(p->window.paths, n_table, complete, n, HP_WEIGHT_EVENTS, &percent));
+        p->windows.overlap[i] += percent;
+        hp_hpt_clear(p->window.tables[i]);
+    }
+    hp_complete_clear(p->window.complete);
+    p->windows.n++;
+    p->window.insns = 0;
+    return HP_OK;
+}
+
+static void to_window(struct profiler *p, const struct hp_paths *paths)
+{
+    struct hp_path_sink *sink = hp_complete_sink(p->window.complete);
+    sink->paths(sink, paths);
+    for (size_t i = 0; i < p->config.n_tables; i++) {
+        sink = hp_hpt_sink(p->window.tables[i]);
+        sink->paths(sink, paths);
+    }
+}
+
+/* A window ends with the path that fills it: its instructions are those of the paths that finished in it. */
+static void fill_windows(struct profiler *p, const struct hp_paths *paths)
+{
+    for (size_t from = 0, i = 0; i < paths->n; i++) {
+        p->window.insns += paths->paths[i].insns;
+        bool full = p->window.insns >= p->config.window;
+        if (!full && i + 1 < paths->n)
+            continue;
+        struct hp_paths part = {
+            .paths = paths->paths + from, .n = i + 1 - from, .targets = paths->targets};
+        to_window(p, &part);
+        from = i + 1;
+        if (full && end_window(p) != HP_OK)
+            p->out_of_memory = true;
+    }
+}
+
+/* --- Threads ---------------------------------------------------------------------------------- */
+
+static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
+{
+    struct thread *thread = (struct thread *)sink;
+    struct profiler *p = thread->profiler;
+    struct hp_path_sink *to = hp_complete_sink(thread->complete);
+    to->paths(to, paths);
+    for (size_t i = 0; i < p->config.n_tables; i++) {
+        to = hp_hpt_sink(p->tables[i]);
+        to->paths(to, paths);
+    }
+    if (p->config.window)
+        fill_windows(p, paths);
+    if (thread->extra)
+        thread->extra->paths(thread->extra, paths);
+}
+
+static void free_thread(struct thread *thread)
+{
+    hp_detector_free(thread->detector);
+    hp_complete_free(thread->complete);
+    free(thread);
+}
+
+static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
+                                void **state)
+{
+    struct profiler *p = (struct profiler *)profiler;
+    HP_TRY(hp_grow(&p->threads, &p->cap_threads, p->n_threads + 1, sizeof *p->threads));
+    struct thread *thread = calloc(1, sizeof *thread);
+    if (!thread)
+        return hp_fail_nomem();
+    thread->sink.paths = on_paths;
+    thread->profiler = p;
+    thread->info = *info;
+    if (p->config.extra)
+        thread->extra = p->config.extra(p->config.context, info);
+    enum hp_err err = hp_complete_new(p->config.max_paths, &thread->complete);
+    if (err == HP_OK)
+        err = hp_detector_new(&p->config.ppcr, &p->frames, &thread->sink, &thread->detector);
+    if (err != HP_OK) {
+        free_thread(thread);
+        return err;
+    }
+    p->threads[p->n_threads++] = thread;
+    *state = thread;
+    return HP_OK;
+}
+
+static void on_batch(void *state, const struct hp_batch *batch)
+{
+    struct thread *thread = state;
+    if (thread->detector)
+        hp_detector_batch(thread->detector, batch);
+}
+
+static void on_steps(void *state, const struct hp_steps *steps)
+{
+    struct thread *thread = state;
+    if (thread->detector)
+        hp_detector_steps(thread->detector, steps);
+}
+
+/* Keeps what is asked for later: there may be thousands of threads. */
+static void end_thread(struct thread *thread)
+{
+    hp_detector_flush(thread->detector);
+    thread->stats = *hp_detector_stats(thread->detector);
+    if (hp_detector_check(thread->detector) != HP_OK)
+        thread->profiler->out_of_memory = true;
+    hp_detector_free(thread->detector);
+    thread->detector = NULL;
+}
+
+static void on_event(void *state, const struct hp_event *event)
+{
+    struct thread *thread = state;
+    if (!thread->detector)
+        return;
+    hp_detector_event(thread->detector, event);
+    if (event->kind == HP_EVENT_END)
+        end_thread(thread);
+}
+
+/* --- The profiler ----------------------------------------------------------------------------- */
+
+static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
+{
+    if (((struct profiler *)profiler)->out_of_memory)
+        return hp_fail_nomem();
+    return hp_paths_result(profiler, result);
+}
+
+static void free_paths(struct hp_profiler *profiler)
+{
+    struct profiler *p = (struct profiler *)profiler;
+    for (size_t i = 0; i < p->n_threads; i++)
+        free_thread(p->threads[i]);
+    free(p->threads);
+    for (size_t i = 0; i < p->config.n_tables; i++) {
+        hp_hpt_free(p->tables[i]);
+        hp_hpt_free(p->window.tables[i]);
+    }
+    hp_complete_free(p->window.complete);
+    free(p->window.paths);
+    free(p->spots);
+    free(p);
+}
+
+static const struct hp_profiler_ops ops = {
+    .name = "paths",
+    .start_thread = start_thread,
+    .batch = on_batch,
+    .steps = on_steps,
+    .event = on_event,
+    .finish = finish,
+    .free = free_paths,
+};
+
+static enum hp_err make_windows(struct profiler *p)
+{
+    size_t largest = 1;
+    HP_TRY(hp_complete_new(p->config.max_paths, &p->window.complete));
+    for (size_t i = 0; i < p->config.n_tables; i++) {
+        HP_TRY(hp_hpt_new(&p->config.tables[i], &p->window.tables[i]));
+        if (p->config.tables[i].entries > largest)
+            largest = p->config.tables[i].entries;
+    }
+    p->window.paths = calloc(largest, sizeof *p->window.paths);
+    return p->window.paths ? HP_OK : hp_fail_nomem();
+}
+
+static enum hp_err make_tables(struct profiler *p)
+{
+    HP_TRY(hp_ppcr_check(&p->config.ppcr));
+    for (size_t i = 0; i < p->config.n_tables; i++)
+        HP_TRY(hp_hpt_new(&p->config.tables[i], &p->tables[i]));
+    return p->config.window ? make_windows(p) : HP_OK;
+}
+
+enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
+                         const struct hp_paths_config *config, struct hp_profiler **profiler)
+{
+    if (config->n_tables > HP_PATHS_TABLES)
+        return hp_fail(HP_ERR_INVALID, "paths: %zu hot path tables: at most %d are possible",
+                       config->n_tables, HP_PATHS_TABLES);
+    struct profiler *p = calloc(1, sizeof *p);
+    if (!p)
+        return hp_fail_nomem();
+    p->base.ops = &ops;
+    p->frames = (struct hp_frame_source){.function_of = function_of, .is_entry = is_entry};
+    p->code = code;
+    p->functions = functions;
+    p->config = *config;
+    enum hp_err err = make_tables(p);
+    if (err != HP_OK) {
+        free_paths(&p->base);
+        return err;
+    }
+    *profiler = &p->base;
+    return HP_OK;
+}
+
+/* --- Views ------------------------------------------------------------------------------------ */
+
+size_t hp_paths_threads(const struct hp_profiler *profiler)
+{
+    return ((const struct profiler *)profiler)->n_threads;
+}
+
+struct hp_paths_thread_view hp_paths_thread(const struct hp_profiler *profiler, size_t i)
+{
+    const struct thread *thread = ((const struct profiler *)profiler)->threads[i];
+    return (struct hp_paths_thread_view){
+        .thread = &thread->info,
+        .complete = thread->complete,
+        .stats = thread->detector ? hp_detector_stats(thread->detector) : &thread->stats};
+}
+
+const struct hp_paths_config *hp_paths_config(const struct hp_profiler *profiler)
+{
+    return &((const struct profiler *)profiler)->config;
+}
+
+const struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i)
+{
+    return ((const struct profiler *)profiler)->tables[i];
+}
+
+const struct hp_paths_windows *hp_paths_windows(const struct hp_profiler *profiler)
+{
+    return &((const struct profiler *)profiler)->windows;
+}
+
+/* Adds the paths of a thread to those of others. */
+static enum hp_err merge(struct hp_path_count *all, size_t *n, struct hp_path_index *index,
+                         const struct hp_path_count *paths, size_t n_paths)
+{
+    for (size_t i = 0; i < n_paths; i++) {
+        uint64_t hash = hp_path_hash(&paths[i].path);
+        uint32_t place = hp_path_index_find(index, all, &paths[i].path, hash);
+        if (place == HP_NO_ID) {
+            HP_TRY(hp_path_index_add(index, all, (uint32_t)*n, hash));
+            all[(*n)++] = paths[i];
+            continue;
+        }
+        all[place].count += paths[i].count;
+        all[place].insns += paths[i].insns;
+        all[place].events += paths[i].events;
+    }
+    return HP_OK;
+}
+
+enum hp_err hp_paths_all(const struct hp_profiler *profiler, struct hp_path_count **paths,
+                         size_t *n)
+{
+    const struct profiler *p = (const struct profiler *)profiler;
+    struct hp_path_index index = {0};
+    size_t count, most = 1;
+    for (size_t i = 0; i < p->n_threads; i++) {
+        hp_complete_paths(p->threads[i]->complete, &count);
+        most += count;
+    }
+    if (most > HP_PATH_INDEX_MAX)
+        return hp_fail(HP_ERR_UNSUPPORTED, "paths: more than %u in all threads", HP_PATH_INDEX_MAX);
+    struct hp_path_count *all = malloc(most * sizeof *all);
+    enum hp_err err = all ? HP_OK : hp_fail_nomem();
+    *n = 0;
+    for (size_t i = 0; i < p->n_threads && err == HP_OK; i++) {
+        const struct hp_path_count *own = hp_complete_paths(p->threads[i]->complete, &count);
+        err = merge(all, n, &index, own, count);
+    }
+    hp_path_index_fini(&index);
+    if (err != HP_OK) {
+        free(all);
+        return err;
+    }
+    *paths = all;
+    return HP_OK;
+}
