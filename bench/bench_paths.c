@@ -5,6 +5,7 @@
  * this process from words in memory to finished paths, one number a pass, in nanoseconds.
  */
 #include "hotpath/path.h"
+#include "profiler/path/detector_impl.h"
 #include "profiler/path/frames.h"
 #include "profiler/pipeline.h"
 #include "recording.h"

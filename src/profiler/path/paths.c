@@ -2,6 +2,7 @@
 #include "profiler/path/paths.h"
 
 #include "base/grow.h"
+#include "profiler/path/detector_impl.h"
 #include "profiler/path/frames.h"
 #include "profiler/path/path_index.h"
 
@@ -17,6 +18,7 @@ struct window {
 struct profiler {
     struct hp_profiler base; /* first */
     struct hp_path_frames frames;
+    struct hp_path_plan plan;
     struct hp_paths_config config;
     struct thread **threads;
     size_t n_threads, cap_threads;
@@ -122,7 +124,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
         thread->extra = p->config.extra(p->config.context, info);
     enum hp_err err = hp_complete_new(p->config.max_paths, &thread->complete);
     if (err == HP_OK)
-        err = hp_detector_new(&p->config.ppcr, &p->frames.source, &thread->sink, &thread->detector);
+        err = hp_detector_new_shared(&p->plan, &thread->sink, &thread->detector);
     if (err != HP_OK) {
         free_thread(thread);
         return err;
@@ -188,6 +190,7 @@ static void free_paths(struct hp_profiler *profiler)
     }
     hp_complete_free(p->window.complete);
     free(p->window.paths);
+    hp_path_plan_fini(&p->plan);
     hp_path_frames_fini(&p->frames);
     free(p);
 }
@@ -233,8 +236,9 @@ enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
     if (!p)
         return hp_fail_nomem();
     p->base.ops = &ops;
-    hp_path_frames_init(&p->frames, code, functions);
     p->config = *config;
+    hp_path_frames_init(&p->frames, code, functions);
+    hp_path_plan_init(&p->plan, &config->ppcr, functions ? &p->frames.source : NULL);
     enum hp_err err = make_tables(p);
     if (err != HP_OK) {
         free_paths(&p->base);
