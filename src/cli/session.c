@@ -305,8 +305,11 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    enum hp_err err =
-        open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
+    /* Without counts the default report shows paths, line by line. */
+    bool only_paths = plan->wanted.paths && !plan->wanted.exact;
+    enum hp_line_detail lines =
+        only_paths && options->lines == HP_LINES_FUNCTIONS ? HP_LINES_ALL : options->lines;
+    enum hp_err err = open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)
