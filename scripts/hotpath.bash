@@ -10,16 +10,22 @@ _hotpath()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} sub=
-    local trace_commands="record info check dump replay"
+    local trace_commands="record info check dump replay" wpp_commands="info expand hot"
     local views="summary functions blocks edges calls lines threads modules all"
 
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace lab --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace wpp lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then
         if [ "$COMP_CWORD" = 2 ]; then
             mapfile -t COMPREPLY < <(compgen -W "$trace_commands" -- "$word")
+            return
+        fi
+        sub=${COMP_WORDS[2]}
+    elif [ "$command" = wpp ]; then
+        if [ "$COMP_CWORD" = 2 ]; then
+            mapfile -t COMPREPLY < <(compgen -W "$wpp_commands" -- "$word")
             return
         fi
         sub=${COMP_WORDS[2]}
