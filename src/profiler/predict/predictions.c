@@ -119,8 +119,7 @@ enum hp_err hp_predictions_new(struct hp_code *code, const struct hp_judge_confi
     hp_walk_init(&p->walk, code);
     enum hp_err err = hp_judge_new(config, &p->walk.source, &p->judge);
     if (err == HP_OK)
-        err = hp_forward_new(code, hp_judge_config(p->judge)->max_length, hp_judge_sink(p->judge),
-                             &p->forward);
+        err = hp_forward_new(code, p->judge, 0, &p->forward);
     if (err != HP_OK) {
         predictions_free(&p->base);
         return err;
