@@ -7,8 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define NODE_ID     0x0e8b2f51u /* the inverse of HP_NODE_NAME, modulo 2^32 */
-#define FIRST_ARCS  12          /* log2 */
+#define FIRST_FAR   10 /* log2 */
 #define FIRST_SLOTS 1024
 #define MAX_NODES   (UINT32_MAX / 2)
 #define NOWHERE     UINT64_MAX
@@ -26,12 +25,12 @@ enum hp_err hp_automaton_init(struct hp_automaton *a, const struct hp_code *code
                               struct hp_index *index, uint32_t max_length)
 {
     *a = (struct hp_automaton){
-        .code = code, .index = index, .max_length = max_length, .shift = 32 - FIRST_ARCS};
-    a->arcs = calloc((size_t)1 << FIRST_ARCS, sizeof *a->arcs);
+        .code = code, .index = index, .max_length = max_length, .shift = 32 - FIRST_FAR};
+    a->far = calloc((size_t)1 << FIRST_FAR, sizeof *a->far);
     a->slots = calloc(FIRST_SLOTS, sizeof *a->slots);
     a->mask = FIRST_SLOTS - 1;
     a->n_nodes = 1;
-    if (a->arcs && a->slots)
+    if (a->far && a->slots)
         return HP_OK;
     hp_automaton_fini(a);
     return hp_fail_nomem();
@@ -39,7 +38,8 @@ enum hp_err hp_automaton_init(struct hp_automaton *a, const struct hp_code *code
 
 void hp_automaton_fini(struct hp_automaton *a)
 {
-    free(a->arcs);
+    free(a->near);
+    free(a->far);
     free(a->nodes);
     free(a->slots);
     free(a->targets);
@@ -49,10 +49,10 @@ void hp_automaton_fini(struct hp_automaton *a)
 
 void hp_automaton_clear(struct hp_automaton *a)
 {
-    memset(a->arcs, 0, ((size_t)1 << (32 - a->shift)) * sizeof *a->arcs);
+    memset(a->far, 0, ((size_t)1 << (32 - a->shift)) * sizeof *a->far);
     memset(a->slots, 0, (a->mask + 1) * sizeof *a->slots);
     a->n_nodes = 1;
-    a->n_arcs = a->n_targets = a->n_lists = 0;
+    a->n_far = a->n_targets = a->n_lists = 0;
 }
 
 /* --- Nodes ------------------------------------------------------------------------------------ */
@@ -101,6 +101,7 @@ static enum hp_err add_node(struct hp_automaton *a, struct hp_node_of_paths *nod
     if (a->n_nodes > MAX_NODES || a->n_targets > UINT32_MAX - HP_PATH_MAX_LENGTH)
         return hp_fail_nomem();
     HP_TRY(hp_grow(&a->nodes, &a->cap_nodes, a->n_nodes + 1, sizeof *a->nodes));
+    HP_TRY(hp_grow(&a->near, &a->cap_near, a->n_nodes + 1, sizeof *a->near));
     HP_TRY(hp_grow(&a->targets, &a->cap_targets, a->n_targets + HP_PATH_MAX_LENGTH,
                    sizeof *a->targets));
     if (a->n_nodes > (a->mask + 1) / 2)
@@ -110,6 +111,7 @@ static enum hp_err add_node(struct hp_automaton *a, struct hp_node_of_paths *nod
     a->n_targets += node->n_targets;
     *id = (uint32_t)a->n_nodes++;
     a->nodes[*id] = *node;
+    a->near[*id] = (struct hp_node_arcs){0};
     put_slot(a->slots, a->mask, hash, *id);
     return HP_OK;
 }
@@ -131,14 +133,13 @@ enum hp_err hp_automaton_node(struct hp_automaton *a, const struct hp_prefix *pr
             break;
     if (!id)
         HP_TRY(add_node(a, &wanted, hash, prefix->list, &id));
-    *node = id * HP_NODE_NAME;
+    *node = id;
     return HP_OK;
 }
 
 void hp_automaton_prefix(const struct hp_automaton *a, uint32_t node, struct hp_prefix *prefix)
 {
-    _Static_assert((uint32_t)(HP_NODE_NAME * NODE_ID) == 1, "inverse");
-    const struct hp_node_of_paths *n = &a->nodes[node * NODE_ID];
+    const struct hp_node_of_paths *n = &a->nodes[node];
     prefix->start = n->start;
     prefix->outcomes = n->outcomes;
     prefix->targets = n->targets;
@@ -228,66 +229,80 @@ static void transfer(struct making *m, uint32_t to)
 
 /* --- Arcs ------------------------------------------------------------------------------------- */
 
-static struct hp_arc *place_of(const struct hp_automaton *a, uint64_t key)
+static struct hp_far_arc *place_of(const struct hp_automaton *a, uint32_t node, uint32_t unit)
 {
     uint32_t last = UINT32_MAX >> a->shift;
-    uint32_t i = hp_arc_home(a, (uint32_t)key, (uint32_t)(key >> 32));
-    while (a->arcs[i].key && a->arcs[i].key != key)
+    uint32_t i = (node * 0x9e3779b1u ^ unit * 0x85ebca6bu) >> a->shift;
+    while (a->far[i].node && (a->far[i].node != node || a->far[i].arc.unit != unit))
         i = i == last ? 0 : i + 1;
-    return &a->arcs[i];
+    return &a->far[i];
 }
 
-static enum hp_err grow_arcs(struct hp_automaton *a)
+static enum hp_err grow_far(struct hp_automaton *a)
 {
     size_t n = (size_t)1 << (32 - a->shift);
-    struct hp_arc *old = a->arcs, *arcs = calloc(n * 2, sizeof *arcs);
-    if (!arcs || !a->shift) {
-        free(arcs);
+    struct hp_far_arc *old = a->far, *far = a->shift ? calloc(n * 2, sizeof *far) : NULL;
+    if (!far)
         return hp_fail_nomem();
-    }
-    a->arcs = arcs;
+    a->far = far;
     a->shift--;
     for (size_t i = 0; i < n; i++)
-        if (old[i].key)
-            *place_of(a, old[i].key) = old[i];
+        if (old[i].node)
+            *place_of(a, old[i].node, old[i].arc.unit) = old[i];
     free(old);
     return HP_OK;
 }
 
 /* Runs through the unit, from the node on. */
-static enum hp_err make_arc(struct hp_automaton *a, uint64_t key, struct hp_arc *arc)
+static enum hp_err make_arc(struct hp_automaton *a, uint32_t node, uint32_t unit,
+                            struct hp_arc *arc)
 {
     struct making m = {.a = a};
     uint32_t n;
-    const uint32_t *blocks = hp_code_unit(a->code, (uint32_t)(key >> 32), &n);
-    hp_automaton_prefix(a, (uint32_t)key, &m.at);
+    const uint32_t *blocks = hp_code_unit(a->code, unit, &n);
+    hp_automaton_prefix(a, node, &m.at);
     for (uint32_t i = 0; i < n; i++)
         transfer(&m, blocks[i]);
-    *arc = (struct hp_arc){.key = key, .n = m.n};
+    *arc = (struct hp_arc){.unit = unit, .path = m.n ? m.paths[0] : HP_ARC_NONE};
     HP_TRY(hp_automaton_node(a, &m.at, &arc->next));
-    if (m.n <= HP_ARC_NEAR) {
-        memcpy(arc->paths, m.paths, m.n * sizeof *m.paths);
+    if (m.n == 0 || (m.n == 1 && arc->path < HP_ARC_MANY))
         return HP_OK;
-    }
-    HP_TRY(hp_grow(&a->lists, &a->cap_lists, a->n_lists + m.n, sizeof *a->lists));
-    arc->paths[0] = (uint32_t)a->n_lists;
+    HP_TRY(hp_grow(&a->lists, &a->cap_lists, a->n_lists + 1 + m.n, sizeof *a->lists));
+    if (a->n_lists + 1 + m.n >= HP_ARC_MANY - 1)
+        return hp_fail_nomem();
+    arc->path = HP_ARC_MANY | (uint32_t)a->n_lists;
+    a->lists[a->n_lists++] = m.n;
     memcpy(a->lists + a->n_lists, m.paths, m.n * sizeof *m.paths);
     a->n_lists += m.n;
     return HP_OK;
 }
 
-const struct hp_arc *hp_automaton_arc(struct hp_automaton *a, uint32_t node, uint32_t unit)
+static enum hp_err add_far(struct hp_automaton *a, uint32_t node, const struct hp_arc *arc)
 {
-    uint64_t key = hp_arc_key(node, unit);
-    struct hp_arc *place = place_of(a, key), arc;
-    if (place->key)
-        return place;
-    if (make_arc(a, key, &arc) != HP_OK)
-        return NULL;
-    if (a->n_arcs + 1 > ((size_t)1 << (32 - a->shift)) / 4 && grow_arcs(a) != HP_OK)
-        return NULL;
-    place = place_of(a, key);
-    *place = arc;
-    a->n_arcs++;
-    return place;
+    if (a->n_far + 1 > ((size_t)1 << (32 - a->shift)) / 2)
+        HP_TRY(grow_far(a));
+    *place_of(a, node, arc->unit) = (struct hp_far_arc){.node = node, .arc = *arc};
+    a->n_far++;
+    return HP_OK;
+}
+
+static bool new_arc(struct hp_automaton *a, uint32_t node, uint32_t unit, struct hp_arc *arc)
+{
+    if (make_arc(a, node, unit, arc) != HP_OK)
+        return false;
+    for (int i = 0; i < HP_NODE_ARCS; i++)
+        if (!a->near[node].arcs[i].next) {
+            a->near[node].arcs[i] = *arc;
+            return true;
+        }
+    return add_far(a, node, arc) == HP_OK;
+}
+
+bool hp_automaton_arc(struct hp_automaton *a, uint32_t node, uint32_t unit, struct hp_arc *arc)
+{
+    const struct hp_far_arc *far = place_of(a, node, unit);
+    if (!far->node)
+        return new_arc(a, node, unit, arc);
+    *arc = far->arc;
+    return true;
 }

@@ -36,46 +36,50 @@ struct hp_forward {
     size_t n_threads, cap_threads;
     struct hp_forward_stats stats;
     bool out_of_memory;
-    uint32_t out[MAX_OUT + HP_RUN_MAX + HP_ARC_NEAR];
+    uint32_t out[MAX_OUT + HP_RUN_MAX + 1];
     struct hp_step steps[HP_BATCH_MAX + 1]; /* of a batch */
 };
 
 /* --- Steps ------------------------------------------------------------------------------------ */
 
-/* Copies the paths of an arc that has many. */
-static __attribute__((noinline)) size_t copy_far(const struct hp_automaton *a,
-                                                 const struct hp_arc *arc, uint32_t *out)
+/* Writes down the paths of an arc that has many; returns how many. */
+static size_t copy_many(const struct hp_automaton *a, uint32_t path, uint32_t *out)
 {
-    memcpy(out, a->lists + arc->paths[0], arc->n * sizeof *out);
-    return arc->n;
+    const uint32_t *list = a->lists + (path & ~HP_ARC_MANY);
+    memcpy(out, list + 1, list[0] * sizeof *out);
+    return list[0];
 }
 
-/* Walks along steps[1] ... steps[n] from `node`; returns where it got to. This is where the time goes: each step waits for the
- * arc of the one before, so all there is between them is a hash that is nearly ready. */
+/* Walks along steps[1] ... steps[n] from `node`; returns where it got to. */
 static uint32_t walk(struct hp_forward *f, uint32_t node, const struct hp_step *steps, size_t n)
 {
     struct hp_automaton *a = &f->automaton;
-    const struct hp_arc *arcs = a->arcs;
-    unsigned shift = a->shift;
+    const struct hp_node_arcs *near = a->near;
     uint32_t *out = f->out;
     size_t n_out = 0;
     for (size_t i = 1; i <= n; i++) {
         const uint32_t unit = steps[i].unit;
-        const struct hp_arc *arc = &arcs[(node ^ unit * HP_UNIT_HASH) >> shift];
-        if (__builtin_expect(arc->key != hp_arc_key(node, unit), 0)) {
-            arc = hp_automaton_arc(a, node, unit);
-            if (!arc) {
-                f->out_of_memory = true;
-                break;
+        const struct hp_arc *arc = &near[node].arcs[0];
+        struct hp_arc other;
+        if (arc->unit != unit || !arc->next) {
+            arc++;
+            if (__builtin_expect(arc->unit != unit || !arc->next, 0)) {
+                if (!hp_automaton_arc(a, node, unit, &other)) {
+                    f->out_of_memory = true;
+                    break;
+                }
+                near = a->near;
+                arc = &other;
             }
-            arcs = a->arcs;
-            shift = a->shift;
         }
-        memcpy(out + n_out, arc->paths, sizeof arc->paths);
-        if (__builtin_expect(arc->n > HP_ARC_NEAR, 0))
-            copy_far(a, arc, out + n_out);
-        n_out += arc->n;
+        const uint32_t path = arc->path;
         node = arc->next;
+        if (__builtin_expect(hp_arc_is_many(path), 0)) {
+            n_out += copy_many(a, path, out + n_out);
+        } else {
+            out[n_out] = path;
+            n_out += path != HP_ARC_NONE;
+        }
         if (__builtin_expect(n_out >= MAX_OUT, 0)) {
             hp_judge_flow(f->judge, out, n_out);
             n_out = 0;

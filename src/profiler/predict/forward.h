@@ -12,13 +12,12 @@ struct hp_forward;
 struct hp_forward_thread;
 
 struct hp_forward_stats {
-    uint64_t purges;      /* of unfinished paths, by a loss or a discontinuity */
-    uint64_t nodes, arcs; /* of the automaton, now */
-    uint64_t flushes;     /* it grew too large and was started afresh */
+    uint64_t purges;  /* of unfinished paths, by a loss or a discontinuity */
+    uint64_t flushes; /* the automaton grew too large and was started afresh */
 };
 
 /* What is common to the threads. The judge gets the paths of a thread before each of the functions below returns. Keeps the
- * pointers. `max_nodes`: see forward.c; 0: the default. */
+ * pointers. `max_nodes`: of the automaton; 0: the default. */
 enum hp_err hp_forward_new(const struct hp_code *code, struct hp_judge *judge, size_t max_nodes,
                            struct hp_forward **forward);
 /* Its threads too. */
