@@ -1,4 +1,11 @@
 # Completion for hotpath, in bash. Options come from the command itself.
+
+# The names in a part of `hotpath lab list`.
+_hotpath_lab()
+{
+    hotpath lab list 2>/dev/null | awk -v part="$1" '/^[A-Z]/ { on = $1 == part } /^  / && on { print $1 }'
+}
+
 _hotpath()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
@@ -7,7 +14,7 @@ _hotpath()
     local views="summary functions blocks edges calls lines threads modules all"
 
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then
@@ -16,6 +23,13 @@ _hotpath()
             return
         fi
         sub=${COMP_WORDS[2]}
+    fi
+    if [ "$command" = lab ] && [[ $word != -* ]]; then
+        case $previous in
+        --programs) mapfile -t COMPREPLY < <(compgen -W "$(_hotpath_lab Programs)" -- "$word"); return ;;
+        --json | -j | --inputs) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "list $(_hotpath_lab Experiments)" -- "$word"); return ;;
+        esac
     fi
     case $previous in
     --view | -v) mapfile -t COMPREPLY < <(compgen -W "$views" -- "$word"); return ;;

@@ -13,7 +13,6 @@
 #include "engine/qemu/qemu.h"
 #include "engine/trace/replay.h"
 #include "hotpath/trace.h"
-#include "profiler/exact/exact.h"
 #include "profiler/result.h"
 
 #include <stdio.h>
@@ -28,7 +27,8 @@ struct session {
     struct hp_consumer consumer; /* first */
     struct hp_code *code;
     struct hp_functions *functions;
-    struct hp_profiler *exact;      /* NULL: not wanted */
+    const struct hp_wanted *wanted; /* NULL: nothing */
+    struct hp_wanted_parts parts;
     struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
     struct hp_trace_writer *writer; /* NULL: not wanted */
     enum hp_err trace_failure;
@@ -115,8 +115,9 @@ static bool is_done(struct hp_consumer *consumer)
 
 /* --- Setting up ------------------------------------------------------------------------------- */
 
-static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile,
-                                enum hp_line_detail lines)
+/* `wanted` NULL: nothing. */
+static enum hp_err open_session(struct session *s, enum hp_arch arch,
+                                const struct hp_wanted *wanted, enum hp_line_detail lines)
 {
     s->consumer = (struct hp_consumer){.thread = take_thread,
                                        .words = take_words,
@@ -127,9 +128,8 @@ static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_pl
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
     hp_functions_want_lines(s->functions, lines);
-    if (profile == HP_PLAN_EXACT || profile == HP_PLAN_COUNTS)
-        HP_TRY(hp_exact_new(s->code, s->functions, &s->exact));
-    return HP_OK;
+    s->wanted = wanted;
+    return wanted ? hp_wanted_open(wanted, s->code, s->functions, &s->parts) : HP_OK;
 }
 
 static enum hp_err open_pipeline(struct session *s, const struct hp_session_options *options,
@@ -138,8 +138,8 @@ static enum hp_err open_pipeline(struct session *s, const struct hp_session_opti
     struct hp_region region = {
         .from = options->from, .after = options->after, .length = options->length};
     HP_TRY(hp_pipeline_new(s->code, source, s->functions, &region, &s->pipeline));
-    if (s->exact)
-        HP_TRY(hp_pipeline_add(s->pipeline, s->exact));
+    for (size_t i = 0; i < s->parts.n; i++)
+        HP_TRY(hp_pipeline_add(s->pipeline, s->parts.profilers[i]));
     hp_progress_start(&s->progress, options->quiet);
     return HP_OK;
 }
@@ -148,8 +148,7 @@ static void close_session(struct session *s)
 {
     hp_progress_end(&s->progress);
     hp_trace_writer_abort(s->writer);
-    if (s->exact)
-        s->exact->ops->free(s->exact);
+    hp_wanted_close(&s->parts);
     hp_pipeline_free(s->pipeline);
     hp_functions_free(s->functions);
     hp_code_free(s->code);
@@ -157,20 +156,20 @@ static void close_session(struct session *s)
 
 /* --- The profile ------------------------------------------------------------------------------ */
 
-static enum hp_err finish_profilers(struct session *s, struct hp_profile *profile)
+static enum hp_err finish_profilers(struct session *s, const struct hp_trace_run *about,
+                                    struct hp_profile *profile)
 {
     struct hp_result *result;
     HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
-    enum hp_err err = HP_OK;
-    if (s->exact)
-        err = s->exact->ops->finish(s->exact, result);
+    enum hp_err err = s->wanted ? hp_wanted_finish(s->wanted, &s->parts, about, result) : HP_OK;
     hp_result_free(result);
     return err;
 }
 
-static enum hp_err finish_profile(struct session *s, struct hp_profile *profile)
+static enum hp_err finish_profile(struct session *s, const struct hp_trace_run *about,
+                                  struct hp_profile *profile)
 {
-    HP_TRY(finish_profilers(s, profile));
+    HP_TRY(finish_profilers(s, about, profile));
     profile->run.arch = hp_code_arch(s->code);
     profile->run.runs = 1;
     if (s->pipeline) {
@@ -231,7 +230,7 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
         return HP_OK;
     HP_TRY(hp_describe_profile(profile, &about->run));
     HP_TRY(hp_note_engine(profile, live, s->code));
-    if (!s->exact)
+    if (!s->parts.n)
         HP_TRY(hp_profile_note(profile, 1, "nothing",
                                "nothing was profiled, as was asked for: no counts, no code"));
     if (s->pipeline)
@@ -239,7 +238,7 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
     if (stats->unobserved_threads)
         HP_TRY(hp_profile_note(profile, stats->unobserved_threads, "unobserved",
                                "threads were not observed: too many at the same time"));
-    return finish_profile(s, profile);
+    return finish_profile(s, &about->run, profile);
 }
 
 /* The engine ended, or never began, before it could run the first instruction. */
@@ -271,9 +270,9 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     struct hp_live_stats stats;
     pid_t pid;
     double started = hp_now();
-    if (plan->profile != HP_PLAN_NOTHING)
+    if (!hp_wanted_nothing(&plan->wanted))
         HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
-    if (plan->profile == HP_PLAN_COUNTS)
+    if (plan->wanted.counts)
         HP_TRY(hp_pipeline_expect_counts(s->pipeline));
     hp_signals_catch();
     enum hp_err err = start_engine(plan->engine, options, program, live, &pid);
@@ -306,8 +305,8 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    enum hp_err err = open_session(&s, program->elf.arch, profile ? plan->profile : HP_PLAN_NOTHING,
-                                   options->lines);
+    enum hp_err err =
+        open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)
@@ -357,12 +356,27 @@ static enum hp_err note_trace_execs(struct session *s, struct hp_trace_reader *r
     return HP_OK;
 }
 
+/* What a trace can give: the order of execution, no counters, no addresses. */
+static enum hp_err read_wanted(const struct hp_session_options *options, struct hp_wanted *wanted)
+{
+    HP_TRY(hp_wanted_parse(&options->wanted, wanted));
+    if (wanted->counts || hp_wanted_nothing(wanted))
+        return hp_fail(HP_ERR_INVALID, "a trace is profiled with --profile exact, paths or "
+                                       "predictions");
+    if (wanted->addresses)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "a trace holds no data addresses: metrics of data need a live run");
+    return HP_OK;
+}
+
 static enum hp_err replay(struct session *s, const struct hp_session_options *options,
                           struct hp_trace_reader *reader, bool salvage, struct hp_profile *profile)
 {
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
+    struct hp_wanted wanted;
     uint64_t damaged;
-    HP_TRY(open_session(s, info->run.arch, HP_PLAN_EXACT, options->lines));
+    HP_TRY(read_wanted(options, &wanted));
+    HP_TRY(open_session(s, info->run.arch, &wanted, options->lines));
     HP_TRY(open_pipeline(s, options, NULL));
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(hp_describe_profile(profile, &info->run));
@@ -373,7 +387,7 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
                                "status are not known"));
     if (damaged)
         HP_TRY(hp_profile_note(profile, damaged, "damaged", "parts of the trace are damaged"));
-    return finish_profile(s, profile);
+    return finish_profile(s, &info->run, profile);
 }
 
 enum hp_err hp_session_replay(const struct hp_session_options *options, const char *trace_path,

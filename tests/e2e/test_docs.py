@@ -18,7 +18,7 @@ SRC = os.path.abspath(os.environ.get("SRC") or os.path.join(HERE, "..", ".."))
 HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(SRC, "build", "hotpath"))
 BUILD = os.path.dirname(HOTPATH)
 TIMEOUT = 300
-COMMANDS = ["run", "record", "report", "compare", "merge"]
+COMMANDS = ["run", "record", "report", "compare", "merge", "lab"]
 TRACE_COMMANDS = ["record", "info", "check", "dump", "replay"]
 ALL = [[c] for c in COMMANDS] + [["trace", c] for c in TRACE_COMMANDS]
 # Not run: they would run this test again, or take long.
@@ -171,7 +171,7 @@ class Sample(Scratch):
 
 
 class Paths(unittest.TestCase):
-    TOP = r"(?:src|include|docs|tests|scripts|samples|man|bench)"
+    TOP = r"(?:src|include|docs|tests|scripts|samples|man|bench|lab)"
 
     def assert_there(self, document, path):
         """`path` may have {a,b} and *."""

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the experiments on prediction share: all schemes with all delays behind one run of a program.
+ */
+#ifndef HP_LAB_JUDGING_H
+#define HP_LAB_JUDGING_H
+
+#include "hotpath/predict.h"
+#include "lab/lab.h"
+
+/* The schemes that are compared: those of the paper, and ours. */
+struct hp_lab_scheme {
+    const char *key;            /* of columns */
+    const char *title;          /* shorter, for people */
+    const char *name, *options; /* for hp_scheme_parse(), the delay between them */
+};
+extern const struct hp_lab_scheme hp_lab_schemes[];
+extern const size_t hp_lab_n_schemes;
+
+/* Delays, from the least. */
+extern const unsigned hp_lab_delays[];
+extern const size_t hp_lab_n_delays;
+
+/* Runs a program with every scheme at every delay. results[scheme * hp_lab_n_delays + delay]. */
+enum hp_err hp_lab_judge(struct hp_lab *lab, const struct hp_lab_command *command,
+                         struct hp_prediction results[HP_JUDGE_SCHEMES]);
+
+#endif
