@@ -144,6 +144,11 @@ size_t hp_index_n_heads(const struct hp_index *index);
 /* HP_ERR_NOMEM: memory ran out. Paths are missing. */
 enum hp_err hp_index_check(const struct hp_index *index);
 
+/* Who takes executions of paths by their ids, in order; HP_NO_ID for one without room. */
+struct hp_flow_sink {
+    void (*flow)(struct hp_flow_sink *sink, const uint32_t *paths, size_t n);
+};
+
 /* --- Measures --------------------------------------------------------------------------------- */
 
 struct hp_prediction {
@@ -213,8 +218,8 @@ void hp_judge_free(struct hp_judge *judge);
 /* Takes paths. One detector a thread may be in front of it. */
 struct hp_path_sink *hp_judge_sink(struct hp_judge *judge);
 
-/* The same for somebody who finds paths in the judge's index himself: executions in order; HP_NO_ID for one without room. */
-void hp_judge_flow(struct hp_judge *judge, const uint32_t *paths, size_t n);
+/* The same for somebody who finds paths in the judge's index himself. */
+struct hp_flow_sink *hp_judge_flow_sink(struct hp_judge *judge);
 
 const struct hp_judge_config *hp_judge_config(const struct hp_judge *judge);
 /* The measures of scheme `i`, of everything so far. */

@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "base/map64.h"
+#include "profiler/predict/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -161,22 +162,10 @@ struct making {
     uint32_t n;
 };
 
-static bool is_branch(const struct hp_block *block)
-{
-    return block->flow != HP_FLOW_NONE && block->flow != HP_FLOW_SYSCALL &&
-           block->flow != HP_FLOW_TRAP;
-}
-
-static bool is_indirect(const struct hp_block *block)
-{
-    return block->flow == HP_FLOW_JUMP_IND || block->flow == HP_FLOW_CALL_IND ||
-           block->flow == HP_FLOW_RETURN;
-}
-
 /* Where the block falls through to. Any transfer of Thumb may be conditional, and of code that nobody can decode. */
 static uint64_t fall_of(const struct hp_code *code, const struct hp_block *block)
 {
-    bool may = block->flow == HP_FLOW_COND || !is_branch(block) ||
+    bool may = block->flow == HP_FLOW_COND || !hp_rule_is_branch(block) ||
                block->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB) ||
                hp_code_arch(code) == HP_ARCH_NONE;
     return may ? block->end : NOWHERE;
@@ -211,7 +200,7 @@ static void transfer(struct making *m, uint32_t to)
     uint64_t target = hp_code_block(m->a->code, to)->start;
     bool taken = target != fall_of(m->a->code, b), back = taken && target <= b->last;
     at->last = to;
-    if (!is_branch(b))
+    if (!hp_rule_is_branch(b))
         return;
     if (at->length == m->a->max_length) { /* the outcome is of no path */
         end_path(m, target, to, HP_INDEXED_SPLIT);
@@ -221,7 +210,7 @@ static void transfer(struct making *m, uint32_t to)
     at->length++;
     if (back) {
         end_path(m, target, to, 0);
-    } else if (taken && is_indirect(b)) {
+    } else if (taken && hp_rule_is_indirect(b)) {
         at->targets = hp_path_hash_target(at->targets, target);
         at->list[at->n_targets++] = target;
     }

@@ -20,7 +20,8 @@ struct judged {
 };
 
 struct hp_judge {
-    struct hp_path_sink sink;   /* first */
+    struct hp_path_sink sink; /* first */
+    struct hp_flow_sink flow_sink;
     struct hp_scheme_host host; /* of all schemes */
     struct hp_judge_config config;
     struct hp_branch_source *source;
@@ -80,9 +81,9 @@ static bool grow_schemes(struct hp_judge *j)
     return true;
 }
 
-void hp_judge_flow(struct hp_judge *judge, const uint32_t *paths, size_t n)
+static void judge_flow(struct hp_flow_sink *sink, const uint32_t *paths, size_t n)
 {
-    struct hp_judge *j = judge;
+    struct hp_judge *j = (struct hp_judge *)((char *)sink - offsetof(struct hp_judge, flow_sink));
     if (j->out_of_memory || !grow_schemes(j)) {
         j->out_of_memory = true;
         return;
@@ -116,7 +117,7 @@ static void judge_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
         some.paths += i;
         some.n = paths->n - i < HP_PATHS_MAX ? paths->n - i : HP_PATHS_MAX;
         hp_index_add(j->index, &some, j->ids);
-        hp_judge_flow(j, j->ids, some.n);
+        judge_flow(&j->flow_sink, j->ids, some.n);
     }
 }
 
@@ -206,6 +207,7 @@ enum hp_err hp_judge_new(const struct hp_judge_config *config, struct hp_branch_
     if (!j)
         return hp_fail_nomem();
     j->sink.paths = judge_paths;
+    j->flow_sink.flow = judge_flow;
     j->host = (struct hp_scheme_host){
         .path = host_path, .branches = host_branches, .predict = host_predict};
     j->config = checked;
@@ -234,6 +236,11 @@ void hp_judge_free(struct hp_judge *judge)
 struct hp_path_sink *hp_judge_sink(struct hp_judge *judge)
 {
     return &judge->sink;
+}
+
+struct hp_flow_sink *hp_judge_flow_sink(struct hp_judge *judge)
+{
+    return &judge->flow_sink;
 }
 
 const struct hp_judge_config *hp_judge_config(const struct hp_judge *judge)
