@@ -109,9 +109,11 @@ struct hp_indexed_path {
     uint32_t first_target; /* in hp_index_targets() */
     uint8_t length;
     uint8_t n_targets;
-    uint16_t reserved;
-    uint64_t reserved2;
+    uint16_t flags; /* HP_INDEXED_* */
+    uint64_t reserved;
 };
+
+enum { HP_INDEXED_SPLIT = 1 }; /* it was ended by max_length, not by a backward branch */
 
 struct hp_index;
 
@@ -121,8 +123,8 @@ struct hp_index;
 enum hp_err hp_index_new(uint64_t max_paths, uint64_t mark, struct hp_index **index);
 void hp_index_free(struct hp_index *index);
 
-/* The ids of paths, in order. A path for which there was no room has the id HP_NO_ID. */
-void hp_index_add(struct hp_index *index, const struct hp_paths *paths, struct hp_flow_step *steps);
+/* Finds the ids of paths, in order, adding those that are new. HP_NO_ID: there is no room for it. */
+void hp_index_add(struct hp_index *index, const struct hp_paths *paths, uint32_t *ids);
 
 /* HP_NO_ID: it is not there. */
 uint32_t hp_index_find(const struct hp_index *index, const struct hp_path *path);
@@ -142,6 +144,11 @@ size_t hp_index_n_heads(const struct hp_index *index);
 /* HP_ERR_NOMEM: memory ran out. Paths are missing. */
 enum hp_err hp_index_check(const struct hp_index *index);
 
+/* Who takes executions of paths by their ids, in order; HP_NO_ID for one without room. */
+struct hp_flow_sink {
+    void (*flow)(struct hp_flow_sink *sink, const uint32_t *paths, size_t n);
+};
+
 /* --- Measures --------------------------------------------------------------------------------- */
 
 struct hp_prediction {
@@ -157,7 +164,8 @@ struct hp_prediction {
     /* The paper's closed forms: tau charged per predicted path. May be negative for cold paths. */
     int64_t closed_hits, closed_noise, closed_missed;
     struct hp_scheme_cost cost;
-    uint64_t branches; /* along the paths */
+    uint64_t branches; /* along the paths; without those of `lost` */
+    uint64_t splits;   /* executions of paths that were ended by max_length */
     uint64_t lost;     /* executions of paths beyond max_paths: part of flow and of profiled */
 };
 
@@ -210,11 +218,14 @@ void hp_judge_free(struct hp_judge *judge);
 /* Takes paths. One detector a thread may be in front of it. */
 struct hp_path_sink *hp_judge_sink(struct hp_judge *judge);
 
+/* The same for somebody who finds paths in the judge's index himself. */
+struct hp_flow_sink *hp_judge_flow_sink(struct hp_judge *judge);
+
 const struct hp_judge_config *hp_judge_config(const struct hp_judge *judge);
 /* The measures of scheme `i`, of everything so far. */
 void hp_judge_result(const struct hp_judge *judge, size_t i, struct hp_prediction *prediction);
 /* The paths with their counts; hp_indexed_path.mark: bit i is set while scheme i has not predicted it. */
-const struct hp_index *hp_judge_index(const struct hp_judge *judge);
+struct hp_index *hp_judge_index(const struct hp_judge *judge);
 /* More executions than this make a path hot. */
 uint64_t hp_judge_threshold(const struct hp_judge *judge);
 
