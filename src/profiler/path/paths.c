@@ -221,8 +221,9 @@ static void on_event(void *state, const struct hp_event *event)
 
 static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
 {
-    (void)result;
-    return ((struct profiler *)profiler)->out_of_memory ? hp_fail_nomem() : HP_OK;
+    if (((struct profiler *)profiler)->out_of_memory)
+        return hp_fail_nomem();
+    return hp_paths_result(profiler, result);
 }
 
 static void free_paths(struct hp_profiler *profiler)
