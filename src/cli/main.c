@@ -17,6 +17,8 @@ static const struct hp_command commands[] = {
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},
+    {"wpp", "inspect and expand a whole program path", hp_cmd_wpp},
+    {"lab", "run the papers' experiments on real programs", hp_cmd_lab},
 };
 
 static void print_help(void)
