@@ -315,9 +315,9 @@ const struct hp_summary_field hp_summary_fields[] = {
     {"branches", offsetof(struct hp_summary, branches)},
     {"blocks", offsetof(struct hp_summary, blocks)},
     {"edges", offsetof(struct hp_summary, edges)},
-    {"paths", offsetof(struct hp_summary, paths)},
     {"threads", offsetof(struct hp_summary, threads)},
     {"functions", offsetof(struct hp_summary, functions)},
     {"modules", offsetof(struct hp_summary, modules)},
     {"block_executions", offsetof(struct hp_summary, block_executions)},
+    {"paths", offsetof(struct hp_summary, paths)},
     {0}};

@@ -32,7 +32,7 @@ static void print_list(FILE *out, char *text)
 {
     for (char *c = text; *c; c++)
         if (*c == '\n')
-            *c = ' ';
+            *c = c[1] ? ' ' : 0;
     hp_csv_text(out, text);
 }
 

@@ -23,7 +23,7 @@ struct printer {
     FILE *out;
     struct hp_path_lines lines;
     struct hp_strbuf place, exits, text, cut;
-    bool failed;
+    bool said; /* that there are no lines */
 };
 
 /* --- The row of a path ------------------------------------------------------------------------ */
@@ -205,8 +205,9 @@ static enum hp_err print_lines(struct printer *p, uint32_t path)
         else if (i == LINES_MAX - LINES_TAIL)
             fprintf(p->out, "%*s… %zu more lines …\n", INDENT, "", p->lines.n - LINES_MAX);
     }
-    if (p->lines.n == 0)
+    if (p->lines.n == 0 && !p->said)
         fprintf(p->out, "%*s(only the heaviest paths are kept with their lines)\n", INDENT, "");
+    p->said |= p->lines.n == 0;
     return HP_OK;
 }
 
