@@ -145,18 +145,23 @@ static enum hp_err collect_overlaps(struct probe *probe)
     return HP_OK;
 }
 
+/* Which table, or machine: a bit for each of three factors. */
+static unsigned levels(const int *level, size_t first)
+{
+    unsigned bits = 0;
+    for (unsigned i = 0; i < 3; i++)
+        bits |= (level[first + i] > 0 ? 1u : 0u) << i;
+    return bits;
+}
+
 /* The effects on a metric by those runs of a design. */
 static void effects_by(const struct probe *probe, size_t m, const struct hp_design *design,
                        double *effects)
 {
     double results[HP_DESIGN_RUNS];
-    for (size_t r = 0; r < design->runs; r++) {
-        const int *level = design->level[r];
-        size_t table = (level[ENTRIES] > 0) | (level[WAYS] > 0) << 1 | (level[INDEX] > 0) << 2;
-        size_t machine =
-            (level[L2_SIZE] > 0) | (level[L2_WAYS] > 0) << 1 | (level[PREDICTOR] > 0) << 2;
-        results[r] = probe->overlap[m][machine][table];
-    }
+    for (size_t r = 0; r < design->runs; r++)
+        results[r] =
+            probe->overlap[m][levels(design->level[r], L2_SIZE)][levels(design->level[r], ENTRIES)];
     hp_design_effects(design, results, effects);
 }
 
