@@ -27,8 +27,8 @@ struct session {
     struct hp_consumer consumer; /* first */
     struct hp_code *code;
     struct hp_functions *functions;
-    struct hp_profiler *profilers[HP_WANTED_MAX];
-    size_t n_profilers;
+    const struct hp_wanted *wanted; /* NULL: nothing */
+    struct hp_wanted_parts parts;
     struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
     struct hp_trace_writer *writer; /* NULL: not wanted */
     enum hp_err trace_failure;
@@ -128,9 +128,8 @@ static enum hp_err open_session(struct session *s, enum hp_arch arch,
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
     hp_functions_want_lines(s->functions, lines);
-    if (wanted)
-        HP_TRY(hp_wanted_open(wanted, s->code, s->functions, s->profilers, &s->n_profilers));
-    return HP_OK;
+    s->wanted = wanted;
+    return wanted ? hp_wanted_open(wanted, s->code, s->functions, &s->parts) : HP_OK;
 }
 
 static enum hp_err open_pipeline(struct session *s, const struct hp_session_options *options,
@@ -139,8 +138,8 @@ static enum hp_err open_pipeline(struct session *s, const struct hp_session_opti
     struct hp_region region = {
         .from = options->from, .after = options->after, .length = options->length};
     HP_TRY(hp_pipeline_new(s->code, source, s->functions, &region, &s->pipeline));
-    for (size_t i = 0; i < s->n_profilers; i++)
-        HP_TRY(hp_pipeline_add(s->pipeline, s->profilers[i]));
+    for (size_t i = 0; i < s->parts.n; i++)
+        HP_TRY(hp_pipeline_add(s->pipeline, s->parts.profilers[i]));
     hp_progress_start(&s->progress, options->quiet);
     return HP_OK;
 }
@@ -149,8 +148,7 @@ static void close_session(struct session *s)
 {
     hp_progress_end(&s->progress);
     hp_trace_writer_abort(s->writer);
-    for (size_t i = 0; i < s->n_profilers; i++)
-        s->profilers[i]->ops->free(s->profilers[i]);
+    hp_wanted_close(&s->parts);
     hp_pipeline_free(s->pipeline);
     hp_functions_free(s->functions);
     hp_code_free(s->code);
@@ -158,20 +156,20 @@ static void close_session(struct session *s)
 
 /* --- The profile ------------------------------------------------------------------------------ */
 
-static enum hp_err finish_profilers(struct session *s, struct hp_profile *profile)
+static enum hp_err finish_profilers(struct session *s, const struct hp_trace_run *about,
+                                    struct hp_profile *profile)
 {
     struct hp_result *result;
     HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
-    enum hp_err err = HP_OK;
-    for (size_t i = 0; i < s->n_profilers && err == HP_OK; i++)
-        err = s->profilers[i]->ops->finish(s->profilers[i], result);
+    enum hp_err err = s->wanted ? hp_wanted_finish(s->wanted, &s->parts, about, result) : HP_OK;
     hp_result_free(result);
     return err;
 }
 
-static enum hp_err finish_profile(struct session *s, struct hp_profile *profile)
+static enum hp_err finish_profile(struct session *s, const struct hp_trace_run *about,
+                                  struct hp_profile *profile)
 {
-    HP_TRY(finish_profilers(s, profile));
+    HP_TRY(finish_profilers(s, about, profile));
     profile->run.arch = hp_code_arch(s->code);
     profile->run.runs = 1;
     if (s->pipeline) {
@@ -232,7 +230,7 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
         return HP_OK;
     HP_TRY(hp_describe_profile(profile, &about->run));
     HP_TRY(hp_note_engine(profile, live, s->code));
-    if (!s->n_profilers)
+    if (!s->parts.n)
         HP_TRY(hp_profile_note(profile, 1, "nothing",
                                "nothing was profiled, as was asked for: no counts, no code"));
     if (s->pipeline)
@@ -240,7 +238,7 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
     if (stats->unobserved_threads)
         HP_TRY(hp_profile_note(profile, stats->unobserved_threads, "unobserved",
                                "threads were not observed: too many at the same time"));
-    return finish_profile(s, profile);
+    return finish_profile(s, &about->run, profile);
 }
 
 /* The engine ended, or never began, before it could run the first instruction. */
@@ -307,8 +305,11 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    enum hp_err err =
-        open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
+    /* Without counts the default report shows paths, line by line. */
+    bool only_paths = plan->wanted.paths && !plan->wanted.exact;
+    enum hp_line_detail lines =
+        only_paths && options->lines == HP_LINES_FUNCTIONS ? HP_LINES_ALL : options->lines;
+    enum hp_err err = open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)
@@ -389,7 +390,7 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
                                "status are not known"));
     if (damaged)
         HP_TRY(hp_profile_note(profile, damaged, "damaged", "parts of the trace are damaged"));
-    return finish_profile(s, profile);
+    return finish_profile(s, &info->run, profile);
 }
 
 enum hp_err hp_session_replay(const struct hp_session_options *options, const char *trace_path,

@@ -5,7 +5,7 @@
  */
 #include "base/outfile.h"
 #include "profile/profile_memory.h"
-#include "profile/profile_rows.h"
+#include "profile/profile_store.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,200 +14,200 @@
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 
-static void put_run(struct hp_rows *w, const struct hp_run *run)
+static void put_run(struct hp_store *w, const struct hp_run *run)
 {
-    hp_rows_begin(w, "run", 11, 1);
-    hp_rows_i64(w, 0);
-    hp_rows_text(w, run->version);
-    hp_rows_text(w, run->engine);
-    hp_rows_text(w, hp_arch_name(run->arch));
-    hp_rows_text(w, run->directory);
-    hp_rows_text(w, run->machine);
-    hp_rows_i64(w, run->started);
-    hp_rows_seconds(w, run->seconds);
-    hp_rows_i64(w, run->exit_status);
-    hp_rows_u64(w, run->lost);
-    hp_rows_i64(w, run->runs);
-    hp_rows_next(w);
-    hp_rows_end(w);
+    hp_store_begin(w, "run", 11, 1);
+    hp_store_i64(w, 0);
+    hp_store_text(w, run->version);
+    hp_store_text(w, run->engine);
+    hp_store_text(w, hp_arch_name(run->arch));
+    hp_store_text(w, run->directory);
+    hp_store_text(w, run->machine);
+    hp_store_i64(w, run->started);
+    hp_store_seconds(w, run->seconds);
+    hp_store_i64(w, run->exit_status);
+    hp_store_u64(w, run->lost);
+    hp_store_i64(w, run->runs);
+    hp_store_next(w);
+    hp_store_end(w);
 
     size_t n = 0;
     while (run->command && run->command[n])
         n++;
-    hp_rows_begin(w, "run_argument", 2, n);
+    hp_store_begin(w, "run_argument", 2, n);
     for (size_t i = 0; i < n; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_text(w, run->command[i]);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_text(w, run->command[i]);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_strings(struct hp_rows *w)
+static void put_strings(struct hp_store *w)
 {
-    hp_rows_begin(w, "string", 2, w->n_strings);
+    hp_store_begin(w, "string", 2, w->n_strings);
     for (size_t i = 0; i < w->n_strings; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_text(w, w->strings[i]);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_text(w, w->strings[i]);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_modules_and_threads(struct hp_rows *w, const struct hp_profile *p)
+static void put_modules_and_threads(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "module", 3, p->n_modules);
+    hp_store_begin(w, "module", 3, p->n_modules);
     for (size_t i = 0; i < p->n_modules; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_text(w, p->modules[i].path);
-        hp_rows_text(w, p->modules[i].build_id);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_text(w, p->modules[i].path);
+        hp_store_text(w, p->modules[i].build_id);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 
-    hp_rows_begin(w, "thread", 6, p->n_threads);
+    hp_store_begin(w, "thread", 6, p->n_threads);
     for (size_t i = 0; i < p->n_threads; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_i64(w, p->threads[i].pid);
-        hp_rows_i64(w, p->threads[i].tid);
-        hp_rows_u64(w, p->threads[i].instructions);
-        hp_rows_u64(w, p->threads[i].blocks);
-        hp_rows_u64(w, p->threads[i].branches);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_i64(w, p->threads[i].pid);
+        hp_store_i64(w, p->threads[i].tid);
+        hp_store_u64(w, p->threads[i].instructions);
+        hp_store_u64(w, p->threads[i].blocks);
+        hp_store_u64(w, p->threads[i].branches);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_functions(struct hp_rows *w, const struct hp_profile *p)
+static void put_functions(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "function", 8, p->n_functions);
+    hp_store_begin(w, "function", 8, p->n_functions);
     for (size_t i = 0; i < p->n_functions; i++) {
         const struct hp_pfunction *function = &p->functions[i];
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_place(w, function->place);
-        hp_rows_u64(w, function->size);
-        hp_rows_text(w, function->name);
-        hp_rows_text(w, function->linkage);
-        hp_rows_string(w, function->file);
-        hp_rows_i64(w, function->line);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_place(w, function->place);
+        hp_store_u64(w, function->size);
+        hp_store_text(w, function->name);
+        hp_store_text(w, function->linkage);
+        hp_store_string(w, function->file);
+        hp_store_i64(w, function->line);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_blocks(struct hp_rows *w, const struct hp_profile *p)
+static void put_blocks(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "block", 9, p->n_blocks);
+    hp_store_begin(w, "block", 9, p->n_blocks);
     for (size_t i = 0; i < p->n_blocks && w->err == HP_OK; i++) {
         const struct hp_pblock *block = &p->blocks[i];
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_place(w, block->place);
-        hp_rows_i64(w, block->size);
-        hp_rows_i64(w, block->insns);
-        hp_rows_index(w, block->function);
-        hp_rows_i64(w, block->flow);
-        hp_rows_i64(w, block->branch);
-        hp_rows_i64(w, block->version);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_place(w, block->place);
+        hp_store_i64(w, block->size);
+        hp_store_i64(w, block->insns);
+        hp_store_index(w, block->function);
+        hp_store_i64(w, block->flow);
+        hp_store_i64(w, block->branch);
+        hp_store_i64(w, block->version);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_edges(struct hp_rows *w, const struct hp_profile *p)
+static void put_edges(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "edge", 7, p->n_edges);
+    hp_store_begin(w, "edge", 7, p->n_edges);
     for (size_t i = 0; i < p->n_edges && w->err == HP_OK; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_place(w, p->edges[i].from);
-        hp_rows_place(w, p->edges[i].to);
-        hp_rows_i64(w, p->edges[i].flow);
-        hp_rows_i64(w, p->edges[i].taken);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_place(w, p->edges[i].from);
+        hp_store_place(w, p->edges[i].to);
+        hp_store_i64(w, p->edges[i].flow);
+        hp_store_i64(w, p->edges[i].taken);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_calls(struct hp_rows *w, const struct hp_profile *p)
+static void put_calls(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "call", 3, p->n_calls);
+    hp_store_begin(w, "call", 3, p->n_calls);
     for (size_t i = 0; i < p->n_calls && w->err == HP_OK; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_index(w, p->calls[i].caller);
-        hp_rows_index(w, p->calls[i].callee);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_index(w, p->calls[i].caller);
+        hp_store_index(w, p->calls[i].callee);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_lines(struct hp_rows *w, const struct hp_profile *p)
+static void put_lines(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "line", 8, p->n_lines);
+    hp_store_begin(w, "line", 8, p->n_lines);
     for (size_t i = 0; i < p->n_lines && w->err == HP_OK; i++) {
         const struct hp_pline *line = &p->lines[i];
-        hp_rows_i64(w, line->block);
-        hp_rows_i64(w, line->from);
-        hp_rows_i64(w, line->to);
-        hp_rows_string(w, line->file);
-        hp_rows_i64(w, line->line);
-        hp_rows_string(w, line->inlined);
-        hp_rows_string(w, line->inlined_at);
-        hp_rows_i64(w, line->insns);
-        hp_rows_next(w);
+        hp_store_i64(w, line->block);
+        hp_store_i64(w, line->from);
+        hp_store_i64(w, line->to);
+        hp_store_string(w, line->file);
+        hp_store_i64(w, line->line);
+        hp_store_string(w, line->inlined);
+        hp_store_string(w, line->inlined_at);
+        hp_store_i64(w, line->insns);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_counts(struct hp_rows *w, const char *table, const struct hp_pcount *counts,
+static void put_counts(struct hp_store *w, const char *table, const struct hp_pcount *counts,
                        size_t n)
 {
-    hp_rows_begin(w, table, 3, n);
+    hp_store_begin(w, table, 3, n);
     for (size_t i = 0; i < n && w->err == HP_OK; i++) {
-        hp_rows_i64(w, counts[i].item);
-        hp_rows_i64(w, counts[i].thread);
-        hp_rows_u64(w, counts[i].count);
-        hp_rows_next(w);
+        hp_store_i64(w, counts[i].item);
+        hp_store_i64(w, counts[i].thread);
+        hp_store_u64(w, counts[i].count);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_function_and_call_counts(struct hp_rows *w, const struct hp_profile *p)
+static void put_function_and_call_counts(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "function_count", 5, p->n_function_counts);
+    hp_store_begin(w, "function_count", 5, p->n_function_counts);
     for (size_t i = 0; i < p->n_function_counts && w->err == HP_OK; i++) {
-        hp_rows_i64(w, p->function_counts[i].item);
-        hp_rows_i64(w, p->function_counts[i].thread);
-        hp_rows_u64(w, p->function_counts[i].self);
-        hp_rows_u64(w, p->function_counts[i].inclusive);
-        hp_rows_u64(w, p->function_counts[i].calls);
-        hp_rows_next(w);
+        hp_store_i64(w, p->function_counts[i].item);
+        hp_store_i64(w, p->function_counts[i].thread);
+        hp_store_u64(w, p->function_counts[i].self);
+        hp_store_u64(w, p->function_counts[i].inclusive);
+        hp_store_u64(w, p->function_counts[i].calls);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 
-    hp_rows_begin(w, "call_count", 4, p->n_call_counts);
+    hp_store_begin(w, "call_count", 4, p->n_call_counts);
     for (size_t i = 0; i < p->n_call_counts && w->err == HP_OK; i++) {
-        hp_rows_i64(w, p->call_counts[i].item);
-        hp_rows_i64(w, p->call_counts[i].thread);
-        hp_rows_u64(w, p->call_counts[i].count);
-        hp_rows_u64(w, p->call_counts[i].inclusive);
-        hp_rows_next(w);
+        hp_store_i64(w, p->call_counts[i].item);
+        hp_store_i64(w, p->call_counts[i].thread);
+        hp_store_u64(w, p->call_counts[i].count);
+        hp_store_u64(w, p->call_counts[i].inclusive);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_notes(struct hp_rows *w, const struct hp_profile *p)
+static void put_notes(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "note", 4, p->n_notes);
+    hp_store_begin(w, "note", 4, p->n_notes);
     for (size_t i = 0; i < p->n_notes; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_text(w, p->notes[i].kind);
-        hp_rows_text(w, p->notes[i].text);
-        hp_rows_u64(w, p->notes[i].count);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_text(w, p->notes[i].kind);
+        hp_store_text(w, p->notes[i].text);
+        hp_store_u64(w, p->notes[i].count);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_engine_work(struct hp_rows *w, const struct hp_engine_work *work)
+static void put_engine_work(struct hp_store *w, const struct hp_engine_work *work)
 {
     struct hp_engine_work copy = *work;
     size_t n = 0;
@@ -215,132 +215,132 @@ static void put_engine_work(struct hp_rows *w, const struct hp_engine_work *work
         n++;
     if (!hp_engine_work_known(work))
         n = 0;
-    hp_rows_begin(w, "engine_stat", 3, n);
+    hp_store_begin(w, "engine_stat", 3, n);
     for (size_t i = 0; i < n; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_text(w, hp_engine_work_fields[i].name);
-        hp_rows_u64(w, *hp_engine_work_value(&copy, &hp_engine_work_fields[i]));
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_text(w, hp_engine_work_fields[i].name);
+        hp_store_u64(w, *hp_engine_work_value(&copy, &hp_engine_work_fields[i]));
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_paths(struct hp_rows *w, const struct hp_profile *p)
+static void put_paths(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "path", 8, p->n_paths);
+    hp_store_begin(w, "path", 8, p->n_paths);
     for (size_t i = 0; i < p->n_paths && w->err == HP_OK; i++) {
         const struct hp_ppath *path = &p->paths[i];
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_string(w, path->kind);
-        hp_rows_place(w, path->start);
-        hp_rows_i64(w, path->length);
-        hp_rows_i64(w, (int64_t)path->outcomes); /* bits, not amounts */
-        hp_rows_i64(w, (int64_t)path->targets);
-        hp_rows_index(w, path->function);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_string(w, path->kind);
+        hp_store_place(w, path->start);
+        hp_store_i64(w, path->length);
+        hp_store_i64(w, (int64_t)path->outcomes); /* bits, not amounts */
+        hp_store_i64(w, (int64_t)path->targets);
+        hp_store_index(w, path->function);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 
-    hp_rows_begin(w, "path_step", 4, p->n_path_steps);
+    hp_store_begin(w, "path_step", 4, p->n_path_steps);
     for (size_t i = 0; i < p->n_path_steps && w->err == HP_OK; i++) {
-        hp_rows_i64(w, p->path_steps[i].path);
-        hp_rows_i64(w, p->path_steps[i].position);
-        hp_rows_i64(w, p->path_steps[i].block);
-        hp_rows_i64(w, p->path_steps[i].how);
-        hp_rows_next(w);
+        hp_store_i64(w, p->path_steps[i].path);
+        hp_store_i64(w, p->path_steps[i].position);
+        hp_store_i64(w, p->path_steps[i].block);
+        hp_store_i64(w, p->path_steps[i].how);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 
-    hp_rows_begin(w, "path_count", 5, p->n_path_counts);
+    hp_store_begin(w, "path_count", 5, p->n_path_counts);
     for (size_t i = 0; i < p->n_path_counts && w->err == HP_OK; i++) {
-        hp_rows_i64(w, p->path_counts[i].item);
-        hp_rows_i64(w, p->path_counts[i].thread);
-        hp_rows_u64(w, p->path_counts[i].count);
-        hp_rows_u64(w, p->path_counts[i].insns);
-        hp_rows_u64(w, p->path_counts[i].events);
-        hp_rows_next(w);
+        hp_store_i64(w, p->path_counts[i].item);
+        hp_store_i64(w, p->path_counts[i].thread);
+        hp_store_u64(w, p->path_counts[i].count);
+        hp_store_u64(w, p->path_counts[i].insns);
+        hp_store_u64(w, p->path_counts[i].events);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
-static void put_prediction(struct hp_rows *w, const struct hp_pprediction *prediction)
+static void put_prediction(struct hp_store *w, const struct hp_pprediction *prediction)
 {
-    hp_rows_text(w, prediction->scheme);
-    hp_rows_u64(w, prediction->delay);
-    hp_rows_u64(w, prediction->flow);
-    hp_rows_u64(w, prediction->paths);
-    hp_rows_u64(w, prediction->heads);
-    hp_rows_u64(w, prediction->hot_paths);
-    hp_rows_u64(w, prediction->hot_flow);
-    hp_rows_u64(w, prediction->predicted);
-    hp_rows_u64(w, prediction->predicted_hot);
-    hp_rows_u64(w, prediction->hits);
-    hp_rows_u64(w, prediction->noise);
-    hp_rows_u64(w, prediction->missed);
-    hp_rows_u64(w, prediction->profiled);
-    hp_rows_i64(w, prediction->closed_hits);
-    hp_rows_i64(w, prediction->closed_noise);
-    hp_rows_i64(w, prediction->closed_missed);
-    hp_rows_u64(w, prediction->counters);
-    hp_rows_u64(w, prediction->operations);
-    hp_rows_u64(w, prediction->branches);
+    hp_store_text(w, prediction->scheme);
+    hp_store_u64(w, prediction->delay);
+    hp_store_u64(w, prediction->flow);
+    hp_store_u64(w, prediction->paths);
+    hp_store_u64(w, prediction->heads);
+    hp_store_u64(w, prediction->hot_paths);
+    hp_store_u64(w, prediction->hot_flow);
+    hp_store_u64(w, prediction->predicted);
+    hp_store_u64(w, prediction->predicted_hot);
+    hp_store_u64(w, prediction->hits);
+    hp_store_u64(w, prediction->noise);
+    hp_store_u64(w, prediction->missed);
+    hp_store_u64(w, prediction->profiled);
+    hp_store_i64(w, prediction->closed_hits);
+    hp_store_i64(w, prediction->closed_noise);
+    hp_store_i64(w, prediction->closed_missed);
+    hp_store_u64(w, prediction->counters);
+    hp_store_u64(w, prediction->operations);
+    hp_store_u64(w, prediction->branches);
 }
 
-static void put_models(struct hp_rows *w, const struct hp_profile *p)
+static void put_models(struct hp_store *w, const struct hp_profile *p)
 {
-    hp_rows_begin(w, "model_stat", 5, p->n_stats);
+    hp_store_begin(w, "model_stat", 5, p->n_stats);
     for (size_t i = 0; i < p->n_stats; i++) {
-        hp_rows_i64(w, (int64_t)i);
-        hp_rows_text(w, p->stats[i].part);
-        hp_rows_text(w, p->stats[i].name);
-        hp_rows_i64(w, p->stats[i].unit);
-        hp_rows_u64(w, p->stats[i].value);
-        hp_rows_next(w);
+        hp_store_i64(w, (int64_t)i);
+        hp_store_text(w, p->stats[i].part);
+        hp_store_text(w, p->stats[i].name);
+        hp_store_i64(w, p->stats[i].unit);
+        hp_store_u64(w, p->stats[i].value);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 
-    hp_rows_begin(w, "prediction", 20, p->n_predictions);
+    hp_store_begin(w, "prediction", 20, p->n_predictions);
     for (size_t i = 0; i < p->n_predictions; i++) {
-        hp_rows_i64(w, (int64_t)i);
+        hp_store_i64(w, (int64_t)i);
         put_prediction(w, &p->predictions[i]);
-        hp_rows_next(w);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
 /* What was written, for the reader to check. */
-static void put_contents(struct hp_rows *w)
+static void put_contents(struct hp_store *w)
 {
-    hp_rows_begin(w, HP_SCHEMA_CONTENTS, 3, HP_SCHEMA_TABLES - 1);
+    hp_store_begin(w, HP_SCHEMA_CONTENTS, 3, HP_SCHEMA_TABLES - 1);
     for (size_t i = 0; i < HP_SCHEMA_TABLES; i++) {
         if (strcmp(hp_schema_tables[i].name, HP_SCHEMA_CONTENTS) == 0)
             continue;
-        hp_rows_text(w, hp_schema_tables[i].name);
-        hp_rows_i64(w, (int64_t)w->done[i].rows);
-        hp_rows_i64(w, (int64_t)w->done[i].sum);
-        hp_rows_next(w);
+        hp_store_text(w, hp_schema_tables[i].name);
+        hp_store_i64(w, (int64_t)w->done[i].rows);
+        hp_store_i64(w, (int64_t)w->done[i].sum);
+        hp_store_next(w);
     }
-    hp_rows_end(w);
+    hp_store_end(w);
 }
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static void create_schema(struct hp_rows *w)
+static void create_schema(struct hp_store *w)
 {
     char sql[128];
     /* Large pages: measured, they make both saving and loading faster than the usual 4 KiB. */
-    hp_rows_run(w, "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
-                   "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY;"
-                   "PRAGMA foreign_keys = OFF; BEGIN");
+    hp_store_run(w, "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF;"
+                    "PRAGMA locking_mode = EXCLUSIVE; PRAGMA temp_store = MEMORY;"
+                    "PRAGMA foreign_keys = OFF; BEGIN");
     snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
              HP_SCHEMA_APPLICATION_ID, HP_SCHEMA_VERSION);
-    hp_rows_run(w, sql);
+    hp_store_run(w, sql);
     for (const struct hp_schema_table *table = hp_schema_tables; table->name; table++)
-        hp_rows_run(w, table->sql);
-    hp_rows_run(w, hp_schema_views);
+        hp_store_run(w, table->sql);
+    hp_store_run(w, hp_schema_views);
 }
 
-static void write_all(struct hp_rows *w, const struct hp_profile *p)
+static void write_all(struct hp_store *w, const struct hp_profile *p)
 {
     create_schema(w);
     put_run(w, &p->run);
@@ -359,18 +359,18 @@ static void write_all(struct hp_rows *w, const struct hp_profile *p)
     put_paths(w, p);
     put_models(w, p);
     put_contents(w);
-    hp_rows_run(w, "COMMIT");
+    hp_store_run(w, "COMMIT");
 }
 
 static enum hp_err write_database(const struct hp_profile *profile, const char *file,
                                   const char *path)
 {
-    struct hp_rows w = {.path = path};
-    w.err = hp_rows_strings(&w, profile);
+    struct hp_store w = {.path = path};
+    w.err = hp_store_strings(&w, profile);
     /* No locks: the file is ours alone, and some network file systems have none. */
     if (w.err == HP_OK &&
         sqlite3_open_v2(file, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none"))
-        hp_rows_fail(&w);
+        hp_store_fail(&w);
     if (w.err == HP_OK)
         write_all(&w, profile);
     sqlite3_close(w.db);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "profile/profile_rows.h"
+#include "profile/profile_store.h"
 
 #include "base/grow.h"
 #include "profile/profile_memory.h"
@@ -13,7 +13,7 @@
 /* Rows a statement inserts. Measured on counters: 32 take 0.4 times as long as one at a time. */
 #define BATCH 32
 
-void hp_rows_fail(struct hp_rows *w)
+void hp_store_fail(struct hp_store *w)
 {
     if (w->err != HP_OK)
         return;
@@ -28,16 +28,16 @@ void hp_rows_fail(struct hp_rows *w)
         w->err = hp_fail(HP_ERR_IO, "cannot write %s: %s", w->path, sqlite3_errmsg(w->db));
 }
 
-void hp_rows_run(struct hp_rows *w, const char *sql)
+void hp_store_run(struct hp_store *w, const char *sql)
 {
     if (w->err == HP_OK && sqlite3_exec(w->db, sql, NULL, NULL, NULL) != SQLITE_OK)
-        hp_rows_fail(w);
+        hp_store_fail(w);
 }
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
 /* "INSERT INTO table VALUES(?,?),(?,?)..." for so many rows. */
-static sqlite3_stmt *prepare_insert(struct hp_rows *w, const char *table, int columns, int rows)
+static sqlite3_stmt *prepare_insert(struct hp_store *w, const char *table, int columns, int rows)
 {
     char sql[2048];
     int length = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES", table);
@@ -50,11 +50,11 @@ static sqlite3_stmt *prepare_insert(struct hp_rows *w, const char *table, int co
                                i == columns - 1 ? ")" : "");
     sqlite3_stmt *insert = NULL;
     if (w->err == HP_OK && sqlite3_prepare_v2(w->db, sql, -1, &insert, NULL) != SQLITE_OK)
-        hp_rows_fail(w);
+        hp_store_fail(w);
     return insert;
 }
 
-void hp_rows_begin(struct hp_rows *w, const char *table, int columns, size_t rows)
+void hp_store_begin(struct hp_store *w, const char *table, int columns, size_t rows)
 {
     w->table = table;
     w->column = 1;
@@ -67,7 +67,7 @@ void hp_rows_begin(struct hp_rows *w, const char *table, int columns, size_t row
     w->batch = rows < BATCH ? 1 : BATCH;
 }
 
-void hp_rows_end(struct hp_rows *w)
+void hp_store_end(struct hp_store *w)
 {
     sqlite3_finalize(w->insert);
     sqlite3_finalize(w->insert_one);
@@ -77,12 +77,12 @@ void hp_rows_end(struct hp_rows *w)
     w->done[table].sum = w->sum;
 }
 
-void hp_rows_next(struct hp_rows *w)
+void hp_store_next(struct hp_store *w)
 {
     if (w->err != HP_OK || ++w->filled < w->batch)
         return;
     if (sqlite3_step(w->insert) != SQLITE_DONE)
-        hp_rows_fail(w);
+        hp_store_fail(w);
     sqlite3_reset(w->insert);
     w->column = 1;
     w->filled = 0;
@@ -95,41 +95,41 @@ void hp_rows_next(struct hp_rows *w)
     }
 }
 
-void hp_rows_i64(struct hp_rows *w, int64_t value)
+void hp_store_i64(struct hp_store *w, int64_t value)
 {
     w->sum = hp_schema_sum(w->sum, (uint64_t)value);
     if (w->err == HP_OK && sqlite3_bind_int64(w->insert, w->column++, value) != SQLITE_OK)
-        hp_rows_fail(w);
+        hp_store_fail(w);
 }
 
 /* SQLite's integers are signed: a larger number cannot be stored, and must not become another. */
-void hp_rows_u64(struct hp_rows *w, uint64_t value)
+void hp_store_u64(struct hp_store *w, uint64_t value)
 {
     if (w->err == HP_OK && value > INT64_MAX)
         w->err = hp_fail(HP_ERR_INVALID, "cannot write %s: %s has a number above 2^63-1: %llu",
                          w->path, w->table, (unsigned long long)value);
-    hp_rows_i64(w, (int64_t)value);
+    hp_store_i64(w, (int64_t)value);
 }
 
-void hp_rows_index(struct hp_rows *w, uint32_t index)
+void hp_store_index(struct hp_store *w, uint32_t index)
 {
     if (index != HP_PROFILE_NONE) {
-        hp_rows_i64(w, index);
+        hp_store_i64(w, index);
         return;
     }
     w->sum = hp_schema_sum(w->sum, HP_PROFILE_NONE);
     if (w->err == HP_OK && sqlite3_bind_null(w->insert, w->column++) != SQLITE_OK)
-        hp_rows_fail(w);
+        hp_store_fail(w);
 }
 
 /* Offsets are addresses, not amounts: all 64 bits are kept, those above 2^63-1 as negative. */
-void hp_rows_place(struct hp_rows *w, struct hp_place place)
+void hp_store_place(struct hp_store *w, struct hp_place place)
 {
-    hp_rows_index(w, place.module);
-    hp_rows_i64(w, (int64_t)place.offset);
+    hp_store_index(w, place.module);
+    hp_store_i64(w, (int64_t)place.offset);
 }
 
-void hp_rows_text(struct hp_rows *w, const char *text)
+void hp_store_text(struct hp_store *w, const char *text)
 {
     size_t length = strlen(hp_text(text));
     w->sum = hp_schema_sum_text(w->sum, hp_text(text), length);
@@ -138,10 +138,10 @@ void hp_rows_text(struct hp_rows *w, const char *text)
                          w->table, length);
     if (w->err == HP_OK && sqlite3_bind_text(w->insert, w->column++, hp_text(text), (int)length,
                                              SQLITE_STATIC) != SQLITE_OK)
-        hp_rows_fail(w);
+        hp_store_fail(w);
 }
 
-void hp_rows_seconds(struct hp_rows *w, double seconds)
+void hp_store_seconds(struct hp_store *w, double seconds)
 {
     uint64_t bits;
     memcpy(&bits, &seconds, sizeof bits);
@@ -150,17 +150,17 @@ void hp_rows_seconds(struct hp_rows *w, double seconds)
         w->err =
             hp_fail(HP_ERR_INVALID, "cannot write %s: the run took %g seconds", w->path, seconds);
     if (w->err == HP_OK && sqlite3_bind_double(w->insert, w->column++, seconds) != SQLITE_OK)
-        hp_rows_fail(w);
+        hp_store_fail(w);
 }
 
-void hp_rows_string(struct hp_rows *w, const char *text)
+void hp_store_string(struct hp_store *w, const char *text)
 {
-    hp_rows_i64(w, hp_map64_get(&w->string_ids, (uint64_t)(uintptr_t)hp_text(text)));
+    hp_store_i64(w, hp_map64_get(&w->string_ids, (uint64_t)(uintptr_t)hp_text(text)));
 }
 
 /* --- The string table ------------------------------------------------------------------------- */
 
-static enum hp_err note_string(struct hp_rows *w, size_t *capacity, const char *text)
+static enum hp_err note_string(struct hp_store *w, size_t *capacity, const char *text)
 {
     uint64_t key = (uint64_t)(uintptr_t)hp_text(text);
     if (hp_map64_get(&w->string_ids, key) != HP_MAP64_NONE)
@@ -179,7 +179,7 @@ static int compare_strings(const void *a, const void *b)
 
 /* Collects the texts the string table holds and numbers them in their own order: then the order of
  * lines by number is their order by text, and equal profiles give equal files. */
-enum hp_err hp_rows_strings(struct hp_rows *w, const struct hp_profile *p)
+enum hp_err hp_store_strings(struct hp_store *w, const struct hp_profile *p)
 {
     size_t capacity = 0, n = 0;
     for (size_t i = 0; i < p->n_functions; i++)
