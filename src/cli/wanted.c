@@ -39,7 +39,7 @@ static enum hp_err read_list(struct hp_wanted *wanted)
         HP_TRY(want(wanted, word, length, &none));
         word += length + (word[length] == ',');
     }
-    if (o->paths || o->metric || o->tables.n || o->window || o->max_paths)
+    if (o->paths || o->metric || o->tables.n || o->window || o->wpp)
         wanted->paths = true;
     if (o->schemes.n)
         wanted->predictions = true;
@@ -70,7 +70,8 @@ static enum hp_err read_paths(struct hp_wanted *wanted)
 {
     const struct hp_wanted_options *o = wanted->options;
     struct hp_paths_config *config = &wanted->paths_config;
-    HP_TRY(in_option(hp_ppcr_parse(o->paths ? o->paths : "bl", &config->ppcr), "paths"));
+    const char *type = o->paths ? o->paths : o->wpp ? "wpp" : "bl";
+    HP_TRY(in_option(hp_ppcr_parse(type, &config->ppcr), "paths"));
     if (o->metric) {
         HP_TRY(in_option(hp_metric_parse(o->metric, &config->ppcr.metric), "metric"));
         if (config->ppcr.metric > HP_METRIC_EXECUTIONS)
@@ -90,12 +91,32 @@ static enum hp_err read_paths(struct hp_wanted *wanted)
     return HP_OK;
 }
 
+/* --- Predictions ------------------------------------------------------------------------------ */
+
+static enum hp_err read_schemes(struct hp_wanted *wanted)
+{
+    const struct hp_wanted_options *o = wanted->options;
+    struct hp_judge_config *config = &wanted->judge_config;
+    static const char *const usual[] = {"net:50", "path-profile:50"};
+    const char *const *schemes = o->schemes.n ? o->schemes.items : usual;
+    size_t n = o->schemes.n ? o->schemes.n : sizeof usual / sizeof *usual;
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(in_option(hp_scheme_parse(schemes[i], &config->schemes[config->n_schemes++]),
+                         "predict"));
+    config->max_paths = o->max_paths;
+    return HP_OK;
+}
+
 enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_wanted *wanted)
 {
     *wanted = (struct hp_wanted){.options = options};
     HP_TRY(read_list(wanted));
     if (wanted->paths)
         HP_TRY(read_paths(wanted));
+    if (wanted->predictions)
+        HP_TRY(read_schemes(wanted));
+    if (options->wpp_memory && !options->wpp)
+        return hp_fail(HP_ERR_INVALID, "--wpp-memory is for --wpp FILE");
     return HP_OK;
 }
 
@@ -104,18 +125,69 @@ bool hp_wanted_nothing(const struct hp_wanted *wanted)
     return !wanted->exact && !wanted->paths && !wanted->predictions && !wanted->counts;
 }
 
-enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
-                           struct hp_functions *functions,
-                           struct hp_profiler *profilers[HP_WANTED_MAX], size_t *n)
+/* --- Making ----------------------------------------------------------------------------------- */
+
+static struct hp_path_sink *wpp_sink(void *context, const struct hp_thread *thread)
 {
-    *n = 0;
-    if (wanted->exact || wanted->counts) {
-        HP_TRY(hp_exact_new(code, functions, &profilers[*n]));
-        ++*n;
+    struct hp_path_sink *sink;
+    /* A failure is remembered: hp_wpp_finish() tells it. */
+    return hp_wpp_thread(context, thread, &sink) == HP_OK ? sink : NULL;
+}
+
+static enum hp_err open_paths(const struct hp_wanted *wanted, struct hp_code *code,
+                              struct hp_functions *functions, struct hp_wanted_parts *parts)
+{
+    struct hp_paths_config config = wanted->paths_config;
+    if (wanted->options->wpp) {
+        HP_TRY(hp_wpp_new(wanted->options->wpp, code, wanted->options->wpp_memory, &parts->wpp));
+        config.extra = wpp_sink;
+        config.context = parts->wpp;
     }
-    if (wanted->paths) {
-        HP_TRY(hp_paths_new(code, functions, &wanted->paths_config, &profilers[*n]));
-        ++*n;
+    HP_TRY(hp_paths_new(code, functions, &config, &parts->profilers[parts->n]));
+    parts->n++;
+    return HP_OK;
+}
+
+enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
+                           struct hp_functions *functions, struct hp_wanted_parts *parts)
+{
+    if (wanted->options->machine)
+        HP_TRY(in_option(hp_machine_load(wanted->options->machine, &parts->machine), "machine"));
+    if (wanted->exact || wanted->counts) {
+        HP_TRY(hp_exact_new(code, functions, &parts->profilers[parts->n]));
+        parts->n++;
+    }
+    if (wanted->paths)
+        HP_TRY(open_paths(wanted, code, functions, parts));
+    if (wanted->predictions) {
+        HP_TRY(hp_predictions_new(code, &wanted->judge_config, &parts->profilers[parts->n]));
+        parts->n++;
     }
     return HP_OK;
+}
+
+static enum hp_err finish_wpp(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,
+                              const struct hp_trace_run *about)
+{
+    char kind[256];
+    struct hp_wpp *wpp = parts->wpp;
+    parts->wpp = NULL;
+    hp_ppcr_format(&wanted->paths_config.ppcr, kind, sizeof kind);
+    return hp_wpp_finish(wpp, about, kind, NULL);
+}
+
+enum hp_err hp_wanted_finish(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,
+                             const struct hp_trace_run *about, struct hp_result *result)
+{
+    for (size_t i = 0; i < parts->n; i++)
+        HP_TRY(parts->profilers[i]->ops->finish(parts->profilers[i], result));
+    return parts->wpp ? finish_wpp(wanted, parts, about) : HP_OK;
+}
+
+void hp_wanted_close(struct hp_wanted_parts *parts)
+{
+    hp_wpp_abort(parts->wpp);
+    for (size_t i = 0; i < parts->n; i++)
+        parts->profilers[i]->ops->free(parts->profilers[i]);
+    hp_machine_free(parts->machine);
 }

@@ -6,7 +6,11 @@
 #define HP_CLI_WANTED_H
 
 #include "cli/options.h"
+#include "hotpath/machine.h"
+#include "hotpath/wpp.h"
 #include "profiler/path/paths.h"
+#include "profiler/predict/predictions.h"
+#include "profiler/result.h"
 
 /* As given: NULL, 0 or none where nothing was said. */
 struct hp_wanted_options {
@@ -16,6 +20,8 @@ struct hp_wanted_options {
     struct hp_texts tables; /* hot path tables: hp_hpt_parse() */
     uint64_t window;        /* instructions */
     uint64_t max_paths;
+    const char *wpp;         /* file of the whole program path */
+    uint64_t wpp_memory;     /* bytes */
     struct hp_texts schemes; /* of prediction: hp_scheme_parse() */
     const char *machine;     /* hp_machine_load() */
 };
@@ -49,6 +55,10 @@ struct hp_wanted_options {
          &(o).window, "N", "compare the tables every N instructions as well"},                       \
         {"max-paths",    0,   HP_OPT_COUNT,                                                          \
          &(o).max_paths, "N", "distinct paths to keep, a thread (default 33M)"},                     \
+        {"wpp",    0,      HP_OPT_TEXT,                                                              \
+         &(o).wpp, "FILE", "write the whole program path: every path, in order\n(for hotpath wpp)"}, \
+        {"wpp-memory",    0,      HP_OPT_SIZE,                                                       \
+         &(o).wpp_memory, "SIZE", "memory for its grammar (default 256M)"},                          \
         {"predict",                                                                                  \
          0,                                                                                          \
          HP_OPT_TEXTS,                                                                               \
@@ -65,6 +75,7 @@ struct hp_wanted {
     bool counts;                    /* from counters */
     bool addresses;                 /* something needs those of data */
     struct hp_paths_config paths_config;
+    struct hp_judge_config judge_config;
     const struct hp_wanted_options *options;
 };
 
@@ -76,9 +87,23 @@ bool hp_wanted_nothing(const struct hp_wanted *wanted);
 
 #define HP_WANTED_MAX 4
 
-/* Makes the profilers, in the order in which they finish; returns how many there are now, also on failure. */
+/* What was made of it. */
+struct hp_wanted_parts {
+    struct hp_profiler *profilers[HP_WANTED_MAX]; /* in the order in which they finish */
+    size_t n;
+    struct hp_wpp *wpp;         /* NULL: not wanted */
+    struct hp_machine *machine; /* likewise */
+};
+
+/* What was made stays in `parts` on failure. */
 enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
-                           struct hp_functions *functions,
-                           struct hp_profiler *profilers[HP_WANTED_MAX], size_t *n);
+                           struct hp_functions *functions, struct hp_wanted_parts *parts);
+
+/* The end of the run: everything goes into the profile, or into files of its own. */
+enum hp_err hp_wanted_finish(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,
+                             const struct hp_trace_run *about, struct hp_result *result);
+
+/* Frees all, finished or not. */
+void hp_wanted_close(struct hp_wanted_parts *parts);
 
 #endif
