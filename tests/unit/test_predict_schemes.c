@@ -299,7 +299,8 @@ static void they_do_what_the_reference_does(void **state)
         assert_true(totals[i].noise != 0 || huge || long_delay);
         assert_true(totals[i].never_ran == 0 || strncmp(schemes[i], "boa", 3) == 0);
     }
-    assert_true(totals[16].never_ran > 0); /* boa:50 */
+    assert_string_equal(schemes[15], "boa:7");
+    assert_true(totals[15].never_ran > 0);
 }
 
 /* --- The predictor by hand -------------------------------------------------------------------- */
@@ -381,23 +382,29 @@ static void a_full_predictor_predicts_no_more(void **state)
     hp_path_predictor_free(p);
 }
 
-/* Correlated branches, both taken or both not: of the likelier directions a path is made that never runs. */
+/* Three branches, each time another one of them is not taken: each is likelier taken, but never all three. */
 static void boa_predicts_a_path_that_never_runs(void **state)
 {
     (void)state;
-    struct hp_path_predictor *p = new_predictor("boa:4", 0);
-    static const bool first[] = {true, true, true, false, false};
-    static const bool second[] = {false, false, true, false, false};
+    struct hp_path_predictor *p = new_predictor("boa:2", 0);
     enum hp_news news = HP_NEWS_NOTHING;
     hp_path_predictor_start(p, 100);
-    for (int i = 0; i < 5;
-         i++) { /* taken, taken never comes before the fifth ... but 3 : 2 and 1 : 4 */
-        hp_path_predictor_branch(p, 110, first[i] ? 112 : 111, first[i], HP_FLOW_COND);
-        hp_path_predictor_branch(p, 120, second[i] ? 122 : 121, second[i], HP_FLOW_COND);
-        news = hp_path_predictor_branch(p, 130, 100, true, HP_FLOW_JUMP);
+    for (uint64_t i = 0; i < 3; i++) {
+        for (uint64_t k = 0; k < 3; k++)
+            hp_path_predictor_branch(p, 110 + 10 * k, k == i ? 111 + 10 * k : 115 + 10 * k, k != i,
+                                     HP_FLOW_COND);
+        news = hp_path_predictor_branch(p, 140, 100, true, HP_FLOW_JUMP);
+        assert_int_equal(news, i == 2 ? HP_NEWS_HOT : HP_NEWS_STARTED);
     }
-    assert_int_equal(news, HP_NEWS_HOT);
-    assert_int_equal(hp_path_predictor_path(p)->outcomes, 5); /* taken, not taken, back */
+    const struct hp_hot_path *hot = hp_path_predictor_path(p);
+    assert_int_equal(hot->start, 100);
+    assert_int_equal(hot->length, 4);
+    assert_int_equal(hot->outcomes, 15);
+    for (uint64_t k = 0; k < 3; k++)
+        assert_int_equal(hot->branches[k].target, 115 + 10 * k);
+    /* a counter for the head, two for each of the three, one for the branch back */
+    assert_int_equal(hp_path_predictor_stats(p)->cost.counters, 1 + 6 + 1);
+    assert_int_equal(hp_path_predictor_stats(p)->cost.operations, 3 * (1 + 4) + 4);
     hp_path_predictor_free(p);
 }
 
