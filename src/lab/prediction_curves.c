@@ -14,6 +14,10 @@
 enum { AT_TEN, AT_HIT, FLOW, DELAY, ALL };
 #define HIT 97.5
 
+static const unsigned delays[] = {0,    10,    50,    100,    300,    1000,
+                                  3000, 10000, 30000, 100000, 300000, 1000000};
+#define N_DELAYS (sizeof delays / sizeof *delays)
+
 /* Percents of profiled flow at which curves are read. */
 static const unsigned grid[] = {1, 2, 5, 10, 20, 35, 45, 70};
 #define N_GRID (sizeof grid / sizeof *grid)
@@ -121,13 +125,13 @@ static enum hp_err add_to(struct hp_sheet *sheet, unsigned name, size_t column, 
 
 /* A scheme's curve, from no delay, with which nothing is profiled and everything predicted, to an endless one. */
 struct curve {
-    double profiled[HP_JUDGE_SCHEMES + 2], hit[HP_JUDGE_SCHEMES + 2], noise[HP_JUDGE_SCHEMES + 2];
+    double profiled[N_DELAYS + 2], hit[N_DELAYS + 2], noise[N_DELAYS + 2];
     size_t n;
 };
 
 static void make_curve(const struct hp_prediction *results, struct curve *curve)
 {
-    size_t n = hp_lab_n_delays;
+    size_t n = N_DELAYS;
     for (size_t d = 0; d < n; d++) {
         curve->profiled[d] = hp_profiled_rate(&results[d]);
         curve->hit[d] = hp_hit_rate(&results[d]);
@@ -145,13 +149,13 @@ static void make_curve(const struct hp_prediction *results, struct curve *curve)
 static enum hp_err set_delays(struct hp_lab *lab, const char *program, size_t s,
                               const struct hp_prediction *results, const struct curve *curve)
 {
-    for (size_t d = 0; d < hp_lab_n_delays; d++) {
+    for (size_t d = 0; d < N_DELAYS; d++) {
         char name[HP_SHEET_NAME];
-        snprintf(name, sizeof name, "%s %s %u", program, hp_lab_schemes[s].key, hp_lab_delays[d]);
+        snprintf(name, sizeof name, "%s %s %u", program, hp_lab_schemes[s].key, delays[d]);
         HP_TRY(set_all(lab->sheets[ALL], name, &results[d]));
-        HP_TRY(add_to(lab->sheets[DELAY], hp_lab_delays[d], 3 * s, curve->profiled[d]));
-        HP_TRY(add_to(lab->sheets[DELAY], hp_lab_delays[d], 3 * s + 1, curve->hit[d]));
-        HP_TRY(add_to(lab->sheets[DELAY], hp_lab_delays[d], 3 * s + 2, curve->noise[d]));
+        HP_TRY(add_to(lab->sheets[DELAY], delays[d], 3 * s, curve->profiled[d]));
+        HP_TRY(add_to(lab->sheets[DELAY], delays[d], 3 * s + 1, curve->hit[d]));
+        HP_TRY(add_to(lab->sheets[DELAY], delays[d], 3 * s + 2, curve->noise[d]));
     }
     return HP_OK;
 }
@@ -182,9 +186,9 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct hp_prediction results[HP_JUDGE_SCHEMES];
-    HP_TRY(hp_lab_judge(lab, command, results));
+    HP_TRY(hp_lab_judge(lab, command, delays, N_DELAYS, results));
     for (size_t s = 0; s < hp_lab_n_schemes; s++)
-        HP_TRY(set_curve(lab, name, s, &results[s * hp_lab_n_delays]));
+        HP_TRY(set_curve(lab, name, s, &results[s * N_DELAYS]));
     return HP_OK;
 }
 

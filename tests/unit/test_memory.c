@@ -500,18 +500,18 @@ static void random_programs_keep_their_addresses(void **state)
 {
     (void)state;
     struct sum sum = {0};
-    for (uint64_t seed = 1; seed <= 1000; seed++)
+    for (uint64_t seed = 1; seed <= 400; seed++)
         run_seed(seed, &sum);
-    assert_true(sum.pairs > 500000);
-    assert_true(sum.signals > 5000);
-    assert_true(sum.cuts > 2500);
+    assert_true(sum.pairs > 200000);
+    assert_true(sum.signals > 2000);
+    assert_true(sum.cuts > 1000);
 }
 
 static void nonsense_is_delivered_consistently(void **state)
 {
     (void)state;
     static const uint32_t percents[] = {0, 1, 10, 50, 100};
-    for (uint64_t seed = 1; seed <= 600; seed++) {
+    for (uint64_t seed = 1; seed <= 300; seed++) {
         struct program p;
         struct stream s;
         program_init(&p, seed);
