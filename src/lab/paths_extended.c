@@ -73,7 +73,7 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct probe probe = {.lab = lab, .program = name};
-    return hp_lab_observe(lab, command, false, &(struct hp_lab_probe){attach, collect, &probe});
+    return hp_lab_observe(lab, command, &(struct hp_lab_probe){attach, collect, &probe});
 }
 
 const struct hp_experiment hp_paths_extended = {
