@@ -48,7 +48,8 @@ enum hp_err hp_wpp_new(const char *path, const struct hp_code *code, size_t boun
                        struct hp_wpp **wpp);
 
 /* The sink for a thread's paths; lives as long as `wpp`. All sinks are used by one thread at a time (the profilers'); it waits while the
- * grammar's thread is behind. What fails meanwhile is told by hp_wpp_finish(). */
+ * grammar's thread is behind. What fails meanwhile, and a failure of
+ * this function, is told by hp_wpp_finish() too. */
 enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
                           struct hp_path_sink **sink);
 

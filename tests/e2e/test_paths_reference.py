@@ -72,7 +72,7 @@ class Reference(unittest.TestCase):
         self.assertIn("DIFFERENT", done.stdout)
 
     def test_real(self):
-        sys.path.insert(0, os.path.join(SRC, "bench"))
+        sys.path.insert(0, os.path.join(SRC, "lab"))
         import inputs
         made = inputs.Inputs(self.directory.name, 0.3 if LONG else 0.004)
         for name in ["gzip", "perl", "cc1", "python3"] if LONG else ["gzip"]:

@@ -348,8 +348,8 @@ enum hp_err hp_wpp_new(const char *path, const struct hp_code *code, size_t boun
     return HP_OK;
 }
 
-enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
-                          struct hp_path_sink **sink)
+static enum hp_err new_sequence(struct hp_wpp *wpp, const struct hp_thread *thread,
+                                struct hp_path_sink **sink)
 {
     HP_TRY(hp_grow(&wpp->sequences, &wpp->capacity, wpp->n_sequences + 1, sizeof(void *)));
     struct sequence *sequence = calloc(1, sizeof *sequence);
@@ -362,6 +362,15 @@ enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
     wpp->sequences[wpp->n_sequences++] = sequence;
     *sink = &sequence->sink;
     return HP_OK;
+}
+
+enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
+                          struct hp_path_sink **sink)
+{
+    enum hp_err err = new_sequence(wpp, thread, sink);
+    if (err != HP_OK)
+        failed(wpp, err);
+    return err;
 }
 
 /* Ends the grammar's thread, when what is on the queue is done. */
