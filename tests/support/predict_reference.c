@@ -194,7 +194,10 @@ static const struct tested_path *run_boa(struct predict_reference *r,
 {
     r->operations += 1 + path->n;
     for (uint32_t i = 0; i < path->n; i++) {
-        struct known_branch *known = find_branch(r, &path->branches[i]);
+        struct hp_flow_branch branch = path->branches[i];
+        if (branch.indirect && branch.taken && !part_of_path(&branch))
+            branch.target = 0; /* back is one direction, wherever that is */
+        struct known_branch *known = find_branch(r, &branch);
         known->count++;
         if (!known->follower && i + 1 < path->n)
             known->follower = path->branches[i + 1].address;
@@ -243,7 +246,7 @@ const struct tested_path *predict_reference_run(struct predict_reference *r,
         return NULL;
     struct known_path *known = list_at(&r->paths, id);
     known->predicted = r->executions.n;
-    r->predicted = known->path;
+    r->predicted = *path;
     return &r->predicted;
 }
 
