@@ -10,6 +10,8 @@ const struct hp_lab_table hp_lab_tables[] = {
     {"512x4", "512x4"}, {"2048x4", "2048x4"},
 };
 const size_t hp_lab_n_tables = sizeof hp_lab_tables / sizeof *hp_lab_tables;
+const struct hp_lab_table *const hp_lab_main_tables = &hp_lab_tables[3];
+const size_t hp_lab_n_main_tables = sizeof hp_lab_tables / sizeof *hp_lab_tables - 4;
 
 /* --- Making ----------------------------------------------------------------------------------- */
 

@@ -18,6 +18,9 @@ struct hp_lab_table {
 };
 extern const struct hp_lab_table hp_lab_tables[];
 extern const size_t hp_lab_n_tables;
+/* Of them 512x4 and those of its size. */
+extern const struct hp_lab_table *const hp_lab_main_tables;
+extern const size_t hp_lab_n_main_tables;
 
 /* Makes a path profiler with those of the `n` tables. `window` 0: no dynamic profile. */
 enum hp_err hp_lab_paths_new(struct hp_observation *observation, const char *ppcr,

@@ -203,13 +203,7 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct probe probe = {.lab = lab, .program = name};
-    uint64_t bound = lab->options.machine_instructions;
-    /* Eight machines take eight times as long. */
-    lab->options.machine_instructions = bound / 5 + 1;
-    enum hp_err err =
-        hp_lab_observe(lab, command, true, &(struct hp_lab_probe){attach, collect, &probe});
-    lab->options.machine_instructions = bound;
-    return err;
+    return hp_lab_observe_machine(lab, command, 5, &(struct hp_lab_probe){attach, collect, &probe});
 }
 
 const struct hp_experiment hp_paths_factors = {

@@ -183,6 +183,13 @@ static void print_more(struct printer *p, size_t more)
     fprintf(p->out, "  … and %s more (--top 0 shows all)\n", text);
 }
 
+/* Whether code was counted: a profile may have paths or predictions only. */
+static bool is_counted(const struct printer *p)
+{
+    const struct hp_profile *profile = p->tables->profile;
+    return profile->n_block_counts || (!profile->n_paths && !profile->n_predictions);
+}
+
 /* What models counted is a list of names, not a ranking: all of it, unless somebody says how much. */
 static size_t limit_of(const struct printer *p, enum hp_report_view view)
 {
@@ -195,7 +202,9 @@ static enum hp_err print_rows(struct printer *p, const struct hp_text_view *view
                               struct hp_rows *rows)
 {
     if (rows->n == 0) {
-        fprintf(p->out, "  (%s)\n", view->empty);
+        bool counted = is_counted(p) || view->view > HP_REPORT_MODULES;
+        fprintf(p->out, "  (%s)\n",
+                counted ? view->empty : "not counted: --profile exact asks for it");
         return HP_OK;
     }
     double *taken = NULL;
@@ -293,7 +302,8 @@ static bool is_there(const struct printer *p, enum hp_report_view view)
     case HP_REPORT_PATHS: return profile->n_paths > 0;
     case HP_REPORT_PREDICTIONS: return profile->n_predictions > 0;
     case HP_REPORT_MACHINE: return profile->n_stats > 0;
-    default: return true;
+    case HP_REPORT_THREADS: return true;
+    default: return is_counted(p);
     }
 }
 

@@ -26,6 +26,7 @@ static void walk_init(struct walk *w, const struct hp_code *code)
 {
     *w = (struct walk){.code = code};
     assert_int_equal(hp_decoder_new(HP_ARCH_X86_64, &w->decoder), HP_OK);
+    assert_int_equal(hp_grow(&w->addresses, &w->cap_addresses, 1, sizeof *w->addresses), HP_OK);
 }
 
 static void walk_fini(struct walk *w)

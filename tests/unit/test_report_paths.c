@@ -195,6 +195,16 @@ static void the_default_is_what_there_is(void **state)
     assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "  share  so far"));
     assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "205 branches   5 paths   2 threads\n"));
     assert_true(starts_with_view(&profile, HP_REPORT_CSV, "kind,start,length,outcomes"));
+    struct hp_report_options all = {.view = HP_REPORT_ALL}, calls = {.view = HP_REPORT_CALLS};
+    char *text = render(&profile, &all);
+    assert_null(strstr(text, "Functions\n"));
+    assert_non_null(strstr(text, "Threads\n"));
+    assert_non_null(strstr(text, "Paths\nbl: 3 paths"));
+    assert_non_null(strstr(text, "Predictions\n"));
+    assert_non_null(strstr(text, "Machine\n"));
+    free(text);
+    profile.n_call_counts = 0;
+    expect(&profile, calls, "  (not counted: --profile exact asks for it)\n" NOTES);
     profile.n_paths = profile.n_path_counts = profile.n_path_steps = 0;
     assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "  scheme "));
     profile.n_predictions = 0;
