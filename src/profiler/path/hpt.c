@@ -188,7 +188,8 @@ static uint32_t victim(const struct hp_hpt *t, const struct entry *set)
 }
 
 /* `ways` is t->config.ways; where it is a constant, this is faster. */
-static inline __attribute__((always_inline)) void take(struct hp_hpt *t, const struct hp_path *path, const uint32_t ways)
+static inline __attribute__((always_inline)) void take(struct hp_hpt *t, const struct hp_path *path,
+                                                       const uint32_t ways)
 {
     uint32_t set = set_of(t, path), tag = (uint32_t)(hp_path_hash(path) >> 32);
     size_t base = (size_t)set * ways;
