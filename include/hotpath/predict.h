@@ -7,7 +7,7 @@
  * what it predicts. A *judge* knows the exact frequencies and measures schemes: hits, noise, missed
  * opportunity, profiled flow, counters, operations.
  *
- * An emulator or a JIT embeds hp_predictor: it feeds branches and is told when a path becomes hot.
+ * An emulator or a JIT embeds hp_path_predictor: it feeds branches and is told when a path becomes hot.
  */
 #ifndef HOTPATH_PREDICT_H
 #define HOTPATH_PREDICT_H
@@ -247,7 +247,7 @@ enum hp_err hp_judge_check(const struct hp_judge *judge);
  * with addresses in which "backward" means a loop. It needs no code map. Nothing allocates per branch: memory is taken only for
  * a head or a path not met before.
  */
-struct hp_predictor_config {
+struct hp_path_predictor_config {
     struct hp_scheme_config scheme;
     uint32_t max_length; /* of a path; 0: HP_PATH_MAX_LENGTH */
     uint64_t max_paths;  /* 0: HP_INDEX_DEFAULT; of NET only predicted paths are kept */
@@ -256,7 +256,7 @@ struct hp_predictor_config {
 enum hp_news {
     HP_NEWS_NOTHING, /* the path goes on */
     HP_NEWS_STARTED, /* the branch ended a path; another starts at its target */
-    HP_NEWS_HOT,     /* the same, and a path is predicted hot now: see hp_predictor_path() */
+    HP_NEWS_HOT,     /* the same, and a path is predicted hot now: see hp_path_predictor_path() */
 };
 
 /* A predicted path. */
@@ -267,7 +267,7 @@ struct hp_hot_path {
     const struct hp_flow_branch *branches; /* `length` of them */
 };
 
-struct hp_predictor_stats {
+struct hp_path_predictor_stats {
     uint64_t branches;
     uint64_t flow;      /* paths that ended */
     uint64_t profiled;  /* of them, not predicted before */
@@ -277,29 +277,29 @@ struct hp_predictor_stats {
     struct hp_scheme_cost cost;
 };
 
-struct hp_predictor;
+struct hp_path_predictor;
 
 /* HP_ERR_INVALID: see hp_scheme_new(); max_length out of range. */
-enum hp_err hp_predictor_new(const struct hp_predictor_config *config,
-                             struct hp_predictor **predictor);
-void hp_predictor_free(struct hp_predictor *predictor);
+enum hp_err hp_path_predictor_new(const struct hp_path_predictor_config *config,
+                                  struct hp_path_predictor **predictor);
+void hp_path_predictor_free(struct hp_path_predictor *predictor);
 
 /* Control is at `address` now, however it got there: what was going on is forgotten and a path starts. Called before the
  * first branch, after running code of one's own for a hot path, after an exception. */
-void hp_predictor_start(struct hp_predictor *predictor, uint64_t address);
+void hp_path_predictor_start(struct hp_path_predictor *predictor, uint64_t address);
 
 /* The branch at `address` was executed and control is at `target` now (also when it was not taken). `kind`: enum hp_flow;
  * it matters whether it is indirect or a return. */
-enum hp_news hp_predictor_branch(struct hp_predictor *predictor, uint64_t address, uint64_t target,
-                                 bool taken, enum hp_flow kind);
+enum hp_news hp_path_predictor_branch(struct hp_path_predictor *predictor, uint64_t address,
+                                      uint64_t target, bool taken, enum hp_flow kind);
 
 /* After HP_NEWS_HOT: the path that was predicted. Valid until the next branch. */
-const struct hp_hot_path *hp_predictor_path(const struct hp_predictor *predictor);
+const struct hp_hot_path *hp_path_predictor_path(const struct hp_path_predictor *predictor);
 
 /* Whether a path that starts there was predicted. */
-bool hp_predictor_is_hot(const struct hp_predictor *predictor, uint64_t start);
+bool hp_path_predictor_is_hot(const struct hp_path_predictor *predictor, uint64_t start);
 
-const struct hp_predictor_stats *hp_predictor_stats(struct hp_predictor *predictor);
+const struct hp_path_predictor_stats *hp_path_predictor_stats(struct hp_path_predictor *predictor);
 
 #ifdef __cplusplus
 }

@@ -51,5 +51,5 @@ enum hp_err hp_lab_judge(struct hp_lab *lab, const struct hp_lab_command *comman
                          struct hp_prediction results[HP_JUDGE_SCHEMES])
 {
     struct probe probe = {.delays = delays, .n = n, .results = results};
-    return hp_lab_observe(lab, command, false, &(struct hp_lab_probe){attach, collect, &probe});
+    return hp_lab_observe(lab, command, &(struct hp_lab_probe){attach, collect, &probe});
 }

@@ -25,10 +25,14 @@ static const char *const factors[N_FACTORS] = {"entries", "ways",    "index",
 static const char *const metrics[N_METRICS] = {"executions", "l2", "mispredictions"};
 
 static const struct hp_lab_table tables[N_TABLES] = {
-    {"128x2 address", "128x2,index=address"},   {"2048x2 address", "2048x2,index=address"},
-    {"128x32 address", "128x32,index=address"}, {"2048x32 address", "2048x32,index=address"},
-    {"128x2 xor", "128x2,index=xor"},           {"2048x2 xor", "2048x2,index=xor"},
-    {"128x32 xor", "128x32,index=xor"},         {"2048x32 xor", "2048x32,index=xor"},
+    {"128x2 address", NULL, "128x2,index=address"},
+    {"2048x2 address", NULL, "2048x2,index=address"},
+    {"128x32 address", NULL, "128x32,index=address"},
+    {"2048x32 address", NULL, "2048x32,index=address"},
+    {"128x2 xor", NULL, "128x2,index=xor"},
+    {"2048x2 xor", NULL, "2048x2,index=xor"},
+    {"128x32 xor", NULL, "128x32,index=xor"},
+    {"2048x32 xor", NULL, "2048x32,index=xor"},
 };
 
 /* --- Machines --------------------------------------------------------------------------------- */
@@ -145,18 +149,23 @@ static enum hp_err collect_overlaps(struct probe *probe)
     return HP_OK;
 }
 
+/* Which table, or machine: a bit for each of three factors. */
+static unsigned levels(const int *level, size_t first)
+{
+    unsigned bits = 0;
+    for (unsigned i = 0; i < 3; i++)
+        bits |= (level[first + i] > 0 ? 1u : 0u) << i;
+    return bits;
+}
+
 /* The effects on a metric by those runs of a design. */
 static void effects_by(const struct probe *probe, size_t m, const struct hp_design *design,
                        double *effects)
 {
     double results[HP_DESIGN_RUNS];
-    for (size_t r = 0; r < design->runs; r++) {
-        const int *level = design->level[r];
-        size_t table = (level[ENTRIES] > 0) | (level[WAYS] > 0) << 1 | (level[INDEX] > 0) << 2;
-        size_t machine =
-            (level[L2_SIZE] > 0) | (level[L2_WAYS] > 0) << 1 | (level[PREDICTOR] > 0) << 2;
-        results[r] = probe->overlap[m][machine][table];
-    }
+    for (size_t r = 0; r < design->runs; r++)
+        results[r] =
+            probe->overlap[m][levels(design->level[r], L2_SIZE)][levels(design->level[r], ENTRIES)];
     hp_design_effects(design, results, effects);
 }
 
@@ -198,13 +207,7 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct probe probe = {.lab = lab, .program = name};
-    uint64_t bound = lab->options.machine_instructions;
-    /* Eight machines take eight times as long. */
-    lab->options.machine_instructions = bound / 5 + 1;
-    enum hp_err err =
-        hp_lab_observe(lab, command, true, &(struct hp_lab_probe){attach, collect, &probe});
-    lab->options.machine_instructions = bound;
-    return err;
+    return hp_lab_observe_machine(lab, command, 5, &(struct hp_lab_probe){attach, collect, &probe});
 }
 
 const struct hp_experiment hp_paths_factors = {

@@ -154,7 +154,8 @@ static void region_batch(struct thread *thread, const struct hp_batch *batch)
             struct hp_batch part = *batch;
             part.blocks += start;
             part.taken += start;
-            part.address_at += part.address_at ? start : 0;
+            if (part.address_at)
+                part.address_at += start;
             part.n = i - start;
             pass_on(thread, &part, p->state == OPEN);
         }

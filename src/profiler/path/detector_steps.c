@@ -12,11 +12,11 @@
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 #define AHEAD         8 /* units for which the plan is fetched */
 
-/* The detector's state while the loop runs. */
-struct run {
-    struct hp_detector *d;
-    struct hp_path_plan *plan;
-    const struct hp_code *code;
+/*
+ * The state of the detector while the loop runs: a variable whose address nobody takes, so that most of it is in registers. In memory, where
+ * what is called from the loop would see it, an outcome would wait for the one before to be stored: a third of the speed.
+ */
+struct state {
     /* The top of the stack. */
     uint64_t start, outcomes, insns, return_to;
     uint32_t block;
@@ -24,73 +24,81 @@ struct run {
     /* The longest path there may be; below 0 when something is pending, which is a matter for the slow way. */
     int32_t room;
     struct hp_path_entry *top;          /* its place */
-    struct hp_path_entry *bottom, *end; /* a return from here, a call to here is slow */
+    struct hp_path_entry *bottom, *end; /* a return from here, a call from here is slow */
     struct hp_path *out;                /* where the next finished path goes */
     uint64_t branches, instructions;
+};
+
+/* What does not change while the loop runs. */
+struct run {
+    struct hp_detector *d;
+    struct hp_path_plan *plan;
+    const struct hp_code *code;
     /* How events are made of instructions. */
     uint64_t mask, one, max;
 };
 
 /* --- Between the loop and the detector -------------------------------------------------------- */
 
-ALWAYS_INLINE void load_top(struct run *r)
+ALWAYS_INLINE struct state load_top(struct state s)
 {
-    r->start = r->top->start;
-    r->outcomes = r->top->outcomes;
-    r->insns = r->top->insns;
-    r->return_to = r->top->return_to;
-    r->block = r->top->block;
-    r->length = (int32_t)r->top->length;
+    s.start = s.top->start;
+    s.outcomes = s.top->outcomes;
+    s.insns = s.top->insns;
+    s.return_to = s.top->return_to;
+    s.block = s.top->block;
+    s.length = (int32_t)s.top->length;
+    return s;
 }
 
-ALWAYS_INLINE void store_top(struct run *r)
+ALWAYS_INLINE void store_top(struct state s)
 {
-    r->top->start = r->start;
-    r->top->outcomes = r->outcomes;
-    r->top->insns = r->insns;
-    r->top->return_to = r->return_to;
-    r->top->block = r->block;
-    r->top->length = (uint32_t)r->length;
+    s.top->start = s.start;
+    s.top->outcomes = s.outcomes;
+    s.top->insns = s.insns;
+    s.top->return_to = s.return_to;
+    s.top->block = s.block;
+    s.top->length = (uint32_t)s.length;
 }
 
 /* From the detector. */
-static void load(struct run *r)
+static struct state load(struct hp_detector *d)
 {
-    struct hp_detector *d = r->d;
     size_t limit = d->low + d->ppcr.stack_entries;
-    r->top = &d->entries[d->n - 1];
-    r->bottom = &d->entries[hp_detector_floor(d)];
-    r->end = &d->entries[(limit < d->cap ? limit : d->cap) - 1];
-    r->out = &d->paths[d->n_paths];
-    r->room = d->pending.insns || d->pending.events ? -1 : (int32_t)d->ppcr.max_length;
-    load_top(r);
+    bool pending = d->pending.insns || d->pending.events;
+    struct state s = {.room = pending ? -1 : (int32_t)d->ppcr.max_length,
+                      .top = &d->entries[d->n - 1],
+                      .bottom = &d->entries[hp_detector_floor(d)],
+                      .end = &d->entries[(limit < d->cap ? limit : d->cap) - 1],
+                      .out = &d->paths[d->n_paths]};
+    return load_top(s);
 }
 
-static void store_paths(struct run *r)
+static void store_paths(struct hp_detector *d, const struct hp_path *out)
 {
-    size_t n = (size_t)(r->out - r->d->paths);
-    r->d->stats.paths += n - r->d->n_paths;
-    r->d->n_paths = n;
+    size_t n = (size_t)(out - d->paths);
+    d->stats.paths += n - d->n_paths;
+    d->n_paths = n;
 }
 
 /* To the detector. */
-static void store(struct run *r)
+static void store(struct hp_detector *d, struct state s)
 {
-    struct hp_detector *d = r->d;
-    store_top(r);
-    d->n = (size_t)(r->top - d->entries) + 1;
-    store_paths(r);
-    d->stats.branches += r->branches;
-    d->stats.blocks += r->branches;
-    d->stats.instructions += r->instructions;
-    r->branches = r->instructions = 0;
+    store_top(s);
+    d->n = (size_t)(s.top - d->entries) + 1;
+    store_paths(d, s.out);
+    d->stats.branches += s.branches;
+    d->stats.blocks += s.branches;
+    d->stats.instructions += s.instructions;
 }
 
-static __attribute__((noinline)) void flush(struct run *r)
+/* Where the next path goes afterwards. */
+static __attribute__((noinline)) struct hp_path *flush(struct hp_detector *d,
+                                                       const struct hp_path *out)
 {
-    store_paths(r);
-    hp_detector_flush(r->d);
-    r->out = r->d->paths;
+    store_paths(d, out);
+    hp_detector_flush(d);
+    return d->paths;
 }
 
 /* --- The slow way ----------------------------------------------------------------------------- */
@@ -112,16 +120,17 @@ static void retire_blocks(struct hp_detector *d, const struct hp_code *code, uin
         retire(d, code, blocks[i], i + 1 < all ? blocks[i + 1] : next);
 }
 
-static __attribute__((noinline)) void slow_segment(struct run *r, const struct hp_step *step,
-                                                   const struct hp_path_segment *segment)
+static __attribute__((noinline)) struct state slow_segment(const struct run *r, struct state s,
+                                                           const struct hp_step *step,
+                                                           const struct hp_path_segment *segment)
 {
-    store(r);
+    store(r->d, s);
     retire_blocks(r->d, r->code, step->unit, segment->first, segment->n, step[1].first);
-    load(r);
+    return load(r->d);
 }
 
 /* Whether an indirect jump out of the segment may be a longjmp. */
-ALWAYS_INLINE bool may_land(struct run *r, const struct hp_path_segment *segment,
+ALWAYS_INLINE bool may_land(const struct run *r, const struct hp_path_segment *segment,
                             const struct hp_step *to)
 {
     uint32_t landing = r->plan->units[to->unit].landing;
@@ -132,100 +141,99 @@ ALWAYS_INLINE bool may_land(struct run *r, const struct hp_path_segment *segment
 
 /* --- The loop --------------------------------------------------------------------------------- */
 
-ALWAYS_INLINE void emit(struct run *r, const bool by_address)
+static void take_targets(struct hp_detector *d, struct hp_path_entry *top, struct hp_path *path)
 {
-    struct hp_path *path = r->out++;
-    uint64_t events = r->insns & r->mask;
-    path->start = r->start;
-    path->outcomes = r->outcomes;
-    path->targets = 0;
-    path->block = r->block;
-    path->insns = r->insns < UINT32_MAX ? (uint32_t)r->insns : UINT32_MAX;
-    path->events = (uint32_t)((events < r->max ? events : r->max) | r->one);
-    path->length = (uint8_t)r->length;
-    path->n_targets = 0;
-    path->reserved = 0;
-    path->first_target = 0;
+    path->targets = top->targets;
+    path->n_targets = (uint8_t)top->n_targets;
+    path->first_target = (uint32_t)d->n_targets;
+    memcpy(d->targets + d->n_targets, d->lists[top - d->entries],
+           top->n_targets * sizeof *d->targets);
+    d->n_targets += top->n_targets;
+    top->targets = 0;
+    top->n_targets = 0;
+}
+
+ALWAYS_INLINE struct state emit(const struct run *r, struct state s, const bool by_address)
+{
+    struct hp_path *path = s.out++;
+    uint64_t events = s.insns & r->mask;
+    *path = (struct hp_path){
+        .start = s.start,
+        .outcomes = s.outcomes,
+        .block = s.block,
+        .insns = s.insns < UINT32_MAX ? (uint32_t)s.insns : UINT32_MAX,
+        .events = (uint32_t)((events < r->max ? events : r->max) | r->one),
+        .length = (uint8_t)s.length,
+    };
     r->d->stats.saturated += events > r->max;
-    if (by_address) {
-        struct hp_detector *d = r->d;
-        uint32_t n = r->top->n_targets;
-        path->targets = r->top->targets;
-        path->n_targets = (uint8_t)n;
-        path->first_target = (uint32_t)d->n_targets;
-        if (n) {
-            memcpy(d->targets + d->n_targets, d->lists[r->top - d->entries],
-                   n * sizeof *d->targets);
-            d->n_targets += n;
-            r->top->targets = 0;
-            r->top->n_targets = 0;
-        }
-        if (d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH) {
-            flush(r);
-            return;
-        }
-    }
-    if (__builtin_expect(r->out == r->d->paths + HP_PATHS_MAX, 0))
-        flush(r);
+    if (by_address && s.top->n_targets)
+        take_targets(r->d, s.top, path);
+    if (__builtin_expect(s.out == r->d->paths + HP_PATHS_MAX, 0) ||
+        (by_address &&
+         __builtin_expect(r->d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH, 0)))
+        s.out = flush(r->d, s.out);
+    return s;
 }
 
-ALWAYS_INLINE void start_path(struct run *r, uint64_t start, uint32_t block)
+ALWAYS_INLINE struct state start_path(struct state s, uint64_t start, uint32_t block)
 {
-    r->start = start;
-    r->block = block;
-    r->outcomes = 0;
-    r->insns = 0;
-    r->length = 0;
-    r->top->extension = 0;
+    s.start = start;
+    s.block = block;
+    s.outcomes = 0;
+    s.insns = 0;
+    s.length = 0;
+    s.top->extension = 0;
+    return s;
 }
 
-ALWAYS_INLINE void add_target(struct run *r, uint64_t target)
+ALWAYS_INLINE void add_target(const struct run *r, struct hp_path_entry *top, uint64_t target)
 {
-    r->top->targets = hp_path_hash_target(r->top->targets, target);
-    r->d->lists[r->top - r->d->entries][r->top->n_targets++] = target;
+    top->targets = hp_path_hash_target(top->targets, target);
+    r->d->lists[top - r->d->entries][top->n_targets++] = target;
 }
 
 /* Whether the act cannot be done here after all. */
-ALWAYS_INLINE bool is_slow(struct run *r, const struct hp_step *step,
+ALWAYS_INLINE bool is_slow(const struct run *r, struct state s, const struct hp_step *step,
                            const struct hp_path_segment *segment, unsigned act, uint64_t target)
 {
     if (act == HP_ACT_RETURN)
-        return (r->return_to != target && r->return_to) || r->top == r->bottom;
+        return (s.return_to != target && s.return_to) || s.top == s.bottom;
     if (act == HP_ACT_CALL)
-        return r->top >= r->end;
+        return s.top >= s.end;
     if (act == HP_ACT_INDIRECT)
         return may_land(r, segment, step + 1);
     return act == HP_ACT_SLOW;
 }
 
-ALWAYS_INLINE void do_act(struct run *r, const struct hp_path_segment *segment, unsigned act,
-                          uint64_t target, uint32_t to, const bool by_address)
+ALWAYS_INLINE struct state do_act(const struct run *r, struct state s,
+                                  const struct hp_path_segment *segment, unsigned act,
+                                  uint64_t target, uint32_t to, const bool by_address)
 {
     if (by_address && act == HP_ACT_ADDRESS && target > segment->place) {
-        add_target(r, target);
-        return;
-    }
-    if (act != HP_ACT_CALL)
-        emit(r, by_address);
-    if (act == HP_ACT_RETURN) {
-        r->top--;
-        load_top(r);
-        return;
+        add_target(r, s.top, target);
+        return s;
     }
     if (act == HP_ACT_CALL) {
-        store_top(r);
-        r->top++;
-        r->return_to = segment->place;
+        store_top(s);
+        s.top++;
+        s.return_to = segment->place;
+        return start_path(s, target, to);
     }
-    start_path(r, target, to);
+    s = emit(r, s, by_address);
+    if (act == HP_ACT_RETURN) {
+        s.top--;
+        return load_top(s);
+    }
+    return start_path(s, target, to);
 }
 
-ALWAYS_INLINE void run_steps(struct run *r, const struct hp_step *step, size_t n,
+ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, size_t n,
                              const bool by_address)
 {
     const struct hp_step *const end = step + n;
     const struct hp_path_segment *units = r->plan->units;
     const struct hp_path_segment *following = &units[step->unit];
+    struct state s = load(r->d);
     for (; step < end; step++) {
         const struct hp_path_segment *segment = following;
         following = &units[step[1].unit];
@@ -236,40 +244,36 @@ ALWAYS_INLINE void run_steps(struct run *r, const struct hp_step *step, size_t n
             uint32_t to = inside ? segment->to : step[1].first;
             bool taken = target != segment->fall;
             unsigned act = segment->act[taken];
-            int32_t length = r->length + segment->length;
-            if (__builtin_expect(length > r->room, 0) ||
-                (act != HP_ACT_NONE && is_slow(r, step, segment, act, target))) {
-                slow_segment(r, step, segment);
+            int32_t length = s.length + segment->length;
+            if (__builtin_expect(length > s.room, 0) ||
+                (act != HP_ACT_NONE && is_slow(r, s, step, segment, act, target))) {
+                s = slow_segment(r, s, step, segment);
             } else {
-                r->outcomes =
-                    r->outcomes << segment->length | segment->bits | (taken & segment->add);
-                r->insns += segment->insns;
-                r->length = length;
-                r->branches += segment->branches;
-                r->instructions += segment->insns;
+                s.outcomes = s.outcomes << segment->length | segment->bits | (taken & segment->add);
+                s.insns += segment->insns;
+                s.length = length;
+                s.branches += segment->branches;
+                s.instructions += segment->insns;
                 if (act != HP_ACT_NONE)
-                    do_act(r, segment, act, target, to, by_address);
+                    s = do_act(r, s, segment, act, target, to, by_address);
             }
             if (!inside)
                 break;
         }
     }
+    store(r->d, s);
 }
 
-static __attribute__((noinline)) void run_by_class(struct run *r, const struct hp_step *steps,
+static __attribute__((noinline)) void run_by_class(const struct run *r, const struct hp_step *steps,
                                                    size_t n)
 {
-    struct run local = *r;
-    run_steps(&local, steps, n, false);
-    *r = local;
+    run_steps(r, steps, n, false);
 }
 
-static __attribute__((noinline)) void run_by_address(struct run *r, const struct hp_step *steps,
-                                                     size_t n)
+static __attribute__((noinline)) void run_by_address(const struct run *r,
+                                                     const struct hp_step *steps, size_t n)
 {
-    struct run local = *r;
-    run_steps(&local, steps, n, true);
-    *r = local;
+    run_steps(r, steps, n, true);
 }
 
 /* The plan covers the code map; false: there is no memory for it. */
@@ -303,12 +307,10 @@ void hp_detector_steps(struct hp_detector *d, const struct hp_steps *steps)
                       .mask = d->ppcr.metric == HP_METRIC_INSTRUCTIONS ? UINT64_MAX : 0,
                       .one = d->ppcr.metric == HP_METRIC_EXECUTIONS,
                       .max = d->counter_max};
-    load(&run);
     if (d->ppcr.by_address)
         run_by_address(&run, steps->steps, steps->n);
     else
         run_by_class(&run, steps->steps, steps->n);
-    store(&run);
     /* Of the last unit only the transfers inside are known. */
     hp_code_unit(steps->code, last->unit, &n);
     retire_blocks(d, steps->code, last->unit, 0, n - 1, HP_NO_ID);

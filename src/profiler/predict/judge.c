@@ -175,8 +175,9 @@ static enum hp_err check_config(struct hp_judge_config *config)
                        config->n_schemes, HP_JUDGE_SCHEMES);
     if (config->hot == 0)
         config->hot = 0.001;
-    if (!(config->hot > 0 && config->hot < 1))
-        return hp_fail(HP_ERR_INVALID, "a path cannot be hot with %g of the flow: 0 to 1 is meant",
+    if (!(config->hot >= 1.0 / BILLION && config->hot < 1))
+        return hp_fail(HP_ERR_INVALID,
+                       "a path cannot be hot with %g of the flow: above 0 and below 1 is possible",
                        config->hot);
     if (!config->max_paths)
         config->max_paths = HP_INDEX_DEFAULT;

@@ -12,6 +12,7 @@
 #include "profiler/wpp/grammar.h"
 
 #include <pthread.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -308,6 +309,20 @@ static void take_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 
 /* --- Beginning and end ------------------------------------------------------------------------ */
 
+/* Signals are for the other threads. */
+static enum hp_err start(struct hp_wpp *wpp)
+{
+    sigset_t all, old;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    wpp->done = false;
+    int error = pthread_create(&wpp->worker, NULL, work, wpp);
+    if (error)
+        wpp->done = true;
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+    return error ? hp_fail(HP_ERR_IO, "cannot start a thread: %s", strerror(error)) : HP_OK;
+}
+
 enum hp_err hp_wpp_new(const char *path, const struct hp_code *code, size_t bound,
                        struct hp_wpp **out)
 {
@@ -333,13 +348,8 @@ enum hp_err hp_wpp_new(const char *path, const struct hp_code *code, size_t boun
         err = hp_outfile_open(&wpp->file, path);
     if (err == HP_OK)
         err = write_header(wpp);
-    if (err == HP_OK) {
-        wpp->done = false;
-        int error = pthread_create(&wpp->worker, NULL, work, wpp);
-        wpp->done = error != 0;
-        if (error)
-            err = hp_fail(HP_ERR_IO, "cannot start a thread: %s", strerror(error));
-    }
+    if (err == HP_OK)
+        err = start(wpp);
     if (err != HP_OK) {
         hp_wpp_abort(wpp);
         return err;
