@@ -82,14 +82,29 @@ static void fill(const struct hp_tables *tables, const struct hp_path_kind *kind
 
 /* --- Its lines -------------------------------------------------------------------------------- */
 
-static void put_line_place(struct printer *p, const struct hp_path_line *line)
+/* "file.c:12"; without that "+0x1c" in the function that the line before was in (the first: that of the path's row), else with
+ * the function's name. */
+static void put_line_place(struct printer *p, size_t i)
 {
-    const struct hp_pblock *block = &p->tables->profile->blocks[line->block];
+    const struct hp_profile *profile = p->tables->profile;
+    const struct hp_path_line *line = &p->lines.lines[i];
+    const struct hp_pblock *block = &profile->blocks[line->block];
+    uint32_t before = i ? profile->blocks[line[-1].block].function
+                        : profile->paths[p->lines.steps->path].function;
     hp_strbuf_clear(&p->place);
-    if (*line->file)
+    hp_strbuf_clear(&p->text);
+    if (*line->file) {
         hp_put_source_place(hp_base_name(line->file), line->line, &p->place);
-    else
-        hp_put_code(p->tables, block->function, block->place, &p->place);
+        return;
+    }
+    hp_put_code(p->tables, block->function, block->place, &p->place);
+    hp_put_code(p->tables, HP_PROFILE_NONE, block->place, &p->text);
+    bool named = strcmp(hp_strbuf_text(&p->place), hp_strbuf_text(&p->text)) != 0;
+    if (named && block->function == before) {
+        hp_strbuf_clear(&p->place);
+        hp_strbuf_add(&p->place, "+");
+        hp_strbuf_hex(&p->place, block->place.offset - profile->functions[before].place.offset);
+    }
 }
 
 static void put_line_exits(struct printer *p, const struct hp_path_line *line)
@@ -148,7 +163,7 @@ static void print_cell(struct printer *p, const struct hp_strbuf *cell, size_t w
 
 static void print_line(struct printer *p, size_t i, size_t places, size_t exits)
 {
-    put_line_place(p, &p->lines.lines[i]);
+    put_line_place(p, i);
     put_line_exits(p, &p->lines.lines[i]);
     put_line_text(p, i);
     fprintf(p->out, "%*s", INDENT, "");
@@ -187,7 +202,7 @@ static enum hp_err print_lines(struct printer *p, uint32_t path)
     for (size_t i = 0; i < p->lines.n; i++) {
         if (!is_shown(p, i))
             continue;
-        put_line_place(p, &p->lines.lines[i]);
+        put_line_place(p, i);
         put_line_exits(p, &p->lines.lines[i]);
         size_t place = hp_utf8_width(hp_strbuf_text(&p->place));
         size_t exit = hp_utf8_width(hp_strbuf_text(&p->exits));

@@ -191,7 +191,7 @@ class Any(lib.E2E):
         self.assertEqual(loop["count"], sum(counts))
 
     def test_a_bound_is_told(self):
-        profile = self.record(program("switches"), options=("--max-paths", "20"))
+        profile = self.record(program("switches"), options=("--profile", "paths", "--max-paths", "20"))
         self.assertEqual(profile.json["summary"]["paths"], 20)
         note, = (n for n in profile.json["notes"] if n["kind"] == "paths")
         self.assertIn("more than 20 distinct paths", note["text"])
