@@ -25,8 +25,7 @@ static enum hp_err begin(struct hp_lab *lab)
         sheet->mean = true;
         hp_sheet_column(sheet, "paths", NULL, 0);
         hp_sheet_column(sheet, "distinct", NULL, 0);
-        for (size_t i = 0; i < hp_lab_n_main_tables; i++)
-            hp_sheet_column(sheet, hp_lab_main_tables[i].key, NULL, 1);
+        hp_lab_table_columns(sheet, hp_lab_main_tables, hp_lab_n_main_tables);
         hp_sheet_column(sheet, "best", NULL, 1);
         hp_sheet_paper(sheet, "paper", HP_LAB_TABLE, kinds[k].paper);
     }

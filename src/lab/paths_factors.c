@@ -25,10 +25,14 @@ static const char *const factors[N_FACTORS] = {"entries", "ways",    "index",
 static const char *const metrics[N_METRICS] = {"executions", "l2", "mispredictions"};
 
 static const struct hp_lab_table tables[N_TABLES] = {
-    {"128x2 address", "128x2,index=address"},   {"2048x2 address", "2048x2,index=address"},
-    {"128x32 address", "128x32,index=address"}, {"2048x32 address", "2048x32,index=address"},
-    {"128x2 xor", "128x2,index=xor"},           {"2048x2 xor", "2048x2,index=xor"},
-    {"128x32 xor", "128x32,index=xor"},         {"2048x32 xor", "2048x32,index=xor"},
+    {"128x2 address", NULL, "128x2,index=address"},
+    {"2048x2 address", NULL, "2048x2,index=address"},
+    {"128x32 address", NULL, "128x32,index=address"},
+    {"2048x32 address", NULL, "2048x32,index=address"},
+    {"128x2 xor", NULL, "128x2,index=xor"},
+    {"2048x2 xor", NULL, "2048x2,index=xor"},
+    {"128x32 xor", NULL, "128x32,index=xor"},
+    {"2048x32 xor", NULL, "2048x32,index=xor"},
 };
 
 /* --- Machines --------------------------------------------------------------------------------- */

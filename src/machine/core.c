@@ -166,7 +166,7 @@ enum hp_err hp_core_tail(struct hp_core *core, struct hp_code *code, const struc
     struct hp_block_info info;
     *events = (struct hp_events){0};
     HP_TRY(hp_blocks_part(&core->blocks, code, tail->block, tail->insns, &info));
-    run_straight(core, &info, tail->addresses, tail->n_addresses, events);
+    run_straight(core, &info, tail->addresses, tail->addresses ? tail->n_addresses : 0, events);
     core->blocks.n_steps = info.steps;
     add_totals(core, events);
     return HP_OK;

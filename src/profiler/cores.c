@@ -35,21 +35,9 @@ enum hp_err hp_cores_run(struct hp_cores *cores, struct hp_core *core, struct hp
 enum hp_err hp_cores_run_tail(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,
                               const struct hp_event *tail, const struct hp_events **events)
 {
-    uint8_t flow = hp_code_block(code, tail->block)->flow;
     *events = NULL;
-    if (flow != HP_FLOW_SYSCALL && flow != HP_FLOW_TRAP && flow != HP_FLOW_NONE)
-        return HP_OK;
-    struct hp_batch batch = {
-        .code = code,
-        .table = hp_code_blocks(code),
-        .blocks = (const uint32_t[]){tail->block, tail->block}, /* the second is not looked at */
-        .taken = (const uint8_t[]){0},
-        .n = 1,
-        .addresses = tail->addresses,
-        .address_at = tail->addresses ? (const uint32_t[]){0, (uint32_t)tail->n_addresses} : NULL,
-    };
-    HP_TRY(hp_cores_run(cores, core, code, &batch));
-    *events = batch.events;
+    HP_TRY(hp_core_tail(core, code, tail, cores->events));
+    *events = cores->events;
     return HP_OK;
 }
 

@@ -23,8 +23,7 @@ void hp_cores_fini(struct hp_cores *cores);
 enum hp_err hp_cores_run(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,
                          struct hp_batch *batch);
 
-/* The same for one block, of which it is not known what came after it. NULL: it ends with a branch, so
- * there is nothing to be said. */
+/* The same for one block, of which it is not known what came after it. */
 enum hp_err hp_cores_run_tail(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,
                               const struct hp_event *tail, const struct hp_events **events);
 

@@ -84,6 +84,8 @@ bool hp_pairing_is_too_long(const struct hp_pairing *p)
 
 enum hp_err hp_pairing_reserve(struct hp_pairing *p, size_t n)
 {
+    if (p->cap_held - p->n_held >= n)
+        return HP_OK;
     return hp_grow(&p->held, &p->cap_held, p->n_held + n, sizeof *p->held);
 }
 

@@ -106,6 +106,8 @@ class Lab(Case):
                 for table in ("128x4", "256x4", "512x2", "512x4"):  # of at most 512 entries
                     self.assertLessEqual(row[table], row["best"] + 0.01, (metric, name, table))
                 self.assertGreater(row["2048x4"], row["128x4"], (metric, name))
+                # Ours: as many bytes, and at least as good.
+                self.assertGreater(row["random-admission"], row["512x4"] - 1, (metric, name))
             dynamic = result["sheets"][metric + "_dynamic"]
             for name, column, value in self.cells(dynamic):
                 if column == "windows":
@@ -113,6 +115,9 @@ class Lab(Case):
                 else:
                     self.assert_percent(value, metric, name, column)
         self.assertEqual(result["sheets"]["executions"]["paper"]["paper"]["512x4"], 88)
+        tables = result["sheets"]["tables"]["rows"]
+        self.assertLessEqual(tables["random-admission"]["bytes"], tables["512x4"]["bytes"])
+        self.assertEqual(tables["512x4"]["entries"], 512)
 
     def test_events_are_no_copies_of_executions(self):
         result, _ = self.result("paths-overlap")

@@ -665,6 +665,40 @@ static void test_odd_addresses(void **state)
     run_fini(&r);
 }
 
+/* The last block of a thread: what was run of it counts, its branch is not predicted. */
+static void test_tails(void **state)
+{
+    struct run r;
+    (void)state;
+    run_init(&r, small);
+    add_segment(&r.s, 1, 0x1018, "48 89 01  48 8b 03  48 8b 03  75 f8");
+    struct hp_event tail = {.kind = HP_EVENT_TAIL,
+                            .block = block_at(&r, 0x1018),
+                            .insns = 2,
+                            .addresses = (const uint64_t[]){0x8000, 0x8020},
+                            .n_addresses = 2};
+    assert_int_equal(hp_core_tail(r.core, r.s.code, &tail, &r.events), HP_OK);
+    expect_events(&r, 1, 2, 3, 1, 1); /* the second line of the code was not reached */
+    assert_int_equal(r.events.count[HP_METRIC_INSTRUCTIONS], 2);
+    tail.insns = 4;
+    tail.addresses = NULL;
+    assert_int_equal(hp_core_tail(r.core, r.s.code, &tail, &r.events), HP_OK);
+    expect_events(&r, 1, 0, 1, 0, 0);
+    assert_int_equal(r.events.count[HP_METRIC_INSTRUCTIONS], 4);
+    tail.insns = 0;
+    assert_int_equal(hp_core_tail(r.core, r.s.code, &tail, &r.events), HP_OK);
+    assert_int_equal(r.events.count[HP_METRIC_INSTRUCTIONS], 0);
+    assert_int_equal(stat_of(r.core, "branches"), 0);
+    assert_int_equal(stat_of(r.core, "l1d.accesses"), 2);
+    assert_int_equal(stat_of(r.core, "l1i.accesses"), 6);
+    /* The whole block, afterwards, is not the part. */
+    run_block(&r, 0x1018, 0x1018, true, ADDRESSES(0x8000, 0x8020, 0x8000));
+    assert_int_equal(r.events.count[HP_METRIC_INSTRUCTIONS], 4);
+    assert_int_equal(stat_of(r.core, "l1d.accesses"), 5);
+    assert_int_equal(stat_of(r.core, "branches"), 1);
+    run_fini(&r);
+}
+
 /* Batches are only a way of delivery: one at a time gives what all together give. */
 static void test_batches_do_not_matter(void **state)
 {
@@ -740,6 +774,7 @@ int main(void)
         cmocka_unit_test(test_three_levels),
         cmocka_unit_test(test_write_policies_in_two_levels),
         cmocka_unit_test(test_odd_addresses),
+        cmocka_unit_test(test_tails),
         cmocka_unit_test(test_batches_do_not_matter),
         cmocka_unit_test(test_arm_code),
     };

@@ -424,6 +424,25 @@ static void long_code_is_split_with_its_addresses(void **state)
     expect(s, "10000/4096- 11000/904. end(0)");
 }
 
+/* A batch may end inside a run. */
+static void full_batches_have_their_part(void **state)
+{
+    struct stream *s = *state;
+    struct walk w;
+    static uint32_t words[20001];
+    for (size_t i = 0; i < 20001; i++)
+        words[i] = i % 2 ? CALLED : i ? LOOP : MOVE;
+    walk_init(&w, s->code);
+    walk_words(&w, words, 20001);
+    feed_addresses(s, w.addresses, w.n);
+    feed(s, words, 20001);
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
+    check_pairs(s, &w);
+    assert_int_equal(s->recorder.blocks, 30001);
+    assert_int_equal(s->recorder.batches, 9); /* the last word waits for the end */
+    walk_fini(&w);
+}
+
 static void steps_are_never_used(void **state)
 {
     (void)state;
@@ -552,6 +571,7 @@ int main(void)
         CASE(iterations_have_the_addresses_of_the_first),
         CASE(a_restarted_system_call_counts_once),
         CASE(long_code_is_split_with_its_addresses),
+        CASE(full_batches_have_their_part),
         cmocka_unit_test(steps_are_never_used),
         cmocka_unit_test(random_programs_keep_their_addresses),
         cmocka_unit_test(nonsense_is_delivered_consistently),
