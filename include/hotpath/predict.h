@@ -25,6 +25,8 @@ struct hp_flow_step {
     uint32_t path; /* ids from 0 in order of appearance */
     uint32_t head;
     uint32_t length; /* branches */
+    /* Executions of paths up to this one, also of predicted ones: the clock. In a real system a cycle counter will do. */
+    uint64_t flow;
 };
 
 /* A branch along a path. */
@@ -91,7 +93,8 @@ struct hp_scheme_config {
     bool keep;      /* net: after = keep */
 };
 
-/* Reads "net:50", "net:50,after=keep", "net:50,after=reset", "path-profile:50", "boa:50". HP_ERR_INVALID: one line. */
+/* Reads "net:50", "net:50,after=keep", "net:50,after=reset", "path-profile:50", "boa:50", "net-rate:50",
+ * "rate-table:50". HP_ERR_INVALID: one line. */
 enum hp_err hp_scheme_parse(const char *text, struct hp_scheme_config *config);
 /* A text that hp_scheme_parse() reads, cut to `size`. */
 void hp_scheme_format(const struct hp_scheme_config *config, char *text, size_t size);
@@ -294,6 +297,10 @@ void hp_path_predictor_start(struct hp_path_predictor *predictor, uint64_t addre
  * it matters whether it is indirect or a return. */
 enum hp_news hp_path_predictor_branch(struct hp_path_predictor *predictor, uint64_t address,
                                       uint64_t target, bool taken, enum hp_flow kind);
+
+/* So many paths were executed in code of one's own, unseen: for the clock of schemes that look at rates (net-rate,
+ * rate-table). An estimate will do. */
+void hp_path_predictor_ran(struct hp_path_predictor *predictor, uint64_t paths);
 
 /* After HP_NEWS_HOT: the path that was predicted. Valid until the next branch. */
 const struct hp_hot_path *hp_path_predictor_path(const struct hp_path_predictor *predictor);

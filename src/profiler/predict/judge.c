@@ -59,7 +59,8 @@ static void note_prediction(struct hp_judge *j, size_t s, uint32_t id)
 static __attribute__((noinline)) void show(struct hp_judge *j, uint32_t id)
 {
     const struct hp_indexed_path *path = &hp_index_paths(j->index)[id];
-    const struct hp_flow_step step = {.path = id, .head = path->head, .length = path->length};
+    const struct hp_flow_step step = {
+        .path = id, .head = path->head, .length = path->length, .flow = j->flow};
     for (uint64_t open = path->mark; open; open &= open - 1) {
         size_t s = (size_t)__builtin_ctzll(open);
         struct hp_scheme *scheme = j->schemes[s].scheme;

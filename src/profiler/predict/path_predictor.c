@@ -18,6 +18,7 @@ struct hp_path_predictor {
     struct hp_index *index;
     struct hp_path_predictor_stats stats;
     uint32_t max_length;
+    uint64_t elsewhere;  /* paths that were executed unseen */
     struct hp_path path; /* at hand */
     bool started;
     uint64_t *hot_heads; /* a bit a head */
@@ -81,6 +82,7 @@ static bool find_step(struct hp_path_predictor *p, struct hp_flow_step *step)
     step->path = counts_paths ? hp_index_intern(p->index, &p->path, p->targets)
                               : hp_index_find(p->index, &p->path);
     step->length = p->path.length;
+    step->flow = p->stats.flow + p->elsewhere;
     if (step->path != HP_NO_ID && !hp_index_paths(p->index)[step->path].mark)
         return false;
     step->head = hp_index_head(p->index, p->path.start);
@@ -165,6 +167,11 @@ enum hp_news hp_path_predictor_branch(struct hp_path_predictor *predictor, uint6
     bool hot = end_path(p);
     hp_path_predictor_start(p, target);
     return hot ? HP_NEWS_HOT : HP_NEWS_STARTED;
+}
+
+void hp_path_predictor_ran(struct hp_path_predictor *predictor, uint64_t paths)
+{
+    predictor->elsewhere += paths;
 }
 
 const struct hp_hot_path *hp_path_predictor_path(const struct hp_path_predictor *predictor)
