@@ -40,25 +40,24 @@ struct run {
 
 /* --- Between the loop and the detector -------------------------------------------------------- */
 
-ALWAYS_INLINE struct state load_top(struct state s)
+ALWAYS_INLINE void load_top(struct state *s)
 {
-    s.start = s.top->start;
-    s.outcomes = s.top->outcomes;
-    s.insns = s.top->insns;
-    s.return_to = s.top->return_to;
-    s.block = s.top->block;
-    s.length = (int32_t)s.top->length;
-    return s;
+    s->start = s->top->start;
+    s->outcomes = s->top->outcomes;
+    s->insns = s->top->insns;
+    s->return_to = s->top->return_to;
+    s->block = s->top->block;
+    s->length = (int32_t)s->top->length;
 }
 
-ALWAYS_INLINE void store_top(struct state s)
+ALWAYS_INLINE void store_top(const struct state *s)
 {
-    s.top->start = s.start;
-    s.top->outcomes = s.outcomes;
-    s.top->insns = s.insns;
-    s.top->return_to = s.return_to;
-    s.top->block = s.block;
-    s.top->length = (uint32_t)s.length;
+    s->top->start = s->start;
+    s->top->outcomes = s->outcomes;
+    s->top->insns = s->insns;
+    s->top->return_to = s->return_to;
+    s->top->block = s->block;
+    s->top->length = (uint32_t)s->length;
 }
 
 /* From the detector. */
@@ -71,7 +70,8 @@ static struct state load(struct hp_detector *d)
                       .bottom = &d->entries[hp_detector_floor(d)],
                       .end = &d->entries[(limit < d->cap ? limit : d->cap) - 1],
                       .out = &d->paths[d->n_paths]};
-    return load_top(s);
+    load_top(&s);
+    return s;
 }
 
 static void store_paths(struct hp_detector *d, const struct hp_path *out)
@@ -82,14 +82,14 @@ static void store_paths(struct hp_detector *d, const struct hp_path *out)
 }
 
 /* To the detector. */
-static void store(struct hp_detector *d, struct state s)
+static void store(struct hp_detector *d, const struct state *s)
 {
     store_top(s);
-    d->n = (size_t)(s.top - d->entries) + 1;
-    store_paths(d, s.out);
-    d->stats.branches += s.branches;
-    d->stats.blocks += s.branches;
-    d->stats.instructions += s.instructions;
+    d->n = (size_t)(s->top - d->entries) + 1;
+    store_paths(d, s->out);
+    d->stats.branches += s->branches;
+    d->stats.blocks += s->branches;
+    d->stats.instructions += s->instructions;
 }
 
 /* Where the next path goes afterwards. */
@@ -120,13 +120,21 @@ static void retire_blocks(struct hp_detector *d, const struct hp_code *code, uin
         retire(d, code, blocks[i], i + 1 < all ? blocks[i + 1] : next);
 }
 
-static __attribute__((noinline)) struct state slow_segment(const struct run *r, struct state s,
-                                                           const struct hp_step *step,
-                                                           const struct hp_path_segment *segment)
+static __attribute__((noinline)) void slow_blocks(const struct run *r, struct state *s,
+                                                  const struct hp_step *step,
+                                                  const struct hp_path_segment *segment)
 {
     store(r->d, s);
     retire_blocks(r->d, r->code, step->unit, segment->first, segment->n, step[1].first);
-    return load(r->d);
+    *s = load(r->d);
+}
+
+ALWAYS_INLINE void slow_segment(const struct run *r, struct state *s, const struct hp_step *step,
+                                const struct hp_path_segment *segment)
+{
+    struct state copy = *s;
+    slow_blocks(r, &copy, step, segment);
+    *s = copy;
 }
 
 /* Whether an indirect jump out of the segment may be a longjmp. */
@@ -153,37 +161,35 @@ static void take_targets(struct hp_detector *d, struct hp_path_entry *top, struc
     top->n_targets = 0;
 }
 
-ALWAYS_INLINE struct state emit(const struct run *r, struct state s, const bool by_address)
+ALWAYS_INLINE void emit(const struct run *r, struct state *s, const bool by_address)
 {
-    struct hp_path *path = s.out++;
-    uint64_t events = s.insns & r->mask;
+    struct hp_path *path = s->out++;
+    uint64_t events = s->insns & r->mask;
     *path = (struct hp_path){
-        .start = s.start,
-        .outcomes = s.outcomes,
-        .block = s.block,
-        .insns = s.insns < UINT32_MAX ? (uint32_t)s.insns : UINT32_MAX,
+        .start = s->start,
+        .outcomes = s->outcomes,
+        .block = s->block,
+        .insns = s->insns < UINT32_MAX ? (uint32_t)s->insns : UINT32_MAX,
         .events = (uint32_t)((events < r->max ? events : r->max) | r->one),
-        .length = (uint8_t)s.length,
+        .length = (uint8_t)s->length,
     };
     r->d->stats.saturated += events > r->max;
-    if (by_address && s.top->n_targets)
-        take_targets(r->d, s.top, path);
-    if (__builtin_expect(s.out == r->d->paths + HP_PATHS_MAX, 0) ||
+    if (by_address && s->top->n_targets)
+        take_targets(r->d, s->top, path);
+    if (__builtin_expect(s->out == r->d->paths + HP_PATHS_MAX, 0) ||
         (by_address &&
          __builtin_expect(r->d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH, 0)))
-        s.out = flush(r->d, s.out);
-    return s;
+        s->out = flush(r->d, s->out);
 }
 
-ALWAYS_INLINE struct state start_path(struct state s, uint64_t start, uint32_t block)
+ALWAYS_INLINE void start_path(struct state *s, uint64_t start, uint32_t block)
 {
-    s.start = start;
-    s.block = block;
-    s.outcomes = 0;
-    s.insns = 0;
-    s.length = 0;
-    s.top->extension = 0;
-    return s;
+    s->start = start;
+    s->block = block;
+    s->outcomes = 0;
+    s->insns = 0;
+    s->length = 0;
+    s->top->extension = 0;
 }
 
 ALWAYS_INLINE void add_target(const struct run *r, struct hp_path_entry *top, uint64_t target)
@@ -192,39 +198,84 @@ ALWAYS_INLINE void add_target(const struct run *r, struct hp_path_entry *top, ui
     r->d->lists[top - r->d->entries][top->n_targets++] = target;
 }
 
-/* Whether the act cannot be done here after all. */
-ALWAYS_INLINE bool is_slow(const struct run *r, struct state s, const struct hp_step *step,
-                           const struct hp_path_segment *segment, unsigned act, uint64_t target)
+/* Adds the segment to the path at the top. */
+ALWAYS_INLINE void apply(struct state *s, const struct hp_path_segment *segment, bool taken)
 {
-    if (act == HP_ACT_RETURN)
-        return (s.return_to != target && s.return_to) || s.top == s.bottom;
-    if (act == HP_ACT_CALL)
-        return s.top >= s.end;
-    if (act == HP_ACT_INDIRECT)
-        return may_land(r, segment, step + 1);
-    return act == HP_ACT_SLOW;
+    s->outcomes = s->outcomes << segment->length | segment->bits | (taken & segment->add);
+    s->insns += segment->insns;
+    s->length += segment->length;
+    s->branches += segment->branches;
+    s->instructions += segment->insns;
 }
 
-ALWAYS_INLINE struct state do_act(const struct run *r, struct state s,
-                                  const struct hp_path_segment *segment, unsigned act,
-                                  uint64_t target, uint32_t to, const bool by_address)
+/* What an extension leaves of the act. */
+ALWAYS_INLINE unsigned extended(const struct run *r, struct state *s, unsigned act)
 {
-    if (by_address && act == HP_ACT_ADDRESS && target > segment->place) {
-        add_target(r, s.top, target);
-        return s;
+    uint32_t *extension = &s->top->extension;
+    if (act == HP_ACT_EXTENDED_RETURN) {
+        if (*extension == 0)
+            return HP_ACT_RETURN;
+        --*extension;
+        return HP_ACT_NONE;
     }
-    if (act == HP_ACT_CALL) {
+    if (*extension == r->d->ppcr.max_extension)
+        return act == HP_ACT_EXTENDED_CALL ? HP_ACT_CALL : HP_ACT_CYCLE;
+    ++*extension;
+    return HP_ACT_NONE;
+}
+
+/* The segment and its act, which leads to `target`, the block `to`; `step` is the unit's-> */
+ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struct hp_step *step,
+                               const struct hp_path_segment *segment, uint64_t target, uint32_t to,
+                               const bool by_address)
+{
+    bool taken = target != segment->fall;
+    unsigned act = segment->act[taken];
+    if (__builtin_expect(s->length + segment->length > s->room, 0))
+        act = HP_ACT_SLOW;
+    else if (!by_address && act >= HP_ACT_EXTENDED_LOOP)
+        act = extended(r, s, act);
+    switch (act) {
+    case HP_ACT_NONE: apply(s, segment, taken); return;
+    case HP_ACT_INDIRECT:
+        if (by_address || may_land(r, segment, step + 1))
+            break;
+        /* fallthrough */
+    case HP_ACT_CYCLE:
+        apply(s, segment, taken);
+        emit(r, s, by_address);
+        start_path(s, target, to);
+        return;
+    case HP_ACT_CALL:
+        if (by_address || s->top >= s->end)
+            break;
+        apply(s, segment, taken);
         store_top(s);
-        s.top++;
-        s.return_to = segment->place;
-        return start_path(s, target, to);
+        s->top++;
+        s->return_to = segment->place;
+        start_path(s, target, to);
+        return;
+    case HP_ACT_RETURN:
+        if (by_address || (s->return_to != target && s->return_to) || s->top == s->bottom)
+            break;
+        apply(s, segment, taken);
+        emit(r, s, by_address);
+        s->top--;
+        load_top(s);
+        return;
+    case HP_ACT_ADDRESS:
+        if (!by_address)
+            break;
+        apply(s, segment, taken);
+        if (target > segment->place) {
+            add_target(r, s->top, target);
+            return;
+        }
+        emit(r, s, by_address);
+        start_path(s, target, to);
+        return;
     }
-    s = emit(r, s, by_address);
-    if (act == HP_ACT_RETURN) {
-        s.top--;
-        return load_top(s);
-    }
-    return start_path(s, target, to);
+    slow_segment(r, s, step, segment);
 }
 
 ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, size_t n,
@@ -238,30 +289,11 @@ ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, si
         const struct hp_path_segment *segment = following;
         following = &units[step[1].unit];
         __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
-        for (;; segment = &r->plan->more[segment->next]) {
-            bool inside = segment->next != 0;
-            uint64_t target = inside ? segment->target : following->start;
-            uint32_t to = inside ? segment->to : step[1].first;
-            bool taken = target != segment->fall;
-            unsigned act = segment->act[taken];
-            int32_t length = s.length + segment->length;
-            if (__builtin_expect(length > s.room, 0) ||
-                (act != HP_ACT_NONE && is_slow(r, s, step, segment, act, target))) {
-                s = slow_segment(r, s, step, segment);
-            } else {
-                s.outcomes = s.outcomes << segment->length | segment->bits | (taken & segment->add);
-                s.insns += segment->insns;
-                s.length = length;
-                s.branches += segment->branches;
-                s.instructions += segment->insns;
-                if (act != HP_ACT_NONE)
-                    s = do_act(r, s, segment, act, target, to, by_address);
-            }
-            if (!inside)
-                break;
-        }
+        for (; segment->next; segment = &r->plan->more[segment->next])
+            run_segment(r, &s, step, segment, segment->target, segment->to, by_address);
+        run_segment(r, &s, step, segment, following->start, step[1].first, by_address);
     }
-    store(r->d, s);
+    store(r->d, &s);
 }
 
 static __attribute__((noinline)) void run_by_class(const struct run *r, const struct hp_step *steps,

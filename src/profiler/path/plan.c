@@ -39,15 +39,23 @@ static bool is_computed(uint8_t flow)
     return flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND || flow == HP_FLOW_RETURN;
 }
 
-/* Whether an extension may change what the class does. */
-static bool is_extended(const struct hp_ppcr *ppcr, enum hp_class class)
+/* The act of a class that an extension may keep from being done. */
+static enum hp_path_act extended(const struct hp_ppcr *ppcr, enum hp_class class,
+                                 enum hp_path_act act)
 {
-    switch (ppcr->extension) {
-    case HP_EXTEND_NONE: return false;
-    case HP_EXTEND_LOOP: return class == HP_CLASS_BACKWARD;
-    case HP_EXTEND_CALL: break;
+    bool loop = ppcr->extension == HP_EXTEND_LOOP && class == HP_CLASS_BACKWARD;
+    bool call = ppcr->extension == HP_EXTEND_CALL && class == HP_CLASS_CALL;
+    bool back = ppcr->extension == HP_EXTEND_CALL && class == HP_CLASS_RETURN;
+    if (loop || call || back) {
+        if (ppcr->by_address)
+            return HP_ACT_SLOW;
+        if (loop && act == HP_ACT_CYCLE && (ppcr->ops[class] & HP_PATH_UPDATE))
+            return HP_ACT_EXTENDED_LOOP;
+        if (call && act == HP_ACT_CALL)
+            return HP_ACT_EXTENDED_CALL;
+        return back && act == HP_ACT_RETURN ? HP_ACT_EXTENDED_RETURN : HP_ACT_SLOW;
     }
-    return class == HP_CLASS_CALL || class == HP_CLASS_RETURN;
+    return act;
 }
 
 static enum hp_path_act act_of(const struct hp_path_plan *plan, enum hp_class class)
@@ -64,9 +72,10 @@ static enum hp_path_act act_of(const struct hp_path_plan *plan, enum hp_class cl
 static struct action action_of_class(const struct hp_path_plan *plan, enum hp_class class)
 {
     unsigned ops = plan->ppcr.ops[class];
-    if (!(ops & (HP_PATH_UPDATE | HP_PATH_UPDATE_COUNT)) || is_extended(&plan->ppcr, class))
+    if (!(ops & (HP_PATH_UPDATE | HP_PATH_UPDATE_COUNT)))
         return slow;
-    return (struct action){act_of(plan, class), (ops & HP_PATH_UPDATE) != 0};
+    enum hp_path_act act = extended(&plan->ppcr, class, act_of(plan, class));
+    return act == HP_ACT_SLOW ? slow : (struct action){act, (ops & HP_PATH_UPDATE) != 0};
 }
 
 /* A transfer whose target, where it is computed, is not known: the one behind it is the least likely. */

@@ -21,6 +21,9 @@ enum hp_path_act {
     HP_ACT_INDIRECT, /* a cycle, unless it is a longjmp */
     HP_ACT_ADDRESS,  /* a cycle when it leads backward, else its target becomes part of the path */
     HP_ACT_SLOW,     /* the whole segment is for hp_detector_transfer() */
+    HP_ACT_EXTENDED_LOOP, /* a cycle, a call, a return, unless the path grows through them */
+    HP_ACT_EXTENDED_CALL,
+    HP_ACT_EXTENDED_RETURN,
 };
 
 struct hp_path_segment {
