@@ -17,7 +17,8 @@ static unsigned log2_of(uint64_t value)
 
 bool hp_hpt_admits(uint64_t random, uint64_t least, uint32_t events)
 {
-    uint64_t mask = (UINT64_C(1) << log2_of(least + events)) - 1;
+    uint64_t sum = least > UINT64_MAX - events ? UINT64_MAX : least + events;
+    uint64_t mask = (UINT64_C(1) << log2_of(sum)) - 1;
     return (random & mask) < events;
 }
 
