@@ -65,9 +65,9 @@ static void counter_event(void *state, const struct hp_event *event)
     (void)state, (void)event;
 }
 
-static enum hp_err counter_finish(struct hp_profiler *profiler, struct hp_profile *profile)
+static enum hp_err counter_finish(struct hp_profiler *profiler, struct hp_result *result)
 {
-    (void)profiler, (void)profile;
+    (void)profiler, (void)result;
     return HP_OK;
 }
 

@@ -1,13 +1,20 @@
 # Completion for hotpath, in bash. Options come from the command itself.
+
+# The names in a part of `hotpath lab list`.
+_hotpath_lab()
+{
+    hotpath lab list 2>/dev/null | awk -v part="$1" '/^[A-Z]/ { on = $1 == part } /^  / && on { print $1 }'
+}
+
 _hotpath()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} sub=
-    local trace_commands="record info check dump replay"
+    local trace_commands="record info check dump replay" wpp_commands="info expand hot"
     local views="summary functions blocks edges calls lines threads modules all"
 
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace wpp lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then
@@ -16,11 +23,33 @@ _hotpath()
             return
         fi
         sub=${COMP_WORDS[2]}
+    elif [ "$command" = wpp ]; then
+        if [ "$COMP_CWORD" = 2 ]; then
+            mapfile -t COMPREPLY < <(compgen -W "$wpp_commands" -- "$word")
+            return
+        fi
+        sub=${COMP_WORDS[2]}
+    fi
+    if [ "$command" = lab ] && [[ $word != -* ]]; then
+        case $previous in
+        --programs) mapfile -t COMPREPLY < <(compgen -W "$(_hotpath_lab Programs)" -- "$word"); return ;;
+        --json | -j | --inputs) ;;
+        *) mapfile -t COMPREPLY < <(compgen -W "list $(_hotpath_lab Experiments)" -- "$word"); return ;;
+        esac
     fi
     case $previous in
     --view | -v) mapfile -t COMPREPLY < <(compgen -W "$views" -- "$word"); return ;;
     --engine | -e) mapfile -t COMPREPLY < <(compgen -W "native qemu" -- "$word"); return ;;
-    --profile | -p) mapfile -t COMPREPLY < <(compgen -W "exact counts none" -- "$word"); return ;;
+    --profile | -p)
+        mapfile -t COMPREPLY < <(compgen -W "exact counts paths predictions none" -- "$word"); return ;;
+    --paths)
+        mapfile -t COMPREPLY < <(compgen -W "bl wpp extended-loop: extended-call: forward" -- "$word"); return ;;
+    --metric)
+        mapfile -t COMPREPLY < <(compgen -W "executions instructions l1i l1d l2 l3 itlb dtlb mispredictions power power-cycle" -- "$word"); return ;;
+    --machine)
+        mapfile -t COMPREPLY < <(compgen -W "vaswani alpha21264 arm9 modern" -f -- "$word"); return ;;
+    --predict)
+        mapfile -t COMPREPLY < <(compgen -W "net: path-profile: boa:" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;

@@ -2,11 +2,12 @@
 /*
  * Prediction: which paths will be hot (docs/prediction.md).
  *
- * Paths are interprocedural forward paths (hp_ppcr "forward"). An *index* gives every distinct one an id, and every distinct start (head)
- * an id. A *scheme* sees, path by path, (path id, head id), keeps its counters and says when it predicts. A *judge* knows
- * the exact frequencies and measures a scheme: hits, noise, missed opportunity, profiled flow, counters, operations.
+ * Paths are interprocedural forward paths (the PPCR "forward" of path.h). An *index* gives every distinct one an id,
+ * and every distinct start (head) an id. A *scheme* sees, path by path, (path id, head id), keeps its counters and says
+ * what it predicts. A *judge* knows the exact frequencies and measures schemes: hits, noise, missed
+ * opportunity, profiled flow, counters, operations.
  *
- * An emulator or a JIT embeds hp_predictor: it feeds branches and is told when a path becomes hot.
+ * An emulator or a JIT embeds hp_path_predictor: it feeds branches and is told when a path becomes hot.
  */
 #ifndef HOTPATH_PREDICT_H
 #define HOTPATH_PREDICT_H
@@ -26,48 +27,136 @@ struct hp_flow_step {
     uint32_t length; /* branches */
 };
 
+/* A branch along a path. */
+struct hp_flow_branch {
+    uint64_t address;
+    uint64_t target; /* where control went: also when it fell through. 0: not known (an indirect
+                        branch back, which ends the path: its target is not part of it) */
+    bool taken;
+    bool
+        indirect; /* a computed jump or call, or a return: where it goes forward, the target is part of the path */
+};
+
 struct hp_scheme_cost {
     uint64_t counters;   /* that were touched: the space it needs */
-    uint64_t operations; /* on counters, bits shifted, tables looked up: see the scheme's page */
+    uint64_t operations; /* counters increased, outcomes shifted or collected: docs/prediction.md */
 };
 
 struct hp_scheme;
 
 /*
- * The interface behind which a scheme stands. predict() is called for every execution of a path that the scheme has not predicted yet, in order, and for
- * no other: it returns whether the path is predicted now (then this is its last profiled execution). A prediction of another path than
- * the one at hand (boa) is made with hp_scheme_predict(). `predicted()` executions cost nothing.
+ * The interface behind which a scheme stands. profile() is called for every execution of a path that the scheme has
+ * not predicted yet, in order, and for no other: it returns whether the path is predicted now (then this was its last profiled
+ * execution). A prediction of another path than the one at hand is made with hp_scheme_host.predict().
  */
 struct hp_scheme_ops {
     const char *name;
-    enum hp_err (*grow)(struct hp_scheme *scheme, size_t n_paths,
-                        size_t n_heads); /* ids below these may come */
+    bool counts_paths; /* looks at hp_flow_step.path; else that may be HP_NO_ID */
+    /* Ids below these may come from now on. HP_ERR_NOMEM. */
+    enum hp_err (*grow)(struct hp_scheme *scheme, size_t n_paths, size_t n_heads);
     bool (*profile)(struct hp_scheme *scheme, const struct hp_flow_step *step);
     struct hp_scheme_cost (*cost)(const struct hp_scheme *scheme);
     void (*free)(struct hp_scheme *scheme);
 };
 
-struct hp_scheme {
-    const struct hp_scheme_ops *ops; /* first member of every scheme */
+/* What a scheme may ask of whoever runs it, during profile(). */
+struct hp_scheme_host {
+    /* The path of this step: as in a struct hp_path, its targets where `*targets` points. */
+    void (*path)(struct hp_scheme_host *host, const struct hp_flow_step *step, struct hp_path *path,
+                 const uint64_t **targets);
+    /* Its branches, in order: at most HP_PATH_MAX_LENGTH, fewer where the code is not known. Returns how many. */
+    size_t (*branches)(struct hp_scheme_host *host, const struct hp_flow_step *step,
+                       struct hp_flow_branch *branches);
+    /* Predicts a path that need not have run yet; targets[0] is its first target, `branches` are its branches. Nothing
+     * happens when it is predicted already. Returns whether it was not. */
+    bool (*predict)(struct hp_scheme_host *host, struct hp_scheme *scheme,
+                    const struct hp_path *path, const uint64_t *targets,
+                    const struct hp_flow_branch *branches);
 };
 
-/* "net:50", "net:50,after=keep", "path-profile:50", "boa:50", and the library's own. The delay (tau) is 0 ... 2^31. HP_ERR_INVALID: one line. */
+/* First member of every scheme. `host` and `max_length` (of a path) are set by its owner before the first path. */
+struct hp_scheme {
+    const struct hp_scheme_ops *ops;
+    struct hp_scheme_host *host;
+    uint32_t max_length;
+};
+
+#define HP_DELAY_MAX (UINT64_C(1) << 31)
+
 struct hp_scheme_config {
     char name[24];
-    uint64_t delay;
-    bool keep; /* net: after = keep */
+    uint64_t delay; /* tau: 0 ... HP_DELAY_MAX */
+    bool keep;      /* net: after = keep */
 };
+
+/* Reads "net:50", "net:50,after=keep", "net:50,after=reset", "path-profile:50", "boa:50". HP_ERR_INVALID: one line. */
 enum hp_err hp_scheme_parse(const char *text, struct hp_scheme_config *config);
+/* A text that hp_scheme_parse() reads, cut to `size`. */
 void hp_scheme_format(const struct hp_scheme_config *config, char *text, size_t size);
+/* HP_ERR_INVALID: no such scheme, or a delay out of range. */
 enum hp_err hp_scheme_new(const struct hp_scheme_config *config, struct hp_scheme **scheme);
+void hp_scheme_free(struct hp_scheme *scheme);
+
+/* --- The index -------------------------------------------------------------------------------- */
+
+/* A distinct path. A cache line. */
+struct hp_indexed_path {
+    uint64_t start, outcomes, targets; /* as in struct hp_path */
+    uint64_t count;                    /* executions: the user's to count */
+    uint64_t mark;                     /* the user's own */
+    uint32_t block;
+    uint32_t head;
+    uint32_t first_target; /* in hp_index_targets() */
+    uint8_t length;
+    uint8_t n_targets;
+    uint16_t flags; /* HP_INDEXED_* */
+    uint64_t reserved;
+};
+
+enum { HP_INDEXED_SPLIT = 1 }; /* it was ended by max_length, not by a backward branch */
+
+struct hp_index;
+
+#define HP_INDEX_DEFAULT (UINT64_C(1) << 24)
+
+/* Takes at most `max_paths` (0: HP_INDEX_DEFAULT). New paths get `mark`. */
+enum hp_err hp_index_new(uint64_t max_paths, uint64_t mark, struct hp_index **index);
+void hp_index_free(struct hp_index *index);
+
+/* Finds the ids of paths, in order, adding those that are new. HP_NO_ID: there is no room for it. */
+void hp_index_add(struct hp_index *index, const struct hp_paths *paths, uint32_t *ids);
+
+/* HP_NO_ID: it is not there. */
+uint32_t hp_index_find(const struct hp_index *index, const struct hp_path *path);
+/* The same, adding it if need be; targets[0] is its first target. HP_NO_ID: there is no room. */
+uint32_t hp_index_intern(struct hp_index *index, const struct hp_path *path,
+                         const uint64_t *targets);
+/* The head at `start`, added if need be; HP_NO_ID when memory ran out. */
+uint32_t hp_index_head(struct hp_index *index, uint64_t start);
+/* HP_NO_ID: it is not there. */
+uint32_t hp_index_find_head(const struct hp_index *index, uint64_t start);
+
+/* Valid until a path is added. */
+struct hp_indexed_path *hp_index_paths(const struct hp_index *index);
+const uint64_t *hp_index_targets(const struct hp_index *index);
+size_t hp_index_n_paths(const struct hp_index *index);
+size_t hp_index_n_heads(const struct hp_index *index);
+/* HP_ERR_NOMEM: memory ran out. Paths are missing. */
+enum hp_err hp_index_check(const struct hp_index *index);
+
+/* Who takes executions of paths by their ids, in order; HP_NO_ID for one without room. */
+struct hp_flow_sink {
+    void (*flow)(struct hp_flow_sink *sink, const uint32_t *paths, size_t n);
+};
 
 /* --- Measures --------------------------------------------------------------------------------- */
 
 struct hp_prediction {
     uint64_t flow;         /* executions of paths */
-    uint64_t paths, heads; /* distinct */
+    uint64_t paths, heads; /* distinct, that were run */
     uint64_t hot_paths, hot_flow;
     uint64_t predicted, predicted_hot; /* paths */
+    uint64_t never_ran;                /* of the predicted ones */
     uint64_t hits;     /* executions of hot predicted paths after their prediction */
     uint64_t noise;    /* executions of cold predicted paths after their prediction */
     uint64_t missed;   /* executions of hot predicted paths up to their prediction */
@@ -75,8 +164,142 @@ struct hp_prediction {
     /* The paper's closed forms: tau charged per predicted path. May be negative for cold paths. */
     int64_t closed_hits, closed_noise, closed_missed;
     struct hp_scheme_cost cost;
-    uint64_t branches;
+    uint64_t branches; /* along the paths; without those of `lost` */
+    uint64_t splits;   /* executions of paths that were ended by max_length */
+    uint64_t lost;     /* executions of paths beyond max_paths: part of flow and of profiled */
 };
+
+/* Percent of the hot flow; 0 where there is none. */
+static inline double hp_hit_rate(const struct hp_prediction *p)
+{
+    return p->hot_flow ? 100.0 * (double)p->hits / (double)p->hot_flow : 0;
+}
+
+static inline double hp_noise_rate(const struct hp_prediction *p)
+{
+    return p->hot_flow ? 100.0 * (double)p->noise / (double)p->hot_flow : 0;
+}
+
+/* Percent of the flow. */
+static inline double hp_profiled_rate(const struct hp_prediction *p)
+{
+    return p->flow ? 100.0 * (double)p->profiled / (double)p->flow : 0;
+}
+
+static inline double hp_operations_per_branch(const struct hp_prediction *p)
+{
+    return p->branches ? (double)p->cost.operations / (double)p->branches : 0;
+}
+
+/* Who finds the branches of paths, for schemes that ask. */
+struct hp_branch_source {
+    /* As hp_scheme_host.branches. */
+    size_t (*branches)(struct hp_branch_source *source, const struct hp_path *path,
+                       const uint64_t *targets, struct hp_flow_branch *branches);
+};
+
+#define HP_JUDGE_SCHEMES 64
+
+struct hp_judge_config {
+    struct hp_scheme_config schemes[HP_JUDGE_SCHEMES];
+    size_t n_schemes;
+    double hot;          /* a path is hot that has more than this share of the flow; 0: 0.001 */
+    uint64_t max_paths;  /* see hp_index_new() */
+    uint32_t max_length; /* of a path; 0: HP_PATH_MAX_LENGTH */
+};
+
+struct hp_judge;
+
+/* `source` may be NULL: then schemes see no branches (boa predicts nothing). Keeps it. */
+enum hp_err hp_judge_new(const struct hp_judge_config *config, struct hp_branch_source *source,
+                         struct hp_judge **judge);
+void hp_judge_free(struct hp_judge *judge);
+
+/* Takes paths. One detector a thread may be in front of it. */
+struct hp_path_sink *hp_judge_sink(struct hp_judge *judge);
+
+/* The same for somebody who finds paths in the judge's index himself. */
+struct hp_flow_sink *hp_judge_flow_sink(struct hp_judge *judge);
+
+const struct hp_judge_config *hp_judge_config(const struct hp_judge *judge);
+/* The measures of scheme `i`, of everything so far. */
+void hp_judge_result(const struct hp_judge *judge, size_t i, struct hp_prediction *prediction);
+/* The paths with their counts; hp_indexed_path.mark: bit i is set while scheme i has not predicted it. */
+struct hp_index *hp_judge_index(const struct hp_judge *judge);
+/* More executions than this make a path hot. */
+uint64_t hp_judge_threshold(const struct hp_judge *judge);
+
+/* What scheme `i` predicted, in order; valid until more paths come. */
+struct hp_predicted {
+    uint32_t path;
+    uint64_t at;   /* executions of the path up to then, the one that made it predicted included */
+    uint64_t flow; /* of all paths up to then */
+};
+const struct hp_predicted *hp_judge_predicted(const struct hp_judge *judge, size_t i, size_t *n);
+
+/* HP_ERR_NOMEM: memory ran out, and the measures mean nothing. */
+enum hp_err hp_judge_check(const struct hp_judge *judge);
+
+/* --- For JITs and emulators ------------------------------------------------------------------- */
+
+/*
+ * A predictor is fed with the branches of one thread of whatever is being run, by address: machine code, byte code, anything
+ * with addresses in which "backward" means a loop. It needs no code map. Nothing allocates per branch: memory is taken only for
+ * a head or a path not met before.
+ */
+struct hp_path_predictor_config {
+    struct hp_scheme_config scheme;
+    uint32_t max_length; /* of a path; 0: HP_PATH_MAX_LENGTH */
+    uint64_t max_paths;  /* 0: HP_INDEX_DEFAULT; of NET only predicted paths are kept */
+};
+
+enum hp_news {
+    HP_NEWS_NOTHING, /* the path goes on */
+    HP_NEWS_STARTED, /* the branch ended a path; another starts at its target */
+    HP_NEWS_HOT,     /* the same, and a path is predicted hot now: see hp_path_predictor_path() */
+};
+
+/* A predicted path. */
+struct hp_hot_path {
+    uint64_t start;
+    uint64_t outcomes; /* as in struct hp_path */
+    uint32_t length;
+    const struct hp_flow_branch *branches; /* `length` of them */
+};
+
+struct hp_path_predictor_stats {
+    uint64_t branches;
+    uint64_t flow;      /* paths that ended */
+    uint64_t profiled;  /* of them, not predicted before */
+    uint64_t predicted; /* distinct paths */
+    uint64_t heads;     /* distinct, counted */
+    uint64_t lost; /* paths that should have been remembered and could not (max_paths, memory) */
+    struct hp_scheme_cost cost;
+};
+
+struct hp_path_predictor;
+
+/* HP_ERR_INVALID: see hp_scheme_new(); max_length out of range. */
+enum hp_err hp_path_predictor_new(const struct hp_path_predictor_config *config,
+                                  struct hp_path_predictor **predictor);
+void hp_path_predictor_free(struct hp_path_predictor *predictor);
+
+/* Control is at `address` now, however it got there: what was going on is forgotten and a path starts. Called before the
+ * first branch, after running code of one's own for a hot path, after an exception. */
+void hp_path_predictor_start(struct hp_path_predictor *predictor, uint64_t address);
+
+/* The branch at `address` was executed and control is at `target` now (also when it was not taken). `kind`: enum hp_flow;
+ * it matters whether it is indirect or a return. */
+enum hp_news hp_path_predictor_branch(struct hp_path_predictor *predictor, uint64_t address,
+                                      uint64_t target, bool taken, enum hp_flow kind);
+
+/* After HP_NEWS_HOT: the path that was predicted. Valid until the next branch. */
+const struct hp_hot_path *hp_path_predictor_path(const struct hp_path_predictor *predictor);
+
+/* Whether a path that starts there was predicted. */
+bool hp_path_predictor_is_hot(const struct hp_path_predictor *predictor, uint64_t start);
+
+const struct hp_path_predictor_stats *hp_path_predictor_stats(struct hp_path_predictor *predictor);
 
 #ifdef __cplusplus
 }

@@ -194,11 +194,19 @@ struct hp_ppath_count {
     uint64_t events; /* of the metric in the path's kind */
 };
 
-/* What a model of hardware or of a prediction scheme did, by name: "hpt 512x4 ... overlap". Numbers are exact counts. */
+/* What a stat's value is, and so what becomes of it when profiles are merged. */
+enum hp_stat_unit {
+    HP_STAT_COUNT, /* of something that happened: added */
+    HP_STAT_SIZE,  /* of a thing (bytes, entries, ...): the larger one stays */
+    HP_STAT_SHARE, /* thousandths of a percent: the smaller one, the worse of the runs, stays */
+};
+
+/* What a model of hardware or of a prediction scheme did, by name. */
 struct hp_pstat {
-    const char *part; /* "paths bl", "hpt vaswani", "machine vaswani", "detector bl", ... */
-    const char *name; /* "splits", "l1d.misses", ... */
+    const char *part; /* "paths bl", "hpt vaswani", "machine vaswani", ... */
+    const char *name; /* "splits", "l1d.misses", "overlap", ... */
     uint64_t value;
+    uint8_t unit; /* enum hp_stat_unit */
 };
 
 /* A prediction scheme, measured (predict.h). */
@@ -232,9 +240,15 @@ struct hp_profile {
     struct hp_pcount *edge_counts;
     struct hp_pfunction_count *function_counts;
     struct hp_pcall_count *call_counts;
+    struct hp_ppath *paths;
+    struct hp_pstep *path_steps;
+    struct hp_ppath_count *path_counts;
+    struct hp_pstat *stats;
+    struct hp_pprediction *predictions;
     struct hp_pnote *notes;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
     size_t n_block_counts, n_edge_counts, n_function_counts, n_call_counts, n_notes;
+    size_t n_paths, n_path_steps, n_path_counts, n_stats, n_predictions;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -260,6 +274,14 @@ enum hp_err hp_profile_add_edge_count(struct hp_profile *profile, struct hp_pcou
 enum hp_err hp_profile_add_function_count(struct hp_profile *profile,
                                           struct hp_pfunction_count **item);
 enum hp_err hp_profile_add_call_count(struct hp_profile *profile, struct hp_pcall_count **item);
+enum hp_err hp_profile_add_path(struct hp_profile *profile, struct hp_ppath **item);
+enum hp_err hp_profile_add_path_step(struct hp_profile *profile, struct hp_pstep **item);
+enum hp_err hp_profile_add_path_count(struct hp_profile *profile, struct hp_ppath_count **item);
+enum hp_err hp_profile_add_prediction(struct hp_profile *profile, struct hp_pprediction **item);
+
+/* Adds a stat; those with the same part and name become one in the normal form. */
+enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part, const char *name,
+                                enum hp_stat_unit unit, uint64_t value);
 
 /* Adds a note, or adds `count` to the one with the same kind and text. */
 enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t count, const char *kind,
@@ -270,7 +292,7 @@ enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv
 
 /*
  * Brings the profile into its canonical form: equal modules, functions, blocks (by place, size,
- * version, flow), edges, calls and counters joined, every array sorted (modules by path, the rest
+ * version, flow), edges, calls, paths and counters joined, every array sorted (modules by path, the rest
  * by place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
  * executed the same code equally often have equal normal forms, wherever the code was loaded.
  * HP_ERR_INVALID: an index out of range; the profile is unchanged then.
@@ -301,17 +323,25 @@ struct hp_move {
     double share_a, share_b;
 };
 
+/* Of paths found by the same control register in both. */
+struct hp_kind_overlap {
+    const char *kind;
+    double executions, instructions; /* percent, by that weight of a path */
+};
+
 struct hp_comparison {
     double block_overlap; /* percent: sum over blocks of min(share in A, share in B) */
     double edge_overlap;
     double function_overlap;
+    struct hp_kind_overlap *kinds; /* in the order of their names */
+    size_t n_kinds;
     uint64_t instructions_a, instructions_b;
     struct hp_move *moves; /* functions, largest change of share first */
     size_t n_moves;
 };
 
 /* Compares two normal profiles (HP_ERR_INVALID: one is not); what is matched with what is told in
- * docs/profile.md. The strings of `moves` belong to the profiles (or the comparison). */
+ * docs/profile.md. The strings of `moves` and `kinds` belong to the profiles (or the comparison). */
 enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profile *b,
                                struct hp_comparison **comparison);
 void hp_comparison_free(struct hp_comparison *comparison);

@@ -3,11 +3,11 @@
  * The profiler interface: how a model consumes the stream.
  *
  * Order of calls, all in one thread:
- *   start_thread(P, T)   once for each thread of the program, before its first batch; returns the
- * state batch(S, ...)        the thread's blocks in order; batches of different threads interleave
- * freely event(S, ...)        between the thread's batches finish(P, profile)   once, after the
- * last thread's HP_EVENT_END: adds the results to the profile free(P)              once, whether or
- * not finish() was called; frees every thread's state too
+ *   - start_thread(P, T): once for each thread of the program, before its first batch; returns the state S
+ *   - batch(S, ...): the thread's blocks in order; batches of different threads interleave freely
+ *   - event(S, ...): between the thread's batches
+ *   - finish(P, result): once, after the last thread's HP_EVENT_END: adds what was found to the result's profile
+ *   - free(P): once, whether or not finish() was called; frees every thread's state too
  *
  * batch() and event() must not allocate per block, do I/O or take a lock. They may grow tables when
  * the code map has grown. A profiler that runs out of memory stops counting, remembers it, and
@@ -24,6 +24,7 @@ extern "C" {
 #endif
 
 struct hp_profiler;
+struct hp_result; /* where all profilers of a run put what they found: see below */
 
 struct hp_profiler_ops {
     const char *name;
@@ -37,7 +38,7 @@ struct hp_profiler_ops {
      * batches and steps. NULL when the profiler needs the order. */
     void (*edges)(void *state, const struct hp_edge_count *edges, size_t n);
     void (*event)(void *state, const struct hp_event *event);
-    enum hp_err (*finish)(struct hp_profiler *profiler, struct hp_profile *profile);
+    enum hp_err (*finish)(struct hp_profiler *profiler, struct hp_result *result);
     void (*free)(struct hp_profiler *profiler);
 };
 
@@ -45,6 +46,24 @@ struct hp_profiler_ops {
 struct hp_profiler {
     const struct hp_profiler_ops *ops;
 };
+
+/* --- What finish() does with the result ------------------------------------------------------- */
+
+/* The profile: to it a profiler adds its own rows. */
+struct hp_profile *hp_result_profile(struct hp_result *result);
+
+/* Brings the code map into the profile, unless another profiler did. After this the profile's modules and blocks are those of the
+ * code map: index == id. */
+enum hp_err hp_result_code(struct hp_result *result);
+
+/* The profile's index of a thread; adds it when it is new. */
+enum hp_err hp_result_thread(struct hp_result *result, const struct hp_thread *thread,
+                             uint32_t *index);
+
+/* How much the thread of that index executed, from a profiler that counted it on the way. Where somebody said it before, or counts
+ * every block, this changes nothing. */
+void hp_result_thread_counts(struct hp_result *result, uint32_t index, uint64_t instructions,
+                             uint64_t blocks, uint64_t branches);
 
 #ifdef __cplusplus
 }

@@ -71,6 +71,8 @@ enum hp_lost_reason {
     HP_LOST_UNKNOWN,   /* a word named a segment nobody defined */
     HP_LOST_DETACHED,  /* hotpath stopped reading */
     HP_LOST_RECORD,    /* a trace's record of it is damaged or missing */
+    HP_LOST_ADDRESSES, /* which addresses belong to which instructions is not known any more: from here on the thread's
+                          batches have none */
     HP_LOST_REASON_COUNT_
 };
 
@@ -122,8 +124,9 @@ struct hp_batch {
     const uint32_t *blocks;
     const uint8_t *taken;
     size_t n;
-    /* Where the engine delivers addresses: those of blocks[i] (what ran of it, in order; i < n) are
-     * addresses[address_at[i]] up to addresses[address_at[i + 1]]. NULL otherwise. */
+    /* Where the engine delivers addresses: those of blocks[i], i < n, are addresses[address_at[i]] up to
+     * addresses[address_at[i + 1]]: one for every memory operand (hp_insn.mems) of its instructions
+     * (hp_code_insns()), in order. NULL otherwise. */
     const uint64_t *addresses;
     const uint32_t *address_at; /* n + 1 */
     /* With a machine model: what blocks[i] caused, i < n. NULL otherwise. */
@@ -213,6 +216,11 @@ struct hp_event {
     uint32_t block; /* HP_EVENT_TAIL only */
     uint32_t insns; /* HP_EVENT_TAIL only */
     bool exact;
+    /* HP_EVENT_TAIL only: as in a batch, of this block; NULL where there are none. A machine model makes no events of a block
+     * that ends with a branch nobody knows the outcome of. */
+    const uint64_t *addresses;
+    size_t n_addresses;
+    const struct hp_events *events;
 };
 
 /* Who takes what a cursor finds. Called in the thread that feeds the cursor. A sink with `steps` gets
@@ -254,6 +262,16 @@ void hp_cursor_free(struct hp_cursor *cursor);
  * are allowed: nonsense becomes HP_EVENT_LOST. Fails only with HP_ERR_NOMEM.
  */
 enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_t *words, size_t n);
+
+/*
+ * Before the first word: the thread's addresses come too (docs/stream.md), and batches and tails have
+ * theirs. A word then waits until the addresses of what it says was run have been fed, and until the next word
+ * has, which may say that it was not all run. The sink gets batches, never steps. HP_ERR_NOMEM.
+ */
+enum hp_err hp_cursor_expect_addresses(struct hp_cursor *cursor);
+
+/* Feeds `n` addresses; like hp_cursor_feed(). Those that no word ever asks for are ignored. */
+enum hp_err hp_cursor_feed_addresses(struct hp_cursor *cursor, const uint64_t *addresses, size_t n);
 
 /* Ends the stream: delivers what is pending as tails and then HP_EVENT_END, unless the words
  * did. */

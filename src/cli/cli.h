@@ -24,6 +24,8 @@ int hp_cmd_report(int argc, char **argv);
 int hp_cmd_compare(int argc, char **argv);
 int hp_cmd_merge(int argc, char **argv);
 int hp_cmd_trace(int argc, char **argv);
+int hp_cmd_wpp(int argc, char **argv);
+int hp_cmd_lab(int argc, char **argv);
 
 /* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
 int hp_cli_fail(enum hp_err err);

@@ -17,6 +17,8 @@ static const struct hp_command commands[] = {
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},
+    {"wpp", "inspect and expand a whole program path", hp_cmd_wpp},
+    {"lab", "run the papers' experiments on real programs", hp_cmd_lab},
 };
 
 static void print_help(void)
@@ -60,9 +62,7 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
     if (output->json && output->csv)
         return hp_fail(HP_ERR_INVALID, "--json and --csv exclude each other");
     options->format = output->json ? HP_REPORT_JSON : output->csv ? HP_REPORT_CSV : HP_REPORT_TEXT;
-    options->top = output->top != UINT64_MAX           ? (size_t)output->top
-                   : options->format == HP_REPORT_TEXT ? HP_REPORT_TEXT_TOP
-                                                       : 0;
+    options->top = output->top != UINT64_MAX ? (size_t)output->top : HP_REPORT_TOP_DEFAULT;
     if (output->view)
         HP_TRY(hp_report_view_from_name(output->view, &options->view));
     if (output->threads && strcmp(output->threads, "each") == 0)
@@ -83,7 +83,9 @@ enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
     case HP_REPORT_EDGES:
     case HP_REPORT_CALLS:
     case HP_REPORT_THREADS:
-    case HP_REPORT_MODULES: return HP_LINES_NONE;
+    case HP_REPORT_MODULES:
+    case HP_REPORT_PREDICTIONS:
+    case HP_REPORT_MACHINE: return HP_LINES_NONE;
     default: return HP_LINES_ALL;
     }
 }

@@ -99,12 +99,23 @@ enum hp_err hp_parse_size(const char *text, uint64_t *value)
     return hp_fail(HP_ERR_INVALID, "'%s' is not a size (examples: 65536, 64k, 256M, 1G)", text);
 }
 
+static enum hp_err add_text(const struct hp_option *option, const char *argument)
+{
+    struct hp_texts *texts = option->value;
+    if (texts->n == HP_TEXTS_MAX)
+        return hp_fail(HP_ERR_INVALID, "--%s is given more than %d times", option->name,
+                       HP_TEXTS_MAX);
+    texts->items[texts->n++] = argument;
+    return HP_OK;
+}
+
 static enum hp_err set_value(const struct hp_option *option, const char *argument)
 {
     switch (option->kind) {
     case HP_OPT_FLAG: *(bool *)option->value = true; return HP_OK;
     case HP_OPT_NOT: *(bool *)option->value = false; return HP_OK;
     case HP_OPT_TEXT: *(const char **)option->value = argument; return HP_OK;
+    case HP_OPT_TEXTS: return add_text(option, argument);
     case HP_OPT_COUNT:
     case HP_OPT_SIZE: {
         char reason[256];

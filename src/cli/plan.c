@@ -12,9 +12,6 @@
 
 static const char *const engine_names[] = {[HP_PLAN_NATIVE] = "native", [HP_PLAN_QEMU] = "qemu"};
 
-static const char *const profile_names[] = {
-    [HP_PLAN_EXACT] = "exact", [HP_PLAN_COUNTS] = "counts", [HP_PLAN_NOTHING] = "none"};
-
 static const char *const record_names[] = {[HP_RECORD_STREAM] = "stream",
                                            [HP_RECORD_COUNT] = "count",
                                            [HP_RECORD_MEMORY] = "memory",
@@ -38,40 +35,44 @@ static size_t find(const char *const *names, size_t n, const char *word)
 
 /* --- What is wanted --------------------------------------------------------------------------- */
 
-/* What there is to be made of what an engine records, when nothing is said about it. */
-static enum hp_plan_profile profile_of(enum hp_record_mode mode)
+/* What the engine has to record. With a machine that is everything that it can. */
+static enum hp_record_mode mode_for(const struct hp_wanted *wanted)
 {
-    switch (mode) {
-    case HP_RECORD_STREAM: return HP_PLAN_EXACT;
-    case HP_RECORD_COUNT: return HP_PLAN_COUNTS;
-    case HP_RECORD_MEMORY:
-    case HP_RECORD_NONE: break;
-    }
-    return HP_PLAN_NOTHING;
+    if (wanted->counts)
+        return HP_RECORD_COUNT;
+    return wanted->options->machine ? HP_RECORD_MEMORY : HP_RECORD_STREAM;
+}
+
+static bool fits(const struct hp_wanted *wanted, enum hp_record_mode mode)
+{
+    if (hp_wanted_nothing(wanted))
+        return true;
+    if (wanted->counts)
+        return mode == HP_RECORD_COUNT;
+    return mode == HP_RECORD_MEMORY || (mode == HP_RECORD_STREAM && !wanted->addresses);
 }
 
 static enum hp_err read_words(const struct hp_session_options *options, struct hp_plan *plan)
 {
-    size_t profile = HP_PLAN_EXACT, mode = HP_RECORD_STREAM;
-    if (options->profile) {
-        profile = find(profile_names, COUNT(profile_names), options->profile);
-        if (profile == COUNT(profile_names))
-            return hp_fail(HP_ERR_INVALID,
-                           "there is no profile '%s'; there are: exact, counts, none",
-                           options->profile);
-        mode = profile == HP_PLAN_COUNTS ? HP_RECORD_COUNT : HP_RECORD_STREAM;
-    }
-    if (options->record) {
-        mode = find(record_names, COUNT(record_names), options->record);
-        if (mode == COUNT(record_names))
-            return hp_fail(HP_ERR_INVALID,
-                           "--record is 'none', 'count', 'stream' or 'memory', not '%s'",
-                           options->record);
-        if (!options->profile)
-            profile = profile_of((enum hp_record_mode)mode);
-    }
-    plan->profile = (enum hp_plan_profile)profile;
+    struct hp_wanted *wanted = &plan->wanted;
+    HP_TRY(hp_wanted_parse(&options->wanted, wanted));
+    plan->mode = mode_for(wanted);
+    if (!options->record)
+        return HP_OK;
+    size_t mode = find(record_names, COUNT(record_names), options->record);
+    if (mode == COUNT(record_names))
+        return hp_fail(HP_ERR_INVALID,
+                       "--record is 'none', 'count', 'stream' or 'memory', not '%s'",
+                       options->record);
     plan->mode = (enum hp_record_mode)mode;
+    if (!options->wanted.profile && wanted->exact) { /* nobody asked for it */
+        wanted->exact = plan->mode == HP_RECORD_STREAM;
+        wanted->counts = plan->mode == HP_RECORD_COUNT;
+    }
+    if (!fits(wanted, plan->mode))
+        return hp_fail(HP_ERR_INVALID, "--profile %s cannot be made from --record %s",
+                       options->wanted.profile ? options->wanted.profile : "paths or predictions",
+                       options->record);
     return HP_OK;
 }
 
@@ -85,12 +86,11 @@ enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_
         return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not %llu bytes",
                        (unsigned long long)options->cache_size);
     HP_TRY(read_words(options, plan));
-    if (plan->profile != HP_PLAN_NOTHING && profile_of(plan->mode) != plan->profile)
-        return hp_fail(HP_ERR_INVALID, "--profile %s cannot be made from --record %s",
-                       profile_names[plan->profile], record_names[plan->mode]);
-    if (plan->profile != HP_PLAN_EXACT && (options->from || options->after || options->length))
+    if ((plan->wanted.counts || hp_wanted_nothing(&plan->wanted)) &&
+        (options->from || options->after || options->length))
         return hp_fail(HP_ERR_INVALID,
-                       "--from, --after and --for need the order of execution: --profile exact");
+                       "--from, --after and --for need the order of execution: --profile exact, "
+                       "paths or predictions");
     return HP_OK;
 }
 
@@ -108,10 +108,13 @@ enum hp_err hp_plan_choose(const struct hp_session_options *options,
         plan->engine = is_for_native && hp_native_installed() ? HP_PLAN_NATIVE : HP_PLAN_QEMU;
     if (plan->engine == HP_PLAN_NATIVE)
         return hp_native_check(program);
+    /* Without addresses a machine models the instruction side and the branches. */
+    if (plan->mode == HP_RECORD_MEMORY && !options->record && !plan->wanted.addresses)
+        plan->mode = HP_RECORD_STREAM;
     if (plan->mode != HP_RECORD_STREAM)
         return hp_fail(HP_ERR_UNSUPPORTED,
-                       "the qemu engine, which would run %s, records the stream only: --record %s "
-                       "and --profile counts need the native engine",
+                       "the qemu engine, which would run %s, records the stream only: --record %s, "
+                       "--profile counts and metrics of data need the native engine",
                        program->path, record_names[plan->mode]);
     return HP_OK;
 }

@@ -12,15 +12,8 @@
 
 enum hp_plan_engine { HP_PLAN_NATIVE, HP_PLAN_QEMU };
 
-/* What is made of what the engine records. */
-enum hp_plan_profile {
-    HP_PLAN_EXACT,  /* everything, from the stream */
-    HP_PLAN_COUNTS, /* blocks, edges and functions' own counts, from counters */
-    HP_PLAN_NOTHING,
-};
-
 struct hp_plan {
-    enum hp_plan_profile profile;
+    struct hp_wanted wanted;
     enum hp_record_mode mode;
     enum hp_plan_engine engine;
 };

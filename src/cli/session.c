@@ -13,7 +13,7 @@
 #include "engine/qemu/qemu.h"
 #include "engine/trace/replay.h"
 #include "hotpath/trace.h"
-#include "profiler/exact/exact.h"
+#include "profiler/result.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -27,7 +27,8 @@ struct session {
     struct hp_consumer consumer; /* first */
     struct hp_code *code;
     struct hp_functions *functions;
-    struct hp_profiler *exact;      /* NULL: not wanted */
+    const struct hp_wanted *wanted; /* NULL: nothing */
+    struct hp_wanted_parts parts;
     struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
     struct hp_trace_writer *writer; /* NULL: not wanted */
     enum hp_err trace_failure;
@@ -83,6 +84,16 @@ static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t thread,
     return next->counts(next, thread, counts, n);
 }
 
+static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
+                                  const uint64_t *addresses, size_t n)
+{
+    struct session *s = (struct session *)consumer;
+    if (!s->pipeline)
+        return HP_OK;
+    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
+    return next->addresses(next, thread, addresses, n);
+}
+
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
                             enum hp_end_reason reason)
 {
@@ -114,21 +125,22 @@ static bool is_done(struct hp_consumer *consumer)
 
 /* --- Setting up ------------------------------------------------------------------------------- */
 
-static enum hp_err open_session(struct session *s, enum hp_arch arch, enum hp_plan_profile profile,
-                                enum hp_line_detail lines)
+/* `wanted` NULL: nothing. */
+static enum hp_err open_session(struct session *s, enum hp_arch arch,
+                                const struct hp_wanted *wanted, enum hp_line_detail lines)
 {
     s->consumer = (struct hp_consumer){.thread = take_thread,
                                        .words = take_words,
                                        .counts = take_counts,
+                                       .addresses = take_addresses,
                                        .end = take_end,
                                        .tick = tick,
                                        .done = is_done};
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
     hp_functions_want_lines(s->functions, lines);
-    if (profile == HP_PLAN_EXACT || profile == HP_PLAN_COUNTS)
-        HP_TRY(hp_exact_new(s->code, s->functions, &s->exact));
-    return HP_OK;
+    s->wanted = wanted;
+    return wanted ? hp_wanted_open(wanted, s->code, s->functions, &s->parts) : HP_OK;
 }
 
 static enum hp_err open_pipeline(struct session *s, const struct hp_session_options *options,
@@ -137,8 +149,10 @@ static enum hp_err open_pipeline(struct session *s, const struct hp_session_opti
     struct hp_region region = {
         .from = options->from, .after = options->after, .length = options->length};
     HP_TRY(hp_pipeline_new(s->code, source, s->functions, &region, &s->pipeline));
-    if (s->exact)
-        HP_TRY(hp_pipeline_add(s->pipeline, s->exact));
+    for (size_t i = 0; i < s->parts.n; i++)
+        HP_TRY(hp_pipeline_add(s->pipeline, s->parts.profilers[i]));
+    if (s->parts.machine)
+        HP_TRY(hp_pipeline_set_machine(s->pipeline, s->parts.machine));
     hp_progress_start(&s->progress, options->quiet);
     return HP_OK;
 }
@@ -147,8 +161,7 @@ static void close_session(struct session *s)
 {
     hp_progress_end(&s->progress);
     hp_trace_writer_abort(s->writer);
-    if (s->exact)
-        s->exact->ops->free(s->exact);
+    hp_wanted_close(&s->parts);
     hp_pipeline_free(s->pipeline);
     hp_functions_free(s->functions);
     hp_code_free(s->code);
@@ -156,16 +169,41 @@ static void close_session(struct session *s)
 
 /* --- The profile ------------------------------------------------------------------------------ */
 
-static enum hp_err finish_profile(struct session *s, struct hp_profile *profile)
+static enum hp_err finish_profilers(struct session *s, const struct hp_trace_run *about,
+                                    struct hp_profile *profile)
 {
-    if (s->exact)
-        HP_TRY(s->exact->ops->finish(s->exact, profile));
+    struct hp_result *result;
+    HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
+    enum hp_err err = s->wanted ? hp_wanted_finish(s->wanted, &s->parts, about, result) : HP_OK;
+    hp_result_free(result);
+    return err;
+}
+
+/* What the machine did, if there is one. */
+static enum hp_err add_machine(struct session *s, struct hp_profile *profile)
+{
+    const struct hp_core_stat *stats;
+    size_t n;
+    char part[128];
+    HP_TRY(hp_pipeline_machine_stats(s->pipeline, &stats, &n));
+    if (n)
+        snprintf(part, sizeof part, "machine %s", hp_machine_name(s->parts.machine));
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(hp_profile_add_stat(profile, part, stats[i].name, HP_STAT_COUNT, stats[i].value));
+    return HP_OK;
+}
+
+static enum hp_err finish_profile(struct session *s, const struct hp_trace_run *about,
+                                  struct hp_profile *profile)
+{
+    HP_TRY(finish_profilers(s, about, profile));
     profile->run.arch = hp_code_arch(s->code);
     profile->run.runs = 1;
     if (s->pipeline) {
         const struct hp_pipeline_stats *stats = hp_pipeline_stats(s->pipeline);
         profile->run.lost = stats->cursor.losses;
         HP_TRY(hp_note_losses(profile, stats));
+        HP_TRY(add_machine(s, profile));
     }
     return hp_profile_normalize(profile);
 }
@@ -220,7 +258,7 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
         return HP_OK;
     HP_TRY(hp_describe_profile(profile, &about->run));
     HP_TRY(hp_note_engine(profile, live, s->code));
-    if (!s->exact)
+    if (!s->parts.n)
         HP_TRY(hp_profile_note(profile, 1, "nothing",
                                "nothing was profiled, as was asked for: no counts, no code"));
     if (s->pipeline)
@@ -228,7 +266,7 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
     if (stats->unobserved_threads)
         HP_TRY(hp_profile_note(profile, stats->unobserved_threads, "unobserved",
                                "threads were not observed: too many at the same time"));
-    return finish_profile(s, profile);
+    return finish_profile(s, &about->run, profile);
 }
 
 /* The engine ended, or never began, before it could run the first instruction. */
@@ -260,10 +298,12 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     struct hp_live_stats stats;
     pid_t pid;
     double started = hp_now();
-    if (plan->profile != HP_PLAN_NOTHING)
+    if (!hp_wanted_nothing(&plan->wanted))
         HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
-    if (plan->profile == HP_PLAN_COUNTS)
+    if (plan->wanted.counts)
         HP_TRY(hp_pipeline_expect_counts(s->pipeline));
+    if (s->pipeline && plan->mode == HP_RECORD_MEMORY)
+        hp_pipeline_expect_addresses(s->pipeline);
     hp_signals_catch();
     enum hp_err err = start_engine(plan->engine, options, program, live, &pid);
     if (err != HP_OK) {
@@ -295,8 +335,11 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    enum hp_err err = open_session(&s, program->elf.arch, profile ? plan->profile : HP_PLAN_NOTHING,
-                                   options->lines);
+    /* Without counts the default report shows paths, line by line. */
+    bool only_paths = plan->wanted.paths && !plan->wanted.exact;
+    enum hp_line_detail lines =
+        only_paths && options->lines == HP_LINES_FUNCTIONS ? HP_LINES_ALL : options->lines;
+    enum hp_err err = open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)
@@ -346,12 +389,27 @@ static enum hp_err note_trace_execs(struct session *s, struct hp_trace_reader *r
     return HP_OK;
 }
 
+/* What a trace can give: the order of execution, no counters, no addresses. */
+static enum hp_err read_wanted(const struct hp_session_options *options, struct hp_wanted *wanted)
+{
+    HP_TRY(hp_wanted_parse(&options->wanted, wanted));
+    if (wanted->counts || hp_wanted_nothing(wanted))
+        return hp_fail(HP_ERR_INVALID, "a trace is profiled with --profile exact, paths or "
+                                       "predictions");
+    if (wanted->addresses)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "a trace holds no data addresses: metrics of data need a live run");
+    return HP_OK;
+}
+
 static enum hp_err replay(struct session *s, const struct hp_session_options *options,
                           struct hp_trace_reader *reader, bool salvage, struct hp_profile *profile)
 {
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
+    struct hp_wanted wanted;
     uint64_t damaged;
-    HP_TRY(open_session(s, info->run.arch, HP_PLAN_EXACT, options->lines));
+    HP_TRY(read_wanted(options, &wanted));
+    HP_TRY(open_session(s, info->run.arch, &wanted, options->lines));
     HP_TRY(open_pipeline(s, options, NULL));
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(hp_describe_profile(profile, &info->run));
@@ -362,7 +420,7 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
                                "status are not known"));
     if (damaged)
         HP_TRY(hp_profile_note(profile, damaged, "damaged", "parts of the trace are damaged"));
-    return finish_profile(s, profile);
+    return finish_profile(s, &info->run, profile);
 }
 
 enum hp_err hp_session_replay(const struct hp_session_options *options, const char *trace_path,

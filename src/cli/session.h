@@ -7,13 +7,14 @@
 #define HP_CLI_SESSION_H
 
 #include "cli/options.h"
+#include "cli/wanted.h"
 #include "hotpath/profile.h"
 #include "profiler/pipeline.h"
 
 struct hp_session_options {
-    const char *engine;  /* "native", "qemu"; NULL: the one that fits */
-    const char *profile; /* "exact", "counts", "none"; NULL: what fits `record` */
-    const char *record;  /* "none", "count", "stream", "memory"; NULL: what `profile` needs */
+    const char *engine; /* "native", "qemu"; NULL: the one that fits */
+    const char *record; /* "none", "count", "stream", "memory"; NULL: what `wanted` needs */
+    struct hp_wanted_options wanted;
     bool randomize;      /* address space layout, as without us */
     uint64_t cache_size; /* bytes of translated code a process may keep */
     const char *sysroot; /* NULL: found */
@@ -46,13 +47,7 @@ struct hp_session_options {
     }
 
 #define HP_SESSION_PROFILE_ROWS(o)                                                                 \
-    {"profile",                                                                                    \
-     'p',                                                                                          \
-     HP_OPT_TEXT,                                                                                  \
-     &(o).profile,                                                                                 \
-     "WHAT",                                                                                       \
-     "exact (default): everything; counts: blocks, edges\nand functions' own counts, cheaper; "    \
-     "none"},                                                                                      \
+    HP_WANTED_ROWS((o).wanted),                                                                    \
     {                                                                                              \
         "record", 0, HP_OPT_TEXT, &(o).record, "WHAT",                                             \
             "what the engine records, for measuring it: none,\ncount, stream or memory"            \

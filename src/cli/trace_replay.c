@@ -30,6 +30,7 @@ int hp_trace_cmd_replay(int argc, char **argv)
         {"json", 'j', HP_OPT_FLAG, &output.json, NULL, "print JSON"},
         {"salvage", 0, HP_OPT_FLAG, &salvage, NULL,
          "skip damaged parts and note them, instead of\ngiving up"},
+        HP_WANTED_ROWS(session.wanted),
         HP_SESSION_REGION_ROWS(session),
         {0},
     };

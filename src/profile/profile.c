@@ -41,6 +41,19 @@ struct hp_parray_view hp_profile_array(struct hp_profile *p, enum hp_parray whic
     case HP_PARRAY_CALL_COUNTS:
         return (struct hp_parray_view){&p->call_counts, &p->n_call_counts, capacity,
                                        sizeof *p->call_counts, "call counters"};
+    case HP_PARRAY_PATHS:
+        return (struct hp_parray_view){&p->paths, &p->n_paths, capacity, sizeof *p->paths, "paths"};
+    case HP_PARRAY_PATH_STEPS:
+        return (struct hp_parray_view){&p->path_steps, &p->n_path_steps, capacity,
+                                       sizeof *p->path_steps, "steps of paths"};
+    case HP_PARRAY_PATH_COUNTS:
+        return (struct hp_parray_view){&p->path_counts, &p->n_path_counts, capacity,
+                                       sizeof *p->path_counts, "path counters"};
+    case HP_PARRAY_STATS:
+        return (struct hp_parray_view){&p->stats, &p->n_stats, capacity, sizeof *p->stats, "stats"};
+    case HP_PARRAY_PREDICTIONS:
+        return (struct hp_parray_view){&p->predictions, &p->n_predictions, capacity,
+                                       sizeof *p->predictions, "predictions"};
     case HP_PARRAY_NOTES:
     default:
         return (struct hp_parray_view){&p->notes, &p->n_notes, capacity, sizeof *p->notes, "notes"};
@@ -211,6 +224,54 @@ enum hp_err hp_profile_add_call_count(struct hp_profile *profile, struct hp_pcal
     void *slot;
     HP_TRY(append(profile, HP_PARRAY_CALL_COUNTS, &slot));
     *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_path(struct hp_profile *profile, struct hp_ppath **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_PATHS, &slot));
+    *item = slot;
+    **item = (struct hp_ppath){.kind = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_path_step(struct hp_profile *profile, struct hp_pstep **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_PATH_STEPS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_path_count(struct hp_profile *profile, struct hp_ppath_count **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_PATH_COUNTS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_prediction(struct hp_profile *profile, struct hp_pprediction **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_PREDICTIONS, &slot));
+    *item = slot;
+    **item = (struct hp_pprediction){.scheme = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part, const char *name,
+                                enum hp_stat_unit unit, uint64_t value)
+{
+    void *slot;
+    const char *own_part = hp_profile_string(profile, part);
+    const char *own_name = hp_profile_string(profile, name);
+    if (!own_part || !own_name)
+        return HP_ERR_NOMEM;
+    HP_TRY(append(profile, HP_PARRAY_STATS, &slot));
+    *(struct hp_pstat *)slot = (struct hp_pstat){
+        .part = own_part, .name = own_name, .value = value, .unit = (uint8_t)unit};
     return HP_OK;
 }
 

@@ -2,6 +2,7 @@
 /*
  * Is a profile sound, and is it in its normal form?
  */
+#include "hotpath/path.h"
 #include "profile/profile_memory.h"
 
 #include <stdlib.h>
@@ -61,6 +62,35 @@ static enum hp_err check_relations(const struct hp_profile *p)
     return HP_OK;
 }
 
+static enum hp_err check_paths(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_paths; i++) {
+        const struct hp_ppath *path = &p->paths[i];
+        if (!is_index(path->start.module, p->n_modules))
+            return hp_fail(HP_ERR_INVALID, "path %zu is in module %u, which does not exist", i,
+                           path->start.module);
+        if (!is_index(path->function, p->n_functions))
+            return hp_fail(HP_ERR_INVALID, "path %zu is in function %u, which does not exist", i,
+                           path->function);
+        if (path->length > HP_PATH_MAX_LENGTH ||
+            (path->length < 64 && path->outcomes >> path->length))
+            return hp_fail(HP_ERR_INVALID, "path %zu has %u branches with outcomes 0x%llx", i,
+                           path->length, (unsigned long long)path->outcomes);
+    }
+    for (size_t i = 0; i < p->n_path_steps; i++) {
+        const struct hp_pstep *step = &p->path_steps[i];
+        if (step->path >= p->n_paths || step->block >= p->n_blocks || step->how > HP_STEP_END)
+            return hp_fail(HP_ERR_INVALID,
+                           "step %zu is of path %u, block %u, left in way %u, which cannot be", i,
+                           step->path, step->block, step->how);
+    }
+    for (size_t i = 0; i < p->n_stats; i++)
+        if (p->stats[i].unit > HP_STAT_SHARE)
+            return hp_fail(HP_ERR_INVALID, "stat %zu has unit %u, which does not exist", i,
+                           p->stats[i].unit);
+    return HP_OK;
+}
+
 static enum hp_err check_counter(const char *what, size_t i, uint32_t item, size_t n_items,
                                  uint32_t thread, size_t n_threads)
 {
@@ -79,6 +109,7 @@ enum hp_err hp_profile_check(const struct hp_profile *p)
         return hp_fail(HP_ERR_INVALID, "architecture %d does not exist", (int)p->run.arch);
     HP_TRY(check_places(p));
     HP_TRY(check_relations(p));
+    HP_TRY(check_paths(p));
     for (size_t i = 0; i < p->n_block_counts; i++)
         HP_TRY(check_counter("block", i, p->block_counts[i].item, p->n_blocks,
                              p->block_counts[i].thread, p->n_threads));
@@ -91,45 +122,13 @@ enum hp_err hp_profile_check(const struct hp_profile *p)
     for (size_t i = 0; i < p->n_call_counts; i++)
         HP_TRY(check_counter("call", i, p->call_counts[i].item, p->n_calls,
                              p->call_counts[i].thread, p->n_threads));
+    for (size_t i = 0; i < p->n_path_counts; i++)
+        HP_TRY(check_counter("path", i, p->path_counts[i].item, p->n_paths,
+                             p->path_counts[i].thread, p->n_threads));
     return HP_OK;
 }
 
 /* --- Normal form ------------------------------------------------------------------------------ */
-
-static bool counter_before(uint32_t item_a, uint32_t thread_a, uint32_t item_b, uint32_t thread_b)
-{
-    return item_a < item_b || (item_a == item_b && thread_a < thread_b);
-}
-
-static bool counts_normal(const struct hp_pcount *counts, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if (counts[i].count == 0 ||
-            (i > 0 && !counter_before(counts[i - 1].item, counts[i - 1].thread, counts[i].item,
-                                      counts[i].thread)))
-            return false;
-    return true;
-}
-
-static bool function_counts_normal(const struct hp_pfunction_count *counts, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if ((counts[i].self | counts[i].inclusive | counts[i].calls) == 0 ||
-            (i > 0 && !counter_before(counts[i - 1].item, counts[i - 1].thread, counts[i].item,
-                                      counts[i].thread)))
-            return false;
-    return true;
-}
-
-static bool call_counts_normal(const struct hp_pcall_count *counts, size_t n)
-{
-    for (size_t i = 0; i < n; i++)
-        if ((counts[i].count | counts[i].inclusive) == 0 ||
-            (i > 0 && !counter_before(counts[i - 1].item, counts[i - 1].thread, counts[i].item,
-                                      counts[i].thread)))
-            return false;
-    return true;
-}
 
 /* In order, and no two the same: those need not be neighbours in the order by path. */
 static enum hp_err modules_normal(const struct hp_profile *p, bool *normal)
@@ -165,14 +164,24 @@ static const char *first_abnormal(const struct hp_profile *p)
         return "lines";
     if (!hp_order_strict(&hp_order_note, p->notes, p->n_notes))
         return "notes";
-    if (!counts_normal(p->block_counts, p->n_block_counts))
+    if (!hp_order_strict(&hp_order_path, p->paths, p->n_paths))
+        return "paths";
+    if (!hp_order_strict(&hp_order_step, p->path_steps, p->n_path_steps))
+        return "steps of paths";
+    if (!hp_order_strict(&hp_order_stat, p->stats, p->n_stats))
+        return "stats";
+    if (!hp_order_strict(&hp_order_prediction, p->predictions, p->n_predictions))
+        return "predictions";
+    if (!hp_counters_normal(p->block_counts, p->n_block_counts, sizeof *p->block_counts))
         return "block counters";
-    if (!counts_normal(p->edge_counts, p->n_edge_counts))
+    if (!hp_counters_normal(p->edge_counts, p->n_edge_counts, sizeof *p->edge_counts))
         return "edge counters";
-    if (!function_counts_normal(p->function_counts, p->n_function_counts))
+    if (!hp_counters_normal(p->function_counts, p->n_function_counts, sizeof *p->function_counts))
         return "function counters";
-    if (!call_counts_normal(p->call_counts, p->n_call_counts))
+    if (!hp_counters_normal(p->call_counts, p->n_call_counts, sizeof *p->call_counts))
         return "call counters";
+    if (!hp_counters_normal(p->path_counts, p->n_path_counts, sizeof *p->path_counts))
+        return "path counters";
     return NULL;
 }
 

@@ -217,6 +217,83 @@ static enum hp_err compare_code(struct context *c, bool edges, double *overlap)
     return err;
 }
 
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+/* The end of the paths of one kind. */
+static size_t kind_end(const struct hp_profile *p, size_t at)
+{
+    size_t end = at + 1;
+    while (end < p->n_paths && strcmp(p->paths[end].kind, p->paths[at].kind) == 0)
+        end++;
+    return end;
+}
+
+/* Items of all paths, those of a kind in order. What makes a path, in the members that an edge has. */
+static struct item *path_items(const struct hp_profile *p, const uint32_t *modules, bool by_insns)
+{
+    struct item *items = calloc(p->n_paths + 1, sizeof *items);
+    if (!items)
+        return NULL;
+    for (size_t i = 0; i < p->n_paths; i++) {
+        const struct hp_ppath *path = &p->paths[i];
+        items[i].module = joint(modules, path->start.module);
+        items[i].offset = path->start.offset;
+        items[i].to_module = path->length;
+        items[i].to_offset = path->outcomes;
+        items[i].rest = path->targets;
+    }
+    for (size_t i = 0; i < p->n_path_counts; i++) {
+        const struct hp_ppath_count *count = &p->path_counts[i];
+        struct item *item = &items[count->item];
+        item->weight = hp_add_saturated(item->weight, by_insns ? count->insns : count->count);
+    }
+    for (size_t at = 0, end; at < p->n_paths; at = end) {
+        end = kind_end(p, at);
+        sort_items(items + at, end - at);
+    }
+    return items;
+}
+
+static enum hp_err add_kind(struct hp_comparison *public, size_t *capacity, const char *kind)
+{
+    HP_TRY(hp_grow(&public->kinds, capacity, public->n_kinds + 1, sizeof *public->kinds));
+    public->kinds[public->n_kinds++] = (struct hp_kind_overlap){.kind = kind};
+    return HP_OK;
+}
+
+/* Kinds that both have: their paths are sorted by it. */
+static enum hp_err overlap_kinds(struct context *c, const struct item *a, const struct item *b,
+                                 bool by_insns)
+{
+    struct hp_comparison *public = &c->result->public;
+    size_t capacity = public->n_kinds, n = 0;
+    for (size_t i = 0, j = 0; i < c->a->n_paths && j < c->b->n_paths;) {
+        size_t end_a = kind_end(c->a, i), end_b = kind_end(c->b, j);
+        int order = strcmp(c->a->paths[i].kind, c->b->paths[j].kind);
+        if (order == 0) {
+            if (n == public->n_kinds)
+                HP_TRY(add_kind(public, &capacity, c->a->paths[i].kind));
+            struct hp_kind_overlap *kind = &public->kinds[n++];
+            double overlap = item_overlap(a + i, end_a - i, b + j, end_b - j);
+            *(by_insns ? &kind->instructions : &kind->executions) = overlap;
+        }
+        if (order <= 0)
+            i = end_a;
+        if (order >= 0)
+            j = end_b;
+    }
+    return HP_OK;
+}
+
+static enum hp_err compare_paths(struct context *c, bool by_insns)
+{
+    struct item *a = path_items(c->a, NULL, by_insns), *b = path_items(c->b, c->of_b, by_insns);
+    enum hp_err err = a && b ? overlap_kinds(c, a, b, by_insns) : hp_fail_nomem();
+    free(a);
+    free(b);
+    return err;
+}
+
 /* --- Functions -------------------------------------------------------------------------------- */
 
 /* A function of either or both. Where the module is in both profiles the place tells which it is;
@@ -425,6 +502,8 @@ static enum hp_err compare_all(struct context *c)
     HP_TRY(match_modules(c));
     HP_TRY(compare_code(c, false, &public->block_overlap));
     HP_TRY(compare_code(c, true, &public->edge_overlap));
+    HP_TRY(compare_paths(c, false));
+    HP_TRY(compare_paths(c, true));
     return compare_functions(c);
 }
 
@@ -454,6 +533,7 @@ void hp_comparison_free(struct hp_comparison *comparison)
         return;
     struct comparison *result = (struct comparison *)comparison;
     free(comparison->moves);
+    free(comparison->kinds);
     hp_strings_fini(&result->strings);
     free(result);
 }

@@ -269,9 +269,9 @@ static void load_notes(struct loader *l)
 static void load_engine_work(struct loader *l)
 {
     struct hp_reader *r = &l->reader;
-    if (!hp_reader_has(r, HP_SCHEMA_ENGINE))
+    if (!hp_reader_has(r, "engine_stat"))
         return;
-    hp_reader_begin(r, HP_SCHEMA_ENGINE);
+    hp_reader_begin(r, "engine_stat");
     while (hp_reader_next(r)) {
         hp_reader_id(r);
         const char *name = hp_reader_text(r);
@@ -281,6 +281,109 @@ static void load_engine_work(struct loader *l)
         uint64_t value = hp_reader_u64(r);
         if (field->name)
             *hp_engine_work_value(&l->profile->run.work, field) = value;
+    }
+    hp_reader_end(r);
+}
+
+/* --- What came later: the tables may not be there --------------------------------------------- */
+
+static void load_paths(struct loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    struct hp_ppath *path;
+    if (!hp_reader_has(r, "path"))
+        return;
+    hp_reader_begin(r, "path");
+    while (hp_reader_next(r) && (r->err = hp_profile_add_path(l->profile, &path)) == HP_OK) {
+        hp_reader_id(r);
+        path->kind = get_string(l);
+        path->start = hp_reader_place(r);
+        path->length = hp_reader_u32(r);
+        path->outcomes = (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX);
+        path->targets = (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX);
+        path->function = hp_reader_index(r);
+    }
+    hp_reader_end(r);
+}
+
+static void load_path_steps(struct loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    struct hp_pstep *step;
+    if (!hp_reader_has(r, "path_step"))
+        return;
+    hp_reader_begin(r, "path_step");
+    while (hp_reader_next(r) && (r->err = hp_profile_add_path_step(l->profile, &step)) == HP_OK) {
+        step->path = hp_reader_u32(r);
+        step->position = hp_reader_u32(r);
+        step->block = hp_reader_u32(r);
+        step->how = (uint8_t)hp_reader_i64(r, 0, HP_STEP_END);
+    }
+    hp_reader_end(r);
+}
+
+static void load_path_counts(struct loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    struct hp_ppath_count *count;
+    if (!hp_reader_has(r, "path_count"))
+        return;
+    hp_reader_begin(r, "path_count");
+    while (hp_reader_next(r) && (r->err = hp_profile_add_path_count(l->profile, &count)) == HP_OK) {
+        count->item = hp_reader_u32(r);
+        count->thread = hp_reader_u32(r);
+        count->count = hp_reader_u64(r);
+        count->insns = hp_reader_u64(r);
+        count->events = hp_reader_u64(r);
+    }
+    hp_reader_end(r);
+}
+
+static void load_stats(struct loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    if (!hp_reader_has(r, "model_stat"))
+        return;
+    hp_reader_begin(r, "model_stat");
+    while (hp_reader_next(r)) {
+        hp_reader_id(r);
+        const char *part = get_text(l), *name = get_text(l);
+        enum hp_stat_unit unit = (enum hp_stat_unit)hp_reader_i64(r, 0, HP_STAT_SHARE);
+        uint64_t value = hp_reader_u64(r);
+        if (r->err == HP_OK)
+            r->err = hp_profile_add_stat(l->profile, part, name, unit, value);
+    }
+    hp_reader_end(r);
+}
+
+static void load_predictions(struct loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    struct hp_pprediction *p;
+    if (!hp_reader_has(r, "prediction"))
+        return;
+    hp_reader_begin(r, "prediction");
+    while (hp_reader_next(r) && (r->err = hp_profile_add_prediction(l->profile, &p)) == HP_OK) {
+        hp_reader_id(r);
+        p->scheme = get_text(l);
+        p->delay = hp_reader_u64(r);
+        p->flow = hp_reader_u64(r);
+        p->paths = hp_reader_u64(r);
+        p->heads = hp_reader_u64(r);
+        p->hot_paths = hp_reader_u64(r);
+        p->hot_flow = hp_reader_u64(r);
+        p->predicted = hp_reader_u64(r);
+        p->predicted_hot = hp_reader_u64(r);
+        p->hits = hp_reader_u64(r);
+        p->noise = hp_reader_u64(r);
+        p->missed = hp_reader_u64(r);
+        p->profiled = hp_reader_u64(r);
+        p->closed_hits = hp_reader_i64(r, INT64_MIN, INT64_MAX);
+        p->closed_noise = hp_reader_i64(r, INT64_MIN, INT64_MAX);
+        p->closed_missed = hp_reader_i64(r, INT64_MIN, INT64_MAX);
+        p->counters = hp_reader_u64(r);
+        p->operations = hp_reader_u64(r);
+        p->branches = hp_reader_u64(r);
     }
     hp_reader_end(r);
 }
@@ -303,6 +406,11 @@ static void load_all(struct loader *l)
     load_call_counts(l);
     load_notes(l);
     load_engine_work(l);
+    load_paths(l);
+    load_path_steps(l);
+    load_path_counts(l);
+    load_stats(l);
+    load_predictions(l);
 }
 
 /* Also checks what refers to what. */

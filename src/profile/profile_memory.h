@@ -24,6 +24,11 @@ enum hp_parray {
     HP_PARRAY_EDGE_COUNTS,
     HP_PARRAY_FUNCTION_COUNTS,
     HP_PARRAY_CALL_COUNTS,
+    HP_PARRAY_PATHS,
+    HP_PARRAY_PATH_STEPS,
+    HP_PARRAY_PATH_COUNTS,
+    HP_PARRAY_STATS,
+    HP_PARRAY_PREDICTIONS,
     HP_PARRAY_NOTES,
     HP_PARRAY_COUNT_
 };
@@ -90,6 +95,10 @@ extern const struct hp_order hp_order_edge;
 extern const struct hp_order hp_order_call;
 extern const struct hp_order hp_order_line;
 extern const struct hp_order hp_order_note;
+extern const struct hp_order hp_order_path;
+extern const struct hp_order hp_order_step;
+extern const struct hp_order hp_order_stat;
+extern const struct hp_order hp_order_prediction;
 
 /* 0 when the modules are the same: equal build ids or, when both have none, equal paths. */
 int hp_module_identity(const struct hp_pmodule *a, const struct hp_pmodule *b);
@@ -102,6 +111,31 @@ bool hp_order_strict(const struct hp_order *order, const void *items, size_t n);
  * every old one (malloc'd). HP_ERR_NOMEM: nothing was changed.
  */
 enum hp_err hp_order_apply(const struct hp_order *order, void *items, size_t *n, uint32_t **map);
+
+/* --- Counters, of any kind -------------------------------------------------------------------- */
+
+/* What each kind of counter begins with; the rest of it is 64-bit numbers that are added up. */
+struct hp_counter_head {
+    uint32_t item;
+    uint32_t thread;
+};
+
+/* Gives the items their new index, sorts, adds up the counters of the same item and thread, drops
+ * those that are all zero. `size` is that of a counter; `items` and `threads` how many there are. */
+enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint32_t *map,
+                              size_t items, size_t threads);
+
+/* Whether there is nothing to order. */
+bool hp_counters_normal(const void *counters, size_t n, size_t size);
+
+/* --- Paths, and what models say --------------------------------------------------------------- */
+
+/* Of a profile whose modules, functions and blocks are in order, and refer to each other so: orders its
+ * paths, their steps and counters. `blocks`: the new index of every block. */
+enum hp_err hp_paths_order(struct hp_profile *profile, const uint32_t *blocks);
+
+/* Joins and orders stats and predictions. */
+void hp_models_order(struct hp_profile *profile);
 
 /* --- Small things ----------------------------------------------------------------------------- */
 

@@ -91,6 +91,13 @@ static enum hp_err append_things(struct hp_profile *p, const struct hp_profile *
             .caller = moved(other->calls[i].caller, functions),
             .callee = moved(other->calls[i].callee, functions),
         };
+    for (size_t i = 0; i < more->n[HP_PARRAY_PATHS]; i++) {
+        struct hp_ppath path = other->paths[i];
+        path.kind = own(p, path.kind, &err);
+        path.start = moved_place(path.start, modules);
+        path.function = moved(path.function, functions);
+        p->paths[p->n_paths++] = path;
+    }
     return err;
 }
 
@@ -106,6 +113,17 @@ static enum hp_err append_texts(struct hp_profile *p, const struct hp_profile *o
         line.inlined_at = own(p, line.inlined_at, &err);
         p->lines[p->n_lines++] = line;
     }
+    for (size_t i = 0; i < more->n[HP_PARRAY_STATS]; i++) {
+        struct hp_pstat stat = other->stats[i];
+        stat.part = own(p, stat.part, &err);
+        stat.name = own(p, stat.name, &err);
+        p->stats[p->n_stats++] = stat;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_PREDICTIONS]; i++) {
+        struct hp_pprediction prediction = other->predictions[i];
+        prediction.scheme = own(p, prediction.scheme, &err);
+        p->predictions[p->n_predictions++] = prediction;
+    }
     for (size_t i = 0; i < more->n[HP_PARRAY_NOTES]; i++)
         p->notes[p->n_notes++] = (struct hp_pnote){
             .kind = own(p, other->notes[i].kind, &err),
@@ -115,6 +133,7 @@ static enum hp_err append_texts(struct hp_profile *p, const struct hp_profile *o
     return err;
 }
 
+/* Also the steps of paths. */
 static void append_counts(struct hp_profile *p, const struct hp_profile *other,
                           const struct lengths *base, const struct lengths *more)
 {
@@ -142,6 +161,18 @@ static void append_counts(struct hp_profile *p, const struct hp_profile *other,
         count.item = moved(count.item, base->n[HP_PARRAY_CALLS]);
         count.thread = moved(count.thread, threads);
         p->call_counts[p->n_call_counts++] = count;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_PATH_COUNTS]; i++) {
+        struct hp_ppath_count count = other->path_counts[i];
+        count.item = moved(count.item, base->n[HP_PARRAY_PATHS]);
+        count.thread = moved(count.thread, threads);
+        p->path_counts[p->n_path_counts++] = count;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_PATH_STEPS]; i++) {
+        struct hp_pstep step = other->path_steps[i];
+        step.path = moved(step.path, base->n[HP_PARRAY_PATHS]);
+        step.block = moved(step.block, base->n[HP_PARRAY_BLOCKS]);
+        p->path_steps[p->n_path_steps++] = step;
     }
 }
 

@@ -3,9 +3,8 @@
  * Bringing a profile into its normal form.
  *
  * The arrays are copied, the copies are put in order from the referred-to to the referring
- * (modules, functions, blocks and edges and calls, lines, counters), and only when nothing can fail
- * any more do they take the place of the old ones. Counters, the largest arrays, are sorted by
- * counting: O(n), as their keys are indices.
+ * (modules, functions, blocks and edges and calls, lines, paths, counters), and only when nothing can
+ * fail any more do they take the place of the old ones.
  */
 #include "profile/profile_memory.h"
 
@@ -87,6 +86,8 @@ static enum hp_err order_modules(struct work *work)
         p->edges[i].from.module = mapped(work->modules, p->edges[i].from.module);
         p->edges[i].to.module = mapped(work->modules, p->edges[i].to.module);
     }
+    for (size_t i = 0; i < p->n_paths; i++)
+        p->paths[i].start.module = mapped(work->modules, p->paths[i].start.module);
     return HP_OK;
 }
 
@@ -100,6 +101,8 @@ static enum hp_err order_functions(struct work *work)
         p->calls[i].caller = mapped(work->functions, p->calls[i].caller);
         p->calls[i].callee = mapped(work->functions, p->calls[i].callee);
     }
+    for (size_t i = 0; i < p->n_paths; i++)
+        p->paths[i].function = mapped(work->functions, p->paths[i].function);
     return HP_OK;
 }
 
@@ -129,145 +132,6 @@ static enum hp_err order_notes(struct work *work, const struct hp_profile *old)
     return HP_OK;
 }
 
-/* --- Counters --------------------------------------------------------------------------------- */
-
-/* What all three kinds of counter begin with. */
-struct counter_head {
-    uint32_t item;
-    uint32_t thread;
-};
-
-static struct counter_head head(const char *counter)
-{
-    struct counter_head h;
-    memcpy(&h, counter, sizeof h);
-    return h;
-}
-
-static bool heads_sorted(const char *counters, size_t n, size_t size)
-{
-    for (size_t i = 1; i < n; i++) {
-        struct counter_head a = head(counters + (i - 1) * size), b = head(counters + i * size);
-        if (a.item > b.item || (a.item == b.item && a.thread > b.thread))
-            return false;
-    }
-    return true;
-}
-
-/* A stable distribution of `from` to `to` by item, or by thread; `starts` has a zero for each of
- * the `values` of the key, and one more. */
-static void distribute(const char *from, char *to, size_t n, size_t size, bool by_item,
-                       size_t *starts, size_t values)
-{
-    memset(starts, 0, (values + 1) * sizeof *starts);
-    for (size_t i = 0; i < n; i++) {
-        struct counter_head h = head(from + i * size);
-        starts[(by_item ? h.item : h.thread) + 1]++;
-    }
-    for (size_t i = 1; i <= values; i++)
-        starts[i] += starts[i - 1];
-    for (size_t i = 0; i < n; i++) {
-        struct counter_head h = head(from + i * size);
-        memcpy(to + starts[by_item ? h.item : h.thread]++ * size, from + i * size, size);
-    }
-}
-
-static enum hp_err sort_counters(char *counters, size_t n, size_t size, size_t items,
-                                 size_t threads)
-{
-    if (heads_sorted(counters, n, size))
-        return HP_OK;
-    size_t values = items > threads ? items : threads;
-    char *other = malloc(n * size);
-    size_t *starts = malloc((values + 1) * sizeof *starts);
-    if (!other || !starts) {
-        free(other);
-        free(starts);
-        return hp_fail_nomem();
-    }
-    distribute(counters, other, n, size, false, starts, threads);
-    distribute(other, counters, n, size, true, starts, items);
-    free(other);
-    free(starts);
-    return HP_OK;
-}
-
-static bool same_counter(const void *a, const void *b)
-{
-    return memcmp(a, b, sizeof(struct counter_head)) == 0;
-}
-
-static enum hp_err order_counts(struct hp_pcount *counts, size_t *n, const uint32_t *map,
-                                size_t items, size_t threads)
-{
-    for (size_t i = 0; i < *n; i++)
-        counts[i].item = map[counts[i].item];
-    HP_TRY(sort_counters((char *)counts, *n, sizeof *counts, items, threads));
-    size_t kept = 0;
-    for (size_t i = 0; i < *n; i++) {
-        struct hp_pcount count = counts[i];
-        if (count.count == 0)
-            continue;
-        if (kept > 0 && same_counter(&counts[kept - 1], &count))
-            counts[kept - 1].count = hp_add_saturated(counts[kept - 1].count, count.count);
-        else
-            counts[kept++] = count;
-    }
-    *n = kept;
-    return HP_OK;
-}
-
-static enum hp_err order_function_counts(struct work *work)
-{
-    struct hp_profile *p = &work->next;
-    struct hp_pfunction_count *counts = p->function_counts;
-    for (size_t i = 0; i < p->n_function_counts; i++)
-        counts[i].item = work->functions[counts[i].item];
-    HP_TRY(sort_counters((char *)counts, p->n_function_counts, sizeof *counts, p->n_functions,
-                         p->n_threads));
-    size_t kept = 0;
-    for (size_t i = 0; i < p->n_function_counts; i++) {
-        struct hp_pfunction_count count = counts[i];
-        if ((count.self | count.inclusive | count.calls) == 0)
-            continue;
-        if (kept > 0 && same_counter(&counts[kept - 1], &count)) {
-            struct hp_pfunction_count *sum = &counts[kept - 1];
-            sum->self = hp_add_saturated(sum->self, count.self);
-            sum->inclusive = hp_add_saturated(sum->inclusive, count.inclusive);
-            sum->calls = hp_add_saturated(sum->calls, count.calls);
-        } else {
-            counts[kept++] = count;
-        }
-    }
-    p->n_function_counts = kept;
-    return HP_OK;
-}
-
-static enum hp_err order_call_counts(struct work *work)
-{
-    struct hp_profile *p = &work->next;
-    struct hp_pcall_count *counts = p->call_counts;
-    for (size_t i = 0; i < p->n_call_counts; i++)
-        counts[i].item = work->calls[counts[i].item];
-    HP_TRY(
-        sort_counters((char *)counts, p->n_call_counts, sizeof *counts, p->n_calls, p->n_threads));
-    size_t kept = 0;
-    for (size_t i = 0; i < p->n_call_counts; i++) {
-        struct hp_pcall_count count = counts[i];
-        if ((count.count | count.inclusive) == 0)
-            continue;
-        if (kept > 0 && same_counter(&counts[kept - 1], &count)) {
-            struct hp_pcall_count *sum = &counts[kept - 1];
-            sum->count = hp_add_saturated(sum->count, count.count);
-            sum->inclusive = hp_add_saturated(sum->inclusive, count.inclusive);
-        } else {
-            counts[kept++] = count;
-        }
-    }
-    p->n_call_counts = kept;
-    return HP_OK;
-}
-
 /* --- All together ----------------------------------------------------------------------------- */
 
 static enum hp_err normalize_copy(struct work *work, struct hp_profile *profile)
@@ -281,11 +145,17 @@ static enum hp_err normalize_copy(struct work *work, struct hp_profile *profile)
     HP_TRY(hp_order_apply(&hp_order_call, p->calls, &p->n_calls, &work->calls));
     HP_TRY(order_lines(work));
     HP_TRY(order_notes(work, profile));
-    HP_TRY(
-        order_counts(p->block_counts, &p->n_block_counts, work->blocks, p->n_blocks, p->n_threads));
-    HP_TRY(order_counts(p->edge_counts, &p->n_edge_counts, work->edges, p->n_edges, p->n_threads));
-    HP_TRY(order_function_counts(work));
-    return order_call_counts(work);
+    HP_TRY(hp_counters_order(p->block_counts, &p->n_block_counts, sizeof *p->block_counts,
+                             work->blocks, p->n_blocks, p->n_threads));
+    HP_TRY(hp_counters_order(p->edge_counts, &p->n_edge_counts, sizeof *p->edge_counts, work->edges,
+                             p->n_edges, p->n_threads));
+    HP_TRY(hp_counters_order(p->function_counts, &p->n_function_counts, sizeof *p->function_counts,
+                             work->functions, p->n_functions, p->n_threads));
+    HP_TRY(hp_counters_order(p->call_counts, &p->n_call_counts, sizeof *p->call_counts, work->calls,
+                             p->n_calls, p->n_threads));
+    HP_TRY(hp_paths_order(p, work->blocks));
+    hp_models_order(p);
+    return HP_OK;
 }
 
 enum hp_err hp_profile_normalize(struct hp_profile *profile)

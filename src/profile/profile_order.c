@@ -145,6 +145,59 @@ static int note_key(const void *a, const void *b)
     return order ? order : order_text(x->text, y->text);
 }
 
+static int path_key(const void *a, const void *b)
+{
+    const struct hp_ppath *x = a, *y = b;
+    int order = order_text(x->kind, y->kind);
+    if (!order)
+        order = order_place(&x->start, &y->start);
+    if (!order)
+        order = order_u64(x->length, y->length);
+    if (!order)
+        order = order_u64(x->outcomes, y->outcomes);
+    return order ? order : order_u64(x->targets, y->targets);
+}
+
+static int path_rest(const void *a, const void *b)
+{
+    const struct hp_ppath *x = a, *y = b;
+    return order_u64(x->function, y->function);
+}
+
+static int step_key(const void *a, const void *b)
+{
+    const struct hp_pstep *x = a, *y = b;
+    int order = order_u64(x->path, y->path);
+    return order ? order : order_u64(x->position, y->position);
+}
+
+static int step_rest(const void *a, const void *b)
+{
+    const struct hp_pstep *x = a, *y = b;
+    int order = order_u64(x->block, y->block);
+    return order ? order : order_u64(x->how, y->how);
+}
+
+static int stat_key(const void *a, const void *b)
+{
+    const struct hp_pstat *x = a, *y = b;
+    int order = order_text(x->part, y->part);
+    return order ? order : order_text(x->name, y->name);
+}
+
+static int stat_rest(const void *a, const void *b)
+{
+    const struct hp_pstat *x = a, *y = b;
+    return order_u64(x->unit, y->unit);
+}
+
+static int prediction_key(const void *a, const void *b)
+{
+    const struct hp_pprediction *x = a, *y = b;
+    int order = order_text(x->scheme, y->scheme);
+    return order ? order : order_u64(x->delay, y->delay);
+}
+
 const struct hp_order hp_order_module_identity = {sizeof(struct hp_pmodule), module_identity,
                                                   module_path};
 const struct hp_order hp_order_module = {sizeof(struct hp_pmodule), module_key, NULL};
@@ -155,6 +208,10 @@ const struct hp_order hp_order_edge = {sizeof(struct hp_pedge), edge_key, NULL};
 const struct hp_order hp_order_call = {sizeof(struct hp_pcall), call_key, NULL};
 const struct hp_order hp_order_line = {sizeof(struct hp_pline), line_key, line_rest};
 const struct hp_order hp_order_note = {sizeof(struct hp_pnote), note_key, NULL};
+const struct hp_order hp_order_path = {sizeof(struct hp_ppath), path_key, path_rest};
+const struct hp_order hp_order_step = {sizeof(struct hp_pstep), step_key, step_rest};
+const struct hp_order hp_order_stat = {sizeof(struct hp_pstat), stat_key, stat_rest};
+const struct hp_order hp_order_prediction = {sizeof(struct hp_pprediction), prediction_key, NULL};
 
 /* --- Sorting ---------------------------------------------------------------------------------- */
 

@@ -309,7 +309,7 @@ static void check_table(struct hp_reader *r, const struct hp_schema_table *table
     if (r->err == HP_OK)
         sqlite3_bind_text(r->select, 1, table->name, -1, SQLITE_STATIC);
     bool there = hp_reader_next(r);
-    if (!there && r->err == HP_OK && strcmp(table->name, HP_SCHEMA_ENGINE) == 0)
+    if (!there && r->err == HP_OK && table->optional)
         r->missing[table - hp_schema_tables] = true;
     else if (!there)
         hp_reader_fail(r, "table %s is missing", table->name);

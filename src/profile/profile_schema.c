@@ -10,7 +10,8 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  name TEXT NOT NULL PRIMARY KEY,\n"
      "  rows INTEGER NOT NULL,\n"
      "  checksum INTEGER NOT NULL\n"
-     ") WITHOUT ROWID"},
+     ") WITHOUT ROWID",
+     0},
     {"run", "id",
      "CREATE TABLE run(\n"
      "  id INTEGER PRIMARY KEY,\n"
@@ -24,23 +25,27 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  exit_status INTEGER NOT NULL,\n"
      "  lost INTEGER NOT NULL,\n"
      "  runs INTEGER NOT NULL\n"
-     ")"},
+     ")",
+     0},
     {"run_argument", "id",
      "CREATE TABLE run_argument(\n"
      "  id INTEGER PRIMARY KEY,\n"
      "  text TEXT NOT NULL\n"
-     ")"},
+     ")",
+     0},
     {"string", "id",
      "CREATE TABLE string(\n"
      "  id INTEGER PRIMARY KEY,\n"
      "  text TEXT NOT NULL\n"
-     ")"},
+     ")",
+     0},
     {"module", "id",
      "CREATE TABLE module(\n"
      "  id INTEGER PRIMARY KEY,\n"
      "  path TEXT NOT NULL,\n"
      "  build_id TEXT NOT NULL\n"
-     ")"},
+     ")",
+     0},
     {"thread", "id",
      "CREATE TABLE thread(\n"
      "  id INTEGER PRIMARY KEY,\n"
@@ -49,7 +54,8 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  instructions INTEGER NOT NULL,\n"
      "  blocks INTEGER NOT NULL,\n"
      "  branches INTEGER NOT NULL\n"
-     ")"},
+     ")",
+     0},
     {"function", "id",
      "CREATE TABLE function(\n"
      "  id INTEGER PRIMARY KEY,\n"
@@ -60,7 +66,8 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  linkage TEXT NOT NULL,\n"
      "  file INTEGER NOT NULL REFERENCES string,\n"
      "  line INTEGER NOT NULL\n"
-     ")"},
+     ")",
+     0},
     {"block", "id",
      "CREATE TABLE block(\n"
      "  id INTEGER PRIMARY KEY,\n"
@@ -72,7 +79,8 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  flow INTEGER NOT NULL,\n"
      "  branch INTEGER NOT NULL,\n"
      "  version INTEGER NOT NULL\n"
-     ")"},
+     ")",
+     0},
     {"edge", "id",
      "CREATE TABLE edge(\n"
      "  id INTEGER PRIMARY KEY,\n"
@@ -82,13 +90,15 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  to_offset INTEGER NOT NULL,\n"
      "  flow INTEGER NOT NULL,\n"
      "  taken INTEGER NOT NULL\n"
-     ")"},
+     ")",
+     0},
     {"call", "id",
      "CREATE TABLE call(\n"
      "  id INTEGER PRIMARY KEY,\n"
      "  caller INTEGER REFERENCES function,\n"
      "  callee INTEGER REFERENCES function\n"
-     ")"},
+     ")",
+     0},
     {"line", "block, start, stop, file, line, inlined, inlined_at",
      "CREATE TABLE line(\n"
      "  block INTEGER NOT NULL REFERENCES block,\n"
@@ -100,21 +110,24 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  inlined_at INTEGER NOT NULL REFERENCES string,\n"
      "  insns INTEGER NOT NULL,\n"
      "  PRIMARY KEY(block, start, stop, file, line, inlined, inlined_at)\n"
-     ") WITHOUT ROWID"},
+     ") WITHOUT ROWID",
+     0},
     {"block_count", "block, thread",
      "CREATE TABLE block_count(\n"
      "  block INTEGER NOT NULL REFERENCES block,\n"
      "  thread INTEGER NOT NULL REFERENCES thread,\n"
      "  count INTEGER NOT NULL,\n"
      "  PRIMARY KEY(block, thread)\n"
-     ") WITHOUT ROWID"},
+     ") WITHOUT ROWID",
+     0},
     {"edge_count", "edge, thread",
      "CREATE TABLE edge_count(\n"
      "  edge INTEGER NOT NULL REFERENCES edge,\n"
      "  thread INTEGER NOT NULL REFERENCES thread,\n"
      "  count INTEGER NOT NULL,\n"
      "  PRIMARY KEY(edge, thread)\n"
-     ") WITHOUT ROWID"},
+     ") WITHOUT ROWID",
+     0},
     {"function_count", "function, thread",
      "CREATE TABLE function_count(\n"
      "  function INTEGER NOT NULL REFERENCES function,\n"
@@ -123,7 +136,8 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  inclusive INTEGER NOT NULL,\n"
      "  calls INTEGER NOT NULL,\n"
      "  PRIMARY KEY(function, thread)\n"
-     ") WITHOUT ROWID"},
+     ") WITHOUT ROWID",
+     0},
     {"call_count", "call, thread",
      "CREATE TABLE call_count(\n"
      "  call INTEGER NOT NULL REFERENCES call,\n"
@@ -131,27 +145,97 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  count INTEGER NOT NULL,\n"
      "  inclusive INTEGER NOT NULL,\n"
      "  PRIMARY KEY(call, thread)\n"
-     ") WITHOUT ROWID"},
+     ") WITHOUT ROWID",
+     0},
     {"note", "id",
      "CREATE TABLE note(\n"
      "  id INTEGER PRIMARY KEY,\n"
      "  kind TEXT NOT NULL,\n"
      "  text TEXT NOT NULL,\n"
      "  count INTEGER NOT NULL\n"
-     ")"},
-    {HP_SCHEMA_ENGINE, "id",
+     ")",
+     0},
+    {"engine_stat", "id",
      "CREATE TABLE engine_stat(\n"
      "  id INTEGER PRIMARY KEY,\n"
      "  name TEXT NOT NULL,\n"
      "  value INTEGER NOT NULL\n"
-     ")"},
-    {NULL, NULL, NULL},
+     ")",
+     1},
+    {"path", "id",
+     "CREATE TABLE path(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  kind INTEGER NOT NULL REFERENCES string,\n"
+     "  module INTEGER REFERENCES module,\n"
+     "  offset INTEGER NOT NULL,\n"
+     "  length INTEGER NOT NULL,\n"
+     "  outcomes INTEGER NOT NULL,\n"
+     "  targets INTEGER NOT NULL,\n"
+     "  function INTEGER REFERENCES function\n"
+     ")",
+     1},
+    {"path_step", "path, position",
+     "CREATE TABLE path_step(\n"
+     "  path INTEGER NOT NULL REFERENCES path,\n"
+     "  position INTEGER NOT NULL,\n"
+     "  block INTEGER NOT NULL REFERENCES block,\n"
+     "  how INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(path, position)\n"
+     ") WITHOUT ROWID",
+     1},
+    {"path_count", "path, thread",
+     "CREATE TABLE path_count(\n"
+     "  path INTEGER NOT NULL REFERENCES path,\n"
+     "  thread INTEGER NOT NULL REFERENCES thread,\n"
+     "  count INTEGER NOT NULL,\n"
+     "  instructions INTEGER NOT NULL,\n"
+     "  events INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(path, thread)\n"
+     ") WITHOUT ROWID",
+     1},
+    {"model_stat", "id",
+     "CREATE TABLE model_stat(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  part TEXT NOT NULL,\n"
+     "  name TEXT NOT NULL,\n"
+     "  unit INTEGER NOT NULL,\n"
+     "  value INTEGER NOT NULL\n"
+     ")",
+     1},
+    {"prediction", "id",
+     "CREATE TABLE prediction(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  scheme TEXT NOT NULL,\n"
+     "  delay INTEGER NOT NULL,\n"
+     "  flow INTEGER NOT NULL,\n"
+     "  paths INTEGER NOT NULL,\n"
+     "  heads INTEGER NOT NULL,\n"
+     "  hot_paths INTEGER NOT NULL,\n"
+     "  hot_flow INTEGER NOT NULL,\n"
+     "  predicted INTEGER NOT NULL,\n"
+     "  predicted_hot INTEGER NOT NULL,\n"
+     "  hits INTEGER NOT NULL,\n"
+     "  noise INTEGER NOT NULL,\n"
+     "  missed INTEGER NOT NULL,\n"
+     "  profiled INTEGER NOT NULL,\n"
+     "  closed_hits INTEGER NOT NULL,\n"
+     "  closed_noise INTEGER NOT NULL,\n"
+     "  closed_missed INTEGER NOT NULL,\n"
+     "  counters INTEGER NOT NULL,\n"
+     "  operations INTEGER NOT NULL,\n"
+     "  branches INTEGER NOT NULL\n"
+     ")",
+     1},
+    {NULL, NULL, NULL, 0},
 };
 
 const char hp_schema_views[] =
     "CREATE TABLE flow(id INTEGER PRIMARY KEY, name TEXT NOT NULL);\n"
     "INSERT INTO flow VALUES(0,'none'),(1,'jump'),(2,'cond'),(3,'call'),(4,'jump_ind'),\n"
     "  (5,'call_ind'),(6,'return'),(7,'syscall'),(8,'trap');\n"
+    "CREATE TABLE how(id INTEGER PRIMARY KEY, name TEXT NOT NULL);\n"
+    "INSERT INTO how VALUES(0,'fell'),(1,'taken'),(2,'called'),(3,'entered'),(4,'returned'),\n"
+    "  (5,'end');\n"
     "CREATE VIEW hot_functions AS\n"
     "  SELECT CASE f.name WHEN '' THEN printf('0x%x', f.offset) ELSE f.name END AS name,\n"
     "    m.path AS module, sum(c.self) AS self,\n"
@@ -185,7 +269,16 @@ const char hp_schema_views[] =
     "  SELECT s.text AS file, l.line, sum(b.count * l.insns) AS instructions,\n"
     "    1.0 * sum(b.count * l.insns) / (SELECT sum(instructions) FROM thread) AS share\n"
     "  FROM line l JOIN b ON b.block = l.block JOIN string s ON s.id = l.file\n"
-    "  GROUP BY l.file, l.line ORDER BY instructions DESC, file, l.line;\n";
+    "  GROUP BY l.file, l.line ORDER BY instructions DESC, file, l.line;\n"
+    "CREATE VIEW hot_paths AS\n"
+    "  SELECT p.id, s.text AS kind, m.path AS module, printf('0x%x', p.offset) AS offset,\n"
+    "    f.name AS function, p.length, sum(c.count) AS count, sum(c.instructions) AS "
+    "instructions,\n"
+    "    sum(c.events) AS events,\n"
+    "    1.0 * sum(c.instructions) / (SELECT sum(instructions) FROM thread) AS share\n"
+    "  FROM path_count c JOIN path p ON p.id = c.path JOIN string s ON s.id = p.kind\n"
+    "    LEFT JOIN module m ON m.id = p.module LEFT JOIN function f ON f.id = p.function\n"
+    "  GROUP BY c.path ORDER BY instructions DESC, c.path;\n";
 
 size_t hp_schema_find(const char *table)
 {

@@ -18,16 +18,14 @@ struct hp_schema_table {
     const char *name;
     const char *key; /* columns of its primary key */
     const char *sql; /* the CREATE TABLE statement, as SQLite keeps it */
+    int optional;    /* came later: a file without it is as sound as one where it is empty */
 };
 
 /* Every table a profile has; ended by a NULL name. HP_SCHEMA_CONTENTS, the first, has for every
  * other one the number of its rows and a checksum of its values. */
-#define HP_SCHEMA_TABLES 17
+#define HP_SCHEMA_TABLES 22
 extern const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1];
 #define HP_SCHEMA_CONTENTS "contents"
-
-/* Came later: a file without it is as sound as one where it is empty. */
-#define HP_SCHEMA_ENGINE "engine_stat"
 
 /* The index of a table in hp_schema_tables; HP_SCHEMA_TABLES when there is none of that name. */
 size_t hp_schema_find(const char *table);

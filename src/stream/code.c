@@ -45,6 +45,9 @@ void hp_code_free(struct hp_code *code)
     for (size_t i = 0; i < code->cap_insns; i++)
         free(code->insns[i]);
     free(code->insns);
+    free(code->block_mems.counts);
+    free(code->node_mems.counts);
+    free(code->segment_mems.counts);
     hp_map64_fini(&code->at_start);
     free(code->nodes);
     free(code->joins);

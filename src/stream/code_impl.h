@@ -95,6 +95,12 @@ enum hp_cause {
     HP_CAUSE_EITHER,
 };
 
+/* Numbers of memory operands by id, each plus one; 0: not counted yet. */
+struct hp_mems {
+    uint32_t *counts;
+    size_t cap;
+};
+
 struct hp_handler {
     uint64_t address;
     bool outside, fault; /* installed for signals of that cause */
@@ -126,6 +132,7 @@ struct hp_code {
     struct hp_map64 at_start; /* start address -> block id */
     struct hp_insn **insns;   /* by block id: decoded instructions, NULL: not asked for */
     size_t cap_insns;
+    struct hp_mems block_mems, node_mems, segment_mems;
 
     struct hp_node *nodes;
     uint32_t n_nodes;
@@ -188,6 +195,15 @@ enum hp_err hp_code_prefix_insns(struct hp_code *code, uint32_t block, uint32_t 
 
 /* A block for a node that will never be finished: it ends with HP_FLOW_NONE. */
 enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *block);
+
+/*
+ * How many memory operands (hp_insn.n_mems) the first `insns` instructions of the code of `route`
+ * have; likewise all that the word of a defined segment stands for, of whose own code only `insns` instructions
+ * count. UINT32_MAX: all of them; these numbers are remembered, a segment's with those of all its
+ * blocks. HP_ERR_NOMEM.
+ */
+enum hp_err hp_code_mems(struct hp_code *code, uint32_t route, uint32_t insns, uint32_t *mems);
+enum hp_err hp_code_segment_mems(struct hp_code *code, uint32_t id, uint32_t insns, uint32_t *mems);
 
 /* Whether blocks that start here are entered by signals. */
 bool hp_code_is_handler(const struct hp_code *code, uint64_t address);

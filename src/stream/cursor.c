@@ -15,6 +15,9 @@
  *    announce handlers: arriving at one other than by a branch that leads there is a signal.
  *  - Anything else that does not follow is reported as a discontinuity, never as a branch.
  *
+ * With addresses, words wait until they can be processed for good (pair_words), and a block's
+ * addresses are taken with its code: see pairing.h.
+ *
  * Invariant between calls: what is buffered was run in order, each following from the one before; the
  * successor of the last block is not known; `partial` is what the thread is in the middle of behind
  * that last one.
@@ -22,6 +25,7 @@
 #include "base/grow.h"
 #include "hotpath/stream.h"
 #include "stream/code_impl.h"
+#include "stream/pairing.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -36,6 +40,8 @@ struct context {
     uint32_t before;  /* the block before `block`; NONE */
     bool joined;      /* `block` was run in pieces */
     enum hp_cause cause;
+    size_t held;    /* where its addresses are held */
+    uint32_t split; /* how many of them are those of `block` */
 };
 
 struct hp_cursor {
@@ -60,7 +66,11 @@ struct hp_cursor {
     uint32_t before;   /* the block before the first in the buffer, delivered already; NONE */
     uint32_t partial;  /* node; NONE */
     bool joined;       /* the last block was run in pieces */
-    uint32_t head;     /* instructions of the partial or joined block before the last segment */
+    int32_t head; /* instructions of the partial or joined block before the last segment; negative:
+                     as many of that segment are in the block before */
+
+    struct hp_pairing *pairing; /* NULL: there are no addresses */
+    uint32_t limit; /* instructions of the route at hand that were run, where a cut is announced */
 
     struct context contexts[MAX_CONTEXTS];
     size_t n_contexts;
@@ -86,13 +96,25 @@ enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_source *source
     c->last = NONE;
     c->partial = NONE;
     c->before = NONE;
+    c->limit = UINT32_MAX;
     *cursor = c;
     return HP_OK;
 }
 
 void hp_cursor_free(struct hp_cursor *cursor)
 {
+    if (cursor)
+        hp_pairing_free(cursor->pairing);
     free(cursor);
+}
+
+enum hp_err hp_cursor_expect_addresses(struct hp_cursor *cursor)
+{
+    if (cursor->pairing)
+        return HP_OK;
+    cursor->by_steps = false;
+    cursor->room = HP_BATCH_MAX + 1;
+    return hp_pairing_new(&cursor->pairing);
 }
 
 const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor)
@@ -147,6 +169,10 @@ static void deliver(struct hp_cursor *c)
         .taken = c->taken,
         .n = c->count - 1,
     };
+    if (c->pairing && !c->pairing->mismatch) {
+        batch.addresses = c->pairing->held + c->pairing->base;
+        batch.address_at = c->pairing->at;
+    }
     c->sink->batch(c->sink, &batch);
 }
 
@@ -157,6 +183,8 @@ static void flush(struct hp_cursor *c)
         return;
     c->stats.blocks += c->n_blocks;
     deliver(c);
+    if (c->pairing)
+        hp_pairing_deliver(c->pairing, c->count);
     c->before = before_last(c);
     set_last(c, c->last);
 }
@@ -168,12 +196,17 @@ static void emit(struct hp_cursor *c, enum hp_event_kind kind, uint64_t value, b
     c->sink->event(c->sink, &event);
 }
 
-static void emit_tail(struct hp_cursor *c, uint32_t block, bool exact)
+/* Its addresses are held at `at`. */
+static void emit_tail(struct hp_cursor *c, uint32_t block, bool exact, size_t at, size_t n)
 {
     struct hp_event event = {.kind = HP_EVENT_TAIL,
                              .block = block,
                              .insns = c->code->blocks[block].insns,
                              .exact = exact};
+    if (c->pairing && !c->pairing->mismatch) {
+        event.addresses = c->pairing->held + at;
+        event.n_addresses = n;
+    }
     c->stats.blocks++;
     c->stats.instructions += event.insns;
     if (!exact)
@@ -181,11 +214,19 @@ static void emit_tail(struct hp_cursor *c, uint32_t block, bool exact)
     c->sink->event(c->sink, &event);
 }
 
+/* The last block has all addresses that are held behind the block before. */
+static void end_addresses(struct hp_cursor *c)
+{
+    c->pairing->at[c->count] = hp_pairing_n_held(c->pairing);
+}
+
 /* Appends a block that follows from the last one, or starts afresh. */
 static void append(struct hp_cursor *c, uint32_t block)
 {
     if (c->last == NONE) {
         set_last(c, block);
+        if (c->pairing)
+            end_addresses(c);
         return;
     }
     const struct hp_hot *from = &c->code->hot[c->last];
@@ -198,6 +239,8 @@ static void append(struct hp_cursor *c, uint32_t block)
     }
     c->last = block;
     c->n_blocks++;
+    if (c->pairing)
+        end_addresses(c);
     if (c->count == c->room)
         flush(c);
 }
@@ -214,25 +257,56 @@ static enum hp_err drop_pending(struct hp_cursor *c, bool exact)
     c->partial = NONE;
     flush(c);
     if (c->last != NONE)
-        emit_tail(c, c->last, exact || c->code->blocks[c->last].flow == HP_FLOW_SYSCALL);
+        emit_tail(c, c->last, exact || c->code->blocks[c->last].flow == HP_FLOW_SYSCALL,
+                  c->pairing ? c->pairing->base : 0, c->pairing ? c->pairing->at[1] : 0);
     set_last(c, NONE);
     c->before = NONE;
+    if (c->pairing)
+        hp_pairing_clear(c->pairing);
     return HP_OK;
 }
 
-/* Gives up a context that nothing will return to. */
-static enum hp_err drop_context(struct hp_cursor *c, const struct context *context)
+/* Gives up a context that nothing will return to; its addresses end at `end`. */
+static enum hp_err drop_context(struct hp_cursor *c, const struct context *context, size_t end)
 {
     bool exact = context->cause == HP_CAUSE_OUTSIDE;
+    size_t split = context->held + context->split;
     if (context->block != NONE)
         emit_tail(c, context->block,
                   exact || context->partial != NONE ||
-                      c->code->blocks[context->block].flow == HP_FLOW_SYSCALL);
+                      c->code->blocks[context->block].flow == HP_FLOW_SYSCALL,
+                  context->held, context->split);
     uint32_t block;
     if (context->partial != NONE && c->code->nodes[context->partial].insns > 0) {
         HP_TRY(hp_code_close_node(c->code, context->partial, &block));
-        emit_tail(c, block, exact);
+        emit_tail(c, block, exact, split, end - split);
     }
+    return HP_OK;
+}
+
+/* The same for the innermost of them, when nothing is pending. */
+static enum hp_err drop_last_context(struct hp_cursor *c)
+{
+    const struct context *context = &c->contexts[--c->n_contexts];
+    HP_TRY(drop_context(c, context, c->pairing ? c->pairing->base : 0));
+    if (c->pairing) {
+        c->pairing->base = context->held;
+        hp_pairing_clear(c->pairing);
+    }
+    return HP_OK;
+}
+
+/* The same for the outermost, to make room for another. */
+static enum hp_err drop_first_context(struct hp_cursor *c)
+{
+    size_t end = c->contexts[1].held;
+    HP_TRY(drop_context(c, &c->contexts[0], end));
+    memmove(&c->contexts[0], &c->contexts[1], (MAX_CONTEXTS - 1) * sizeof *c->contexts);
+    c->n_contexts--;
+    if (c->pairing)
+        hp_pairing_remove(c->pairing, 0, end);
+    for (size_t i = 0; i < c->n_contexts; i++)
+        c->contexts[i].held -= end;
     return HP_OK;
 }
 
@@ -241,7 +315,7 @@ static enum hp_err lose(struct hp_cursor *c, enum hp_lost_reason reason)
     c->stats.losses++;
     HP_TRY(drop_pending(c, false));
     while (c->n_contexts)
-        HP_TRY(drop_context(c, &c->contexts[--c->n_contexts]));
+        HP_TRY(drop_last_context(c));
     c->sigreturn = false;
     emit(c, HP_EVENT_LOST, reason, true);
     return HP_OK;
@@ -254,16 +328,19 @@ static enum hp_err lose(struct hp_cursor *c, enum hp_lost_reason reason)
 static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_cause cause)
 {
     flush(c);
-    if (c->n_contexts == MAX_CONTEXTS) {
-        HP_TRY(drop_context(c, &c->contexts[0]));
-        memmove(&c->contexts[0], &c->contexts[1], (MAX_CONTEXTS - 1) * sizeof *c->contexts);
-        c->n_contexts--;
+    if (c->n_contexts == MAX_CONTEXTS)
+        HP_TRY(drop_first_context(c));
+    struct context *context = &c->contexts[c->n_contexts++];
+    *context = (struct context){.block = c->last,
+                                .partial = c->partial,
+                                .before = c->before,
+                                .joined = c->joined,
+                                .cause = cause};
+    if (c->pairing) {
+        context->held = c->pairing->base;
+        context->split = c->pairing->at[c->count];
+        c->pairing->base = c->pairing->n_held;
     }
-    c->contexts[c->n_contexts++] = (struct context){.block = c->last,
-                                                    .partial = c->partial,
-                                                    .before = c->before,
-                                                    .joined = c->joined,
-                                                    .cause = cause};
     set_last(c, NONE);
     c->partial = NONE;
     c->before = NONE;
@@ -285,6 +362,10 @@ static enum hp_err leave_signal(struct hp_cursor *c, enum hp_cause *cause)
     emit(c, HP_EVENT_SIGRETURN, 0, true);
     const struct context *context = &c->contexts[--c->n_contexts];
     set_last(c, context->block);
+    if (c->pairing) {
+        c->pairing->base = context->held;
+        c->pairing->at[c->count] = context->split;
+    }
     c->partial = context->partial;
     c->before = context->before;
     c->joined = context->joined;
@@ -331,8 +412,35 @@ static uint64_t route_start(const struct hp_code *code, uint32_t route)
                                  : code->blocks[route].start;
 }
 
-/* Code that follows what is pending, or with nothing pending starts afresh. */
-static void accept(struct hp_cursor *c, uint32_t route)
+/* Takes the addresses of the code of `route`: they wait, and there is room. */
+static enum hp_err take_addresses(struct hp_cursor *c, uint32_t route)
+{
+    uint32_t n;
+    if (!c->pairing)
+        return HP_OK;
+    HP_TRY(hp_code_mems(c->code, route, c->limit, &n));
+    hp_pairing_take(c->pairing, n);
+    return HP_OK;
+}
+
+/* The partial block has become shorter: so do its addresses. */
+static enum hp_err trim_addresses(struct hp_cursor *c)
+{
+    uint32_t n;
+    if (!c->pairing)
+        return HP_OK;
+    HP_TRY(hp_code_mems(c->code, c->partial | HP_ROUTE_NODE, UINT32_MAX, &n));
+    size_t end = c->pairing->base + c->pairing->at[c->count] + n;
+    if (end > c->pairing->n_held)
+        c->pairing->mismatch = true;
+    else
+        c->pairing->n_held = end;
+    return HP_OK;
+}
+
+/* Code that follows what is pending, or with nothing pending starts afresh; its addresses have been
+ * taken. */
+static void place(struct hp_cursor *c, uint32_t route)
 {
     if (route & HP_ROUTE_NODE) {
         c->partial = route & ~HP_ROUTE_NODE;
@@ -343,6 +451,50 @@ static void accept(struct hp_cursor *c, uint32_t route)
     }
 }
 
+static enum hp_err accept(struct hp_cursor *c, uint32_t route)
+{
+    HP_TRY(take_addresses(c, route));
+    place(c, route);
+    return HP_OK;
+}
+
+/* One more iteration of the REP instruction that the partial block ends with: it has the addresses of
+ * the first. */
+static enum hp_err fold(struct hp_cursor *c, uint32_t route)
+{
+    uint32_t n;
+    c->stats.rep_iterations++;
+    c->head = (int32_t)c->code->nodes[c->partial].insns - 1;
+    if (!c->pairing)
+        return HP_OK;
+    HP_TRY(hp_code_mems(c->code, route, c->limit, &n));
+    hp_pairing_skip(c->pairing, n);
+    return HP_OK;
+}
+
+/* What the partial block and the code of `route` have become runs next. They must have as many
+ * operands together as each of them had: what does not decode might not. */
+static enum hp_err place_join(struct hp_cursor *c, const struct hp_join *join)
+{
+    uint32_t n = 0, rest = 0, start = 0;
+    if (c->pairing) {
+        start = c->pairing->at[c->count];
+        if (join->block != NONE)
+            HP_TRY(hp_code_mems(c->code, join->block, UINT32_MAX, &n));
+        HP_TRY(hp_code_mems(c->code, join->rest, UINT32_MAX, &rest));
+        uint32_t have = hp_pairing_n_held(c->pairing) - start;
+        bool fits = c->limit == UINT32_MAX ? have == n + rest : have >= n;
+        c->pairing->mismatch |= !fits;
+    }
+    if (join->block != NONE) {
+        append(c, join->block);
+        if (c->pairing && !c->pairing->mismatch)
+            c->pairing->at[c->count] = c->pairing->at[c->count - 1] + n;
+    }
+    place(c, join->rest);
+    return HP_OK;
+}
+
 /* Continues the partial block with the code of `route`, if that is where it goes on. */
 static enum hp_err continue_partial(struct hp_cursor *c, uint32_t route, bool *done)
 {
@@ -350,24 +502,20 @@ static enum hp_err continue_partial(struct hp_cursor *c, uint32_t route, bool *d
     uint64_t start = route_start(c->code, route);
     *done = true;
     if (node->last_is_rep && start == node->last && route & HP_ROUTE_NODE &&
-        c->code->nodes[route & ~HP_ROUTE_NODE].insns == 1) {
-        c->stats.rep_iterations++;
-        c->head = node->insns - 1;
-        return HP_OK;
-    }
+        c->code->nodes[route & ~HP_ROUTE_NODE].insns == 1)
+        return fold(c, route);
     if (start != node->end) {
         *done = false;
         return HP_OK;
     }
     struct hp_join join;
-    uint32_t head = node->insns;
+    int32_t head = (int32_t)node->insns;
     HP_TRY(hp_code_join(c->code, c->partial, route, &join));
+    HP_TRY(take_addresses(c, route));
     c->partial = NONE;
-    if (join.block != NONE) {
-        append(c, join.block);
-        head = 0; /* it is all in that block */
-    }
-    accept(c, join.rest);
+    if (join.block != NONE)
+        head -= (int32_t)c->code->blocks[join.block].insns;
+    HP_TRY(place_join(c, &join));
     c->joined = true;
     c->head = head;
     return HP_OK;
@@ -388,7 +536,7 @@ static enum hp_err cut_partial(struct hp_cursor *c, uint64_t start, bool *done)
     HP_TRY(err);
     c->partial = prefix;
     *done = true;
-    return HP_OK;
+    return trim_addresses(c);
 }
 
 /* The last block was cut short if `start` is one of its later instructions: then its first part
@@ -408,7 +556,7 @@ static enum hp_err cut_last(struct hp_cursor *c, uint64_t start, bool *done)
     set_last(c, NONE);
     c->partial = node;
     *done = true;
-    return HP_OK;
+    return trim_addresses(c);
 }
 
 /*
@@ -460,8 +608,7 @@ static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
         return continue_partial(c, route, &done);
     if (!goes_on)
         HP_TRY(discontinuity(c));
-    accept(c, route);
-    return HP_OK;
+    return accept(c, route);
 }
 
 /* --- Events ----------------------------------------------------------------------------------- */
@@ -471,16 +618,18 @@ static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
 static enum hp_err cut_word(struct hp_cursor *c, uint32_t insns)
 {
     uint32_t node, block;
+    int64_t keep = (int64_t)insns + (c->partial != NONE || c->joined ? c->head : 0);
+    insns = keep > 0 ? (uint32_t)keep : 0;
     if (c->partial != NONE) {
-        if (insns >= c->code->nodes[c->partial].insns - c->head)
+        if (insns >= c->code->nodes[c->partial].insns)
             return HP_OK;
         HP_TRY(hp_code_close_node(c->code, c->partial, &block));
-        return hp_code_prefix_insns(c->code, block, c->head + insns, &c->partial);
+        HP_TRY(hp_code_prefix_insns(c->code, block, insns, &c->partial));
+        return trim_addresses(c);
     }
     if (c->last == NONE)
         return HP_OK;
     block = c->last;
-    insns += c->joined ? c->head : 0;
     if (insns >= c->code->blocks[block].insns)
         return HP_OK;
     HP_TRY(hp_code_prefix_insns(c->code, block, insns, &node));
@@ -488,7 +637,7 @@ static enum hp_err cut_word(struct hp_cursor *c, uint32_t insns)
     set_last(c, NONE);
     c->partial = node;
     c->head = 0;
-    return HP_OK;
+    return trim_addresses(c);
 }
 
 static enum hp_err end_stream(struct hp_cursor *c, enum hp_end_reason reason)
@@ -499,7 +648,7 @@ static enum hp_err end_stream(struct hp_cursor *c, enum hp_end_reason reason)
         reason = HP_END_EXEC;
     HP_TRY(drop_pending(c, reason != HP_END_KILLED));
     while (c->n_contexts)
-        HP_TRY(drop_context(c, &c->contexts[--c->n_contexts]));
+        HP_TRY(drop_last_context(c));
     c->ended = true;
     emit(c, HP_EVENT_END, reason, true);
     return HP_OK;
@@ -549,12 +698,14 @@ static enum hp_err slow_segment(struct hp_cursor *c, uint32_t id)
     size_t n = hp_weight_blocks(c->code->chains[id].weight);
     if (n == 0 || !c->code->segs[id].parent)
         return slow_route(c, route);
+    const uint32_t limit = c->limit; /* of its own code, which comes last */
+    size_t inner = route & HP_ROUTE_NODE ? n : n - 1;
+    c->limit = UINT32_MAX;
     HP_TRY(slow_route(c, hp_chain_blocks(c->code, &c->code->chains[id])[0]));
-    for (size_t i = 1; i < n; i++)
-        accept(c, hp_chain_blocks(c->code, &c->code->chains[id])[i]);
-    if (route & HP_ROUTE_NODE)
-        accept(c, route);
-    return HP_OK;
+    for (size_t i = 1; i < inner; i++)
+        HP_TRY(accept(c, hp_chain_blocks(c->code, &c->code->chains[id])[i]));
+    c->limit = limit;
+    return accept(c, route);
 }
 
 /* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has
@@ -690,9 +841,8 @@ static size_t fast_words(struct hp_cursor *c, const uint32_t *words, size_t n)
     return c->by_steps ? fast_steps(c, words, n) : fast_blocks(c, words, n);
 }
 
-enum hp_err hp_cursor_feed(struct hp_cursor *c, const uint32_t *words, size_t n)
+static enum hp_err feed(struct hp_cursor *c, const uint32_t *words, size_t n)
 {
-    c->stats.words += n;
     size_t i = 0;
     while (i < n && !c->ended) {
         i += fast_words(c, words + i, n - i);
@@ -703,7 +853,132 @@ enum hp_err hp_cursor_feed(struct hp_cursor *c, const uint32_t *words, size_t n)
     return HP_OK;
 }
 
-enum hp_err hp_cursor_end(struct hp_cursor *cursor, enum hp_end_reason reason)
+/* --- Feeding with addresses ------------------------------------------------------------------- */
+
+/* Nobody knows any more which addresses belong to what: the words that wait go on without. */
+static enum hp_err lose_addresses(struct hp_cursor *c)
 {
-    return end_stream(cursor, reason);
+    HP_TRY(lose(c, HP_LOST_ADDRESSES));
+    struct hp_pairing *p = c->pairing;
+    c->pairing = NULL;
+    c->limit = UINT32_MAX;
+    enum hp_err err = feed(c, p->words + p->first_word, p->n_words - p->first_word);
+    hp_pairing_free(p);
+    return err;
+}
+
+/* As the fast loop does: takes a run of whole blocks, with `n` addresses, that follows from the last one. */
+static bool pair_run(struct hp_cursor *c, uint32_t id, uint32_t n)
+{
+    struct hp_pairing *p = c->pairing;
+    const struct hp_chain *chain = &c->code->chains[id];
+    if (c->last == NONE || c->partial != NONE || c->sigreturn || c->limit != UINT32_MAX ||
+        chain->weight <= 0 || !follows(c, chain->start))
+        return false;
+    const uint32_t *blocks = hp_chain_blocks(c->code, chain);
+    const uint32_t *counts =
+        c->code->block_mems.counts; /* they have been counted for the segment's */
+    size_t n_blocks = hp_weight_blocks(chain->weight);
+    hp_pairing_take(p, n);
+    for (size_t i = 0; i < n_blocks; i++) {
+        append(c, blocks[i]);
+        p->at[c->count] = p->at[c->count - 1] + counts[blocks[i]] - 1;
+    }
+    c->joined = false;
+    return true;
+}
+
+/* How many addresses the next segment that waits has. `*found` is false when nobody knows it. */
+static enum hp_err count_needed(struct hp_cursor *c, uint32_t id, uint32_t *need, bool *found)
+{
+    const struct hp_mems *known = &c->code->segment_mems;
+    uint32_t route = HP_ROUTE_UNKNOWN;
+    *found = true;
+    if (c->limit == UINT32_MAX && id < known->cap && known->counts[id]) {
+        *need = known->counts[id] - 1;
+        return HP_OK;
+    }
+    if (id)
+        HP_TRY(find_route(c, id, &route));
+    *found = route != HP_ROUTE_UNKNOWN;
+    return *found ? hp_code_segment_mems(c->code, id, c->limit, need) : HP_OK;
+}
+
+/* The next word that waits is a segment: takes it when all addresses of it are there. `ended`: nothing
+ * more will come. */
+static enum hp_err pair_segment(struct hp_cursor *c, bool ended, bool *done)
+{
+    struct hp_pairing *p = c->pairing;
+    uint32_t id = p->words[p->first_word], need;
+    bool is_last = p->first_word + 1 == p->n_words, found;
+    uint32_t next = is_last ? 0 : p->words[p->first_word + 1];
+    bool is_cut = next & HP_WORD_EVENT && hp_word_kind(next) == HP_WORD_CUT;
+    *done = false;
+    if (is_last && !ended)
+        return HP_OK;
+    c->limit = is_cut ? hp_word_arg(next) : UINT32_MAX;
+    HP_TRY(count_needed(c, id, &need, &found));
+    if (!found) {
+        HP_TRY(slow_word(c, id));
+        p->first_word++;
+        return lose_addresses(c);
+    }
+    if (need > hp_pairing_n_waiting(p))
+        return ended ? lose_addresses(c) : HP_OK;
+    HP_TRY(hp_pairing_reserve(p, need));
+    if (!pair_run(c, id, need))
+        HP_TRY(slow_segment(c, id));
+    p->first_word++;
+    *done = true;
+    return HP_OK;
+}
+
+/* Takes what waits as far as words and addresses go together. */
+static enum hp_err pair_words(struct hp_cursor *c, bool ended)
+{
+    bool done = true;
+    while (done && c->pairing && !c->ended && c->pairing->first_word < c->pairing->n_words) {
+        struct hp_pairing *p = c->pairing;
+        uint32_t word = p->words[p->first_word];
+        bool inside = c->have < c->want;
+        if (inside || word & HP_WORD_EVENT) {
+            p->first_word++;
+            HP_TRY(slow_word(c, word));
+            p->mismatch |= !inside && hp_word_payload(word) < 0;
+        } else {
+            HP_TRY(pair_segment(c, ended, &done));
+        }
+        if (c->pairing && p->mismatch && !c->ended)
+            HP_TRY(lose_addresses(c));
+    }
+    if (c->pairing && !c->ended && !ended && hp_pairing_is_too_long(c->pairing))
+        HP_TRY(lose_addresses(c));
+    flush(c);
+    return HP_OK;
+}
+
+enum hp_err hp_cursor_feed(struct hp_cursor *c, const uint32_t *words, size_t n)
+{
+    c->stats.words += n;
+    if (!c->pairing)
+        return feed(c, words, n);
+    if (c->ended)
+        return HP_OK;
+    HP_TRY(hp_pairing_add_words(c->pairing, words, n));
+    return pair_words(c, false);
+}
+
+enum hp_err hp_cursor_feed_addresses(struct hp_cursor *c, const uint64_t *addresses, size_t n)
+{
+    if (!c->pairing || c->ended || n == 0)
+        return HP_OK;
+    HP_TRY(hp_pairing_add_addresses(c->pairing, addresses, n));
+    return pair_words(c, false);
+}
+
+enum hp_err hp_cursor_end(struct hp_cursor *c, enum hp_end_reason reason)
+{
+    if (c->pairing)
+        HP_TRY(pair_words(c, true));
+    return end_stream(c, reason);
 }

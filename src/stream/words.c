@@ -29,6 +29,7 @@ const char *hp_lost_reason_text(enum hp_lost_reason reason)
     case HP_LOST_UNKNOWN: return "the stream names code that is not in the code map";
     case HP_LOST_DETACHED: return "hotpath stopped reading";
     case HP_LOST_RECORD: return "part of the trace is damaged";
+    case HP_LOST_ADDRESSES: return "addresses of memory operands are missing";
     case HP_LOST_REASON_COUNT_: break;
     }
     return "for an unknown reason";

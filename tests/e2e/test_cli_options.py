@@ -91,7 +91,19 @@ class Mistakes(Case):
         self.refused(FAILED, ["record", "--engine", "nonsense", "--", true], "nonsense", "qemu")
         for command in (["run"], ["record"]):
             self.refused(FAILED, [*command, "--profile", "nonsense", "--", true], "nonsense",
-                         "exact, counts, none")
+                         "exact, counts, paths, predictions, none")
+            self.refused(FAILED, [*command, "--profile", "paths,none", "--", true], "none")
+            self.refused(FAILED, [*command, "--profile", "counts,paths", "--", true], "counts")
+            self.refused(FAILED, [*command, "--paths", "nonsense", "--", true], "--paths", "nonsense")
+            self.refused(FAILED, [*command, "--paths", "extended-loop:0", "--", true], "--paths")
+            self.refused(FAILED, [*command, "--paths", "call=update+update_count,return=pop,forward=,"
+                         "backward=,indirect=", "--", true],
+                         "--paths", "update_count")
+            self.refused(FAILED, [*command, "--paths", "bl,length=65", "--", true], "--paths", "64")
+            for table in ("500x4", "512x0", "512x3", "4x8", "0x1", "x", "512x4,policy=best"):
+                self.refused(FAILED, [*command, "--table", table, "--", true], "--table")
+            self.refused(FAILED, [*command, "--metric", "nonsense", "--", true], "--metric", "l1d")
+            self.refused(FAILED, [*command, "--metric", "l2", "--", true], "--machine")
             self.refused(FAILED, [*command, "--record", "nonsense", "--", true], "nonsense", "memory")
         self.refused(FAILED, ["run", "--view", "nonsense", "--", true], "nonsense", "functions")
         self.refused(FAILED, ["run", "--threads", "nonsense", "--", true], "nonsense", "each")
@@ -108,7 +120,7 @@ class Mistakes(Case):
 
     def test_profiles_that_cannot_be_made(self):
         true = tool("true")
-        for profile, record in (("exact", "none"), ("exact", "count"), ("exact", "memory"),
+        for profile, record in (("exact", "none"), ("exact", "count"), ("paths", "count"),
                                 ("counts", "stream"), ("counts", "none")):
             self.refused(FAILED, ["run", "--profile", profile, "--record", record, "--", true],
                          "--profile " + profile, "--record " + record)

@@ -18,9 +18,11 @@ SRC = os.path.abspath(os.environ.get("SRC") or os.path.join(HERE, "..", ".."))
 HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(SRC, "build", "hotpath"))
 BUILD = os.path.dirname(HOTPATH)
 TIMEOUT = 300
-COMMANDS = ["run", "record", "report", "compare", "merge"]
+COMMANDS = ["run", "record", "report", "compare", "merge", "lab"]
 TRACE_COMMANDS = ["record", "info", "check", "dump", "replay"]
-ALL = [[c] for c in COMMANDS] + [["trace", c] for c in TRACE_COMMANDS]
+WPP_COMMANDS = ["info", "expand", "hot"]
+GROUPS = {"trace": TRACE_COMMANDS, "wpp": WPP_COMMANDS}
+ALL = [[c] for c in COMMANDS] + [[g, c] for g in sorted(GROUPS) for c in GROUPS[g]]
 # Not run: they would run this test again, or take long.
 UNSAFE = re.compile(r"\b(make (test|bench|clean)|sudo|git clone|apt)\b")
 
@@ -116,7 +118,9 @@ class Readme(Scratch):
         for line in re.findall(r"^  (\w+) ", hotpath("--help").split("Commands:")[1], re.M):
             if line != "hotpath":
                 self.assertIn("`hotpath %s " % line, text)
-        self.assertIn("|".join(TRACE_COMMANDS), text.replace("\\|", "|"))
+        for group in GROUPS:
+            self.assertIn("hotpath %s %s" % (group, "|".join(GROUPS[group])),
+                          text.replace("\\|", "|"))
 
     def test_picture_looks_like_a_report(self):
         text = run(HOTPATH, "run", "-n1", "--", "true").stderr
@@ -171,7 +175,7 @@ class Sample(Scratch):
 
 
 class Paths(unittest.TestCase):
-    TOP = r"(?:src|include|docs|tests|scripts|samples|man|bench)"
+    TOP = r"(?:src|include|docs|tests|scripts|samples|man|bench|lab)"
 
     def assert_there(self, document, path):
         """`path` may have {a,b} and *."""
@@ -261,22 +265,23 @@ class Manual(unittest.TestCase):
     maxDiff = 4000
 
     def test_there_is_a_page_for_every_command(self):
-        self.assertEqual(manual_pages(), sorted(["hotpath.1", "hotpath-trace.1"] +
-                                                ["hotpath-%s.1" % c for c in COMMANDS]))
+        self.assertEqual(manual_pages(), sorted(["hotpath.1"] +
+                                                ["hotpath-%s.1" % c for c in COMMANDS + list(GROUPS)]))
         listed = re.findall(r"^  (\w+) +\w", hotpath("--help").split("Commands:")[1]
                             .split("Start with")[0], re.M)
-        self.assertEqual(sorted(listed), sorted(COMMANDS + ["trace"]))
-        listed = re.findall(r"^  (\w+) +\w", hotpath("trace", "--help").split("Commands:")[1], re.M)
-        self.assertEqual(listed, TRACE_COMMANDS)
+        self.assertEqual(sorted(listed), sorted(COMMANDS + list(GROUPS)))
+        for group in GROUPS:
+            text = hotpath(group, "--help").split("Commands:")[1]
+            self.assertEqual(re.findall(r"^  (\w+) +\w", text, re.M), GROUPS[group])
         commands = section(read("man", "hotpath.1"), "COMMANDS")
         self.assertEqual(sorted(tags(commands)),
-                         sorted("hotpath-%s(1)" % c for c in COMMANDS + ["trace"]))
+                         sorted("hotpath-%s(1)" % c for c in COMMANDS + list(GROUPS)))
 
     def test_options_are_those_of_the_command(self):
         for command in ALL:
             page = read("man", "hotpath-%s.1" % command[0])
             text = section(page, "OPTIONS")
-            if command[0] == "trace":
+            if command[0] in GROUPS:
                 text = section(text, command[1], "SS")
             with self.subTest(command=command):
                 self.assertEqual(options_in(text), options_of(command))
@@ -299,7 +304,7 @@ class Manual(unittest.TestCase):
             texts += re.findall(r"^\.nf\n(.*?)^\.fi$", text, re.M | re.S)
         for line in re.findall(r"^(?:build/)?hotpath (.*)$", "\n".join(texts), re.M):
             words = line.split(" -- ")[0].split()
-            command = words[:2] if words[0] == "trace" else words[:1]
+            command = words[:2] if words[0] in GROUPS else words[:1]
             options = options_of(command)
             letters = {letter for letter, _ in options.values()}
             for word in words[len(command):]:

@@ -88,8 +88,9 @@ static inline uint64_t address_of(const struct program *p, uint32_t index)
 
 static inline uint32_t add_instruction(struct program *p, enum kind kind, uint32_t target)
 {
-    static const char *const nops[] = {"\x90", "\x66\x90", "\x0f\x1f\x00", "\x0f\x1f\x40\x00",
-                                       "\x0f\x1f\x44\x00\x00"};
+    /* straight code, by length; those of 3 and 5 bytes load and store */
+    static const char *const nops[] = {"\x90", "\x66\x90", "\x48\x8b\x03", "\x0f\x1f\x40\x00",
+                                       "\x48\x89\x44\x24\x08"};
     static const struct {
         const char *bytes;
         uint8_t size;

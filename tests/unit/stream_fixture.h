@@ -34,6 +34,9 @@ struct item {
     uint32_t block;
     uint32_t next;  /* of a block: what was run after it */
     uint64_t value; /* address of the block (a tail's too), or the event's value */
+    /* of a block or a tail: its addresses, in the recorder's; n < 0: it has none */
+    size_t addresses;
+    int32_t n_addresses;
 };
 
 struct recorder {
@@ -41,6 +44,8 @@ struct recorder {
     struct hp_code *code;
     struct item *items;
     size_t n, cap;
+    uint64_t *addresses;
+    size_t n_addresses, cap_addresses;
     uint32_t expected; /* what the next batch has to start with; HP_NO_ID: any */
     size_t batches;
     uint64_t blocks, instructions;
@@ -54,6 +59,29 @@ static inline struct item *new_item(struct recorder *r)
 {
     assert_int_equal(hp_grow(&r->items, &r->cap, r->n + 1, sizeof *r->items), HP_OK);
     return &r->items[r->n++];
+}
+
+/* Puts down the addresses of a block: one for each memory operand. */
+static inline void record_addresses(struct recorder *r, struct item *item,
+                                    const uint64_t *addresses, size_t n)
+{
+    const struct hp_insn *insns;
+    size_t mems = 0;
+    item->n_addresses = -1;
+    if (!addresses)
+        return;
+    assert_int_equal(hp_code_insns(r->code, item->block, &insns), HP_OK);
+    for (uint32_t i = 0; i < item->insns; i++)
+        mems += insns[i].n_mems;
+    assert_int_equal(n, mems);
+    assert_int_equal(
+        hp_grow(&r->addresses, &r->cap_addresses, r->n_addresses + n + 1, sizeof *addresses),
+        HP_OK);
+    if (n)
+        memcpy(r->addresses + r->n_addresses, addresses, n * sizeof *addresses);
+    item->addresses = r->n_addresses;
+    item->n_addresses = (int32_t)n;
+    r->n_addresses += n;
 }
 
 static inline void record_batch(struct hp_sink *sink, const struct hp_batch *batch)
@@ -74,6 +102,9 @@ static inline void record_batch(struct hp_sink *sink, const struct hp_batch *bat
                                      .block = batch->blocks[i],
                                      .next = batch->blocks[i + 1],
                                      .value = block->start};
+        const uint32_t *at = batch->address_at;
+        record_addresses(r, &r->items[r->n - 1], at ? batch->addresses + at[i] : NULL,
+                         at ? at[i + 1] - at[i] : 0);
         r->instructions += block->insns;
     }
     r->blocks += batch->n;
@@ -96,6 +127,7 @@ static inline void record_event(struct hp_sink *sink, const struct hp_event *eve
         assert_true(event->block < hp_code_n_blocks(r->code));
         item->value = hp_code_block(r->code, event->block)->start;
         item->insns = event->insns;
+        record_addresses(r, item, event->addresses, event->n_addresses);
         r->blocks++;
         r->instructions += event->insns;
     }
@@ -132,6 +164,7 @@ static inline void recorder_fini(struct recorder *r)
     for (size_t i = 0; i < r->n_also; i++)
         r->also[i]->ops->free(r->also[i]);
     free(r->items);
+    free(r->addresses);
     *r = (struct recorder){0};
 }
 

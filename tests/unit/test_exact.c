@@ -8,6 +8,7 @@
 
 #include "profiler/exact/exact.h"
 #include "profiler/pipeline.h"
+#include "profiler/result.h"
 #include "stream/code_impl.h"
 
 /* --- Functions by address
@@ -85,6 +86,15 @@ static struct hp_functions *new_functions(const struct hp_code *code)
         f->functions[i] = (struct hp_function){.offset = PROGRAM_BASE + i * FUNCTION_BYTES,
                                                .size = FUNCTION_BYTES};
     return f;
+}
+
+static void finish_exact(struct hp_code *code, struct hp_functions *functions,
+                         struct hp_profiler *exact, struct hp_profile *profile)
+{
+    struct hp_result *result;
+    assert_int_equal(hp_result_new(code, functions, profile, &result), HP_OK);
+    assert_int_equal(exact->ops->finish(exact, result), HP_OK);
+    hp_result_free(result);
 }
 
 /* --- The model
@@ -359,7 +369,7 @@ static void check_steps(struct stream *s, struct hp_functions *functions, const 
     assert_memory_equal(hp_cursor_stats(cursor), hp_cursor_stats(s->cursor),
                         sizeof(struct hp_cursor_stats));
     assert_int_equal(hp_profile_new(&profile), HP_OK);
-    assert_int_equal(by.exact->ops->finish(by.exact, profile), HP_OK);
+    finish_exact(s->code, functions, by.exact, profile);
     assert_int_equal(hp_profile_normalize(profile), HP_OK);
     compare_profile(profile, m);
     hp_profile_free(profile);
@@ -512,7 +522,7 @@ static void check_counts(struct stream *s, struct hp_functions *functions, const
     assert_int_equal(hp_pipeline_stats(pipeline)->cursor.instructions, m->instructions);
     assert_int_equal(hp_pipeline_stats(pipeline)->cursor.losses, 0);
     assert_int_equal(hp_profile_new(&profile), HP_OK);
-    assert_int_equal(exact->ops->finish(exact, profile), HP_OK);
+    finish_exact(s->code, functions, exact, profile);
     assert_int_equal(hp_profile_normalize(profile), HP_OK);
     compare_counted(profile, m);
     hp_profile_free(profile);
@@ -535,7 +545,7 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool
     feed(s, words, n);
     assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
     assert_int_equal(hp_profile_new(&profile), HP_OK);
-    assert_int_equal(exact->ops->finish(exact, profile), HP_OK);
+    finish_exact(s->code, functions, exact, profile);
     assert_int_equal(hp_profile_normalize(profile), HP_OK);
     model_run(m, &s->recorder);
     compare_profile(profile, m);
@@ -625,7 +635,7 @@ static void profile_of(struct stream *s, const uint32_t *words, size_t n,
     feed(s, words, n);
     assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
     assert_int_equal(hp_profile_new(profile), HP_OK);
-    assert_int_equal(exact->ops->finish(exact, *profile), HP_OK);
+    finish_exact(s->code, functions, exact, *profile);
     assert_int_equal(hp_profile_normalize(*profile), HP_OK);
     free(functions);
 }

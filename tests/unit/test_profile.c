@@ -203,6 +203,115 @@ static void duplicates_join_and_counters_add_up(void **state)
     hp_profile_free(p);
 }
 
+static uint32_t add_path(struct hp_profile *p, const char *kind, uint64_t offset, uint64_t outcomes,
+                         uint32_t length)
+{
+    struct hp_ppath *path;
+    assert_int_equal(hp_profile_add_path(p, &path), HP_OK);
+    assert_string_equal(path->kind, "");
+    *path = (struct hp_ppath){.kind = hp_profile_string(p, kind),
+                              .start = {HP_PROFILE_NONE, offset},
+                              .outcomes = outcomes,
+                              .length = length,
+                              .function = HP_PROFILE_NONE};
+    return (uint32_t)p->n_paths - 1;
+}
+
+static void add_step(struct hp_profile *p, uint32_t path, uint32_t position, uint32_t block)
+{
+    struct hp_pstep *step;
+    assert_int_equal(hp_profile_add_path_step(p, &step), HP_OK);
+    *step = (struct hp_pstep){path, position, block, HP_STEP_TAKEN};
+}
+
+static void add_path_count(struct hp_profile *p, uint32_t path, uint32_t thread, uint64_t count)
+{
+    struct hp_ppath_count *item;
+    assert_int_equal(hp_profile_add_path_count(p, &item), HP_OK);
+    *item = (struct hp_ppath_count){path, thread, count, count * 10, count * 100};
+}
+
+/* The steps that are kept are all of the same path, and those of the one with more of them. */
+static void equal_paths_join_with_the_steps_of_one(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    add_threads(p, 2);
+    uint32_t blocks[4];
+    for (uint32_t i = 0; i < 4; i++)
+        blocks[i] = add_block(p, HP_PROFILE_NONE, 0x40 - i * 0x10, 4); /* in the other order */
+    uint32_t late = add_path(p, "wpp", 8, 1, 1), one = add_path(p, "bl", 8, 5, 3);
+    uint32_t other = add_path(p, "bl", 8, 5, 4), two = add_path(p, "bl", 8, 5, 3);
+    add_step(p, one, 1, blocks[3]);
+    add_step(p, one, 0, blocks[2]);
+    add_step(p, two, 2, blocks[0]);
+    add_step(p, two, 0, blocks[0]);
+    add_step(p, two, 1, blocks[1]);
+    add_step(p, late, 0, blocks[1]);
+    add_path_count(p, two, 1, 4);
+    add_path_count(p, late, 0, 1);
+    add_path_count(p, one, 1, 3);
+    add_path_count(p, other, 0, 0);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_paths, 3);
+    assert_string_equal(p->paths[0].kind, "bl");
+    assert_int_equal(p->paths[0].length, 3);
+    assert_int_equal(p->paths[1].length, 4);
+    assert_string_equal(p->paths[2].kind, "wpp");
+    const uint32_t expected[4][3] = {{0, 0, 3}, {0, 1, 2}, {0, 2, 3}, {2, 0, 2}};
+    assert_int_equal(p->n_path_steps, 4);
+    for (size_t i = 0; i < 4; i++)
+        assert_memory_equal(&p->path_steps[i], expected[i], sizeof expected[i]);
+    assert_int_equal(p->n_path_counts, 2);
+    assert_memory_equal(&p->path_counts[0], (&(struct hp_ppath_count){0, 1, 7, 70, 700}), 32);
+    assert_memory_equal(&p->path_counts[1], (&(struct hp_ppath_count){2, 0, 1, 10, 100}), 32);
+    hp_profile_free(p);
+}
+
+static void stats_join_by_their_unit(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    assert_int_equal(hp_profile_add_stat(p, "hpt", "hits", HP_STAT_COUNT, 5), HP_OK);
+    assert_int_equal(hp_profile_add_stat(p, "hpt", "overlap", HP_STAT_SHARE, 90000), HP_OK);
+    assert_int_equal(hp_profile_add_stat(p, "hpt", "bytes", HP_STAT_SIZE, 7168), HP_OK);
+    assert_int_equal(hp_profile_merge(p, p), HP_OK);
+    assert_int_equal(hp_profile_add_stat(p, "hpt", "overlap", HP_STAT_SHARE, 80000), HP_OK);
+    assert_int_equal(hp_profile_add_stat(p, "hpt", "bytes", HP_STAT_SIZE, 8000), HP_OK);
+    assert_int_equal(hp_profile_add_stat(p, "hpt", "hits", HP_STAT_COUNT, UINT64_MAX - 3), HP_OK);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_stats, 3);
+    assert_string_equal(p->stats[0].name, "bytes");
+    assert_int_equal(p->stats[0].value, 8000);
+    assert_true(p->stats[1].value == UINT64_MAX);
+    assert_int_equal(p->stats[2].value, 80000);
+    hp_profile_free(p);
+}
+
+static void predictions_of_a_scheme_add_up(void **state)
+{
+    (void)state;
+    struct hp_profile *p = empty_profile();
+    struct hp_pprediction *item;
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(hp_profile_add_prediction(p, &item), HP_OK);
+        assert_string_equal(item->scheme, "");
+        *item = (struct hp_pprediction){.scheme = hp_profile_string(p, i < 2 ? "net:50" : "boa:5"),
+                                        .delay = i < 2 ? 50 : 5,
+                                        .hits = 10,
+                                        .branches = 7,
+                                        .closed_noise = i ? INT64_MIN : -1};
+    }
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_predictions, 2);
+    assert_string_equal(p->predictions[0].scheme, "boa:5");
+    assert_int_equal(p->predictions[1].delay, 50);
+    assert_int_equal(p->predictions[1].hits, 20);
+    assert_int_equal(p->predictions[1].branches, 14);
+    assert_true(p->predictions[1].closed_noise == INT64_MIN);
+    hp_profile_free(p);
+}
+
 static void counters_saturate(void **state)
 {
     (void)state;
@@ -220,7 +329,7 @@ static void counters_saturate(void **state)
 static void bad_indices_are_refused(void **state)
 {
     (void)state;
-    for (int fault = 0; fault < 17; fault++) {
+    for (int fault = 0; fault < 26; fault++) {
         struct hp_profile *p = random_profile(5, 20), *q = random_profile(5, 20);
         for (int side = 0; side < 2; side++) {
             struct hp_profile *x = side ? q : p;
@@ -243,6 +352,15 @@ static void bad_indices_are_refused(void **state)
             case 14: x->function_counts[3].item = (uint32_t)x->n_functions; break;
             case 15: x->call_counts[3].item = (uint32_t)x->n_calls; break;
             case 16: x->run.arch = HP_ARCH_COUNT_; break;
+            case 17: x->paths[3].start.module = many; break;
+            case 18: x->paths[3].function = many; break;
+            case 19: x->paths[3].length = 65; break;
+            case 20: x->paths[3].length = 0, x->paths[3].outcomes = 1; break;
+            case 21: x->path_steps[3].path = (uint32_t)x->n_paths; break;
+            case 22: x->path_steps[3].block = HP_PROFILE_NONE; break;
+            case 23: x->path_steps[3].how = HP_STEP_END + 1; break;
+            case 24: x->path_counts[3].thread = 3; break;
+            case 25: x->stats[3].unit = HP_STAT_SHARE + 1; break;
             }
         }
         assert_int_equal(hp_profile_normalize(p), HP_ERR_INVALID);
@@ -318,6 +436,16 @@ static void shuffle(struct hp_profile *p, uint64_t seed)
         follow(&p->function_counts[i].item, order[HP_PARRAY_FUNCTIONS]);
     for (size_t i = 0; i < p->n_call_counts; i++)
         follow(&p->call_counts[i].item, order[HP_PARRAY_CALLS]);
+    for (size_t i = 0; i < p->n_paths; i++) {
+        follow(&p->paths[i].start.module, order[HP_PARRAY_MODULES]);
+        follow(&p->paths[i].function, order[HP_PARRAY_FUNCTIONS]);
+    }
+    for (size_t i = 0; i < p->n_path_steps; i++) {
+        follow(&p->path_steps[i].path, order[HP_PARRAY_PATHS]);
+        follow(&p->path_steps[i].block, order[HP_PARRAY_BLOCKS]);
+    }
+    for (size_t i = 0; i < p->n_path_counts; i++)
+        follow(&p->path_counts[i].item, order[HP_PARRAY_PATHS]);
     for (int i = 0; i < HP_PARRAY_COUNT_; i++)
         free(order[i]);
 }
@@ -410,6 +538,8 @@ static void rotate_threads(struct hp_profile *p, uint32_t by)
         p->function_counts[i].thread = order[p->function_counts[i].thread];
     for (size_t i = 0; i < p->n_call_counts; i++)
         p->call_counts[i].thread = order[p->call_counts[i].thread];
+    for (size_t i = 0; i < p->n_path_counts; i++)
+        p->path_counts[i].thread = order[p->path_counts[i].thread];
     free(order);
     assert_int_equal(hp_profile_normalize(p), HP_OK);
 }
@@ -433,6 +563,8 @@ static void merging_commutes_and_counts_add_up(void **state)
         rotate_threads(b2, 3);
         assert_true(same_things(a, b2));
         assert_true(same_counts(a, b2));
+        assert_true(same_paths(a, b2));
+        assert_true(same_models(a, b2));
         hp_profile_free(a);
         hp_profile_free(b);
         hp_profile_free(a2);
@@ -526,6 +658,9 @@ int main(void)
         cmocka_unit_test(modules_join_by_build_id_else_by_path),
         cmocka_unit_test(duplicates_join_and_counters_add_up),
         cmocka_unit_test(counters_saturate),
+        cmocka_unit_test(equal_paths_join_with_the_steps_of_one),
+        cmocka_unit_test(stats_join_by_their_unit),
+        cmocka_unit_test(predictions_of_a_scheme_add_up),
         cmocka_unit_test(bad_indices_are_refused),
         cmocka_unit_test(normal_form_does_not_depend_on_the_order),
         cmocka_unit_test(normalizing_keeps_the_sums_of_each_block),

@@ -181,6 +181,12 @@ static void identical_profiles_overlap_entirely(void **state)
         assert_true(c->block_overlap == 100.0);
         assert_true(c->edge_overlap == 100.0);
         assert_true(c->function_overlap == 100.0);
+        size_t weighty = 0;
+        for (size_t i = 0; i < c->n_kinds; i++) {
+            assert_true(c->kinds[i].executions == 100.0 && c->kinds[i].instructions == 100.0);
+            weighty++;
+        }
+        assert_true(weighty == 2 || seed < 4);
         for (size_t i = 0; i < c->n_moves; i++)
             assert_true(c->moves[i].share_a == c->moves[i].share_b);
         hp_comparison_free(c);
@@ -195,6 +201,53 @@ static void identical_profiles_overlap_entirely(void **state)
         hp_profile_free(a);
         hp_profile_free(b);
     }
+}
+
+static void add_path(struct hp_profile *p, const char *kind, uint32_t module, uint64_t offset,
+                     uint64_t outcomes, uint32_t length, uint64_t count, uint64_t insns)
+{
+    struct hp_ppath *path;
+    struct hp_ppath_count *counter;
+    assert_int_equal(hp_profile_add_path(p, &path), HP_OK);
+    *path = (struct hp_ppath){.kind = hp_profile_string(p, kind),
+                              .start = {module, offset},
+                              .outcomes = outcomes,
+                              .length = length,
+                              .function = HP_PROFILE_NONE};
+    assert_int_equal(hp_profile_add_path_count(p, &counter), HP_OK);
+    *counter = (struct hp_ppath_count){(uint32_t)p->n_paths - 1, 0, count, insns, count};
+}
+
+/*
+ * A, bl: 0x10.10 3 times (30 instructions), 0x10.11 once (70). B: 0x10.10 once (50), 0x10.010 once (50).
+ * executions: min(.75, .5) = .5; instructions: min(.3, .5) = .3. Kinds that one of them lacks are not there.
+ */
+static void paths_overlap_by_kind(void **state)
+{
+    (void)state;
+    struct hp_profile *a = empty_profile(), *b = empty_profile();
+    uint32_t m = add_module(a, "/bin/prog", "abc");
+    add_path(a, "bl", m, 0x10, 2, 2, 3, 30);
+    add_path(a, "bl", m, 0x10, 3, 2, 1, 70);
+    add_path(a, "wpp", m, 0x10, 3, 2, 1, 70);
+    add_path(a, "forward", m, 0x20, 1, 1, 1, 70);
+    add_module(b, "/a/first", "zzz");
+    m = add_module(b, "/opt/prog", "abc");
+    add_path(b, "bl", m, 0x10, 2, 2, 1, 50);
+    add_path(b, "bl", m, 0x10, 2, 3, 1, 50);
+    add_path(b, "extended-loop:1", m, 0x10, 2, 3, 1, 50);
+    add_path(b, "wpp", m, 0x30, 3, 2, 1, 70);
+    struct hp_comparison *c = compare(a, b);
+    assert_int_equal(c->n_kinds, 2);
+    assert_string_equal(c->kinds[0].kind, "bl");
+    assert_near(c->kinds[0].executions, 50);
+    assert_near(c->kinds[0].instructions, 30);
+    assert_string_equal(c->kinds[1].kind, "wpp");
+    assert_near(c->kinds[1].executions, 0);
+    assert_near(c->kinds[1].instructions, 0);
+    hp_comparison_free(c);
+    hp_profile_free(a);
+    hp_profile_free(b);
 }
 
 /* The slow, obvious way for edges: every pair. */
@@ -313,6 +366,7 @@ int main(void)
         cmocka_unit_test(other_builds_are_matched_by_name),
         cmocka_unit_test(modules_without_build_id_match_by_path),
         cmocka_unit_test(identical_profiles_overlap_entirely),
+        cmocka_unit_test(paths_overlap_by_kind),
         cmocka_unit_test(edges_overlap_as_pair_by_pair),
         cmocka_unit_test(nothing_compares_with_nothing),
         cmocka_unit_test(huge_counts_stay_within_bounds),

@@ -378,6 +378,24 @@ static void wrong_contents_are_refused(void **state)
         "UPDATE call_count SET call = -1 - call",
         "DELETE FROM call",
         "UPDATE note SET kind = x'00'",
+        "UPDATE path SET kind = 100000 WHERE id = 3",
+        "UPDATE path SET module = 1000 WHERE id = 3",
+        "UPDATE path SET length = 65 WHERE id = 3",
+        "UPDATE path SET length = 2, outcomes = 4 WHERE id = 3",
+        "UPDATE path SET outcomes = 'x' WHERE id = 3",
+        "UPDATE path SET function = 100000 WHERE id = 3",
+        "DELETE FROM path WHERE id = 3",
+        "DELETE FROM path",
+        "UPDATE path_step SET block = 100000",
+        "UPDATE path_step SET path = path + 1000",
+        "UPDATE path_step SET how = 6",
+        "UPDATE path_count SET path = path + 1000",
+        "UPDATE path_count SET thread = 3 WHERE thread = 2",
+        "UPDATE path_count SET instructions = -1",
+        "UPDATE model_stat SET unit = 3",
+        "UPDATE model_stat SET value = -1",
+        "UPDATE prediction SET hits = -1",
+        "UPDATE prediction SET id = id + 1000",
     };
     struct hp_profile *p = normal_profile(8, 100), *q;
     save_unchecked(p);
@@ -414,6 +432,11 @@ static void changes_are_found(void **state)
         "UPDATE block_count SET count = count + 1 WHERE thread = 0",
         "DELETE FROM note",
         "UPDATE engine_stat SET value = value + 1 WHERE id = 3",
+        "UPDATE path SET targets = targets + 1 WHERE id = 3",
+        "UPDATE path_step SET how = (how + 1) % 3 WHERE position = 0",
+        "UPDATE path_count SET events = events + 1",
+        "DELETE FROM model_stat",
+        "UPDATE prediction SET closed_noise = closed_noise - 1",
         "UPDATE contents SET rows = rows + 1 WHERE name = 'line'",
         "DELETE FROM contents WHERE name = 'line'",
     };
@@ -455,15 +478,16 @@ static void wrong_schemas_are_refused(void **state)
         for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
             write_bytes(file, bytes, size);
             assert_true(edit("DROP VIEW hot_functions; DROP VIEW hot_blocks; DROP VIEW hot_edges;"
-                             "DROP VIEW hot_calls; DROP VIEW hot_lines"));
+                             "DROP VIEW hot_calls; DROP VIEW hot_lines; DROP VIEW hot_paths"));
             snprintf(sql, sizeof sql, edits[i], table->name, table->name, table->name);
             if (!edit(sql))
                 fail_msg("SQLite refuses: %s", sql);
-            bool gone = i < 3 && strcmp(table->name, HP_SCHEMA_ENGINE) == 0;
+            bool gone = i < 3 && table->optional && strcmp(table->name, "path") != 0;
             if (hp_profile_load(file, &q) != (gone ? HP_OK : HP_ERR_FORMAT))
                 fail_msg("%s: %s", gone ? "refused" : "accepted", sql);
             if (gone) { /* a table that may be missing; what stands there instead is not read */
-                assert_false(hp_engine_work_known(&q->run.work));
+                assert_true(!hp_engine_work_known(&q->run.work) || !q->n_path_steps ||
+                            !q->n_path_counts || !q->n_stats || !q->n_predictions);
                 hp_profile_free(q);
             }
         }
@@ -491,6 +515,26 @@ static void files_without_engine_counts_are_sound(void **state)
     hp_profile_free(q);
 }
 
+/* Nor for paths and predictions. */
+static void files_without_paths_are_sound(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(5, 60), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_true(edit("DROP VIEW hot_paths; DROP TABLE path; DROP TABLE path_step;"
+                     "DROP TABLE path_count; DROP TABLE model_stat; DROP TABLE prediction;"
+                     "DROP TABLE how"));
+    assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
+    assert_true(edit("DELETE FROM contents WHERE name IN ('path', 'path_step', 'path_count',"
+                     "'model_stat', 'prediction')"));
+    if (hp_profile_load(file, &q) != HP_OK)
+        fail_msg("%s", hp_error_text());
+    p->n_paths = p->n_path_steps = p->n_path_counts = p->n_stats = p->n_predictions = 0;
+    assert_true(same_profiles(p, q));
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
 static void unknown_engine_counts_are_passed_over(void **state)
 {
     (void)state;
@@ -512,8 +556,8 @@ static void additions_are_ignored(void **state)
     (void)state;
     struct hp_profile *p = normal_profile(9, 60), *q;
     assert_int_equal(hp_profile_save(p, file), HP_OK);
-    assert_true(edit("CREATE TABLE path(id INTEGER PRIMARY KEY, x);"
-                     "INSERT INTO path VALUES(1, 'later');"
+    assert_true(edit("CREATE TABLE loop(id INTEGER PRIMARY KEY, x);"
+                     "INSERT INTO loop VALUES(1, 'later');"
                      "CREATE VIEW mine AS SELECT count(*) FROM block;"
                      "CREATE INDEX by_offset ON block(offset, module);"
                      "CREATE INDEX by_count ON block_count(count, thread, block);"
@@ -582,6 +626,10 @@ static void views_add_up(void **state)
     }
     for (size_t i = 0; i < p->n_call_counts; i++)
         calls += p->call_counts[i].count;
+    uint64_t paths = 0;
+    for (size_t i = 0; i < p->n_path_counts; i++)
+        paths += p->path_counts[i].insns;
+    assert_int_equal(ask("SELECT sum(instructions) FROM hot_paths"), paths);
     assert_int_equal(ask("SELECT sum(self) FROM hot_functions"), self);
     assert_int_equal(ask("SELECT sum(count) FROM hot_edges"), edges);
     assert_int_equal(ask("SELECT sum(instructions) FROM hot_blocks"), blocks);
@@ -797,6 +845,22 @@ static void random_edits_never_crash(void **state)
         "function_count.function",
         "call_count.call",
         "note.text",
+        "path.kind",
+        "path.module",
+        "path.outcomes",
+        "path.length",
+        "path.function",
+        "path_step.path",
+        "path_step.position",
+        "path_step.block",
+        "path_step.how",
+        "path_count.path",
+        "path_count.events",
+        "model_stat.unit",
+        "model_stat.value",
+        "prediction.scheme",
+        "prediction.closed_hits",
+        "prediction.flow",
     };
     static const char *const values[] = {
         "-1",
@@ -864,6 +928,7 @@ int main(void)
         cmocka_unit_test(changes_are_found),
         cmocka_unit_test(wrong_schemas_are_refused),
         cmocka_unit_test(files_without_engine_counts_are_sound),
+        cmocka_unit_test(files_without_paths_are_sound),
         cmocka_unit_test(unknown_engine_counts_are_passed_over),
         cmocka_unit_test(additions_are_ignored),
         cmocka_unit_test(edited_order_is_restored),

@@ -139,6 +139,72 @@ static inline void random_counts(struct hp_profile *p, uint64_t *state, size_t n
     }
 }
 
+static inline void random_paths(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hp_ppath *path;
+        assert_int_equal(hp_profile_add_path(p, &path), HP_OK);
+        uint32_t length = random_below(state, 4) ? random_below(state, 4) : 64;
+        *path = (struct hp_ppath){
+            .kind = hp_profile_string(p, random_below(state, 3) ? "bl" : "forward"),
+            .start = random_place(p, state),
+            .outcomes = length == 64 ? UINT64_MAX - random_below(state, 2)
+                                     : random_next(state) & ((UINT64_C(1) << length) - 1),
+            .targets = random_below(state, 3) ? 0 : UINT64_MAX - random_below(state, 2),
+            .length = length,
+            .function = random_index(state, p->n_functions)};
+    }
+    for (size_t i = 0; i < n * 2; i++) {
+        struct hp_pstep *step;
+        struct hp_ppath_count *count;
+        assert_int_equal(hp_profile_add_path_step(p, &step), HP_OK);
+        *step = (struct hp_pstep){.path = random_below(state, p->n_paths),
+                                  .position = random_below(state, 3),
+                                  .block = random_below(state, p->n_blocks),
+                                  .how = (uint8_t)random_below(state, HP_STEP_END + 1)};
+        assert_int_equal(hp_profile_add_path_count(p, &count), HP_OK);
+        *count = (struct hp_ppath_count){random_below(state, p->n_paths), random_below(state, 3),
+                                         random_below(state, 3), random_below(state, 3),
+                                         random_below(state, 3)};
+    }
+}
+
+static inline void random_models(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n / 4; i++) {
+        /* The unit is always the same for a name, as it would be. */
+        uint32_t name = random_below(state, 6);
+        char text[16];
+        snprintf(text, sizeof text, "name%u", name);
+        assert_int_equal(hp_profile_add_stat(p, random_text(p, state, "part"), text,
+                                             (enum hp_stat_unit)(name % 3),
+                                             random_below(state, 100)),
+                         HP_OK);
+        struct hp_pprediction *prediction;
+        assert_int_equal(hp_profile_add_prediction(p, &prediction), HP_OK);
+        uint64_t x = random_below(state, 1000);
+        *prediction = (struct hp_pprediction){.scheme = random_text(p, state, "net:"),
+                                              .delay = random_below(state, 3),
+                                              .flow = x,
+                                              .paths = x + 1,
+                                              .heads = x + 2,
+                                              .hot_paths = x + 3,
+                                              .hot_flow = x + 4,
+                                              .predicted = x + 5,
+                                              .predicted_hot = x + 6,
+                                              .hits = x + 7,
+                                              .noise = x + 8,
+                                              .missed = x + 9,
+                                              .profiled = x + 10,
+                                              .closed_hits = 500 - (int64_t)x,
+                                              .closed_noise = (int64_t)x - 100,
+                                              .closed_missed = -(int64_t)x,
+                                              .counters = x + 11,
+                                              .operations = x + 12,
+                                              .branches = x + 13};
+    }
+}
+
 /* Not normal: with duplicates and zeroes, in any order. */
 static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
 {
@@ -148,6 +214,8 @@ static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
     random_things(p, &state, n);
     random_lines_and_notes(p, &state, n);
     random_counts(p, &state, n);
+    random_paths(p, &state, n);
+    random_models(p, &state, n);
     char *argv[] = {"prog", "", "--flag=\xff\xfe", "last", NULL};
     assert_int_equal(hp_profile_set_command(p, argv), HP_OK);
     p->run.version = hp_profile_string(p, "0.1");
@@ -241,6 +309,47 @@ static inline int same_things(const struct hp_profile *a, const struct hp_profil
     return 1;
 }
 
+static inline int same_paths(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_paths != b->n_paths || a->n_path_steps != b->n_path_steps)
+        return differs("lengths of paths", a->n_paths);
+    for (size_t i = 0; i < a->n_paths; i++) {
+        const struct hp_ppath *x = &a->paths[i], *y = &b->paths[i];
+        if (strcmp(x->kind, y->kind) || !same_place(x->start, y->start) ||
+            x->outcomes != y->outcomes || x->targets != y->targets || x->length != y->length ||
+            x->function != y->function)
+            return differs("path", i);
+    }
+    for (size_t i = 0; i < a->n_path_steps; i++) {
+        const struct hp_pstep *x = &a->path_steps[i], *y = &b->path_steps[i];
+        if (x->path != y->path || x->position != y->position || x->block != y->block ||
+            x->how != y->how)
+            return differs("step", i);
+    }
+    return 1;
+}
+
+static inline int same_models(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_stats != b->n_stats || a->n_predictions != b->n_predictions)
+        return differs("lengths of models", a->n_stats);
+    for (size_t i = 0; i < a->n_stats; i++) {
+        const struct hp_pstat *x = &a->stats[i], *y = &b->stats[i];
+        if (strcmp(x->part, y->part) || strcmp(x->name, y->name) || x->unit != y->unit ||
+            x->value != y->value)
+            return differs("stat", i);
+    }
+    for (size_t i = 0; i < a->n_predictions; i++) {
+        struct hp_pprediction x = a->predictions[i], y = b->predictions[i];
+        if (strcmp(x.scheme, y.scheme))
+            return differs("scheme", i);
+        x.scheme = y.scheme; /* the rest is numbers without padding */
+        if (memcmp(&x, &y, sizeof x))
+            return differs("prediction", i);
+    }
+    return 1;
+}
+
 /* Counters and threads have no padding and no pointers. */
 static inline int same_bytes(const char *what, const void *a, size_t n_a, const void *b, size_t n_b,
                              size_t size)
@@ -264,12 +373,15 @@ static inline int same_counts(const struct hp_profile *a, const struct hp_profil
            same_bytes("function counter", a->function_counts, a->n_function_counts,
                       b->function_counts, b->n_function_counts, sizeof *a->function_counts) &&
            same_bytes("call counter", a->call_counts, a->n_call_counts, b->call_counts,
-                      b->n_call_counts, sizeof *a->call_counts);
+                      b->n_call_counts, sizeof *a->call_counts) &&
+           same_bytes("path counter", a->path_counts, a->n_path_counts, b->path_counts,
+                      b->n_path_counts, sizeof *a->path_counts);
 }
 
 static inline int same_profiles(const struct hp_profile *a, const struct hp_profile *b)
 {
-    return same_runs(&a->run, &b->run) && same_things(a, b) && same_counts(a, b);
+    return same_runs(&a->run, &b->run) && same_things(a, b) && same_counts(a, b) &&
+           same_paths(a, b) && same_models(a, b);
 }
 
 #endif

@@ -193,10 +193,10 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
 }
 
 /* The checker adds nothing to a profile. */
-static enum hp_err finish(struct hp_profiler *profiler, struct hp_profile *profile)
+static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
 {
     (void)profiler;
-    (void)profile;
+    (void)result;
     return HP_OK;
 }
 

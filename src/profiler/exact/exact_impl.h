@@ -198,6 +198,6 @@ void hp_exact_seal(struct hp_exact_thread *thread);
 /* --- The result (result.c)
  * --------------------------------------------------------------------------- */
 
-enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_profile *profile);
+enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *result);
 
 #endif

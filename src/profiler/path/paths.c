@@ -171,11 +171,12 @@ static void on_event(void *state, const struct hp_event *event)
 
 /* --- The profiler ----------------------------------------------------------------------------- */
 
-static enum hp_err finish(struct hp_profiler *profiler, struct hp_profile *profile)
+static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
 {
-    (void)profile;
     struct profiler *p = (struct profiler *)profiler;
-    return p->out_of_memory || p->frames.out_of_memory ? hp_fail_nomem() : HP_OK;
+    if (p->out_of_memory || p->frames.out_of_memory)
+        return hp_fail_nomem();
+    return hp_paths_result(profiler, result);
 }
 
 static void free_paths(struct hp_profiler *profiler)

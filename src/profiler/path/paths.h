@@ -53,4 +53,12 @@ struct hp_paths_windows {
 };
 const struct hp_paths_windows *hp_paths_windows(const struct hp_profiler *profiler);
 
+/* How many of the heaviest paths have their blocks in the profile. By instructions, or by events where the metric is one of the
+ * machine. */
+#define HP_PATHS_STEPS 10000
+
+/* Puts it all into the result's profile: every path with its counts, the steps of the heaviest, what the detectors and the hot
+ * path tables did. */
+enum hp_err hp_paths_result(const struct hp_profiler *profiler, struct hp_result *result);
+
 #endif

@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""The inputs of the measured programs: generated, the same everywhere, no network."""
+"""Real programs and their inputs, for the experiments and the measurements: generated, the same everywhere, no
+network."""
 
 import math
 import os
 import random
 import shutil
+import struct
 import subprocess
 from dataclasses import dataclass, replace
 
@@ -116,6 +118,43 @@ def go_moves(moves):
     return "\n".join(lines + ["quit"]).encode() + b"\n"
 
 
+def linear_program(rows):
+    """A linear program in the form of CPLEX: most profit from `rows` scarce things; feasible, bounded."""
+    rng = random.Random(6)
+    columns = 2 * rows
+    uses = [[] for _ in range(rows)]
+    for column in range(columns):
+        for row in rng.sample(range(rows), 8):
+            uses[row].append("%.3f x%d" % (rng.uniform(0.5, 9.5), column))
+    lines = ["Maximize", " profit:"]
+    lines += [" + %.3f x%d" % (rng.uniform(1, 20), column) for column in range(columns)]
+    lines.append("Subject To")
+    for row, terms in enumerate(uses):
+        lines.append(" r%d:" % row)
+        lines += ["  + " + term for term in terms or ["1 x0"]]
+        lines.append("  <= %.3f" % rng.uniform(100, 1000))
+    return "\n".join(lines + ["End"]).encode() + b"\n"
+
+
+def sound(seconds):
+    """A WAV file, 44.1 kHz, stereo: blocks of notes, each a window into one long strip."""
+    rng = random.Random(7)
+    rate, block = 44100, 2205
+    strip = []
+    for t in range(4 * rate):
+        note = 110 * 2 ** ((t // 5000) % 24 / 12)
+        wave = sum(math.sin(2 * math.pi * note * k * t / rate) / k for k in (1, 2, 3, 5))
+        strip.append(int(7000 * wave + rng.gauss(0, 250)))
+    frames = []
+    for _ in range(int(seconds * rate) // block):
+        left, right = rng.randrange(len(strip) - block), rng.randrange(len(strip) - block)
+        pairs = zip(strip[left : left + block], strip[right : right + block])
+        frames.append(struct.pack("<%dh" % (2 * block), *(max(-32768, min(32767, v)) for pair in pairs for v in pair)))
+    data = b"".join(frames)
+    form = struct.pack("<4sIHHIIHH", b"fmt ", 16, 1, 2, rate, 4 * rate, 4, 16)
+    return struct.pack("<4sI4s", b"RIFF", 36 + len(data), b"WAVE") + form + struct.pack("<4sI", b"data", len(data)) + data
+
+
 def write_once(path, make):
     if not os.path.exists(path):
         content = make()
@@ -176,12 +215,23 @@ class Inputs:
         image = self.file("cjpeg.ppm", lambda: picture(4000, self.scaled(4200)))
         return Program([find("cjpeg"), "-quality", "98", "-progressive", "-sample", "1x1", image])
 
+    def compress(self):
+        return Program([find("compress"), "-c", self.bytes_of("compress", 20 * MEGABYTE)])
+
+    def glpsol(self):
+        model = self.file("glpsol.lp", lambda: linear_program(20 + self.scaled(900)))
+        return Program([find("glpsol"), "--nopresol", "--lp", model])
+
     def gnugo(self):
         moves = self.file("gnugo.gtp", lambda: go_moves(6 + self.scaled(38)))
         return Program([find("gnugo"), "--mode", "gtp", "--seed", "1", "--level", "1"], stdin=moves)
 
     def gzip(self):
         return Program([find("gzip"), "-6c", self.bytes_of("gzip", 28 * MEGABYTE)])
+
+    def lame(self):
+        wave = self.file("lame.wav", lambda: sound(2 + self.scaled(40)))
+        return Program([find("lame"), "--quiet", "-b", "128", wave, "-"])
 
     def lua(self):
         return Program([find("lua5.4")] + self.script("workload.lua", 155))

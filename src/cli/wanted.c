@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: MIT
+#include "cli/wanted.h"
+
+#include "profiler/exact/exact.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- The list --------------------------------------------------------------------------------- */
+
+static enum hp_err want(struct hp_wanted *wanted, const char *word, size_t length, bool *none)
+{
+    const struct {
+        const char *name;
+        bool *flag;
+    } names[] = {{"exact", &wanted->exact},
+                 {"counts", &wanted->counts},
+                 {"paths", &wanted->paths},
+                 {"predictions", &wanted->predictions},
+                 {"none", none}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strlen(names[i].name) == length && memcmp(names[i].name, word, length) == 0) {
+            *names[i].flag = true;
+            return HP_OK;
+        }
+    }
+    return hp_fail(HP_ERR_INVALID,
+                   "there is no profile '%.*s'; there are: exact, counts, paths, predictions, none",
+                   (int)length, word);
+}
+
+/* What is said in a list; what is asked for in detail is wanted without being listed. */
+static enum hp_err read_list(struct hp_wanted *wanted)
+{
+    const struct hp_wanted_options *o = wanted->options;
+    bool none = false;
+    for (const char *word = o->profile; word && *word;) {
+        size_t length = strcspn(word, ",");
+        HP_TRY(want(wanted, word, length, &none));
+        word += length + (word[length] == ',');
+    }
+    if (o->paths || o->metric || o->tables.n || o->window || o->wpp)
+        wanted->paths = true;
+    if (o->schemes.n)
+        wanted->predictions = true;
+    bool ordered = wanted->exact || wanted->paths || wanted->predictions;
+    if (none && (ordered || wanted->counts))
+        return hp_fail(HP_ERR_INVALID, "--profile none goes with no other profile");
+    if (wanted->counts && (ordered || o->machine))
+        return hp_fail(HP_ERR_INVALID,
+                       "--profile counts goes with no other: they need the order of execution");
+    if (!none && !ordered && !wanted->counts)
+        wanted->exact = true;
+    return HP_OK;
+}
+
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+/* An error of a part, with the option it came from. */
+static enum hp_err in_option(enum hp_err err, const char *option)
+{
+    char reason[512];
+    if (err == HP_OK)
+        return HP_OK;
+    snprintf(reason, sizeof reason, "%s", hp_error_text());
+    return hp_fail(err, "--%s: %s", option, reason);
+}
+
+static enum hp_err read_paths(struct hp_wanted *wanted)
+{
+    const struct hp_wanted_options *o = wanted->options;
+    struct hp_paths_config *config = &wanted->paths_config;
+    const char *type = o->paths ? o->paths : o->wpp ? "wpp" : "bl";
+    HP_TRY(in_option(hp_ppcr_parse(type, &config->ppcr), "paths"));
+    if (o->metric) {
+        HP_TRY(in_option(hp_metric_parse(o->metric, &config->ppcr.metric), "metric"));
+        if (config->ppcr.metric > HP_METRIC_EXECUTIONS)
+            config->ppcr.counter_bits = 32; /* a profile is to be exact */
+    }
+    if (hp_metric_needs_machine(config->ppcr.metric) && !o->machine)
+        return hp_fail(HP_ERR_INVALID, "counting %s takes a machine: --machine vaswani, for one",
+                       hp_metric_title(config->ppcr.metric));
+    wanted->addresses = hp_metric_needs_addresses(config->ppcr.metric);
+    config->max_paths = o->max_paths;
+    config->window = o->window;
+    for (size_t i = 0; i < o->tables.n; i++)
+        HP_TRY(in_option(hp_hpt_parse(o->tables.items[i], &config->tables[config->n_tables++]),
+                         "table"));
+    if (o->window && !o->tables.n)
+        HP_TRY(hp_hpt_parse("vaswani", &config->tables[config->n_tables++]));
+    return HP_OK;
+}
+
+/* --- Predictions ------------------------------------------------------------------------------ */
+
+static enum hp_err read_schemes(struct hp_wanted *wanted)
+{
+    const struct hp_wanted_options *o = wanted->options;
+    struct hp_judge_config *config = &wanted->judge_config;
+    static const char *const usual[] = {"net:50", "path-profile:50"};
+    const char *const *schemes = o->schemes.n ? o->schemes.items : usual;
+    size_t n = o->schemes.n ? o->schemes.n : sizeof usual / sizeof *usual;
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(in_option(hp_scheme_parse(schemes[i], &config->schemes[config->n_schemes++]),
+                         "predict"));
+    config->max_paths = o->max_paths;
+    return HP_OK;
+}
+
+enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_wanted *wanted)
+{
+    *wanted = (struct hp_wanted){.options = options};
+    HP_TRY(read_list(wanted));
+    if (wanted->paths)
+        HP_TRY(read_paths(wanted));
+    if (wanted->predictions)
+        HP_TRY(read_schemes(wanted));
+    if (options->wpp_memory && !options->wpp)
+        return hp_fail(HP_ERR_INVALID, "--wpp-memory is for --wpp FILE");
+    return HP_OK;
+}
+
+bool hp_wanted_nothing(const struct hp_wanted *wanted)
+{
+    return !wanted->exact && !wanted->paths && !wanted->predictions && !wanted->counts;
+}
+
+/* --- Making ----------------------------------------------------------------------------------- */
+
+static struct hp_path_sink *wpp_sink(void *context, const struct hp_thread *thread)
+{
+    struct hp_path_sink *sink;
+    /* A failure is remembered: hp_wpp_finish() tells it. */
+    return hp_wpp_thread(context, thread, &sink) == HP_OK ? sink : NULL;
+}
+
+static enum hp_err open_paths(const struct hp_wanted *wanted, struct hp_code *code,
+                              struct hp_functions *functions, struct hp_wanted_parts *parts)
+{
+    struct hp_paths_config config = wanted->paths_config;
+    if (wanted->options->wpp) {
+        HP_TRY(hp_wpp_new(wanted->options->wpp, code, wanted->options->wpp_memory, &parts->wpp));
+        config.extra = wpp_sink;
+        config.context = parts->wpp;
+    }
+    HP_TRY(hp_paths_new(code, functions, &config, &parts->profilers[parts->n]));
+    parts->n++;
+    return HP_OK;
+}
+
+enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
+                           struct hp_functions *functions, struct hp_wanted_parts *parts)
+{
+    if (wanted->options->machine)
+        HP_TRY(in_option(hp_machine_load(wanted->options->machine, &parts->machine), "machine"));
+    if (wanted->exact || wanted->counts) {
+        HP_TRY(hp_exact_new(code, functions, &parts->profilers[parts->n]));
+        parts->n++;
+    }
+    if (wanted->paths)
+        HP_TRY(open_paths(wanted, code, functions, parts));
+    if (wanted->predictions) {
+        HP_TRY(hp_predictions_new(code, &wanted->judge_config, &parts->profilers[parts->n]));
+        parts->n++;
+    }
+    return HP_OK;
+}
+
+static enum hp_err finish_wpp(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,
+                              const struct hp_trace_run *about)
+{
+    char kind[256];
+    struct hp_wpp *wpp = parts->wpp;
+    parts->wpp = NULL;
+    hp_ppcr_format(&wanted->paths_config.ppcr, kind, sizeof kind);
+    return hp_wpp_finish(wpp, about, kind, NULL);
+}
+
+enum hp_err hp_wanted_finish(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,
+                             const struct hp_trace_run *about, struct hp_result *result)
+{
+    for (size_t i = 0; i < parts->n; i++)
+        HP_TRY(parts->profilers[i]->ops->finish(parts->profilers[i], result));
+    return parts->wpp ? finish_wpp(wanted, parts, about) : HP_OK;
+}
+
+void hp_wanted_close(struct hp_wanted_parts *parts)
+{
+    hp_wpp_abort(parts->wpp);
+    for (size_t i = 0; i < parts->n; i++)
+        parts->profilers[i]->ops->free(parts->profilers[i]);
+    hp_machine_free(parts->machine);
+}

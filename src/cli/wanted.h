@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What is wanted of a run: which profilers, with which parameters. From the command line's words to the profilers themselves.
+ */
+#ifndef HP_CLI_WANTED_H
+#define HP_CLI_WANTED_H
+
+#include "cli/options.h"
+#include "hotpath/machine.h"
+#include "hotpath/wpp.h"
+#include "profiler/path/paths.h"
+#include "profiler/predict/predictions.h"
+#include "profiler/result.h"
+
+/* As given: NULL, 0 or none where nothing was said. */
+struct hp_wanted_options {
+    const char *profile;    /* a list: "exact", "counts", "paths", "predictions", "none" */
+    const char *paths;      /* a control register: hp_ppcr_parse() */
+    const char *metric;     /* what is counted along paths */
+    struct hp_texts tables; /* hot path tables: hp_hpt_parse() */
+    uint64_t window;        /* instructions */
+    uint64_t max_paths;
+    const char *wpp;         /* file of the whole program path */
+    uint64_t wpp_memory;     /* bytes */
+    struct hp_texts schemes; /* of prediction: hp_scheme_parse() */
+    const char *machine;     /* hp_machine_load() */
+};
+
+/* The rows for these in a command's option table. */
+#define HP_WANTED_ROWS(o)                                                                            \
+    {"profile",                                                                                      \
+     'p',                                                                                            \
+     HP_OPT_TEXT,                                                                                    \
+     &(o).profile,                                                                                   \
+     "LIST",                                                                                         \
+     "what to make of it, joined by commas: exact (default:\nblocks, edges, calls, functions), "     \
+     "paths, predictions;\nor counts (cheaper than exact, no order), or none"},                      \
+        {"paths",                                                                                    \
+         0,                                                                                          \
+         HP_OPT_TEXT,                                                                                \
+         &(o).paths,                                                                                 \
+         "TYPE",                                                                                     \
+         "which paths: bl (default), wpp, extended-loop:N,\nextended-call:N, forward, or a table "   \
+         "of operations"},                                                                           \
+        {"metric",                                                                                   \
+         0,                                                                                          \
+         HP_OPT_TEXT,                                                                                \
+         &(o).metric,                                                                                \
+         "NAME",                                                                                     \
+         "what to count along paths: executions (default),\ninstructions; with --machine l1i, "      \
+         "l1d, l2, itlb, dtlb,\nmispredictions, power, power-cycle"},                                \
+        {"table",     0,      HP_OPT_TEXTS,                                                          \
+         &(o).tables, "SIZE", "model a hot path table too: vaswani, 512x4, ...\n(may be repeated)"}, \
+        {"window",    0,   HP_OPT_COUNT,                                                             \
+         &(o).window, "N", "compare the tables every N instructions as well"},                       \
+        {"max-paths",    0,   HP_OPT_COUNT,                                                          \
+         &(o).max_paths, "N", "distinct paths to keep, a thread (default 33M)"},                     \
+        {"wpp",    0,      HP_OPT_TEXT,                                                              \
+         &(o).wpp, "FILE", "write the whole program path: every path, in order\n(for hotpath wpp)"}, \
+        {"wpp-memory",    0,      HP_OPT_SIZE,                                                       \
+         &(o).wpp_memory, "SIZE", "memory for its grammar (default 256M)"},                          \
+        {"predict",                                                                                  \
+         0,                                                                                          \
+         HP_OPT_TEXTS,                                                                               \
+         &(o).schemes,                                                                               \
+         "SCHEME",                                                                                   \
+         "measure a prediction scheme: net:50, path-profile:50,\nboa:50, ... (may be repeated)"},    \
+    {                                                                                                \
+        "machine", 0, HP_OPT_TEXT, &(o).machine, "NAME",                                             \
+            "model caches and predictors: vaswani, alpha21264,\narm9, modern, or a file"             \
+    }
+
+struct hp_wanted {
+    bool exact, paths, predictions; /* from the order of execution */
+    bool counts;                    /* from counters */
+    bool addresses;                 /* something needs those of data */
+    struct hp_paths_config paths_config;
+    struct hp_judge_config judge_config;
+    const struct hp_wanted_options *options;
+};
+
+/* Reads the words. HP_ERR_INVALID: the text says what is wrong. */
+enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_wanted *wanted);
+
+/* Whether it is nothing at all. */
+bool hp_wanted_nothing(const struct hp_wanted *wanted);
+
+#define HP_WANTED_MAX 4
+
+/* What was made of it. */
+struct hp_wanted_parts {
+    struct hp_profiler *profilers[HP_WANTED_MAX]; /* in the order in which they finish */
+    size_t n;
+    struct hp_wpp *wpp;         /* NULL: not wanted */
+    struct hp_machine *machine; /* likewise */
+};
+
+/* What was made stays in `parts` on failure. */
+enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
+                           struct hp_functions *functions, struct hp_wanted_parts *parts);
+
+/* The end of the run: everything goes into the profile, or into files of its own. */
+enum hp_err hp_wanted_finish(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,
+                             const struct hp_trace_run *about, struct hp_result *result);
+
+/* Frees all, finished or not. */
+void hp_wanted_close(struct hp_wanted_parts *parts);
+
+#endif

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: MIT
+#include "cli/wpp.h"
+
+#include "cli/cli.h"
+#include "hotpath/wpp.h"
+#include "report/json.h"
+#include "report/number.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct hp_command commands[] = {
+    {"info", "what a whole program path holds, and how far it was compressed", hp_wpp_cmd_info},
+    {"expand", "print the exact sequence of paths", hp_wpp_cmd_expand},
+    {"hot", "print the heaviest subpaths, across loops and calls", hp_wpp_cmd_hot},
+};
+
+static void print_help(void)
+{
+    printf("Usage: hotpath wpp COMMAND [OPTIONS] FILE\n\n"
+           "A whole program path is every path that a program executed, in order, as a grammar: "
+           "small,\n"
+           "and expanded to exactly that sequence again.\n\nCommands:\n");
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
+    printf("\n'hotpath wpp COMMAND --help' explains a command.\n");
+}
+
+int hp_cmd_wpp(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : "--help";
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
+        print_help();
+        return argc > 1 ? 0 : HP_EXIT_FAILED;
+    }
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
+        if (strcmp(commands[i].name, name) == 0)
+            return commands[i].run(argc - 1, argv + 1);
+    return hp_cli_fail(
+        hp_fail(HP_ERR_INVALID, "unknown command 'wpp %s' (hotpath wpp --help lists them)", name));
+}
+
+/* --- info ------------------------------------------------------------------------------------- */
+
+static const struct hp_usage info_usage = {
+    .command = "hotpath wpp info",
+    .synopsis = "[--json] FILE",
+    .help = "Says what a whole program path holds, and how far it was compressed.\n",
+    .examples = NULL,
+};
+
+static double ratio(uint64_t a, uint64_t b)
+{
+    return b ? (double)a / (double)b : 0;
+}
+
+static enum hp_err print_info_json(const struct hp_wpp_reader *reader)
+{
+    const struct hp_wpp_about *about = hp_wpp_about(reader);
+    const struct hp_wpp_stats *stats = hp_wpp_reader_stats(reader);
+    struct hp_json json = {.out = stdout, .lines = 1};
+    hp_json_begin_object(&json);
+    hp_json_key(&json, "command");
+    hp_json_begin_array(&json);
+    for (char *const *word = about->command; *word; word++)
+        hp_json_string(&json, *word);
+    hp_json_end_array(&json);
+    const struct {
+        const char *key, *value;
+    } texts[] = {{"hotpath", about->version},
+                 {"engine", about->engine},
+                 {"arch", about->arch},
+                 {"kind", about->ppcr},
+                 {"machine", about->machine}};
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        hp_json_key(&json, texts[i].key);
+        hp_json_string(&json, texts[i].value);
+    }
+    const struct {
+        const char *key;
+        uint64_t value;
+    } numbers[] = {{"symbols", stats->symbols},      {"instructions", stats->insns},
+                   {"paths", stats->paths},          {"threads", stats->threads},
+                   {"rules", stats->rules},          {"nodes", stats->nodes},
+                   {"parts", stats->parts},          {"cuts", stats->cuts},
+                   {"forgotten", stats->forgotten},  {"memory", stats->peak},
+                   {"file_size", stats->file_bytes}, {"raw_size", stats->symbols * 4}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        hp_json_key(&json, numbers[i].key);
+        hp_json_uint(&json, numbers[i].value);
+    }
+    hp_json_key(&json, "compression");
+    hp_json_fixed(&json, ratio(stats->symbols * 4, stats->file_bytes), 3);
+    hp_json_key(&json, "symbols_per_node");
+    hp_json_fixed(&json, ratio(stats->symbols, stats->nodes), 3);
+    hp_json_key(&json, "exit_status");
+    hp_json_int(&json, about->exit_status);
+    hp_json_key(&json, "seconds");
+    hp_json_fixed(&json, about->seconds, 3);
+    hp_json_end_object(&json);
+    return hp_json_finish(&json);
+}
+
+static const char *grouped(char text[HP_NUMBER_SIZE], uint64_t value)
+{
+    hp_number_grouped(text, value);
+    return text;
+}
+
+static void print_info_text(const char *path, const struct hp_wpp_reader *reader)
+{
+    const struct hp_wpp_about *about = hp_wpp_about(reader);
+    const struct hp_wpp_stats *stats = hp_wpp_reader_stats(reader);
+    char a[HP_NUMBER_SIZE], b[HP_NUMBER_SIZE], c[HP_NUMBER_SIZE];
+    printf("%s:", path);
+    for (char *const *word = about->command; *word; word++)
+        printf(" %s", *word);
+    printf("\n  %s engine, %s, %.2f s, exit status %d, paths '%s', hotpath %s\n", about->engine,
+           about->arch, about->seconds, about->exit_status, about->ppcr, about->version);
+    printf("  %s paths executed in %" PRIu32 " threads, %s instructions, %s different paths\n",
+           grouped(a, stats->symbols), stats->threads, grouped(b, stats->insns),
+           grouped(c, stats->paths));
+    printf("  grammar: %s rules of %s symbols, %.1f paths a symbol\n", grouped(a, stats->rules),
+           grouped(b, stats->nodes), ratio(stats->symbols, stats->nodes));
+    printf("  file: %s bytes, 1/%.1f of %s bytes at 4 a path\n", grouped(a, stats->file_bytes),
+           ratio(stats->symbols * 4, stats->file_bytes), grouped(b, stats->symbols * 4));
+    if (stats->cuts || stats->forgotten)
+        printf("  the memory's bound was reached: grammars were closed %s times, known paths "
+               "forgotten %s times\n",
+               grouped(a, stats->cuts), grouped(b, stats->forgotten));
+}
+
+int hp_wpp_cmd_info(int argc, char **argv)
+{
+    bool json = false;
+    const struct hp_option options[] = {
+        {"json", 'j', HP_OPT_FLAG, &json, NULL, "JSON, for scripts"},
+        {0},
+    };
+    struct hp_wpp_reader *reader = NULL;
+    int n;
+    bool exit_now;
+    enum hp_err err = hp_options_parse(&info_usage, options, false, argc, argv, &n, &exit_now);
+    if (err == HP_OK && exit_now)
+        return 0;
+    if (err == HP_OK && n != 1)
+        err = hp_fail(HP_ERR_INVALID, "info takes one file; try: hotpath wpp info FILE");
+    if (err == HP_OK)
+        err = hp_wpp_open(argv[1], &reader);
+    if (err == HP_OK && json)
+        err = print_info_json(reader);
+    else if (err == HP_OK)
+        print_info_text(argv[1], reader);
+    hp_wpp_close(reader);
+    return err == HP_OK ? 0 : hp_cli_fail(err);
+}

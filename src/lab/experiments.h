@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The experiments; one file each.
+ */
+#ifndef HP_LAB_EXPERIMENTS_H
+#define HP_LAB_EXPERIMENTS_H
+
+#include "lab/lab.h"
+
+/* Vaswani, Thazhuthaveetil, Srikant: A Programmable Hardware Path Profiler (CGO 2005). */
+extern const struct hp_experiment hp_paths_overlap; /* figures 7, 8 and 11 */
+extern const struct hp_experiment hp_paths_factors; /* table 4: Plackett-Burman, full factorial */
+extern const struct hp_experiment hp_paths_distribution; /* figures 2 and 3 */
+extern const struct hp_experiment hp_paths_extended;     /* figure 10 */
+
+/* Duesterwald, Bala: Software Profiling for Hot Path Prediction: Less is More (ASPLOS 2000). */
+extern const struct hp_experiment hp_prediction_curves; /* figures 2 and 3 */
+extern const struct hp_experiment hp_prediction_space;  /* tables 1 and 2, figure 4 */
+
+#endif

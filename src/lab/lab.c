@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: MIT
+#include "lab/lab.h"
+
+#include "lab/experiments.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const struct hp_experiment *const experiments[] = {
+    &hp_paths_overlap,  &hp_paths_factors,     &hp_paths_distribution,
+    &hp_paths_extended, &hp_prediction_curves, &hp_prediction_space,
+};
+
+const struct hp_experiment *const *hp_lab_experiments(size_t *n)
+{
+    *n = sizeof experiments / sizeof *experiments;
+    return experiments;
+}
+
+enum hp_err hp_lab_find(const char *name, const struct hp_experiment **experiment)
+{
+    char names[256];
+    size_t n, used = 0;
+    const struct hp_experiment *const *all = hp_lab_experiments(&n);
+    for (size_t i = 0; i < n; i++) {
+        if (strcmp(all[i]->name, name) == 0) {
+            *experiment = all[i];
+            return HP_OK;
+        }
+        if (used < sizeof names)
+            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
+                                     all[i]->name);
+    }
+    return hp_fail(HP_ERR_NOTFOUND, "there is no experiment '%.64s'; there are %s", name, names);
+}
+
+/* --- Running ---------------------------------------------------------------------------------- */
+
+static void fill_in(struct hp_lab_options *options)
+{
+    bool brief = options->short_form;
+    if (!options->instructions && brief)
+        options->instructions = 50000000;
+    if (!options->machine_instructions)
+        options->machine_instructions = brief ? 20000000 : 500000000;
+    if (!options->window)
+        options->window = brief ? 5000000 : 100000000;
+}
+
+static void on_tick(void *context, uint64_t instructions)
+{
+    const struct hp_lab *lab = context;
+    if (lab->options.progress)
+        lab->options.progress(lab->options.context, lab->programs.programs[lab->current].name,
+                              instructions);
+}
+
+static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *command, bool addresses,
+                           uint64_t instructions, const struct hp_lab_probe *probe)
+{
+    struct hp_observation_options options = {
+        .addresses = addresses, .instructions = instructions, .tick = on_tick, .context = lab};
+    struct hp_lab_outcome *outcome = &lab->outcomes[lab->current];
+    struct hp_observation *observation;
+    HP_TRY(hp_observation_new(&options, &observation));
+    enum hp_err err = probe->attach(probe->context, observation);
+    if (err == HP_OK)
+        err = hp_observation_run(observation, command);
+    if (err == HP_OK)
+        err = probe->collect(probe->context, observation);
+    if (observation->instructions > outcome->instructions)
+        outcome->instructions = observation->instructions;
+    outcome->seconds += observation->seconds;
+    hp_observation_free(observation);
+    return err;
+}
+
+enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command,
+                           const struct hp_lab_probe *probe)
+{
+    return observe(lab, command, false, lab->options.instructions, probe);
+}
+
+enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
+                                   unsigned nth, const struct hp_lab_probe *probe)
+{
+    uint64_t instructions = lab->options.machine_instructions / nth;
+    return observe(lab, command, true, instructions ? instructions : 1, probe);
+}
+
+static void measure_program(struct hp_lab *lab)
+{
+    const struct hp_lab_program *program = &lab->programs.programs[lab->current];
+    struct hp_lab_outcome *outcome = &lab->outcomes[lab->current];
+    struct hp_lab_command command;
+    if (lab->options.progress)
+        lab->options.progress(lab->options.context, program->name, 0);
+    enum hp_err err =
+        hp_lab_command(program, lab->options.inputs, lab->options.short_form, &command);
+    outcome->missing = err == HP_ERR_UNSUPPORTED;
+    if (err == HP_OK) {
+        err = lab->experiment->measure(lab, program->name, &command);
+        hp_lab_command_fini(&command);
+    }
+    outcome->failed = err != HP_OK && !outcome->missing;
+    if (err != HP_OK)
+        snprintf(outcome->problem, sizeof outcome->problem, "%s", hp_error_text());
+}
+
+static enum hp_err run(struct hp_lab *lab)
+{
+    size_t measured = 0;
+    HP_TRY(hp_lab_programs(lab->options.programs, &lab->programs));
+    lab->outcomes = calloc(lab->programs.n, sizeof *lab->outcomes);
+    if (!lab->outcomes)
+        return hp_fail_nomem();
+    HP_TRY(lab->experiment->begin(lab));
+    for (lab->current = 0; lab->current < lab->programs.n; lab->current++) {
+        measure_program(lab);
+        measured += !lab->outcomes[lab->current].missing && !lab->outcomes[lab->current].failed;
+    }
+    if (lab->options.progress)
+        lab->options.progress(lab->options.context, NULL, 0);
+    if (!measured)
+        return hp_fail(HP_ERR_INVALID, "none of the programs could be run: %s: %s",
+                       lab->programs.programs[0].name, lab->outcomes[0].problem);
+    return lab->experiment->end ? lab->experiment->end(lab) : HP_OK;
+}
+
+enum hp_err hp_lab_run(const struct hp_experiment *experiment, const struct hp_lab_options *options,
+                       struct hp_lab **lab)
+{
+    struct hp_lab *l = calloc(1, sizeof *l);
+    if (!l)
+        return hp_fail_nomem();
+    l->experiment = experiment;
+    l->options = *options;
+    fill_in(&l->options);
+    enum hp_err err = run(l);
+    if (err == HP_OK)
+        *lab = l;
+    else
+        hp_lab_free(l);
+    return err;
+}
+
+void hp_lab_free(struct hp_lab *lab)
+{
+    if (!lab)
+        return;
+    for (size_t i = 0; i < lab->n_sheets; i++) {
+        hp_sheet_fini(lab->sheets[i]);
+        free(lab->sheets[i]);
+    }
+    free(lab->outcomes);
+    hp_lab_programs_fini(&lab->programs);
+    free(lab);
+}
+
+struct hp_sheet *hp_lab_sheet(struct hp_lab *lab, const char *key, const char *title,
+                              const char *rows_are)
+{
+    struct hp_sheet *sheet = lab->n_sheets < HP_LAB_SHEETS ? malloc(sizeof *sheet) : NULL;
+    if (!sheet) {
+        hp_fail_nomem();
+        return NULL;
+    }
+    hp_sheet_init(sheet, key, title, rows_are);
+    return lab->sheets[lab->n_sheets++] = sheet;
+}
+
+/* --- Printing --------------------------------------------------------------------------------- */
+
+void hp_lab_print(const struct hp_lab *lab, FILE *out)
+{
+    fprintf(out, "%s: %s\n", lab->experiment->name, lab->experiment->summary);
+    for (size_t i = 0; i < lab->n_sheets; i++)
+        if (!lab->sheets[i]->detail) {
+            fputc('\n', out);
+            hp_sheet_print(lab->sheets[i], out);
+        }
+    for (size_t i = 0; i < lab->programs.n; i++)
+        if (lab->outcomes[i].problem[0])
+            fprintf(out, "\n! %s is left out: %s\n", lab->programs.programs[i].name,
+                    lab->outcomes[i].problem);
+    fprintf(out, "\nThe paper\n%s", lab->experiment->paper);
+}
+
+static void write_programs(const struct hp_lab *lab, struct hp_json *json)
+{
+    hp_json_begin_array(json);
+    for (size_t i = 0; i < lab->programs.n; i++) {
+        const struct hp_lab_outcome *outcome = &lab->outcomes[i];
+        hp_json_begin_object(json);
+        hp_json_key(json, "name");
+        hp_json_string(json, lab->programs.programs[i].name);
+        hp_json_key(json, "stands_for");
+        hp_json_string(json, lab->programs.programs[i].stands_for);
+        hp_json_key(json, "instructions");
+        hp_json_uint(json, outcome->instructions);
+        hp_json_key(json, "seconds");
+        hp_json_fixed(json, outcome->seconds, 2);
+        hp_json_key(json, "problem");
+        hp_json_string(json, outcome->problem[0] ? outcome->problem : NULL);
+        hp_json_end_object(json);
+    }
+    hp_json_end_array(json);
+}
+
+enum hp_err hp_lab_write(const struct hp_lab *lab, FILE *out)
+{
+    struct hp_json json = {.out = out, .lines = 4};
+    hp_json_begin_object(&json);
+    hp_json_key(&json, "hotpath");
+    hp_json_string(&json, HP_VERSION);
+    hp_json_key(&json, "experiment");
+    hp_json_string(&json, lab->experiment->name);
+    hp_json_key(&json, "short");
+    hp_json_bool(&json, lab->options.short_form);
+    hp_json_key(&json, "instructions");
+    hp_json_uint(&json, lab->options.instructions);
+    hp_json_key(&json, "machine_instructions");
+    hp_json_uint(&json, lab->options.machine_instructions);
+    hp_json_key(&json, "window");
+    hp_json_uint(&json, lab->options.window);
+    hp_json_key(&json, "programs");
+    write_programs(lab, &json);
+    hp_json_key(&json, "sheets");
+    hp_json_begin_object(&json);
+    for (size_t i = 0; i < lab->n_sheets; i++) {
+        hp_json_key(&json, lab->sheets[i]->key);
+        hp_sheet_write(lab->sheets[i], &json);
+    }
+    hp_json_end_object(&json);
+    hp_json_end_object(&json);
+    return hp_json_finish(&json);
+}

@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The laboratory: the papers' experiments on real programs. An experiment runs each program under the native engine
+ * with everything attached that it compares, and fills sheets: ours beside the paper's. See docs/lab.md.
+ */
+#ifndef HP_LAB_LAB_H
+#define HP_LAB_LAB_H
+
+#include "lab/observe.h"
+#include "lab/program.h"
+#include "lab/sheet.h"
+
+#include <stdio.h>
+
+#define HP_LAB_SHEETS 16
+
+struct hp_lab;
+
+struct hp_experiment {
+    const char *name;
+    const char *summary; /* one line */
+    const char *paper;   /* what it says about this, in lines */
+    /* Makes the sheets. */
+    enum hp_err (*begin)(struct hp_lab *lab);
+    /* Runs one program, as often as needed, and fills its rows. A failure is that program's. */
+    enum hp_err (*measure)(struct hp_lab *lab, const char *name,
+                           const struct hp_lab_command *command);
+    /* After the last program; may be NULL. */
+    enum hp_err (*end)(struct hp_lab *lab);
+};
+
+/* All experiments; `*n` of them. */
+const struct hp_experiment *const *hp_lab_experiments(size_t *n);
+/* HP_ERR_NOTFOUND: there is none of that name; the text lists them. */
+enum hp_err hp_lab_find(const char *name, const struct hp_experiment **experiment);
+
+struct hp_lab_options {
+    const char *programs; /* names with commas between; NULL: all */
+    const char *inputs;   /* directory for input files */
+    bool short_form;
+    uint64_t instructions;         /* of a program to observe; 0: all (short form: 50 M) */
+    uint64_t machine_instructions; /* the same with a machine model; 0: 500 M (20 M) */
+    uint64_t window;               /* of the dynamic profiles; 0: 100 M (5 M) */
+    /* Called now and then while `program` (NULL: none now) is run: the library itself prints nothing. May be NULL. */
+    void (*progress)(void *context, const char *program, uint64_t instructions);
+    void *context;
+};
+
+/* How it went with one program. */
+struct hp_lab_outcome {
+    uint64_t instructions; /* of its longest run */
+    double seconds;        /* of all its runs */
+    bool missing, failed;
+    char problem[256]; /* when one of them */
+};
+
+struct hp_lab {
+    const struct hp_experiment *experiment;
+    struct hp_lab_options options; /* with what was left open filled in */
+    struct hp_lab_programs programs;
+    struct hp_lab_outcome *outcomes; /* one a program */
+    size_t current;                  /* program */
+    struct hp_sheet *sheets[HP_LAB_SHEETS];
+    size_t n_sheets;
+};
+
+/*
+ * Runs an experiment. A program that is not installed, or fails, is left out and says so in its outcome. `*lab` holds
+ * the results until it is freed. HP_ERR_INVALID: of the programs none could be run.
+ */
+enum hp_err hp_lab_run(const struct hp_experiment *experiment, const struct hp_lab_options *options,
+                       struct hp_lab **lab);
+void hp_lab_free(struct hp_lab *lab);
+
+/* Tables, what was left out, what the paper says. */
+void hp_lab_print(const struct hp_lab *lab, FILE *out);
+enum hp_err hp_lab_write(const struct hp_lab *lab, FILE *out);
+
+/* --- For experiments -------------------------------------------------------------------------- */
+
+/* Adds a sheet; NULL only when memory ran out. */
+struct hp_sheet *hp_lab_sheet(struct hp_lab *lab, const char *key, const char *title,
+                              const char *rows_are);
+
+/* What is put behind a program, and what is asked of it afterwards. */
+struct hp_lab_probe {
+    enum hp_err (*attach)(void *context, struct hp_observation *observation);
+    enum hp_err (*collect)(void *context, struct hp_observation *observation);
+    void *context;
+};
+
+/* Runs the current program for as many instructions as the options say. */
+enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command,
+                           const struct hp_lab_probe *probe);
+
+/* The same with addresses, for a machine model: for an n-th of machine_instructions, n machines taking n times as long. */
+enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
+                                   unsigned nth, const struct hp_lab_probe *probe);
+
+#endif

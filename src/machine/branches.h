@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The branch unit: direction predictor, BTB, return address stack and indirect predictor together see every
+ * retired transfer and say whether it was mispredicted:
+ *   conditional transfers   the direction was wrong
+ *   returns                 the return address stack had another address (without one: as indirect)
+ *   indirect jumps, calls   the BTB, or ITTAGE, had another target or none
+ * A direct transfer that is taken and not in the BTB is counted apart: the target is in the
+ * instruction, so it costs a fetch bubble and not a misprediction.
+ */
+#ifndef HP_MACHINE_BRANCHES_H
+#define HP_MACHINE_BRANCHES_H
+
+#include "hotpath/isa.h"
+#include "machine/btb.h"
+#include "machine/ittage.h"
+#include "machine/predictor.h"
+
+struct hp_transfer {
+    uint64_t pc;     /* as predictors want it */
+    uint64_t target; /* the address run next */
+    uint64_t end;    /* the address behind the instruction */
+    uint8_t flow;    /* enum hp_flow; not NONE, SYSCALL, TRAP */
+    bool conditional, backward, taken;
+};
+
+struct hp_branch_stats {
+    uint64_t transfers, conditional, taken, indirect, calls,
+        returns; /* taken: of the conditional */
+    uint64_t mispredictions, directions, targets, return_addresses;
+    uint64_t btb_lookups, btb_misses; /* of taken direct transfers */
+};
+
+struct hp_branches {
+    struct hp_predictor *predictor;
+    struct hp_ittage *ittage; /* NULL: the BTB predicts */
+    struct hp_btb btb;
+    struct hp_ras ras;
+    struct hp_branch_stats stats;
+};
+
+/* HP_ERR_NOMEM; hp_branches_fini() is safe then too. */
+enum hp_err hp_branches_init(struct hp_branches *branches, const struct hp_branch_config *config);
+void hp_branches_fini(struct hp_branches *branches);
+
+/* True: it was mispredicted. */
+bool hp_branches_retire(struct hp_branches *branches, const struct hp_transfer *transfer);
+
+#endif

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A set of lines with a replacement policy: the storage of every cache and TLB. It knows line
+ * numbers (address / line size) only; what a miss or an eviction means is its owner's business.
+ */
+#ifndef HP_MACHINE_CACHE_H
+#define HP_MACHINE_CACHE_H
+
+#include "hotpath/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum hp_replacement {
+    HP_LRU,    /* the one not used for longest */
+    HP_PLRU,   /* a tree of bits, each pointing to the half not used last; at most 64 ways */
+    HP_RANDOM, /* any, by a generator of its own that starts the same in every cache */
+    HP_REPLACEMENTS
+};
+
+/*
+ * An entry is line << 2 | dirty << 1 | valid, so lines are below 2^62; 0 is an empty way. With
+ * HP_LRU the ways of a set are in order of use, the latest first; otherwise a line keeps its way,
+ * and empty ways are filled first, from way 0.
+ */
+#define HP_CACHE_VALID 1u
+#define HP_CACHE_DIRTY 2u
+
+struct hp_cache {
+    uint64_t *entries; /* sets * ways */
+    uint64_t *trees;   /* HP_PLRU: one a set, node n in bit n, the root is 1 */
+    uint64_t set_mask;
+    uint32_t ways;
+    uint32_t random; /* state of the generator */
+    enum hp_replacement replacement;
+};
+
+/* `sets` is a power of two; `ways` too for HP_PLRU, and at most 64. HP_ERR_NOMEM. */
+enum hp_err hp_cache_init(struct hp_cache *cache, uint64_t sets, uint32_t ways,
+                          enum hp_replacement replacement);
+void hp_cache_fini(struct hp_cache *cache);
+
+/* For hp_cache_touch(), when it is not the set's first way. */
+bool hp_cache_search(struct hp_cache *cache, uint64_t line, bool dirty);
+
+/* Uses a line, and marks it dirty if `dirty`; false: it is not there, nothing was done. */
+static inline bool hp_cache_touch(struct hp_cache *cache, uint64_t line, bool dirty)
+{
+    uint64_t *first = cache->entries + (line & cache->set_mask) * cache->ways;
+    if ((*first | HP_CACHE_DIRTY) != (line << 2 | HP_CACHE_DIRTY | HP_CACHE_VALID) ||
+        cache->replacement == HP_PLRU)
+        return hp_cache_search(cache, line, dirty);
+    *first |= (uint64_t)dirty << 1;
+    return true;
+}
+
+/* Brings in a line that is not there. Returns the entry that made room, 0 when none had to. */
+uint64_t hp_cache_insert(struct hp_cache *cache, uint64_t line, bool dirty);
+
+#endif

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The memory side of a core: L1 instruction and data caches, up to two unified levels behind them, memory, and TLBs.
+ *
+ * Caches are neither inclusive nor exclusive: a line is brought into every level that missed, and an eviction
+ * touches only its own level. An access is an instruction or a memory operand: what crosses lines
+ * uses each of them, and has missed (once) when one of them was missing. Each line that an L1 is missing is one
+ * access of the next level, and so on down. Lines that were written come down when they are
+ * evicted, or with every write (`through`); they are counted apart, and are no misses of the code that
+ * happens to evict them.
+ *
+ * Everything that happens is added to the events of the block that is being run.
+ */
+#ifndef HP_MACHINE_MEMORY_H
+#define HP_MACHINE_MEMORY_H
+
+#include "machine/machine.h"
+#include "machine/tlb.h"
+
+struct hp_level {
+    struct hp_cache cache;
+    unsigned line_bits;
+    bool through, no_allocate;
+    uint32_t cost, ports; /* sixteenths */
+    uint64_t cycle;       /* of the last access */
+    uint32_t in_cycle;    /* accesses in that */
+    /* Counts, the first four not of an L1: its owner knows its accesses, the events its misses. */
+    uint64_t reads, writes;     /* that came from the level above */
+    uint64_t misses;            /* reads, and writes that a store passed down */
+    uint64_t write_misses;      /* evicted lines from above that were not here */
+    uint64_t fills, writebacks; /* lines brought in; written lines evicted */
+};
+
+struct hp_memory {
+    struct hp_level l1i, l1d, lower[2];
+    unsigned n_lower;
+    struct hp_tlb itlb, dtlb, tlb2;
+    bool has_itlb, has_dtlb, has_tlb2;
+    uint32_t memory_cost;
+    uint64_t memory_reads, memory_writes;
+    uint64_t last_fetched; /* line: the L1I has it, and nothing changes by fetching from it again */
+    bool fetch_missed, fetch_page_missed; /* the last hp_memory_fetch() */
+    uint64_t data_write_misses;           /* of operands that are only written */
+    uint64_t cycle; /* the owner's number of the cycle: accesses of one belong together (power) */
+    struct hp_events *events;
+};
+
+/* HP_ERR_NOMEM; hp_memory_fini() is safe then too. */
+enum hp_err hp_memory_init(struct hp_memory *memory, const struct hp_machine *machine);
+void hp_memory_fini(struct hp_memory *memory);
+
+/* Fetches from a line of the L1I that is not the last one. `same`: for the instruction that the call before was
+ * for, so that a miss is not counted twice. */
+void hp_memory_fetch(struct hp_memory *memory, uint64_t line, bool same);
+
+enum { HP_ACCESS_READ = 1, HP_ACCESS_WRITE = 2 };
+
+/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. */
+void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size, unsigned access);
+
+#endif

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The tournament predictor of the Alpha 21264 (Kessler, IEEE Micro 19(2), 1999): as a combined one, but
+ * the local counters have 3 bits and the choice is made by the history of all branches.
+ */
+#include "machine/predictor.h"
+
+#include <stdlib.h>
+
+struct alpha {
+    struct hp_predictor predictor; /* first */
+    uint64_t histories_mask, local_mask, global_mask;
+    uint64_t path; /* the last outcomes of all branches */
+    bool local_said, global_said;
+    uint16_t *histories;
+    uint8_t *local, *global, *choices;
+};
+
+static bool alpha_predict(struct hp_predictor *predictor, uint64_t pc, bool backward)
+{
+    struct alpha *a = (struct alpha *)predictor;
+    (void)backward;
+    a->local_said = hp_counter_taken(a->local[a->histories[pc & a->histories_mask]], 3);
+    a->global_said = hp_counter_taken(a->global[a->path], 2);
+    return hp_counter_taken(a->choices[a->path], 2) ? a->global_said : a->local_said;
+}
+
+static void alpha_update(struct hp_predictor *predictor, uint64_t pc, bool taken)
+{
+    struct alpha *a = (struct alpha *)predictor;
+    uint16_t *history = &a->histories[pc & a->histories_mask];
+    uint8_t *local = &a->local[*history], *global = &a->global[a->path];
+    uint8_t *choice = &a->choices[a->path];
+    if (a->local_said != a->global_said)
+        *choice = hp_counter_next(*choice, 2, a->global_said == taken);
+    *local = hp_counter_next(*local, 3, taken);
+    *global = hp_counter_next(*global, 2, taken);
+    *history = (uint16_t)(((uint64_t)*history << 1 | taken) & a->local_mask);
+    a->path = (a->path << 1 | taken) & a->global_mask;
+}
+
+static void alpha_free(struct hp_predictor *predictor)
+{
+    struct alpha *a = (struct alpha *)predictor;
+    free(a->histories);
+    free(a->local);
+    free(a->global);
+    free(a->choices);
+    free(a);
+}
+
+enum hp_err hp_alpha_new(uint64_t histories, uint64_t local, uint64_t global,
+                         struct hp_predictor **predictor)
+{
+    struct alpha *a = malloc(sizeof *a);
+    if (!a)
+        return hp_fail_nomem();
+    uint64_t locals = (uint64_t)1 << local, globals = (uint64_t)1 << global;
+    *a = (struct alpha){
+        .predictor = {.predict = alpha_predict, .update = alpha_update, .free = alpha_free},
+        .histories_mask = histories - 1,
+        .local_mask = locals - 1,
+        .global_mask = globals - 1,
+        .histories = calloc(histories, sizeof *a->histories),
+        .local = hp_counters_new(locals, 3),
+        .global = hp_counters_new(globals, 2),
+        .choices = hp_counters_new(globals, 2)};
+    if (!a->histories || !a->local || !a->global || !a->choices) {
+        alpha_free(&a->predictor);
+        return hp_fail_nomem();
+    }
+    *predictor = &a->predictor;
+    return HP_OK;
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A function's control flow graph, recovered from the code map: of the code that was executed, as there is no other.
+ *
+ * Blocks of the code map overlap; they are cut into basic blocks wherever one starts. A call leads to the instruction behind it, as in Ball and
+ * Larus; a return, a jump out of the function, and what nothing is known to follow, leads to the exit.
+ */
+#ifndef HP_PROFILER_PREDICT_CFG_H
+#define HP_PROFILER_PREDICT_CFG_H
+
+#include "base/map64.h"
+#include "hotpath/code.h"
+#include "hotpath/stream.h"
+#include "profiler/predict/numbering.h"
+
+#define HP_CFG_ENTRY 0
+#define HP_CFG_EXIT  1
+#define HP_CFG_FIRST 2 /* the first vertex that is a basic block; they are in order of address */
+
+struct hp_cfg_vertex {
+    uint64_t start, last, end; /* as in struct hp_block */
+    uint64_t target;
+    uint32_t insns;
+    uint8_t flow;  /* enum hp_flow; HP_FLOW_NONE: cut, it falls through */
+    uint8_t flags; /* HP_BLOCK_* */
+};
+
+struct hp_cfg {
+    struct hp_graph graph;
+    struct hp_cfg_vertex *vertices; /* graph.n; the first two are empty */
+    struct hp_graph_edge *edges;    /* == graph.edges */
+    size_t capacity;                /* of edges */
+    struct hp_map64 by_address;     /* start of a basic block to its vertex */
+    struct hp_map64 by_ends;        /* from << 32 | to to the edge: there is one at most */
+    struct hp_map64 by_return;      /* where a call returns to, to the vertex that ends with it */
+};
+
+/*
+ * `blocks`: those of the function. `entry`: the one at which it is entered. `observed`: which block came after which, how often (of
+ * the function at least; others do no harm): targets of indirect jumps, other entries and the counts come from there; may be empty.
+ * HP_ERR_UNSUPPORTED: its code was changed while it ran. HP_ERR_INVALID: the entry is not one of the blocks.
+ */
+enum hp_err hp_cfg_new(struct hp_code *code, const uint32_t *blocks, size_t n_blocks,
+                       uint32_t entry, const struct hp_edge_count *observed, size_t n_observed,
+                       struct hp_cfg **cfg);
+void hp_cfg_free(struct hp_cfg *cfg);
+
+/* The vertex that starts at an address, or HP_NO_ID; the edge between two vertices, or HP_NO_EDGE. */
+uint32_t hp_cfg_at(const struct hp_cfg *cfg, uint64_t address);
+uint32_t hp_cfg_edge(const struct hp_cfg *cfg, uint32_t from, uint32_t to);
+
+/* A path of the numbering as the path detector's `bl` would describe it: start, branches, outcomes (the last branch is bit 0). `edges` are
+ * its edges. False: longer than 64 branches, or an outcome cannot be told (an edge that is taken and not taken). */
+struct hp_cfg_signature {
+    uint64_t start;
+    uint64_t outcomes;
+    uint32_t length;
+    bool from_entry; /* begins where the function was entered, not behind a back edge */
+    bool to_exit;    /* ends with the function, not with a back edge */
+};
+bool hp_cfg_signature(const struct hp_cfg *cfg, const struct hp_numbering *numbering,
+                      const uint32_t *edges, uint32_t n, struct hp_cfg_signature *signature);
+
+#endif

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Next executing tail (Duesterwald and Bala, section 4.1): only heads are counted. A head is counted when control
+ * arrives there; when its count exceeds the delay, the path that is executed next from there, which is the one that
+ * starts with this arrival, is predicted as a whole.
+ *
+ * Afterwards the count restarts (after = reset), so another path of the head takes as many arrivals again; or it stays
+ * (after = keep), so that every other path of the head is predicted when it is first executed.
+ *
+ * Operations: one for a counted arrival; for a prediction, one for each branch that is collected.
+ */
+#include "base/grow.h"
+#include "profiler/predict/scheme.h"
+
+#include <stdlib.h>
+
+struct net {
+    struct hp_scheme base; /* first */
+    uint32_t delay;
+    uint32_t after;   /* what a counter becomes by a prediction */
+    uint32_t *counts; /* by head: one more than its count; 0: never counted */
+    size_t cap_counts;
+    struct hp_scheme_cost cost;
+};
+
+static enum hp_err net_grow(struct hp_scheme *scheme, size_t n_paths, size_t n_heads)
+{
+    struct net *net = (struct net *)scheme;
+    (void)n_paths;
+    return hp_grow(&net->counts, &net->cap_counts, n_heads, sizeof *net->counts);
+}
+
+static bool net_profile(struct hp_scheme *scheme, const struct hp_flow_step *step)
+{
+    struct net *net = (struct net *)scheme;
+    uint32_t *count = &net->counts[step->head];
+    if (*count == 0) {
+        net->cost.counters++;
+        *count = 1;
+    }
+    net->cost.operations++;
+    *count += 1;
+    if (*count - 1 <= net->delay)
+        return false;
+    net->cost.operations += step->length;
+    *count = net->after;
+    return true;
+}
+
+static struct hp_scheme_cost net_cost(const struct hp_scheme *scheme)
+{
+    return ((const struct net *)scheme)->cost;
+}
+
+static void net_free(struct hp_scheme *scheme)
+{
+    struct net *net = (struct net *)scheme;
+    free(net->counts);
+    free(net);
+}
+
+static const struct hp_scheme_ops net_ops = {
+    .name = "net",
+    .grow = net_grow,
+    .profile = net_profile,
+    .cost = net_cost,
+    .free = net_free,
+};
+
+static enum hp_err net_make(const struct hp_scheme_config *config, struct hp_scheme **scheme)
+{
+    struct net *net = calloc(1, sizeof *net);
+    if (!net)
+        return hp_fail_nomem();
+    net->base.ops = &net_ops;
+    net->delay = (uint32_t)config->delay;
+    net->after = config->keep ? net->delay + 1 : 1; /* the next arrival exceeds the delay again */
+    *scheme = &net->base;
+    return HP_OK;
+}
+
+const struct hp_scheme_kind hp_scheme_net = {.name = "net", .has_after = true, .make = net_make};

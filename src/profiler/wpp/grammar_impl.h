@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The inside of a grammar, for its check.
+ *
+ * Nodes lie in one array and name each other by index; 0 is nobody. A rule is its *guard*: a node that closes the ring of the
+ * rule's body, so the rule's symbol is HP_GRAMMAR_RULE | index of the guard. Of a guard, `repeat` counts the nodes that name the rule.
+ */
+#ifndef HP_PROFILER_WPP_GRAMMAR_IMPL_H
+#define HP_PROFILER_WPP_GRAMMAR_IMPL_H
+
+#include "profiler/wpp/grammar.h"
+
+#define SYMBOL_GUARD UINT32_MAX       /* of a guard node */
+#define SYMBOL_FREE  (UINT32_MAX - 1) /* of a free node; `next` is the next free one */
+
+struct node {
+    uint32_t symbol;
+    uint32_t repeat;
+    uint32_t prev, next;
+};
+
+/* A digram, by its left node. `tag` is its hash; linear probing. */
+struct slot {
+    uint32_t node; /* 0: empty */
+    uint32_t tag;
+};
+
+struct hp_grammar {
+    struct hp_grammar_budget *budget;
+    struct node *nodes;
+    uint32_t n_nodes, capacity; /* used (free ones in between included), there is room for */
+    uint32_t free;              /* list */
+    uint32_t n_free;
+    uint32_t start; /* the start rule's guard */
+    uint32_t n_rules;
+    uint32_t max_repeat;
+    bool closed, full;
+    struct slot *slots;
+    uint32_t n_slots, n_digrams;
+    uint32_t *todo; /* left nodes of digrams that are new */
+    size_t n_todo, todo_capacity;
+    uint64_t symbols;
+    /* The nodes of the start rule from follow_from to follow_last are also at follow_other to follow_at. follow_from 0: not so. */
+    uint32_t follow_from, follow_last, follow_other, follow_at;
+};
+
+static inline bool is_rule(uint32_t symbol)
+{
+    return symbol & HP_GRAMMAR_RULE;
+}
+
+uint32_t hp_grammar_find(const struct hp_grammar *g, uint32_t left);
+
+#endif
