@@ -345,7 +345,7 @@ static void expect_refused(const char *text, const char *error)
 static void illegal_tables_are_refused(void **state)
 {
     (void)state;
-#define NEITHER "' is neither a preset (vaswani) nor ENTRIESxWAYS"
+#define NEITHER "' is neither a preset (vaswani, random-admission) nor ENTRIESxWAYS"
     expect_refused("", "hot path table: '" NEITHER);
     expect_refused("512", "hot path table: '512" NEITHER);
     expect_refused("512x", "hot path table: '512x" NEITHER);
@@ -353,17 +353,19 @@ static void illegal_tables_are_refused(void **state)
     expect_refused("-512x4", "hot path table: '-512x4" NEITHER);
     expect_refused("512x4k", "hot path table: '512x4k' is no size such as 512x4");
     expect_refused("99999999999x4", "hot path table: '99999999999x4' is no size such as 512x4");
-    expect_refused("500x4",
-                   "hot path table: 500 entries: a power of two up to 16777216 is possible");
-    expect_refused("0x4", "hot path table: 0 entries: a power of two up to 16777216 is possible");
-    expect_refused("33554432x4",
-                   "hot path table: 33554432 entries: a power of two up to 16777216 is possible");
-    expect_refused("512x0", "hot path table: 0 ways: not a power of two");
-    expect_refused("512x3", "hot path table: 3 ways: not a power of two");
+    expect_refused("500x4", "hot path table: 500 entries of 4 ways: the number of sets is not a "
+                            "power of two");
+    expect_refused("0x4", "hot path table: 0 entries: 1 to 16777216 are possible");
+    expect_refused("33554432x4", "hot path table: 33554432 entries: 1 to 16777216 are possible");
+    expect_refused("512x0", "hot path table: 0 ways: there must be one at least");
+    expect_refused("512x3", "hot path table: 512 entries of 3 ways: the number of sets is not a "
+                            "power of two");
     expect_refused("4x8", "hot path table: 8 ways are more than 4 entries");
     expect_refused("512x4,bits=7", "hot path table: accumulators of 7 bits: 8 to 64 are possible");
-    expect_refused("512x4,bits=65", "hot path table: 'bits=65': 8 to 64 bits are possible");
-#define NONE_OF "' is none of index=xor, index=address, policy=lfu, policy=lru, bits=N"
+    expect_refused("512x4,bits=65",
+                   "hot path table: accumulators of 65 bits: 8 to 64 are possible");
+#define NONE_OF                                                                                    \
+    "' is none of index=xor|address|fold, policy=lfu|lru|rap, bits=N, exponent=N, packed"
     expect_refused("512x4,bits=", "hot path table: 'bits=" NONE_OF);
     expect_refused("512x4,policy=fifo", "hot path table: 'policy=fifo" NONE_OF);
     expect_refused("512x4,", "hot path table: '" NONE_OF);

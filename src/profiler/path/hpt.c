@@ -87,7 +87,8 @@ enum hp_err hp_hpt_check(const struct hp_hpt_config *config)
                        "hot path table: accumulators of %u bits: 8 to 64 are possible",
                        config->accumulator_bits);
     if (config->exponent_bits > 5 || config->exponent_bits + 4 > config->accumulator_bits ||
-        config->accumulator_bits - config->exponent_bits + (1u << config->exponent_bits) > 64)
+        (config->exponent_bits &&
+         config->accumulator_bits - config->exponent_bits + (1u << config->exponent_bits) > 64))
         return hp_fail(HP_ERR_INVALID,
                        "hot path table: accumulators of %u bits, %u of them the exponent: up to 5 "
                        "bits of it, 4 bits beside it and counts below 2^63 are possible",
