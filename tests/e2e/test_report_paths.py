@@ -3,6 +3,7 @@
 """Paths from the program to the reader: counts and source lines of a program whose paths are known on paper, and what must hold
 for the paths of any program."""
 import json
+import os
 import re
 import subprocess
 
@@ -174,6 +175,16 @@ class Any(lib.E2E):
                         self.assertLess(wrong, n / 5)
                     else:
                         self.assertEqual(wrong, 0)
+
+    def test_other_architectures(self):
+        names = [a + "/switches" for a in ("arm", "arm-a32", "aarch64", "riscv64", "alpha")]
+        there = [name for name in names if os.path.exists(program(name))]
+        if not there:
+            self.skipTest("no program was built for another architecture")
+        for name in there:
+            with self.subTest(name):
+                profile = self.record(program(name), options=("--profile", "paths"))
+                self.assertEqual(self.check(profile)[0], 0)
 
     def test_signals_and_longjmp(self):
         for name in ("jumps", "exceptions", "signals"):
