@@ -95,6 +95,10 @@ static void put_line_place(struct printer *p, size_t i)
     hp_strbuf_clear(&p->text);
     if (*line->file) {
         hp_put_source_place(hp_base_name(line->file), line->line, &p->place);
+        if (line->to) {
+            hp_strbuf_add(&p->place, "-");
+            hp_strbuf_uint(&p->place, line->to);
+        }
         return;
     }
     hp_put_code(p->tables, block->function, block->place, &p->place);
@@ -195,10 +199,46 @@ static bool is_shown(const struct printer *p, size_t i)
     return p->lines.n <= LINES_MAX || i < LINES_MAX - LINES_TAIL || i >= p->lines.n - LINES_TAIL;
 }
 
+/* Whether there is nothing to be said of a line but its number. */
+static bool is_bare(struct printer *p, const struct hp_path_line *line)
+{
+    size_t length;
+    return *line->file && !*line->inlined &&
+           !hp_sources_line(p->sources, line->file, line->line, &length);
+}
+
+/* Whether `next` goes on upwards from a line where nothing was decided, in the same function. */
+static bool goes_on(struct printer *p, const struct hp_path_line *line,
+                    const struct hp_path_line *next)
+{
+    const struct hp_pblock *blocks = p->tables->profile->blocks;
+    return line->n_exits == 0 && next->line > line->line && strcmp(line->file, next->file) == 0 &&
+           blocks[line->block].function == blocks[next->block].function && is_bare(p, next);
+}
+
+/* Lines that are only numbers are joined, up to the next branch. */
+static void join_bare_lines(struct printer *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->lines.n; i++) {
+        struct hp_path_line *last = n ? &p->lines.lines[n - 1] : NULL;
+        const struct hp_path_line *line = &p->lines.lines[i];
+        if (!last || !is_bare(p, last) || !goes_on(p, last, line)) {
+            p->lines.lines[n++] = *line;
+            continue;
+        }
+        last->to = line->line;
+        last->first_exit = line->first_exit;
+        last->n_exits = line->n_exits;
+    }
+    p->lines.n = n;
+}
+
 static enum hp_err print_lines(struct printer *p, uint32_t path)
 {
     size_t places = 0, exits = 0;
     HP_TRY(hp_path_lines_make(&p->lines, p->tables, path));
+    join_bare_lines(p);
     for (size_t i = 0; i < p->lines.n; i++) {
         if (!is_shown(p, i))
             continue;
