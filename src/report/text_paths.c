@@ -203,33 +203,40 @@ static bool is_shown(const struct printer *p, size_t i)
 static bool is_bare(struct printer *p, const struct hp_path_line *line)
 {
     size_t length;
-    return *line->file && !*line->inlined &&
-           !hp_sources_line(p->sources, line->file, line->line, &length);
+    return *line->file && !hp_sources_line(p->sources, line->file, line->line, &length);
 }
 
-/* Whether `next` goes on upwards from a line where nothing was decided, in the same function. */
+/* Whether `next`, a line of the same function, comes after one where nothing was decided. */
 static bool goes_on(struct printer *p, const struct hp_path_line *line,
                     const struct hp_path_line *next)
 {
     const struct hp_pblock *blocks = p->tables->profile->blocks;
-    return line->n_exits == 0 && next->line > line->line && strcmp(line->file, next->file) == 0 &&
-           blocks[line->block].function == blocks[next->block].function && is_bare(p, next);
+    return line->n_exits == 0 && strcmp(line->file, next->file) == 0 &&
+           strcmp(line->inlined, next->inlined) == 0 &&
+           blocks[line->block].function == blocks[next->block].function;
 }
 
-/* Lines that are only numbers are joined, up to the next branch. */
+static void join_line(struct hp_path_line *line, const struct hp_path_line *next)
+{
+    uint32_t last = line->to ? line->to : line->line;
+    line->to = next->line > last ? next->line : last;
+    if (next->line < line->line)
+        line->line = next->line;
+    line->first_exit = next->first_exit;
+    line->n_exits = next->n_exits;
+}
+
+/* Lines that are only numbers are joined, up to the next branch: the range that they are in. */
 static void join_bare_lines(struct printer *p)
 {
     size_t n = 0;
     for (size_t i = 0; i < p->lines.n; i++) {
         struct hp_path_line *last = n ? &p->lines.lines[n - 1] : NULL;
         const struct hp_path_line *line = &p->lines.lines[i];
-        if (!last || !is_bare(p, last) || !goes_on(p, last, line)) {
+        if (last && is_bare(p, last) && is_bare(p, line) && goes_on(p, last, line))
+            join_line(last, line);
+        else
             p->lines.lines[n++] = *line;
-            continue;
-        }
-        last->to = line->line;
-        last->first_exit = line->first_exit;
-        last->n_exits = line->n_exits;
     }
     p->lines.n = n;
 }
