@@ -65,7 +65,7 @@ static void print_results(const struct hp_profiler *profiler)
            (unsigned long long)m.flow, (unsigned long long)m.branches, (unsigned long long)m.paths,
            (unsigned long long)m.heads, (unsigned long long)m.hot_paths,
            100.0 * (double)m.hot_flow / (double)(m.flow ? m.flow : 1),
-           (unsigned long long)hp_predictions_stats(profiler)->splits);
+           (unsigned long long)m.splits);
     for (size_t i = 0; i < hp_judge_config(judge)->n_schemes; i++)
         print_row(judge, i);
     printf("]}\n");

@@ -40,7 +40,16 @@ _hotpath()
     case $previous in
     --view | -v) mapfile -t COMPREPLY < <(compgen -W "$views" -- "$word"); return ;;
     --engine | -e) mapfile -t COMPREPLY < <(compgen -W "native qemu" -- "$word"); return ;;
-    --profile | -p) mapfile -t COMPREPLY < <(compgen -W "exact counts none" -- "$word"); return ;;
+    --profile | -p)
+        mapfile -t COMPREPLY < <(compgen -W "exact counts paths predictions none" -- "$word"); return ;;
+    --paths)
+        mapfile -t COMPREPLY < <(compgen -W "bl wpp extended-loop: extended-call: forward" -- "$word"); return ;;
+    --metric)
+        mapfile -t COMPREPLY < <(compgen -W "executions instructions l1i l1d l2 l3 itlb dtlb mispredictions power power-cycle" -- "$word"); return ;;
+    --machine)
+        mapfile -t COMPREPLY < <(compgen -W "vaswani alpha21264 arm9 modern" -f -- "$word"); return ;;
+    --predict)
+        mapfile -t COMPREPLY < <(compgen -W "net: path-profile: boa:" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;

@@ -31,9 +31,13 @@ enum hp_err hp_core_new(const struct hp_machine *machine, struct hp_core **core)
 void hp_core_free(struct hp_core *core);
 
 /* Runs the first n blocks of the batch and fills events[0 ... n - 1]. Without addresses (batch->addresses NULL) the data side is
- * left alone. HP_ERR_NOMEM: a block could not be decoded. */
+ * left alone. HP_ERR_NOMEM: a block could not be decoded; it and what comes after it have no events. */
 enum hp_err hp_core_batch(struct hp_core *core, struct hp_code *code, const struct hp_batch *batch,
                           struct hp_events *events);
+
+/* The same for what was run of the block of an HP_EVENT_TAIL; its branch is not predicted. */
+enum hp_err hp_core_tail(struct hp_core *core, struct hp_code *code, const struct hp_event *tail,
+                         struct hp_events *events);
 
 /* What the core did, by name: "l1i.accesses", "l1i.misses", "l1d.reads", ..., "branches", "mispredictions", ...; ended by a NULL name;
  * valid until the next call on the core. */

@@ -215,23 +215,36 @@ void hp_complete_clear(struct hp_complete *complete);
 
 /* --- The hot path table ----------------------------------------------------------------------- */
 
-enum hp_hpt_index { HP_HPT_XOR, HP_HPT_ADDRESS };
+enum hp_hpt_index {
+    HP_HPT_XOR,     /* of start address, outcomes and length: their lowest bits */
+    HP_HPT_ADDRESS, /* the lowest bits of the start address */
+    HP_HPT_FOLD,    /* of all bits of the start address and of the outcomes with a leading one */
+};
 
 /* What makes room for a path that is not in its set. See docs/paths.md. */
-enum hp_hpt_policy { HP_HPT_LFU, HP_HPT_LRU };
+enum hp_hpt_policy {
+    HP_HPT_LFU,
+    HP_HPT_LRU,
+    HP_HPT_RANDOM_ADMISSION, /* the least frequent goes, but only now and then: docs/better.md */
+};
 
 struct hp_hpt_config {
-    uint32_t entries; /* a power of two */
-    uint32_t ways;    /* a power of two; entries: fully associative */
+    uint32_t entries;
+    uint32_t ways; /* entries / ways, the sets, is a power of two; entries: fully associative */
     enum hp_hpt_index index;
     enum hp_hpt_policy policy;
     uint32_t accumulator_bits; /* 8 ... 64; saturates */
+    uint32_t exponent_bits; /* of these: 0: it counts exactly; else to powers of two, by chance */
+    /* An entry does not keep what its set tells of the start address, and keeps the length as a leading one in front of the
+     * outcomes (for the size in bytes only). */
+    bool packed;
     uint32_t address_bits; /* of a start address, kept in an entry (for the size in bytes only) */
     uint32_t max_length;   /* of a path (for the size in bytes only) */
 };
 
-/* Reads a preset ("vaswani": 512x4, xor, lfu, 32 bits), or ENTRIESxWAYS with optional ",index=xor|address", ",policy=NAME",
- * ",bits=N". HP_ERR_INVALID: no power of two, zero ways, more ways than entries, ...: one line. */
+/* Reads a preset ("vaswani": the paper's 512x4, xor, lfu, 32 bits; "random-admission": the best of as many bytes, 608x19), or
+ * ENTRIESxWAYS, with optional ",index=xor|address|fold", ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed".
+ * HP_ERR_INVALID: no power of two of sets, zero ways, more ways than entries, ...: one line. */
 enum hp_err hp_hpt_parse(const char *text, struct hp_hpt_config *config);
 enum hp_err hp_hpt_check(const struct hp_hpt_config *config);
 void hp_hpt_format(const struct hp_hpt_config *config, char *text, size_t size);

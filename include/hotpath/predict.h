@@ -7,7 +7,7 @@
  * what it predicts. A *judge* knows the exact frequencies and measures schemes: hits, noise, missed
  * opportunity, profiled flow, counters, operations.
  *
- * An emulator or a JIT embeds hp_predictor: it feeds branches and is told when a path becomes hot.
+ * An emulator or a JIT embeds hp_path_predictor: it feeds branches and is told when a path becomes hot.
  */
 #ifndef HOTPATH_PREDICT_H
 #define HOTPATH_PREDICT_H
@@ -25,6 +25,8 @@ struct hp_flow_step {
     uint32_t path; /* ids from 0 in order of appearance */
     uint32_t head;
     uint32_t length; /* branches */
+    /* Executions of paths up to this one, also of predicted ones: the clock. In a real system a cycle counter will do. */
+    uint64_t flow;
 };
 
 /* A branch along a path. */
@@ -56,6 +58,8 @@ struct hp_scheme_ops {
     enum hp_err (*grow)(struct hp_scheme *scheme, size_t n_paths, size_t n_heads);
     bool (*profile)(struct hp_scheme *scheme, const struct hp_flow_step *step);
     struct hp_scheme_cost (*cost)(const struct hp_scheme *scheme);
+    /* HP_ERR_NOMEM: it ran out of memory in profile(), and predicts no more. NULL when it cannot. */
+    enum hp_err (*check)(const struct hp_scheme *scheme);
     void (*free)(struct hp_scheme *scheme);
 };
 
@@ -89,7 +93,8 @@ struct hp_scheme_config {
     bool keep;      /* net: after = keep */
 };
 
-/* Reads "net:50", "net:50,after=keep", "net:50,after=reset", "path-profile:50", "boa:50". HP_ERR_INVALID: one line. */
+/* Reads "net:50", "net:50,after=keep", "net:50,after=reset", "path-profile:50", "boa:50", "net-rate:50",
+ * "rate-table:50". HP_ERR_INVALID: one line. */
 enum hp_err hp_scheme_parse(const char *text, struct hp_scheme_config *config);
 /* A text that hp_scheme_parse() reads, cut to `size`. */
 void hp_scheme_format(const struct hp_scheme_config *config, char *text, size_t size);
@@ -109,9 +114,11 @@ struct hp_indexed_path {
     uint32_t first_target; /* in hp_index_targets() */
     uint8_t length;
     uint8_t n_targets;
-    uint16_t reserved;
-    uint64_t reserved2;
+    uint16_t flags; /* HP_INDEXED_* */
+    uint64_t reserved;
 };
+
+enum { HP_INDEXED_SPLIT = 1 }; /* it was ended by max_length, not by a backward branch */
 
 struct hp_index;
 
@@ -121,8 +128,8 @@ struct hp_index;
 enum hp_err hp_index_new(uint64_t max_paths, uint64_t mark, struct hp_index **index);
 void hp_index_free(struct hp_index *index);
 
-/* The ids of paths, in order. A path for which there was no room has the id HP_NO_ID. */
-void hp_index_add(struct hp_index *index, const struct hp_paths *paths, struct hp_flow_step *steps);
+/* Finds the ids of paths, in order, adding those that are new. HP_NO_ID: there is no room for it. */
+void hp_index_add(struct hp_index *index, const struct hp_paths *paths, uint32_t *ids);
 
 /* HP_NO_ID: it is not there. */
 uint32_t hp_index_find(const struct hp_index *index, const struct hp_path *path);
@@ -142,6 +149,11 @@ size_t hp_index_n_heads(const struct hp_index *index);
 /* HP_ERR_NOMEM: memory ran out. Paths are missing. */
 enum hp_err hp_index_check(const struct hp_index *index);
 
+/* Who takes executions of paths by their ids, in order; HP_NO_ID for one without room. */
+struct hp_flow_sink {
+    void (*flow)(struct hp_flow_sink *sink, const uint32_t *paths, size_t n);
+};
+
 /* --- Measures --------------------------------------------------------------------------------- */
 
 struct hp_prediction {
@@ -157,7 +169,8 @@ struct hp_prediction {
     /* The paper's closed forms: tau charged per predicted path. May be negative for cold paths. */
     int64_t closed_hits, closed_noise, closed_missed;
     struct hp_scheme_cost cost;
-    uint64_t branches; /* along the paths */
+    uint64_t branches; /* along the paths; without those of `lost` */
+    uint64_t splits;   /* executions of paths that were ended by max_length */
     uint64_t lost;     /* executions of paths beyond max_paths: part of flow and of profiled */
 };
 
@@ -210,11 +223,14 @@ void hp_judge_free(struct hp_judge *judge);
 /* Takes paths. One detector a thread may be in front of it. */
 struct hp_path_sink *hp_judge_sink(struct hp_judge *judge);
 
+/* The same for somebody who finds paths in the judge's index himself. */
+struct hp_flow_sink *hp_judge_flow_sink(struct hp_judge *judge);
+
 const struct hp_judge_config *hp_judge_config(const struct hp_judge *judge);
 /* The measures of scheme `i`, of everything so far. */
 void hp_judge_result(const struct hp_judge *judge, size_t i, struct hp_prediction *prediction);
 /* The paths with their counts; hp_indexed_path.mark: bit i is set while scheme i has not predicted it. */
-const struct hp_index *hp_judge_index(const struct hp_judge *judge);
+struct hp_index *hp_judge_index(const struct hp_judge *judge);
 /* More executions than this make a path hot. */
 uint64_t hp_judge_threshold(const struct hp_judge *judge);
 
@@ -236,7 +252,7 @@ enum hp_err hp_judge_check(const struct hp_judge *judge);
  * with addresses in which "backward" means a loop. It needs no code map. Nothing allocates per branch: memory is taken only for
  * a head or a path not met before.
  */
-struct hp_predictor_config {
+struct hp_path_predictor_config {
     struct hp_scheme_config scheme;
     uint32_t max_length; /* of a path; 0: HP_PATH_MAX_LENGTH */
     uint64_t max_paths;  /* 0: HP_INDEX_DEFAULT; of NET only predicted paths are kept */
@@ -245,7 +261,7 @@ struct hp_predictor_config {
 enum hp_news {
     HP_NEWS_NOTHING, /* the path goes on */
     HP_NEWS_STARTED, /* the branch ended a path; another starts at its target */
-    HP_NEWS_HOT,     /* the same, and a path is predicted hot now: see hp_predictor_path() */
+    HP_NEWS_HOT,     /* the same, and a path is predicted hot now: see hp_path_predictor_path() */
 };
 
 /* A predicted path. */
@@ -256,7 +272,7 @@ struct hp_hot_path {
     const struct hp_flow_branch *branches; /* `length` of them */
 };
 
-struct hp_predictor_stats {
+struct hp_path_predictor_stats {
     uint64_t branches;
     uint64_t flow;      /* paths that ended */
     uint64_t profiled;  /* of them, not predicted before */
@@ -266,29 +282,33 @@ struct hp_predictor_stats {
     struct hp_scheme_cost cost;
 };
 
-struct hp_predictor;
+struct hp_path_predictor;
 
 /* HP_ERR_INVALID: see hp_scheme_new(); max_length out of range. */
-enum hp_err hp_predictor_new(const struct hp_predictor_config *config,
-                             struct hp_predictor **predictor);
-void hp_predictor_free(struct hp_predictor *predictor);
+enum hp_err hp_path_predictor_new(const struct hp_path_predictor_config *config,
+                                  struct hp_path_predictor **predictor);
+void hp_path_predictor_free(struct hp_path_predictor *predictor);
 
 /* Control is at `address` now, however it got there: what was going on is forgotten and a path starts. Called before the
  * first branch, after running code of one's own for a hot path, after an exception. */
-void hp_predictor_start(struct hp_predictor *predictor, uint64_t address);
+void hp_path_predictor_start(struct hp_path_predictor *predictor, uint64_t address);
 
 /* The branch at `address` was executed and control is at `target` now (also when it was not taken). `kind`: enum hp_flow;
  * it matters whether it is indirect or a return. */
-enum hp_news hp_predictor_branch(struct hp_predictor *predictor, uint64_t address, uint64_t target,
-                                 bool taken, enum hp_flow kind);
+enum hp_news hp_path_predictor_branch(struct hp_path_predictor *predictor, uint64_t address,
+                                      uint64_t target, bool taken, enum hp_flow kind);
+
+/* So many paths were executed in code of one's own, unseen: for the clock of schemes that look at rates (net-rate,
+ * rate-table). An estimate will do. */
+void hp_path_predictor_ran(struct hp_path_predictor *predictor, uint64_t paths);
 
 /* After HP_NEWS_HOT: the path that was predicted. Valid until the next branch. */
-const struct hp_hot_path *hp_predictor_path(const struct hp_predictor *predictor);
+const struct hp_hot_path *hp_path_predictor_path(const struct hp_path_predictor *predictor);
 
 /* Whether a path that starts there was predicted. */
-bool hp_predictor_is_hot(const struct hp_predictor *predictor, uint64_t start);
+bool hp_path_predictor_is_hot(const struct hp_path_predictor *predictor, uint64_t start);
 
-const struct hp_predictor_stats *hp_predictor_stats(struct hp_predictor *predictor);
+const struct hp_path_predictor_stats *hp_path_predictor_stats(struct hp_path_predictor *predictor);
 
 #ifdef __cplusplus
 }

@@ -62,9 +62,7 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
     if (output->json && output->csv)
         return hp_fail(HP_ERR_INVALID, "--json and --csv exclude each other");
     options->format = output->json ? HP_REPORT_JSON : output->csv ? HP_REPORT_CSV : HP_REPORT_TEXT;
-    options->top = output->top != UINT64_MAX           ? (size_t)output->top
-                   : options->format == HP_REPORT_TEXT ? HP_REPORT_TEXT_TOP
-                                                       : 0;
+    options->top = output->top != UINT64_MAX ? (size_t)output->top : HP_REPORT_TOP_DEFAULT;
     if (output->view)
         HP_TRY(hp_report_view_from_name(output->view, &options->view));
     if (output->threads && strcmp(output->threads, "each") == 0)
@@ -85,7 +83,9 @@ enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
     case HP_REPORT_EDGES:
     case HP_REPORT_CALLS:
     case HP_REPORT_THREADS:
-    case HP_REPORT_MODULES: return HP_LINES_NONE;
+    case HP_REPORT_MODULES:
+    case HP_REPORT_PREDICTIONS:
+    case HP_REPORT_MACHINE: return HP_LINES_NONE;
     default: return HP_LINES_ALL;
     }
 }

@@ -7,11 +7,14 @@
 static const struct hp_usage usage = {
     .command = "hotpath report",
     .synopsis = "[OPTIONS] FILE [VIEW]",
-    .help = "Prints a profile. VIEW is one of: summary, functions, blocks, edges, calls, lines, "
-            "threads,\n"
-            "modules, all. Without one: the summary and the functions.\n",
+    .help =
+        "Prints a profile. VIEW is one of: summary, functions, blocks, edges, calls, lines, "
+        "threads,\n"
+        "modules, paths, predictions, machine, all. Without one: the summary and the functions\n"
+        "(paths, where only they were recorded).\n",
     .examples = "  hotpath report gzip.hotpath\n"
                 "  hotpath report gzip.hotpath edges --top 50\n"
+                "  hotpath report gzip.hotpath paths\n"
                 "  hotpath report gzip.hotpath --json > gzip.json\n"
                 "  hotpath report gzip.hotpath functions --csv -o functions.csv\n",
 };
@@ -23,7 +26,7 @@ int hp_cmd_report(int argc, char **argv)
     bool no_run = false;
     const struct hp_option options[] = {
         {"top", 'n', HP_OPT_COUNT, &output.top, "N",
-         "rows to print (default: 20 in text, else all; 0: all)"},
+         "rows to print (default: 20 in text, 10 paths, else all;\n0: all)"},
         {"json", 'j', HP_OPT_FLAG, &output.json, NULL, "JSON, for scripts"},
         {"csv", 0, HP_OPT_FLAG, &output.csv, NULL, "comma-separated values, one view"},
         {"threads", 0, HP_OPT_TEXT, &output.threads, "each|all",

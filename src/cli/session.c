@@ -84,6 +84,16 @@ static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t thread,
     return next->counts(next, thread, counts, n);
 }
 
+static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
+                                  const uint64_t *addresses, size_t n)
+{
+    struct session *s = (struct session *)consumer;
+    if (!s->pipeline)
+        return HP_OK;
+    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
+    return next->addresses(next, thread, addresses, n);
+}
+
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
                             enum hp_end_reason reason)
 {
@@ -122,6 +132,7 @@ static enum hp_err open_session(struct session *s, enum hp_arch arch,
     s->consumer = (struct hp_consumer){.thread = take_thread,
                                        .words = take_words,
                                        .counts = take_counts,
+                                       .addresses = take_addresses,
                                        .end = take_end,
                                        .tick = tick,
                                        .done = is_done};
@@ -140,6 +151,8 @@ static enum hp_err open_pipeline(struct session *s, const struct hp_session_opti
     HP_TRY(hp_pipeline_new(s->code, source, s->functions, &region, &s->pipeline));
     for (size_t i = 0; i < s->parts.n; i++)
         HP_TRY(hp_pipeline_add(s->pipeline, s->parts.profilers[i]));
+    if (s->parts.machine)
+        HP_TRY(hp_pipeline_set_machine(s->pipeline, s->parts.machine));
     hp_progress_start(&s->progress, options->quiet);
     return HP_OK;
 }
@@ -166,6 +179,20 @@ static enum hp_err finish_profilers(struct session *s, const struct hp_trace_run
     return err;
 }
 
+/* What the machine did, if there is one. */
+static enum hp_err add_machine(struct session *s, struct hp_profile *profile)
+{
+    const struct hp_core_stat *stats;
+    size_t n;
+    char part[128];
+    HP_TRY(hp_pipeline_machine_stats(s->pipeline, &stats, &n));
+    if (n)
+        snprintf(part, sizeof part, "machine %s", hp_machine_name(s->parts.machine));
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(hp_profile_add_stat(profile, part, stats[i].name, HP_STAT_COUNT, stats[i].value));
+    return HP_OK;
+}
+
 static enum hp_err finish_profile(struct session *s, const struct hp_trace_run *about,
                                   struct hp_profile *profile)
 {
@@ -176,6 +203,7 @@ static enum hp_err finish_profile(struct session *s, const struct hp_trace_run *
         const struct hp_pipeline_stats *stats = hp_pipeline_stats(s->pipeline);
         profile->run.lost = stats->cursor.losses;
         HP_TRY(hp_note_losses(profile, stats));
+        HP_TRY(add_machine(s, profile));
     }
     return hp_profile_normalize(profile);
 }
@@ -274,6 +302,8 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
         HP_TRY(open_pipeline(s, options, hp_live_source(live, s->code)));
     if (plan->wanted.counts)
         HP_TRY(hp_pipeline_expect_counts(s->pipeline));
+    if (s->pipeline && plan->mode == HP_RECORD_MEMORY)
+        hp_pipeline_expect_addresses(s->pipeline);
     hp_signals_catch();
     enum hp_err err = start_engine(plan->engine, options, program, live, &pid);
     if (err != HP_OK) {
@@ -305,8 +335,11 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    enum hp_err err =
-        open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
+    /* Without counts the default report shows paths, line by line. */
+    bool only_paths = plan->wanted.paths && !plan->wanted.exact;
+    enum hp_line_detail lines =
+        only_paths && options->lines == HP_LINES_FUNCTIONS ? HP_LINES_ALL : options->lines;
+    enum hp_err err = open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)

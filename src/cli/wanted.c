@@ -151,6 +151,8 @@ static enum hp_err open_paths(const struct hp_wanted *wanted, struct hp_code *co
 enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
                            struct hp_functions *functions, struct hp_wanted_parts *parts)
 {
+    if (wanted->options->machine)
+        HP_TRY(in_option(hp_machine_load(wanted->options->machine, &parts->machine), "machine"));
     if (wanted->exact || wanted->counts) {
         HP_TRY(hp_exact_new(code, functions, &parts->profilers[parts->n]));
         parts->n++;
@@ -187,4 +189,5 @@ void hp_wanted_close(struct hp_wanted_parts *parts)
     hp_wpp_abort(parts->wpp);
     for (size_t i = 0; i < parts->n; i++)
         parts->profilers[i]->ops->free(parts->profilers[i]);
+    hp_machine_free(parts->machine);
 }

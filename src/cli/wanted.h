@@ -6,6 +6,7 @@
 #define HP_CLI_WANTED_H
 
 #include "cli/options.h"
+#include "hotpath/machine.h"
 #include "hotpath/wpp.h"
 #include "profiler/path/paths.h"
 #include "profiler/predict/predictions.h"
@@ -90,7 +91,8 @@ bool hp_wanted_nothing(const struct hp_wanted *wanted);
 struct hp_wanted_parts {
     struct hp_profiler *profilers[HP_WANTED_MAX]; /* in the order in which they finish */
     size_t n;
-    struct hp_wpp *wpp; /* NULL: not wanted */
+    struct hp_wpp *wpp;         /* NULL: not wanted */
+    struct hp_machine *machine; /* likewise */
 };
 
 /* What was made stays in `parts` on failure. */

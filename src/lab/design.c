@@ -7,13 +7,13 @@
 static const int row_of_8[7] = {1, 1, 1, -1, 1, -1, -1};
 static const int row_of_12[11] = {1, 1, -1, 1, 1, 1, -1, -1, -1, 1, -1};
 
-enum hp_err hp_design_plackett_burman(size_t factors, bool foldover, struct hp_design *design)
+enum hp_err hp_design_plackett_burman(size_t factors, size_t runs, bool foldover,
+                                      struct hp_design *design)
 {
-    if (factors < 1 || factors > HP_DESIGN_FACTORS)
-        return hp_fail(HP_ERR_INVALID, "a design is for 1 to %d factors, not %zu",
-                       HP_DESIGN_FACTORS, factors);
-    size_t runs = factors <= 7 ? 8 : 12;
-    const int *row = factors <= 7 ? row_of_8 : row_of_12;
+    if ((runs != 8 && runs != 12) || factors < 1 || factors >= runs)
+        return hp_fail(HP_ERR_INVALID, "there is no design of %zu runs for %zu factors", runs,
+                       factors);
+    const int *row = runs == 8 ? row_of_8 : row_of_12;
     *design = (struct hp_design){.factors = factors, .runs = foldover ? 2 * runs : runs};
     for (size_t r = 0; r < runs; r++)
         for (size_t f = 0; f < factors; f++) {
@@ -27,8 +27,8 @@ enum hp_err hp_design_plackett_burman(size_t factors, bool foldover, struct hp_d
 
 enum hp_err hp_design_full(size_t factors, struct hp_design *design)
 {
-    if (factors < 1 || factors > 4)
-        return hp_fail(HP_ERR_INVALID, "all combinations of 1 to 4 factors, not of %zu", factors);
+    if (factors < 1 || factors > 6)
+        return hp_fail(HP_ERR_INVALID, "all combinations of 1 to 6 factors, not of %zu", factors);
     *design = (struct hp_design){.factors = factors, .runs = (size_t)1 << factors};
     for (size_t r = 0; r < design->runs; r++)
         for (size_t f = 0; f < factors; f++)

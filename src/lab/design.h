@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#define HP_DESIGN_RUNS    24
+#define HP_DESIGN_RUNS    64
 #define HP_DESIGN_FACTORS 11
 
 /* Which level each factor has in each run: +1 or -1. */
@@ -20,13 +20,14 @@ struct hp_design {
 };
 
 /*
- * A Plackett-Burman design of 8 runs (up to 7 factors) or 12 (up to 11); with `foldover` as many again with all
- * levels turned round, which keeps the effect of a factor apart from those of pairs. HP_ERR_INVALID: no factor, or
- * more than 11.
+ * A Plackett-Burman design of 8 or 12 `runs`, for fewer factors than that; with `foldover` as many again with all
+ * levels turned round, which keeps the effect of a factor apart from those of pairs. What three factors do together is still
+ * mixed with the effects of others: of 8 runs whole, of 12 to a third. HP_ERR_INVALID: no such design.
  */
-enum hp_err hp_design_plackett_burman(size_t factors, bool foldover, struct hp_design *design);
+enum hp_err hp_design_plackett_burman(size_t factors, size_t runs, bool foldover,
+                                      struct hp_design *design);
 
-/* All combinations: run r has the high level of factor f when bit f of r is set. At most 4 factors. */
+/* All combinations: run r has the high level of factor f when bit f of r is set. At most 6 factors. */
 enum hp_err hp_design_full(size_t factors, struct hp_design *design);
 
 /* The effect of each factor on the results, one a run: mean at its high level minus mean at its low one. */

@@ -17,12 +17,10 @@ struct hp_lab_scheme {
 extern const struct hp_lab_scheme hp_lab_schemes[];
 extern const size_t hp_lab_n_schemes;
 
-/* Delays, from the least. */
-extern const unsigned hp_lab_delays[];
-extern const size_t hp_lab_n_delays;
-
-/* Runs a program with every scheme at every delay. results[scheme * hp_lab_n_delays + delay]. */
+/* Runs a program with every scheme at every one of the n delays. results[scheme * n + delay]. HP_ERR_INVALID: more than
+ * HP_JUDGE_SCHEMES. */
 enum hp_err hp_lab_judge(struct hp_lab *lab, const struct hp_lab_command *command,
+                         const unsigned *delays, size_t n,
                          struct hp_prediction results[HP_JUDGE_SCHEMES]);
 
 #endif

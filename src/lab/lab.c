@@ -7,9 +7,8 @@
 #include <string.h>
 
 static const struct hp_experiment *const experiments[] = {
-    &hp_paths_extended,
-    &hp_prediction_curves,
-    &hp_prediction_space,
+    &hp_paths_overlap,  &hp_paths_factors,     &hp_paths_distribution,
+    &hp_paths_extended, &hp_prediction_curves, &hp_prediction_space,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)
@@ -56,14 +55,11 @@ static void on_tick(void *context, uint64_t instructions)
                               instructions);
 }
 
-enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command, bool addresses,
-                           const struct hp_lab_probe *probe)
+static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *command, bool addresses,
+                           uint64_t instructions, const struct hp_lab_probe *probe)
 {
     struct hp_observation_options options = {
-        .addresses = addresses,
-        .instructions = addresses ? lab->options.machine_instructions : lab->options.instructions,
-        .tick = on_tick,
-        .context = lab};
+        .addresses = addresses, .instructions = instructions, .tick = on_tick, .context = lab};
     struct hp_lab_outcome *outcome = &lab->outcomes[lab->current];
     struct hp_observation *observation;
     HP_TRY(hp_observation_new(&options, &observation));
@@ -77,6 +73,19 @@ enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *comm
     outcome->seconds += observation->seconds;
     hp_observation_free(observation);
     return err;
+}
+
+enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command,
+                           const struct hp_lab_probe *probe)
+{
+    return observe(lab, command, false, lab->options.instructions, probe);
+}
+
+enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
+                                   unsigned nth, const struct hp_lab_probe *probe)
+{
+    uint64_t instructions = lab->options.machine_instructions / nth;
+    return observe(lab, command, true, instructions ? instructions : 1, probe);
 }
 
 static void measure_program(struct hp_lab *lab)

@@ -89,8 +89,12 @@ struct hp_lab_probe {
     void *context;
 };
 
-/* Runs the current program, as far as the options say: with the addresses that a machine model needs, or without. */
-enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command, bool addresses,
+/* Runs the current program for as many instructions as the options say. */
+enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command,
                            const struct hp_lab_probe *probe);
+
+/* The same with addresses, for a machine model: for an n-th of machine_instructions, n machines taking n times as long. */
+enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
+                                   unsigned nth, const struct hp_lab_probe *probe);
 
 #endif

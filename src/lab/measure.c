@@ -6,10 +6,17 @@
 
 /* Of its four sizes the paper's text names one, 512x4; it says that more than 2048 entries gain little. */
 const struct hp_lab_table hp_lab_tables[] = {
-    {"128x4", "128x4"}, {"256x4", "256x4"},   {"512x2", "512x2"},
-    {"512x4", "512x4"}, {"2048x4", "2048x4"},
+    {"128x4", NULL, "128x4"},
+    {"256x4", NULL, "256x4"},
+    {"512x2", NULL, "512x2"},
+    {HP_LAB_TABLE, NULL, "vaswani"},
+    {"random-admission", "admission", "random-admission"},
+    {"2048x4", NULL, "2048x4"},
 };
-const size_t hp_lab_n_tables = sizeof hp_lab_tables / sizeof *hp_lab_tables;
+#define N_TABLES (sizeof hp_lab_tables / sizeof *hp_lab_tables)
+const size_t hp_lab_n_tables = N_TABLES;
+const struct hp_lab_table *const hp_lab_main_tables = &hp_lab_tables[3];
+const size_t hp_lab_n_main_tables = N_TABLES - 4;
 
 /* --- Making ----------------------------------------------------------------------------------- */
 
@@ -22,6 +29,12 @@ enum hp_err hp_lab_paths_new(struct hp_observation *observation, const char *ppc
     for (size_t i = 0; i < n; i++)
         HP_TRY(hp_hpt_parse(tables[i].text, &config.tables[i]));
     return hp_paths_new(observation->code, observation->functions, &config, profiler);
+}
+
+void hp_lab_table_columns(struct hp_sheet *sheet, const struct hp_lab_table *tables, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        hp_sheet_column(sheet, tables[i].key, tables[i].title, 1);
 }
 
 /* --- Asking ----------------------------------------------------------------------------------- */

@@ -13,11 +13,18 @@
 
 /* The tables that are compared, by their texts for hp_hpt_parse(): the paper's, and ours of the same size in bytes. */
 struct hp_lab_table {
-    const char *key;  /* of a column */
-    const char *text; /* for hp_hpt_parse() */
+    const char *key;   /* of a column */
+    const char *title; /* shorter, for people; NULL: the key */
+    const char *text;  /* for hp_hpt_parse() */
 };
 extern const struct hp_lab_table hp_lab_tables[];
 extern const size_t hp_lab_n_tables;
+/* Of them 512x4 and those of its size. */
+extern const struct hp_lab_table *const hp_lab_main_tables;
+extern const size_t hp_lab_n_main_tables;
+
+/* A column for each of the tables. */
+void hp_lab_table_columns(struct hp_sheet *sheet, const struct hp_lab_table *tables, size_t n);
 
 /* Makes a path profiler with those of the `n` tables. `window` 0: no dynamic profile. */
 enum hp_err hp_lab_paths_new(struct hp_observation *observation, const char *ppcr,

@@ -90,8 +90,11 @@ static enum hp_err open_parts(struct hp_observation *o, struct hp_observation_me
     HP_TRY(hp_functions_new(o->code, &o->functions));
     hp_functions_want_lines(o->functions, HP_LINES_NONE);
     HP_TRY(hp_live_new(&live, &m->live));
-    return hp_pipeline_new(o->code, hp_live_source(m->live, o->code), o->functions, &region,
-                           &m->pipeline);
+    HP_TRY(hp_pipeline_new(o->code, hp_live_source(m->live, o->code), o->functions, &region,
+                           &m->pipeline));
+    if (m->options.addresses)
+        hp_pipeline_expect_addresses(m->pipeline);
+    return HP_OK;
 }
 
 enum hp_err hp_observation_new(const struct hp_observation_options *options,

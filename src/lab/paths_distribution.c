@@ -133,9 +133,9 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct probe probe = {.lab = lab, .program = name};
-    HP_TRY(hp_lab_observe(lab, command, false, &(struct hp_lab_probe){attach, collect, &probe}));
-    return hp_lab_observe(lab, command, true,
-                          &(struct hp_lab_probe){attach_events, collect_events, &probe});
+    HP_TRY(hp_lab_observe(lab, command, &(struct hp_lab_probe){attach, collect, &probe}));
+    return hp_lab_observe_machine(lab, command, 1,
+                                  &(struct hp_lab_probe){attach_events, collect_events, &probe});
 }
 
 const struct hp_experiment hp_paths_distribution = {

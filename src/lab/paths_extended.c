@@ -25,8 +25,7 @@ static enum hp_err begin(struct hp_lab *lab)
         sheet->mean = true;
         hp_sheet_column(sheet, "paths", NULL, 0);
         hp_sheet_column(sheet, "distinct", NULL, 0);
-        for (size_t i = 0; i < hp_lab_n_tables; i++)
-            hp_sheet_column(sheet, hp_lab_tables[i].key, NULL, 1);
+        hp_lab_table_columns(sheet, hp_lab_main_tables, hp_lab_n_main_tables);
         hp_sheet_column(sheet, "best", NULL, 1);
         hp_sheet_paper(sheet, "paper", HP_LAB_TABLE, kinds[k].paper);
     }
@@ -43,8 +42,8 @@ static enum hp_err attach(void *context, struct hp_observation *observation)
 {
     struct probe *probe = context;
     for (size_t k = 0; k < N_KINDS; k++) {
-        HP_TRY(hp_lab_paths_new(observation, kinds[k].ppcr, hp_lab_tables, hp_lab_n_tables, 0,
-                                &probe->profilers[k]));
+        HP_TRY(hp_lab_paths_new(observation, kinds[k].ppcr, hp_lab_main_tables,
+                                hp_lab_n_main_tables, 0, &probe->profilers[k]));
         HP_TRY(hp_observation_add(observation, probe->profilers[k]));
     }
     return HP_OK;
@@ -63,8 +62,8 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
         row->values[hp_sheet_find(sheet, "paths")] = (double)o.executions;
         row->values[hp_sheet_find(sheet, "distinct")] = (double)o.distinct;
         row->values[hp_sheet_find(sheet, "best")] = o.best;
-        for (size_t i = 0; i < hp_lab_n_tables; i++)
-            row->values[hp_sheet_find(sheet, hp_lab_tables[i].key)] = o.complete[i];
+        for (size_t i = 0; i < hp_lab_n_main_tables; i++)
+            row->values[hp_sheet_find(sheet, hp_lab_main_tables[i].key)] = o.complete[i];
     }
     return HP_OK;
 }
@@ -73,7 +72,7 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct probe probe = {.lab = lab, .program = name};
-    return hp_lab_observe(lab, command, false, &(struct hp_lab_probe){attach, collect, &probe});
+    return hp_lab_observe(lab, command, &(struct hp_lab_probe){attach, collect, &probe});
 }
 
 const struct hp_experiment hp_paths_extended = {

@@ -48,10 +48,8 @@ static enum hp_err add_sheets(struct hp_lab *lab, const struct counted *c)
     complete->mean = dynamic->mean = true;
     hp_sheet_column(complete, "paths", NULL, 0);
     hp_sheet_column(complete, "distinct", NULL, 0);
-    for (size_t i = 0; i < hp_lab_n_tables; i++) {
-        hp_sheet_column(complete, hp_lab_tables[i].key, NULL, 1);
-        hp_sheet_column(dynamic, hp_lab_tables[i].key, NULL, 1);
-    }
+    hp_lab_table_columns(complete, hp_lab_tables, hp_lab_n_tables);
+    hp_lab_table_columns(dynamic, hp_lab_tables, hp_lab_n_tables);
     hp_sheet_column(complete, "best", NULL, 1);
     if (c != counted)
         hp_sheet_column(complete, "common", NULL, 1);
@@ -62,11 +60,32 @@ static enum hp_err add_sheets(struct hp_lab *lab, const struct counted *c)
     return HP_OK;
 }
 
+/* What the tables take. */
+static enum hp_err add_sizes(struct hp_lab *lab)
+{
+    struct hp_sheet *sheet = hp_lab_sheet(lab, "tables", "The tables", "table");
+    if (!sheet)
+        return HP_ERR_NOMEM;
+    hp_sheet_column(sheet, "entries", NULL, 0);
+    hp_sheet_column(sheet, "ways", NULL, 0);
+    hp_sheet_column(sheet, "bytes", NULL, 0);
+    for (size_t i = 0; i < hp_lab_n_tables; i++) {
+        struct hp_hpt_config config;
+        struct hp_sheet_row *row;
+        HP_TRY(hp_hpt_parse(hp_lab_tables[i].text, &config));
+        HP_TRY(hp_sheet_row(sheet, hp_lab_tables[i].key, &row));
+        row->values[0] = config.entries;
+        row->values[1] = config.ways;
+        row->values[2] = (double)hp_hpt_bytes(&config);
+    }
+    return HP_OK;
+}
+
 static enum hp_err begin(struct hp_lab *lab)
 {
     for (size_t m = 0; m < N_COUNTED; m++)
         HP_TRY(add_sheets(lab, &counted[m]));
-    return HP_OK;
+    return add_sizes(lab);
 }
 
 static enum hp_err set_rows(struct hp_lab *lab, size_t m, const char *program,
@@ -138,10 +157,10 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct probe probe = {.lab = lab, .program = name};
-    HP_TRY(hp_lab_observe(lab, command, false,
+    HP_TRY(hp_lab_observe(lab, command,
                           &(struct hp_lab_probe){attach_executions, collect_executions, &probe}));
-    return hp_lab_observe(lab, command, true,
-                          &(struct hp_lab_probe){attach_events, collect_events, &probe});
+    return hp_lab_observe_machine(lab, command, 1,
+                                  &(struct hp_lab_probe){attach_events, collect_events, &probe});
 }
 
 const struct hp_experiment hp_paths_overlap = {

@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum { PATHS, SPACE, COST };
-#define DELAY 50 /* the paper's choice for a real system */
+static const unsigned delay = 50; /* the paper's choice for a real system */
 
 /* Tables 1 and 2 of the paper, for the programs that ours stand for (all but m88ksim). */
 static const struct published {
@@ -97,25 +97,16 @@ static enum hp_err set_paths(struct hp_sheet *sheet, const char *program,
     return HP_OK;
 }
 
-/* The result of a scheme, by its key, with that delay. */
-static const struct hp_prediction *result_of(const struct hp_prediction *results, size_t scheme)
-{
-    size_t d = 0;
-    while (hp_lab_delays[d] != DELAY)
-        d++;
-    return &results[scheme * hp_lab_n_delays + d];
-}
-
 static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     struct hp_prediction results[HP_JUDGE_SCHEMES];
     struct hp_sheet *space = lab->sheets[SPACE];
     struct hp_sheet_row *row;
-    HP_TRY(hp_lab_judge(lab, command, results));
+    HP_TRY(hp_lab_judge(lab, command, &delay, 1, results));
     HP_TRY(set_paths(lab->sheets[PATHS], name, &results[0]));
     for (size_t s = 0; s < hp_lab_n_schemes; s++) {
-        const struct hp_prediction *p = result_of(results, s);
+        const struct hp_prediction *p = &results[s];
         HP_TRY(hp_sheet_set(space, name, s, (double)p->cost.counters));
         HP_TRY(hp_sheet_set(lab->sheets[COST], name, s, hp_operations_per_branch(p)));
     }

@@ -67,10 +67,11 @@ static void count_fetch(struct walk *walk)
 static enum hp_err add_fetches(struct walk *walk, uint64_t first, uint64_t last, bool is_first)
 {
     bool fetched = false;
-    if (is_first || walk->fetches == 0)
+    if (is_first)
+        walk->line = first;
+    if (walk->fetches == 0 && walk->line == first)
         count_fetch(walk);
     if (is_first) {
-        walk->line = first;
         HP_TRY(add_step(walk, (struct hp_step_info){0}));
         fetched = true;
     }
@@ -130,7 +131,6 @@ static void describe_end(struct hp_block_info *info, const struct hp_block *bloc
 {
     bool branch = block->flow != HP_FLOW_NONE && block->flow != HP_FLOW_SYSCALL &&
                   block->flow != HP_FLOW_TRAP;
-    info->first_line = 0;
     info->pc = block->last >> shift;
     info->end = block->end;
     info->insns = block->insns;
@@ -144,22 +144,32 @@ static void describe_end(struct hp_block_info *info, const struct hp_block *bloc
         info->flags |= HP_INFO_BACKWARD;
 }
 
-enum hp_err hp_blocks_add(struct hp_blocks *blocks, struct hp_code *code, uint32_t block)
+enum hp_err hp_blocks_part(struct hp_blocks *blocks, struct hp_code *code, uint32_t block,
+                           uint32_t n, struct hp_block_info *info)
 {
     const struct hp_insn *insns;
-    struct hp_block_info info = {.steps = (uint32_t)blocks->n_steps};
-    struct walk walk = {.blocks = blocks, .info = &info};
+    struct walk walk = {.blocks = blocks, .info = info};
     HP_TRY(hp_code_insns(code, block, &insns));
-    HP_TRY(hp_grow(&blocks->infos, &blocks->cap_infos, hp_code_n_blocks(code), sizeof info));
-    describe_end(&info, hp_code_block(code, block), alignment_bits(hp_code_arch(code)));
-    info.first_line = insns[0].address >> blocks->line_bits;
-    for (uint32_t i = 0; i < info.insns; i++) {
+    *info = (struct hp_block_info){.steps = (uint32_t)blocks->n_steps};
+    describe_end(info, hp_code_block(code, block), alignment_bits(hp_code_arch(code)));
+    info->first_line = insns[0].address >> blocks->line_bits;
+    if (info->insns > n)
+        info->insns = n;
+    for (uint32_t i = 0; i < info->insns; i++) {
         enum hp_err err = add_insn(&walk, &insns[i], i);
         if (err != HP_OK) {
-            blocks->n_steps = info.steps;
+            blocks->n_steps = info->steps;
             return err;
         }
     }
+    return HP_OK;
+}
+
+enum hp_err hp_blocks_add(struct hp_blocks *blocks, struct hp_code *code, uint32_t block)
+{
+    struct hp_block_info info;
+    HP_TRY(hp_grow(&blocks->infos, &blocks->cap_infos, hp_code_n_blocks(code), sizeof info));
+    HP_TRY(hp_blocks_part(blocks, code, block, UINT32_MAX, &info));
     blocks->infos[block] = info;
     return HP_OK;
 }

@@ -49,7 +49,12 @@ void hp_blocks_init(struct hp_blocks *blocks, const struct hp_machine *machine,
                     const struct hp_memory *memory);
 void hp_blocks_fini(struct hp_blocks *blocks);
 
-/* Works a block out. HP_ERR_NOMEM. */
+/* Works the first `n` instructions of a block out (all, when it has no more); its steps are the last in the list, from
+ * which the caller may take them again. HP_ERR_NOMEM. */
+enum hp_err hp_blocks_part(struct hp_blocks *blocks, struct hp_code *code, uint32_t block,
+                           uint32_t n, struct hp_block_info *info);
+
+/* Works a block out, and keeps it. HP_ERR_NOMEM. */
 enum hp_err hp_blocks_add(struct hp_blocks *blocks, struct hp_code *code, uint32_t block);
 
 #endif

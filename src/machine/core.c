@@ -4,6 +4,7 @@
 #include "machine/power.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #define STATS_MAX 80
 
@@ -105,30 +106,41 @@ static void count_operands(struct hp_core *core, const struct hp_block_info *inf
     core->updates += info->updates;
 }
 
+/* All of a block but its branch. */
+static void run_straight(struct hp_core *core, const struct hp_block_info *info,
+                         const uint64_t *addresses, size_t n, struct hp_events *events)
+{
+    *events = (struct hp_events){0};
+    events->count[HP_METRIC_INSTRUCTIONS] = info->insns;
+    events->count[HP_METRIC_POWER] = info->insns * HP_POWER_ONE;
+    events->count[HP_METRIC_POWER_CYCLE] = info->fetch_power_cycle;
+    core->memory.events = events;
+    if (addresses)
+        count_operands(core, info);
+    run_steps(core, info, addresses, n);
+}
+
+static void add_totals(struct hp_core *core, const struct hp_events *events)
+{
+    core->n_blocks++;
+    for (int k = 0; k < HP_METRICS; k++)
+        core->totals[k] += events->count[k];
+}
+
 static void run_block(struct hp_core *core, const struct hp_batch *batch, size_t i,
                       struct hp_events *events)
 {
     const struct hp_block_info *info = &core->blocks.infos[batch->blocks[i]];
     const uint64_t *addresses = NULL;
     size_t n = 0;
-    *events = (struct hp_events){0};
-    events->count[HP_METRIC_INSTRUCTIONS] = info->insns;
-    events->count[HP_METRIC_POWER] = info->insns * HP_POWER_ONE;
-    events->count[HP_METRIC_POWER_CYCLE] = info->fetch_power_cycle;
-    core->memory.events = events;
     if (batch->addresses) {
         addresses = batch->addresses + batch->address_at[i];
         n = batch->address_at[i + 1] - batch->address_at[i];
-        if (n > info->n_operands)
-            n = info->n_operands;
-        count_operands(core, info);
     }
-    run_steps(core, info, addresses, n);
+    run_straight(core, info, addresses, n, events);
     if (info->flags & HP_INFO_BRANCH)
         run_branch(core, info, batch->taken[i], batch->table[batch->blocks[i + 1]].start);
-    core->n_blocks++;
-    for (int k = 0; k < HP_METRICS; k++)
-        core->totals[k] += events->count[k];
+    add_totals(core, events);
 }
 
 enum hp_err hp_core_batch(struct hp_core *core, struct hp_code *code, const struct hp_batch *batch,
@@ -136,10 +148,27 @@ enum hp_err hp_core_batch(struct hp_core *core, struct hp_code *code, const stru
 {
     for (size_t i = 0; i < batch->n; i++) {
         uint32_t block = batch->blocks[i];
-        if (block >= core->blocks.cap_infos || !(core->blocks.infos[block].flags & HP_INFO_KNOWN))
-            HP_TRY(hp_blocks_add(&core->blocks, code, block));
+        if (block >= core->blocks.cap_infos || !(core->blocks.infos[block].flags & HP_INFO_KNOWN)) {
+            enum hp_err err = hp_blocks_add(&core->blocks, code, block);
+            if (err != HP_OK) {
+                memset(&events[i], 0, (batch->n - i) * sizeof *events);
+                return err;
+            }
+        }
         run_block(core, batch, i, &events[i]);
     }
+    return HP_OK;
+}
+
+enum hp_err hp_core_tail(struct hp_core *core, struct hp_code *code, const struct hp_event *tail,
+                         struct hp_events *events)
+{
+    struct hp_block_info info;
+    *events = (struct hp_events){0};
+    HP_TRY(hp_blocks_part(&core->blocks, code, tail->block, tail->insns, &info));
+    run_straight(core, &info, tail->addresses, tail->addresses ? tail->n_addresses : 0, events);
+    core->blocks.n_steps = info.steps;
+    add_totals(core, events);
     return HP_OK;
 }
 

@@ -22,9 +22,10 @@ void hp_tagged_init(struct hp_tagged *tagged, const struct hp_tage_config *confi
                                  .random = SEED};
     for (unsigned i = 0; i < tagged->tables; i++) {
         uint64_t length = hp_tagged_length(config, i);
-        tagged->index_fold[i] = hp_fold_make(length, tagged->index_bits);
-        tagged->tag_fold[i] = hp_fold_make(length, tagged->tag_bits);
-        tagged->tag_fold2[i] = hp_fold_make(length, tagged->tag_bits - 1);
+        tagged->views[i] = (struct hp_view){.length = (unsigned)length,
+                                            .index = hp_fold_make(length, tagged->index_bits),
+                                            .tag = hp_fold_make(length, tagged->tag_bits),
+                                            .tag2 = hp_fold_make(length, tagged->tag_bits - 1)};
     }
 }
 
@@ -32,9 +33,11 @@ void hp_tagged_push(struct hp_tagged *tagged, uint32_t bit)
 {
     hp_history_push(&tagged->history, bit);
     for (unsigned i = 0; i < tagged->tables; i++) {
-        hp_fold_push(&tagged->index_fold[i], &tagged->history);
-        hp_fold_push(&tagged->tag_fold[i], &tagged->history);
-        hp_fold_push(&tagged->tag_fold2[i], &tagged->history);
+        struct hp_view *view = &tagged->views[i];
+        uint32_t out = hp_history_out(&tagged->history, view->length);
+        hp_fold_push(&view->index, bit, out);
+        hp_fold_push(&view->tag, bit, out);
+        hp_fold_push(&view->tag2, bit, out);
     }
 }
 
@@ -43,10 +46,10 @@ void hp_tagged_find(struct hp_tagged *tagged, uint64_t pc)
     uint64_t spread = pc ^ pc >> tagged->index_bits;
     uint32_t index_mask = (1u << tagged->index_bits) - 1, tag_mask = (1u << tagged->tag_bits) - 1;
     for (unsigned i = 0; i < tagged->tables; i++) {
-        tagged->index[i] = ((uint32_t)spread ^ tagged->index_fold[i].value) & index_mask;
-        tagged->tag[i] = (uint16_t)(((uint32_t)pc ^ tagged->tag_fold[i].value ^
-                                     tagged->tag_fold2[i].value << 1) &
-                                    tag_mask);
+        const struct hp_view *view = &tagged->views[i];
+        tagged->index[i] = ((uint32_t)spread ^ view->index.value) & index_mask;
+        tagged->tag[i] =
+            (uint16_t)(((uint32_t)pc ^ view->tag.value ^ view->tag2.value << 1) & tag_mask);
     }
 }
 

@@ -15,7 +15,6 @@
 
 struct hp_fold {
     uint32_t value;
-    uint16_t length;
     uint8_t width, out; /* out: length % width */
 };
 
@@ -26,8 +25,7 @@ struct hp_history {
 
 static inline struct hp_fold hp_fold_make(uint64_t length, unsigned width)
 {
-    return (struct hp_fold){
-        .length = (uint16_t)length, .width = (uint8_t)width, .out = (uint8_t)(length % width)};
+    return (struct hp_fold){.width = (uint8_t)width, .out = (uint8_t)(length % width)};
 }
 
 static inline void hp_history_push(struct hp_history *history, uint32_t bit)
@@ -36,21 +34,31 @@ static inline void hp_history_push(struct hp_history *history, uint32_t bit)
     history->bits[history->at % HP_HISTORY_RING_] = (uint8_t)bit;
 }
 
-/* After hp_history_push(), for every fold of the history. */
-static inline void hp_fold_push(struct hp_fold *fold, const struct hp_history *history)
+/* The bit that has just become too old for a history of `length`. */
+static inline uint32_t hp_history_out(const struct hp_history *history, unsigned length)
 {
-    uint32_t in = history->bits[history->at % HP_HISTORY_RING_];
-    uint32_t out = history->bits[(history->at - fold->length) % HP_HISTORY_RING_];
+    return history->bits[(history->at - length) % HP_HISTORY_RING_];
+}
+
+/* After hp_history_push(), for every fold of the history. */
+static inline void hp_fold_push(struct hp_fold *fold, uint32_t in, uint32_t out)
+{
     uint32_t value = (fold->value << 1 | in) ^ out << fold->out;
     fold->value = (value ^ value >> fold->width) & ((1u << fold->width) - 1);
 }
 
-/* Tagged tables: the three folds of each, and where they are for the branch at hand. */
+/* What a tagged table sees of the history: folded for its index, and twice for its tag. */
+struct hp_view {
+    unsigned length;
+    struct hp_fold index, tag, tag2;
+};
+
+/* Tagged tables: what each sees, and where they are for the branch at hand. */
 struct hp_tagged {
     struct hp_history history;
     unsigned tables;
     unsigned index_bits, tag_bits;
-    struct hp_fold index_fold[HP_TAGE_TABLES], tag_fold[HP_TAGE_TABLES], tag_fold2[HP_TAGE_TABLES];
+    struct hp_view views[HP_TAGE_TABLES];
     uint32_t index[HP_TAGE_TABLES]; /* of the table's entry for the branch */
     uint16_t tag[HP_TAGE_TABLES];
     uint32_t random;

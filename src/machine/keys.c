@@ -69,7 +69,7 @@ static const struct hp_key latency_keys[] = {
 #define AT_CACHE(field) offsetof(struct hp_cache_config, field)
 #define N_WRITE_KEYS    2
 static const struct hp_key cache_keys[] = {
-    {"size", HP_KEY_BYTES, AT_CACHE(size), 64, BYTES_MAX, NONE, NULL},
+    {"size", HP_KEY_NUMBER, AT_CACHE(size), 64, BYTES_MAX, NONE, NULL},
     {"line", HP_KEY_POWER, AT_CACHE(line), 16, 4096, NONE, NULL},
     {"ways", HP_KEY_WAYS, AT_CACHE(ways), 1, MANY, NONE, NULL},
     {"replacement", HP_KEY_CHOICE, AT_CACHE(replacement), 0, 0, HP_LRU, replacements},
@@ -214,14 +214,14 @@ static unsigned suffix_bits(char suffix)
     }
 }
 
-/* Digits, and a suffix where the kind has them. */
+/* Digits, and a suffix. */
 static enum hp_err read_number(const struct hp_key *key, const char *text, uint64_t *value)
 {
     char *end = NULL;
     errno = 0;
     unsigned long long number = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
     unsigned shift = 0;
-    if (end && *end && (key->kind == HP_KEY_BYTES || key->kind == HP_KEY_POWER)) {
+    if (end && *end) {
         shift = suffix_bits(*end);
         end += shift != 0;
     }

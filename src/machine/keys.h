@@ -8,10 +8,9 @@
 #include "machine/machine.h"
 
 enum hp_key_kind {
-    HP_KEY_NUMBER,
-    HP_KEY_POWER, /* a power of two; may end in K, M, G */
-    HP_KEY_BYTES, /* a number; may end in K, M, G */
-    HP_KEY_WAYS,  /* a number, or "full" (0) */
+    HP_KEY_NUMBER, /* may end in K, M, G, as all numbers */
+    HP_KEY_POWER,  /* a power of two */
+    HP_KEY_WAYS,   /* a number, or "full" (0) */
     HP_KEY_CHOICE,
 };
 

@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "base/map64.h"
+#include "profiler/cores.h"
 #include "stream/tally.h"
 
 #include <stdlib.h>
@@ -22,6 +23,7 @@ struct thread {
     struct hp_pipeline *pipeline;
     struct hp_cursor *cursor; /* while it runs */
     struct hp_tally *tally;   /* or this, when the engine counts */
+    struct hp_core *core;     /* while it runs, if there is a machine */
     bool executing;           /* it asked to become another program, and nothing says it did not */
     void *states[MAX_PROFILERS];
     size_t exec; /* one more than the place in `execs` of the exec it asked for last; 0: none */
@@ -35,6 +37,9 @@ struct hp_pipeline {
     struct hp_region region;
     bool has_region;
     bool counting;
+    bool addressed; /* the engine delivers addresses */
+    struct hp_cores cores;
+    enum hp_err failure; /* of a core; nothing is delivered any more */
     enum region_state state;
     uint64_t counted;         /* instructions since the start, or since region.from was entered */
     struct hp_map64 not_from; /* functions known not to be region.from */
@@ -50,9 +55,14 @@ struct hp_pipeline {
 
 /* --- To the profilers ------------------------------------------------------------------------- */
 
-static void to_profilers(struct thread *thread, const struct hp_batch *batch)
+/* To the thread's core, and then, if they are to see it, to the profilers. */
+static void pass_on(struct thread *thread, struct hp_batch *batch, bool seen)
 {
     struct hp_pipeline *p = thread->pipeline;
+    if (thread->core && p->failure == HP_OK)
+        p->failure = hp_cores_run(&p->cores, thread->core, p->code, batch);
+    if (!seen || p->failure != HP_OK)
+        return;
     for (size_t i = 0; i < p->n_profilers; i++)
         p->profilers[i]->ops->batch(thread->states[i], batch);
 }
@@ -65,10 +75,10 @@ static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
         p->profilers[i]->ops->steps(thread->states[i], steps);
 }
 
-/* Whether everybody takes steps. A region may begin and end inside a run. */
+/* Whether everybody takes steps. A region may begin and end inside a run; addresses and events are by block. */
 static bool by_steps(const struct hp_pipeline *p)
 {
-    bool all = !p->has_region && p->n_profilers > 0;
+    bool all = !p->has_region && !p->addressed && !p->cores.machine && p->n_profilers > 0;
     for (size_t i = 0; i < p->n_profilers; i++)
         all = all && p->profilers[i]->ops->steps;
     return all;
@@ -111,6 +121,15 @@ static bool is_boundary(struct hp_pipeline *p, uint32_t block)
     return false;
 }
 
+/* What the cores did before the region does not count; they only got warm. */
+static void forget_warming(struct hp_pipeline *p)
+{
+    hp_cores_clear(&p->cores);
+    for (size_t i = 0; i < p->n_threads && p->failure == HP_OK; i++)
+        if (p->threads[i] && p->threads[i]->core)
+            p->failure = hp_cores_subtract(&p->cores, p->threads[i]->core);
+}
+
 /* Takes the pipeline into the state it is in when `block` begins, and counts its instructions. */
 static void enter_block(struct hp_pipeline *p, uint32_t block, uint32_t insns)
 {
@@ -118,6 +137,8 @@ static void enter_block(struct hp_pipeline *p, uint32_t block, uint32_t insns)
         if (p->state == WAIT_FROM)
             p->counted = 0;
         p->state++;
+        if (p->state == OPEN)
+            forget_warming(p);
     }
     p->counted += insns;
 }
@@ -129,12 +150,14 @@ static void region_batch(struct thread *thread, const struct hp_batch *batch)
         size_t start = i;
         while (i < batch->n && !is_boundary(p, batch->blocks[i]))
             p->counted += batch->table[batch->blocks[i++]].insns;
-        if (p->state == OPEN && i > start) {
+        if (i > start && (p->state == OPEN || thread->core)) {
             struct hp_batch part = *batch;
             part.blocks += start;
             part.taken += start;
+            if (part.address_at)
+                part.address_at += start;
             part.n = i - start;
-            to_profilers(thread, &part);
+            pass_on(thread, &part, p->state == OPEN);
         }
         if (i < batch->n)
             enter_block(p, batch->blocks[i], 0);
@@ -146,10 +169,11 @@ static void region_batch(struct thread *thread, const struct hp_batch *batch)
 static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
 {
     struct thread *thread = (struct thread *)sink;
+    struct hp_batch whole = *batch;
     if (thread->pipeline->has_region)
         region_batch(thread, batch);
     else
-        to_profilers(thread, batch);
+        pass_on(thread, &whole, true);
 }
 
 /* An exec that failed is taken back: the thread's own, which need not be the latest. */
@@ -190,13 +214,17 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
         p->stats.losses_by_reason[event->value]++;
     if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED && p->state != DONE)
         p->stats.detached_threads++;
-    if (p->has_region && event->kind == HP_EVENT_TAIL) {
-        enter_block(p, event->block, event->insns);
-        if (p->state != OPEN)
+    struct hp_event with = *event;
+    if (event->kind == HP_EVENT_TAIL) {
+        if (p->has_region)
+            enter_block(p, event->block, event->insns);
+        if (thread->core && p->state != DONE && p->failure == HP_OK)
+            p->failure = hp_cores_run_tail(&p->cores, thread->core, p->code, event, &with.events);
+        if (p->has_region && p->state != OPEN)
             return; /* a block outside the region */
     }
-    for (size_t i = 0; i < p->n_profilers; i++)
-        p->profilers[i]->ops->event(thread->states[i], event);
+    for (size_t i = 0; i < p->n_profilers && p->failure == HP_OK; i++)
+        p->profilers[i]->ops->event(thread->states[i], &with);
 }
 
 static void add_stats(struct hp_cursor_stats *sum, const struct hp_cursor_stats *s)
@@ -235,7 +263,10 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
         HP_TRY(p->profilers[i]->ops->start_thread(p->profilers[i], info, &thread->states[i]));
     if (p->counting)
         return hp_tally_new(p->code, p->source, &thread->sink, &thread->tally);
-    return hp_cursor_new(p->code, p->source, &thread->sink, &thread->cursor);
+    HP_TRY(hp_cursor_new(p->code, p->source, &thread->sink, &thread->cursor));
+    if (p->addressed)
+        HP_TRY(hp_cursor_expect_addresses(thread->cursor));
+    return p->cores.machine ? hp_core_new(p->cores.machine, &thread->core) : HP_OK;
 }
 
 static struct thread *find_thread(struct hp_pipeline *p, uint32_t id)
@@ -250,8 +281,21 @@ static enum hp_err take_words(struct hp_consumer *consumer, uint32_t id, const u
     struct thread *thread = find_thread((struct hp_pipeline *)consumer, id);
     if (!thread)
         return hp_fail(HP_ERR_FORMAT, "words of thread %u, which never began", id);
-    return thread->tally ? hp_tally_words(thread->tally, words, n)
-                         : hp_cursor_feed(thread->cursor, words, n);
+    HP_TRY(thread->tally ? hp_tally_words(thread->tally, words, n)
+                         : hp_cursor_feed(thread->cursor, words, n));
+    return thread->pipeline->failure;
+}
+
+static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t id,
+                                  const uint64_t *addresses, size_t n)
+{
+    struct thread *thread = find_thread((struct hp_pipeline *)consumer, id);
+    if (!thread)
+        return hp_fail(HP_ERR_FORMAT, "addresses of thread %u, which never began", id);
+    if (!thread->cursor)
+        return HP_OK;
+    HP_TRY(hp_cursor_feed_addresses(thread->cursor, addresses, n));
+    return thread->pipeline->failure;
 }
 
 static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t id,
@@ -288,6 +332,17 @@ static const struct hp_cursor_stats *stats_of(const struct thread *thread)
     return thread->tally ? hp_tally_stats(thread->tally) : hp_cursor_stats(thread->cursor);
 }
 
+/* What a thread needs while it runs. */
+static void free_parts(struct thread *thread)
+{
+    hp_cursor_free(thread->cursor);
+    hp_tally_free(thread->tally);
+    hp_core_free(thread->core);
+    thread->cursor = NULL;
+    thread->tally = NULL;
+    thread->core = NULL;
+}
+
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t id, enum hp_end_reason reason)
 {
     struct hp_pipeline *p = (struct hp_pipeline *)consumer;
@@ -296,11 +351,10 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t id, enum hp_e
         return hp_fail(HP_ERR_FORMAT, "the end of thread %u, which never began", id);
     HP_TRY(thread->tally ? end_counting(p, thread, reason) : hp_cursor_end(thread->cursor, reason));
     add_stats(&p->ended, stats_of(thread));
-    hp_cursor_free(thread->cursor); /* there may be thousands of threads */
-    hp_tally_free(thread->tally);
-    thread->cursor = NULL;
-    thread->tally = NULL;
-    return HP_OK;
+    if (thread->core)
+        HP_TRY(hp_cores_add(&p->cores, thread->core));
+    free_parts(thread); /* there may be thousands of threads */
+    return p->failure;
 }
 
 static bool is_done(struct hp_consumer *consumer)
@@ -321,6 +375,7 @@ enum hp_err hp_pipeline_new(struct hp_code *code, struct hp_segment_source *sour
     p->consumer = (struct hp_consumer){.thread = take_thread,
                                        .words = take_words,
                                        .counts = take_counts,
+                                       .addresses = take_addresses,
                                        .end = take_end,
                                        .done = is_done};
     p->code = code;
@@ -339,11 +394,11 @@ void hp_pipeline_free(struct hp_pipeline *pipeline)
         return;
     for (size_t i = 0; i < pipeline->n_threads; i++)
         if (pipeline->threads[i]) {
-            hp_cursor_free(pipeline->threads[i]->cursor);
-            hp_tally_free(pipeline->threads[i]->tally);
+            free_parts(pipeline->threads[i]);
             free(pipeline->threads[i]);
         }
     free(pipeline->threads);
+    hp_cores_fini(&pipeline->cores);
     free(pipeline->execs);
     hp_map64_fini(&pipeline->not_from);
     free(pipeline);
@@ -367,7 +422,39 @@ enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline)
             return hp_fail(HP_ERR_UNSUPPORTED,
                            "the profiler '%s' needs the order of what was executed",
                            pipeline->profilers[i]->ops->name);
+    if (pipeline->cores.machine)
+        return hp_fail(HP_ERR_UNSUPPORTED, "a machine needs the order of what was executed");
     pipeline->counting = true;
+    return HP_OK;
+}
+
+void hp_pipeline_expect_addresses(struct hp_pipeline *pipeline)
+{
+    pipeline->addressed = true;
+}
+
+enum hp_err hp_pipeline_set_machine(struct hp_pipeline *pipeline, const struct hp_machine *machine)
+{
+    if (pipeline->counting)
+        return hp_fail(HP_ERR_UNSUPPORTED, "a machine needs the order of what was executed");
+    hp_cores_fini(&pipeline->cores);
+    return hp_cores_init(&pipeline->cores, machine);
+}
+
+enum hp_err hp_pipeline_machine_stats(struct hp_pipeline *pipeline,
+                                      const struct hp_core_stat **stats, size_t *n)
+{
+    struct hp_cores *cores = &pipeline->cores;
+    for (size_t i = 0; i < pipeline->n_threads; i++) {
+        struct thread *thread = pipeline->threads[i];
+        if (!thread || !thread->core)
+            continue;
+        HP_TRY(hp_cores_add(cores, thread->core));
+        hp_core_free(thread->core);
+        thread->core = NULL;
+    }
+    *stats = cores->stats;
+    *n = cores->n;
     return HP_OK;
 }
 

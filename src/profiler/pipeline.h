@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * The pipeline: from an engine's words to the profilers. One cursor a thread, all profilers behind
- * it, and in between the region that was asked for.
+ * it, and in between the region that was asked for and, with a machine, one core a thread, which
+ * sees everything from the start of the run.
  */
 #ifndef HP_PROFILER_PIPELINE_H
 #define HP_PROFILER_PIPELINE_H
 
 #include "engine/engine.h"
+#include "hotpath/machine.h"
 #include "hotpath/profiler.h"
 #include "symbols/functions.h"
 
@@ -46,11 +48,23 @@ enum hp_err hp_pipeline_add(struct hp_pipeline *pipeline, struct hp_profiler *pr
  * there is a region, or a profiler that needs the order. */
 enum hp_err hp_pipeline_expect_counts(struct hp_pipeline *pipeline);
 
+/* The engine delivers addresses (HP_RECORD_MEMORY): batches have them. Before the first thread. */
+void hp_pipeline_expect_addresses(struct hp_pipeline *pipeline);
+
+/* Batches have events, of a core of this machine; without addresses those of instructions and branches only. Before the first
+ * thread; keeps `machine`. HP_ERR_UNSUPPORTED: the engine counts. HP_ERR_NOMEM. */
+enum hp_err hp_pipeline_set_machine(struct hp_pipeline *pipeline, const struct hp_machine *machine);
+
 /* What to give to an engine. */
 struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline);
 
 /* Sums up; valid until the next call. */
 const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *pipeline);
+
+/* After the last word: what the cores did in the region, over all threads, `*n` names and values (0 without a machine, or a
+ * thread). Valid as long as the pipeline. HP_ERR_NOMEM. */
+enum hp_err hp_pipeline_machine_stats(struct hp_pipeline *pipeline,
+                                      const struct hp_core_stat **stats, size_t *n);
 
 /* The programs that were executed and not observed, in order: string ids of the HP_EVENT_EXEC that
  * were not taken back. */

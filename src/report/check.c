@@ -40,6 +40,23 @@ static enum hp_err check_code(const struct hp_profile *p)
     return HP_OK;
 }
 
+static enum hp_err check_paths(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_paths; i++) {
+        if (!index_fits(p->paths[i].start.module, p->n_modules))
+            return bad("path", i, "module");
+        if (!index_fits(p->paths[i].function, p->n_functions))
+            return bad("path", i, "function");
+    }
+    for (size_t i = 0; i < p->n_path_steps; i++)
+        if (p->path_steps[i].path >= p->n_paths || p->path_steps[i].block >= p->n_blocks)
+            return bad("step", i, "path or block");
+    for (size_t i = 0; i < p->n_path_counts; i++)
+        if (p->path_counts[i].item >= p->n_paths || p->path_counts[i].thread >= p->n_threads)
+            return bad("path count", i, "path or thread");
+    return HP_OK;
+}
+
 static enum hp_err check_counts(const struct hp_profile *p)
 {
     for (size_t i = 0; i < p->n_block_counts; i++)
@@ -60,12 +77,14 @@ static enum hp_err check_counts(const struct hp_profile *p)
 
 enum hp_err hp_profile_check_references(const struct hp_profile *p)
 {
-    const size_t sizes[] = {p->n_modules, p->n_threads, p->n_functions, p->n_blocks,
-                            p->n_edges,   p->n_calls,   p->n_lines};
+    const size_t sizes[] = {p->n_modules,    p->n_threads, p->n_functions,  p->n_blocks,
+                            p->n_edges,      p->n_calls,   p->n_lines,      p->n_paths,
+                            p->n_path_steps, p->n_stats,   p->n_predictions};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] >= HP_PROFILE_NONE)
             return hp_fail(HP_ERR_INVALID, "the profile is damaged: it has %zu elements of a kind",
                            sizes[i]);
     HP_TRY(check_code(p));
+    HP_TRY(check_paths(p));
     return check_counts(p);
 }

@@ -6,6 +6,13 @@
 
 #include <string.h>
 
+/* How many of `n` functions to print. */
+static size_t top_of(const struct hp_report_options *options, size_t n)
+{
+    size_t limit = hp_print_limit(options, HP_REPORT_FUNCTIONS);
+    return limit != 0 && limit < n ? limit : n;
+}
+
 static enum hp_err print_json(const struct hp_comparison *c, const char *name_a, const char *name_b,
                               const struct hp_report_options *options, FILE *out)
 {
@@ -29,9 +36,22 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
     hp_json_fixed(&json, c->edge_overlap, 6);
     hp_json_key(&json, "function_overlap");
     hp_json_fixed(&json, c->function_overlap, 6);
+    hp_json_key(&json, "path_overlaps");
+    hp_json_begin_array(&json);
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        hp_json_begin_object(&json);
+        hp_json_key(&json, "kind");
+        hp_json_string(&json, c->kinds[i].kind);
+        hp_json_key(&json, "executions");
+        hp_json_fixed(&json, c->kinds[i].executions, 6);
+        hp_json_key(&json, "instructions");
+        hp_json_fixed(&json, c->kinds[i].instructions, 6);
+        hp_json_end_object(&json);
+    }
+    hp_json_end_array(&json);
     hp_json_key(&json, "moves");
     hp_json_begin_array(&json);
-    for (size_t i = 0; i < hp_print_top(options, c->n_moves); i++) {
+    for (size_t i = 0; i < top_of(options, c->n_moves); i++) {
         const struct hp_move *move = &c->moves[i];
         hp_json_begin_object(&json);
         hp_json_key(&json, "name");
@@ -58,7 +78,7 @@ static enum hp_err print_csv(const struct hp_comparison *c, const struct hp_repo
                              FILE *out)
 {
     fputs("name,module,a,b,share_a,share_b\r\n", out);
-    for (size_t i = 0; i < hp_print_top(options, c->n_moves); i++) {
+    for (size_t i = 0; i < top_of(options, c->n_moves); i++) {
         const struct hp_move *move = &c->moves[i];
         char a[HP_NUMBER_SIZE], b[HP_NUMBER_SIZE], share_a[HP_NUMBER_SIZE], share_b[HP_NUMBER_SIZE];
         hp_number_uint(a, move->a);
@@ -159,7 +179,17 @@ static enum hp_err print_head(const struct hp_comparison *c, const char *name_a,
     hp_strbuf_fixed(&text, c->edge_overlap, 1);
     hp_strbuf_add(&text, "%   functions ");
     hp_strbuf_fixed(&text, c->function_overlap, 1);
-    hp_strbuf_add(&text, "%\n\n");
+    hp_strbuf_add(&text, "%\n");
+    for (size_t i = 0; i < c->n_kinds; i++) {
+        hp_strbuf_add(&text, "  overlap of paths ");
+        hp_strbuf_clean(&text, c->kinds[i].kind);
+        hp_strbuf_add(&text, ": ");
+        hp_strbuf_fixed(&text, c->kinds[i].executions, 1);
+        hp_strbuf_add(&text, "% by executions   ");
+        hp_strbuf_fixed(&text, c->kinds[i].instructions, 1);
+        hp_strbuf_add(&text, "% by instructions\n");
+    }
+    hp_strbuf_add(&text, "\n");
     fputs(hp_strbuf_text(&text), out);
     enum hp_err err = text.failed ? hp_fail_nomem() : HP_OK;
     hp_strbuf_fini(&text);
@@ -173,7 +203,7 @@ static enum hp_err print_text(const struct hp_comparison *c, const char *name_a,
     size_t moved = 0; /* the largest changes come first */
     while (moved < c->n_moves && change_of(&c->moves[moved]) != 0)
         moved++;
-    size_t n = hp_print_top(options, moved);
+    size_t n = top_of(options, moved);
     if (moved == 0)
         fputs("  (no function's share changed)\n", out);
     else

@@ -303,6 +303,9 @@ const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_
     case HP_REPORT_LINES: return line_fields;
     case HP_REPORT_THREADS: return thread_fields;
     case HP_REPORT_MODULES: return module_fields;
+    case HP_REPORT_PATHS: return hp_path_fields;
+    case HP_REPORT_PREDICTIONS: return hp_prediction_fields;
+    case HP_REPORT_MACHINE: return hp_machine_fields;
     default: return NULL;
     }
 }
@@ -316,4 +319,5 @@ const struct hp_summary_field hp_summary_fields[] = {
     {"functions", offsetof(struct hp_summary, functions)},
     {"modules", offsetof(struct hp_summary, modules)},
     {"block_executions", offsetof(struct hp_summary, block_executions)},
+    {"paths", offsetof(struct hp_summary, paths)},
     {0}};

@@ -7,11 +7,19 @@
 
 #include "report/tables.h"
 
-enum hp_cell_kind { HP_CELL_TEXT, HP_CELL_UINT, HP_CELL_INT, HP_CELL_SHARE, HP_CELL_BOOL };
+enum hp_cell_kind {
+    HP_CELL_TEXT,
+    HP_CELL_UINT,
+    HP_CELL_INT,
+    HP_CELL_SHARE,
+    HP_CELL_BOOL,
+    HP_CELL_LIST, /* texts, in `list`, each ended by a line end */
+};
 
 struct hp_cell {
     enum hp_cell_kind kind;
     const char *text; /* may point into the input's buffer */
+    char *list;       /* does; may be changed */
     uint64_t number;
     int64_t integer;
     double share;
@@ -39,6 +47,11 @@ struct hp_field {
 
 /* The fields of a view that is a table, those that are known; ended by one without a name. */
 const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_view view);
+
+/* Those of paths, predictions and what models counted (fields_models.c). */
+extern const struct hp_field hp_path_fields[];
+extern const struct hp_field hp_prediction_fields[];
+extern const struct hp_field hp_machine_fields[];
 
 struct hp_summary_field {
     const char *name;

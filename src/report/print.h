@@ -21,10 +21,18 @@ enum hp_err hp_print_finish(FILE *out);
 /* A CSV field, quoted where RFC 4180 asks for it; what is not UTF-8 becomes U+FFFD. */
 void hp_csv_text(FILE *out, const char *text);
 
-/* How many of `n` rows to print. */
-static inline size_t hp_print_top(const struct hp_report_options *options, size_t n)
+/* What the default view shows besides the summary. */
+enum hp_report_view hp_print_default(const struct hp_tables *tables);
+
+/* How many rows of a view to print; 0: all. */
+static inline size_t hp_print_limit(const struct hp_report_options *options,
+                                    enum hp_report_view view)
 {
-    return options->top != 0 && options->top < n ? options->top : n;
+    if (options->top != HP_REPORT_TOP_DEFAULT)
+        return options->top;
+    if (options->format != HP_REPORT_TEXT)
+        return 0;
+    return view == HP_REPORT_PATHS ? HP_REPORT_PATHS_TOP : HP_REPORT_TEXT_TOP;
 }
 
 #endif

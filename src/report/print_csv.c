@@ -27,11 +27,21 @@ void hp_csv_text(FILE *out, const char *text)
         putc_unlocked('"', out);
 }
 
+/* The lines of a text, with blanks between. */
+static void print_list(FILE *out, char *text)
+{
+    for (char *c = text; *c; c++)
+        if (*c == '\n')
+            *c = c[1] ? ' ' : 0;
+    hp_csv_text(out, text);
+}
+
 static void print_cell(FILE *out, const struct hp_cell *cell)
 {
     char text[HP_NUMBER_SIZE];
     switch (cell->kind) {
     case HP_CELL_TEXT: hp_csv_text(out, cell->text); return;
+    case HP_CELL_LIST: print_list(out, cell->list); return;
     case HP_CELL_UINT: hp_number_uint(text, cell->number); break;
     case HP_CELL_INT: snprintf(text, sizeof text, "%lld", (long long)cell->integer); break;
     case HP_CELL_SHARE: hp_number_fixed(text, cell->share, 6); break;
@@ -71,7 +81,7 @@ static enum hp_err print_table(struct hp_tables *tables, const struct hp_report_
                                enum hp_report_view view, FILE *out)
 {
     struct hp_rows rows;
-    bool per_thread = options->per_thread && view != HP_REPORT_THREADS;
+    bool per_thread = options->per_thread && hp_rows_have_parts(view);
     HP_TRY(hp_rows_init(&rows, tables, view, per_thread));
     const struct hp_field *fields = hp_fields(tables, view);
     for (const struct hp_field *field = fields; field->name; field++) {
@@ -81,8 +91,8 @@ static enum hp_err print_table(struct hp_tables *tables, const struct hp_report_
     }
     fputs_unlocked(per_thread ? ",thread\r\n" : "\r\n", out);
     struct hp_strbuf buffer = {0};
-    size_t n = hp_print_top(options, rows.n);
-    for (size_t i = 0; i < n; i++) {
+    hp_rows_keep(&rows, tables, view, hp_print_limit(options, view));
+    for (size_t i = 0; i < rows.n; i++) {
         print_row(tables, fields, &rows.rows[i], per_thread, &buffer, out);
         size_t n_parts;
         const struct hp_row *parts = hp_rows_parts(&rows, rows.rows[i].item, &n_parts);
@@ -116,7 +126,7 @@ enum hp_err hp_print_csv(struct hp_tables *tables, const struct hp_report_option
         return hp_fail(HP_ERR_INVALID,
                        "CSV holds one table: choose a view such as functions, or JSON for all");
     if (view == HP_REPORT_DEFAULT)
-        view = HP_REPORT_FUNCTIONS;
+        view = hp_print_default(tables);
     if (view == HP_REPORT_SUMMARY)
         print_summary(&tables->summary, out);
     else

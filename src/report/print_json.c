@@ -3,6 +3,22 @@
 #include "report/json.h"
 #include "report/print.h"
 
+#include <string.h>
+
+/* The lines of a text. */
+static void print_list(struct hp_json *json, char *text)
+{
+    hp_json_begin_array(json);
+    while (*text) {
+        char *end = strchrnul(text, '\n');
+        bool more = *end != 0;
+        *end = 0;
+        hp_json_string(json, text);
+        text = end + more;
+    }
+    hp_json_end_array(json);
+}
+
 static void print_cell(struct hp_json *json, const struct hp_cell *cell)
 {
     switch (cell->kind) {
@@ -11,6 +27,7 @@ static void print_cell(struct hp_json *json, const struct hp_cell *cell)
     case HP_CELL_INT: hp_json_int(json, cell->integer); break;
     case HP_CELL_SHARE: hp_json_fixed(json, cell->share, 6); break;
     case HP_CELL_BOOL: hp_json_bool(json, cell->flag); break;
+    case HP_CELL_LIST: print_list(json, cell->list); break;
     }
 }
 
@@ -55,13 +72,13 @@ static void print_parts(struct printer *p, const struct hp_field *fields,
 static enum hp_err print_table(struct printer *p, enum hp_report_view view)
 {
     struct hp_rows rows;
-    bool per_thread = p->options->per_thread && view != HP_REPORT_THREADS;
+    bool per_thread = p->options->per_thread && hp_rows_have_parts(view);
     HP_TRY(hp_rows_init(&rows, p->tables, view, per_thread));
     const struct hp_field *fields = hp_fields(p->tables, view);
     hp_json_key(&p->json, hp_report_view_name(view));
     hp_json_begin_array(&p->json);
-    size_t n = hp_print_top(p->options, rows.n);
-    for (size_t i = 0; i < n; i++) {
+    hp_rows_keep(&rows, p->tables, view, hp_print_limit(p->options, view));
+    for (size_t i = 0; i < rows.n; i++) {
         hp_json_begin_object(&p->json);
         print_fields(p, fields, &rows.rows[i], false);
         if (per_thread)
@@ -151,7 +168,7 @@ static enum hp_err print_views(struct printer *p)
         print_run(&p->json, &p->tables->profile->run);
     if (all || view == HP_REPORT_SUMMARY)
         print_summary(&p->json, &p->tables->summary);
-    for (int v = HP_REPORT_FUNCTIONS; v <= HP_REPORT_MODULES; v++)
+    for (int v = HP_REPORT_FUNCTIONS; v < HP_REPORT_ALL; v++)
         if (all || (int)view == v)
             HP_TRY(print_table(p, (enum hp_report_view)v));
     if (all)

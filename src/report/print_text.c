@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/number.h"
 #include "report/print.h"
+#include "report/text_paths.h"
 #include "report/text_views.h"
 #include "report/utf8.h"
 
@@ -141,7 +142,10 @@ static enum hp_err print_summary(struct printer *p)
     const struct hp_summary *summary = &p->tables->summary;
     print_total(p->out, "  ", summary->instructions, "instruction", "s");
     print_total(p->out, "   ", summary->branches, "branch", "es");
-    print_total(p->out, "   ", summary->blocks, "block", "s");
+    if (summary->blocks || !summary->paths)
+        print_total(p->out, "   ", summary->blocks, "block", "s");
+    if (summary->paths)
+        print_total(p->out, "   ", summary->paths, "path", "s");
     print_total(p->out, "   ", summary->threads, "thread", "s");
     putc('\n', p->out);
     p->printed = true;
@@ -179,11 +183,28 @@ static void print_more(struct printer *p, size_t more)
     fprintf(p->out, "  … and %s more (--top 0 shows all)\n", text);
 }
 
+/* Whether code was counted: a profile may have paths or predictions only. */
+static bool is_counted(const struct printer *p)
+{
+    const struct hp_profile *profile = p->tables->profile;
+    return profile->n_block_counts || (!profile->n_paths && !profile->n_predictions);
+}
+
+/* What models counted is a list of names, not a ranking: all of it, unless somebody says how much. */
+static size_t limit_of(const struct printer *p, enum hp_report_view view)
+{
+    bool said = p->options->top != HP_REPORT_TOP_DEFAULT;
+    bool ranking = view != HP_REPORT_MACHINE && view != HP_REPORT_PREDICTIONS;
+    return said || ranking ? hp_print_limit(p->options, view) : 0;
+}
+
 static enum hp_err print_rows(struct printer *p, const struct hp_text_view *view,
-                              const struct hp_rows *rows)
+                              struct hp_rows *rows)
 {
     if (rows->n == 0) {
-        fprintf(p->out, "  (%s)\n", view->empty);
+        bool counted = is_counted(p) || view->view > HP_REPORT_MODULES;
+        fprintf(p->out, "  (%s)\n",
+                counted ? view->empty : "not counted: --profile exact asks for it");
         return HP_OK;
     }
     double *taken = NULL;
@@ -192,11 +213,11 @@ static enum hp_err print_rows(struct printer *p, const struct hp_text_view *view
     struct hp_text_view_input input = {p->tables, &p->sources, taken};
     struct hp_text_table table;
     hp_text_table_init(&table, view->columns, p->out, p->options->color, p->options->width);
-    size_t n = hp_print_top(p->options, rows->n);
-    walk(view, &input, rows, n, &table, false);
+    hp_rows_keep(rows, p->tables, view->view, limit_of(p, view->view));
+    walk(view, &input, rows, rows->n, &table, false);
     hp_text_table_begin(&table);
-    walk(view, &input, rows, n, &table, true);
-    print_more(p, rows->n - n);
+    walk(view, &input, rows, rows->n, &table, true);
+    print_more(p, rows->n_left_out);
     enum hp_err err = hp_text_table_check(&table);
     hp_text_table_fini(&table);
     free(taken);
@@ -207,13 +228,16 @@ static enum hp_err print_table(struct printer *p, enum hp_report_view which, boo
 {
     const struct hp_text_view *view = hp_text_view(p->tables, which);
     struct hp_rows rows;
-    HP_TRY(hp_rows_init(&rows, p->tables, which, p->options->per_thread));
     if (p->printed)
         putc('\n', p->out);
     p->printed = true;
     bool color = p->options->color;
     if (titled)
-        fprintf(p->out, "%s%s%s\n", hp_text_bold(color), view->title, hp_text_plain(color));
+        fprintf(p->out, "%s%s%s\n", hp_text_bold(color), view ? view->title : "Paths",
+                hp_text_plain(color));
+    if (which == HP_REPORT_PATHS)
+        return hp_print_paths(p->tables, p->options, limit_of(p, which), &p->sources, p->out);
+    HP_TRY(hp_rows_init(&rows, p->tables, which, p->options->per_thread));
     enum hp_err err = print_rows(p, view, &rows);
     hp_rows_fini(&rows);
     return err;
@@ -270,15 +294,28 @@ static enum hp_err print_notes(struct printer *p)
     return p->sources.n_newer > 0 ? print_newer(p, first) : HP_OK;
 }
 
+/* Of what has to be asked for, nothing is said where it was not. */
+static bool is_there(const struct printer *p, enum hp_report_view view)
+{
+    const struct hp_profile *profile = p->tables->profile;
+    switch (view) {
+    case HP_REPORT_PATHS: return profile->n_paths > 0;
+    case HP_REPORT_PREDICTIONS: return profile->n_predictions > 0;
+    case HP_REPORT_MACHINE: return profile->n_stats > 0;
+    case HP_REPORT_THREADS: return true;
+    default: return is_counted(p);
+    }
+}
+
 static enum hp_err print_all(struct printer *p)
 {
     enum hp_report_view view = p->options->view;
     if (view == HP_REPORT_DEFAULT || view == HP_REPORT_SUMMARY || view == HP_REPORT_ALL)
         HP_TRY(print_summary(p));
     if (view == HP_REPORT_DEFAULT)
-        HP_TRY(print_table(p, HP_REPORT_FUNCTIONS, false));
-    for (int v = HP_REPORT_FUNCTIONS; v <= HP_REPORT_MODULES; v++)
-        if (view == HP_REPORT_ALL || (int)view == v)
+        HP_TRY(print_table(p, hp_print_default(p->tables), false));
+    for (int v = HP_REPORT_FUNCTIONS; v < HP_REPORT_ALL; v++)
+        if ((view == HP_REPORT_ALL && is_there(p, (enum hp_report_view)v)) || (int)view == v)
             HP_TRY(print_table(p, (enum hp_report_view)v, view == HP_REPORT_ALL));
     return print_notes(p);
 }

@@ -7,11 +7,19 @@
 #include <string.h>
 
 static const char *const view_names[HP_REPORT_COUNT_] = {
-    [HP_REPORT_DEFAULT] = "default",     [HP_REPORT_SUMMARY] = "summary",
-    [HP_REPORT_FUNCTIONS] = "functions", [HP_REPORT_BLOCKS] = "blocks",
-    [HP_REPORT_EDGES] = "edges",         [HP_REPORT_CALLS] = "calls",
-    [HP_REPORT_LINES] = "lines",         [HP_REPORT_THREADS] = "threads",
-    [HP_REPORT_MODULES] = "modules",     [HP_REPORT_ALL] = "all",
+    [HP_REPORT_DEFAULT] = "default",
+    [HP_REPORT_SUMMARY] = "summary",
+    [HP_REPORT_FUNCTIONS] = "functions",
+    [HP_REPORT_BLOCKS] = "blocks",
+    [HP_REPORT_EDGES] = "edges",
+    [HP_REPORT_CALLS] = "calls",
+    [HP_REPORT_LINES] = "lines",
+    [HP_REPORT_THREADS] = "threads",
+    [HP_REPORT_MODULES] = "modules",
+    [HP_REPORT_PATHS] = "paths",
+    [HP_REPORT_PREDICTIONS] = "predictions",
+    [HP_REPORT_MACHINE] = "machine",
+    [HP_REPORT_ALL] = "all",
 };
 
 const char *hp_report_view_name(enum hp_report_view view)
@@ -29,7 +37,7 @@ enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view
     }
     return hp_fail(HP_ERR_INVALID,
                    "no view \"%s\": there are summary, functions, blocks, edges, calls, lines, "
-                   "threads, modules and all",
+                   "threads, modules, paths, predictions, machine and all",
                    name);
 }
 
@@ -40,6 +48,14 @@ enum hp_err hp_print_finish(FILE *out)
         return hp_fail(HP_ERR_IO, "cannot write the report: %s",
                        errno ? strerror(errno) : "write error");
     return HP_OK;
+}
+
+enum hp_report_view hp_print_default(const struct hp_tables *tables)
+{
+    const struct hp_profile *profile = tables->profile;
+    if (profile->n_block_counts || (!profile->n_paths && !profile->n_predictions))
+        return HP_REPORT_FUNCTIONS;
+    return profile->n_paths ? HP_REPORT_PATHS : HP_REPORT_PREDICTIONS;
 }
 
 static enum hp_err print(struct hp_tables *tables, const struct hp_report_options *options,

@@ -17,7 +17,9 @@
 #include <stdio.h>
 
 enum hp_report_view {
-    HP_REPORT_DEFAULT, /* text: summary and functions; JSON: everything; CSV: functions */
+    /* Text: summary and functions; JSON: everything; CSV: functions. Paths instead of functions where those were not counted;
+     * predictions where there are no paths either. */
+    HP_REPORT_DEFAULT,
     HP_REPORT_SUMMARY,
     HP_REPORT_FUNCTIONS,
     HP_REPORT_BLOCKS,
@@ -26,7 +28,10 @@ enum hp_report_view {
     HP_REPORT_LINES,
     HP_REPORT_THREADS,
     HP_REPORT_MODULES,
-    HP_REPORT_ALL, /* everything; not for CSV, which holds one table */
+    HP_REPORT_PATHS,
+    HP_REPORT_PREDICTIONS,
+    HP_REPORT_MACHINE, /* what models counted */
+    HP_REPORT_ALL,     /* everything; not for CSV, which holds one table */
     HP_REPORT_COUNT_
 };
 
@@ -38,13 +43,16 @@ enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view
 
 enum hp_report_format { HP_REPORT_TEXT, HP_REPORT_JSON, HP_REPORT_CSV };
 
-#define HP_REPORT_TEXT_TOP 20 /* what `top` should be for text when the user does not say */
+/* As many as a person reads: in text HP_REPORT_TEXT_TOP rows, or HP_REPORT_PATHS_TOP paths with their lines; else all. */
+#define HP_REPORT_TOP_DEFAULT SIZE_MAX
+#define HP_REPORT_TEXT_TOP    20
+#define HP_REPORT_PATHS_TOP   10
 
 /* All zero: text, the default view, every row, no colour, as wide as it gets. */
 struct hp_report_options {
     enum hp_report_view view;
     enum hp_report_format format;
-    size_t top;      /* rows of each table; 0: all */
+    size_t top;      /* rows of each table (of paths: of each kind); 0: all */
     bool color;      /* text: bold headers, shares coloured by heat */
     bool per_thread; /* each item's counts by thread as well */
     bool no_run;     /* JSON: leave out what differs between equal runs: "run", process ids */

@@ -57,6 +57,20 @@ static void read_thread(const struct hp_profile *p, size_t i, struct hp_row *row
         (uint32_t)i, (uint32_t)i, {thread->instructions, thread->blocks, thread->branches}};
 }
 
+static void read_path(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    const struct hp_ppath_count *count = &p->path_counts[i];
+    *row = (struct hp_row){
+        count->item, count->thread, {count->insns, count->count, count->insns, count->events, 0}};
+}
+
+/* Rows without values. */
+static void read_nothing(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    (void)p;
+    *row = (struct hp_row){.item = (uint32_t)i, .thread = HP_PROFILE_NONE};
+}
+
 struct source {
     read_counter *read;
     size_t n_counters;
@@ -76,13 +90,16 @@ static struct source source_of(const struct hp_tables *tables, enum hp_report_vi
                                p->n_call_counts, p->n_calls};
     case HP_REPORT_THREADS: return (struct source){read_thread, p->n_threads, p->n_threads};
     case HP_REPORT_MODULES: return (struct source){read_module, p->n_block_counts, p->n_modules};
+    case HP_REPORT_PATHS: return (struct source){read_path, p->n_path_counts, p->n_paths};
+    case HP_REPORT_PREDICTIONS: return (struct source){read_nothing, 0, p->n_predictions};
+    case HP_REPORT_MACHINE: return (struct source){read_nothing, 0, p->n_stats};
     default: return (struct source){0};
     }
 }
 
 static void add_values(struct hp_row *row, const struct hp_row *other)
 {
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < HP_ROW_VALUES; k++)
         row->v[k] = hp_saturating_add(row->v[k], other->v[k]);
 }
 
@@ -104,7 +121,7 @@ static enum hp_err sum_items(struct hp_rows *rows, const struct hp_profile *prof
     }
     for (size_t i = 0; i < source->n_items; i++) {
         const struct hp_row *row = &rows->rows[i];
-        if (keep_all || row->v[0] || row->v[1] || row->v[2])
+        if (keep_all || row->v[0] || row->v[1] || row->v[2] || row->v[3])
             rows->rows[rows->n++] = *row;
     }
     return HP_OK;
@@ -167,6 +184,7 @@ const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, si
 struct order {
     const struct hp_profile *profile;
     enum hp_report_view view;
+    const uint32_t *kinds; /* of paths: the number of each one's kind */
 };
 
 static struct hp_place function_place(const struct hp_profile *profile, uint32_t function)
@@ -174,6 +192,16 @@ static struct hp_place function_place(const struct hp_profile *profile, uint32_t
     if (function == HP_PROFILE_NONE)
         return (struct hp_place){HP_PROFILE_NONE, UINT64_MAX};
     return profile->functions[function].place;
+}
+
+/* "net:50" before "net:100", behind "boa:5". */
+static int compare_predictions(const struct hp_pprediction *a, const struct hp_pprediction *b)
+{
+    size_t n_a = strcspn(hp_text(a->scheme), ":"), n_b = strcspn(hp_text(b->scheme), ":");
+    int order = strncmp(hp_text(a->scheme), hp_text(b->scheme), n_a < n_b ? n_a : n_b);
+    if (order || n_a != n_b)
+        return order ? order : n_a < n_b ? -1 : 1;
+    return a->delay < b->delay ? -1 : a->delay > b->delay;
 }
 
 static int compare_address(const struct order *order, uint32_t a, uint32_t b)
@@ -192,6 +220,8 @@ static int compare_address(const struct order *order, uint32_t a, uint32_t b)
         return first ? first
                      : hp_place_compare(function_place(p, p->calls[a].callee),
                                         function_place(p, p->calls[b].callee));
+    case HP_REPORT_PATHS: return hp_place_compare(p->paths[a].start, p->paths[b].start);
+    case HP_REPORT_PREDICTIONS: return compare_predictions(&p->predictions[a], &p->predictions[b]);
     default: return 0;
     }
 }
@@ -200,10 +230,26 @@ static int compare_address(const struct order *order, uint32_t a, uint32_t b)
 static int compare_rows(const void *a, const void *b, void *context)
 {
     const struct hp_row *row_a = a, *row_b = b;
+    const struct order *by = context;
+    if (by->view == HP_REPORT_PATHS && by->kinds[row_a->item] != by->kinds[row_b->item])
+        return by->kinds[row_a->item] < by->kinds[row_b->item] ? -1 : 1;
     if (row_a->v[0] != row_b->v[0])
         return row_a->v[0] > row_b->v[0] ? -1 : 1;
     int order = compare_address(context, row_a->item, row_b->item);
     return order ? order : row_a->item < row_b->item ? -1 : row_a->item > row_b->item;
+}
+
+bool hp_rows_have_parts(enum hp_report_view view)
+{
+    return view != HP_REPORT_THREADS && view != HP_REPORT_PREDICTIONS && view != HP_REPORT_MACHINE;
+}
+
+/* By the events of the metric where that is one of the machine. */
+static void weigh_paths(struct hp_row *rows, size_t n, const struct hp_tables *tables)
+{
+    for (size_t i = 0; i < n; i++)
+        if (hp_tables_kind(tables, rows[i].item)->by_events)
+            rows[i].v[0] = rows[i].v[3];
 }
 
 static enum hp_err init(struct hp_rows *rows, struct hp_tables *tables, enum hp_report_view view,
@@ -214,10 +260,56 @@ static enum hp_err init(struct hp_rows *rows, struct hp_tables *tables, enum hp_
     struct source source = source_of(tables, view);
     if (!source.read)
         return hp_fail(HP_ERR_INVALID, "view %d is not a table", (int)view);
-    HP_TRY(sum_items(rows, tables->profile, &source, view == HP_REPORT_THREADS));
-    if (per_thread && view != HP_REPORT_THREADS)
+    HP_TRY(sum_items(rows, tables->profile, &source, !hp_rows_have_parts(view)));
+    if (per_thread && hp_rows_have_parts(view))
         HP_TRY(sum_parts(rows, tables->profile, &source));
+    if (view == HP_REPORT_PATHS) {
+        weigh_paths(rows->rows, rows->n, tables);
+        weigh_paths(rows->parts, rows->n_parts, tables);
+    }
     return HP_OK;
+}
+
+static enum hp_err sort_rows(struct hp_rows *rows, const struct hp_tables *tables,
+                             enum hp_report_view view)
+{
+    uint32_t *kinds = NULL;
+    if (view == HP_REPORT_PATHS) {
+        kinds = calloc(tables->profile->n_paths + 1, sizeof *kinds);
+        if (!kinds)
+            return hp_fail_nomem();
+        for (uint32_t k = 0; k < tables->n_kinds; k++)
+            for (uint32_t i = 0; i < tables->kinds[k].n; i++)
+                kinds[tables->kinds[k].first + i] = k;
+    }
+    struct order order = {tables->profile, view, kinds};
+    if (rows->n > 1)
+        qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_rows, &order);
+    for (size_t i = 0; kinds && i < rows->n; i++) {
+        bool same = i > 0 && kinds[rows->rows[i - 1].item] == kinds[rows->rows[i].item];
+        uint64_t before = same ? rows->rows[i - 1].v[4] : 0;
+        rows->rows[i].v[4] = hp_saturating_add(before, rows->rows[i].v[0]);
+    }
+    free(kinds);
+    return HP_OK;
+}
+
+void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, enum hp_report_view view,
+                  size_t top)
+{
+    size_t kept = 0, of_kind = 0;
+    const struct hp_path_kind *last = NULL;
+    for (size_t i = 0; i < rows->n; i++) {
+        if (view == HP_REPORT_PATHS) {
+            const struct hp_path_kind *kind = hp_tables_kind(tables, rows->rows[i].item);
+            of_kind = kind == last ? of_kind : 0;
+            last = kind;
+        }
+        if (top == 0 || of_kind++ < top)
+            rows->rows[kept++] = rows->rows[i];
+    }
+    rows->n_left_out = rows->n - kept;
+    rows->n = kept;
 }
 
 enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, enum hp_report_view view,
@@ -225,14 +317,11 @@ enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, enum hp
 {
     *rows = (struct hp_rows){0};
     enum hp_err err = init(rows, tables, view, per_thread);
-    if (err != HP_OK) {
+    if (err == HP_OK)
+        err = sort_rows(rows, tables, view);
+    if (err != HP_OK)
         hp_rows_fini(rows);
-        return err;
-    }
-    struct order order = {tables->profile, view};
-    if (rows->n > 1)
-        qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_rows, &order);
-    return HP_OK;
+    return err;
 }
 
 void hp_rows_fini(struct hp_rows *rows)

@@ -239,6 +239,98 @@ static enum hp_err summarize(struct hp_tables *tables)
     return HP_OK;
 }
 
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+/* What the events of a kind are: it is part of its name. */
+static enum hp_metric metric_of(const char *kind)
+{
+    const char *at = strstr(kind, "metric=");
+    char name[32] = "";
+    enum hp_metric metric = HP_METRIC_EXECUTIONS;
+    if (!at)
+        return metric;
+    at += strlen("metric=");
+    size_t length = strcspn(at, ",");
+    if (length < sizeof name)
+        memcpy(name, at, length);
+    return hp_metric_parse(name, &metric) == HP_OK ? metric : HP_METRIC_EXECUTIONS;
+}
+
+static bool same_kind(const struct hp_profile *p, size_t a, size_t b)
+{
+    return p->paths[a].kind == p->paths[b].kind ||
+           strcmp(hp_text(p->paths[a].kind), hp_text(p->paths[b].kind)) == 0;
+}
+
+/* The kinds, of paths that are sorted by it. */
+static enum hp_err find_kinds(struct hp_tables *tables)
+{
+    const struct hp_profile *p = tables->profile;
+    size_t capacity = 0;
+    for (size_t i = 0; i < p->n_paths; i++) {
+        if (i == 0 || !same_kind(p, i - 1, i)) {
+            HP_TRY(hp_grow(&tables->kinds, &capacity, tables->n_kinds + 1, sizeof *tables->kinds));
+            struct hp_path_kind *kind = &tables->kinds[tables->n_kinds++];
+            *kind = (struct hp_path_kind){.name = hp_text(p->paths[i].kind), .first = (uint32_t)i};
+            kind->metric = metric_of(kind->name);
+            kind->by_events = hp_metric_needs_machine(kind->metric);
+        }
+        tables->kinds[tables->n_kinds - 1].n++;
+    }
+    return HP_OK;
+}
+
+const struct hp_path_kind *hp_tables_kind(const struct hp_tables *tables, uint32_t path)
+{
+    size_t low = 0, high = tables->n_kinds;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (tables->kinds[middle].first <= path)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &tables->kinds[low];
+}
+
+/* What each kind amounts to. */
+static enum hp_err sum_kinds(struct hp_tables *tables)
+{
+    const struct hp_profile *p = tables->profile;
+    bool *seen = calloc(p->n_paths + 1, sizeof *seen);
+    if (!seen)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < p->n_path_counts; i++) {
+        const struct hp_ppath_count *count = &p->path_counts[i];
+        const struct hp_path_kind *found = hp_tables_kind(tables, count->item);
+        struct hp_path_kind *kind = &tables->kinds[found - tables->kinds];
+        kind->count = hp_saturating_add(kind->count, count->count);
+        kind->insns = hp_saturating_add(kind->insns, count->insns);
+        kind->events = hp_saturating_add(kind->events, count->events);
+        kind->distinct += !seen[count->item];
+        tables->summary.paths += !seen[count->item];
+        seen[count->item] = true;
+    }
+    free(seen);
+    return HP_OK;
+}
+
+const struct hp_pstep *hp_tables_steps(const struct hp_tables *tables, uint32_t path, size_t *n)
+{
+    const struct hp_pstep *steps = tables->profile->path_steps;
+    size_t low = 0, high = tables->profile->n_path_steps;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (steps[middle].path < path)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    for (*n = 0; low + *n < tables->profile->n_path_steps && steps[low + *n].path == path;)
+        ++*n;
+    return *n ? &steps[low] : NULL;
+}
+
 static bool has_note(const struct hp_profile *profile, const char *kind)
 {
     for (size_t i = 0; i < profile->n_notes; i++)
@@ -254,7 +346,9 @@ static enum hp_err init(struct hp_tables *tables, struct hp_strbuf *text)
     HP_TRY(name_functions(tables, text));
     HP_TRY(order_functions(tables));
     HP_TRY(find_block_lines(tables));
-    return summarize(tables);
+    HP_TRY(summarize(tables));
+    HP_TRY(find_kinds(tables));
+    return sum_kinds(tables);
 }
 
 enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *profile)
@@ -279,5 +373,6 @@ void hp_tables_fini(struct hp_tables *tables)
     free(tables->by_place);
     free(tables->block_lines);
     free(tables->lines);
+    free(tables->kinds);
     *tables = (struct hp_tables){0};
 }

@@ -6,6 +6,7 @@
 #ifndef HP_REPORT_TABLES_H
 #define HP_REPORT_TABLES_H
 
+#include "hotpath/metric.h"
 #include "hotpath/profile.h"
 #include "report/report.h"
 #include "report/strbuf.h"
@@ -23,6 +24,17 @@ struct hp_summary {
     uint64_t block_executions;                  /* likewise */
     uint64_t functions, blocks, edges, modules; /* distinct, executed at least once */
     uint64_t threads;
+    uint64_t paths; /* distinct, of all kinds */
+};
+
+/* The paths of a kind: `n` of them from `first` on. The sums are over all of them. */
+struct hp_path_kind {
+    const char *name;
+    enum hp_metric metric;
+    bool by_events; /* they are weighed by the events of the metric, not by instructions */
+    uint32_t first, n;
+    uint64_t distinct; /* executed */
+    uint64_t count, insns, events;
 };
 
 /* Made by hp_tables_init(). The strings live as long as this and the profile. */
@@ -36,6 +48,8 @@ struct hp_tables {
     uint32_t *block_lines;  /* by block: the line of its start, HP_PROFILE_NONE unknown */
     struct hp_source_line *lines; /* set by hp_rows_init() for HP_REPORT_LINES */
     size_t n_lines;
+    struct hp_path_kind *kinds; /* in the order of their paths */
+    size_t n_kinds;
     char **owned; /* names made here */
     size_t n_owned, owned_capacity;
 };
@@ -50,6 +64,12 @@ void hp_tables_place(const struct hp_tables *tables, struct hp_place place, stru
 
 /* The function that contains a place, HP_PROFILE_NONE when there is none. */
 uint32_t hp_tables_function_at(const struct hp_tables *tables, struct hp_place place);
+
+/* The kind of a path. */
+const struct hp_path_kind *hp_tables_kind(const struct hp_tables *tables, uint32_t path);
+
+/* The steps of a path: the first of `*n`, NULL and 0 when there are none. */
+const struct hp_pstep *hp_tables_steps(const struct hp_tables *tables, uint32_t path, size_t *n);
 
 /* Orders places by module, then offset; nowhere is last. */
 int hp_place_compare(struct hp_place a, struct hp_place b);
@@ -69,28 +89,39 @@ static inline const char *hp_text(const char *text)
  *   functions  self, inclusive, calls          calls    inclusive, count
  *   blocks     weight, count                   lines    instructions, executions
  *   edges      count                           threads  instructions, blocks, branches
- *   modules    instructions, executions
+ *   modules    instructions, executions        paths    weight, count, instructions, events, weight so far
+ * Predictions and what models counted (machine) have none: their order is that of their names.
  * Where inclusive counts are not known: those of functions are not to be shown, and
  *   calls      count
  */
+#define HP_ROW_VALUES 5
+
 struct hp_row {
     uint32_t item;
     uint32_t thread; /* index; HP_PROFILE_NONE: all threads together */
-    uint64_t v[3];
+    uint64_t v[HP_ROW_VALUES];
 };
 
 struct hp_rows {
-    struct hp_row *rows; /* by weight, descending, then by address */
+    struct hp_row *rows; /* by weight, descending, then by address; paths by kind before that */
     size_t n;
+    size_t n_left_out;    /* by hp_rows_keep() */
     struct hp_row *parts; /* with `per_thread`: each item's values by thread, in order of both */
     size_t n_parts;
 };
 
 /* Makes the rows of one view (not SUMMARY, DEFAULT, ALL). Items that were never executed have none.
- * Threads have no parts. On failure there is nothing to release. */
+ * On failure there is nothing to release. */
 enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, enum hp_report_view view,
                          bool per_thread);
 void hp_rows_fini(struct hp_rows *rows);
+
+/* Whether its items have values by thread. */
+bool hp_rows_have_parts(enum hp_report_view view);
+
+/* Keeps the first `top` rows, of paths those of each kind; 0: all. */
+void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, enum hp_report_view view,
+                  size_t top);
 
 /* The parts of an item: the first of `*n`; NULL and 0 when there are none. */
 const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, size_t *n);

@@ -2,12 +2,11 @@
 #include "report/text_views.h"
 
 #include "report/number.h"
+#include "report/text_cells.h"
 #include "report/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define SOURCE_COLUMNS 100 /* of a source line, even where the width is not limited */
 
 static bool is_part(const struct hp_row *row)
 {
@@ -25,54 +24,6 @@ static void put_thread(uint32_t thread, struct hp_strbuf *cell)
 {
     hp_strbuf_add(cell, "  thread ");
     hp_strbuf_uint(cell, thread);
-}
-
-static void put_source_place(const char *file, uint32_t line, struct hp_strbuf *cell)
-{
-    hp_strbuf_clean(cell, file);
-    if (line != 0) {
-        hp_strbuf_add(cell, ":");
-        hp_strbuf_uint(cell, line);
-    }
-}
-
-/* "file.c:12", or the module's name where no source is known. */
-static void put_where(const struct hp_tables *tables, const char *file, uint32_t line,
-                      uint32_t module, struct hp_strbuf *cell)
-{
-    if (*hp_text(file))
-        put_source_place(hp_base_name(file), line, cell);
-    else if (module != HP_PROFILE_NONE)
-        hp_strbuf_clean(cell, tables->modules[module]);
-}
-
-static void put_function(const struct hp_tables *tables, uint32_t function, struct hp_strbuf *cell)
-{
-    const char *name = function == HP_PROFILE_NONE ? "" : tables->functions[function];
-    hp_strbuf_clean(cell, *name ? name : "(unknown)");
-}
-
-/* "function+0x1c", or the address where the function is not known, has no name, or lies behind (as
- * with the cold parts that compilers move away). */
-static void put_code(const struct hp_tables *tables, uint32_t function, struct hp_place place,
-                     struct hp_strbuf *cell)
-{
-    const struct hp_pfunction *f =
-        function == HP_PROFILE_NONE ? NULL : &tables->profile->functions[function];
-    bool named = f && (*hp_text(f->name) || *hp_text(f->linkage));
-    if (named && f->place.module == place.module && f->place.offset <= place.offset) {
-        put_function(tables, function, cell);
-        if (place.offset != f->place.offset) {
-            hp_strbuf_add(cell, "+");
-            hp_strbuf_hex(cell, place.offset - f->place.offset);
-        }
-    } else if (place.module == HP_PROFILE_NONE) {
-        hp_strbuf_add(cell, "(unknown)");
-    } else {
-        hp_strbuf_clean(cell, tables->modules[place.module]);
-        hp_strbuf_add(cell, "+");
-        hp_strbuf_hex(cell, place.offset);
-    }
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */
@@ -93,8 +44,8 @@ static void put_function_name(const struct hp_text_view_input *in, const struct 
         return;
     }
     const struct hp_pfunction *function = &in->tables->profile->functions[row->item];
-    put_function(in->tables, row->item, name);
-    put_where(in->tables, function->file, function->line, function->place.module, where);
+    hp_put_function(in->tables, row->item, name);
+    hp_put_where(in->tables, function->file, function->line, function->place.module, where);
 }
 
 static void fill_function(const struct hp_text_view_input *in, const struct hp_row *row,
@@ -144,11 +95,11 @@ static void fill_block(const struct hp_text_view_input *in, const struct hp_row 
     const struct hp_pblock *block = &profile->blocks[row->item];
     uint32_t line = in->tables->block_lines[row->item];
     hp_strbuf_grouped(&cells[3], block->insns);
-    put_code(in->tables, block->function, block->place, &cells[4]);
+    hp_put_code(in->tables, block->function, block->place, &cells[4]);
     if (line != HP_PROFILE_NONE)
-        put_where(in->tables, profile->lines[line].file, profile->lines[line].line,
-                  block->place.module, &cells[5]);
-    put_code(in->tables, HP_PROFILE_NONE, block->place, &cells[6]);
+        hp_put_where(in->tables, profile->lines[line].file, profile->lines[line].line,
+                     block->place.module, &cells[5]);
+    hp_put_code(in->tables, HP_PROFILE_NONE, block->place, &cells[6]);
 }
 
 /* --- Edges ------------------------------------------------------------------------------------ */
@@ -171,9 +122,9 @@ static void fill_edge(const struct hp_text_view_input *in, const struct hp_row *
     hp_strbuf_add(&cells[2], hp_flow_name((enum hp_flow)edge->flow));
     if (in->taken[row->item] >= 0)
         hp_strbuf_add(&cells[2], edge->taken ? " taken" : " not taken");
-    put_code(in->tables, hp_tables_function_at(in->tables, edge->from), edge->from, &cells[3]);
+    hp_put_code(in->tables, hp_tables_function_at(in->tables, edge->from), edge->from, &cells[3]);
     hp_strbuf_add(&cells[4], "-> ");
-    put_code(in->tables, hp_tables_function_at(in->tables, edge->to), edge->to, &cells[4]);
+    hp_put_code(in->tables, hp_tables_function_at(in->tables, edge->to), edge->to, &cells[4]);
 }
 
 static int compare_from(const void *a, const void *b, void *context)
@@ -256,9 +207,9 @@ static void put_call(const struct hp_text_view_input *in, const struct hp_row *r
         put_thread(row->thread, caller);
         return;
     }
-    put_function(in->tables, in->tables->profile->calls[row->item].caller, caller);
+    hp_put_function(in->tables, in->tables->profile->calls[row->item].caller, caller);
     hp_strbuf_add(callee, "-> ");
-    put_function(in->tables, in->tables->profile->calls[row->item].callee, callee);
+    hp_put_function(in->tables, in->tables->profile->calls[row->item].callee, callee);
 }
 
 static void fill_call(const struct hp_text_view_input *in, const struct hp_row *row,
@@ -290,36 +241,6 @@ static const struct hp_column line_columns[] = {{"share", .right = true, .heat =
                                                 {"source", .flexible = true, .cut = HP_CUT_END},
                                                 {0}};
 
-/* Without what indents it, and with the tabs inside as blanks. */
-static void put_source(const char *text, size_t length, struct hp_strbuf *cell)
-{
-    while (length > 0 && (*text == ' ' || *text == '\t'))
-        text++, length--;
-    while (length > 0 && (text[length - 1] == '\r' || text[length - 1] == ' '))
-        length--;
-    if (length > (size_t)SOURCE_COLUMNS * 4)
-        length = (size_t)SOURCE_COLUMNS * 4;
-    char copy[SOURCE_COLUMNS * 4 + 1];
-    for (size_t i = 0; i < length; i++)
-        copy[i] = text[i] == '\t' ? ' ' : text[i] == 0 ? '?' : text[i];
-    copy[length] = 0;
-    struct hp_strbuf clean = {0};
-    hp_strbuf_clean(&clean, copy);
-    hp_strbuf_cut(cell, hp_strbuf_text(&clean), SOURCE_COLUMNS, HP_CUT_END);
-    cell->failed |= clean.failed;
-    hp_strbuf_fini(&clean);
-}
-
-/* A file under the run's directory is shown relative to it. */
-static const char *short_path(const struct hp_run *run, const char *file)
-{
-    const char *directory = hp_text(run->directory);
-    size_t n = strlen(directory);
-    if (n > 0 && strncmp(file, directory, n) == 0 && file[n] == '/' && file[n + 1])
-        return file + n + 1;
-    return file;
-}
-
 static void fill_line(const struct hp_text_view_input *in, const struct hp_row *row,
                       struct hp_strbuf *cells)
 {
@@ -331,12 +252,13 @@ static void fill_line(const struct hp_text_view_input *in, const struct hp_row *
         return;
     }
     const struct hp_source_line *line = &in->tables->lines[row->item];
-    put_source_place(short_path(&in->tables->profile->run, line->file), line->line, &cells[3]);
+    hp_put_source_place(hp_short_path(&in->tables->profile->run, line->file), line->line,
+                        &cells[3]);
     hp_strbuf_clean(&cells[4], line->function);
     size_t length;
     const char *source = hp_sources_line(in->sources, line->file, line->line, &length);
     if (source)
-        put_source(source, length, &cells[5]);
+        hp_put_source(source, length, &cells[5]);
 }
 
 /* --- Threads ---------------------------------------------------------------------------------- */
@@ -403,6 +325,11 @@ static const struct hp_text_view views[] = {
      line_columns, fill_line, true},
     {HP_REPORT_THREADS, "Threads", "no thread was seen", thread_columns, fill_thread, true},
     {HP_REPORT_MODULES, "Modules", "no code was executed", module_columns, fill_module, true},
+    {HP_REPORT_PREDICTIONS, "Predictions",
+     "nothing was predicted: --predict SCHEME or --profile predictions asks for it",
+     hp_prediction_columns, hp_fill_prediction, false},
+    {HP_REPORT_MACHINE, "Machine", "no model counted anything", hp_machine_columns, hp_fill_machine,
+     false},
 };
 
 /* Of runs that were counted only. */

@@ -27,7 +27,15 @@ struct hp_text_view {
     bool weighted; /* v[0] are instructions, so that its share of all is the row's heat */
 };
 
-/* The description of a view that is a table, NULL for any other. What is not known has no column. */
+/* Of the views that are in text_models.c. */
+extern const struct hp_column hp_prediction_columns[];
+extern const struct hp_column hp_machine_columns[];
+void hp_fill_prediction(const struct hp_text_view_input *input, const struct hp_row *row,
+                        struct hp_strbuf *cells);
+void hp_fill_machine(const struct hp_text_view_input *input, const struct hp_row *row,
+                     struct hp_strbuf *cells);
+
+/* The description of a view that is a table, NULL for any other (paths are printed by hp_print_paths()). What is not known has no column. */
 const struct hp_text_view *hp_text_view(const struct hp_tables *tables, enum hp_report_view view);
 
 /* For each edge, the fraction of its branch's executions that were taken; -1 when the branch was

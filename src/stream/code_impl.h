@@ -199,7 +199,8 @@ enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *bl
 /*
  * How many memory operands (hp_insn.n_mems) the first `insns` instructions of the code of `route`
  * have; likewise all that the word of a defined segment stands for, of whose own code only `insns` instructions
- * count. UINT32_MAX: all of them; these numbers are remembered. HP_ERR_NOMEM.
+ * count. UINT32_MAX: all of them; these numbers are remembered, a segment's with those of all its
+ * blocks. HP_ERR_NOMEM.
  */
 enum hp_err hp_code_mems(struct hp_code *code, uint32_t route, uint32_t insns, uint32_t *mems);
 enum hp_err hp_code_segment_mems(struct hp_code *code, uint32_t id, uint32_t insns, uint32_t *mems);

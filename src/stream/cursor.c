@@ -867,18 +867,41 @@ static enum hp_err lose_addresses(struct hp_cursor *c)
     return err;
 }
 
-/* As the fast loop does: a run of whole blocks that follows from the last one. */
-static enum hp_err pair_run(struct hp_cursor *c, uint32_t id, bool *done)
+/* As the fast loop does: takes a run of whole blocks, with `n` addresses, that follows from the last one. */
+static bool pair_run(struct hp_cursor *c, uint32_t id, uint32_t n)
 {
+    struct hp_pairing *p = c->pairing;
     const struct hp_chain *chain = &c->code->chains[id];
-    *done = c->last != NONE && c->partial == NONE && !c->sigreturn && c->limit == UINT32_MAX &&
-            chain->weight > 0 && follows(c, chain->start);
-    if (!*done)
+    if (c->last == NONE || c->partial != NONE || c->sigreturn || c->limit != UINT32_MAX ||
+        chain->weight <= 0 || !follows(c, chain->start))
+        return false;
+    const uint32_t *blocks = hp_chain_blocks(c->code, chain);
+    const uint32_t *counts =
+        c->code->block_mems.counts; /* they have been counted for the segment's */
+    size_t n_blocks = hp_weight_blocks(chain->weight);
+    hp_pairing_take(p, n);
+    for (size_t i = 0; i < n_blocks; i++) {
+        append(c, blocks[i]);
+        p->at[c->count] = p->at[c->count - 1] + counts[blocks[i]] - 1;
+    }
+    c->joined = false;
+    return true;
+}
+
+/* How many addresses the next segment that waits has. `*found` is false when nobody knows it. */
+static enum hp_err count_needed(struct hp_cursor *c, uint32_t id, uint32_t *need, bool *found)
+{
+    const struct hp_mems *known = &c->code->segment_mems;
+    uint32_t route = HP_ROUTE_UNKNOWN;
+    *found = true;
+    if (c->limit == UINT32_MAX && id < known->cap && known->counts[id]) {
+        *need = known->counts[id] - 1;
         return HP_OK;
-    size_t n = hp_weight_blocks(chain->weight);
-    for (size_t i = 0; i < n; i++)
-        HP_TRY(accept(c, hp_chain_blocks(c->code, &c->code->chains[id])[i]));
-    return HP_OK;
+    }
+    if (id)
+        HP_TRY(find_route(c, id, &route));
+    *found = route != HP_ROUTE_UNKNOWN;
+    return *found ? hp_code_segment_mems(c->code, id, c->limit, need) : HP_OK;
 }
 
 /* The next word that waits is a segment: takes it when all addresses of it are there. `ended`: nothing
@@ -886,27 +909,24 @@ static enum hp_err pair_run(struct hp_cursor *c, uint32_t id, bool *done)
 static enum hp_err pair_segment(struct hp_cursor *c, bool ended, bool *done)
 {
     struct hp_pairing *p = c->pairing;
-    uint32_t id = p->words[p->first_word], route = HP_ROUTE_UNKNOWN, need;
-    bool is_last = p->first_word + 1 == p->n_words;
+    uint32_t id = p->words[p->first_word], need;
+    bool is_last = p->first_word + 1 == p->n_words, found;
     uint32_t next = is_last ? 0 : p->words[p->first_word + 1];
     bool is_cut = next & HP_WORD_EVENT && hp_word_kind(next) == HP_WORD_CUT;
     *done = false;
     if (is_last && !ended)
         return HP_OK;
-    if (id)
-        HP_TRY(find_route(c, id, &route));
-    if (route == HP_ROUTE_UNKNOWN) {
+    c->limit = is_cut ? hp_word_arg(next) : UINT32_MAX;
+    HP_TRY(count_needed(c, id, &need, &found));
+    if (!found) {
         HP_TRY(slow_word(c, id));
         p->first_word++;
         return lose_addresses(c);
     }
-    c->limit = is_cut ? hp_word_arg(next) : UINT32_MAX;
-    HP_TRY(hp_code_segment_mems(c->code, id, c->limit, &need));
     if (need > hp_pairing_n_waiting(p))
-        return ended || hp_pairing_is_too_long(p) ? lose_addresses(c) : HP_OK;
+        return ended ? lose_addresses(c) : HP_OK;
     HP_TRY(hp_pairing_reserve(p, need));
-    HP_TRY(pair_run(c, id, done));
-    if (!*done)
+    if (!pair_run(c, id, need))
         HP_TRY(slow_segment(c, id));
     p->first_word++;
     *done = true;

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An engine publishes words and addresses in chunks of some ten thousand; what a run of blocks writes
- * with one word may be hundreds of addresses. These are far beyond. */
-#define MOST_WORDS     ((size_t)64 << 20)
+/* A native thread's rings hold a quarter of a million words and half a million addresses, and addresses are
+ * published with words. A word may mean hundreds of addresses, so these may be further ahead. */
+#define MOST_WORDS     ((size_t)16 << 20)
 #define MOST_ADDRESSES ((size_t)256 << 20)
 
 enum hp_err hp_pairing_new(struct hp_pairing **pairing)
@@ -16,9 +16,11 @@ enum hp_err hp_pairing_new(struct hp_pairing **pairing)
     struct hp_pairing *p = calloc(1, sizeof *p);
     if (!p)
         return hp_fail_nomem();
-    enum hp_err err = hp_pairing_reserve(p, 1024);
+    enum hp_err err = hp_pairing_reserve(p, 1024); /* so that no address is not no addresses */
+    if (err == HP_OK)
+        err = hp_grow(&p->words, &p->cap_words, 1024, sizeof *p->words);
     if (err != HP_OK) {
-        free(p);
+        hp_pairing_free(p);
         return err;
     }
     *pairing = p;
@@ -82,6 +84,8 @@ bool hp_pairing_is_too_long(const struct hp_pairing *p)
 
 enum hp_err hp_pairing_reserve(struct hp_pairing *p, size_t n)
 {
+    if (p->cap_held - p->n_held >= n)
+        return HP_OK;
     return hp_grow(&p->held, &p->cap_held, p->n_held + n, sizeof *p->held);
 }
 

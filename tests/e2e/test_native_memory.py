@@ -6,6 +6,7 @@ import os
 import re
 import resource
 import shutil
+import subprocess
 import sys
 import unittest
 
@@ -45,6 +46,18 @@ class Memory(unittest.TestCase):
         wanted = list(expected("memory.S", symbols(path)))
         self.assertGreater(len(wanted), 90)
         self.assertEqual([hex(a) for a in got], [hex(a) for a in wanted])
+
+    def test_few_addresses(self):
+        """Addresses come as soon as their words do, however few: else the words pile up."""
+        environment = dict(os.environ, HOTPATH_PLUGIN_DIR=os.path.dirname(os.path.abspath(HOTPATH)))
+        with subprocess.Popen([WATCH, program("spin")], env=environment, stderr=subprocess.PIPE,
+                              text=True) as watch:
+            found = COUNTED.search(watch.stderr.read())
+            _, status, usage = os.wait4(watch.pid, 0)
+            watch.returncode = os.waitstatus_to_exitcode(status)
+        self.assertEqual(watch.returncode, 0)
+        self.assertEqual([int(n) for n in found.groups()], [2, 0, 0, 0, 0])
+        self.assertLess(usage.ru_maxrss, 40000)  # KiB; the words are 62500
 
     def real(self, *argv, least, input_text="", killed=0):
         if not shutil.which(argv[0]):

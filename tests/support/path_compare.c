@@ -19,6 +19,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define FORGET 65536 /* paths of the queue that were compared, before they are forgotten */
+
 /* One control register of one thread. */
 struct pair {
     struct hp_path_sink sink; /* first: of the detector */
@@ -114,6 +116,20 @@ static void compare_path(struct pair *pair, const struct hp_path *path, const ui
     pair->paths++;
 }
 
+/* The detector hands over paths later than the reference, so the queue is never empty: what was compared goes. */
+static void forget_done(struct pair *pair)
+{
+    size_t rest = pair->n - pair->done, first = pair->expected[pair->done].first_target;
+    memmove(pair->expected, pair->expected + pair->done, rest * sizeof *pair->expected);
+    memmove(pair->targets, pair->targets + first,
+            (pair->n_targets - first) * sizeof *pair->targets);
+    pair->n = rest;
+    pair->n_targets -= first;
+    pair->done = 0;
+    for (size_t i = 0; i < rest; i++)
+        pair->expected[i].first_target -= (uint32_t)first;
+}
+
 static void take_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
     struct pair *pair = (struct pair *)sink;
@@ -121,6 +137,8 @@ static void take_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
         compare_path(pair, &paths->paths[i], paths->targets);
     if (pair->done >= pair->n)
         pair->done = pair->n = pair->n_targets = 0;
+    else if (pair->done > FORGET)
+        forget_done(pair);
 }
 
 /* --- The stream ------------------------------------------------------------------------------- */

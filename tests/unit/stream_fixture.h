@@ -75,7 +75,8 @@ static inline void record_addresses(struct recorder *r, struct item *item,
         mems += insns[i].n_mems;
     assert_int_equal(n, mems);
     assert_int_equal(
-        hp_grow(&r->addresses, &r->cap_addresses, r->n_addresses + n, sizeof *addresses), HP_OK);
+        hp_grow(&r->addresses, &r->cap_addresses, r->n_addresses + n + 1, sizeof *addresses),
+        HP_OK);
     if (n)
         memcpy(r->addresses + r->n_addresses, addresses, n * sizeof *addresses);
     item->addresses = r->n_addresses;

@@ -79,8 +79,9 @@ static void summary_is_one_row(void **state)
     struct hp_profile profile = fixture_profile();
     char *text = render_csv(&profile, (struct hp_report_options){.view = HP_REPORT_SUMMARY});
     assert_string_equal(
-        text, "instructions,branches,blocks,edges,threads,functions,modules,block_executions\r\n"
-              "1000,205,5,5,2,3,2,220\r\n");
+        text,
+        "instructions,branches,blocks,edges,threads,functions,modules,block_executions,paths\r\n"
+        "1000,205,5,5,2,3,2,220,0\r\n");
     free(text);
 }
 
@@ -89,7 +90,8 @@ static void columns_are_those_of_json(void **state)
 {
     (void)state;
     struct hp_profile profile = fixture_profile();
-    for (int view = HP_REPORT_FUNCTIONS; view <= HP_REPORT_MODULES; view++) {
+    fixture_add_paths(&profile);
+    for (int view = HP_REPORT_FUNCTIONS; view < HP_REPORT_ALL; view++) {
         struct hp_report_options options = {.view = (enum hp_report_view)view};
         char *csv = render_csv(&profile, options);
         options.format = HP_REPORT_JSON;

@@ -10,6 +10,8 @@
  *   block 3  demo+0x2000  (none)   8 insns  5 times (5, 0)                           40
  *   block 4  libx.so+0x500 helper  3 insns  100 times (60, 40)                      300
  * so 1000 instructions: 624 of thread 0 and 376 of thread 1.
+ *
+ * With fixture_add_paths() also paths (of blocks that did not quite follow each other), model statistics, predictions.
  */
 #ifndef TEST_REPORT_FIXTURE_H
 #define TEST_REPORT_FIXTURE_H
@@ -116,6 +118,43 @@ static inline struct hp_profile fixture_profile(void)
     FIXTURE_SET(p, call_counts);
     FIXTURE_SET(p, notes);
     return p;
+}
+
+static struct hp_ppath fixture_paths[] = {
+    {"bl", {0, 0x1000}, 0, 0, 1, 0},
+    {"bl", {0, 0x1000}, 2, 0, 2, 0},
+    {"bl", {0, 0x1010}, 1, 0, 1, 0},
+    {"bl", {0, 0x2000}, 0, 0, 0, 1},
+    {"forward,metric=l1d", {1, 0x500}, 1, 0xabc, 1, 2},
+    {"forward,metric=l1d", {1, 0x500}, 3, 0, 2, HP_PROFILE_NONE},
+};
+
+static struct hp_pstep fixture_path_steps[] = {
+    {0, 0, 0, HP_STEP_CALLED},   {0, 1, 2, HP_STEP_END},   {1, 0, 0, HP_STEP_TAKEN},
+    {1, 1, 1, HP_STEP_FELL},     {1, 2, 2, HP_STEP_TAKEN}, {1, 3, 3, HP_STEP_TAKEN},
+    {1, 4, 4, HP_STEP_RETURNED}, {2, 0, 1, HP_STEP_TAKEN}, {5, 0, 4, HP_STEP_ENTERED},
+    {5, 1, 3, HP_STEP_CALLED},
+};
+
+static struct hp_ppath_count fixture_path_counts[] = {
+    {0, 0, 5, 40, 5},    {1, 0, 6, 150, 6},  {1, 1, 4, 100, 4},  {2, 0, 54, 324, 54},
+    {2, 1, 36, 216, 36}, {4, 0, 60, 180, 1}, {4, 1, 40, 120, 2}, {5, 1, 3, 34, 9}};
+
+static struct hp_pstat fixture_stats[] = {{"hpt 512x4 bl", "bytes", 7488, HP_STAT_SIZE},
+                                          {"hpt 512x4 bl", "overlap", 98765, HP_STAT_SHARE},
+                                          {"paths bl", "splits", 1234567, HP_STAT_COUNT}};
+
+static struct hp_pprediction fixture_predictions[] = {
+    {"net:100", 100, 1000, 40, 20, 4, 800, 30, 4, 600, 80, 200, 250, 590, 70, 210, 20, 300, 2000},
+    {"net:50", 50, 1000, 40, 20, 4, 800, 35, 4, 700, 900, 100, 150, 690, -70, 110, 20, 200, 2000}};
+
+static inline void fixture_add_paths(struct hp_profile *p)
+{
+    FIXTURE_SET(*p, paths);
+    FIXTURE_SET(*p, path_steps);
+    FIXTURE_SET(*p, path_counts);
+    FIXTURE_SET(*p, stats);
+    FIXTURE_SET(*p, predictions);
 }
 
 static struct hp_pnote fixture_counted[] = {{"counted", "inclusive counts are not known", 2}};

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define CHUNK 64 /* paths in a pass: what is fetched for them stays in the first cache */
+
 struct hp_complete {
     struct hp_path_sink sink; /* first */
     uint64_t max_paths;
@@ -57,12 +59,12 @@ static __attribute__((noinline)) void find_and_count(struct hp_complete *c,
     count(place == HP_NO_ID ? &c->lost : &c->paths[place], path);
 }
 
-/* At most HP_PATHS_MAX of them. */
+/* At most CHUNK of them. */
 static void take(struct hp_complete *c, const struct hp_path *paths, size_t n,
                  const uint64_t *targets)
 {
-    uint64_t hashes[HP_PATHS_MAX];
-    uint32_t places[HP_PATHS_MAX];
+    uint64_t hashes[CHUNK];
+    uint32_t places[CHUNK];
     if (!c->index.slots) {
         for (size_t i = 0; i < n; i++)
             find_and_count(c, &paths[i], hp_path_hash(&paths[i]), targets);
@@ -90,9 +92,9 @@ static void take(struct hp_complete *c, const struct hp_path *paths, size_t n,
 static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
     struct hp_complete *c = (struct hp_complete *)sink;
-    for (size_t at = 0; at < paths->n; at += HP_PATHS_MAX) {
+    for (size_t at = 0; at < paths->n; at += CHUNK) {
         size_t rest = paths->n - at;
-        take(c, paths->paths + at, rest < HP_PATHS_MAX ? rest : HP_PATHS_MAX, paths->targets);
+        take(c, paths->paths + at, rest < CHUNK ? rest : CHUNK, paths->targets);
     }
 }
 

@@ -69,8 +69,7 @@ static void emit(struct hp_detector *d)
 
 /* --- The stack -------------------------------------------------------------------------------- */
 
-/* Where the entries begin that are above the newest marker. */
-static size_t floor_of(const struct hp_detector *d)
+size_t hp_detector_floor(const struct hp_detector *d)
 {
     size_t base = d->n_markers ? d->markers[d->n_markers - 1].base : 0;
     return base > d->low ? base : d->low;
@@ -210,7 +209,7 @@ static void resume(struct hp_detector *d, size_t place, const struct hp_path_tra
 /* A return somewhere else than the top entry, which is finished and gone, expected. */
 static void unexpected_return(struct hp_detector *d, const struct hp_path_transfer *x)
 {
-    size_t end = floor_of(d);
+    size_t end = hp_detector_floor(d);
     if (d->n > SEARCH_LIMIT && end < d->n - SEARCH_LIMIT)
         end = d->n - SEARCH_LIMIT;
     for (size_t n = d->n; n > end; n--) {
@@ -221,7 +220,7 @@ static void unexpected_return(struct hp_detector *d, const struct hp_path_transf
         }
     }
     uint32_t function = function_of(d, x->to);
-    size_t found = function == HP_NO_ID ? 0 : find_function(d, d->n, function, SIZE_MAX);
+    size_t found = function == HP_NO_ID ? 0 : find_function(d, d->n, function, SEARCH_LIMIT);
     if (found) {
         resume(d, found - 1, x);
         return;
@@ -369,7 +368,7 @@ void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *
         return;
     }
     finish_path(d, ops, class, x);
-    if (d->n == floor_of(d)) {
+    if (d->n == hp_detector_floor(d)) {
         d->stats.underflows += !d->n_markers;
         push(d, x->target, x->to, 0);
     }
@@ -451,12 +450,12 @@ static void leave_signal(struct hp_detector *d)
         return;
     }
     const struct hp_path_marker *marker = &d->markers[d->n_markers - 1];
-    d->stats.unfinished += throw_away(d, floor_of(d));
+    d->stats.unfinished += throw_away(d, hp_detector_floor(d));
     drop_pending(d, &d->pending);
     d->pending = marker->pending;
     d->n_markers--;
     /* What was interrupted may have been dropped by an overflow. */
-    d->fresh = marker->fresh || d->n == floor_of(d);
+    d->fresh = marker->fresh || d->n == hp_detector_floor(d);
 }
 
 void hp_detector_event(struct hp_detector *d, const struct hp_event *event)
@@ -482,6 +481,14 @@ void hp_detector_event(struct hp_detector *d, const struct hp_event *event)
 }
 
 /* --- Making ----------------------------------------------------------------------------------- */
+
+enum hp_err hp_detector_new_shared(struct hp_path_plan *plan, struct hp_path_sink *sink,
+                                   struct hp_detector **detector)
+{
+    HP_TRY(hp_detector_new(&plan->ppcr, plan->frames, sink, detector));
+    (*detector)->shared = plan;
+    return HP_OK;
+}
 
 enum hp_err hp_detector_new(const struct hp_ppcr *ppcr, struct hp_frame_source *frames,
                             struct hp_path_sink *sink, struct hp_detector **detector)
@@ -513,6 +520,10 @@ void hp_detector_free(struct hp_detector *d)
     free(d->entries);
     free(d->lists);
     free(d->markers);
+    if (d->plan && d->plan != d->shared) {
+        hp_path_plan_fini(d->plan);
+        free(d->plan);
+    }
     free(d);
 }
 

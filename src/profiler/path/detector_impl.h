@@ -13,6 +13,7 @@
 #define HP_PROFILER_PATH_DETECTOR_IMPL_H
 
 #include "hotpath/path.h"
+#include "profiler/path/plan.h"
 
 /* A path in the making. */
 struct hp_path_entry {
@@ -59,11 +60,21 @@ struct hp_detector {
     struct hp_path_pending pending;
     bool fresh;
 
+    struct hp_path_plan *plan;   /* NULL: none was needed yet */
+    struct hp_path_plan *shared; /* somebody else's, to use; NULL: one of its own */
+
     size_t n_paths;
     struct hp_path paths[HP_PATHS_MAX]; /* finished */
     size_t n_targets;
     uint64_t targets[HP_DETECTOR_TARGETS]; /* of those */
 };
+
+/* As hp_detector_new(), with the control register and functions of a plan that is shared with others, and outlives it. */
+enum hp_err hp_detector_new_shared(struct hp_path_plan *plan, struct hp_path_sink *sink,
+                                   struct hp_detector **detector);
+
+/* Where the entries begin that are above the newest marker. */
+size_t hp_detector_floor(const struct hp_detector *d);
 
 /* A transfer that is a branch. */
 struct hp_path_transfer {

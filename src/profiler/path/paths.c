@@ -2,15 +2,11 @@
 #include "profiler/path/paths.h"
 
 #include "base/grow.h"
+#include "profiler/path/detector_impl.h"
+#include "profiler/path/frames.h"
 #include "profiler/path/path_index.h"
 
 #include <stdlib.h>
-
-/* What is known of a block's function. */
-struct spot {
-    uint32_t function; /* HP_NO_ID: none by a symbol */
-    bool asked, entry;
-};
 
 struct window {
     struct hp_complete *complete;
@@ -21,17 +17,14 @@ struct window {
 
 struct profiler {
     struct hp_profiler base; /* first */
-    struct hp_frame_source frames;
-    struct hp_code *code;
-    struct hp_functions *functions;
+    struct hp_path_frames frames;
+    struct hp_path_plan plan;
     struct hp_paths_config config;
     struct thread **threads;
     size_t n_threads, cap_threads;
     struct hp_hpt *tables[HP_PATHS_TABLES];
     struct window window;
     struct hp_paths_windows windows;
-    struct spot *spots; /* by block */
-    size_t cap_spots;
     bool out_of_memory;
 };
 
@@ -44,47 +37,6 @@ struct thread {
     struct hp_complete *complete;
     struct hp_path_sink *extra; /* NULL: nobody */
 };
-
-/* --- Functions -------------------------------------------------------------------------------- */
-
-static struct profiler *of_frames(struct hp_frame_source *source)
-{
-    return (struct profiler *)((char *)source - offsetof(struct profiler, frames));
-}
-
-/* Asks once for each block. Functions that were found by calls do not count: who finds them depends on which other profilers
- * run. */
-static struct spot spot_of(struct hp_frame_source *source, uint32_t block)
-{
-    struct profiler *p = of_frames(source);
-    struct spot unknown = {.function = HP_NO_ID};
-    if (!p->functions)
-        return unknown;
-    if (block >= p->cap_spots &&
-        hp_grow(&p->spots, &p->cap_spots, hp_code_n_blocks(p->code), sizeof *p->spots) != HP_OK) {
-        p->out_of_memory = true;
-        return unknown;
-    }
-    struct spot *spot = &p->spots[block];
-    if (!spot->asked) {
-        uint32_t function = hp_functions_of_block(p->functions, block);
-        bool named = function != HP_NO_ID && hp_functions_get(p->functions, function)->symbol;
-        spot->function = named ? function : HP_NO_ID;
-        spot->entry = named && hp_functions_is_entry(p->functions, block);
-        spot->asked = true;
-    }
-    return *spot;
-}
-
-static uint32_t function_of(struct hp_frame_source *source, uint32_t block)
-{
-    return spot_of(source, block).function;
-}
-
-static bool is_entry(struct hp_frame_source *source, uint32_t block)
-{
-    return spot_of(source, block).entry;
-}
 
 /* --- Windows ---------------------------------------------------------------------------------- */
 
@@ -172,7 +124,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
         thread->extra = p->config.extra(p->config.context, info);
     enum hp_err err = hp_complete_new(p->config.max_paths, &thread->complete);
     if (err == HP_OK)
-        err = hp_detector_new(&p->config.ppcr, &p->frames, &thread->sink, &thread->detector);
+        err = hp_detector_new_shared(&p->plan, &thread->sink, &thread->detector);
     if (err != HP_OK) {
         free_thread(thread);
         return err;
@@ -221,7 +173,8 @@ static void on_event(void *state, const struct hp_event *event)
 
 static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
 {
-    if (((struct profiler *)profiler)->out_of_memory)
+    struct profiler *p = (struct profiler *)profiler;
+    if (p->out_of_memory || p->frames.out_of_memory)
         return hp_fail_nomem();
     return hp_paths_result(profiler, result);
 }
@@ -238,7 +191,8 @@ static void free_paths(struct hp_profiler *profiler)
     }
     hp_complete_free(p->window.complete);
     free(p->window.paths);
-    free(p->spots);
+    hp_path_plan_fini(&p->plan);
+    hp_path_frames_fini(&p->frames);
     free(p);
 }
 
@@ -283,10 +237,9 @@ enum hp_err hp_paths_new(struct hp_code *code, struct hp_functions *functions,
     if (!p)
         return hp_fail_nomem();
     p->base.ops = &ops;
-    p->frames = (struct hp_frame_source){.function_of = function_of, .is_entry = is_entry};
-    p->code = code;
-    p->functions = functions;
     p->config = *config;
+    hp_path_frames_init(&p->frames, code, functions);
+    hp_path_plan_init(&p->plan, &config->ppcr, functions ? &p->frames.source : NULL);
     enum hp_err err = make_tables(p);
     if (err != HP_OK) {
         free_paths(&p->base);

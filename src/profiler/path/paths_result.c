@@ -26,6 +26,7 @@ struct out {
     const uint64_t **targets;  /* of each */
     size_t n, cap, cap_targets;
     struct hp_path_index index;
+    bool *called;      /* by block: the edge of its call is there */
     uint64_t *modules; /* by module: a hash of what it is, wherever it was loaded */
 };
 
@@ -174,6 +175,23 @@ static int heavier_first(const void *a, const void *b)
     return x->path < y->path ? -1 : x->path > y->path;
 }
 
+/* Where a call along a path goes: the callee is no step of it, but its reader wants to know. */
+static enum hp_err add_call_edge(struct out *out, uint32_t id)
+{
+    const struct hp_block *block = hp_code_block(out->result->code, id);
+    uint32_t target = block->target ? hp_walk_block_at(out->walk, block->target) : HP_NO_ID;
+    struct hp_pedge *edge;
+    if (target == HP_NO_ID || out->called[id])
+        return HP_OK;
+    out->called[id] = true;
+    HP_TRY(hp_profile_add_edge(out->profile, &edge));
+    *edge = (struct hp_pedge){.from = hp_result_place(out->result, block->module, block->last),
+                              .to = out->profile->blocks[target].place,
+                              .flow = block->flow,
+                              .taken = 1};
+    return HP_OK;
+}
+
 static enum hp_err add_path_steps(struct out *out, uint32_t path)
 {
     const struct hp_walk_step *steps;
@@ -185,6 +203,8 @@ static enum hp_err add_path_steps(struct out *out, uint32_t path)
                                   .position = (uint32_t)i,
                                   .block = steps[i].block,
                                   .how = steps[i].how};
+        if (steps[i].how == HP_STEP_CALLED)
+            HP_TRY(add_call_edge(out, steps[i].block));
     }
     return HP_OK;
 }
@@ -193,8 +213,11 @@ static enum hp_err add_steps(struct out *out)
 {
     bool by_events = hp_metric_needs_machine(out->config->ppcr.metric);
     struct weight *weights = calloc(out->n + 1, sizeof *weights);
-    if (!weights)
+    out->called = calloc((size_t)hp_code_n_blocks(out->result->code) + 1, sizeof *out->called);
+    if (!weights || !out->called) {
+        free(weights);
         return hp_fail_nomem();
+    }
     for (size_t i = 0; i < out->n; i++)
         weights[i] =
             (struct weight){by_events ? out->all[i].events : out->all[i].insns, (uint32_t)i};
@@ -307,6 +330,20 @@ static enum hp_err add_table(struct out *out, size_t i)
 
 /* --- All together ----------------------------------------------------------------------------- */
 
+/* Code without symbols has the functions that are called; nobody may have looked at calls yet. */
+static void find_functions(struct out *out)
+{
+    const struct hp_code *code = out->result->code;
+    for (uint32_t i = 0; i < hp_code_n_blocks(code); i++) {
+        const struct hp_block *block = hp_code_block(code, i);
+        uint32_t target = HP_NO_ID;
+        if (block->flow == HP_FLOW_CALL && block->target != block->end)
+            target = hp_walk_block_at(out->walk, block->target);
+        if (target != HP_NO_ID)
+            hp_functions_enter(out->result->functions, target);
+    }
+}
+
 static enum hp_err add_all(struct out *out)
 {
     char kind[MAX_KIND];
@@ -314,8 +351,9 @@ static enum hp_err add_all(struct out *out)
     out->kind = hp_profile_string(out->profile, kind);
     if (!out->kind)
         return HP_ERR_NOMEM;
-    HP_TRY(hp_result_code(out->result));
     HP_TRY(hp_walk_new(out->result->code, &out->config->ppcr, &out->walk));
+    find_functions(out);
+    HP_TRY(hp_result_code(out->result));
     HP_TRY(hash_modules(out));
     HP_TRY(add_threads(out));
     HP_TRY(add_steps(out));
@@ -338,5 +376,6 @@ enum hp_err hp_paths_result(const struct hp_profiler *profiler, struct hp_result
     free(out.all);
     free(out.targets);
     free(out.modules);
+    free(out.called);
     return err;
 }

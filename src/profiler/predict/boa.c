@@ -84,9 +84,12 @@ static enum hp_err number_target(struct boa *boa, uint64_t target, uint32_t *num
     return HP_OK;
 }
 
-static enum hp_err find_edge(struct boa *boa, const struct hp_flow_branch *branch, uint32_t *edge)
+static enum hp_err find_edge(struct boa *boa, struct hp_flow_branch *branch, uint32_t *edge)
 {
     uint32_t site, number;
+    /* Where an indirect branch goes back to is no part of a path: that is one direction. */
+    if (branch->indirect && branch->taken && branch->target <= branch->address)
+        branch->target = 0;
     HP_TRY(find_site(boa, branch->address, &site));
     HP_TRY(number_target(boa, branch->target, &number));
     uint64_t key = (uint64_t)site << 32 | (number << 1 | branch->taken);
@@ -199,6 +202,11 @@ static struct hp_scheme_cost boa_cost(const struct hp_scheme *scheme)
     return ((const struct boa *)scheme)->cost;
 }
 
+static enum hp_err boa_check(const struct hp_scheme *scheme)
+{
+    return ((const struct boa *)scheme)->out_of_memory ? hp_fail_nomem() : HP_OK;
+}
+
 static void boa_free(struct hp_scheme *scheme)
 {
     struct boa *boa = (struct boa *)scheme;
@@ -219,6 +227,7 @@ static const struct hp_scheme_ops boa_ops = {
     .grow = boa_grow,
     .profile = boa_profile,
     .cost = boa_cost,
+    .check = boa_check,
     .free = boa_free,
 };
 

@@ -1,379 +1,185 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fast detector of forward paths.
- *
- * Of each unit (a block, or a run of blocks that an engine shows with one word) it is worked out once what it does to
- * the path at hand: a *cell*. Most only append the outcomes of their inner branches. Where a path ends inside, or an
- * indirect branch inside leads forward, a cell has *ops* before the outcomes that are left. What depends on the next unit is the last
- * block's transfer: two comparisons of addresses.
- *
- * A path that would grow too long is followed block by block.
+ * The fast detector of forward paths: one automaton for all threads. Between calls a thread keeps the path at hand
+ * itself, so the automaton can be thrown away and made again when it has grown too large.
  */
 #include "profiler/predict/forward.h"
 
 #include "base/grow.h"
+#include "profiler/predict/automaton.h"
+#include "profiler/predict/rules.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define NOWHERE     UINT64_MAX
-#define MAX_SAVED   64 /* interrupted by signals: no more are returned to */
-#define MAX_TARGETS 4096
-
-enum { CELL_BRANCH = 1, CELL_INDIRECT = 2 }; /* of the last block */
-#define CELL_SLOW 255                        /* for hp_forward_cell.n: it has ops */
-
-struct cell {
-    uint64_t start;
-    uint64_t fall;     /* of the last block, NOWHERE: it does not fall through */
-    uint64_t behind;   /* one more than the address of the last branch; 0: it is no branch */
-    uint32_t outcomes; /* inner ones; behind the ops, if there are any */
-    uint8_t n;         /* of them, or CELL_SLOW */
-    uint8_t flags;
-    uint16_t reserved;
-};
-_Static_assert(sizeof(struct cell) == 32, "two cells are a cache line");
-
-enum op_kind { OP_OUTCOMES, OP_TARGET, OP_END };
-
-/* Append `n` outcomes; then an indirect branch has led forward to `address`, or a path has ended and one starts there. */
-struct op {
-    uint64_t outcomes;
-    uint64_t address;
-    uint32_t block;
-    uint8_t n;
-    uint8_t kind;
-};
-
-/* Of a cell with ops: these, and what its `n` would be. */
-struct slow_cell {
-    uint32_t first_op, n_ops;
-    uint8_t n;
-};
-
-/* A path at hand. */
-struct open {
-    uint64_t start, outcomes, targets;
-    uint32_t block;
-    uint32_t length;
-    uint32_t first_target; /* in hp_forward.targets */
-    bool fresh;            /* there is none */
-};
+#define MAX_SAVED     64        /* interrupted by signals: no more are returned to */
+#define DEFAULT_NODES (1 << 20) /* some 150 MB; a large compiler makes as many */
+#define MAX_OUT       1024      /* paths handed over at a time */
 
 struct saved {
-    struct open open;
-    uint64_t targets[HP_PATH_MAX_LENGTH];
-    uint32_t n_targets;
+    struct hp_prefix at;
+    bool fresh; /* no path is at hand */
 };
 
 struct hp_forward_thread {
     struct hp_forward *forward;
-    struct saved now; /* between calls */
+    struct hp_forward_counts counts;
+    struct saved now;
     struct saved *saved;
     size_t n_saved, cap_saved;
 };
 
 struct hp_forward {
     const struct hp_code *code;
-    struct hp_path_sink *sink;
-    uint32_t max_length;
-    struct cell *cells; /* by unit */
-    size_t n_cells, cap_cells;
-    struct slow_cell *slow; /* by unit, as far as there are any */
-    size_t cap_slow;
-    struct op *ops;
-    size_t n_ops, cap_ops;
+    struct hp_flow_sink *sink;
+    size_t max_nodes;
+    struct hp_automaton automaton;
+    uint64_t *weights; /* by unit: see weight_of() */
+    size_t n_weights, cap_weights;
     struct hp_forward_thread **threads;
     size_t n_threads, cap_threads;
     struct hp_forward_stats stats;
     bool out_of_memory;
-    /* Finished paths, and the targets of all paths, those of the one at hand last. */
-    size_t n_paths, n_targets;
-    struct hp_path paths[HP_PATHS_MAX];
-    uint64_t targets[MAX_TARGETS];
+    uint32_t out[MAX_OUT + HP_RUN_MAX + 1];
     struct hp_step steps[HP_BATCH_MAX + 1]; /* of a batch */
 };
 
-/* --- Cells ------------------------------------------------------------------------------------ */
+/* --- What was executed ------------------------------------------------------------------------ */
 
-static bool is_branch(const struct hp_block *block)
+/* Instructions, blocks and branches in one number, so that those of CHUNK runs can be added up at once. */
+#define CHUNK      1024
+#define ONE_BLOCK  (UINT64_C(1) << 30)
+#define ONE_BRANCH (UINT64_C(1) << 47)
+_Static_assert(CHUNK *HP_RUN_MAX *HP_BLOCK_MAX_INSNS < ONE_BLOCK, "instructions fit");
+_Static_assert(CHUNK *HP_RUN_MAX < ONE_BRANCH / ONE_BLOCK, "blocks fit");
+
+static uint64_t weight_of(const struct hp_code *code, uint32_t id)
 {
-    return block->flow != HP_FLOW_NONE && block->flow != HP_FLOW_SYSCALL &&
-           block->flow != HP_FLOW_TRAP;
+    const struct hp_block *block = hp_code_block(code, id);
+    return block->insns + ONE_BLOCK + (hp_rule_is_branch(block) ? ONE_BRANCH : 0);
 }
 
-static bool is_indirect(const struct hp_block *block)
+static void count(struct hp_forward_counts *counts, uint64_t weight)
 {
-    return block->flow == HP_FLOW_JUMP_IND || block->flow == HP_FLOW_CALL_IND ||
-           block->flow == HP_FLOW_RETURN;
-}
-
-/* Where the block falls through to. Any transfer of Thumb may be conditional, and of code that nobody can decode. */
-static uint64_t fall_of(const struct hp_code *code, const struct hp_block *block)
-{
-    bool may = block->flow == HP_FLOW_COND || !is_branch(block) ||
-               block->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB) ||
-               hp_code_arch(code) == HP_ARCH_NONE;
-    return may ? block->end : NOWHERE;
-}
-
-static enum hp_err add_op(struct hp_forward *f, struct slow_cell *slow, const struct op *op)
-{
-    HP_TRY(hp_grow(&f->ops, &f->cap_ops, f->n_ops + 1, sizeof *f->ops));
-    if (!slow->n_ops)
-        slow->first_op = (uint32_t)f->n_ops;
-    slow->n_ops++;
-    f->ops[f->n_ops++] = *op;
-    return HP_OK;
-}
-
-/* The inner transfers of a unit: its ops, and in `rest` what is left behind them. */
-static enum hp_err inner_transfers(struct hp_forward *f, const uint32_t *ids, uint32_t n,
-                                   struct slow_cell *slow, struct op *rest)
-{
-    for (uint32_t i = 0; i + 1 < n; i++) {
-        const struct hp_block *b = hp_code_block(f->code, ids[i]);
-        const struct hp_block *to = hp_code_block(f->code, ids[i + 1]);
-        if (!is_branch(b))
-            continue;
-        bool taken = to->start != fall_of(f->code, b);
-        rest->outcomes = rest->outcomes << 1 | taken;
-        rest->n++;
-        if (taken && to->start <= b->last)
-            rest->kind = OP_END;
-        else if (taken && is_indirect(b))
-            rest->kind = OP_TARGET;
-        else
-            continue;
-        rest->address = to->start;
-        rest->block = ids[i + 1];
-        HP_TRY(add_op(f, slow, rest));
-        *rest = (struct op){0};
-    }
-    if (rest->n > 32) { /* too many for a cell */
-        HP_TRY(add_op(f, slow, rest));
-        *rest = (struct op){0};
-    }
-    return HP_OK;
-}
-
-static enum hp_err add_cell(struct hp_forward *f, uint32_t unit)
-{
-    uint32_t n;
-    const uint32_t *ids = hp_code_unit(f->code, unit, &n);
-    const struct hp_block *last = hp_code_block(f->code, ids[n - 1]);
-    struct slow_cell slow = {0};
-    struct op rest = {0};
-    HP_TRY(inner_transfers(f, ids, n, &slow, &rest));
-    struct cell cell = {.start = hp_code_block(f->code, ids[0])->start,
-                        .fall = fall_of(f->code, last),
-                        .behind = is_branch(last) ? last->last + 1 : 0,
-                        .outcomes = (uint32_t)rest.outcomes,
-                        .n = rest.n};
-    cell.flags =
-        (uint8_t)((is_branch(last) ? CELL_BRANCH : 0) | (is_indirect(last) ? CELL_INDIRECT : 0));
-    if (slow.n_ops) {
-        slow.n = cell.n;
-        cell.n = CELL_SLOW;
-        HP_TRY(hp_grow(&f->slow, &f->cap_slow, unit + 1, sizeof *f->slow));
-        f->slow[unit] = slow;
-    }
-    f->cells[unit] = cell;
-    return HP_OK;
+    counts->instructions += weight % ONE_BLOCK;
+    counts->blocks += weight % ONE_BRANCH / ONE_BLOCK;
+    counts->branches += weight / ONE_BRANCH;
 }
 
 /* The code map may have grown. */
-static bool add_cells(struct hp_forward *f)
+static bool weigh_units(struct hp_forward *f)
 {
     uint32_t n = hp_code_n_units(f->code);
-    if (f->out_of_memory)
+    if (hp_grow(&f->weights, &f->cap_weights, n, sizeof *f->weights) != HP_OK)
         return false;
-    if (f->n_cells == n)
-        return true;
-    if (hp_grow(&f->cells, &f->cap_cells, n, sizeof *f->cells) != HP_OK) {
-        f->out_of_memory = true;
-        return false;
+    for (; f->n_weights < n; f->n_weights++) {
+        uint32_t n_blocks;
+        const uint32_t *blocks = hp_code_unit(f->code, (uint32_t)f->n_weights, &n_blocks);
+        uint64_t weight = 0;
+        for (uint32_t i = 0; i < n_blocks; i++)
+            weight += weight_of(f->code, blocks[i]);
+        f->weights[f->n_weights] = weight;
     }
-    for (; f->n_cells < n; f->n_cells++)
-        if (add_cell(f, (uint32_t)f->n_cells) != HP_OK) {
-            f->out_of_memory = true;
-            return false;
-        }
     return true;
 }
 
-/* --- Paths ------------------------------------------------------------------------------------ */
+/* --- Steps ------------------------------------------------------------------------------------ */
 
-/* Hands over the finished paths; of the targets only those of the path at hand stay. */
-static __attribute__((noinline)) void deliver(struct hp_forward *f, struct open *o)
+/* Writes down the paths of an arc that has many; returns how many. */
+static size_t copy_many(const struct hp_automaton *a, uint32_t path, uint32_t *out)
 {
-    struct hp_paths paths = {.paths = f->paths, .n = f->n_paths, .targets = f->targets};
-    f->stats.paths += f->n_paths;
-    if (f->n_paths)
-        f->sink->paths(f->sink, &paths);
-    f->n_paths = 0;
-    f->n_targets -= o->first_target;
-    memmove(f->targets, f->targets + o->first_target, f->n_targets * sizeof *f->targets);
-    o->first_target = 0;
+    const uint32_t *list = a->lists + (path & ~HP_ARC_MANY);
+    memcpy(out, list + 1, list[0] * sizeof *out);
+    return list[0];
 }
 
-static void add_target(struct hp_forward *f, struct open *o, uint64_t target)
+/* Walks along steps[1] ... steps[n] from `node`; returns where it got to. Each step waits for the one before to say
+ * which node it is at: there is time for everything else. */
+static uint32_t walk(struct hp_forward *f, uint32_t node, const struct hp_step *steps, size_t n,
+                     struct hp_forward_counts *counts)
 {
-    if (__builtin_expect(f->n_targets == MAX_TARGETS, 0))
-        deliver(f, o);
-    f->targets[f->n_targets++] = target;
-    o->targets = hp_path_hash_target(o->targets, target);
-}
-
-/* The path at hand is finished; another starts. Always inlined: it is most of the work. */
-static inline __attribute__((always_inline)) void end_path(struct hp_forward *f, struct open *o,
-                                                           uint64_t start, uint32_t block)
-{
-    f->paths[f->n_paths] = (struct hp_path){.start = o->start,
-                                            .outcomes = o->outcomes,
-                                            .targets = o->targets,
-                                            .block = o->block,
-                                            .events = 1,
-                                            .length = (uint8_t)o->length,
-                                            .n_targets = (uint8_t)(f->n_targets - o->first_target),
-                                            .first_target = o->first_target};
-    *o = (struct open){.start = start, .block = block, .first_target = (uint32_t)f->n_targets};
-    if (__builtin_expect(++f->n_paths == HP_PATHS_MAX, 0))
-        deliver(f, o);
-}
-
-/* --- Block by block --------------------------------------------------------------------------- */
-
-static void transfer(struct hp_forward *f, struct open *o, uint32_t from, uint32_t to)
-{
-    const struct hp_block *b = hp_code_block(f->code, from);
-    uint64_t target = hp_code_block(f->code, to)->start;
-    bool taken = target != fall_of(f->code, b), back = taken && target <= b->last;
-    if (!is_branch(b))
-        return;
-    if (o->length == f->max_length) {
-        f->stats.splits++;
-        end_path(f, o, target, to);
-        return;
-    }
-    o->outcomes = o->outcomes << 1 | taken;
-    o->length++;
-    if (back)
-        end_path(f, o, target, to);
-    else if (taken && is_indirect(b))
-        add_target(f, o, target);
-}
-
-/* --- Step by step ----------------------------------------------------------------------------- */
-
-/* What the unit `to` does to the path at hand once control has arrived there. */
-static void run_inside(struct hp_forward *f, struct open *o, uint32_t to)
-{
-    const struct slow_cell *slow = &f->slow[to];
-    for (uint32_t i = 0; i < slow->n_ops; i++) {
-        const struct op *op = &f->ops[slow->first_op + i];
-        o->outcomes = o->outcomes << op->n | op->outcomes;
-        o->length += op->n;
-        if (op->kind == OP_END)
-            end_path(f, o, op->address, op->block);
-        else if (op->kind == OP_TARGET)
-            add_target(f, o, op->address);
-    }
-    o->outcomes = o->outcomes << slow->n | f->cells[to].outcomes;
-    o->length += slow->n;
-}
-
-/* Whether running through the unit cannot make a path too long that has `length` branches. */
-static bool fits(const struct hp_forward *f, uint32_t unit, uint32_t length)
-{
-    const struct cell *cell = &f->cells[unit];
-    if (cell->n != CELL_SLOW)
-        return length + cell->n <= f->max_length;
-    const struct slow_cell *slow = &f->slow[unit];
-    for (uint32_t i = 0; i < slow->n_ops; i++) {
-        const struct op *op = &f->ops[slow->first_op + i];
-        if (length + op->n > f->max_length)
-            return false;
-        length = op->kind == OP_END ? 0 : length + op->n;
-    }
-    return length + slow->n <= f->max_length;
-}
-
-/* A step to a unit with ops, or one that may make the path too long. */
-static __attribute__((noinline)) void slow_step(struct hp_forward *f, struct open *o, uint32_t last,
-                                                const struct hp_step *to)
-{
-    uint32_t n;
-    const uint32_t *ids = hp_code_unit(f->code, to->unit, &n);
-    transfer(f, o, last, ids[0]);
-    if (f->cells[to->unit].n == CELL_SLOW && fits(f, to->unit, o->length)) {
-        run_inside(f, o, to->unit);
-        return;
-    }
-    for (uint32_t i = 0; i + 1 < n; i++)
-        transfer(f, o, ids[i], ids[i + 1]);
-}
-
-static uint32_t last_block(const struct hp_forward *f, uint32_t unit)
-{
-    uint32_t n;
-    const uint32_t *ids = hp_code_unit(f->code, unit, &n);
-    return ids[n - 1];
-}
-
-static __attribute__((noinline)) void run_steps(struct hp_forward *f, struct open *open,
-                                                const struct hp_step *steps, size_t n)
-{
-    const struct cell *cells = f->cells, *from = &cells[steps[0].unit];
-    const uint32_t max_length = f->max_length;
-    struct open o = *open;
-    for (size_t i = 0; i < n; i++) {
-        const struct cell *to = &cells[steps[i + 1].unit];
-        if (__builtin_expect(o.length + 1 + to->n > max_length, 0)) {
-            *open = o;
-            slow_step(f, open, last_block(f, steps[i].unit), &steps[i + 1]);
-            o = *open;
-            from = to;
-            continue;
+    struct hp_automaton *a = &f->automaton;
+    const struct hp_node_arcs *near = a->near;
+    const uint64_t *weights = f->weights;
+    uint32_t *out = f->out;
+    uint64_t weight = 0;
+    size_t n_out = 0;
+    for (size_t i = 1; i <= n; i++) {
+        const uint32_t unit = steps[i].unit;
+        const struct hp_arc *arc = &near[node].arcs[0];
+        struct hp_arc other;
+        weight += weights[unit];
+        if (arc->unit != unit || !arc->next) {
+            arc++;
+            if (__builtin_expect(arc->unit != unit || !arc->next, 0)) {
+                if (!hp_automaton_arc(a, node, unit, &other)) {
+                    f->out_of_memory = true;
+                    break;
+                }
+                near = a->near;
+                arc = &other;
+            }
         }
-        const uint64_t target = to->start;
-        const uint32_t branch = from->flags & CELL_BRANCH;
-        const uint32_t taken = (target != from->fall) & branch;
-        o.outcomes = o.outcomes << branch | taken;
-        o.length += branch;
-        if (target < from->behind) {
-            *open = o;
-            end_path(f, open, target, steps[i + 1].first);
-            o = *open;
-        } else if (from->flags & taken << 1) {
-            *open = o;
-            add_target(f, open, target);
-            o = *open;
+        const uint32_t path = arc->path;
+        node = arc->next;
+        if (__builtin_expect(hp_arc_is_many(path), 0)) {
+            n_out += copy_many(a, path, out + n_out);
+        } else {
+            out[n_out] = path;
+            n_out += path != HP_ARC_NONE;
         }
-        o.outcomes = o.outcomes << to->n | to->outcomes;
-        o.length += to->n;
-        from = to;
+        if (__builtin_expect(n_out >= MAX_OUT, 0)) {
+            f->sink->flow(f->sink, out, n_out);
+            n_out = 0;
+        }
     }
-    *open = o;
+    f->sink->flow(f->sink, out, n_out);
+    count(counts, weight);
+    return node;
 }
 
-/* --- Threads ---------------------------------------------------------------------------------- */
+/* The path at hand, with nothing in it, starts at `block`. */
+static void start_path(struct hp_forward *f, struct saved *now, uint32_t block)
+{
+    now->at.start = hp_code_block(f->code, block)->start;
+    now->at.outcomes = now->at.targets = 0;
+    now->at.block = block;
+    now->at.length = now->at.n_targets = 0;
+    now->fresh = false;
+}
 
 void hp_forward_steps(struct hp_forward_thread *thread, const struct hp_steps *steps)
 {
     struct hp_forward *f = thread->forward;
     struct saved *now = &thread->now;
-    if (!steps->n || !add_cells(f))
+    struct hp_forward_counts *counts = &thread->counts;
+    const uint32_t first = steps->steps[0].first;
+    uint32_t node;
+    if (!steps->n || f->out_of_memory)
         return;
-    if (now->open.fresh)
-        now->open = (struct open){.start = hp_code_block(f->code, steps->steps[0].first)->start,
-                                  .block = steps->steps[0].first};
-    memcpy(f->targets, now->targets, now->n_targets * sizeof *f->targets);
-    f->n_targets = now->n_targets;
-    run_steps(f, &now->open, steps->steps, steps->n);
-    deliver(f, &now->open);
-    now->n_targets = (uint32_t)f->n_targets;
-    memcpy(now->targets, f->targets, f->n_targets * sizeof *f->targets);
+    if (f->automaton.n_nodes > f->max_nodes) {
+        hp_automaton_clear(&f->automaton);
+        f->stats.flushes++;
+    }
+    if (now->fresh)
+        start_path(f, now, first);
+    now->at.last = first; /* it may be another than it seemed, when it was cut short */
+    if (!weigh_units(f) || hp_automaton_node(&f->automaton, &now->at, &node) != HP_OK) {
+        f->out_of_memory = true;
+        return;
+    }
+    for (size_t i = 0; i < steps->n && !f->out_of_memory; i += CHUNK) {
+        size_t n = steps->n - i < CHUNK ? steps->n - i : CHUNK;
+        node = walk(f, node, steps->steps + i, n, counts);
+    }
+    hp_automaton_prefix(&f->automaton, node, &now->at);
+    /* Of a block it is known that it was retired when it is known what followed. */
+    struct hp_forward_counts last = {0};
+    count(counts, weight_of(f->code, first));
+    count(&last, weight_of(f->code, now->at.last));
+    counts->instructions -= last.instructions;
+    counts->blocks -= last.blocks;
+    counts->branches -= last.branches;
 }
 
 void hp_forward_batch(struct hp_forward_thread *thread, const struct hp_batch *batch)
@@ -388,17 +194,13 @@ void hp_forward_batch(struct hp_forward_thread *thread, const struct hp_batch *b
     hp_forward_steps(thread, &steps);
 }
 
-static void forget(struct hp_forward_thread *thread)
-{
-    thread->now.open = (struct open){.fresh = true};
-    thread->now.n_targets = 0;
-}
+/* --- Events ----------------------------------------------------------------------------------- */
 
 /* A loss or the like: nothing is known of what was going on. */
 static void purge(struct hp_forward_thread *thread)
 {
-    thread->forward->stats.purges += !thread->now.open.fresh || thread->n_saved;
-    forget(thread);
+    thread->forward->stats.purges += !thread->now.fresh || thread->n_saved;
+    thread->now.fresh = true;
     thread->n_saved = 0;
 }
 
@@ -414,12 +216,16 @@ static void enter_signal(struct hp_forward_thread *thread)
         return;
     }
     thread->saved[thread->n_saved++] = thread->now;
-    forget(thread);
+    thread->now.fresh = true;
 }
 
 void hp_forward_event(struct hp_forward_thread *thread, const struct hp_event *event)
 {
     switch (event->kind) {
+    case HP_EVENT_TAIL:
+        thread->counts.instructions += event->insns;
+        thread->counts.blocks++;
+        break;
     case HP_EVENT_SIGNAL: enter_signal(thread); break;
     case HP_EVENT_SIGRETURN:
         if (thread->n_saved)
@@ -430,7 +236,7 @@ void hp_forward_event(struct hp_forward_thread *thread, const struct hp_event *e
     case HP_EVENT_LOST:
     case HP_EVENT_DISCONTINUITY: purge(thread); break;
     case HP_EVENT_END:
-        forget(thread);
+        thread->now.fresh = true;
         free(thread->saved);
         thread->saved = NULL;
         thread->n_saved = thread->cap_saved = 0;
@@ -438,6 +244,8 @@ void hp_forward_event(struct hp_forward_thread *thread, const struct hp_event *e
     default: break;
     }
 }
+
+/* --- Making ----------------------------------------------------------------------------------- */
 
 enum hp_err hp_forward_thread_new(struct hp_forward *forward, struct hp_forward_thread **thread)
 {
@@ -447,16 +255,14 @@ enum hp_err hp_forward_thread_new(struct hp_forward *forward, struct hp_forward_
     if (!t)
         return hp_fail_nomem();
     t->forward = forward;
-    forget(t);
+    t->now.fresh = true;
     forward->threads[forward->n_threads++] = t;
     *thread = t;
     return HP_OK;
 }
 
-/* --- Making ----------------------------------------------------------------------------------- */
-
-enum hp_err hp_forward_new(const struct hp_code *code, uint32_t max_length,
-                           struct hp_path_sink *sink, struct hp_forward **forward)
+enum hp_err hp_forward_new(const struct hp_code *code, struct hp_index *index, uint32_t max_length,
+                           struct hp_flow_sink *sink, size_t max_nodes, struct hp_forward **forward)
 {
     if (!max_length || max_length > HP_PATH_MAX_LENGTH)
         return hp_fail(HP_ERR_INVALID, "paths of %u branches: 1 to %d are possible", max_length,
@@ -466,7 +272,12 @@ enum hp_err hp_forward_new(const struct hp_code *code, uint32_t max_length,
         return hp_fail_nomem();
     f->code = code;
     f->sink = sink;
-    f->max_length = max_length;
+    f->max_nodes = max_nodes ? max_nodes : DEFAULT_NODES;
+    enum hp_err err = hp_automaton_init(&f->automaton, code, index, max_length);
+    if (err != HP_OK) {
+        free(f);
+        return err;
+    }
     *forward = f;
     return HP_OK;
 }
@@ -480,9 +291,8 @@ void hp_forward_free(struct hp_forward *forward)
         free(forward->threads[i]);
     }
     free(forward->threads);
-    free(forward->cells);
-    free(forward->slow);
-    free(forward->ops);
+    hp_automaton_fini(&forward->automaton);
+    free(forward->weights);
     free(forward);
 }
 
@@ -494,4 +304,9 @@ const struct hp_forward_stats *hp_forward_stats(const struct hp_forward *forward
 enum hp_err hp_forward_check(const struct hp_forward *forward)
 {
     return forward->out_of_memory ? hp_fail_nomem() : HP_OK;
+}
+
+const struct hp_forward_counts *hp_forward_counts(const struct hp_forward_thread *thread)
+{
+    return &thread->counts;
 }

@@ -238,7 +238,7 @@ static uint32_t candidate(const struct hp_index *x, uint64_t hash)
 }
 
 static void add_some(struct hp_index *x, const struct hp_path *paths, size_t n,
-                     const uint64_t *targets, struct hp_flow_step *steps)
+                     const uint64_t *targets, uint32_t *ids)
 {
     uint64_t hashes[HP_PATHS_MAX];
     for (size_t i = 0; i < n; i++) {
@@ -246,28 +246,23 @@ static void add_some(struct hp_index *x, const struct hp_path *paths, size_t n,
         __builtin_prefetch(&x->slots[hashes[i] & x->mask]);
     }
     for (size_t i = 0; i < n; i++) {
-        uint32_t id = candidate(x, hashes[i]);
-        steps[i].path = id;
-        if (id != HP_NO_ID)
-            __builtin_prefetch(&x->paths[id], 1);
+        ids[i] = candidate(x, hashes[i]);
+        if (ids[i] != HP_NO_ID)
+            __builtin_prefetch(&x->paths[ids[i]], 1);
     }
     for (size_t i = 0; i < n; i++) {
-        uint32_t id = steps[i].path;
-        if (__builtin_expect(id == HP_NO_ID || !same(&x->paths[id], &paths[i]), 0)) {
-            id = find(x, &paths[i], hashes[i]);
-            if (id == HP_NO_ID)
-                id = add(x, &paths[i], targets + paths[i].first_target, hashes[i]);
-            steps[i].path = id;
-        }
-        steps[i].head = id != HP_NO_ID ? x->paths[id].head : HP_NO_ID;
-        steps[i].length = paths[i].length;
+        if (__builtin_expect(ids[i] != HP_NO_ID && same(&x->paths[ids[i]], &paths[i]), 1))
+            continue;
+        ids[i] = find(x, &paths[i], hashes[i]);
+        if (ids[i] == HP_NO_ID)
+            ids[i] = add(x, &paths[i], targets + paths[i].first_target, hashes[i]);
     }
 }
 
-void hp_index_add(struct hp_index *index, const struct hp_paths *paths, struct hp_flow_step *steps)
+void hp_index_add(struct hp_index *index, const struct hp_paths *paths, uint32_t *ids)
 {
     for (size_t i = 0; i < paths->n; i += HP_PATHS_MAX) {
         size_t n = paths->n - i < HP_PATHS_MAX ? paths->n - i : HP_PATHS_MAX;
-        add_some(index, paths->paths + i, n, paths->targets, steps + i);
+        add_some(index, paths->paths + i, n, paths->targets, ids + i);
     }
 }

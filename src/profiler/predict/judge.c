@@ -20,13 +20,14 @@ struct judged {
 };
 
 struct hp_judge {
-    struct hp_path_sink sink;   /* first */
+    struct hp_path_sink sink; /* first */
+    struct hp_flow_sink flow_sink;
     struct hp_scheme_host host; /* of all schemes */
     struct hp_judge_config config;
     struct hp_branch_source *source;
     struct hp_index *index;
     struct judged schemes[HP_JUDGE_SCHEMES];
-    struct hp_flow_step steps[HP_PATHS_MAX];
+    uint32_t ids[HP_PATHS_MAX];
     size_t n_paths, n_heads; /* that the schemes have room for */
     uint64_t flow, branches, lost;
     bool out_of_memory;
@@ -39,7 +40,7 @@ static struct hp_judge *judge_of(struct hp_scheme_host *host)
 
 /* --- Running schemes -------------------------------------------------------------------------- */
 
-/* Scheme `s` has predicted the path `id`, which has been run `at` times. */
+/* Scheme `s` has predicted the path `id`. */
 static void note_prediction(struct hp_judge *j, size_t s, uint32_t id)
 {
     struct judged *judged = &j->schemes[s];
@@ -54,16 +55,17 @@ static void note_prediction(struct hp_judge *j, size_t s, uint32_t id)
         (struct hp_predicted){.path = id, .at = path->count, .flow = j->flow};
 }
 
-/* The schemes in `open` are shown the execution of a path that they have not predicted. */
-static __attribute__((noinline)) void show(struct hp_judge *j, const struct hp_flow_step *step,
-                                           uint64_t open)
+/* The schemes that have not predicted the path are shown its execution. */
+static __attribute__((noinline)) void show(struct hp_judge *j, uint32_t id)
 {
-    for (; open; open &= open - 1) {
+    const struct hp_indexed_path *path = &hp_index_paths(j->index)[id];
+    const struct hp_flow_step step = {
+        .path = id, .head = path->head, .length = path->length, .flow = j->flow};
+    for (uint64_t open = path->mark; open; open &= open - 1) {
         size_t s = (size_t)__builtin_ctzll(open);
         struct hp_scheme *scheme = j->schemes[s].scheme;
-        if (scheme->ops->profile(scheme, step) &&
-            hp_index_paths(j->index)[step->path].mark >> s & 1)
-            note_prediction(j, s, step->path);
+        if (scheme->ops->profile(scheme, &step) && hp_index_paths(j->index)[id].mark >> s & 1)
+            note_prediction(j, s, id);
     }
 }
 
@@ -80,38 +82,43 @@ static bool grow_schemes(struct hp_judge *j)
     return true;
 }
 
-static void judge_some(struct hp_judge *j, const struct hp_paths *paths)
+static void judge_flow(struct hp_flow_sink *sink, const uint32_t *paths, size_t n)
 {
-    hp_index_add(j->index, paths, j->steps);
-    if (!grow_schemes(j)) {
+    struct hp_judge *j = (struct hp_judge *)((char *)sink - offsetof(struct hp_judge, flow_sink));
+    if (j->out_of_memory || !grow_schemes(j)) {
         j->out_of_memory = true;
         return;
     }
-    uint64_t branches = 0;
-    for (size_t i = 0; i < paths->n; i++) {
-        const struct hp_flow_step *step = &j->steps[i];
-        j->flow++;
-        branches += step->length;
-        if (__builtin_expect(step->path == HP_NO_ID, 0)) {
+    struct hp_indexed_path *known = hp_index_paths(j->index);
+    uint64_t branches = 0, flow = j->flow;
+    for (size_t i = 0; i < n; i++) {
+        flow++;
+        if (__builtin_expect(paths[i] == HP_NO_ID, 0)) {
             j->lost++;
             continue;
         }
-        struct hp_indexed_path *path = &hp_index_paths(j->index)[step->path];
+        struct hp_indexed_path *path = &known[paths[i]];
         path->count++;
-        if (path->mark)
-            show(j, step, path->mark);
+        branches += path->length;
+        if (path->mark) {
+            j->flow = flow;
+            show(j, paths[i]);
+            known = hp_index_paths(j->index);
+        }
     }
+    j->flow = flow;
     j->branches += branches;
 }
 
 static void judge_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
     struct hp_judge *j = (struct hp_judge *)sink;
-    for (size_t i = 0; i < paths->n && !j->out_of_memory; i += HP_PATHS_MAX) {
+    for (size_t i = 0; i < paths->n; i += HP_PATHS_MAX) {
         struct hp_paths some = *paths;
         some.paths += i;
         some.n = paths->n - i < HP_PATHS_MAX ? paths->n - i : HP_PATHS_MAX;
-        judge_some(j, &some);
+        hp_index_add(j->index, &some, j->ids);
+        judge_flow(&j->flow_sink, j->ids, some.n);
     }
 }
 
@@ -169,8 +176,9 @@ static enum hp_err check_config(struct hp_judge_config *config)
                        config->n_schemes, HP_JUDGE_SCHEMES);
     if (config->hot == 0)
         config->hot = 0.001;
-    if (!(config->hot > 0 && config->hot < 1))
-        return hp_fail(HP_ERR_INVALID, "a path cannot be hot with %g of the flow: 0 to 1 is meant",
+    if (!(config->hot >= 1.0 / BILLION && config->hot < 1))
+        return hp_fail(HP_ERR_INVALID,
+                       "a path cannot be hot with %g of the flow: above 0 and below 1 is possible",
                        config->hot);
     if (!config->max_paths)
         config->max_paths = HP_INDEX_DEFAULT;
@@ -201,6 +209,7 @@ enum hp_err hp_judge_new(const struct hp_judge_config *config, struct hp_branch_
     if (!j)
         return hp_fail_nomem();
     j->sink.paths = judge_paths;
+    j->flow_sink.flow = judge_flow;
     j->host = (struct hp_scheme_host){
         .path = host_path, .branches = host_branches, .predict = host_predict};
     j->config = checked;
@@ -231,12 +240,17 @@ struct hp_path_sink *hp_judge_sink(struct hp_judge *judge)
     return &judge->sink;
 }
 
+struct hp_flow_sink *hp_judge_flow_sink(struct hp_judge *judge)
+{
+    return &judge->flow_sink;
+}
+
 const struct hp_judge_config *hp_judge_config(const struct hp_judge *judge)
 {
     return &judge->config;
 }
 
-const struct hp_index *hp_judge_index(const struct hp_judge *judge)
+struct hp_index *hp_judge_index(const struct hp_judge *judge)
 {
     return judge->index;
 }
@@ -251,6 +265,11 @@ enum hp_err hp_judge_check(const struct hp_judge *judge)
 {
     if (judge->out_of_memory)
         return hp_fail_nomem();
+    for (size_t i = 0; i < judge->config.n_schemes; i++) {
+        const struct hp_scheme *scheme = judge->schemes[i].scheme;
+        if (scheme->ops->check)
+            HP_TRY(scheme->ops->check(scheme));
+    }
     return hp_index_check(judge->index);
 }
 
@@ -268,6 +287,7 @@ static void measure_paths(const struct hp_judge *j, uint64_t threshold, struct h
     const struct hp_indexed_path *paths = hp_index_paths(j->index);
     for (size_t i = 0; i < hp_index_n_paths(j->index); i++) {
         m->paths += paths[i].count != 0;
+        m->splits += paths[i].flags & HP_INDEXED_SPLIT ? paths[i].count : 0;
         if (paths[i].count > threshold) {
             m->hot_paths++;
             m->hot_flow += paths[i].count;

@@ -11,11 +11,13 @@ static const struct hp_scheme_kind *const kinds[] = {
     &hp_scheme_net,
     &hp_scheme_path_profile,
     &hp_scheme_boa,
+    &hp_scheme_net_rate,
+    &hp_scheme_rate_table,
 };
 
 #define N_KINDS (sizeof kinds / sizeof *kinds)
 
-/* "net, path-profile, boa" */
+/* "net, path-profile, ..." */
 static void list_kinds(char *text, size_t size)
 {
     size_t at = 0;

@@ -17,5 +17,7 @@ struct hp_scheme_kind {
 extern const struct hp_scheme_kind hp_scheme_net;
 extern const struct hp_scheme_kind hp_scheme_path_profile;
 extern const struct hp_scheme_kind hp_scheme_boa;
+extern const struct hp_scheme_kind hp_scheme_net_rate;
+extern const struct hp_scheme_kind hp_scheme_rate_table;
 
 #endif

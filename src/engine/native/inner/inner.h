@@ -72,6 +72,7 @@ struct hp_self {
     struct hp_self *next_thread;
 
     uint64_t *address_end;       /* of the chunk of addresses (memory mode) */
+    uint64_t *address_seen;      /* where `address` was when the last chunk of words was full */
     uint64_t probe_addresses[2]; /* of the instruction that is run natively */
     uint32_t n_probe_addresses;
     bool unread;           /* nobody reads the addresses any more */

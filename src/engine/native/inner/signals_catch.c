@@ -48,6 +48,7 @@ static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed
     if (spot.saved[1] != 0xff)
         self->regs.r[spot.saved[1]] = self->scratch2;
     self->address += spot.addresses;
+    self->address_seen = NULL;
     record_part(self, &hp_segs[segment], &spot);
     return true;
 }

@@ -3,6 +3,7 @@
  * A thread's place in the stream. Translated code writes words by itself, without looking for the
  * end of a chunk: the page behind it cannot be written, and the fault comes to hp_words_fault().
  */
+#include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
@@ -142,6 +143,7 @@ static uint32_t chunk_length(const struct hp_self *self)
 static void next_addresses(struct hp_self *self)
 {
     struct hp_arena *arena = hp_engine.arena;
+    self->address_seen = NULL;
     uint32_t index = self->writer.index;
     if (!self->writer.ring || self->unread) {
         take_chunk(self, 0);
@@ -186,6 +188,25 @@ static void move_addresses(struct hp_self *self, uint32_t n)
 }
 
 /*
+ * A chunk of words is full: its addresses are published too, or a reader might wait for them while
+ * the words of a loop without operands pile up. Those of the last instruction may yet be taken back
+ * (hp_spot.addresses), so they stay where the pointer can go back to, unless nothing was written
+ * since the last time: then they are older than that.
+ */
+static void publish_addresses(struct hp_self *self)
+{
+    uint32_t keep = self->address == self->address_seen ? 0 : HP_X86_MEMS_MAX;
+    if (hp_engine.mode != HP_RECORD_MEMORY || !self->writer.ring || self->unread)
+        return;
+    if (chunk_length(self) > keep) {
+        self->address -= keep;
+        move_addresses(self, keep);
+        self->address += keep;
+    }
+    self->address_seen = self->address;
+}
+
+/*
  * mov [pointer + disp], reg, with REX: see translate_memory.c. The pointer is that of the next
  * chunk then.
  */
@@ -217,6 +238,7 @@ bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, u
     if (pc[1] >> 6 == 0) {
         self->writer.next = end;
         hp_words_refill(self);
+        publish_addresses(self);
     } else {
         uint32_t first = end[-1];
         end[-1] = hp_word_event(HP_WORD_PAD, 0);

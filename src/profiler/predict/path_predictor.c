@@ -12,12 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct hp_predictor {
+struct hp_path_predictor {
     struct hp_scheme_host host;
     struct hp_scheme *scheme;
     struct hp_index *index;
-    struct hp_predictor_stats stats;
+    struct hp_path_predictor_stats stats;
     uint32_t max_length;
+    uint64_t elsewhere;  /* paths that were executed unseen */
     struct hp_path path; /* at hand */
     bool started;
     uint64_t *hot_heads; /* a bit a head */
@@ -30,16 +31,16 @@ struct hp_predictor {
     uint64_t targets[HP_PATH_MAX_LENGTH];
 };
 
-static struct hp_predictor *predictor_of(struct hp_scheme_host *host)
+static struct hp_path_predictor *predictor_of(struct hp_scheme_host *host)
 {
-    return (struct hp_predictor *)((char *)host - offsetof(struct hp_predictor, host));
+    return (struct hp_path_predictor *)((char *)host - offsetof(struct hp_path_predictor, host));
 }
 
 /* --- Predicting ------------------------------------------------------------------------------- */
 
 /* A path is hot now. Returns false when it was before, or there is no room to remember it. */
-static bool remember(struct hp_predictor *p, const struct hp_path *path, const uint64_t *targets,
-                     const struct hp_flow_branch *branches)
+static bool remember(struct hp_path_predictor *p, const struct hp_path *path,
+                     const uint64_t *targets, const struct hp_flow_branch *branches)
 {
     uint32_t id = hp_index_intern(p->index, path, targets);
     uint32_t head = hp_index_head(p->index, path->start);
@@ -62,7 +63,7 @@ static bool remember(struct hp_predictor *p, const struct hp_path *path, const u
     return true;
 }
 
-static bool grow_scheme(struct hp_predictor *p)
+static bool grow_scheme(struct hp_path_predictor *p)
 {
     size_t n_paths = hp_index_n_paths(p->index), n_heads = hp_index_n_heads(p->index);
     if (n_paths == p->n_paths && n_heads == p->n_heads)
@@ -75,12 +76,13 @@ static bool grow_scheme(struct hp_predictor *p)
 }
 
 /* Finds the path at hand; false: it is predicted already, or it could not be looked at. */
-static bool find_step(struct hp_predictor *p, struct hp_flow_step *step)
+static bool find_step(struct hp_path_predictor *p, struct hp_flow_step *step)
 {
     bool counts_paths = p->scheme->ops->counts_paths;
     step->path = counts_paths ? hp_index_intern(p->index, &p->path, p->targets)
                               : hp_index_find(p->index, &p->path);
     step->length = p->path.length;
+    step->flow = p->stats.flow + p->elsewhere;
     if (step->path != HP_NO_ID && !hp_index_paths(p->index)[step->path].mark)
         return false;
     step->head = hp_index_head(p->index, p->path.start);
@@ -91,7 +93,7 @@ static bool find_step(struct hp_predictor *p, struct hp_flow_step *step)
 }
 
 /* The path at hand has ended. Returns whether a path is hot now. */
-static bool end_path(struct hp_predictor *p)
+static bool end_path(struct hp_path_predictor *p)
 {
     struct hp_flow_step step;
     p->stats.flow++;
@@ -115,7 +117,7 @@ static void host_path(struct hp_scheme_host *host, const struct hp_flow_step *st
 static size_t host_branches(struct hp_scheme_host *host, const struct hp_flow_step *step,
                             struct hp_flow_branch *branches)
 {
-    struct hp_predictor *p = predictor_of(host);
+    struct hp_path_predictor *p = predictor_of(host);
     (void)step;
     memcpy(branches, p->branches, p->path.length * sizeof *branches);
     return p->path.length;
@@ -125,7 +127,7 @@ static bool host_predict(struct hp_scheme_host *host, struct hp_scheme *scheme,
                          const struct hp_path *path, const uint64_t *targets,
                          const struct hp_flow_branch *branches)
 {
-    struct hp_predictor *p = predictor_of(host);
+    struct hp_path_predictor *p = predictor_of(host);
     (void)scheme;
     bool is_new = remember(p, path, targets, branches);
     p->predicted_other |= is_new;
@@ -134,19 +136,19 @@ static bool host_predict(struct hp_scheme_host *host, struct hp_scheme *scheme,
 
 /* --- Branches --------------------------------------------------------------------------------- */
 
-void hp_predictor_start(struct hp_predictor *predictor, uint64_t address)
+void hp_path_predictor_start(struct hp_path_predictor *predictor, uint64_t address)
 {
     predictor->path = (struct hp_path){.start = address, .block = HP_NO_ID, .events = 1};
     predictor->started = true;
 }
 
-enum hp_news hp_predictor_branch(struct hp_predictor *predictor, uint64_t address, uint64_t target,
-                                 bool taken, enum hp_flow kind)
+enum hp_news hp_path_predictor_branch(struct hp_path_predictor *predictor, uint64_t address,
+                                      uint64_t target, bool taken, enum hp_flow kind)
 {
-    struct hp_predictor *p = predictor;
+    struct hp_path_predictor *p = predictor;
     p->stats.branches++;
     if (!p->started) {
-        hp_predictor_start(p, target);
+        hp_path_predictor_start(p, target);
         return HP_NEWS_STARTED;
     }
     bool indirect = kind == HP_FLOW_JUMP_IND || kind == HP_FLOW_CALL_IND || kind == HP_FLOW_RETURN;
@@ -163,23 +165,28 @@ enum hp_news hp_predictor_branch(struct hp_predictor *predictor, uint64_t addres
             return HP_NEWS_NOTHING;
     }
     bool hot = end_path(p);
-    hp_predictor_start(p, target);
+    hp_path_predictor_start(p, target);
     return hot ? HP_NEWS_HOT : HP_NEWS_STARTED;
 }
 
-const struct hp_hot_path *hp_predictor_path(const struct hp_predictor *predictor)
+void hp_path_predictor_ran(struct hp_path_predictor *predictor, uint64_t paths)
+{
+    predictor->elsewhere += paths;
+}
+
+const struct hp_hot_path *hp_path_predictor_path(const struct hp_path_predictor *predictor)
 {
     return &predictor->hot;
 }
 
-bool hp_predictor_is_hot(const struct hp_predictor *predictor, uint64_t start)
+bool hp_path_predictor_is_hot(const struct hp_path_predictor *predictor, uint64_t start)
 {
     uint32_t head = hp_index_find_head(predictor->index, start);
     return head != HP_NO_ID && head / 64 < predictor->cap_hot_heads &&
            (predictor->hot_heads[head / 64] >> head % 64 & 1);
 }
 
-const struct hp_predictor_stats *hp_predictor_stats(struct hp_predictor *predictor)
+const struct hp_path_predictor_stats *hp_path_predictor_stats(struct hp_path_predictor *predictor)
 {
     predictor->stats.heads = hp_index_n_heads(predictor->index);
     predictor->stats.cost = predictor->scheme->ops->cost(predictor->scheme);
@@ -188,13 +195,13 @@ const struct hp_predictor_stats *hp_predictor_stats(struct hp_predictor *predict
 
 /* --- Making ----------------------------------------------------------------------------------- */
 
-enum hp_err hp_predictor_new(const struct hp_predictor_config *config,
-                             struct hp_predictor **predictor)
+enum hp_err hp_path_predictor_new(const struct hp_path_predictor_config *config,
+                                  struct hp_path_predictor **predictor)
 {
     if (config->max_length > HP_PATH_MAX_LENGTH)
         return hp_fail(HP_ERR_INVALID, "paths of %u branches: 1 to %d are possible",
                        config->max_length, HP_PATH_MAX_LENGTH);
-    struct hp_predictor *p = calloc(1, sizeof *p);
+    struct hp_path_predictor *p = calloc(1, sizeof *p);
     if (!p)
         return hp_fail_nomem();
     p->host = (struct hp_scheme_host){
@@ -204,7 +211,7 @@ enum hp_err hp_predictor_new(const struct hp_predictor_config *config,
     if (err == HP_OK)
         err = hp_index_new(config->max_paths, 1, &p->index);
     if (err != HP_OK) {
-        hp_predictor_free(p);
+        hp_path_predictor_free(p);
         return err;
     }
     p->scheme->host = &p->host;
@@ -213,7 +220,7 @@ enum hp_err hp_predictor_new(const struct hp_predictor_config *config,
     return HP_OK;
 }
 
-void hp_predictor_free(struct hp_predictor *predictor)
+void hp_path_predictor_free(struct hp_path_predictor *predictor)
 {
     if (!predictor)
         return;

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which branches a forward path is made of, by the code map; while that grows.
+ */
+#ifndef HP_PROFILER_PREDICT_BRANCHES_H
+#define HP_PROFILER_PREDICT_BRANCHES_H
+
+#include "base/map64.h"
+#include "hotpath/predict.h"
+
+struct hp_branch_finder {
+    struct hp_branch_source source; /* first */
+    const struct hp_code *code;
+    struct hp_map64 by_module; /* start, and module -> the newest block there */
+    struct hp_map64 by_start;  /* the same, of any module */
+    uint32_t n_blocks;         /* that are in them */
+};
+
+/* Keeps `code`. */
+void hp_branch_finder_init(struct hp_branch_finder *finder, const struct hp_code *code);
+void hp_branch_finder_fini(struct hp_branch_finder *finder);
+
+#endif

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+#include "report/text_cells.h"
+
+#include <string.h>
+
+#define SOURCE_COLUMNS 100 /* of a source line, even where the width is not limited */
+
+void hp_put_source_place(const char *file, uint32_t line, struct hp_strbuf *cell)
+{
+    hp_strbuf_clean(cell, file);
+    if (line != 0) {
+        hp_strbuf_add(cell, ":");
+        hp_strbuf_uint(cell, line);
+    }
+}
+
+/* "file.c:12", or the module's name where no source is known. */
+void hp_put_where(const struct hp_tables *tables, const char *file, uint32_t line, uint32_t module,
+                  struct hp_strbuf *cell)
+{
+    if (*hp_text(file))
+        hp_put_source_place(hp_base_name(file), line, cell);
+    else if (module != HP_PROFILE_NONE)
+        hp_strbuf_clean(cell, tables->modules[module]);
+}
+
+void hp_put_function(const struct hp_tables *tables, uint32_t function, struct hp_strbuf *cell)
+{
+    const char *name = function == HP_PROFILE_NONE ? "" : tables->functions[function];
+    hp_strbuf_clean(cell, *name ? name : "(unknown)");
+}
+
+/* "function+0x1c", or the address where the function is not known, has no name, or lies behind (as
+ * with the cold parts that compilers move away). */
+void hp_put_code(const struct hp_tables *tables, uint32_t function, struct hp_place place,
+                 struct hp_strbuf *cell)
+{
+    const struct hp_pfunction *f =
+        function == HP_PROFILE_NONE ? NULL : &tables->profile->functions[function];
+    bool named = f && (*hp_text(f->name) || *hp_text(f->linkage));
+    if (named && f->place.module == place.module && f->place.offset <= place.offset) {
+        hp_put_function(tables, function, cell);
+        if (place.offset != f->place.offset) {
+            hp_strbuf_add(cell, "+");
+            hp_strbuf_hex(cell, place.offset - f->place.offset);
+        }
+    } else if (place.module == HP_PROFILE_NONE) {
+        hp_strbuf_add(cell, "(unknown)");
+    } else {
+        hp_strbuf_clean(cell, tables->modules[place.module]);
+        hp_strbuf_add(cell, "+");
+        hp_strbuf_hex(cell, place.offset);
+    }
+}
+
+/* Without what indents it, and with the tabs inside as blanks. */
+void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell)
+{
+    while (length > 0 && (*text == ' ' || *text == '\t'))
+        text++, length--;
+    while (length > 0 && (text[length - 1] == '\r' || text[length - 1] == ' '))
+        length--;
+    if (length > (size_t)SOURCE_COLUMNS * 4)
+        length = (size_t)SOURCE_COLUMNS * 4;
+    char copy[SOURCE_COLUMNS * 4 + 1];
+    for (size_t i = 0; i < length; i++)
+        copy[i] = text[i] == '\t' ? ' ' : text[i] == 0 ? '?' : text[i];
+    copy[length] = 0;
+    struct hp_strbuf clean = {0};
+    hp_strbuf_clean(&clean, copy);
+    hp_strbuf_cut(cell, hp_strbuf_text(&clean), SOURCE_COLUMNS, HP_CUT_END);
+    cell->failed |= clean.failed;
+    hp_strbuf_fini(&clean);
+}
+
+/* A file under the run's directory is shown relative to it. */
+const char *hp_short_path(const struct hp_run *run, const char *file)
+{
+    const char *directory = hp_text(run->directory);
+    size_t n = strlen(directory);
+    if (n > 0 && strncmp(file, directory, n) == 0 && file[n] == '/' && file[n + 1])
+        return file + n + 1;
+    return file;
+}

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the cells of text tables are filled with.
+ */
+#ifndef HP_REPORT_TEXT_CELLS_H
+#define HP_REPORT_TEXT_CELLS_H
+
+#include "report/tables.h"
+
+/* "file.c:12" */
+void hp_put_source_place(const char *file, uint32_t line, struct hp_strbuf *cell);
+
+/* The same without directories, or the module's name where no source is known. */
+void hp_put_where(const struct hp_tables *tables, const char *file, uint32_t line, uint32_t module,
+                  struct hp_strbuf *cell);
+
+/* The function's name, "(unknown)" without one. */
+void hp_put_function(const struct hp_tables *tables, uint32_t function, struct hp_strbuf *cell);
+
+/* "function+0x1c", or the address where the function is not known, has no name, or lies behind (as
+ * with the cold parts that compilers move away). */
+void hp_put_code(const struct hp_tables *tables, uint32_t function, struct hp_place place,
+                 struct hp_strbuf *cell);
+
+/* A line of source without what indents it, and with the tabs inside as blanks. */
+void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell);
+
+/* A file under the run's directory is shown relative to it. */
+const char *hp_short_path(const struct hp_run *run, const char *file);
+
+#endif

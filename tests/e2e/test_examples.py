@@ -1,0 +1,92 @@
+# SPDX-License-Identifier: MIT
+"""The examples do what they say, also when they are built against the installed library.
+
+Environment (set by ctest): HOTPATH, the command in its build directory; SRC, the source tree.
+"""
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+SRC = os.path.abspath(os.environ.get("SRC") or os.path.join(HERE, "..", ".."))
+HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(SRC, "build", "hotpath"))
+BUILD = os.path.dirname(HOTPATH)
+
+
+def run(*argv, **options):
+    return subprocess.run(argv, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, timeout=300,
+                          universal_newlines=True, **options)
+
+
+def is_sanitized():
+    with open(os.path.join(BUILD, "CMakeCache.txt")) as cache:
+        return "HP_SANITIZE:BOOL=ON" in cache.read()
+
+
+def primes(below):
+    crossed = [False] * below
+    for n in range(2, below):
+        if not crossed[n]:
+            crossed[2 * n::n] = [True] * len(crossed[2 * n::n])
+    return crossed[2:].count(False)
+
+
+def longest_chain(below):
+    lengths = {1: 0}
+    for start in range(1, below):
+        n, steps = start, 0
+        while n not in lengths:
+            n, steps = (3 * n + 1 if n & 1 else n >> 1), steps + 1
+        lengths[start] = steps + lengths[n]
+    return max(lengths[n] for n in range(1, below))
+
+
+def table_sum(size):
+    return sum(i * j & 255 for i in range(size) for j in range(size))
+
+
+class NetInterpreter(unittest.TestCase):
+    def check(self, program):
+        for scheme in ("net:50", "net:0", "net:50,after=keep", "path-profile:50", "boa:50"):
+            done = run(program, scheme)
+            self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+            expected = "primes %d, longest chain %d, sum %d: the results are equal" % self.results
+            self.assertIn(expected, done.stdout)
+            self.assertGreater(float(re.search(r"([\d.]+) % less", done.stdout).group(1)), 60, done.stdout)
+
+    def setUp(self):
+        self.results = (primes(60000), longest_chain(20000), table_sum(600))
+
+    def test_computes_the_same_with_fewer_dispatches(self):
+        self.check(os.path.join(BUILD, "examples", "net_interpreter"))
+
+    def test_says_what_is_wrong_with_a_scheme(self):
+        done = run(os.path.join(BUILD, "examples", "net_interpreter"), "net:often")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a delay is missing", done.stderr)
+
+    def test_builds_against_the_installed_library(self):
+        if is_sanitized():
+            self.skipTest("the library then needs the sanitizers' run time too")
+        if not shutil.which("pkg-config") or not shutil.which("cc"):
+            self.skipTest("there is no pkg-config or no compiler")
+        stage = tempfile.mkdtemp(prefix="hotpath-examples.")
+        self.addCleanup(shutil.rmtree, stage, ignore_errors=True)
+        done = run("cmake", "--install", BUILD, "--prefix", stage)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        found = [d for d, _, files in os.walk(stage) if "hotpath.pc" in files]
+        self.assertEqual(len(found), 1)
+        environment = dict(os.environ, PKG_CONFIG_PATH=found[0])
+        program = os.path.join(stage, "net_interpreter")
+        source = os.path.join(SRC, "examples", "net_interpreter.c")
+        done = run("sh", "-c", 'cc -O2 -o "$0" "$1" $(pkg-config --cflags --libs hotpath)', program, source,
+                   env=environment)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        self.check(program)
+
+
+if __name__ == "__main__":
+    unittest.main()

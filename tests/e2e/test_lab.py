@@ -1,0 +1,244 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The laboratory: every experiment in its short form on small programs; what must hold of its figures whatever the
+program; what happens without a program, or with nonsense."""
+import json
+import os
+import shutil
+import unittest
+
+from util_cli import FAILED, HOTPATH, NATIVE, Case, main
+
+EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-extended", "prediction-curves",
+               "prediction-space"]
+PROGRAMS = ["gzip", "bzip2"]
+TIMEOUT = 300
+
+
+class Lab(Case):
+    """Each experiment is run once, for all tests."""
+
+    results = {}
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if not NATIVE:
+            raise unittest.SkipTest("there is no native engine here")
+        for program in PROGRAMS:
+            if not shutil.which(program, path="/usr/bin:/bin"):
+                raise unittest.SkipTest(program + " is not installed")
+
+    def lab(self, *args, **options):
+        options.setdefault("timeout", TIMEOUT)
+        return self.good("lab", "--inputs", os.path.join(self.shared, "inputs"), *args, **options)
+
+    def result(self, name):
+        if name not in self.results:
+            file = os.path.join(self.shared, name + ".json")
+            text = self.lab(name, "--short", "--instructions", "20M", "--machine-instructions", "5M", "--window", "1M",
+                            "--programs", ",".join(PROGRAMS), "--json", file).decode()
+            with open(file) as opened:
+                self.results[name] = json.load(opened), text
+        return self.results[name]
+
+    def sheet(self, experiment, key):
+        return self.result(experiment)[0]["sheets"][key]
+
+    def cells(self, sheet):
+        """(row, column, value) of the programs' rows, without what is missing."""
+        return [(row, column, value) for row, values in sheet["rows"].items() for column, value in values.items()
+                if value is not None]
+
+    def assert_percent(self, value, *what):
+        self.assertGreaterEqual(value, 0, what)
+        self.assertLessEqual(value, 100.0001, what)
+
+    # --- What all have in common ---
+
+    def test_every_experiment_is_listed_and_works(self):
+        listed = self.lab("list").decode()
+        for name in EXPERIMENTS:
+            self.assertIn("  %s " % name, listed)
+            result, text = self.result(name)
+            self.assertEqual(result["experiment"], name)
+            self.assertEqual([p["name"] for p in result["programs"]], PROGRAMS)
+            for program in result["programs"]:
+                self.assertIsNone(program["problem"])
+                # The short input of bzip2 ends by itself; with a machine less is seen than without.
+                self.assertGreaterEqual(program["instructions"], 1000000)
+                self.assertLessEqual(program["instructions"], 20000000)
+            self.assertTrue(text.startswith(name + ": "))
+            self.assertIn("\nThe paper\n", text)
+            for key, sheet in result["sheets"].items():
+                with self.subTest(experiment=name, sheet=key):
+                    self.assertTrue(sheet["rows"])
+                    self.assertTrue(self.cells(sheet))
+
+    def test_twelve_programs_are_listed(self):
+        programs = self.lab("list").decode().split("Programs")[1].splitlines()[1:]
+        self.assertGreaterEqual(len(programs), 12)
+
+    def test_means_are_those_of_the_rows(self):
+        sheet = self.sheet("paths-overlap", "executions")
+        for column, mean in sheet["mean"].items():
+            values = [row[column] for row in sheet["rows"].values()]
+            self.assertAlmostEqual(mean, sum(values) / len(values), delta=0.6 if column in ("paths", "distinct") else 1e-3)
+
+    def test_the_same_again(self):
+        """What is measured is a function of what was executed."""
+        first = self.sheet("paths-extended", "bl")["rows"]["gzip"]
+        again = json.loads(self.lab("paths-extended", "--short", "--instructions", "20M", "--programs", "gzip",
+                                    "--json", "-"))
+        self.assertEqual(again["sheets"]["bl"]["rows"]["gzip"], first)
+
+    # --- Paths ---
+
+    def test_overlaps(self):
+        result, _ = self.result("paths-overlap")
+        for metric in ("executions", "l2", "mispredictions", "power", "power-cycle"):
+            sheet = result["sheets"][metric]
+            for name, row in sheet["rows"].items():
+                self.assertGreaterEqual(row["paths"], row["distinct"])
+                for column, value in row.items():
+                    if column not in ("paths", "distinct"):
+                        self.assert_percent(value, metric, name, column)
+                for table in ("128x4", "256x4", "512x2", "512x4"):  # of at most 512 entries
+                    self.assertLessEqual(row[table], row["best"] + 0.01, (metric, name, table))
+                self.assertGreater(row["2048x4"], row["128x4"], (metric, name))
+                # Ours: as many bytes, and at least as good.
+                self.assertGreater(row["random-admission"], row["512x4"] - 1, (metric, name))
+            dynamic = result["sheets"][metric + "_dynamic"]
+            for name, column, value in self.cells(dynamic):
+                if column == "windows":
+                    self.assertGreaterEqual(value, 3)
+                else:
+                    self.assert_percent(value, metric, name, column)
+        self.assertEqual(result["sheets"]["executions"]["paper"]["paper"]["512x4"], 88)
+        tables = result["sheets"]["tables"]["rows"]
+        self.assertLessEqual(tables["random-admission"]["bytes"], tables["512x4"]["bytes"])
+        self.assertEqual(tables["512x4"]["entries"], 512)
+
+    def test_events_are_no_copies_of_executions(self):
+        result, _ = self.result("paths-overlap")
+        for metric in ("l2", "mispredictions", "power"):
+            for name, row in result["sheets"][metric]["rows"].items():
+                self.assertLess(row["common"], 99, (metric, name))
+        self.assertNotEqual(result["sheets"]["l2"]["rows"], result["sheets"]["mispredictions"]["rows"])
+
+    def test_distributions_grow(self):
+        result, _ = self.result("paths-distribution")
+        for key in ("instructions", "executions", "l2", "mispredictions", "length"):
+            for name, row in result["sheets"][key]["rows"].items():
+                values = [row[column] for column in sorted(row, key=int)]
+                for value in values:
+                    self.assert_percent(value, key, name)
+                self.assertEqual(values, sorted(values), (key, name))
+                self.assertGreater(values[-1], values[0], (key, name))
+        for row in result["sheets"]["length"]["rows"].values():
+            self.assertAlmostEqual(row["64"], 100, places=3)
+
+    def test_extended_paths(self):
+        result, _ = self.result("paths-extended")
+        for name in PROGRAMS:
+            bl, loop, call = (result["sheets"][key]["rows"][name] for key in ("bl", "extended-loop", "extended-call"))
+            # The same execution cut into fewer paths.
+            self.assertLess(loop["paths"], bl["paths"])
+            self.assertLessEqual(call["paths"], bl["paths"])
+            for row in bl, loop, call:
+                self.assert_percent(row["512x4"])
+                self.assertLessEqual(row["512x4"], row["best"] + 0.01)
+        overlap = self.sheet("paths-overlap", "executions")["rows"]
+        for name in PROGRAMS:  # two experiments, one truth
+            self.assertEqual(result["sheets"]["bl"]["rows"][name]["512x4"], overlap[name]["512x4"])
+            self.assertEqual(result["sheets"]["bl"]["rows"][name]["distinct"], overlap[name]["distinct"])
+
+    def test_factors(self):
+        result, _ = self.result("paths-factors")
+        factors = ["entries", "ways", "index", "l2_size", "l2_ways", "predictor"]
+        for name, row in result["sheets"]["ranks"]["rows"].items():
+            self.assertEqual(list(row), factors)
+            self.assertAlmostEqual(sum(row.values()), 21, places=3, msg=name)  # 1 + ... + 6
+        effects = result["sheets"]["effects"]["rows"]
+        for factor in factors[3:]:  # no machine changes how often a path is executed
+            self.assertEqual(effects["executions"][factor], 0)
+        self.assertGreater(effects["executions"]["entries"], 0)
+        self.assertNotEqual(effects["l2"]["l2_size"], 0)
+        self.assertNotEqual(effects["mispredictions"]["predictor"], 0)
+        full = result["sheets"]["full"]["rows"]
+        self.assertEqual(len(full), 8)
+        for name, column, value in self.cells(result["sheets"]["full"]):
+            self.assert_percent(value, name, column)
+        self.assertGreater(full["2048x32 xor"]["executions"], full["128x2 address"]["executions"])
+
+    # --- Prediction ---
+
+    def test_curves(self):
+        result, _ = self.result("prediction-curves")
+        rows = result["sheets"]["all"]["rows"]
+        self.assertIn("gzip net 50", rows)
+        for name, row in rows.items():
+            self.assert_percent(row["profiled"], name)
+            self.assert_percent(row["hit"], name)
+            self.assertGreaterEqual(row["noise"], 0, name)
+            self.assertLessEqual(row["predicted_hot"], row["predicted"], name)
+            # A hot path that is predicted was missed up to then, and hit from then on.
+            self.assert_percent(row["hit"] + row["missed"], name)
+        for program in PROGRAMS:
+            for scheme in ("path-profile", "net", "net-keep", "boa"):
+                profiled = [rows["%s %s %d" % (program, scheme, tau)]["profiled"] for tau in (10, 100, 1000, 20000, 1000000)]
+                self.assertEqual(profiled, sorted(profiled), (program, scheme))
+            counters = [rows["%s %s 50" % (program, scheme)]["counters"] for scheme in ("net", "path-profile", "boa")]
+            self.assertEqual(counters, sorted(counters))
+        for name, column, value in self.cells(result["sheets"]["at_10"]):
+            self.assertGreaterEqual(value, 0, (name, column))
+
+    def test_space(self):
+        result, _ = self.result("prediction-space")
+        curves = self.sheet("prediction-curves", "all")["rows"]
+        for name, row in result["sheets"]["paths"]["rows"].items():
+            self.assertLessEqual(row["hot"], row["paths"])
+            self.assertLess(row["heads"], row["paths"])
+            self.assert_percent(row["hot_flow"], name)
+            self.assertAlmostEqual(row["heads_of_paths"], 100 * row["heads"] / row["paths"], places=3)
+        for name, row in result["sheets"]["counters"]["rows"].items():
+            self.assertLess(row["net"], row["path-profile"])
+            self.assertEqual(row["net"], curves[name + " net 50"]["counters"])
+        for name, row in result["sheets"]["operations"]["rows"].items():
+            self.assertLess(row["net"], row["path-profile"])
+
+    # --- What can go wrong ---
+
+    def test_a_program_that_is_missing_is_left_out(self):
+        """Here it is the script that does not find it: a copy of the laboratory that looks elsewhere."""
+        parts = os.path.join(self.dir, "parts")
+        shutil.copytree(os.path.join(os.path.dirname(HOTPATH), "lab"), os.path.join(parts, "lab"))
+        script = os.path.join(parts, "lab", "inputs.py")
+        with open(script) as file:
+            text = file.read()
+        with open(script, "w") as file:
+            file.write(text.replace('find("bzip2")', 'find("no-such-program-here")'))
+        environment = dict(os.environ, HOTPATH_PLUGIN_DIR=parts)
+        out = self.lab("paths-extended", "--short", "--instructions", "1M", "--programs", "gzip,bzip2", env=environment)
+        self.assertIn("! bzip2 is left out: not installed: it is in the package bzip2", out.decode())
+        self.refused(FAILED, ["lab", "paths-extended", "--short", "--programs", "bzip2", "--inputs", self.dir], "bzip2",
+                     env=environment)
+
+    def test_nonsense_is_refused(self):
+        self.refused(FAILED, ["lab"], "which experiment")
+        self.refused(FAILED, ["lab", "paths-overlap", "list"], "which experiment")
+        self.refused(FAILED, ["lab", "paths"], "no experiment 'paths'", "paths-overlap")
+        self.refused(FAILED, ["lab", "paths-overlap", "--programs", "gzip,nonsense"], "'nonsense'", "sqlite3")
+        self.refused(FAILED, ["lab", "paths-overlap", "--programs", ","], "''")
+        self.refused(FAILED, ["lab", "paths-overlap", "--instructions", "many"], "--instructions", "'many'")
+        status, out, err = self.hotpath("lab", "paths-extended", "--short", "--programs", "gzip", "--inputs", "/dev/null/x")
+        self.assertEqual((status, out), (FAILED, b""))
+        self.assertIn(b"none of the programs could be run", err)
+
+    def test_a_file_that_cannot_be_written(self):
+        self.refused(FAILED, ["lab", "paths-extended", "--short", "--instructions", "1M", "--programs", "gzip", "--inputs",
+                              os.path.join(self.shared, "inputs"), "--json", "/nowhere/x.json"], "/nowhere")
+
+
+if __name__ == "__main__":
+    main()

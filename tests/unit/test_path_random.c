@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Random programs, random control registers: what a detector finds does not depend on whether it is shown batches, steps or branches, and no
+ * instruction is lost, whatever the words.
+ */
+#include "program_fixture.h"
+
+#include "hotpath/path.h"
+
+#define FUNCTION_BYTES 64
+
+/* --- A detector behind a cursor --------------------------------------------------------------- */
+
+enum way { BY_BATCH, BY_STEPS, BY_BRANCH };
+
+/* Functions are 64 bytes of code; some have no symbol. */
+struct functions {
+    struct hp_frame_source source; /* first */
+    const struct hp_code *code;
+};
+
+struct watcher {
+    struct hp_sink sink; /* first */
+    struct hp_path_sink path_sink;
+    struct hp_detector *detector;
+    enum way way;
+    struct hp_path *paths;
+    uint64_t *targets; /* 64 a path */
+    size_t n, cap, cap_targets;
+    uint64_t insns;         /* in all paths */
+    uint32_t before_branch; /* instructions of blocks that ended without one */
+    uint64_t start;         /* of the first of them; 0: none */
+};
+
+static uint32_t function_of(struct hp_frame_source *source, uint32_t block)
+{
+    const struct functions *f = (const struct functions *)source;
+    uint64_t function = hp_code_block(f->code, block)->start / FUNCTION_BYTES;
+    return function % 5 == 0 ? HP_NO_ID : (uint32_t)function;
+}
+
+static bool is_entry(struct hp_frame_source *source, uint32_t block)
+{
+    const struct functions *f = (const struct functions *)source;
+    return hp_code_block(f->code, block)->start % FUNCTION_BYTES == 0;
+}
+
+static struct watcher *of_path_sink(struct hp_path_sink *sink)
+{
+    return (struct watcher *)((char *)sink - offsetof(struct watcher, path_sink));
+}
+
+static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
+{
+    struct watcher *w = of_path_sink(sink);
+    assert_in_range(paths->n, 1, HP_PATHS_MAX);
+    assert_int_equal(hp_grow(&w->paths, &w->cap, w->n + paths->n, sizeof *w->paths), HP_OK);
+    assert_int_equal(hp_grow(&w->targets, &w->cap_targets, (w->n + paths->n) * HP_PATH_MAX_LENGTH,
+                             sizeof *w->targets),
+                     HP_OK);
+    for (size_t i = 0; i < paths->n; i++) {
+        struct hp_path *path = &w->paths[w->n];
+        *path = paths->paths[i];
+        assert_true(path->n_targets <= path->length);
+        for (unsigned k = 0; k < path->n_targets; k++)
+            w->targets[w->n * HP_PATH_MAX_LENGTH + k] = paths->targets[path->first_target + k];
+        path->first_target = 0;
+        w->insns += path->insns;
+        w->n++;
+    }
+}
+
+static void show_branches(struct watcher *w, const struct hp_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++) {
+        struct hp_branch branch;
+        bool is_branch = hp_batch_branch(batch, i, &branch);
+        branch.insns += w->before_branch;
+        branch.start = w->start ? w->start : branch.start;
+        w->start = is_branch ? 0 : branch.start;
+        w->before_branch = is_branch ? 0 : branch.insns;
+        if (is_branch)
+            hp_detector_branch(w->detector, &branch, 0);
+    }
+}
+
+static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
+{
+    struct watcher *w = (struct watcher *)sink;
+    if (w->way == BY_BRANCH)
+        show_branches(w, batch);
+    else
+        hp_detector_batch(w->detector, batch);
+}
+
+static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
+{
+    hp_detector_steps(((struct watcher *)sink)->detector, steps);
+}
+
+static void on_event(struct hp_sink *sink, const struct hp_event *event)
+{
+    hp_detector_event(((struct watcher *)sink)->detector, event);
+}
+
+/* The words, in pieces, to a detector. */
+static void watch(struct watcher *w, enum way way, const struct hp_ppcr *ppcr, struct program *p,
+                  struct hp_code *code, struct functions *functions)
+{
+    struct hp_cursor *cursor;
+    *w = (struct watcher){
+        .sink = {.batch = on_batch, .event = on_event}, .path_sink.paths = on_paths, .way = way};
+    if (way == BY_STEPS)
+        w->sink.steps = on_steps;
+    assert_int_equal(
+        hp_detector_new(ppcr, functions ? &functions->source : NULL, &w->path_sink, &w->detector),
+        HP_OK);
+    assert_int_equal(hp_cursor_new(code, NULL, &w->sink, &cursor), HP_OK);
+    for (size_t at = 0; at < p->n_words;) {
+        size_t n = 1 + random_below(&p->seed, 200);
+        n = n < p->n_words - at ? n : p->n_words - at;
+        assert_int_equal(hp_cursor_feed(cursor, p->words + at, n), HP_OK);
+        at += n;
+    }
+    assert_int_equal(hp_cursor_end(cursor, HP_END_EXIT), HP_OK);
+    hp_cursor_free(cursor);
+    assert_int_equal(hp_detector_check(w->detector), HP_OK);
+    const struct hp_detector_stats *stats = hp_detector_stats(w->detector);
+    assert_int_equal(stats->paths, w->n);
+    assert_int_equal(stats->instructions, w->insns + stats->unfinished_insns);
+}
+
+static void watcher_fini(struct watcher *w)
+{
+    hp_detector_free(w->detector);
+    free(w->paths);
+    free(w->targets);
+}
+
+/* --- Control registers ------------------------------------------------------------------------ */
+
+static void random_ppcr(struct program *p, struct hp_ppcr *ppcr)
+{
+    static const char *const presets[] = {"bl", "wpp", "extended-loop:1", "extended-call:1",
+                                          "forward"};
+    assert_int_equal(hp_ppcr_parse(presets[random_below(&p->seed, 5)], ppcr), HP_OK);
+    if (chance(p, 30))
+        ppcr->max_length = 1 + random_below(&p->seed, 64);
+    if (chance(p, 30))
+        ppcr->stack_entries = 1 + random_below(&p->seed, 8);
+    if (chance(p, 30))
+        ppcr->overflow = HP_OVERFLOW_DROP_OLDEST;
+    if (chance(p, 20))
+        ppcr->direction = HP_DIRECTION_STATIC;
+    if (chance(p, 20))
+        ppcr->metric = HP_METRIC_INSTRUCTIONS;
+    if (ppcr->extension)
+        ppcr->max_extension = 1 + random_below(&p->seed, 4);
+    for (int i = 0; i < HP_CLASSES && chance(p, 40); i++)
+        do
+            ppcr->ops[i] = (uint8_t)random_below(&p->seed, 16);
+        while ((ppcr->ops[i] & 3) == 3);
+    assert_int_equal(hp_ppcr_check(ppcr), HP_OK);
+}
+
+static void compare(const struct watcher *a, const struct watcher *b, bool blocks)
+{
+    assert_int_equal(a->n, b->n);
+    for (size_t i = 0; i < a->n; i++) {
+        struct hp_path x = a->paths[i], y = b->paths[i];
+        if (!blocks)
+            x.block = y.block = 0;
+        assert_memory_equal(&x, &y, sizeof x);
+        assert_memory_equal(&a->targets[i * HP_PATH_MAX_LENGTH],
+                            &b->targets[i * HP_PATH_MAX_LENGTH], x.n_targets * sizeof *a->targets);
+    }
+    struct hp_detector_stats s = *hp_detector_stats(a->detector);
+    struct hp_detector_stats t = *hp_detector_stats(b->detector);
+    if (!blocks) {
+        t.blocks = s.blocks;
+        t.instructions = s.instructions;
+        t.unfinished_insns = s.unfinished_insns;
+    }
+    assert_memory_equal(&s, &t, sizeof s);
+}
+
+/* --- Tests ------------------------------------------------------------------------------------ */
+
+static uint64_t n_paths, n_repairs, n_splits, n_signals;
+
+static void run_seed(uint64_t seed, bool native, bool spoiled)
+{
+    struct program p;
+    struct stream s;
+    struct hp_ppcr ppcr;
+    struct watcher batches, steps;
+    program_init(&p, seed);
+    if (native)
+        program_make_native(&p);
+    stream_init(&s);
+    program_run(&p, &s, 50 + random_below(&p.seed, 2000));
+    if (spoiled)
+        spoil(&p, 1 + random_below(&p.seed, 10));
+    struct functions functions = {.source = {.function_of = function_of, .is_entry = is_entry},
+                                  .code = s.code};
+    struct functions *known = chance(&p, 80) ? &functions : NULL;
+    random_ppcr(&p, &ppcr);
+    watch(&batches, BY_BATCH, &ppcr, &p, s.code, known);
+    watch(&steps, BY_STEPS, &ppcr, &p, s.code, known);
+    compare(&batches, &steps, true);
+    n_paths += batches.n;
+    n_repairs += hp_detector_stats(batches.detector)->repairs;
+    n_splits += hp_detector_stats(batches.detector)->splits;
+    n_signals += p.signals > 0;
+    watcher_fini(&steps);
+    watcher_fini(&batches);
+    stream_fini(&s);
+    program_fini(&p);
+}
+
+static void steps_are_batches(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 1500; seed++)
+        run_seed(seed, seed % 4 != 0, false);
+    /* There was something to find. */
+    assert_true(n_paths > 20000 && n_repairs > 100 && n_splits > 100 && n_signals > 100);
+}
+
+static void steps_are_batches_of_nonsense(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 500; seed++)
+        run_seed(seed, seed % 4 != 0, true);
+}
+
+/* Without functions and signals, branches alone give the same. */
+static void branches_are_batches(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 300; seed++) {
+        struct program p;
+        struct stream s;
+        struct hp_ppcr ppcr;
+        struct watcher batches, branches;
+        program_init(&p, seed);
+        program_make_native(&p);
+        p.signals = p.faults = p.restarts = 0;
+        stream_init(&s);
+        program_run(&p, &s, 50 + random_below(&p.seed, 2000));
+        random_ppcr(&p, &ppcr);
+        watch(&batches, BY_BATCH, &ppcr, &p, s.code, NULL);
+        watch(&branches, BY_BRANCH, &ppcr, &p, s.code, NULL);
+        compare(&batches, &branches, false);
+        watcher_fini(&branches);
+        watcher_fini(&batches);
+        stream_fini(&s);
+        program_fini(&p);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(steps_are_batches),
+        cmocka_unit_test(steps_are_batches_of_nonsense),
+        cmocka_unit_test(branches_are_batches),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
