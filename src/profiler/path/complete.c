@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define CHUNK 64 /* paths in a pass: what is fetched for them stays in the first cache */
+#define SMALL 4096 /* paths that need not be fetched ahead: they are in the second cache */
+#define CHUNK 64   /* paths in a pass: what is fetched for them stays in the first cache */
 
 struct hp_complete {
     struct hp_path_sink sink; /* first */
@@ -59,17 +60,32 @@ static __attribute__((noinline)) void find_and_count(struct hp_complete *c,
     count(place == HP_NO_ID ? &c->lost : &c->paths[place], path);
 }
 
+/* A path that is expected at `place` - 1. */
+static inline void count_at(struct hp_complete *c, uint32_t place, const struct hp_path *path,
+                            uint64_t hash, const uint64_t *targets)
+{
+    if (place && hp_path_same(&c->paths[place - 1].path, path))
+        count(&c->paths[place - 1], path);
+    else
+        find_and_count(c, path, hash, targets);
+}
+
+static void take_small(struct hp_complete *c, const struct hp_path *paths, size_t n,
+                       const uint64_t *targets)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t hash = hp_path_hash(&paths[i]);
+        uint32_t place = c->index.slots ? c->index.slots[hash & c->index.mask].place : 0;
+        count_at(c, place, &paths[i], hash, targets);
+    }
+}
+
 /* At most CHUNK of them. */
 static void take(struct hp_complete *c, const struct hp_path *paths, size_t n,
                  const uint64_t *targets)
 {
     uint64_t hashes[CHUNK];
     uint32_t places[CHUNK];
-    if (!c->index.slots) {
-        for (size_t i = 0; i < n; i++)
-            find_and_count(c, &paths[i], hp_path_hash(&paths[i]), targets);
-        return;
-    }
     for (size_t i = 0; i < n; i++) {
         hashes[i] = hp_path_hash(&paths[i]);
         __builtin_prefetch(&c->index.slots[hashes[i] & c->index.mask]);
@@ -81,17 +97,17 @@ static void take(struct hp_complete *c, const struct hp_path *paths, size_t n,
             __builtin_prefetch(&c->paths[places[i] - 1].events, 1);
         }
     }
-    for (size_t i = 0; i < n; i++) {
-        if (places[i] && hp_path_same(&c->paths[places[i] - 1].path, &paths[i]))
-            count(&c->paths[places[i] - 1], &paths[i]);
-        else
-            find_and_count(c, &paths[i], hashes[i], targets);
-    }
+    for (size_t i = 0; i < n; i++)
+        count_at(c, places[i], &paths[i], hashes[i], targets);
 }
 
 static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
     struct hp_complete *c = (struct hp_complete *)sink;
+    if (c->n < SMALL) {
+        take_small(c, paths->paths, paths->n, paths->targets);
+        return;
+    }
     for (size_t at = 0; at < paths->n; at += CHUNK) {
         size_t rest = paths->n - at;
         take(c, paths->paths + at, rest < CHUNK ? rest : CHUNK, paths->targets);

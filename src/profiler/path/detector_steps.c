@@ -260,12 +260,17 @@ ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struc
 {
     bool taken = target != segment->fall;
     unsigned act = segment->act[taken];
-    if (__builtin_expect(s->length + segment->length > s->room, 0))
-        act = HP_ACT_SLOW;
-    else if (!by_address && act >= HP_ACT_EXTENDED_LOOP)
+    if (__builtin_expect(s->length + segment->length > s->room, 0)) {
+        slow_segment(r, s, step, segment);
+        return;
+    }
+    if (!by_address && __builtin_expect(act >= HP_ACT_EXTENDED_LOOP, 0))
         act = extended(r, s, act);
+    if (act == HP_ACT_NONE) {
+        apply(s, segment, taken);
+        return;
+    }
     switch (act) {
-    case HP_ACT_NONE: apply(s, segment, taken); return;
     case HP_ACT_INDIRECT:
         if (by_address || may_land(r, segment, step + 1))
             break;
