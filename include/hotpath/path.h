@@ -95,6 +95,8 @@ struct hp_path {
     uint8_t n_targets; /* by_address: indirect targets, in the batch's list; at most length */
     uint16_t reserved;
     uint32_t first_target; /* where in it */
+    uint32_t
+        more; /* executions just like this one that it stands for besides: 0 without hp_detector_fold() */
 };
 
 /* Whether they are the same path: executed before. */
@@ -179,6 +181,12 @@ void hp_detector_event(struct hp_detector *detector, const struct hp_event *even
 /* A branch of somebody who has no code map: `events` of the metric in the block that it ends (ignored for the first two). */
 void hp_detector_branch(struct hp_detector *detector, const struct hp_branch *branch,
                         uint32_t events);
+
+/*
+ * From now on executions of the same path are added up before they are handed over (hp_path.more), in no particular order: for a
+ * sink that only counts. Before the first branch. Without effect for paths by address. HP_ERR_NOMEM.
+ */
+enum hp_err hp_detector_fold(struct hp_detector *detector);
 
 /* Hands over the finished paths that wait. */
 void hp_detector_flush(struct hp_detector *detector);

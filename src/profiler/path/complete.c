@@ -26,9 +26,10 @@ struct hp_complete {
 
 static void count(struct hp_path_count *sum, const struct hp_path *path)
 {
-    sum->count++;
-    sum->insns += path->insns;
-    sum->events += path->events;
+    uint64_t times = (uint64_t)path->more + 1;
+    sum->count += times;
+    sum->insns += times * path->insns;
+    sum->events += times * path->events;
 }
 
 /* Enters a path that is not there; HP_NO_ID: no room. */
@@ -42,6 +43,7 @@ static uint32_t add_path(struct hp_complete *c, const struct hp_path *path, uint
         return HP_NO_ID;
     struct hp_path_count *new = &c->paths[c->n];
     *new = (struct hp_path_count){.path = *path};
+    new->path.more = 0;
     new->path.first_target = (uint32_t)c->n_targets;
     if (path->n_targets)
         memcpy(c->targets + c->n_targets, targets + path->first_target,

@@ -18,15 +18,25 @@
 
 /* --- Finished paths --------------------------------------------------------------------------- */
 
-void hp_detector_flush(struct hp_detector *d)
+void hp_detector_hand_over(struct hp_detector *d)
 {
     if (!d->n_paths)
         return;
+    for (size_t i = 0; i < d->n_paths; i++)
+        d->stats.paths += (uint64_t)d->paths[i].more + 1;
     struct hp_paths batch = {.paths = d->paths, .n = d->n_paths, .targets = d->targets};
     if (d->sink)
         d->sink->paths(d->sink, &batch);
     d->n_paths = 0;
     d->n_targets = 0;
+}
+
+void hp_detector_flush(struct hp_detector *d)
+{
+    for (size_t i = 0; d->fold && i < (size_t)1 << HP_FOLD_BITS; i++)
+        if (d->fold[i].times)
+            hp_detector_unfold(d, &d->fold[i]);
+    hp_detector_hand_over(d);
 }
 
 static uint32_t saturate(uint64_t value, uint64_t max)
@@ -62,9 +72,30 @@ static void emit(struct hp_detector *d)
                entry->n_targets * sizeof *d->targets);
         d->n_targets += entry->n_targets;
     }
-    d->stats.paths++;
     if (d->n_paths == HP_PATHS_MAX || d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH)
-        hp_detector_flush(d);
+        hp_detector_hand_over(d);
+}
+
+void hp_detector_unfold(struct hp_detector *d, struct hp_path_fold *fold)
+{
+    bool by_insns = d->ppcr.metric == HP_METRIC_INSTRUCTIONS;
+    uint64_t events = d->ppcr.metric == HP_METRIC_EXECUTIONS ? 1 : by_insns ? fold->insns : 0;
+    if (events > d->counter_max)
+        d->stats.saturated += fold->times;
+    while (fold->times) {
+        uint64_t times = fold->times <= UINT32_MAX ? fold->times : UINT32_MAX;
+        d->paths[d->n_paths++] =
+            (struct hp_path){.start = hp_code_block(d->code, fold->block)->start,
+                             .outcomes = fold->outcomes,
+                             .block = fold->block,
+                             .insns = fold->insns,
+                             .events = saturate(events, d->counter_max),
+                             .length = (uint8_t)fold->length,
+                             .more = (uint32_t)(times - 1)};
+        fold->times -= times;
+        if (d->n_paths == HP_PATHS_MAX)
+            hp_detector_hand_over(d);
+    }
 }
 
 /* --- The stack -------------------------------------------------------------------------------- */
@@ -477,7 +508,10 @@ void hp_detector_event(struct hp_detector *d, const struct hp_event *event)
         break;
     default: return;
     }
-    hp_detector_flush(d);
+    if (event->kind == HP_EVENT_END)
+        hp_detector_flush(d);
+    else
+        hp_detector_hand_over(d);
 }
 
 /* --- Making ----------------------------------------------------------------------------------- */
@@ -520,11 +554,20 @@ void hp_detector_free(struct hp_detector *d)
     free(d->entries);
     free(d->lists);
     free(d->markers);
+    free(d->fold);
     if (d->plan && d->plan != d->shared) {
         hp_path_plan_fini(d->plan);
         free(d->plan);
     }
     free(d);
+}
+
+enum hp_err hp_detector_fold(struct hp_detector *d)
+{
+    if (d->ppcr.by_address || d->fold)
+        return HP_OK;
+    d->fold = calloc((size_t)1 << HP_FOLD_BITS, sizeof *d->fold);
+    return d->fold ? HP_OK : hp_fail_nomem();
 }
 
 enum hp_err hp_detector_check(const struct hp_detector *detector)

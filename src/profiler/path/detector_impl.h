@@ -43,6 +43,21 @@ struct hp_path_marker {
 /* Room for the targets of any path must be left when another is finished. */
 #define HP_DETECTOR_TARGETS 4096
 
+/*
+ * Executions of the same path, added up on their way to the sink: a table of recent paths, each in the one place that its hash
+ * says. What another one pushes out goes to the sink.
+ */
+#define HP_FOLD_BITS 12
+
+struct hp_path_fold {
+    uint64_t outcomes;
+    uint64_t times; /* 0: empty */
+    uint32_t block;
+    uint32_t length;
+    uint32_t insns;
+    uint32_t reserved;
+};
+
 struct hp_detector {
     struct hp_ppcr ppcr;
     uint64_t counter_max;
@@ -63,6 +78,8 @@ struct hp_detector {
     struct hp_path_plan *plan;   /* NULL: none was needed yet */
     struct hp_path_plan *shared; /* somebody else's, to use; NULL: one of its own */
 
+    struct hp_path_fold *fold;  /* NULL: paths are handed over one by one */
+    const struct hp_code *code; /* of the blocks in it */
     size_t n_paths;
     struct hp_path paths[HP_PATHS_MAX]; /* finished */
     size_t n_targets;
@@ -72,6 +89,12 @@ struct hp_detector {
 /* As hp_detector_new(), with the control register and functions of a plan that is shared with others, and outlives it. */
 enum hp_err hp_detector_new_shared(struct hp_path_plan *plan, struct hp_path_sink *sink,
                                    struct hp_detector **detector);
+
+/* Hands over the finished paths, but not those that are being added up. */
+void hp_detector_hand_over(struct hp_detector *d);
+
+/* Puts what was added up among the finished paths. */
+void hp_detector_unfold(struct hp_detector *d, struct hp_path_fold *fold);
 
 /* Where the entries begin that are above the newest marker. */
 size_t hp_detector_floor(const struct hp_detector *d);

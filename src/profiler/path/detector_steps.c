@@ -29,6 +29,13 @@ struct state {
     uint64_t branches, instructions;
 };
 
+/* The loop is compiled for each of these. */
+enum way {
+    BY_CLASS,
+    FOLDING, /* by class, executions of the same path added up */
+    BY_ADDRESS,
+};
+
 /* What does not change while the loop runs. */
 struct run {
     struct hp_detector *d;
@@ -107,7 +114,6 @@ static void store_paths(struct hp_detector *d, const struct hp_path *out)
     size_t n = (size_t)(out - d->paths);
     if (d->ppcr.metric != HP_METRIC_EXECUTIONS)
         correct_events(d, d->n_paths, n);
-    d->stats.paths += n - d->n_paths;
     d->n_paths = n;
 }
 
@@ -127,8 +133,20 @@ static __attribute__((noinline)) struct hp_path *flush(struct hp_detector *d,
                                                        const struct hp_path *out)
 {
     store_paths(d, out);
-    hp_detector_flush(d);
+    hp_detector_hand_over(d);
     return d->paths;
+}
+
+/* A path that is not among those being added up takes the place of another, which is handed over. */
+static __attribute__((noinline)) struct hp_path *replace_fold(struct hp_detector *d,
+                                                              const struct hp_path *out,
+                                                              struct hp_path_fold *place,
+                                                              const struct hp_path_fold *new)
+{
+    store_paths(d, out);
+    hp_detector_unfold(d, place);
+    *place = *new;
+    return &d->paths[d->n_paths];
 }
 
 /* --- The slow way ----------------------------------------------------------------------------- */
@@ -192,8 +210,32 @@ static void take_targets(struct hp_detector *d, struct hp_path_entry *top, struc
     top->n_targets = 0;
 }
 
-ALWAYS_INLINE void emit(const struct run *r, struct state *s, const bool by_address)
+/* Counts the path among the recent ones. */
+ALWAYS_INLINE void fold(const struct run *r, struct state *s)
 {
+    uint64_t hash = (s->outcomes ^ (uint64_t)s->block << 32 ^ (uint64_t)s->length << 24) *
+                    UINT64_C(0x9e3779b97f4a7c15);
+    struct hp_path_fold *place = &r->d->fold[hash >> (64 - HP_FOLD_BITS)];
+    if (__builtin_expect(place->outcomes == s->outcomes && place->block == s->block &&
+                             place->length == (uint32_t)s->length && place->insns == s->insns,
+                         1)) {
+        place->times++;
+        return;
+    }
+    struct hp_path_fold new = {.outcomes = s->outcomes,
+                               .times = 1,
+                               .block = s->block,
+                               .length = (uint32_t)s->length,
+                               .insns = s->insns < UINT32_MAX ? (uint32_t)s->insns : UINT32_MAX};
+    s->out = replace_fold(r->d, s->out, place, &new);
+}
+
+ALWAYS_INLINE void emit(const struct run *r, struct state *s, const enum way way)
+{
+    if (way == FOLDING) {
+        fold(r, s);
+        return;
+    }
     struct hp_path *path = s->out++;
     *path = (struct hp_path){
         .start = s->start,
@@ -203,10 +245,10 @@ ALWAYS_INLINE void emit(const struct run *r, struct state *s, const bool by_addr
         .events = 1,
         .length = (uint8_t)s->length,
     };
-    if (by_address && s->top->n_targets)
+    if (way == BY_ADDRESS && s->top->n_targets)
         take_targets(r->d, s->top, path);
     if (__builtin_expect(s->out == r->d->paths + HP_PATHS_MAX, 0) ||
-        (by_address &&
+        (way == BY_ADDRESS &&
          __builtin_expect(r->d->n_targets > HP_DETECTOR_TARGETS - HP_PATH_MAX_LENGTH, 0)))
         s->out = flush(r->d, s->out);
 }
@@ -256,7 +298,7 @@ ALWAYS_INLINE unsigned extended(const struct run *r, struct state *s, unsigned a
 /* The segment and its act, which leads to `target`, the block `to`; `step` is the unit's-> */
 ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struct hp_step *step,
                                const struct hp_path_segment *segment, uint64_t target, uint32_t to,
-                               const bool by_address)
+                               const enum way way)
 {
     bool taken = target != segment->fall;
     unsigned act = segment->act[taken];
@@ -264,7 +306,7 @@ ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struc
         slow_segment(r, s, step, segment);
         return;
     }
-    if (!by_address && __builtin_expect(act >= HP_ACT_EXTENDED_LOOP, 0))
+    if (way != BY_ADDRESS && __builtin_expect(act >= HP_ACT_EXTENDED_LOOP, 0))
         act = extended(r, s, act);
     if (act == HP_ACT_NONE) {
         apply(s, segment, taken);
@@ -272,16 +314,16 @@ ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struc
     }
     switch (act) {
     case HP_ACT_INDIRECT:
-        if (by_address || may_land(r, segment, step + 1))
+        if (way == BY_ADDRESS || may_land(r, segment, step + 1))
             break;
         /* fallthrough */
     case HP_ACT_CYCLE:
         apply(s, segment, taken);
-        emit(r, s, by_address);
+        emit(r, s, way);
         start_path(s, target, to);
         return;
     case HP_ACT_CALL:
-        if (by_address || s->top >= s->end)
+        if (way == BY_ADDRESS || s->top >= s->end)
             break;
         apply(s, segment, taken);
         store_top(s);
@@ -290,22 +332,22 @@ ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struc
         start_path(s, target, to);
         return;
     case HP_ACT_RETURN:
-        if (by_address || (s->return_to != target && s->return_to) || s->top == s->bottom)
+        if (way == BY_ADDRESS || (s->return_to != target && s->return_to) || s->top == s->bottom)
             break;
         apply(s, segment, taken);
-        emit(r, s, by_address);
+        emit(r, s, way);
         s->top--;
         load_top(s);
         return;
     case HP_ACT_ADDRESS:
-        if (!by_address)
+        if (way != BY_ADDRESS)
             break;
         apply(s, segment, taken);
         if (target > segment->place) {
             add_target(r, s->top, target);
             return;
         }
-        emit(r, s, by_address);
+        emit(r, s, way);
         start_path(s, target, to);
         return;
     }
@@ -313,7 +355,7 @@ ALWAYS_INLINE void run_segment(const struct run *r, struct state *s, const struc
 }
 
 ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, size_t n,
-                             const bool by_address)
+                             const enum way way)
 {
     const struct hp_step *const end = step + n;
     const struct hp_path_segment *units = r->plan->units;
@@ -325,8 +367,8 @@ ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, si
         following = &units[step[1].unit];
         __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
         for (; segment->next; segment = &r->plan->more[segment->next])
-            run_segment(r, &s, step, segment, segment->target, segment->to, by_address);
-        run_segment(r, &s, step, segment, following->start, step[1].first, by_address);
+            run_segment(r, &s, step, segment, segment->target, segment->to, way);
+        run_segment(r, &s, step, segment, following->start, step[1].first, way);
     }
     struct state seen;
     copy(&seen, &s);
@@ -336,13 +378,19 @@ ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, si
 static __attribute__((noinline)) void run_by_class(const struct run *r, const struct hp_step *steps,
                                                    size_t n)
 {
-    run_steps(r, steps, n, false);
+    run_steps(r, steps, n, BY_CLASS);
+}
+
+static __attribute__((noinline)) void run_folding(const struct run *r, const struct hp_step *steps,
+                                                  size_t n)
+{
+    run_steps(r, steps, n, FOLDING);
 }
 
 static __attribute__((noinline)) void run_by_address(const struct run *r,
                                                      const struct hp_step *steps, size_t n)
 {
-    run_steps(r, steps, n, true);
+    run_steps(r, steps, n, BY_ADDRESS);
 }
 
 /* The plan covers the code map; false: there is no memory for it. */
@@ -370,9 +418,12 @@ void hp_detector_steps(struct hp_detector *d, const struct hp_steps *steps)
     if (d->fresh)
         hp_detector_begin(d, hp_code_block(steps->code, steps->steps[0].first)->start,
                           steps->steps[0].first);
+    d->code = steps->code;
     struct run run = {.d = d, .plan = d->plan, .code = steps->code};
     if (d->ppcr.by_address)
         run_by_address(&run, steps->steps, steps->n);
+    else if (d->fold)
+        run_folding(&run, steps->steps, steps->n);
     else
         run_by_class(&run, steps->steps, steps->n);
     /* Of the last unit only the transfers inside are known. */

@@ -125,6 +125,9 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     enum hp_err err = hp_complete_new(p->config.max_paths, &thread->complete);
     if (err == HP_OK)
         err = hp_detector_new_shared(&p->plan, &thread->sink, &thread->detector);
+    /* The complete profile does not care for the order; the others do. */
+    if (err == HP_OK && !thread->extra && !p->config.n_tables && !p->config.window)
+        err = hp_detector_fold(thread->detector);
     if (err != HP_OK) {
         free_thread(thread);
         return err;
