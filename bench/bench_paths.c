@@ -33,6 +33,8 @@ struct bench {
     struct hp_functions *functions;
     const char *preset;
     struct hp_path_sink *sink;
+    bool
+        folds; /* executions of the same path are added up: the sink does not care for their order */
     struct hp_path_sink nothing;
     struct hp_path_frames frames;
     struct hp_detector **detectors;
@@ -51,7 +53,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     HP_TRY(hp_detector_new(&ppcr, &b->frames.source, b->sink, detector));
     *state = *detector;
     b->n_detectors++;
-    return HP_OK;
+    return b->folds ? hp_detector_fold(*detector) : HP_OK;
 }
 
 static void on_batch(void *state, const struct hp_batch *batch)
@@ -95,13 +97,14 @@ static void add_stats(struct hp_detector_stats *sum, const struct hp_detector_st
 /* --- What is timed ---------------------------------------------------------------------------- */
 
 /* The recording through the iterator and a detector of `preset` to `sink`; the time goes to `*ns`. */
-static enum hp_err play(struct bench *b, const char *preset, struct hp_path_sink *sink,
+static enum hp_err play(struct bench *b, const char *preset, struct hp_path_sink *sink, bool folds,
                         uint64_t *ns)
 {
     struct hp_region everything = {0};
     struct hp_pipeline *pipeline;
     b->preset = preset;
     b->sink = sink;
+    b->folds = folds;
     b->n_detectors = 0;
     b->stats = (struct hp_detector_stats){0};
     HP_TRY(hp_pipeline_new(b->recording.code, NULL, b->functions, &everything, &pipeline));
@@ -128,17 +131,17 @@ static enum hp_err play_to(struct bench *b, const char *preset, enum behind behi
     struct hp_complete *complete;
     enum hp_err err;
     switch (behind) {
-    case NOTHING: return play(b, preset, &b->nothing, ns);
+    case NOTHING: return play(b, preset, &b->nothing, false, ns);
     case TABLE:
         HP_TRY(hp_hpt_parse("vaswani", &config));
         HP_TRY(hp_hpt_new(&config, &hpt));
-        err = play(b, preset, hp_hpt_sink(hpt), ns);
+        err = play(b, preset, hp_hpt_sink(hpt), false, ns);
         hp_hpt_free(hpt);
         return err;
     case COMPLETE: break;
     }
     HP_TRY(hp_complete_new(0, &complete));
-    err = play(b, preset, hp_complete_sink(complete), ns);
+    err = play(b, preset, hp_complete_sink(complete), true, ns);
     hp_complete_free(complete);
     return err;
 }

@@ -11,7 +11,7 @@
 
 /* --- A detector behind a cursor --------------------------------------------------------------- */
 
-enum way { BY_BATCH, BY_STEPS, BY_BRANCH };
+enum way { BY_BATCH, BY_STEPS, FOLDED, BY_BRANCH };
 
 /* Functions are 64 bytes of code; some have no symbol. */
 struct functions {
@@ -45,28 +45,39 @@ static bool is_entry(struct hp_frame_source *source, uint32_t block)
     return hp_code_block(f->code, block)->start % FUNCTION_BYTES == 0;
 }
 
+static uint64_t n_folded;
+
 static struct watcher *of_path_sink(struct hp_path_sink *sink)
 {
     return (struct watcher *)((char *)sink - offsetof(struct watcher, path_sink));
+}
+
+static void keep(struct watcher *w, const struct hp_path *from, const uint64_t *targets)
+{
+    assert_int_equal(hp_grow(&w->paths, &w->cap, w->n + 1, sizeof *w->paths), HP_OK);
+    assert_int_equal(
+        hp_grow(&w->targets, &w->cap_targets, (w->n + 1) * HP_PATH_MAX_LENGTH, sizeof *w->targets),
+        HP_OK);
+    struct hp_path *path = &w->paths[w->n];
+    *path = *from;
+    assert_true(path->n_targets <= path->length);
+    for (unsigned k = 0; k < path->n_targets; k++)
+        w->targets[w->n * HP_PATH_MAX_LENGTH + k] = targets[path->first_target + k];
+    path->first_target = 0;
+    path->more = 0;
+    w->insns += path->insns;
+    w->n++;
 }
 
 static void on_paths(struct hp_path_sink *sink, const struct hp_paths *paths)
 {
     struct watcher *w = of_path_sink(sink);
     assert_in_range(paths->n, 1, HP_PATHS_MAX);
-    assert_int_equal(hp_grow(&w->paths, &w->cap, w->n + paths->n, sizeof *w->paths), HP_OK);
-    assert_int_equal(hp_grow(&w->targets, &w->cap_targets, (w->n + paths->n) * HP_PATH_MAX_LENGTH,
-                             sizeof *w->targets),
-                     HP_OK);
     for (size_t i = 0; i < paths->n; i++) {
-        struct hp_path *path = &w->paths[w->n];
-        *path = paths->paths[i];
-        assert_true(path->n_targets <= path->length);
-        for (unsigned k = 0; k < path->n_targets; k++)
-            w->targets[w->n * HP_PATH_MAX_LENGTH + k] = paths->targets[path->first_target + k];
-        path->first_target = 0;
-        w->insns += path->insns;
-        w->n++;
+        assert_true(w->way == FOLDED || paths->paths[i].more == 0);
+        for (uint32_t times = 0; times <= paths->paths[i].more; times++)
+            keep(w, &paths->paths[i], paths->targets);
+        n_folded += paths->paths[i].more;
     }
 }
 
@@ -110,11 +121,13 @@ static void watch(struct watcher *w, enum way way, const struct hp_ppcr *ppcr, s
     struct hp_cursor *cursor;
     *w = (struct watcher){
         .sink = {.batch = on_batch, .event = on_event}, .path_sink.paths = on_paths, .way = way};
-    if (way == BY_STEPS)
+    if (way == BY_STEPS || way == FOLDED)
         w->sink.steps = on_steps;
     assert_int_equal(
         hp_detector_new(ppcr, functions ? &functions->source : NULL, &w->path_sink, &w->detector),
         HP_OK);
+    if (way == FOLDED)
+        assert_int_equal(hp_detector_fold(w->detector), HP_OK);
     assert_int_equal(hp_cursor_new(code, NULL, &w->sink, &cursor), HP_OK);
     for (size_t at = 0; at < p->n_words;) {
         size_t n = 1 + random_below(&p->seed, 200);
@@ -184,6 +197,28 @@ static void compare(const struct watcher *a, const struct watcher *b, bool block
     assert_memory_equal(&s, &t, sizeof s);
 }
 
+static int by_all(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct hp_path));
+}
+
+/* The same paths, in whatever order. */
+static void compare_folded(const struct watcher *a, const struct watcher *b)
+{
+    struct hp_path *paths = malloc((a->n + 1) * sizeof *paths);
+    assert_non_null(paths);
+    assert_int_equal(a->n, b->n);
+    if (a->n) {
+        memcpy(paths, a->paths, a->n * sizeof *paths);
+        qsort(paths, a->n, sizeof *paths, by_all);
+        qsort(b->paths, b->n, sizeof *paths, by_all);
+        assert_memory_equal(paths, b->paths, a->n * sizeof *paths);
+    }
+    assert_memory_equal(hp_detector_stats(a->detector), hp_detector_stats(b->detector),
+                        sizeof(struct hp_detector_stats));
+    free(paths);
+}
+
 /* --- Tests ------------------------------------------------------------------------------------ */
 
 static uint64_t n_paths, n_repairs, n_splits, n_signals;
@@ -193,7 +228,7 @@ static void run_seed(uint64_t seed, bool native, bool spoiled)
     struct program p;
     struct stream s;
     struct hp_ppcr ppcr;
-    struct watcher batches, steps;
+    struct watcher batches, steps, folded;
     program_init(&p, seed);
     if (native)
         program_make_native(&p);
@@ -207,11 +242,14 @@ static void run_seed(uint64_t seed, bool native, bool spoiled)
     random_ppcr(&p, &ppcr);
     watch(&batches, BY_BATCH, &ppcr, &p, s.code, known);
     watch(&steps, BY_STEPS, &ppcr, &p, s.code, known);
+    watch(&folded, FOLDED, &ppcr, &p, s.code, known);
     compare(&batches, &steps, true);
+    compare_folded(&batches, &folded);
     n_paths += batches.n;
     n_repairs += hp_detector_stats(batches.detector)->repairs;
     n_splits += hp_detector_stats(batches.detector)->splits;
     n_signals += p.signals > 0;
+    watcher_fini(&folded);
     watcher_fini(&steps);
     watcher_fini(&batches);
     stream_fini(&s);
@@ -225,6 +263,7 @@ static void steps_are_batches(void **state)
         run_seed(seed, seed % 4 != 0, false);
     /* There was something to find. */
     assert_true(n_paths > 20000 && n_repairs > 100 && n_splits > 100 && n_signals > 100);
+    assert_true(n_folded > 1000);
 }
 
 static void steps_are_batches_of_nonsense(void **state)
