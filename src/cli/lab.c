@@ -144,7 +144,7 @@ int hp_cmd_lab(int argc, char **argv)
         {"instructions", 0, HP_OPT_COUNT, &lab.instructions, "N",
          "of each program that are observed (default: all)"},
         {"machine-instructions", 0, HP_OPT_COUNT, &lab.machine_instructions, "N",
-         "the same where a machine model counts, which is slower\n(default 500M)"},
+         "the same where a machine model counts, which is slower\n(default 300M)"},
         {"window", 0, HP_OPT_COUNT, &lab.window, "N",
          "instructions of a window of a dynamic profile\n(default 100M; short form 5M)"},
         {"quiet", 'q', HP_OPT_FLAG, &quiet, NULL, "no progress"},

@@ -42,7 +42,7 @@ static void fill_in(struct hp_lab_options *options)
     if (!options->instructions && brief)
         options->instructions = 50000000;
     if (!options->machine_instructions)
-        options->machine_instructions = brief ? 20000000 : 500000000;
+        options->machine_instructions = brief ? 20000000 : 300000000;
     if (!options->window)
         options->window = brief ? 5000000 : 100000000;
 }

@@ -39,7 +39,7 @@ struct hp_lab_options {
     const char *inputs;   /* directory for input files */
     bool short_form;
     uint64_t instructions;         /* of a program to observe; 0: all (short form: 50 M) */
-    uint64_t machine_instructions; /* the same with a machine model; 0: 500 M (20 M) */
+    uint64_t machine_instructions; /* the same with a machine model; 0: 300 M (20 M) */
     uint64_t window;               /* of the dynamic profiles; 0: 100 M (5 M) */
     /* Called now and then while `program` (NULL: none now) is run: the library itself prints nothing. May be NULL. */
     void (*progress)(void *context, const char *program, uint64_t instructions);
