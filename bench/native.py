@@ -22,6 +22,10 @@ MODES = {
     "stream": ["--profile", "none", "--record", "stream"],
     "exact": [],
     "memory": ["--profile", "none", "--record", "memory"],
+    "paths": ["--profile", "paths"],
+    "+predict": ["--profile", "paths,predictions"],
+    "wpp": ["--wpp", os.devnull],
+    "machine": ["--profile", "paths", "--machine", "vaswani", "--metric", "l1d"],
 }
 
 
@@ -221,6 +225,22 @@ class Native:
         self.finish(table, "memory")
         self.report.target("memory with a null consumer, mean", table.mean("memory"), 12, "x")
 
+    def profiles(self):
+        """Profilers live, beyond the exact one."""
+        rounds = {mode: max(1, self.rounds - 1) for mode in ("paths", "+predict")}
+        table = Table("Paths, and predictions too, live, ratios to native (medians of %d)" % rounds["paths"], list(rounds))
+        inputs = self.inputs(2.3, 0.3)
+        for name in self.names:
+            table.add(name, run_ways(self.modes_of(inputs.program(name), rounds)))
+        self.finish(table, "profiles")
+        self.report.target("paths live, mean", table.mean("paths"), 9, "x")
+        self.report.target("paths and predictions live, mean", table.mean("+predict"), 12, "x")
+        slow = Table("Whole program path; a machine; ratios to native (one run)", ["wpp", "machine"])
+        inputs = self.inputs(0.7, 0.12)
+        for name in self.names:
+            slow.add(name, run_ways(self.modes_of(inputs.program(name), {"wpp": 1, "machine": 1}), 600))
+        self.finish(slow, "slow_profiles")
+
     def threads(self):
         """A program with two threads that compute, against the same with one."""
         inputs = self.inputs(2.3, 0.6)
@@ -305,6 +325,7 @@ class Native:
     def measure(self, part):
         """All parts, or the one named."""
         for name, measure, programs in (("native", self.modes, PROGRAMS), ("memory", self.memory, PROGRAMS),
+                                        ("profiles", self.profiles, PROGRAMS),
                                         ("threads", self.threads, ["pigz"]), ("start", self.start_up, ["true"]),
                                         ("peers", self.peers, PROGRAMS)):
             if part in (None, name) and self.chosen(programs):

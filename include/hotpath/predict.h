@@ -58,6 +58,8 @@ struct hp_scheme_ops {
     enum hp_err (*grow)(struct hp_scheme *scheme, size_t n_paths, size_t n_heads);
     bool (*profile)(struct hp_scheme *scheme, const struct hp_flow_step *step);
     struct hp_scheme_cost (*cost)(const struct hp_scheme *scheme);
+    /* HP_ERR_NOMEM: it ran out of memory in profile(), and predicts no more. NULL when it cannot. */
+    enum hp_err (*check)(const struct hp_scheme *scheme);
     void (*free)(struct hp_scheme *scheme);
 };
 

@@ -216,8 +216,8 @@ struct hp_event {
     uint32_t block; /* HP_EVENT_TAIL only */
     uint32_t insns; /* HP_EVENT_TAIL only */
     bool exact;
-    /* HP_EVENT_TAIL only: as in a batch, of this block; NULL where there are none. A machine model makes no events of a block
-     * that ends with a branch nobody knows the outcome of. */
+    /* HP_EVENT_TAIL only: as in a batch, of this block; NULL where there are none. A branch that ends it is not predicted: nobody
+     * knows its outcome. */
     const uint64_t *addresses;
     size_t n_addresses;
     const struct hp_events *events;

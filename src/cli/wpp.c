@@ -2,6 +2,7 @@
 #include "cli/wpp.h"
 
 #include "cli/cli.h"
+#include "cli/group.h"
 #include "hotpath/wpp.h"
 #include "report/json.h"
 #include "report/number.h"
@@ -14,31 +15,21 @@ static const struct hp_command commands[] = {
     {"info", "what a whole program path holds, and how far it was compressed", hp_wpp_cmd_info},
     {"expand", "print the exact sequence of paths", hp_wpp_cmd_expand},
     {"hot", "print the heaviest subpaths, across loops and calls", hp_wpp_cmd_hot},
+    {0},
 };
 
-static void print_help(void)
-{
-    printf("Usage: hotpath wpp COMMAND [OPTIONS] FILE\n\n"
-           "A whole program path is every path that a program executed, in order, as a grammar: "
-           "small,\n"
-           "and expanded to exactly that sequence again.\n\nCommands:\n");
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        printf("  %-9s %s\n", commands[i].name, commands[i].summary);
-    printf("\n'hotpath wpp COMMAND --help' explains a command.\n");
-}
+static const struct hp_group group = {
+    .name = "wpp",
+    .words = "FILE",
+    .help = "A whole program path is every path that a program executed, in order, as a grammar: "
+            "small,\n"
+            "and expanded to exactly that sequence again.\n",
+    .commands = commands,
+};
 
 int hp_cmd_wpp(int argc, char **argv)
 {
-    const char *name = argc > 1 ? argv[1] : "--help";
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
-        print_help();
-        return argc > 1 ? 0 : HP_EXIT_FAILED;
-    }
-    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++)
-        if (strcmp(commands[i].name, name) == 0)
-            return commands[i].run(argc - 1, argv + 1);
-    return hp_cli_fail(
-        hp_fail(HP_ERR_INVALID, "unknown command 'wpp %s' (hotpath wpp --help lists them)", name));
+    return hp_group_run(&group, argc, argv);
 }
 
 /* --- info ------------------------------------------------------------------------------------- */

@@ -4,10 +4,9 @@
 #include "profiler/predict/predictions.h"
 
 const struct hp_lab_scheme hp_lab_schemes[] = {
-    {"path-profile", "pp", "path-profile", ""},
-    {"net", "net", "net", ""},
-    {"net-keep", "keep", "net", ",after=keep"},
-    {"boa", "boa", "boa", ""},
+    {"path-profile", "pp", "path-profile", ""}, {"net", "net", "net", ""},
+    {"net-keep", "keep", "net", ",after=keep"}, {"boa", "boa", "boa", ""},
+    {"net-rate", "net-rate", "net-rate", ""},   {"rate-table", "table", "rate-table", ""},
 };
 const size_t hp_lab_n_schemes = sizeof hp_lab_schemes / sizeof *hp_lab_schemes;
 

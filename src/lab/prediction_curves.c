@@ -10,12 +10,11 @@
 #include <string.h>
 
 /* The sheets: each program where 10 % of the flow is profiled, and where the hit rate is 97.5 %; means over profiled
- * flow, means by delay, everything. */
-enum { AT_TEN, AT_HIT, FLOW, DELAY, ALL };
+ * flow and by delay; curves read at the same places for each program; everything. */
+enum { AT_TEN, AT_HIT, FLOW, DELAY, READ, ALL };
 #define HIT 97.5
 
-static const unsigned delays[] = {0,    10,    50,    100,    300,    1000,
-                                  3000, 10000, 30000, 100000, 300000, 1000000};
+static const unsigned delays[] = {0, 10, 50, 100, 300, 1000, 5000, 20000, 100000, 1000000};
 #define N_DELAYS (sizeof delays / sizeof *delays)
 
 /* Percents of profiled flow at which curves are read. */
@@ -50,26 +49,34 @@ static void hit_columns(struct hp_sheet *sheet)
 
 static enum hp_err begin(struct hp_lab *lab)
 {
-    struct hp_sheet *ten = hp_lab_sheet(lab, "at_10",
-                                        "Hit and noise rate where 10 % of the flow is profiled, "
-                                        "percent (pp: path profile; keep: NET that keeps on)",
-                                        "program");
+    struct hp_sheet *ten =
+        hp_lab_sheet(lab, "at_10",
+                     "Hit and noise rate where 10 % of the flow is profiled, "
+                     "percent (pp: path profile; keep: NET that keeps on; table: rate-table; "
+                     "-: the scheme profiles more)",
+                     "program");
     struct hp_sheet *at_hit = hp_lab_sheet(
         lab, "at_hit", "Noise and profiled flow where the hit rate is 97.5 %", "program");
-    struct hp_sheet *flow = hp_lab_sheet(
-        lab, "flow", "Hit and noise rate over profiled flow, means over programs", "profiled %");
-    struct hp_sheet *delay =
-        hp_lab_sheet(lab, "delay", "The same by delay, means over programs", "delay");
+    struct hp_sheet *flow = hp_lab_sheet(lab, "flow",
+                                         "Hit and noise rate over profiled flow, means over the "
+                                         "programs with which all schemes get there",
+                                         "profiled %");
+    struct hp_sheet *delay = hp_lab_sheet(
+        lab, "delay", "Profiled flow, hit and noise rate by delay, means over programs", "delay");
+    struct hp_sheet *read = hp_lab_sheet(
+        lab, "read", "Hit and noise rate over profiled flow, each program", "program, profiled %");
     struct hp_sheet *all =
         hp_lab_sheet(lab, "all", "Every program, scheme and delay", "program, scheme, delay");
-    if (!ten || !at_hit || !flow || !delay || !all)
+    if (!ten || !at_hit || !flow || !delay || !read || !all)
         return HP_ERR_NOMEM;
-    ten->mean = at_hit->mean = true;
+    ten->mean = at_hit->mean = at_hit->whole = true;
     scheme_columns(ten, false);
     hit_columns(at_hit);
     scheme_columns(flow, false);
+    hp_sheet_column(flow, "programs", NULL, 0);
     scheme_columns(delay, true);
-    all->detail = true;
+    scheme_columns(read, false);
+    delay->detail = read->detail = all->detail = true;
     static const struct {
         const char *key;
         unsigned decimals;
@@ -109,7 +116,7 @@ static enum hp_err set_all(struct hp_sheet *sheet, const char *name, const struc
     return HP_OK;
 }
 
-/* Rows of the means: sums first, divided at the end. Cells that some program lacks become NAN. */
+/* Rows of the means: sums first, divided at the end. */
 static enum hp_err add_to(struct hp_sheet *sheet, unsigned name, size_t column, double value)
 {
     struct hp_sheet_row *row;
@@ -123,27 +130,23 @@ static enum hp_err add_to(struct hp_sheet *sheet, unsigned name, size_t column, 
     return HP_OK;
 }
 
-/* A scheme's curve, from no delay, with which nothing is profiled and everything predicted, to an endless one. */
+/* A scheme's curve. With an endless delay everything is profiled, and nothing predicted; how little can be profiled is the
+ * scheme's own. */
 struct curve {
-    double profiled[N_DELAYS + 2], hit[N_DELAYS + 2], noise[N_DELAYS + 2];
+    double profiled[N_DELAYS + 1], hit[N_DELAYS + 1], noise[N_DELAYS + 1];
     size_t n;
 };
 
 static void make_curve(const struct hp_prediction *results, struct curve *curve)
 {
-    size_t n = N_DELAYS;
-    for (size_t d = 0; d < n; d++) {
+    for (size_t d = 0; d < N_DELAYS; d++) {
         curve->profiled[d] = hp_profiled_rate(&results[d]);
         curve->hit[d] = hp_hit_rate(&results[d]);
         curve->noise[d] = hp_noise_rate(&results[d]);
     }
-    double flow = (double)results->flow, hot = (double)results->hot_flow;
-    curve->profiled[n] = 0;
-    curve->hit[n] = 100;
-    curve->noise[n] = hot > 0 ? 100 * (flow - hot) / hot : (double)NAN;
-    curve->profiled[n + 1] = 100;
-    curve->hit[n + 1] = curve->noise[n + 1] = 0;
-    curve->n = n + 2;
+    curve->profiled[N_DELAYS] = 100;
+    curve->hit[N_DELAYS] = curve->noise[N_DELAYS] = 0;
+    curve->n = N_DELAYS + 1;
 }
 
 static enum hp_err set_delays(struct hp_lab *lab, const char *program, size_t s,
@@ -169,8 +172,10 @@ static enum hp_err set_curve(struct hp_lab *lab, const char *program, size_t s,
     for (size_t g = 0; g < N_GRID; g++) {
         double hit = hp_interpolate(c.profiled, c.hit, c.n, grid[g]);
         double noise = hp_interpolate(c.profiled, c.noise, c.n, grid[g]);
-        HP_TRY(add_to(lab->sheets[FLOW], grid[g], 2 * s, hit));
-        HP_TRY(add_to(lab->sheets[FLOW], grid[g], 2 * s + 1, noise));
+        char name[HP_SHEET_NAME];
+        snprintf(name, sizeof name, "%s %u", program, grid[g]);
+        HP_TRY(hp_sheet_set(lab->sheets[READ], name, 2 * s, hit));
+        HP_TRY(hp_sheet_set(lab->sheets[READ], name, 2 * s + 1, noise));
         if (g == TEN) {
             HP_TRY(hp_sheet_set(lab->sheets[AT_TEN], program, 2 * s, hit));
             HP_TRY(hp_sheet_set(lab->sheets[AT_TEN], program, 2 * s + 1, noise));
@@ -192,13 +197,42 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
     return HP_OK;
 }
 
+static bool all_reach(const struct hp_sheet *read, size_t row)
+{
+    for (size_t c = 0; c < read->n_columns; c++)
+        if (isnan(read->rows[row].values[c]))
+            return false;
+    return true;
+}
+
+/* The means over the programs with which all schemes reach that place of their curves. */
+static enum hp_err set_flow_means(struct hp_lab *lab, size_t g)
+{
+    const struct hp_sheet *read = lab->sheets[READ];
+    struct hp_sheet *flow = lab->sheets[FLOW];
+    double sums[HP_SHEET_COLUMNS] = {0}, n = 0;
+    char name[24];
+    for (size_t r = g; r < read->n_rows; r += N_GRID)
+        if (all_reach(read, r)) {
+            for (size_t c = 0; c < read->n_columns; c++)
+                sums[c] += read->rows[r].values[c];
+            n++;
+        }
+    snprintf(name, sizeof name, "%u", grid[g]);
+    for (size_t c = 0; c < read->n_columns; c++)
+        HP_TRY(hp_sheet_set(flow, name, c, n > 0 ? sums[c] / n : (double)NAN));
+    return hp_sheet_set(flow, name, hp_sheet_find(flow, "programs"), n);
+}
+
 static enum hp_err end(struct hp_lab *lab)
 {
     double programs = (double)lab->sheets[AT_TEN]->n_rows;
-    for (size_t i = FLOW; i <= DELAY; i++)
-        for (size_t r = 0; r < lab->sheets[i]->n_rows; r++)
-            for (size_t c = 0; c < lab->sheets[i]->n_columns; c++)
-                lab->sheets[i]->rows[r].values[c] /= programs;
+    struct hp_sheet *delay = lab->sheets[DELAY];
+    for (size_t r = 0; r < delay->n_rows; r++)
+        for (size_t c = 0; c < delay->n_columns; c++)
+            delay->rows[r].values[c] /= programs;
+    for (size_t g = 0; g < N_GRID; g++)
+        HP_TRY(set_flow_means(lab, g));
     return HP_OK;
 }
 

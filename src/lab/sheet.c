@@ -79,16 +79,24 @@ void hp_sheet_paper(struct hp_sheet *sheet, const char *where, const char *colum
     sheet->paper[i].values[c] = value;
 }
 
+static bool counts(const struct hp_sheet *sheet, const struct hp_sheet_row *row, size_t column)
+{
+    for (size_t c = 0; sheet->whole && c < sheet->n_columns; c++)
+        if (isnan(row->values[c]))
+            return false;
+    return !isnan(row->values[column]);
+}
+
 double hp_sheet_mean(const struct hp_sheet *sheet, size_t column)
 {
     double sum = 0;
     size_t n = 0;
     for (size_t i = 0; i < sheet->n_rows; i++)
-        if (!isnan(sheet->rows[i].values[column])) {
+        if (counts(sheet, &sheet->rows[i], column)) {
             sum += sheet->rows[i].values[column];
             n++;
         }
-    return n ? sum / (double)n : NAN;
+    return n ? sum / (double)n : (double)NAN;
 }
 
 static void mean_row(const struct hp_sheet *sheet, struct hp_sheet_row *row)

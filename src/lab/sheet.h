@@ -29,7 +29,9 @@ struct hp_sheet {
     const char *title;    /* a sentence; must outlive the sheet */
     const char *rows_are; /* "program", "tau", ...; likewise */
     bool detail;          /* too long for people: only in JSON */
-    bool mean;            /* a line with the mean of each column */
+    bool
+        whole; /* in the mean only rows that have all values count, so that columns can be compared */
+    bool mean; /* a line with the mean of each column */
     struct hp_sheet_column columns[HP_SHEET_COLUMNS];
     size_t n_columns;
     struct hp_sheet_row *rows;
@@ -59,7 +61,7 @@ enum hp_err hp_sheet_set(struct hp_sheet *sheet, const char *row, size_t column,
 /* Sets a value of the paper's: of the line `where`. Without room, or a column, it is left out. */
 void hp_sheet_paper(struct hp_sheet *sheet, const char *where, const char *column, double value);
 
-/* The mean of a column over the rows that have a value; NAN when none has. */
+/* The mean of a column over the rows that have a value (or all, see `whole`); NAN when none has. */
 double hp_sheet_mean(const struct hp_sheet *sheet, size_t column);
 
 void hp_sheet_print(const struct hp_sheet *sheet, FILE *out);

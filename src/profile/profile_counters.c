@@ -108,7 +108,8 @@ enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint
     HP_TRY(sort(all, *n, size, items, threads));
     char *last = NULL;
     size_t kept = 0;
-    for (const char *counter = all, *end = all + *n * size; counter < end; counter += size) {
+    for (size_t i = 0; i < *n; i++) {
+        const char *counter = all + i * size;
         if (is_zero(counter, size))
             continue;
         if (last && order_heads(head(last), head(counter)) == 0) {

@@ -14,6 +14,7 @@
 struct hp_path_line {
     const char *file; /* "": not known, and then it is just the block */
     uint32_t line;
+    uint32_t to;                  /* the last of several that were joined; 0: it is one */
     const char *inlined;          /* the function inlined there, "" none */
     uint32_t block;               /* the first one */
     uint32_t first_exit, n_exits; /* steps of the path that end on this line */

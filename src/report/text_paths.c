@@ -82,14 +82,33 @@ static void fill(const struct hp_tables *tables, const struct hp_path_kind *kind
 
 /* --- Its lines -------------------------------------------------------------------------------- */
 
-static void put_line_place(struct printer *p, const struct hp_path_line *line)
+/* "file.c:12"; without that "+0x1c" in the function that the line before was in (the first: that of the path's row), else with
+ * the function's name. */
+static void put_line_place(struct printer *p, size_t i)
 {
-    const struct hp_pblock *block = &p->tables->profile->blocks[line->block];
+    const struct hp_profile *profile = p->tables->profile;
+    const struct hp_path_line *line = &p->lines.lines[i];
+    const struct hp_pblock *block = &profile->blocks[line->block];
+    uint32_t before = i ? profile->blocks[line[-1].block].function
+                        : profile->paths[p->lines.steps->path].function;
     hp_strbuf_clear(&p->place);
-    if (*line->file)
+    hp_strbuf_clear(&p->text);
+    if (*line->file) {
         hp_put_source_place(hp_base_name(line->file), line->line, &p->place);
-    else
-        hp_put_code(p->tables, block->function, block->place, &p->place);
+        if (line->to) {
+            hp_strbuf_add(&p->place, "-");
+            hp_strbuf_uint(&p->place, line->to);
+        }
+        return;
+    }
+    hp_put_code(p->tables, block->function, block->place, &p->place);
+    hp_put_code(p->tables, HP_PROFILE_NONE, block->place, &p->text);
+    bool named = strcmp(hp_strbuf_text(&p->place), hp_strbuf_text(&p->text)) != 0;
+    if (named && block->function == before) {
+        hp_strbuf_clear(&p->place);
+        hp_strbuf_add(&p->place, "+");
+        hp_strbuf_hex(&p->place, block->place.offset - profile->functions[before].place.offset);
+    }
 }
 
 static void put_line_exits(struct printer *p, const struct hp_path_line *line)
@@ -148,7 +167,7 @@ static void print_cell(struct printer *p, const struct hp_strbuf *cell, size_t w
 
 static void print_line(struct printer *p, size_t i, size_t places, size_t exits)
 {
-    put_line_place(p, &p->lines.lines[i]);
+    put_line_place(p, i);
     put_line_exits(p, &p->lines.lines[i]);
     put_line_text(p, i);
     fprintf(p->out, "%*s", INDENT, "");
@@ -180,14 +199,57 @@ static bool is_shown(const struct printer *p, size_t i)
     return p->lines.n <= LINES_MAX || i < LINES_MAX - LINES_TAIL || i >= p->lines.n - LINES_TAIL;
 }
 
+/* Whether there is nothing to be said of a line but its number. */
+static bool is_bare(struct printer *p, const struct hp_path_line *line)
+{
+    size_t length;
+    return *line->file && !hp_sources_line(p->sources, line->file, line->line, &length);
+}
+
+/* Whether `next`, a line of the same function, comes after one where nothing was decided. */
+static bool goes_on(struct printer *p, const struct hp_path_line *line,
+                    const struct hp_path_line *next)
+{
+    const struct hp_pblock *blocks = p->tables->profile->blocks;
+    return line->n_exits == 0 && strcmp(line->file, next->file) == 0 &&
+           strcmp(line->inlined, next->inlined) == 0 &&
+           blocks[line->block].function == blocks[next->block].function;
+}
+
+static void join_line(struct hp_path_line *line, const struct hp_path_line *next)
+{
+    uint32_t last = line->to ? line->to : line->line;
+    line->to = next->line > last ? next->line : last;
+    if (next->line < line->line)
+        line->line = next->line;
+    line->first_exit = next->first_exit;
+    line->n_exits = next->n_exits;
+}
+
+/* Lines that are only numbers are joined, up to the next branch: the range that they are in. */
+static void join_bare_lines(struct printer *p)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->lines.n; i++) {
+        struct hp_path_line *last = n ? &p->lines.lines[n - 1] : NULL;
+        const struct hp_path_line *line = &p->lines.lines[i];
+        if (last && is_bare(p, last) && is_bare(p, line) && goes_on(p, last, line))
+            join_line(last, line);
+        else
+            p->lines.lines[n++] = *line;
+    }
+    p->lines.n = n;
+}
+
 static enum hp_err print_lines(struct printer *p, uint32_t path)
 {
     size_t places = 0, exits = 0;
     HP_TRY(hp_path_lines_make(&p->lines, p->tables, path));
+    join_bare_lines(p);
     for (size_t i = 0; i < p->lines.n; i++) {
         if (!is_shown(p, i))
             continue;
-        put_line_place(p, &p->lines.lines[i]);
+        put_line_place(p, i);
         put_line_exits(p, &p->lines.lines[i]);
         size_t place = hp_utf8_width(hp_strbuf_text(&p->place));
         size_t exit = hp_utf8_width(hp_strbuf_text(&p->exits));

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An engine publishes words and addresses in chunks of some ten thousand; what a run of blocks writes
- * with one word may be hundreds of addresses. These are far beyond. */
-#define MOST_WORDS     ((size_t)64 << 20)
+/* A native thread's rings hold a quarter of a million words and half a million addresses, and addresses are
+ * published with words. A word may mean hundreds of addresses, so these may be further ahead. */
+#define MOST_WORDS     ((size_t)16 << 20)
 #define MOST_ADDRESSES ((size_t)256 << 20)
 
 enum hp_err hp_pairing_new(struct hp_pairing **pairing)

@@ -3,6 +3,7 @@
 """Paths from the program to the reader: counts and source lines of a program whose paths are known on paper, and what must hold
 for the paths of any program."""
 import json
+import os
 import re
 import subprocess
 
@@ -175,6 +176,16 @@ class Any(lib.E2E):
                     else:
                         self.assertEqual(wrong, 0)
 
+    def test_other_architectures(self):
+        names = [a + "/switches" for a in ("arm", "arm-a32", "aarch64", "riscv64", "alpha")]
+        there = [name for name in names if os.path.exists(program(name))]
+        if not there:
+            self.skipTest("no program was built for another architecture")
+        for name in there:
+            with self.subTest(name):
+                profile = self.record(program(name), options=("--profile", "paths"))
+                self.assertEqual(self.check(profile)[0], 0)
+
     def test_signals_and_longjmp(self):
         for name in ("jumps", "exceptions", "signals"):
             with self.subTest(name):
@@ -191,7 +202,7 @@ class Any(lib.E2E):
         self.assertEqual(loop["count"], sum(counts))
 
     def test_a_bound_is_told(self):
-        profile = self.record(program("switches"), options=("--max-paths", "20"))
+        profile = self.record(program("switches"), options=("--profile", "paths", "--max-paths", "20"))
         self.assertEqual(profile.json["summary"]["paths"], 20)
         note, = (n for n in profile.json["notes"] if n["kind"] == "paths")
         self.assertIn("more than 20 distinct paths", note["text"])

@@ -325,7 +325,7 @@ static void return_from(struct reference *r, const struct transfer *x)
         r->stats.repaired += throw_away_from(r, k);
         return;
     }
-    size_t j = find_function(r, x, SIZE_MAX);
+    size_t j = find_function(r, x, SEARCH_LIMIT);
     if (j < r->n) {
         resume_frame(r, x, j);
         return;

@@ -94,6 +94,8 @@ static void rows_and_columns_are_found(void **state)
     assert_int_equal(sheet.n_rows, 3);
     assert_true(isnan(row->values[0]) && isnan(row->values[1]));
     assert_true(hp_sheet_mean(&sheet, 1) == (90.25 + 80) / 2);
+    sheet.whole = true; /* gzip alone has all values */
+    assert_true(hp_sheet_mean(&sheet, 1) == 90.25);
     hp_sheet_fini(&sheet);
     assert_true(isnan(hp_sheet_mean(&sheet, 1)));
 }

@@ -324,6 +324,24 @@ static void missing_addresses_are_a_loss(void **state)
     expect(s, "1000/4? lost(5) 1030/2+ 100a/2+ 1000/4. end(0)");
 }
 
+static void words_that_wait_for_ever_are_a_loss(void **state)
+{
+    struct stream *s = *state;
+    static uint32_t words[3 << 18];
+    for (size_t i = 0; i < 3 << 18; i += 3) {
+        words[i] = EVENT(HANDLER, 10);
+        words[i + 1] = 0x2000;
+    }
+    FEED(s, MOVE);
+    for (int i = 0; i < 21; i++) /* not quite 16 Mi */
+        feed(s, words, 3 << 18);
+    expect(s, "");
+    feed(s, words, 3 << 18);
+    expect(s, "lost(5)");
+    FEED(s, CALLED);
+    expect(s, "1000/4+");
+}
+
 static void an_unknown_segment_loses_its_place(void **state)
 {
     struct stream *s = *state;
@@ -565,6 +583,7 @@ int main(void)
         CASE(nothing_is_delivered_before_its_addresses),
         CASE(surplus_addresses_are_ignored),
         CASE(missing_addresses_are_a_loss),
+        CASE(words_that_wait_for_ever_are_a_loss),
         CASE(an_unknown_segment_loses_its_place),
         CASE(a_handler_that_never_returns_gives_up_what_it_interrupted),
         CASE(what_too_many_signals_interrupted_is_given_up_in_order),

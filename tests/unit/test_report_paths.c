@@ -132,6 +132,24 @@ static void source_stands_beside_its_line(void **state)
     unlink(name);
 }
 
+/* In a function that is known already only the offset is said. */
+static void blocks_without_lines_have_offsets(void **state)
+{
+    (void)state;
+    struct hp_profile profile = profile_with_paths();
+    struct hp_pstep steps[] = {
+        {4, 0, 4, HP_STEP_TAKEN}, {4, 1, 0, HP_STEP_TAKEN}, {4, 2, 4, HP_STEP_RETURNED}};
+    profile.path_steps = steps;
+    profile.n_path_steps = 3;
+    profile.n_lines = 0;
+    struct hp_report_options options = {.view = HP_REPORT_PATHS};
+    char *text = render(&profile, &options);
+    assert_non_null(strstr(text, "          +0x0    -> work    libx.so+0x500\n"
+                                 "          work    -> helper  demo+0x1000\n"
+                                 "          helper  return     libx.so+0x500\n"));
+    free(text);
+}
+
 /* Of a long path the middle is left out. */
 static void long_paths_are_shortened(void **state)
 {
@@ -390,6 +408,7 @@ int main(void)
         cmocka_unit_test(a_path_is_read_line_by_line),
         cmocka_unit_test(threads_stand_below_their_path),
         cmocka_unit_test(source_stands_beside_its_line),
+        cmocka_unit_test(blocks_without_lines_have_offsets),
         cmocka_unit_test(long_paths_are_shortened),
         cmocka_unit_test(predictions_and_machine),
         cmocka_unit_test(the_default_is_what_there_is),

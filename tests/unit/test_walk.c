@@ -451,12 +451,40 @@ static void modules_at_the_same_address_are_told_apart(void **state)
     hp_code_free(c.code);
 }
 
+/* ARM: 0x1000 nop, bxne lr; 0x1008 bx lr. */
+static void conditional_returns_are_told_apart(void **state)
+{
+    (void)state;
+    static struct hp_walk_step steps[HP_WALK_MAX];
+    const uint8_t bytes[] = {0x00, 0x00, 0xa0, 0xe1, 0x1e, 0xff,
+                             0x2f, 0x11, 0x1e, 0xff, 0x2f, 0xe1};
+    struct hp_module module = {.path = "/bin/x", .build_id = "", .low = 0, .high = 0x2000};
+    struct hp_segment segment = {.start = 0x1000, .size = 8, .bytes = bytes};
+    struct hp_code *code;
+    assert_int_equal(hp_code_new(HP_ARCH_ARM, &code), HP_OK);
+    assert_int_equal(hp_code_add_module(code, &module, &segment.module), HP_OK);
+    assert_int_equal(hp_code_add_segment(code, 1, &segment), HP_OK);
+    segment.start = 0x1008, segment.size = 4, segment.bytes = bytes + 8;
+    assert_int_equal(hp_code_add_segment(code, 2, &segment), HP_OK);
+    struct hp_path returned = {.block = 0}, fell = {.block = 0, .length = 1};
+    assert_int_equal(walk_with(&bl, code, &returned, steps), 1);
+    assert_int_equal(steps[0].how, HP_STEP_RETURNED);
+    assert_int_equal(walk_with(&bl, code, &fell, steps), 2);
+    assert_int_equal(steps[0].how, HP_STEP_FELL);
+    assert_int_equal(steps[1].how, HP_STEP_RETURNED);
+    fell.outcomes = 1; /* cannot be */
+    assert_int_equal(walk_with(&bl, code, &fell, steps), 1);
+    assert_int_equal(steps[0].how, HP_STEP_END);
+    hp_code_free(code);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_walk_finds_the_blocks_of_every_path),
         cmocka_unit_test(paths_that_cannot_be_end),
         cmocka_unit_test(modules_at_the_same_address_are_told_apart),
+        cmocka_unit_test(conditional_returns_are_told_apart),
     };
     return cmocka_run_group_tests_name("walk", tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "stream/trace_format.h"
 #include "stream_fixture.h"
 
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -403,12 +404,18 @@ static void test_subpaths_of_parts_are_joined(void **state)
 
 /* --- Damage ----------------------------------------------------------------------------------- */
 
+/* In memory: there are many. */
+static char damaged[64];
+
 static void put_file(const uint8_t *bytes, size_t size)
 {
-    FILE *file = fopen(FILE_NAME, "wb");
-    assert_non_null(file);
-    assert_int_equal(fwrite(bytes, 1, size, file), size);
-    fclose(file);
+    static int fd = -1;
+    if (fd < 0)
+        fd = memfd_create("test_wpp", MFD_CLOEXEC);
+    assert_true(fd >= 0);
+    snprintf(damaged, sizeof damaged, "/proc/self/fd/%d", fd);
+    assert_int_equal(ftruncate(fd, (off_t)size), 0);
+    assert_int_equal(pwrite(fd, bytes, size, 0), size);
 }
 
 static uint8_t *get_file(size_t *size)
@@ -425,10 +432,10 @@ static uint8_t *get_file(size_t *size)
 static bool survives(void)
 {
     struct hp_wpp_reader *reader;
-    enum hp_err err = hp_wpp_open(FILE_NAME, &reader);
+    enum hp_err err = hp_wpp_open(damaged, &reader);
     if (err != HP_OK) {
         assert_true(err == HP_ERR_FORMAT || err == HP_ERR_VERSION);
-        assert_non_null(strstr(hp_error_text(), FILE_NAME));
+        assert_non_null(strstr(hp_error_text(), damaged));
         assert_null(strchr(hp_error_text(), '\n'));
         return false;
     }
@@ -477,7 +484,10 @@ static uint8_t *small_file(size_t *size)
     write_file(s.code, sequences, 2, 0);
     free_sequences(sequences, 2);
     stream_fini(&s);
-    return get_file(size);
+    uint8_t *bytes = get_file(size);
+    unlink(FILE_NAME);
+    put_file(bytes, *size);
+    return bytes;
 }
 
 static void test_truncated(void **state)
@@ -494,7 +504,6 @@ static void test_truncated(void **state)
     put_file(bytes, size + 1);
     assert_false(survives());
     free(bytes);
-    unlink(FILE_NAME);
 }
 
 static void test_flipped_bits(void **state)
@@ -526,7 +535,6 @@ static void test_flipped_bits(void **state)
     }
     free(copy);
     free(bytes);
-    unlink(FILE_NAME);
 }
 
 /* --- Files made by hand ----------------------------------------------------------------------- */
@@ -661,11 +669,10 @@ static void test_other_versions(void **state)
     bytes[12] = 9;
     repair(bytes, size);
     put_file(bytes, size);
-    assert_int_equal(hp_wpp_open(FILE_NAME, &reader), HP_ERR_VERSION);
+    assert_int_equal(hp_wpp_open(damaged, &reader), HP_ERR_VERSION);
     put_file((const uint8_t *)"something else", 14);
-    assert_int_equal(hp_wpp_open(FILE_NAME, &reader), HP_ERR_FORMAT);
+    assert_int_equal(hp_wpp_open(damaged, &reader), HP_ERR_FORMAT);
     assert_non_null(strstr(hp_error_text(), "not a whole program path"));
-    unlink(FILE_NAME);
     assert_int_equal(hp_wpp_open(FILE_NAME, &reader), HP_ERR_IO);
     assert_int_equal(hp_wpp_open("/", &reader), HP_ERR_FORMAT);
     free(bytes);

@@ -220,7 +220,7 @@ static void unexpected_return(struct hp_detector *d, const struct hp_path_transf
         }
     }
     uint32_t function = function_of(d, x->to);
-    size_t found = function == HP_NO_ID ? 0 : find_function(d, d->n, function, SIZE_MAX);
+    size_t found = function == HP_NO_ID ? 0 : find_function(d, d->n, function, SEARCH_LIMIT);
     if (found) {
         resume(d, found - 1, x);
         return;

@@ -34,8 +34,6 @@ struct run {
     struct hp_detector *d;
     struct hp_path_plan *plan;
     const struct hp_code *code;
-    /* How events are made of instructions. */
-    uint64_t mask, one, max;
 };
 
 /* --- Between the loop and the detector -------------------------------------------------------- */
@@ -61,22 +59,54 @@ ALWAYS_INLINE void store_top(const struct state *s)
 }
 
 /* From the detector. */
-static struct state load(struct hp_detector *d)
+ALWAYS_INLINE void load(struct state *s, struct hp_detector *d)
 {
     size_t limit = d->low + d->ppcr.stack_entries;
     bool pending = d->pending.insns || d->pending.events;
-    struct state s = {.room = pending ? -1 : (int32_t)d->ppcr.max_length,
-                      .top = &d->entries[d->n - 1],
-                      .bottom = &d->entries[hp_detector_floor(d)],
-                      .end = &d->entries[(limit < d->cap ? limit : d->cap) - 1],
-                      .out = &d->paths[d->n_paths]};
-    load_top(&s);
-    return s;
+    s->room = pending ? -1 : (int32_t)d->ppcr.max_length;
+    s->top = &d->entries[d->n - 1];
+    s->bottom = &d->entries[hp_detector_floor(d)];
+    s->end = &d->entries[(limit < d->cap ? limit : d->cap) - 1];
+    s->out = &d->paths[d->n_paths];
+    s->branches = 0;
+    s->instructions = 0;
+    load_top(s);
+}
+
+/* Member by member: with an assignment the compiler (GCC 12) would keep both in memory. */
+ALWAYS_INLINE void copy(struct state *to, const struct state *from)
+{
+    to->start = from->start;
+    to->outcomes = from->outcomes;
+    to->insns = from->insns;
+    to->return_to = from->return_to;
+    to->block = from->block;
+    to->length = from->length;
+    to->room = from->room;
+    to->top = from->top;
+    to->bottom = from->bottom;
+    to->end = from->end;
+    to->out = from->out;
+    to->branches = from->branches;
+    to->instructions = from->instructions;
+}
+
+/* The loop takes it that executions are counted. Nothing but instructions comes with steps. */
+static void correct_events(struct hp_detector *d, size_t from, size_t to)
+{
+    bool instructions = d->ppcr.metric == HP_METRIC_INSTRUCTIONS;
+    for (size_t i = from; i < to; i++) {
+        uint64_t events = instructions ? d->paths[i].insns : 0;
+        d->stats.saturated += events > d->counter_max;
+        d->paths[i].events = (uint32_t)(events < d->counter_max ? events : d->counter_max);
+    }
 }
 
 static void store_paths(struct hp_detector *d, const struct hp_path *out)
 {
     size_t n = (size_t)(out - d->paths);
+    if (d->ppcr.metric != HP_METRIC_EXECUTIONS)
+        correct_events(d, d->n_paths, n);
     d->stats.paths += n - d->n_paths;
     d->n_paths = n;
 }
@@ -126,15 +156,16 @@ static __attribute__((noinline)) void slow_blocks(const struct run *r, struct st
 {
     store(r->d, s);
     retire_blocks(r->d, r->code, step->unit, segment->first, segment->n, step[1].first);
-    *s = load(r->d);
+    load(s, r->d);
 }
 
 ALWAYS_INLINE void slow_segment(const struct run *r, struct state *s, const struct hp_step *step,
                                 const struct hp_path_segment *segment)
 {
-    struct state copy = *s;
-    slow_blocks(r, &copy, step, segment);
-    *s = copy;
+    struct state seen;
+    copy(&seen, s);
+    slow_blocks(r, &seen, step, segment);
+    copy(s, &seen);
 }
 
 /* Whether an indirect jump out of the segment may be a longjmp. */
@@ -164,16 +195,14 @@ static void take_targets(struct hp_detector *d, struct hp_path_entry *top, struc
 ALWAYS_INLINE void emit(const struct run *r, struct state *s, const bool by_address)
 {
     struct hp_path *path = s->out++;
-    uint64_t events = s->insns & r->mask;
     *path = (struct hp_path){
         .start = s->start,
         .outcomes = s->outcomes,
         .block = s->block,
         .insns = s->insns < UINT32_MAX ? (uint32_t)s->insns : UINT32_MAX,
-        .events = (uint32_t)((events < r->max ? events : r->max) | r->one),
+        .events = 1,
         .length = (uint8_t)s->length,
     };
-    r->d->stats.saturated += events > r->max;
     if (by_address && s->top->n_targets)
         take_targets(r->d, s->top, path);
     if (__builtin_expect(s->out == r->d->paths + HP_PATHS_MAX, 0) ||
@@ -284,7 +313,8 @@ ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, si
     const struct hp_step *const end = step + n;
     const struct hp_path_segment *units = r->plan->units;
     const struct hp_path_segment *following = &units[step->unit];
-    struct state s = load(r->d);
+    struct state s;
+    load(&s, r->d);
     for (; step < end; step++) {
         const struct hp_path_segment *segment = following;
         following = &units[step[1].unit];
@@ -293,7 +323,9 @@ ALWAYS_INLINE void run_steps(const struct run *r, const struct hp_step *step, si
             run_segment(r, &s, step, segment, segment->target, segment->to, by_address);
         run_segment(r, &s, step, segment, following->start, step[1].first, by_address);
     }
-    store(r->d, &s);
+    struct state seen;
+    copy(&seen, &s);
+    store(r->d, &seen);
 }
 
 static __attribute__((noinline)) void run_by_class(const struct run *r, const struct hp_step *steps,
@@ -333,12 +365,7 @@ void hp_detector_steps(struct hp_detector *d, const struct hp_steps *steps)
     if (d->fresh)
         hp_detector_begin(d, hp_code_block(steps->code, steps->steps[0].first)->start,
                           steps->steps[0].first);
-    struct run run = {.d = d,
-                      .plan = d->plan,
-                      .code = steps->code,
-                      .mask = d->ppcr.metric == HP_METRIC_INSTRUCTIONS ? UINT64_MAX : 0,
-                      .one = d->ppcr.metric == HP_METRIC_EXECUTIONS,
-                      .max = d->counter_max};
+    struct run run = {.d = d, .plan = d->plan, .code = steps->code};
     if (d->ppcr.by_address)
         run_by_address(&run, steps->steps, steps->n);
     else

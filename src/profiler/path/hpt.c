@@ -279,7 +279,8 @@ static uint32_t victim(const struct hp_hpt *t, const struct entry *set)
 }
 
 /* A path that is not in its set. By random admission it goes on from the count of the one that it replaces. */
-static void miss(struct hp_hpt *t, uint32_t set, uint32_t tag, const struct hp_path *path)
+static __attribute__((noinline)) void miss(struct hp_hpt *t, uint32_t set, uint32_t tag,
+                                           const struct hp_path *path)
 {
     size_t base = (size_t)set * t->config.ways;
     bool full = t->filled[set] == t->config.ways;

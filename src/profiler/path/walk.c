@@ -141,17 +141,21 @@ static bool next_outcome(struct hp_walk *w, bool *taken)
 }
 
 /*
- * Which way a transfer goes. One that is always taken has its outcome in the path or not; of one that may fall through it must be there
- * whichever way it goes, else nobody can tell whose outcome the next one is.
+ * Which way a transfer goes. One that is always taken has its outcome in the path or not. Of one that may fall through it must be there
+ * whichever way it goes, else nobody can tell whose outcome the next one is; but when it would end the path (a conditional return) it
+ * cannot have been taken while there are outcomes left.
  */
 static bool choose(struct hp_walk *w, const struct hp_block *block, bool *taken)
 {
-    bool may_fall =
-        block->flow == HP_FLOW_COND || block->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB);
-    bool if_taken = way_of(w, class_of(w, block, true)).ops & HP_PATH_UPDATE;
+    bool conditional = block->flow == HP_FLOW_COND || block->flags & HP_BLOCK_CONDITIONAL;
+    bool may_fall = conditional || block->flags & HP_BLOCK_THUMB;
+    uint8_t ops = way_of(w, class_of(w, block, true)).ops;
+    bool if_taken = ops & HP_PATH_UPDATE;
     bool if_not = way_of(w, class_of(w, block, false)).ops & HP_PATH_UPDATE;
     *taken = true;
-    if (block->flow != HP_FLOW_COND && !(block->flags & HP_BLOCK_CONDITIONAL) && !if_taken)
+    if (may_fall && !if_taken && if_not && ops & HP_PATH_POP)
+        return w->left == 0 || (next_outcome(w, taken) && !*taken);
+    if (!conditional && !if_taken)
         return true; /* of Thumb code it is not known, but nearly all of it is taken */
     if (may_fall && if_taken != if_not)
         return false;

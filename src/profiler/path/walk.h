@@ -5,7 +5,7 @@
  *
  * What the register does not record cannot be followed: behind a transfer whose target or outcome is neither in the code nor in the path the
  * walk ends with HP_STEP_END. With the presets this happens where a call through a pointer is followed by extended-call, and
- * after conditional calls and returns (ARM) that are not told apart by their outcome.
+ * after conditional calls (ARM), as only one of the two ways has an outcome in the path.
  */
 #ifndef HP_PROFILER_PATH_WALK_H
 #define HP_PROFILER_PATH_WALK_H

@@ -246,8 +246,10 @@ static enum hp_err grow_far(struct hp_automaton *a)
 static enum hp_err make_arc(struct hp_automaton *a, uint32_t node, uint32_t unit,
                             struct hp_arc *arc)
 {
-    struct making m = {.a = a};
+    struct making m; /* its lists are long, and written before they are read */
     uint32_t n;
+    m.a = a;
+    m.n = 0;
     const uint32_t *blocks = hp_code_unit(a->code, unit, &n);
     hp_automaton_prefix(a, node, &m.at);
     for (uint32_t i = 0; i < n; i++)

@@ -202,6 +202,11 @@ static struct hp_scheme_cost boa_cost(const struct hp_scheme *scheme)
     return ((const struct boa *)scheme)->cost;
 }
 
+static enum hp_err boa_check(const struct hp_scheme *scheme)
+{
+    return ((const struct boa *)scheme)->out_of_memory ? hp_fail_nomem() : HP_OK;
+}
+
 static void boa_free(struct hp_scheme *scheme)
 {
     struct boa *boa = (struct boa *)scheme;
@@ -222,6 +227,7 @@ static const struct hp_scheme_ops boa_ops = {
     .grow = boa_grow,
     .profile = boa_profile,
     .cost = boa_cost,
+    .check = boa_check,
     .free = boa_free,
 };
 

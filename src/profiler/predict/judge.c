@@ -265,6 +265,11 @@ enum hp_err hp_judge_check(const struct hp_judge *judge)
 {
     if (judge->out_of_memory)
         return hp_fail_nomem();
+    for (size_t i = 0; i < judge->config.n_schemes; i++) {
+        const struct hp_scheme *scheme = judge->schemes[i].scheme;
+        if (scheme->ops->check)
+            HP_TRY(scheme->ops->check(scheme));
+    }
     return hp_index_check(judge->index);
 }
 

@@ -46,6 +46,12 @@ static bool is_digram(const struct hp_grammar *g, uint32_t left)
            g->nodes[g->nodes[left].next].symbol != SYMBOL_GUARD;
 }
 
+/* Whether a node is the last of the sequence: digrams with it are not in the table yet. */
+static bool may_grow(const struct hp_grammar *g, uint32_t node)
+{
+    return node == g->nodes[g->start].prev && !g->closed;
+}
+
 /* The slot where the digram at `left` is, or would be. */
 static uint32_t probe(const struct hp_grammar *g, uint32_t left, uint32_t *tag)
 {
@@ -90,27 +96,30 @@ static void take_out(struct hp_grammar *g, uint32_t hole)
 static void forget(struct hp_grammar *g, uint32_t left)
 {
     uint32_t tag;
-    if (!is_digram(g, left))
+    if (!is_digram(g, left) || may_grow(g, g->nodes[left].next))
         return;
     uint32_t slot = probe(g, left, &tag);
     if (g->slots[slot].node == left)
         take_out(g, slot);
 }
 
-static void remember(struct hp_grammar *g, uint32_t left)
+/* The digram at `left` as the table has it, by its left node; 0: it did not, and does now. */
+static uint32_t find_or_remember(struct hp_grammar *g, uint32_t left)
 {
-    uint32_t tag, slot = probe(g, left, &tag);
-    if (!g->slots[slot].node)
+    uint32_t tag, slot = probe(g, left, &tag), known = g->slots[slot].node;
+    if (!known) {
+        g->slots[slot] = (struct slot){.node = left, .tag = tag};
         g->n_digrams++;
-    g->slots[slot] = (struct slot){.node = left, .tag = tag};
+    }
+    return known;
 }
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-/* So that the table is never more than three quarters full: there are fewer digrams than nodes. */
+/* So that the table is never more than half full: there are fewer digrams than nodes. */
 static uint32_t slots_for(uint32_t capacity)
 {
-    return capacity + capacity / 3 + 1;
+    return capacity * 2;
 }
 
 static size_t bytes_for(uint32_t capacity)
@@ -147,7 +156,7 @@ static uint32_t affordable(const struct hp_grammar *g, uint32_t want)
     size_t others = g->budget->used - bytes_for(g->capacity);
     if (others + now >= g->budget->max)
         return 0;
-    size_t most = (g->budget->max - others - now) / bytes_for(3) * 3;
+    size_t most = (g->budget->max - others - now) / bytes_for(1);
     return most < want ? (uint32_t)most : want;
 }
 
@@ -233,7 +242,8 @@ static uint32_t new_rule(struct hp_grammar *g)
 /* To be looked at: the digram at `left`. The list has room for the nodes of the grammar. */
 static void look_at(struct hp_grammar *g, uint32_t left)
 {
-    if (hp_grow(&g->todo, &g->todo_capacity, g->n_todo + 1, sizeof *g->todo) == HP_OK)
+    if (g->n_todo < g->todo_capacity ||
+        hp_grow(&g->todo, &g->todo_capacity, g->n_todo + 1, sizeof *g->todo) == HP_OK)
         g->todo[g->n_todo++] = left;
     else
         g->full = true; /* a digram may stay twice: the grammar is longer, not wrong */
@@ -338,7 +348,7 @@ static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t 
     uint32_t rule = whole(g, other, other_last), mine = whole(g, first, last);
     if (!rule && mine) {
         forget(g, other); /* `mine` are two nodes */
-        remember(g, first);
+        find_or_remember(g, first);
         substitute(g, other, other_last, rule = mine);
     } else {
         if (!rule && room(g) < 2) {
@@ -387,10 +397,8 @@ static void look_at_end(struct hp_grammar *g)
     uint32_t right = g->nodes[g->nodes[g->start].prev].prev, left = g->nodes[right].prev;
     if (left == g->start || g->nodes[left].symbol == g->nodes[right].symbol)
         return;
-    uint32_t other = hp_grammar_find(g, left);
-    if (!other) {
-        remember(g, left);
-    } else if (other != left) {
+    uint32_t other = find_or_remember(g, left);
+    if (other && other != left) {
         g->follow_from = left;
         g->follow_last = right;
         g->follow_other = other;
@@ -401,23 +409,20 @@ static void look_at_end(struct hp_grammar *g)
 /* Looks at all that is to be looked at; at the end of the sequence last, when nothing moves any more. */
 static void settle(struct hp_grammar *g)
 {
-    uint32_t end = g->nodes[g->start].prev;
     bool at_end = false;
     while (g->n_todo) {
         uint32_t left = g->todo[--g->n_todo], right = g->nodes[left].next;
         if (g->nodes[left].symbol == SYMBOL_FREE || !is_digram(g, left) ||
             g->nodes[left].symbol == g->nodes[right].symbol)
             continue; /* gone; or a run that cannot be joined */
-        if (!g->closed && right == end)
-            continue; /* may still grow */
-        if (!g->closed && g->nodes[right].next == end) {
+        if (may_grow(g, right))
+            continue;
+        if (may_grow(g, g->nodes[right].next)) {
             at_end = true;
             continue;
         }
-        uint32_t other = hp_grammar_find(g, left);
-        if (!other)
-            remember(g, left);
-        else if (other != left)
+        uint32_t other = find_or_remember(g, left);
+        if (other && other != left)
             match(g, left, right, other, g->nodes[other].next);
     }
     if (at_end)
