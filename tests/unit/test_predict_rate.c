@@ -25,7 +25,7 @@ static uint32_t below(uint64_t *state, uint32_t n)
 static struct hp_scheme *scheme_of(const char *text)
 {
     struct hp_scheme_config config;
-    struct hp_scheme *scheme;
+    struct hp_scheme *scheme = NULL;
     if (hp_scheme_parse(text, &config) != HP_OK || hp_scheme_new(&config, &scheme) != HP_OK)
         fail_msg("%s: %s", text, hp_error_text());
     assert_int_equal(scheme->ops->grow(scheme, PATHS, HEADS), HP_OK);
