@@ -6,8 +6,8 @@
 #define HP_LAB_FLOW_H
 
 #include "base/map64.h"
+#include "hotpath/general.h"
 #include "lab/observe.h"
-#include "profiler/predict/general.h"
 #include "symbols/functions.h"
 
 /* A profiler. */

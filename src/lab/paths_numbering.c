@@ -4,10 +4,10 @@
  * and Smith): docs/numbering.md. The graphs are those of the functions as far as they were executed.
  */
 #include "base/grow.h"
+#include "hotpath/cfg.h"
 #include "lab/experiments.h"
 #include "lab/flow.h"
 #include "lab/measure.h"
-#include "profiler/predict/cfg.h"
 
 #include <math.h>
 #include <stdlib.h>

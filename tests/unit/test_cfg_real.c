@@ -3,10 +3,11 @@
  * Ball-Larus numbers of the functions of real programs: each is recorded, every function's graph is recovered and numbered, its paths are counted
  * in the stream, and compared with the path detector where both cut paths at the same places.
  */
+#include "base/map64.h"
+#include "hotpath/cfg.h"
+#include "hotpath/numbered.h"
 #include "hotpath/path.h"
 #include "hotpath/trace.h"
-#include "profiler/predict/cfg.h"
-#include "profiler/predict/numbered.h"
 #include "stream_fixture.h"
 #include "symbols/functions.h"
 
