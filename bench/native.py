@@ -236,7 +236,7 @@ class Native:
         self.report.target("paths live, mean", table.mean("paths"), 9, "x")
         self.report.target("paths and predictions live, mean", table.mean("+predict"), 12, "x")
         slow = Table("Whole program path; a machine; ratios to native (one run)", ["wpp", "machine"])
-        inputs = self.inputs(0.7, 0.12)
+        inputs = self.inputs(0.12, 0.12)
         for name in self.names:
             slow.add(name, run_ways(self.modes_of(inputs.program(name), {"wpp": 1, "machine": 1}), 600))
         self.finish(slow, "slow_profiles")

@@ -48,8 +48,10 @@ _hotpath()
         mapfile -t COMPREPLY < <(compgen -W "executions instructions l1i l1d l2 l3 itlb dtlb mispredictions power power-cycle" -- "$word"); return ;;
     --machine)
         mapfile -t COMPREPLY < <(compgen -W "vaswani alpha21264 arm9 modern" -f -- "$word"); return ;;
+    --table)
+        mapfile -t COMPREPLY < <(compgen -W "vaswani random-admission 512x4" -- "$word"); return ;;
     --predict)
-        mapfile -t COMPREPLY < <(compgen -W "net: path-profile: boa:" -- "$word"); return ;;
+        mapfile -t COMPREPLY < <(compgen -W "net: path-profile: boa: net-rate: rate-table:" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;

@@ -49,8 +49,12 @@ struct hp_wanted_options {
          "NAME",                                                                                     \
          "what to count along paths: executions (default),\ninstructions; with --machine l1i, "      \
          "l1d, l2, itlb, dtlb,\nmispredictions, power, power-cycle"},                                \
-        {"table",     0,      HP_OPT_TEXTS,                                                          \
-         &(o).tables, "SIZE", "model a hot path table too: vaswani, 512x4, ...\n(may be repeated)"}, \
+        {"table",                                                                                    \
+         0,                                                                                          \
+         HP_OPT_TEXTS,                                                                               \
+         &(o).tables,                                                                                \
+         "SIZE",                                                                                     \
+         "model a hot path table too: vaswani, 512x4,\nrandom-admission, ... (may be repeated)"},    \
         {"window",    0,   HP_OPT_COUNT,                                                             \
          &(o).window, "N", "compare the tables every N instructions as well"},                       \
         {"max-paths",    0,   HP_OPT_COUNT,                                                          \
@@ -64,7 +68,8 @@ struct hp_wanted_options {
          HP_OPT_TEXTS,                                                                               \
          &(o).schemes,                                                                               \
          "SCHEME",                                                                                   \
-         "measure a prediction scheme: net:50, path-profile:50,\nboa:50, ... (may be repeated)"},    \
+         "measure a prediction scheme: net:50, path-profile:50,\nboa:50, net-rate:50, "              \
+         "rate-table:50 (may be repeated)"},                                                         \
     {                                                                                                \
         "machine", 0, HP_OPT_TEXT, &(o).machine, "NAME",                                             \
             "model caches and predictors: vaswani, alpha21264,\narm9, modern, or a file"             \

@@ -13,6 +13,9 @@ extern const struct hp_experiment hp_paths_factors; /* table 4: Plackett-Burman,
 extern const struct hp_experiment hp_paths_distribution; /* figures 2 and 3 */
 extern const struct hp_experiment hp_paths_extended;     /* figure 10 */
 
+/* Ball, Larus: Efficient path profiling (MICRO 1996); Young, Smith: Better global scheduling using path profiles (1998). */
+extern const struct hp_experiment hp_paths_numbering;
+
 /* Duesterwald, Bala: Software Profiling for Hot Path Prediction: Less is More (ASPLOS 2000). */
 extern const struct hp_experiment hp_prediction_curves; /* figures 2 and 3 */
 extern const struct hp_experiment hp_prediction_space;  /* tables 1 and 2, figure 4 */

@@ -10,7 +10,7 @@ import unittest
 from util_cli import FAILED, HOTPATH, NATIVE, Case, main
 
 EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-extended", "prediction-curves",
-               "prediction-space"]
+               "prediction-space", "paths-numbering"]
 PROGRAMS = ["gzip", "bzip2"]
 TIMEOUT = 300
 
@@ -170,6 +170,39 @@ class Lab(Case):
         for name, column, value in self.cells(result["sheets"]["full"]):
             self.assert_percent(value, name, column)
         self.assertGreater(full["2048x32 xor"]["executions"], full["128x2 address"]["executions"])
+
+    def test_numbering(self):
+        result, _ = self.result("paths-numbering")
+        bl = self.sheet("paths-extended", "bl")["rows"]
+        for name in PROGRAMS:
+            row = result["sheets"]["numbering"]["rows"][name]
+            self.assertGreater(row["numbered"], 0, name)
+            self.assertEqual(row["numbered"] + row["too_many"] + row["no_graph"], row["functions"], name)
+            for column in ("covered", "chords_counted", "chords_estimated"):
+                self.assert_percent(row[column], name, column)
+                self.assertGreater(row[column], 0, (name, column))
+            self.assertGreater(row["covered"], 50, name)
+            # No tree has fewer executions outside of it than one of maximum weight.
+            for what in ("chords", "operations"):
+                self.assertLessEqual(row[what + "_counted"], row[what + "_estimated"], (name, what))
+            self.assertLess(row["operations_counted"], 1, name)  # bit tracing
+            self.assertGreaterEqual(row["possible_median"], 0)
+            self.assertLessEqual(row["possible_median"], row["possible_largest"])
+            self.assertLessEqual(row["possible_largest"], 63)
+            self.assertEqual(row["distinct"], bl[name]["distinct"])  # two experiments, one truth
+        self.assertEqual(result["sheets"]["numbering"]["paper"]["bit tracing"]["operations_counted"], 1)
+
+    def test_general_paths(self):
+        forward = self.sheet("prediction-space", "paths")["rows"]
+        for name, row in self.sheet("paths-numbering", "general")["rows"].items():
+            self.assertEqual(row["lost"], 0, name)
+            self.assertLess(row["steps"], row["branches"], name)
+            # Every static branch ended at least one path, and every state took a step.
+            self.assertGreaterEqual(row["states"], row["static"], name)
+            self.assertLessEqual(row["states"], row["steps"], name)
+            self.assertAlmostEqual(row["states_per_static"], row["states"] / row["static"], places=3)
+            # A forward path starts with a branch.
+            self.assertGreater(row["branches"], forward[name]["flow"] * 1e6, name)
 
     # --- Prediction ---
 

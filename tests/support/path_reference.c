@@ -318,6 +318,11 @@ static void return_from(struct reference *r, const struct transfer *x)
         remove_place(r, r->n - 1);
         return;
     }
+    if (r->ppcr.extension == HP_EXTEND_CALL) {
+        r->stats.underflows++;
+        restart(r, r->n - 1, x->t, x->t_id);
+        return;
+    }
     size_t k = find_return(r, x);
     if (k < r->n) {
         remove_place(r, r->n - 1);

@@ -4,9 +4,9 @@
  * random walk. What the walk did is also written down directly, path by path, and is compared with both the numbers and the path detector.
  */
 #include "base/map64.h"
+#include "hotpath/cfg.h"
+#include "hotpath/numbered.h"
 #include "hotpath/path.h"
-#include "profiler/predict/cfg.h"
-#include "profiler/predict/numbered.h"
 #include "stream_fixture.h"
 
 #define BASE     0x400000

@@ -3,10 +3,11 @@
  * Ball-Larus numbers of the functions of real programs: each is recorded, every function's graph is recovered and numbered, its paths are counted
  * in the stream, and compared with the path detector where both cut paths at the same places.
  */
+#include "base/map64.h"
+#include "hotpath/cfg.h"
+#include "hotpath/numbered.h"
 #include "hotpath/path.h"
 #include "hotpath/trace.h"
-#include "profiler/predict/cfg.h"
-#include "profiler/predict/numbered.h"
 #include "stream_fixture.h"
 #include "symbols/functions.h"
 
@@ -166,6 +167,22 @@ struct totals {
     uint64_t edges, chords;
 };
 
+/* What the graph's counts say of the cost is what it was. */
+static void check_weights(const struct hp_numbering *numbering,
+                          const struct hp_numbered_stats *stats)
+{
+    uint64_t edges = 0, chords = 0;
+    for (uint32_t i = 0; i < numbering->n_edges; i++) {
+        const struct hp_numbered_edge *edge = &numbering->edges[i];
+        if (edge->kind == HP_EDGE_BACK || edge->kind == HP_EDGE_UNREACHABLE)
+            continue;
+        edges += edge->weight;
+        chords += edge->chord ? edge->weight : 0;
+    }
+    assert_int_equal(edges, stats->edges);
+    assert_int_equal(chords, stats->chords);
+}
+
 static void check_routine(const struct routine *routine, const struct hp_complete *complete,
                           struct totals *totals)
 {
@@ -176,6 +193,7 @@ static void check_routine(const struct routine *routine, const struct hp_complet
     uint32_t *edges = calloc(numbering->n + 1, sizeof *edges);
     assert_int_equal(stats->unknown, 0);
     assert_true(stats->entered > 0);
+    check_weights(numbering, stats);
     bool comparable = is_comparable(routine);
     for (size_t i = 0; i < n; i++) {
         struct hp_cfg_signature s, t;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* General paths against a list of everything that every FIFO ever held. */
-#include "profiler/predict/general.h"
+#include "hotpath/general.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Ball-Larus numbers: of graphs alone. */
-#include "profiler/predict/numbering.h"
+#include "hotpath/numbering.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -62,7 +62,7 @@ static uint32_t naive_set(const struct naive *n, const struct hp_path *path)
         bits++;
     for (unsigned i = 0; i < bits; i++)
         for (unsigned b = i; b < 64; b += bits) {
-            unsigned outcome = b == path->length ? 1 : path->outcomes >> b & 1;
+            unsigned outcome = b == path->length ? 1 : (unsigned)(path->outcomes >> b & 1);
             index ^= ((unsigned)(path->start >> b & 1) ^ outcome) << i;
         }
     return index;

@@ -359,8 +359,15 @@ static bool update(struct hp_detector *d, unsigned ops, enum hp_class class,
 static void leave_frame(struct hp_detector *d, const struct hp_path_transfer *x)
 {
     uint64_t return_to = d->entries[--d->n].return_to;
-    if (return_to && return_to != x->target)
-        unexpected_return(d, x);
+    if (!return_to || return_to == x->target)
+        return;
+    if (d->ppcr.extension == HP_EXTEND_CALL) {
+        /* Out of a call that a path grew through which has ended since: the frame goes on. */
+        d->stats.underflows++;
+        start_path(&d->entries[d->n++], x->target, x->to, return_to);
+        return;
+    }
+    unexpected_return(d, x);
 }
 
 static void finish_path(struct hp_detector *d, unsigned ops, enum hp_class class,

@@ -1,11 +1,20 @@
 // SPDX-License-Identifier: MIT
-#include "profiler/predict/cfg.h"
+#include "hotpath/cfg.h"
 
 #include "base/grow.h"
+#include "base/map64.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* How to find vertices and edges. */
+struct hp_cfg_memory {
+    size_t capacity;            /* of edges */
+    struct hp_map64 by_address; /* start of a basic block to its vertex */
+    struct hp_map64 by_ends;    /* from << 32 | to to the edge: there is one at most */
+    struct hp_map64 by_return;  /* where a call returns to, to the vertex that ends with it */
+};
 
 /* While it is made. */
 struct build {
@@ -104,9 +113,9 @@ static enum hp_err make_vertices(struct build *b)
             cfg->vertices[n++] = cfg->vertices[v];
     cfg->graph.n = n;
     for (uint32_t v = HP_CFG_FIRST; v < n; v++) {
-        HP_TRY(hp_map64_put(&cfg->by_address, cfg->vertices[v].start, v));
+        HP_TRY(hp_map64_put(&cfg->memory->by_address, cfg->vertices[v].start, v));
         if (is_call(cfg->vertices[v].flow))
-            HP_TRY(hp_map64_put(&cfg->by_return, cfg->vertices[v].end, v));
+            HP_TRY(hp_map64_put(&cfg->memory->by_return, cfg->vertices[v].end, v));
     }
     return HP_OK;
 }
@@ -120,9 +129,9 @@ static enum hp_err add_edge(struct hp_cfg *cfg, uint32_t from, uint32_t to, uint
         cfg->edges[known].count += count;
         return HP_OK;
     }
-    HP_TRY(
-        hp_grow(&cfg->edges, &cfg->capacity, (size_t)cfg->graph.n_edges + 1, sizeof *cfg->edges));
-    HP_TRY(hp_map64_put(&cfg->by_ends, (uint64_t)from << 32 | to, cfg->graph.n_edges));
+    HP_TRY(hp_grow(&cfg->edges, &cfg->memory->capacity, (size_t)cfg->graph.n_edges + 1,
+                   sizeof *cfg->edges));
+    HP_TRY(hp_map64_put(&cfg->memory->by_ends, (uint64_t)from << 32 | to, cfg->graph.n_edges));
     cfg->edges[cfg->graph.n_edges++] = (struct hp_graph_edge){from, to, count};
     return HP_OK;
 }
@@ -191,7 +200,7 @@ static enum hp_err add_observed(struct build *b, const struct hp_edge_count *edg
             HP_TRY(add_edge(cfg, v, to, edge->count));
     }
     if (to_mine && (!from_mine || call || back)) {
-        uint32_t caller = back ? hp_map64_get(&cfg->by_return, target) : HP_MAP64_NONE;
+        uint32_t caller = back ? hp_map64_get(&cfg->memory->by_return, target) : HP_MAP64_NONE;
         HP_TRY(add_edge(cfg, caller != HP_MAP64_NONE ? caller : HP_CFG_ENTRY, to, edge->count));
     }
     return HP_OK;
@@ -226,8 +235,13 @@ enum hp_err hp_cfg_new(struct hp_code *code, const uint32_t *blocks, size_t n_bl
                        struct hp_cfg **out)
 {
     struct hp_cfg *cfg = calloc(1, sizeof *cfg);
-    if (!cfg)
+    struct hp_cfg_memory *memory = calloc(1, sizeof *memory);
+    if (!cfg || !memory) {
+        free(cfg);
+        free(memory);
         return hp_fail_nomem();
+    }
+    cfg->memory = memory;
     struct build b = {.cfg = cfg, .code = code, .blocks = blocks, .n_blocks = n_blocks};
     enum hp_err err = make_vertices(&b);
     if (err == HP_OK && hp_map64_get(&b.mine, entry) == HP_MAP64_NONE)
@@ -250,9 +264,10 @@ void hp_cfg_free(struct hp_cfg *cfg)
 {
     if (!cfg)
         return;
-    hp_map64_fini(&cfg->by_address);
-    hp_map64_fini(&cfg->by_ends);
-    hp_map64_fini(&cfg->by_return);
+    hp_map64_fini(&cfg->memory->by_address);
+    hp_map64_fini(&cfg->memory->by_ends);
+    hp_map64_fini(&cfg->memory->by_return);
+    free(cfg->memory);
     free(cfg->vertices);
     free(cfg->edges);
     free(cfg);
@@ -260,13 +275,13 @@ void hp_cfg_free(struct hp_cfg *cfg)
 
 uint32_t hp_cfg_at(const struct hp_cfg *cfg, uint64_t address)
 {
-    uint32_t v = hp_map64_get(&cfg->by_address, address);
+    uint32_t v = hp_map64_get(&cfg->memory->by_address, address);
     return v == HP_MAP64_NONE ? HP_NO_ID : v;
 }
 
 uint32_t hp_cfg_edge(const struct hp_cfg *cfg, uint32_t from, uint32_t to)
 {
-    uint32_t edge = hp_map64_get(&cfg->by_ends, (uint64_t)from << 32 | to);
+    uint32_t edge = hp_map64_get(&cfg->memory->by_ends, (uint64_t)from << 32 | to);
     return edge == HP_MAP64_NONE ? HP_NO_EDGE : edge;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "profiler/predict/general.h"
+#include "hotpath/general.h"
 
 #include "base/grow.h"
 #include "base/map64.h"

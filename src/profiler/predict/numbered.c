@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "profiler/predict/numbered.h"
+#include "hotpath/numbered.h"
 
 #include "base/grow.h"
+#include "base/map64.h"
 
 #include <stdlib.h>
 

@@ -4,7 +4,7 @@
  * spanning tree; then that expression, for a chord, is its increment. Along a path the p cancel out but for the first and the last, which are equal
  * as the tree contains an (imaginary) edge from the exit to the entry.
  */
-#include "profiler/predict/numbering.h"
+#include "hotpath/numbering.h"
 
 #include "base/grow.h"
 

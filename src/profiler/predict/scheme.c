@@ -8,11 +8,8 @@
 #include <string.h>
 
 static const struct hp_scheme_kind *const kinds[] = {
-    &hp_scheme_net,
-    &hp_scheme_path_profile,
-    &hp_scheme_boa,
-    &hp_scheme_net_rate,
-    &hp_scheme_rate_table,
+    &hp_scheme_net,      &hp_scheme_path_profile, &hp_scheme_boa,
+    &hp_scheme_net_rate, &hp_scheme_rate_table,
 };
 
 #define N_KINDS (sizeof kinds / sizeof *kinds)

@@ -6,14 +6,18 @@
  * however many back edges meet there). Then every path from the entry to the exit has a number of its own, 0 ... n - 1, without gaps: the sum of
  * the values of its edges. The same sums come from the increments of few edges, the chords of a spanning tree.
  */
-#ifndef HP_PROFILER_PREDICT_NUMBERING_H
-#define HP_PROFILER_PREDICT_NUMBERING_H
+#ifndef HOTPATH_NUMBERING_H
+#define HOTPATH_NUMBERING_H
 
 #include "hotpath/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define HP_NO_EDGE UINT32_MAX
 
@@ -78,4 +82,7 @@ enum hp_err hp_numbering_number(const struct hp_numbering *numbering, const uint
 uint64_t hp_numbering_chord_sum(const struct hp_numbering *numbering, const uint32_t *edges,
                                 uint32_t n);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

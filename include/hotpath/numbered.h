@@ -3,10 +3,14 @@
  * Counts the Ball-Larus paths of one function in one thread's stream, as an instrumented program would: a register a frame, changed on the
  * chords of the spanning tree only, and a counter where a path ends.
  */
-#ifndef HP_PROFILER_PREDICT_NUMBERED_H
-#define HP_PROFILER_PREDICT_NUMBERED_H
+#ifndef HOTPATH_NUMBERED_H
+#define HOTPATH_NUMBERED_H
 
-#include "profiler/predict/cfg.h"
+#include "hotpath/cfg.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct hp_numbered_count {
     uint64_t number;
@@ -37,4 +41,7 @@ enum hp_err hp_numbered_check(const struct hp_numbered *numbered);
 const struct hp_numbered_count *hp_numbered_counts(const struct hp_numbered *numbered, size_t *n);
 const struct hp_numbered_stats *hp_numbered_stats(const struct hp_numbered *numbered);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

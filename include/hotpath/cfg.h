@@ -5,13 +5,16 @@
  * Blocks of the code map overlap; they are cut into basic blocks wherever one starts. A call leads to the instruction behind it, as in Ball and
  * Larus; a return, a jump out of the function, and what nothing is known to follow, leads to the exit.
  */
-#ifndef HP_PROFILER_PREDICT_CFG_H
-#define HP_PROFILER_PREDICT_CFG_H
+#ifndef HOTPATH_CFG_H
+#define HOTPATH_CFG_H
 
-#include "base/map64.h"
 #include "hotpath/code.h"
+#include "hotpath/numbering.h"
 #include "hotpath/stream.h"
-#include "profiler/predict/numbering.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define HP_CFG_ENTRY 0
 #define HP_CFG_EXIT  1
@@ -29,10 +32,7 @@ struct hp_cfg {
     struct hp_graph graph;
     struct hp_cfg_vertex *vertices; /* graph.n; the first two are empty */
     struct hp_graph_edge *edges;    /* == graph.edges */
-    size_t capacity;                /* of edges */
-    struct hp_map64 by_address;     /* start of a basic block to its vertex */
-    struct hp_map64 by_ends;        /* from << 32 | to to the edge: there is one at most */
-    struct hp_map64 by_return;      /* where a call returns to, to the vertex that ends with it */
+    struct hp_cfg_memory *memory;   /* private */
 };
 
 /*
@@ -61,4 +61,7 @@ struct hp_cfg_signature {
 bool hp_cfg_signature(const struct hp_cfg *cfg, const struct hp_numbering *numbering,
                       const uint32_t *edges, uint32_t n, struct hp_cfg_signature *signature);
 
+#ifdef __cplusplus
+}
+#endif
 #endif

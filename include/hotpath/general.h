@@ -6,10 +6,14 @@
  * each frame (or one for all). Every retired branch is an execution of each path that ends with it: of the k suffixes of the FIFO. Only
  * the longest is counted; how often a shorter one was executed is the sum over those that end with it, and is computed when asked for.
  */
-#ifndef HP_PROFILER_PREDICT_GENERAL_H
-#define HP_PROFILER_PREDICT_GENERAL_H
+#ifndef HOTPATH_GENERAL_H
+#define HOTPATH_GENERAL_H
 
 #include "hotpath/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 #define HP_GENERAL_MAX            64
 #define HP_GENERAL_STATES_DEFAULT (1u << 24)
@@ -59,4 +63,7 @@ uint32_t hp_general_path(const struct hp_general *general, uint32_t i,
                          struct hp_general_step *steps, uint64_t *count);
 const struct hp_general_stats *hp_general_stats(const struct hp_general *general);
 
+#ifdef __cplusplus
+}
+#endif
 #endif
