@@ -138,7 +138,9 @@ static enum hp_err open_session(struct session *s, enum hp_arch arch,
                                        .done = is_done};
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
-    hp_functions_want_lines(s->functions, lines);
+    /* What is printed when nothing is said has paths line by line, where they are wanted. */
+    bool all = wanted && wanted->paths && lines == HP_LINES_FUNCTIONS;
+    hp_functions_want_lines(s->functions, all ? HP_LINES_ALL : lines);
     s->wanted = wanted;
     return wanted ? hp_wanted_open(wanted, s->code, s->functions, &s->parts) : HP_OK;
 }
@@ -335,11 +337,8 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
-    /* Without counts the default report shows paths, line by line. */
-    bool only_paths = plan->wanted.paths && !plan->wanted.exact;
-    enum hp_line_detail lines =
-        only_paths && options->lines == HP_LINES_FUNCTIONS ? HP_LINES_ALL : options->lines;
-    enum hp_err err = open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, lines);
+    enum hp_err err =
+        open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
     if (err == HP_OK)

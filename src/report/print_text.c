@@ -307,13 +307,27 @@ static bool is_there(const struct printer *p, enum hp_report_view view)
     }
 }
 
+/* What is printed when nothing is said: of each profiler that ran the table that people look at first. */
+static enum hp_err print_default(struct printer *p)
+{
+    static const enum hp_report_view views[] = {HP_REPORT_FUNCTIONS, HP_REPORT_PATHS,
+                                                HP_REPORT_PREDICTIONS};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        n += is_there(p, views[i]);
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        if (is_there(p, views[i]))
+            HP_TRY(print_table(p, views[i], n > 1));
+    return HP_OK;
+}
+
 static enum hp_err print_all(struct printer *p)
 {
     enum hp_report_view view = p->options->view;
     if (view == HP_REPORT_DEFAULT || view == HP_REPORT_SUMMARY || view == HP_REPORT_ALL)
         HP_TRY(print_summary(p));
     if (view == HP_REPORT_DEFAULT)
-        HP_TRY(print_table(p, hp_print_default(p->tables), false));
+        HP_TRY(print_default(p));
     for (int v = HP_REPORT_FUNCTIONS; v < HP_REPORT_ALL; v++)
         if ((view == HP_REPORT_ALL && is_there(p, (enum hp_report_view)v)) || (int)view == v)
             HP_TRY(print_table(p, (enum hp_report_view)v, view == HP_REPORT_ALL));

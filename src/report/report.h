@@ -17,8 +17,8 @@
 #include <stdio.h>
 
 enum hp_report_view {
-    /* Text: summary and functions; JSON: everything; CSV: functions. Paths instead of functions where those were not counted;
-     * predictions where there are no paths either. */
+    /* Text: the summary, and functions, paths and predictions as far as they are there; JSON: everything; CSV: the first of those
+     * three. */
     HP_REPORT_DEFAULT,
     HP_REPORT_SUMMARY,
     HP_REPORT_FUNCTIONS,

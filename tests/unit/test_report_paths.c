@@ -191,8 +191,8 @@ static void predictions_and_machine(void **state)
            "  (no model counted anything)\n");
 }
 
-static bool starts_with_view(const struct hp_profile *profile, enum hp_report_format format,
-                             const char *header)
+static bool shows(const struct hp_profile *profile, enum hp_report_format format,
+                  const char *header)
 {
     struct hp_report_options options = {.format = format};
     char *text = render(profile, &options);
@@ -206,13 +206,16 @@ static void the_default_is_what_there_is(void **state)
 {
     (void)state;
     struct hp_profile profile = profile_with_paths();
-    assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "  self %"));
-    assert_false(starts_with_view(&profile, HP_REPORT_TEXT, "so far"));
-    assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "   5 blocks   5 paths   2 threads\n"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "  self %"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "Functions\n  self %"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "\nPaths\nbl: 3 paths"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "\nPredictions\n  scheme "));
+    assert_false(shows(&profile, HP_REPORT_TEXT, "\nMachine\n"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "   5 blocks   5 paths   2 threads\n"));
     profile.n_block_counts = profile.n_function_counts = 0;
-    assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "  share  so far"));
-    assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "205 branches   5 paths   2 threads\n"));
-    assert_true(starts_with_view(&profile, HP_REPORT_CSV, "kind,start,length,outcomes"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "  share  so far"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "205 branches   5 paths   2 threads\n"));
+    assert_true(shows(&profile, HP_REPORT_CSV, "kind,start,length,outcomes"));
     struct hp_report_options all = {.view = HP_REPORT_ALL}, calls = {.view = HP_REPORT_CALLS};
     char *text = render(&profile, &all);
     assert_null(strstr(text, "Functions\n"));
@@ -224,9 +227,10 @@ static void the_default_is_what_there_is(void **state)
     profile.n_call_counts = 0;
     expect(&profile, calls, "  (not counted: --profile exact asks for it)\n" NOTES);
     profile.n_paths = profile.n_path_counts = profile.n_path_steps = 0;
-    assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "  scheme "));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "  scheme "));
+    assert_false(shows(&profile, HP_REPORT_TEXT, "Predictions\n"));
     profile.n_predictions = 0;
-    assert_true(starts_with_view(&profile, HP_REPORT_TEXT, "(no function was executed)"));
+    assert_true(shows(&profile, HP_REPORT_TEXT, "(no function was executed)"));
 }
 
 /* --- JSON and CSV ----------------------------------------------------------------------------- */
