@@ -86,6 +86,20 @@ class Worked(lib.E2E):
             ("loop", "101"): 1,     # a e d
         })
 
+    def test_extended_call_that_ends_inside(self):
+        # _start grows through f's call; g is pushed, and grows through h's. The loop ends that path, so the return of h finds
+        # one that grew through nothing: g goes on with a path of its own, and neither g's frame nor _start's path is lost. The
+        # returns of g and f are those of a frame and of a call grown through: there is no path at f2.
+        self.check("extended", "extended-call:1", {
+            ("g", "1"): 1,   # call h, jnz
+            ("hl", "0"): 1,  # jnz, ret
+            ("g2", ""): 1,   # ret
+        })
+        found = self.paths("extended", "extended-call:1")
+        self.assertEqual(found["g", "1"], (1, 5))   # nop, call; nop, dec, jnz
+        self.assertEqual(found["hl", "0"], (1, 3))  # dec, jnz; ret
+        self.assertEqual(found["g2", ""], (1, 2))   # nop, ret
+
     def test_forward(self):
         # f is behind the loop, so its call is forward and its return backward: that ends the path.
         self.check("worked", "forward", {
