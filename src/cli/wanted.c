@@ -115,6 +115,8 @@ enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_w
         HP_TRY(read_paths(wanted));
     if (wanted->predictions)
         HP_TRY(read_schemes(wanted));
+    if (options->max_paths && !wanted->paths && !wanted->predictions)
+        return hp_fail(HP_ERR_INVALID, "--max-paths is for --profile paths or predictions");
     if (options->wpp_memory && !options->wpp)
         return hp_fail(HP_ERR_INVALID, "--wpp-memory is for --wpp FILE");
     return HP_OK;

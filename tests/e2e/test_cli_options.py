@@ -104,6 +104,10 @@ class Mistakes(Case):
                 self.refused(FAILED, [*command, "--table", table, "--", true], "--table")
             self.refused(FAILED, [*command, "--metric", "nonsense", "--", true], "--metric", "l1d")
             self.refused(FAILED, [*command, "--metric", "l2", "--", true], "--machine")
+            self.refused(FAILED, [*command, "--max-paths", "9", "--", true], "--max-paths", "paths")
+            self.refused(FAILED, [*command, "--wpp-memory", "1G", "--", true], "--wpp-memory", "--wpp ")
+            for scheme in ("nonsense:1", "net:", "net:-1", "net:99999999999", "net:5,after=never"):
+                self.refused(FAILED, [*command, "--predict", scheme, "--", true], "--predict")
             self.refused(FAILED, [*command, "--record", "nonsense", "--", true], "nonsense", "memory")
         self.refused(FAILED, ["run", "--view", "nonsense", "--", true], "nonsense", "functions")
         self.refused(FAILED, ["run", "--threads", "nonsense", "--", true], "nonsense", "each")
