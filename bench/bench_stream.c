@@ -134,7 +134,7 @@ static enum hp_err time_steps(struct bench *b, uint64_t *ns)
 static enum hp_err time_exact(struct bench *b, uint64_t *ns)
 {
     struct hp_profiler *exact;
-    HP_TRY(hp_exact_new(b->recording.code, b->functions, &exact));
+    HP_TRY(hp_exact_new(b->recording.code, b->functions, false, &exact));
     enum hp_err err = play_to(b, exact, ns);
     exact->ops->free(exact);
     return err;

@@ -219,6 +219,99 @@ struct hp_pprediction {
     uint64_t counters, operations, branches;
 };
 
+/* --- Loops ------------------------------------------------------------------------------------ */
+
+enum { HP_LOOP_IRREDUCIBLE = 1 };
+
+/* An exact loop (docs/loops.md). Loops of a function are one tree by `parent`. */
+struct hp_ploop {
+    struct hp_place header; /* of the header that names it */
+    uint32_t function;      /* index; HP_PROFILE_NONE unknown */
+    uint32_t parent;        /* the loop it is nested in; HP_PROFILE_NONE: none */
+    uint32_t version;       /* of the header's block */
+    uint32_t insns;         /* static: own instructions of its nodes, nested ones included */
+    uint32_t flags;         /* HP_LOOP_* */
+    const char *file;       /* source of its lines: that of most of them; "" unknown */
+    uint32_t first_line, last_line; /* in that file */
+};
+
+struct hp_ploop_count {
+    uint32_t item;
+    uint32_t thread;
+    uint64_t executions, iterations, back_edges;
+    uint64_t min, max;     /* iterations of an execution */
+    uint64_t self;         /* instructions */
+    uint64_t inclusive;    /* instructions, callees included, recursion counted once */
+    uint64_t same, stride; /* executions whose iterations were foreseen: rule 7 */
+    uint64_t interrupted;
+};
+
+/* How many executions, of all threads, had `value` iterations; as a bucket: 2^value up to the next power. Buckets are complete, values the
+ * most frequent ones (at most HP_LOOP_VALUES a loop). */
+struct hp_ploop_trips {
+    uint32_t loop;
+    uint8_t bucket;
+    uint64_t value;
+    uint64_t count;
+};
+#define HP_LOOP_VALUES 16
+
+/* That a node of a loop, not of one nested in it, is a block. */
+struct hp_ploop_block {
+    uint32_t loop;
+    uint32_t block;
+};
+
+/* A loop as a model in hardware reports it (loop.h). */
+struct hp_pmodel_loop {
+    const char *model;      /* hp_loop_config_format() */
+    struct hp_place branch; /* its short backward branch */
+    struct hp_place target;
+    uint32_t function; /* of the branch */
+    uint32_t loop;     /* the exact loop of which it is a back edge; HP_PROFILE_NONE: not known */
+    uint64_t executions;
+    uint64_t average;      /* thousandths of a back edge an execution */
+    uint64_t iterations;   /* back edges */
+    uint64_t instructions; /* estimated */
+};
+
+/* --- Hot spots -------------------------------------------------------------------------------- */
+
+/* A hot spot as its detector found it (hotspot.h), and what became of it. */
+struct hp_photspot {
+    const char *detector; /* hp_hotspot_config_format() */
+    uint32_t number;      /* 0, 1, ... of this detector */
+    int32_t pid;
+    uint64_t at_branches; /* retired by the run when it was detected */
+    uint64_t at_instructions;
+    uint32_t insns; /* static: of its region, each instruction once */
+    uint64_t total; /* instructions executed in its region in the whole run, by the process */
+    uint64_t after; /* of these, since it was detected */
+};
+
+/* A candidate branch of a hot spot. */
+struct hp_photspot_branch {
+    uint32_t hotspot;
+    struct hp_place branch;
+    uint8_t flow;
+    uint32_t executed, taken; /* counters when it was detected */
+};
+
+/* A block of its region. */
+struct hp_photspot_block {
+    uint32_t hotspot;
+    uint32_t block;
+};
+
+/* How many instructions were executed in the region of a hot spot, since its detection, during slice number `slice` of the
+ * run; all slices are `width` instructions of the run, the last one may be shorter. Zero ones are left out. */
+struct hp_photspot_slice {
+    uint32_t hotspot;
+    uint32_t slice;
+    uint64_t width;
+    uint64_t instructions;
+};
+
 /* Something the reader of the profile must know: a gap, an unobserved program, an uncertain
  * count. */
 struct hp_pnote {
@@ -245,10 +338,21 @@ struct hp_profile {
     struct hp_ppath_count *path_counts;
     struct hp_pstat *stats;
     struct hp_pprediction *predictions;
+    struct hp_ploop *loops;
+    struct hp_ploop_count *loop_counts;
+    struct hp_ploop_trips *loop_trips;
+    struct hp_ploop_block *loop_blocks;
+    struct hp_pmodel_loop *model_loops;
+    struct hp_photspot *hotspots;
+    struct hp_photspot_branch *hotspot_branches;
+    struct hp_photspot_block *hotspot_blocks;
+    struct hp_photspot_slice *hotspot_slices;
     struct hp_pnote *notes;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
     size_t n_block_counts, n_edge_counts, n_function_counts, n_call_counts, n_notes;
     size_t n_paths, n_path_steps, n_path_counts, n_stats, n_predictions;
+    size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
+    size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices;
     struct hp_profile_memory *memory; /* capacities and strings; private */
 };
 
@@ -278,6 +382,18 @@ enum hp_err hp_profile_add_path(struct hp_profile *profile, struct hp_ppath **it
 enum hp_err hp_profile_add_path_step(struct hp_profile *profile, struct hp_pstep **item);
 enum hp_err hp_profile_add_path_count(struct hp_profile *profile, struct hp_ppath_count **item);
 enum hp_err hp_profile_add_prediction(struct hp_profile *profile, struct hp_pprediction **item);
+enum hp_err hp_profile_add_loop(struct hp_profile *profile, struct hp_ploop **item);
+enum hp_err hp_profile_add_loop_count(struct hp_profile *profile, struct hp_ploop_count **item);
+enum hp_err hp_profile_add_loop_trips(struct hp_profile *profile, struct hp_ploop_trips **item);
+enum hp_err hp_profile_add_loop_block(struct hp_profile *profile, struct hp_ploop_block **item);
+enum hp_err hp_profile_add_model_loop(struct hp_profile *profile, struct hp_pmodel_loop **item);
+enum hp_err hp_profile_add_hotspot(struct hp_profile *profile, struct hp_photspot **item);
+enum hp_err hp_profile_add_hotspot_branch(struct hp_profile *profile,
+                                          struct hp_photspot_branch **item);
+enum hp_err hp_profile_add_hotspot_block(struct hp_profile *profile,
+                                         struct hp_photspot_block **item);
+enum hp_err hp_profile_add_hotspot_slice(struct hp_profile *profile,
+                                         struct hp_photspot_slice **item);
 
 /* Adds a stat; those with the same part and name become one in the normal form. */
 enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part, const char *name,

@@ -155,8 +155,8 @@ enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
 {
     if (wanted->options->machine)
         HP_TRY(in_option(hp_machine_load(wanted->options->machine, &parts->machine), "machine"));
-    if (wanted->exact || wanted->counts) {
-        HP_TRY(hp_exact_new(code, functions, &parts->profilers[parts->n]));
+    if (wanted->exact || wanted->loops || wanted->counts) {
+        HP_TRY(hp_exact_new(code, functions, wanted->loops, &parts->profilers[parts->n]));
         parts->n++;
     }
     if (wanted->paths)

@@ -76,9 +76,9 @@ struct hp_wanted_options {
     }
 
 struct hp_wanted {
-    bool exact, paths, predictions; /* from the order of execution */
-    bool counts;                    /* from counters */
-    bool addresses;                 /* something needs those of data */
+    bool exact, loops, paths, predictions, hotspots; /* from the order of execution */
+    bool counts;                                     /* from counters */
+    bool addresses;                                  /* something needs those of data */
     struct hp_paths_config paths_config;
     struct hp_judge_config judge_config;
     const struct hp_wanted_options *options;
@@ -90,7 +90,7 @@ enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_w
 /* Whether it is nothing at all. */
 bool hp_wanted_nothing(const struct hp_wanted *wanted);
 
-#define HP_WANTED_MAX 4
+#define HP_WANTED_MAX 8
 
 /* What was made of it. */
 struct hp_wanted_parts {

@@ -3,61 +3,58 @@
 #include "profile/profile_memory.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* Where an array's pointer and length are in the profile. */
+#define ARRAY(field, title)                                                                        \
+    {                                                                                              \
+        offsetof(struct hp_profile, field), offsetof(struct hp_profile, n_##field),                \
+            sizeof *((struct hp_profile *)0)->field, title                                         \
+    }
+
+static const struct {
+    size_t array, n, size;
+    const char *name;
+} arrays[HP_PARRAY_COUNT_] = {
+    [HP_PARRAY_MODULES] = ARRAY(modules, "modules"),
+    [HP_PARRAY_THREADS] = ARRAY(threads, "threads"),
+    [HP_PARRAY_FUNCTIONS] = ARRAY(functions, "functions"),
+    [HP_PARRAY_BLOCKS] = ARRAY(blocks, "blocks"),
+    [HP_PARRAY_EDGES] = ARRAY(edges, "edges"),
+    [HP_PARRAY_CALLS] = ARRAY(calls, "calls"),
+    [HP_PARRAY_LINES] = ARRAY(lines, "lines"),
+    [HP_PARRAY_BLOCK_COUNTS] = ARRAY(block_counts, "block counters"),
+    [HP_PARRAY_EDGE_COUNTS] = ARRAY(edge_counts, "edge counters"),
+    [HP_PARRAY_FUNCTION_COUNTS] = ARRAY(function_counts, "function counters"),
+    [HP_PARRAY_CALL_COUNTS] = ARRAY(call_counts, "call counters"),
+    [HP_PARRAY_PATHS] = ARRAY(paths, "paths"),
+    [HP_PARRAY_PATH_STEPS] = ARRAY(path_steps, "steps of paths"),
+    [HP_PARRAY_PATH_COUNTS] = ARRAY(path_counts, "path counters"),
+    [HP_PARRAY_STATS] = ARRAY(stats, "stats"),
+    [HP_PARRAY_PREDICTIONS] = ARRAY(predictions, "predictions"),
+    [HP_PARRAY_LOOPS] = ARRAY(loops, "loops"),
+    [HP_PARRAY_LOOP_COUNTS] = ARRAY(loop_counts, "loop counters"),
+    [HP_PARRAY_LOOP_TRIPS] = ARRAY(loop_trips, "trip counts of loops"),
+    [HP_PARRAY_LOOP_BLOCKS] = ARRAY(loop_blocks, "blocks of loops"),
+    [HP_PARRAY_MODEL_LOOPS] = ARRAY(model_loops, "loops of models"),
+    [HP_PARRAY_HOTSPOTS] = ARRAY(hotspots, "hot spots"),
+    [HP_PARRAY_HOTSPOT_BRANCHES] = ARRAY(hotspot_branches, "branches of hot spots"),
+    [HP_PARRAY_HOTSPOT_BLOCKS] = ARRAY(hotspot_blocks, "blocks of hot spots"),
+    [HP_PARRAY_HOTSPOT_SLICES] = ARRAY(hotspot_slices, "slices of hot spots"),
+    [HP_PARRAY_NOTES] = ARRAY(notes, "notes"),
+};
+
 struct hp_parray_view hp_profile_array(struct hp_profile *p, enum hp_parray which)
 {
-    size_t *capacity = &p->memory->capacity[which];
-    switch (which) {
-    case HP_PARRAY_MODULES:
-        return (struct hp_parray_view){&p->modules, &p->n_modules, capacity, sizeof *p->modules,
-                                       "modules"};
-    case HP_PARRAY_THREADS:
-        return (struct hp_parray_view){&p->threads, &p->n_threads, capacity, sizeof *p->threads,
-                                       "threads"};
-    case HP_PARRAY_FUNCTIONS:
-        return (struct hp_parray_view){&p->functions, &p->n_functions, capacity,
-                                       sizeof *p->functions, "functions"};
-    case HP_PARRAY_BLOCKS:
-        return (struct hp_parray_view){&p->blocks, &p->n_blocks, capacity, sizeof *p->blocks,
-                                       "blocks"};
-    case HP_PARRAY_EDGES:
-        return (struct hp_parray_view){&p->edges, &p->n_edges, capacity, sizeof *p->edges, "edges"};
-    case HP_PARRAY_CALLS:
-        return (struct hp_parray_view){&p->calls, &p->n_calls, capacity, sizeof *p->calls, "calls"};
-    case HP_PARRAY_LINES:
-        return (struct hp_parray_view){&p->lines, &p->n_lines, capacity, sizeof *p->lines, "lines"};
-    case HP_PARRAY_BLOCK_COUNTS:
-        return (struct hp_parray_view){&p->block_counts, &p->n_block_counts, capacity,
-                                       sizeof *p->block_counts, "block counters"};
-    case HP_PARRAY_EDGE_COUNTS:
-        return (struct hp_parray_view){&p->edge_counts, &p->n_edge_counts, capacity,
-                                       sizeof *p->edge_counts, "edge counters"};
-    case HP_PARRAY_FUNCTION_COUNTS:
-        return (struct hp_parray_view){&p->function_counts, &p->n_function_counts, capacity,
-                                       sizeof *p->function_counts, "function counters"};
-    case HP_PARRAY_CALL_COUNTS:
-        return (struct hp_parray_view){&p->call_counts, &p->n_call_counts, capacity,
-                                       sizeof *p->call_counts, "call counters"};
-    case HP_PARRAY_PATHS:
-        return (struct hp_parray_view){&p->paths, &p->n_paths, capacity, sizeof *p->paths, "paths"};
-    case HP_PARRAY_PATH_STEPS:
-        return (struct hp_parray_view){&p->path_steps, &p->n_path_steps, capacity,
-                                       sizeof *p->path_steps, "steps of paths"};
-    case HP_PARRAY_PATH_COUNTS:
-        return (struct hp_parray_view){&p->path_counts, &p->n_path_counts, capacity,
-                                       sizeof *p->path_counts, "path counters"};
-    case HP_PARRAY_STATS:
-        return (struct hp_parray_view){&p->stats, &p->n_stats, capacity, sizeof *p->stats, "stats"};
-    case HP_PARRAY_PREDICTIONS:
-        return (struct hp_parray_view){&p->predictions, &p->n_predictions, capacity,
-                                       sizeof *p->predictions, "predictions"};
-    case HP_PARRAY_NOTES:
-    default:
-        return (struct hp_parray_view){&p->notes, &p->n_notes, capacity, sizeof *p->notes, "notes"};
-    }
+    char *base = (char *)p;
+    return (struct hp_parray_view){.array = base + arrays[which].array,
+                                   .n = (size_t *)(base + arrays[which].n),
+                                   .capacity = &p->memory->capacity[which],
+                                   .size = arrays[which].size,
+                                   .name = arrays[which].name};
 }
 
 void *hp_parray_items(const struct hp_parray_view *view)
@@ -258,6 +255,84 @@ enum hp_err hp_profile_add_prediction(struct hp_profile *profile, struct hp_ppre
     HP_TRY(append(profile, HP_PARRAY_PREDICTIONS, &slot));
     *item = slot;
     **item = (struct hp_pprediction){.scheme = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_loop(struct hp_profile *profile, struct hp_ploop **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_LOOPS, &slot));
+    *item = slot;
+    **item = (struct hp_ploop){.file = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_loop_count(struct hp_profile *profile, struct hp_ploop_count **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_LOOP_COUNTS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_loop_trips(struct hp_profile *profile, struct hp_ploop_trips **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_LOOP_TRIPS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_loop_block(struct hp_profile *profile, struct hp_ploop_block **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_LOOP_BLOCKS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_model_loop(struct hp_profile *profile, struct hp_pmodel_loop **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_MODEL_LOOPS, &slot));
+    *item = slot;
+    **item = (struct hp_pmodel_loop){.model = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_hotspot(struct hp_profile *profile, struct hp_photspot **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_HOTSPOTS, &slot));
+    *item = slot;
+    **item = (struct hp_photspot){.detector = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_hotspot_branch(struct hp_profile *profile,
+                                          struct hp_photspot_branch **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_HOTSPOT_BRANCHES, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_hotspot_block(struct hp_profile *profile,
+                                         struct hp_photspot_block **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_HOTSPOT_BLOCKS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_hotspot_slice(struct hp_profile *profile,
+                                         struct hp_photspot_slice **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_HOTSPOT_SLICES, &slot));
+    *item = slot;
     return HP_OK;
 }
 

@@ -357,7 +357,7 @@ static void check_steps(struct stream *s, struct hp_functions *functions, const 
     struct hp_profile *profile;
     uint64_t seed = n;
     uint32_t most = 1u << random_below(&seed, 12);
-    assert_int_equal(hp_exact_new(s->code, functions, &by.exact), HP_OK);
+    assert_int_equal(hp_exact_new(s->code, functions, false, &by.exact), HP_OK);
     assert_int_equal(by.exact->ops->start_thread(by.exact, &thread, &by.state), HP_OK);
     assert_int_equal(hp_cursor_new(s->code, NULL, &by.sink, &cursor), HP_OK);
     for (size_t i = 0, some; i < n; i += some) {
@@ -503,7 +503,7 @@ static void check_counts(struct stream *s, struct hp_functions *functions, const
     count_words(&c, words, n);
     counted++;
     assert_int_equal(hp_pipeline_new(s->code, NULL, functions, &everything, &pipeline), HP_OK);
-    assert_int_equal(hp_exact_new(s->code, functions, &exact), HP_OK);
+    assert_int_equal(hp_exact_new(s->code, functions, false, &exact), HP_OK);
     assert_int_equal(hp_pipeline_add(pipeline, exact), HP_OK);
     assert_int_equal(hp_pipeline_expect_counts(pipeline), HP_OK);
     struct hp_consumer *to = hp_pipeline_consumer(pipeline);
@@ -540,7 +540,7 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool
     struct hp_profile *profile;
     struct model *m = calloc(1, sizeof *m);
     m->code = s->code;
-    assert_int_equal(hp_exact_new(s->code, functions, &exact), HP_OK);
+    assert_int_equal(hp_exact_new(s->code, functions, false, &exact), HP_OK);
     recorder_add(&s->recorder, exact);
     feed(s, words, n);
     assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
@@ -630,7 +630,7 @@ static void profile_of(struct stream *s, const uint32_t *words, size_t n,
 {
     struct hp_functions *functions = new_functions(s->code);
     struct hp_profiler *exact;
-    assert_int_equal(hp_exact_new(s->code, functions, &exact), HP_OK);
+    assert_int_equal(hp_exact_new(s->code, functions, false, &exact), HP_OK);
     recorder_add(&s->recorder, exact);
     feed(s, words, n);
     assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);

@@ -370,7 +370,7 @@ static const struct hp_profiler_ops ops = {
     .free = free_exact,
 };
 
-enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions,
+enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, bool loops,
                          struct hp_profiler **profiler)
 {
     struct hp_exact *exact = calloc(1, sizeof *exact);
@@ -384,6 +384,7 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions,
     exact->base.ops = &ops;
     exact->code = code;
     exact->functions = functions;
+    exact->has_loops = loops;
     *profiler = &exact->base;
     return HP_OK;
 }

@@ -152,6 +152,7 @@ struct hp_exact {
     struct hp_step *buffer; /* for batches, of HP_BATCH_MAX + 1 */
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
+    bool has_loops; /* wanted */
     bool out_of_memory;
 };
 

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The hot spot detector (docs/hotspots.md): branch behavior buffer, detection counter, monitor table.
+ *
+ * An emulator, a JIT or a simulator embeds one: hp_hotspots_branch() for every retired branch; its handler is called for every hot spot that is
+ * detected. The profiler behind `hotpath run --profile hotspots` feeds the same detector with the stream, faster, and knows regions.
+ */
+#ifndef HOTPATH_HOTSPOT_H
+#define HOTPATH_HOTSPOT_H
+
+#include "hotpath/error.h"
+#include "hotpath/stream.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum hp_hotspot_index { HP_INDEX_ADDRESS, HP_INDEX_DIRECTION, HP_INDEX_TARGET };
+
+struct hp_hotspot_config {
+    uint32_t entries, ways;                 /* of the buffer: 2048, 2 */
+    uint32_t counter_bits;                  /* 9 */
+    uint32_t candidate;                     /* threshold: 16 */
+    uint32_t refresh, reset;                /* timers, branches: 4096, 65535 */
+    uint32_t detect_bits;                   /* of the detection counter: 13 */
+    uint32_t down, up;                      /* 1, 2 */
+    uint32_t monitor_bits;                  /* of the monitor counter: 12 */
+    uint32_t monitor_down, monitor_up;      /* 1, 1 */
+    uint32_t monitor_entries, monitor_ways; /* of the monitor table; 0: as many as needed */
+    uint32_t ranges;                        /* of the first level, address ranges; 0: one level */
+    bool monitor;                           /* false: none, hot spots are found again and again */
+    bool conditional_indirect;              /* only these are profiled */
+    enum hp_hotspot_index index;
+    uint32_t address_bits; /* of a code address, for the size */
+    bool per_thread;       /* share=thread */
+};
+
+/* Reads a preset ("merten": the slides') and changes to it: "merten,entries=1024,ways=4,candidate=8,only=conditional-indirect,index=target,monitor=off,...".
+ * HP_ERR_INVALID: one line. */
+enum hp_err hp_hotspot_config_parse(const char *text, struct hp_hotspot_config *config);
+void hp_hotspot_config_format(const struct hp_hotspot_config *config, char *text, size_t size);
+/* Bits of the buffer, the counters and timers; `monitor` (may be NULL): those of a monitor table of `monitored` entries where it is not bounded. */
+uint64_t hp_hotspot_config_bits(const struct hp_hotspot_config *config, uint64_t monitored,
+                                uint64_t *monitor);
+
+/* A candidate branch as it was when its hot spot was detected. */
+struct hp_hotspot_branch {
+    uint64_t address;
+    uint64_t target; /* index=target: where it went; else 0 */
+    uint32_t executed, taken;
+    uint8_t flow;
+};
+
+struct hp_hotspot {
+    uint32_t number;   /* 0, 1, ... in the order of detection */
+    uint32_t process;  /* whose: as given to hp_hotspots_branch() */
+    uint64_t branches; /* retired when it was detected, of all processes, this one included */
+    const struct hp_hotspot_branch *candidates;
+    size_t n_candidates;
+};
+
+/* Called on detection; the hot spot is valid during the call. */
+typedef void (*hp_hotspot_handler)(void *context, const struct hp_hotspot *hotspot);
+
+struct hp_hotspot_stats {
+    uint64_t branches; /* retired, profiled kinds */
+    uint64_t profiled; /* seen by the buffer: while the detector was on and belonged to them */
+    uint64_t hits, misses, rejected; /* in the buffer; rejected: the set was full of candidates */
+    uint64_t refreshes, resets, detections;
+    uint64_t monitored;    /* entries in the monitor table */
+    uint64_t monitor_full; /* branches that found no place in it */
+    uint64_t switched_on, switched_off;
+};
+
+struct hp_hotspots;
+
+enum hp_err hp_hotspots_new(const struct hp_hotspot_config *config, hp_hotspot_handler handler,
+                            void *context, struct hp_hotspots **hotspots);
+void hp_hotspots_free(struct hp_hotspots *hotspots);
+/* `process`: any number; branches of several may interleave. */
+void hp_hotspots_branch(struct hp_hotspots *hotspots, uint32_t process,
+                        const struct hp_branch *branch);
+/* The process is over: it holds the buffer no more. */
+void hp_hotspots_end(struct hp_hotspots *hotspots, uint32_t process);
+const struct hp_hotspot_stats *hp_hotspots_stats(const struct hp_hotspots *hotspots);
+/* HP_ERR_NOMEM: memory ran out on the way; nothing is detected since. */
+enum hp_err hp_hotspots_check(const struct hp_hotspots *hotspots);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The profiler of hot spots: a detector over all threads and processes of the run (or one a thread), the regions of what it found, how much was
+ * executed in them, and when. finish() adds the struct hp_photspot and what belongs to them, and stats ("hotspots DETECTOR").
+ */
+#ifndef HP_PROFILER_HOTSPOT_PROFILER_H
+#define HP_PROFILER_HOTSPOT_PROFILER_H
+
+#include "hotpath/hotspot.h"
+#include "hotpath/profiler.h"
+#include "symbols/functions.h"
+
+#define HP_HOTSPOT_SLICES 512 /* at most, and more than half as many once the run is that long */
+
+/* Keeps `code` and `functions`. */
+enum hp_err hp_hotspot_profiler_new(struct hp_code *code, struct hp_functions *functions,
+                                    const struct hp_hotspot_config *config,
+                                    struct hp_profiler **profiler);
+
+/* The slides' table, for experiments and tests: after the last thread's HP_EVENT_END. Instructions of all processes. */
+struct hp_hotspot_summary {
+    uint64_t hotspots;
+    uint64_t insns;          /* static, in any hot spot */
+    uint64_t executed;       /* static, executed at all */
+    uint64_t instructions;   /* executed by the run */
+    uint64_t total;          /* executed in any hot spot's region, whole run */
+    uint64_t after;          /* executed in a hot spot's region after that was detected */
+    uint64_t first_branches; /* until the first detection; 0: none */
+    uint64_t branches;       /* of the run */
+};
+void hp_hotspot_summary(const struct hp_profiler *profiler, struct hp_hotspot_summary *summary);
+const struct hp_hotspot_stats *hp_hotspot_profiler_stats(const struct hp_profiler *profiler);
+
+#endif
