@@ -27,6 +27,7 @@ void hp_loop_graph_fini(struct hp_loop_graph *g)
     free(g->functions);
     free(g->nodes);
     free(g->arrivals);
+    free(g->exits);
     free(g->group_next);
     free(g->edges);
     free(g->loops);
@@ -165,6 +166,19 @@ static uint32_t function_index(struct hp_loop_graph *g, uint32_t id)
     return index;
 }
 
+/* Chains that end with the node, if any do, are left from its position. */
+static void set_exits(struct hp_loop_graph *g, uint32_t id)
+{
+    uint64_t position = hp_loop_position(&g->nodes[id]);
+    if (g->nodes[id].last != id)
+        return;
+    for (uint32_t i = g->nodes[id].peer;; i = g->nodes[i].peer) {
+        g->exits[i] = position;
+        if (i == id)
+            return;
+    }
+}
+
 static bool run_node(struct hp_loop_graph *g, uint32_t id, uint32_t running, uint32_t first)
 {
     struct hp_loop_node *node = &g->nodes[id];
@@ -181,6 +195,7 @@ static bool run_node(struct hp_loop_graph *g, uint32_t id, uint32_t running, uin
     node->slot = node->position = (uint32_t)f->n_nodes;
     f->nodes[f->n_nodes++] = id;
     g->arrivals[id].loop = 0;
+    set_exits(g, id);
     return true;
 }
 
@@ -317,8 +332,11 @@ static void enter_chains(struct hp_loop_graph *g, uint32_t b)
             break;
         }
     }
-    if (g->nodes[b].peer != b)
-        link_found(g, b);
+    if (g->nodes[b].peer == b)
+        return;
+    link_found(g, b);
+    if (g->nodes[g->nodes[b].last].function != HP_NO_ID)
+        set_exits(g, g->nodes[b].last);
 }
 
 void hp_loop_graph_cover(struct hp_loop_graph *g)
@@ -328,6 +346,7 @@ void hp_loop_graph_cover(struct hp_loop_graph *g)
         return;
     if (hp_grow(&g->nodes, &g->cap_nodes, n, sizeof *g->nodes) != HP_OK ||
         hp_grow(&g->arrivals, &g->cap_arrivals, n, sizeof *g->arrivals) != HP_OK ||
+        hp_grow(&g->exits, &g->cap_exits, n, sizeof *g->exits) != HP_OK ||
         hp_grow(&g->group_next, &g->cap_group_next, n, sizeof *g->group_next) != HP_OK) {
         g->out_of_memory = true;
         return;
@@ -341,6 +360,7 @@ void hp_loop_graph_cover(struct hp_loop_graph *g)
                                              .first = UINT32_MAX,
                                              .inner = HP_NO_ID};
         g->arrivals[id] = (struct hp_loop_arrival){.loop = HP_LOOP_UNSEEN};
+        g->exits[id] = UINT64_MAX;
         enter_chains(g, id);
     }
     hp_loop_graph_update(g);

@@ -59,6 +59,7 @@ struct hp_loop {
     uint32_t function;  /* index into functions */
     uint32_t parent;    /* HP_NO_ID: none */
     uint32_t low, high; /* positions of its nodes */
+    uint64_t begin;     /* hp_loop_position() of the first of them */
     bool irreducible;
     bool alive; /* it is one now */
 };
@@ -82,7 +83,8 @@ struct hp_loop_graph {
     struct hp_functions *names;
     struct hp_loop_node *nodes; /* by block */
     struct hp_loop_arrival *arrivals;
-    size_t n_nodes, cap_nodes, cap_arrivals;
+    uint64_t *exits; /* by block: hp_loop_position() of the last node of its chain */
+    size_t n_nodes, cap_nodes, cap_arrivals, cap_exits;
     struct hp_map64 group_of; /* hash of an end -> the newest block that ends so */
     uint32_t *group_next;     /* by block: an older one of the same hash */
     size_t cap_group_next;
@@ -134,12 +136,22 @@ static inline bool hp_loop_graph_leaves_out(const struct hp_loop_graph *graph, u
     return graph->nodes[node].n_normal > 0;
 }
 
-/* Whether a node is in a loop. */
+/* Where a node is among those of all functions. */
+static inline uint64_t hp_loop_position(const struct hp_loop_node *node)
+{
+    return (uint64_t)node->function << 32 | node->position;
+}
+
+/* Whether a loop has the node of that position. */
+static inline bool hp_loop_spans(const struct hp_loop *loop, uint64_t position)
+{
+    return position - loop->begin < loop->high - loop->low;
+}
+
 static inline bool hp_loop_has(const struct hp_loop_graph *graph, const struct hp_loop *loop,
                                uint32_t node)
 {
-    const struct hp_loop_node *n = &graph->nodes[node];
-    return n->function == loop->function && n->position >= loop->low && n->position < loop->high;
+    return hp_loop_spans(loop, hp_loop_position(&graph->nodes[node]));
 }
 
 /* A node's own instructions: those before the next one of its chain. */
