@@ -55,6 +55,7 @@ static __attribute__((noinline)) enum hp_err grow_tables(struct hp_spots_process
     size_t n_units = hp_code_n_units(p->spots->code), n_blocks = hp_code_n_blocks(p->spots->code);
     HP_TRY(grow_plan(p->spots, n_blocks));
     HP_TRY(hp_grow(&p->units, &p->cap_units, n_units, sizeof *p->units));
+    HP_TRY(hp_grow(&p->active, &p->cap_active, n_units + 1, sizeof *p->active));
     HP_TRY(hp_grow(&p->counts, &p->cap_counts, n_blocks, sizeof *p->counts));
     p->n_units = n_units;
     p->n_counts = n_blocks;
@@ -87,6 +88,7 @@ static void free_process(struct hp_spots_process *p)
     if (!p->spots->detector)
         hp_hotspots_free(p->detector);
     free(p->units);
+    free(p->active);
     free(p->counts);
     free(p->hot);
     hp_spot_pairs_fini(&p->pairs);

@@ -93,6 +93,8 @@ struct hp_spots_process {
     struct hp_spot_process *state; /* in the detector */
     struct hp_spots_unit *units;
     size_t n_units, cap_units;
+    uint32_t *active; /* units with a count */
+    size_t n_active, cap_active;
     uint64_t *counts; /* executions by block */
     size_t n_counts, cap_counts;
     uint64_t *
@@ -151,8 +153,11 @@ struct hp_spots {
 /* Runs the units of the steps, and the blocks of the last one but its last. */
 void hp_spots_run(struct hp_spots_process *process, const struct hp_steps *steps);
 
-/* Makes counts of blocks complete; what is known of units is forgotten when `forget`. */
-void hp_spots_flush(struct hp_spots_process *process, bool forget);
+/* Makes counts of blocks complete. */
+void hp_spots_flush(struct hp_spots_process *process);
+
+/* The same, because the monitor table has changed: what units do to its counter will be worked out again. */
+void hp_spots_forget(struct hp_spots_process *process);
 
 /* --- regions.c -------------------------------------------------------------------------------- */
 

@@ -258,7 +258,10 @@ void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot)
     for (size_t i = 0; i < spots->n_processes && !p; i++)
         if (spots->processes[i]->number == hotspot->process)
             p = spots->processes[i];
-    hp_spots_flush(p, true);
+    if (spots->config.monitor)
+        hp_spots_forget(p);
+    else
+        hp_spots_flush(p);
     found.branches = branches_of_run(spots);
     if (spots->n_found >= MOST_FOUND) {
         spots->not_kept++;
@@ -299,7 +302,7 @@ static uint64_t executed_in(const struct hp_spots_process *p, const struct hp_sp
 static enum hp_err add_up(struct hp_spots_process *p)
 {
     struct hp_spots *spots = p->spots;
-    hp_spots_flush(p, false);
+    hp_spots_flush(p);
     HP_TRY(complete_regions(p));
     for (uint32_t at = p->found; at; at = spots->found[at - 1]->next) {
         struct hp_spots_found *f = spots->found[at - 1];

@@ -70,23 +70,27 @@ static void work_out(struct hp_spots_process *p, uint32_t unit)
     u->down = (int16_t)down;
 }
 
-void hp_spots_flush(struct hp_spots_process *p, bool forget)
+void hp_spots_flush(struct hp_spots_process *p)
 {
     struct hp_hotspot_stats *stats = &p->detector->stats;
-    for (size_t i = 0; i < p->n_units; i++) {
-        struct hp_spots_unit *u = &p->units[i];
-        if (u->count) {
-            uint32_t n;
-            const uint32_t *blocks = hp_code_unit(p->spots->code, (uint32_t)i, &n);
-            for (uint32_t k = 0; k < n; k++)
-                p->counts[blocks[k]] += u->count;
-            stats->monitor_hits[0] += u->count * u->in_branches;
-            stats->monitor_hits[1] += u->count * u->in_ranges;
-            u->count = 0;
-        }
-        if (forget)
-            u->insns = 0;
+    for (size_t i = 0; i < p->n_active; i++) {
+        struct hp_spots_unit *u = &p->units[p->active[i]];
+        uint32_t n;
+        const uint32_t *blocks = hp_code_unit(p->spots->code, p->active[i], &n);
+        for (uint32_t k = 0; k < n; k++)
+            p->counts[blocks[k]] += u->count;
+        stats->monitor_hits[0] += u->count * u->in_branches;
+        stats->monitor_hits[1] += u->count * u->in_ranges;
+        u->count = 0;
     }
+    p->n_active = 0;
+}
+
+void hp_spots_forget(struct hp_spots_process *p)
+{
+    hp_spots_flush(p);
+    for (size_t i = 0; i < p->n_units; i++)
+        p->units[i].insns = 0;
 }
 
 /* --- Block by block --------------------------------------------------------------------------- */
@@ -131,6 +135,15 @@ static void retire_unit(struct hp_spots_process *p, const struct hp_step *step)
         retire(p, blocks[i], &spots->plan[i + 1 < n ? blocks[i + 1] : step[1].first]);
 }
 
+/* Counts an execution of a unit, which is active from then on; without a branch. */
+ALWAYS_INLINE void count_unit(struct hp_spots_process *p, struct hp_spots_unit *u, uint32_t unit,
+                              size_t *active)
+{
+    p->active[*active] = unit; /* there is room for one more than there are units */
+    *active += u->count == 0;
+    u->count++;
+}
+
 /* --- The loops -------------------------------------------------------------------------------- */
 
 /* While the process is off: until something may happen in a unit, which is returned. */
@@ -142,19 +155,21 @@ static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp
     const int32_t max = p->detector->monitor_max;
     int32_t counter = p->state->counter;
     uint64_t clock = p->spots->clock, sizes = 0;
+    size_t active = p->n_active;
     for (; step < end; step++) {
         struct hp_spots_unit *u = &units[step->unit];
         __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
         if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter + u->up >= max,
                              0))
             break;
-        u->count++;
+        count_unit(p, u, step->unit, &active);
         clock += u->insns;
         sizes += u->sizes;
         counter += u->net;
         counter = counter < u->highest ? u->highest : counter;
     }
     p->spots->clock = clock;
+    p->n_active = active;
     p->state->counter = counter;
     count_sizes(p, sizes);
     p->detector->stats.branches += hp_spots_profiled(sizes);
@@ -170,17 +185,19 @@ static const struct hp_step *run_waiting(struct hp_spots_process *p, const struc
     const int32_t max = p->detector->monitor_max;
     int32_t counter = p->state->counter;
     uint64_t clock = p->spots->clock, sizes = 0;
+    size_t active = p->n_active;
     for (; step < end; step++) {
         struct hp_spots_unit *u = &units[step->unit];
         if (!u->insns || clock + u->insns > slice_end || counter <= u->down)
             break;
-        u->count++;
+        count_unit(p, u, step->unit, &active);
         clock += u->insns;
         sizes += u->sizes;
         counter += u->net;
         counter = counter < max + u->lowest ? counter : max + u->lowest;
     }
     p->spots->clock = clock;
+    p->n_active = active;
     p->state->counter = counter;
     count_sizes(p, sizes);
     p->detector->stats.branches += hp_spots_profiled(sizes);
@@ -226,6 +243,7 @@ ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
     const uint64_t misses = h->stats.misses;
     int32_t counter = p->state->counter, detect = h->detect;
     uint64_t clock = p->spots->clock, sizes = 0;
+    size_t active = p->n_active;
     for (; step < end; step++) {
         struct hp_spots_unit *u = &units[step->unit];
         __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
@@ -248,13 +266,14 @@ ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
             }
             b = next;
         }
-        u->count++;
+        count_unit(p, u, step->unit, &active);
         clock += u->insns;
         sizes += u->sizes;
         counter += u->net;
         counter = counter < max + u->lowest ? counter : max + u->lowest;
     }
     p->spots->clock = clock;
+    p->n_active = active;
     p->state->counter = counter;
     h->detect = detect;
     count_sizes(p, sizes);
