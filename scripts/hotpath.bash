@@ -41,7 +41,7 @@ _hotpath()
     --view | -v) mapfile -t COMPREPLY < <(compgen -W "$views" -- "$word"); return ;;
     --engine | -e) mapfile -t COMPREPLY < <(compgen -W "native qemu" -- "$word"); return ;;
     --profile | -p)
-        mapfile -t COMPREPLY < <(compgen -W "exact counts paths predictions none" -- "$word"); return ;;
+        mapfile -t COMPREPLY < <(compgen -W "exact counts loops paths predictions hotspots none" -- "$word"); return ;;
     --paths)
         mapfile -t COMPREPLY < <(compgen -W "bl wpp extended-loop: extended-call: forward" -- "$word"); return ;;
     --metric)
@@ -52,6 +52,10 @@ _hotpath()
         mapfile -t COMPREPLY < <(compgen -W "vaswani random-admission 512x4" -- "$word"); return ;;
     --predict)
         mapfile -t COMPREPLY < <(compgen -W "net: path-profile: boa: net-rate: rate-table:" -- "$word"); return ;;
+    --loop-model)
+        mapfile -t COMPREPLY < <(compgen -W "daprof daprof-16way daprof-full frequent" -- "$word"); return ;;
+    --hotspots)
+        mapfile -t COMPREPLY < <(compgen -W "merten" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
