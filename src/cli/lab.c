@@ -134,7 +134,10 @@ int hp_cmd_lab(int argc, char **argv)
     bool quiet = false, exit_now;
     int n;
     const struct hp_option options[] = {
-        {"programs", 0, HP_OPT_TEXT, &lab.programs, "A,B,...", "only these (default: all)"},
+        {"programs", 0, HP_OPT_TEXT, &lab.programs, "A,B,...",
+         "only these (default: those that the experiment is for)"},
+        {"arch", 0, HP_OPT_TEXT, &lab.arch, "arm",
+         "programs of another architecture, under the qemu engine\n(lab/arm-sysroot fetches them)"},
         {"short", 's', HP_OPT_FLAG, &lab.short_form, NULL,
          "small inputs, and only the first 50M instructions of\nthem: a look, not a figure"},
         {"json", 'j', HP_OPT_TEXT, &json, "FILE",
