@@ -5,7 +5,9 @@
  */
 #include "lab/accuracy.h"
 #include "lab/experiments.h"
+#include "lab/sizes.h"
 #include "lab/within.h"
+#include "profiler/loop/model.h"
 #include "profiler/loop/models.h"
 
 #include <math.h>
@@ -177,6 +179,7 @@ struct probe {
     struct hp_profiler *exact, *models, *within;
     struct hp_loop_config configs[N_MODELS + N_FIFOS];
     struct hp_lab_loops loops;
+    struct hp_lab_sizes sizes;
     struct hp_lab_sets sets;
 };
 
@@ -191,6 +194,7 @@ static enum hp_err parse_models(struct probe *probe, enum hp_arch arch)
         else
             snprintf(text, sizeof text, "daprof,fifo=%s%s", fifos[m - N_MODELS], rest);
         HP_TRY(hp_loop_config_parse(text, &probe->configs[m]));
+        hp_loop_config_widths(&probe->configs[m], arch);
     }
     return HP_OK;
 }
@@ -304,6 +308,10 @@ static enum hp_err collect_model(struct probe *probe, const struct hp_code *code
     size_t n;
     HP_TRY(add_hardware(probe, m, hp_loop_model_stats(model)));
     HP_TRY(hp_loop_model_entries(model, &entries, &n));
+    for (size_t i = 0; i < n && !models[m].instructions; i++) /* better than from bytes */
+        entries[i].instructions =
+            entries[i].iterations *
+            (double)hp_lab_sizes_count(&probe->sizes, entries[i].target, entries[i].address);
     enum hp_err err = hp_lab_report_init(&report, &probe->loops, entries, n);
     free(entries);
     HP_TRY(err);
@@ -335,6 +343,7 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
     size_t n;
     HP_TRY(hp_exact_loops(probe->exact, &exact, &n));
     HP_TRY(hp_lab_loops_init(&probe->loops, exact, n, observation->instructions));
+    HP_TRY(hp_lab_sizes_init(&probe->sizes, observation->code));
     HP_TRY(set_loops(probe));
     HP_TRY(collect_sets(probe, observation->code, exact));
     for (size_t m = 0; m < N_MODELS; m++)
@@ -380,6 +389,7 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
         err = hp_lab_observe(lab, command,
                              &(struct hp_lab_probe){attach_within, collect_within, &probe});
     hp_lab_loops_fini(&probe.loops);
+    hp_lab_sizes_fini(&probe.sizes);
     hp_lab_sets_fini(&probe.sets);
     return err;
 }
