@@ -111,7 +111,7 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
         struct hp_hotspot_summary s;
         struct hp_sheet_row *row;
         uint64_t monitor = 0;
-        hp_hotspot_summary(probe->profilers[d], &s);
+        HP_TRY(hp_hotspot_summary(probe->profilers[d], &s));
         uint64_t bits = hp_hotspot_config_bits(&probe->configs[d], stats->monitored, &monitor);
         const double values[] = {(double)s.hotspots,
                                  (double)s.insns,

@@ -8,7 +8,7 @@
 
 static const struct hp_experiment *const experiments[] = {
     &hp_paths_overlap,     &hp_paths_factors,    &hp_paths_distribution, &hp_paths_extended,
-    &hp_prediction_curves, &hp_prediction_space, &hp_paths_numbering,
+    &hp_prediction_curves, &hp_prediction_space, &hp_paths_numbering,    &hp_hotspots_table,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)
