@@ -19,7 +19,8 @@ static const struct hp_usage usage = {
     .examples = "  hotpath lab list\n"
                 "  hotpath lab paths-overlap                        all programs, minutes\n"
                 "  hotpath lab paths-overlap --short                seconds, for a first look\n"
-                "  hotpath lab prediction-curves --programs gzip,lua --json curves.json\n",
+                "  hotpath lab prediction-curves --programs gzip,lua --json curves.json\n"
+                "  hotpath lab loops-accuracy --arch arm            once lab/arm-sysroot was run\n",
 };
 
 /* --- list ------------------------------------------------------------------------------------- */
