@@ -86,7 +86,7 @@ struct hp_wanted_options {
          0,                                                                                          \
          HP_OPT_TEXT,                                                                                \
          &(o).hotspots,                                                                              \
-         "DETECTOR",                                                                                 \
+         "NAME",                                                                                     \
          "which hot spot detector: merten (default), and changes\nto it: merten,candidate=8"},       \
     {                                                                                                \
         "machine", 0, HP_OPT_TEXT, &(o).machine, "NAME",                                             \
