@@ -16,7 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
     fprintf(stderr, "daprof_compare: %s: %s\n", what, hp_error_text());
     exit(2);
