@@ -280,6 +280,7 @@ struct hp_pmodel_loop {
 /* A hot spot as its detector found it (hotspot.h), and what became of it. */
 struct hp_photspot {
     const char *detector; /* hp_hotspot_config_format() */
+    uint32_t run;         /* 0; in a merged profile, of which run it is */
     uint32_t number;      /* 0, 1, ... of this detector */
     int32_t pid;
     uint64_t at_branches; /* retired by the run when it was detected */

@@ -329,7 +329,7 @@ static void counters_saturate(void **state)
 static void bad_indices_are_refused(void **state)
 {
     (void)state;
-    for (int fault = 0; fault < 26; fault++) {
+    for (int fault = 0; fault < 54; fault++) {
         struct hp_profile *p = random_profile(5, 20), *q = random_profile(5, 20);
         for (int side = 0; side < 2; side++) {
             struct hp_profile *x = side ? q : p;
@@ -361,6 +361,34 @@ static void bad_indices_are_refused(void **state)
             case 23: x->path_steps[3].how = HP_STEP_END + 1; break;
             case 24: x->path_counts[3].thread = 3; break;
             case 25: x->stats[3].unit = HP_STAT_SHARE + 1; break;
+            case 26: x->loops[3].header.module = many; break;
+            case 27: x->loops[3].function = many; break;
+            case 28: x->loops[3].parent = many; break;
+            case 29: x->loops[3].parent = 3; break;
+            case 30: x->loops[3].parent = 6, x->loops[6].parent = 9, x->loops[9].parent = 3; break;
+            case 31: x->loops[3].parent = 4; break; /* of another function */
+            case 32: x->loops[3].flags = 2; break;
+            case 33: x->loops[3].first_line = 9, x->loops[3].last_line = 8; break;
+            case 34: x->loop_counts[3].item = (uint32_t)x->n_loops; break;
+            case 35: x->loop_counts[3].thread = 3; break;
+            case 36: x->loop_counts[3].executions = x->loop_counts[3].iterations + 1; break;
+            case 37: x->loop_counts[3].min = x->loop_counts[3].max + 1; break;
+            case 38: x->loop_counts[3].max = x->loop_counts[3].iterations + 1; break;
+            case 39: x->loop_counts[3].same = x->loop_counts[3].executions + 1; break;
+            case 40: x->loop_counts[3].interrupted = x->loop_counts[3].executions + 1; break;
+            case 41: x->loop_trips[3].loop = HP_PROFILE_NONE; break;
+            case 42: x->loop_trips[3].bucket = 1, x->loop_trips[3].value = 64; break;
+            case 43: x->loop_trips[3].bucket = 0, x->loop_trips[3].value = 0; break;
+            case 44: x->loop_blocks[3].block = many; break;
+            case 45: x->model_loops[3].loop = many; break;
+            case 46: x->model_loops[3].target.module = many; break;
+            case 47: x->hotspots[3].after = x->hotspots[3].total + 1; break;
+            case 48: x->hotspot_branches[3].hotspot = HP_PROFILE_NONE; break;
+            case 49: x->hotspot_branches[3].flow = HP_FLOW_COUNT_; break;
+            case 50: x->hotspot_branches[3].taken = x->hotspot_branches[3].executed + 1; break;
+            case 51: x->hotspot_blocks[3].block = many; break;
+            case 52: x->hotspot_slices[3].width = 0; break;
+            case 53: x->hotspot_slices[3].hotspot = many; break;
             }
         }
         assert_int_equal(hp_profile_normalize(p), HP_ERR_INVALID);
@@ -401,6 +429,39 @@ static void follow(uint32_t *index, const uint32_t *order)
 {
     if (*index != HP_PROFILE_NONE)
         *index = order[*index];
+}
+
+static void shuffle_regions(struct hp_profile *p, uint32_t **order)
+{
+    for (size_t i = 0; i < p->n_loops; i++) {
+        follow(&p->loops[i].header.module, order[HP_PARRAY_MODULES]);
+        follow(&p->loops[i].function, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->loops[i].parent, order[HP_PARRAY_LOOPS]);
+    }
+    for (size_t i = 0; i < p->n_loop_counts; i++)
+        follow(&p->loop_counts[i].item, order[HP_PARRAY_LOOPS]);
+    for (size_t i = 0; i < p->n_loop_trips; i++)
+        follow(&p->loop_trips[i].loop, order[HP_PARRAY_LOOPS]);
+    for (size_t i = 0; i < p->n_loop_blocks; i++) {
+        follow(&p->loop_blocks[i].loop, order[HP_PARRAY_LOOPS]);
+        follow(&p->loop_blocks[i].block, order[HP_PARRAY_BLOCKS]);
+    }
+    for (size_t i = 0; i < p->n_model_loops; i++) {
+        follow(&p->model_loops[i].branch.module, order[HP_PARRAY_MODULES]);
+        follow(&p->model_loops[i].target.module, order[HP_PARRAY_MODULES]);
+        follow(&p->model_loops[i].function, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->model_loops[i].loop, order[HP_PARRAY_LOOPS]);
+    }
+    for (size_t i = 0; i < p->n_hotspot_branches; i++) {
+        follow(&p->hotspot_branches[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
+        follow(&p->hotspot_branches[i].branch.module, order[HP_PARRAY_MODULES]);
+    }
+    for (size_t i = 0; i < p->n_hotspot_blocks; i++) {
+        follow(&p->hotspot_blocks[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
+        follow(&p->hotspot_blocks[i].block, order[HP_PARRAY_BLOCKS]);
+    }
+    for (size_t i = 0; i < p->n_hotspot_slices; i++)
+        follow(&p->hotspot_slices[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
 }
 
 static void shuffle(struct hp_profile *p, uint64_t seed)
@@ -446,6 +507,7 @@ static void shuffle(struct hp_profile *p, uint64_t seed)
     }
     for (size_t i = 0; i < p->n_path_counts; i++)
         follow(&p->path_counts[i].item, order[HP_PARRAY_PATHS]);
+    shuffle_regions(p, order);
     for (int i = 0; i < HP_PARRAY_COUNT_; i++)
         free(order[i]);
 }
@@ -522,7 +584,7 @@ static uint64_t total(const struct hp_pcount *counts, size_t n)
     return sum;
 }
 
-/* Makes the threads of a merged profile those of the other order of merging. */
+/* Makes the threads and runs of a merged profile those of the other order of merging. */
 static void rotate_threads(struct hp_profile *p, uint32_t by)
 {
     uint32_t n = (uint32_t)p->n_threads;
@@ -540,6 +602,10 @@ static void rotate_threads(struct hp_profile *p, uint32_t by)
         p->call_counts[i].thread = order[p->call_counts[i].thread];
     for (size_t i = 0; i < p->n_path_counts; i++)
         p->path_counts[i].thread = order[p->path_counts[i].thread];
+    for (size_t i = 0; i < p->n_loop_counts; i++)
+        p->loop_counts[i].thread = order[p->loop_counts[i].thread];
+    for (size_t i = 0; i < p->n_hotspots; i++)
+        p->hotspots[i].run = 1 - p->hotspots[i].run;
     free(order);
     assert_int_equal(hp_profile_normalize(p), HP_OK);
 }
