@@ -167,7 +167,10 @@ static void print_loop(const struct verdict *v, const struct loop_result *l)
         printf(" in ");
         place(v->reference[l->parent].header);
     }
-    printf("\n");
+    printf(" trips");
+    for (size_t i = 0; i < l->n_trips && i < MAX_SHOWN; i++)
+        printf(" %" PRIu64 "x%" PRIu64, l->trips[i].value, l->trips[i].count);
+    printf(l->n_trips > MAX_SHOWN ? " ...\n" : "\n");
 }
 
 static void differ(struct verdict *v, const struct loop_result *l, const char *what,
