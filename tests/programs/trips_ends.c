@@ -8,23 +8,26 @@
 static volatile int sink, ten = 10;
 static int *volatile nowhere;
 
-SINGLE void end(char how)
+/* In the third round of the seventh row. */
+SINGLE void end(char how, int row, int column)
 {
+    sink++;
+    if (row != 7 || column != 2)
+        return;
     if (how == 'e')
         exit(3);
     if (how == 's')
         raise(SIGKILL);
     if (how == 'f')
         sink = *nowhere;
-    sink++;
 }
 
-/* Rows of four; the seventh row's third round is the last. */
+/* Rows of four. */
 SINGLE void inner(int row, char how)
 {
     int j = 0;
     do {
-        end(row == 7 && j == 2 ? how : 'n');
+        end(how, row, j);
         sink++;
     } while (++j < 4);
 }
