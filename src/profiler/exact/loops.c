@@ -328,11 +328,10 @@ static bool same_function(const struct hp_loop_graph *g, uint32_t from, uint32_t
 void hp_exact_loops_learn(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     struct hp_loop_graph *g = &t->loops->all->graph;
-    uint8_t flow = t->exact->spots[from].flow;
     see(t, to);
     if (same_function(g, from, to))
         hp_loop_graph_edge(g, from, to, false);
-    else if (flow == HP_FLOW_JUMP || flow == HP_FLOW_COND || flow == HP_FLOW_JUMP_IND)
+    else
         hp_loop_graph_root(g, to);
     learned(t);
 }

@@ -151,12 +151,12 @@ void hp_exact_loops_seal(struct hp_exact_thread *thread);
 
 /* What a transfer did to the shadow stack. */
 enum hp_how {
-    HP_HOW_STAYED,  /* nothing */
+    HP_HOW_STAYED, /* nothing */
     HP_HOW_CALLED, /* made a frame */
     HP_HOW_JUMPED, /* the same, by a jump */
-    HP_HOW_BACK,    /* ended frames: goes on in one that was left */
-    HP_HOW_THROWN,  /* the same, but not where it was expected to */
-    HP_HOW_BEGUN,   /* replaced the lowest frame, of which nothing is known */
+    HP_HOW_BACK,   /* ended frames: goes on in one that was left */
+    HP_HOW_THROWN, /* the same, but not where it was expected to */
+    HP_HOW_BEGUN,  /* replaced the lowest frame, of which nothing is known */
 };
 
 /* A transfer that is new and of which the stack need not be shown anything. */

@@ -139,15 +139,41 @@ static void connect(struct hp_loop_graph *g, uint32_t a, uint32_t b)
         make_dirty(g, to->function);
 }
 
+/* The node has become a root. */
+static void take_root(struct hp_loop_graph *g, uint32_t id)
+{
+    if (g->nodes[id].inner != HP_NO_ID)
+        make_dirty(g, g->nodes[id].function);
+    adopt(g, id);
+}
+
 /* The chain of `a` goes on with its next node. */
 static void link(struct hp_loop_graph *g, uint32_t a)
 {
     uint32_t b = g->nodes[a].next;
-    if (b == HP_NO_ID || g->nodes[a].function != g->nodes[b].function)
+    if (b == HP_NO_ID)
         return;
+    if (g->nodes[a].function != g->nodes[b].function) {
+        if (g->nodes[b].n_foreign++ == 0)
+            take_root(g, b);
+        return;
+    }
     if (g->nodes[b].n_normal++ == 0 && g->nodes[b].thrown)
         make_dirty(g, g->nodes[b].function); /* exceptional ones are left out now */
     connect(g, a, b);
+}
+
+/* It does not any more. */
+static void unlink_next(struct hp_loop_graph *g, uint32_t a)
+{
+    uint32_t b = g->nodes[a].next;
+    if (b == HP_NO_ID)
+        return;
+    if (g->nodes[a].function == g->nodes[b].function)
+        g->nodes[b].n_normal--;
+    else
+        g->nodes[b].n_foreign--;
+    make_dirty(g, g->nodes[b].function);
 }
 
 /* --- Nodes that are run ----------------------------------------------------------------------- */
@@ -241,10 +267,8 @@ static uint64_t start_of(const struct hp_loop_graph *g, uint32_t block)
 static void relink(struct hp_loop_graph *g, uint32_t a, uint32_t b)
 {
     struct hp_loop_node *node = &g->nodes[a], *next = &g->nodes[b];
-    uint32_t old = node->next;
     if (node->function != HP_NO_ID) {
-        if (old != HP_NO_ID && g->nodes[old].function == node->function)
-            g->nodes[old].n_normal--;
+        unlink_next(g, a);
         make_dirty(g, node->function);
         if (next->function == HP_NO_ID)
             run_node(g, b, g->functions[node->function].id, node->first);
@@ -398,7 +422,5 @@ void hp_loop_graph_root(struct hp_loop_graph *g, uint32_t block)
     if (g->arrivals[block].root)
         return;
     g->arrivals[block].root = 1;
-    if (g->nodes[block].inner != HP_NO_ID)
-        make_dirty(g, g->nodes[block].function);
-    adopt(g, block);
+    take_root(g, block);
 }

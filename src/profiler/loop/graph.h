@@ -22,19 +22,20 @@
 #define HP_LOOP_WORK_MAX (1u << 28)
 
 struct hp_loop_node {
-    uint32_t function; /* index into functions; HP_NO_ID: it was not run yet */
-    uint32_t next;     /* what its chain goes on with; HP_NO_ID: it is the last */
-    uint32_t last;     /* of its chain; itself when that is all */
-    uint32_t peer;     /* a ring of blocks whose chains have the same last node */
-    uint32_t first;    /* when it was first run; of equals (one chain) the lower start was */
-    uint32_t slot;     /* where it is among its function's nodes */
-    uint32_t out;      /* edges from the block, as index + 1 */
-    uint32_t n_normal; /* edges to it that are not exceptional, links of chains too */
-    uint32_t position; /* in its function */
-    uint32_t inner;    /* the innermost loop it is in; HP_NO_ID: none */
-    uint32_t named;    /* the loop that it names or has named, as id + 1 */
-    bool orphan;       /* no root reaches it but one that was made to */
-    bool thrown;       /* there are exceptional edges to it */
+    uint32_t function;  /* index into functions; HP_NO_ID: it was not run yet */
+    uint32_t next;      /* what its chain goes on with; HP_NO_ID: it is the last */
+    uint32_t last;      /* of its chain; itself when that is all */
+    uint32_t peer;      /* a ring of blocks whose chains have the same last node */
+    uint32_t first;     /* when it was first run; of equals (one chain) the lower start was */
+    uint32_t slot;      /* where it is among its function's nodes */
+    uint32_t out;       /* edges from the block, as index + 1 */
+    uint32_t n_normal;  /* edges to it that are not exceptional, links of chains too */
+    uint32_t n_foreign; /* links of chains to it from other functions: they make it a root */
+    uint32_t position;  /* in its function */
+    uint32_t inner;     /* the innermost loop it is in; HP_NO_ID: none */
+    uint32_t named;     /* the loop that it names or has named, as id + 1 */
+    bool orphan;        /* no root reaches it but one that was made to */
+    bool thrown;        /* there are exceptional edges to it */
 };
 
 /* What it means that a block is run. `loop` and `more` 0: nothing. */
@@ -43,7 +44,7 @@ struct hp_loop_arrival {
         loop; /* the loop of which it is a header, as id + 1; HP_LOOP_UNSEEN: it was not run yet */
     uint32_t more; /* the first header behind it in its chain, as id + 1 */
     uint32_t via;  /* the node of the chain before that one */
-    uint32_t root; /* not 0: it is one */
+    uint32_t root; /* not 0: it was called, or come to from another function */
 };
 #define HP_LOOP_UNSEEN UINT32_MAX
 
@@ -121,7 +122,7 @@ void hp_loop_graph_run(struct hp_loop_graph *graph, uint32_t block, uint32_t run
 /* In one activation, `to` came after `from`; both were run. Of different functions, it is none. */
 void hp_loop_graph_edge(struct hp_loop_graph *graph, uint32_t from, uint32_t to, bool exceptional);
 
-/* The block, which was run, was called, or jumped to from another function, and that did not come back to a frame. */
+/* The block, which was run, was called, or come to from another function, other than by coming back to a frame. */
 void hp_loop_graph_root(struct hp_loop_graph *graph, uint32_t block);
 
 /* Computes the loops that may have changed. */

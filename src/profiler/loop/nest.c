@@ -102,8 +102,10 @@ static enum hp_err prepare(struct hp_nest *n)
     n->n_made = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t id = n->function->nodes[i];
-        n->items[i] = (struct item){
-            .succ = (uint32_t)n->n_succs, .place = i, .root = n->graph->arrivals[id].root};
+        n->items[i] = (struct item){.succ = (uint32_t)n->n_succs,
+                                    .place = i,
+                                    .root = n->graph->arrivals[id].root != 0 ||
+                                            n->graph->nodes[id].n_foreign > 0};
         n->order[i] = i;
         HP_TRY(add_succs(n, id));
     }
