@@ -5,8 +5,6 @@
 
 #include <stdlib.h>
 
-#define COVERS_MAX (1u << 20) /* sets of loops; beyond, what is covered is no more told apart */
-
 /* --- Counters --------------------------------------------------------------------------------- */
 
 enum hp_err hp_tally_add(struct hp_tally *t, uint64_t key, uint64_t count)
@@ -45,11 +43,7 @@ enum hp_err hp_exact_loops_new(struct hp_exact *exact)
     if (!all)
         return hp_fail_nomem();
     exact->loops = all;
-    HP_TRY(hp_loop_graph_init(&all->graph, exact->code, exact->functions));
-    HP_TRY(hp_grow(&all->covers, &all->cap_covers, 1, sizeof *all->covers));
-    HP_TRY(hp_grow(&all->cover_next, &all->cap_cover_next, 1, sizeof *all->cover_next));
-    all->n_covers = 1;
-    return HP_OK;
+    return hp_loop_graph_init(&all->graph, exact->code, exact->functions);
 }
 
 void hp_exact_loops_free(struct hp_exact *exact)
@@ -60,11 +54,7 @@ void hp_exact_loops_free(struct hp_exact *exact)
     hp_loop_graph_fini(&all->graph);
     free(all->members);
     free(all->member_of);
-    free(all->covers);
-    free(all->cover_loops);
-    free(all->cover_next);
-    hp_map64_fini(&all->cover_of);
-    hp_map64_fini(&all->extended);
+    hp_covers_fini(&all->covers);
     hp_exact_loops_result_free(all->result);
     free(all);
 }
@@ -86,6 +76,8 @@ static void free_running(struct hp_exact_loop_thread *l)
     free(l->records);
     free(l->saved);
     free(l->frames);
+    free(l->slots);
+    l->slots = NULL;
     l->records = NULL;
     l->saved = NULL;
     l->frames = NULL;
@@ -412,94 +404,15 @@ void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_tra
 
 /* --- Frames ----------------------------------------------------------------------------------- */
 
-static uint64_t hash_loops(const uint32_t *loops, uint32_t n)
-{
-    uint64_t hash = n;
-    for (uint32_t i = 0; i < n; i++)
-        hash = hp_hash64(hash + loops[i]);
-    return hash;
-}
-
-/* The set of the loops that were put behind all others; 0 when there is no room. */
-static uint32_t intern(struct hp_exact_loops *all, uint32_t n)
-{
-    const uint32_t *loops = all->cover_loops + all->n_cover_loops;
-    uint64_t hash = hash_loops(loops, n);
-    uint32_t newest = hp_map64_get(&all->cover_of, hash);
-    for (uint32_t i = newest; i != HP_MAP64_NONE; i = all->cover_next[i]) {
-        const struct hp_cover *cover = &all->covers[i];
-        bool same = cover->n == n;
-        for (uint32_t k = 0; k < n && same; k++)
-            same = all->cover_loops[cover->first + k] == loops[k];
-        if (same)
-            return i;
-    }
-    if (all->n_covers >= COVERS_MAX ||
-        hp_grow(&all->covers, &all->cap_covers, all->n_covers + 1, sizeof *all->covers) != HP_OK ||
-        hp_grow(&all->cover_next, &all->cap_cover_next, all->n_covers + 1,
-                sizeof *all->cover_next) != HP_OK ||
-        hp_map64_put(&all->cover_of, hash, (uint32_t)all->n_covers) != HP_OK)
-        return 0;
-    all->covers[all->n_covers] = (struct hp_cover){(uint32_t)all->n_cover_loops, n};
-    all->cover_next[all->n_covers] = newest;
-    all->n_cover_loops += n;
-    return (uint32_t)all->n_covers++;
-}
-
-/* Inserts a loop into a sorted list unless it is there. */
-static void insert(uint32_t *loops, uint32_t *n, uint32_t loop)
-{
-    uint32_t i = *n;
-    while (i > 0 && loops[i - 1] > loop)
-        i--;
-    if (i > 0 && loops[i - 1] == loop)
-        return;
-    for (uint32_t k = (*n)++; k > i; k--)
-        loops[k] = loops[k - 1];
-    loops[i] = loop;
-}
-
-static uint32_t unite(struct hp_exact_loops *all, uint32_t cover, uint32_t inner)
-{
-    uint32_t n = all->covers[cover].n, depth = 0;
-    for (uint32_t loop = inner; loop != HP_NO_ID; loop = all->graph.loops[loop].parent)
-        depth++;
-    if (hp_grow(&all->cover_loops, &all->cap_cover_loops, all->n_cover_loops + n + depth,
-                sizeof *all->cover_loops) != HP_OK)
-        return cover;
-    uint32_t *loops = all->cover_loops + all->n_cover_loops;
-    for (uint32_t i = 0; i < n; i++)
-        loops[i] = all->cover_loops[all->covers[cover].first + i];
-    for (uint32_t loop = inner; loop != HP_NO_ID; loop = all->graph.loops[loop].parent)
-        insert(loops, &n, loop);
-    uint32_t united = intern(all, n);
-    return united ? united : cover;
-}
-
-/* The loops of `cover`, `inner` and those around it. */
-static uint32_t extend(struct hp_exact_loops *all, uint32_t cover, uint32_t inner)
-{
-    uint64_t key = (uint64_t)cover << 32 | inner;
-    if (all->extended_version != all->graph.version)
-        hp_map64_fini(&all->extended);
-    all->extended_version = all->graph.version;
-    uint32_t found = hp_map64_get(&all->extended, key);
-    if (found == HP_MAP64_NONE) {
-        found = unite(all, cover, inner);
-        if (hp_map64_put(&all->extended, key, found) != HP_OK)
-            return found; /* it is slower without */
-    }
-    return found;
-}
-
 uint32_t hp_exact_loops_cover_of(struct hp_exact_thread *t, size_t below)
 {
-    struct hp_exact_loops *all = t->exact->loops;
-    uint32_t site = t->loops->frames[below + 1].site, cover = t->loops->frames[below].cover;
-    if (site == HP_NO_ID)
-        return cover;
-    uint32_t inner = all->graph.nodes[all->graph.nodes[site].last].inner;
-    return inner == HP_NO_ID ? cover : extend(all, cover, inner);
+    struct hp_exact_loop_thread *l = t->loops;
+    uint32_t site = l->frames[below + 1].site, cover = l->frames[below].cover;
+    if (!l->slots && !(l->slots = calloc(HP_COVERED_SLOTS, sizeof *l->slots))) {
+        t->exact->out_of_memory = true;
+        return 0;
+    }
+    return site == HP_NO_ID ? cover : hp_covers_extend(&l->all->covers, cover, site);
 }
 
 bool hp_exact_loops_grow_frames(struct hp_exact_thread *t)
@@ -517,9 +430,13 @@ void hp_exact_loops_covered_call(struct hp_exact_thread *t, uint32_t site, uint6
     add(t, &t->loops->covered_calls, (uint64_t)t->loops->cover << 32 | site, spent);
 }
 
-void hp_exact_loops_covered(struct hp_exact_thread *t, uint32_t unit)
+void hp_exact_loops_covered_new(struct hp_exact_thread *t, uint64_t key)
 {
-    add(t, &t->loops->covered, (uint64_t)t->loops->cover << 32 | unit, 1);
+    struct hp_exact_loop_thread *l = t->loops;
+    uint32_t unit = (uint32_t)key;
+    add(t, &l->covered, key, 1);
+    l->slots[(unit ^ l->cover * 37) % HP_COVERED_SLOTS] =
+        (struct hp_covered_slot){key, hp_map64_get(&l->covered.of, key)};
 }
 
 /* --- Ends ------------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #ifndef HP_PROFILER_EXACT_LOOPS_H
 #define HP_PROFILER_EXACT_LOOPS_H
 
+#include "profiler/exact/covers.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/loop/graph.h"
 #include "profiler/loop/trips.h"
@@ -35,11 +36,6 @@ struct hp_loop_member {
     uint32_t next; /* of the same block: index + 1, 0: none */
 };
 
-/* A set of loops, in `members`; sorted ids. Set 0 is empty. */
-struct hp_cover {
-    uint32_t first, n;
-};
-
 struct hp_exact_loops {
     struct hp_loop_graph graph;
     struct hp_loop_member *members;
@@ -48,17 +44,7 @@ struct hp_exact_loops {
     size_t cap_member_of;
     size_t n_units; /* whose members are there */
 
-    struct hp_cover *covers;
-    size_t n_covers, cap_covers;
-    uint32_t *cover_loops;
-    size_t n_cover_loops, cap_cover_loops;
-    struct hp_map64 cover_of; /* hash of the loops -> the newest such set */
-    uint32_t *cover_next;     /* by set: an older one of the same hash */
-    size_t cap_cover_next;
-    struct hp_map64
-        extended; /* set << 32 | innermost loop -> set, as long as `version` is the graph's */
-    uint64_t extended_version;
-
+    struct hp_covers covers;
     struct hp_exact_loop_result *result;
 };
 
@@ -83,7 +69,7 @@ struct hp_loop_saved {
 struct hp_loop_frame {
     uint64_t activation; /* a number of its own */
     uint32_t site;       /* the block from which the frame below was left; HP_NO_ID: none */
-    uint32_t cover;      /* loops of its function in which lower activations are */
+    uint32_t cover;      /* where lower activations of its function are */
     uint32_t previous;   /* the next lower frame of its function, as index + 1 */
 };
 
@@ -94,6 +80,13 @@ struct hp_loop_site {
     uint64_t count;
     uint64_t inclusive; /* instructions until then */
 };
+
+/* A counter that was used lately. */
+struct hp_covered_slot {
+    uint64_t key;
+    uint32_t index;
+};
+#define HP_COVERED_SLOTS 2048
 
 struct hp_exact_loop_thread {
     struct hp_exact_loops *all;
@@ -130,6 +123,7 @@ struct hp_exact_loop_thread {
         interrupted;         /* block: activations at, or called from, it when a history ended */
     struct hp_tally covered; /* cover << 32 | unit: runs in frames with that cover */
     struct hp_tally covered_calls; /* cover << 32 | site: instructions */
+    struct hp_covered_slot *slots; /* of `covered`, so that it need not be searched each time */
 };
 
 enum hp_err hp_exact_loops_new(struct hp_exact *exact);
@@ -294,8 +288,19 @@ static inline void hp_exact_loops_pop(struct hp_exact_thread *thread, uint64_t s
         hp_exact_loops_covered_call(thread, frame->site, spent);
 }
 
+void hp_exact_loops_covered_new(struct hp_exact_thread *thread, uint64_t key);
+
 /* The unit was run by the top frame, which has a cover. */
-void hp_exact_loops_covered(struct hp_exact_thread *thread, uint32_t unit);
+static inline void hp_exact_loops_covered(struct hp_exact_thread *thread, uint32_t unit)
+{
+    struct hp_exact_loop_thread *l = thread->loops;
+    uint64_t key = (uint64_t)l->cover << 32 | unit;
+    const struct hp_covered_slot *slot = &l->slots[(unit ^ l->cover * 37) % HP_COVERED_SLOTS];
+    if (slot->key == key)
+        l->covered.counts[slot->index]++;
+    else
+        hp_exact_loops_covered_new(thread, key);
+}
 
 /* All on the stack ends with the history. */
 void hp_exact_loops_interrupt(struct hp_exact_thread *thread);
