@@ -5,6 +5,7 @@
 In CI: test programs and some million branches of a real one. HOTPATH_LONG=1: more of them."""
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -103,6 +104,28 @@ class Models(unittest.TestCase):
 
     def test_interference_exact(self):
         self.check("interference", "daprof,calls,exact-average", {"branch_a": (10, 14.0), "branch_b": (150, 4.0), "branch_round": (1, 9.0)})
+
+    # --- The exact profile ---
+
+    def test_converges_to_exact(self):
+        """With room for everything and exact averages the model has what the exact profile has: the back edges of each loop, and its executions, but those without any back edge, which
+        nobody sees who sees only branches. That is so where each loop is closed by one branch behind its body."""
+        model = "daprof,entries=4096,ways=16,fifo=0,exact-average,calls,max-offset=65536,depth-bits=16,contexts=64"
+        for name in ["loops_ab", "interference", "sieve", "queens", "crc"]:
+            with self.subTest(name):
+                path = os.path.join(self.directory.name, "profile")
+                done = subprocess.run([HOTPATH, "record", "-q", "-o", path, "--profile", "loops", "--loop-model", model, "--", program(name)],
+                                      timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+                self.assertNotEqual(done.returncode, 125, done.stderr)
+                database = sqlite3.connect(path)
+                self.addCleanup(database.close)
+                once = dict(database.execute("SELECT loop, count FROM loop_trip WHERE bucket = 1 AND value = 0"))
+                exact = {loop: (executions - once.get(loop, 0), back_edges) for loop, executions, back_edges in
+                         database.execute("SELECT loop, sum(executions), sum(back_edges) FROM loop_count GROUP BY loop")}
+                seen = database.execute("SELECT loop, executions, iterations FROM model_loop").fetchall()
+                self.assertEqual({row[0]: row[1:] for row in seen}, exact)
+                self.assertEqual(len(seen), len(exact))
+                self.assertGreater(len(exact), 1)
 
     # --- The reference ---
 
