@@ -20,45 +20,81 @@ static int compare_closings(const void *left, const void *right)
     return a->target < b->target ? -1 : a->target > b->target;
 }
 
-static bool is_short(const struct hp_exact_back_edge *edge)
+static bool is_short(uint64_t branch, uint64_t target)
 {
-    return edge->target <= edge->branch && edge->branch - edge->target < HP_LAB_SHORT;
+    return target <= branch && branch - target < HP_LAB_SHORT;
 }
 
-static void add_loop(struct hp_lab_loops *loops, const struct hp_exact_loop *exact, size_t i)
+static enum hp_err add_loop(struct hp_lab_loops *loops, const struct hp_exact_loop *exact, size_t i)
 {
     const struct hp_exact_loop *e = &exact[i];
     struct hp_lab_loop *loop = &loops->loops[i];
-    loop->own += e->counts.self; /* what is nested in it took its part off before, or will */
-    loop->executions = e->counts.executions;
+    loop->own += e->counts.self; /* what is nested in it takes its part off */
+    loop->executions = e->counts.executions - e->once;
     loop->back_edges = e->counts.back_edges;
+    loop->parent = e->parent;
+    loop->goes = e->counts.back_edges >= e->counts.executions;
     loop->calls = e->counts.inclusive > e->counts.self;
     if (e->parent != HP_NO_ID)
         loops->loops[e->parent].own -= e->counts.self;
     for (size_t k = 0; k < e->n_back_edges; k++) {
         const struct hp_exact_back_edge *edge = &e->back_edges[k];
-        loop->seen |= is_short(edge);
+        loop->closed |= is_short(edge->branch, edge->target);
         loops->closings[loops->n_closings++] =
             (struct hp_lab_closing){edge->branch, edge->target, i};
     }
+    for (size_t k = 0; k < e->n_nodes; k++) /* those of nested loops come again later */
+        HP_TRY(hp_map64_put(&loops->loop_at, hp_code_block(loops->code, e->nodes[k])->start,
+                            (uint32_t)i));
+    return HP_OK;
 }
 
-enum hp_err hp_lab_loops_init(struct hp_lab_loops *loops, const struct hp_exact_loop *exact,
-                              size_t n, uint64_t instructions)
+static enum hp_err add_blocks(struct hp_lab_loops *loops)
+{
+    for (uint32_t b = 0; b < hp_code_n_blocks(loops->code); b++) {
+        const struct hp_block *block = hp_code_block(loops->code, b);
+        uint32_t other = hp_map64_get(&loops->block_of, block->last);
+        if (other == HP_MAP64_NONE || hp_code_block(loops->code, other)->start < block->start)
+            HP_TRY(hp_map64_put(&loops->block_of, block->last, b));
+    }
+    return HP_OK;
+}
+
+static void find_seen(struct hp_lab_loops *loops)
+{
+    for (uint32_t b = 0; b < hp_code_n_blocks(loops->code); b++) {
+        const struct hp_block *block = hp_code_block(loops->code, b);
+        if (block->target && is_short(block->last, block->target) &&
+            (block->flow == HP_FLOW_JUMP || block->flow == HP_FLOW_COND)) {
+            size_t i = hp_lab_loops_find(loops, block->last, block->target);
+            if (i < loops->n)
+                loops->loops[i].seen = true;
+        }
+    }
+}
+
+enum hp_err hp_lab_loops_init(struct hp_lab_loops *loops, const struct hp_code *code,
+                              const struct hp_exact_loop *exact, size_t n, uint64_t instructions)
 {
     size_t edges = 0;
+    enum hp_err err = HP_OK;
     for (size_t i = 0; i < n; i++)
         edges += exact[i].n_back_edges;
-    *loops = (struct hp_lab_loops){.n = n, .instructions = instructions};
+    *loops = (struct hp_lab_loops){.n = n, .instructions = instructions, .code = code};
     loops->loops = calloc(n + 1, sizeof *loops->loops);
     loops->closings = calloc(edges + 1, sizeof *loops->closings);
-    if (!loops->loops || !loops->closings) {
+    if (!loops->loops || !loops->closings)
+        err = hp_fail_nomem();
+    for (size_t i = 0; i < n && err == HP_OK; i++)
+        err = add_loop(loops, exact, i);
+    if (err == HP_OK)
+        err = add_blocks(loops);
+    if (err != HP_OK) {
         hp_lab_loops_fini(loops);
-        return hp_fail_nomem();
+        return err;
     }
-    for (size_t i = 0; i < n; i++)
-        add_loop(loops, exact, i);
     qsort(loops->closings, loops->n_closings, sizeof *loops->closings, compare_closings);
+    find_seen(loops);
     return HP_OK;
 }
 
@@ -66,12 +102,48 @@ void hp_lab_loops_fini(struct hp_lab_loops *loops)
 {
     free(loops->loops);
     free(loops->closings);
+    hp_map64_fini(&loops->loop_at);
+    hp_map64_fini(&loops->block_of);
     *loops = (struct hp_lab_loops){0};
 }
 
-static bool is_chosen(const struct hp_lab_loop *loop, enum hp_lab_choice choice)
+_Static_assert(HP_MAP64_NONE == HP_NO_ID, "a block in no loop");
+
+/* The innermost loop in which both are; HP_NO_ID: none. What is nested comes later. */
+static uint32_t common_loop(const struct hp_lab_loops *loops, uint32_t a, uint32_t b)
 {
-    return choice == HP_LAB_ALL || (loop->seen && !(choice == HP_LAB_CALM && loop->calls));
+    while (a != b && a != HP_NO_ID && b != HP_NO_ID)
+        if (a > b)
+            a = loops->loops[a].parent;
+        else
+            b = loops->loops[b].parent;
+    return a == b ? a : HP_NO_ID;
+}
+
+size_t hp_lab_loops_find(const struct hp_lab_loops *loops, uint64_t branch, uint64_t target)
+{
+    const struct hp_lab_closing key = {.branch = branch, .target = target};
+    const struct hp_lab_closing *closing =
+        bsearch(&key, loops->closings, loops->n_closings, sizeof key, compare_closings);
+    uint32_t block = hp_map64_get(&loops->block_of, branch);
+    if (closing || block == HP_MAP64_NONE)
+        return closing ? closing->loop : loops->n;
+    uint32_t from = hp_map64_get(&loops->loop_at, hp_code_block(loops->code, block)->start);
+    uint32_t i = common_loop(loops, from, hp_map64_get(&loops->loop_at, target));
+    return i != HP_NO_ID && !loops->loops[i].closed ? i : loops->n;
+}
+
+static bool is_chosen(const struct hp_lab_loops *loops, const struct hp_lab_loop *loop,
+                      enum hp_lab_choice choice)
+{
+    bool hot = loop->goes && (double)loop->own >= HP_LAB_SHARE * (double)loops->instructions;
+    switch (choice) {
+    case HP_LAB_ANY: return true;
+    case HP_LAB_HOT: return hot;
+    case HP_LAB_SEEN: return hot && loop->seen;
+    case HP_LAB_CALM: return hot && loop->seen && !loop->calls;
+    }
+    return false;
 }
 
 /* Puts `i` where its weight belongs among the heaviest so far, which weigh `weights`; returns how many there are now. */
@@ -97,20 +169,12 @@ size_t hp_lab_loops_top(const struct hp_lab_loops *loops, enum hp_lab_choice cho
     double weights[HP_LAB_TOP];
     size_t n = 0;
     for (size_t i = 0; i < loops->n; i++)
-        if (is_chosen(&loops->loops[i], choice))
+        if (is_chosen(loops, &loops->loops[i], choice))
             n = insert(top, weights, n, i, (double)loops->loops[i].own);
     return n;
 }
 
 /* --- What a model says ------------------------------------------------------------------------ */
-
-static size_t loop_of(const struct hp_lab_loops *loops, const struct hp_loop_entry *entry)
-{
-    const struct hp_lab_closing key = {entry->address, entry->target, 0},
-                                *found = bsearch(&key, loops->closings, loops->n_closings,
-                                                 sizeof key, compare_closings);
-    return found ? found->loop : loops->n;
-}
 
 enum hp_err hp_lab_report_init(struct hp_lab_report *report, const struct hp_lab_loops *loops,
                                const struct hp_loop_entry *entries, size_t n)
@@ -122,7 +186,7 @@ enum hp_err hp_lab_report_init(struct hp_lab_report *report, const struct hp_lab
         return hp_fail_nomem();
     for (size_t k = 0; k < n; k++) {
         const struct hp_loop_entry *entry = &entries[k];
-        size_t i = loop_of(loops, entry);
+        size_t i = hp_lab_loops_find(loops, entry->address, entry->target);
         struct hp_lab_said *said = &report->said[i];
         report->all += entry->instructions;
         if (i == loops->n) {

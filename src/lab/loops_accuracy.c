@@ -30,7 +30,7 @@ static const struct model {
     {.key = "16way-calls", .text = "daprof-16way,calls"},
     {.key = "8way-calls", .text = "daprof,calls", .paper = {2, 3, 5}},
     {.key = "calls-first", .text = "daprof,calls,first-average"},
-    {.key = "calls-first-wide", .text = "daprof,calls,first-average,iteration-bits=24"},
+    {.key = "calls-first-wide", .text = "daprof,calls,first-average,iteration-bits=20"},
     {.key = "frequent",
      .text = "frequent,max-offset=1024",
      .frequent = true,
@@ -48,72 +48,84 @@ static const char *const fifos[] = {"1", "2", "4", "8", "16"};
 enum { BEST = N_MODELS, LOOPS, N_SETS };
 _Static_assert(N_SETS <= 30 && N_MODELS + N_FIFOS <= HP_LOOP_MODELS, "too many models");
 
+/* --- Sheets ----------------------------------------------------------------------------------- */
+
 enum {
     LOOPS_SHEET,
-    ITERATIONS,
-    EXECUTIONS,
-    TIME,
-    CAPTURED,
+    ERRORS, /* three for each choice */
+    CAPTURED = ERRORS + 9,
     CAPTURED_ALL,
     CAPTURED_CALLEES,
-    ITERATIONS_SEEN,
-    EXECUTIONS_SEEN,
-    TIME_SEEN,
     CALM,
     FIFO,
     HARDWARE,
 };
+enum { ITERATIONS, EXECUTIONS, TIME };
 
-/* --- Sheets ----------------------------------------------------------------------------------- */
-
-static const struct measured {
-    const char *key, *title;
-} measured[] = {
-    [ITERATIONS] = {"iterations", "Error in average iterations of the ten heaviest loops, percent"},
-    [EXECUTIONS] = {"executions", "Error in their shares of executions, points"},
-    [TIME] = {"time", "Error in their shares of execution time, points"},
-    [CAPTURED] = {"captured", "Execution in the ten heaviest reported loops, percent"},
-    [CAPTURED_ALL] = {"captured_all", "Execution in all reported loops"},
-    [CAPTURED_CALLEES] = {"captured_callees", "Execution in all reported loops and what they call"},
-    [ITERATIONS_SEEN] = {"iterations_seen",
-                         "Error in average iterations of the ten heaviest loops that "
-                         "a short backward branch closes"},
-    [EXECUTIONS_SEEN] = {"executions_seen", "Error in shares of executions of these"},
-    [TIME_SEEN] = {"time_seen", "Error in shares of execution time of these"},
+/* From which loops the ten are chosen, and the sheets of their errors. */
+static const struct choice {
+    enum hp_lab_choice choice;
+    bool detail;
+    struct {
+        const char *key, *title;
+    } sheets[3];
+} choices[] = {
+    {HP_LAB_HOT,
+     false,
+     {{"iterations", "Error in average iterations of the ten heaviest loops, percent"},
+      {"executions", "Error in their shares of executions, points"},
+      {"time", "Error in their shares of execution time, points"}}},
+    {HP_LAB_SEEN,
+     false,
+     {{"iterations_seen", "The same of the ten heaviest loops that short backward branches show: "
+                          "average iterations"},
+      {"executions_seen", "Executions of these"},
+      {"time_seen", "Execution time of these"}}},
+    {HP_LAB_ANY,
+     true,
+     {{"iterations_any",
+       "The same of the ten heaviest of all loops, also of those that hardly ever "
+       "go back: average iterations"},
+      {"executions_any", "Executions of these"},
+      {"time_any", "Execution time of these"}}},
 };
+#define N_CHOICES (sizeof choices / sizeof *choices)
+_Static_assert(3 * N_CHOICES == CAPTURED - ERRORS, "sheets of errors");
 
-static bool has_errors(size_t sheet)
+static enum hp_err add_errors(struct hp_lab *lab, size_t c, size_t kind)
 {
-    return sheet == ITERATIONS || sheet == EXECUTIONS || sheet == ITERATIONS_SEEN ||
-           sheet == EXECUTIONS_SEEN;
-}
-
-static void set_paper(struct hp_sheet *sheet, size_t kind, const struct model *model)
-{
-    const double values[] = {[ITERATIONS] = model->paper.iterations,
-                             [EXECUTIONS] = model->paper.executions,
-                             [TIME] = model->paper.time,
-                             [CAPTURED] = model->captured};
-    if (kind <= CAPTURED && values[kind] > 0)
-        hp_sheet_paper(sheet, "paper", model->key, values[kind]);
-}
-
-/* A sheet with a column a model. */
-static enum hp_err add_measured(struct hp_lab *lab, size_t kind)
-{
-    struct hp_sheet *sheet = hp_lab_sheet(lab, measured[kind].key, measured[kind].title, "program");
+    const struct choice *choice = &choices[c];
+    struct hp_sheet *sheet =
+        hp_lab_sheet(lab, choice->sheets[kind].key, choice->sheets[kind].title, "program");
     if (!sheet)
         return HP_ERR_NOMEM;
     sheet->mean = true;
-    for (size_t m = 0; m < N_MODELS; m++)
-        if (!models[m].frequent || !has_errors(kind)) {
-            hp_sheet_column(sheet, models[m].key, NULL, 1);
-            set_paper(sheet, kind, &models[m]);
-        }
-    if (kind >= CAPTURED && kind <= CAPTURED_CALLEES) {
-        hp_sheet_column(sheet, "best", NULL, 1);
-        hp_sheet_column(sheet, "loops", NULL, 1);
+    sheet->detail = choice->detail;
+    for (size_t m = 0; m < N_MODELS; m++) {
+        const double paper[] = {models[m].paper.iterations, models[m].paper.executions,
+                                models[m].paper.time};
+        if (models[m].frequent && kind != TIME)
+            continue;
+        hp_sheet_column(sheet, models[m].key, NULL, 1);
+        if (paper[kind] > 0)
+            hp_sheet_paper(sheet, "paper", models[m].key, paper[kind]);
     }
+    return HP_OK;
+}
+
+static enum hp_err add_captured(struct hp_lab *lab, const char *key, const char *title)
+{
+    struct hp_sheet *sheet = hp_lab_sheet(lab, key, title, "program");
+    if (!sheet)
+        return HP_ERR_NOMEM;
+    sheet->mean = true;
+    for (size_t m = 0; m < N_MODELS; m++) {
+        hp_sheet_column(sheet, models[m].key, NULL, 1);
+        if (models[m].captured > 0)
+            hp_sheet_paper(sheet, "paper", models[m].key, models[m].captured);
+    }
+    hp_sheet_column(sheet, "best", NULL, 1);
+    hp_sheet_column(sheet, "loops", NULL, 1);
     return HP_OK;
 }
 
@@ -125,12 +137,12 @@ static enum hp_err begin_loops(struct hp_lab *lab)
         return HP_ERR_NOMEM;
     sheet->mean = true;
     hp_sheet_column(sheet, "loops", NULL, 0);
-    hp_sheet_column(sheet, "seen", "short backward", 0);
-    hp_sheet_column(sheet, "top", "of the ten %", 1);
-    hp_sheet_column(sheet, "top_seen", "short ten %", 1);
-    hp_sheet_column(sheet, "seen_of_top", "short of the ten", 0);
-    hp_sheet_column(sheet, "calling_of_top", "calling of the ten", 0);
+    hp_sheet_column(sheet, "hot", "compared", 0);
+    hp_sheet_column(sheet, "hot_share", "% in them", 1);
+    hp_sheet_column(sheet, "seen", "of them short", 0);
+    hp_sheet_column(sheet, "calling", "of them calling", 0);
     hp_sheet_column(sheet, "iterations", "mean iterations", 1);
+    hp_sheet_column(sheet, "longest", "largest mean", 1);
     return HP_OK;
 }
 
@@ -166,8 +178,13 @@ static enum hp_err begin_rest(struct hp_lab *lab)
 static enum hp_err begin(struct hp_lab *lab)
 {
     HP_TRY(begin_loops(lab));
-    for (size_t kind = ITERATIONS; kind <= TIME_SEEN; kind++)
-        HP_TRY(add_measured(lab, kind));
+    for (size_t c = 0; c < N_CHOICES; c++)
+        for (size_t kind = ITERATIONS; kind <= TIME; kind++)
+            HP_TRY(add_errors(lab, c, kind));
+    HP_TRY(add_captured(lab, "captured", "Execution in the ten heaviest reported loops, percent"));
+    HP_TRY(add_captured(lab, "captured_all", "Execution in all reported loops, percent"));
+    HP_TRY(add_captured(lab, "captured_callees",
+                        "Execution in all reported loops and what they call, percent"));
     return begin_rest(lab);
 }
 
@@ -216,38 +233,39 @@ static enum hp_err set(const struct probe *probe, size_t kind, const char *colum
     return hp_sheet_set(sheet, probe->name, hp_sheet_find(sheet, column), value);
 }
 
+static double own_share(const struct hp_lab_loops *loops, const size_t *which, size_t n)
+{
+    double own = 0;
+    for (size_t k = 0; k < n; k++)
+        own += (double)loops->loops[which ? which[k] : k].own;
+    return 100 * own / (double)loops->instructions;
+}
+
 /* What the exact profile says. */
 static enum hp_err set_loops(struct probe *probe)
 {
     const struct hp_lab_loops *loops = &probe->loops;
-    size_t top[HP_LAB_TOP], n = hp_lab_loops_top(loops, HP_LAB_ALL, top);
-    double own = 0, own_seen = 0, all = 0, seen_of_top = 0, calling = 0, seen = 0, back = 0,
-           executions = 0;
-    for (size_t i = 0; i < loops->n; i++) {
-        seen += loops->loops[i].seen;
-        all += (double)loops->loops[i].own;
-        back += (double)loops->loops[i].back_edges;
-        executions += (double)loops->loops[i].executions;
-    }
+    size_t top[HP_LAB_TOP], n = hp_lab_loops_top(loops, HP_LAB_HOT, top);
+    double seen = 0, calling = 0, averages = 0, longest = 0;
     for (size_t k = 0; k < n; k++) {
-        own += (double)loops->loops[top[k]].own;
-        seen_of_top += loops->loops[top[k]].seen;
-        calling += loops->loops[top[k]].calls;
+        const struct hp_lab_loop *loop = &loops->loops[top[k]];
+        double average = (double)loop->back_edges / (double)loop->executions;
+        seen += loop->seen;
+        calling += loop->calls;
+        averages += average;
+        longest = fmax(longest, average);
     }
-    n = hp_lab_loops_top(loops, HP_LAB_SEEN, top);
-    for (size_t k = 0; k < n; k++)
-        own_seen += (double)loops->loops[top[k]].own;
-    double percent = 100 / (double)loops->instructions;
     HP_TRY(set(probe, LOOPS_SHEET, "loops", (double)loops->n));
+    HP_TRY(set(probe, LOOPS_SHEET, "hot", (double)n));
+    HP_TRY(set(probe, LOOPS_SHEET, "hot_share", own_share(loops, top, n)));
     HP_TRY(set(probe, LOOPS_SHEET, "seen", seen));
-    HP_TRY(set(probe, LOOPS_SHEET, "top", own * percent));
-    HP_TRY(set(probe, LOOPS_SHEET, "top_seen", own_seen * percent));
-    HP_TRY(set(probe, LOOPS_SHEET, "seen_of_top", seen_of_top));
-    HP_TRY(set(probe, LOOPS_SHEET, "calling_of_top", calling));
-    HP_TRY(set(probe, LOOPS_SHEET, "iterations", executions > 0 ? back / executions : (double)NAN));
+    HP_TRY(set(probe, LOOPS_SHEET, "calling", calling));
+    HP_TRY(set(probe, LOOPS_SHEET, "iterations", n ? averages / (double)n : (double)NAN));
+    HP_TRY(set(probe, LOOPS_SHEET, "longest", n ? longest : (double)NAN));
+    n = hp_lab_loops_top(loops, HP_LAB_ANY, top);
     for (size_t kind = CAPTURED; kind <= CAPTURED_ALL; kind++) {
-        HP_TRY(set(probe, kind, "best", own * percent));
-        HP_TRY(set(probe, kind, "loops", all * percent));
+        HP_TRY(set(probe, kind, "best", own_share(loops, top, n)));
+        HP_TRY(set(probe, kind, "loops", own_share(loops, NULL, loops->n)));
     }
     return HP_OK;
 }
@@ -257,13 +275,14 @@ static enum hp_err set_errors(struct probe *probe, size_t m, const struct hp_lab
     const char *key = models[m].key;
     double whole = models[m].instructions ? (double)probe->loops.instructions : report->all;
     struct hp_lab_errors errors;
-    for (int seen = 0; seen < 2; seen++) {
-        hp_lab_errors(&probe->loops, report, seen ? HP_LAB_SEEN : HP_LAB_ALL, whole, &errors);
+    for (size_t c = 0; c < N_CHOICES; c++) {
+        size_t first = ERRORS + 3 * c;
+        hp_lab_errors(&probe->loops, report, choices[c].choice, whole, &errors);
         if (!models[m].frequent) {
-            HP_TRY(set(probe, seen ? ITERATIONS_SEEN : ITERATIONS, key, errors.iterations));
-            HP_TRY(set(probe, seen ? EXECUTIONS_SEEN : EXECUTIONS, key, errors.executions));
+            HP_TRY(set(probe, first + ITERATIONS, key, errors.iterations));
+            HP_TRY(set(probe, first + EXECUTIONS, key, errors.executions));
         }
-        HP_TRY(set(probe, seen ? TIME_SEEN : TIME, key, errors.time));
+        HP_TRY(set(probe, first + TIME, key, errors.time));
     }
     HP_TRY(set(probe, CAPTURED, key, hp_lab_captured(&probe->loops, report)));
     HP_TRY(set(probe, CAPTURED_ALL, key, hp_lab_captured_all(&probe->loops, report)));
@@ -326,7 +345,7 @@ static enum hp_err collect_model(struct probe *probe, const struct hp_code *code
 static enum hp_err collect_sets(struct probe *probe, const struct hp_code *code,
                                 const struct hp_exact_loop *exact)
 {
-    size_t top[HP_LAB_TOP], n = hp_lab_loops_top(&probe->loops, HP_LAB_ALL, top);
+    size_t top[HP_LAB_TOP], n = hp_lab_loops_top(&probe->loops, HP_LAB_ANY, top);
     for (uint32_t b = 0; b < hp_code_n_blocks(code); b++)
         HP_TRY(hp_lab_sets_add(&probe->sets, hp_code_block(code, b)->start, 0));
     for (size_t k = 0; k < n; k++)
@@ -342,7 +361,8 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
     const struct hp_exact_loop *exact;
     size_t n;
     HP_TRY(hp_exact_loops(probe->exact, &exact, &n));
-    HP_TRY(hp_lab_loops_init(&probe->loops, exact, n, observation->instructions));
+    HP_TRY(
+        hp_lab_loops_init(&probe->loops, observation->code, exact, n, observation->instructions));
     HP_TRY(hp_lab_sizes_init(&probe->sizes, observation->code));
     HP_TRY(set_loops(probe));
     HP_TRY(collect_sets(probe, observation->code, exact));
