@@ -118,6 +118,35 @@ enum hp_err hp_hotspot_functions(const struct hp_tables *tables, const uint64_t 
 
 /* --- All of a detector ------------------------------------------------------------------------ */
 
+/* What the profiler of a detector counted under that name. */
+static bool find_stat(const struct hp_profile *p, const char *detector, const char *name,
+                      uint64_t *value)
+{
+    static const char start[] = "hotspots ";
+    for (size_t i = 0; i < p->n_stats; i++) {
+        const char *part = hp_text(p->stats[i].part);
+        if (strncmp(part, start, strlen(start)) == 0 &&
+            strcmp(part + strlen(start), detector) == 0 &&
+            strcmp(hp_text(p->stats[i].name), name) == 0) {
+            *value = p->stats[i].value;
+            return true;
+        }
+    }
+    return false;
+}
+
+static void use_stats(const struct hp_profile *p, const char *detector, struct hp_hotspot_sum *sum)
+{
+    struct hp_hotspot_sum known = {.first = sum->first};
+    if (find_stat(p, detector, "static_instructions", &known.insns) &&
+        find_stat(p, detector, "static_executed", &known.executed) &&
+        find_stat(p, detector, "instructions_in_hotspots", &known.instructions) &&
+        find_stat(p, detector, "instructions_after_detection", &known.after)) {
+        known.after_known = true;
+        *sum = known;
+    }
+}
+
 enum hp_err hp_hotspot_sum(const struct hp_tables *tables, const uint64_t *counts, uint32_t first,
                            size_t n, struct hp_hotspot_sum *sum)
 {
@@ -144,6 +173,8 @@ enum hp_err hp_hotspot_sum(const struct hp_tables *tables, const uint64_t *count
         }
     }
     free(seen);
+    if (p->run.runs <= 1)
+        use_stats(p, hp_text(p->hotspots[first].detector), sum);
     return HP_OK;
 }
 

@@ -30,12 +30,15 @@ enum hp_err hp_hotspot_functions(const struct hp_tables *tables, const uint64_t 
 /* By block, over all threads; free() them. */
 enum hp_err hp_block_counts(const struct hp_profile *profile, uint64_t **counts);
 
-/* The hot spots of one detector in one run, which are neighbours: `n` from `first` on. */
+/* The hot spots of one detector in one run, which are neighbours: `n` from `first` on. As the detector's profiler says; of a merged profile, whose
+ * stats are of all runs together, as the blocks say (those that overlap count twice). */
 struct hp_hotspot_sum {
     uint64_t insns;        /* static, in any region */
     uint64_t executed;     /* static, executed at all; 0: not known */
     uint64_t instructions; /* executed in any region; not known where `executed` is not */
-    uint64_t first;        /* branches until the first detection */
+    uint64_t after;        /* since it was detected */
+    bool after_known;
+    uint64_t first; /* branches until the first detection */
 };
 enum hp_err hp_hotspot_sum(const struct hp_tables *tables, const uint64_t *counts, uint32_t first,
                            size_t n, struct hp_hotspot_sum *sum);
