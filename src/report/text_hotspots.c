@@ -36,7 +36,7 @@ static void put_functions(struct hp_tables *tables, uint32_t hotspot, struct hp_
 {
     struct hp_hotspot_function *functions;
     size_t n;
-    if (hp_hotspot_functions(tables, tables->block_counts, hotspot, &functions, &n) != HP_OK) {
+    if (hp_hotspot_functions(tables, hotspot, &functions, &n) != HP_OK) {
         cell->failed = true;
         return;
     }
@@ -217,7 +217,7 @@ static enum hp_err print_group(struct printer *p, struct hp_row *rows, size_t n)
     while (first + all < profile->n_hotspots &&
            hp_rows_same_group(p->tables, HP_REPORT_HOTSPOTS, first, first + (uint32_t)all))
         all++;
-    HP_TRY(hp_hotspot_sum(p->tables, p->tables->block_counts, first, all, &sum));
+    hp_hotspot_sum(p->tables, first, all, &sum);
     HP_TRY(print_name(p, first, all, &sum));
     HP_TRY(print_sum(p, &sum));
     HP_TRY(print_table(p, rows, n));
