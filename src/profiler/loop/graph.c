@@ -375,11 +375,10 @@ void hp_loop_graph_edge(struct hp_loop_graph *g, uint32_t from, uint32_t to, boo
 
 void hp_loop_graph_root(struct hp_loop_graph *g, uint32_t block)
 {
-    struct hp_loop_node *node = &g->nodes[block];
-    if (node->root)
+    if (g->arrivals[block].root)
         return;
-    node->root = true;
-    if (node->inner != HP_NO_ID)
-        make_dirty(g, node->function);
+    g->arrivals[block].root = 1;
+    if (g->nodes[block].inner != HP_NO_ID)
+        make_dirty(g, g->nodes[block].function);
     adopt(g, block);
 }

@@ -33,17 +33,17 @@ struct hp_loop_node {
     uint32_t position; /* in its function */
     uint32_t inner;    /* the innermost loop it is in; HP_NO_ID: none */
     uint32_t named;    /* the loop that it names or has named, as id + 1 */
-    bool root;         /* called, or jumped to from another function */
     bool orphan;       /* no root reaches it but one that was made to */
     bool thrown;       /* there are exceptional edges to it */
 };
 
-/* What it means that a block is run. All 0: nothing. */
+/* What it means that a block is run. `loop` and `more` 0: nothing. */
 struct hp_loop_arrival {
     uint32_t
         loop; /* the loop of which it is a header, as id + 1; HP_LOOP_UNSEEN: it was not run yet */
     uint32_t more; /* the first header behind it in its chain, as id + 1 */
     uint32_t via;  /* the node of the chain before that one */
+    uint32_t root; /* not 0: it is one */
 };
 #define HP_LOOP_UNSEEN UINT32_MAX
 
@@ -100,6 +100,7 @@ struct hp_loop_graph {
         marked; /* blocks whose arrival has come to mean something, in this order, each once at least */
     size_t n_marked, cap_marked;
     uint32_t clock;          /* blocks first run */
+    uint64_t version;        /* how often loops were computed */
     struct hp_nest *scratch; /* nest.c */
     bool out_of_memory;      /* it is not right any more */
 };
@@ -118,7 +119,7 @@ void hp_loop_graph_run(struct hp_loop_graph *graph, uint32_t block, uint32_t run
 /* In one activation, `to` came after `from`; both were run. Of different functions, it is none. */
 void hp_loop_graph_edge(struct hp_loop_graph *graph, uint32_t from, uint32_t to, bool exceptional);
 
-/* The block, which was run, was called, or jumped to from another function. */
+/* The block, which was run, was called, or jumped to from another function, and that did not come back to a frame. */
 void hp_loop_graph_root(struct hp_loop_graph *graph, uint32_t block);
 
 /* Computes the loops that may have changed. */

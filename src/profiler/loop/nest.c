@@ -103,7 +103,7 @@ static enum hp_err prepare(struct hp_nest *n)
     for (uint32_t i = 0; i < count; i++) {
         uint32_t id = n->function->nodes[i];
         n->items[i] = (struct item){
-            .succ = (uint32_t)n->n_succs, .place = i, .root = n->graph->nodes[id].root};
+            .succ = (uint32_t)n->n_succs, .place = i, .root = n->graph->arrivals[id].root};
         n->order[i] = i;
         HP_TRY(add_succs(n, id));
     }
@@ -433,6 +433,7 @@ static enum hp_err compute(struct hp_nest *n)
     n->function->n_edges = (uint32_t)n->n_succs;
     n->function->n_since = 0;
     n->function->work += n->work;
+    n->graph->version++;
     return HP_OK;
 }
 
