@@ -113,12 +113,8 @@ ALWAYS_INLINE void push(struct hp_loop_model *m, struct hp_loop_task *task, uint
     struct hp_loop_slot *s = &m->slots[slot];
     m->begun++;
     s->stamp = m->begun; /* lines 5 and 9, 14 and 21 */
-    task->live[task->n_live++] = (struct hp_loop_live){.address = s->address,
-                                                       .target = s->target,
-                                                       .current = 1,
-                                                       .slot = slot,
-                                                       .generation = s->generation,
-                                                       .depth = depth};
+    task->live[task->n_live++] = (struct hp_loop_live){
+        .address = s->address, .target = s->target, .current = 1, .slot = slot, .depth = depth};
 }
 
 /* Lines 14 to 21. */

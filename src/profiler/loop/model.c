@@ -27,12 +27,12 @@ static struct hp_loop_task *new_task(struct hp_loop_model *m)
     return task;
 }
 
-/* What goes on in slots that were given to others meanwhile is lost. */
+/* The thread comes back: what it was in the middle of in slots that other loops have now is lost. */
 static void drop_replaced(const struct hp_loop_model *m, struct hp_loop_task *task)
 {
     size_t kept = 0;
     for (size_t i = 0; i < task->n_live; i++)
-        if (task->live[i].generation == m->slots[task->live[i].slot].generation)
+        if (task->live[i].address == m->slots[task->live[i].slot].address)
             task->live[kept++] = task->live[i];
     task->n_live = kept;
     task->aside = 0;
@@ -159,7 +159,6 @@ void hp_loop_model_take(struct hp_loop_model *model, uint32_t slot, const struct
     s->target = sbb->target;
     s->tag = sbb->tag;
     s->sbb = index;
-    s->generation++;
     s->used = true;
 }
 
@@ -172,7 +171,7 @@ static uint64_t unfinished(const struct hp_loop_model *m, const struct hp_loop_s
     for (size_t t = 0; t < m->n_tasks; t++)
         for (size_t i = 0; i < m->tasks[t]->n_live; i++) {
             const struct hp_loop_live *live = &m->tasks[t]->live[i];
-            if (&m->slots[live->slot] == slot && live->generation == slot->generation)
+            if (&m->slots[live->slot] == slot && live->address == slot->address)
                 sum += live->current;
         }
     return sum;

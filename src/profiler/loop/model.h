@@ -67,7 +67,6 @@ struct hp_loop_slot {
     uint64_t average;    /* fixed point; exact: iterations of the executions that are over */
     uint64_t stamp;      /* when freshness was at its maximum, in executions begun */
     uint32_t tag, sbb;   /* of whom it is */
-    uint32_t generation; /* changes when it is replaced */
     bool used;
 };
 
@@ -75,7 +74,7 @@ struct hp_loop_slot {
 struct hp_loop_live {
     uint64_t address, target;
     uint64_t current;
-    uint32_t slot, generation;
+    uint32_t slot;
     int32_t depth;
 };
 

@@ -13,12 +13,13 @@
 
 /* --- How many instructions a loop has --------------------------------------------------------- */
 
-/* The blocks by start, and room for addresses. */
+/* The blocks by start, and room for addresses; the loops that are known. */
 struct places {
     struct hp_code *code;
     uint32_t *blocks;
     uint64_t *addresses;
     size_t n, cap;
+    struct hp_map64 loops; /* see index_loops() */
 };
 
 static int compare_starts(const void *a, const void *b, void *context)
@@ -52,6 +53,7 @@ static void places_fini(struct places *places)
 {
     free(places->blocks);
     free(places->addresses);
+    hp_map64_fini(&places->loops);
 }
 
 /* The first block that starts at `address` or behind it. */
@@ -106,14 +108,27 @@ static enum hp_err count_instructions(struct places *places, const struct hp_sbb
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-/* The exact loop with a header there, where somebody found them before. */
-static uint32_t exact_loop(const struct hp_profile *profile, struct hp_place target)
+static uint64_t place_key(struct hp_place place)
 {
-    for (size_t i = 0; i < profile->n_loops; i++)
-        if (profile->loops[i].header.module == target.module &&
-            profile->loops[i].header.offset == target.offset)
-            return (uint32_t)i;
-    return HP_PROFILE_NONE;
+    return place.offset ^ (uint64_t)place.module << 48;
+}
+
+/* Exact loops by header, where somebody found them before. */
+static enum hp_err index_loops(struct hp_map64 *loops, const struct hp_profile *profile)
+{
+    for (size_t i = profile->n_loops; i-- > 0;)
+        HP_TRY(hp_map64_put(loops, place_key(profile->loops[i].header), (uint32_t)i));
+    return HP_OK;
+}
+
+/* The exact loop that a branch to `target` is a back edge of. */
+static uint32_t exact_loop(const struct hp_map64 *loops, const struct hp_profile *profile,
+                           struct hp_place target)
+{
+    uint32_t i = hp_map64_get(loops, place_key(target));
+    bool found = i != HP_MAP64_NONE && profile->loops[i].header.module == target.module &&
+                 profile->loops[i].header.offset == target.offset;
+    return found ? i : HP_PROFILE_NONE;
 }
 
 static enum hp_err add_row(struct hp_loop_models *p, size_t m, const struct hp_loop_slot *slot,
@@ -138,7 +153,7 @@ static enum hp_err add_row(struct hp_loop_models *p, size_t m, const struct hp_l
         .iterations = (uint64_t)(entry.iterations + 0.5),
         .instructions = (uint64_t)(entry.iterations * (double)insns + 0.5),
     };
-    row->loop = exact_loop(result->profile, row->target);
+    row->loop = exact_loop(&places->loops, result->profile, row->target);
     return row->model ? HP_OK : hp_fail_nomem();
 }
 
@@ -199,7 +214,9 @@ enum hp_err hp_loop_models_finish(struct hp_profiler *profiler, struct hp_result
     HP_TRY(hp_result_code(result));
     HP_TRY(add_threads(p, result));
     HP_TRY(places_init(&places, p->code));
-    enum hp_err err = add_models(p, &places, result);
+    enum hp_err err = index_loops(&places.loops, result->profile);
+    if (err == HP_OK)
+        err = add_models(p, &places, result);
     places_fini(&places);
     return err;
 }
