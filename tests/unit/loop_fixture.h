@@ -1,156 +1,153 @@
 // SPDX-License-Identifier: MIT
 /*
- * For the tests of loop models: branches as letters.
- *
- * A letter is the short backward branch of a loop, taken; a number behind it says how often. In lower case it is one instruction, else three (as many as the
- * profiler takes for one). B and C are in the bounds of A, C at its first instruction; D is just before A, E just behind it; the others are elsewhere.
- *   (  a call     )  a return     .N  N instructions     |  the other thread goes on
+ * For the tests of loops: functions that are faked, 64 bytes of code each, and the slow reference behind a cursor.
  */
 #ifndef HP_TEST_LOOP_FIXTURE_H
 #define HP_TEST_LOOP_FIXTURE_H
 
-#include "hotpath/loop.h"
+#include "../support/loop_reference.h"
+#include "program_fixture.h"
 
-#include <ctype.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+/* --- Functions by address --------------------------------------------------------------------- */
 
-#include <cmocka.h>
+#define FUNCTION_BYTES 64
+#define MAX_FUNCTIONS  32768
 
-struct letter {
-    char name;
-    uint64_t address, target;
+struct hp_functions {
+    const struct hp_code *code;
+    struct hp_function functions[MAX_FUNCTIONS];
 };
 
-static const struct letter letters[] = {
-    {'A', 0x1100, 0x1080}, {'B', 0x10c0, 0x10a0}, {'C', 0x1080, 0x1070}, {'D', 0x107c, 0x1060},
-    {'E', 0x1104, 0x10f0}, {'V', 0x5000, 0x4ff8}, {'W', 0x6000, 0x5ff0}, {'X', 0x7000, 0x6ff0},
-    {'Y', 0x8000, 0x7ff0}, {'Z', 0x9000, 0x8ff0},
-};
-
-static inline const struct letter *letter_named(char name)
+static inline uint32_t function_at(uint64_t address)
 {
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++)
-        if (letters[i].name == name)
-            return &letters[i];
-    fail_msg("no loop %c", name);
+    return (uint32_t)(address - PROGRAM_BASE) / FUNCTION_BYTES;
+}
+
+const struct hp_function *hp_functions_get(const struct hp_functions *functions, uint32_t id)
+{
+    return &functions->functions[id];
+}
+
+uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block)
+{
+    return function_at(hp_code_block(functions->code, block)->start);
+}
+
+uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block)
+{
+    return hp_functions_of_block(functions, block);
+}
+
+bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block)
+{
+    return hp_code_block(functions->code, block)->start % FUNCTION_BYTES == 0;
+}
+
+uint32_t hp_functions_count(const struct hp_functions *functions)
+{
+    (void)functions;
+    return MAX_FUNCTIONS;
+}
+
+uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block)
+{
+    return hp_functions_of_block(functions, block);
+}
+
+struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t module)
+{
+    (void)functions, (void)module;
     return NULL;
 }
 
-static inline struct hp_loop_model *new_model(const char *text)
+enum hp_line_detail hp_functions_lines_wanted(const struct hp_functions *functions)
 {
-    struct hp_loop_config config;
-    struct hp_loop_model *model;
-    if (hp_loop_config_parse(text, &config) != HP_OK)
-        fail_msg("%s", hp_error_text());
-    assert_int_equal(hp_loop_model_new(&config, &model), HP_OK);
-    return model;
+    (void)functions;
+    return HP_LINES_ALL;
 }
 
-static inline struct hp_branch branch_of(char c)
+void hp_functions_line(struct hp_functions *functions, uint32_t id, const char **file,
+                       uint32_t *line)
 {
-    if (c == '(')
-        return (struct hp_branch){.address = 0x200,
-                                  .target = 0x300,
-                                  .end = 0x204,
-                                  .insns = 3,
-                                  .flow = HP_FLOW_CALL,
-                                  .taken = 1};
-    if (c == ')')
-        return (struct hp_branch){
-            .address = 0x310, .target = 0x204, .insns = 3, .flow = HP_FLOW_RETURN, .taken = 1};
-    const struct letter *letter = letter_named((char)toupper(c));
-    return (struct hp_branch){.address = letter->address,
-                              .target = letter->target,
-                              .insns = islower(c) ? 1 : 3,
-                              .flow = HP_FLOW_COND,
-                              .taken = 1};
+    (void)functions, (void)id;
+    *file = "";
+    *line = 0;
 }
 
-static inline void run(struct hp_loop_model *model, const char *text)
+static inline struct hp_functions *new_functions(const struct hp_code *code)
 {
-    uint32_t thread = 0;
-    while (*text) {
-        char c = *text++;
-        char *end;
-        unsigned long times = strtoul(text, &end, 10);
-        times = end == text ? 1 : times;
-        text = end;
-        if (c == ' ')
-            continue;
-        if (c == '|') {
-            thread = !thread;
-            continue;
-        }
-        struct hp_branch branch = {.insns = (uint32_t)times};
-        if (c == '.') {
-            hp_loop_model_branch(model, thread, &branch);
-            continue;
-        }
-        branch = branch_of(c);
-        while (times--)
-            hp_loop_model_branch(model, thread, &branch);
-    }
+    static const struct hp_symbol symbol = {.name = "f", .linkage = "f"};
+    struct hp_functions *f = calloc(1, sizeof *f);
+    assert_non_null(f);
+    f->code = code;
+    for (uint32_t i = 0; i < MAX_FUNCTIONS; i++)
+        f->functions[i] = (struct hp_function){
+            .offset = PROGRAM_BASE + i * FUNCTION_BYTES, .size = FUNCTION_BYTES, .symbol = &symbol};
+    return f;
 }
 
-static inline const struct hp_loop_entry *entry_at(const struct hp_loop_entry *entries, size_t n,
-                                                   uint64_t address)
-{
-    for (size_t i = 0; i < n; i++)
-        if (entries[i].address == address)
-            return &entries[i];
-    return NULL;
-}
+/* --- The reference behind a cursor ------------------------------------------------------------ */
 
-/* The entries by letter: "A 2 3": two executions, the average as the hardware has it; of the frequent loop detection profiler "A 5". */
-static inline void describe_model(const struct hp_loop_model *model,
-                                  const struct hp_loop_config *config, char *text, size_t size)
-{
-    struct hp_loop_entry *entries;
-    size_t n, at = 0;
-    assert_int_equal(hp_loop_model_entries(model, &entries, &n), HP_OK);
-    text[0] = '\0';
-    for (size_t i = 0; i < sizeof letters / sizeof *letters; i++) {
-        const struct hp_loop_entry *e = entry_at(entries, n, letters[i].address);
-        if (!e)
-            continue;
-        assert_int_equal(e->target, letters[i].target);
-        at += (size_t)snprintf(text + at, size - at, "%s%c ", at ? ", " : "", letters[i].name);
-        if (config->kind == HP_LOOP_FREQUENT)
-            at += (size_t)snprintf(text + at, size - at, "%g", e->iterations);
-        else
-            at += (size_t)snprintf(text + at, size - at, "%g %g", e->executions,
-                                   e->average * (1u << config->fraction_bits));
-    }
-    free(entries);
-}
-
-struct loop_case {
-    const char *what, *model, *branches, *expected;
+struct run {
+    struct hp_profiler base; /* first */
+    struct stream s;
+    struct hp_functions *functions;
+    struct loop_reference *reference;
+    const struct loop_result *loops;
+    size_t n;
 };
 
-/* Runs the cases; says which are wrong. */
-static inline void check_cases(const struct loop_case *cases, size_t n)
+static inline enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *thread,
+                                       void **state)
 {
-    int wrong = 0;
-    for (size_t i = 0; i < n; i++) {
-        struct hp_loop_config config;
-        char text[512];
-        struct hp_loop_model *model = new_model(cases[i].model);
-        assert_int_equal(hp_loop_config_parse(cases[i].model, &config), HP_OK);
-        run(model, cases[i].branches);
-        describe_model(model, &config, text, sizeof text);
-        if (strcmp(text, cases[i].expected) != 0) {
-            print_error("%s: %s: %s: expected %s, not %s\n", cases[i].what, cases[i].model,
-                        cases[i].branches, cases[i].expected, text);
-            wrong++;
-        }
-        hp_loop_model_free(model);
-    }
-    assert_int_equal(wrong, 0);
+    (void)thread;
+    *state = profiler;
+    return HP_OK;
+}
+
+static inline void on_batch(void *state, const struct hp_batch *batch)
+{
+    loop_reference_batch(((struct run *)state)->reference, 0, batch->blocks, batch->n);
+}
+
+static inline void on_event(void *state, const struct hp_event *event)
+{
+    loop_reference_event(((struct run *)state)->reference, 0, event);
+}
+
+static inline void free_nothing(struct hp_profiler *profiler)
+{
+    (void)profiler;
+}
+
+static const struct hp_profiler_ops ops = {.name = "reference",
+                                           .start_thread = start_thread,
+                                           .batch = on_batch,
+                                           .event = on_event,
+                                           .free = free_nothing};
+
+static inline void run_init(struct run *r)
+{
+    *r = (struct run){.base.ops = &ops};
+    stream_init(&r->s);
+    r->functions = new_functions(r->s.code);
+    r->reference =
+        loop_reference_new(r->s.code, (struct hp_functions *[]){r->functions, r->functions});
+    recorder_add(&r->s.recorder, &r->base);
+}
+
+static inline void run_words(struct run *r, const uint32_t *words, size_t n)
+{
+    feed(&r->s, words, n);
+    assert_int_equal(hp_cursor_end(r->s.cursor, HP_END_EXIT), HP_OK);
+    r->loops = loop_reference_loops(r->reference, &r->n);
+}
+
+static inline void run_fini(struct run *r)
+{
+    loop_reference_free(r->reference);
+    free(r->functions);
+    stream_fini(&r->s);
 }
 
 #endif

@@ -3,7 +3,7 @@
  * DAProf by hand: figure 2 of the paper line by line, its sizes at their limits, and the extensions, on sequences short enough to be worked
  * out on paper. Averages are in eighths.
  */
-#include "loop_fixture.h"
+#include "loop_letters.h"
 
 /* Four entries, fully associative, of which the two executed last are fresh. */
 #define FOUR "daprof-full,entries=4"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Loop models by name, and how large they are. */
-#include "loop_fixture.h"
+#include "loop_letters.h"
 
 static void presets_are_the_papers(void **state)
 {

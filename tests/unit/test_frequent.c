@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The frequent loop detection profiler by hand. */
-#include "loop_fixture.h"
+#include "loop_letters.h"
 
 static void frequencies(void **state)
 {
