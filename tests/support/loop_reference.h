@@ -30,8 +30,9 @@ struct loop_result {
     size_t n_nodes;
     uint64_t histories; /* that began in it, not at a header */
     bool overlapping;   /* two activations of a thread had executions of it at the same time */
-    bool
-        exceptional; /* a header was reached over an exceptional transfer, or something was in it without having come in */
+    uint64_t
+        unexplained; /* times something was in it without having come in: the rules say nothing of that */
+    bool thrown; /* a header was reached over an exceptional transfer */
 };
 
 struct loop_reference;

@@ -109,13 +109,14 @@ static void note_run(struct walk *w, struct walk_thread *t, struct activation *a
     case CAME_CALLED:
     case CAME_JUMPED: node->root = true; break;
     case CAME_WITHIN:
+    case CAME_ALONG:
     case CAME_BACK:
     case CAME_EXCEPTION:
         if (from == HP_NO_ID)
             break;
         if (r->nodes[from].function == node->function)
             add_edge(r, from, id, came != CAME_EXCEPTION);
-        else if (came == CAME_WITHIN)
+        else if (came == CAME_ALONG)
             node->root = true;
         break;
     }
@@ -152,7 +153,7 @@ static bool kept(const struct loop_reference *r, const struct edge *e)
 bool loop_reference_is_edge(const struct loop_reference *r, uint32_t from, uint32_t to,
                             enum came came)
 {
-    bool way = came == CAME_WITHIN || came == CAME_BACK ||
+    bool way = came == CAME_WITHIN || came == CAME_ALONG || came == CAME_BACK ||
                (came == CAME_EXCEPTION && !r->nodes[to].normal);
     return way && from != HP_NO_ID && r->nodes[from].function == r->nodes[to].function;
 }
