@@ -21,6 +21,8 @@ extern "C" {
 
 enum hp_hotspot_index { HP_INDEX_ADDRESS, HP_INDEX_DIRECTION, HP_INDEX_TARGET };
 
+#define HP_HOTSPOT_SHIFT_ARCH UINT32_MAX /* see `shift` */
+
 struct hp_hotspot_config {
     uint32_t entries, ways;                 /* of the buffer: 2048, 2 */
     uint32_t counter_bits;                  /* 9 */
@@ -32,18 +34,24 @@ struct hp_hotspot_config {
     uint32_t monitor_down, monitor_up;      /* 1, 1 */
     uint32_t monitor_entries, monitor_ways; /* of the monitor table; 0: as many as needed */
     uint32_t ranges;                        /* of the first level, address ranges; 0: one level */
-    bool monitor;                           /* false: none, hot spots are found again and again */
-    bool conditional_indirect;              /* only these are profiled */
+    uint32_t range_gap;                     /* bytes between neighbours in a range, at most: 64 */
+    uint32_t address_bits;                  /* of a code address, for the size: 32 */
+    /* Of addresses, where a set is chosen. HP_HOTSPOT_SHIFT_ARCH: what suits the code's architecture; 0 where that is not known. */
+    uint32_t shift;
     enum hp_hotspot_index index;
-    uint32_t address_bits; /* of a code address, for the size */
-    bool per_thread;       /* share=thread */
+    bool monitor;              /* false: none, hot spots are found again and again */
+    bool conditional_indirect; /* only conditional and computed branches are profiled */
+    bool per_thread; /* share=thread; for the profiler, a detector on its own has no threads */
 };
 
-/* Reads a preset ("merten": the slides') and changes to it: "merten,entries=1024,ways=4,candidate=8,only=conditional-indirect,index=target,monitor=off,...".
- * HP_ERR_INVALID: one line. */
+/* Reads a preset ("merten": the slides') and changes to it: "merten,entries=1024,ways=4,candidate=8,only=conditional-indirect,index=target,monitor=off,...";
+ * all of them are in docs/hotspots.md. HP_ERR_INVALID: one line. */
 enum hp_err hp_hotspot_config_parse(const char *text, struct hp_hotspot_config *config);
+/* Whether there can be such a detector. HP_ERR_INVALID: one line. */
+enum hp_err hp_hotspot_config_check(const struct hp_hotspot_config *config);
+/* A text that hp_hotspot_config_parse() reads: a preset and what is different from it; cut to `size`. */
 void hp_hotspot_config_format(const struct hp_hotspot_config *config, char *text, size_t size);
-/* Bits of the buffer, the counters and timers; `monitor` (may be NULL): those of a monitor table of `monitored` entries where it is not bounded. */
+/* Bits of the buffer, the counters and timers; `monitor` (may be NULL): those of a monitor table, of `monitored` entries where it is not bounded. */
 uint64_t hp_hotspot_config_bits(const struct hp_hotspot_config *config, uint64_t monitored,
                                 uint64_t *monitor);
 
@@ -52,39 +60,47 @@ struct hp_hotspot_branch {
     uint64_t address;
     uint64_t target; /* index=target: where it went; else 0 */
     uint32_t executed, taken;
-    uint8_t flow;
+    uint8_t flow; /* enum hp_flow */
 };
 
 struct hp_hotspot {
-    uint32_t number;   /* 0, 1, ... in the order of detection */
-    uint32_t process;  /* whose: as given to hp_hotspots_branch() */
-    uint64_t branches; /* retired when it was detected, of all processes, this one included */
+    uint32_t number;  /* 0, 1, ... in the order of detection */
+    uint32_t process; /* whose: as given to hp_hotspots_branch() */
+    uint64_t
+        branches; /* retired when it was detected, of all processes, the last one included; profiled kinds */
     const struct hp_hotspot_branch *candidates;
     size_t n_candidates;
 };
 
-/* Called on detection; the hot spot is valid during the call. */
+/* Called on detection, when the candidates are in the monitor table. The hot spot is valid during the call. Candidates are in the order of their sets. The
+ * handler must not call the detector. */
 typedef void (*hp_hotspot_handler)(void *context, const struct hp_hotspot *hotspot);
 
 struct hp_hotspot_stats {
-    uint64_t branches; /* retired, profiled kinds */
-    uint64_t profiled; /* seen by the buffer: while the detector was on and belonged to them */
-    uint64_t hits, misses, rejected; /* in the buffer; rejected: the set was full of candidates */
+    uint64_t branches;     /* retired, profiled kinds */
+    uint64_t profiled;     /* seen by the buffer: while the detector was on and belonged to them */
+    uint64_t hits, misses; /* in the buffer */
+    uint64_t rejected;     /* of the misses: the set was full of candidates */
     uint64_t refreshes, resets, detections;
-    uint64_t monitored;    /* entries in the monitor table */
-    uint64_t monitor_full; /* branches that found no place in it */
+    uint64_t monitored;        /* most entries there ever were in the monitor table's branches */
+    uint64_t monitored_ranges; /* and in its first level */
+    uint64_t monitor_full;     /* branches that found no place in it */
+    uint64_t monitor_hits
+        [2]; /* branches found: in the table of branches; in the ranges, which are asked first */
     uint64_t switched_on, switched_off;
+    uint64_t passed_on; /* the buffer went from one process to another */
 };
 
 struct hp_hotspots;
 
+/* `handler` may be NULL. HP_ERR_INVALID as hp_hotspot_config_check(), HP_ERR_NOMEM. */
 enum hp_err hp_hotspots_new(const struct hp_hotspot_config *config, hp_hotspot_handler handler,
                             void *context, struct hp_hotspots **hotspots);
 void hp_hotspots_free(struct hp_hotspots *hotspots);
-/* `process`: any number; branches of several may interleave. */
+/* `process`: any number; branches of several may interleave. Of the branch: address, target, flow, taken. */
 void hp_hotspots_branch(struct hp_hotspots *hotspots, uint32_t process,
                         const struct hp_branch *branch);
-/* The process is over: it holds the buffer no more. */
+/* The process is over: it holds the buffer no more, and its branches leave the monitor table. */
 void hp_hotspots_end(struct hp_hotspots *hotspots, uint32_t process);
 const struct hp_hotspot_stats *hp_hotspots_stats(const struct hp_hotspots *hotspots);
 /* HP_ERR_NOMEM: memory ran out on the way; nothing is detected since. */

@@ -294,6 +294,62 @@ static enum hp_err compare_paths(struct context *c, bool by_insns)
     return err;
 }
 
+/* --- Loops ------------------------------------------------------------------------------------ */
+
+static uint64_t without(uint64_t a, uint64_t b)
+{
+    return a > b ? a - b : 0;
+}
+
+/* Weighed by iterations, or by the instructions that are in no loop nested in it: so none counts twice. */
+static struct item *loop_items(const struct hp_profile *p, const uint32_t *modules, bool by_insns)
+{
+    struct item *items = calloc(p->n_loops + 1, sizeof *items);
+    uint64_t *self = calloc(p->n_loops + 1, sizeof *self);
+    if (!items || !self) {
+        free(items);
+        free(self);
+        return NULL;
+    }
+    for (size_t i = 0; i < p->n_loops; i++) {
+        const struct hp_ploop *loop = &p->loops[i];
+        struct hp_place function = {HP_PROFILE_NONE, 0};
+        if (loop->function != HP_PROFILE_NONE)
+            function = p->functions[loop->function].place;
+        items[i].module = joint(modules, loop->header.module);
+        items[i].offset = loop->header.offset;
+        items[i].to_module = joint(modules, function.module);
+        items[i].to_offset = function.offset;
+        items[i].rest = loop->version;
+    }
+    for (size_t i = 0; i < p->n_loop_counts; i++) {
+        const struct hp_ploop_count *count = &p->loop_counts[i];
+        uint64_t weight = by_insns ? count->self : count->iterations;
+        items[count->item].weight = hp_add_saturated(items[count->item].weight, weight);
+    }
+    for (size_t i = 0; i < p->n_loops; i++)
+        self[i] = items[i].weight;
+    for (size_t i = 0; by_insns && i < p->n_loops; i++)
+        if (p->loops[i].parent != HP_PROFILE_NONE) {
+            struct item *parent = &items[p->loops[i].parent];
+            parent->weight = without(parent->weight, self[i]);
+        }
+    free(self);
+    sort_items(items, p->n_loops);
+    return items;
+}
+
+static enum hp_err compare_loops(struct context *c, bool by_insns, double *overlap)
+{
+    struct item *a = loop_items(c->a, NULL, by_insns), *b = loop_items(c->b, c->of_b, by_insns);
+    enum hp_err err = a && b ? HP_OK : hp_fail_nomem();
+    if (err == HP_OK)
+        *overlap = item_overlap(a, c->a->n_loops, b, c->b->n_loops);
+    free(a);
+    free(b);
+    return err;
+}
+
 /* --- Functions -------------------------------------------------------------------------------- */
 
 /* A function of either or both. Where the module is in both profiles the place tells which it is;
@@ -504,6 +560,11 @@ static enum hp_err compare_all(struct context *c)
     HP_TRY(compare_code(c, true, &public->edge_overlap));
     HP_TRY(compare_paths(c, false));
     HP_TRY(compare_paths(c, true));
+    public->has_loops = c->a->n_loops && c->b->n_loops;
+    if (public->has_loops) {
+        HP_TRY(compare_loops(c, true, &public->loop_instructions));
+        HP_TRY(compare_loops(c, false, &public->loop_iterations));
+    }
     return compare_functions(c);
 }
 

@@ -292,6 +292,20 @@ static const struct hp_field module_fields[] = {{"module", HP_FIELD_PLAIN, modul
                                                 {"share", HP_FIELD_PLAIN, share},
                                                 {0}};
 
+struct hp_cell hp_cell_list(const struct hp_field_input *in)
+{
+    static char nothing[1];
+    return (struct hp_cell){.kind = HP_CELL_LIST,
+                            .list = in->buffer->length ? in->buffer->data : nothing};
+}
+
+void hp_list_add(struct hp_strbuf *buffer, const char *item)
+{
+    for (; *item; item++)
+        hp_strbuf_bytes(buffer, *item == '\n' ? "?" : item, 1);
+    hp_strbuf_add(buffer, "\n");
+}
+
 const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_view view)
 {
     bool counted = !tables->inclusive_known;
@@ -303,6 +317,10 @@ const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_
     case HP_REPORT_LINES: return line_fields;
     case HP_REPORT_THREADS: return thread_fields;
     case HP_REPORT_MODULES: return module_fields;
+    case HP_REPORT_LOOPS: return hp_loop_fields;
+    case HP_REPORT_LOOP_MODELS: return hp_model_loop_fields;
+    case HP_REPORT_PARTITION: return hp_partition_fields;
+    case HP_REPORT_HOTSPOTS: return hp_hotspot_fields;
     case HP_REPORT_PATHS: return hp_path_fields;
     case HP_REPORT_PREDICTIONS: return hp_prediction_fields;
     case HP_REPORT_MACHINE: return hp_machine_fields;
@@ -320,4 +338,6 @@ const struct hp_summary_field hp_summary_fields[] = {
     {"modules", offsetof(struct hp_summary, modules)},
     {"block_executions", offsetof(struct hp_summary, block_executions)},
     {"paths", offsetof(struct hp_summary, paths)},
+    {"loops", offsetof(struct hp_summary, loops)},
+    {"hotspots", offsetof(struct hp_summary, hotspots)},
     {0}};

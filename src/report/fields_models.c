@@ -26,15 +26,6 @@ static struct hp_cell fraction(double value)
     return (struct hp_cell){.kind = HP_CELL_SHARE, .share = value};
 }
 
-/* What was put into the buffer, a line each. */
-static struct hp_cell list(const struct hp_field_input *in)
-{
-    hp_strbuf_add(in->buffer, ""); /* so that there is something */
-    static char nothing[1];
-    return (struct hp_cell){.kind = HP_CELL_LIST,
-                            .list = in->buffer->data ? in->buffer->data : nothing};
-}
-
 /* --- Paths ------------------------------------------------------------------------------------ */
 
 static const struct hp_ppath *path_of(const struct hp_field_input *in)
@@ -110,29 +101,26 @@ static struct hp_cell path_function(const struct hp_field_input *in)
     return text(function == HP_PROFILE_NONE ? "" : in->tables->functions[function]);
 }
 
-/* Appends a text without line ends, and one behind it. */
-static void add_item(struct hp_strbuf *buffer, const char *item)
-{
-    for (; *item; item++)
-        hp_strbuf_bytes(buffer, *item == '\n' ? "?" : item, 1);
-}
-
 /* Source lines in the order in which they were executed: "file:line". */
 static struct hp_cell path_lines(const struct hp_field_input *in)
 {
     struct hp_path_lines lines = {0};
+    struct hp_strbuf item = {0};
     if (hp_path_lines_make(&lines, in->tables, in->row->item) != HP_OK)
         in->buffer->failed = true;
     for (size_t i = 0; i < lines.n; i++) {
         if (!*lines.lines[i].file)
             continue;
-        add_item(in->buffer, lines.lines[i].file);
-        hp_strbuf_add(in->buffer, ":");
-        hp_strbuf_uint(in->buffer, lines.lines[i].line);
-        hp_strbuf_add(in->buffer, "\n");
+        hp_strbuf_clear(&item);
+        hp_strbuf_add(&item, lines.lines[i].file);
+        hp_strbuf_add(&item, ":");
+        hp_strbuf_uint(&item, lines.lines[i].line);
+        hp_list_add(in->buffer, hp_strbuf_text(&item));
     }
+    in->buffer->failed |= item.failed;
+    hp_strbuf_fini(&item);
     hp_path_lines_fini(&lines);
-    return list(in);
+    return hp_cell_list(in);
 }
 
 static struct hp_cell path_blocks(const struct hp_field_input *in)
@@ -143,12 +131,11 @@ static struct hp_cell path_blocks(const struct hp_field_input *in)
     for (size_t i = 0; i < n; i++) {
         hp_strbuf_clear(&place);
         hp_tables_place(in->tables, in->tables->profile->blocks[steps[i].block].place, &place);
-        add_item(in->buffer, hp_strbuf_text(&place));
-        hp_strbuf_add(in->buffer, "\n");
+        hp_list_add(in->buffer, hp_strbuf_text(&place));
     }
     in->buffer->failed |= place.failed;
     hp_strbuf_fini(&place);
-    return list(in);
+    return hp_cell_list(in);
 }
 
 static struct hp_cell path_ways(const struct hp_field_input *in)
@@ -156,10 +143,9 @@ static struct hp_cell path_ways(const struct hp_field_input *in)
     size_t n;
     const struct hp_pstep *steps = hp_tables_steps(in->tables, in->row->item, &n);
     for (size_t i = 0; i < n; i++) {
-        hp_strbuf_add(in->buffer, hp_step_name(steps[i].how));
-        hp_strbuf_add(in->buffer, "\n");
+        hp_list_add(in->buffer, hp_step_name(steps[i].how));
     }
-    return list(in);
+    return hp_cell_list(in);
 }
 
 const struct hp_field hp_path_fields[] = {{"kind", HP_FIELD_PLAIN, path_kind},

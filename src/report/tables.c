@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "report/check.h"
+#include "report/hotspots.h"
 #include "report/number.h"
 
 #include <stdlib.h>
@@ -348,7 +349,12 @@ static enum hp_err init(struct hp_tables *tables, struct hp_strbuf *text)
     HP_TRY(find_block_lines(tables));
     HP_TRY(summarize(tables));
     HP_TRY(find_kinds(tables));
-    return sum_kinds(tables);
+    HP_TRY(sum_kinds(tables));
+    HP_TRY(hp_loops_init(&tables->loops, tables->profile));
+    for (size_t i = 0; i < tables->profile->n_loops; i++)
+        tables->summary.loops += tables->loops.info[i].total.executions != 0;
+    tables->summary.hotspots = tables->profile->n_hotspots;
+    return HP_OK;
 }
 
 enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *profile)
@@ -363,6 +369,15 @@ enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *pr
     return err;
 }
 
+enum hp_err hp_tables_prepare(struct hp_tables *tables, enum hp_report_view view)
+{
+    if (view == HP_REPORT_LOOPS)
+        return hp_loops_edges(&tables->loops, tables->profile);
+    if (view == HP_REPORT_HOTSPOTS && !tables->block_counts)
+        return hp_block_counts(tables->profile, &tables->block_counts);
+    return HP_OK;
+}
+
 void hp_tables_fini(struct hp_tables *tables)
 {
     for (size_t i = 0; i < tables->n_owned; i++)
@@ -374,5 +389,7 @@ void hp_tables_fini(struct hp_tables *tables)
     free(tables->block_lines);
     free(tables->lines);
     free(tables->kinds);
+    free(tables->block_counts);
+    hp_loops_fini(&tables->loops);
     *tables = (struct hp_tables){0};
 }

@@ -26,9 +26,11 @@ struct hp_hotspot_summary {
     uint64_t total;          /* executed in any hot spot's region, whole run */
     uint64_t after;          /* executed in a hot spot's region after that was detected */
     uint64_t first_branches; /* until the first detection; 0: none */
-    uint64_t branches;       /* of the run */
+    uint64_t branches;       /* of the run; in both of profiled kinds */
 };
-void hp_hotspot_summary(const struct hp_profiler *profiler, struct hp_hotspot_summary *summary);
+/* HP_ERR_NOMEM: memory ran out, now or on the way. */
+enum hp_err hp_hotspot_summary(struct hp_profiler *profiler, struct hp_hotspot_summary *summary);
+/* Complete after the last thread's HP_EVENT_END. */
 const struct hp_hotspot_stats *hp_hotspot_profiler_stats(const struct hp_profiler *profiler);
 
 #endif

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The inside of the profiler of hot spots: counting (profiler.c), the fast loops (steps.c), what was found and when it ran (regions.c), the result (result.c).
+ *
+ * What is executed is counted by units, one increment a step, and by blocks where something may happen inside a unit: a detection, a timer, a
+ * switch, the end of a slice. Counts of blocks are complete only after hp_spots_flush().
+ */
+#ifndef HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
+#define HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
+
+#include "profiler/hotspot/detector.h"
+#include "profiler/hotspot/pairs.h"
+#include "profiler/hotspot/profiler.h"
+
+#define HP_SPOTS_NOWHERE (~(uint64_t)0)
+
+/* What a block does, worked out once. */
+struct hp_spots_block {
+    uint64_t start;
+    uint64_t last;  /* the branch */
+    uint64_t fall;  /* where it goes when it is not taken; HP_SPOTS_NOWHERE: it always is */
+    uint32_t place; /* of its set in the buffer, where that is chosen by the address alone */
+    uint8_t flow;
+    bool profiled;
+    bool computed;
+};
+_Static_assert(sizeof(struct hp_spots_block) == 32, "two are a cache line");
+
+/*
+ * What a unit does to a process's monitor counter, worked out when it is first run and again when the monitor table has changed. Going up and down within
+ * limits, one by one, is a function min(x + net, max + lowest) as long as it does not come down to 0, and max(x + net, highest) as
+ * long as it does not come up to the maximum: `lowest` and `highest` are those of the sums of the last steps, of none too.
+ */
+struct hp_spots_unit {
+    uint64_t count; /* executions since the last flush */
+    uint64_t sizes; /* see hp_spots_sizes() */
+    uint32_t insns; /* 0: not worked out */
+    int16_t net, lowest, highest;
+    int16_t up, down;               /* all steps up, all steps down */
+    uint8_t in_branches, in_ranges; /* profiled branches in the monitor table, by level */
+};
+_Static_assert(sizeof(struct hp_spots_unit) == 32, "two are a cache line");
+
+/* Three numbers in one, to be added up together over HP_STEPS_MAX units at most. */
+static inline uint64_t hp_spots_sizes(uint32_t profiled, uint32_t branches, uint32_t blocks)
+{
+    return profiled | (uint64_t)branches << 20 | (uint64_t)blocks << 40;
+}
+
+static inline uint32_t hp_spots_profiled(uint64_t sizes)
+{
+    return (uint32_t)sizes & 0xfffff;
+}
+
+/* Instructions in a slice of the run. */
+struct hp_spots_slice {
+    uint32_t slice;
+    uint64_t instructions;
+};
+
+/* A block of a region. */
+struct hp_spots_member {
+    uint32_t block;
+    uint64_t before; /* executions when the hot spot was detected */
+};
+
+/* A hot spot that was found. */
+struct hp_spots_found {
+    int32_t pid;
+    uint64_t at_branches, at_instructions;
+    struct hp_hotspot_branch *candidates;
+    uint32_t *modules; /* of the candidates; after it was sealed */
+    size_t n_candidates;
+    struct hp_map64 branches;  /* candidate's address -> 1 */
+    struct hp_map64 member_of; /* block -> index */
+    struct hp_spots_member *members;
+    size_t n_members, cap_members;
+    struct hp_spots_slice *slices;
+    size_t n_slices, cap_slices;
+    uint64_t seen; /* instructions in its region, when last added up */
+    uint64_t total, after;
+    uint32_t next; /* one more than the index of the next of its process; 0: none */
+};
+
+/* A process, or with share=thread a thread. */
+struct hp_spots_process {
+    struct hp_spots *spots;
+    int32_t pid;
+    uint32_t number;                /* what it is called in the detector */
+    uint32_t live;                  /* threads that have not ended */
+    struct hp_spots_thread *thread; /* that is running */
+    struct hp_hotspots *detector;
+    struct hp_spot_process *state; /* in the detector */
+    struct hp_spots_unit *units;
+    size_t n_units, cap_units;
+    uint32_t *active; /* units with a count */
+    size_t n_active, cap_active;
+    uint64_t *counts; /* executions by block */
+    size_t n_counts, cap_counts;
+    uint64_t *
+        hot; /* by block: one more than the executions before the first hot spot with it was detected; 0: none has it */
+    size_t cap_hot;
+    struct hp_spot_pairs pairs;
+    uint32_t found;      /* one more than the index of its latest; 0: none */
+    size_t known_blocks; /* of the plan, when regions were last completed */
+};
+
+struct hp_spots_thread {
+    struct hp_spots *spots;
+    struct hp_spots_process *process; /* NULL: it has ended */
+    struct hp_thread info;
+    uint64_t instructions, blocks, branches;
+};
+
+struct hp_spots {
+    struct hp_profiler base; /* first */
+    struct hp_code *code;
+    struct hp_hotspot_config asked, config; /* in `config` the shift is a number */
+    struct hp_hotspots *detector;           /* of all; NULL with share=thread */
+
+    struct hp_spots_block *plan; /* by block */
+    size_t n_plan, cap_plan;
+    struct hp_map64 first_by_start, first_by_last; /* address -> block */
+    uint32_t *next_by_start, *next_by_last;        /* by block: one more than the next; 0: none */
+    size_t cap_by_start, cap_by_last;
+
+    struct hp_spots_thread **threads;
+    size_t n_threads, cap_threads;
+    struct hp_spots_process **processes; /* that are not over */
+    size_t n_processes, cap_processes;
+    uint32_t next_number;
+
+    struct hp_spots_found **found; /* in the order of detection */
+    size_t n_found, cap_found;
+    uint64_t not_kept;
+
+    uint64_t clock; /* instructions */
+    uint64_t width, slice_end;
+    uint32_t slice;
+
+    uint8_t *ran, *hot; /* by block, of processes that are over: executed, in a hot spot */
+    size_t cap_ran, cap_hot;
+    struct hp_hotspot_stats stats; /* of detectors that are gone */
+    struct hp_hotspot_stats all;
+    struct hp_hotspot_summary summary;
+    bool summarized;
+    struct hp_step *buffer;
+    bool out_of_memory;
+};
+
+/* --- steps.c ---------------------------------------------------------------------------------- */
+
+/* Runs the units of the steps, and the blocks of the last one but its last. */
+void hp_spots_run(struct hp_spots_process *process, const struct hp_steps *steps);
+
+/* Makes counts of blocks complete. */
+void hp_spots_flush(struct hp_spots_process *process);
+
+/* The same, because the monitor table has changed: what units do to its counter will be worked out again. */
+void hp_spots_forget(struct hp_spots_process *process);
+
+/* --- regions.c -------------------------------------------------------------------------------- */
+
+/* The detector's handler; its context is the profiler. */
+void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot);
+
+/* The clock has come to the end of the slice. */
+void hp_spots_end_slice(struct hp_spots *spots);
+
+/* The process is over: works out what is to be known of its hot spots, and adds it to the summary. */
+void hp_spots_seal(struct hp_spots_process *process);
+
+void hp_spots_found_free(struct hp_spots_found *found);
+
+/* --- profiler.c ------------------------------------------------------------------------------- */
+
+/* Ends what did not end in order. */
+void hp_spots_end_all(struct hp_spots *spots);
+
+/* --- result.c --------------------------------------------------------------------------------- */
+
+/* Distinct instructions of the blocks. HP_ERR_NOMEM. */
+enum hp_err hp_spots_distinct(struct hp_code *code, const uint32_t *ids, size_t n,
+                              uint64_t *instructions);
+
+enum hp_err hp_spots_finish(struct hp_profiler *profiler, struct hp_result *result);
+
+#endif

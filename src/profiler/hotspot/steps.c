@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Hot spot detection by units: the same as hp_hotspots_branch() for every branch. What can happen inside a unit (a detection, a timer, a switch, the end of a slice) is
+ * foreseen, conservatively, and such a unit is run block by block.
+ */
+#include "profiler/hotspot/profiler_impl.h"
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+#define AHEAD         8 /* units that are fetched before they are run */
+
+/* --- What units do ---------------------------------------------------------------------------- */
+
+static enum hp_monitor_level level_of(const struct hp_spots_process *p, uint64_t address)
+{
+    return p->detector->config.monitor
+               ? hp_monitor_find(&p->detector->monitor, &p->state->own, address)
+               : HP_MONITOR_NOT;
+}
+
+/* As a profile counts them. */
+static bool is_branch(uint8_t flow)
+{
+    return flow != HP_FLOW_NONE && flow != HP_FLOW_SYSCALL && flow != HP_FLOW_TRAP;
+}
+
+/* What was run belongs to the thread. */
+static void count_sizes(struct hp_spots_process *p, uint64_t sizes)
+{
+    p->thread->branches += (sizes >> 20) & 0xfffff;
+    p->thread->blocks += sizes >> 40;
+}
+
+static void work_out(struct hp_spots_process *p, uint32_t unit)
+{
+    const struct hp_hotspot_config *config = &p->detector->config;
+    const struct hp_spots *spots = p->spots;
+    struct hp_spots_unit *u = &p->units[unit];
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(spots->code, unit, &n);
+    int suffix = 0, lowest = 0, highest = 0, up = 0, down = 0;
+    uint32_t profiled = 0, branches = 0;
+    *u = (struct hp_spots_unit){.count = u->count};
+    for (uint32_t i = n; i-- > 0;) {
+        const struct hp_spots_block *block = &spots->plan[blocks[i]];
+        u->insns += hp_code_block(spots->code, blocks[i])->insns;
+        branches += is_branch(block->flow);
+        if (!block->profiled)
+            continue;
+        profiled++;
+        if (!config->monitor)
+            continue;
+        enum hp_monitor_level level = level_of(p, block->last);
+        if (level == HP_MONITOR_BRANCH)
+            u->in_branches++;
+        if (level == HP_MONITOR_RANGE)
+            u->in_ranges++;
+        if (level == HP_MONITOR_NOT)
+            up += (int)config->monitor_up;
+        else
+            down += (int)config->monitor_down;
+        suffix = up - down;
+        lowest = suffix < lowest ? suffix : lowest;
+        highest = suffix > highest ? suffix : highest;
+    }
+    u->sizes = hp_spots_sizes(profiled, branches, n);
+    u->net = (int16_t)suffix;
+    u->lowest = (int16_t)lowest;
+    u->highest = (int16_t)highest;
+    u->up = (int16_t)up;
+    u->down = (int16_t)down;
+}
+
+void hp_spots_flush(struct hp_spots_process *p)
+{
+    struct hp_hotspot_stats *stats = &p->detector->stats;
+    for (size_t i = 0; i < p->n_active; i++) {
+        struct hp_spots_unit *u = &p->units[p->active[i]];
+        uint32_t n;
+        const uint32_t *blocks = hp_code_unit(p->spots->code, p->active[i], &n);
+        for (uint32_t k = 0; k < n; k++)
+            p->counts[blocks[k]] += u->count;
+        stats->monitor_hits[0] += u->count * u->in_branches;
+        stats->monitor_hits[1] += u->count * u->in_ranges;
+        u->count = 0;
+    }
+    p->n_active = 0;
+}
+
+void hp_spots_forget(struct hp_spots_process *p)
+{
+    hp_spots_flush(p);
+    for (size_t i = 0; i < p->n_units; i++)
+        p->units[i].insns = 0;
+}
+
+/* --- Block by block --------------------------------------------------------------------------- */
+
+/* A computed branch went to a block that ends without a profiled branch: a way between candidates may lead there. */
+static __attribute__((noinline)) void note_pair(struct hp_spots_process *p, uint64_t branch,
+                                                uint64_t target)
+{
+    const struct hp_spot_pair *recent = hp_spot_pairs_recent(&p->pairs, branch, target);
+    if (recent->branch == branch && recent->target == target)
+        return;
+    if (hp_spot_pairs_add(&p->pairs, branch, target) != HP_OK)
+        p->spots->out_of_memory = true;
+}
+
+static void retire(struct hp_spots_process *p, uint32_t block, const struct hp_spots_block *next)
+{
+    struct hp_spots *spots = p->spots;
+    const struct hp_spots_block *b = &spots->plan[block];
+    if (spots->clock >= spots->slice_end)
+        hp_spots_end_slice(spots);
+    p->counts[block]++;
+    count_sizes(p, hp_spots_sizes(0, is_branch(b->flow), 1));
+    spots->clock += hp_code_block(spots->code, block)->insns;
+    if (!b->profiled)
+        return;
+    if (b->computed && !next->profiled && p->detector->owner == p->state)
+        note_pair(p, b->last, next->start);
+    struct hp_branch branch = {.address = b->last,
+                               .target = next->start,
+                               .flow = b->flow,
+                               .taken = next->start != b->fall};
+    hp_hotspots_retire(p->detector, p->state, &branch, level_of(p, b->last));
+}
+
+static void retire_unit(struct hp_spots_process *p, const struct hp_step *step)
+{
+    const struct hp_spots *spots = p->spots;
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(spots->code, step->unit, &n);
+    for (uint32_t i = 0; i < n; i++)
+        retire(p, blocks[i], &spots->plan[i + 1 < n ? blocks[i + 1] : step[1].first]);
+}
+
+/* Counts an execution of a unit, which is active from then on; without a branch. */
+ALWAYS_INLINE void count_unit(struct hp_spots_process *p, struct hp_spots_unit *u, uint32_t unit,
+                              size_t *active)
+{
+    p->active[*active] = unit; /* there is room for one more than there are units */
+    *active += u->count == 0;
+    u->count++;
+}
+
+/* --- The loops -------------------------------------------------------------------------------- */
+
+/* While the process is off: until something may happen in a unit, which is returned. */
+static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp_step *step,
+                                     const struct hp_step *end)
+{
+    struct hp_spots_unit *units = p->units;
+    const uint64_t slice_end = p->spots->slice_end;
+    const int32_t max = p->detector->monitor_max;
+    int32_t counter = p->state->counter;
+    uint64_t clock = p->spots->clock, sizes = 0;
+    size_t active = p->n_active;
+    for (; step < end; step++) {
+        struct hp_spots_unit *u = &units[step->unit];
+        __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
+        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter + u->up >= max,
+                             0))
+            break;
+        count_unit(p, u, step->unit, &active);
+        clock += u->insns;
+        sizes += u->sizes;
+        counter += u->net;
+        counter = counter < u->highest ? u->highest : counter;
+    }
+    p->spots->clock = clock;
+    p->n_active = active;
+    p->state->counter = counter;
+    count_sizes(p, sizes);
+    p->detector->stats.branches += hp_spots_profiled(sizes);
+    return step;
+}
+
+/* The same while it is on and the buffer is another's. */
+static const struct hp_step *run_waiting(struct hp_spots_process *p, const struct hp_step *step,
+                                         const struct hp_step *end)
+{
+    struct hp_spots_unit *units = p->units;
+    const uint64_t slice_end = p->spots->slice_end;
+    const int32_t max = p->detector->monitor_max;
+    int32_t counter = p->state->counter;
+    uint64_t clock = p->spots->clock, sizes = 0;
+    size_t active = p->n_active;
+    for (; step < end; step++) {
+        struct hp_spots_unit *u = &units[step->unit];
+        if (!u->insns || clock + u->insns > slice_end || counter <= u->down)
+            break;
+        count_unit(p, u, step->unit, &active);
+        clock += u->insns;
+        sizes += u->sizes;
+        counter += u->net;
+        counter = counter < max + u->lowest ? counter : max + u->lowest;
+    }
+    p->spots->clock = clock;
+    p->n_active = active;
+    p->state->counter = counter;
+    count_sizes(p, sizes);
+    p->detector->stats.branches += hp_spots_profiled(sizes);
+    return step;
+}
+
+/* Counts the branch in the buffer. Whether it is a candidate. `ways` and `by_address` as the configuration has them, where the compiler can know. */
+ALWAYS_INLINE bool count_branch(struct hp_hotspots *h, const struct hp_spots_block *b,
+                                uint64_t target, const uint32_t ways, const bool by_address)
+{
+    bool taken = target != b->fall;
+    uint64_t part = by_address ? 0 : hp_hotspots_part(h, target, taken);
+    struct hp_spot_entry *set =
+        by_address ? &h->entries[b->place] : hp_hotspots_set(h, b->last, part);
+    for (uint32_t i = 0; i < ways; i++) {
+        struct hp_spot_entry *entry = &set[i];
+        if (entry->address != b->last || !entry->executed ||
+            (!by_address && h->parts[entry - h->entries] != part))
+            continue;
+        if (entry->executed < h->counter_max) {
+            entry->executed++;
+            entry->taken += taken;
+        }
+        return entry->executed >= h->config.candidate;
+    }
+    return hp_hotspots_miss(h, set, b->last, part, b->flow, taken);
+}
+
+/* While the buffer is the process's. */
+ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
+                                                 const struct hp_step *step,
+                                                 const struct hp_step *end, const uint32_t ways,
+                                                 const bool by_address)
+{
+    struct hp_hotspots *h = p->detector;
+    const struct hp_code *code = p->spots->code;
+    const struct hp_spots_block *plan = p->spots->plan;
+    struct hp_spots_unit *units = p->units;
+    const uint64_t slice_end = p->spots->slice_end;
+    const int32_t max = h->monitor_max, detect_max = h->detect_max;
+    const int32_t down = (int32_t)h->config.down, up = (int32_t)h->config.up;
+    const uint64_t least = h->refresh_left < h->reset_left ? h->refresh_left : h->reset_left;
+    const uint64_t misses = h->stats.misses;
+    int32_t counter = p->state->counter, detect = h->detect;
+    uint64_t clock = p->spots->clock, sizes = 0;
+    size_t active = p->n_active;
+    for (; step < end; step++) {
+        struct hp_spots_unit *u = &units[step->unit];
+        __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
+        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter <= u->down ||
+                                 detect <= (int32_t)hp_spots_profiled(u->sizes) * down ||
+                                 least - hp_spots_profiled(sizes) <= hp_spots_profiled(u->sizes),
+                             0))
+            break;
+        uint32_t n;
+        const uint32_t *blocks = hp_code_unit(code, step->unit, &n);
+        const struct hp_spots_block *b = &plan[blocks[0]];
+        for (uint32_t i = 1; i <= n; i++) {
+            const struct hp_spots_block *next = &plan[i < n ? blocks[i] : step[1].first];
+            if (b->profiled) {
+                bool hit = count_branch(h, b, next->start, ways, by_address);
+                detect += hit ? -down : up;
+                detect = detect < detect_max ? detect : detect_max;
+                if (__builtin_expect(b->computed && !next->profiled, 0))
+                    note_pair(p, b->last, next->start);
+            }
+            b = next;
+        }
+        count_unit(p, u, step->unit, &active);
+        clock += u->insns;
+        sizes += u->sizes;
+        counter += u->net;
+        counter = counter < max + u->lowest ? counter : max + u->lowest;
+    }
+    p->spots->clock = clock;
+    p->n_active = active;
+    p->state->counter = counter;
+    h->detect = detect;
+    count_sizes(p, sizes);
+    const uint64_t branches = hp_spots_profiled(sizes);
+    h->refresh_left -= branches;
+    h->reset_left -= branches;
+    h->stats.branches += branches;
+    h->stats.profiled += branches;
+    h->stats.hits += branches - (h->stats.misses - misses);
+    return step;
+}
+
+static __attribute__((noinline)) const struct hp_step *
+run_two_ways(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
+{
+    return run_profiled(p, step, end, 2, true);
+}
+
+static __attribute__((noinline)) const struct hp_step *
+run_ways(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
+{
+    return run_profiled(p, step, end, p->detector->config.ways, true);
+}
+
+static __attribute__((noinline)) const struct hp_step *
+run_parts(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
+{
+    return run_profiled(p, step, end, p->detector->config.ways, false);
+}
+
+static const struct hp_step *run(struct hp_spots_process *p, const struct hp_step *step,
+                                 const struct hp_step *end)
+{
+    if (!p->state->on)
+        return run_off(p, step, end);
+    if (p->detector->owner != p->state)
+        return run_waiting(p, step, end);
+    if (p->detector->parts)
+        return run_parts(p, step, end);
+    return p->detector->config.ways == 2 ? run_two_ways(p, step, end) : run_ways(p, step, end);
+}
+
+void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
+{
+    const struct hp_step *step = steps->steps, *end = step + steps->n;
+    while (step < end) {
+        step = run(p, step, end);
+        if (step == end)
+            break;
+        if (p->units[step->unit].insns)
+            retire_unit(p, step++);
+        else
+            work_out(p, step->unit);
+    }
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(steps->code, end->unit, &n);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        retire(p, blocks[i], &p->spots->plan[blocks[i + 1]]);
+}
