@@ -91,8 +91,7 @@ static struct hp_cell functions(const struct hp_field_input *in)
 {
     struct hp_hotspot_function *list = NULL;
     size_t n = 0;
-    if (hp_hotspot_functions(in->tables, in->tables->block_counts, in->row->item, &list, &n) !=
-        HP_OK)
+    if (hp_hotspot_functions(in->tables, in->row->item, &list, &n) != HP_OK)
         in->buffer->failed = true;
     for (size_t i = 0; i < n; i++)
         if (list[i].function != HP_PROFILE_NONE)
