@@ -214,6 +214,9 @@ static void transfer(struct walk *w, struct walk_thread *t, uint32_t from, uint3
     case HP_FLOW_JUMP_IND: came = on_jump(w, t, from, to); break;
     default: break;
     }
+    bool jump = b->flow == HP_FLOW_JUMP || b->flow == HP_FLOW_COND || b->flow == HP_FLOW_JUMP_IND;
+    if (came == CAME_WITHIN && jump)
+        came = CAME_ALONG;
     go_on(w, t, to, came);
 }
 
