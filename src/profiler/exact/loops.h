@@ -198,7 +198,8 @@ static inline void hp_exact_loops_stay(struct hp_exact_thread *thread, uint32_t 
 {
     const struct hp_spot *spot = &thread->exact->spots[from];
     if (thread->loops->is_new || spot->odd ||
-        (spot->flow == HP_FLOW_RETURN && spot->end != thread->exact->spots[to].start))
+        (spot->flow == HP_FLOW_RETURN &&
+         !(spot->may_not_go && spot->end == thread->exact->spots[to].start)))
         hp_exact_loops_stay_new(thread, from, to);
     hp_exact_loops_follow(thread, from, to);
 }
