@@ -24,6 +24,10 @@ MODES = {
     "memory": ["--profile", "none", "--record", "memory"],
     "paths": ["--profile", "paths"],
     "+predict": ["--profile", "paths,predictions"],
+    "loops": ["--profile", "loops"],
+    "hotspots": ["--profile", "hotspots"],
+    "all": ["--profile", "exact,loops,paths,predictions,hotspots", "--loop-model", "daprof", "--loop-model", "frequent",
+            "--table", "vaswani"],
     "wpp": ["--wpp", os.devnull],
     "machine": ["--profile", "paths", "--machine", "vaswani", "--metric", "l1d"],
 }
@@ -227,14 +231,17 @@ class Native:
 
     def profiles(self):
         """Profilers live, beyond the exact one."""
-        rounds = {mode: max(1, self.rounds - 1) for mode in ("paths", "+predict")}
-        table = Table("Paths, and predictions too, live, ratios to native (medians of %d)" % rounds["paths"], list(rounds))
+        rounds = {mode: max(1, self.rounds - 1) for mode in ("paths", "+predict", "loops", "hotspots", "all")}
+        table = Table("Profilers live, ratios to native (medians of %d)" % rounds["paths"], list(rounds))
         inputs = self.inputs(2.3, 0.3)
         for name in self.names:
             table.add(name, run_ways(self.modes_of(inputs.program(name), rounds)))
         self.finish(table, "profiles")
         self.report.target("paths live, mean", table.mean("paths"), 9, "x")
         self.report.target("paths and predictions live, mean", table.mean("+predict"), 12, "x")
+        self.report.target("loops live, mean", table.mean("loops"), 9, "x")
+        self.report.target("hot spots live, mean", table.mean("hotspots"), 8, "x")
+        self.report.target("all profilers of retired blocks at once, live, mean", table.mean("all"), 25, "x")
         slow = Table("Whole program path; a machine; ratios to native (one run)", ["wpp", "machine"])
         inputs = self.inputs(0.12, 0.12)
         for name in self.names:

@@ -42,19 +42,83 @@ def mixed_bytes(size):
     return b"".join(parts)[:size]
 
 
-def picture(width, height):
-    """A PPM of smooth colour with noise: every row is a window into one long strip."""
+def picture_rows(width, height):
+    """Rows of smooth colour with noise, three bytes a pixel: each is a window into one long strip."""
     rng = random.Random(2)
     strip = bytearray()
     for x in range(4 * width):
         for channel in range(3):
             value = 128 + 90 * math.sin(x / (37 + 11 * channel)) + 25 * math.sin(x / 5.3) + rng.gauss(0, 4)
             strip.append(max(0, min(255, int(value))))
-    rows = [b"P6\n%d %d\n255\n" % (width, height)]
     for y in range(height):
         start = 3 * int(1.5 * width * (1 + math.sin(y / 90)))
-        rows.append(bytes(strip[start : start + 3 * width]))
-    return b"".join(rows)
+        yield bytes(strip[start : start + 3 * width])
+
+
+def picture(width, height):
+    """A PPM of them."""
+    return b"".join([b"P6\n%d %d\n255\n" % (width, height), *picture_rows(width, height)])
+
+
+def tiff(width, height, grey=False):
+    """The same as a TIFF, or only its green: not compressed, but below the 256th strip they come again, from the same
+    place in the file."""
+    samples, in_strip, different = 1 if grey else 3, 16, 256
+    height = (height + in_strip - 1) // in_strip * in_strip
+    rows = [row[1::3] if grey else row for row in picture_rows(width, min(height, different * in_strip))]
+    strips = [b"".join(rows[y : y + in_strip]) for y in range(0, len(rows), in_strip)]
+    count = height // in_strip
+    short, long = 3, 4  # types of fields
+    table = 8 + 2 + 12 * 11 + 4  # where what does not fit into a field begins: sizes of samples, offsets, lengths
+    offsets, lengths = table + 8, table + 8 + 4 * count
+    data, size = lengths + 4 * count, in_strip * width * samples
+    starts = [data + i % different * size for i in range(count)]
+    fields = [
+        (256, long, 1, width),
+        (257, long, 1, height),
+        (258, short, samples, 8 if grey else table),
+        (259, short, 1, 1),  # not compressed
+        (262, short, 1, 1 if grey else 2),  # black is 0, or RGB
+        (273, long, count, starts[0] if count == 1 else offsets),
+        (277, short, 1, samples),
+        (278, long, 1, in_strip),
+        (279, long, count, size if count == 1 else lengths),
+        (284, short, 1, 1),
+        (296, short, 1, 1),
+    ]
+    head = struct.pack("<2sHIH", b"II", 42, 8, len(fields)) + b"".join(struct.pack("<HHII", *f) for f in fields)
+    head += struct.pack("<IHHHH", 0, 8, 8, 8, 0)
+    head += struct.pack("<%dI" % count, *starts) + struct.pack("<%dI" % count, *[size] * count)
+    return head + b"".join(strips)
+
+
+def pages(number):
+    """PostScript: on each page a column of text in several fonts, curves, a chart and shadings."""
+    rng = random.Random(8)
+    fonts = ["Times-Roman", "Helvetica-Bold", "Courier", "Times-Italic"]
+    letters = "etaoinshrdlucmfwypvbgkqjxz"
+    words = ["".join(rng.choices(letters, range(26, 0, -1), k=rng.randint(2, 11))) for _ in range(800)]
+    lines = ["%!PS-Adobe-3.0", "%%%%Pages: %d" % number, "%%EndComments"]
+    for page in range(number):
+        lines.append("%%%%Page: %d %d" % (page + 1, page + 1))
+        lines.append("gsave 40 60 240 120 rectclip << /ShadingType 2 /ColorSpace /DeviceRGB /Coords [40 60 280 180]")
+        lines.append("/Function << /FunctionType 2 /Domain [0 1] /C0 [%.2f .2 .4] /C1 [.9 %.2f .3] /N 1.4 >> >> shfill grestore"
+                     % (rng.random(), rng.random()))
+        lines.append("gsave 320 60 240 120 rectclip << /ShadingType 3 /ColorSpace /DeviceRGB /Coords [440 120 5 440 120 130]")
+        lines.append("/Function << /FunctionType 2 /Domain [0 1] /C0 [1 1 %.2f] /C1 [.1 .3 .5] /N 1 >> >> shfill grestore"
+                     % rng.random())
+        for y in range(56):
+            text = " ".join(rng.choices(words, k=12))
+            lines.append("/%s findfont %d scalefont setfont 0 setgray 40 %d moveto (%s) show"
+                         % (fonts[(page + y // 14) % 4], 8 + y // 14, 760 - 9 * y, text))
+        for _ in range(60):
+            points = " ".join("%d" % rng.randrange(200, 560) for _ in range(6))
+            lines.append("%.1f setlinewidth %.2f %.2f %.2f setrgbcolor %d %d moveto %s curveto %s"
+                         % (rng.uniform(0.2, 3), rng.random(), rng.random(), rng.random(), rng.randrange(40, 560),
+                            rng.randrange(200, 700), points, rng.choice(["stroke", "stroke", "closepath fill"])))
+        lines.append("0 1 39 { dup 12 mul 60 add 200 moveto 7 mul 31 mod 4 mul 0 exch rlineto stroke } for")
+        lines.append("showpage")
+    return "\n".join(lines + ["%%EOF"]).encode() + b"\n"
 
 
 def statements(orders):
@@ -199,6 +263,23 @@ class Inputs:
     def bytes_of(self, name, per_second):
         return self.file(name + ".data", lambda: mixed_bytes(self.scaled(per_second)))
 
+    def output(self, name):
+        """A file for a program that cannot write to a pipe."""
+        return os.path.join(self.directory, "out-" + name)
+
+    def converted(self, name, make, command):
+        """A file that a program makes of what `make` gives: its command is told both paths."""
+        path = os.path.join(self.directory, name)
+        if not os.path.exists(path):
+            source = write_once(path + ".source", make)
+            subprocess.run(command(source, path + ".new"), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, check=True)
+            os.remove(source)
+            os.rename(path + ".new", path)
+        return path
+
+    def colour_tiff(self, per_second):
+        return self.file("colour-%d.tiff" % per_second, lambda: tiff(960, self.scaled(per_second)))
+
     def program(self, name):
         return getattr(self, name)()
 
@@ -218,6 +299,12 @@ class Inputs:
     def compress(self):
         return Program([find("compress"), "-c", self.bytes_of("compress", 20 * MEGABYTE)])
 
+    def djpeg(self):
+        cjpeg = find("cjpeg")
+        image = self.converted("djpeg.jpeg", lambda: picture(960, min(65000, self.scaled(200000))),
+                               lambda source, path: [cjpeg, "-quality", "90", "-outfile", path, source])
+        return Program([find("djpeg"), image])
+
     def glpsol(self):
         model = self.file("glpsol.lp", lambda: linear_program(20 + self.scaled(900)))
         return Program([find("glpsol"), "--nopresol", "--lp", model])
@@ -225,6 +312,11 @@ class Inputs:
     def gnugo(self):
         moves = self.file("gnugo.gtp", lambda: go_moves(6 + self.scaled(38)))
         return Program([find("gnugo"), "--mode", "gtp", "--seed", "1", "--level", "1"], stdin=moves)
+
+    def gs(self):
+        script = self.file("gs.ps", lambda: pages(self.scaled(90)))
+        return Program([find("gs"), "-q", "-dSAFER", "-dBATCH", "-dNOPAUSE", "-sDEVICE=ppmraw", "-r150",
+                        "-sOutputFile=" + os.devnull, script])
 
     def gzip(self):
         return Program([find("gzip"), "-6c", self.bytes_of("gzip", 28 * MEGABYTE)])
@@ -235,6 +327,12 @@ class Inputs:
 
     def lua(self):
         return Program([find("lua5.4")] + self.script("workload.lua", 155))
+
+    def madplay(self):
+        lame = find("lame")
+        song = self.converted("madplay.mp3", lambda: sound(1 + self.scaled(400)),
+                              lambda source, path: [lame, "--quiet", "-b", "128", source, path])
+        return Program([find("madplay"), "-Q", "-o", "raw:" + os.devnull, song])
 
     def minisat(self):
         clauses = self.file("minisat.cnf", lambda: formula(*formula_of(self.seconds)))
@@ -252,6 +350,19 @@ class Inputs:
     def sqlite3(self):
         sql = self.file("sqlite3.sql", lambda: statements(self.scaled(180000)))
         return Program([find("sqlite3"), "-batch", ":memory:"], stdin=sql)
+
+    def tiff2bw(self):
+        return Program([find("tiff2bw"), self.colour_tiff(400000), self.output("tiff2bw.tiff")])
+
+    def tiff2rgba(self):
+        return Program([find("tiff2rgba"), "-b", "-c", "none", self.colour_tiff(400000), self.output("tiff2rgba.tiff")])
+
+    def tiffdither(self):
+        grey = self.file("grey.tiff", lambda: tiff(960, self.scaled(50000), grey=True))
+        return Program([find("tiffdither"), "-c", "g4", grey, self.output("tiffdither.tiff")])
+
+    def tiffmedian(self):
+        return Program([find("tiffmedian"), self.colour_tiff(160000), self.output("tiffmedian.tiff")])
 
     def xz(self):
         return Program([find("xz"), "-1c", "-T1", self.bytes_of("xz", 12 * MEGABYTE)])

@@ -11,7 +11,7 @@ _hotpath()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} sub=
     local trace_commands="record info check dump replay" wpp_commands="info expand hot"
-    local views="summary functions blocks edges calls lines threads modules all"
+    local views="summary functions blocks edges calls lines loops loop-models hotspots partition paths predictions machine threads modules all"
 
     if [ "$COMP_CWORD" = 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace wpp lab --help --version" -- "$word")
@@ -41,7 +41,7 @@ _hotpath()
     --view | -v) mapfile -t COMPREPLY < <(compgen -W "$views" -- "$word"); return ;;
     --engine | -e) mapfile -t COMPREPLY < <(compgen -W "native qemu" -- "$word"); return ;;
     --profile | -p)
-        mapfile -t COMPREPLY < <(compgen -W "exact counts paths predictions none" -- "$word"); return ;;
+        mapfile -t COMPREPLY < <(compgen -W "exact counts loops paths predictions hotspots none" -- "$word"); return ;;
     --paths)
         mapfile -t COMPREPLY < <(compgen -W "bl wpp extended-loop: extended-call: forward" -- "$word"); return ;;
     --metric)
@@ -52,6 +52,10 @@ _hotpath()
         mapfile -t COMPREPLY < <(compgen -W "vaswani random-admission 512x4" -- "$word"); return ;;
     --predict)
         mapfile -t COMPREPLY < <(compgen -W "net: path-profile: boa: net-rate: rate-table:" -- "$word"); return ;;
+    --loop-model)
+        mapfile -t COMPREPLY < <(compgen -W "daprof daprof-16way daprof-full frequent" -- "$word"); return ;;
+    --hotspots)
+        mapfile -t COMPREPLY < <(compgen -W "merten" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;

@@ -22,30 +22,37 @@ extern "C" {
 
 enum hp_loop_model_kind { HP_LOOP_DAPROF, HP_LOOP_FREQUENT };
 
-/* Reset policy and sizes of a model; which of them matter is the kind's affair. */
+/* Sizes and rules of a model; which of them matter is the kind's affair. */
 struct hp_loop_config {
     enum hp_loop_model_kind kind;
     uint32_t entries;
-    uint32_t ways;           /* entries: fully associative */
+    uint32_t ways;           /* entries: fully associative; entries / ways is a power of two */
     uint32_t max_offset;     /* bytes */
     uint32_t fifo;           /* entries; 0: no FIFO before it, nothing is ever lost */
     uint32_t fifo_service;   /* instructions the profiler takes for one branch: 3 */
     uint32_t execution_bits; /* of `executions`; frequent: of the frequency counter */
     uint32_t iteration_bits; /* of the current iterations, and of the integer part of the average */
-    uint32_t
-        fraction_bits; /* of the average: 2^fraction_bits is the weight of the past + 1 (3: 7/8, 4: 15/16, 5: 31/32) */
-    uint32_t freshness;    /* its maximum */
-    uint32_t address_bits; /* of a code address, for the size */
-    uint32_t insn_bytes;   /* what an offset is counted in: 4; 1 for x86 */
+    /* Of the average: 2^fraction_bits is the weight of the past + 1 (3: 7/8, 4: 15/16, 5: 31/32). */
+    uint32_t fraction_bits;
+    uint32_t freshness;    /* its maximum: at most half of the ways */
+    uint32_t address_bits; /* of a code address, for the size; 0: see below */
+    uint32_t insn_bytes;   /* what an offset is counted in; 0: see below */
+    uint32_t depth_bits;   /* calls: of the depth that an entry remembers; deeper is all one */
+    uint32_t contexts;     /* calls: executions put aside by recursion */
     bool calls;
     bool first_average;
-    bool
-        exact_average; /* no fixed point: total iterations and executions, unbounded (to compare with) */
-    bool tasks;        /* one state a thread */
+    bool exact_average; /* no fixed point: iterations and executions unbounded (to compare with) */
+    bool tasks;         /* what is going on is kept a thread */
 };
+/* address_bits and insn_bytes of 0 are the paper's, 32 and 4; `hotpath run` puts those of the program's architecture there: x86-64 48 and 1, AArch64 and Alpha
+ * 48 and 4, RISC-V 48 and 2, ARM 32 and 4 (Thumb code: say insn-bytes=2). */
 
-/* Reads a preset ("daprof": 32 entries, 8 ways; "daprof-16way", "daprof-full", "frequent") and changes to it: "daprof,ways=16,calls,first-average,ratio=15/16,
- * fifo=8,max-offset=256,entries=64,execution-bits=20,iteration-bits=12,freshness=3,tasks". HP_ERR_INVALID: one line. */
+/*
+ * Reads a preset and changes to it: "daprof,ways=16,calls,ratio=15/16". Presets: "daprof" (32 entries, 8 ways), "daprof-16way", "daprof-full",
+ * "frequent". Changes: entries, ways (a number, or "full"), max-offset, fifo, fifo-service, execution-bits, iteration-bits, ratio, freshness, address-bits,
+ * insn-bytes, depth-bits, contexts with a number; calls, first-average, exact-average, tasks without. What is fully associative stays so with other entries; where
+ * freshness is not said it is half of the ways, at most 7. HP_ERR_INVALID: one line.
+ */
 enum hp_err hp_loop_config_parse(const char *text, struct hp_loop_config *config);
 /* A text that hp_loop_config_parse() reads, cut to `size`. */
 void hp_loop_config_format(const struct hp_loop_config *config, char *text, size_t size);
@@ -57,32 +64,39 @@ uint64_t hp_loop_config_bits(const struct hp_loop_config *config);
 struct hp_loop_entry {
     uint64_t address; /* of its short backward branch */
     uint64_t target;  /* of that: the loop's first instruction */
+    /* As counted; only shares among the entries mean anything once they were halved. 0: not known. */
+    double executions;
+    double average;    /* iterations (back edges) an execution; 0: not known */
+    double iterations; /* in all: their product, or the frequency */
     double
-        executions; /* as counted; only shares among the entries mean anything once they were halved */
-    double average;      /* iterations (back edges) an execution; 0: not known */
-    double iterations;   /* in all: their product, or the frequency */
-    double instructions; /* estimated, executed in it */
+        instructions; /* estimated, executed in it: iterations x (offset / insn_bytes + 1); for insn_bytes 1 as if they were 4 */
 };
 
 struct hp_loop_stats {
     uint64_t branches;     /* short backward ones */
-    uint64_t overflows;    /* lost at the FIFO */
-    uint64_t replacements; /* of entries */
+    uint64_t overflows;    /* of them, lost at the FIFO */
+    uint64_t replacements; /* of entries in use */
     uint64_t halvings;
-    uint64_t saturations;       /* of current iterations */
-    uint64_t context_overflows; /* extension calls: recursion deeper than it can tell apart */
+    uint64_t saturations; /* iterations not counted: current iterations were at their maximum */
+    uint64_t
+        context_overflows; /* calls: executions ended because there was no context to put them aside */
 };
 
 struct hp_loop_model;
 
+/* HP_ERR_INVALID: sizes that cannot be, in one line. HP_ERR_NOMEM. */
 enum hp_err hp_loop_model_new(const struct hp_loop_config *config, struct hp_loop_model **model);
 void hp_loop_model_free(struct hp_loop_model *model);
 
-/* A retired branch, of thread `thread` (0 when there is one only). */
+/*
+ * A retired branch, of thread `thread` (0 when there is one only): address, target, insns, flow and taken matter, and `end`, where it is known, tells a
+ * call of what is behind it, which is none. The instructions are the FIFO's time; blocks that end with no branch may come as HP_FLOW_NONE, not taken.
+ */
 void hp_loop_model_branch(struct hp_loop_model *model, uint32_t thread,
                           const struct hp_branch *branch);
 
-/* What it knows, by descending iterations. `*entries` is freed with free(). HP_ERR_NOMEM. */
+/* What it knows, by descending iterations, then address. `*entries` is freed with free(). HP_ERR_NOMEM: now, or for a thread of a
+ * model with `tasks`. */
 enum hp_err hp_loop_model_entries(const struct hp_loop_model *model, struct hp_loop_entry **entries,
                                   size_t *n);
 const struct hp_loop_stats *hp_loop_model_stats(const struct hp_loop_model *model);

@@ -268,7 +268,7 @@ struct hp_pmodel_loop {
     struct hp_place branch; /* its short backward branch */
     struct hp_place target;
     uint32_t function; /* of the branch */
-    uint32_t loop;     /* the exact loop of which it is a back edge; HP_PROFILE_NONE: not known */
+    uint32_t loop;     /* the exact loop that it closes; HP_PROFILE_NONE: none, or not known */
     uint64_t executions;
     uint64_t average;      /* thousandths of a back edge an execution */
     uint64_t iterations;   /* back edges */
@@ -280,6 +280,7 @@ struct hp_pmodel_loop {
 /* A hot spot as its detector found it (hotspot.h), and what became of it. */
 struct hp_photspot {
     const char *detector; /* hp_hotspot_config_format() */
+    uint32_t run;         /* 0; in a merged profile, of which run it is */
     uint32_t number;      /* 0, 1, ... of this detector */
     int32_t pid;
     uint64_t at_branches; /* retired by the run when it was detected */
@@ -408,7 +409,7 @@ enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv
 
 /*
  * Brings the profile into its canonical form: equal modules, functions, blocks (by place, size,
- * version, flow), edges, calls, paths and counters joined, every array sorted (modules by path, the rest
+ * version, flow), edges, calls, paths, loops and counters joined, every array sorted (modules by path, the rest
  * by place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
  * executed the same code equally often have equal normal forms, wherever the code was loaded.
  * HP_ERR_INVALID: an index out of range; the profile is unchanged then.
@@ -423,7 +424,7 @@ enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
  * together. HP_ERR_VERSION: written by a later, incompatible version. */
 enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
 
-/* Adds everything of `other` to `profile`: threads side by side, the rest joined by place. Modules
+/* Adds everything of `other` to `profile`: threads and hot spots side by side, the rest joined by place. Modules
  * are the same when their build ids are (or, without, their paths). Both stay valid; `profile`
  * becomes normal. HP_ERR_INVALID: their architectures differ, or one is not sound; `profile` is
  * unchanged then. */
@@ -451,6 +452,10 @@ struct hp_comparison {
     double function_overlap;
     struct hp_kind_overlap *kinds; /* in the order of their names */
     size_t n_kinds;
+    int has_loops; /* both have */
+    double
+        loop_instructions; /* percent, by the instructions executed in a loop, not in one nested in it */
+    double loop_iterations; /* percent, by iterations */
     uint64_t instructions_a, instructions_b;
     struct hp_move *moves; /* functions, largest change of share first */
     size_t n_moves;

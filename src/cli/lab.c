@@ -19,7 +19,8 @@ static const struct hp_usage usage = {
     .examples = "  hotpath lab list\n"
                 "  hotpath lab paths-overlap                        all programs, minutes\n"
                 "  hotpath lab paths-overlap --short                seconds, for a first look\n"
-                "  hotpath lab prediction-curves --programs gzip,lua --json curves.json\n",
+                "  hotpath lab prediction-curves --programs gzip,lua --json curves.json\n"
+                "  hotpath lab loops-accuracy --arch arm            once lab/arm-sysroot was run\n",
 };
 
 /* --- list ------------------------------------------------------------------------------------- */
@@ -134,7 +135,10 @@ int hp_cmd_lab(int argc, char **argv)
     bool quiet = false, exit_now;
     int n;
     const struct hp_option options[] = {
-        {"programs", 0, HP_OPT_TEXT, &lab.programs, "A,B,...", "only these (default: all)"},
+        {"programs", 0, HP_OPT_TEXT, &lab.programs, "A,B,...",
+         "only these (default: those that the experiment is for)"},
+        {"arch", 0, HP_OPT_TEXT, &lab.arch, "arm",
+         "programs of another architecture, under the qemu engine\n(lab/arm-sysroot fetches them)"},
         {"short", 's', HP_OPT_FLAG, &lab.short_form, NULL,
          "small inputs, and only the first 50M instructions of\nthem: a look, not a figure"},
         {"json", 'j', HP_OPT_TEXT, &json, "FILE",

@@ -85,6 +85,7 @@ enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
     case HP_REPORT_THREADS:
     case HP_REPORT_MODULES:
     case HP_REPORT_PREDICTIONS:
+    case HP_REPORT_HOTSPOTS:
     case HP_REPORT_MACHINE: return HP_LINES_NONE;
     default: return HP_LINES_ALL;
     }

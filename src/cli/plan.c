@@ -71,7 +71,8 @@ static enum hp_err read_words(const struct hp_session_options *options, struct h
     }
     if (!fits(wanted, plan->mode))
         return hp_fail(HP_ERR_INVALID, "--profile %s cannot be made from --record %s",
-                       options->wanted.profile ? options->wanted.profile : "paths or predictions",
+                       options->wanted.profile ? options->wanted.profile
+                                               : "paths, predictions, loops or hotspots",
                        options->record);
     return HP_OK;
 }
@@ -90,7 +91,7 @@ enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_
         (options->from || options->after || options->length))
         return hp_fail(HP_ERR_INVALID,
                        "--from, --after and --for need the order of execution: --profile exact, "
-                       "paths or predictions");
+                       "loops, paths, predictions or hotspots");
     return HP_OK;
 }
 

@@ -25,8 +25,9 @@ int hp_cmd_run(int argc, char **argv)
     const char *json = NULL;
     const struct hp_option options[] = {
         {"view", 'v', HP_OPT_TEXT, &output.view, "VIEW",
-         "what to print: functions, blocks, edges, calls, lines,\nthreads, modules, paths, "
-         "predictions, machine, all\n(default: functions, paths, predictions if there)"},
+         "what to print: functions, blocks, edges, calls, lines,\nthreads, modules, loops, paths, "
+         "predictions, hotspots,\nloop-models, partition, machine, all (default: what was\nasked "
+         "for)"},
         {"top", 'n', HP_OPT_COUNT, &output.top, "N", "rows to print (default 20; 0: all)"},
         {"threads", 0, HP_OPT_TEXT, &output.threads, "each|all",
          "counts thread by thread, or of all together (default)"},

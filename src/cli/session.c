@@ -138,8 +138,8 @@ static enum hp_err open_session(struct session *s, enum hp_arch arch,
                                        .done = is_done};
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
-    /* What is printed when nothing is said has paths line by line, where they are wanted. */
-    bool all = wanted && wanted->paths && lines == HP_LINES_FUNCTIONS;
+    /* What is printed when nothing is said has paths line by line and loops with their lines, where they are wanted. */
+    bool all = wanted && (wanted->paths || wanted->loops) && lines == HP_LINES_FUNCTIONS;
     hp_functions_want_lines(s->functions, all ? HP_LINES_ALL : lines);
     s->wanted = wanted;
     return wanted ? hp_wanted_open(wanted, s->code, s->functions, &s->parts) : HP_OK;

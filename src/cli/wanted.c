@@ -15,8 +15,10 @@ static enum hp_err want(struct hp_wanted *wanted, const char *word, size_t lengt
         bool *flag;
     } names[] = {{"exact", &wanted->exact},
                  {"counts", &wanted->counts},
+                 {"loops", &wanted->loops},
                  {"paths", &wanted->paths},
                  {"predictions", &wanted->predictions},
+                 {"hotspots", &wanted->hotspots},
                  {"none", none}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strlen(names[i].name) == length && memcmp(names[i].name, word, length) == 0) {
@@ -25,8 +27,15 @@ static enum hp_err want(struct hp_wanted *wanted, const char *word, size_t lengt
         }
     }
     return hp_fail(HP_ERR_INVALID,
-                   "there is no profile '%.*s'; there are: exact, counts, paths, predictions, none",
+                   "there is no profile '%.*s'; there are: exact, counts, loops, paths, "
+                   "predictions, hotspots, none",
                    (int)length, word);
+}
+
+static bool needs_order(const struct hp_wanted *wanted)
+{
+    return wanted->exact || wanted->loops || wanted->paths || wanted->predictions ||
+           wanted->hotspots;
 }
 
 /* What is said in a list; what is asked for in detail is wanted without being listed. */
@@ -43,7 +52,11 @@ static enum hp_err read_list(struct hp_wanted *wanted)
         wanted->paths = true;
     if (o->schemes.n)
         wanted->predictions = true;
-    bool ordered = wanted->exact || wanted->paths || wanted->predictions;
+    if (o->loop_models.n)
+        wanted->loops = true;
+    if (o->hotspots)
+        wanted->hotspots = true;
+    bool ordered = needs_order(wanted);
     if (none && (ordered || wanted->counts))
         return hp_fail(HP_ERR_INVALID, "--profile none goes with no other profile");
     if (wanted->counts && (ordered || o->machine))
@@ -107,6 +120,24 @@ static enum hp_err read_schemes(struct hp_wanted *wanted)
     return HP_OK;
 }
 
+/* --- Loops and hot spots ---------------------------------------------------------------------- */
+
+static enum hp_err read_loop_models(struct hp_wanted *wanted)
+{
+    const struct hp_texts *models = &wanted->options->loop_models;
+    for (size_t i = 0; i < models->n; i++)
+        HP_TRY(in_option(
+            hp_loop_config_parse(models->items[i], &wanted->loop_models[wanted->n_loop_models++]),
+            "loop-model"));
+    return HP_OK;
+}
+
+static enum hp_err read_hotspots(struct hp_wanted *wanted)
+{
+    const char *detector = wanted->options->hotspots ? wanted->options->hotspots : "merten";
+    return in_option(hp_hotspot_config_parse(detector, &wanted->hotspot_config), "hotspots");
+}
+
 enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_wanted *wanted)
 {
     *wanted = (struct hp_wanted){.options = options};
@@ -115,6 +146,9 @@ enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_w
         HP_TRY(read_paths(wanted));
     if (wanted->predictions)
         HP_TRY(read_schemes(wanted));
+    HP_TRY(read_loop_models(wanted));
+    if (wanted->hotspots)
+        HP_TRY(read_hotspots(wanted));
     if (options->max_paths && !wanted->paths && !wanted->predictions)
         return hp_fail(HP_ERR_INVALID, "--max-paths is for --profile paths or predictions");
     if (options->wpp_memory && !options->wpp)
@@ -124,7 +158,7 @@ enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_w
 
 bool hp_wanted_nothing(const struct hp_wanted *wanted)
 {
-    return !wanted->exact && !wanted->paths && !wanted->predictions && !wanted->counts;
+    return !needs_order(wanted) && !wanted->counts;
 }
 
 /* --- Making ----------------------------------------------------------------------------------- */
@@ -163,6 +197,16 @@ enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
         HP_TRY(open_paths(wanted, code, functions, parts));
     if (wanted->predictions) {
         HP_TRY(hp_predictions_new(code, &wanted->judge_config, &parts->profilers[parts->n]));
+        parts->n++;
+    }
+    if (wanted->n_loop_models) {
+        HP_TRY(hp_loop_models_new(code, functions, wanted->loop_models, wanted->n_loop_models,
+                                  &parts->profilers[parts->n]));
+        parts->n++;
+    }
+    if (wanted->hotspots) {
+        HP_TRY(hp_hotspot_profiler_new(code, functions, &wanted->hotspot_config,
+                                       &parts->profilers[parts->n]));
         parts->n++;
     }
     return HP_OK;

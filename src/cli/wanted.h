@@ -8,22 +8,26 @@
 #include "cli/options.h"
 #include "hotpath/machine.h"
 #include "hotpath/wpp.h"
+#include "profiler/hotspot/profiler.h"
+#include "profiler/loop/models.h"
 #include "profiler/path/paths.h"
 #include "profiler/predict/predictions.h"
 #include "profiler/result.h"
 
 /* As given: NULL, 0 or none where nothing was said. */
 struct hp_wanted_options {
-    const char *profile;    /* a list: "exact", "counts", "paths", "predictions", "none" */
+    const char *profile;    /* a list: see read_list() */
     const char *paths;      /* a control register: hp_ppcr_parse() */
     const char *metric;     /* what is counted along paths */
     struct hp_texts tables; /* hot path tables: hp_hpt_parse() */
     uint64_t window;        /* instructions */
     uint64_t max_paths;
-    const char *wpp;         /* file of the whole program path */
-    uint64_t wpp_memory;     /* bytes */
-    struct hp_texts schemes; /* of prediction: hp_scheme_parse() */
-    const char *machine;     /* hp_machine_load() */
+    const char *wpp;             /* file of the whole program path */
+    uint64_t wpp_memory;         /* bytes */
+    struct hp_texts schemes;     /* of prediction: hp_scheme_parse() */
+    struct hp_texts loop_models; /* hp_loop_config_parse() */
+    const char *hotspots;        /* a detector: hp_hotspot_config_parse() */
+    const char *machine;         /* hp_machine_load() */
 };
 
 /* The rows for these in a command's option table. */
@@ -34,7 +38,8 @@ struct hp_wanted_options {
      &(o).profile,                                                                                   \
      "LIST",                                                                                         \
      "what to make of it, joined by commas: exact (default:\nblocks, edges, calls, functions), "     \
-     "paths, predictions;\nor counts (cheaper than exact, no order), or none"},                      \
+     "loops, "                                                                                       \
+     "paths,\npredictions, hotspots; or counts (cheaper than exact,\nno order), or none"},           \
         {"paths",                                                                                    \
          0,                                                                                          \
          HP_OPT_TEXT,                                                                                \
@@ -70,6 +75,19 @@ struct hp_wanted_options {
          "SCHEME",                                                                                   \
          "measure a prediction scheme: net:50, path-profile:50,\nboa:50, net-rate:50, "              \
          "rate-table:50 (may be repeated)"},                                                         \
+        {"loop-model",                                                                               \
+         0,                                                                                          \
+         HP_OPT_TEXTS,                                                                               \
+         &(o).loop_models,                                                                           \
+         "MODEL",                                                                                    \
+         "model a loop profiler in hardware beside the exact\nloops: daprof, daprof,calls, "         \
+         "frequent (may be repeated)"},                                                              \
+        {"hotspots",                                                                                 \
+         0,                                                                                          \
+         HP_OPT_TEXT,                                                                                \
+         &(o).hotspots,                                                                              \
+         "NAME",                                                                                     \
+         "which hot spot detector: merten (default), and changes\nto it: merten,candidate=8"},       \
     {                                                                                                \
         "machine", 0, HP_OPT_TEXT, &(o).machine, "NAME",                                             \
             "model caches and predictors: vaswani, alpha21264,\narm9, modern, or a file"             \
@@ -81,6 +99,9 @@ struct hp_wanted {
     bool addresses;                                  /* something needs those of data */
     struct hp_paths_config paths_config;
     struct hp_judge_config judge_config;
+    struct hp_loop_config loop_models[HP_TEXTS_MAX];
+    size_t n_loop_models;
+    struct hp_hotspot_config hotspot_config;
     const struct hp_wanted_options *options;
 };
 

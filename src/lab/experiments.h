@@ -20,4 +20,10 @@ extern const struct hp_experiment hp_paths_numbering;
 extern const struct hp_experiment hp_prediction_curves; /* figures 2 and 3 */
 extern const struct hp_experiment hp_prediction_space;  /* tables 1 and 2, figure 4 */
 
+/* Nair, Lysecky: Non-Intrusive Dynamic Application Profiler for Detailed Loop Execution Characterization (CASES 2008). */
+extern const struct hp_experiment hp_loops_accuracy; /* figures 4, 5 and 7 */
+
+/* Merten and others: A Hardware-Driven Profiling Scheme for Identifying Program Hot Spots (ISCA 1999). */
+extern const struct hp_experiment hp_hotspots_table; /* the table of the slides */
+
 #endif

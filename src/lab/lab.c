@@ -7,8 +7,9 @@
 #include <string.h>
 
 static const struct hp_experiment *const experiments[] = {
-    &hp_paths_overlap,     &hp_paths_factors,    &hp_paths_distribution, &hp_paths_extended,
-    &hp_prediction_curves, &hp_prediction_space, &hp_paths_numbering,
+    &hp_paths_overlap,   &hp_paths_factors,     &hp_paths_distribution,
+    &hp_paths_extended,  &hp_prediction_curves, &hp_prediction_space,
+    &hp_paths_numbering, &hp_loops_accuracy,    &hp_hotspots_table,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)
@@ -36,9 +37,11 @@ enum hp_err hp_lab_find(const char *name, const struct hp_experiment **experimen
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
-static void fill_in(struct hp_lab_options *options)
+static void fill_in(const struct hp_experiment *experiment, struct hp_lab_options *options)
 {
     bool brief = options->short_form;
+    if (!options->programs)
+        options->programs = experiment->programs ? experiment->programs : HP_LAB_PROGRAMS;
     if (!options->instructions && brief)
         options->instructions = 50000000;
     if (!options->machine_instructions)
@@ -58,8 +61,11 @@ static void on_tick(void *context, uint64_t instructions)
 static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *command, bool addresses,
                            uint64_t instructions, const struct hp_lab_probe *probe)
 {
-    struct hp_observation_options options = {
-        .addresses = addresses, .instructions = instructions, .tick = on_tick, .context = lab};
+    struct hp_observation_options options = {.arch = command->arch,
+                                             .addresses = addresses,
+                                             .instructions = instructions,
+                                             .tick = on_tick,
+                                             .context = lab};
     struct hp_lab_outcome *outcome = &lab->outcomes[lab->current];
     struct hp_observation *observation;
     HP_TRY(hp_observation_new(&options, &observation));
@@ -95,8 +101,10 @@ static void measure_program(struct hp_lab *lab)
     struct hp_lab_command command;
     if (lab->options.progress)
         lab->options.progress(lab->options.context, program->name, 0);
-    enum hp_err err =
-        hp_lab_command(program, lab->options.inputs, lab->options.short_form, &command);
+    enum hp_err err = hp_lab_command(
+        program,
+        &(struct hp_lab_request){lab->options.inputs, lab->options.arch, lab->options.short_form},
+        &command);
     outcome->missing = err == HP_ERR_UNSUPPORTED;
     if (err == HP_OK) {
         err = lab->experiment->measure(lab, program->name, &command);
@@ -110,6 +118,9 @@ static void measure_program(struct hp_lab *lab)
 static enum hp_err run(struct hp_lab *lab)
 {
     size_t measured = 0;
+    if (lab->options.arch && strcmp(lab->options.arch, "arm") != 0)
+        return hp_fail(HP_ERR_INVALID, "there are no programs for '%.32s', only for arm",
+                       lab->options.arch);
     HP_TRY(hp_lab_programs(lab->options.programs, &lab->programs));
     lab->outcomes = calloc(lab->programs.n, sizeof *lab->outcomes);
     if (!lab->outcomes)
@@ -135,7 +146,7 @@ enum hp_err hp_lab_run(const struct hp_experiment *experiment, const struct hp_l
         return hp_fail_nomem();
     l->experiment = experiment;
     l->options = *options;
-    fill_in(&l->options);
+    fill_in(experiment, &l->options);
     enum hp_err err = run(l);
     if (err == HP_OK)
         *lab = l;
@@ -215,6 +226,8 @@ enum hp_err hp_lab_write(const struct hp_lab *lab, FILE *out)
     hp_json_string(&json, HP_VERSION);
     hp_json_key(&json, "experiment");
     hp_json_string(&json, lab->experiment->name);
+    hp_json_key(&json, "arch");
+    hp_json_string(&json, lab->options.arch ? lab->options.arch : "x86_64");
     hp_json_key(&json, "short");
     hp_json_bool(&json, lab->options.short_form);
     hp_json_key(&json, "instructions");

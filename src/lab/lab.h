@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The laboratory: the papers' experiments on real programs. An experiment runs each program under the native engine
- * with everything attached that it compares, and fills sheets: ours beside the paper's. See docs/lab.md.
+ * The laboratory: the papers' experiments on real programs. An experiment runs each program under the native engine (one of another
+ * architecture under the qemu engine) with everything attached that it compares, and fills sheets: ours beside the paper's. See
+ * docs/lab.md.
  */
 #ifndef HP_LAB_LAB_H
 #define HP_LAB_LAB_H
@@ -14,12 +15,18 @@
 
 #define HP_LAB_SHEETS 16
 
+/* The programs of the experiments on paths and predictions. */
+#define HP_LAB_PROGRAMS                                                                            \
+    "bzip2,cc1,cjpeg,compress,glpsol,gnugo,gzip,lame,lua,minisat,perl,python3,sqlite3,xz"
+
 struct hp_lab;
 
 struct hp_experiment {
     const char *name;
     const char *summary; /* one line */
     const char *paper;   /* what it says about this, in lines */
+    const char *
+        programs; /* names with commas between: what it runs when nobody says; NULL: HP_LAB_PROGRAMS */
     /* Makes the sheets. */
     enum hp_err (*begin)(struct hp_lab *lab);
     /* Runs one program, as often as needed, and fills its rows. A failure is that program's. */
@@ -35,7 +42,8 @@ const struct hp_experiment *const *hp_lab_experiments(size_t *n);
 enum hp_err hp_lab_find(const char *name, const struct hp_experiment **experiment);
 
 struct hp_lab_options {
-    const char *programs; /* names with commas between; NULL: all */
+    const char *programs; /* names with commas between; NULL: those of the experiment */
+    const char *arch;     /* whose programs: "arm", under the qemu engine; NULL: this machine's */
     const char *inputs;   /* directory for input files */
     bool short_form;
     uint64_t instructions;         /* of a program to observe; 0: all (short form: 50 M) */

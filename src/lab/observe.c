@@ -5,6 +5,7 @@
 #include "engine/live.h"
 #include "engine/native/native.h"
 #include "engine/program.h"
+#include "engine/qemu/qemu.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -86,7 +87,7 @@ static enum hp_err open_parts(struct hp_observation *o, struct hp_observation_me
                                        m->options.addresses ? HP_RECORD_MEMORY : HP_RECORD_STREAM,
                                    .cache_size = CACHE_SIZE};
     struct hp_region region = {.length = m->options.instructions};
-    HP_TRY(hp_code_new(HP_ARCH_X86_64, &o->code));
+    HP_TRY(hp_code_new(m->options.arch, &o->code));
     HP_TRY(hp_functions_new(o->code, &o->functions));
     hp_functions_want_lines(o->functions, HP_LINES_NONE);
     HP_TRY(hp_live_new(&live, &m->live));
@@ -187,16 +188,33 @@ static enum hp_err redirect_standard(const char *input, struct standard *standar
     return HP_OK;
 }
 
+static enum hp_err check_engine(const struct hp_observation_memory *m,
+                                const struct hp_lab_command *command,
+                                const struct hp_program *program)
+{
+    if (!command->sysroot)
+        return hp_native_check(program);
+    if (program->elf.arch != m->options.arch)
+        return hp_fail(HP_ERR_UNSUPPORTED, "%s is a program for %s, not for %s", program->path,
+                       hp_arch_name(program->elf.arch), hp_arch_name(m->options.arch));
+    if (m->options.addresses)
+        return hp_fail(HP_ERR_UNSUPPORTED, "the qemu engine, which has to run %s, has no addresses",
+                       program->path);
+    return HP_OK;
+}
+
 static enum hp_err start(struct hp_observation_memory *m, const struct hp_lab_command *command)
 {
     struct hp_program program;
     struct standard standard;
     HP_TRY(hp_program_find(command->argv, &program));
-    enum hp_err err = hp_native_check(&program);
+    enum hp_err err = check_engine(m, command, &program);
     if (err == HP_OK)
         err = redirect_standard(command->input, &standard);
     if (err == HP_OK) {
-        err = hp_native_start(&program, hp_live_fd(m->live), false, &m->pid);
+        int fd = hp_live_fd(m->live);
+        err = command->sysroot ? hp_qemu_start(&program, command->sysroot, fd, &m->pid)
+                               : hp_native_start(&program, fd, false, &m->pid);
         restore_standard(&standard);
     }
     hp_program_fini(&program);
@@ -209,7 +227,7 @@ static enum hp_err check_end(const struct hp_observation_memory *m,
 {
     const char *name = command->argv[0];
     if (!stats->attached)
-        return hp_fail(HP_ERR_UNSUPPORTED, "%s: the native engine did not start", name);
+        return hp_fail(HP_ERR_UNSUPPORTED, "%s: the engine did not start", name);
     if (!m->ended && WIFSIGNALED(stats->status))
         return hp_fail(HP_ERR_UNSUPPORTED, "%s ended with signal %d", name,
                        WTERMSIG(stats->status));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * An observation: one run of a program under the native engine, with any profilers behind it, whose results stay in
+ * An observation: one run of a program under the native engine, or of a foreign one under the qemu engine, with any profilers behind it, whose results stay in
  * memory.
  *
  *     hp_observation_new(&options, &observation);
@@ -17,6 +17,7 @@
 #include "profiler/pipeline.h"
 
 struct hp_observation_options {
+    enum hp_arch arch;     /* of the program */
     bool addresses;        /* deliver the addresses of data, too: slower */
     uint64_t instructions; /* how many to observe; then the program is ended. 0: all */
     /* Called now and then with how far it is. May be NULL. */
@@ -40,7 +41,8 @@ void hp_observation_free(struct hp_observation *observation);
 enum hp_err hp_observation_add(struct hp_observation *observation, struct hp_profiler *profiler);
 
 /*
- * Once. The program's output is thrown away. HP_ERR_UNSUPPORTED: it could not be run, or it did not end as it should;
+ * Once. The program's output is thrown away. HP_ERR_UNSUPPORTED: it could not be run (with addresses: it is a foreign
+ * one), or it did not end as it should;
  * HP_ERR_FORMAT: something is missing in what was seen.
  */
 enum hp_err hp_observation_run(struct hp_observation *observation,

@@ -72,7 +72,7 @@ static enum hp_err capture(const char *path, char *const *argv, char **output, i
     return err;
 }
 
-/* Asks for `words` (ends with NULL, at most 4). */
+/* Asks for `words` (ends with NULL, at most 5). */
 static enum hp_err ask(char *const *words, char **output, int *status)
 {
     char *script, *python = hp_find_in_path("python3");
@@ -81,7 +81,7 @@ static enum hp_err ask(char *const *words, char **output, int *status)
     enum hp_err err = hp_find_part(SCRIPT, R_OK, &script);
     if (err == HP_OK) {
         char *argv[8] = {python, script};
-        for (int i = 0; words[i] && i < 4; i++)
+        for (int i = 0; words[i] && i < 5; i++)
             argv[2 + i] = words[i];
         err = capture(python, argv, output, status);
         free(script);
@@ -204,12 +204,18 @@ static enum hp_err parse_line(char *line, struct hp_lab_command *command, size_t
         command->status = atoi(value);
         return HP_OK;
     }
+    if (strcmp(line, "arch") == 0) {
+        command->arch = hp_arch_from_name(value);
+        return HP_OK;
+    }
     char *copy = strdup(value);
     if (!copy)
         return hp_fail_nomem();
-    if (strcmp(line, "stdin") == 0) {
-        free(command->input);
-        command->input = copy;
+    bool is_input = strcmp(line, "stdin") == 0;
+    if (is_input || strcmp(line, "sysroot") == 0) {
+        char **place = is_input ? &command->input : &command->sysroot;
+        free(*place);
+        *place = copy;
         return HP_OK;
     }
     enum hp_err err = hp_grow(&command->argv, capacity, *n + 2, sizeof *command->argv);
@@ -229,19 +235,26 @@ static enum hp_err parse_command(char *text, struct hp_lab_command *command)
     return n && command->input ? HP_OK : hp_fail(HP_ERR_FORMAT, SCRIPT " gave no command");
 }
 
-enum hp_err hp_lab_command(const struct hp_lab_program *program, const char *directory,
-                           bool short_form, struct hp_lab_command *command)
+/* The script says where it is to be had, in a line. */
+static enum hp_err fail_missing(char *output)
 {
-    char *output = NULL, *copy = strdup(directory);
+    output[strcspn(output, "\n")] = 0;
+    return hp_fail(HP_ERR_UNSUPPORTED, "not installed: %s", output);
+}
+
+enum hp_err hp_lab_command(const struct hp_lab_program *program,
+                           const struct hp_lab_request *request, struct hp_lab_command *command)
+{
+    char *output = NULL, *directory = strdup(request->directory);
+    char *arch = request->arch ? strdup(request->arch) : NULL;
     int status;
-    *command = (struct hp_lab_command){0};
-    if (!copy)
-        return hp_fail_nomem();
-    char *words[] = {"command", copy, short_form ? "short" : "long", program->name, NULL};
-    enum hp_err err = ask(words, &output, &status);
+    *command = (struct hp_lab_command){.arch = HP_ARCH_X86_64};
+    char *words[] = {"command",     directory, request->short_form ? "short" : "long",
+                     program->name, arch,      NULL};
+    enum hp_err err =
+        directory && (arch || !request->arch) ? ask(words, &output, &status) : hp_fail_nomem();
     if (err == HP_OK && WIFEXITED(status) && WEXITSTATUS(status) == NOT_INSTALLED)
-        err =
-            hp_fail(HP_ERR_UNSUPPORTED, "not installed: it is in the package %s", program->package);
+        err = fail_missing(output);
     else if (err == HP_OK && status != 0)
         err = fail_script(status);
     else if (err == HP_OK)
@@ -249,7 +262,8 @@ enum hp_err hp_lab_command(const struct hp_lab_program *program, const char *dir
     if (err != HP_OK)
         hp_lab_command_fini(command);
     free(output);
-    free(copy);
+    free(directory);
+    free(arch);
     return err;
 }
 
@@ -259,5 +273,6 @@ void hp_lab_command_fini(struct hp_lab_command *command)
         free(*argument);
     free(command->argv);
     free(command->input);
+    free(command->sysroot);
     *command = (struct hp_lab_command){0};
 }

@@ -7,6 +7,7 @@
 #define HP_LAB_PROGRAM_H
 
 #include "hotpath/error.h"
+#include "hotpath/isa.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -34,15 +35,24 @@ struct hp_lab_command {
     char **argv; /* ends with NULL */
     char *input; /* file for its standard input */
     int status;  /* with which it ends when all is well */
+    enum hp_arch arch;
+    char *
+        sysroot; /* where the libraries of a foreign program are; NULL: it is one of this machine */
+};
+
+/* What is asked for. */
+struct hp_lab_request {
+    const char *directory; /* for input files */
+    const char *arch;      /* NULL: of this machine */
+    bool short_form;       /* as little as the program can do */
 };
 
 /*
- * The command of a program, with its input files, which are made in `directory` when they are not there yet.
- * `short_form`: as little as the program can do. HP_ERR_UNSUPPORTED: the program is not installed; the text names the
- * package.
+ * The command of a program, with its input files, which are made when they are not there yet. HP_ERR_UNSUPPORTED: the
+ * program is not installed; the text says where it is to be had.
  */
-enum hp_err hp_lab_command(const struct hp_lab_program *program, const char *directory,
-                           bool short_form, struct hp_lab_command *command);
+enum hp_err hp_lab_command(const struct hp_lab_program *program,
+                           const struct hp_lab_request *request, struct hp_lab_command *command);
 void hp_lab_command_fini(struct hp_lab_command *command);
 
 #endif

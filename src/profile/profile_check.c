@@ -125,7 +125,7 @@ enum hp_err hp_profile_check(const struct hp_profile *p)
     for (size_t i = 0; i < p->n_path_counts; i++)
         HP_TRY(check_counter("path", i, p->path_counts[i].item, p->n_paths,
                              p->path_counts[i].thread, p->n_threads));
-    return HP_OK;
+    return hp_regions_check(p);
 }
 
 /* --- Normal form ------------------------------------------------------------------------------ */
@@ -182,7 +182,7 @@ static const char *first_abnormal(const struct hp_profile *p)
         return "call counters";
     if (!hp_counters_normal(p->path_counts, p->n_path_counts, sizeof *p->path_counts))
         return "path counters";
-    return NULL;
+    return hp_regions_abnormal(p);
 }
 
 enum hp_err hp_profile_check_normal(const struct hp_profile *p)

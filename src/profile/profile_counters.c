@@ -15,6 +15,7 @@ _Static_assert(sizeof(struct hp_pcount) == HEAD + 8 && offsetof(struct hp_pcount
 _Static_assert(sizeof(struct hp_pfunction_count) == HEAD + 24, "a counter is a head and numbers");
 _Static_assert(sizeof(struct hp_pcall_count) == HEAD + 16, "a counter is a head and numbers");
 _Static_assert(sizeof(struct hp_ppath_count) == HEAD + 24, "a counter is a head and numbers");
+_Static_assert(sizeof(struct hp_ploop_count) == HEAD + 80, "a counter is a head and numbers");
 
 static struct hp_counter_head head(const char *counter)
 {
@@ -97,7 +98,7 @@ static enum hp_err sort(char *counters, size_t n, size_t size, size_t items, siz
 }
 
 enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint32_t *map,
-                              size_t items, size_t threads)
+                              size_t items, size_t threads, hp_counter_join join)
 {
     char *all = counters;
     for (size_t i = 0; i < *n; i++) {
@@ -113,7 +114,10 @@ enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint
         if (is_zero(counter, size))
             continue;
         if (last && order_heads(head(last), head(counter)) == 0) {
-            add(last, counter, size);
+            if (join)
+                join(last, counter);
+            else
+                add(last, counter, size);
             continue;
         }
         last = all + kept++ * size;

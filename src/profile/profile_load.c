@@ -4,22 +4,15 @@
  * also restores the order in a file edited by hand.
  */
 #include "base/grow.h"
+#include "profile/profile_loader.h"
 #include "profile/profile_memory.h"
-#include "profile/profile_reader.h"
 #include "profile/profile_schema.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct loader {
-    struct hp_reader reader;
-    struct hp_profile *profile;
-    const char **strings; /* the string table; of the profile */
-    size_t n_strings;
-};
-
-static const char *get_text(struct loader *l)
+const char *hp_loader_text(struct hp_loader *l)
 {
     const char *text = hp_profile_string(l->profile, hp_reader_text(&l->reader));
     if (!text && l->reader.err == HP_OK)
@@ -27,8 +20,7 @@ static const char *get_text(struct loader *l)
     return text;
 }
 
-/* A reference to the string table. */
-static const char *get_string(struct loader *l)
+const char *hp_loader_string(struct hp_loader *l)
 {
     if (l->n_strings == 0) {
         hp_reader_fail_value(&l->reader);
@@ -37,23 +29,23 @@ static const char *get_string(struct loader *l)
     return l->strings[hp_reader_i64(&l->reader, 0, (int64_t)l->n_strings - 1)];
 }
 
-static void load_run(struct loader *l)
+static void load_run(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_run *run = &l->profile->run;
     hp_reader_begin(r, "run");
     while (hp_reader_next(r)) {
         hp_reader_id(r);
-        run->version = get_text(l);
-        run->engine = get_text(l);
+        run->version = hp_loader_text(l);
+        run->engine = hp_loader_text(l);
         const char *arch = hp_reader_text(r);
         run->arch = HP_ARCH_NONE;
         while (run->arch < HP_ARCH_COUNT_ && strcmp(hp_arch_name(run->arch), arch) != 0)
             run->arch++;
         if (run->arch == HP_ARCH_COUNT_)
             hp_reader_fail(r, "architecture \"%.40s\" does not exist", arch);
-        run->directory = get_text(l);
-        run->machine = get_text(l);
+        run->directory = hp_loader_text(l);
+        run->machine = hp_loader_text(l);
         run->started = hp_reader_i64(r, INT64_MIN, INT64_MAX);
         run->seconds = hp_reader_seconds(r);
         run->exit_status = (int)hp_reader_i64(r, INT32_MIN, INT32_MAX);
@@ -65,7 +57,7 @@ static void load_run(struct loader *l)
     hp_reader_end(r);
 }
 
-static void load_command(struct loader *l)
+static void load_command(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     char **command = NULL;
@@ -75,7 +67,7 @@ static void load_command(struct loader *l)
     while (hp_reader_next(r) &&
            (r->err = hp_grow(&command, &capacity, n + 2, sizeof *command)) == HP_OK) {
         hp_reader_id(r);
-        command[n++] = (char *)(uintptr_t)get_text(l);
+        command[n++] = (char *)(uintptr_t)hp_loader_text(l);
     }
     hp_reader_end(r);
     if (r->err == HP_OK)
@@ -83,7 +75,7 @@ static void load_command(struct loader *l)
     free(command);
 }
 
-static void load_strings(struct loader *l)
+static void load_strings(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     size_t capacity = 0;
@@ -91,25 +83,25 @@ static void load_strings(struct loader *l)
     while (hp_reader_next(r) && (r->err = hp_grow(&l->strings, &capacity, l->n_strings + 1,
                                                   sizeof *l->strings)) == HP_OK) {
         hp_reader_id(r);
-        l->strings[l->n_strings++] = get_text(l);
+        l->strings[l->n_strings++] = hp_loader_text(l);
     }
     hp_reader_end(r);
 }
 
-static void load_modules(struct loader *l)
+static void load_modules(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pmodule *module;
     hp_reader_begin(r, "module");
     while (hp_reader_next(r) && (r->err = hp_profile_add_module(l->profile, &module)) == HP_OK) {
         hp_reader_id(r);
-        module->path = get_text(l);
-        module->build_id = get_text(l);
+        module->path = hp_loader_text(l);
+        module->build_id = hp_loader_text(l);
     }
     hp_reader_end(r);
 }
 
-static void load_threads(struct loader *l)
+static void load_threads(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pthread *thread;
@@ -125,7 +117,7 @@ static void load_threads(struct loader *l)
     hp_reader_end(r);
 }
 
-static void load_functions(struct loader *l)
+static void load_functions(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pfunction *function;
@@ -135,15 +127,15 @@ static void load_functions(struct loader *l)
         hp_reader_id(r);
         function->place = hp_reader_place(r);
         function->size = hp_reader_u64(r);
-        function->name = get_text(l);
-        function->linkage = get_text(l);
-        function->file = get_string(l);
+        function->name = hp_loader_text(l);
+        function->linkage = hp_loader_text(l);
+        function->file = hp_loader_string(l);
         function->line = hp_reader_u32(r);
     }
     hp_reader_end(r);
 }
 
-static void load_blocks(struct loader *l)
+static void load_blocks(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pblock *block;
@@ -161,7 +153,7 @@ static void load_blocks(struct loader *l)
     hp_reader_end(r);
 }
 
-static void load_edges(struct loader *l)
+static void load_edges(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pedge *edge;
@@ -176,7 +168,7 @@ static void load_edges(struct loader *l)
     hp_reader_end(r);
 }
 
-static void load_calls(struct loader *l)
+static void load_calls(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pcall *call;
@@ -189,7 +181,7 @@ static void load_calls(struct loader *l)
     hp_reader_end(r);
 }
 
-static void load_lines(struct loader *l)
+static void load_lines(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pline *line;
@@ -198,16 +190,16 @@ static void load_lines(struct loader *l)
         line->block = hp_reader_u32(r);
         line->from = hp_reader_u32(r);
         line->to = hp_reader_u32(r);
-        line->file = get_string(l);
+        line->file = hp_loader_string(l);
         line->line = hp_reader_u32(r);
-        line->inlined = get_string(l);
-        line->inlined_at = get_string(l);
+        line->inlined = hp_loader_string(l);
+        line->inlined_at = hp_loader_string(l);
         line->insns = hp_reader_u32(r);
     }
     hp_reader_end(r);
 }
 
-static void load_counts(struct loader *l, const char *table,
+static void load_counts(struct hp_loader *l, const char *table,
                         enum hp_err (*add)(struct hp_profile *, struct hp_pcount **))
 {
     struct hp_reader *r = &l->reader;
@@ -221,7 +213,7 @@ static void load_counts(struct loader *l, const char *table,
     hp_reader_end(r);
 }
 
-static void load_function_counts(struct loader *l)
+static void load_function_counts(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pfunction_count *count;
@@ -237,7 +229,7 @@ static void load_function_counts(struct loader *l)
     hp_reader_end(r);
 }
 
-static void load_call_counts(struct loader *l)
+static void load_call_counts(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pcall_count *count;
@@ -251,22 +243,22 @@ static void load_call_counts(struct loader *l)
     hp_reader_end(r);
 }
 
-static void load_notes(struct loader *l)
+static void load_notes(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     struct hp_pnote *note;
     hp_reader_begin(r, "note");
     while (hp_reader_next(r) && (r->err = hp_profile_add_note(l->profile, &note)) == HP_OK) {
         hp_reader_id(r);
-        note->kind = get_text(l);
-        note->text = get_text(l);
+        note->kind = hp_loader_text(l);
+        note->text = hp_loader_text(l);
         note->count = hp_reader_u64(r);
     }
     hp_reader_end(r);
 }
 
 /* Names of a later version are passed over. */
-static void load_engine_work(struct loader *l)
+static void load_engine_work(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     if (!hp_reader_has(r, "engine_stat"))
@@ -285,110 +277,7 @@ static void load_engine_work(struct loader *l)
     hp_reader_end(r);
 }
 
-/* --- What came later: the tables may not be there --------------------------------------------- */
-
-static void load_paths(struct loader *l)
-{
-    struct hp_reader *r = &l->reader;
-    struct hp_ppath *path;
-    if (!hp_reader_has(r, "path"))
-        return;
-    hp_reader_begin(r, "path");
-    while (hp_reader_next(r) && (r->err = hp_profile_add_path(l->profile, &path)) == HP_OK) {
-        hp_reader_id(r);
-        path->kind = get_string(l);
-        path->start = hp_reader_place(r);
-        path->length = hp_reader_u32(r);
-        path->outcomes = (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX);
-        path->targets = (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX);
-        path->function = hp_reader_index(r);
-    }
-    hp_reader_end(r);
-}
-
-static void load_path_steps(struct loader *l)
-{
-    struct hp_reader *r = &l->reader;
-    struct hp_pstep *step;
-    if (!hp_reader_has(r, "path_step"))
-        return;
-    hp_reader_begin(r, "path_step");
-    while (hp_reader_next(r) && (r->err = hp_profile_add_path_step(l->profile, &step)) == HP_OK) {
-        step->path = hp_reader_u32(r);
-        step->position = hp_reader_u32(r);
-        step->block = hp_reader_u32(r);
-        step->how = (uint8_t)hp_reader_i64(r, 0, HP_STEP_END);
-    }
-    hp_reader_end(r);
-}
-
-static void load_path_counts(struct loader *l)
-{
-    struct hp_reader *r = &l->reader;
-    struct hp_ppath_count *count;
-    if (!hp_reader_has(r, "path_count"))
-        return;
-    hp_reader_begin(r, "path_count");
-    while (hp_reader_next(r) && (r->err = hp_profile_add_path_count(l->profile, &count)) == HP_OK) {
-        count->item = hp_reader_u32(r);
-        count->thread = hp_reader_u32(r);
-        count->count = hp_reader_u64(r);
-        count->insns = hp_reader_u64(r);
-        count->events = hp_reader_u64(r);
-    }
-    hp_reader_end(r);
-}
-
-static void load_stats(struct loader *l)
-{
-    struct hp_reader *r = &l->reader;
-    if (!hp_reader_has(r, "model_stat"))
-        return;
-    hp_reader_begin(r, "model_stat");
-    while (hp_reader_next(r)) {
-        hp_reader_id(r);
-        const char *part = get_text(l), *name = get_text(l);
-        enum hp_stat_unit unit = (enum hp_stat_unit)hp_reader_i64(r, 0, HP_STAT_SHARE);
-        uint64_t value = hp_reader_u64(r);
-        if (r->err == HP_OK)
-            r->err = hp_profile_add_stat(l->profile, part, name, unit, value);
-    }
-    hp_reader_end(r);
-}
-
-static void load_predictions(struct loader *l)
-{
-    struct hp_reader *r = &l->reader;
-    struct hp_pprediction *p;
-    if (!hp_reader_has(r, "prediction"))
-        return;
-    hp_reader_begin(r, "prediction");
-    while (hp_reader_next(r) && (r->err = hp_profile_add_prediction(l->profile, &p)) == HP_OK) {
-        hp_reader_id(r);
-        p->scheme = get_text(l);
-        p->delay = hp_reader_u64(r);
-        p->flow = hp_reader_u64(r);
-        p->paths = hp_reader_u64(r);
-        p->heads = hp_reader_u64(r);
-        p->hot_paths = hp_reader_u64(r);
-        p->hot_flow = hp_reader_u64(r);
-        p->predicted = hp_reader_u64(r);
-        p->predicted_hot = hp_reader_u64(r);
-        p->hits = hp_reader_u64(r);
-        p->noise = hp_reader_u64(r);
-        p->missed = hp_reader_u64(r);
-        p->profiled = hp_reader_u64(r);
-        p->closed_hits = hp_reader_i64(r, INT64_MIN, INT64_MAX);
-        p->closed_noise = hp_reader_i64(r, INT64_MIN, INT64_MAX);
-        p->closed_missed = hp_reader_i64(r, INT64_MIN, INT64_MAX);
-        p->counters = hp_reader_u64(r);
-        p->operations = hp_reader_u64(r);
-        p->branches = hp_reader_u64(r);
-    }
-    hp_reader_end(r);
-}
-
-static void load_all(struct loader *l)
+static void load_all(struct hp_loader *l)
 {
     load_run(l);
     load_command(l);
@@ -406,15 +295,12 @@ static void load_all(struct loader *l)
     load_call_counts(l);
     load_notes(l);
     load_engine_work(l);
-    load_paths(l);
-    load_path_steps(l);
-    load_path_counts(l);
-    load_stats(l);
-    load_predictions(l);
+    hp_loader_models(l);
+    hp_loader_regions(l);
 }
 
 /* Also checks what refers to what. */
-static void normalize(struct loader *l)
+static void normalize(struct hp_loader *l)
 {
     struct hp_reader *r = &l->reader;
     if (r->err != HP_OK)
@@ -430,7 +316,7 @@ static void normalize(struct loader *l)
 
 enum hp_err hp_profile_load(const char *path, struct hp_profile **profile)
 {
-    struct loader l = {0};
+    struct hp_loader l = {0};
     HP_TRY(hp_profile_new(&l.profile));
     hp_reader_open(&l.reader, path);
     load_all(&l);

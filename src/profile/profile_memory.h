@@ -9,6 +9,7 @@
 #include "hotpath/profile.h"
 
 #include <stdbool.h>
+#include <string.h>
 
 /* --- The arrays of a profile by number, for code that treats them all alike ------------------- */
 
@@ -108,6 +109,14 @@ extern const struct hp_order hp_order_path;
 extern const struct hp_order hp_order_step;
 extern const struct hp_order hp_order_stat;
 extern const struct hp_order hp_order_prediction;
+extern const struct hp_order hp_order_loop;
+extern const struct hp_order hp_order_loop_trips;
+extern const struct hp_order hp_order_loop_block;
+extern const struct hp_order hp_order_model_loop;
+extern const struct hp_order hp_order_hotspot;
+extern const struct hp_order hp_order_hotspot_branch;
+extern const struct hp_order hp_order_hotspot_block;
+extern const struct hp_order hp_order_hotspot_slice;
 
 /* 0 when the modules are the same: equal build ids or, when both have none, equal paths. */
 int hp_module_identity(const struct hp_pmodule *a, const struct hp_pmodule *b);
@@ -129,10 +138,13 @@ struct hp_counter_head {
     uint32_t thread;
 };
 
-/* Gives the items their new index, sorts, adds up the counters of the same item and thread, drops
- * those that are all zero. `size` is that of a counter; `items` and `threads` how many there are. */
+/* Makes `sum` what both together are. */
+typedef void (*hp_counter_join)(void *sum, const void *counter);
+
+/* Gives the items their new index, sorts, joins the counters of the same item and thread, drops
+ * those that are all zero. `size` is that of a counter; `items` and `threads` how many there are. `join` NULL: all numbers are added. */
 enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint32_t *map,
-                              size_t items, size_t threads);
+                              size_t items, size_t threads, hp_counter_join join);
 
 /* Whether there is nothing to order. */
 bool hp_counters_normal(const void *counters, size_t n, size_t size);
@@ -146,11 +158,40 @@ enum hp_err hp_paths_order(struct hp_profile *profile, const uint32_t *blocks);
 /* Joins and orders stats and predictions. */
 void hp_models_order(struct hp_profile *profile);
 
+/* --- Loops and hot spots ---------------------------------------------------------------------- */
+
+/* Of a profile whose modules, functions and blocks are in order, and refer to each other so: orders its
+ * loops, what belongs to them, and what models say of loops. `blocks`: the new index of every block. */
+enum hp_err hp_loops_order(struct hp_profile *profile, const uint32_t *blocks);
+enum hp_err hp_hotspots_order(struct hp_profile *profile, const uint32_t *blocks);
+
+/* The part of hp_profile_check() for them. */
+enum hp_err hp_regions_check(const struct hp_profile *profile);
+
+/* The first of them that is not in its normal form, NULL: none. */
+const char *hp_regions_abnormal(const struct hp_profile *profile);
+
 /* --- Small things ----------------------------------------------------------------------------- */
 
 static inline const char *hp_text(const char *text)
 {
     return text ? text : "";
+}
+
+static inline int hp_compare_u64(uint64_t a, uint64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static inline int hp_compare_text(const char *a, const char *b)
+{
+    return a == b ? 0 : strcmp(hp_text(a), hp_text(b));
+}
+
+static inline int hp_compare_place(const struct hp_place *a, const struct hp_place *b)
+{
+    int order = hp_compare_u64(a->module, b->module);
+    return order ? order : hp_compare_u64(a->offset, b->offset);
 }
 
 static inline uint64_t hp_add_saturated(uint64_t a, uint64_t b)

@@ -40,6 +40,11 @@ static uint32_t moved(uint32_t index, size_t by)
     return index == HP_PROFILE_NONE ? index : index + (uint32_t)by;
 }
 
+static uint32_t add_runs(uint32_t a, uint32_t b)
+{
+    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
 static struct hp_place moved_place(struct hp_place place, size_t by)
 {
     return (struct hp_place){moved(place.module, by), place.offset};
@@ -176,11 +181,84 @@ static void append_counts(struct hp_profile *p, const struct hp_profile *other,
     }
 }
 
+static enum hp_err append_loops(struct hp_profile *p, const struct hp_profile *other,
+                                const struct lengths *base, const struct lengths *more)
+{
+    enum hp_err err = HP_OK;
+    size_t modules = base->n[HP_PARRAY_MODULES], functions = base->n[HP_PARRAY_FUNCTIONS];
+    size_t loops = base->n[HP_PARRAY_LOOPS];
+    for (size_t i = 0; i < more->n[HP_PARRAY_LOOPS]; i++) {
+        struct hp_ploop loop = other->loops[i];
+        loop.header = moved_place(loop.header, modules);
+        loop.function = moved(loop.function, functions);
+        loop.parent = moved(loop.parent, loops);
+        loop.file = own(p, loop.file, &err);
+        p->loops[p->n_loops++] = loop;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_LOOP_COUNTS]; i++) {
+        struct hp_ploop_count count = other->loop_counts[i];
+        count.item = moved(count.item, loops);
+        count.thread = moved(count.thread, base->n[HP_PARRAY_THREADS]);
+        p->loop_counts[p->n_loop_counts++] = count;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_LOOP_TRIPS]; i++) {
+        struct hp_ploop_trips trips = other->loop_trips[i];
+        trips.loop = moved(trips.loop, loops);
+        p->loop_trips[p->n_loop_trips++] = trips;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_LOOP_BLOCKS]; i++)
+        p->loop_blocks[p->n_loop_blocks++] = (struct hp_ploop_block){
+            .loop = moved(other->loop_blocks[i].loop, loops),
+            .block = moved(other->loop_blocks[i].block, base->n[HP_PARRAY_BLOCKS]),
+        };
+    for (size_t i = 0; i < more->n[HP_PARRAY_MODEL_LOOPS]; i++) {
+        struct hp_pmodel_loop loop = other->model_loops[i];
+        loop.model = own(p, loop.model, &err);
+        loop.branch = moved_place(loop.branch, modules);
+        loop.target = moved_place(loop.target, modules);
+        loop.function = moved(loop.function, functions);
+        loop.loop = moved(loop.loop, loops);
+        p->model_loops[p->n_model_loops++] = loop;
+    }
+    return err;
+}
+
+/* Side by side: a hot spot is of one run. */
+static enum hp_err append_hotspots(struct hp_profile *p, const struct hp_profile *other,
+                                   const struct lengths *base, const struct lengths *more)
+{
+    enum hp_err err = HP_OK;
+    size_t hotspots = base->n[HP_PARRAY_HOTSPOTS];
+    for (size_t i = 0; i < more->n[HP_PARRAY_HOTSPOTS]; i++) {
+        struct hp_photspot hotspot = other->hotspots[i];
+        hotspot.detector = own(p, hotspot.detector, &err);
+        hotspot.run = add_runs(hotspot.run, p->run.runs);
+        p->hotspots[p->n_hotspots++] = hotspot;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_HOTSPOT_BRANCHES]; i++) {
+        struct hp_photspot_branch branch = other->hotspot_branches[i];
+        branch.hotspot = moved(branch.hotspot, hotspots);
+        branch.branch = moved_place(branch.branch, base->n[HP_PARRAY_MODULES]);
+        p->hotspot_branches[p->n_hotspot_branches++] = branch;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_HOTSPOT_BLOCKS]; i++)
+        p->hotspot_blocks[p->n_hotspot_blocks++] = (struct hp_photspot_block){
+            .hotspot = moved(other->hotspot_blocks[i].hotspot, hotspots),
+            .block = moved(other->hotspot_blocks[i].block, base->n[HP_PARRAY_BLOCKS]),
+        };
+    for (size_t i = 0; i < more->n[HP_PARRAY_HOTSPOT_SLICES]; i++) {
+        struct hp_photspot_slice slice = other->hotspot_slices[i];
+        slice.hotspot = moved(slice.hotspot, hotspots);
+        p->hotspot_slices[p->n_hotspot_slices++] = slice;
+    }
+    return err;
+}
+
 static void merge_run(struct hp_run *run, const struct hp_run *other)
 {
     run->seconds += other->seconds;
     run->lost = hp_add_saturated(run->lost, other->lost);
-    run->runs = run->runs > UINT32_MAX - other->runs ? UINT32_MAX : run->runs + other->runs;
+    run->runs = add_runs(run->runs, other->runs);
     hp_engine_work_merge(&run->work, &other->work);
     if (run->exit_status == 0)
         run->exit_status = other->exit_status;
@@ -198,6 +276,10 @@ enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile
     enum hp_err err = append_things(profile, other, &base, &more);
     if (err == HP_OK)
         err = append_texts(profile, other, &base, &more);
+    if (err == HP_OK)
+        err = append_loops(profile, other, &base, &more);
+    if (err == HP_OK)
+        err = append_hotspots(profile, other, &base, &more);
     if (err == HP_OK) {
         append_counts(profile, other, &base, &more);
         err = hp_profile_normalize(profile);

@@ -3,7 +3,7 @@
  * Bringing a profile into its normal form.
  *
  * The arrays are copied, the copies are put in order from the referred-to to the referring
- * (modules, functions, blocks and edges and calls, lines, paths, counters), and only when nothing can
+ * (modules, functions, blocks and edges and calls, lines, paths, loops, hot spots, counters), and only when nothing can
  * fail any more do they take the place of the old ones.
  */
 #include "profile/profile_memory.h"
@@ -88,6 +88,16 @@ static enum hp_err order_modules(struct work *work)
     }
     for (size_t i = 0; i < p->n_paths; i++)
         p->paths[i].start.module = mapped(work->modules, p->paths[i].start.module);
+    for (size_t i = 0; i < p->n_loops; i++)
+        p->loops[i].header.module = mapped(work->modules, p->loops[i].header.module);
+    for (size_t i = 0; i < p->n_model_loops; i++) {
+        p->model_loops[i].branch.module = mapped(work->modules, p->model_loops[i].branch.module);
+        p->model_loops[i].target.module = mapped(work->modules, p->model_loops[i].target.module);
+    }
+    for (size_t i = 0; i < p->n_hotspot_branches; i++) {
+        struct hp_place *branch = &p->hotspot_branches[i].branch;
+        branch->module = mapped(work->modules, branch->module);
+    }
     return HP_OK;
 }
 
@@ -103,6 +113,10 @@ static enum hp_err order_functions(struct work *work)
     }
     for (size_t i = 0; i < p->n_paths; i++)
         p->paths[i].function = mapped(work->functions, p->paths[i].function);
+    for (size_t i = 0; i < p->n_loops; i++)
+        p->loops[i].function = mapped(work->functions, p->loops[i].function);
+    for (size_t i = 0; i < p->n_model_loops; i++)
+        p->model_loops[i].function = mapped(work->functions, p->model_loops[i].function);
     return HP_OK;
 }
 
@@ -146,16 +160,17 @@ static enum hp_err normalize_copy(struct work *work, struct hp_profile *profile)
     HP_TRY(order_lines(work));
     HP_TRY(order_notes(work, profile));
     HP_TRY(hp_counters_order(p->block_counts, &p->n_block_counts, sizeof *p->block_counts,
-                             work->blocks, p->n_blocks, p->n_threads));
+                             work->blocks, p->n_blocks, p->n_threads, NULL));
     HP_TRY(hp_counters_order(p->edge_counts, &p->n_edge_counts, sizeof *p->edge_counts, work->edges,
-                             p->n_edges, p->n_threads));
+                             p->n_edges, p->n_threads, NULL));
     HP_TRY(hp_counters_order(p->function_counts, &p->n_function_counts, sizeof *p->function_counts,
-                             work->functions, p->n_functions, p->n_threads));
+                             work->functions, p->n_functions, p->n_threads, NULL));
     HP_TRY(hp_counters_order(p->call_counts, &p->n_call_counts, sizeof *p->call_counts, work->calls,
-                             p->n_calls, p->n_threads));
+                             p->n_calls, p->n_threads, NULL));
     HP_TRY(hp_paths_order(p, work->blocks));
     hp_models_order(p);
-    return HP_OK;
+    HP_TRY(hp_loops_order(p, work->blocks));
+    return hp_hotspots_order(p, work->blocks);
 }
 
 enum hp_err hp_profile_normalize(struct hp_profile *profile)

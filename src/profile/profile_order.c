@@ -7,37 +7,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int order_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int order_text(const char *a, const char *b)
-{
-    return a == b ? 0 : strcmp(hp_text(a), hp_text(b));
-}
-
 /* A text that is there comes before none. */
 static int order_known(const char *a, const char *b)
 {
-    int order = order_u64(*hp_text(a) == 0, *hp_text(b) == 0);
-    return order ? order : order_text(a, b);
-}
-
-static int order_place(const struct hp_place *a, const struct hp_place *b)
-{
-    int order = order_u64(a->module, b->module);
-    return order ? order : order_u64(a->offset, b->offset);
+    int order = hp_compare_u64(*hp_text(a) == 0, *hp_text(b) == 0);
+    return order ? order : hp_compare_text(a, b);
 }
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
 int hp_module_identity(const struct hp_pmodule *a, const struct hp_pmodule *b)
 {
-    int order = order_text(a->build_id, b->build_id);
+    int order = hp_compare_text(a->build_id, b->build_id);
     if (order || *hp_text(a->build_id))
         return order;
-    return order_text(a->path, b->path);
+    return hp_compare_text(a->path, b->path);
 }
 
 static int module_identity(const void *a, const void *b)
@@ -48,20 +32,20 @@ static int module_identity(const void *a, const void *b)
 static int module_path(const void *a, const void *b)
 {
     const struct hp_pmodule *x = a, *y = b;
-    return order_text(x->path, y->path);
+    return hp_compare_text(x->path, y->path);
 }
 
 static int module_key(const void *a, const void *b)
 {
     const struct hp_pmodule *x = a, *y = b;
-    int order = order_text(x->path, y->path);
-    return order ? order : order_text(x->build_id, y->build_id);
+    int order = hp_compare_text(x->path, y->path);
+    return order ? order : hp_compare_text(x->build_id, y->build_id);
 }
 
 static int function_key(const void *a, const void *b)
 {
     const struct hp_pfunction *x = a, *y = b;
-    return order_place(&x->place, &y->place);
+    return hp_compare_place(&x->place, &y->place);
 }
 
 static int function_rest(const void *a, const void *b)
@@ -71,131 +55,131 @@ static int function_rest(const void *a, const void *b)
     if (!order)
         order = order_known(x->linkage, y->linkage);
     if (!order)
-        order = order_u64(y->size, x->size);
+        order = hp_compare_u64(y->size, x->size);
     if (!order)
         order = order_known(x->file, y->file);
-    return order ? order : order_u64(y->line, x->line);
+    return order ? order : hp_compare_u64(y->line, x->line);
 }
 
 static int block_key(const void *a, const void *b)
 {
     const struct hp_pblock *x = a, *y = b;
-    int order = order_place(&x->place, &y->place);
+    int order = hp_compare_place(&x->place, &y->place);
     if (!order)
-        order = order_u64(x->size, y->size);
+        order = hp_compare_u64(x->size, y->size);
     if (!order)
-        order = order_u64(x->version, y->version);
-    return order ? order : order_u64(x->flow, y->flow);
+        order = hp_compare_u64(x->version, y->version);
+    return order ? order : hp_compare_u64(x->flow, y->flow);
 }
 
 static int block_rest(const void *a, const void *b)
 {
     const struct hp_pblock *x = a, *y = b;
-    int order = order_u64(x->function, y->function);
+    int order = hp_compare_u64(x->function, y->function);
     if (!order)
-        order = order_u64(x->insns, y->insns);
-    return order ? order : order_u64(x->branch, y->branch);
+        order = hp_compare_u64(x->insns, y->insns);
+    return order ? order : hp_compare_u64(x->branch, y->branch);
 }
 
 static int edge_key(const void *a, const void *b)
 {
     const struct hp_pedge *x = a, *y = b;
-    int order = order_place(&x->from, &y->from);
+    int order = hp_compare_place(&x->from, &y->from);
     if (!order)
-        order = order_place(&x->to, &y->to);
+        order = hp_compare_place(&x->to, &y->to);
     if (!order)
-        order = order_u64(x->flow, y->flow);
-    return order ? order : order_u64(x->taken, y->taken);
+        order = hp_compare_u64(x->flow, y->flow);
+    return order ? order : hp_compare_u64(x->taken, y->taken);
 }
 
 static int call_key(const void *a, const void *b)
 {
     const struct hp_pcall *x = a, *y = b;
-    int order = order_u64(x->caller, y->caller);
-    return order ? order : order_u64(x->callee, y->callee);
+    int order = hp_compare_u64(x->caller, y->caller);
+    return order ? order : hp_compare_u64(x->callee, y->callee);
 }
 
 static int line_key(const void *a, const void *b)
 {
     const struct hp_pline *x = a, *y = b;
-    int order = order_u64(x->block, y->block);
+    int order = hp_compare_u64(x->block, y->block);
     if (!order)
-        order = order_u64(x->from, y->from);
+        order = hp_compare_u64(x->from, y->from);
     if (!order)
-        order = order_u64(x->to, y->to);
+        order = hp_compare_u64(x->to, y->to);
     if (!order)
-        order = order_text(x->file, y->file);
+        order = hp_compare_text(x->file, y->file);
     if (!order)
-        order = order_u64(x->line, y->line);
+        order = hp_compare_u64(x->line, y->line);
     if (!order)
-        order = order_text(x->inlined, y->inlined);
-    return order ? order : order_text(x->inlined_at, y->inlined_at);
+        order = hp_compare_text(x->inlined, y->inlined);
+    return order ? order : hp_compare_text(x->inlined_at, y->inlined_at);
 }
 
 static int line_rest(const void *a, const void *b)
 {
     const struct hp_pline *x = a, *y = b;
-    return order_u64(y->insns, x->insns);
+    return hp_compare_u64(y->insns, x->insns);
 }
 
 static int note_key(const void *a, const void *b)
 {
     const struct hp_pnote *x = a, *y = b;
-    int order = order_text(x->kind, y->kind);
-    return order ? order : order_text(x->text, y->text);
+    int order = hp_compare_text(x->kind, y->kind);
+    return order ? order : hp_compare_text(x->text, y->text);
 }
 
 static int path_key(const void *a, const void *b)
 {
     const struct hp_ppath *x = a, *y = b;
-    int order = order_text(x->kind, y->kind);
+    int order = hp_compare_text(x->kind, y->kind);
     if (!order)
-        order = order_place(&x->start, &y->start);
+        order = hp_compare_place(&x->start, &y->start);
     if (!order)
-        order = order_u64(x->length, y->length);
+        order = hp_compare_u64(x->length, y->length);
     if (!order)
-        order = order_u64(x->outcomes, y->outcomes);
-    return order ? order : order_u64(x->targets, y->targets);
+        order = hp_compare_u64(x->outcomes, y->outcomes);
+    return order ? order : hp_compare_u64(x->targets, y->targets);
 }
 
 static int path_rest(const void *a, const void *b)
 {
     const struct hp_ppath *x = a, *y = b;
-    return order_u64(x->function, y->function);
+    return hp_compare_u64(x->function, y->function);
 }
 
 static int step_key(const void *a, const void *b)
 {
     const struct hp_pstep *x = a, *y = b;
-    int order = order_u64(x->path, y->path);
-    return order ? order : order_u64(x->position, y->position);
+    int order = hp_compare_u64(x->path, y->path);
+    return order ? order : hp_compare_u64(x->position, y->position);
 }
 
 static int step_rest(const void *a, const void *b)
 {
     const struct hp_pstep *x = a, *y = b;
-    int order = order_u64(x->block, y->block);
-    return order ? order : order_u64(x->how, y->how);
+    int order = hp_compare_u64(x->block, y->block);
+    return order ? order : hp_compare_u64(x->how, y->how);
 }
 
 static int stat_key(const void *a, const void *b)
 {
     const struct hp_pstat *x = a, *y = b;
-    int order = order_text(x->part, y->part);
-    return order ? order : order_text(x->name, y->name);
+    int order = hp_compare_text(x->part, y->part);
+    return order ? order : hp_compare_text(x->name, y->name);
 }
 
 static int stat_rest(const void *a, const void *b)
 {
     const struct hp_pstat *x = a, *y = b;
-    return order_u64(x->unit, y->unit);
+    return hp_compare_u64(x->unit, y->unit);
 }
 
 static int prediction_key(const void *a, const void *b)
 {
     const struct hp_pprediction *x = a, *y = b;
-    int order = order_text(x->scheme, y->scheme);
-    return order ? order : order_u64(x->delay, y->delay);
+    int order = hp_compare_text(x->scheme, y->scheme);
+    return order ? order : hp_compare_u64(x->delay, y->delay);
 }
 
 const struct hp_order hp_order_module_identity = {sizeof(struct hp_pmodule), module_identity,

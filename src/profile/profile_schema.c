@@ -226,6 +226,111 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  branches INTEGER NOT NULL\n"
      ")",
      1},
+    {"loop", "id",
+     "CREATE TABLE loop(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  function INTEGER REFERENCES function,\n"
+     "  module INTEGER REFERENCES module,\n"
+     "  offset INTEGER NOT NULL,\n"
+     "  version INTEGER NOT NULL,\n"
+     "  parent INTEGER REFERENCES loop,\n"
+     "  insns INTEGER NOT NULL,\n"
+     "  flags INTEGER NOT NULL,\n"
+     "  file INTEGER NOT NULL REFERENCES string,\n"
+     "  first_line INTEGER NOT NULL,\n"
+     "  last_line INTEGER NOT NULL\n"
+     ")",
+     1},
+    {"loop_count", "loop, thread",
+     "CREATE TABLE loop_count(\n"
+     "  loop INTEGER NOT NULL REFERENCES loop,\n"
+     "  thread INTEGER NOT NULL REFERENCES thread,\n"
+     "  executions INTEGER NOT NULL,\n"
+     "  iterations INTEGER NOT NULL,\n"
+     "  back_edges INTEGER NOT NULL,\n"
+     "  min INTEGER NOT NULL,\n"
+     "  max INTEGER NOT NULL,\n"
+     "  self INTEGER NOT NULL,\n"
+     "  inclusive INTEGER NOT NULL,\n"
+     "  same INTEGER NOT NULL,\n"
+     "  stride INTEGER NOT NULL,\n"
+     "  interrupted INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(loop, thread)\n"
+     ") WITHOUT ROWID",
+     1},
+    {"loop_trip", "loop, bucket, value",
+     "CREATE TABLE loop_trip(\n"
+     "  loop INTEGER NOT NULL REFERENCES loop,\n"
+     "  bucket INTEGER NOT NULL,\n"
+     "  value INTEGER NOT NULL,\n"
+     "  count INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(loop, bucket, value)\n"
+     ") WITHOUT ROWID",
+     1},
+    {"loop_block", "loop, block",
+     "CREATE TABLE loop_block(\n"
+     "  loop INTEGER NOT NULL REFERENCES loop,\n"
+     "  block INTEGER NOT NULL REFERENCES block,\n"
+     "  PRIMARY KEY(loop, block)\n"
+     ") WITHOUT ROWID",
+     1},
+    {"model_loop", "id",
+     "CREATE TABLE model_loop(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  model INTEGER NOT NULL REFERENCES string,\n"
+     "  branch_module INTEGER REFERENCES module,\n"
+     "  branch_offset INTEGER NOT NULL,\n"
+     "  target_module INTEGER REFERENCES module,\n"
+     "  target_offset INTEGER NOT NULL,\n"
+     "  function INTEGER REFERENCES function,\n"
+     "  loop INTEGER REFERENCES loop,\n"
+     "  executions INTEGER NOT NULL,\n"
+     "  average INTEGER NOT NULL,\n"
+     "  iterations INTEGER NOT NULL,\n"
+     "  instructions INTEGER NOT NULL\n"
+     ")",
+     1},
+    {"hotspot", "id",
+     "CREATE TABLE hotspot(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  run INTEGER NOT NULL,\n"
+     "  detector INTEGER NOT NULL REFERENCES string,\n"
+     "  number INTEGER NOT NULL,\n"
+     "  pid INTEGER NOT NULL,\n"
+     "  at_branches INTEGER NOT NULL,\n"
+     "  at_instructions INTEGER NOT NULL,\n"
+     "  insns INTEGER NOT NULL,\n"
+     "  total INTEGER NOT NULL,\n"
+     "  after INTEGER NOT NULL\n"
+     ")",
+     1},
+    {"hotspot_branch", "id",
+     "CREATE TABLE hotspot_branch(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  hotspot INTEGER NOT NULL REFERENCES hotspot,\n"
+     "  module INTEGER REFERENCES module,\n"
+     "  offset INTEGER NOT NULL,\n"
+     "  flow INTEGER NOT NULL,\n"
+     "  executed INTEGER NOT NULL,\n"
+     "  taken INTEGER NOT NULL\n"
+     ")",
+     1},
+    {"hotspot_block", "hotspot, block",
+     "CREATE TABLE hotspot_block(\n"
+     "  hotspot INTEGER NOT NULL REFERENCES hotspot,\n"
+     "  block INTEGER NOT NULL REFERENCES block,\n"
+     "  PRIMARY KEY(hotspot, block)\n"
+     ") WITHOUT ROWID",
+     1},
+    {"hotspot_slice", "hotspot, slice, width",
+     "CREATE TABLE hotspot_slice(\n"
+     "  hotspot INTEGER NOT NULL REFERENCES hotspot,\n"
+     "  slice INTEGER NOT NULL,\n"
+     "  width INTEGER NOT NULL,\n"
+     "  instructions INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(hotspot, slice, width)\n"
+     ") WITHOUT ROWID",
+     1},
     {NULL, NULL, NULL, 0},
 };
 
@@ -278,7 +383,17 @@ const char hp_schema_views[] =
     "    1.0 * sum(c.instructions) / (SELECT sum(instructions) FROM thread) AS share\n"
     "  FROM path_count c JOIN path p ON p.id = c.path JOIN string s ON s.id = p.kind\n"
     "    LEFT JOIN module m ON m.id = p.module LEFT JOIN function f ON f.id = p.function\n"
-    "  GROUP BY c.path ORDER BY instructions DESC, c.path;\n";
+    "  GROUP BY c.path ORDER BY instructions DESC, c.path;\n"
+    "CREATE VIEW hot_loops AS\n"
+    "  SELECT l.id, f.name AS function, m.path AS module, printf('0x%x', l.offset) AS offset,\n"
+    "    s.text AS file, l.first_line, l.last_line, l.parent, sum(c.executions) AS executions,\n"
+    "    sum(c.iterations) AS iterations,\n"
+    "    min(CASE WHEN c.executions THEN c.min END) AS min, max(c.max) AS max,\n"
+    "    sum(c.self) AS self, sum(c.inclusive) AS inclusive,\n"
+    "    1.0 * sum(c.inclusive) / (SELECT sum(instructions) FROM thread) AS share\n"
+    "  FROM loop_count c JOIN loop l ON l.id = c.loop JOIN string s ON s.id = l.file\n"
+    "    LEFT JOIN module m ON m.id = l.module LEFT JOIN function f ON f.id = l.function\n"
+    "  GROUP BY c.loop ORDER BY inclusive DESC, c.loop;\n";
 
 size_t hp_schema_find(const char *table)
 {

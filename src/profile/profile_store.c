@@ -191,6 +191,12 @@ enum hp_err hp_store_strings(struct hp_store *w, const struct hp_profile *p)
     }
     for (size_t i = 0; i < p->n_paths; i++)
         HP_TRY(note_string(w, &capacity, p->paths[i].kind));
+    for (size_t i = 0; i < p->n_loops; i++)
+        HP_TRY(note_string(w, &capacity, p->loops[i].file));
+    for (size_t i = 0; i < p->n_model_loops; i++)
+        HP_TRY(note_string(w, &capacity, p->model_loops[i].model));
+    for (size_t i = 0; i < p->n_hotspots; i++)
+        HP_TRY(note_string(w, &capacity, p->hotspots[i].detector));
     if (w->n_strings)
         qsort(w->strings, w->n_strings, sizeof *w->strings, compare_strings);
     for (size_t i = 0; i < w->n_strings; i++) {

@@ -53,4 +53,12 @@ void hp_store_text(struct hp_store *store, const char *text);   /* must live unt
 void hp_store_seconds(struct hp_store *store, double seconds);  /* finite, not negative */
 void hp_store_string(struct hp_store *store, const char *text); /* its number in the string table */
 
+/* --- Whole tables ----------------------------------------------------------------------------- */
+
+/* Paths, stats and predictions. */
+void hp_store_models(struct hp_store *store, const struct hp_profile *profile);
+
+/* Loops and hot spots. */
+void hp_store_regions(struct hp_store *store, const struct hp_profile *profile);
+
 #endif

@@ -57,6 +57,52 @@ static enum hp_err check_paths(const struct hp_profile *p)
     return HP_OK;
 }
 
+static enum hp_err check_loops(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_loops; i++) {
+        if (!index_fits(p->loops[i].header.module, p->n_modules))
+            return bad("loop", i, "module");
+        if (!index_fits(p->loops[i].function, p->n_functions))
+            return bad("loop", i, "function");
+        if (!index_fits(p->loops[i].parent, p->n_loops))
+            return bad("loop", i, "loop");
+    }
+    for (size_t i = 0; i < p->n_loop_counts; i++)
+        if (p->loop_counts[i].item >= p->n_loops || p->loop_counts[i].thread >= p->n_threads)
+            return bad("loop count", i, "loop or thread");
+    for (size_t i = 0; i < p->n_loop_trips; i++)
+        if (p->loop_trips[i].loop >= p->n_loops)
+            return bad("trip count", i, "loop");
+    for (size_t i = 0; i < p->n_loop_blocks; i++)
+        if (p->loop_blocks[i].loop >= p->n_loops || p->loop_blocks[i].block >= p->n_blocks)
+            return bad("loop block", i, "loop or block");
+    for (size_t i = 0; i < p->n_model_loops; i++) {
+        const struct hp_pmodel_loop *loop = &p->model_loops[i];
+        if (!index_fits(loop->branch.module, p->n_modules) ||
+            !index_fits(loop->target.module, p->n_modules))
+            return bad("model loop", i, "module");
+        if (!index_fits(loop->function, p->n_functions) || !index_fits(loop->loop, p->n_loops))
+            return bad("model loop", i, "function or loop");
+    }
+    return HP_OK;
+}
+
+static enum hp_err check_hotspots(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_hotspot_branches; i++)
+        if (p->hotspot_branches[i].hotspot >= p->n_hotspots ||
+            !index_fits(p->hotspot_branches[i].branch.module, p->n_modules))
+            return bad("hot spot branch", i, "hot spot or module");
+    for (size_t i = 0; i < p->n_hotspot_blocks; i++)
+        if (p->hotspot_blocks[i].hotspot >= p->n_hotspots ||
+            p->hotspot_blocks[i].block >= p->n_blocks)
+            return bad("hot spot block", i, "hot spot or block");
+    for (size_t i = 0; i < p->n_hotspot_slices; i++)
+        if (p->hotspot_slices[i].hotspot >= p->n_hotspots)
+            return bad("hot spot slice", i, "hot spot");
+    return HP_OK;
+}
+
 static enum hp_err check_counts(const struct hp_profile *p)
 {
     for (size_t i = 0; i < p->n_block_counts; i++)
@@ -77,14 +123,17 @@ static enum hp_err check_counts(const struct hp_profile *p)
 
 enum hp_err hp_profile_check_references(const struct hp_profile *p)
 {
-    const size_t sizes[] = {p->n_modules,    p->n_threads, p->n_functions,  p->n_blocks,
-                            p->n_edges,      p->n_calls,   p->n_lines,      p->n_paths,
-                            p->n_path_steps, p->n_stats,   p->n_predictions};
+    const size_t sizes[] = {p->n_modules,     p->n_threads, p->n_functions,   p->n_blocks,
+                            p->n_edges,       p->n_calls,   p->n_lines,       p->n_paths,
+                            p->n_path_steps,  p->n_stats,   p->n_predictions, p->n_loops,
+                            p->n_model_loops, p->n_hotspots};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] >= HP_PROFILE_NONE)
             return hp_fail(HP_ERR_INVALID, "the profile is damaged: it has %zu elements of a kind",
                            sizes[i]);
     HP_TRY(check_code(p));
     HP_TRY(check_paths(p));
+    HP_TRY(check_loops(p));
+    HP_TRY(check_hotspots(p));
     return check_counts(p);
 }

@@ -49,6 +49,15 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
         hp_json_end_object(&json);
     }
     hp_json_end_array(&json);
+    if (c->has_loops) {
+        hp_json_key(&json, "loop_overlap");
+        hp_json_begin_object(&json);
+        hp_json_key(&json, "instructions");
+        hp_json_fixed(&json, c->loop_instructions, 6);
+        hp_json_key(&json, "iterations");
+        hp_json_fixed(&json, c->loop_iterations, 6);
+        hp_json_end_object(&json);
+    }
     hp_json_key(&json, "moves");
     hp_json_begin_array(&json);
     for (size_t i = 0; i < top_of(options, c->n_moves); i++) {
@@ -188,6 +197,13 @@ static enum hp_err print_head(const struct hp_comparison *c, const char *name_a,
         hp_strbuf_add(&text, "% by executions   ");
         hp_strbuf_fixed(&text, c->kinds[i].instructions, 1);
         hp_strbuf_add(&text, "% by instructions\n");
+    }
+    if (c->has_loops) {
+        hp_strbuf_add(&text, "  overlap of loops: ");
+        hp_strbuf_fixed(&text, c->loop_instructions, 1);
+        hp_strbuf_add(&text, "% by instructions   ");
+        hp_strbuf_fixed(&text, c->loop_iterations, 1);
+        hp_strbuf_add(&text, "% by iterations\n");
     }
     hp_strbuf_add(&text, "\n");
     fputs(hp_strbuf_text(&text), out);

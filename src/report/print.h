@@ -21,8 +21,14 @@ enum hp_err hp_print_finish(FILE *out);
 /* A CSV field, quoted where RFC 4180 asks for it; what is not UTF-8 becomes U+FFFD. */
 void hp_csv_text(FILE *out, const char *text);
 
-/* What the default view shows besides the summary. */
+/* The first of what the default view shows besides the summary. */
 enum hp_report_view hp_print_default(const struct hp_tables *tables);
+
+/* Whether code was counted: a profile may have paths or predictions only. */
+bool hp_print_is_counted(const struct hp_tables *tables);
+
+/* Whether a view was asked for, of those that have to be. */
+bool hp_print_is_there(const struct hp_tables *tables, enum hp_report_view view);
 
 /* How many rows of a view to print; 0: all. */
 static inline size_t hp_print_limit(const struct hp_report_options *options,

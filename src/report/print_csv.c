@@ -42,6 +42,7 @@ static void print_cell(FILE *out, const struct hp_cell *cell)
     switch (cell->kind) {
     case HP_CELL_TEXT: hp_csv_text(out, cell->text); return;
     case HP_CELL_LIST: print_list(out, cell->list); return;
+    case HP_CELL_NONE: return;
     case HP_CELL_UINT: hp_number_uint(text, cell->number); break;
     case HP_CELL_INT: snprintf(text, sizeof text, "%lld", (long long)cell->integer); break;
     case HP_CELL_SHARE: hp_number_fixed(text, cell->share, 6); break;
@@ -82,6 +83,7 @@ static enum hp_err print_table(struct hp_tables *tables, const struct hp_report_
 {
     struct hp_rows rows;
     bool per_thread = options->per_thread && hp_rows_have_parts(view);
+    HP_TRY(hp_tables_prepare(tables, view));
     HP_TRY(hp_rows_init(&rows, tables, view, per_thread));
     const struct hp_field *fields = hp_fields(tables, view);
     for (const struct hp_field *field = fields; field->name; field++) {

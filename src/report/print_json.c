@@ -19,8 +19,13 @@ static void print_list(struct hp_json *json, char *text)
     hp_json_end_array(json);
 }
 
-static void print_cell(struct hp_json *json, const struct hp_cell *cell)
+static void print_cell(struct hp_json *json, const struct hp_field_input *in,
+                       const struct hp_cell *cell)
 {
+    if (cell->nested) {
+        cell->nested(in, json);
+        return;
+    }
     switch (cell->kind) {
     case HP_CELL_TEXT: hp_json_string(json, cell->text); break;
     case HP_CELL_UINT: hp_json_uint(json, cell->number); break;
@@ -28,6 +33,7 @@ static void print_cell(struct hp_json *json, const struct hp_cell *cell)
     case HP_CELL_SHARE: hp_json_fixed(json, cell->share, 6); break;
     case HP_CELL_BOOL: hp_json_bool(json, cell->flag); break;
     case HP_CELL_LIST: print_list(json, cell->list); break;
+    case HP_CELL_NONE: hp_json_null(json); break;
     }
 }
 
@@ -46,9 +52,10 @@ static void print_fields(struct printer *p, const struct hp_field *fields, const
             (p->options->no_run && field->kind == HP_FIELD_OF_RUN))
             continue;
         hp_strbuf_clear(&p->buffer);
-        struct hp_cell cell = field->get(&(struct hp_field_input){p->tables, row, &p->buffer});
+        struct hp_field_input input = {p->tables, row, &p->buffer};
+        struct hp_cell cell = field->get(&input);
         hp_json_key(&p->json, field->name);
-        print_cell(&p->json, &cell);
+        print_cell(&p->json, &input, &cell);
     }
 }
 
@@ -73,9 +80,10 @@ static enum hp_err print_table(struct printer *p, enum hp_report_view view)
 {
     struct hp_rows rows;
     bool per_thread = p->options->per_thread && hp_rows_have_parts(view);
+    HP_TRY(hp_tables_prepare(p->tables, view));
     HP_TRY(hp_rows_init(&rows, p->tables, view, per_thread));
     const struct hp_field *fields = hp_fields(p->tables, view);
-    hp_json_key(&p->json, hp_report_view_name(view));
+    hp_json_key(&p->json, hp_report_view_member(view));
     hp_json_begin_array(&p->json);
     hp_rows_keep(&rows, p->tables, view, hp_print_limit(p->options, view));
     for (size_t i = 0; i < rows.n; i++) {

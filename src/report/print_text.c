@@ -2,6 +2,7 @@
 #include "report/number.h"
 #include "report/print.h"
 #include "report/text_paths.h"
+#include "report/text_regions.h"
 #include "report/text_views.h"
 #include "report/utf8.h"
 
@@ -142,10 +143,14 @@ static enum hp_err print_summary(struct printer *p)
     const struct hp_summary *summary = &p->tables->summary;
     print_total(p->out, "  ", summary->instructions, "instruction", "s");
     print_total(p->out, "   ", summary->branches, "branch", "es");
-    if (summary->blocks || !summary->paths)
+    if (summary->blocks || hp_print_is_counted(p->tables))
         print_total(p->out, "   ", summary->blocks, "block", "s");
     if (summary->paths)
         print_total(p->out, "   ", summary->paths, "path", "s");
+    if (summary->loops)
+        print_total(p->out, "   ", summary->loops, "loop", "s");
+    if (summary->hotspots)
+        print_total(p->out, "   ", summary->hotspots, "hot spot", "s");
     print_total(p->out, "   ", summary->threads, "thread", "s");
     putc('\n', p->out);
     p->printed = true;
@@ -174,22 +179,6 @@ static void walk(const struct hp_text_view *view, const struct hp_text_view_inpu
     }
 }
 
-static void print_more(struct printer *p, size_t more)
-{
-    char text[HP_NUMBER_SIZE];
-    if (more == 0)
-        return;
-    hp_number_grouped(text, more);
-    fprintf(p->out, "  … and %s more (--top 0 shows all)\n", text);
-}
-
-/* Whether code was counted: a profile may have paths or predictions only. */
-static bool is_counted(const struct printer *p)
-{
-    const struct hp_profile *profile = p->tables->profile;
-    return profile->n_block_counts || (!profile->n_paths && !profile->n_predictions);
-}
-
 /* What models counted is a list of names, not a ranking: all of it, unless somebody says how much. */
 static size_t limit_of(const struct printer *p, enum hp_report_view view)
 {
@@ -202,7 +191,7 @@ static enum hp_err print_rows(struct printer *p, const struct hp_text_view *view
                               struct hp_rows *rows)
 {
     if (rows->n == 0) {
-        bool counted = is_counted(p) || view->view > HP_REPORT_MODULES;
+        bool counted = hp_print_is_counted(p->tables) || view->view > HP_REPORT_MODULES;
         fprintf(p->out, "  (%s)\n",
                 counted ? view->empty : "not counted: --profile exact asks for it");
         return HP_OK;
@@ -217,26 +206,45 @@ static enum hp_err print_rows(struct printer *p, const struct hp_text_view *view
     walk(view, &input, rows, rows->n, &table, false);
     hp_text_table_begin(&table);
     walk(view, &input, rows, rows->n, &table, true);
-    print_more(p, rows->n_left_out);
+    hp_print_more(p->out, rows->n_left_out);
     enum hp_err err = hp_text_table_check(&table);
     hp_text_table_fini(&table);
     free(taken);
     return err;
 }
 
+/* Of the views that are more than a table. */
+static const char *title_of(enum hp_report_view view)
+{
+    switch (view) {
+    case HP_REPORT_LOOPS: return "Loops";
+    case HP_REPORT_LOOP_MODELS: return "Loop models";
+    case HP_REPORT_PARTITION: return "Partition";
+    case HP_REPORT_HOTSPOTS: return "Hot spots";
+    default: return "Paths";
+    }
+}
+
 static enum hp_err print_table(struct printer *p, enum hp_report_view which, bool titled)
 {
     const struct hp_text_view *view = hp_text_view(p->tables, which);
+    size_t limit = limit_of(p, which);
     struct hp_rows rows;
     if (p->printed)
         putc('\n', p->out);
     p->printed = true;
     bool color = p->options->color;
     if (titled)
-        fprintf(p->out, "%s%s%s\n", hp_text_bold(color), view ? view->title : "Paths",
+        fprintf(p->out, "%s%s%s\n", hp_text_bold(color), view ? view->title : title_of(which),
                 hp_text_plain(color));
-    if (which == HP_REPORT_PATHS)
-        return hp_print_paths(p->tables, p->options, limit_of(p, which), &p->sources, p->out);
+    switch (which) {
+    case HP_REPORT_PATHS: return hp_print_paths(p->tables, p->options, limit, &p->sources, p->out);
+    case HP_REPORT_LOOPS: return hp_print_loops(p->tables, p->options, limit, p->out);
+    case HP_REPORT_LOOP_MODELS: return hp_print_loop_models(p->tables, p->options, limit, p->out);
+    case HP_REPORT_PARTITION: return hp_print_partition(p->tables, p->options, limit, p->out);
+    case HP_REPORT_HOTSPOTS: return hp_print_hotspots(p->tables, p->options, limit, p->out);
+    default: break;
+    }
     HP_TRY(hp_rows_init(&rows, p->tables, which, p->options->per_thread));
     enum hp_err err = print_rows(p, view, &rows);
     hp_rows_fini(&rows);
@@ -294,29 +302,17 @@ static enum hp_err print_notes(struct printer *p)
     return p->sources.n_newer > 0 ? print_newer(p, first) : HP_OK;
 }
 
-/* Of what has to be asked for, nothing is said where it was not. */
-static bool is_there(const struct printer *p, enum hp_report_view view)
-{
-    const struct hp_profile *profile = p->tables->profile;
-    switch (view) {
-    case HP_REPORT_PATHS: return profile->n_paths > 0;
-    case HP_REPORT_PREDICTIONS: return profile->n_predictions > 0;
-    case HP_REPORT_MACHINE: return profile->n_stats > 0;
-    case HP_REPORT_THREADS: return true;
-    default: return is_counted(p);
-    }
-}
-
 /* What is printed when nothing is said: of each profiler that ran the table that people look at first. */
 static enum hp_err print_default(struct printer *p)
 {
-    static const enum hp_report_view views[] = {HP_REPORT_FUNCTIONS, HP_REPORT_PATHS,
-                                                HP_REPORT_PREDICTIONS};
+    static const enum hp_report_view views[] = {HP_REPORT_FUNCTIONS, HP_REPORT_LOOPS,
+                                                HP_REPORT_PATHS, HP_REPORT_PREDICTIONS,
+                                                HP_REPORT_HOTSPOTS};
     size_t n = 0;
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-        n += is_there(p, views[i]);
+        n += hp_print_is_there(p->tables, views[i]);
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
-        if (is_there(p, views[i]))
+        if (hp_print_is_there(p->tables, views[i]))
             HP_TRY(print_table(p, views[i], n > 1));
     return HP_OK;
 }
@@ -329,7 +325,8 @@ static enum hp_err print_all(struct printer *p)
     if (view == HP_REPORT_DEFAULT)
         HP_TRY(print_default(p));
     for (int v = HP_REPORT_FUNCTIONS; v < HP_REPORT_ALL; v++)
-        if ((view == HP_REPORT_ALL && is_there(p, (enum hp_report_view)v)) || (int)view == v)
+        if ((view == HP_REPORT_ALL && hp_print_is_there(p->tables, (enum hp_report_view)v)) ||
+            (int)view == v)
             HP_TRY(print_table(p, (enum hp_report_view)v, view == HP_REPORT_ALL));
     return print_notes(p);
 }

@@ -16,8 +16,12 @@ static const char *const view_names[HP_REPORT_COUNT_] = {
     [HP_REPORT_LINES] = "lines",
     [HP_REPORT_THREADS] = "threads",
     [HP_REPORT_MODULES] = "modules",
+    [HP_REPORT_LOOPS] = "loops",
     [HP_REPORT_PATHS] = "paths",
     [HP_REPORT_PREDICTIONS] = "predictions",
+    [HP_REPORT_HOTSPOTS] = "hotspots",
+    [HP_REPORT_LOOP_MODELS] = "loop-models",
+    [HP_REPORT_PARTITION] = "partition",
     [HP_REPORT_MACHINE] = "machine",
     [HP_REPORT_ALL] = "all",
 };
@@ -25,6 +29,11 @@ static const char *const view_names[HP_REPORT_COUNT_] = {
 const char *hp_report_view_name(enum hp_report_view view)
 {
     return (unsigned)view < HP_REPORT_COUNT_ ? view_names[view] : NULL;
+}
+
+const char *hp_report_view_member(enum hp_report_view view)
+{
+    return view == HP_REPORT_LOOP_MODELS ? "loop_models" : hp_report_view_name(view);
 }
 
 enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view)
@@ -35,10 +44,12 @@ enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view
             return HP_OK;
         }
     }
-    return hp_fail(HP_ERR_INVALID,
-                   "no view \"%s\": there are summary, functions, blocks, edges, calls, lines, "
-                   "threads, modules, paths, predictions, machine and all",
-                   name);
+    return hp_fail(
+        HP_ERR_INVALID,
+        "no view \"%s\": there are summary, functions, blocks, edges, calls, lines, "
+        "threads, modules, loops, paths, predictions, hotspots, loop-models, partition, machine "
+        "and all",
+        name);
 }
 
 enum hp_err hp_print_finish(FILE *out)
@@ -50,12 +61,48 @@ enum hp_err hp_print_finish(FILE *out)
     return HP_OK;
 }
 
+/* Whether a model said something under a name that starts so. */
+static bool has_part(const struct hp_profile *profile, const char *start)
+{
+    for (size_t i = 0; i < profile->n_stats; i++)
+        if (strncmp(hp_text(profile->stats[i].part), start, strlen(start)) == 0)
+            return true;
+    return false;
+}
+
+bool hp_print_is_counted(const struct hp_tables *tables)
+{
+    const struct hp_profile *p = tables->profile;
+    return p->n_block_counts || (!p->n_paths && !p->n_predictions && !p->n_loops &&
+                                 !hp_print_is_there(tables, HP_REPORT_HOTSPOTS));
+}
+
+bool hp_print_is_there(const struct hp_tables *tables, enum hp_report_view view)
+{
+    const struct hp_profile *p = tables->profile;
+    switch (view) {
+    case HP_REPORT_PATHS: return p->n_paths > 0;
+    case HP_REPORT_PREDICTIONS: return p->n_predictions > 0;
+    case HP_REPORT_LOOPS:
+    case HP_REPORT_PARTITION: return p->n_loops > 0;
+    case HP_REPORT_LOOP_MODELS: return p->n_model_loops > 0;
+    /* Asked for, a detector that found nothing is worth a line. */
+    case HP_REPORT_HOTSPOTS: return p->n_hotspots > 0 || has_part(p, "hotspots ");
+    case HP_REPORT_MACHINE: return p->n_stats > 0;
+    case HP_REPORT_THREADS: return true;
+    default: return hp_print_is_counted(tables);
+    }
+}
+
 enum hp_report_view hp_print_default(const struct hp_tables *tables)
 {
-    const struct hp_profile *profile = tables->profile;
-    if (profile->n_block_counts || (!profile->n_paths && !profile->n_predictions))
-        return HP_REPORT_FUNCTIONS;
-    return profile->n_paths ? HP_REPORT_PATHS : HP_REPORT_PREDICTIONS;
+    static const enum hp_report_view views[] = {HP_REPORT_FUNCTIONS, HP_REPORT_LOOPS,
+                                                HP_REPORT_PATHS, HP_REPORT_PREDICTIONS,
+                                                HP_REPORT_HOTSPOTS};
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        if (hp_print_is_there(tables, views[i]))
+            return views[i];
+    return HP_REPORT_FUNCTIONS;
 }
 
 static enum hp_err print(struct hp_tables *tables, const struct hp_report_options *options,
@@ -76,6 +123,7 @@ enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_o
         return hp_fail(HP_ERR_INVALID, "no report view %d", (int)options->view);
     struct hp_tables tables;
     HP_TRY(hp_tables_init(&tables, profile));
+    tables.costs = options->partition;
     flockfile(out); /* the printers use the unlocked calls */
     enum hp_err err = print(&tables, options, out);
     funlockfile(out);

@@ -17,8 +17,8 @@
 #include <stdio.h>
 
 enum hp_report_view {
-    /* Text: the summary, and functions, paths and predictions as far as they are there; JSON: everything; CSV: the first of those
-     * three. */
+    /* Text: the summary, and functions, loops, paths, predictions and hot spots as far as they are there; JSON: everything; CSV: the
+     * first of those. */
     HP_REPORT_DEFAULT,
     HP_REPORT_SUMMARY,
     HP_REPORT_FUNCTIONS,
@@ -28,15 +28,22 @@ enum hp_report_view {
     HP_REPORT_LINES,
     HP_REPORT_THREADS,
     HP_REPORT_MODULES,
+    HP_REPORT_LOOPS,
     HP_REPORT_PATHS,
     HP_REPORT_PREDICTIONS,
-    HP_REPORT_MACHINE, /* what models counted */
-    HP_REPORT_ALL,     /* everything; not for CSV, which holds one table */
+    HP_REPORT_HOTSPOTS,
+    HP_REPORT_LOOP_MODELS, /* loops as hardware would report them */
+    HP_REPORT_PARTITION,   /* what loops would gain in hardware */
+    HP_REPORT_MACHINE,     /* what models counted */
+    HP_REPORT_ALL,         /* everything; not for CSV, which holds one table */
     HP_REPORT_COUNT_
 };
 
 /* "default", "summary", "functions", ..., "all"; NULL for what is no view. */
 const char *hp_report_view_name(enum hp_report_view view);
+
+/* The name of a view as a member of JSON: "loop_models". */
+const char *hp_report_view_member(enum hp_report_view view);
 
 /* The inverse. HP_ERR_INVALID: no view has this name; the error text lists those there are. */
 enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view);
@@ -48,6 +55,17 @@ enum hp_report_format { HP_REPORT_TEXT, HP_REPORT_JSON, HP_REPORT_CSV };
 #define HP_REPORT_TEXT_TOP    20
 #define HP_REPORT_PATHS_TOP   10
 
+/* What hardware costs, in instructions. */
+struct hp_partition_costs {
+    bool set;            /* false: the defaults below, one loop */
+    double iteration;    /* of a loop in hardware; < 0: that in software / HP_PARTITION_FASTER */
+    uint64_t init, sync; /* before and behind each execution */
+    size_t loops;        /* that there is room for */
+};
+#define HP_PARTITION_FASTER 10
+#define HP_PARTITION_INIT   100
+#define HP_PARTITION_SYNC   100
+
 /* All zero: text, the default view, every row, no colour, as wide as it gets. */
 struct hp_report_options {
     enum hp_report_view view;
@@ -57,6 +75,7 @@ struct hp_report_options {
     bool per_thread; /* each item's counts by thread as well */
     bool no_run;     /* JSON: leave out what differs between equal runs: "run", process ids */
     int width;       /* text: columns of the terminal; long names are cut. <= 0: no limit */
+    struct hp_partition_costs partition;
 };
 
 /*

@@ -2,6 +2,7 @@
 #include "report/tables.h"
 
 #include "report/number.h"
+#include "report/partition.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -64,6 +65,24 @@ static void read_path(const struct hp_profile *p, size_t i, struct hp_row *row)
         count->item, count->thread, {count->insns, count->count, count->insns, count->events, 0}};
 }
 
+static void read_loop(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    const struct hp_ploop_count *count = &p->loop_counts[i];
+    *row = (struct hp_row){count->item,
+                           count->thread,
+                           {count->inclusive, count->self, count->executions, count->iterations}};
+}
+
+static void read_model_loop(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    *row = (struct hp_row){(uint32_t)i, HP_PROFILE_NONE, {p->model_loops[i].iterations}};
+}
+
+static void read_hotspot(const struct hp_profile *p, size_t i, struct hp_row *row)
+{
+    *row = (struct hp_row){(uint32_t)i, HP_PROFILE_NONE, {p->hotspots[i].total}};
+}
+
 /* Rows without values. */
 static void read_nothing(const struct hp_profile *p, size_t i, struct hp_row *row)
 {
@@ -91,6 +110,10 @@ static struct source source_of(const struct hp_tables *tables, enum hp_report_vi
     case HP_REPORT_THREADS: return (struct source){read_thread, p->n_threads, p->n_threads};
     case HP_REPORT_MODULES: return (struct source){read_module, p->n_block_counts, p->n_modules};
     case HP_REPORT_PATHS: return (struct source){read_path, p->n_path_counts, p->n_paths};
+    case HP_REPORT_LOOPS: return (struct source){read_loop, p->n_loop_counts, p->n_loops};
+    case HP_REPORT_LOOP_MODELS:
+        return (struct source){read_model_loop, p->n_model_loops, p->n_model_loops};
+    case HP_REPORT_HOTSPOTS: return (struct source){read_hotspot, p->n_hotspots, p->n_hotspots};
     case HP_REPORT_PREDICTIONS: return (struct source){read_nothing, 0, p->n_predictions};
     case HP_REPORT_MACHINE: return (struct source){read_nothing, 0, p->n_stats};
     default: return (struct source){0};
@@ -184,7 +207,7 @@ const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, si
 struct order {
     const struct hp_profile *profile;
     enum hp_report_view view;
-    const uint32_t *kinds; /* of paths: the number of each one's kind */
+    const uint32_t *groups; /* by item: its list; NULL: all are one */
 };
 
 static struct hp_place function_place(const struct hp_profile *profile, uint32_t function)
@@ -221,6 +244,8 @@ static int compare_address(const struct order *order, uint32_t a, uint32_t b)
                      : hp_place_compare(function_place(p, p->calls[a].callee),
                                         function_place(p, p->calls[b].callee));
     case HP_REPORT_PATHS: return hp_place_compare(p->paths[a].start, p->paths[b].start);
+    case HP_REPORT_LOOPS:
+    case HP_REPORT_PARTITION: return hp_place_compare(p->loops[a].header, p->loops[b].header);
     case HP_REPORT_PREDICTIONS: return compare_predictions(&p->predictions[a], &p->predictions[b]);
     default: return 0;
     }
@@ -231,8 +256,8 @@ static int compare_rows(const void *a, const void *b, void *context)
 {
     const struct hp_row *row_a = a, *row_b = b;
     const struct order *by = context;
-    if (by->view == HP_REPORT_PATHS && by->kinds[row_a->item] != by->kinds[row_b->item])
-        return by->kinds[row_a->item] < by->kinds[row_b->item] ? -1 : 1;
+    if (by->groups && by->groups[row_a->item] != by->groups[row_b->item])
+        return by->groups[row_a->item] < by->groups[row_b->item] ? -1 : 1;
     if (row_a->v[0] != row_b->v[0])
         return row_a->v[0] > row_b->v[0] ? -1 : 1;
     int order = compare_address(context, row_a->item, row_b->item);
@@ -241,7 +266,15 @@ static int compare_rows(const void *a, const void *b, void *context)
 
 bool hp_rows_have_parts(enum hp_report_view view)
 {
-    return view != HP_REPORT_THREADS && view != HP_REPORT_PREDICTIONS && view != HP_REPORT_MACHINE;
+    switch (view) {
+    case HP_REPORT_THREADS:
+    case HP_REPORT_PREDICTIONS:
+    case HP_REPORT_HOTSPOTS:
+    case HP_REPORT_LOOP_MODELS:
+    case HP_REPORT_PARTITION:
+    case HP_REPORT_MACHINE: return false;
+    default: return true;
+    }
 }
 
 /* By the events of the metric where that is one of the machine. */
@@ -257,6 +290,8 @@ static enum hp_err init(struct hp_rows *rows, struct hp_tables *tables, enum hp_
 {
     if (view == HP_REPORT_LINES)
         return hp_rows_lines(rows, tables, per_thread);
+    if (view == HP_REPORT_PARTITION)
+        return hp_rows_partition(rows, tables);
     struct source source = source_of(tables, view);
     if (!source.read)
         return hp_fail(HP_ERR_INVALID, "view %d is not a table", (int)view);
@@ -270,42 +305,69 @@ static enum hp_err init(struct hp_rows *rows, struct hp_tables *tables, enum hp_
     return HP_OK;
 }
 
+bool hp_rows_same_group(const struct hp_tables *tables, enum hp_report_view view, uint32_t a,
+                        uint32_t b)
+{
+    const struct hp_profile *p = tables->profile;
+    switch (view) {
+    case HP_REPORT_PATHS: return hp_tables_kind(tables, a) == hp_tables_kind(tables, b);
+    case HP_REPORT_LOOP_MODELS:
+        return strcmp(hp_text(p->model_loops[a].model), hp_text(p->model_loops[b].model)) == 0;
+    case HP_REPORT_HOTSPOTS:
+        return p->hotspots[a].run == p->hotspots[b].run &&
+               strcmp(hp_text(p->hotspots[a].detector), hp_text(p->hotspots[b].detector)) == 0;
+    default: return true;
+    }
+}
+
+/* Items of a list follow each other in the normal form. */
+static enum hp_err number_groups(const struct hp_tables *tables, enum hp_report_view view,
+                                 uint32_t **groups)
+{
+    const struct hp_profile *p = tables->profile;
+    size_t n = view == HP_REPORT_PATHS         ? p->n_paths
+               : view == HP_REPORT_LOOP_MODELS ? p->n_model_loops
+               : view == HP_REPORT_HOTSPOTS    ? p->n_hotspots
+                                               : 0;
+    *groups = NULL;
+    if (n == 0)
+        return HP_OK;
+    *groups = calloc(n, sizeof **groups);
+    if (!*groups)
+        return hp_fail_nomem();
+    for (uint32_t i = 1; i < n; i++)
+        (*groups)[i] = (*groups)[i - 1] + !hp_rows_same_group(tables, view, i - 1, i);
+    return HP_OK;
+}
+
 static enum hp_err sort_rows(struct hp_rows *rows, const struct hp_tables *tables,
                              enum hp_report_view view)
 {
-    uint32_t *kinds = NULL;
-    if (view == HP_REPORT_PATHS) {
-        kinds = calloc(tables->profile->n_paths + 1, sizeof *kinds);
-        if (!kinds)
-            return hp_fail_nomem();
-        for (uint32_t k = 0; k < tables->n_kinds; k++)
-            for (uint32_t i = 0; i < tables->kinds[k].n; i++)
-                kinds[tables->kinds[k].first + i] = k;
-    }
-    struct order order = {tables->profile, view, kinds};
+    uint32_t *groups;
+    HP_TRY(number_groups(tables, view, &groups));
+    struct order order = {tables->profile, view, groups};
     if (rows->n > 1)
         qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_rows, &order);
-    for (size_t i = 0; kinds && i < rows->n; i++) {
-        bool same = i > 0 && kinds[rows->rows[i - 1].item] == kinds[rows->rows[i].item];
+    for (size_t i = 0; view == HP_REPORT_PATHS && i < rows->n; i++) {
+        bool same = i > 0 && groups[rows->rows[i - 1].item] == groups[rows->rows[i].item];
         uint64_t before = same ? rows->rows[i - 1].v[4] : 0;
         rows->rows[i].v[4] = hp_saturating_add(before, rows->rows[i].v[0]);
     }
-    free(kinds);
+    free(groups);
     return HP_OK;
 }
 
 void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, enum hp_report_view view,
                   size_t top)
 {
-    size_t kept = 0, of_kind = 0;
-    const struct hp_path_kind *last = NULL;
+    size_t kept = 0, of_group = 0;
+    uint32_t last = HP_PROFILE_NONE;
     for (size_t i = 0; i < rows->n; i++) {
-        if (view == HP_REPORT_PATHS) {
-            const struct hp_path_kind *kind = hp_tables_kind(tables, rows->rows[i].item);
-            of_kind = kind == last ? of_kind : 0;
-            last = kind;
-        }
-        if (top == 0 || of_kind++ < top)
+        uint32_t item = rows->rows[i].item;
+        if (last == HP_PROFILE_NONE || !hp_rows_same_group(tables, view, last, item))
+            of_group = 0;
+        last = item;
+        if (top == 0 || of_group++ < top)
             rows->rows[kept++] = rows->rows[i];
     }
     rows->n_left_out = rows->n - kept;

@@ -8,6 +8,7 @@
 
 #include "hotpath/metric.h"
 #include "hotpath/profile.h"
+#include "report/loops.h"
 #include "report/report.h"
 #include "report/strbuf.h"
 
@@ -24,7 +25,9 @@ struct hp_summary {
     uint64_t block_executions;                  /* likewise */
     uint64_t functions, blocks, edges, modules; /* distinct, executed at least once */
     uint64_t threads;
-    uint64_t paths; /* distinct, of all kinds */
+    uint64_t paths;    /* distinct, of all kinds */
+    uint64_t loops;    /* executed */
+    uint64_t hotspots; /* detected */
 };
 
 /* The paths of a kind: `n` of them from `first` on. The sums are over all of them. */
@@ -50,7 +53,13 @@ struct hp_tables {
     size_t n_lines;
     struct hp_path_kind *kinds; /* in the order of their paths */
     size_t n_kinds;
-    char **owned; /* names made here */
+    struct hp_loops loops;
+    uint64_t *
+        block_counts; /* by block, over all threads; this and the next two: see hp_tables_prepare() */
+    bool *block_marks;               /* by block: room for marks, all false */
+    uint64_t executed;               /* static instructions of all blocks that were executed */
+    struct hp_partition_costs costs; /* set by hp_report() */
+    char **owned;                    /* names made here */
     size_t n_owned, owned_capacity;
 };
 
@@ -58,6 +67,9 @@ struct hp_tables {
  * to release. */
 enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *profile);
 void hp_tables_fini(struct hp_tables *tables);
+
+/* Makes what only one view needs: counts of blocks for hot spots, back edges for loops in JSON and CSV. */
+enum hp_err hp_tables_prepare(struct hp_tables *tables, enum hp_report_view view);
 
 /* Appends "module+0xoffset"; nothing for a place that is nowhere. */
 void hp_tables_place(const struct hp_tables *tables, struct hp_place place, struct hp_strbuf *text);
@@ -90,6 +102,9 @@ static inline const char *hp_text(const char *text)
  *   blocks     weight, count                   lines    instructions, executions
  *   edges      count                           threads  instructions, blocks, branches
  *   modules    instructions, executions        paths    weight, count, instructions, events, weight so far
+ *   loops      inclusive, self, executions, iterations
+ *   loop-models iterations                     hotspots total
+ *   partition  speedup in millionths
  * Predictions and what models counted (machine) have none: their order is that of their names.
  * Where inclusive counts are not known: those of functions are not to be shown, and
  *   calls      count
@@ -103,7 +118,8 @@ struct hp_row {
 };
 
 struct hp_rows {
-    struct hp_row *rows; /* by weight, descending, then by address; paths by kind before that */
+    struct hp_row
+        *rows; /* by weight, descending, then by address; paths by kind before that, and so on */
     size_t n;
     size_t n_left_out;    /* by hp_rows_keep() */
     struct hp_row *parts; /* with `per_thread`: each item's values by thread, in order of both */
@@ -119,9 +135,14 @@ void hp_rows_fini(struct hp_rows *rows);
 /* Whether its items have values by thread. */
 bool hp_rows_have_parts(enum hp_report_view view);
 
-/* Keeps the first `top` rows, of paths those of each kind; 0: all. */
+/* Keeps the first `top` rows, of paths those of each kind, of models' loops of each model, of hot spots of each detector and run;
+ * 0: all. */
 void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, enum hp_report_view view,
                   size_t top);
+
+/* Whether two items belong to one list, as paths of a kind do. */
+bool hp_rows_same_group(const struct hp_tables *tables, enum hp_report_view view, uint32_t a,
+                        uint32_t b);
 
 /* The parts of an item: the first of `*n`; NULL and 0 when there are none. */
 const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, size_t *n);

@@ -53,6 +53,16 @@ void hp_put_code(const struct hp_tables *tables, uint32_t function, struct hp_pl
     }
 }
 
+void hp_put_each(uint64_t all, uint64_t count, struct hp_strbuf *cell)
+{
+    if (count == 0 || all % count == 0)
+        hp_strbuf_human(cell, count ? all / count : 0);
+    else if (all / count < 1000)
+        hp_strbuf_fixed(cell, (double)all / (double)count, 1);
+    else
+        hp_strbuf_human(cell, all / count + (all % count >= count - all % count));
+}
+
 /* Without what indents it, and with the tabs inside as blanks. */
 void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell)
 {

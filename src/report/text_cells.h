@@ -22,6 +22,9 @@ void hp_put_function(const struct hp_tables *tables, uint32_t function, struct h
 void hp_put_code(const struct hp_tables *tables, uint32_t function, struct hp_place place,
                  struct hp_strbuf *cell);
 
+/* What one of `count` comes to: "34", or "33.5" where they differ. */
+void hp_put_each(uint64_t all, uint64_t count, struct hp_strbuf *cell);
+
 /* A line of source without what indents it, and with the tabs inside as blanks. */
 void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell);
 

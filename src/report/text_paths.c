@@ -42,15 +42,6 @@ static uint64_t whole(const struct hp_tables *tables, const struct hp_path_kind 
     return kind->by_events ? kind->events : tables->summary.instructions;
 }
 
-/* What one execution comes to: "34", or "33.5" where executions differ. */
-static void put_each(uint64_t all, uint64_t count, struct hp_strbuf *cell)
-{
-    if (count == 0 || all % count == 0)
-        hp_strbuf_human(cell, count ? all / count : 0);
-    else
-        hp_strbuf_fixed(cell, (double)all / (double)count, all / count < 1000 ? 1 : 0);
-}
-
 static void fill(const struct hp_tables *tables, const struct hp_path_kind *kind,
                  const struct hp_row *row, struct hp_strbuf *cells)
 {
@@ -63,7 +54,7 @@ static void fill(const struct hp_tables *tables, const struct hp_path_kind *kind
     if (kind->by_events)
         hp_strbuf_human(cell++, row->v[3]);
     hp_strbuf_human(cell++, row->v[1]);
-    put_each(row->v[2], row->v[1], cell++);
+    hp_put_each(row->v[2], row->v[1], cell++);
     if (row->thread != HP_PROFILE_NONE) {
         hp_strbuf_add(cell + 1, "  thread ");
         hp_strbuf_uint(cell + 1, row->thread);

@@ -12,7 +12,7 @@
 
 #include <stdio.h>
 
-#define HP_TEXT_COLUMNS 8
+#define HP_TEXT_COLUMNS 10
 
 struct hp_column {
     const char *title; /* NULL ends the list */

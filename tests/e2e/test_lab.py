@@ -5,12 +5,13 @@ program; what happens without a program, or with nonsense."""
 import json
 import os
 import shutil
+import subprocess
 import unittest
 
 from util_cli import FAILED, HOTPATH, NATIVE, Case, main
 
 EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-extended", "prediction-curves",
-               "prediction-space", "paths-numbering"]
+               "prediction-space", "paths-numbering", "loops-accuracy", "hotspots-table"]
 PROGRAMS = ["gzip", "bzip2"]
 TIMEOUT = 300
 
@@ -75,9 +76,11 @@ class Lab(Case):
                     self.assertTrue(sheet["rows"])
                     self.assertTrue(self.cells(sheet))
 
-    def test_twelve_programs_are_listed(self):
-        programs = self.lab("list").decode().split("Programs")[1].splitlines()[1:]
-        self.assertGreaterEqual(len(programs), 12)
+    def test_programs_are_listed(self):
+        programs = [line.split()[0] for line in self.lab("list").decode().split("Programs")[1].splitlines()[1:]]
+        self.assertGreaterEqual(len(programs), 20)
+        for name in ("cc1", "gs", "tiff2rgba", "madplay", "python3"):
+            self.assertIn(name, programs)
 
     def test_means_are_those_of_the_rows(self):
         sheet = self.sheet("paths-overlap", "executions")
@@ -240,6 +243,101 @@ class Lab(Case):
         for name, row in result["sheets"]["operations"]["rows"].items():
             self.assertLess(row["net"], row["path-profile"])
 
+    # --- Loops ---
+
+    def test_errors_of_loop_profilers(self):
+        result, _ = self.result("loops-accuracy")
+        sheets = result["sheets"]
+        for suffix in ("", "_seen", "_any"):
+            for kind in ("iterations", "executions", "time"):
+                sheet = sheets[kind + suffix]
+                self.assertEqual("frequent" in sheet["mean"], kind == "time")
+                for name, column, value in self.cells(sheet):
+                    self.assertGreaterEqual(value, 0, (kind, name, column))
+                    if kind != "iterations":  # a mean of differences of shares
+                        self.assertLessEqual(value, 100, (kind, name, column))
+        for name, row in sheets["loops"]["rows"].items():
+            self.assertGreater(row["hot"], 0, name)
+            self.assertLessEqual(row["hot"], 10, name)
+            self.assertLessEqual(row["seen"], row["hot"], name)
+            self.assertGreaterEqual(row["longest"], row["iterations"], name)
+            self.assertGreaterEqual(row["iterations"], 1, name)  # else it would not be compared
+        self.assertEqual(sheets["iterations"]["paper"]["paper"], dict.fromkeys(sheets["iterations"]["mean"]) | {
+            "full": 11, "16way": 11, "8way": 10, "8way-calls": 2})
+
+    def test_what_loop_profilers_capture(self):
+        result, _ = self.result("loops-accuracy")
+        ten, all_of_them, callees = (result["sheets"][key]["rows"] for key in ("captured", "captured_all", "captured_callees"))
+        for name in PROGRAMS:
+            for column, value in ten[name].items():
+                for share in value, all_of_them[name][column], callees[name][column]:
+                    self.assert_percent(share, name, column)
+                self.assertLessEqual(value, ten[name]["loops" if column == "loops" else "best"] + 0.001, (name, column))
+                self.assertLessEqual(value, all_of_them[name][column] + 0.001, (name, column))
+                # The same loops, with what they call; seen in a second run.
+                self.assertLessEqual(all_of_them[name][column], callees[name][column] + 0.5, (name, column))
+            self.assertGreater(ten[name]["8way"], 10, name)
+            self.assertGreater(callees[name]["loops"], 90, name)
+
+    def test_hardware_of_loop_profilers(self):
+        result, _ = self.result("loops-accuracy")
+        models = result["sheets"]["hardware"]["rows"]
+        self.assertEqual(models["full"]["bits"], models["8way"]["bits"])
+        self.assertLess(models["8way"]["bits"], models["8way-calls"]["bits"])
+        self.assertLess(models["frequent"]["bits"], models["8way"]["bits"])
+        self.assertEqual(len({row["branches"] for row in models.values()}), 1)  # all see the same run
+        for name, row in result["sheets"]["fifo"]["rows"].items():
+            lost = [row[size] for size in ("1", "2", "4", "8", "16")]
+            self.assertEqual(lost, sorted(lost, reverse=True), name)
+
+    # --- Hot spots ---
+
+    def test_hot_spots(self):
+        sheet, ours = (self.sheet("hotspots-table", key) for key in ("merten", "dense"))
+        for name, row in list(sheet["rows"].items()) + list(ours["rows"].items()):
+            self.assertGreater(row["hotspots"], 0, name)
+            for column in ("of_static", "total", "detected", "lost", "profiled"):
+                self.assert_percent(row[column], name, column)
+            self.assertAlmostEqual(row["total"] - row["detected"], row["lost"], places=3)
+            self.assertLess(row["of_static"], 50, name)
+            self.assertLess(row["first"], 5000000, name)
+        self.assertEqual(sheet["paper"]["slides: mean of 14"]["total"], 79.6)
+        for name, row in sheet["rows"].items():
+            self.assertGreater(row["total"], 50, name)  # the slides have 99.9 for compress
+            # The detection counter starts at 8191, and a branch is a candidate from its 16th execution on.
+            self.assertGreater(row["first"], 8191, name)
+            self.assertLessEqual(ours["rows"][name]["bits"], row["bits"])
+            self.assertLess(ours["rows"][name]["of_static"], row["of_static"], name)
+
+    # --- Another architecture ---
+
+    def test_programs_for_arm(self):
+        """A stranger in the place of gzip, which goes round a known number of times."""
+        compiler = shutil.which("arm-linux-gnueabihf-gcc")
+        if not compiler or not shutil.which("qemu-arm"):
+            self.skipTest("no compiler or no QEMU for ARM")
+        inputs = os.path.join(self.dir, "inputs")
+        os.makedirs(os.path.join(inputs, "arm", "usr", "bin"))
+        source = os.path.join(self.dir, "rounds.c")
+        with open(source, "w") as file:
+            file.write("int main(void) { for (volatile int i = 0; i < 300000; i++); return 0; }")
+        for name in ("/usr/bin/gzip", "/bin/gzip"):
+            os.makedirs(os.path.dirname(inputs + "/arm" + name), exist_ok=True)
+            subprocess.run([compiler, "-O1", "-static", "-o", inputs + "/arm" + name, source], check=True)
+        out = self.good("lab", "paths-extended", "--short", "--arch", "arm", "--programs", "gzip,bzip2", "--inputs", inputs,
+                        "--json", "-", timeout=TIMEOUT)
+        result = json.loads(out)
+        self.assertEqual(result["arch"], "arm")
+        gzip, bzip2 = result["programs"]
+        self.assertIsNone(gzip["problem"])
+        self.assertIn("arm-sysroot", bzip2["problem"])
+        paths = result["sheets"]["bl"]["rows"]["gzip"]["paths"]
+        self.assertGreaterEqual(paths, 300000)  # one ends with every round
+        self.assertLess(paths, 330000)
+        # What needs addresses cannot be had.
+        self.refused(FAILED, ["lab", "paths-distribution", "--short", "--arch", "arm", "--programs", "gzip", "--inputs", inputs],
+                     "addresses")
+
     # --- What can go wrong ---
 
     def test_a_program_that_is_missing_is_left_out(self):
@@ -264,6 +362,7 @@ class Lab(Case):
         self.refused(FAILED, ["lab", "paths-overlap", "--programs", "gzip,nonsense"], "'nonsense'", "sqlite3")
         self.refused(FAILED, ["lab", "paths-overlap", "--programs", ","], "''")
         self.refused(FAILED, ["lab", "paths-overlap", "--instructions", "many"], "--instructions", "'many'")
+        self.refused(FAILED, ["lab", "paths-overlap", "--arch", "mips"], "'mips'", "arm")
         status, out, err = self.hotpath("lab", "paths-extended", "--short", "--programs", "gzip", "--inputs", "/dev/null/x")
         self.assertEqual((status, out), (FAILED, b""))
         self.assertIn(b"none of the programs could be run", err)

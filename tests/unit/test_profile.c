@@ -312,6 +312,213 @@ static void predictions_of_a_scheme_add_up(void **state)
     hp_profile_free(p);
 }
 
+/* --- Loops and hot spots ---------------------------------------------------------------------- */
+
+static struct hp_ploop *add_loop(struct hp_profile *p, uint64_t header, uint32_t parent,
+                                 uint32_t insns)
+{
+    struct hp_ploop *loop;
+    assert_int_equal(hp_profile_add_loop(p, &loop), HP_OK);
+    loop->header = (struct hp_place){HP_PROFILE_NONE, header};
+    loop->function = HP_PROFILE_NONE;
+    loop->parent = parent;
+    loop->insns = insns;
+    return loop;
+}
+
+static void add_loop_count(struct hp_profile *p, uint32_t loop, uint64_t executions,
+                           uint64_t iterations, uint64_t min, uint64_t max)
+{
+    struct hp_ploop_count *count;
+    assert_int_equal(hp_profile_add_loop_count(p, &count), HP_OK);
+    *count = (struct hp_ploop_count){.item = loop,
+                                     .executions = executions,
+                                     .iterations = iterations,
+                                     .back_edges = iterations - executions,
+                                     .min = min,
+                                     .max = max,
+                                     .self = 1};
+}
+
+/* Counts are added; the smallest and the largest stay that, and one that was never executed has none. */
+static void equal_loops_join(void **state)
+{
+    (void)state;
+    struct hp_profile *p;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    add_threads(p, 1);
+    add_loop(p, 0x200, HP_PROFILE_NONE, 10)->file = hp_profile_string(p, "b.c");
+    add_loop(p, 0x100, HP_PROFILE_NONE, 50);
+    add_loop(p, 0x200, 1, 12)->flags = HP_LOOP_IRREDUCIBLE;
+    add_loop_count(p, 0, 0, 0, 0, 0);
+    add_loop_count(p, 2, 3, 30, 5, 20);
+    add_loop_count(p, 0, 2, 8, 4, 4);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_loops, 2);
+    assert_int_equal(p->loops[0].header.offset, 0x100);
+    assert_int_equal(p->loops[1].parent, 0);
+    assert_int_equal(p->loops[1].insns, 12);
+    assert_int_equal(p->loops[1].flags, HP_LOOP_IRREDUCIBLE);
+    assert_string_equal(p->loops[1].file, "b.c");
+    assert_int_equal(p->n_loop_counts, 1);
+    const struct hp_ploop_count *count = p->loop_counts;
+    assert_int_equal(count->executions, 5);
+    assert_int_equal(count->iterations, 38);
+    assert_int_equal(count->back_edges, 33);
+    assert_int_equal(count->min, 4);
+    assert_int_equal(count->max, 20);
+    assert_int_equal(count->self, 3);
+    hp_profile_free(p);
+}
+
+/* 0x300 is said to be in 0x100 and in 0x200, which is in 0x100: the smaller one is its parent. And 0x400 and 0x500 are each said to
+ * be in the other: the first of them is in none. */
+static void the_nearest_parent_stays(void **state)
+{
+    (void)state;
+    struct hp_profile *p;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    add_loop(p, 0x100, HP_PROFILE_NONE, 100);
+    add_loop(p, 0x300, 0, 10);
+    add_loop(p, 0x200, 0, 40);
+    add_loop(p, 0x300, 2, 10);
+    add_loop(p, 0x400, HP_PROFILE_NONE, 10);
+    add_loop(p, 0x500, 4, 10);
+    add_loop(p, 0x500, HP_PROFILE_NONE, 10);
+    add_loop(p, 0x400, 6, 10);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_loops, 5);
+    assert_int_equal(p->loops[1].parent, 0);
+    assert_int_equal(p->loops[2].parent, 1);
+    assert_int_equal(p->loops[3].parent, HP_PROFILE_NONE);
+    assert_int_equal(p->loops[4].parent, 3);
+    hp_profile_free(p);
+}
+
+/* Equal trip counts add up; of exact values the most frequent stay, of equals the smaller ones. */
+static void frequent_trip_counts_stay(void **state)
+{
+    (void)state;
+    struct hp_profile *p;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    add_loop(p, 0x100, HP_PROFILE_NONE, 1);
+    for (uint32_t i = 0; i < 2 * 40; i++) {
+        struct hp_ploop_trips *trips;
+        assert_int_equal(hp_profile_add_loop_trips(p, &trips), HP_OK);
+        *trips = (struct hp_ploop_trips){
+            .bucket = i % 2, .value = i / 2 + 1, .count = i / 2 == 30 ? 7 : 1};
+    }
+    for (int i = 0; i < 2; i++) {
+        struct hp_ploop_trips *trips;
+        assert_int_equal(hp_profile_add_loop_trips(p, &trips), HP_OK);
+        *trips = (struct hp_ploop_trips){.value = 39, .count = 5};
+        assert_int_equal(hp_profile_add_loop_trips(p, &trips), HP_OK);
+        *trips = (struct hp_ploop_trips){.value = 50}; /* of nothing */
+    }
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_loop_trips, HP_LOOP_VALUES + 40);
+    for (uint32_t i = 0; i < HP_LOOP_VALUES - 2; i++) {
+        assert_int_equal(p->loop_trips[i].value, i + 1);
+        assert_int_equal(p->loop_trips[i].count, 1);
+    }
+    assert_int_equal(p->loop_trips[HP_LOOP_VALUES - 2].value, 31);
+    assert_int_equal(p->loop_trips[HP_LOOP_VALUES - 2].count, 7);
+    assert_int_equal(p->loop_trips[HP_LOOP_VALUES - 1].value, 39);
+    assert_int_equal(p->loop_trips[HP_LOOP_VALUES - 1].count, 11);
+    assert_int_equal(p->loop_trips[HP_LOOP_VALUES].bucket, 1);
+    hp_profile_free(p);
+}
+
+static void reports_of_models_join(void **state)
+{
+    (void)state;
+    struct hp_profile *p;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    for (uint32_t i = 0; i < 3; i++) {
+        struct hp_pmodel_loop *loop;
+        assert_int_equal(hp_profile_add_model_loop(p, &loop), HP_OK);
+        *loop = (struct hp_pmodel_loop){.model = hp_profile_string(p, "daprof"),
+                                        .branch = {HP_PROFILE_NONE, 8},
+                                        .target = {HP_PROFILE_NONE, 4},
+                                        .function = HP_PROFILE_NONE,
+                                        .loop = HP_PROFILE_NONE,
+                                        .executions = i, /* 0, 1, 2 */
+                                        .average = 10000 * i + 1000,
+                                        .iterations = 5,
+                                        .instructions = 7};
+    }
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_model_loops, 1);
+    assert_int_equal(p->model_loops[0].executions, 3);
+    assert_int_equal(p->model_loops[0].average, (1 * 11000 + 2 * 21000 + 1) / 3);
+    assert_int_equal(p->model_loops[0].iterations, 15);
+    assert_int_equal(p->model_loops[0].instructions, 21);
+    hp_profile_free(p);
+}
+
+static struct hp_profile *profile_with_hotspots(uint32_t n)
+{
+    struct hp_profile *p;
+    assert_int_equal(hp_profile_new(&p), HP_OK);
+    for (uint32_t i = 0; i < n; i++) {
+        struct hp_photspot *hotspot;
+        struct hp_photspot_slice *slice;
+        assert_int_equal(hp_profile_add_hotspot(p, &hotspot), HP_OK);
+        hotspot->detector = hp_profile_string(p, "merten");
+        hotspot->number = i;
+        hotspot->total = 100 * n + i;
+        assert_int_equal(hp_profile_add_hotspot_slice(p, &slice), HP_OK);
+        *slice = (struct hp_photspot_slice){
+            .hotspot = i, .slice = 3, .width = 100 * n, .instructions = 1 + i};
+    }
+    return p;
+}
+
+/* Those of three runs, the first two of which have been merged before. */
+static void hotspots_of_runs_stay_apart(void **state)
+{
+    (void)state;
+    struct hp_profile *a = profile_with_hotspots(2), *b = profile_with_hotspots(1),
+                      *c = profile_with_hotspots(3);
+    assert_int_equal(hp_profile_merge(b, c), HP_OK);
+    assert_int_equal(hp_profile_merge(a, b), HP_OK);
+    assert_int_equal(a->run.runs, 3);
+    assert_int_equal(a->n_hotspots, 6);
+    assert_int_equal(a->n_hotspot_slices, 6);
+    static const uint32_t runs[] = {0, 0, 1, 2, 2, 2}, numbers[] = {0, 1, 0, 0, 1, 2},
+                          totals[] = {200, 201, 100, 300, 301, 302};
+    for (uint32_t i = 0; i < 6; i++) {
+        assert_int_equal(a->hotspots[i].run, runs[i]);
+        assert_int_equal(a->hotspots[i].number, numbers[i]);
+        assert_int_equal(a->hotspots[i].total, totals[i]);
+        assert_int_equal(a->hotspot_slices[i].hotspot, i);
+        assert_int_equal(a->hotspot_slices[i].instructions, 1 + numbers[i]);
+    }
+    hp_profile_free(a);
+    hp_profile_free(b);
+    hp_profile_free(c);
+}
+
+/* Detectors that tell the directions of a branch apart report it several times. */
+static void counters_of_a_branch_join(void **state)
+{
+    (void)state;
+    struct hp_profile *p = profile_with_hotspots(1);
+    for (uint32_t i = 0; i < 2; i++) {
+        struct hp_photspot_branch *branch;
+        assert_int_equal(hp_profile_add_hotspot_branch(p, &branch), HP_OK);
+        *branch = (struct hp_photspot_branch){.branch = {HP_PROFILE_NONE, 0x40},
+                                              .flow = HP_FLOW_COND,
+                                              .executed = 16 + i,
+                                              .taken = i ? 17 : 0};
+    }
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_hotspot_branches, 1);
+    assert_int_equal(p->hotspot_branches[0].executed, 33);
+    assert_int_equal(p->hotspot_branches[0].taken, 17);
+    hp_profile_free(p);
+}
+
 static void counters_saturate(void **state)
 {
     (void)state;
@@ -329,7 +536,7 @@ static void counters_saturate(void **state)
 static void bad_indices_are_refused(void **state)
 {
     (void)state;
-    for (int fault = 0; fault < 26; fault++) {
+    for (int fault = 0; fault < 54; fault++) {
         struct hp_profile *p = random_profile(5, 20), *q = random_profile(5, 20);
         for (int side = 0; side < 2; side++) {
             struct hp_profile *x = side ? q : p;
@@ -361,6 +568,34 @@ static void bad_indices_are_refused(void **state)
             case 23: x->path_steps[3].how = HP_STEP_END + 1; break;
             case 24: x->path_counts[3].thread = 3; break;
             case 25: x->stats[3].unit = HP_STAT_SHARE + 1; break;
+            case 26: x->loops[3].header.module = many; break;
+            case 27: x->loops[3].function = many; break;
+            case 28: x->loops[3].parent = many; break;
+            case 29: x->loops[3].parent = 3; break;
+            case 30: x->loops[3].parent = 6, x->loops[6].parent = 9, x->loops[9].parent = 3; break;
+            case 31: x->loops[3].parent = 4; break; /* of another function */
+            case 32: x->loops[3].flags = 2; break;
+            case 33: x->loops[3].first_line = 9, x->loops[3].last_line = 8; break;
+            case 34: x->loop_counts[3].item = (uint32_t)x->n_loops; break;
+            case 35: x->loop_counts[3].thread = 3; break;
+            case 36: x->loop_counts[3].executions = x->loop_counts[3].iterations + 1; break;
+            case 37: x->loop_counts[3].min = x->loop_counts[3].max + 1; break;
+            case 38: x->loop_counts[3].max = x->loop_counts[3].iterations + 1; break;
+            case 39: x->loop_counts[3].same = x->loop_counts[3].executions + 1; break;
+            case 40: x->loop_counts[3].interrupted = x->loop_counts[3].executions + 1; break;
+            case 41: x->loop_trips[3].loop = HP_PROFILE_NONE; break;
+            case 42: x->loop_trips[3].bucket = 1, x->loop_trips[3].value = 64; break;
+            case 43: x->loop_trips[3].bucket = 0, x->loop_trips[3].value = 0; break;
+            case 44: x->loop_blocks[3].block = many; break;
+            case 45: x->model_loops[3].loop = many; break;
+            case 46: x->model_loops[3].target.module = many; break;
+            case 47: x->hotspots[3].after = x->hotspots[3].total + 1; break;
+            case 48: x->hotspot_branches[3].hotspot = HP_PROFILE_NONE; break;
+            case 49: x->hotspot_branches[3].flow = HP_FLOW_COUNT_; break;
+            case 50: x->hotspot_branches[3].taken = x->hotspot_branches[3].executed + 1; break;
+            case 51: x->hotspot_blocks[3].block = many; break;
+            case 52: x->hotspot_slices[3].width = 0; break;
+            case 53: x->hotspot_slices[3].hotspot = many; break;
             }
         }
         assert_int_equal(hp_profile_normalize(p), HP_ERR_INVALID);
@@ -401,6 +636,39 @@ static void follow(uint32_t *index, const uint32_t *order)
 {
     if (*index != HP_PROFILE_NONE)
         *index = order[*index];
+}
+
+static void shuffle_regions(struct hp_profile *p, uint32_t **order)
+{
+    for (size_t i = 0; i < p->n_loops; i++) {
+        follow(&p->loops[i].header.module, order[HP_PARRAY_MODULES]);
+        follow(&p->loops[i].function, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->loops[i].parent, order[HP_PARRAY_LOOPS]);
+    }
+    for (size_t i = 0; i < p->n_loop_counts; i++)
+        follow(&p->loop_counts[i].item, order[HP_PARRAY_LOOPS]);
+    for (size_t i = 0; i < p->n_loop_trips; i++)
+        follow(&p->loop_trips[i].loop, order[HP_PARRAY_LOOPS]);
+    for (size_t i = 0; i < p->n_loop_blocks; i++) {
+        follow(&p->loop_blocks[i].loop, order[HP_PARRAY_LOOPS]);
+        follow(&p->loop_blocks[i].block, order[HP_PARRAY_BLOCKS]);
+    }
+    for (size_t i = 0; i < p->n_model_loops; i++) {
+        follow(&p->model_loops[i].branch.module, order[HP_PARRAY_MODULES]);
+        follow(&p->model_loops[i].target.module, order[HP_PARRAY_MODULES]);
+        follow(&p->model_loops[i].function, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->model_loops[i].loop, order[HP_PARRAY_LOOPS]);
+    }
+    for (size_t i = 0; i < p->n_hotspot_branches; i++) {
+        follow(&p->hotspot_branches[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
+        follow(&p->hotspot_branches[i].branch.module, order[HP_PARRAY_MODULES]);
+    }
+    for (size_t i = 0; i < p->n_hotspot_blocks; i++) {
+        follow(&p->hotspot_blocks[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
+        follow(&p->hotspot_blocks[i].block, order[HP_PARRAY_BLOCKS]);
+    }
+    for (size_t i = 0; i < p->n_hotspot_slices; i++)
+        follow(&p->hotspot_slices[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
 }
 
 static void shuffle(struct hp_profile *p, uint64_t seed)
@@ -446,6 +714,7 @@ static void shuffle(struct hp_profile *p, uint64_t seed)
     }
     for (size_t i = 0; i < p->n_path_counts; i++)
         follow(&p->path_counts[i].item, order[HP_PARRAY_PATHS]);
+    shuffle_regions(p, order);
     for (int i = 0; i < HP_PARRAY_COUNT_; i++)
         free(order[i]);
 }
@@ -522,7 +791,7 @@ static uint64_t total(const struct hp_pcount *counts, size_t n)
     return sum;
 }
 
-/* Makes the threads of a merged profile those of the other order of merging. */
+/* Makes the threads and runs of a merged profile those of the other order of merging. */
 static void rotate_threads(struct hp_profile *p, uint32_t by)
 {
     uint32_t n = (uint32_t)p->n_threads;
@@ -540,6 +809,10 @@ static void rotate_threads(struct hp_profile *p, uint32_t by)
         p->call_counts[i].thread = order[p->call_counts[i].thread];
     for (size_t i = 0; i < p->n_path_counts; i++)
         p->path_counts[i].thread = order[p->path_counts[i].thread];
+    for (size_t i = 0; i < p->n_loop_counts; i++)
+        p->loop_counts[i].thread = order[p->loop_counts[i].thread];
+    for (size_t i = 0; i < p->n_hotspots; i++)
+        p->hotspots[i].run = 1 - p->hotspots[i].run;
     free(order);
     assert_int_equal(hp_profile_normalize(p), HP_OK);
 }
@@ -661,6 +934,12 @@ int main(void)
         cmocka_unit_test(equal_paths_join_with_the_steps_of_one),
         cmocka_unit_test(stats_join_by_their_unit),
         cmocka_unit_test(predictions_of_a_scheme_add_up),
+        cmocka_unit_test(equal_loops_join),
+        cmocka_unit_test(the_nearest_parent_stays),
+        cmocka_unit_test(frequent_trip_counts_stay),
+        cmocka_unit_test(reports_of_models_join),
+        cmocka_unit_test(hotspots_of_runs_stay_apart),
+        cmocka_unit_test(counters_of_a_branch_join),
         cmocka_unit_test(bad_indices_are_refused),
         cmocka_unit_test(normal_form_does_not_depend_on_the_order),
         cmocka_unit_test(normalizing_keeps_the_sums_of_each_block),

@@ -182,6 +182,8 @@ static void identical_profiles_overlap_entirely(void **state)
         assert_true(c->edge_overlap == 100.0);
         assert_true(c->function_overlap == 100.0);
         size_t weighty = 0;
+        assert_true(!c->has_loops ||
+                    (c->loop_instructions == 100.0 && c->loop_iterations == 100.0));
         for (size_t i = 0; i < c->n_kinds; i++) {
             assert_true(c->kinds[i].executions == 100.0 && c->kinds[i].instructions == 100.0);
             weighty++;
@@ -289,6 +291,52 @@ static double edges_pair_by_pair(const struct hp_profile *a, const struct hp_pro
     return sum * 100;
 }
 
+static void add_loop(struct hp_profile *p, uint32_t module, uint64_t header, uint32_t parent,
+                     uint64_t iterations, uint64_t self)
+{
+    struct hp_ploop *loop;
+    struct hp_ploop_count *count;
+    assert_int_equal(hp_profile_add_loop(p, &loop), HP_OK);
+    loop->header = (struct hp_place){module, header};
+    loop->function = HP_PROFILE_NONE;
+    loop->parent = parent;
+    assert_int_equal(hp_profile_add_loop_count(p, &count), HP_OK);
+    *count = (struct hp_ploop_count){.item = (uint32_t)p->n_loops - 1,
+                                     .executions = 1,
+                                     .iterations = iterations,
+                                     .min = iterations,
+                                     .max = iterations,
+                                     .self = self};
+}
+
+/*
+ * A: outer 10 iterations, 1000 instructions of which 700 in inner (90 iterations): weights 300 and 700
+ * B: outer 30 iterations, 100 instructions; another one, 70 iterations, 100 instructions
+ * instructions: min(.3, .5) = 30 %; iterations: min(.1, .3) = 10 %.
+ */
+static void loops_overlap_without_what_is_nested(void **state)
+{
+    (void)state;
+    struct hp_profile *a = empty_profile(), *b = empty_profile();
+    uint32_t m = add_module(a, "/bin/prog", "abc");
+    add_loop(a, m, 0x100, HP_PROFILE_NONE, 10, 1000);
+    add_loop(a, m, 0x110, 0, 90, 700);
+    m = add_module(b, "/bin/prog", "abc");
+    add_loop(b, m, 0x100, HP_PROFILE_NONE, 30, 100);
+    add_loop(b, m, 0x200, HP_PROFILE_NONE, 70, 100);
+    struct hp_comparison *c = compare(a, b);
+    assert_true(c->has_loops);
+    assert_near(c->loop_instructions, 30);
+    assert_near(c->loop_iterations, 10);
+    hp_comparison_free(c);
+    b->n_loops = b->n_loop_counts = 0;
+    c = compare(a, b);
+    assert_false(c->has_loops);
+    hp_comparison_free(c);
+    hp_profile_free(a);
+    hp_profile_free(b);
+}
+
 static void edges_overlap_as_pair_by_pair(void **state)
 {
     (void)state;
@@ -367,6 +415,7 @@ int main(void)
         cmocka_unit_test(modules_without_build_id_match_by_path),
         cmocka_unit_test(identical_profiles_overlap_entirely),
         cmocka_unit_test(paths_overlap_by_kind),
+        cmocka_unit_test(loops_overlap_without_what_is_nested),
         cmocka_unit_test(edges_overlap_as_pair_by_pair),
         cmocka_unit_test(nothing_compares_with_nothing),
         cmocka_unit_test(huge_counts_stay_within_bounds),

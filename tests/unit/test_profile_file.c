@@ -396,6 +396,52 @@ static void wrong_contents_are_refused(void **state)
         "UPDATE model_stat SET value = -1",
         "UPDATE prediction SET hits = -1",
         "UPDATE prediction SET id = id + 1000",
+        "UPDATE loop SET function = 100000 WHERE id = 3",
+        "UPDATE loop SET module = 1000 WHERE id = 3",
+        "UPDATE loop SET parent = 100000 WHERE id = 3",
+        "UPDATE loop SET parent = id",
+        "UPDATE loop SET flags = 2 WHERE id = 3",
+        "UPDATE loop SET file = 100000 WHERE id = 3",
+        "UPDATE loop SET last_line = first_line - 1 WHERE first_line > 0",
+        "DELETE FROM loop WHERE id = 3",
+        "DELETE FROM loop",
+        "UPDATE loop_count SET loop = loop + 1000",
+        "UPDATE loop_count SET thread = 3 WHERE thread = 2",
+        "UPDATE loop_count SET executions = iterations + 1",
+        "UPDATE loop_count SET min = max + 1",
+        "UPDATE loop_count SET max = iterations + 1",
+        "UPDATE loop_count SET same = executions + 1",
+        "UPDATE loop_count SET stride = executions + 1",
+        "UPDATE loop_count SET interrupted = executions + 1",
+        "UPDATE loop_count SET self = -1",
+        "UPDATE loop_trip SET loop = loop + 1000",
+        "UPDATE loop_trip SET bucket = 2 WHERE bucket = 1",
+        "UPDATE loop_trip SET value = value + 64 WHERE bucket = 1",
+        "UPDATE loop_trip SET value = 0 WHERE bucket = 0 AND value = 1",
+        "UPDATE loop_trip SET count = -1",
+        "UPDATE loop_block SET block = 100000 + block",
+        "UPDATE loop_block SET loop = 100000 + loop",
+        "UPDATE model_loop SET model = 100000",
+        "UPDATE model_loop SET loop = 100000",
+        "UPDATE model_loop SET function = 100000",
+        "UPDATE model_loop SET branch_module = 1000",
+        "UPDATE model_loop SET target_module = 1000",
+        "UPDATE model_loop SET average = -1",
+        "UPDATE hotspot SET detector = -1",
+        "UPDATE hotspot SET run = -1",
+        "UPDATE hotspot SET number = 4294967296",
+        "UPDATE hotspot SET pid = 2147483648",
+        "UPDATE hotspot SET after = total + 1",
+        "DELETE FROM hotspot",
+        "UPDATE hotspot_branch SET hotspot = 100000",
+        "UPDATE hotspot_branch SET module = 1000",
+        "UPDATE hotspot_branch SET flow = 9",
+        "UPDATE hotspot_branch SET taken = executed + 1",
+        "UPDATE hotspot_block SET block = 100000 + block",
+        "UPDATE hotspot_slice SET hotspot = 100000 + hotspot",
+        "UPDATE hotspot_slice SET slice = slice + 4294967296",
+        "UPDATE hotspot_slice SET width = 0",
+        "UPDATE hotspot_slice SET instructions = -1",
     };
     struct hp_profile *p = normal_profile(8, 100), *q;
     save_unchecked(p);
@@ -437,6 +483,16 @@ static void changes_are_found(void **state)
         "UPDATE path_count SET events = events + 1",
         "DELETE FROM model_stat",
         "UPDATE prediction SET closed_noise = closed_noise - 1",
+        "UPDATE loop SET insns = insns + 1 WHERE id = 3",
+        "UPDATE loop SET parent = NULL",
+        "UPDATE loop_count SET self = self + 1",
+        "UPDATE loop_trip SET count = count + 1",
+        "DELETE FROM loop_block WHERE loop = 3",
+        "UPDATE model_loop SET average = average + 1",
+        "UPDATE hotspot SET total = total + 1",
+        "UPDATE hotspot_branch SET executed = executed + 1",
+        "DELETE FROM hotspot_block",
+        "UPDATE hotspot_slice SET slice = slice + 100",
         "UPDATE contents SET rows = rows + 1 WHERE name = 'line'",
         "DELETE FROM contents WHERE name = 'line'",
     };
@@ -478,16 +534,22 @@ static void wrong_schemas_are_refused(void **state)
         for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
             write_bytes(file, bytes, size);
             assert_true(edit("DROP VIEW hot_functions; DROP VIEW hot_blocks; DROP VIEW hot_edges;"
-                             "DROP VIEW hot_calls; DROP VIEW hot_lines; DROP VIEW hot_paths"));
+                             "DROP VIEW hot_calls; DROP VIEW hot_lines; DROP VIEW hot_paths;"
+                             "DROP VIEW hot_loops"));
             snprintf(sql, sizeof sql, edits[i], table->name, table->name, table->name);
             if (!edit(sql))
                 fail_msg("SQLite refuses: %s", sql);
-            bool gone = i < 3 && table->optional && strcmp(table->name, "path") != 0;
+            bool referred = strcmp(table->name, "path") == 0 || strcmp(table->name, "loop") == 0 ||
+                            strcmp(table->name, "hotspot") == 0;
+            bool gone = i < 3 && table->optional && !referred;
             if (hp_profile_load(file, &q) != (gone ? HP_OK : HP_ERR_FORMAT))
                 fail_msg("%s: %s", gone ? "refused" : "accepted", sql);
             if (gone) { /* a table that may be missing; what stands there instead is not read */
                 assert_true(!hp_engine_work_known(&q->run.work) || !q->n_path_steps ||
-                            !q->n_path_counts || !q->n_stats || !q->n_predictions);
+                            !q->n_path_counts || !q->n_stats || !q->n_predictions ||
+                            !q->n_loop_counts || !q->n_loop_trips || !q->n_loop_blocks ||
+                            !q->n_model_loops || !q->n_hotspot_branches || !q->n_hotspot_blocks ||
+                            !q->n_hotspot_slices);
                 hp_profile_free(q);
             }
         }
@@ -535,6 +597,27 @@ static void files_without_paths_are_sound(void **state)
     hp_profile_free(q);
 }
 
+/* Nor for loops and hot spots. */
+static void files_without_loops_are_sound(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(5, 60), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_true(edit("DROP VIEW hot_loops; DROP TABLE loop; DROP TABLE loop_count;"
+                     "DROP TABLE loop_trip; DROP TABLE loop_block; DROP TABLE model_loop;"
+                     "DROP TABLE hotspot; DROP TABLE hotspot_branch; DROP TABLE hotspot_block;"
+                     "DROP TABLE hotspot_slice"));
+    assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
+    assert_true(edit("DELETE FROM contents WHERE name LIKE '%loop%' OR name LIKE 'hotspot%'"));
+    if (hp_profile_load(file, &q) != HP_OK)
+        fail_msg("%s", hp_error_text());
+    p->n_loops = p->n_loop_counts = p->n_loop_trips = p->n_loop_blocks = p->n_model_loops = 0;
+    p->n_hotspots = p->n_hotspot_branches = p->n_hotspot_blocks = p->n_hotspot_slices = 0;
+    assert_true(same_profiles(p, q));
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
 static void unknown_engine_counts_are_passed_over(void **state)
 {
     (void)state;
@@ -556,8 +639,8 @@ static void additions_are_ignored(void **state)
     (void)state;
     struct hp_profile *p = normal_profile(9, 60), *q;
     assert_int_equal(hp_profile_save(p, file), HP_OK);
-    assert_true(edit("CREATE TABLE loop(id INTEGER PRIMARY KEY, x);"
-                     "INSERT INTO loop VALUES(1, 'later');"
+    assert_true(edit("CREATE TABLE later(id INTEGER PRIMARY KEY, x);"
+                     "INSERT INTO later VALUES(1, 'later');"
                      "CREATE VIEW mine AS SELECT count(*) FROM block;"
                      "CREATE INDEX by_offset ON block(offset, module);"
                      "CREATE INDEX by_count ON block_count(count, thread, block);"
@@ -629,6 +712,22 @@ static void views_add_up(void **state)
     uint64_t paths = 0;
     for (size_t i = 0; i < p->n_path_counts; i++)
         paths += p->path_counts[i].insns;
+    uint64_t executions = 0, loops = 0, smallest = 0;
+    for (size_t i = 0; i < p->n_loop_counts; i++) {
+        executions += p->loop_counts[i].executions;
+        loops += i == 0 || p->loop_counts[i - 1].item != p->loop_counts[i].item;
+    }
+    for (size_t i = 0; i < p->n_loops; i++) {
+        uint64_t min = UINT64_MAX;
+        for (size_t k = 0; k < p->n_loop_counts; k++)
+            if (p->loop_counts[k].item == i && p->loop_counts[k].executions &&
+                p->loop_counts[k].min < min)
+                min = p->loop_counts[k].min;
+        smallest += min == UINT64_MAX ? 0 : min;
+    }
+    assert_int_equal(ask("SELECT sum(executions) FROM hot_loops"), executions);
+    assert_int_equal(ask("SELECT count(*) FROM hot_loops"), loops);
+    assert_int_equal(ask("SELECT sum(min) FROM hot_loops"), smallest);
     assert_int_equal(ask("SELECT sum(instructions) FROM hot_paths"), paths);
     assert_int_equal(ask("SELECT sum(self) FROM hot_functions"), self);
     assert_int_equal(ask("SELECT sum(count) FROM hot_edges"), edges);
@@ -861,6 +960,30 @@ static void random_edits_never_crash(void **state)
         "prediction.scheme",
         "prediction.closed_hits",
         "prediction.flow",
+        "loop.function",
+        "loop.parent",
+        "loop.offset",
+        "loop.version",
+        "loop.first_line",
+        "loop_count.loop",
+        "loop_count.min",
+        "loop_count.iterations",
+        "loop_trip.bucket",
+        "loop_trip.value",
+        "loop_trip.count",
+        "loop_block.block",
+        "model_loop.loop",
+        "model_loop.average",
+        "model_loop.executions",
+        "hotspot.number",
+        "hotspot.run",
+        "hotspot.total",
+        "hotspot_branch.hotspot",
+        "hotspot_branch.executed",
+        "hotspot_block.block",
+        "hotspot_slice.slice",
+        "hotspot_slice.width",
+        "hotspot_slice.instructions",
     };
     static const char *const values[] = {
         "-1",
@@ -887,7 +1010,7 @@ static void random_edits_never_crash(void **state)
     char *bytes = read_bytes(file, &size), sql[256];
     uint64_t random = 7;
     int loaded = 0, refused = 0;
-    for (int i = 0; i < 400; i++) {
+    for (int i = 0; i < 600; i++) {
         char table[64];
         snprintf(table, sizeof table, "%s",
                  columns[random_below(&random, sizeof columns / sizeof *columns)]);
@@ -929,6 +1052,7 @@ int main(void)
         cmocka_unit_test(wrong_schemas_are_refused),
         cmocka_unit_test(files_without_engine_counts_are_sound),
         cmocka_unit_test(files_without_paths_are_sound),
+        cmocka_unit_test(files_without_loops_are_sound),
         cmocka_unit_test(unknown_engine_counts_are_passed_over),
         cmocka_unit_test(additions_are_ignored),
         cmocka_unit_test(edited_order_is_restored),

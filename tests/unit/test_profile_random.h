@@ -205,6 +205,111 @@ static inline void random_models(struct hp_profile *p, uint64_t *state, size_t n
     }
 }
 
+/* Loops of few functions, some of them the same; nested in what came before. */
+static inline void random_loops(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hp_ploop *loop;
+        assert_int_equal(hp_profile_add_loop(p, &loop), HP_OK);
+        uint32_t line = random_below(state, 20);
+        *loop = (struct hp_ploop){.header = random_place(p, state),
+                                  .function =
+                                      i % 3 ? (uint32_t)(i % 3 % p->n_functions) : HP_PROFILE_NONE,
+                                  .parent = HP_PROFILE_NONE,
+                                  .version = random_below(state, 2),
+                                  .insns = random_below(state, 50),
+                                  .flags = random_below(state, 2),
+                                  .file = random_text(p, state, "loop.c"),
+                                  .first_line = line,
+                                  .last_line = line + random_below(state, 5)};
+        uint32_t parent = random_below(state, i + 1);
+        if (parent < i && p->loops[parent].function == loop->function)
+            loop->parent = parent;
+    }
+    for (size_t i = 0; i < n * 2; i++) {
+        struct hp_ploop_count *count;
+        struct hp_ploop_block *block;
+        assert_int_equal(hp_profile_add_loop_count(p, &count), HP_OK);
+        uint64_t executions = random_below(state, 4), min = executions ? random_below(state, 9) : 0;
+        uint64_t max = executions ? min + random_below(state, 9) : 0;
+        *count = (struct hp_ploop_count){.item = random_below(state, p->n_loops),
+                                         .thread = random_below(state, 3),
+                                         .executions = executions,
+                                         .iterations = max + executions,
+                                         .back_edges = max,
+                                         .min = min,
+                                         .max = max,
+                                         .self = random_below(state, 3),
+                                         .inclusive = random_below(state, 3),
+                                         .same = executions / 2,
+                                         .stride = executions / 3,
+                                         .interrupted = executions > 2};
+        assert_int_equal(hp_profile_add_loop_block(p, &block), HP_OK);
+        *block = (struct hp_ploop_block){random_below(state, p->n_loops),
+                                         random_below(state, p->n_blocks)};
+    }
+    for (size_t i = 0; i < n * 9; i++) {
+        struct hp_ploop_trips *trips;
+        assert_int_equal(hp_profile_add_loop_trips(p, &trips), HP_OK);
+        uint8_t bucket = (uint8_t)random_below(state, 2);
+        *trips = (struct hp_ploop_trips){.loop = random_below(state, p->n_loops / 8 + 1),
+                                         .bucket = bucket,
+                                         .value = bucket ? random_below(state, 64)
+                                                         : 1 + random_below(state, 40),
+                                         .count = random_below(state, 3)};
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct hp_pmodel_loop *loop;
+        assert_int_equal(hp_profile_add_model_loop(p, &loop), HP_OK);
+        *loop = (struct hp_pmodel_loop){.model = random_text(p, state, "daprof"),
+                                        .branch = {random_index(state, p->n_modules), 8},
+                                        .target = {random_index(state, p->n_modules), 4},
+                                        .function = random_index(state, p->n_functions),
+                                        .loop = random_index(state, p->n_loops),
+                                        .executions = random_below(state, 9),
+                                        .average = random_below(state, 9000),
+                                        .iterations = random_below(state, 9),
+                                        .instructions = random_below(state, 9)};
+    }
+}
+
+static inline void random_hotspots(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n / 4 + 1; i++) {
+        struct hp_photspot *hotspot;
+        assert_int_equal(hp_profile_add_hotspot(p, &hotspot), HP_OK);
+        uint64_t after = random_below(state, 100);
+        *hotspot = (struct hp_photspot){.detector = random_text(p, state, "merten"),
+                                        .number = random_below(state, 3),
+                                        .pid = (int32_t)random_below(state, 2),
+                                        .at_branches = random_below(state, 2),
+                                        .at_instructions = random_below(state, 2),
+                                        .insns = random_below(state, 100),
+                                        .total = after + random_below(state, 100),
+                                        .after = after};
+    }
+    for (size_t i = 0; i < n * 2; i++) {
+        struct hp_photspot_branch *branch;
+        struct hp_photspot_block *block;
+        struct hp_photspot_slice *slice;
+        uint32_t taken = random_below(state, 9);
+        assert_int_equal(hp_profile_add_hotspot_branch(p, &branch), HP_OK);
+        *branch = (struct hp_photspot_branch){.hotspot = random_below(state, p->n_hotspots),
+                                              .branch = random_place(p, state),
+                                              .flow = (uint8_t)random_below(state, 3),
+                                              .executed = taken + random_below(state, 9),
+                                              .taken = taken};
+        assert_int_equal(hp_profile_add_hotspot_block(p, &block), HP_OK);
+        *block = (struct hp_photspot_block){random_below(state, p->n_hotspots),
+                                            random_below(state, p->n_blocks)};
+        assert_int_equal(hp_profile_add_hotspot_slice(p, &slice), HP_OK);
+        *slice = (struct hp_photspot_slice){.hotspot = random_below(state, p->n_hotspots),
+                                            .slice = random_below(state, 9),
+                                            .width = 100,
+                                            .instructions = random_below(state, 100)};
+    }
+}
+
 /* Not normal: with duplicates and zeroes, in any order. */
 static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
 {
@@ -216,6 +321,8 @@ static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
     random_counts(p, &state, n);
     random_paths(p, &state, n);
     random_models(p, &state, n);
+    random_loops(p, &state, n);
+    random_hotspots(p, &state, n);
     char *argv[] = {"prog", "", "--flag=\xff\xfe", "last", NULL};
     assert_int_equal(hp_profile_set_command(p, argv), HP_OK);
     p->run.version = hp_profile_string(p, "0.1");
@@ -350,6 +457,72 @@ static inline int same_models(const struct hp_profile *a, const struct hp_profil
     return 1;
 }
 
+static inline int same_loops(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_loops != b->n_loops || a->n_loop_trips != b->n_loop_trips ||
+        a->n_loop_blocks != b->n_loop_blocks || a->n_model_loops != b->n_model_loops)
+        return differs("lengths of loops", a->n_loops);
+    for (size_t i = 0; i < a->n_loops; i++) {
+        const struct hp_ploop *x = &a->loops[i], *y = &b->loops[i];
+        if (!same_place(x->header, y->header) || x->function != y->function ||
+            x->parent != y->parent || x->version != y->version || x->insns != y->insns ||
+            x->flags != y->flags || strcmp(x->file, y->file) || x->first_line != y->first_line ||
+            x->last_line != y->last_line)
+            return differs("loop", i);
+    }
+    for (size_t i = 0; i < a->n_loop_trips; i++) {
+        const struct hp_ploop_trips *x = &a->loop_trips[i], *y = &b->loop_trips[i];
+        if (x->loop != y->loop || x->bucket != y->bucket || x->value != y->value ||
+            x->count != y->count)
+            return differs("trips", i);
+    }
+    for (size_t i = 0; i < a->n_loop_blocks; i++)
+        if (a->loop_blocks[i].loop != b->loop_blocks[i].loop ||
+            a->loop_blocks[i].block != b->loop_blocks[i].block)
+            return differs("loop block", i);
+    for (size_t i = 0; i < a->n_model_loops; i++) {
+        const struct hp_pmodel_loop *x = &a->model_loops[i], *y = &b->model_loops[i];
+        if (strcmp(x->model, y->model) || !same_place(x->branch, y->branch) ||
+            !same_place(x->target, y->target) || x->function != y->function || x->loop != y->loop ||
+            x->executions != y->executions || x->average != y->average ||
+            x->iterations != y->iterations || x->instructions != y->instructions)
+            return differs("model loop", i);
+    }
+    return 1;
+}
+
+static inline int same_hotspots(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_hotspots != b->n_hotspots || a->n_hotspot_branches != b->n_hotspot_branches ||
+        a->n_hotspot_blocks != b->n_hotspot_blocks || a->n_hotspot_slices != b->n_hotspot_slices)
+        return differs("lengths of hot spots", a->n_hotspots);
+    for (size_t i = 0; i < a->n_hotspots; i++) {
+        const struct hp_photspot *x = &a->hotspots[i], *y = &b->hotspots[i];
+        if (x->run != y->run || strcmp(x->detector, y->detector) || x->number != y->number ||
+            x->pid != y->pid || x->at_branches != y->at_branches ||
+            x->at_instructions != y->at_instructions || x->insns != y->insns ||
+            x->total != y->total || x->after != y->after)
+            return differs("hot spot", i);
+    }
+    for (size_t i = 0; i < a->n_hotspot_branches; i++) {
+        const struct hp_photspot_branch *x = &a->hotspot_branches[i], *y = &b->hotspot_branches[i];
+        if (x->hotspot != y->hotspot || !same_place(x->branch, y->branch) || x->flow != y->flow ||
+            x->executed != y->executed || x->taken != y->taken)
+            return differs("hot spot branch", i);
+    }
+    for (size_t i = 0; i < a->n_hotspot_blocks; i++)
+        if (a->hotspot_blocks[i].hotspot != b->hotspot_blocks[i].hotspot ||
+            a->hotspot_blocks[i].block != b->hotspot_blocks[i].block)
+            return differs("hot spot block", i);
+    for (size_t i = 0; i < a->n_hotspot_slices; i++) {
+        const struct hp_photspot_slice *x = &a->hotspot_slices[i], *y = &b->hotspot_slices[i];
+        if (x->hotspot != y->hotspot || x->slice != y->slice || x->width != y->width ||
+            x->instructions != y->instructions)
+            return differs("slice", i);
+    }
+    return 1;
+}
+
 /* Counters and threads have no padding and no pointers. */
 static inline int same_bytes(const char *what, const void *a, size_t n_a, const void *b, size_t n_b,
                              size_t size)
@@ -375,13 +548,15 @@ static inline int same_counts(const struct hp_profile *a, const struct hp_profil
            same_bytes("call counter", a->call_counts, a->n_call_counts, b->call_counts,
                       b->n_call_counts, sizeof *a->call_counts) &&
            same_bytes("path counter", a->path_counts, a->n_path_counts, b->path_counts,
-                      b->n_path_counts, sizeof *a->path_counts);
+                      b->n_path_counts, sizeof *a->path_counts) &&
+           same_bytes("loop counter", a->loop_counts, a->n_loop_counts, b->loop_counts,
+                      b->n_loop_counts, sizeof *a->loop_counts);
 }
 
 static inline int same_profiles(const struct hp_profile *a, const struct hp_profile *b)
 {
     return same_runs(&a->run, &b->run) && same_things(a, b) && same_counts(a, b) &&
-           same_paths(a, b) && same_models(a, b);
+           same_paths(a, b) && same_models(a, b) && same_loops(a, b) && same_hotspots(a, b);
 }
 
 #endif

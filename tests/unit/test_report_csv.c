@@ -78,10 +78,9 @@ static void summary_is_one_row(void **state)
     (void)state;
     struct hp_profile profile = fixture_profile();
     char *text = render_csv(&profile, (struct hp_report_options){.view = HP_REPORT_SUMMARY});
-    assert_string_equal(
-        text,
-        "instructions,branches,blocks,edges,threads,functions,modules,block_executions,paths\r\n"
-        "1000,205,5,5,2,3,2,220,0\r\n");
+    assert_string_equal(text, "instructions,branches,blocks,edges,threads,functions,modules,block_"
+                              "executions,paths,loops,hotspots\r\n"
+                              "1000,205,5,5,2,3,2,220,0,0,0\r\n");
     free(text);
 }
 
@@ -91,6 +90,7 @@ static void columns_are_those_of_json(void **state)
     (void)state;
     struct hp_profile profile = fixture_profile();
     fixture_add_paths(&profile);
+    fixture_add_loops(&profile);
     for (int view = HP_REPORT_FUNCTIONS; view < HP_REPORT_ALL; view++) {
         struct hp_report_options options = {.view = (enum hp_report_view)view};
         char *csv = render_csv(&profile, options);
@@ -98,7 +98,7 @@ static void columns_are_those_of_json(void **state)
         char *json = render(&profile, &options);
         csv[strcspn(csv, "\r")] = 0;
         char path[64], header[512] = "";
-        snprintf(path, sizeof path, "%s/0", hp_report_view_name(options.view));
+        snprintf(path, sizeof path, "%s/0", hp_report_view_member(options.view));
         const char *at = json_find(json, path);
         while (*at == '{' || *at == ',') {
             const char *end = json_string(at + 1);
@@ -168,6 +168,18 @@ static void comparison_as_text(void **state)
     free(text);
     text = render_comparison(&comparison, (struct hp_report_options){.top = 1});
     assert_non_null(strstr(text, "\n  … and 1 more (--top 0 shows all)\n"));
+    free(text);
+    struct hp_comparison loops = comparison;
+    loops.has_loops = 1;
+    loops.loop_instructions = 87.25;
+    loops.loop_iterations = 5;
+    text = render_comparison(&loops, (struct hp_report_options){0});
+    assert_non_null(
+        strstr(text, "\n  overlap of loops: 87.3% by instructions   5.0% by iterations\n\n"));
+    free(text);
+    text = render_comparison(&loops, (struct hp_report_options){.format = HP_REPORT_JSON});
+    assert_true(json_valid(text));
+    assert_memory_equal(json_find(text, "comparison/loop_overlap/iterations"), "5.000000", 8);
     free(text);
     struct hp_comparison same = {.block_overlap = 100};
     text = render_comparison(&same, (struct hp_report_options){0});

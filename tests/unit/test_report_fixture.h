@@ -11,6 +11,7 @@
  *   block 4  libx.so+0x500 helper  3 insns  100 times (60, 40)                      300
  * so 1000 instructions: 624 of thread 0 and 376 of thread 1.
  *
+ * With fixture_add_loops() also loops, what a model says of them, and hot spots: `work` has two loops, one in the other, of 10 iterations each time.
  * With fixture_add_paths() also paths (of blocks that did not quite follow each other), model statistics, predictions.
  */
 #ifndef TEST_REPORT_FIXTURE_H
@@ -155,6 +156,63 @@ static inline void fixture_add_paths(struct hp_profile *p)
     FIXTURE_SET(*p, path_counts);
     FIXTURE_SET(*p, stats);
     FIXTURE_SET(*p, predictions);
+}
+
+static struct hp_ploop fixture_loops[] = {
+    {{0, 0x1000}, 0, HP_PROFILE_NONE, 0, 14, 0, "/src/demo.c", 11, 13},
+    {{0, 0x1010}, 0, 0, 0, 10, 0, "/src/demo.c", 12, 13},
+    {{0, 0x2000}, 1, HP_PROFILE_NONE, 0, 8, HP_LOOP_IRREDUCIBLE, "", 0, 0},
+    {{1, 0x504}, 2, HP_PROFILE_NONE, 1, 3, 0, "", 0, 0},
+};
+
+static struct hp_ploop_count fixture_loop_counts[] = {
+    {0, 0, 2, 6, 4, 1, 5, 404, 624, 0, 0, 0},
+    {0, 1, 1, 4, 3, 4, 4, 256, 376, 0, 0, 0},
+    {1, 0, 6, 60, 54, 10, 10, 380, 560, 5, 4, 0},
+    {1, 1, 4, 40, 36, 10, 10, 240, 360, 3, 2, 0},
+    {2, 0, 2, 5, 3, 1, 4, 40, 40, 0, 0, 0},
+    {3, 0, 60, 90, 30, 1, 3, 180, 180, 20, 10, 0},
+    {3, 1, 40, 200000, 199960, 1, 9000, 120, 120, 0, 0, 2}};
+
+static struct hp_ploop_trips fixture_loop_trips[] = {
+    {0, 0, 1, 1},   {0, 0, 4, 1},  {0, 0, 5, 1},   {0, 1, 0, 1},  {0, 1, 2, 2},
+    {1, 0, 10, 10}, {1, 1, 3, 10}, {2, 0, 1, 1},   {2, 0, 4, 1},  {2, 1, 0, 1},
+    {2, 1, 2, 1},   {3, 0, 1, 15}, {3, 0, 2, 10},  {3, 0, 3, 10}, {3, 1, 0, 15},
+    {3, 1, 1, 20},  {3, 1, 3, 5},  {3, 1, 12, 40}, {3, 1, 13, 20}};
+
+static struct hp_ploop_block fixture_loop_blocks[] = {{0, 0}, {1, 1}, {1, 2}, {2, 3}, {3, 4}};
+
+static struct hp_pmodel_loop fixture_model_loops[] = {
+    {"daprof", {0, 0x101e}, {0, 0x1010}, 0, 1, 10, 8900, 89, 590},
+    {"daprof", {1, 0x508}, {1, 0x500}, 2, HP_PROFILE_NONE, 3, 1500, 4, 30},
+    {"frequent", {0, 0x101e}, {0, 0x1010}, 0, 1, 0, 0, 90, 0},
+};
+
+static struct hp_photspot fixture_hotspots[] = {
+    {"merten", 0, 0, 100, 40, 200, 10, 300, 250},
+    {"merten", 0, 1, 100, 120, 600, 14, 620, 500},
+};
+
+static struct hp_photspot_branch fixture_hotspot_branches[] = {
+    {0, {1, 0x508}, HP_FLOW_RETURN, 16, 16}, {1, {0, 0x101e}, HP_FLOW_COND, 20, 18}};
+
+static struct hp_photspot_block fixture_hotspot_blocks[] = {{0, 4}, {1, 1}, {1, 2}, {1, 4}};
+
+static struct hp_photspot_slice fixture_hotspot_slices[] = {{0, 2, 100, 50}, {0, 3, 100, 100},
+                                                            {0, 8, 100, 99}, {0, 9, 100, 1},
+                                                            {1, 6, 100, 70}, {1, 7, 100, 30}};
+
+static inline void fixture_add_loops(struct hp_profile *p)
+{
+    FIXTURE_SET(*p, loops);
+    FIXTURE_SET(*p, loop_counts);
+    FIXTURE_SET(*p, loop_trips);
+    FIXTURE_SET(*p, loop_blocks);
+    FIXTURE_SET(*p, model_loops);
+    FIXTURE_SET(*p, hotspots);
+    FIXTURE_SET(*p, hotspot_branches);
+    FIXTURE_SET(*p, hotspot_blocks);
+    FIXTURE_SET(*p, hotspot_slices);
 }
 
 static struct hp_pnote fixture_counted[] = {{"counted", "inclusive counts are not known", 2}};

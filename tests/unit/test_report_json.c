@@ -264,7 +264,7 @@ static void a_view_keeps_only_its_member(void **state)
         assert_null(json_find(report, "run"));
         assert_null(json_find(report, "notes"));
         for (int other = HP_REPORT_SUMMARY; other < HP_REPORT_ALL; other++)
-            assert_true((json_find(report, hp_report_view_name((enum hp_report_view)other)) !=
+            assert_true((json_find(report, hp_report_view_member((enum hp_report_view)other)) !=
                          NULL) == (view == other));
         free(report);
     }
@@ -332,7 +332,7 @@ static void an_empty_profile_is_valid(void **state)
     expect_at(report, "run/machine", "\"\"");
     expect_at(report, "summary/instructions", "0");
     for (int view = HP_REPORT_FUNCTIONS; view < HP_REPORT_ALL; view++)
-        expect_at(report, hp_report_view_name((enum hp_report_view)view), "[]");
+        expect_at(report, hp_report_view_member((enum hp_report_view)view), "[]");
     expect_at(report, "notes", "[]");
     free(report);
 }

@@ -5,6 +5,7 @@
  */
 #include "base/grow.h"
 #include "profiler/exact/exact_impl.h"
+#include "profiler/exact/loops.h"
 
 /* For what a call or return does on the way: as calls of their own they cost a tenth of the
  * speed. */
@@ -68,8 +69,9 @@ ALWAYS_INLINE uint32_t count_call(struct hp_exact_thread *t, uint32_t from, uint
     return index;
 }
 
+/* `from`: the block from which the frame at the top is left; HP_NO_ID: from none. */
 ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
-                        uint32_t function, uint32_t call)
+                        uint32_t function, uint32_t call, uint32_t from)
 {
     if (t->n_frames == t->cap_frames &&
         hp_grow(&t->frames, &t->cap_frames, t->n_frames + 1, sizeof *t->frames) != HP_OK) {
@@ -87,6 +89,8 @@ ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint
         t->activities[function].active++;
     if (call != HP_NO_ID)
         t->calls[call].active++;
+    if (t->loops)
+        hp_exact_loops_push(t, from);
 }
 
 ALWAYS_INLINE void pop(struct hp_exact_thread *t)
@@ -97,6 +101,8 @@ ALWAYS_INLINE void pop(struct hp_exact_thread *t)
         t->activities[frame->function].inclusive += spent;
     if (frame->call != HP_NO_ID && --t->calls[frame->call].active == 0)
         t->calls[frame->call].inclusive += spent;
+    if (t->loops)
+        hp_exact_loops_pop(t, spent);
 }
 
 ALWAYS_INLINE void pop_to(struct hp_exact_thread *t, size_t n_frames)
@@ -194,51 +200,56 @@ bool hp_exact_leaves_function(struct hp_exact_thread *t, uint32_t from, uint32_t
     return function_of(t, from) != function_of(t, to);
 }
 
-static __attribute__((noinline)) void on_call(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+static __attribute__((noinline)) enum hp_how on_call(struct hp_exact_thread *t, uint32_t from,
+                                                     uint32_t to)
 {
     uint64_t behind = t->exact->spots[from].end;
     if (t->exact->spots[to].start == behind)
-        return; /* a conditional call not taken, or one that only reads the program counter */
+        return HP_HOW_STAYED; /* not taken, or it only reads the program counter */
     uint32_t caller = running(t, from);
     uint32_t callee = enter(t, to);
-    push(t, HP_FRAME_CALL, behind, callee, count_call(t, from, caller, callee));
+    push(t, HP_FRAME_CALL, behind, callee, count_call(t, from, caller, callee), from);
+    return HP_HOW_CALLED;
 }
 
 /* A return that the top frame does not expect. */
-static __attribute__((noinline)) void unexpected_return(struct hp_exact_thread *t, uint32_t from,
-                                                        uint32_t to)
+static __attribute__((noinline)) enum hp_how unexpected_return(struct hp_exact_thread *t,
+                                                               uint32_t from, uint32_t to)
 {
     const struct hp_spot *spot = &t->exact->spots[from];
     uint64_t address = t->exact->spots[to].start;
     if (address == spot->end && spot->may_not_go)
-        return; /* a conditional return not taken */
+        return HP_HOW_STAYED; /* a conditional return not taken */
     size_t n = find_expecting(t, address);
     if (n) {
         pop_to(t, n - 1);
-        return;
+        return HP_HOW_BACK;
     }
     uint32_t function = function_of(t, to);
     n = function == HP_NO_ID ? 0 : find_function(t, function, false);
     if (n) {
+        bool left = n < t->n_frames;
         pop_to(t, n);
-    } else if (t->n_frames && top(t)->kind == HP_FRAME_BASE) {
-        /* out of where the history began: a forked child, a coroutine */
-        pop(t);
-        push(t, HP_FRAME_BASE, 0, function, HP_NO_ID);
+        return left ? HP_HOW_THROWN : HP_HOW_STAYED;
     }
+    if (!t->n_frames || top(t)->kind != HP_FRAME_BASE)
+        return HP_HOW_STAYED;
+    /* out of where the history began: a forked child, a coroutine */
+    pop(t);
+    push(t, HP_FRAME_BASE, 0, function, HP_NO_ID, HP_NO_ID);
+    return HP_HOW_BEGUN;
 }
 
-ALWAYS_INLINE void on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     const struct hp_frame *frame = top(t);
     t->exact->spots[to].returned_to = true;
-    if (!frame || frame->expects != t->exact->spots[to].start || t->exact->spots[from].may_not_go) {
-        unexpected_return(t, from, to);
-        return;
-    }
+    if (!frame || frame->expects != t->exact->spots[to].start || t->exact->spots[from].may_not_go)
+        return unexpected_return(t, from, to);
     while (top(t)->kind == HP_FRAME_TAIL)
         pop(t);
     pop(t);
+    return HP_HOW_BACK;
 }
 
 /*
@@ -261,42 +272,60 @@ static bool enters_module(const struct hp_exact_thread *t, uint32_t from, uint32
 }
 
 /* A jump into `function`, which is not the one that runs. */
-static __attribute__((noinline)) void jump_into(struct hp_exact_thread *t, uint32_t from,
-                                                uint32_t to, uint32_t function)
+static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t, uint32_t from,
+                                                       uint32_t to, uint32_t function)
 {
     bool computed = t->exact->spots[from].flow == HP_FLOW_JUMP_IND;
     /* A direct jump inside a function says nothing, whatever the stack holds. */
     if (!computed && function_of(t, from) == function)
-        return;
+        return HP_HOW_STAYED;
     bool entry = t->exact->spots[to].entry;
     uint32_t call = entry ? count_call(t, from, running(t, from), function) : HP_NO_ID;
     /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by
      * longjmp. */
     size_t n = find_function(t, function, entry || !computed);
-    if (n)
+    if (n) {
         pop_to(t, n);
-    else if (entry || !computed)
-        push(t, HP_FRAME_TAIL, top(t)->expects, function, call);
+        return entry ? HP_HOW_AGAIN : computed ? HP_HOW_THROWN : HP_HOW_BACK;
+    }
+    if (!entry && computed)
+        return HP_HOW_STAYED;
+    push(t, HP_FRAME_TAIL, top(t)->expects, function, call, from);
+    return HP_HOW_JUMPED;
 }
 
-ALWAYS_INLINE void on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+ALWAYS_INLINE enum hp_how on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     uint32_t function = function_of(t, to);
     if (function == HP_NO_ID && (is_stub(t, from) || enters_module(t, from, to)))
         function = enter(t, to);
     if (function != HP_NO_ID && top(t) && top(t)->function != function)
-        jump_into(t, from, to, function);
+        return jump_into(t, from, to, function);
+    return HP_HOW_STAYED;
+}
+
+/* What a transfer means for loops, after what it did to the stack. */
+ALWAYS_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t from, uint32_t to)
+{
+    switch (how) {
+    case HP_HOW_STAYED: hp_exact_loops_stay(t, from, to); break;
+    case HP_HOW_CALLED: hp_exact_loops_call(t, to); break;
+    case HP_HOW_JUMPED: hp_exact_loops_jump(t, from, to); break;
+    case HP_HOW_AGAIN: hp_exact_loops_again(t, from, to); break;
+    case HP_HOW_BACK: hp_exact_loops_back(t, from, to, false); break;
+    case HP_HOW_THROWN: hp_exact_loops_back(t, from, to, true); break;
+    case HP_HOW_BEGUN: hp_exact_loops_begin(t, to, true); break;
+    }
 }
 
 /* `from` was retired and `to` comes next; the clock includes `from`. */
 ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t from, uint32_t to)
 {
-    if (kind == HP_WATCH_CALL)
-        on_call(t, from, to);
-    else if (kind == HP_WATCH_RETURN)
-        on_return(t, from, to);
-    else
-        on_jump(t, from, to);
+    enum hp_how how = kind == HP_WATCH_CALL     ? on_call(t, from, to)
+                      : kind == HP_WATCH_RETURN ? on_return(t, from, to)
+                                                : on_jump(t, from, to);
+    if (t->loops)
+        arrive(t, how, from, to);
 }
 
 /* --- Counting --------------------------------------------------------------------------------- */
@@ -309,7 +338,7 @@ static __attribute__((noinline)) void show(struct hp_exact_thread *t, uint32_t f
 
 /* What happens at an inner transfer that has just been shown to the stack. */
 static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint32_t to,
-                                  uint64_t insns)
+                                  uint64_t insns, uint32_t at)
 {
     const struct hp_spot *a = &t->exact->spots[from], *b = &t->exact->spots[to];
     struct hp_exact_op op = {.expects = a->end,
@@ -317,6 +346,7 @@ static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint
                              .from = from,
                              .to = to,
                              .function = b->function,
+                             .at = (uint8_t)at,
                              .call = HP_NO_ID};
     uint32_t call = hp_watch_place(t->cells[a->unit].watch) - 1;
     if (a->flow == HP_FLOW_CALL && b->start != a->end && call < t->n_calls && a->asked &&
@@ -326,10 +356,11 @@ static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint
     return op;
 }
 
-/* Keeps the `n` operations of a run; without room for them it stays new. */
+/* Keeps the `n` operations of a run; without room for them it stays new. `last`: what has to be watched at its end. */
 static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
                      const struct hp_exact_op *ops, uint32_t n, uint32_t last)
 {
+    cell->watch |= last;
     if (t->n_ops + n > HP_WATCH_MAX ||
         hp_grow(&t->ops, &t->cap_ops, t->n_ops + n, sizeof *ops) != HP_OK)
         return;
@@ -338,6 +369,16 @@ static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
         t->ops[t->n_ops] = ops[i];
         t->ops[t->n_ops++].more = i + 1 < n;
     }
+}
+
+/* The top frame, which has a cover, ran some of the blocks of a run. */
+static __attribute__((noinline)) void cover(struct hp_exact_thread *t, uint32_t unit,
+                                            uint32_t first, uint32_t end)
+{
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(t->exact->code, unit, &n);
+    for (uint32_t i = first; i < end && i < n; i++)
+        hp_exact_loops_covered(t, t->exact->spots[blocks[i]].unit);
 }
 
 /*
@@ -351,6 +392,7 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
     const struct hp_spot *spots = t->exact->spots;
     struct hp_exact_op ops[HP_RUN_MAX];
     uint64_t start = clock;
+    size_t marked = t->loops ? t->loops->n_marked : 0;
     uint32_t n, n_ops = 0;
     const uint32_t *blocks = hp_code_unit(t->exact->code, unit, &n);
     for (uint32_t i = 0; i + 1 < n; i++) {
@@ -360,15 +402,25 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
             hp_exact_count_edge(t, from, blocks[i + 1]);
         else
             hp_exact_note_edge(t, blocks[i], blocks[i + 1]);
+        if (t->loops && t->loops->cover)
+            hp_exact_loops_covered(t, from);
         if (t->cells[from].watch) {
             t->clock = clock;
             show(t, blocks[i], blocks[i + 1]);
-            ops[n_ops++] = make_op(t, blocks[i], blocks[i + 1], clock - start);
+            ops[n_ops++] = make_op(t, blocks[i], blocks[i + 1], clock - start, i);
+        } else if (t->loops && hp_exact_loops_matter(t->loops, blocks[i + 1])) {
+            hp_exact_loops_follow(t, blocks[i], blocks[i + 1]);
+            ops[n_ops++] = (struct hp_exact_op){
+                .from = blocks[i], .to = blocks[i + 1], .at = (uint8_t)i, .follows = true};
         }
     }
-    if (!counts)
-        keep_ops(t, &t->cells[unit], ops, n_ops,
-                 t->cells[spots[blocks[n - 1]].unit].watch & HP_WATCH_LAST);
+    if (!counts && t->loops && t->loops->cover)
+        hp_exact_loops_covered(t, spots[blocks[n - 1]].unit);
+    uint32_t last = t->cells[spots[blocks[n - 1]].unit].watch & HP_WATCH_LAST;
+    if (!counts && t->loops && t->loops->n_marked != marked)
+        t->cells[unit].watch |= last; /* headers were found on the way: it has to be walked again */
+    else if (!counts)
+        keep_ops(t, &t->cells[unit], ops, n_ops, last);
     return clock;
 }
 
@@ -381,7 +433,7 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
         t->clock = clock + op->insns;
         if (op->call != HP_NO_ID) {
             t->calls[op->call].count++;
-            push(t, HP_FRAME_CALL, op->expects, op->function, op->call);
+            push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from);
         } else {
             show(t, op->from, op->to);
         }
@@ -390,7 +442,38 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
     }
 }
 
-void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
+/* The same with loops: a frame may have a cover. */
+static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, uint32_t unit,
+                                                   uint32_t watch, uint64_t clock)
+{
+    uint32_t first = 0;
+    for (size_t i = hp_watch_place(watch);; i++) {
+        const struct hp_exact_op *op = &t->ops[i]; /* new ones may be added on the way */
+        bool more = op->more;
+        if (op->follows) {
+            hp_exact_loops_follow(t, op->from, op->to);
+        } else {
+            if (t->loops->cover)
+                cover(t, unit, first, op->at + 1u);
+            first = op->at + 1u;
+            t->clock = clock + op->insns;
+            if (op->call != HP_NO_ID) {
+                t->calls[op->call].count++;
+                push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from);
+                hp_exact_loops_call(t, op->to);
+            } else {
+                show(t, op->from, op->to);
+            }
+        }
+        if (!more)
+            break;
+    }
+    if (t->loops->cover)
+        cover(t, unit, first, HP_RUN_MAX);
+}
+
+ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n,
+                               const bool loops)
 {
     uint64_t clock = t->clock;
     const struct hp_step *end = steps + n;
@@ -400,8 +483,12 @@ void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size
         if (watch & HP_WATCH_INNER) {
             if (watch & HP_WATCH_NEW)
                 walk(t, steps->unit, clock, false);
+            else if (loops)
+                run_loop_ops(t, steps->unit, watch, clock);
             else
                 run_ops(t, watch, clock);
+        } else if (loops && t->loops->cover) {
+            hp_exact_loops_covered(t, steps->unit);
         }
         clock += cell->insns;
         /* Which of the two it is is as hard to predict as the program's own branch: this way there
@@ -414,9 +501,19 @@ void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size
         if (cell->watch & HP_WATCH_LAST) {
             t->clock = clock;
             transfer(t, cell->watch & HP_WATCH_LAST, t->exact->lasts[steps->unit], to);
+        } else if (loops) {
+            hp_exact_loops_follow(t, t->exact->lasts[steps->unit], to);
         }
     }
     t->clock = walk(t, steps->unit, clock, true);
+}
+
+void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
+{
+    if (t->loops)
+        count_steps(t, steps, n, true);
+    else
+        count_steps(t, steps, n, false);
 }
 
 /* --- Without a stack -------------------------------------------------------------------------- */
@@ -480,12 +577,14 @@ void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)
     uint32_t call = function == HP_NO_ID ? HP_NO_ID : find_call(t, HP_NO_ID, function);
     if (call != HP_NO_ID)
         t->calls[call].count++;
-    push(t, HP_FRAME_BASE, 0, function, call);
+    push(t, HP_FRAME_BASE, 0, function, call, HP_NO_ID);
+    if (t->loops)
+        hp_exact_loops_begin(t, block, false);
 }
 
 void hp_exact_enter_signal(struct hp_exact_thread *t)
 {
-    push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_NO_ID);
+    push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_NO_ID, t->loops ? t->loops->current : HP_NO_ID);
     t->fresh = true;
 }
 
@@ -497,10 +596,14 @@ void hp_exact_leave_signal(struct hp_exact_thread *t)
         if (boundary)
             break;
     }
+    if (t->loops)
+        t->loops->current = t->n_frames ? t->loops->frames[t->n_frames].site : HP_NO_ID;
     t->fresh = t->n_frames == 0;
 }
 
 void hp_exact_unwind(struct hp_exact_thread *t)
 {
+    if (t->loops)
+        hp_exact_loops_interrupt(t);
     pop_to(t, 0);
 }

@@ -2,6 +2,7 @@
 #include "profiler/exact/exact_impl.h"
 
 #include "base/grow.h"
+#include "profiler/exact/loops.h"
 
 #include <stdlib.h>
 
@@ -19,6 +20,10 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     thread->exact = exact;
     thread->info = *info;
     thread->fresh = true;
+    if (exact->loops && hp_exact_loops_start(thread) != HP_OK) {
+        free(thread);
+        return HP_ERR_NOMEM;
+    }
     exact->threads[exact->n_threads++] = thread;
     *state = thread;
     return HP_OK;
@@ -50,6 +55,7 @@ static void free_thread(struct hp_exact_thread *thread)
     free(thread->edges);
     free(thread->calls);
     free(thread->activities);
+    hp_exact_loops_stop(thread);
     free(thread);
 }
 
@@ -106,6 +112,8 @@ static bool seal_tables(struct hp_exact_thread *t, struct hp_map64 *index)
 void hp_exact_seal(struct hp_exact_thread *t)
 {
     struct hp_map64 index = {0};
+    if (t->loops)
+        hp_exact_loops_seal(t);
     if (t->edges)
         return;
     if (!seal_tables(t, &index))
@@ -200,7 +208,9 @@ static __attribute__((noinline)) bool grow_tables(struct hp_exact_thread *t, siz
 static bool cover_code(struct hp_exact_thread *t)
 {
     size_t n = hp_code_n_units(t->exact->code);
-    return t->n_cells >= n || grow_tables(t, n);
+    if (t->n_cells < n && !grow_tables(t, n))
+        return false;
+    return !t->loops || t->loops->n_sites == t->exact->n_spots || hp_exact_loops_cover(t);
 }
 
 /* From now on the transfers of this block, a direct jump, are shown to the shadow stack, whichever run
@@ -249,10 +259,24 @@ static bool add_to_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to, u
                     (uint64_t)from << 32 | to, add);
 }
 
+/* The block `to` came after `from` for the first time. */
+static __attribute__((noinline)) void new_edge(struct hp_exact_thread *t, uint32_t from,
+                                               uint32_t to)
+{
+    if (hp_exact_leaves_function(t, from, to))
+        watch_block(t, from);
+    if (!t->loops)
+        return;
+    if (t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST)
+        t->loops->is_new = true; /* it depends on what the stack says */
+    else
+        hp_exact_loops_learn(t, from, to);
+}
+
 void hp_exact_note_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    if (add_to_edge(t, t->exact->spots[from].unit, to, 0) && hp_exact_leaves_function(t, from, to))
-        watch_block(t, from);
+    if (add_to_edge(t, t->exact->spots[from].unit, to, 0))
+        new_edge(t, from, to);
 }
 
 void hp_exact_count_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to)
@@ -262,17 +286,21 @@ void hp_exact_count_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to)
         return;
     if (t->exact->spots[last].unit != from)
         hp_exact_note_edge(t, last, to);
-    else if (hp_exact_leaves_function(t, last, to))
-        watch_block(t, last);
+    else
+        new_edge(t, last, to);
 }
 
 static void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
 {
+    if (t->loops)
+        hp_exact_loops_resume(t, t->fresh ? HP_NO_ID : steps[0].first);
     if (t->fresh) {
         t->fresh = false;
         hp_exact_begin(t, steps[0].first);
     }
     hp_exact_count(t, steps, n);
+    if (t->loops)
+        t->loops->current = t->exact->lasts[steps[n].unit];
 }
 
 static void on_steps(void *state, const struct hp_steps *steps)
@@ -316,9 +344,15 @@ static void count_tail(struct hp_exact_thread *t, const struct hp_event *event)
         return;
     if (t->fresh) {
         t->fresh = false;
+        if (t->loops)
+            hp_exact_loops_resume(t, HP_NO_ID);
         hp_exact_begin(t, event->block);
+        if (t->loops)
+            t->loops->current = event->block;
     }
     t->clock += event->insns;
+    if (t->loops && t->loops->cover && event->block == t->loops->current)
+        hp_exact_loops_covered(t, t->exact->spots[event->block].unit);
     t->uncertain += !event->exact;
     count_in(t->exact, &t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, event->block, 1);
 }
@@ -356,6 +390,7 @@ static void free_exact(struct hp_profiler *profiler)
     free(exact->members);
     free(exact->member_of);
     free(exact->buffer);
+    hp_exact_loops_free(exact);
     free(exact);
 }
 
@@ -370,6 +405,17 @@ static const struct hp_profiler_ops ops = {
     .free = free_exact,
 };
 
+/* Loops need the order. */
+static const struct hp_profiler_ops ops_with_loops = {
+    .name = "exact",
+    .start_thread = start_thread,
+    .batch = on_batch,
+    .steps = on_steps,
+    .event = on_event,
+    .finish = hp_exact_finish,
+    .free = free_exact,
+};
+
 enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, bool loops,
                          struct hp_profiler **profiler)
 {
@@ -377,14 +423,13 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, b
     if (!exact)
         return hp_fail_nomem();
     exact->buffer = calloc(HP_BATCH_MAX + 1, sizeof *exact->buffer);
-    if (!exact->buffer) {
-        free(exact);
-        return hp_fail_nomem();
-    }
-    exact->base.ops = &ops;
+    exact->base.ops = loops ? &ops_with_loops : &ops;
     exact->code = code;
     exact->functions = functions;
-    exact->has_loops = loops;
+    if (!exact->buffer || (loops && hp_exact_loops_new(exact) != HP_OK)) {
+        free_exact(&exact->base);
+        return hp_fail_nomem();
+    }
     *profiler = &exact->base;
     return HP_OK;
 }

@@ -37,6 +37,7 @@ struct hp_exact_loop {
     uint32_t flags;               /* HP_LOOP_* of profile.h */
     uint32_t insns;               /* static */
     struct hp_ploop_count counts; /* item and thread mean nothing */
+    uint64_t once;                /* executions of one iteration */
     const struct hp_exact_back_edge *back_edges;
     size_t n_back_edges;
     const uint32_t *nodes; /* blocks; those of nested loops too */

@@ -40,7 +40,7 @@ static inline uint32_t hp_watch_place(uint32_t watch)
     return watch >> 2 & 0x0fffffffu;
 }
 
-/* An inner transfer of a run that concerns the shadow stack: `insns` instructions behind its start.
+/* An inner transfer of a run that concerns the shadow stack, or loops: `insns` instructions behind its start.
  * A direct call between known functions is always the same one; else `call` is HP_NO_ID. */
 struct hp_exact_op {
     uint64_t expects;
@@ -48,7 +48,9 @@ struct hp_exact_op {
     uint32_t from, to; /* blocks */
     uint32_t function; /* called */
     uint32_t call;
-    bool more; /* the next one is of the same run */
+    uint8_t at;   /* `from` is which of the run's blocks */
+    bool follows; /* concerns loops only: the stack need not be shown it */
+    bool more;    /* the next one is of the same run */
 };
 
 /*
@@ -63,7 +65,8 @@ struct hp_spot {
     uint8_t flow;        /* enum hp_flow */
     bool may_not_go : 1; /* the transfer at its end is conditional */
     bool asked : 1;
-    bool entry : 1;   /* it is the first block of its function */
+    bool entry : 1; /* it is the first block of its function */
+    bool odd : 1; /* with loops: a jump from here made or ended a frame although in one function */
     bool returned_to; /* a return led here */
 };
 
@@ -100,6 +103,7 @@ struct hp_call {
 struct hp_activity {
     uint64_t inclusive;
     uint32_t active; /* frames on the stack with this function */
+    uint32_t newest; /* with loops: the highest of them, as index + 1 */
 };
 
 /* How often a block was followed by another; to HP_NO_ID: by nothing known. */
@@ -135,6 +139,7 @@ struct hp_exact_thread {
     size_t n_calls, cap_calls;
     struct hp_activity *activities; /* by function id */
     size_t cap_activities;
+    struct hp_exact_loop_thread *loops; /* loops.h; NULL: not wanted */
 };
 
 struct hp_exact {
@@ -152,7 +157,7 @@ struct hp_exact {
     struct hp_step *buffer; /* for batches, of HP_BATCH_MAX + 1 */
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
-    bool has_loops; /* wanted */
+    struct hp_exact_loops *loops; /* loops.h; NULL: not wanted */
     bool out_of_memory;
 };
 
@@ -177,7 +182,7 @@ void hp_exact_begin(struct hp_exact_thread *thread, uint32_t block);
 void hp_exact_enter_signal(struct hp_exact_thread *thread);
 void hp_exact_leave_signal(struct hp_exact_thread *thread);
 
-/* Everything on the stack ends now. */
+/* Everything on the stack ends now, with the history. */
 void hp_exact_unwind(struct hp_exact_thread *thread);
 
 /* --- Counting (exact.c) ---------------------------------------------------------------------------- */
@@ -198,6 +203,9 @@ void hp_exact_seal(struct hp_exact_thread *thread);
 
 /* --- The result (result.c)
  * --------------------------------------------------------------------------- */
+
+/* All threads have ended: seals them, in the order in which they were made. */
+enum hp_err hp_exact_settle(struct hp_exact *exact);
 
 enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *result);
 

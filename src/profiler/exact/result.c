@@ -4,6 +4,7 @@
  */
 #include "profiler/result.h"
 #include "profiler/exact/exact_impl.h"
+#include "profiler/exact/loops.h"
 
 #include <stdlib.h>
 
@@ -177,21 +178,28 @@ static int by_id(const void *a, const void *b)
     return x->info.id < y->info.id ? -1 : x->info.id > y->info.id;
 }
 
-enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *result)
+enum hp_err hp_exact_settle(struct hp_exact *exact)
 {
-    struct hp_exact *exact = (struct hp_exact *)profiler;
-    if (exact->out_of_memory)
-        return hp_fail(HP_ERR_NOMEM, "out of memory while counting; the profile would be wrong");
-    struct result r = {.exact = exact, .out = result, .profile = result->profile};
-    HP_TRY(hp_result_code(result));
-    /* In the order in which they were made, whichever was heard of first. */
-    if (exact->n_threads)
+    if (exact->n_threads) /* whichever was heard of first */
         qsort(exact->threads, exact->n_threads, sizeof *exact->threads, by_id);
     for (size_t i = 0; i < exact->n_threads; i++)
         hp_exact_seal(exact->threads[i]); /* of those that did not end in order */
-    enum hp_err err = exact->out_of_memory ? hp_fail_nomem() : HP_OK;
+    return exact->out_of_memory
+               ? hp_fail(HP_ERR_NOMEM, "out of memory while counting; the profile would be wrong")
+               : HP_OK;
+}
+
+enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *result)
+{
+    struct hp_exact *exact = (struct hp_exact *)profiler;
+    HP_TRY(hp_exact_settle(exact));
+    struct result r = {.exact = exact, .out = result, .profile = result->profile};
+    HP_TRY(hp_result_code(result));
+    enum hp_err err = HP_OK;
     for (size_t i = 0; err == HP_OK && i < exact->n_threads; i++)
         err = add_thread(&r, exact->threads[i]);
     hp_map64_fini(&r.edge_of);
+    if (err == HP_OK && exact->loops)
+        err = hp_exact_loops_finish(exact, result);
     return err;
 }

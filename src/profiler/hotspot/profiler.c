@@ -92,6 +92,7 @@ static void free_process(struct hp_spots_process *p)
     free(p->counts);
     free(p->hot);
     hp_spot_pairs_fini(&p->pairs);
+    hp_map64_fini(&p->candidates);
     free(p);
 }
 

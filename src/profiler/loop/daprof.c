@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: MIT
+/*
+ * DAProf's profiler controller: figure 2 of the paper, and docs/loops.md. The lines that are named here are those of the figure.
+ *
+ * Two things are kept in another way than in the figure, with the same result. The in-loop flags are a list (`live`) of the executions that
+ * go on, because there are few. Freshness is the time since it was at its maximum, because otherwise it is
+ * decremented everywhere by each execution that begins.
+ *
+ * With `calls` the depth of calls comes with each branch, and the least depth since the one before: so it is known which activations are over.
+ * The list is a stack then: what is pushed is as deep as anything in it, or deeper.
+ */
+#include "profiler/loop/model.h"
+
+#include <string.h>
+
+#define ALWAYS_INLINE static inline __attribute__((always_inline))
+
+/* --- The cache -------------------------------------------------------------------------------- */
+
+static bool is_fresh(const struct hp_loop_model *m, const struct hp_loop_slot *slot)
+{
+    return m->begun - slot->stamp < m->config.freshness;
+}
+
+static uint64_t total_iterations(const struct hp_loop_model *m, const struct hp_loop_slot *slot)
+{
+    return m->config.exact_average ? slot->average : slot->average * slot->executions;
+}
+
+/* The slot to be replaced: an empty one; else, of those that are not fresh, the first with the fewest iterations. Half of them at least are
+ * not: executions begin one at a time, so at most `freshness` slots are fresh in the whole cache. */
+static uint32_t find_replacement(const struct hp_loop_model *m, uint64_t address)
+{
+    uint32_t first = hp_loop_set(m, address), best = HP_NO_ID;
+    uint64_t fewest = UINT64_MAX;
+    for (uint32_t i = first; i < first + m->config.ways; i++) {
+        const struct hp_loop_slot *slot = &m->slots[i];
+        if (!slot->used)
+            return i;
+        uint64_t total = total_iterations(m, slot);
+        if ((total < fewest || best == HP_NO_ID) && !is_fresh(m, slot)) {
+            fewest = total;
+            best = i;
+        }
+    }
+    return best;
+}
+
+/* Lines 10 and 11. */
+static __attribute__((noinline)) void halve(struct hp_loop_model *m)
+{
+    for (uint32_t i = 0; i < m->config.entries; i++)
+        m->slots[i].executions >>= 1;
+    m->stats.halvings++;
+}
+
+/* --- Executions ------------------------------------------------------------------------------- */
+
+/* Line 26. */
+ALWAYS_INLINE void add_to_average(struct hp_loop_model *m, const struct hp_loop_live *live)
+{
+    uint64_t *average = &m->slots[live->slot].average;
+    if (m->config.exact_average)
+        *average += live->current;
+    else if (m->config.first_average && !*average)
+        *average = live->current << m->config.fraction_bits;
+    else
+        *average += live->current - (*average >> m->config.fraction_bits);
+}
+
+static void remove_live(struct hp_loop_task *task, size_t i)
+{
+    memmove(&task->live[i], &task->live[i + 1], (task->n_live - i - 1) * sizeof *task->live);
+    task->n_live--;
+}
+
+/* An execution is over; if another of its loop is put aside, that goes on. */
+static void leave(struct hp_loop_model *m, struct hp_loop_task *task, size_t i)
+{
+    uint32_t slot = task->live[i].slot;
+    add_to_average(m, &task->live[i]);
+    for (size_t k = 0; task->aside && k < i; k++)
+        if (task->live[k].slot == slot) {
+            task->aside--;
+            break;
+        }
+    remove_live(task, i);
+}
+
+/* Forgets what goes on in a slot. */
+static void drop_slot(struct hp_loop_task *task, uint32_t slot)
+{
+    size_t n = 0, kept = 0;
+    for (size_t i = 0; i < task->n_live; i++) {
+        if (task->live[i].slot == slot)
+            n++;
+        else
+            task->live[kept++] = task->live[i];
+    }
+    task->n_live = kept;
+    task->aside -= n > 1 ? n - 1 : 0;
+}
+
+/* Whether the branch is outside of the loop: line 23 and 24. */
+ALWAYS_INLINE bool is_outside(const struct hp_loop_live *live, uint64_t address)
+{
+    return address > live->address || address < live->target;
+}
+
+ALWAYS_INLINE void push(struct hp_loop_model *m, struct hp_loop_task *task, uint32_t slot,
+                        int32_t depth)
+{
+    struct hp_loop_slot *s = &m->slots[slot];
+    m->begun++;
+    s->stamp = m->begun; /* lines 5 and 9, 14 and 21 */
+    task->live[task->n_live++] = (struct hp_loop_live){
+        .address = s->address, .target = s->target, .current = 1, .slot = slot, .depth = depth};
+}
+
+/* Lines 14 to 21. */
+static __attribute__((noinline)) void replace(struct hp_loop_model *m, struct hp_loop_task *task,
+                                              const struct hp_sbb *sbb, uint32_t index,
+                                              int32_t depth)
+{
+    uint32_t slot = find_replacement(m, sbb->address);
+    if (m->slots[slot].used)
+        drop_slot(task, slot);
+    hp_loop_model_take(m, slot, sbb, index);
+    m->slots[slot].executions = 1;
+    m->slots[slot].average = 0;
+    push(m, task, slot, depth);
+}
+
+/* Lines 5 to 11: a new execution of a loop that is in the cache. */
+ALWAYS_INLINE void begin(struct hp_loop_model *m, struct hp_loop_task *task, uint32_t slot,
+                         int32_t depth)
+{
+    push(m, task, slot, depth);
+    if (++m->slots[slot].executions >= m->execution_max)
+        halve(m);
+}
+
+/* The same loop in another activation of its function: what goes on is put aside. */
+static __attribute__((noinline)) void recurse(struct hp_loop_model *m, struct hp_loop_task *task,
+                                              size_t outer, int32_t depth)
+{
+    uint32_t slot = task->live[outer].slot;
+    if (task->aside < m->config.contexts) {
+        task->aside++;
+    } else {
+        m->stats.context_overflows++;
+        add_to_average(m, &task->live[outer]);
+        remove_live(task, outer);
+    }
+    begin(m, task, slot, depth);
+}
+
+ALWAYS_INLINE void count(struct hp_loop_model *m, struct hp_loop_live *live, uint64_t n)
+{
+    uint64_t room = m->iteration_max - live->current;
+    if (__builtin_expect(n > room, 0)) {
+        m->stats.saturations += n - room;
+        n = room;
+    }
+    live->current += n;
+}
+
+/* --- Branches --------------------------------------------------------------------------------- */
+
+/* One that went through the FIFO, at a depth; `low` is the least since the one before. */
+ALWAYS_INLINE void branch(struct hp_loop_model *m, struct hp_loop_task *task,
+                          const struct hp_sbb *sbb, uint32_t index, uint64_t times, int32_t depth,
+                          int32_t low, const bool calls)
+{
+    if (calls)
+        while (task->n_live && task->live[task->n_live - 1].depth > low)
+            leave(m, task, task->n_live - 1);
+    uint32_t slot = hp_loop_find(m, sbb);
+    if (slot == HP_NO_ID) {
+        replace(m, task, sbb, index, depth);
+    } else {
+        size_t i = task->n_live;
+        while (i && task->live[i - 1].slot != slot)
+            i--;
+        if (!i)
+            begin(m, task, slot, depth);
+        else if (calls && task->live[i - 1].depth != depth)
+            recurse(m, task, i - 1, depth);
+        else
+            count(m, &task->live[i - 1], 1);
+    }
+    for (size_t i = task->n_live; i-- && (!calls || task->live[i].depth == depth);)
+        if (is_outside(&task->live[i], sbb->address))
+            leave(m, task, i);
+    if (times > 1) {
+        size_t i = task->n_live;
+        while (task->live[i - 1].address != sbb->address)
+            i--;
+        count(m, &task->live[i - 1], times - 1);
+    }
+}
+
+/* The depth as an entry can hold it. */
+ALWAYS_INLINE int32_t held(const struct hp_loop_model *m, int64_t depth)
+{
+    return (int32_t)(depth < m->depth_max ? depth : m->depth_max);
+}
+
+ALWAYS_INLINE void consume(struct hp_loop_model *m, struct hp_loop_task *task,
+                           const struct hp_sbb_chunk *chunk, const bool calls)
+{
+    for (size_t k = 0; k < chunk->n; k++) {
+        const struct hp_sbb_event *e = &chunk->events[k];
+        const struct hp_sbb *sbb = &chunk->sbbs[e->sbb];
+        if (calls && task->depth + e->low < task->low)
+            task->low = task->depth + e->low;
+        if (sbb->offset >= m->config.max_offset) {
+            hp_loop_pass(m, (uint64_t)e->first + e->rest);
+            continue;
+        }
+        m->stats.branches += e->times;
+        uint64_t times = m->config.fifo ? hp_loop_fifo(m, e) : e->times;
+        if (!times)
+            continue;
+        if (!calls) {
+            branch(m, task, sbb, e->sbb, times, 0, 0, false);
+            continue;
+        }
+        int64_t depth = task->depth + e->depth;
+        if (task->low < task->floor)
+            task->floor = task->low;
+        branch(m, task, sbb, e->sbb, times, held(m, depth - task->floor),
+               held(m, task->low - task->floor), true);
+        task->low = depth;
+    }
+    hp_loop_pass(m, chunk->insns);
+    if (calls) {
+        if (task->depth + chunk->low < task->low)
+            task->low = task->depth + chunk->low;
+        task->depth += chunk->depth;
+    }
+}
+
+static __attribute__((noinline)) void
+consume_calls(struct hp_loop_model *m, struct hp_loop_task *task, const struct hp_sbb_chunk *chunk)
+{
+    consume(m, task, chunk, true);
+}
+
+static __attribute__((noinline)) void
+consume_plain(struct hp_loop_model *m, struct hp_loop_task *task, const struct hp_sbb_chunk *chunk)
+{
+    consume(m, task, chunk, false);
+}
+
+static void daprof_consume(struct hp_loop_model *m, struct hp_loop_task *task,
+                           const struct hp_sbb_chunk *chunk)
+{
+    if (m->config.calls)
+        consume_calls(m, task, chunk);
+    else
+        consume_plain(m, task, chunk);
+}
+
+const struct hp_loop_ops hp_loop_daprof = {.consume = daprof_consume};

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From the stream to short backward branches: what each unit of the code map has of them, worked out once, for all models and threads. Of a
+ * unit only its last transfer is open; where it goes to is where the next unit starts.
+ */
+#ifndef HP_PROFILER_LOOP_SBB_H
+#define HP_PROFILER_LOOP_SBB_H
+
+#include "hotpath/stream.h"
+#include "profiler/loop/model.h"
+
+/* What a unit does. Depths are counted from its start. */
+struct hp_sbb_unit {
+    uint64_t start;  /* of its first block */
+    uint64_t back;   /* when it is left for here, that is a short backward branch */
+    uint64_t fall;   /* when it is left for here, no branch is taken */
+    uint32_t sbb;    /* which */
+    uint32_t insns;  /* behind the last branch inside */
+    uint32_t counts; /* blocks and branches: see hp_sbb_finder_steps() */
+    uint32_t last_insns, last_counts; /* of the last block */
+    uint32_t inner;                   /* the first of the branches inside */
+    uint8_t n_inner;
+    int8_t depth; /* before its last transfer */
+    int8_t low;   /* the least behind the last branch inside */
+    int8_t last;  /* what the last transfer adds when it is taken */
+};
+
+/* A branch inside of a unit: as an event. */
+struct hp_sbb_inner {
+    uint32_t sbb;
+    uint32_t insns;
+    int8_t depth, low;
+};
+
+#define HP_SBB_EVENTS 1024
+
+typedef void hp_sbb_take(void *context, const struct hp_sbb_chunk *chunk);
+
+struct hp_sbb_finder {
+    uint32_t max_offset; /* of all models */
+    uint32_t apart;      /* branches at least as many instructions apart may be told together */
+    bool calls;          /* depths are wanted */
+    struct hp_sbb *sbbs;
+    size_t n_sbbs, cap_sbbs;
+    struct hp_map64 by_address; /* the first */
+    struct hp_sbb_unit *units;
+    size_t n_units, cap_units;
+    struct hp_sbb_inner *inner;
+    size_t n_inner, cap_inner;
+    struct hp_sbb_event events[HP_SBB_EVENTS];
+};
+
+/* Nothing is allocated yet. */
+void hp_sbb_finder_init(struct hp_sbb_finder *finder, uint32_t max_offset, uint32_t apart,
+                        bool calls);
+void hp_sbb_finder_fini(struct hp_sbb_finder *finder);
+
+/* Covers all units of the code map; there may be more branches afterwards. HP_ERR_NOMEM: what was covered before stays. */
+enum hp_err hp_sbb_finder_grow(struct hp_sbb_finder *finder, const struct hp_code *code);
+
+struct hp_sbb_counts {
+    uint64_t blocks, branches;
+};
+
+/* Hands over what the steps have, in chunks; all units are covered. What was retired, as a batch has it. */
+struct hp_sbb_counts hp_sbb_finder_steps(struct hp_sbb_finder *finder, const struct hp_step *steps,
+                                         size_t n, hp_sbb_take *take, void *context);
+
+#endif
