@@ -20,6 +20,8 @@ extern "C" {
 #endif
 
 enum hp_hotspot_index { HP_INDEX_ADDRESS, HP_INDEX_DIRECTION, HP_INDEX_TARGET };
+/* When there is a hot spot: when the detection counter is down, or when branches are dense (docs: "Density"). */
+enum hp_hotspot_rule { HP_RULE_COUNTER, HP_RULE_DENSITY };
 
 #define HP_HOTSPOT_SHIFT_ARCH UINT32_MAX /* see `shift` */
 
@@ -42,9 +44,17 @@ struct hp_hotspot_config {
     bool monitor;              /* false: none, hot spots are found again and again */
     bool conditional_indirect; /* only conditional and computed branches are profiled */
     bool per_thread; /* share=thread; for the profiler, a detector on its own has no threads */
+    bool tight;      /* region=tight; for the profiler */
+    /* rule=density */
+    enum hp_hotspot_rule rule;
+    uint32_t density;  /* of a candidate, in tenths of the mean over all code that was executed */
+    uint32_t patience; /* that long it has to be denser than that: millions of instructions */
+    uint32_t gain;     /* least share of all candidates together, in 1/1024 */
+    uint32_t map_bits,
+        map_share; /* the map of addresses: log2 of its bits, and of how many addresses one is marked */
 };
 
-/* Reads a preset ("merten": the slides') and changes to it: "merten,entries=1024,ways=4,candidate=8,only=conditional-indirect,index=target,monitor=off,...";
+/* Reads a preset ("merten": the slides'; "dense": ours) and changes to it: "merten,entries=1024,ways=4,candidate=8,only=conditional-indirect,index=target,monitor=off,...";
  * all of them are in docs/hotspots.md. HP_ERR_INVALID: one line. */
 enum hp_err hp_hotspot_config_parse(const char *text, struct hp_hotspot_config *config);
 /* Whether there can be such a detector. HP_ERR_INVALID: one line. */
@@ -97,7 +107,7 @@ struct hp_hotspots;
 enum hp_err hp_hotspots_new(const struct hp_hotspot_config *config, hp_hotspot_handler handler,
                             void *context, struct hp_hotspots **hotspots);
 void hp_hotspots_free(struct hp_hotspots *hotspots);
-/* `process`: any number; branches of several may interleave. Of the branch: address, target, flow, taken. */
+/* `process`: any number; branches of several may interleave. Of the branch: address, target, flow, taken; with rule=density also insns. */
 void hp_hotspots_branch(struct hp_hotspots *hotspots, uint32_t process,
                         const struct hp_branch *branch);
 /* The process is over: it holds the buffer no more, and its branches leave the monitor table. */

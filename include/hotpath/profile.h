@@ -268,7 +268,7 @@ struct hp_pmodel_loop {
     struct hp_place branch; /* its short backward branch */
     struct hp_place target;
     uint32_t function; /* of the branch */
-    uint32_t loop;     /* the exact loop of which it is a back edge; HP_PROFILE_NONE: not known */
+    uint32_t loop;     /* the exact loop that it closes; HP_PROFILE_NONE: none, or not known */
     uint64_t executions;
     uint64_t average;      /* thousandths of a back edge an execution */
     uint64_t iterations;   /* back edges */

@@ -16,6 +16,7 @@ static const struct detector {
     const char *title;
 } detectors[] = {
     {"merten", "merten", "The slides' detector"},
+    {"dense", "dense", "Ours, in no more bits"},
 };
 #define N_DETECTORS (sizeof detectors / sizeof *detectors)
 

@@ -107,13 +107,13 @@ static enum hp_err add_errors(struct hp_lab *lab, size_t c, size_t kind)
         if (models[m].frequent && kind != TIME)
             continue;
         hp_sheet_column(sheet, models[m].key, NULL, 1);
-        if (paper[kind] > 0)
+        if (c == 0 && paper[kind] > 0)
             hp_sheet_paper(sheet, "paper", models[m].key, paper[kind]);
     }
     return HP_OK;
 }
 
-static enum hp_err add_captured(struct hp_lab *lab, const char *key, const char *title)
+static enum hp_err add_captured(struct hp_lab *lab, const char *key, const char *title, bool paper)
 {
     struct hp_sheet *sheet = hp_lab_sheet(lab, key, title, "program");
     if (!sheet)
@@ -121,7 +121,7 @@ static enum hp_err add_captured(struct hp_lab *lab, const char *key, const char 
     sheet->mean = true;
     for (size_t m = 0; m < N_MODELS; m++) {
         hp_sheet_column(sheet, models[m].key, NULL, 1);
-        if (models[m].captured > 0)
+        if (paper && models[m].captured > 0)
             hp_sheet_paper(sheet, "paper", models[m].key, models[m].captured);
     }
     hp_sheet_column(sheet, "best", NULL, 1);
@@ -181,10 +181,11 @@ static enum hp_err begin(struct hp_lab *lab)
     for (size_t c = 0; c < N_CHOICES; c++)
         for (size_t kind = ITERATIONS; kind <= TIME; kind++)
             HP_TRY(add_errors(lab, c, kind));
-    HP_TRY(add_captured(lab, "captured", "Execution in the ten heaviest reported loops, percent"));
-    HP_TRY(add_captured(lab, "captured_all", "Execution in all reported loops, percent"));
+    HP_TRY(add_captured(lab, "captured", "Execution in the ten heaviest reported loops, percent",
+                        true));
+    HP_TRY(add_captured(lab, "captured_all", "Execution in all reported loops, percent", false));
     HP_TRY(add_captured(lab, "captured_callees",
-                        "Execution in all reported loops and what they call, percent"));
+                        "Execution in all reported loops and what they call, percent", false));
     return begin_rest(lab);
 }
 

@@ -54,18 +54,6 @@ const struct hp_photspot_slice *hp_hotspot_slices(const struct hp_profile *p, ui
     return find(p->hotspot_slices, p->n_hotspot_slices, sizeof *p->hotspot_slices, hotspot, n);
 }
 
-enum hp_err hp_block_counts(const struct hp_profile *p, uint64_t **counts)
-{
-    *counts = calloc(p->n_blocks + 1, sizeof **counts);
-    if (!*counts)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < p->n_block_counts; i++) {
-        uint64_t *count = &(*counts)[p->block_counts[i].item];
-        *count = hp_saturating_add(*count, p->block_counts[i].count);
-    }
-    return HP_OK;
-}
-
 /* --- Functions -------------------------------------------------------------------------------- */
 
 static int by_function(const void *a, const void *b)
@@ -84,9 +72,8 @@ static int by_weight(const void *a, const void *b)
     return by_function(a, b);
 }
 
-enum hp_err hp_hotspot_functions(const struct hp_tables *tables, const uint64_t *counts,
-                                 uint32_t hotspot, struct hp_hotspot_function **functions,
-                                 size_t *n)
+enum hp_err hp_hotspot_functions(const struct hp_tables *tables, uint32_t hotspot,
+                                 struct hp_hotspot_function **functions, size_t *n)
 {
     const struct hp_profile *p = tables->profile;
     size_t n_blocks, kept = 0;
@@ -97,7 +84,7 @@ enum hp_err hp_hotspot_functions(const struct hp_tables *tables, const uint64_t 
     for (size_t i = 0; i < n_blocks; i++) {
         const struct hp_pblock *block = &p->blocks[blocks[i].block];
         list[i] = (struct hp_hotspot_function){
-            block->function, hp_saturating_mul(counts[blocks[i].block], block->insns),
+            block->function, hp_saturating_mul(tables->block_counts[blocks[i].block], block->insns),
             block->insns};
     }
     qsort(list, n_blocks, sizeof *list, by_function);
@@ -118,33 +105,76 @@ enum hp_err hp_hotspot_functions(const struct hp_tables *tables, const uint64_t 
 
 /* --- All of a detector ------------------------------------------------------------------------ */
 
-enum hp_err hp_hotspot_sum(const struct hp_tables *tables, const uint64_t *counts, uint32_t first,
-                           size_t n, struct hp_hotspot_sum *sum)
+/* The order of a stat and what a detector's profiler counted under a name. */
+static int compare_stat(const struct hp_pstat *stat, const char *detector, const char *name)
+{
+    static const char start[] = "hotspots ";
+    const char *part = hp_text(stat->part);
+    int order = strncmp(part, start, strlen(start));
+    if (!order)
+        order = strcmp(part + strlen(start), detector);
+    return order ? order : strcmp(hp_text(stat->name), name);
+}
+
+static bool find_stat(const struct hp_profile *p, const char *detector, const char *name,
+                      uint64_t *value)
+{
+    size_t low = 0, high = p->n_stats;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (compare_stat(&p->stats[middle], detector, name) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == p->n_stats || compare_stat(&p->stats[low], detector, name) != 0)
+        return false;
+    *value = p->stats[low].value;
+    return true;
+}
+
+static void use_stats(const struct hp_profile *p, const char *detector, struct hp_hotspot_sum *sum)
+{
+    struct hp_hotspot_sum known = {.first = sum->first};
+    if (find_stat(p, detector, "static_instructions", &known.insns) &&
+        find_stat(p, detector, "static_executed", &known.executed) &&
+        find_stat(p, detector, "instructions_in_hotspots", &known.instructions) &&
+        find_stat(p, detector, "instructions_after_detection", &known.after)) {
+        known.after_known = true;
+        *sum = known;
+    }
+}
+
+static void add_block(const struct hp_tables *tables, uint32_t block, struct hp_hotspot_sum *sum)
+{
+    uint64_t insns = tables->profile->blocks[block].insns;
+    if (tables->block_marks[block])
+        return;
+    tables->block_marks[block] = true;
+    sum->insns += insns;
+    sum->instructions =
+        hp_saturating_add(sum->instructions, hp_saturating_mul(tables->block_counts[block], insns));
+}
+
+void hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_t n,
+                    struct hp_hotspot_sum *sum)
 {
     const struct hp_profile *p = tables->profile;
-    bool *seen = calloc(p->n_blocks + 1, sizeof *seen);
-    if (!seen)
-        return hp_fail_nomem();
-    *sum = (struct hp_hotspot_sum){.first = UINT64_MAX};
-    for (size_t i = 0; i < p->n_blocks; i++)
-        sum->executed += counts[i] ? p->blocks[i].insns : 0;
-    for (uint32_t h = first; h < first + n; h++) {
-        size_t n_blocks;
-        const struct hp_photspot_block *blocks = hp_hotspot_blocks(p, h, &n_blocks);
-        if (p->hotspots[h].at_branches < sum->first)
-            sum->first = p->hotspots[h].at_branches;
-        for (size_t i = 0; i < n_blocks; i++) {
-            uint32_t block = blocks[i].block;
-            if (seen[block])
-                continue;
-            seen[block] = true;
-            sum->insns += p->blocks[block].insns;
-            sum->instructions = hp_saturating_add(
-                sum->instructions, hp_saturating_mul(counts[block], p->blocks[block].insns));
+    *sum = (struct hp_hotspot_sum){.first = UINT64_MAX, .executed = tables->executed};
+    for (int pass = 0; pass < 2; pass++)
+        for (uint32_t h = first; h < first + n; h++) {
+            size_t n_blocks;
+            const struct hp_photspot_block *blocks = hp_hotspot_blocks(p, h, &n_blocks);
+            if (p->hotspots[h].at_branches < sum->first)
+                sum->first = p->hotspots[h].at_branches;
+            for (size_t i = 0; i < n_blocks; i++)
+                if (pass == 0)
+                    add_block(tables, blocks[i].block, sum);
+                else /* the marks are needed again */
+                    tables->block_marks[blocks[i].block] = false;
         }
-    }
-    free(seen);
-    return HP_OK;
+    if (p->run.runs <= 1)
+        use_stats(p, hp_text(p->hotspots[first].detector), sum);
 }
 
 /* --- The time line ---------------------------------------------------------------------------- */

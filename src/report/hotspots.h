@@ -22,23 +22,22 @@ struct hp_hotspot_function {
     uint64_t insns;        /* static, in the region */
 };
 
-/* Those of a hot spot, heaviest first; free() them. `counts`: executions of every block (hp_block_counts()). */
-enum hp_err hp_hotspot_functions(const struct hp_tables *tables, const uint64_t *counts,
-                                 uint32_t hotspot, struct hp_hotspot_function **functions,
-                                 size_t *n);
+/* Those of a hot spot, heaviest first; free() them. After hp_tables_prepare(). */
+enum hp_err hp_hotspot_functions(const struct hp_tables *tables, uint32_t hotspot,
+                                 struct hp_hotspot_function **functions, size_t *n);
 
-/* By block, over all threads; free() them. */
-enum hp_err hp_block_counts(const struct hp_profile *profile, uint64_t **counts);
-
-/* The hot spots of one detector in one run, which are neighbours: `n` from `first` on. */
+/* The hot spots of one detector in one run, which are neighbours: `n` from `first` on. As the detector's profiler says; of a merged profile, whose
+ * stats are of all runs together, as the blocks say (those that overlap count twice). After hp_tables_prepare(). */
 struct hp_hotspot_sum {
     uint64_t insns;        /* static, in any region */
     uint64_t executed;     /* static, executed at all; 0: not known */
     uint64_t instructions; /* executed in any region; not known where `executed` is not */
-    uint64_t first;        /* branches until the first detection */
+    uint64_t after;        /* since it was detected */
+    bool after_known;
+    uint64_t first; /* branches until the first detection */
 };
-enum hp_err hp_hotspot_sum(const struct hp_tables *tables, const uint64_t *counts, uint32_t first,
-                           size_t n, struct hp_hotspot_sum *sum);
+void hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_t n,
+                    struct hp_hotspot_sum *sum);
 
 /* The time line: how a run is cut into columns. */
 struct hp_timeline {

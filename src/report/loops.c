@@ -311,7 +311,9 @@ void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struc
     }
     const struct hp_pfunction *f =
         l->function == HP_PROFILE_NONE ? NULL : &tables->profile->functions[l->function];
-    if (name || !f || f->place.module != l->header.module || f->place.offset > l->header.offset) {
+    bool named = f && (*hp_text(f->name) || *hp_text(f->linkage));
+    if (name || !named || f->place.module != l->header.module ||
+        f->place.offset > l->header.offset) {
         hp_put_code(tables, l->function, l->header, cell);
         return;
     }

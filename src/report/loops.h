@@ -57,7 +57,8 @@ const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uin
 const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
                                             const struct hp_row *row);
 
-/* "demo.c:11-20" with `name` behind the function, else "+0x1c" in it, else the address. */
+/* "demo.c:11-20" with `name` behind the function's; without source "work+0x1c", or without `name` "+0x1c"; of a function without a
+ * name the address. */
 void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell);
 
 #endif

@@ -3,7 +3,6 @@
 
 #include "base/grow.h"
 #include "report/check.h"
-#include "report/hotspots.h"
 #include "report/number.h"
 
 #include <stdlib.h>
@@ -369,12 +368,28 @@ enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *pr
     return err;
 }
 
+static enum hp_err count_blocks(struct hp_tables *tables)
+{
+    const struct hp_profile *p = tables->profile;
+    tables->block_counts = calloc(p->n_blocks + 1, sizeof *tables->block_counts);
+    tables->block_marks = calloc(p->n_blocks + 1, sizeof *tables->block_marks);
+    if (!tables->block_counts || !tables->block_marks)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < p->n_block_counts; i++) {
+        uint64_t *count = &tables->block_counts[p->block_counts[i].item];
+        *count = hp_saturating_add(*count, p->block_counts[i].count);
+    }
+    for (size_t i = 0; i < p->n_blocks; i++)
+        tables->executed += tables->block_counts[i] ? p->blocks[i].insns : 0;
+    return HP_OK;
+}
+
 enum hp_err hp_tables_prepare(struct hp_tables *tables, enum hp_report_view view)
 {
     if (view == HP_REPORT_LOOPS)
         return hp_loops_edges(&tables->loops, tables->profile);
     if (view == HP_REPORT_HOTSPOTS && !tables->block_counts)
-        return hp_block_counts(tables->profile, &tables->block_counts);
+        return count_blocks(tables);
     return HP_OK;
 }
 
@@ -390,6 +405,7 @@ void hp_tables_fini(struct hp_tables *tables)
     free(tables->lines);
     free(tables->kinds);
     free(tables->block_counts);
+    free(tables->block_marks);
     hp_loops_fini(&tables->loops);
     *tables = (struct hp_tables){0};
 }

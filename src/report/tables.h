@@ -54,7 +54,10 @@ struct hp_tables {
     struct hp_path_kind *kinds; /* in the order of their paths */
     size_t n_kinds;
     struct hp_loops loops;
-    uint64_t *block_counts;          /* by block, over all threads; see hp_tables_prepare() */
+    uint64_t *
+        block_counts; /* by block, over all threads; this and the next two: see hp_tables_prepare() */
+    bool *block_marks;               /* by block: room for marks, all false */
+    uint64_t executed;               /* static instructions of all blocks that were executed */
     struct hp_partition_costs costs; /* set by hp_report() */
     char **owned;                    /* names made here */
     size_t n_owned, owned_capacity;

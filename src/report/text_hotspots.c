@@ -36,7 +36,7 @@ static void put_functions(struct hp_tables *tables, uint32_t hotspot, struct hp_
 {
     struct hp_hotspot_function *functions;
     size_t n;
-    if (hp_hotspot_functions(tables, tables->block_counts, hotspot, &functions, &n) != HP_OK) {
+    if (hp_hotspot_functions(tables, hotspot, &functions, &n) != HP_OK) {
         cell->failed = true;
         return;
     }
@@ -117,7 +117,7 @@ static enum hp_err print_name(struct printer *p, uint32_t first, size_t n,
     return hp_print_line(text, p->options, p->out);
 }
 
-/* "  79.6% of the instructions; the first was detected after 12,345 branches (<0.1%)" */
+/* "  79.6% of the run, 77.0% since detected; the first after 12,345 branches (<0.1%)" */
 static enum hp_err print_sum(struct printer *p, const struct hp_hotspot_sum *sum)
 {
     const struct hp_summary *summary = &p->tables->summary;
@@ -125,9 +125,15 @@ static enum hp_err print_sum(struct printer *p, const struct hp_hotspot_sum *sum
     hp_strbuf_add(text, "  ");
     if (sum->executed) {
         hp_strbuf_percent(text, hp_number_share(sum->instructions, summary->instructions));
-        hp_strbuf_add(text, " of the instructions; ");
+        hp_strbuf_add(text, " of the run");
+        if (sum->after_known) {
+            hp_strbuf_add(text, ", ");
+            hp_strbuf_percent(text, hp_number_share(sum->after, summary->instructions));
+            hp_strbuf_add(text, " since detected");
+        }
+        hp_strbuf_add(text, "; ");
     }
-    hp_strbuf_add(text, "the first was detected after ");
+    hp_strbuf_add(text, "the first after ");
     hp_strbuf_grouped(text, sum->first);
     hp_strbuf_add(text, sum->first == 1 ? " branch" : " branches");
     if (p->tables->profile->run.runs <= 1 && summary->branches) {
@@ -211,7 +217,7 @@ static enum hp_err print_group(struct printer *p, struct hp_row *rows, size_t n)
     while (first + all < profile->n_hotspots &&
            hp_rows_same_group(p->tables, HP_REPORT_HOTSPOTS, first, first + (uint32_t)all))
         all++;
-    HP_TRY(hp_hotspot_sum(p->tables, p->tables->block_counts, first, all, &sum));
+    hp_hotspot_sum(p->tables, first, all, &sum);
     HP_TRY(print_name(p, first, all, &sum));
     HP_TRY(print_sum(p, &sum));
     HP_TRY(print_table(p, rows, n));

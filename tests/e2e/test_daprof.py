@@ -5,6 +5,7 @@
 In CI: test programs and some million branches of a real one. HOTPATH_LONG=1: more of them."""
 import os
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -31,6 +32,15 @@ class Models(unittest.TestCase):
                               stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
         self.assertNotEqual(done.returncode, 125, done.stderr)
         return trace
+
+    def profile(self, name, model):
+        path = os.path.join(self.directory.name, "profile")
+        done = subprocess.run([HOTPATH, "record", "-q", "-o", path, "--profile", "loops", "--loop-model", model, "--", program(name)],
+                              timeout=300, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        self.assertNotEqual(done.returncode, 125, done.stderr)
+        database = sqlite3.connect(path)
+        self.addCleanup(database.close)
+        return database
 
     def compare(self, trace, models):
         """For each model what it did, and its loops: {branch: (executions, average, iterations)}."""
@@ -103,6 +113,31 @@ class Models(unittest.TestCase):
 
     def test_interference_exact(self):
         self.check("interference", "daprof,calls,exact-average", {"branch_a": (10, 14.0), "branch_b": (150, 4.0), "branch_round": (1, 9.0)})
+
+    # --- The exact profile ---
+
+    def test_converges_to_exact(self):
+        """With room for everything and exact averages the model has what the exact profile has: the back edges of each loop, and its executions, but those without any back edge, which
+        nobody sees who sees only branches. That is so where each loop is closed by one branch behind its body."""
+        model = "daprof,entries=4096,ways=16,fifo=0,exact-average,calls,max-offset=65536,depth-bits=16,contexts=64"
+        for name in ["loops_ab", "interference", "sieve", "queens", "crc"]:
+            with self.subTest(name):
+                database = self.profile(name, model)
+                once = dict(database.execute("SELECT loop, count FROM loop_trip WHERE bucket = 1 AND value = 0"))
+                exact = {loop: (executions - once.get(loop, 0), back_edges) for loop, executions, back_edges in
+                         database.execute("SELECT loop, sum(executions), sum(back_edges) FROM loop_count GROUP BY loop")}
+                seen = database.execute("SELECT loop, executions, iterations FROM model_loop").fetchall()
+                self.assertEqual({row[0]: row[1:] for row in seen}, exact)
+                self.assertEqual(len(seen), len(exact))
+                self.assertGreater(len(exact), 1)
+
+    def test_rows(self):
+        """Averages are in thousandths; instructions are iterations times the 3, 6 and 3 instructions in the bounds. x86-64 has tags of 48 bits."""
+        database = self.profile("interference", "daprof")
+        rows = database.execute("SELECT executions, average, iterations, instructions FROM model_loop ORDER BY executions").fetchall()
+        self.assertEqual(rows, [(9, 1000, 9, 54), (140, 1000, 140, 420), (150, 4000, 600, 1800)])
+        counts = dict(database.execute("SELECT name, value FROM model_stat WHERE part = 'loops daprof'"))
+        self.assertEqual((counts["bits"], counts["branches"], counts["overflows"]), (3464, 749, 0))
 
     # --- The reference ---
 

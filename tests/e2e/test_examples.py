@@ -88,5 +88,26 @@ class NetInterpreter(unittest.TestCase):
         self.check(program)
 
 
+class LoopCounter(unittest.TestCase):
+    """1000 rows of 7 back edges; 40 executions of 24; the outermost loop goes on to the end."""
+
+    def loops(self, *arguments):
+        done = run(os.path.join(BUILD, "examples", "loop_counter"), *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return {row[0]: row[2:] for row in (line.split() for line in done.stdout.splitlines()) if row[0].startswith("0x")}
+
+    def test_calls_interfere(self):
+        self.assertEqual(self.loops(), {"0x1028": ["1000", "7.000"], "0x1010": ["960", "1.000"], "0x1014": ["39", "1.000"]})
+
+    def test_calls_are_watched(self):
+        self.assertEqual(self.loops("daprof,calls,first-average"),
+                         {"0x1028": ["1000", "7.000"], "0x1010": ["40", "24.000"], "0x1014": ["1", "0.000"]})
+
+    def test_says_what_is_wrong_with_a_model(self):
+        done = run(os.path.join(BUILD, "examples", "loop_counter"), "daprof,ways=3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("32 entries cannot be sets of 3 ways", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -28,20 +28,24 @@ struct slow {
     struct hp_profiler base; /* first */
     struct daprof_reference *references[HP_LOOP_MODELS];
     size_t n;
+    struct slow_thread *threads; /* the last */
 };
 
 struct slow_thread {
     struct slow *slow;
     uint32_t id;
+    struct slow_thread *before;
 };
 
 static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
                                 void **state)
 {
-    struct slow_thread *thread = calloc(1, sizeof *thread); /* kept to the end */
+    struct slow *slow = (struct slow *)profiler;
+    struct slow_thread *thread = calloc(1, sizeof *thread);
     if (!thread)
         return hp_fail_nomem();
-    *thread = (struct slow_thread){.slow = (struct slow *)profiler, .id = info->id};
+    *thread = (struct slow_thread){.slow = slow, .id = info->id, .before = slow->threads};
+    slow->threads = thread;
     *state = thread;
     return HP_OK;
 }
@@ -74,6 +78,15 @@ static const struct hp_profiler_ops slow_ops = {
     .batch = take_batch,
     .event = take_event,
 };
+
+static void free_threads(struct slow *slow)
+{
+    while (slow->threads) {
+        struct slow_thread *thread = slow->threads;
+        slow->threads = thread->before;
+        free(thread);
+    }
+}
 
 /* --- Both ------------------------------------------------------------------------------------- */
 
@@ -161,6 +174,7 @@ int main(int argc, char **argv)
         equal = compare(argv[i + 2], slow.references[i], hp_loop_models_get(fast, i)) && equal;
         daprof_reference_free(slow.references[i]);
     }
+    free_threads(&slow);
     fast->ops->free(fast);
     hp_code_free(code);
     hp_code_free(slow_code);

@@ -47,6 +47,8 @@ void loop_reference_free(struct loop_reference *r)
     free(r->nodes);
     free(r->edges);
     hp_map64_fini(&r->edge_of);
+    hp_map64_fini(&r->late);
+    hp_map64_fini(&r->strayed);
     free(r->counts);
     free(r->runs);
     free(r->results);
@@ -153,7 +155,6 @@ static void run_header(struct loop_reference *r, struct walk_thread *t, struct a
                        uint32_t node, uint32_t from, enum came came)
 {
     uint32_t loop = r->nodes[node].loop;
-    r->results[loop].exceptional |= came == CAME_EXCEPTION;
     if (!loop_reference_is_edge(r, from, node, came) || !loop_reference_in(r, from, loop)) {
         begin_execution(r, t, a, loop);
         return;
@@ -161,8 +162,7 @@ static void run_header(struct loop_reference *r, struct walk_thread *t, struct a
     struct loop_thread *c = counts_of(r, t, loop);
     struct execution *e = going_on(a, loop);
     if (!e) { /* it is in the loop and nobody knows how it came in */
-        r->results[loop].exceptional = true;
-        r->results[loop].histories++;
+        r->results[loop].unexplained++;
         begin_execution(r, t, a, loop);
         e = going_on(a, loop);
     }
@@ -215,6 +215,11 @@ static void count_run(struct walk *w, struct walk_thread *t, struct activation *
     r->runs[t->id * r->n_nodes + node]++;
     if (came == CAME_BEGIN)
         begin_inside(r, t, a, node);
+    /* Such a transfer was an edge, or such a node a root, until something else was seen. */
+    if ((came == CAME_EXCEPTION && !loop_reference_is_edge(r, from, node, came)) ||
+        (came == CAME_BEGIN && !r->nodes[node].root))
+        if (hp_map64_put(&r->late, r->nodes[node].function, 1) != HP_OK)
+            abort();
     if (r->nodes[node].loop != HP_NO_ID && r->nodes[node].header)
         run_header(r, t, a, node, from, came);
 }
@@ -230,9 +235,11 @@ static void count_interrupt(struct walk *w, struct walk_thread *t, struct activa
 static void count_end(struct walk *w, struct walk_thread *t, struct activation *a, bool history)
 {
     struct loop_reference *r = w->r;
-    for (uint32_t l = a->last == HP_NO_ID ? HP_NO_ID : r->nodes[a->last].loop;
-         history && l != HP_NO_ID; l = r->loops[l].parent)
-        counts_of(r, t, l)->counts.interrupted += going_on(a, l) != NULL;
+    uint32_t in = history && a->last != HP_NO_ID ? r->nodes[a->last].loop : HP_NO_ID;
+    for (uint32_t l = in; l != HP_NO_ID; l = r->loops[l].parent) {
+        counts_of(r, t, l)->counts.interrupted++;
+        r->results[l].unexplained += !going_on(a, l);
+    }
     move(r, t, a, HP_NO_ID);
     for (size_t i = 0; i < a->n_executions; i++) {
         finish(r, t, a->executions[i].loop, a->executions[i].iterations);
@@ -249,7 +256,7 @@ static void count_orphan(struct walk *w, struct walk_thread *t, uint32_t id)
         t->clock += r->nodes[node].own;
         if (loop == HP_NO_ID || !r->nodes[node].header)
             continue;
-        r->results[loop].exceptional = true;
+        r->results[loop].unexplained++;
         counts_of(r, t, loop)->counts.executions++;
         counts_of(r, t, loop)->counts.iterations++;
         finish(r, t, loop, 1);
@@ -292,6 +299,8 @@ static void sum_up(struct loop_reference *r, uint32_t id)
     out->function = r->nodes[loop->name].function;
     out->parent = loop->parent;
     out->flags = loop->n_headers > 1 ? HP_LOOP_IRREDUCIBLE : 0;
+    out->strayed = hp_map64_get(&r->strayed, out->function) != HP_MAP64_NONE;
+    out->late = hp_map64_get(&r->late, out->function) != HP_MAP64_NONE;
     out->nodes = loop->nodes;
     out->n_nodes = loop->n_nodes;
     out->trips = r->trips[id];

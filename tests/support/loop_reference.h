@@ -30,8 +30,11 @@ struct loop_result {
     size_t n_nodes;
     uint64_t histories; /* that began in it, not at a header */
     bool overlapping;   /* two activations of a thread had executions of it at the same time */
+    uint64_t
+        unexplained; /* times something was in it without having come in: the rules say nothing of that */
     bool
-        exceptional; /* a header was reached over an exceptional transfer, or something was in it without having come in */
+        strayed; /* its function was run by activations of others: the shadow stack did not know where it was */
+    bool late; /* its function looked otherwise for a time: a longjmp, or where a history began */
 };
 
 struct loop_reference;

@@ -94,6 +94,20 @@ static uint32_t node_function(const struct walk *w, const struct activation *a, 
     return known ? function : a->function;
 }
 
+/* Whether a node with a symbol is run by an activation of another function, or something jumps there from such. */
+static void note_stray(struct walk *w, const struct activation *a, uint32_t id, uint32_t from,
+                       enum came came)
+{
+    struct loop_reference *r = w->r;
+    uint32_t function = r->nodes[id].function;
+    bool jumped = came == CAME_ALONG && from != HP_NO_ID && r->nodes[from].function != function;
+    if (function == HP_NO_ID || (function == a->function && !jumped) ||
+        !hp_functions_get(w->functions, function)->symbol)
+        return;
+    if (hp_map64_put(&r->strayed, function, 1) != HP_OK)
+        abort();
+}
+
 static void note_run(struct walk *w, struct walk_thread *t, struct activation *a, uint32_t id,
                      uint32_t from, enum came came)
 {
@@ -104,18 +118,20 @@ static void note_run(struct walk *w, struct walk_thread *t, struct activation *a
         node->order = r->n_run++;
         node->function = node_function(w, a, id);
     }
+    note_stray(w, a, id, from, came);
     switch (came) {
     case CAME_BEGIN: break;
     case CAME_CALLED:
     case CAME_JUMPED: node->root = true; break;
     case CAME_WITHIN:
+    case CAME_ALONG:
     case CAME_BACK:
     case CAME_EXCEPTION:
         if (from == HP_NO_ID)
             break;
         if (r->nodes[from].function == node->function)
             add_edge(r, from, id, came != CAME_EXCEPTION);
-        else if (came == CAME_WITHIN)
+        else if (came == CAME_WITHIN || came == CAME_ALONG)
             node->root = true;
         break;
     }
@@ -152,7 +168,7 @@ static bool kept(const struct loop_reference *r, const struct edge *e)
 bool loop_reference_is_edge(const struct loop_reference *r, uint32_t from, uint32_t to,
                             enum came came)
 {
-    bool way = came == CAME_WITHIN || came == CAME_BACK ||
+    bool way = came == CAME_WITHIN || came == CAME_ALONG || came == CAME_BACK ||
                (came == CAME_EXCEPTION && !r->nodes[to].normal);
     return way && from != HP_NO_ID && r->nodes[from].function == r->nodes[to].function;
 }

@@ -56,6 +56,7 @@ enum came {
     CAME_CALLED, /* by a call that made it */
     CAME_JUMPED, /* by a jump that made it */
     CAME_WITHIN, /* by a transfer that made and ended nothing, or by the link of a chain */
+    CAME_ALONG,  /* by a jump that made and ended nothing */
     CAME_BACK,   /* something that it called, or that it went to by a jump, came back as expected */
     CAME_EXCEPTION, /* the same, unexpectedly */
 };
@@ -139,6 +140,8 @@ struct loop_reference {
     struct edge *edges;
     size_t n_edges, cap_edges;
     struct hp_map64 edge_of;
+    struct hp_map64 strayed; /* functions that were come to by activations gone astray */
+    struct hp_map64 late;    /* functions that looked otherwise for a time */
     struct loop *loops;
     size_t n_loops, cap_loops;
 

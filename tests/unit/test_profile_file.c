@@ -712,6 +712,22 @@ static void views_add_up(void **state)
     uint64_t paths = 0;
     for (size_t i = 0; i < p->n_path_counts; i++)
         paths += p->path_counts[i].insns;
+    uint64_t executions = 0, loops = 0, smallest = 0;
+    for (size_t i = 0; i < p->n_loop_counts; i++) {
+        executions += p->loop_counts[i].executions;
+        loops += i == 0 || p->loop_counts[i - 1].item != p->loop_counts[i].item;
+    }
+    for (size_t i = 0; i < p->n_loops; i++) {
+        uint64_t min = UINT64_MAX;
+        for (size_t k = 0; k < p->n_loop_counts; k++)
+            if (p->loop_counts[k].item == i && p->loop_counts[k].executions &&
+                p->loop_counts[k].min < min)
+                min = p->loop_counts[k].min;
+        smallest += min == UINT64_MAX ? 0 : min;
+    }
+    assert_int_equal(ask("SELECT sum(executions) FROM hot_loops"), executions);
+    assert_int_equal(ask("SELECT count(*) FROM hot_loops"), loops);
+    assert_int_equal(ask("SELECT sum(min) FROM hot_loops"), smallest);
     assert_int_equal(ask("SELECT sum(instructions) FROM hot_paths"), paths);
     assert_int_equal(ask("SELECT sum(self) FROM hot_functions"), self);
     assert_int_equal(ask("SELECT sum(count) FROM hot_edges"), edges);

@@ -358,7 +358,7 @@ static void hotspots_and_when_they_ran(void **state)
     struct hp_profile profile = profile_with_loops();
     expect(&profile, (struct hp_report_options){.view = HP_REPORT_HOTSPOTS},
            "merten: 2 hot spots, 13 static instructions (52.0% of those executed)\n"
-           "  92.0% of the instructions; the first was detected after 40 branches (19.5%)\n"
+           "  92.0% of the run; the first after 40 branches (19.5%)\n"
            "  #  share  after  detected  of run  blocks  instr.  functions\n"
            "  1  62.0%  50.0%       120   60.0%       3      14  work, helper\n"
            "  0  30.0%  25.0%        40   20.0%       1      10  helper\n"
@@ -367,7 +367,7 @@ static void hotspots_and_when_they_ran(void **state)
            "  1 |      ▆▃  |\n");
     expect(&profile, (struct hp_report_options){.view = HP_REPORT_HOTSPOTS, .top = 1},
            "merten: 2 hot spots, 13 static instructions (52.0% of those executed)\n"
-           "  92.0% of the instructions; the first was detected after 40 branches (19.5%)\n"
+           "  92.0% of the run; the first after 40 branches (19.5%)\n"
            "  #  share  after  detected  of run  blocks  instr.  functions\n"
            "  1  62.0%  50.0%       120   60.0%       3      14  work, helper\n"
            "  … and 1 more (--top 0 shows all)\n"
@@ -391,6 +391,30 @@ static void hotspots_and_when_they_ran(void **state)
     assert_non_null(strstr(csv, "work helper,demo+0x1010 demo+0x1016 libx.so+0x500,"
                                 "demo+0x101e:18/20,100,6:70 7:30\r\n"));
     free(csv);
+}
+
+/* What the profiler counted itself is better than what blocks tell; of several runs it is not known which is whose. */
+static void the_detector_knows_best(void **state)
+{
+    (void)state;
+    struct hp_profile profile = profile_with_loops();
+    struct hp_pstat stats[] = {
+        {"hotspots merten", "instructions_after_detection", 705, HP_STAT_COUNT},
+        {"hotspots merten", "instructions_in_hotspots", 900, HP_STAT_COUNT},
+        {"hotspots merten", "static_executed", 100, HP_STAT_SIZE},
+        {"hotspots merten", "static_instructions", 12, HP_STAT_SIZE},
+        {"hotspots merten2", "static_instructions", 99, HP_STAT_SIZE}};
+    profile.stats = stats, profile.n_stats = 5;
+    struct hp_report_options options = {.view = HP_REPORT_HOTSPOTS};
+    char *text = render(&profile, &options);
+    assert_non_null(strstr(
+        text, "merten: 2 hot spots, 12 static instructions (12.0% of those executed)\n"
+              "  90.0% of the run, 70.5% since detected; the first after 40 branches (19.5%)\n"));
+    free(text);
+    profile.run.runs = 2;
+    text = render(&profile, &options);
+    assert_non_null(strstr(text, "  92.0% of the run; the first after 40 branches\n"));
+    free(text);
 }
 
 /* Ten slices in five columns; the last slice is half as long as the others: then it is full. */
@@ -449,14 +473,14 @@ static void hotspots_of_merged_runs(void **state)
     profile.run.runs = 2;
     expect(&profile, (struct hp_report_options){.view = HP_REPORT_HOTSPOTS},
            "merten, run 1: 1 hot spot, 3 static instructions (12.0% of those executed)\n"
-           "  30.0% of the instructions; the first was detected after 40 branches\n"
+           "  30.0% of the run; the first after 40 branches\n"
            "  #  share  after  detected  of run  blocks  instr.  functions\n"
            "  0  30.0%  25.0%        40               1      10  helper\n"
            "  when they ran, since detected; a column is 100 instructions\n"
            "  0 |  ▅█    █▁|\n"
            "\n"
            "merten, run 2: 1 hot spot, 13 static instructions (52.0% of those executed)\n"
-           "  92.0% of the instructions; the first was detected after 120 branches\n"
+           "  92.0% of the run; the first after 120 branches\n"
            "  #  share  after  detected  of run  blocks  instr.  functions\n"
            "  1  62.0%  50.0%       120               3      14  work, helper\n"
            "  when they ran, since detected; a column is 100 instructions\n"
@@ -785,6 +809,7 @@ int main(void)
         cmocka_unit_test(iterations_choose_wrongly),
         cmocka_unit_test(nested_loops_are_not_chosen_together),
         cmocka_unit_test(hotspots_and_when_they_ran),
+        cmocka_unit_test(the_detector_knows_best),
         cmocka_unit_test(slices_are_joined_to_fit),
         cmocka_unit_test(densities_have_glyphs),
         cmocka_unit_test(hotspots_of_merged_runs),

@@ -209,7 +209,7 @@ static __attribute__((noinline)) enum hp_how on_call(struct hp_exact_thread *t, 
     uint32_t caller = running(t, from);
     uint32_t callee = enter(t, to);
     push(t, HP_FRAME_CALL, behind, callee, count_call(t, from, caller, callee), from);
-    return HP_HOW_ENTERED;
+    return HP_HOW_CALLED;
 }
 
 /* A return that the top frame does not expect. */
@@ -286,12 +286,12 @@ static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t
     size_t n = find_function(t, function, entry || !computed);
     if (n) {
         pop_to(t, n);
-        return entry || !computed ? HP_HOW_BACK : HP_HOW_THROWN;
+        return entry ? HP_HOW_AGAIN : computed ? HP_HOW_THROWN : HP_HOW_BACK;
     }
     if (!entry && computed)
         return HP_HOW_STAYED;
     push(t, HP_FRAME_TAIL, top(t)->expects, function, call, from);
-    return HP_HOW_ENTERED;
+    return HP_HOW_JUMPED;
 }
 
 ALWAYS_INLINE enum hp_how on_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
@@ -305,14 +305,15 @@ ALWAYS_INLINE enum hp_how on_jump(struct hp_exact_thread *t, uint32_t from, uint
 }
 
 /* What a transfer means for loops, after what it did to the stack. */
-static __attribute__((noinline)) void arrive(struct hp_exact_thread *t, enum hp_how how,
-                                             uint32_t from, uint32_t to)
+ALWAYS_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t from, uint32_t to)
 {
     switch (how) {
     case HP_HOW_STAYED: hp_exact_loops_stay(t, from, to); break;
-    case HP_HOW_ENTERED: hp_exact_loops_enter(t, from, to); break;
-    case HP_HOW_BACK:
-    case HP_HOW_THROWN: hp_exact_loops_back(t, from, to, how == HP_HOW_THROWN); break;
+    case HP_HOW_CALLED: hp_exact_loops_call(t, to); break;
+    case HP_HOW_JUMPED: hp_exact_loops_jump(t, from, to); break;
+    case HP_HOW_AGAIN: hp_exact_loops_again(t, from, to); break;
+    case HP_HOW_BACK: hp_exact_loops_back(t, from, to, false); break;
+    case HP_HOW_THROWN: hp_exact_loops_back(t, from, to, true); break;
     case HP_HOW_BEGUN: hp_exact_loops_begin(t, to, true); break;
     }
 }
@@ -370,22 +371,14 @@ static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
     }
 }
 
-/* Does what a transfer that stays in its frame means for loops; says whether that is anything. */
-ALWAYS_INLINE bool follow(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+/* The top frame, which has a cover, ran some of the blocks of a run. */
+static __attribute__((noinline)) void cover(struct hp_exact_thread *t, uint32_t unit,
+                                            uint32_t first, uint32_t end)
 {
-    const struct hp_loop_arrival *a = &t->exact->loops->graph.arrivals[to];
-    if (!(a->loop | a->more))
-        return false;
-    hp_exact_loops_arrive(t, from, to);
-    return true;
-}
-
-/* The top frame, which has a cover, ran the blocks of a unit from `*first` up to the one at `end`. */
-static void cover(struct hp_exact_thread *t, const uint32_t *blocks, uint32_t *first, uint32_t end)
-{
-    for (; *first < end; ++*first)
-        if (t->loops->cover)
-            hp_exact_loops_covered(t, t->exact->spots[blocks[*first]].unit);
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(t->exact->code, unit, &n);
+    for (uint32_t i = first; i < end && i < n; i++)
+        hp_exact_loops_covered(t, t->exact->spots[blocks[i]].unit);
 }
 
 /*
@@ -415,7 +408,8 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
             t->clock = clock;
             show(t, blocks[i], blocks[i + 1]);
             ops[n_ops++] = make_op(t, blocks[i], blocks[i + 1], clock - start, i);
-        } else if (t->loops && follow(t, blocks[i], blocks[i + 1])) {
+        } else if (t->loops && hp_exact_loops_matter(t->loops, blocks[i + 1])) {
+            hp_exact_loops_follow(t, blocks[i], blocks[i + 1]);
             ops[n_ops++] = (struct hp_exact_op){
                 .from = blocks[i], .to = blocks[i + 1], .at = (uint8_t)i, .follows = true};
         }
@@ -452,20 +446,21 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
 static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, uint32_t unit,
                                                    uint32_t watch, uint64_t clock)
 {
-    uint32_t n, first = 0;
-    const uint32_t *blocks = hp_code_unit(t->exact->code, unit, &n);
+    uint32_t first = 0;
     for (size_t i = hp_watch_place(watch);; i++) {
-        const struct hp_exact_op *op = &t->ops[i];
+        const struct hp_exact_op *op = &t->ops[i]; /* new ones may be added on the way */
         bool more = op->more;
         if (op->follows) {
-            follow(t, op->from, op->to);
+            hp_exact_loops_follow(t, op->from, op->to);
         } else {
-            cover(t, blocks, &first, op->at + 1u);
+            if (t->loops->cover)
+                cover(t, unit, first, op->at + 1u);
+            first = op->at + 1u;
             t->clock = clock + op->insns;
             if (op->call != HP_NO_ID) {
                 t->calls[op->call].count++;
                 push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from);
-                hp_exact_loops_enter(t, op->from, op->to);
+                hp_exact_loops_call(t, op->to);
             } else {
                 show(t, op->from, op->to);
             }
@@ -473,7 +468,8 @@ static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, ui
         if (!more)
             break;
     }
-    cover(t, blocks, &first, n);
+    if (t->loops->cover)
+        cover(t, unit, first, HP_RUN_MAX);
 }
 
 ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n,
@@ -506,7 +502,7 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
             t->clock = clock;
             transfer(t, cell->watch & HP_WATCH_LAST, t->exact->lasts[steps->unit], to);
         } else if (loops) {
-            follow(t, t->exact->lasts[steps->unit], to);
+            hp_exact_loops_follow(t, t->exact->lasts[steps->unit], to);
         }
     }
     t->clock = walk(t, steps->unit, clock, true);

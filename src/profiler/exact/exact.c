@@ -351,6 +351,8 @@ static void count_tail(struct hp_exact_thread *t, const struct hp_event *event)
             t->loops->current = event->block;
     }
     t->clock += event->insns;
+    if (t->loops && t->loops->cover && event->block == t->loops->current)
+        hp_exact_loops_covered(t, t->exact->spots[event->block].unit);
     t->uncertain += !event->exact;
     count_in(t->exact, &t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, event->block, 1);
 }

@@ -65,7 +65,8 @@ struct hp_spot {
     uint8_t flow;        /* enum hp_flow */
     bool may_not_go : 1; /* the transfer at its end is conditional */
     bool asked : 1;
-    bool entry : 1;   /* it is the first block of its function */
+    bool entry : 1; /* it is the first block of its function */
+    bool odd : 1; /* with loops: a jump from here made or ended a frame although in one function */
     bool returned_to; /* a return led here */
 };
 

@@ -5,10 +5,6 @@
 
 #include <stdlib.h>
 
-#define COVERS_MAX (1u << 20) /* sets of loops; beyond, what is covered is no more told apart */
-
-#define NOBODY UINT64_MAX /* the activation when there is no frame */
-
 /* --- Counters --------------------------------------------------------------------------------- */
 
 enum hp_err hp_tally_add(struct hp_tally *t, uint64_t key, uint64_t count)
@@ -47,11 +43,7 @@ enum hp_err hp_exact_loops_new(struct hp_exact *exact)
     if (!all)
         return hp_fail_nomem();
     exact->loops = all;
-    HP_TRY(hp_loop_graph_init(&all->graph, exact->code, exact->functions));
-    HP_TRY(hp_grow(&all->covers, &all->cap_covers, 1, sizeof *all->covers));
-    HP_TRY(hp_grow(&all->cover_next, &all->cap_cover_next, 1, sizeof *all->cover_next));
-    all->n_covers = 1;
-    return HP_OK;
+    return hp_loop_graph_init(&all->graph, exact->code, exact->functions);
 }
 
 void hp_exact_loops_free(struct hp_exact *exact)
@@ -62,11 +54,7 @@ void hp_exact_loops_free(struct hp_exact *exact)
     hp_loop_graph_fini(&all->graph);
     free(all->members);
     free(all->member_of);
-    free(all->covers);
-    free(all->cover_loops);
-    free(all->cover_next);
-    hp_map64_fini(&all->cover_of);
-    hp_map64_fini(&all->extended);
+    hp_covers_fini(&all->covers);
     hp_exact_loops_result_free(all->result);
     free(all);
 }
@@ -78,7 +66,7 @@ enum hp_err hp_exact_loops_start(struct hp_exact_thread *t)
         return hp_fail_nomem();
     t->loops->all = t->exact->loops;
     t->loops->current = HP_NO_ID;
-    t->loops->now = NOBODY;
+    t->loops->now = HP_LOOP_NOBODY;
     return HP_OK;
 }
 
@@ -88,6 +76,8 @@ static void free_running(struct hp_exact_loop_thread *l)
     free(l->records);
     free(l->saved);
     free(l->frames);
+    free(l->slots);
+    l->slots = NULL;
     l->records = NULL;
     l->saved = NULL;
     l->frames = NULL;
@@ -184,6 +174,9 @@ static void catch_up(struct hp_exact_thread *t)
         t->exact->out_of_memory = true;
     for (; l->n_marked < g->n_marked; l->n_marked++)
         rewalk(t, g->marked[l->n_marked]);
+    l->arrivals = g->arrivals;
+    l->loops = g->loops;
+    l->exits = g->exits;
 }
 
 /* --- Executions ------------------------------------------------------------------------------- */
@@ -250,7 +243,9 @@ static void change_activation(struct hp_exact_thread *t, uint32_t loop, struct h
     }
 }
 
-/* A header was run. A back edge without a record: the loop has just been found, so this is the second iteration; or
+static inline void run_header(struct hp_exact_thread *t, uint32_t loop, bool back);
+
+/* A header was run in an activation that the record is not of. A back edge without a record: the loop has just been found, so this is the second iteration; or
  * control came into the activation in a way that nobody understands, then it belongs to no execution. */
 static __attribute__((noinline)) void switch_execution(struct hp_exact_thread *t, uint32_t loop,
                                                        bool back)
@@ -258,9 +253,7 @@ static __attribute__((noinline)) void switch_execution(struct hp_exact_thread *t
     struct hp_loop_record *r = &t->loops->records[loop];
     change_activation(t, loop, r);
     if (r->activation) {
-        if (!back)
-            close_execution(t, loop, r->n);
-        r->n = back ? r->n + 1 : 1;
+        run_header(t, loop, back);
         return;
     }
     if (t->n_frames == 0 || (back && t->loops->now >= r->since))
@@ -273,27 +266,26 @@ static __attribute__((noinline)) void switch_execution(struct hp_exact_thread *t
 static inline void run_header(struct hp_exact_thread *t, uint32_t loop, bool back)
 {
     struct hp_loop_record *r = &t->loops->records[loop];
-    if (r->activation == t->loops->now && back)
+    if (r->activation == t->loops->now && back) {
         r->n++;
-    else
+    } else if (r->activation == t->loops->now) {
+        close_execution(t, loop, r->n);
+        r->n = 1;
+    } else {
         switch_execution(t, loop, back);
+    }
 }
 
-static inline bool is_in(const struct hp_loop_graph *g, uint32_t loop, uint32_t node)
-{
-    return node != HP_NO_ID && hp_loop_has(g, &g->loops[loop], node);
-}
-
-void hp_exact_loops_arrive(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+void hp_exact_loops_arrive(struct hp_exact_thread *t, uint64_t from, uint32_t to)
 {
     const struct hp_loop_graph *g = &t->loops->all->graph;
     const struct hp_loop_arrival *a = &g->arrivals[to];
     if (a->loop)
-        run_header(t, a->loop - 1, from != HP_NO_ID && is_in(g, a->loop - 1, g->nodes[from].last));
+        run_header(t, a->loop - 1, hp_loop_spans(&g->loops[a->loop - 1], from));
     while (a->more) {
         uint32_t via = a->via;
         a = &g->arrivals[a->more - 1];
-        run_header(t, a->loop - 1, is_in(g, a->loop - 1, via));
+        run_header(t, a->loop - 1, hp_loop_has(g, &g->loops[a->loop - 1], via));
     }
 }
 
@@ -328,91 +320,76 @@ static bool same_function(const struct hp_loop_graph *g, uint32_t from, uint32_t
 void hp_exact_loops_learn(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     struct hp_loop_graph *g = &t->loops->all->graph;
-    uint8_t flow = t->exact->spots[from].flow;
     see(t, to);
     if (same_function(g, from, to))
         hp_loop_graph_edge(g, from, to, false);
-    else if (flow == HP_FLOW_JUMP || flow == HP_FLOW_COND || flow == HP_FLOW_JUMP_IND)
+    else
         hp_loop_graph_root(g, to);
     learned(t);
 }
 
 /* --- Transfers -------------------------------------------------------------------------------- */
 
-void hp_exact_loops_stay(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+void hp_exact_loops_stay_new(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    struct hp_exact_loop_thread *l = t->loops;
     const struct hp_spot *spot = &t->exact->spots[from];
     bool falls = spot->end == t->exact->spots[to].start && spot->may_not_go;
     if (spot->flow == HP_FLOW_RETURN && !falls)
-        add(t, &l->odd, (uint64_t)from << 32 | to, 1);
-    if (l->is_new || l->odd.n)
-        hp_exact_loops_learn(t, from, to);
-    l->is_new = false;
-    const struct hp_loop_graph *g = &l->all->graph;
-    if (g->arrivals[to].loop | g->arrivals[to].more)
-        hp_exact_loops_arrive(t, from, to);
+        add(t, &t->loops->odd, (uint64_t)from << 32 | to, 1);
+    t->loops->is_new = false;
+    hp_exact_loops_learn(t, from, to);
 }
 
 /* A jump that made or ended a frame, although in one function. */
 static void note_odd(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    uint8_t flow = t->exact->spots[from].flow;
-    if (flow != HP_FLOW_CALL && flow != HP_FLOW_CALL_IND && flow != HP_FLOW_RETURN &&
-        same_function(&t->loops->all->graph, from, to))
-        add(t, &t->loops->odd, (uint64_t)from << 32 | to, 1);
+    struct hp_spot *spot = &t->exact->spots[from];
+    if (spot->flow == HP_FLOW_CALL || spot->flow == HP_FLOW_CALL_IND ||
+        spot->flow == HP_FLOW_RETURN || !same_function(&t->loops->all->graph, from, to))
+        return;
+    add(t, &t->loops->odd, (uint64_t)from << 32 | to, 1);
+    spot->odd = true;
 }
 
-void hp_exact_loops_enter(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+void hp_exact_loops_enter_new(struct hp_exact_thread *t, uint32_t to)
 {
-    struct hp_loop_graph *g = &t->loops->all->graph;
-    const struct hp_loop_arrival *a = &g->arrivals[to];
-    if (!a->root) {
-        see(t, to);
-        hp_loop_graph_root(g, to);
-        learned(t);
-    }
-    t->loops->is_new = false;
-    note_odd(t, from, to);
-    if (a->loop | a->more)
-        hp_exact_loops_arrive(t, HP_NO_ID, to);
+    see(t, to);
+    hp_loop_graph_root(&t->loops->all->graph, to);
+    learned(t);
 }
 
-/* Where it was come back to, other than the first time. */
-static __attribute__((noinline)) void come_back(struct hp_exact_thread *t, uint32_t site,
-                                                uint32_t to, bool thrown)
+void hp_exact_loops_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    hp_exact_loops_call(t, to);
+    note_odd(t, from, to);
+}
+
+void hp_exact_loops_again(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     struct hp_exact_loop_thread *l = t->loops;
-    see(t, to);
-    hp_loop_graph_edge(&l->all->graph, site, to, thrown);
-    learned(t);
-    if (!thrown && l->sites[site].to == HP_NO_ID) {
-        l->sites[site].to = to;
-        l->sites[site].count++;
-    } else {
-        add(t, &l->returns[thrown], (uint64_t)site << 32 | to, 1);
-    }
+    l->now = l->frames[t->n_frames - 1].activation = ++l->serial;
+    hp_exact_loops_jump(t, from, to);
 }
 
-void hp_exact_loops_back(struct hp_exact_thread *t, uint32_t from, uint32_t to, bool thrown)
+void hp_exact_loops_come_back(struct hp_exact_thread *t, uint32_t from, uint32_t to, bool thrown)
 {
     struct hp_exact_loop_thread *l = t->loops;
     struct hp_loop_graph *g = &l->all->graph;
-    uint32_t site = l->frames[t->n_frames].site; /* of what was popped last */
+    uint32_t site = l->frames[t->n_frames].site;
     l->is_new = false;
-    if (site == HP_NO_ID) {
-        see(t, to);
-        learned(t);
-    } else if (l->sites[site].to == to && !thrown) {
+    see(t, to);
+    if (site != HP_NO_ID)
+        hp_loop_graph_edge(g, site, to, thrown);
+    learned(t);
+    if (site != HP_NO_ID && !thrown && (l->sites[site].to == to || l->sites[site].to == HP_NO_ID)) {
+        l->sites[site].to = to;
         l->sites[site].count++;
-    } else {
-        come_back(t, site, to, thrown);
+    } else if (site != HP_NO_ID) {
+        add(t, &l->returns[thrown], (uint64_t)site << 32 | to, 1);
     }
     note_odd(t, from, to);
-    if (!(g->arrivals[to].loop | g->arrivals[to].more))
-        return;
-    bool counts = !(thrown && hp_loop_graph_leaves_out(g, to));
-    hp_exact_loops_arrive(t, counts ? site : HP_NO_ID, to);
+    bool counts = site != HP_NO_ID && !(thrown && hp_loop_graph_leaves_out(g, to));
+    hp_exact_loops_arrive(t, counts ? g->exits[site] : HP_LOOP_NOWHERE, to);
 }
 
 /* A history begins: in all loops around the block it begins an execution. */
@@ -429,145 +406,44 @@ void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_tra
     for (uint32_t loop = g->nodes[block].inner; loop != HP_NO_ID; loop = g->loops[loop].parent)
         if (g->arrivals[block].loop != loop + 1)
             run_header(t, loop, false);
-    hp_exact_loops_arrive(t, HP_NO_ID, block);
+    hp_exact_loops_arrive(t, HP_LOOP_NOWHERE, block);
 }
 
 /* --- Frames ----------------------------------------------------------------------------------- */
 
-static uint64_t hash_loops(const uint32_t *loops, uint32_t n)
-{
-    uint64_t hash = n;
-    for (uint32_t i = 0; i < n; i++)
-        hash = hp_hash64(hash + loops[i]);
-    return hash;
-}
-
-/* The set of the loops that were put behind all others; 0 when there is no room. */
-static uint32_t intern(struct hp_exact_loops *all, uint32_t n)
-{
-    const uint32_t *loops = all->cover_loops + all->n_cover_loops;
-    uint64_t hash = hash_loops(loops, n);
-    uint32_t newest = hp_map64_get(&all->cover_of, hash);
-    for (uint32_t i = newest; i != HP_MAP64_NONE; i = all->cover_next[i]) {
-        const struct hp_cover *cover = &all->covers[i];
-        bool same = cover->n == n;
-        for (uint32_t k = 0; k < n && same; k++)
-            same = all->cover_loops[cover->first + k] == loops[k];
-        if (same)
-            return i;
-    }
-    if (all->n_covers >= COVERS_MAX ||
-        hp_grow(&all->covers, &all->cap_covers, all->n_covers + 1, sizeof *all->covers) != HP_OK ||
-        hp_grow(&all->cover_next, &all->cap_cover_next, all->n_covers + 1,
-                sizeof *all->cover_next) != HP_OK ||
-        hp_map64_put(&all->cover_of, hash, (uint32_t)all->n_covers) != HP_OK)
-        return 0;
-    all->covers[all->n_covers] = (struct hp_cover){(uint32_t)all->n_cover_loops, n};
-    all->cover_next[all->n_covers] = newest;
-    all->n_cover_loops += n;
-    return (uint32_t)all->n_covers++;
-}
-
-/* Inserts a loop into a sorted list unless it is there. */
-static void insert(uint32_t *loops, uint32_t *n, uint32_t loop)
-{
-    uint32_t i = *n;
-    while (i > 0 && loops[i - 1] > loop)
-        i--;
-    if (i > 0 && loops[i - 1] == loop)
-        return;
-    for (uint32_t k = (*n)++; k > i; k--)
-        loops[k] = loops[k - 1];
-    loops[i] = loop;
-}
-
-static uint32_t unite(struct hp_exact_loops *all, uint32_t cover, uint32_t inner)
-{
-    uint32_t n = all->covers[cover].n, depth = 0;
-    for (uint32_t loop = inner; loop != HP_NO_ID; loop = all->graph.loops[loop].parent)
-        depth++;
-    if (hp_grow(&all->cover_loops, &all->cap_cover_loops, all->n_cover_loops + n + depth,
-                sizeof *all->cover_loops) != HP_OK)
-        return cover;
-    uint32_t *loops = all->cover_loops + all->n_cover_loops;
-    for (uint32_t i = 0; i < n; i++)
-        loops[i] = all->cover_loops[all->covers[cover].first + i];
-    for (uint32_t loop = inner; loop != HP_NO_ID; loop = all->graph.loops[loop].parent)
-        insert(loops, &n, loop);
-    uint32_t united = intern(all, n);
-    return united ? united : cover;
-}
-
-/* The loops of `cover`, `inner` and those around it. */
-static uint32_t extend(struct hp_exact_loops *all, uint32_t cover, uint32_t inner)
-{
-    uint64_t key = (uint64_t)cover << 32 | inner;
-    if (all->extended_version != all->graph.version)
-        hp_map64_fini(&all->extended);
-    all->extended_version = all->graph.version;
-    uint32_t found = hp_map64_get(&all->extended, key);
-    if (found == HP_MAP64_NONE) {
-        found = unite(all, cover, inner);
-        if (hp_map64_put(&all->extended, key, found) != HP_OK)
-            return found; /* it is slower without */
-    }
-    return found;
-}
-
-/* The cover of the new top frame, whose function's next lower activation is the frame `below`. */
-static __attribute__((noinline)) uint32_t cover_of(struct hp_exact_thread *t, size_t below)
-{
-    struct hp_exact_loops *all = t->exact->loops;
-    uint32_t site = t->loops->frames[below + 1].site, cover = t->loops->frames[below].cover;
-    if (site == HP_NO_ID)
-        return cover;
-    uint32_t inner = all->graph.nodes[all->graph.nodes[site].last].inner;
-    return inner == HP_NO_ID ? cover : extend(all, cover, inner);
-}
-
-void hp_exact_loops_push(struct hp_exact_thread *t, uint32_t site)
+uint32_t hp_exact_loops_cover_of(struct hp_exact_thread *t, size_t below)
 {
     struct hp_exact_loop_thread *l = t->loops;
-    size_t top = t->n_frames - 1;
-    uint32_t function = t->frames[top].function;
-    if (top >= l->cap_frames &&
-        hp_grow(&l->frames, &l->cap_frames, t->cap_frames, sizeof *l->frames) != HP_OK) {
+    uint32_t site = l->frames[below + 1].site, cover = l->frames[below].cover;
+    if (!l->slots && !(l->slots = calloc(HP_COVERED_SLOTS, sizeof *l->slots))) {
         t->exact->out_of_memory = true;
-        t->n_frames--; /* as if it could not be pushed */
-        return;
+        return 0;
     }
-    struct hp_loop_frame *frame = &l->frames[top];
-    *frame = (struct hp_loop_frame){.activation = ++l->serial, .site = site};
-    l->now = l->serial;
-    l->cover = 0;
-    if (function == HP_NO_ID)
-        return;
-    struct hp_activity *activity = &t->activities[function];
-    frame->previous = activity->newest;
-    activity->newest = (uint32_t)(top + 1);
-    if (frame->previous)
-        l->cover = frame->cover = cover_of(t, frame->previous - 1);
+    return site == HP_NO_ID ? cover : hp_covers_extend(&l->all->covers, cover, site);
 }
 
-void hp_exact_loops_pop(struct hp_exact_thread *t, uint64_t spent)
+bool hp_exact_loops_grow_frames(struct hp_exact_thread *t)
 {
     struct hp_exact_loop_thread *l = t->loops;
-    const struct hp_loop_frame *frame = &l->frames[t->n_frames];
-    uint32_t function = t->frames[t->n_frames].function;
-    if (function != HP_NO_ID)
-        t->activities[function].newest = frame->previous;
-    l->now = t->n_frames ? frame[-1].activation : NOBODY;
-    l->cover = t->n_frames ? frame[-1].cover : 0;
-    if (frame->site == HP_NO_ID)
-        return;
-    l->sites[frame->site].inclusive += spent;
-    if (l->cover)
-        add(t, &l->covered_calls, (uint64_t)l->cover << 32 | frame->site, spent);
+    if (hp_grow(&l->frames, &l->cap_frames, t->cap_frames, sizeof *l->frames) == HP_OK)
+        return true;
+    t->exact->out_of_memory = true;
+    t->n_frames--; /* as if it could not be pushed */
+    return false;
 }
 
-void hp_exact_loops_covered(struct hp_exact_thread *t, uint32_t unit)
+void hp_exact_loops_covered_call(struct hp_exact_thread *t, uint32_t site, uint64_t spent)
 {
-    add(t, &t->loops->covered, (uint64_t)t->loops->cover << 32 | unit, 1);
+    add(t, &t->loops->covered_calls, (uint64_t)t->loops->cover << 32 | site, spent);
+}
+
+void hp_exact_loops_covered_new(struct hp_exact_thread *t, uint64_t key)
+{
+    struct hp_exact_loop_thread *l = t->loops;
+    uint32_t unit = (uint32_t)key;
+    add(t, &l->covered, key, 1);
+    l->slots[(unit ^ l->cover * 37) % HP_COVERED_SLOTS] =
+        (struct hp_covered_slot){key, hp_map64_get(&l->covered.of, key)};
 }
 
 /* --- Ends ------------------------------------------------------------------------------------- */

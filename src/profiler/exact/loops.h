@@ -11,6 +11,7 @@
 #ifndef HP_PROFILER_EXACT_LOOPS_H
 #define HP_PROFILER_EXACT_LOOPS_H
 
+#include "profiler/exact/covers.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/loop/graph.h"
 #include "profiler/loop/trips.h"
@@ -35,11 +36,6 @@ struct hp_loop_member {
     uint32_t next; /* of the same block: index + 1, 0: none */
 };
 
-/* A set of loops, in `members`; sorted ids. Set 0 is empty. */
-struct hp_cover {
-    uint32_t first, n;
-};
-
 struct hp_exact_loops {
     struct hp_loop_graph graph;
     struct hp_loop_member *members;
@@ -48,17 +44,7 @@ struct hp_exact_loops {
     size_t cap_member_of;
     size_t n_units; /* whose members are there */
 
-    struct hp_cover *covers;
-    size_t n_covers, cap_covers;
-    uint32_t *cover_loops;
-    size_t n_cover_loops, cap_cover_loops;
-    struct hp_map64 cover_of; /* hash of the loops -> the newest such set */
-    uint32_t *cover_next;     /* by set: an older one of the same hash */
-    size_t cap_cover_next;
-    struct hp_map64
-        extended; /* set << 32 | innermost loop -> set, as long as `version` is the graph's */
-    uint64_t extended_version;
-
+    struct hp_covers covers;
     struct hp_exact_loop_result *result;
 };
 
@@ -83,7 +69,7 @@ struct hp_loop_saved {
 struct hp_loop_frame {
     uint64_t activation; /* a number of its own */
     uint32_t site;       /* the block from which the frame below was left; HP_NO_ID: none */
-    uint32_t cover;      /* loops of its function in which lower activations are */
+    uint32_t cover;      /* where lower activations of its function are */
     uint32_t previous;   /* the next lower frame of its function, as index + 1 */
 };
 
@@ -95,8 +81,18 @@ struct hp_loop_site {
     uint64_t inclusive; /* instructions until then */
 };
 
+/* A counter that was used lately. */
+struct hp_covered_slot {
+    uint64_t key;
+    uint32_t index;
+};
+#define HP_COVERED_SLOTS 2048
+
 struct hp_exact_loop_thread {
     struct hp_exact_loops *all;
+    const struct hp_loop_arrival *arrivals; /* the graph's tables, where they are now */
+    const struct hp_loop *loops;
+    const uint64_t *exits;
     uint64_t now;    /* the activation at the top */
     uint64_t serial; /* of the newest */
     uint32_t cover;  /* of the top */
@@ -127,6 +123,7 @@ struct hp_exact_loop_thread {
         interrupted;         /* block: activations at, or called from, it when a history ended */
     struct hp_tally covered; /* cover << 32 | unit: runs in frames with that cover */
     struct hp_tally covered_calls; /* cover << 32 | site: instructions */
+    struct hp_covered_slot *slots; /* of `covered`, so that it need not be searched each time */
 };
 
 enum hp_err hp_exact_loops_new(struct hp_exact *exact);
@@ -148,33 +145,167 @@ void hp_exact_loops_seal(struct hp_exact_thread *thread);
 
 /* What a transfer did to the shadow stack. */
 enum hp_how {
-    HP_HOW_STAYED,  /* nothing */
-    HP_HOW_ENTERED, /* made a frame */
-    HP_HOW_BACK,    /* ended frames: goes on in one that was left */
-    HP_HOW_THROWN,  /* the same, but not where it was expected to */
-    HP_HOW_BEGUN,   /* replaced the lowest frame, of which nothing is known */
+    HP_HOW_STAYED, /* nothing */
+    HP_HOW_CALLED, /* made a frame */
+    HP_HOW_JUMPED, /* the same, by a jump */
+    HP_HOW_AGAIN,  /* the same, and a frame is used again for it */
+    HP_HOW_BACK,   /* ended frames: goes on in one that was left */
+    HP_HOW_THROWN, /* the same, but not where it was expected to */
+    HP_HOW_BEGUN,  /* replaced the lowest frame, of which nothing is known */
 };
 
 /* A transfer that is new and of which the stack need not be shown anything. */
 void hp_exact_loops_learn(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* After what a transfer did to the stack. */
-void hp_exact_loops_stay(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
-void hp_exact_loops_enter(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
-void hp_exact_loops_back(struct hp_exact_thread *thread, uint32_t from, uint32_t to, bool thrown);
+/* The block is run: what that means for headers in its chain. `from`: hp_loop_position() of the node it came from by an edge,
+ * HP_LOOP_NOWHERE: by none. */
+void hp_exact_loops_arrive(struct hp_exact_thread *thread, uint64_t from, uint32_t to);
+#define HP_LOOP_NOWHERE UINT64_MAX
+#define HP_LOOP_NOBODY  UINT64_MAX /* the activation when there is no frame */
+
+/* The same; mostly it is nothing, or one more iteration. */
+static inline void hp_exact_loops_run(struct hp_exact_thread *thread,
+                                      const struct hp_exact_loop_thread *l, uint64_t from,
+                                      uint32_t to)
+{
+    const struct hp_loop_arrival *a = &l->arrivals[to];
+    if (a->loop && !a->more) {
+        struct hp_loop_record *record = &l->records[a->loop - 1];
+        if (record->activation == l->now && hp_loop_spans(&l->loops[a->loop - 1], from)) {
+            record->n++;
+            return;
+        }
+    }
+    hp_exact_loops_arrive(thread, from, to);
+}
+
+static inline bool hp_exact_loops_matter(const struct hp_exact_loop_thread *l, uint32_t block)
+{
+    return l->arrivals[block].loop | l->arrivals[block].more;
+}
+
+/* A transfer that stayed in its frame and is not new. */
+static inline void hp_exact_loops_follow(struct hp_exact_thread *thread, uint32_t from, uint32_t to)
+{
+    const struct hp_exact_loop_thread *l = thread->loops;
+    if (hp_exact_loops_matter(l, to))
+        hp_exact_loops_run(thread, l, l->exits[from], to);
+}
+
+/* A transfer that was shown to the stack and did nothing to it. */
+void hp_exact_loops_stay_new(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+
+static inline void hp_exact_loops_stay(struct hp_exact_thread *thread, uint32_t from, uint32_t to)
+{
+    const struct hp_spot *spot = &thread->exact->spots[from];
+    if (thread->loops->is_new || spot->odd ||
+        (spot->flow == HP_FLOW_RETURN &&
+         !(spot->may_not_go && spot->end == thread->exact->spots[to].start)))
+        hp_exact_loops_stay_new(thread, from, to);
+    hp_exact_loops_follow(thread, from, to);
+}
+
+/* A call that made a frame. */
+void hp_exact_loops_enter_new(struct hp_exact_thread *thread, uint32_t to);
+
+static inline void hp_exact_loops_call(struct hp_exact_thread *thread, uint32_t to)
+{
+    struct hp_exact_loop_thread *l = thread->loops;
+    l->is_new = false;
+    if (!l->arrivals[to].root)
+        hp_exact_loops_enter_new(thread, to);
+    if (hp_exact_loops_matter(l, to))
+        hp_exact_loops_run(thread, l, HP_LOOP_NOWHERE, to);
+}
+
+/* A jump that did. */
+void hp_exact_loops_jump(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+
+/* A jump to the beginning of a function that was left by jumps: its frame is used again, for another activation. */
+void hp_exact_loops_again(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+
+/* Frames ended: it goes on in one that was left. */
+void hp_exact_loops_come_back(struct hp_exact_thread *thread, uint32_t from, uint32_t to,
+                              bool thrown);
+
+static inline void hp_exact_loops_back(struct hp_exact_thread *thread, uint32_t from, uint32_t to,
+                                       bool thrown)
+{
+    struct hp_exact_loop_thread *l = thread->loops;
+    uint32_t site = l->frames[thread->n_frames].site; /* of what was popped last */
+    if (site == HP_NO_ID || l->sites[site].to != to || thrown ||
+        thread->exact->spots[from].flow != HP_FLOW_RETURN) {
+        hp_exact_loops_come_back(thread, from, to, thrown);
+        return;
+    }
+    l->is_new = false;
+    l->sites[site].count++;
+    if (hp_exact_loops_matter(l, to))
+        hp_exact_loops_run(thread, l, l->exits[site], to);
+}
+
+/* A history, or an activation of which nothing is known, begins with the block. */
 void hp_exact_loops_begin(struct hp_exact_thread *thread, uint32_t block, bool by_transfer);
 
-/* All that runs a block was done but for its headers: `from` the node it came from by an edge, HP_NO_ID: by none. */
-void hp_exact_loops_arrive(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+/* --- Frames ------------------------------------------------------------------------------------- */
+
+/* The cover of the frame at the top, when the next lower frame of its function is `below`. */
+uint32_t hp_exact_loops_cover_of(struct hp_exact_thread *thread, size_t below);
+bool hp_exact_loops_grow_frames(struct hp_exact_thread *thread);
 
 /* The frame at the top was just pushed, from the block `site` (HP_NO_ID: none). */
-void hp_exact_loops_push(struct hp_exact_thread *thread, uint32_t site);
+static inline void hp_exact_loops_push(struct hp_exact_thread *thread, uint32_t site)
+{
+    struct hp_exact_loop_thread *l = thread->loops;
+    size_t top = thread->n_frames - 1;
+    if (top >= l->cap_frames && !hp_exact_loops_grow_frames(thread))
+        return;
+    uint32_t function = thread->frames[top].function;
+    struct hp_loop_frame *frame = &l->frames[top];
+    l->now = ++l->serial;
+    l->cover = 0;
+    *frame = (struct hp_loop_frame){.activation = l->now, .site = site};
+    if (function == HP_NO_ID)
+        return;
+    struct hp_activity *activity = &thread->activities[function];
+    frame->previous = activity->newest;
+    activity->newest = (uint32_t)(top + 1);
+    if (frame->previous)
+        l->cover = frame->cover = hp_exact_loops_cover_of(thread, frame->previous - 1);
+}
+
+void hp_exact_loops_covered_call(struct hp_exact_thread *thread, uint32_t site, uint64_t spent);
 
 /* The frame above the top was just popped after `spent` instructions. */
-void hp_exact_loops_pop(struct hp_exact_thread *thread, uint64_t spent);
+static inline void hp_exact_loops_pop(struct hp_exact_thread *thread, uint64_t spent)
+{
+    struct hp_exact_loop_thread *l = thread->loops;
+    const struct hp_loop_frame *frame = &l->frames[thread->n_frames];
+    uint32_t function = thread->frames[thread->n_frames].function;
+    if (function != HP_NO_ID)
+        thread->activities[function].newest = frame->previous;
+    l->now = thread->n_frames ? frame[-1].activation : HP_LOOP_NOBODY;
+    l->cover = thread->n_frames ? frame[-1].cover : 0;
+    if (frame->site == HP_NO_ID)
+        return;
+    l->sites[frame->site].inclusive += spent;
+    if (l->cover)
+        hp_exact_loops_covered_call(thread, frame->site, spent);
+}
+
+void hp_exact_loops_covered_new(struct hp_exact_thread *thread, uint64_t key);
 
 /* The unit was run by the top frame, which has a cover. */
-void hp_exact_loops_covered(struct hp_exact_thread *thread, uint32_t unit);
+static inline void hp_exact_loops_covered(struct hp_exact_thread *thread, uint32_t unit)
+{
+    struct hp_exact_loop_thread *l = thread->loops;
+    uint64_t key = (uint64_t)l->cover << 32 | unit;
+    const struct hp_covered_slot *slot = &l->slots[(unit ^ l->cover * 37) % HP_COVERED_SLOTS];
+    if (slot->key == key)
+        l->covered.counts[slot->index]++;
+    else
+        hp_exact_loops_covered_new(thread, key);
+}
 
 /* All on the stack ends with the history. */
 void hp_exact_loops_interrupt(struct hp_exact_thread *thread);

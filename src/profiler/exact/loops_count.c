@@ -19,6 +19,7 @@ struct counting {
     uint64_t *arrived; /* by block, then by node: times control came there */
     uint64_t *retired; /* the same: times it was left, which is when instructions count */
     uint64_t *calls;   /* by loop: instructions of what was called */
+    uint32_t *marks;   /* by loop: the cover that it was last found in */
     struct hp_ploop_count *counts; /* by loop */
     struct hp_tally back;          /* node << 32 | header, all threads together */
 };
@@ -256,34 +257,78 @@ static void count_calls(struct counting *c)
     }
 }
 
-/* Takes `insns`, of a node, from the loops of a cover that it is in. */
-static void uncount(struct counting *c, uint32_t cover, uint32_t node, uint64_t insns)
+/* Marks the loops in which the activations of a cover are. */
+static void mark_covered(struct counting *c, uint32_t cover)
 {
-    const struct hp_exact_loops *all = c->exact->loops;
-    const uint32_t *loops = all->cover_loops + all->covers[cover].first;
-    if (c->graph->nodes[node].inner == HP_NO_ID)
-        return;
-    for (uint32_t i = 0; i < all->covers[cover].n; i++) {
-        uint32_t loop = c->result->of[loops[i]];
-        if (loop != HP_NO_ID && is_in(c, loop, node))
-            c->counts[loop].inclusive -= insns;
-    }
+    const struct hp_covers *covers = &c->exact->loops->covers;
+    const struct hp_cover *set = &covers->sets[cover - 1];
+    for (uint32_t i = 0; i < set->n; i++)
+        for (uint32_t loop = innermost(c, last_of(c, covers->sites[set->first + i]));
+             loop != HP_NO_ID && c->marks[loop] != cover; loop = c->result->loops[loop].parent)
+            c->marks[loop] = cover;
 }
 
-/* What ran in a loop while a lower activation was in it. */
-static void uncount_covered(struct counting *c)
+/* Takes `insns`, of a node, from the loops of the marked cover that it is in. */
+static void uncount(struct counting *c, uint32_t cover, uint32_t node, uint64_t insns)
 {
-    const struct hp_exact_loop_thread *l = c->thread->loops;
-    for (size_t i = 0; i < l->covered.n; i++) {
-        uint32_t n, cover = (uint32_t)(l->covered.keys[i] >> 32);
-        const uint32_t *blocks = hp_code_unit(c->exact->code, (uint32_t)l->covered.keys[i], &n);
-        for (uint32_t k = 0; k < n; k++)
-            for (uint32_t node = blocks[k]; node != HP_NO_ID; node = c->graph->nodes[node].next)
-                uncount(c, cover, node, c->own[node] * l->covered.counts[i]);
+    for (uint32_t loop = innermost(c, node); loop != HP_NO_ID; loop = c->result->loops[loop].parent)
+        if (c->marks[loop] == cover)
+            c->counts[loop].inclusive -= insns;
+}
+
+static void uncount_unit(struct counting *c, uint32_t cover, uint32_t unit, uint64_t count)
+{
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(c->exact->code, unit, &n);
+    for (uint32_t i = 0; i < n; i++)
+        for (uint32_t node = blocks[i]; node != HP_NO_ID; node = c->graph->nodes[node].next)
+            uncount(c, cover, node, c->own[node] * count);
+}
+
+/* The entries of a tally in the order of the upper halves of their keys. */
+static enum hp_err by_cover(const struct counting *c, const struct hp_tally *tally,
+                            uint32_t **order)
+{
+    size_t *at = calloc(c->exact->loops->covers.n + 2, sizeof *at);
+    *order = malloc((tally->n + 1) * sizeof **order);
+    if (at && *order) {
+        for (size_t i = 0; i < tally->n; i++)
+            at[(tally->keys[i] >> 32) + 1]++;
+        for (size_t i = 1; i <= c->exact->loops->covers.n; i++)
+            at[i] += at[i - 1];
+        for (uint32_t i = 0; i < tally->n; i++)
+            (*order)[at[tally->keys[i] >> 32]++] = i;
     }
-    for (size_t i = 0; i < l->covered_calls.n; i++)
-        uncount(c, (uint32_t)(l->covered_calls.keys[i] >> 32),
-                last_of(c, (uint32_t)l->covered_calls.keys[i]), l->covered_calls.counts[i]);
+    enum hp_err err = at && *order ? HP_OK : hp_fail_nomem();
+    free(at);
+    return err;
+}
+
+static enum hp_err uncount_all(struct counting *c, const struct hp_tally *tally, bool calls)
+{
+    uint32_t *order, marked = 0;
+    enum hp_err err = by_cover(c, tally, &order);
+    memset(c->marks, 0, c->result->n * sizeof *c->marks);
+    for (size_t i = 0; err == HP_OK && i < tally->n; i++) {
+        uint64_t key = tally->keys[order[i]], count = tally->counts[order[i]];
+        uint32_t cover = (uint32_t)(key >> 32), what = (uint32_t)key;
+        if (cover != marked)
+            mark_covered(c, cover);
+        marked = cover;
+        if (calls)
+            uncount(c, cover, last_of(c, what), count);
+        else
+            uncount_unit(c, cover, what, count);
+    }
+    free(order);
+    return err;
+}
+
+/* What ran in a loop while a lower activation was in it counts once. */
+static enum hp_err uncount_covered(struct counting *c)
+{
+    HP_TRY(uncount_all(c, &c->thread->loops->covered, false));
+    return uncount_all(c, &c->thread->loops->covered_calls, true);
 }
 
 /* What was recorded of loops that are now part of others by their headers goes to these. */
@@ -369,7 +414,7 @@ static enum hp_err count_thread(struct counting *c, uint32_t thread)
     count_begun(c);
     count_calls(c);
     add_up(c);
-    uncount_covered(c);
+    HP_TRY(uncount_covered(c));
     HP_TRY(count_trips(c));
     return keep_counts(c, thread);
 }
@@ -446,7 +491,8 @@ static enum hp_err count_all(struct counting *c)
     HP_TRY(list_loops(c));
     c->calls = calloc(c->result->n + 1, sizeof *c->calls);
     c->counts = calloc(c->result->n + 1, sizeof *c->counts);
-    if (!c->calls || !c->counts)
+    c->marks = calloc(c->result->n + 1, sizeof *c->marks);
+    if (!c->calls || !c->counts || !c->marks)
         return hp_fail_nomem();
     for (uint32_t i = 0; i < c->exact->n_threads; i++)
         HP_TRY(count_thread(c, i));
@@ -469,6 +515,7 @@ enum hp_err hp_exact_loops_count(struct hp_exact *exact)
     free(c.retired);
     free(c.calls);
     free(c.counts);
+    free(c.marks);
     hp_tally_fini(&c.back);
     if (err == HP_OK)
         all->result = c.result;

@@ -232,7 +232,10 @@ enum hp_err hp_exact_loops(struct hp_profiler *profiler, const struct hp_exact_l
         return hp_fail(HP_ERR_INVALID, "the exact profiler was made without loops");
     HP_TRY(hp_exact_settle(exact));
     HP_TRY(hp_exact_loops_count(exact));
-    *loops = exact->loops->result->loops;
-    *n = exact->loops->result->n;
+    struct hp_exact_loop_result *r = exact->loops->result;
+    for (uint32_t i = 0; i < r->n; i++)
+        r->loops[i].once = hp_trips_bucket(&r->trips[i], 0);
+    *loops = r->loops;
+    *n = r->n;
     return HP_OK;
 }

@@ -33,7 +33,38 @@ static const struct preset {
       .range_gap = 64,
       .address_bits = 32,
       .shift = HP_HOTSPOT_SHIFT_ARCH,
-      .monitor = true}},
+      .monitor = true,
+      .density = 40,
+      .patience = 200,
+      .gain = 16,
+      .map_bits = 12,
+      .map_share = 4}},
+    /* docs/better.md, "Hot spots". */
+    {"dense",
+     {.entries = 512,
+      .ways = 16,
+      .counter_bits = 16,
+      .candidate = 16,
+      .refresh = 4096,
+      .reset = 65536,
+      .detect_bits = 13,
+      .down = 1,
+      .up = 2,
+      .monitor_bits = 12,
+      .monitor_down = 1,
+      .monitor_up = 31,
+      .monitor_ways = 2,
+      .range_gap = 64,
+      .address_bits = 32,
+      .shift = HP_HOTSPOT_SHIFT_ARCH,
+      .monitor = true,
+      .tight = true,
+      .rule = HP_RULE_DENSITY,
+      .density = 40,
+      .patience = 200,
+      .gain = 16,
+      .map_bits = 12,
+      .map_share = 4}},
 };
 #define N_PRESETS (sizeof presets / sizeof *presets)
 
@@ -61,6 +92,11 @@ static const struct number {
     {"ranges", AT(ranges), 0, 65536},
     {"gap", AT(range_gap), 0, 1u << 20},
     {"address", AT(address_bits), 16, 64},
+    {"density", AT(density), 1, 100000},
+    {"patience", AT(patience), 0, 1000000},
+    {"gain", AT(gain), 0, 1024},
+    {"map", AT(map_bits), 4, 24},
+    {"map-share", AT(map_share), 0, 16},
 };
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
 
@@ -73,6 +109,8 @@ static const struct choice {
     {"only", {"all", "conditional-indirect", NULL}},
     {"monitor", {"off", "on", NULL}},
     {"share", {"run", "thread", NULL}},
+    {"region", {"whole", "tight", NULL}},
+    {"rule", {"counter", "density", NULL}},
 };
 #define N_CHOICES (sizeof choices / sizeof *choices)
 
@@ -86,7 +124,8 @@ static uint32_t get_number(const struct hp_hotspot_config *config, const struct 
 static unsigned get_choice(const struct hp_hotspot_config *config, size_t i)
 {
     const unsigned values[N_CHOICES] = {(unsigned)config->index, config->conditional_indirect,
-                                        config->monitor, config->per_thread};
+                                        config->monitor,         config->per_thread,
+                                        config->tight,           (unsigned)config->rule};
     return values[i];
 }
 
@@ -96,7 +135,9 @@ static void set_choice(struct hp_hotspot_config *config, size_t i, unsigned valu
     case 0: config->index = (enum hp_hotspot_index)value; break;
     case 1: config->conditional_indirect = value; break;
     case 2: config->monitor = value; break;
-    default: config->per_thread = value; break;
+    case 3: config->per_thread = value; break;
+    case 4: config->tight = value; break;
+    default: config->rule = (enum hp_hotspot_rule)value; break;
     }
 }
 
@@ -142,6 +183,12 @@ enum hp_err hp_hotspot_config_check(const struct hp_hotspot_config *config)
         return hp_fail(HP_ERR_INVALID,
                        "hot spots: candidate is %u, and a counter of %u bits goes up to %u",
                        config->candidate, config->counter_bits, most);
+    if ((unsigned)config->rule > HP_RULE_DENSITY)
+        return hp_fail(HP_ERR_INVALID, "hot spots: no rule has the number %d", config->rule);
+    if (config->rule == HP_RULE_DENSITY && !config->monitor)
+        return hp_fail(
+            HP_ERR_INVALID,
+            "hot spots: rule=density needs a monitor table, which monitor=off takes away");
     if (config->ranges && !config->monitor)
         return hp_fail(HP_ERR_INVALID, "hot spots: ranges of no monitor table");
     return HP_OK;
@@ -343,6 +390,14 @@ static uint64_t bits_below(uint64_t n)
     return bits;
 }
 
+/* The map and how much of it is set; the random number; the branches until the next sample, and the period; samples and
+ * their instructions; the threshold, which the software works out. */
+static uint64_t density_bits(const struct hp_hotspot_config *config)
+{
+    return ((uint64_t)1 << config->map_bits) + config->map_bits + 64 + 25 + 5 + 32 + 32 +
+           config->counter_bits;
+}
+
 /* Docs: "Size". */
 uint64_t hp_hotspot_config_bits(const struct hp_hotspot_config *config, uint64_t monitored,
                                 uint64_t *monitor)
@@ -357,8 +412,11 @@ uint64_t hp_hotspot_config_bits(const struct hp_hotspot_config *config, uint64_t
     uint64_t set = bits_below(config->entries / config->ways);
     tag = tag > set ? tag - set : 0;
     uint64_t counters = config->counter_bits * (config->index == HP_INDEX_ADDRESS ? 2u : 1u);
-    uint64_t bits = config->entries * (tag + counters + 1);
-    bits += config->detect_bits + bits_below(config->refresh) + bits_below(config->reset);
+    uint64_t bits = bits_below(config->refresh) + bits_below(config->reset);
+    if (config->rule == HP_RULE_DENSITY)
+        bits += config->entries * (tag + counters) + density_bits(config);
+    else
+        bits += config->entries * (tag + counters + 1) + config->detect_bits;
     if (config->monitor)
         bits += config->monitor_bits;
     if (monitor && !config->monitor) {

@@ -9,13 +9,13 @@
 
 /* --- The buffer ------------------------------------------------------------------------------- */
 
-/* Empties the buffer, and starts counting anew. */
-static void clear(struct hp_hotspots *h)
+void hp_hotspots_clear(struct hp_hotspots *h)
 {
     memset(h->entries, 0, h->config.entries * sizeof *h->entries);
     h->detect = h->detect_max;
     h->refresh_left = h->config.refresh ? h->config.refresh : UINT64_MAX;
     h->reset_left = h->config.reset ? h->config.reset : UINT64_MAX;
+    h->density.samples = h->density.insns = 0;
 }
 
 static bool is_candidate(const struct hp_hotspots *h, const struct hp_spot_entry *entry)
@@ -59,30 +59,35 @@ bool hp_hotspots_miss(struct hp_hotspots *h, struct hp_spot_entry *set, uint64_t
     return is_candidate(h, entry);
 }
 
+struct hp_spot_entry *hp_hotspots_find(const struct hp_hotspots *h, struct hp_spot_entry *set,
+                                       uint64_t address, uint64_t part)
+{
+    for (uint32_t i = 0; i < h->config.ways; i++)
+        if (set[i].executed && set[i].address == address &&
+            (!h->parts || h->parts[&set[i] - h->entries] == part))
+            return &set[i];
+    return NULL;
+}
+
 /* The branch's entry counts it. Whether it is a candidate. */
 static bool profile(struct hp_hotspots *h, const struct hp_branch *branch)
 {
     uint64_t part = hp_hotspots_part(h, branch->target, branch->taken);
     struct hp_spot_entry *set = hp_hotspots_set(h, branch->address, part);
-    for (uint32_t i = 0; i < h->config.ways; i++) {
-        struct hp_spot_entry *entry = &set[i];
-        if (!entry->executed || entry->address != branch->address ||
-            (h->parts && h->parts[entry - h->entries] != part))
-            continue;
-        h->stats.hits++;
-        if (entry->executed < h->counter_max) {
-            entry->executed++;
-            entry->taken += branch->taken;
-        }
-        return is_candidate(h, entry);
+    struct hp_spot_entry *entry = hp_hotspots_find(h, set, branch->address, part);
+    if (!entry)
+        return hp_hotspots_miss(h, set, branch->address, part, branch->flow, branch->taken);
+    h->stats.hits++;
+    if (entry->executed < h->counter_max) {
+        entry->executed++;
+        entry->taken += branch->taken;
     }
-    return hp_hotspots_miss(h, set, branch->address, part, branch->flow, branch->taken);
+    return is_candidate(h, entry);
 }
 
 /* --- Whose it is ------------------------------------------------------------------------------ */
 
-/* The buffer goes to the next process that is on, round robin; cleared, also when it stays. */
-static void pass_on(struct hp_hotspots *h)
+void hp_hotspots_pass_on(struct hp_hotspots *h)
 {
     size_t at = 0;
     struct hp_spot_process *before = h->owner;
@@ -95,7 +100,7 @@ static void pass_on(struct hp_hotspots *h)
             h->owner = next;
     }
     h->stats.passed_on += h->owner && h->owner != before;
-    clear(h);
+    hp_hotspots_clear(h);
 }
 
 static void switch_on(struct hp_hotspots *h, struct hp_spot_process *p)
@@ -104,14 +109,14 @@ static void switch_on(struct hp_hotspots *h, struct hp_spot_process *p)
     if (h->owner)
         return;
     h->owner = p;
-    clear(h);
+    hp_hotspots_clear(h);
 }
 
 static void switch_off(struct hp_hotspots *h, struct hp_spot_process *p)
 {
     p->on = false;
-    if (h->owner == p)
-        pass_on(h);
+    if (h->owner == p && h->config.rule != HP_RULE_DENSITY)
+        hp_hotspots_pass_on(h);
 }
 
 struct hp_spot_process *hp_hotspots_process(struct hp_hotspots *h, uint32_t number)
@@ -140,8 +145,8 @@ struct hp_spot_process *hp_hotspots_process(struct hp_hotspots *h, uint32_t numb
 
 /* --- Rules ------------------------------------------------------------------------------------ */
 
-/* Rule 1. */
-static void watch(struct hp_hotspots *h, struct hp_spot_process *p, enum hp_monitor_level level)
+void hp_hotspots_watch(struct hp_hotspots *h, struct hp_spot_process *p,
+                       enum hp_monitor_level level)
 {
     if (!h->config.monitor)
         return;
@@ -166,12 +171,12 @@ static void watch(struct hp_hotspots *h, struct hp_spot_process *p, enum hp_moni
 }
 
 /* Copies the candidates out: their number. */
-static size_t copy_candidates(struct hp_hotspots *h)
+static size_t copy_candidates(struct hp_hotspots *h, uint32_t candidate)
 {
     size_t n = 0;
     for (uint32_t i = 0; i < h->config.entries; i++) {
         const struct hp_spot_entry *entry = &h->entries[i];
-        if (!is_candidate(h, entry))
+        if (entry->executed < candidate)
             continue;
         h->candidates[n] = (struct hp_hotspot_branch){
             .address = entry->address,
@@ -184,14 +189,13 @@ static size_t copy_candidates(struct hp_hotspots *h)
     return n;
 }
 
-/* Rule 5. */
-static void detect(struct hp_hotspots *h, struct hp_spot_process *p)
+void hp_hotspots_detect(struct hp_hotspots *h, struct hp_spot_process *p, uint32_t candidate)
 {
     struct hp_hotspot found = {.number = (uint32_t)h->stats.detections,
                                .process = p->number,
                                .branches = h->stats.branches,
                                .candidates = h->candidates,
-                               .n_candidates = copy_candidates(h)};
+                               .n_candidates = copy_candidates(h, candidate)};
     if (h->config.monitor &&
         hp_monitor_add(&h->monitor, &p->own, h->addresses, found.n_candidates) != HP_OK)
         h->failed = true;
@@ -204,7 +208,6 @@ static void detect(struct hp_hotspots *h, struct hp_spot_process *p)
     stats->detections++;
     if (h->handler && !h->failed)
         h->handler(h->context, &found);
-    pass_on(h);
 }
 
 /* Rule 6. */
@@ -214,7 +217,7 @@ static void count_time(struct hp_hotspots *h)
     h->reset_left--;
     if (h->reset_left == 0) {
         h->stats.resets++;
-        pass_on(h);
+        hp_hotspots_pass_on(h);
     } else if (h->refresh_left == 0) {
         h->stats.refreshes++;
         h->refresh_left = h->config.refresh;
@@ -226,7 +229,11 @@ void hp_hotspots_retire(struct hp_hotspots *h, struct hp_spot_process *p,
                         const struct hp_branch *branch, enum hp_monitor_level level)
 {
     h->stats.branches++;
-    watch(h, p, level);
+    if (h->config.rule == HP_RULE_DENSITY) {
+        hp_density_retire(h, p, branch, level);
+        return;
+    }
+    hp_hotspots_watch(h, p, level);
     if (h->owner != p || h->failed)
         return;
     h->stats.profiled++;
@@ -236,10 +243,12 @@ void hp_hotspots_retire(struct hp_hotspots *h, struct hp_spot_process *p,
         h->detect += (int32_t)h->config.up;
     if (h->detect > h->detect_max)
         h->detect = h->detect_max;
-    if (h->detect <= 0)
-        detect(h, p);
-    else
+    if (h->detect > 0) {
         count_time(h);
+        return;
+    }
+    hp_hotspots_detect(h, p, h->config.candidate);
+    hp_hotspots_pass_on(h);
 }
 
 void hp_hotspots_branch(struct hp_hotspots *h, uint32_t process, const struct hp_branch *branch)
@@ -258,7 +267,9 @@ void hp_hotspots_end(struct hp_hotspots *h, uint32_t process)
     if (index == HP_MAP64_NONE)
         return;
     struct hp_spot_process *p = h->processes[index];
-    switch_off(h, p);
+    p->on = false;
+    if (h->owner == p)
+        hp_hotspots_pass_on(h);
     hp_monitor_remove(&h->monitor, &p->own);
     h->n_processes--;
     memmove(&h->processes[index], &h->processes[index + 1],
@@ -285,6 +296,7 @@ static enum hp_err allocate(struct hp_hotspots *h)
     if (!h->entries || !h->flows || !h->candidates || !h->addresses ||
         (h->config.index != HP_INDEX_ADDRESS && !h->parts))
         return hp_fail_nomem();
+    HP_TRY(hp_density_init(&h->density, &h->config));
     return hp_monitor_init(&h->monitor, &h->config);
 }
 
@@ -309,7 +321,7 @@ enum hp_err hp_hotspots_new(const struct hp_hotspot_config *config, hp_hotspot_h
         hp_hotspots_free(h);
         return err;
     }
-    clear(h);
+    hp_hotspots_clear(h);
     *hotspots = h;
     return HP_OK;
 }
@@ -325,6 +337,7 @@ void hp_hotspots_free(struct hp_hotspots *h)
     free(h->processes);
     hp_map64_fini(&h->process_of);
     hp_monitor_fini(&h->monitor);
+    hp_density_fini(&h->density);
     free(h->entries);
     free(h->parts);
     free(h->flows);

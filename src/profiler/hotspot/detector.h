@@ -3,7 +3,7 @@
  * The inside of a hot spot detector (hotpath/hotspot.h), for the profiler: it does the same by units, and leaves to hp_hotspots_retire() what is rare.
  *
  * Invariants:
- *   1. `owner` is NULL or a process that is on; while a process is on, there is one.
+ *   1. `owner` is NULL or a process that is on (rule=density: that is not over); while a process is on, there is one.
  *   2. `detect` is from 1 to `detect_max`; the `left` of a timer at least 1.
  *   3. Entries of no use have executed == 0.
  */
@@ -12,6 +12,7 @@
 
 #include "base/map64.h"
 #include "hotpath/hotspot.h"
+#include "profiler/hotspot/density.h"
 #include "profiler/hotspot/monitor.h"
 
 /* Of the branch behavior buffer. It is a candidate when `executed` has reached the threshold. */
@@ -49,6 +50,8 @@ struct hp_hotspots {
     struct hp_spot_process *owner; /* of the buffer */
     uint32_t next_owner;           /* number for the monitor table */
     struct hp_monitor monitor;
+
+    struct hp_density density;
 
     struct hp_hotspot_stats stats;
     struct hp_hotspot_branch *candidates; /* room for all entries */
@@ -92,6 +95,23 @@ static inline struct hp_spot_entry *hp_hotspots_set(const struct hp_hotspots *h,
 /* A branch that has no entry: gives it one, if it can have one. Counts the miss. Whether it is a candidate. */
 bool hp_hotspots_miss(struct hp_hotspots *h, struct hp_spot_entry *set, uint64_t address,
                       uint64_t part, uint8_t flow, bool taken);
+
+/* Empties the buffer, and starts counting anew. */
+void hp_hotspots_clear(struct hp_hotspots *h);
+
+/* The buffer goes to the next process that is on, round robin; cleared, also when it stays. */
+void hp_hotspots_pass_on(struct hp_hotspots *h);
+
+/* Rule 1. */
+void hp_hotspots_watch(struct hp_hotspots *h, struct hp_spot_process *process,
+                       enum hp_monitor_level level);
+
+/* Rule 5, of the entries that were executed so often, but for the clearing. */
+void hp_hotspots_detect(struct hp_hotspots *h, struct hp_spot_process *process, uint32_t candidate);
+
+/* The branch's entry, or NULL. */
+struct hp_spot_entry *hp_hotspots_find(const struct hp_hotspots *h, struct hp_spot_entry *set,
+                                       uint64_t address, uint64_t part);
 
 /* All that a retired branch of a profiled kind does. */
 void hp_hotspots_retire(struct hp_hotspots *h, struct hp_spot_process *process,

@@ -90,7 +90,7 @@ struct hp_spots_process {
     uint32_t live;                  /* threads that have not ended */
     struct hp_spots_thread *thread; /* that is running */
     struct hp_hotspots *detector;
-    struct hp_spot_process *state; /* in the detector */
+    struct hp_spot_process *state; /* in the detector; NULL before its first branch */
     struct hp_spots_unit *units;
     size_t n_units, cap_units;
     uint32_t *active; /* units with a count */
@@ -101,8 +101,9 @@ struct hp_spots_process {
         hot; /* by block: one more than the executions before the first hot spot with it was detected; 0: none has it */
     size_t cap_hot;
     struct hp_spot_pairs pairs;
-    uint32_t found;      /* one more than the index of its latest; 0: none */
-    size_t known_blocks; /* of the plan, when regions were last completed */
+    uint32_t found;             /* one more than the index of its latest; 0: none */
+    struct hp_map64 candidates; /* of all its hot spots: address -> 1 */
+    size_t known_blocks;        /* of the plan, when regions were last completed */
 };
 
 struct hp_spots_thread {

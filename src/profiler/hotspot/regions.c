@@ -57,6 +57,96 @@ static enum hp_err add_candidates(struct hp_spots_process *p, struct hp_spots_fo
     return HP_OK;
 }
 
+/* --- Tight regions ---------------------------------------------------------------------------- */
+
+/* The shortest block that ends there and was executed; one more than its number. */
+static uint32_t shortest(const struct hp_spots_process *p, uint64_t last)
+{
+    const struct hp_spots *spots = p->spots;
+    uint32_t found = 0;
+    for (uint32_t at = first_of(&spots->first_by_last, last); at; at = spots->next_by_last[at - 1])
+        if (p->counts[at - 1] &&
+            (!found || spots->plan[at - 1].start > spots->plan[found - 1].start))
+            found = at;
+    return found;
+}
+
+/* The blocks that end there and start at `start` or behind it, but for those that belong to a hot spot. */
+static enum hp_err add_from(struct hp_spots_process *p, struct hp_spots_found *f, uint64_t last,
+                            uint64_t start)
+{
+    const struct hp_spots *spots = p->spots;
+    uint32_t at = first_of(&spots->first_by_last, last);
+    for (; at; at = spots->next_by_last[at - 1])
+        if (spots->plan[at - 1].start >= start && (at > p->cap_hot || !p->hot[at - 1]))
+            HP_TRY(add_member(p, f, at - 1, p->counts[at - 1]));
+    return HP_OK;
+}
+
+/* A candidate went there: a block that starts there and ends with a candidate belongs to the region. */
+static enum hp_err enter(struct hp_spots_process *p, struct hp_spots_found *f, uint64_t start)
+{
+    const struct hp_spots *spots = p->spots;
+    uint32_t at = first_of(&spots->first_by_start, start);
+    for (; at; at = spots->next_by_start[at - 1]) {
+        const struct hp_spots_block *block = &spots->plan[at - 1];
+        if (p->counts[at - 1] && block->profiled && (at > p->cap_hot || !p->hot[at - 1]) &&
+            hp_map64_get(&p->candidates, block->last) != HP_MAP64_NONE)
+            HP_TRY(add_from(p, f, block->last, start));
+    }
+    return HP_OK;
+}
+
+static enum hp_err enter_from(struct hp_spots_process *p, struct hp_spots_found *f,
+                              const struct hp_hotspot_branch *c)
+{
+    const struct hp_spots *spots = p->spots;
+    uint32_t at = first_of(&spots->first_by_last, c->address);
+    for (; at; at = spots->next_by_last[at - 1]) {
+        const struct hp_block *block = hp_code_block(spots->code, at - 1);
+        if (!p->counts[at - 1])
+            continue;
+        if (c->taken && block->target)
+            HP_TRY(enter(p, f, block->target));
+        bool comes_back = block->flow == HP_FLOW_CALL || block->flow == HP_FLOW_CALL_IND;
+        if (c->executed > c->taken || comes_back)
+            HP_TRY(enter(p, f, block->end));
+        break; /* the others end alike */
+    }
+    return HP_OK;
+}
+
+/* Of the blocks that end with a candidate the shortest, and those that a candidate leads to. */
+static enum hp_err add_tight(struct hp_spots_process *p, struct hp_spots_found *f)
+{
+    const struct hp_spots *spots = p->spots;
+    for (size_t i = 0; i < f->n_candidates; i++) {
+        uint64_t last = f->candidates[i].address;
+        uint32_t at = shortest(p, last);
+        HP_TRY(hp_map64_put(&p->candidates, last, 1));
+        if (at)
+            HP_TRY(add_from(p, f, last, spots->plan[at - 1].start));
+    }
+    for (uint32_t at = p->found; at; at = spots->found[at - 1]->next) {
+        const struct hp_spots_found *g = spots->found[at - 1];
+        for (size_t i = 0; i < g->n_candidates; i++)
+            HP_TRY(enter_from(p, f, &g->candidates[i]));
+    }
+    return HP_OK;
+}
+
+/* Whether a new block that ends with a candidate is part of one that belongs to the region. */
+static bool is_within(const struct hp_spots *spots, const struct hp_spots_found *f, uint32_t block)
+{
+    const struct hp_spots_block *b = &spots->plan[block];
+    uint32_t at = first_of(&spots->first_by_last, b->last);
+    for (; at; at = spots->next_by_last[at - 1])
+        if (spots->plan[at - 1].start <= b->start &&
+            hp_map64_get(&f->member_of, at - 1) != HP_MAP64_NONE)
+            return true;
+    return false;
+}
+
 /* --- Ways between candidates ------------------------------------------------------------------ */
 
 /* Blocks that end without a profiled branch, that candidates lead to. */
@@ -235,7 +325,7 @@ static enum hp_err add_found(struct hp_spots_process *p, const struct hp_hotspot
     f->next = p->found;
     p->found = (uint32_t)spots->n_found;
     HP_TRY(copy_candidates(f, hotspot));
-    HP_TRY(add_candidates(p, f));
+    HP_TRY(spots->config.tight ? add_tight(p, f) : add_candidates(p, f));
     return add_ways(p, f);
 }
 
@@ -282,7 +372,8 @@ static enum hp_err complete_regions(struct hp_spots_process *p)
         for (uint32_t at = p->found; at; at = spots->found[at - 1]->next) {
             struct hp_spots_found *f = spots->found[at - 1];
             if (spots->plan[block].profiled &&
-                hp_map64_get(&f->branches, spots->plan[block].last) != HP_MAP64_NONE)
+                hp_map64_get(&f->branches, spots->plan[block].last) != HP_MAP64_NONE &&
+                (!spots->config.tight || is_within(spots, f, (uint32_t)block)))
                 HP_TRY(add_member(p, f, (uint32_t)block, 0));
         }
     p->known_blocks = n;

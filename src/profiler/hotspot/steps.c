@@ -70,6 +70,20 @@ static void work_out(struct hp_spots_process *p, uint32_t unit)
     u->down = (int16_t)down;
 }
 
+/* Whether a branch of the unit is not in the map of addresses: it has to be retired on its own. */
+static bool is_new_code(const struct hp_spots_process *p, uint32_t unit)
+{
+    const struct hp_hotspots *h = p->detector;
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(p->spots->code, unit, &n);
+    for (uint32_t i = 0; i < n && h->config.rule == HP_RULE_DENSITY; i++) {
+        const struct hp_spots_block *block = &p->spots->plan[blocks[i]];
+        if (block->profiled && !hp_density_knows(&h->density, block->last))
+            return true;
+    }
+    return false;
+}
+
 void hp_spots_flush(struct hp_spots_process *p)
 {
     struct hp_hotspot_stats *stats = &p->detector->stats;
@@ -117,10 +131,15 @@ static void retire(struct hp_spots_process *p, uint32_t block, const struct hp_s
     spots->clock += hp_code_block(spots->code, block)->insns;
     if (!b->profiled)
         return;
+    if (!p->state && !(p->state = hp_hotspots_process(p->detector, p->number))) {
+        spots->out_of_memory = true;
+        return;
+    }
     if (b->computed && !next->profiled && p->detector->owner == p->state)
         note_pair(p, b->last, next->start);
     struct hp_branch branch = {.address = b->last,
                                .target = next->start,
+                               .insns = hp_code_block(spots->code, block)->insns,
                                .flow = b->flow,
                                .taken = next->start != b->fall};
     hp_hotspots_retire(p->detector, p->state, &branch, level_of(p, b->last));
@@ -146,6 +165,20 @@ ALWAYS_INLINE void count_unit(struct hp_spots_process *p, struct hp_spots_unit *
 
 /* --- The loops -------------------------------------------------------------------------------- */
 
+/* How many branches there are before something happens to one of them: a sample, of the process that has the buffer. */
+static uint64_t until_sample(const struct hp_spots_process *p)
+{
+    const struct hp_hotspots *h = p->detector;
+    return h->config.rule == HP_RULE_DENSITY && h->owner == p->state ? h->density.left - 1
+                                                                     : UINT64_MAX;
+}
+
+static void pass_samples(struct hp_spots_process *p, uint64_t sizes)
+{
+    if (p->detector->config.rule == HP_RULE_DENSITY && p->detector->owner == p->state)
+        hp_density_pass(&p->detector->density, hp_spots_profiled(sizes));
+}
+
 /* While the process is off: until something may happen in a unit, which is returned. */
 static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp_step *step,
                                      const struct hp_step *end)
@@ -156,10 +189,12 @@ static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp
     int32_t counter = p->state->counter;
     uint64_t clock = p->spots->clock, sizes = 0;
     size_t active = p->n_active;
+    const uint64_t most = until_sample(p);
     for (; step < end; step++) {
         struct hp_spots_unit *u = &units[step->unit];
         __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
-        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter + u->up >= max,
+        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter + u->up >= max ||
+                                 hp_spots_profiled(sizes + u->sizes) > most,
                              0))
             break;
         count_unit(p, u, step->unit, &active);
@@ -172,11 +207,12 @@ static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp
     p->n_active = active;
     p->state->counter = counter;
     count_sizes(p, sizes);
+    pass_samples(p, sizes);
     p->detector->stats.branches += hp_spots_profiled(sizes);
     return step;
 }
 
-/* The same while it is on and the buffer is another's. */
+/* The same while it is on and the buffer is another's, or takes samples only. */
 static const struct hp_step *run_waiting(struct hp_spots_process *p, const struct hp_step *step,
                                          const struct hp_step *end)
 {
@@ -186,9 +222,12 @@ static const struct hp_step *run_waiting(struct hp_spots_process *p, const struc
     int32_t counter = p->state->counter;
     uint64_t clock = p->spots->clock, sizes = 0;
     size_t active = p->n_active;
+    const uint64_t most = until_sample(p);
     for (; step < end; step++) {
         struct hp_spots_unit *u = &units[step->unit];
-        if (!u->insns || clock + u->insns > slice_end || counter <= u->down)
+        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter <= u->down ||
+                                 hp_spots_profiled(sizes + u->sizes) > most,
+                             0))
             break;
         count_unit(p, u, step->unit, &active);
         clock += u->insns;
@@ -200,6 +239,7 @@ static const struct hp_step *run_waiting(struct hp_spots_process *p, const struc
     p->n_active = active;
     p->state->counter = counter;
     count_sizes(p, sizes);
+    pass_samples(p, sizes);
     p->detector->stats.branches += hp_spots_profiled(sizes);
     return step;
 }
@@ -309,7 +349,7 @@ static const struct hp_step *run(struct hp_spots_process *p, const struct hp_ste
 {
     if (!p->state->on)
         return run_off(p, step, end);
-    if (p->detector->owner != p->state)
+    if (p->detector->owner != p->state || p->detector->config.rule == HP_RULE_DENSITY)
         return run_waiting(p, step, end);
     if (p->detector->parts)
         return run_parts(p, step, end);
@@ -319,14 +359,17 @@ static const struct hp_step *run(struct hp_spots_process *p, const struct hp_ste
 void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
 {
     const struct hp_step *step = steps->steps, *end = step + steps->n;
+    while (step < end && !p->state) /* before its first branch it is not known to the detector */
+        retire_unit(p, step++);
     while (step < end) {
         step = run(p, step, end);
         if (step == end)
             break;
-        if (p->units[step->unit].insns)
-            retire_unit(p, step++);
-        else
+        bool known = p->units[step->unit].insns;
+        if (!known)
             work_out(p, step->unit);
+        if (known || is_new_code(p, step->unit))
+            retire_unit(p, step++);
     }
     uint32_t n;
     const uint32_t *blocks = hp_code_unit(steps->code, end->unit, &n);

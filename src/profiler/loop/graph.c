@@ -27,6 +27,7 @@ void hp_loop_graph_fini(struct hp_loop_graph *g)
     free(g->functions);
     free(g->nodes);
     free(g->arrivals);
+    free(g->exits);
     free(g->group_next);
     free(g->edges);
     free(g->loops);
@@ -138,15 +139,41 @@ static void connect(struct hp_loop_graph *g, uint32_t a, uint32_t b)
         make_dirty(g, to->function);
 }
 
+/* The node has become a root. */
+static void take_root(struct hp_loop_graph *g, uint32_t id)
+{
+    if (g->nodes[id].inner != HP_NO_ID)
+        make_dirty(g, g->nodes[id].function);
+    adopt(g, id);
+}
+
 /* The chain of `a` goes on with its next node. */
 static void link(struct hp_loop_graph *g, uint32_t a)
 {
     uint32_t b = g->nodes[a].next;
-    if (b == HP_NO_ID || g->nodes[a].function != g->nodes[b].function)
+    if (b == HP_NO_ID)
         return;
+    if (g->nodes[a].function != g->nodes[b].function) {
+        if (g->nodes[b].n_foreign++ == 0)
+            take_root(g, b);
+        return;
+    }
     if (g->nodes[b].n_normal++ == 0 && g->nodes[b].thrown)
         make_dirty(g, g->nodes[b].function); /* exceptional ones are left out now */
     connect(g, a, b);
+}
+
+/* It does not any more. */
+static void unlink_next(struct hp_loop_graph *g, uint32_t a)
+{
+    uint32_t b = g->nodes[a].next;
+    if (b == HP_NO_ID)
+        return;
+    if (g->nodes[a].function == g->nodes[b].function)
+        g->nodes[b].n_normal--;
+    else
+        g->nodes[b].n_foreign--;
+    make_dirty(g, g->nodes[b].function);
 }
 
 /* --- Nodes that are run ----------------------------------------------------------------------- */
@@ -165,6 +192,19 @@ static uint32_t function_index(struct hp_loop_graph *g, uint32_t id)
     return index;
 }
 
+/* Chains that end with the node, if any do, are left from its position. */
+static void set_exits(struct hp_loop_graph *g, uint32_t id)
+{
+    uint64_t position = hp_loop_position(&g->nodes[id]);
+    if (g->nodes[id].last != id)
+        return;
+    for (uint32_t i = g->nodes[id].peer;; i = g->nodes[i].peer) {
+        g->exits[i] = position;
+        if (i == id)
+            return;
+    }
+}
+
 static bool run_node(struct hp_loop_graph *g, uint32_t id, uint32_t running, uint32_t first)
 {
     struct hp_loop_node *node = &g->nodes[id];
@@ -181,6 +221,7 @@ static bool run_node(struct hp_loop_graph *g, uint32_t id, uint32_t running, uin
     node->slot = node->position = (uint32_t)f->n_nodes;
     f->nodes[f->n_nodes++] = id;
     g->arrivals[id].loop = 0;
+    set_exits(g, id);
     return true;
 }
 
@@ -226,10 +267,8 @@ static uint64_t start_of(const struct hp_loop_graph *g, uint32_t block)
 static void relink(struct hp_loop_graph *g, uint32_t a, uint32_t b)
 {
     struct hp_loop_node *node = &g->nodes[a], *next = &g->nodes[b];
-    uint32_t old = node->next;
     if (node->function != HP_NO_ID) {
-        if (old != HP_NO_ID && g->nodes[old].function == node->function)
-            g->nodes[old].n_normal--;
+        unlink_next(g, a);
         make_dirty(g, node->function);
         if (next->function == HP_NO_ID)
             run_node(g, b, g->functions[node->function].id, node->first);
@@ -317,8 +356,11 @@ static void enter_chains(struct hp_loop_graph *g, uint32_t b)
             break;
         }
     }
-    if (g->nodes[b].peer != b)
-        link_found(g, b);
+    if (g->nodes[b].peer == b)
+        return;
+    link_found(g, b);
+    if (g->nodes[g->nodes[b].last].function != HP_NO_ID)
+        set_exits(g, g->nodes[b].last);
 }
 
 void hp_loop_graph_cover(struct hp_loop_graph *g)
@@ -328,6 +370,7 @@ void hp_loop_graph_cover(struct hp_loop_graph *g)
         return;
     if (hp_grow(&g->nodes, &g->cap_nodes, n, sizeof *g->nodes) != HP_OK ||
         hp_grow(&g->arrivals, &g->cap_arrivals, n, sizeof *g->arrivals) != HP_OK ||
+        hp_grow(&g->exits, &g->cap_exits, n, sizeof *g->exits) != HP_OK ||
         hp_grow(&g->group_next, &g->cap_group_next, n, sizeof *g->group_next) != HP_OK) {
         g->out_of_memory = true;
         return;
@@ -341,6 +384,7 @@ void hp_loop_graph_cover(struct hp_loop_graph *g)
                                              .first = UINT32_MAX,
                                              .inner = HP_NO_ID};
         g->arrivals[id] = (struct hp_loop_arrival){.loop = HP_LOOP_UNSEEN};
+        g->exits[id] = UINT64_MAX;
         enter_chains(g, id);
     }
     hp_loop_graph_update(g);
@@ -378,7 +422,5 @@ void hp_loop_graph_root(struct hp_loop_graph *g, uint32_t block)
     if (g->arrivals[block].root)
         return;
     g->arrivals[block].root = 1;
-    if (g->nodes[block].inner != HP_NO_ID)
-        make_dirty(g, g->nodes[block].function);
-    adopt(g, block);
+    take_root(g, block);
 }

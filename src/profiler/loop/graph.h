@@ -22,19 +22,20 @@
 #define HP_LOOP_WORK_MAX (1u << 28)
 
 struct hp_loop_node {
-    uint32_t function; /* index into functions; HP_NO_ID: it was not run yet */
-    uint32_t next;     /* what its chain goes on with; HP_NO_ID: it is the last */
-    uint32_t last;     /* of its chain; itself when that is all */
-    uint32_t peer;     /* a ring of blocks whose chains have the same last node */
-    uint32_t first;    /* when it was first run; of equals (one chain) the lower start was */
-    uint32_t slot;     /* where it is among its function's nodes */
-    uint32_t out;      /* edges from the block, as index + 1 */
-    uint32_t n_normal; /* edges to it that are not exceptional, links of chains too */
-    uint32_t position; /* in its function */
-    uint32_t inner;    /* the innermost loop it is in; HP_NO_ID: none */
-    uint32_t named;    /* the loop that it names or has named, as id + 1 */
-    bool orphan;       /* no root reaches it but one that was made to */
-    bool thrown;       /* there are exceptional edges to it */
+    uint32_t function;  /* index into functions; HP_NO_ID: it was not run yet */
+    uint32_t next;      /* what its chain goes on with; HP_NO_ID: it is the last */
+    uint32_t last;      /* of its chain; itself when that is all */
+    uint32_t peer;      /* a ring of blocks whose chains have the same last node */
+    uint32_t first;     /* when it was first run; of equals (one chain) the lower start was */
+    uint32_t slot;      /* where it is among its function's nodes */
+    uint32_t out;       /* edges from the block, as index + 1 */
+    uint32_t n_normal;  /* edges to it that are not exceptional, links of chains too */
+    uint32_t n_foreign; /* links of chains to it from other functions: they make it a root */
+    uint32_t position;  /* in its function */
+    uint32_t inner;     /* the innermost loop it is in; HP_NO_ID: none */
+    uint32_t named;     /* the loop that it names or has named, as id + 1 */
+    bool orphan;        /* no root reaches it but one that was made to */
+    bool thrown;        /* there are exceptional edges to it */
 };
 
 /* What it means that a block is run. `loop` and `more` 0: nothing. */
@@ -43,7 +44,7 @@ struct hp_loop_arrival {
         loop; /* the loop of which it is a header, as id + 1; HP_LOOP_UNSEEN: it was not run yet */
     uint32_t more; /* the first header behind it in its chain, as id + 1 */
     uint32_t via;  /* the node of the chain before that one */
-    uint32_t root; /* not 0: it is one */
+    uint32_t root; /* not 0: it was called, or come to from another function */
 };
 #define HP_LOOP_UNSEEN UINT32_MAX
 
@@ -59,6 +60,7 @@ struct hp_loop {
     uint32_t function;  /* index into functions */
     uint32_t parent;    /* HP_NO_ID: none */
     uint32_t low, high; /* positions of its nodes */
+    uint64_t begin;     /* hp_loop_position() of the first of them */
     bool irreducible;
     bool alive; /* it is one now */
 };
@@ -82,7 +84,8 @@ struct hp_loop_graph {
     struct hp_functions *names;
     struct hp_loop_node *nodes; /* by block */
     struct hp_loop_arrival *arrivals;
-    size_t n_nodes, cap_nodes, cap_arrivals;
+    uint64_t *exits; /* by block: hp_loop_position() of the last node of its chain */
+    size_t n_nodes, cap_nodes, cap_arrivals, cap_exits;
     struct hp_map64 group_of; /* hash of an end -> the newest block that ends so */
     uint32_t *group_next;     /* by block: an older one of the same hash */
     size_t cap_group_next;
@@ -119,7 +122,7 @@ void hp_loop_graph_run(struct hp_loop_graph *graph, uint32_t block, uint32_t run
 /* In one activation, `to` came after `from`; both were run. Of different functions, it is none. */
 void hp_loop_graph_edge(struct hp_loop_graph *graph, uint32_t from, uint32_t to, bool exceptional);
 
-/* The block, which was run, was called, or jumped to from another function, and that did not come back to a frame. */
+/* The block, which was run, was called, or come to from another function, other than by coming back to a frame. */
 void hp_loop_graph_root(struct hp_loop_graph *graph, uint32_t block);
 
 /* Computes the loops that may have changed. */
@@ -134,12 +137,22 @@ static inline bool hp_loop_graph_leaves_out(const struct hp_loop_graph *graph, u
     return graph->nodes[node].n_normal > 0;
 }
 
-/* Whether a node is in a loop. */
+/* Where a node is among those of all functions. */
+static inline uint64_t hp_loop_position(const struct hp_loop_node *node)
+{
+    return (uint64_t)node->function << 32 | node->position;
+}
+
+/* Whether a loop has the node of that position. */
+static inline bool hp_loop_spans(const struct hp_loop *loop, uint64_t position)
+{
+    return position - loop->begin < loop->high - loop->low;
+}
+
 static inline bool hp_loop_has(const struct hp_loop_graph *graph, const struct hp_loop *loop,
                                uint32_t node)
 {
-    const struct hp_loop_node *n = &graph->nodes[node];
-    return n->function == loop->function && n->position >= loop->low && n->position < loop->high;
+    return hp_loop_spans(loop, hp_loop_position(&graph->nodes[node]));
 }
 
 /* A node's own instructions: those before the next one of its chain. */

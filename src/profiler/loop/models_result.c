@@ -2,137 +2,18 @@
 /* What loop models know, as rows of the profile. */
 #include "profiler/loop/models_impl.h"
 
-#include "base/grow.h"
+#include "profiler/loop/models_places.h"
 #include "profiler/result.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-#define LONGEST_INSN 16 /* bytes */
-#define THOUSANDTHS  1000.0
-
-/* --- How many instructions a loop has --------------------------------------------------------- */
-
-/* The blocks by start, and room for addresses; the loops that are known. */
-struct places {
-    struct hp_code *code;
-    uint32_t *blocks;
-    uint64_t *addresses;
-    size_t n, cap;
-    struct hp_map64 loops; /* see index_loops() */
-};
-
-static int compare_starts(const void *a, const void *b, void *context)
-{
-    const struct hp_block *table = hp_code_blocks(context);
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (table[x].start != table[y].start)
-        return table[x].start < table[y].start ? -1 : 1;
-    return (x > y) - (x < y);
-}
-
-static int compare_addresses(const void *a, const void *b)
-{
-    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
-    return (x > y) - (x < y);
-}
-
-static enum hp_err places_init(struct places *places, struct hp_code *code)
-{
-    uint32_t n = hp_code_n_blocks(code);
-    *places = (struct places){.code = code, .blocks = malloc((n + 1) * sizeof *places->blocks)};
-    if (!places->blocks)
-        return hp_fail_nomem();
-    for (uint32_t i = 0; i < n; i++)
-        places->blocks[i] = i;
-    qsort_r(places->blocks, n, sizeof *places->blocks, compare_starts, code);
-    return HP_OK;
-}
-
-static void places_fini(struct places *places)
-{
-    free(places->blocks);
-    free(places->addresses);
-    hp_map64_fini(&places->loops);
-}
-
-/* The first block that starts at `address` or behind it. */
-static uint32_t first_block(const struct places *places, uint64_t address)
-{
-    uint32_t low = 0, high = hp_code_n_blocks(places->code);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (hp_code_block(places->code, places->blocks[middle])->start < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-/* Adds the addresses of a block's instructions from `from` to `to`. */
-static enum hp_err add_addresses(struct places *places, uint32_t block, uint64_t from, uint64_t to)
-{
-    const struct hp_insn *insns;
-    HP_TRY(hp_code_insns(places->code, block, &insns));
-    uint32_t n = hp_code_block(places->code, block)->insns;
-    HP_TRY(hp_grow(&places->addresses, &places->cap, places->n + n, sizeof *places->addresses));
-    for (uint32_t i = 0; i < n; i++)
-        if (insns[i].address >= from && insns[i].address <= to)
-            places->addresses[places->n++] = insns[i].address;
-    return HP_OK;
-}
-
-/* How many different instructions were run between the target of a branch and the branch. */
-static enum hp_err count_instructions(struct places *places, const struct hp_sbb *sbb,
-                                      uint64_t *count)
-{
-    uint64_t longest = HP_BLOCK_MAX_INSNS * LONGEST_INSN;
-    uint32_t module = hp_code_block(places->code, sbb->block)->module;
-    places->n = 0;
-    for (uint32_t i = first_block(places, sbb->target > longest ? sbb->target - longest : 0);
-         i < hp_code_n_blocks(places->code); i++) {
-        const struct hp_block *block = hp_code_block(places->code, places->blocks[i]);
-        if (block->start > sbb->address)
-            break;
-        if (block->module == module && block->end > sbb->target)
-            HP_TRY(add_addresses(places, places->blocks[i], sbb->target, sbb->address));
-    }
-    if (places->n)
-        qsort(places->addresses, places->n, sizeof *places->addresses, compare_addresses);
-    *count = 0;
-    for (size_t i = 0; i < places->n; i++)
-        *count += !i || places->addresses[i] != places->addresses[i - 1];
-    return HP_OK;
-}
+#define THOUSANDTHS 1000.0
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-static uint64_t place_key(struct hp_place place)
-{
-    return place.offset ^ (uint64_t)place.module << 48;
-}
-
-/* Exact loops by header, where somebody found them before. */
-static enum hp_err index_loops(struct hp_map64 *loops, const struct hp_profile *profile)
-{
-    for (size_t i = profile->n_loops; i-- > 0;)
-        HP_TRY(hp_map64_put(loops, place_key(profile->loops[i].header), (uint32_t)i));
-    return HP_OK;
-}
-
-/* The exact loop that a branch to `target` is a back edge of. */
-static uint32_t exact_loop(const struct hp_map64 *loops, const struct hp_profile *profile,
-                           struct hp_place target)
-{
-    uint32_t i = hp_map64_get(loops, place_key(target));
-    bool found = i != HP_MAP64_NONE && profile->loops[i].header.module == target.module &&
-                 profile->loops[i].header.offset == target.offset;
-    return found ? i : HP_PROFILE_NONE;
-}
-
 static enum hp_err add_row(struct hp_loop_models *p, size_t m, struct hp_loop_entry entry,
-                           const struct hp_sbb *sbb, struct places *places,
+                           const struct hp_sbb *sbb, struct hp_sbb_places *places,
                            struct hp_result *result)
 {
     uint32_t module = hp_code_block(p->code, sbb->block)->module;
@@ -140,7 +21,7 @@ static enum hp_err add_row(struct hp_loop_models *p, size_t m, struct hp_loop_en
     uint32_t function;
     uint64_t insns;
     if (!p->models[m]->ranges) {
-        HP_TRY(count_instructions(places, sbb, &insns));
+        HP_TRY(hp_sbb_places_insns(places, sbb, &insns));
         entry.instructions = entry.iterations * (double)insns;
     }
     HP_TRY(hp_result_function(result, hp_functions_settle(p->functions, sbb->block), &function));
@@ -155,7 +36,7 @@ static enum hp_err add_row(struct hp_loop_models *p, size_t m, struct hp_loop_en
         .iterations = (uint64_t)(entry.iterations + 0.5),
         .instructions = (uint64_t)(entry.instructions + 0.5),
     };
-    row->loop = exact_loop(&places->loops, result->profile, row->target);
+    row->loop = hp_sbb_places_loop(places, sbb);
     return row->model ? HP_OK : hp_fail_nomem();
 }
 
@@ -192,7 +73,7 @@ static enum hp_err add_threads(const struct hp_loop_models *p, struct hp_result 
 }
 
 /* Its loops, by descending iterations. A loop's last branch is a short backward one that was planned. */
-static enum hp_err add_ranges(struct hp_loop_models *p, size_t m, struct places *places,
+static enum hp_err add_ranges(struct hp_loop_models *p, size_t m, struct hp_sbb_places *places,
                               struct hp_result *result)
 {
     struct hp_loop_entry *entries;
@@ -208,7 +89,7 @@ static enum hp_err add_ranges(struct hp_loop_models *p, size_t m, struct places 
     return err;
 }
 
-static enum hp_err add_models(struct hp_loop_models *p, struct places *places,
+static enum hp_err add_models(struct hp_loop_models *p, struct hp_sbb_places *places,
                               struct hp_result *result)
 {
     for (size_t m = 0; m < p->n_models; m++) {
@@ -227,7 +108,7 @@ static enum hp_err add_models(struct hp_loop_models *p, struct places *places,
 enum hp_err hp_loop_models_finish(struct hp_profiler *profiler, struct hp_result *result)
 {
     struct hp_loop_models *p = (struct hp_loop_models *)profiler;
-    struct places places;
+    struct hp_sbb_places places;
     bool out_of_memory = p->out_of_memory;
     for (size_t i = 0; i < p->n_models; i++)
         out_of_memory |= p->models[i]->out_of_memory;
@@ -235,10 +116,10 @@ enum hp_err hp_loop_models_finish(struct hp_profiler *profiler, struct hp_result
         return hp_fail_nomem();
     HP_TRY(hp_result_code(result));
     HP_TRY(add_threads(p, result));
-    HP_TRY(places_init(&places, p->code));
-    enum hp_err err = index_loops(&places.loops, result->profile);
+    enum hp_err err =
+        hp_sbb_places_init(&places, p->code, result->profile, p->finder.sbbs, p->finder.n_sbbs);
     if (err == HP_OK)
         err = add_models(p, &places, result);
-    places_fini(&places);
+    hp_sbb_places_fini(&places);
     return err;
 }

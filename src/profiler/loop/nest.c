@@ -102,8 +102,10 @@ static enum hp_err prepare(struct hp_nest *n)
     n->n_made = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t id = n->function->nodes[i];
-        n->items[i] = (struct item){
-            .succ = (uint32_t)n->n_succs, .place = i, .root = n->graph->arrivals[id].root};
+        n->items[i] = (struct item){.succ = (uint32_t)n->n_succs,
+                                    .place = i,
+                                    .root = n->graph->arrivals[id].root != 0 ||
+                                            n->graph->nodes[id].n_foreign > 0};
         n->order[i] = i;
         HP_TRY(add_succs(n, id));
     }
@@ -332,6 +334,7 @@ static enum hp_err add_loop(struct hp_nest *n, const struct region *region, uint
                                     .parent = region->loop,
                                     .low = low,
                                     .high = high,
+                                    .begin = (uint64_t)n->index << 32 | low,
                                     .irreducible = n_headers > 1,
                                     .alive = true};
     for (uint32_t i = low; i < high; i++) {
@@ -409,9 +412,13 @@ static enum hp_err set_arrivals(struct hp_nest *n)
     for (uint32_t i = 0; i < n->function->n_nodes; i++) {
         uint32_t node = n->function->nodes[i];
         uint32_t last = g->nodes[node].last;
+        if (last == node)
+            g->exits[node] = hp_loop_position(&g->nodes[node]);
         if (last == node || g->nodes[last].function != n->index) /* once a ring, if it can be */
-            for (uint32_t peer = g->nodes[last].peer; peer != last; peer = g->nodes[peer].peer)
+            for (uint32_t peer = g->nodes[last].peer; peer != last; peer = g->nodes[peer].peer) {
+                g->exits[peer] = hp_loop_position(&g->nodes[last]);
                 HP_TRY(look_ahead(n, peer));
+            }
     }
     return HP_OK;
 }
