@@ -5,36 +5,6 @@
 
 #include <stdlib.h>
 
-/* --- Counters --------------------------------------------------------------------------------- */
-
-enum hp_err hp_tally_add(struct hp_tally *t, uint64_t key, uint64_t count)
-{
-    uint32_t i = hp_map64_get(&t->of, key);
-    if (i == HP_MAP64_NONE) {
-        HP_TRY(hp_grow(&t->keys, &t->cap_keys, t->n + 1, sizeof *t->keys));
-        HP_TRY(hp_grow(&t->counts, &t->cap_counts, t->n + 1, sizeof *t->counts));
-        HP_TRY(hp_map64_put(&t->of, key, (uint32_t)t->n));
-        i = (uint32_t)t->n++;
-        t->keys[i] = key;
-    }
-    t->counts[i] += count;
-    return HP_OK;
-}
-
-uint64_t hp_tally_get(const struct hp_tally *t, uint64_t key)
-{
-    uint32_t i = hp_map64_get(&t->of, key);
-    return i == HP_MAP64_NONE ? 0 : t->counts[i];
-}
-
-void hp_tally_fini(struct hp_tally *t)
-{
-    hp_map64_fini(&t->of);
-    free(t->keys);
-    free(t->counts);
-    *t = (struct hp_tally){0};
-}
-
 /* --- Made and freed --------------------------------------------------------------------------- */
 
 enum hp_err hp_exact_loops_new(struct hp_exact *exact)
@@ -100,21 +70,21 @@ void hp_exact_loops_stop(struct hp_exact_thread *t)
         hp_trips_fini(&l->trips[i]);
     free(l->trips);
     free(l->sites);
-    hp_tally_fini(&l->returns[0]);
-    hp_tally_fini(&l->returns[1]);
-    hp_tally_fini(&l->odd);
-    hp_tally_fini(&l->begins);
-    hp_tally_fini(&l->begun);
-    hp_tally_fini(&l->interrupted);
-    hp_tally_fini(&l->covered);
-    hp_tally_fini(&l->covered_calls);
+    hp_counters_fini(&l->returns[0]);
+    hp_counters_fini(&l->returns[1]);
+    hp_counters_fini(&l->odd);
+    hp_counters_fini(&l->begins);
+    hp_counters_fini(&l->begun);
+    hp_counters_fini(&l->interrupted);
+    hp_counters_fini(&l->covered);
+    hp_counters_fini(&l->covered_calls);
     free(l);
     t->loops = NULL;
 }
 
-static void add(struct hp_exact_thread *t, struct hp_tally *tally, uint64_t key, uint64_t count)
+static void add(struct hp_exact_thread *t, struct hp_counters *tally, uint64_t key, uint64_t count)
 {
-    if (hp_tally_add(tally, key, count) != HP_OK)
+    if (hp_counters_add(tally, key, count) != HP_OK)
         t->exact->out_of_memory = true;
 }
 

@@ -11,22 +11,11 @@
 #ifndef HP_PROFILER_EXACT_LOOPS_H
 #define HP_PROFILER_EXACT_LOOPS_H
 
+#include "profiler/exact/counters.h"
 #include "profiler/exact/covers.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/loop/graph.h"
 #include "profiler/loop/trips.h"
-
-/* Counters by key. */
-struct hp_tally {
-    struct hp_map64 of; /* key -> counter */
-    uint64_t *keys, *counts;
-    size_t n, cap_keys, cap_counts;
-};
-
-enum hp_err hp_tally_add(struct hp_tally *tally, uint64_t key, uint64_t count);
-/* 0 for one that was never added to. */
-uint64_t hp_tally_get(const struct hp_tally *tally, uint64_t key);
-void hp_tally_fini(struct hp_tally *tally);
 
 /* --- Of all threads --------------------------------------------------------------------------- */
 
@@ -117,18 +106,18 @@ struct hp_exact_loop_thread {
     struct hp_loop_site *sites; /* by block; once the thread has ended, those that matter */
     size_t n_sites, cap_sites;
 
-    struct hp_tally
+    struct hp_counters
         returns[2]; /* site << 32 | block, where that is not the site's `to`; [1]: unexpected */
     /* from << 32 | to. Of returns: that stayed in their frame; of jumps: that did not, although in one
      * function. */
-    struct hp_tally odd;
-    struct hp_tally begins; /* block: histories that begin there, by no transfer */
-    struct hp_tally begun;  /* block: activations found going on there */
-    struct hp_tally
-        interrupted;         /* block: activations at, or called from, it when a history ended */
-    struct hp_tally covered; /* cover << 32 | unit: runs in frames with that cover */
-    struct hp_tally covered_calls; /* cover << 32 | site: instructions */
-    struct hp_covered_slot *slots; /* of `covered`, so that it need not be searched each time */
+    struct hp_counters odd;
+    struct hp_counters begins; /* block: histories that begin there, by no transfer */
+    struct hp_counters begun;  /* block: activations found going on there */
+    struct hp_counters
+        interrupted;            /* block: activations at, or called from, it when a history ended */
+    struct hp_counters covered; /* cover << 32 | unit: runs in frames with that cover */
+    struct hp_counters covered_calls; /* cover << 32 | site: instructions */
+    struct hp_covered_slot *slots;    /* of `covered`, so that it need not be searched each time */
 };
 
 enum hp_err hp_exact_loops_new(struct hp_exact *exact);

@@ -21,7 +21,7 @@ struct counting {
     uint64_t *calls;   /* by loop: instructions of what was called */
     uint32_t *marks;   /* by loop: the cover that it was last found in */
     struct hp_ploop_count *counts; /* by loop */
-    struct hp_tally back;          /* node << 32 | header, all threads together */
+    struct hp_counters back;       /* node << 32 | header, all threads together */
 };
 
 void hp_exact_loops_result_free(struct hp_exact_loop_result *r)
@@ -162,7 +162,7 @@ static enum hp_err add_back(struct counting *c, uint32_t from, uint32_t to, uint
     if (count == 0 || loop == HP_NO_ID || !is_in(c, loop, from))
         return HP_OK;
     c->counts[loop].back_edges += count;
-    return hp_tally_add(&c->back, (uint64_t)from << 32 | to, count);
+    return hp_counters_add(&c->back, (uint64_t)from << 32 | to, count);
 }
 
 /* How often a transfer neither made nor ended a frame. */
@@ -176,14 +176,14 @@ static uint64_t stayed(const struct counting *c, const struct hp_exact_edge *edg
     case HP_FLOW_RETURN:
         return to->start == from->end && from->may_not_go
                    ? edge->count
-                   : hp_tally_get(&c->thread->loops->odd, key);
-    default: return edge->count - hp_tally_get(&c->thread->loops->odd, key);
+                   : hp_counters_get(&c->thread->loops->odd, key);
+    default: return edge->count - hp_counters_get(&c->thread->loops->odd, key);
     }
 }
 
 static enum hp_err count_returns(struct counting *c, bool thrown)
 {
-    const struct hp_tally *returns = &c->thread->loops->returns[thrown];
+    const struct hp_counters *returns = &c->thread->loops->returns[thrown];
     for (size_t i = 0; i < returns->n; i++) {
         uint32_t site = (uint32_t)(returns->keys[i] >> 32), to = (uint32_t)returns->keys[i];
         if (!thrown || !hp_loop_graph_leaves_out(c->graph, to))
@@ -216,7 +216,7 @@ static enum hp_err count_back_edges(struct counting *c)
 /* Histories that begin inside a loop. */
 static void count_begun(struct counting *c)
 {
-    const struct hp_tally *begun = &c->thread->loops->begun;
+    const struct hp_counters *begun = &c->thread->loops->begun;
     for (size_t i = 0; i < begun->n; i++) {
         uint32_t block = (uint32_t)begun->keys[i], heads = headed_by(c, block);
         for (uint32_t loop = innermost(c, block); loop != HP_NO_ID;
@@ -285,7 +285,7 @@ static void uncount_unit(struct counting *c, uint32_t cover, uint32_t unit, uint
 }
 
 /* The entries of a tally in the order of the upper halves of their keys. */
-static enum hp_err by_cover(const struct counting *c, const struct hp_tally *tally,
+static enum hp_err by_cover(const struct counting *c, const struct hp_counters *tally,
                             uint32_t **order)
 {
     size_t *at = calloc(c->exact->loops->covers.n + 2, sizeof *at);
@@ -303,7 +303,7 @@ static enum hp_err by_cover(const struct counting *c, const struct hp_tally *tal
     return err;
 }
 
-static enum hp_err uncount_all(struct counting *c, const struct hp_tally *tally, bool calls)
+static enum hp_err uncount_all(struct counting *c, const struct hp_counters *tally, bool calls)
 {
     uint32_t *order, marked = 0;
     enum hp_err err = by_cover(c, tally, &order);
@@ -524,7 +524,7 @@ enum hp_err hp_exact_loops_count(struct hp_exact *exact)
     free(c.calls);
     free(c.counts);
     free(c.marks);
-    hp_tally_fini(&c.back);
+    hp_counters_fini(&c.back);
     if (err == HP_OK)
         all->result = c.result;
     else
