@@ -468,7 +468,9 @@ static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, ui
         if (!more)
             break;
     }
-    if (t->loops->cover)
+    if (t->loops->cover && first == 0)
+        hp_exact_loops_covered(t, unit); /* all of it in one frame */
+    else if (t->loops->cover)
         cover(t, unit, first, HP_RUN_MAX);
 }
 
@@ -585,6 +587,9 @@ void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)
 void hp_exact_enter_signal(struct hp_exact_thread *t)
 {
     push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_NO_ID, t->loops ? t->loops->current : HP_NO_ID);
+    if (t->loops)
+        t->loops->current =
+            HP_NO_ID; /* another signal, before the handler begins, interrupts nothing */
     t->fresh = true;
 }
 
