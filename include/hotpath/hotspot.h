@@ -48,7 +48,7 @@ struct hp_hotspot_config {
     /* rule=density */
     enum hp_hotspot_rule rule;
     uint32_t density;  /* of a candidate, in tenths of the mean over all code that was executed */
-    uint32_t patience; /* that long it has to be denser than that: millions of branches */
+    uint32_t patience; /* that long it has to be denser than that: millions of instructions */
     uint32_t gain;     /* least share of all candidates together, in 1/1024 */
     uint32_t map_bits,
         map_share; /* the map of addresses: log2 of its bits, and of how many addresses one is marked */

@@ -3,21 +3,10 @@
 
 #include "report/number.h"
 
-static struct hp_cell text(const char *value)
+struct hp_cell hp_cell_place(const struct hp_field_input *in, struct hp_place place)
 {
-    return (struct hp_cell){.kind = HP_CELL_TEXT, .text = hp_text(value)};
-}
-
-static struct hp_cell number(uint64_t value)
-{
-    return (struct hp_cell){.kind = HP_CELL_UINT, .number = value};
-}
-
-static struct hp_cell place_text(const struct hp_tables *tables, struct hp_place place,
-                                 struct hp_strbuf *buffer)
-{
-    hp_tables_place(tables, place, buffer);
-    return text(hp_strbuf_text(buffer));
+    hp_tables_place(in->tables, place, in->buffer);
+    return hp_cell_text(hp_strbuf_text(in->buffer));
 }
 
 static const char *function_name(const struct hp_tables *tables, uint32_t function)
@@ -34,17 +23,17 @@ static const char *module_name(const struct hp_tables *tables, uint32_t module)
 
 static struct hp_cell value0(const struct hp_field_input *in)
 {
-    return number(in->row->v[0]);
+    return hp_cell_number(in->row->v[0]);
 }
 
 static struct hp_cell value1(const struct hp_field_input *in)
 {
-    return number(in->row->v[1]);
+    return hp_cell_number(in->row->v[1]);
 }
 
 static struct hp_cell value2(const struct hp_field_input *in)
 {
-    return number(in->row->v[2]);
+    return hp_cell_number(in->row->v[2]);
 }
 
 static struct hp_cell share(const struct hp_field_input *in)
@@ -64,27 +53,27 @@ static const struct hp_pfunction *function_of(const struct hp_tables *tables,
 
 static struct hp_cell function_own_name(const struct hp_field_input *in)
 {
-    return text(in->tables->functions[in->row->item]);
+    return hp_cell_text(in->tables->functions[in->row->item]);
 }
 
 static struct hp_cell function_module(const struct hp_field_input *in)
 {
-    return text(module_name(in->tables, function_of(in->tables, in->row)->place.module));
+    return hp_cell_text(module_name(in->tables, function_of(in->tables, in->row)->place.module));
 }
 
 static struct hp_cell function_address(const struct hp_field_input *in)
 {
-    return place_text(in->tables, function_of(in->tables, in->row)->place, in->buffer);
+    return hp_cell_place(in, function_of(in->tables, in->row)->place);
 }
 
 static struct hp_cell function_file(const struct hp_field_input *in)
 {
-    return text(function_of(in->tables, in->row)->file);
+    return hp_cell_text(function_of(in->tables, in->row)->file);
 }
 
 static struct hp_cell function_line(const struct hp_field_input *in)
 {
-    return number(function_of(in->tables, in->row)->line);
+    return hp_cell_number(function_of(in->tables, in->row)->line);
 }
 
 static const struct hp_field function_fields[] = {{"name", HP_FIELD_PLAIN, function_own_name},
@@ -118,44 +107,44 @@ static const struct hp_pblock *block_of(const struct hp_tables *tables, const st
 
 static struct hp_cell block_address(const struct hp_field_input *in)
 {
-    return place_text(in->tables, block_of(in->tables, in->row)->place, in->buffer);
+    return hp_cell_place(in, block_of(in->tables, in->row)->place);
 }
 
 static struct hp_cell block_size(const struct hp_field_input *in)
 {
-    return number(block_of(in->tables, in->row)->size);
+    return hp_cell_number(block_of(in->tables, in->row)->size);
 }
 
 static struct hp_cell block_insns(const struct hp_field_input *in)
 {
-    return number(block_of(in->tables, in->row)->insns);
+    return hp_cell_number(block_of(in->tables, in->row)->insns);
 }
 
 static struct hp_cell block_kind(const struct hp_field_input *in)
 {
-    return text(hp_flow_name((enum hp_flow)block_of(in->tables, in->row)->flow));
+    return hp_cell_text(hp_flow_name((enum hp_flow)block_of(in->tables, in->row)->flow));
 }
 
 static struct hp_cell block_function(const struct hp_field_input *in)
 {
-    return text(function_name(in->tables, block_of(in->tables, in->row)->function));
+    return hp_cell_text(function_name(in->tables, block_of(in->tables, in->row)->function));
 }
 
 static struct hp_cell block_file(const struct hp_field_input *in)
 {
     uint32_t line = in->tables->block_lines[in->row->item];
-    return text(line == HP_PROFILE_NONE ? "" : in->tables->profile->lines[line].file);
+    return hp_cell_text(line == HP_PROFILE_NONE ? "" : in->tables->profile->lines[line].file);
 }
 
 static struct hp_cell block_line(const struct hp_field_input *in)
 {
     uint32_t line = in->tables->block_lines[in->row->item];
-    return number(line == HP_PROFILE_NONE ? 0 : in->tables->profile->lines[line].line);
+    return hp_cell_number(line == HP_PROFILE_NONE ? 0 : in->tables->profile->lines[line].line);
 }
 
 static struct hp_cell block_version(const struct hp_field_input *in)
 {
-    return number(block_of(in->tables, in->row)->version);
+    return hp_cell_number(block_of(in->tables, in->row)->version);
 }
 
 static const struct hp_field block_fields[] = {
@@ -170,17 +159,17 @@ static const struct hp_field block_fields[] = {
 
 static struct hp_cell edge_from(const struct hp_field_input *in)
 {
-    return place_text(in->tables, in->tables->profile->edges[in->row->item].from, in->buffer);
+    return hp_cell_place(in, in->tables->profile->edges[in->row->item].from);
 }
 
 static struct hp_cell edge_to(const struct hp_field_input *in)
 {
-    return place_text(in->tables, in->tables->profile->edges[in->row->item].to, in->buffer);
+    return hp_cell_place(in, in->tables->profile->edges[in->row->item].to);
 }
 
 static struct hp_cell edge_kind(const struct hp_field_input *in)
 {
-    return text(hp_flow_name((enum hp_flow)in->tables->profile->edges[in->row->item].flow));
+    return hp_cell_text(hp_flow_name((enum hp_flow)in->tables->profile->edges[in->row->item].flow));
 }
 
 static struct hp_cell edge_taken(const struct hp_field_input *in)
@@ -198,12 +187,14 @@ static const struct hp_field edge_fields[] = {
 
 static struct hp_cell call_caller(const struct hp_field_input *in)
 {
-    return text(function_name(in->tables, in->tables->profile->calls[in->row->item].caller));
+    return hp_cell_text(
+        function_name(in->tables, in->tables->profile->calls[in->row->item].caller));
 }
 
 static struct hp_cell call_callee(const struct hp_field_input *in)
 {
-    return text(function_name(in->tables, in->tables->profile->calls[in->row->item].callee));
+    return hp_cell_text(
+        function_name(in->tables, in->tables->profile->calls[in->row->item].callee));
 }
 
 static const struct hp_field call_fields[] = {{"caller", HP_FIELD_PLAIN, call_caller},
@@ -221,17 +212,17 @@ static const struct hp_field counted_call_fields[] = {{"caller", HP_FIELD_PLAIN,
 
 static struct hp_cell line_file(const struct hp_field_input *in)
 {
-    return text(in->tables->lines[in->row->item].file);
+    return hp_cell_text(in->tables->lines[in->row->item].file);
 }
 
 static struct hp_cell line_number(const struct hp_field_input *in)
 {
-    return number(in->tables->lines[in->row->item].line);
+    return hp_cell_number(in->tables->lines[in->row->item].line);
 }
 
 static struct hp_cell line_function(const struct hp_field_input *in)
 {
-    return text(in->tables->lines[in->row->item].function);
+    return hp_cell_text(in->tables->lines[in->row->item].function);
 }
 
 static const struct hp_field line_fields[] = {{"file", HP_FIELD_PLAIN, line_file},
@@ -246,7 +237,7 @@ static const struct hp_field line_fields[] = {{"file", HP_FIELD_PLAIN, line_file
 
 static struct hp_cell thread_index(const struct hp_field_input *in)
 {
-    return number(in->row->item);
+    return hp_cell_number(in->row->item);
 }
 
 static struct hp_cell thread_pid(const struct hp_field_input *in)
@@ -271,17 +262,17 @@ static const struct hp_field thread_fields[] = {
 
 static struct hp_cell module_own_name(const struct hp_field_input *in)
 {
-    return text(in->tables->modules[in->row->item]);
+    return hp_cell_text(in->tables->modules[in->row->item]);
 }
 
 static struct hp_cell module_path(const struct hp_field_input *in)
 {
-    return text(in->tables->profile->modules[in->row->item].path);
+    return hp_cell_text(in->tables->profile->modules[in->row->item].path);
 }
 
 static struct hp_cell module_build_id(const struct hp_field_input *in)
 {
-    return text(in->tables->profile->modules[in->row->item].build_id);
+    return hp_cell_text(in->tables->profile->modules[in->row->item].build_id);
 }
 
 static const struct hp_field module_fields[] = {{"module", HP_FIELD_PLAIN, module_own_name},

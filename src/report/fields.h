@@ -54,13 +54,54 @@ struct hp_field {
 /* The fields of a view that is a table, those that are known; ended by one without a name. */
 const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_view view);
 
+/* --- Making cells ----------------------------------------------------------------------------- */
+
+static inline struct hp_cell hp_cell_text(const char *value)
+{
+    return (struct hp_cell){.kind = HP_CELL_TEXT, .text = hp_text(value)};
+}
+
+static inline struct hp_cell hp_cell_number(uint64_t value)
+{
+    return (struct hp_cell){.kind = HP_CELL_UINT, .number = value};
+}
+
+static inline struct hp_cell hp_cell_integer(int64_t value)
+{
+    return (struct hp_cell){.kind = HP_CELL_INT, .integer = value};
+}
+
+static inline struct hp_cell hp_cell_fraction(double value)
+{
+    return (struct hp_cell){.kind = HP_CELL_SHARE, .share = value};
+}
+
+static inline struct hp_cell hp_cell_bool(bool value)
+{
+    return (struct hp_cell){.kind = HP_CELL_BOOL, .flag = value};
+}
+
+static inline struct hp_cell hp_cell_none(void)
+{
+    return (struct hp_cell){.kind = HP_CELL_NONE};
+}
+
+/* None for HP_PROFILE_NONE. */
+static inline struct hp_cell hp_cell_index(uint32_t index)
+{
+    return index == HP_PROFILE_NONE ? hp_cell_none() : hp_cell_number(index);
+}
+
+/* "module+0xoffset", in the input's buffer. */
+struct hp_cell hp_cell_place(const struct hp_field_input *input, struct hp_place place);
+
 /* What was put into the input's buffer, each item ended by a line end, as a cell. */
 struct hp_cell hp_cell_list(const struct hp_field_input *input);
 
 /* Appends a text to a list's buffer: without line ends, and one behind it. */
 void hp_list_add(struct hp_strbuf *buffer, const char *item);
 
-/* Those of loops and hot spots (fields_loops.c, fields_hotspots.c). */
+/* Those of loops and hot spots (fields_loops.c, fields_loop_models.c, fields_hotspots.c). */
 extern const struct hp_field hp_loop_fields[];
 extern const struct hp_field hp_model_loop_fields[];
 extern const struct hp_field hp_partition_fields[];

@@ -8,16 +8,6 @@
 
 #include <stdlib.h>
 
-static struct hp_cell text(const char *value)
-{
-    return (struct hp_cell){.kind = HP_CELL_TEXT, .text = hp_text(value)};
-}
-
-static struct hp_cell number(uint64_t value)
-{
-    return (struct hp_cell){.kind = HP_CELL_UINT, .number = value};
-}
-
 static struct hp_cell share_of_run(const struct hp_field_input *in, uint64_t instructions)
 {
     return (struct hp_cell){.kind = HP_CELL_SHARE,
@@ -32,42 +22,42 @@ static const struct hp_photspot *hotspot_of(const struct hp_field_input *in)
 
 static struct hp_cell detector(const struct hp_field_input *in)
 {
-    return text(hotspot_of(in)->detector);
+    return hp_cell_text(hotspot_of(in)->detector);
 }
 
 static struct hp_cell id(const struct hp_field_input *in)
 {
-    return number(hotspot_of(in)->number);
+    return hp_cell_number(hotspot_of(in)->number);
 }
 
 static struct hp_cell run(const struct hp_field_input *in)
 {
-    return number(hotspot_of(in)->run);
+    return hp_cell_number(hotspot_of(in)->run);
 }
 
 static struct hp_cell pid(const struct hp_field_input *in)
 {
-    return (struct hp_cell){.kind = HP_CELL_INT, .integer = hotspot_of(in)->pid};
+    return hp_cell_integer(hotspot_of(in)->pid);
 }
 
 static struct hp_cell detected_at(const struct hp_field_input *in)
 {
-    return number(hotspot_of(in)->at_branches);
+    return hp_cell_number(hotspot_of(in)->at_branches);
 }
 
 static struct hp_cell detected_at_instructions(const struct hp_field_input *in)
 {
-    return number(hotspot_of(in)->at_instructions);
+    return hp_cell_number(hotspot_of(in)->at_instructions);
 }
 
 static struct hp_cell static_instructions(const struct hp_field_input *in)
 {
-    return number(hotspot_of(in)->insns);
+    return hp_cell_number(hotspot_of(in)->insns);
 }
 
 static struct hp_cell total(const struct hp_field_input *in)
 {
-    return number(hotspot_of(in)->total);
+    return hp_cell_number(hotspot_of(in)->total);
 }
 
 static struct hp_cell share(const struct hp_field_input *in)
@@ -77,7 +67,7 @@ static struct hp_cell share(const struct hp_field_input *in)
 
 static struct hp_cell after(const struct hp_field_input *in)
 {
-    return number(hotspot_of(in)->after);
+    return hp_cell_number(hotspot_of(in)->after);
 }
 
 static struct hp_cell after_share(const struct hp_field_input *in)
@@ -104,7 +94,7 @@ static struct hp_cell branches(const struct hp_field_input *in)
 {
     size_t n;
     hp_hotspot_branches(in->tables->profile, in->row->item, &n);
-    return number(n);
+    return hp_cell_number(n);
 }
 
 static struct hp_cell blocks(const struct hp_field_input *in)
@@ -176,7 +166,7 @@ static struct hp_cell slice_width(const struct hp_field_input *in)
     size_t n;
     const struct hp_photspot_slice *slices =
         hp_hotspot_slices(in->tables->profile, in->row->item, &n);
-    return number(n ? slices->width : 0);
+    return hp_cell_number(n ? slices->width : 0);
 }
 
 static void slices_json(const struct hp_field_input *in, struct hp_json *json)

@@ -1,36 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fields of loops, of loops as models report them, and of partitioning.
+ * The fields of loops.
  */
 #include "report/fields.h"
 #include "report/number.h"
-#include "report/partition.h"
-
-static struct hp_cell text(const char *value)
-{
-    return (struct hp_cell){.kind = HP_CELL_TEXT, .text = hp_text(value)};
-}
-
-static struct hp_cell number(uint64_t value)
-{
-    return (struct hp_cell){.kind = HP_CELL_UINT, .number = value};
-}
-
-static struct hp_cell index_cell(uint32_t index)
-{
-    return index == HP_PROFILE_NONE ? (struct hp_cell){.kind = HP_CELL_NONE} : number(index);
-}
-
-static struct hp_cell fraction(double value)
-{
-    return (struct hp_cell){.kind = HP_CELL_SHARE, .share = value};
-}
-
-static struct hp_cell place(const struct hp_field_input *in, struct hp_place at)
-{
-    hp_tables_place(in->tables, at, in->buffer);
-    return text(hp_strbuf_text(in->buffer));
-}
 
 static const char *function_name(const struct hp_field_input *in, uint32_t function)
 {
@@ -72,37 +45,37 @@ static const struct hp_loop_info *info_of(const struct hp_field_input *in)
 
 static struct hp_cell loop_id(const struct hp_field_input *in)
 {
-    return number(in->row->item);
+    return hp_cell_number(in->row->item);
 }
 
 static struct hp_cell loop_parent(const struct hp_field_input *in)
 {
-    return index_cell(loop_of(in)->parent);
+    return hp_cell_index(loop_of(in)->parent);
 }
 
 static struct hp_cell loop_depth(const struct hp_field_input *in)
 {
-    return number(info_of(in)->depth);
+    return hp_cell_number(info_of(in)->depth);
 }
 
 static struct hp_cell loop_function(const struct hp_field_input *in)
 {
-    return text(function_name(in, loop_of(in)->function));
+    return hp_cell_text(function_name(in, loop_of(in)->function));
 }
 
 static struct hp_cell loop_file(const struct hp_field_input *in)
 {
-    return text(loop_of(in)->file);
+    return hp_cell_text(loop_of(in)->file);
 }
 
 static struct hp_cell loop_line(const struct hp_field_input *in)
 {
-    return number(loop_of(in)->first_line);
+    return hp_cell_number(loop_of(in)->first_line);
 }
 
 static struct hp_cell loop_last_line(const struct hp_field_input *in)
 {
-    return number(loop_of(in)->last_line);
+    return hp_cell_number(loop_of(in)->last_line);
 }
 
 /* The most frequent branch that closes it. */
@@ -110,17 +83,17 @@ static struct hp_cell loop_branch(const struct hp_field_input *in)
 {
     size_t n;
     const struct hp_back_edge *edges = hp_loop_edges(&in->tables->loops, in->row->item, &n);
-    return n ? place(in, in->tables->profile->edges[edges->edge].from) : text("");
+    return n ? hp_cell_place(in, in->tables->profile->edges[edges->edge].from) : hp_cell_text("");
 }
 
 static struct hp_cell loop_target(const struct hp_field_input *in)
 {
-    return place(in, loop_of(in)->header);
+    return hp_cell_place(in, loop_of(in)->header);
 }
 
 static struct hp_cell loop_version(const struct hp_field_input *in)
 {
-    return number(loop_of(in)->version);
+    return hp_cell_number(loop_of(in)->version);
 }
 
 static struct hp_cell loop_irreducible(const struct hp_field_input *in)
@@ -131,7 +104,7 @@ static struct hp_cell loop_irreducible(const struct hp_field_input *in)
 
 static struct hp_cell loop_insns(const struct hp_field_input *in)
 {
-    return number(loop_of(in)->insns);
+    return hp_cell_number(loop_of(in)->insns);
 }
 
 /* --- Loops: what it did ----------------------------------------------------------------------- */
@@ -143,73 +116,73 @@ static const struct hp_ploop_count *counts_of(const struct hp_field_input *in)
 
 static struct hp_cell loop_executions(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->executions);
+    return hp_cell_number(counts_of(in)->executions);
 }
 
 static struct hp_cell loop_iterations(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->iterations);
+    return hp_cell_number(counts_of(in)->iterations);
 }
 
 static struct hp_cell loop_back_edges(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->back_edges);
+    return hp_cell_number(counts_of(in)->back_edges);
 }
 
 static struct hp_cell loop_mean(const struct hp_field_input *in)
 {
-    return fraction(hp_number_share(counts_of(in)->iterations, counts_of(in)->executions));
+    return hp_cell_fraction(hp_number_share(counts_of(in)->iterations, counts_of(in)->executions));
 }
 
 static struct hp_cell loop_min(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->min);
+    return hp_cell_number(counts_of(in)->min);
 }
 
 static struct hp_cell loop_max(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->max);
+    return hp_cell_number(counts_of(in)->max);
 }
 
 static struct hp_cell loop_self(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->self);
+    return hp_cell_number(counts_of(in)->self);
 }
 
 static struct hp_cell loop_inclusive(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->inclusive);
+    return hp_cell_number(counts_of(in)->inclusive);
 }
 
 static struct hp_cell loop_share(const struct hp_field_input *in)
 {
-    return fraction(share_of_run(in, counts_of(in)->inclusive));
+    return hp_cell_fraction(share_of_run(in, counts_of(in)->inclusive));
 }
 
 static struct hp_cell loop_self_share(const struct hp_field_input *in)
 {
-    return fraction(share_of_run(in, counts_of(in)->self));
+    return hp_cell_fraction(share_of_run(in, counts_of(in)->self));
 }
 
 static struct hp_cell loop_same(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->same);
+    return hp_cell_number(counts_of(in)->same);
 }
 
 static struct hp_cell loop_stride(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->stride);
+    return hp_cell_number(counts_of(in)->stride);
 }
 
 static struct hp_cell loop_predictability(const struct hp_field_input *in)
 {
     double foreseen = info_of(in)->foreseen;
-    return foreseen < 0 ? (struct hp_cell){.kind = HP_CELL_NONE} : fraction(foreseen);
+    return foreseen < 0 ? hp_cell_none() : hp_cell_fraction(foreseen);
 }
 
 static struct hp_cell loop_interrupted(const struct hp_field_input *in)
 {
-    return number(counts_of(in)->interrupted);
+    return hp_cell_number(counts_of(in)->interrupted);
 }
 
 /* --- Loops: lists ----------------------------------------------------------------------------- */
@@ -410,177 +383,3 @@ const struct hp_field hp_loop_fields[] = {{"id", HP_FIELD_PLAIN, loop_id},
                                           {"blocks", HP_FIELD_PLAIN, loop_blocks},
                                           {"models", HP_FIELD_PLAIN, loop_models},
                                           {0}};
-
-/* --- Loops of models -------------------------------------------------------------------------- */
-
-static const struct hp_pmodel_loop *model_of(const struct hp_field_input *in)
-{
-    return &in->tables->profile->model_loops[in->row->item];
-}
-
-/* What the exact loop did; NULL where it is not known. */
-static const struct hp_ploop_count *exact_of(const struct hp_field_input *in)
-{
-    uint32_t loop = model_of(in)->loop;
-    return loop == HP_PROFILE_NONE ? NULL : &in->tables->loops.info[loop].total;
-}
-
-static struct hp_cell model_name(const struct hp_field_input *in)
-{
-    return text(model_of(in)->model);
-}
-
-static struct hp_cell model_branch(const struct hp_field_input *in)
-{
-    return place(in, model_of(in)->branch);
-}
-
-static struct hp_cell model_target(const struct hp_field_input *in)
-{
-    return place(in, model_of(in)->target);
-}
-
-static struct hp_cell model_function(const struct hp_field_input *in)
-{
-    return text(function_name(in, model_of(in)->function));
-}
-
-static struct hp_cell model_loop(const struct hp_field_input *in)
-{
-    return index_cell(model_of(in)->loop);
-}
-
-static struct hp_cell model_executions(const struct hp_field_input *in)
-{
-    return number(model_of(in)->executions);
-}
-
-static struct hp_cell model_average(const struct hp_field_input *in)
-{
-    return fraction((double)model_of(in)->average / 1000);
-}
-
-static struct hp_cell model_iterations(const struct hp_field_input *in)
-{
-    return number(model_of(in)->iterations);
-}
-
-static struct hp_cell model_instructions(const struct hp_field_input *in)
-{
-    return number(model_of(in)->instructions);
-}
-
-static struct hp_cell model_share(const struct hp_field_input *in)
-{
-    return fraction(share_of_run(in, model_of(in)->instructions));
-}
-
-static struct hp_cell exact_number(const struct hp_field_input *in, size_t offset)
-{
-    const struct hp_ploop_count *exact = exact_of(in);
-    if (!exact)
-        return (struct hp_cell){.kind = HP_CELL_NONE};
-    return number(*(const uint64_t *)(const void *)((const char *)exact + offset));
-}
-
-static struct hp_cell exact_executions(const struct hp_field_input *in)
-{
-    return exact_number(in, offsetof(struct hp_ploop_count, executions));
-}
-
-static struct hp_cell exact_back_edges(const struct hp_field_input *in)
-{
-    return exact_number(in, offsetof(struct hp_ploop_count, back_edges));
-}
-
-static struct hp_cell exact_self(const struct hp_field_input *in)
-{
-    return exact_number(in, offsetof(struct hp_ploop_count, self));
-}
-
-static struct hp_cell exact_average(const struct hp_field_input *in)
-{
-    const struct hp_ploop_count *exact = exact_of(in);
-    return exact ? fraction(hp_number_share(exact->back_edges, exact->executions))
-                 : (struct hp_cell){.kind = HP_CELL_NONE};
-}
-
-static struct hp_cell exact_share(const struct hp_field_input *in)
-{
-    const struct hp_ploop_count *exact = exact_of(in);
-    return exact ? fraction(share_of_run(in, exact->self)) : (struct hp_cell){.kind = HP_CELL_NONE};
-}
-
-const struct hp_field hp_model_loop_fields[] = {
-    {"model", HP_FIELD_PLAIN, model_name},
-    {"branch", HP_FIELD_PLAIN, model_branch},
-    {"target", HP_FIELD_PLAIN, model_target},
-    {"function", HP_FIELD_PLAIN, model_function},
-    {"loop", HP_FIELD_PLAIN, model_loop},
-    {"executions", HP_FIELD_PLAIN, model_executions},
-    {"average", HP_FIELD_PLAIN, model_average},
-    {"iterations", HP_FIELD_PLAIN, model_iterations},
-    {"instructions", HP_FIELD_PLAIN, model_instructions},
-    {"share", HP_FIELD_PLAIN, model_share},
-    {"exact_executions", HP_FIELD_PLAIN, exact_executions},
-    {"exact_average", HP_FIELD_PLAIN, exact_average},
-    {"exact_iterations", HP_FIELD_PLAIN, exact_back_edges},
-    {"exact_instructions", HP_FIELD_PLAIN, exact_self},
-    {"exact_share", HP_FIELD_PLAIN, exact_share},
-    {0}};
-
-/* --- Partitioning ----------------------------------------------------------------------------- */
-
-static struct hp_partition_estimate estimate_of(const struct hp_field_input *in)
-{
-    struct hp_partition_estimate estimate;
-    hp_partition_estimate(in->tables, in->row->item, &estimate);
-    return estimate;
-}
-
-static struct hp_cell partition_speedup(const struct hp_field_input *in)
-{
-    return fraction(estimate_of(in).speedup);
-}
-
-static struct hp_cell partition_rank(const struct hp_field_input *in)
-{
-    return number(info_of(in)->rank);
-}
-
-static struct hp_cell partition_software(const struct hp_field_input *in)
-{
-    return fraction(estimate_of(in).software);
-}
-
-static struct hp_cell partition_hardware(const struct hp_field_input *in)
-{
-    return fraction(estimate_of(in).hardware);
-}
-
-static struct hp_cell partition_communication(const struct hp_field_input *in)
-{
-    return fraction(estimate_of(in).communication);
-}
-
-static struct hp_cell partition_gain(const struct hp_field_input *in)
-{
-    return fraction(estimate_of(in).gain);
-}
-
-const struct hp_field hp_partition_fields[] = {
-    {"loop", HP_FIELD_PLAIN, loop_id},
-    {"function", HP_FIELD_PLAIN, loop_function},
-    {"file", HP_FIELD_PLAIN, loop_file},
-    {"line", HP_FIELD_PLAIN, loop_line},
-    {"target", HP_FIELD_PLAIN, loop_target},
-    {"speedup", HP_FIELD_PLAIN, partition_speedup},
-    {"iteration_rank", HP_FIELD_PLAIN, partition_rank},
-    {"executions", HP_FIELD_PLAIN, loop_executions},
-    {"iterations", HP_FIELD_PLAIN, loop_iterations},
-    {"software", HP_FIELD_PLAIN, partition_software},
-    {"hardware", HP_FIELD_PLAIN, partition_hardware},
-    {"communication", HP_FIELD_PLAIN, partition_communication},
-    {"gain", HP_FIELD_PLAIN, partition_gain},
-    {"static_instructions", HP_FIELD_PLAIN, loop_insns},
-    {0}};

@@ -6,26 +6,6 @@
 #include "report/number.h"
 #include "report/path_lines.h"
 
-static struct hp_cell text(const char *value)
-{
-    return (struct hp_cell){.kind = HP_CELL_TEXT, .text = hp_text(value)};
-}
-
-static struct hp_cell number(uint64_t value)
-{
-    return (struct hp_cell){.kind = HP_CELL_UINT, .number = value};
-}
-
-static struct hp_cell integer(int64_t value)
-{
-    return (struct hp_cell){.kind = HP_CELL_INT, .integer = value};
-}
-
-static struct hp_cell fraction(double value)
-{
-    return (struct hp_cell){.kind = HP_CELL_SHARE, .share = value};
-}
-
 /* --- Paths ------------------------------------------------------------------------------------ */
 
 static const struct hp_ppath *path_of(const struct hp_field_input *in)
@@ -35,18 +15,18 @@ static const struct hp_ppath *path_of(const struct hp_field_input *in)
 
 static struct hp_cell path_kind(const struct hp_field_input *in)
 {
-    return text(path_of(in)->kind);
+    return hp_cell_text(path_of(in)->kind);
 }
 
 static struct hp_cell path_start(const struct hp_field_input *in)
 {
     hp_tables_place(in->tables, path_of(in)->start, in->buffer);
-    return text(hp_strbuf_text(in->buffer));
+    return hp_cell_text(hp_strbuf_text(in->buffer));
 }
 
 static struct hp_cell path_length(const struct hp_field_input *in)
 {
-    return number(path_of(in)->length);
+    return hp_cell_number(path_of(in)->length);
 }
 
 static struct hp_cell path_outcomes(const struct hp_field_input *in)
@@ -54,51 +34,51 @@ static struct hp_cell path_outcomes(const struct hp_field_input *in)
     const struct hp_ppath *path = path_of(in);
     for (uint32_t i = path->length < 64 ? path->length : 64; i-- > 0;)
         hp_strbuf_add(in->buffer, path->outcomes >> i & 1 ? "1" : "0");
-    return text(hp_strbuf_text(in->buffer));
+    return hp_cell_text(hp_strbuf_text(in->buffer));
 }
 
 static struct hp_cell path_targets(const struct hp_field_input *in)
 {
     if (path_of(in)->targets)
         hp_strbuf_hex(in->buffer, path_of(in)->targets);
-    return text(hp_strbuf_text(in->buffer));
+    return hp_cell_text(hp_strbuf_text(in->buffer));
 }
 
 static struct hp_cell path_count(const struct hp_field_input *in)
 {
-    return number(in->row->v[1]);
+    return hp_cell_number(in->row->v[1]);
 }
 
 static struct hp_cell path_insns(const struct hp_field_input *in)
 {
-    return number(in->row->v[2]);
+    return hp_cell_number(in->row->v[2]);
 }
 
 static struct hp_cell path_share(const struct hp_field_input *in)
 {
-    return fraction(hp_number_share(in->row->v[2], in->tables->summary.instructions));
+    return hp_cell_fraction(hp_number_share(in->row->v[2], in->tables->summary.instructions));
 }
 
 static struct hp_cell path_metric(const struct hp_field_input *in)
 {
-    return text(hp_metric_name(hp_tables_kind(in->tables, in->row->item)->metric));
+    return hp_cell_text(hp_metric_name(hp_tables_kind(in->tables, in->row->item)->metric));
 }
 
 static struct hp_cell path_events(const struct hp_field_input *in)
 {
-    return number(in->row->v[3]);
+    return hp_cell_number(in->row->v[3]);
 }
 
 static struct hp_cell path_event_share(const struct hp_field_input *in)
 {
-    return fraction(
+    return hp_cell_fraction(
         hp_number_share(in->row->v[3], hp_tables_kind(in->tables, in->row->item)->events));
 }
 
 static struct hp_cell path_function(const struct hp_field_input *in)
 {
     uint32_t function = path_of(in)->function;
-    return text(function == HP_PROFILE_NONE ? "" : in->tables->functions[function]);
+    return hp_cell_text(function == HP_PROFILE_NONE ? "" : in->tables->functions[function]);
 }
 
 /* Source lines in the order in which they were executed: "file:line". */
@@ -174,117 +154,118 @@ static const struct hp_pprediction *prediction_of(const struct hp_field_input *i
 
 static struct hp_cell scheme(const struct hp_field_input *in)
 {
-    return text(prediction_of(in)->scheme);
+    return hp_cell_text(prediction_of(in)->scheme);
 }
 
 static struct hp_cell delay(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->delay);
+    return hp_cell_number(prediction_of(in)->delay);
 }
 
 static struct hp_cell hit_rate(const struct hp_field_input *in)
 {
-    return fraction(hp_number_share(prediction_of(in)->hits, prediction_of(in)->hot_flow));
+    return hp_cell_fraction(hp_number_share(prediction_of(in)->hits, prediction_of(in)->hot_flow));
 }
 
 static struct hp_cell noise_rate(const struct hp_field_input *in)
 {
-    return fraction(hp_number_share(prediction_of(in)->noise, prediction_of(in)->hot_flow));
+    return hp_cell_fraction(hp_number_share(prediction_of(in)->noise, prediction_of(in)->hot_flow));
 }
 
 static struct hp_cell missed_rate(const struct hp_field_input *in)
 {
-    return fraction(hp_number_share(prediction_of(in)->missed, prediction_of(in)->hot_flow));
+    return hp_cell_fraction(
+        hp_number_share(prediction_of(in)->missed, prediction_of(in)->hot_flow));
 }
 
 static struct hp_cell profiled_flow(const struct hp_field_input *in)
 {
-    return fraction(hp_number_share(prediction_of(in)->profiled, prediction_of(in)->flow));
+    return hp_cell_fraction(hp_number_share(prediction_of(in)->profiled, prediction_of(in)->flow));
 }
 
 static struct hp_cell counters(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->counters);
+    return hp_cell_number(prediction_of(in)->counters);
 }
 
 static struct hp_cell operations(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->operations);
+    return hp_cell_number(prediction_of(in)->operations);
 }
 
 static struct hp_cell branches(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->branches);
+    return hp_cell_number(prediction_of(in)->branches);
 }
 
 static struct hp_cell flow(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->flow);
+    return hp_cell_number(prediction_of(in)->flow);
 }
 
 static struct hp_cell paths(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->paths);
+    return hp_cell_number(prediction_of(in)->paths);
 }
 
 static struct hp_cell heads(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->heads);
+    return hp_cell_number(prediction_of(in)->heads);
 }
 
 static struct hp_cell hot_paths(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->hot_paths);
+    return hp_cell_number(prediction_of(in)->hot_paths);
 }
 
 static struct hp_cell hot_flow(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->hot_flow);
+    return hp_cell_number(prediction_of(in)->hot_flow);
 }
 
 static struct hp_cell predicted(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->predicted);
+    return hp_cell_number(prediction_of(in)->predicted);
 }
 
 static struct hp_cell predicted_hot(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->predicted_hot);
+    return hp_cell_number(prediction_of(in)->predicted_hot);
 }
 
 static struct hp_cell hits(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->hits);
+    return hp_cell_number(prediction_of(in)->hits);
 }
 
 static struct hp_cell noise(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->noise);
+    return hp_cell_number(prediction_of(in)->noise);
 }
 
 static struct hp_cell missed(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->missed);
+    return hp_cell_number(prediction_of(in)->missed);
 }
 
 static struct hp_cell profiled(const struct hp_field_input *in)
 {
-    return number(prediction_of(in)->profiled);
+    return hp_cell_number(prediction_of(in)->profiled);
 }
 
 static struct hp_cell closed_hits(const struct hp_field_input *in)
 {
-    return integer(prediction_of(in)->closed_hits);
+    return hp_cell_integer(prediction_of(in)->closed_hits);
 }
 
 static struct hp_cell closed_noise(const struct hp_field_input *in)
 {
-    return integer(prediction_of(in)->closed_noise);
+    return hp_cell_integer(prediction_of(in)->closed_noise);
 }
 
 static struct hp_cell closed_missed(const struct hp_field_input *in)
 {
-    return integer(prediction_of(in)->closed_missed);
+    return hp_cell_integer(prediction_of(in)->closed_missed);
 }
 
 const struct hp_field hp_prediction_fields[] = {{"scheme", HP_FIELD_PLAIN, scheme},
@@ -321,27 +302,27 @@ static const struct hp_pstat *stat_of(const struct hp_field_input *in)
 
 static struct hp_cell stat_part(const struct hp_field_input *in)
 {
-    return text(stat_of(in)->part);
+    return hp_cell_text(stat_of(in)->part);
 }
 
 static struct hp_cell stat_name(const struct hp_field_input *in)
 {
-    return text(stat_of(in)->name);
+    return hp_cell_text(stat_of(in)->name);
 }
 
 static struct hp_cell stat_unit(const struct hp_field_input *in)
 {
     static const char *const names[] = {"count", "size", "share"};
     unsigned unit = stat_of(in)->unit;
-    return text(unit <= HP_STAT_SHARE ? names[unit] : "");
+    return hp_cell_text(unit <= HP_STAT_SHARE ? names[unit] : "");
 }
 
 /* A share is a fraction here, as everywhere. */
 static struct hp_cell stat_value(const struct hp_field_input *in)
 {
     if (stat_of(in)->unit == HP_STAT_SHARE)
-        return fraction((double)stat_of(in)->value / 100000);
-    return number(stat_of(in)->value);
+        return hp_cell_fraction((double)stat_of(in)->value / 100000);
+    return hp_cell_number(stat_of(in)->value);
 }
 
 const struct hp_field hp_machine_fields[] = {{"part", HP_FIELD_PLAIN, stat_part},

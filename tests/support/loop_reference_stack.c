@@ -168,8 +168,15 @@ static enum came on_jump(struct walk *w, struct walk_thread *t, uint32_t from_id
         return CAME_WITHIN;
     if (!computed && function_of(w, from_id) == function)
         return CAME_WITHIN;
-    bool far = computed && !hp_functions_is_entry(w->functions, to);
+    bool entry = hp_functions_is_entry(w->functions, to), far = computed && !entry;
     size_t n = activation_of(t, function, !far);
+    if (n && entry) {
+        struct activation before = t->stack[n - 1];
+        pop_to(w, t, n - 1);
+        push(t, before.kind, before.expects, function);
+        top(t)->entered = before.entered;
+        return CAME_JUMPED;
+    }
     if (n) {
         pop_to(w, t, n);
         return far ? CAME_EXCEPTION : CAME_BACK;

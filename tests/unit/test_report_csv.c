@@ -169,6 +169,18 @@ static void comparison_as_text(void **state)
     text = render_comparison(&comparison, (struct hp_report_options){.top = 1});
     assert_non_null(strstr(text, "\n  … and 1 more (--top 0 shows all)\n"));
     free(text);
+    struct hp_comparison loops = comparison;
+    loops.has_loops = 1;
+    loops.loop_instructions = 87.25;
+    loops.loop_iterations = 5;
+    text = render_comparison(&loops, (struct hp_report_options){0});
+    assert_non_null(
+        strstr(text, "\n  overlap of loops: 87.3% by instructions   5.0% by iterations\n\n"));
+    free(text);
+    text = render_comparison(&loops, (struct hp_report_options){.format = HP_REPORT_JSON});
+    assert_true(json_valid(text));
+    assert_memory_equal(json_find(text, "comparison/loop_overlap/iterations"), "5.000000", 8);
+    free(text);
     struct hp_comparison same = {.block_overlap = 100};
     text = render_comparison(&same, (struct hp_report_options){0});
     assert_non_null(strstr(text, "(no function's share changed)"));

@@ -286,7 +286,7 @@ static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t
     size_t n = find_function(t, function, entry || !computed);
     if (n) {
         pop_to(t, n);
-        return entry || !computed ? HP_HOW_BACK : HP_HOW_THROWN;
+        return entry ? HP_HOW_AGAIN : computed ? HP_HOW_THROWN : HP_HOW_BACK;
     }
     if (!entry && computed)
         return HP_HOW_STAYED;
@@ -311,6 +311,7 @@ ALWAYS_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t f
     case HP_HOW_STAYED: hp_exact_loops_stay(t, from, to); break;
     case HP_HOW_CALLED: hp_exact_loops_call(t, to); break;
     case HP_HOW_JUMPED: hp_exact_loops_jump(t, from, to); break;
+    case HP_HOW_AGAIN: hp_exact_loops_again(t, from, to); break;
     case HP_HOW_BACK: hp_exact_loops_back(t, from, to, false); break;
     case HP_HOW_THROWN: hp_exact_loops_back(t, from, to, true); break;
     case HP_HOW_BEGUN: hp_exact_loops_begin(t, to, true); break;

@@ -49,8 +49,8 @@ static uint32_t intern(struct hp_covers *c, uint32_t n)
 static uint32_t add_site(struct hp_covers *c, uint32_t cover, uint32_t site)
 {
     uint32_t n = cover ? c->sets[cover - 1].n : 0, i = 0;
-    if (c->n >= HP_COVERS_MAX || hp_grow(&c->sites, &c->cap_sites, c->n_sites + n + 1,
-                                         sizeof *c->sites) != HP_OK)
+    if (c->n >= HP_COVERS_MAX ||
+        hp_grow(&c->sites, &c->cap_sites, c->n_sites + n + 1, sizeof *c->sites) != HP_OK)
         return cover;
     const uint32_t *old = cover ? c->sites + c->sets[cover - 1].first : NULL;
     uint32_t *sites = c->sites + c->n_sites;

@@ -364,6 +364,13 @@ void hp_exact_loops_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
     note_odd(t, from, to);
 }
 
+void hp_exact_loops_again(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    struct hp_exact_loop_thread *l = t->loops;
+    l->now = l->frames[t->n_frames - 1].activation = ++l->serial;
+    hp_exact_loops_jump(t, from, to);
+}
+
 void hp_exact_loops_come_back(struct hp_exact_thread *t, uint32_t from, uint32_t to, bool thrown)
 {
     struct hp_exact_loop_thread *l = t->loops;

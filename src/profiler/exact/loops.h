@@ -148,6 +148,7 @@ enum hp_how {
     HP_HOW_STAYED, /* nothing */
     HP_HOW_CALLED, /* made a frame */
     HP_HOW_JUMPED, /* the same, by a jump */
+    HP_HOW_AGAIN,  /* the same, and a frame is used again for it */
     HP_HOW_BACK,   /* ended frames: goes on in one that was left */
     HP_HOW_THROWN, /* the same, but not where it was expected to */
     HP_HOW_BEGUN,  /* replaced the lowest frame, of which nothing is known */
@@ -219,6 +220,9 @@ static inline void hp_exact_loops_call(struct hp_exact_thread *thread, uint32_t 
 
 /* A jump that did. */
 void hp_exact_loops_jump(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
+
+/* A jump to the beginning of a function that was left by jumps: its frame is used again, for another activation. */
+void hp_exact_loops_again(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
 /* Frames ended: it goes on in one that was left. */
 void hp_exact_loops_come_back(struct hp_exact_thread *thread, uint32_t from, uint32_t to,

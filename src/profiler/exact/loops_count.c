@@ -19,7 +19,7 @@ struct counting {
     uint64_t *arrived; /* by block, then by node: times control came there */
     uint64_t *retired; /* the same: times it was left, which is when instructions count */
     uint64_t *calls;   /* by loop: instructions of what was called */
-    uint32_t *marks; /* by loop: the cover that it was last found in */
+    uint32_t *marks;   /* by loop: the cover that it was last found in */
     struct hp_ploop_count *counts; /* by loop */
     struct hp_tally back;          /* node << 32 | header, all threads together */
 };
@@ -286,7 +286,8 @@ static void uncount_unit(struct counting *c, uint32_t cover, uint32_t unit, uint
 }
 
 /* The entries of a tally in the order of the upper halves of their keys. */
-static enum hp_err by_cover(const struct counting *c, const struct hp_tally *tally, uint32_t **order)
+static enum hp_err by_cover(const struct counting *c, const struct hp_tally *tally,
+                            uint32_t **order)
 {
     size_t *at = calloc(c->exact->loops->covers.n + 2, sizeof *at);
     *order = malloc((tally->n + 1) * sizeof **order);

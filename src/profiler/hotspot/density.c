@@ -52,15 +52,16 @@ static void mark(struct hp_density *d, uint64_t address)
     d->set++;
 }
 
-/* density * (instructions sampled / static instructions) * (1 + patience / branches), rounded up. */
+/* density * (instructions sampled / static instructions) * (1 + patience / time), rounded up; time is in instructions: branches * instructions / samples. */
 uint64_t hp_density_threshold(const struct hp_hotspots *h)
 {
     const struct hp_density *d = &h->density;
     const struct hp_hotspot_config *config = &h->config;
     uint64_t code = ((d->marked << config->map_share) / PARTS + 1) * BLOCK;
-    uint64_t time = h->stats.branches, late = time + config->patience * UINT64_C(1000000);
-    unsigned __int128 above = (unsigned __int128)config->density * d->insns * late;
-    unsigned __int128 below = (unsigned __int128)code * 10 * time;
+    uint64_t patience = config->patience * UINT64_C(1000000);
+    unsigned __int128 late = (unsigned __int128)patience * d->samples / (h->stats.branches + 1);
+    unsigned __int128 above = config->density * (d->insns + late);
+    uint64_t below = code * 10;
     unsigned __int128 threshold = (above + below - 1) / below;
     if (threshold > h->counter_max)
         return UINT64_MAX;

@@ -186,11 +186,7 @@ static bool go_on(struct hp_spots_thread *t)
     if (!p || !cover_code(p))
         return false;
     p->thread = t;
-    if (!p->state) /* its place among the processes is that of its first branch, or block */
-        p->state = hp_hotspots_process(p->detector, p->number);
-    if (!p->state)
-        t->spots->out_of_memory = true;
-    return p->state;
+    return true;
 }
 
 static void take_steps(void *state, const struct hp_steps *steps)

@@ -90,7 +90,7 @@ struct hp_spots_process {
     uint32_t live;                  /* threads that have not ended */
     struct hp_spots_thread *thread; /* that is running */
     struct hp_hotspots *detector;
-    struct hp_spot_process *state; /* in the detector */
+    struct hp_spot_process *state; /* in the detector; NULL before its first branch */
     struct hp_spots_unit *units;
     size_t n_units, cap_units;
     uint32_t *active; /* units with a count */

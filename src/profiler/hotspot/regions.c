@@ -108,7 +108,8 @@ static enum hp_err enter_from(struct hp_spots_process *p, struct hp_spots_found 
             continue;
         if (c->taken && block->target)
             HP_TRY(enter(p, f, block->target));
-        if (c->executed > c->taken)
+        bool comes_back = block->flow == HP_FLOW_CALL || block->flow == HP_FLOW_CALL_IND;
+        if (c->executed > c->taken || comes_back)
             HP_TRY(enter(p, f, block->end));
         break; /* the others end alike */
     }

@@ -131,6 +131,10 @@ static void retire(struct hp_spots_process *p, uint32_t block, const struct hp_s
     spots->clock += hp_code_block(spots->code, block)->insns;
     if (!b->profiled)
         return;
+    if (!p->state && !(p->state = hp_hotspots_process(p->detector, p->number))) {
+        spots->out_of_memory = true;
+        return;
+    }
     if (b->computed && !next->profiled && p->detector->owner == p->state)
         note_pair(p, b->last, next->start);
     struct hp_branch branch = {.address = b->last,
@@ -355,6 +359,8 @@ static const struct hp_step *run(struct hp_spots_process *p, const struct hp_ste
 void hp_spots_run(struct hp_spots_process *p, const struct hp_steps *steps)
 {
     const struct hp_step *step = steps->steps, *end = step + steps->n;
+    while (step < end && !p->state) /* before its first branch it is not known to the detector */
+        retire_unit(p, step++);
     while (step < end) {
         step = run(p, step, end);
         if (step == end)
