@@ -86,10 +86,8 @@ enum ending { JNE, JUMP, CALLS, RETURN, JUMP_RAX, CALL_RAX, SYSCALL };
 static void block(struct stream *s, uint32_t id, uint64_t start, unsigned nops, enum ending ending,
                   uint64_t target)
 {
-    static const char *const fixed[] = {[RETURN] = "c3",
-                                        [JUMP_RAX] = "ff e0",
-                                        [CALL_RAX] = "ff d0",
-                                        [SYSCALL] = "0f 05"};
+    static const char *const fixed[] = {
+        [RETURN] = "c3", [JUMP_RAX] = "ff e0", [CALL_RAX] = "ff d0", [SYSCALL] = "0f 05"};
     char hex[256] = "";
     for (unsigned i = 0; i < nops; i++)
         strcat(hex, "90 ");
@@ -270,8 +268,8 @@ static void predictability_is_that_of_the_execution_before(void **state)
     run_init(&r);
     add_do_while(&r.s);
     /* 2 2 2 4 3 */
-    RUN(&r, 10, 1, 2, 2, 3, 11, 1, 2, 2, 3, 11, 1, 2, 2, 3, 11, 1, 2, 2, 2, 2, 3, 11, 1, 2, 2, 2,
-        3, 12);
+    RUN(&r, 10, 1, 2, 2, 3, 11, 1, 2, 2, 3, 11, 1, 2, 2, 3, 11, 1, 2, 2, 2, 2, 3, 11, 1, 2, 2, 2, 3,
+        12);
     /* 11 comes after 3 again and again: unexpected returns, all in the one frame */
     const struct hp_ploop_count *c = &loop_at(&r, 0x400010)->counts;
     expect_counts(&r, 0x400010, 5, 13, 2, 4);
@@ -474,8 +472,9 @@ static void recursion_inside_a_loop_counts_once(void **state)
     run_init(&r);
     add_recursion(&r.s);
     /* The loop is known from a first call; then it is entered three deep. */
-    RUN(&r, 10, 1, 2, 5, 2, 5, 6, 11,                     /* 2 x (2 + 2) in the loop */
-        10, 1, 2, 3, 1, 2, 3, 1, 2, 5, 6, 4, 5, 6, 4, 5,  /* in there, all but the outermost 1 and 6 */
+    RUN(&r, 10, 1, 2, 5, 2, 5, 6, 11, /* 2 x (2 + 2) in the loop */
+        10, 1, 2, 3, 1, 2, 3, 1, 2, 5, 6, 4, 5, 6, 4,
+        5, /* in there, all but the outermost 1 and 6 */
         2, 5, 6, 11);
     const struct hp_exact_loop *loop = loop_at(&r, 0x400010);
     uint64_t outer = 2 + 1 + 1 + 2 /* 2 3 4 5 */ + 2 + 2 /* 2 5 */;
