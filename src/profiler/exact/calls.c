@@ -586,7 +586,8 @@ void hp_exact_enter_signal(struct hp_exact_thread *t)
 {
     push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_NO_ID, t->loops ? t->loops->current : HP_NO_ID);
     if (t->loops)
-        t->loops->current = HP_NO_ID; /* another signal, before the handler begins, interrupts nothing */
+        t->loops->current =
+            HP_NO_ID; /* another signal, before the handler begins, interrupts nothing */
     t->fresh = true;
 }
 

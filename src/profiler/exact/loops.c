@@ -76,6 +76,9 @@ static void free_running(struct hp_exact_loop_thread *l)
     free(l->records);
     free(l->saved);
     free(l->frames);
+    free(l->newest);
+    l->newest = NULL;
+    l->cap_newest = 0;
     free(l->slots);
     l->slots = NULL;
     l->records = NULL;
@@ -170,7 +173,8 @@ static void catch_up(struct hp_exact_thread *t)
 {
     struct hp_exact_loop_thread *l = t->loops;
     const struct hp_loop_graph *g = &l->all->graph;
-    if (g->out_of_memory || (l->n_records < g->n_loops && !grow_records(l, g->n_loops)))
+    if (g->out_of_memory || (l->n_records < g->n_loops && !grow_records(l, g->n_loops)) ||
+        hp_grow(&l->newest, &l->cap_newest, g->n_functions, sizeof *l->newest) != HP_OK)
         t->exact->out_of_memory = true;
     for (; l->n_marked < g->n_marked; l->n_marked++)
         rewalk(t, g->marked[l->n_marked]);
@@ -403,6 +407,7 @@ void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_tra
     if (!by_transfer)
         add(t, &l->begins, block, 1);
     add(t, &l->begun, block, 1);
+    hp_exact_loops_set_cover(t, block);
     for (uint32_t loop = g->nodes[block].inner; loop != HP_NO_ID; loop = g->loops[loop].parent)
         if (g->arrivals[block].loop != loop + 1)
             run_header(t, loop, false);
@@ -411,15 +416,31 @@ void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_tra
 
 /* --- Frames ----------------------------------------------------------------------------------- */
 
-uint32_t hp_exact_loops_cover_of(struct hp_exact_thread *t, size_t below)
+/* The cover of a frame's site and of those below it in the same function. Mostly those below are worked out. */
+static uint32_t sites_of(struct hp_exact_loop_thread *l, uint32_t index)
+{
+    uint32_t path[32], n = 0;
+    for (; index && !l->frames[index - 1].sites && n < 32; index = l->frames[index - 1].previous)
+        path[n++] = index - 1;
+    uint32_t cover = index ? l->frames[index - 1].sites : 0;
+    while (n) {
+        struct hp_loop_frame *frame = &l->frames[path[--n]];
+        cover = frame->sites = hp_covers_extend(&l->all->covers, cover, frame->site);
+    }
+    return cover;
+}
+
+void hp_exact_loops_set_cover(struct hp_exact_thread *t, uint32_t block)
 {
     struct hp_exact_loop_thread *l = t->loops;
-    uint32_t site = l->frames[below + 1].site, cover = l->frames[below].cover;
+    uint32_t function = (uint32_t)(l->exits[block] >> 32);
+    if (t->n_frames == 0 || function == HP_NO_ID)
+        return;
     if (!l->slots && !(l->slots = calloc(HP_COVERED_SLOTS, sizeof *l->slots))) {
         t->exact->out_of_memory = true;
-        return 0;
+        return;
     }
-    return site == HP_NO_ID ? cover : hp_covers_extend(&l->all->covers, cover, site);
+    l->cover = l->frames[t->n_frames - 1].cover = sites_of(l, l->newest[function]);
 }
 
 bool hp_exact_loops_grow_frames(struct hp_exact_thread *t)
