@@ -166,6 +166,8 @@ void loop_reference_find(struct loop_reference *r);
 /* Whether a transfer is an edge of the graph. */
 bool loop_reference_is_edge(const struct loop_reference *r, uint32_t from, uint32_t to,
                             enum came came);
+/* Notes that what is said of the function of a node is not for comparing. */
+void loop_reference_stray(struct loop_reference *r, uint32_t node);
 /* Whether `node` is in `loop`. */
 bool loop_reference_in(const struct loop_reference *r, uint32_t node, uint32_t loop);
 
