@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRUST_MAX    3
+#define TRUST_MAX    15
 #define SURE         2 /* iterations that tell a loop from a way back into one */
 #define RANDOM_START 0x9e3779b9u
 
@@ -324,7 +324,8 @@ void hp_loop_ranges_call(struct hp_loop_ranges *r)
         return;
     struct hp_ranges_live *top = &r->live[r->n_live - 1];
     top->calls = add_calls(r, top->calls, 1);
-    find_frame(r);
+    r->frame = r->frame_low = 0;
+    r->frame_first = r->n_live;
 }
 
 static void come_back(struct hp_loop_ranges *r)
@@ -332,9 +333,12 @@ static void come_back(struct hp_loop_ranges *r)
     r->aside = 0;
     while (r->n_live && !r->live[r->n_live - 1].calls)
         end(r, r->n_live - 1);
-    if (r->n_live)
-        r->live[r->n_live - 1].calls--;
-    find_frame(r);
+    if (!r->n_live || --r->live[r->n_live - 1].calls == 0) {
+        find_frame(r);
+        return;
+    }
+    r->frame = r->frame_low = 0;
+    r->frame_first = r->n_live;
 }
 
 void hp_loop_ranges_transfer(struct hp_loop_ranges *r, uint64_t address, uint64_t target,
@@ -454,7 +458,7 @@ uint64_t hp_loop_ranges_bits(const struct hp_loop_config *c)
     uint32_t offset = bits_for((c->max_offset - 1) / c->insn_bytes);
     uint64_t numbers = c->execution_bits + c->iteration_bits + c->instruction_bits +
                        UINT64_C(3) * HP_RANGES_EXPONENT;
-    uint64_t entry = address + 2 * offset + numbers + bits_for(TRUST_MAX) + 1; /* in use */
+    uint64_t entry = address + 2 * offset + numbers + bits_for(TRUST_MAX);
     uint64_t on = bits_for(c->entries - 1) + bits_for(HP_RANGES_CURRENT) + c->depth_bits + 2;
     /* What is charged and to whom, what is aside, the last branch forward (where to, and how far), random bits. */
     uint64_t rest =
