@@ -32,6 +32,7 @@ struct hp_ranges_slot {
     struct hp_ranges_float executions, iterations, instructions;
     uint8_t trust; /* how often more it was entered at its head than elsewhere, at most 15 */
     bool used;
+    bool shunned; /* it was found to be no loop */
 };
 
 /* A loop that is on. */
