@@ -20,7 +20,7 @@
 extern "C" {
 #endif
 
-enum hp_loop_model_kind { HP_LOOP_DAPROF, HP_LOOP_FREQUENT };
+enum hp_loop_model_kind { HP_LOOP_DAPROF, HP_LOOP_FREQUENT, HP_LOOP_RANGES };
 
 /* Sizes and rules of a model; which of them matter is the kind's affair. */
 struct hp_loop_config {
@@ -43,14 +43,16 @@ struct hp_loop_config {
     bool first_average;
     bool exact_average; /* no fixed point: iterations and executions unbounded (to compare with) */
     bool tasks;         /* what is going on is kept a thread */
+    /* ranges: mantissa of the instructions; execution_bits and iteration_bits are those of the others. `contexts` are the loops that can be on at once. */
+    uint32_t instruction_bits;
 };
 /* address_bits and insn_bytes of 0 are the paper's, 32 and 4; `hotpath run` puts those of the program's architecture there: x86-64 48 and 1, AArch64 and Alpha
  * 48 and 4, RISC-V 48 and 2, ARM 32 and 4 (Thumb code: say insn-bytes=2). */
 
 /*
  * Reads a preset and changes to it: "daprof,ways=16,calls,ratio=15/16". Presets: "daprof" (32 entries, 8 ways), "daprof-16way", "daprof-full",
- * "frequent". Changes: entries, ways (a number, or "full"), max-offset, fifo, fifo-service, execution-bits, iteration-bits, ratio, freshness, address-bits,
- * insn-bytes, depth-bits, contexts with a number; calls, first-average, exact-average, tasks without. What is fully associative stays so with other entries; where
+ * "frequent", "ranges" (ours, docs/better.md: 22 entries). Changes: entries, ways (a number, or "full"), max-offset, fifo, fifo-service, execution-bits, iteration-bits, ratio, freshness, address-bits,
+ * insn-bytes, depth-bits, contexts, instruction-bits with a number; calls, first-average, exact-average, tasks without. What is fully associative stays so with other entries; where
  * freshness is not said it is half of the ways, at most 7. HP_ERR_INVALID: one line.
  */
 enum hp_err hp_loop_config_parse(const char *text, struct hp_loop_config *config);
@@ -62,14 +64,14 @@ uint64_t hp_loop_config_bits(const struct hp_loop_config *config);
 
 /* A loop as the model knows it. */
 struct hp_loop_entry {
-    uint64_t address; /* of its short backward branch */
-    uint64_t target;  /* of that: the loop's first instruction */
+    uint64_t address; /* of its short backward branch; ranges: of the last one */
+    uint64_t target;  /* of that: the loop's first instruction; ranges: where it is entered */
     /* As counted; only shares among the entries mean anything once they were halved. 0: not known. */
     double executions;
     double average;    /* iterations (back edges) an execution; 0: not known */
     double iterations; /* in all: their product, or the frequency */
     double
-        instructions; /* estimated, executed in it: iterations x (offset / insn_bytes + 1); for insn_bytes 1 as if they were 4 */
+        instructions; /* estimated, executed in it: iterations x (offset / insn_bytes + 1); for insn_bytes 1 as if they were 4; ranges: as counted */
 };
 
 struct hp_loop_stats {

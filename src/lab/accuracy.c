@@ -33,6 +33,7 @@ static enum hp_err add_loop(struct hp_lab_loops *loops, const struct hp_exact_lo
     loop->executions = e->counts.executions - e->once;
     loop->back_edges = e->counts.back_edges;
     loop->parent = e->parent;
+    loop->header = hp_code_block(loops->code, e->header)->start;
     loop->goes = e->counts.back_edges >= e->counts.executions;
     loop->calls = e->counts.inclusive > e->counts.self;
     if (e->parent != HP_NO_ID)
@@ -130,7 +131,9 @@ size_t hp_lab_loops_find(const struct hp_lab_loops *loops, uint64_t branch, uint
         return closing ? closing->loop : loops->n;
     uint32_t from = hp_map64_get(&loops->loop_at, hp_code_block(loops->code, block)->start);
     uint32_t i = common_loop(loops, from, hp_map64_get(&loops->loop_at, target));
-    return i != HP_NO_ID && !loops->loops[i].closed ? i : loops->n;
+    return i != HP_NO_ID && (!loops->loops[i].closed || loops->loops[i].header == target)
+               ? i
+               : loops->n;
 }
 
 static bool is_chosen(const struct hp_lab_loops *loops, const struct hp_lab_loop *loop,

@@ -19,6 +19,7 @@ struct hp_lab_loop {
     uint64_t own;
     uint64_t executions; /* in which it goes back */
     uint64_t back_edges;
+    uint64_t header; /* address */
     uint32_t parent; /* HP_NO_ID: none */
     bool closed;     /* a back edge is a short backward branch */
     bool seen;       /* there is a short backward branch that stands for it */
@@ -45,8 +46,8 @@ enum hp_err hp_lab_loops_init(struct hp_lab_loops *loops, const struct hp_code *
 void hp_lab_loops_fini(struct hp_lab_loops *loops);
 
 /*
- * The index of the loop that a backward branch stands for; loops->n: none. The branch is a back edge of it; or it has none that is a short
- * backward branch (it is entered in its midst), and the branch is in it and in no loop nested in it.
+ * The index of the loop that a backward branch stands for; loops->n: none. The branch is a back edge of it; or the branch is in it and in no loop nested in
+ * it, and it has no back edge that is a short backward branch (it is entered in its midst), or `target` is its header.
  */
 size_t hp_lab_loops_find(const struct hp_lab_loops *loops, uint64_t branch, uint64_t target);
 

@@ -5,6 +5,7 @@
  */
 #include "lab/accuracy.h"
 #include "lab/experiments.h"
+#include "lab/gate.h"
 #include "lab/sizes.h"
 #include "lab/within.h"
 #include "profiler/loop/model.h"
@@ -194,7 +195,8 @@ static enum hp_err begin(struct hp_lab *lab)
 struct probe {
     struct hp_lab *lab;
     const char *name; /* of the program */
-    struct hp_profiler *exact, *models, *within;
+    const char *path;
+    struct hp_profiler *exact, *models, *within, *gate;
     struct hp_loop_config configs[N_MODELS + N_FIFOS];
     struct hp_lab_loops loops;
     struct hp_lab_sizes sizes;
@@ -217,15 +219,23 @@ static enum hp_err parse_models(struct probe *probe, enum hp_arch arch)
     return HP_OK;
 }
 
+/* What comes before the program's own code is the dynamic linker's: the paper's programs have none. */
+static enum hp_err add_gated(struct probe *probe, struct hp_observation *observation,
+                             struct hp_profiler *profiler)
+{
+    HP_TRY(hp_lab_gate_new(observation->code, probe->path, profiler, &probe->gate));
+    return hp_observation_add(observation, probe->gate);
+}
+
 static enum hp_err attach(void *context, struct hp_observation *observation)
 {
     struct probe *probe = context;
     HP_TRY(parse_models(probe, hp_code_arch(observation->code)));
     HP_TRY(hp_exact_new(observation->code, observation->functions, true, &probe->exact));
-    HP_TRY(hp_observation_add(observation, probe->exact));
+    HP_TRY(add_gated(probe, observation, probe->exact));
     HP_TRY(hp_loop_models_new(observation->code, observation->functions, probe->configs,
                               N_MODELS + N_FIFOS, &probe->models));
-    return hp_observation_add(observation, probe->models);
+    return add_gated(probe, observation, probe->models);
 }
 
 static enum hp_err set(const struct probe *probe, size_t kind, const char *column, double value)
@@ -362,8 +372,8 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
     const struct hp_exact_loop *exact;
     size_t n;
     HP_TRY(hp_exact_loops(probe->exact, &exact, &n));
-    HP_TRY(
-        hp_lab_loops_init(&probe->loops, observation->code, exact, n, observation->instructions));
+    uint64_t instructions = observation->instructions - hp_lab_gate_hidden(probe->gate);
+    HP_TRY(hp_lab_loops_init(&probe->loops, observation->code, exact, n, instructions));
     HP_TRY(hp_lab_sizes_init(&probe->sizes, observation->code));
     HP_TRY(set_loops(probe));
     HP_TRY(collect_sets(probe, observation->code, exact));
@@ -385,7 +395,7 @@ static enum hp_err attach_within(void *context, struct hp_observation *observati
 {
     struct probe *probe = context;
     HP_TRY(hp_lab_within_new(observation->code, &probe->sets, &probe->within));
-    return hp_observation_add(observation, probe->within);
+    return add_gated(probe, observation, probe->within);
 }
 
 static enum hp_err collect_within(void *context, struct hp_observation *observation)
@@ -404,7 +414,7 @@ static enum hp_err collect_within(void *context, struct hp_observation *observat
 static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
-    struct probe probe = {.lab = lab, .name = name};
+    struct probe probe = {.lab = lab, .name = name, .path = command->argv[0]};
     enum hp_err err = hp_lab_observe(lab, command, &(struct hp_lab_probe){attach, collect, &probe});
     if (err == HP_OK)
         err = hp_lab_observe(lab, command,

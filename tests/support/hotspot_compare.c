@@ -51,6 +51,7 @@ struct process {
 struct pair {
     uint32_t process;
     uint64_t branch, target, time;
+    uint32_t before; /* with the same hash */
 };
 
 struct spot {
@@ -107,15 +108,15 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
 
 static void note_pair(struct slow *s, uint32_t process, const struct hp_branch *branch)
 {
-    uint64_t key = (branch->address * 31 + branch->target) * 31 + process;
-    for (uint32_t at = hp_map64_get(&s->pair_of, key); at != HP_MAP64_NONE;) {
-        const struct pair *p = &s->pairs[at];
-        if (p->process == process && p->branch == branch->address && p->target == branch->target)
+    uint64_t key = hp_hash64(hp_hash64(branch->address) ^ branch->target) ^ process;
+    uint32_t latest = hp_map64_get(&s->pair_of, key), at = latest;
+    for (; at != HP_MAP64_NONE; at = s->pairs[at].before)
+        if (s->pairs[at].process == process && s->pairs[at].branch == branch->address &&
+            s->pairs[at].target == branch->target)
             return;
-        break; /* another with the same hash: this one may come twice, which does no harm */
-    }
     s->pairs = grown(s->pairs, s->n_pairs + 1, sizeof *s->pairs);
-    s->pairs[s->n_pairs] = (struct pair){process, branch->address, branch->target, s->clock};
+    s->pairs[s->n_pairs] =
+        (struct pair){process, branch->address, branch->target, s->clock, latest};
     if (hp_map64_put(&s->pair_of, key, (uint32_t)s->n_pairs++) != HP_OK)
         fail("pairs");
 }

@@ -3,6 +3,7 @@
 #include "profiler/loop/model.h"
 
 #include "base/grow.h"
+#include "profiler/loop/own.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,9 @@ enum hp_err hp_loop_model_new(const struct hp_loop_config *config, struct hp_loo
     m->iteration_max = config->exact_average ? UINT64_MAX : maximum(config->iteration_bits);
     m->depth_max = (int64_t)maximum(config->depth_bits);
     m->slots = calloc(config->entries, sizeof *m->slots);
-    if (!m->slots || !new_task(m)) {
+    bool ranges = config->kind == HP_LOOP_RANGES;
+    if (!m->slots || !new_task(m) ||
+        (ranges && hp_loop_ranges_new(config, &m->stats, &m->ranges) != HP_OK)) {
         hp_loop_model_free(m);
         return hp_fail_nomem();
     }
@@ -104,6 +107,7 @@ void hp_loop_model_free(struct hp_loop_model *model)
     free(model->tasks);
     hp_map64_fini(&model->task_of);
     free(model->slot_of);
+    hp_loop_ranges_free(model->ranges);
     free(model->slots);
     free(model);
 }
@@ -113,6 +117,8 @@ void hp_loop_model_free(struct hp_loop_model *model)
 void hp_loop_model_consume(struct hp_loop_model *model, uint32_t thread,
                            const struct hp_sbb_chunk *chunk)
 {
+    if (model->ranges)
+        return; /* it is fed in another way */
     struct hp_loop_task *task = task_of(model, thread);
     if (task)
         model->ops->consume(model, task, chunk);
@@ -124,6 +130,10 @@ void hp_loop_model_branch(struct hp_loop_model *model, uint32_t thread,
     struct hp_sbb sbb = {.address = branch->address, .target = branch->target, .next = HP_NO_ID};
     struct hp_sbb_event event = {.times = 1, .first = branch->insns};
     struct hp_sbb_chunk chunk = {.sbbs = &sbb, .events = &event};
+    if (model->ranges) {
+        hp_loop_ranges_branch(model->ranges, branch);
+        return;
+    }
     if (branch->taken &&
         hp_sbb_is(branch->flow, branch->address, branch->target, model->config.max_offset)) {
         sbb.offset = (uint32_t)(branch->address - branch->target);
@@ -214,7 +224,7 @@ enum hp_err hp_loop_model_entries(const struct hp_loop_model *model, struct hp_l
     struct hp_loop_entry *found = calloc(model->config.entries, sizeof *found);
     if (!found)
         return hp_fail_nomem();
-    *n = 0;
+    *n = model->ranges ? hp_loop_ranges_entries(model->ranges, found) : 0;
     for (uint32_t i = 0; i < model->config.entries; i++)
         if (model->slots[i].used)
             found[(*n)++] = hp_loop_model_entry(model, &model->slots[i]);

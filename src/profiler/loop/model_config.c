@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Loop models by name: presets, options, sizes. */
 #include "profiler/loop/model.h"
+#include "profiler/loop/own.h"
 
 #include <errno.h>
 #include <stddef.h>
@@ -31,13 +32,25 @@ static const struct preset {
       .max_offset = 256,
       .fifo_service = 3,
       .execution_bits = 16}},
+    {"ranges",
+     {.kind = HP_LOOP_RANGES,
+      .entries = 22,
+      .ways = FULL,
+      .max_offset = 4096,
+      .execution_bits = 14,
+      .iteration_bits = 14,
+      .instruction_bits = 12,
+      .depth_bits = 6,
+      .contexts = 12}},
 };
 #define N_PRESETS (sizeof presets / sizeof *presets)
 
 /* --- Options ---------------------------------------------------------------------------------- */
 
 #define DAPROF_ONLY (1u << HP_LOOP_DAPROF)
+#define RANGES_ONLY (1u << HP_LOOP_RANGES)
 #define BOTH        (DAPROF_ONLY | 1u << HP_LOOP_FREQUENT)
+#define ALL         (BOTH | RANGES_ONLY)
 
 static const struct number {
     const char *name;
@@ -46,18 +59,19 @@ static const struct number {
     uint32_t min, max;
 } numbers[] = {
 #define FIELD(member) offsetof(struct hp_loop_config, member)
-    {"entries", FIELD(entries), BOTH, 1, 1 << 16},
+    {"entries", FIELD(entries), ALL, 1, 1 << 16},
     {"ways", FIELD(ways), BOTH, 1, 1 << 16},
-    {"max-offset", FIELD(max_offset), BOTH, 1, 1u << 31},
+    {"max-offset", FIELD(max_offset), ALL, 1, 1u << 31},
     {"fifo", FIELD(fifo), BOTH, 0, 4096},
     {"fifo-service", FIELD(fifo_service), BOTH, 1, 4096},
-    {"execution-bits", FIELD(execution_bits), BOTH, 2, 32},
-    {"iteration-bits", FIELD(iteration_bits), DAPROF_ONLY, 1, 22},
+    {"execution-bits", FIELD(execution_bits), ALL, 2, 32},
+    {"iteration-bits", FIELD(iteration_bits), DAPROF_ONLY | RANGES_ONLY, 1, 22},
     {"freshness", FIELD(freshness), DAPROF_ONLY, 0, 1 << 15},
-    {"address-bits", FIELD(address_bits), BOTH, 16, 64},
-    {"insn-bytes", FIELD(insn_bytes), BOTH, 1, 16},
-    {"depth-bits", FIELD(depth_bits), DAPROF_ONLY, 1, 16},
-    {"contexts", FIELD(contexts), DAPROF_ONLY, 0, 1024},
+    {"address-bits", FIELD(address_bits), ALL, 16, 64},
+    {"insn-bytes", FIELD(insn_bytes), ALL, 1, 16},
+    {"depth-bits", FIELD(depth_bits), DAPROF_ONLY | RANGES_ONLY, 1, 16},
+    {"contexts", FIELD(contexts), DAPROF_ONLY | RANGES_ONLY, 0, 1024},
+    {"instruction-bits", FIELD(instruction_bits), RANGES_ONLY, 2, 32},
 };
 #define N_NUMBERS (sizeof numbers / sizeof *numbers)
 
@@ -247,11 +261,27 @@ static enum hp_err check_numbers(const struct hp_loop_config *config)
     return HP_OK;
 }
 
+static enum hp_err check_ranges(const struct hp_loop_config *config)
+{
+    if (config->entries > HP_RANGES_MAX || config->ways != config->entries)
+        return hp_fail(HP_ERR_INVALID,
+                       "loop model: ranges has at most %d entries, fully associative",
+                       HP_RANGES_MAX);
+    if (config->contexts < 1)
+        return hp_fail(HP_ERR_INVALID, "loop model: ranges needs a context at least");
+    if (config->calls || config->first_average || config->exact_average || config->tasks)
+        return hp_fail(HP_ERR_INVALID, "loop model: ranges has no extensions");
+    return HP_OK;
+}
+
 enum hp_err hp_loop_config_check(const struct hp_loop_config *config)
 {
-    if (config->kind != HP_LOOP_DAPROF && config->kind != HP_LOOP_FREQUENT)
+    if (config->kind != HP_LOOP_DAPROF && config->kind != HP_LOOP_FREQUENT &&
+        config->kind != HP_LOOP_RANGES)
         return hp_fail(HP_ERR_INVALID, "loop model: there is no kind %d", (int)config->kind);
     HP_TRY(check_numbers(config));
+    if (config->kind == HP_LOOP_RANGES)
+        return check_ranges(config);
     uint32_t sets = config->entries / config->ways;
     if (!sets || sets * config->ways != config->entries || (sets & (sets - 1)))
         return hp_fail(HP_ERR_INVALID,
@@ -369,6 +399,8 @@ uint64_t hp_loop_config_bits(const struct hp_loop_config *config)
 {
     struct hp_loop_config c = *config;
     hp_loop_config_widths(&c, HP_ARCH_ARM);
+    if (c.kind == HP_LOOP_RANGES)
+        return hp_loop_ranges_bits(&c);
     uint32_t tag = c.address_bits - bits_for(c.insn_bytes - 1);
     uint32_t offset = bits_for((c.max_offset - 1) / c.insn_bytes);
     if (c.kind == HP_LOOP_FREQUENT)

@@ -2,6 +2,7 @@
 #include "profiler/loop/models_impl.h"
 
 #include "base/grow.h"
+#include "profiler/loop/own.h"
 
 #include <stdlib.h>
 
@@ -53,6 +54,12 @@ static void run_steps(struct hp_loop_thread *thread, const struct hp_step *steps
         p->out_of_memory = true;
         return;
     }
+    for (size_t i = 0; i < p->n_models; i++)
+        if (p->models[i]->ranges &&
+            hp_loop_ranges_steps(p->models[i]->ranges, p->code, steps, n) != HP_OK) {
+            p->out_of_memory = true;
+            return;
+        }
     struct hp_sbb_counts counts = hp_sbb_finder_steps(&p->finder, steps, n, take_chunk, thread);
     thread->blocks += counts.blocks;
     thread->branches += counts.branches;
@@ -80,8 +87,12 @@ static void take_event(void *state, const struct hp_event *event)
 {
     struct hp_loop_thread *thread = state;
     const struct hp_sbb_chunk call = {.depth = 1};
-    if (event->kind == HP_EVENT_SIGNAL)
+    if (event->kind == HP_EVENT_SIGNAL) {
         take_chunk(thread, &call);
+        for (size_t i = 0; i < thread->models->n_models; i++)
+            if (thread->models->models[i]->ranges)
+                hp_loop_ranges_call(thread->models->models[i]->ranges);
+    }
     if (event->kind == HP_EVENT_TAIL) {
         thread->instructions += event->insns;
         thread->blocks++;

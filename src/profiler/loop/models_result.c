@@ -12,27 +12,29 @@
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-static enum hp_err add_row(struct hp_loop_models *p, size_t m, const struct hp_loop_slot *slot,
-                           struct hp_sbb_places *places, struct hp_result *result)
+static enum hp_err add_row(struct hp_loop_models *p, size_t m, struct hp_loop_entry entry,
+                           const struct hp_sbb *sbb, struct hp_sbb_places *places,
+                           struct hp_result *result)
 {
-    const struct hp_sbb *sbb = &p->finder.sbbs[slot->sbb];
-    struct hp_loop_entry entry = hp_loop_model_entry(p->models[m], slot);
     uint32_t module = hp_code_block(p->code, sbb->block)->module;
     struct hp_pmodel_loop *row;
     uint32_t function;
     uint64_t insns;
-    HP_TRY(hp_sbb_places_insns(places, sbb, &insns));
+    if (!p->models[m]->ranges) {
+        HP_TRY(hp_sbb_places_insns(places, sbb, &insns));
+        entry.instructions = entry.iterations * (double)insns;
+    }
     HP_TRY(hp_result_function(result, hp_functions_settle(p->functions, sbb->block), &function));
     HP_TRY(hp_profile_add_model_loop(result->profile, &row));
     *row = (struct hp_pmodel_loop){
         .model = hp_profile_string(result->profile, p->names[m]),
-        .branch = hp_result_place(result, module, slot->address),
-        .target = hp_result_place(result, module, slot->target),
+        .branch = hp_result_place(result, module, entry.address),
+        .target = hp_result_place(result, module, entry.target),
         .function = function,
         .executions = (uint64_t)entry.executions,
         .average = (uint64_t)(entry.average * THOUSANDTHS + 0.5),
         .iterations = (uint64_t)(entry.iterations + 0.5),
-        .instructions = (uint64_t)(entry.iterations * (double)insns + 0.5),
+        .instructions = (uint64_t)(entry.instructions + 0.5),
     };
     row->loop = hp_sbb_places_loop(places, sbb);
     return row->model ? HP_OK : hp_fail_nomem();
@@ -70,6 +72,23 @@ static enum hp_err add_threads(const struct hp_loop_models *p, struct hp_result 
     return HP_OK;
 }
 
+/* Its loops, by descending iterations. A loop's last branch is a short backward one that was planned. */
+static enum hp_err add_ranges(struct hp_loop_models *p, size_t m, struct hp_sbb_places *places,
+                              struct hp_result *result)
+{
+    struct hp_loop_entry *entries;
+    enum hp_err err = HP_OK;
+    size_t n;
+    HP_TRY(hp_loop_model_entries(p->models[m], &entries, &n));
+    for (size_t i = 0; i < n && err == HP_OK; i++) {
+        uint32_t sbb = hp_map64_get(&p->finder.by_address, entries[i].address);
+        if (sbb != HP_MAP64_NONE)
+            err = add_row(p, m, entries[i], &p->finder.sbbs[sbb], places, result);
+    }
+    free(entries);
+    return err;
+}
+
 static enum hp_err add_models(struct hp_loop_models *p, struct hp_sbb_places *places,
                               struct hp_result *result)
 {
@@ -77,7 +96,10 @@ static enum hp_err add_models(struct hp_loop_models *p, struct hp_sbb_places *pl
         const struct hp_loop_model *model = p->models[m];
         for (uint32_t i = 0; i < model->config.entries; i++)
             if (model->slots[i].used)
-                HP_TRY(add_row(p, m, &model->slots[i], places, result));
+                HP_TRY(add_row(p, m, hp_loop_model_entry(model, &model->slots[i]),
+                               &p->finder.sbbs[model->slots[i].sbb], places, result));
+        if (model->ranges)
+            HP_TRY(add_ranges(p, m, places, result));
         HP_TRY(add_stats(result->profile, p->names[m], model));
     }
     return HP_OK;

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The loop profiler "ranges": our own (docs/better.md). A loop is a range of addresses, from the lowest target of its backward branches to the
+ * highest of these branches, and the place in it where it is entered: its head.
+ *
+ * It sees every retired run: the instructions from `start`, where control arrived, to the branch at `address`. A loop is *on* from the first run
+ * that ends in its range until its activation returns, or branches back to below the range; calls are counted, so what is called is another activation.
+ * A run of the head when the loop is on is an iteration; the first one makes it an execution. What is executed goes to the smallest
+ * loop that it is in.
+ */
+#ifndef HP_PROFILER_LOOP_OWN_H
+#define HP_PROFILER_LOOP_OWN_H
+
+#include "hotpath/code.h"
+#include "hotpath/loop.h"
+
+#define HP_RANGES_MAX      64   /* entries */
+#define HP_RANGES_CURRENT  1023 /* iterations that one that is on counts by itself */
+#define HP_RANGES_INSNS    40   /* bits of what is charged at once */
+#define HP_RANGES_ASIDE    16   /* bits of what is aside */
+#define HP_RANGES_EXPONENT 5    /* bits */
+
+/* A number as mantissa and exponent; what is lost in adding to it is rounded by chance. */
+struct hp_ranges_float {
+    uint32_t mantissa;
+    uint8_t exponent;
+};
+
+struct hp_ranges_slot {
+    uint64_t low, high; /* first instruction, and the last that branches back to it */
+    uint64_t head;
+    struct hp_ranges_float executions, iterations, instructions;
+    uint8_t trust; /* how often more it was entered at its head than elsewhere, at most 3 */
+    bool used;
+};
+
+/* A loop that is on. */
+struct hp_ranges_live {
+    uint32_t slot;
+    uint32_t current; /* iterations that the slot does not have yet */
+    uint32_t calls;   /* that are going on, up to the next one's activation */
+    bool counted;     /* as an execution */
+    bool many;        /* it had HP_RANGES_CURRENT iterations */
+};
+
+/* What a unit of the code map does when nothing about it is new: see hp_loop_ranges_steps(). */
+struct hp_ranges_plan {
+    uint64_t start;    /* of the unit */
+    uint64_t slots;    /* in whose ranges its runs end; 0: it is not planned, or never simple */
+    uint64_t lowest;   /* of the targets of branches back inside */
+    uint64_t low;      /* where it may branch back to at its end */
+    uint64_t fall;     /* where it falls through to at its end */
+    uint64_t from, to; /* last branch forward inside; to: 0 there is none */
+    uint64_t last;     /* the last branch */
+    uint32_t generation;
+    uint32_t insns;
+    uint16_t home;  /* the smallest of the slots, for all runs */
+    uint16_t heads; /* runs of its head */
+    uint16_t backs; /* branches back inside */
+};
+
+/* In which ranges a block ends. */
+struct hp_ranges_block {
+    uint64_t slots;
+    uint32_t generation;
+};
+
+struct hp_loop_ranges {
+    struct hp_loop_config config;
+    struct hp_loop_stats *stats;
+    struct hp_ranges_slot slots[HP_RANGES_MAX];
+    struct hp_ranges_live *live; /* `contexts` of them, the latest last */
+    size_t n_live;
+    uint64_t frame;     /* slots that are on in this activation */
+    uint64_t frame_low; /* the highest low of these */
+    size_t frame_first; /* the first of live[] in it */
+    uint32_t charged;   /* slot that `insns` belong to; HP_NO_ID: none */
+    uint64_t insns;     /* of it, that the slot does not have yet */
+    uint32_t aside;     /* instructions outside of all ranges, since the activation was in one */
+    uint64_t jump_from, jump_to; /* the last branch forward */
+    uint64_t next;               /* where the last branch went to */
+    uint32_t random;
+    uint32_t generation;          /* of ranges and heads */
+    struct hp_ranges_plan *plans; /* of units */
+    size_t cap_plans;
+    struct hp_ranges_block *blocks;
+    size_t cap_blocks;
+};
+
+/* Counts in `*stats`. HP_ERR_NOMEM. */
+enum hp_err hp_loop_ranges_new(const struct hp_loop_config *config, struct hp_loop_stats *stats,
+                               struct hp_loop_ranges **ranges);
+void hp_loop_ranges_free(struct hp_loop_ranges *ranges);
+
+/* A retired run and the branch that ends it. */
+void hp_loop_ranges_branch(struct hp_loop_ranges *ranges, const struct hp_branch *branch);
+
+/* An activation begins without a call: a signal handler's. */
+void hp_loop_ranges_call(struct hp_loop_ranges *ranges);
+
+/* The same for `n` steps, steps[n] not included; its inner runs are. HP_ERR_NOMEM. */
+enum hp_err hp_loop_ranges_steps(struct hp_loop_ranges *ranges, const struct hp_code *code,
+                                 const struct hp_step *steps, size_t n);
+
+/* What it knows: at most `entries` of them; in no order. Loops with the same head are one. */
+size_t hp_loop_ranges_entries(const struct hp_loop_ranges *ranges, struct hp_loop_entry *entries);
+
+/* Bits of it all. */
+uint64_t hp_loop_ranges_bits(const struct hp_loop_config *config);
+
+/* For the part that takes steps: which slots have an address in their range; a run that ends in these; where it went then,
+ * `depth` is 1 for a call, -1 for a return. */
+uint64_t hp_loop_ranges_find(const struct hp_loop_ranges *ranges, uint64_t address);
+void hp_loop_ranges_run(struct hp_loop_ranges *ranges, uint64_t slots, uint64_t start,
+                        uint64_t address, uint32_t insns);
+void hp_loop_ranges_transfer(struct hp_loop_ranges *ranges, uint64_t address, uint64_t target,
+                             uint8_t flow, int depth);
+
+#endif
