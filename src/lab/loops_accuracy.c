@@ -32,12 +32,12 @@ static const struct model {
     {.key = "8way-calls", .text = "daprof,calls", .paper = {2, 3, 5}},
     {.key = "calls-first", .text = "daprof,calls,first-average"},
     {.key = "calls-first-wide", .text = "daprof,calls,first-average,iteration-bits=20"},
-    {.key = "ranges", .text = "ranges", .instructions = true},
     {.key = "frequent",
      .text = "frequent,max-offset=1024",
      .frequent = true,
      .paper = {.time = 6},
      .captured = 62},
+    {.key = "ranges", .text = "ranges", .instructions = true},
 };
 #define N_MODELS  (sizeof models / sizeof *models)
 #define EIGHT_WAY 2 /* which the paper chooses */
