@@ -347,6 +347,66 @@ static void leave_candidates(const struct index *index, const struct spot *spot,
     }
 }
 
+/* --- Tight ones ------------------------------------------------------------------------------- */
+
+/* Whether the candidate leads to that address. */
+static bool leads_to(const struct index *index, const struct spot *spot,
+                     const struct hp_hotspot_branch *c, uint64_t address)
+{
+    for (uint32_t b = 0; b < index->n; b++) {
+        const struct hp_block *block = &sorted_table[b];
+        if (block->last != c->address || first_run(index->s, spot->found->process, b) > spot->time)
+            continue;
+        bool call = block->flow == HP_FLOW_CALL || block->flow == HP_FLOW_CALL_IND;
+        if (c->taken && address == (c->target ? c->target : block->target))
+            return true;
+        return (c->executed > c->taken || call) && address == block->end;
+    }
+    return false;
+}
+
+/* Whether the block, which ends with a candidate, is one from which on instructions belong to the region. */
+static bool is_entry(const struct index *index, const struct spot *spot, uint32_t block)
+{
+    const struct slow *s = index->s;
+    bool own = is_candidate(spot, sorted_table[block].last), known = own, shortest = own;
+    for (const struct spot *e = s->spots; e < spot; e++)
+        known = known || (e->found->process == spot->found->process &&
+                          is_candidate(e, sorted_table[block].last));
+    if (!known)
+        return false;
+    for (uint32_t b = 0; b < index->n && shortest; b++)
+        shortest = sorted_table[b].last != sorted_table[block].last ||
+                   sorted_table[b].start <= sorted_table[block].start ||
+                   first_run(s, spot->found->process, b) > spot->time;
+    if (shortest)
+        return true;
+    for (const struct spot *e = own ? s->spots : spot; e <= spot; e++)
+        for (size_t i = 0; i < e->found->n_candidates; i++)
+            if (e->found->process == spot->found->process &&
+                leads_to(index, spot, &e->found->candidates[i], sorted_table[block].start))
+                return true;
+    return false;
+}
+
+static void tighten(const struct index *index, struct spot *spot)
+{
+    const struct slow *s = index->s;
+    for (uint32_t b = 0; b < index->n; b++)
+        if (hotspot_reference_profiles(&s->config, sorted_table[b].flow))
+            spot->members[b] = 0;
+    for (uint32_t b = 0; b < index->n; b++) {
+        if (!hotspot_reference_profiles(&s->config, sorted_table[b].flow) ||
+            first_run(s, spot->found->process, b) > spot->time || !is_entry(index, spot, b))
+            continue;
+        for (uint32_t k = 0; k < index->n; k++)
+            if (sorted_table[k].last == sorted_table[b].last &&
+                sorted_table[k].start >= sorted_table[b].start &&
+                first_run(s, spot->found->process, k) != NEVER)
+                spot->members[k] = 1;
+    }
+}
+
 static void find_region(const struct index *index, struct spot *spot)
 {
     uint8_t *ways = calloc(index->n + 1, 1);
@@ -376,6 +436,8 @@ static void find_region(const struct index *index, struct spot *spot)
                                           first_run(index->s, spot->found->process, b) != NEVER
                                     : ways[b] == 2;
     }
+    if (index->s->config.tight)
+        tighten(index, spot);
     free(ways);
 }
 
@@ -621,6 +683,8 @@ static void play_counting(const char *path, struct slow *s)
         s->width *= 2;
     for (size_t i = 0; i < n; i++) {
         s->spots[i].found = &found[i];
+    }
+    for (size_t i = 0; i < n; i++) {
         s->spots[i].slices = calloc(HP_HOTSPOT_SLICES + 1, sizeof *s->spots[i].slices);
         find_region(&index, &s->spots[i]);
     }

@@ -468,7 +468,9 @@ static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, ui
         if (!more)
             break;
     }
-    if (t->loops->cover)
+    if (t->loops->cover && first == 0)
+        hp_exact_loops_covered(t, unit); /* all of it in one frame */
+    else if (t->loops->cover)
         cover(t, unit, first, HP_RUN_MAX);
 }
 

@@ -62,8 +62,11 @@ void hp_exact_loops_free(struct hp_exact *exact)
 enum hp_err hp_exact_loops_start(struct hp_exact_thread *t)
 {
     t->loops = calloc(1, sizeof *t->loops);
-    if (!t->loops)
+    if (!t->loops ||
+        hp_grow(&t->loops->newest, &t->loops->cap_newest, 1, sizeof *t->loops->newest) != HP_OK) {
+        free(t->loops);
         return hp_fail_nomem();
+    }
     t->loops->all = t->exact->loops;
     t->loops->current = HP_NO_ID;
     t->loops->now = HP_LOOP_NOBODY;
@@ -169,13 +172,24 @@ static bool grow_records(struct hp_exact_loop_thread *l, size_t n)
     return true;
 }
 
+/* Memory ran out: there will be no result. Until the thread ends, nothing may point to what there is no room for. */
+static void give_up(struct hp_exact_thread *t)
+{
+    struct hp_loop_graph *g = &t->loops->all->graph;
+    t->exact->out_of_memory = true;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        g->arrivals[i].loop = g->arrivals[i].more = 0;
+        g->exits[i] = 0;
+    }
+}
+
 static void catch_up(struct hp_exact_thread *t)
 {
     struct hp_exact_loop_thread *l = t->loops;
     const struct hp_loop_graph *g = &l->all->graph;
     if (g->out_of_memory || (l->n_records < g->n_loops && !grow_records(l, g->n_loops)) ||
-        hp_grow(&l->newest, &l->cap_newest, g->n_functions, sizeof *l->newest) != HP_OK)
-        t->exact->out_of_memory = true;
+        hp_grow(&l->newest, &l->cap_newest, g->n_functions + 1, sizeof *l->newest) != HP_OK)
+        give_up(t);
     for (; l->n_marked < g->n_marked; l->n_marked++)
         rewalk(t, g->marked[l->n_marked]);
     l->arrivals = g->arrivals;

@@ -71,7 +71,9 @@ struct hp_spots_found {
     struct hp_hotspot_branch *candidates;
     uint32_t *modules; /* of the candidates; after it was sealed */
     size_t n_candidates;
-    struct hp_map64 branches;  /* candidate's address -> 1 */
+    struct hp_map64 branches; /* candidate's address -> 1 */
+    struct hp_map64
+        longest; /* region=tight: candidate's address -> the longest block of the region that ends there */
     struct hp_map64 member_of; /* block -> index */
     struct hp_spots_member *members;
     size_t n_members, cap_members;

@@ -107,7 +107,22 @@ void hp_spots_forget(struct hp_spots_process *p)
         p->units[i].insns = 0;
 }
 
+/* How many branches there are before something happens to one of them: a sample, of the process that has the buffer. */
+static uint64_t until_sample(const struct hp_spots_process *p)
+{
+    const struct hp_hotspots *h = p->detector;
+    return h->config.rule == HP_RULE_DENSITY && h->owner == p->state ? h->density.left - 1
+                                                                     : UINT64_MAX;
+}
+
 /* --- Block by block --------------------------------------------------------------------------- */
+
+/* Whether the next branch goes to the buffer. */
+static bool takes_next(const struct hp_spots_process *p)
+{
+    const struct hp_hotspots *h = p->detector;
+    return h->owner == p->state && (h->config.rule != HP_RULE_DENSITY || h->density.left == 1);
+}
 
 /* A computed branch went to a block that ends without a profiled branch: a way between candidates may lead there. */
 static __attribute__((noinline)) void note_pair(struct hp_spots_process *p, uint64_t branch,
@@ -135,7 +150,7 @@ static void retire(struct hp_spots_process *p, uint32_t block, const struct hp_s
         spots->out_of_memory = true;
         return;
     }
-    if (b->computed && !next->profiled && p->detector->owner == p->state)
+    if (b->computed && !next->profiled && takes_next(p))
         note_pair(p, b->last, next->start);
     struct hp_branch branch = {.address = b->last,
                                .target = next->start,
@@ -164,14 +179,6 @@ ALWAYS_INLINE void count_unit(struct hp_spots_process *p, struct hp_spots_unit *
 }
 
 /* --- The loops -------------------------------------------------------------------------------- */
-
-/* How many branches there are before something happens to one of them: a sample, of the process that has the buffer. */
-static uint64_t until_sample(const struct hp_spots_process *p)
-{
-    const struct hp_hotspots *h = p->detector;
-    return h->config.rule == HP_RULE_DENSITY && h->owner == p->state ? h->density.left - 1
-                                                                     : UINT64_MAX;
-}
 
 static void pass_samples(struct hp_spots_process *p, uint64_t sizes)
 {

@@ -30,8 +30,9 @@ struct hp_ranges_slot {
     uint64_t low, high; /* first instruction, and the last that branches back to it */
     uint64_t head;
     struct hp_ranges_float executions, iterations, instructions;
-    uint8_t trust; /* how often more it was entered at its head than elsewhere, at most 3 */
+    uint8_t trust; /* how often more it was entered at its head than elsewhere, at most 15 */
     bool used;
+    bool shunned; /* it was found to be no loop */
 };
 
 /* A loop that is on. */
