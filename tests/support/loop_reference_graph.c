@@ -124,6 +124,8 @@ static void note_run(struct walk *w, struct walk_thread *t, struct activation *a
         node->function = node_function(w, a, id);
     }
     note_stray(w, a, id, from, came);
+    if (node->function != a->function && hp_map64_put(&r->shared, node->function, 1) != HP_OK)
+        abort();
     switch (came) {
     case CAME_BEGIN: break;
     case CAME_CALLED:

@@ -140,6 +140,7 @@ struct loop_reference {
     struct edge *edges;
     size_t n_edges, cap_edges;
     struct hp_map64 edge_of;
+    struct hp_map64 shared;  /* functions whose code was run by activations of others */
     struct hp_map64 strayed; /* functions that were come to by activations gone astray */
     struct hp_map64 late;    /* functions that looked otherwise for a time */
     struct loop *loops;
