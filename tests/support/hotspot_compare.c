@@ -449,7 +449,7 @@ struct fast {
 
 static void finish_fast(struct input *in, struct hp_profiler *profiler, struct fast *fast)
 {
-    struct hp_result *result;
+    struct hp_result *result = NULL;
     if (hp_profile_new(&fast->profile) != HP_OK ||
         hp_result_new(in->code, in->functions, fast->profile, &result) != HP_OK ||
         profiler->ops->finish(profiler, result) != HP_OK ||
