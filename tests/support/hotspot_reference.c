@@ -44,6 +44,11 @@ struct hotspot_reference {
     size_t n_ranges;
     struct reference_spot *spots;
     size_t n_spots;
+    /* rule=density */
+    uint8_t *map;
+    uint32_t set; /* bits of the map */
+    uint64_t random, wait, period;
+    uint64_t samples, insns;
     struct hp_hotspot_stats stats;
 };
 
@@ -73,6 +78,7 @@ static void clear(struct hotspot_reference *r)
         r->lines[i] = (struct line){0};
     r->detect = highest(r->config.detect_bits);
     r->refresh = r->reset = 0;
+    r->samples = r->insns = 0;
 }
 
 struct hotspot_reference *hotspot_reference_new(const struct hp_hotspot_config *config)
@@ -81,6 +87,10 @@ struct hotspot_reference *hotspot_reference_new(const struct hp_hotspot_config *
     *r = (struct hotspot_reference){.config = *config, .owner = -1};
     r->sets = config->entries / config->ways;
     r->lines = grown(NULL, config->entries, sizeof *r->lines);
+    r->map = grown(NULL, (size_t)1 << config->map_bits, 1);
+    memset(r->map, 0, (size_t)1 << config->map_bits);
+    r->random = 88172645463325252u;
+    r->wait = r->period = 1;
     clear(r);
     return r;
 }
@@ -91,6 +101,7 @@ void hotspot_reference_free(struct hotspot_reference *r)
         free(r->spots[i].candidates);
     free(r->spots);
     free(r->lines);
+    free(r->map);
     free(r->tasks);
     free(r->known);
     free(r->ranges);
@@ -131,7 +142,7 @@ static void switch_on(struct hotspot_reference *r, int task)
 static void switch_off(struct hotspot_reference *r, int task)
 {
     r->tasks[task].on = false;
-    if (r->owner == task)
+    if (r->owner == task && r->config.rule == HP_RULE_COUNTER)
         give_away(r);
 }
 
@@ -146,7 +157,7 @@ static int find_task(const struct hotspot_reference *r, uint32_t process)
 bool hotspot_reference_owns(const struct hotspot_reference *r, uint32_t process)
 {
     int task = find_task(r, process);
-    return task >= 0 && task == r->owner;
+    return task >= 0 && task == r->owner && (r->config.rule == HP_RULE_COUNTER || r->wait == 1);
 }
 
 void hotspot_reference_end(struct hotspot_reference *r, uint32_t process)
@@ -154,7 +165,9 @@ void hotspot_reference_end(struct hotspot_reference *r, uint32_t process)
     int task = find_task(r, process);
     if (task < 0)
         return;
-    switch_off(r, task);
+    r->tasks[task].on = false;
+    if (r->owner == task)
+        give_away(r);
     for (size_t i = (size_t)task; i + 1 < r->n_tasks; i++)
         r->tasks[i] = r->tasks[i + 1];
     r->n_tasks--;
@@ -388,7 +401,6 @@ static void detect(struct hotspot_reference *r)
     if (r->config.monitor)
         know_spot(r, spot);
     r->stats.detections++;
-    give_away(r);
 }
 
 /* 6 */
@@ -408,6 +420,154 @@ static void run_timers(struct hotspot_reference *r)
     }
 }
 
+/* --- Density ---------------------------------------------------------------------------------- */
+
+static uint64_t draw(struct hotspot_reference *r)
+{
+    r->random ^= r->random << 13;
+    r->random ^= r->random >> 7;
+    r->random ^= r->random << 17;
+    return r->random >> 32;
+}
+
+/* The address is hashed as everywhere in the library. */
+static void mark(struct hotspot_reference *r, uint64_t address)
+{
+    uint64_t hash = (address ^ address >> 32) * 0x9e3779b97f4a7c15u;
+    hash ^= hash >> 29;
+    uint8_t *bit = &r->map[(hash >> 32) % ((uint64_t)1 << r->config.map_bits)];
+    if (hash % ((uint64_t)1 << r->config.map_share) || *bit)
+        return;
+    *bit = 1;
+    r->set++;
+}
+
+/* Instructions of the code that was executed. */
+static uint64_t code_size(const struct hotspot_reference *r)
+{
+    uint64_t size = (uint64_t)1 << r->config.map_bits, sum = 0;
+    for (uint32_t i = 0; i < r->set; i++)
+        sum += size * 256 / (size - i);
+    return 5 * ((sum << r->config.map_share) / 256 + 1);
+}
+
+/* Too high for any counter: 0. */
+static uint64_t threshold(const struct hotspot_reference *r)
+{
+    uint64_t patience = 1000000 * (uint64_t)r->config.patience;
+    uint64_t late = (uint64_t)((unsigned __int128)patience * r->samples / (r->stats.branches + 1));
+    uint64_t whole = 10 * code_size(r);
+    uint64_t t =
+        (uint64_t)(((unsigned __int128)r->config.density * (r->insns + late) + whole - 1) / whole);
+    if ((int64_t)t > highest(r->config.counter_bits))
+        return 0;
+    return t < 4 ? 4 : t;
+}
+
+static void admit(struct hotspot_reference *r, const struct hp_branch *branch)
+{
+    uint64_t part = 0, index = branch->address >> shift_of(r);
+    if (r->config.index == HP_INDEX_DIRECTION)
+        index ^= part = branch->taken;
+    if (r->config.index == HP_INDEX_TARGET)
+        index ^= (part = branch->target) >> shift_of(r);
+    struct line *set = &r->lines[index % r->sets * r->config.ways], *line = NULL, *least = set;
+    for (uint32_t i = 0; i < r->config.ways; i++) {
+        if (set[i].used && set[i].address == branch->address && set[i].part == part)
+            line = &set[i];
+        if (set[i].executed < least->executed)
+            least = &set[i];
+    }
+    r->stats.profiled++;
+    r->stats.hits += line != NULL;
+    r->stats.misses += line == NULL;
+    if (!line) {
+        uint64_t chance = 1; /* 1 in that many */
+        while (2 * chance <= least->executed + 1u)
+            chance *= 2;
+        if (least->executed && draw(r) % chance) {
+            r->stats.rejected++;
+            return;
+        }
+        line = least;
+        line->used = true;
+        line->address = branch->address;
+        line->part = part;
+        line->flow = branch->flow;
+        line->taken = branch->taken ? line->executed : 0;
+    }
+    if (line->executed < highest(r->config.counter_bits)) {
+        line->executed++;
+        line->taken += branch->taken;
+    }
+}
+
+/* Whether there is a hot spot. */
+static bool look(struct hotspot_reference *r)
+{
+    uint64_t least = threshold(r), sum = 0;
+    uint32_t process = r->tasks[r->owner].number;
+    r->stats.refreshes++;
+    for (size_t i = 0; i < r->config.entries; i++) {
+        r->lines[i].candidate = least && r->lines[i].executed >= least;
+        sum += r->lines[i].candidate ? r->lines[i].executed : 0;
+    }
+    if (sum == 0 || sum * 1024 < r->config.gain * r->samples)
+        return false;
+    detect(r);
+    for (size_t i = 0; i < r->config.entries; i++) {
+        struct line *line = &r->lines[i];
+        if (line->candidate || (line->used && (in_ranges(r, process, line->address) ||
+                                               in_branches(r, process, line->address))))
+            *line = (struct line){0};
+    }
+    return true;
+}
+
+static void age(struct hotspot_reference *r)
+{
+    for (size_t i = 0; i < r->config.entries; i++) {
+        r->lines[i].executed /= 4;
+        r->lines[i].taken /= 4;
+        r->lines[i].used = r->lines[i].executed > 0;
+    }
+    r->samples /= 4;
+    r->insns /= 4;
+    r->reset /= 4;
+    r->stats.resets++;
+    if (r->period < 1u << 24)
+        r->period *= 2;
+    for (size_t i = 0; i < r->n_tasks; i++)
+        if (r->tasks[i].on && (int)i != r->owner) {
+            give_away(r);
+            return;
+        }
+}
+
+static bool sample(struct hotspot_reference *r, int task, const struct hp_branch *branch)
+{
+    bool known = in_ranges(r, r->tasks[task].number, branch->address) ||
+                 in_branches(r, r->tasks[task].number, branch->address);
+    bool found = false;
+    mark(r, branch->address);
+    if (r->owner != task || --r->wait)
+        return false;
+    r->wait = 1 + 2 * (draw(r) / 2 % r->period);
+    r->samples++;
+    r->insns += branch->insns ? branch->insns : 5;
+    if (r->tasks[task].on && !known)
+        admit(r, branch);
+    r->refresh++;
+    r->reset++;
+    if (r->refresh == r->config.refresh) {
+        r->refresh = 0;
+        found = look(r);
+    }
+    if (r->reset == r->config.reset)
+        age(r);
+    return found;
+}
+
 bool hotspot_reference_branch(struct hotspot_reference *r, uint32_t process,
                               const struct hp_branch *branch)
 {
@@ -424,6 +584,8 @@ bool hotspot_reference_branch(struct hotspot_reference *r, uint32_t process,
     r->stats.branches++;
     if (r->config.monitor)
         monitor(r, task, branch->address);
+    if (r->config.rule == HP_RULE_DENSITY)
+        return sample(r, task, branch);
     if (r->owner != task)
         return false;
     r->stats.profiled++;
@@ -435,6 +597,7 @@ bool hotspot_reference_branch(struct hotspot_reference *r, uint32_t process,
         r->detect = highest(r->config.detect_bits);
     if (r->detect <= 0) {
         detect(r);
+        give_away(r);
         return true;
     }
     run_timers(r);

@@ -25,7 +25,7 @@ void hotspot_reference_free(struct hotspot_reference *reference);
 bool hotspot_reference_branch(struct hotspot_reference *reference, uint32_t process,
                               const struct hp_branch *branch);
 void hotspot_reference_end(struct hotspot_reference *reference, uint32_t process);
-/* Whether the buffer belongs to that process now. */
+/* Whether the buffer takes a branch of that process now. */
 bool hotspot_reference_owns(const struct hotspot_reference *reference, uint32_t process);
 /* Whether the branch is of a profiled kind. */
 bool hotspot_reference_profiles(const struct hp_hotspot_config *config, uint8_t flow);

@@ -23,106 +23,71 @@ static enum hp_err index_lines(const struct hp_profile *profile, size_t **first)
     return HP_OK;
 }
 
-/* Where an instruction range is from: its own line, or where it was inlined. */
-struct origin {
-    const char *file;
-    size_t length; /* of the name: it may go on behind it */
-    uint32_t line;
-    bool inlined;
-};
-
-static struct origin origin_of(const struct hp_pline *line)
-{
-    const char *colon = strrchr(line->inlined_at, ':');
-    if (line->inlined[0] == '\0' || !colon)
-        return (struct origin){line->file, strlen(line->file), line->line, line->inlined[0] != 0};
-    return (struct origin){line->inlined_at, (size_t)(colon - line->inlined_at),
-                           (uint32_t)strtoul(colon + 1, NULL, 10), true};
-}
-
-static bool same_file(const struct origin *a, const struct origin *b)
-{
-    return a->length == b->length && memcmp(a->file, b->file, a->length) == 0;
-}
-
-/* A file's part in a loop. */
-struct part {
-    struct origin origin;
-    uint64_t insns;
-    uint32_t first, last;
-};
-#define PARTS 16 /* files looked at in a loop */
-
 struct lines {
     const struct hp_profile *profile;
     const size_t *first;
-    struct part parts[PARTS];
-    size_t n_parts;
 };
 
-static void add_origin(struct lines *l, const struct origin *origin, uint32_t insns)
+/* The line of a block's instruction at `offset`; NULL: not known. */
+static const struct hp_pline *line_at(const struct lines *l, uint32_t block, uint64_t offset)
 {
-    size_t i = 0;
-    while (i < l->n_parts && !same_file(&l->parts[i].origin, origin))
-        i++;
-    if (i == PARTS)
-        return;
-    struct part *part = &l->parts[i];
-    if (i == l->n_parts) {
-        *part = (struct part){.origin = *origin, .first = origin->line, .last = origin->line};
-        l->n_parts++;
-    }
-    part->insns += insns;
-    part->first = origin->line < part->first ? origin->line : part->first;
-    part->last = origin->line > part->last ? origin->line : part->last;
+    for (size_t k = l->first[block]; k < l->first[block + 1]; k++)
+        if (l->profile->lines[k].from <= offset && offset < l->profile->lines[k].to)
+            return &l->profile->lines[k];
+    return NULL;
 }
 
-/* The lines of the nodes' own instructions, inlined ones or the others. */
-static void add_parts(struct lines *l, const struct hp_loop_graph *g,
-                      const struct hp_exact_loop *loop, bool inlined)
+/* The line of the branch that went back most often, where there is one. It belongs to the function that has the loop in its source, and not to what
+ * was inlined into its body. */
+static const struct hp_pline *line_of_branch(const struct lines *l, const struct hp_code *code,
+                                             const struct hp_exact_loop *loop)
 {
+    const struct hp_pline *found = NULL;
+    uint64_t most = 0;
+    for (size_t i = 0; i < loop->n_back_edges; i++) {
+        const struct hp_exact_back_edge *edge = &loop->back_edges[i];
+        for (size_t k = 0; k < loop->n_nodes && edge->count > most; k++) {
+            const struct hp_block *block = hp_code_block(code, loop->nodes[k]);
+            if (block->last != edge->branch)
+                continue;
+            const struct hp_pline *line = line_at(l, loop->nodes[k], block->last - block->start);
+            found = line && line->line ? line : found;
+            most = line && line->line ? edge->count : most;
+        }
+    }
+    return found ? found : line_at(l, loop->header, 0);
+}
+
+/* The lines of the loop's instructions that are of the same function, inlined or not, as that branch. */
+static void find_lines(const struct lines *l, const struct hp_loop_graph *g,
+                       const struct hp_exact_loop *loop, struct hp_ploop *out)
+{
+    const struct hp_pline *scope = line_of_branch(l, g->code, loop);
+    if (!scope || !scope->line)
+        return;
+    out->file = scope->file;
+    out->first_line = out->last_line = scope->line;
     for (size_t i = 0; i < loop->n_nodes; i++) {
         uint32_t block = loop->nodes[i], next = g->nodes[block].next;
-        uint64_t start = hp_code_block(g->code, block)->start;
-        uint64_t size = (next == HP_NO_ID ? hp_code_block(g->code, block)->end
-                                          : hp_code_block(g->code, next)->start) -
-                        start;
+        uint64_t end = next == HP_NO_ID ? hp_code_block(g->code, block)->end
+                                        : hp_code_block(g->code, next)->start;
+        uint64_t size = end - hp_code_block(g->code, block)->start;
         for (size_t k = l->first[block]; k < l->first[block + 1]; k++) {
             const struct hp_pline *line = &l->profile->lines[k];
-            struct origin origin = origin_of(line);
-            if (line->from < size && origin.inlined == inlined && origin.line)
-                add_origin(l, &origin, line->insns);
+            if (line->from >= size || !line->line || strcmp(line->file, scope->file) != 0 ||
+                strcmp(line->inlined, scope->inlined) != 0)
+                continue;
+            out->first_line = line->line < out->first_line ? line->line : out->first_line;
+            out->last_line = line->line > out->last_line ? line->line : out->last_line;
         }
     }
 }
 
-/* The function's own lines say more about where a loop is than those of what was inlined into it. */
-static enum hp_err find_lines(struct lines *l, struct hp_profile *profile,
-                              const struct hp_loop_graph *g, const struct hp_exact_loop *loop,
-                              struct hp_ploop *out)
-{
-    l->n_parts = 0;
-    add_parts(l, g, loop, false);
-    if (l->n_parts == 0)
-        add_parts(l, g, loop, true);
-    const struct part *most = NULL;
-    for (size_t i = 0; i < l->n_parts; i++)
-        if (!most || l->parts[i].insns > most->insns)
-            most = &l->parts[i];
-    if (!most)
-        return HP_OK;
-    char *name = strndup(most->origin.file, most->origin.length);
-    out->file = name ? hp_profile_string(profile, name) : NULL;
-    free(name);
-    out->first_line = most->first;
-    out->last_line = most->last;
-    return out->file ? HP_OK : hp_fail_nomem();
-}
-
 /* --- Rows --------------------------------------------------------------------------------------- */
 
-static enum hp_err add_loop(struct hp_result *to, struct lines *lines, const struct hp_exact *exact,
-                            const struct hp_exact_loop *loop, uint32_t base)
+static enum hp_err add_loop(struct hp_result *to, const struct lines *lines,
+                            const struct hp_exact *exact, const struct hp_exact_loop *loop,
+                            uint32_t base)
 {
     const struct hp_block *header = hp_code_block(exact->code, loop->header);
     struct hp_ploop row = {.header = hp_result_place(to, header->module, header->start),
@@ -134,7 +99,7 @@ static enum hp_err add_loop(struct hp_result *to, struct lines *lines, const str
                            .file = ""};
     HP_TRY(hp_result_function(to, loop->function, &row.function));
     if (lines->first)
-        HP_TRY(find_lines(lines, to->profile, &exact->loops->graph, loop, &row));
+        find_lines(lines, &exact->loops->graph, loop, &row);
     struct hp_ploop *out;
     HP_TRY(hp_profile_add_loop(to->profile, &out));
     *out = row;
@@ -194,7 +159,7 @@ static enum hp_err add_counts(struct hp_exact *exact, struct hp_result *to, uint
     return HP_OK;
 }
 
-static enum hp_err add_all(struct hp_exact *exact, struct hp_result *to, struct lines *lines)
+static enum hp_err add_all(struct hp_exact *exact, struct hp_result *to, const struct lines *lines)
 {
     const struct hp_exact_loop_result *r = exact->loops->result;
     uint32_t base = (uint32_t)to->profile->n_loops;
@@ -212,14 +177,8 @@ enum hp_err hp_exact_loops_finish(struct hp_exact *exact, struct hp_result *resu
     HP_TRY(hp_exact_loops_count(exact));
     if (result->profile->n_lines)
         HP_TRY(index_lines(result->profile, &first));
-    struct lines *lines = calloc(1, sizeof *lines);
-    enum hp_err err = HP_ERR_NOMEM;
-    if (lines) {
-        lines->profile = result->profile;
-        lines->first = first;
-        err = add_all(exact, result, lines);
-    }
-    free(lines);
+    struct lines lines = {.profile = result->profile, .first = first};
+    enum hp_err err = add_all(exact, result, &lines);
     free(first);
     return err;
 }

@@ -27,6 +27,31 @@ static uint32_t first_of(const struct hp_map64 *map, uint64_t address)
     return block == HP_MAP64_NONE ? 0 : block + 1;
 }
 
+/* --- Blocks by address ------------------------------------------------------------------------ */
+
+/* Enters the block under an address: the latest one is the first. */
+static enum hp_err link_block(struct hp_map64 *first, uint32_t *next, uint64_t address,
+                              uint32_t block)
+{
+    uint32_t before = hp_map64_get(first, address);
+    next[block] = before == HP_MAP64_NONE ? 0 : before + 1;
+    return hp_map64_put(first, address, block);
+}
+
+/* Enters the blocks that are new: before regions are looked at. */
+static enum hp_err link_blocks(struct hp_spots *spots)
+{
+    size_t n = spots->n_plan;
+    HP_TRY(hp_grow(&spots->next_by_start, &spots->cap_by_start, n, sizeof *spots->next_by_start));
+    HP_TRY(hp_grow(&spots->next_by_last, &spots->cap_by_last, n, sizeof *spots->next_by_last));
+    for (; spots->n_linked < n; spots->n_linked++) {
+        uint32_t id = (uint32_t)spots->n_linked;
+        HP_TRY(link_block(&spots->first_by_start, spots->next_by_start, spots->plan[id].start, id));
+        HP_TRY(link_block(&spots->first_by_last, spots->next_by_last, spots->plan[id].last, id));
+    }
+    return HP_OK;
+}
+
 /* --- Members ---------------------------------------------------------------------------------- */
 
 /* The block belongs to the region; `before`: how often it had been executed when that was found. */
@@ -71,52 +96,58 @@ static uint32_t shortest(const struct hp_spots_process *p, uint64_t last)
     return found;
 }
 
-/* The blocks that end there and start at `start` or behind it, but for those that belong to a hot spot. */
-static enum hp_err add_from(struct hp_spots_process *p, struct hp_spots_found *f, uint64_t last,
-                            uint64_t start)
+/* The blocks that end like this one and start where it does or behind it. */
+static enum hp_err add_from(struct hp_spots_process *p, struct hp_spots_found *f, uint32_t block)
 {
     const struct hp_spots *spots = p->spots;
-    uint32_t at = first_of(&spots->first_by_last, last);
+    const struct hp_spots_block *b = &spots->plan[block];
+    uint32_t longest = hp_map64_get(&f->longest, b->last);
+    if (longest != HP_MAP64_NONE && spots->plan[longest].start <= b->start)
+        return HP_OK;
+    HP_TRY(hp_map64_put(&f->longest, b->last, block));
+    uint32_t at = first_of(&spots->first_by_last, b->last);
     for (; at; at = spots->next_by_last[at - 1])
-        if (spots->plan[at - 1].start >= start && (at > p->cap_hot || !p->hot[at - 1]))
+        if (spots->plan[at - 1].start >= b->start)
             HP_TRY(add_member(p, f, at - 1, p->counts[at - 1]));
     return HP_OK;
 }
 
-/* A candidate went there: a block that starts there and ends with a candidate belongs to the region. */
-static enum hp_err enter(struct hp_spots_process *p, struct hp_spots_found *f, uint64_t start)
+static bool is_own(const struct hp_spots_found *f, uint64_t address)
+{
+    return hp_map64_get(&f->branches, address) != HP_MAP64_NONE;
+}
+
+/* A candidate went there: a block that starts there and ends with a candidate belongs to the region, if one of the two is its own. */
+static enum hp_err enter(struct hp_spots_process *p, struct hp_spots_found *f, bool own,
+                         uint64_t start)
 {
     const struct hp_spots *spots = p->spots;
     uint32_t at = first_of(&spots->first_by_start, start);
     for (; at; at = spots->next_by_start[at - 1]) {
         const struct hp_spots_block *block = &spots->plan[at - 1];
-        if (p->counts[at - 1] && block->profiled && (at > p->cap_hot || !p->hot[at - 1]) &&
-            hp_map64_get(&p->candidates, block->last) != HP_MAP64_NONE)
-            HP_TRY(add_from(p, f, block->last, start));
+        if (p->counts[at - 1] && block->profiled &&
+            (is_own(f, block->last) ||
+             (own && hp_map64_get(&p->candidates, block->last) != HP_MAP64_NONE)))
+            HP_TRY(add_from(p, f, at - 1));
     }
     return HP_OK;
 }
 
-static enum hp_err enter_from(struct hp_spots_process *p, struct hp_spots_found *f,
+static enum hp_err enter_from(struct hp_spots_process *p, struct hp_spots_found *f, bool own,
                               const struct hp_hotspot_branch *c)
 {
-    const struct hp_spots *spots = p->spots;
-    uint32_t at = first_of(&spots->first_by_last, c->address);
-    for (; at; at = spots->next_by_last[at - 1]) {
-        const struct hp_block *block = hp_code_block(spots->code, at - 1);
-        if (!p->counts[at - 1])
-            continue;
-        if (c->taken && block->target)
-            HP_TRY(enter(p, f, block->target));
-        bool comes_back = block->flow == HP_FLOW_CALL || block->flow == HP_FLOW_CALL_IND;
-        if (c->executed > c->taken || comes_back)
-            HP_TRY(enter(p, f, block->end));
-        break; /* the others end alike */
-    }
-    return HP_OK;
+    uint32_t at = shortest(p, c->address); /* all of them end alike */
+    if (!at)
+        return HP_OK;
+    const struct hp_block *block = hp_code_block(p->spots->code, at - 1);
+    bool comes_back = block->flow == HP_FLOW_CALL || block->flow == HP_FLOW_CALL_IND;
+    uint64_t target = c->target ? c->target : block->target;
+    if (c->taken && target)
+        HP_TRY(enter(p, f, own, target));
+    return c->executed > c->taken || comes_back ? enter(p, f, own, block->end) : HP_OK;
 }
 
-/* Of the blocks that end with a candidate the shortest, and those that a candidate leads to. */
+/* Docs: "Tight". */
 static enum hp_err add_tight(struct hp_spots_process *p, struct hp_spots_found *f)
 {
     const struct hp_spots *spots = p->spots;
@@ -125,26 +156,26 @@ static enum hp_err add_tight(struct hp_spots_process *p, struct hp_spots_found *
         uint32_t at = shortest(p, last);
         HP_TRY(hp_map64_put(&p->candidates, last, 1));
         if (at)
-            HP_TRY(add_from(p, f, last, spots->plan[at - 1].start));
+            HP_TRY(add_from(p, f, at - 1));
     }
     for (uint32_t at = p->found; at; at = spots->found[at - 1]->next) {
         const struct hp_spots_found *g = spots->found[at - 1];
         for (size_t i = 0; i < g->n_candidates; i++)
-            HP_TRY(enter_from(p, f, &g->candidates[i]));
+            HP_TRY(enter_from(p, f, g == f, &g->candidates[i]));
     }
     return HP_OK;
 }
 
-/* Whether a new block that ends with a candidate is part of one that belongs to the region. */
-static bool is_within(const struct hp_spots *spots, const struct hp_spots_found *f, uint32_t block)
+/* Whether a block that is new in the code map belongs to the region. */
+static bool joins(const struct hp_spots *spots, const struct hp_spots_found *f, uint32_t block)
 {
     const struct hp_spots_block *b = &spots->plan[block];
-    uint32_t at = first_of(&spots->first_by_last, b->last);
-    for (; at; at = spots->next_by_last[at - 1])
-        if (spots->plan[at - 1].start <= b->start &&
-            hp_map64_get(&f->member_of, at - 1) != HP_MAP64_NONE)
-            return true;
-    return false;
+    if (!b->profiled)
+        return false;
+    if (!spots->config.tight)
+        return is_own(f, b->last);
+    uint32_t longest = hp_map64_get(&f->longest, b->last);
+    return longest != HP_MAP64_NONE && spots->plan[longest].start <= b->start;
 }
 
 /* --- Ways between candidates ------------------------------------------------------------------ */
@@ -292,6 +323,7 @@ void hp_spots_found_free(struct hp_spots_found *f)
     free(f->candidates);
     free(f->modules);
     hp_map64_fini(&f->branches);
+    hp_map64_fini(&f->longest);
     hp_map64_fini(&f->member_of);
     free(f->members);
     free(f->slices);
@@ -357,7 +389,7 @@ void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot)
         spots->not_kept++;
         return;
     }
-    if (add_found(p, &found) != HP_OK)
+    if (link_blocks(spots) != HP_OK || add_found(p, &found) != HP_OK)
         spots->out_of_memory = true;
 }
 
@@ -366,14 +398,14 @@ void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot)
 /* Blocks that are new in the code map and end with a candidate of a known hot spot. */
 static enum hp_err complete_regions(struct hp_spots_process *p)
 {
-    const struct hp_spots *spots = p->spots;
+    struct hp_spots *spots = p->spots;
     size_t n = p->n_counts < spots->n_plan ? p->n_counts : spots->n_plan;
+    if (p->found)
+        HP_TRY(link_blocks(spots));
     for (size_t block = p->known_blocks; block < n && p->found; block++)
         for (uint32_t at = p->found; at; at = spots->found[at - 1]->next) {
             struct hp_spots_found *f = spots->found[at - 1];
-            if (spots->plan[block].profiled &&
-                hp_map64_get(&f->branches, spots->plan[block].last) != HP_MAP64_NONE &&
-                (!spots->config.tight || is_within(spots, f, (uint32_t)block)))
+            if (joins(spots, f, (uint32_t)block))
                 HP_TRY(add_member(p, f, (uint32_t)block, 0));
         }
     p->known_blocks = n;
@@ -466,6 +498,7 @@ static enum hp_err seal_found(struct hp_spots_process *p, struct hp_spots_found 
                 f->modules[i] = hp_code_block(spots->code, at - 1)->module;
     }
     hp_map64_fini(&f->branches);
+    hp_map64_fini(&f->longest);
     hp_map64_fini(&f->member_of);
     return HP_OK;
 }
