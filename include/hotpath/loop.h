@@ -51,7 +51,7 @@ struct hp_loop_config {
 
 /*
  * Reads a preset and changes to it: "daprof,ways=16,calls,ratio=15/16". Presets: "daprof" (32 entries, 8 ways), "daprof-16way", "daprof-full",
- * "frequent", "ranges" (ours, docs/better.md: 22 entries). Changes: entries, ways (a number, or "full"), max-offset, fifo, fifo-service, execution-bits, iteration-bits, ratio, freshness, address-bits,
+ * "frequent", "ranges" (ours, docs/better.md: 21 entries). Changes: entries, ways (a number, or "full"), max-offset, fifo, fifo-service, execution-bits, iteration-bits, ratio, freshness, address-bits,
  * insn-bytes, depth-bits, contexts, instruction-bits with a number; calls, first-average, exact-average, tasks without. What is fully associative stays so with other entries; where
  * freshness is not said it is half of the ways, at most 7. HP_ERR_INVALID: one line.
  */

@@ -37,6 +37,7 @@ static const struct model {
      .frequent = true,
      .paper = {.time = 6},
      .captured = 62},
+    {.key = "ranges", .text = "ranges", .instructions = true},
 };
 #define N_MODELS  (sizeof models / sizeof *models)
 #define EIGHT_WAY 2 /* which the paper chooses */

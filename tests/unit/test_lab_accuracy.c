@@ -34,11 +34,13 @@ static const struct hp_exact_loop four[] = {
                .once = 2,
                .back_edges = inner_edges,
                .n_back_edges = 2},
-    [FAR] = {.parent = HP_NO_ID,
+    [FAR] = {.header = 3,
+             .parent = HP_NO_ID,
              .counts = {.executions = 9, .back_edges = 40, .self = 200, .inclusive = 200},
              .back_edges = far_edges,
              .n_back_edges = 1},
-    [MIDST] = {.parent = HP_NO_ID,
+    [MIDST] = {.header = 5,
+               .parent = HP_NO_ID,
                .counts = {.executions = 4, .back_edges = 3, .self = 100, .inclusive = 100},
                .once = 2,
                .back_edges = midst_edges,
@@ -104,6 +106,8 @@ static void a_branch_stands_for_a_loop(void **state)
     assert_int_equal(hp_lab_loops_find(&loops, 0x5400, 0x5000), FAR);
     assert_int_equal(hp_lab_loops_find(&loops, 0x2004, 0x2000), MIDST);
     assert_int_equal(hp_lab_loops_find(&loops, 0x2001, 0x2003), MIDST);
+    assert_int_equal(hp_lab_loops_find(&loops, 0x2004, 0x2003),
+                     MIDST); /* no edge, but its header */
     assert_int_equal(hp_lab_loops_find(&loops, 0x2004, 0x1000), N);
     assert_int_equal(hp_lab_loops_find(&loops, 0x2005, 0x2000), N);
     clear(&s, &loops);
@@ -287,6 +291,7 @@ static void ten_are_the_heaviest(void **state)
             .address = edges[i].branch, .target = edges[i].target, .instructions = 100 - weight};
     }
     stream_init(&s);
+    add_segment(&s, 1, 0x1000, "c3"); /* the header of all of them: it does not matter */
     assert_int_equal(hp_lab_loops_init(&loops, s.code, many, MANY, 1000), HP_OK);
     assert_int_equal(hp_lab_loops_top(&loops, HP_LAB_HOT, top), HP_LAB_TOP);
     for (unsigned k = 0; k < HP_LAB_TOP; k++)

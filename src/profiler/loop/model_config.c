@@ -34,7 +34,7 @@ static const struct preset {
       .execution_bits = 16}},
     {"ranges",
      {.kind = HP_LOOP_RANGES,
-      .entries = 22,
+      .entries = 21,
       .ways = FULL,
       .max_offset = 4096,
       .execution_bits = 14,

@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRUST_MAX    3
-#define SURE         2 /* iterations that tell a loop from a way back into one */
-#define RANDOM_START 0x9e3779b9u
+#define TRUST_MAX     15
+#define SURE          2  /* iterations that tell a loop from a way back into one */
+#define SECOND_CHANCE 64 /* one in so many: that what was shunned is a loop after all */
+#define RANDOM_START  0x9e3779b9u
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
@@ -159,7 +160,8 @@ uint64_t hp_loop_ranges_find(const struct hp_loop_ranges *r, uint64_t address)
 {
     uint64_t found = 0;
     for (uint32_t i = 0; i < r->config.entries; i++)
-        if (r->slots[i].used && address >= r->slots[i].low && address <= r->slots[i].high)
+        if (r->slots[i].used && !r->slots[i].shunned && address >= r->slots[i].low &&
+            address <= r->slots[i].high)
             found |= bit(i);
     return found;
 }
@@ -167,6 +169,18 @@ uint64_t hp_loop_ranges_find(const struct hp_loop_ranges *r, uint64_t address)
 static uint64_t size_of(const struct hp_ranges_slot *slot)
 {
     return slot->high - slot->low;
+}
+
+void hp_loop_ranges_charge(struct hp_loop_ranges *r, uint32_t slot, uint32_t insns)
+{
+    const uint32_t most = (1u << HP_RANGES_ASIDE) - 1;
+    if (slot != HP_RANGES_MAX) {
+        charge(r, slot);
+        r->insns += insns + r->aside;
+        r->aside = 0;
+    } else if (r->frame) {
+        r->aside = insns < most - r->aside ? r->aside + insns : most;
+    }
 }
 
 void hp_loop_ranges_run(struct hp_loop_ranges *r, uint64_t slots, uint64_t start, uint64_t address,
@@ -187,14 +201,9 @@ void hp_loop_ranges_run(struct hp_loop_ranges *r, uint64_t slots, uint64_t start
             entered = is_new;
         }
     }
-    const uint32_t most = (1u << HP_RANGES_ASIDE) - 1;
-    if (smallest != HP_NO_ID) {
-        charge(r, smallest);
-        r->insns += insns + (entered ? 0 : r->aside);
+    if (entered)
         r->aside = 0;
-    } else if (r->frame) {
-        r->aside = r->aside + insns < most ? r->aside + insns : most;
-    }
+    hp_loop_ranges_charge(r, smallest == HP_NO_ID ? HP_RANGES_MAX : smallest, insns);
 }
 
 /* --- Finding loops ---------------------------------------------------------------------------- */
@@ -215,14 +224,15 @@ static void widen(struct hp_loop_ranges *r, struct hp_ranges_slot *slot, uint64_
     r->generation++;
 }
 
-static void drop(struct hp_loop_ranges *r, uint32_t slot)
+/* It is no loop: it keeps its slot, so that it is known. */
+static void shun(struct hp_loop_ranges *r, uint32_t slot)
 {
     charge(r, r->charged == slot ? HP_NO_ID : r->charged);
     for (size_t i = r->n_live; i-- > 0;)
         if (r->live[i].slot == slot)
             end(r, i);
     find_frame(r);
-    r->slots[slot] = (struct hp_ranges_slot){0};
+    r->slots[slot].shunned = true;
     r->generation++;
 }
 
@@ -271,27 +281,38 @@ static uint32_t strength(const struct hp_ranges_live *live)
     return !live ? 0 : live->many ? HP_RANGES_CURRENT : live->current;
 }
 
-/* Whether the branch back belongs to a loop that is on: closes it, or leads back into it from blocks that lie behind it. */
-static bool is_known(struct hp_loop_ranges *r, uint64_t address, uint64_t target, uint32_t there)
+/* Whether the branch leads back into a loop that is on, from blocks that lie behind it. If there is a loop at its target that does not go round as often, that
+ * is none. */
+static bool is_way_back(struct hp_loop_ranges *r, uint64_t address, uint64_t target, uint32_t there)
 {
     for (size_t i = r->n_live; i-- > r->frame_first;) {
         const struct hp_ranges_live *live = &r->live[i];
-        struct hp_ranges_slot *slot = &r->slots[live->slot];
-        if (target == slot->low) {
+        const struct hp_ranges_slot *slot = &r->slots[live->slot];
+        if (target <= slot->low || target > slot->high || address <= slot->high)
+            continue;
+        if (there != HP_NO_ID && r->slots[there].shunned)
+            return true;
+        if (strength(live) < SURE)
+            continue;
+        if (there == HP_NO_ID)
+            return true;
+        if (strength(live) > strength(find_live(r, there))) {
+            shun(r, there);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether the branch goes round in a loop that is on. */
+static bool is_known(struct hp_loop_ranges *r, uint64_t address, uint64_t target)
+{
+    for (size_t i = r->n_live; i-- > r->frame_first;) {
+        struct hp_ranges_slot *slot = &r->slots[r->live[i].slot];
+        if (target == slot->low)
             widen(r, slot, address);
+        if (target >= slot->low && target <= slot->head && slot->head <= address)
             return true;
-        }
-        if (target < slot->low || target > slot->high)
-            continue;
-        if (target <= slot->head && slot->head <= address)
-            return true;
-        if (address <= slot->high || strength(live) < SURE)
-            continue;
-        if (there == HP_NO_ID || strength(live) > strength(find_live(r, there))) {
-            if (there != HP_NO_ID)
-                drop(r, there);
-            return true;
-        }
     }
     return false;
 }
@@ -308,12 +329,19 @@ static void branch_back(struct hp_loop_ranges *r, uint64_t address, uint64_t tar
         return;
     r->stats->branches++;
     uint32_t there = slot_at(r, target);
-    if (is_known(r, address, target, there))
+    if (is_way_back(r, address, target, there) || is_known(r, address, target))
         return;
-    if (there != HP_NO_ID)
-        widen(r, &r->slots[there], address);
-    else
+    if (there == HP_NO_ID) {
         add_loop(r, target, address);
+        return;
+    }
+    if (r->slots[there].shunned) {
+        if (draw(r) & (SECOND_CHANCE - 1))
+            return;
+        r->slots[there].shunned = false;
+        r->generation++;
+    }
+    widen(r, &r->slots[there], address);
 }
 
 /* --- Transfers -------------------------------------------------------------------------------- */
@@ -324,7 +352,8 @@ void hp_loop_ranges_call(struct hp_loop_ranges *r)
         return;
     struct hp_ranges_live *top = &r->live[r->n_live - 1];
     top->calls = add_calls(r, top->calls, 1);
-    find_frame(r);
+    r->frame = r->frame_low = 0;
+    r->frame_first = r->n_live;
 }
 
 static void come_back(struct hp_loop_ranges *r)
@@ -332,9 +361,12 @@ static void come_back(struct hp_loop_ranges *r)
     r->aside = 0;
     while (r->n_live && !r->live[r->n_live - 1].calls)
         end(r, r->n_live - 1);
-    if (r->n_live)
-        r->live[r->n_live - 1].calls--;
-    find_frame(r);
+    if (!r->n_live || --r->live[r->n_live - 1].calls == 0) {
+        find_frame(r);
+        return;
+    }
+    r->frame = r->frame_low = 0;
+    r->frame_first = r->n_live;
 }
 
 void hp_loop_ranges_transfer(struct hp_loop_ranges *r, uint64_t address, uint64_t target,
@@ -417,7 +449,7 @@ size_t hp_loop_ranges_entries(const struct hp_loop_ranges *r, struct hp_loop_ent
 {
     size_t n = 0;
     for (uint32_t i = 0; i < r->config.entries; i++) {
-        if (!r->slots[i].used)
+        if (!r->slots[i].used || r->slots[i].shunned)
             continue;
         struct hp_loop_entry entry = entry_of(r, i);
         size_t k = 0;
@@ -454,7 +486,7 @@ uint64_t hp_loop_ranges_bits(const struct hp_loop_config *c)
     uint32_t offset = bits_for((c->max_offset - 1) / c->insn_bytes);
     uint64_t numbers = c->execution_bits + c->iteration_bits + c->instruction_bits +
                        UINT64_C(3) * HP_RANGES_EXPONENT;
-    uint64_t entry = address + 2 * offset + numbers + bits_for(TRUST_MAX) + 1; /* in use */
+    uint64_t entry = address + 2 * offset + numbers + bits_for(TRUST_MAX) + 1; /* shunned */
     uint64_t on = bits_for(c->entries - 1) + bits_for(HP_RANGES_CURRENT) + c->depth_bits + 2;
     /* What is charged and to whom, what is aside, the last branch forward (where to, and how far), random bits. */
     uint64_t rest =
