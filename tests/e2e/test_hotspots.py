@@ -15,9 +15,12 @@ LONG = os.environ.get("HOTPATH_LONG")
 DETECTORS = ["merten", "merten,only=conditional-indirect,index=direction", "merten,index=target,entries=512",
              "merten,ranges=8,monitor-entries=1024,detect=11", "merten,only=conditional-indirect,monitor-threshold=90%",
              "merten,refresh=0,reset=0,threshold=50%", "merten,monitor-counter=6,detect=9,candidate=8,entries=256",
-             "merten,monitor=off,ways=4,reset=20000"]
+             "merten,monitor=off,ways=4,reset=20000",
+             "dense,patience=1", "dense,patience=0,refresh=64,reset=1024,density=30",
+             "dense,patience=0,refresh=256,reset=2048,only=conditional-indirect,region=whole", "merten,region=tight,only=conditional-indirect"]
 SMALL = ["merten,detect=6,candidate=4,monitor-counter=4", "merten,detect=8,candidate=3,entries=64,reset=700,refresh=100",
-         "merten,only=conditional-indirect,detect=7,candidate=2,monitor=off"]
+         "merten,only=conditional-indirect,detect=7,candidate=2,monitor=off",
+         "dense,patience=0,refresh=20,reset=100,map-share=0,density=20,monitor-counter=6"]
 
 
 def hotspots(profile):

@@ -22,7 +22,7 @@
 
 #define NEVER UINT64_MAX
 
-static void fail(const char *what)
+static _Noreturn void fail(const char *what)
 {
     fprintf(stderr, "hotspot_compare: %s: %s\n", what, hp_error_text());
     exit(2);
