@@ -87,7 +87,8 @@ struct hp_wanted_options {
          HP_OPT_TEXT,                                                                                \
          &(o).hotspots,                                                                              \
          "NAME",                                                                                     \
-         "which hot spot detector: merten (default), and changes\nto it: merten,candidate=8"},       \
+         "which hot spot detector: merten (default), dense; and\nchanges to it: "                    \
+         "merten,candidate=8"},                                                                      \
     {                                                                                                \
         "machine", 0, HP_OPT_TEXT, &(o).machine, "NAME",                                             \
             "model caches and predictors: vaswani, alpha21264,\narm9, modern, or a file"             \

@@ -109,5 +109,41 @@ class LoopCounter(unittest.TestCase):
         self.assertIn("32 entries cannot be sets of 3 ways", done.stderr)
 
 
+class HotspotHandler(unittest.TestCase):
+    PROGRAM = os.path.join(BUILD, "examples", "hotspot_handler")
+
+    def result(self):
+        """What the interpreted program computes, here without it."""
+        r6, mask = 0, (1 << 64) - 1
+        for _ in range(2):
+            for i in range(50000):
+                r6 = (r6 * 50000 + i) & mask
+            for i in range(50000):
+                r6 = r6 ^ i if r6 >> 1 & 1 else (r6 + 50000) & mask
+            r6 = (r6 + 50000 * 10) & mask
+        return r6
+
+    def test_finds_each_phase_once(self):
+        done = run(self.PROGRAM)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        spots = re.findall(r"^hot spot (\d+) after (\d+) branches: (.*)$", done.stdout, re.M)
+        self.assertEqual([int(number) for number, _, _ in spots], [0, 1, 2])
+        branches = [[int(b) for b in re.findall(r"(\d+) \(", rest)] for _, _, rest in spots]
+        self.assertEqual([sorted(b) for b in branches], [[4], [7, 9, 12], [17, 19]])
+        self.assertLess(int(spots[2][1]), 50000 + 150000 + 10000)  # soon after its first turn began
+        self.assertLess(float(re.search(r"cost ([\d.]+) an", done.stdout).group(1)), 2)
+        self.assertIn("result %d" % self.result(), done.stdout)
+
+    def test_finds_them_again_without_a_monitor_table(self):
+        done = run(self.PROGRAM, "merten,entries=64,detect=11,monitor=off")
+        self.assertGreater(len(re.findall("^hot spot", done.stdout, re.M)), 10)
+        self.assertIn("result %d" % self.result(), done.stdout)
+
+    def test_says_what_is_wrong_with_a_detector(self):
+        done = run(self.PROGRAM, "merten,ways=3")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("hot spots: ", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

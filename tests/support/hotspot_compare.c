@@ -56,8 +56,9 @@ struct pair {
 
 struct spot {
     const struct reference_spot *found;
-    uint64_t time;    /* instructions */
-    uint8_t *members; /* by block */
+    uint64_t time;            /* instructions */
+    struct hp_map64 branches; /* addresses of candidates */
+    uint8_t *members;         /* by block */
     uint64_t total, after;
     uint64_t *slices;
 };
@@ -82,6 +83,7 @@ struct slow {
     struct hp_map64 pair_of; /* a hash of a pair -> the latest with it */
     struct spot *spots;
     size_t n_spots;
+    uint8_t *is_hot; /* by block: in any of them */
     uint64_t clock, width;
     struct hp_hotspot_summary summary;
 };
@@ -156,7 +158,7 @@ static void count_block(struct slow *s, uint32_t process, uint32_t block)
 {
     uint64_t insns = hp_code_block(s->code, block)->insns, slice = s->clock / s->width;
     bool any = false, after = false;
-    for (size_t i = 0; i < s->n_spots; i++) {
+    for (size_t i = 0; i < s->n_spots && s->is_hot[block]; i++) {
         struct spot *spot = &s->spots[i];
         if (spot->found->process != process || !spot->members[block])
             continue;
@@ -269,10 +271,7 @@ static size_t place_of(const struct index *index, uint64_t address)
 
 static bool is_candidate(const struct spot *spot, uint64_t address)
 {
-    for (size_t i = 0; i < spot->found->n_candidates; i++)
-        if (spot->found->candidates[i].address == address)
-            return true;
-    return false;
+    return hp_map64_get(&spot->branches, address) != HP_MAP64_NONE;
 }
 
 /* Marks in `ways` the blocks that start there, were run, and end without a profiled branch. Whether there is a new one. */
@@ -322,28 +321,48 @@ static bool arrives(const struct index *index, const struct spot *spot, uint64_t
     return false;
 }
 
+/* From a block that ends with a candidate. */
+static void leave_block(const struct index *index, const struct spot *spot,
+                        const struct hp_block *b, uint8_t *ways)
+{
+    for (size_t i = 0; i < spot->found->n_candidates; i++) {
+        const struct hp_hotspot_branch *c = &spot->found->candidates[i];
+        if (c->address != b->last)
+            continue;
+        if (c->taken && b->target)
+            go_to(index, spot, b->target, ways);
+        if (c->executed > c->taken)
+            go_to(index, spot, b->end, ways);
+    }
+}
+
+/* Whether a candidate with that address was taken. */
+static bool was_taken(const struct spot *spot, uint64_t address)
+{
+    bool taken = false;
+    for (size_t i = 0; i < spot->found->n_candidates; i++)
+        taken = taken ||
+                (spot->found->candidates[i].address == address && spot->found->candidates[i].taken);
+    return taken;
+}
+
 static void leave_candidates(const struct index *index, const struct spot *spot, uint8_t *ways)
 {
     const struct slow *s = index->s;
-    for (size_t i = 0; i < spot->found->n_candidates; i++) {
-        const struct hp_hotspot_branch *c = &spot->found->candidates[i];
-        if (s->config.index == HP_INDEX_TARGET) {
-            go_to(index, spot, c->target, ways);
-            continue;
-        }
-        for (uint32_t b = 0; b < index->n; b++) {
-            if (sorted_table[b].last != c->address ||
-                first_run(s, spot->found->process, b) > spot->time)
-                continue;
-            if (c->taken && sorted_table[b].target)
-                go_to(index, spot, sorted_table[b].target, ways);
-            if (c->executed > c->taken)
-                go_to(index, spot, sorted_table[b].end, ways);
-        }
-        for (size_t k = 0; k < s->n_pairs && c->taken; k++)
-            if (s->pairs[k].process == spot->found->process && s->pairs[k].branch == c->address &&
-                s->pairs[k].time <= spot->time)
-                go_to(index, spot, s->pairs[k].target, ways);
+    uint32_t process = spot->found->process;
+    if (s->config.index == HP_INDEX_TARGET) {
+        for (size_t i = 0; i < spot->found->n_candidates; i++)
+            go_to(index, spot, spot->found->candidates[i].target, ways);
+        return;
+    }
+    for (uint32_t b = 0; b < index->n; b++)
+        if (is_candidate(spot, sorted_table[b].last) && first_run(s, process, b) <= spot->time)
+            leave_block(index, spot, &sorted_table[b], ways);
+    for (size_t k = 0; k < s->n_pairs; k++) {
+        const struct pair *pair = &s->pairs[k];
+        if (pair->process == process && pair->time <= spot->time &&
+            is_candidate(spot, pair->branch) && was_taken(spot, pair->branch))
+            go_to(index, spot, pair->target, ways);
     }
 }
 
@@ -412,6 +431,9 @@ static void find_region(const struct index *index, struct spot *spot)
     uint8_t *ways = calloc(index->n + 1, 1);
     spot->members = calloc(index->n + 1, 1);
     uint64_t to[2];
+    for (size_t i = 0; i < spot->found->n_candidates; i++)
+        if (hp_map64_put(&spot->branches, spot->found->candidates[i].address, 1) != HP_OK)
+            fail("candidates");
     leave_candidates(index, spot, ways);
     for (int round = 0; round < 2; round++) /* first forward, then back from candidates */
         for (bool more = true; more;) {
@@ -489,7 +511,7 @@ struct fast {
 
 static void finish_fast(struct input *in, struct hp_profiler *profiler, struct fast *fast)
 {
-    struct hp_result *result;
+    struct hp_result *result = NULL;
     if (hp_profile_new(&fast->profile) != HP_OK ||
         hp_result_new(in->code, in->functions, fast->profile, &result) != HP_OK ||
         profiler->ops->finish(profiler, result) != HP_OK ||
@@ -681,12 +703,15 @@ static void play_counting(const char *path, struct slow *s)
     s->width = 1 << 18;
     while (s->clock / s->width >= HP_HOTSPOT_SLICES)
         s->width *= 2;
+    s->is_hot = calloc(index.n + 1, 1);
     for (size_t i = 0; i < n; i++) {
         s->spots[i].found = &found[i];
     }
     for (size_t i = 0; i < n; i++) {
         s->spots[i].slices = calloc(HP_HOTSPOT_SLICES + 1, sizeof *s->spots[i].slices);
         find_region(&index, &s->spots[i]);
+        for (size_t b = 0; b < index.n; b++)
+            s->is_hot[b] |= s->spots[i].members[b];
     }
     s->counting = true;
     s->clock = 0;
@@ -707,12 +732,14 @@ static void free_all(struct slow *s)
 {
     for (size_t i = 0; i < s->n_spots; i++) {
         free(s->spots[i].members);
+        hp_map64_fini(&s->spots[i].branches);
         free(s->spots[i].slices);
     }
     for (size_t i = 0; i < s->n_processes; i++)
         free(s->processes[i].first);
     for (size_t i = 0; i < s->n_threads; i++)
         free(s->threads[i]);
+    free(s->is_hot);
     free(s->spots);
     free(s->processes);
     free(s->threads);

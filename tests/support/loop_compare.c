@@ -175,6 +175,7 @@ static bool judge(const char *path, const struct options *options)
         hp_exact_loops(c.exact, &v.exact, &v.n_exact) != HP_OK)
         fail(path);
     v.profile = profile;
+    v.recursion = true;
     v.reference = loop_reference_loops(c.reference, &v.n_reference);
     for (size_t i = 0; options->list && i < v.n_reference; i++)
         loop_judge_print(&v, &v.reference[i]);

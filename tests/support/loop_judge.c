@@ -97,7 +97,7 @@ enum {
     EXPLAINED = 16, /* the same, where everything came in that goes round */
     TOLD_APART = 2, /* on which execution an iteration belongs to */
     ORDERED = 4,    /* on the order in which executions ended */
-    UNITED = 8,     /* on when a loop became known, in recursion */
+    UNITED = 8,     /* on which activations are of one function, in recursion */
     EVERYTHING = 31
 };
 
@@ -221,8 +221,11 @@ static unsigned comparable(const struct loop_verdict *v, const struct loop_resul
         what &= ~(unsigned)(TOLD_APART | ORDERED);
     if (l->unexplained)
         what &= ~(unsigned)(EXPLAINED | TOLD_APART | ORDERED | UNITED);
+    /* In recursion, executions from before the loop was known have no order. */
     if (l->overlapping)
-        what &= ~(unsigned)(ORDERED | UNITED);
+        what &= ~(unsigned)ORDERED;
+    if (l->overlapping && (l->shared || !v->recursion))
+        what &= ~(unsigned)UNITED;
     return what;
 }
 

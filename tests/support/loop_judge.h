@@ -18,6 +18,8 @@ struct loop_verdict {
     size_t n_reference;
     struct hp_functions *exact_functions, *reference_functions;
     const struct hp_profile *profile; /* with the exact loops, not normalised */
+    bool
+        recursion; /* compare the inclusive counts of loops in recursion, too: where the shadow stack makes sense */
     uint64_t differences, full; /* found: differences, and loops of which everything was compared */
 };
 

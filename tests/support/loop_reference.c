@@ -49,6 +49,7 @@ void loop_reference_free(struct loop_reference *r)
     hp_map64_fini(&r->edge_of);
     hp_map64_fini(&r->late);
     hp_map64_fini(&r->strayed);
+    hp_map64_fini(&r->shared);
     free(r->counts);
     free(r->runs);
     free(r->results);
@@ -299,6 +300,7 @@ static void sum_up(struct loop_reference *r, uint32_t id)
     out->function = r->nodes[loop->name].function;
     out->parent = loop->parent;
     out->flags = loop->n_headers > 1 ? HP_LOOP_IRREDUCIBLE : 0;
+    out->shared = hp_map64_get(&r->shared, out->function) != HP_MAP64_NONE;
     out->strayed = hp_map64_get(&r->strayed, out->function) != HP_MAP64_NONE;
     out->late = hp_map64_get(&r->late, out->function) != HP_MAP64_NONE;
     out->nodes = loop->nodes;

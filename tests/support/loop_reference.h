@@ -32,6 +32,7 @@ struct loop_result {
     bool overlapping;   /* two activations of a thread had executions of it at the same time */
     uint64_t
         unexplained; /* times something was in it without having come in: the rules say nothing of that */
+    bool shared; /* activations of other functions ran it, too */
     bool
         strayed; /* its function was run by activations of others: the shadow stack did not know where it was */
     bool late; /* its function looked otherwise for a time: a longjmp, or where a history began */

@@ -94,6 +94,12 @@ static uint32_t node_function(const struct walk *w, const struct activation *a, 
     return known ? function : a->function;
 }
 
+void loop_reference_stray(struct loop_reference *r, uint32_t node)
+{
+    if (hp_map64_put(&r->strayed, r->nodes[node].function, 1) != HP_OK)
+        abort();
+}
+
 /* Whether a node with a symbol is run by an activation of another function, or something jumps there from such. */
 static void note_stray(struct walk *w, const struct activation *a, uint32_t id, uint32_t from,
                        enum came came)
@@ -104,8 +110,7 @@ static void note_stray(struct walk *w, const struct activation *a, uint32_t id, 
     if (function == HP_NO_ID || (function == a->function && !jumped) ||
         !hp_functions_get(w->functions, function)->symbol)
         return;
-    if (hp_map64_put(&r->strayed, function, 1) != HP_OK)
-        abort();
+    loop_reference_stray(r, id);
 }
 
 static void note_run(struct walk *w, struct walk_thread *t, struct activation *a, uint32_t id,
@@ -119,6 +124,8 @@ static void note_run(struct walk *w, struct walk_thread *t, struct activation *a
         node->function = node_function(w, a, id);
     }
     note_stray(w, a, id, from, came);
+    if (node->function != a->function && hp_map64_put(&r->shared, node->function, 1) != HP_OK)
+        abort();
     switch (came) {
     case CAME_BEGIN: break;
     case CAME_CALLED:

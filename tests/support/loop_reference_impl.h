@@ -140,6 +140,7 @@ struct loop_reference {
     struct edge *edges;
     size_t n_edges, cap_edges;
     struct hp_map64 edge_of;
+    struct hp_map64 shared;  /* functions whose code was run by activations of others */
     struct hp_map64 strayed; /* functions that were come to by activations gone astray */
     struct hp_map64 late;    /* functions that looked otherwise for a time */
     struct loop *loops;
@@ -166,6 +167,8 @@ void loop_reference_find(struct loop_reference *r);
 /* Whether a transfer is an edge of the graph. */
 bool loop_reference_is_edge(const struct loop_reference *r, uint32_t from, uint32_t to,
                             enum came came);
+/* Notes that what is said of the function of a node is not for comparing. */
+void loop_reference_stray(struct loop_reference *r, uint32_t node);
 /* Whether `node` is in `loop`. */
 bool loop_reference_in(const struct loop_reference *r, uint32_t node, uint32_t loop);
 

@@ -248,15 +248,24 @@ static bool was_abandoned(struct walk_thread *t, uint32_t block)
     return false;
 }
 
-/* The first block of a batch: run since the batch before, unless a handler that seemed to be left came back to it. */
+/*
+ * The first block of a batch: run since the batch before, unless a handler that seemed to be left came back to it. Then, or when the block was
+ * cut short and is another one now, nobody knows what to call it: what is said of these functions is not for comparing.
+ */
 static void run_first(struct walk *w, struct walk_thread *t, uint32_t block)
 {
     struct activation *a = top(t);
     bool known = a->pending != HP_NO_ID && a->came != CAME_BEGIN;
+    if (a->pending != block) {
+        loop_reference_stray(w->r, block);
+        if (known || a->last != HP_NO_ID)
+            loop_reference_stray(w->r, known ? a->pending : a->last);
+    }
     if (known || !was_abandoned(t, block)) {
         retire(w, t, a, block, known ? a->came : CAME_BEGIN);
         return;
     }
+    loop_reference_stray(w->r, block);
     for (uint32_t node = block; node != HP_NO_ID; node = w->r->nodes[node].next)
         a->last = node;
     a->pending = HP_NO_ID;
@@ -307,6 +316,8 @@ static void on_tail(struct walk *w, struct walk_thread *t, uint32_t block)
     if (t->fresh)
         begin(w, t, block);
     struct activation *a = waiting_for(w, t, block);
+    if (a && a->pending != block)
+        loop_reference_stray(w->r, a->pending);
     if (a)
         retire(w, t, a, block, a->came);
     else if (!was_abandoned(t, block))
@@ -315,8 +326,9 @@ static void on_tail(struct walk *w, struct walk_thread *t, uint32_t block)
 
 static void end_history(struct walk *w, struct walk_thread *t)
 {
-    while (t->n)
-        pop(w, t, true);
+    for (; t->n; pop(w, t, true))
+        if (top(t)->pending != HP_NO_ID) /* it was come to, and perhaps not run */
+            loop_reference_stray(w->r, top(t)->pending);
     t->n_abandoned = 0;
     t->fresh = true;
 }

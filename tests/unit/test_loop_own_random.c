@@ -268,6 +268,8 @@ static void go_back(struct plain *p, uint64_t address, uint64_t target, bool dir
         return;
     }
     struct range *r = &p->ranges[there];
+    if (r->shunned && draw(p) % 64)
+        return;
     r->high = address > r->high ? address : r->high;
     r->shunned = false;
 }

@@ -104,12 +104,14 @@ static void random_programs_agree(void **state)
 {
     (void)state;
     n_loops = n_full = n_irreducible = 0;
-    compare_programs(1001, 1400, false, false);
-    compare_programs(1401, 1800, true, false);
+    compare_programs(1001, 1300, false, false);
+    compare_programs(1301, 1600, true, false);
+    compare_programs(1601, 1900, false, true);
+    compare_programs(1901, 2200, true, true);
     print_message("%llu loops, %llu compared in full, %llu irreducible\n",
                   (unsigned long long)n_loops, (unsigned long long)n_full,
                   (unsigned long long)n_irreducible);
-    assert_true(n_loops > 2000 && n_irreducible > 300 && n_full > 400);
+    assert_true(n_loops > 3000 && n_irreducible > 300 && n_full > 500);
 }
 
 int main(void)

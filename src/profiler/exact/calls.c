@@ -71,7 +71,7 @@ ALWAYS_INLINE uint32_t count_call(struct hp_exact_thread *t, uint32_t from, uint
 
 /* `from`: the block from which the frame at the top is left; HP_NO_ID: from none. */
 ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
-                        uint32_t function, uint32_t call, uint32_t from)
+                        uint32_t function, uint32_t call, uint32_t from, const bool loops)
 {
     if (t->n_frames == t->cap_frames &&
         hp_grow(&t->frames, &t->cap_frames, t->n_frames + 1, sizeof *t->frames) != HP_OK) {
@@ -89,11 +89,11 @@ ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint
         t->activities[function].active++;
     if (call != HP_NO_ID)
         t->calls[call].active++;
-    if (t->loops)
+    if (loops)
         hp_exact_loops_push(t, from);
 }
 
-ALWAYS_INLINE void pop(struct hp_exact_thread *t)
+ALWAYS_INLINE void pop(struct hp_exact_thread *t, const bool loops)
 {
     const struct hp_frame *frame = &t->frames[--t->n_frames];
     uint64_t spent = t->clock - frame->entered;
@@ -101,14 +101,15 @@ ALWAYS_INLINE void pop(struct hp_exact_thread *t)
         t->activities[frame->function].inclusive += spent;
     if (frame->call != HP_NO_ID && --t->calls[frame->call].active == 0)
         t->calls[frame->call].inclusive += spent;
-    if (t->loops)
+    if (loops)
         hp_exact_loops_pop(t, spent);
 }
 
 ALWAYS_INLINE void pop_to(struct hp_exact_thread *t, size_t n_frames)
 {
+    bool loops = t->loops;
     while (t->n_frames > n_frames)
-        pop(t);
+        pop(t, loops);
 }
 
 /* --- Finding a frame -------------------------------------------------------------------------- */
@@ -200,16 +201,27 @@ bool hp_exact_leaves_function(struct hp_exact_thread *t, uint32_t from, uint32_t
     return function_of(t, from) != function_of(t, to);
 }
 
-static __attribute__((noinline)) enum hp_how on_call(struct hp_exact_thread *t, uint32_t from,
-                                                     uint32_t to)
+ALWAYS_INLINE enum hp_how call(struct hp_exact_thread *t, uint32_t from, uint32_t to,
+                               const bool loops)
 {
     uint64_t behind = t->exact->spots[from].end;
     if (t->exact->spots[to].start == behind)
         return HP_HOW_STAYED; /* not taken, or it only reads the program counter */
     uint32_t caller = running(t, from);
     uint32_t callee = enter(t, to);
-    push(t, HP_FRAME_CALL, behind, callee, count_call(t, from, caller, callee), from);
+    push(t, HP_FRAME_CALL, behind, callee, count_call(t, from, caller, callee), from, loops);
     return HP_HOW_CALLED;
+}
+
+static __attribute__((noinline)) void on_call(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+{
+    call(t, from, to, false);
+}
+
+static __attribute__((noinline)) enum hp_how on_loop_call(struct hp_exact_thread *t, uint32_t from,
+                                                          uint32_t to)
+{
+    return call(t, from, to, true);
 }
 
 /* A return that the top frame does not expect. */
@@ -235,20 +247,21 @@ static __attribute__((noinline)) enum hp_how unexpected_return(struct hp_exact_t
     if (!t->n_frames || top(t)->kind != HP_FRAME_BASE)
         return HP_HOW_STAYED;
     /* out of where the history began: a forked child, a coroutine */
-    pop(t);
-    push(t, HP_FRAME_BASE, 0, function, HP_NO_ID, HP_NO_ID);
+    pop(t, t->loops);
+    push(t, HP_FRAME_BASE, 0, function, HP_NO_ID, HP_NO_ID, t->loops);
     return HP_HOW_BEGUN;
 }
 
-ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to)
+ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, uint32_t to,
+                                    const bool loops)
 {
     const struct hp_frame *frame = top(t);
     t->exact->spots[to].returned_to = true;
     if (!frame || frame->expects != t->exact->spots[to].start || t->exact->spots[from].may_not_go)
         return unexpected_return(t, from, to);
     while (top(t)->kind == HP_FRAME_TAIL)
-        pop(t);
-    pop(t);
+        pop(t, loops);
+    pop(t, loops);
     return HP_HOW_BACK;
 }
 
@@ -290,7 +303,7 @@ static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t
     }
     if (!entry && computed)
         return HP_HOW_STAYED;
-    push(t, HP_FRAME_TAIL, top(t)->expects, function, call, from);
+    push(t, HP_FRAME_TAIL, top(t)->expects, function, call, from, t->loops);
     return HP_HOW_JUMPED;
 }
 
@@ -319,13 +332,21 @@ ALWAYS_INLINE void arrive(struct hp_exact_thread *t, enum hp_how how, uint32_t f
 }
 
 /* `from` was retired and `to` comes next; the clock includes `from`. */
-ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t from, uint32_t to)
+ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t from, uint32_t to,
+                            const bool loops)
 {
-    enum hp_how how = kind == HP_WATCH_CALL     ? on_call(t, from, to)
-                      : kind == HP_WATCH_RETURN ? on_return(t, from, to)
-                                                : on_jump(t, from, to);
-    if (t->loops)
+    if (loops) {
+        enum hp_how how = kind == HP_WATCH_CALL     ? on_loop_call(t, from, to)
+                          : kind == HP_WATCH_RETURN ? on_return(t, from, to, true)
+                                                    : on_jump(t, from, to);
         arrive(t, how, from, to);
+    } else if (kind == HP_WATCH_CALL) {
+        on_call(t, from, to);
+    } else if (kind == HP_WATCH_RETURN) {
+        on_return(t, from, to, false);
+    } else {
+        on_jump(t, from, to);
+    }
 }
 
 /* --- Counting --------------------------------------------------------------------------------- */
@@ -333,7 +354,13 @@ ALWAYS_INLINE void transfer(struct hp_exact_thread *t, uint32_t kind, uint32_t f
 /* As transfer(), apart from the loop. */
 static __attribute__((noinline)) void show(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    transfer(t, t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST, from, to);
+    transfer(t, t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST, from, to, false);
+}
+
+static __attribute__((noinline)) void show_loops(struct hp_exact_thread *t, uint32_t from,
+                                                 uint32_t to)
+{
+    transfer(t, t->cells[t->exact->spots[from].unit].watch & HP_WATCH_LAST, from, to, true);
 }
 
 /* What happens at an inner transfer that has just been shown to the stack. */
@@ -406,7 +433,10 @@ static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32
             hp_exact_loops_covered(t, from);
         if (t->cells[from].watch) {
             t->clock = clock;
-            show(t, blocks[i], blocks[i + 1]);
+            if (t->loops)
+                show_loops(t, blocks[i], blocks[i + 1]);
+            else
+                show(t, blocks[i], blocks[i + 1]);
             ops[n_ops++] = make_op(t, blocks[i], blocks[i + 1], clock - start, i);
         } else if (t->loops && hp_exact_loops_matter(t->loops, blocks[i + 1])) {
             hp_exact_loops_follow(t, blocks[i], blocks[i + 1]);
@@ -433,7 +463,7 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
         t->clock = clock + op->insns;
         if (op->call != HP_NO_ID) {
             t->calls[op->call].count++;
-            push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from);
+            push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from, false);
         } else {
             show(t, op->from, op->to);
         }
@@ -459,16 +489,18 @@ static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, ui
             t->clock = clock + op->insns;
             if (op->call != HP_NO_ID) {
                 t->calls[op->call].count++;
-                push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from);
+                push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from, true);
                 hp_exact_loops_call(t, op->to);
             } else {
-                show(t, op->from, op->to);
+                show_loops(t, op->from, op->to);
             }
         }
         if (!more)
             break;
     }
-    if (t->loops->cover)
+    if (t->loops->cover && first == 0)
+        hp_exact_loops_covered(t, unit); /* all of it in one frame */
+    else if (t->loops->cover)
         cover(t, unit, first, HP_RUN_MAX);
 }
 
@@ -500,7 +532,7 @@ ALWAYS_INLINE void count_steps(struct hp_exact_thread *t, const struct hp_step *
             hp_exact_count_edge(t, steps->unit, to);
         if (cell->watch & HP_WATCH_LAST) {
             t->clock = clock;
-            transfer(t, cell->watch & HP_WATCH_LAST, t->exact->lasts[steps->unit], to);
+            transfer(t, cell->watch & HP_WATCH_LAST, t->exact->lasts[steps->unit], to, loops);
         } else if (loops) {
             hp_exact_loops_follow(t, t->exact->lasts[steps->unit], to);
         }
@@ -577,14 +609,18 @@ void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)
     uint32_t call = function == HP_NO_ID ? HP_NO_ID : find_call(t, HP_NO_ID, function);
     if (call != HP_NO_ID)
         t->calls[call].count++;
-    push(t, HP_FRAME_BASE, 0, function, call, HP_NO_ID);
+    push(t, HP_FRAME_BASE, 0, function, call, HP_NO_ID, t->loops);
     if (t->loops)
         hp_exact_loops_begin(t, block, false);
 }
 
 void hp_exact_enter_signal(struct hp_exact_thread *t)
 {
-    push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_NO_ID, t->loops ? t->loops->current : HP_NO_ID);
+    push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_NO_ID, t->loops ? t->loops->current : HP_NO_ID,
+         t->loops);
+    if (t->loops)
+        t->loops->current =
+            HP_NO_ID; /* another signal, before the handler begins, interrupts nothing */
     t->fresh = true;
 }
 
@@ -592,7 +628,7 @@ void hp_exact_leave_signal(struct hp_exact_thread *t)
 {
     while (t->n_frames) {
         bool boundary = top(t)->kind == HP_FRAME_SIGNAL;
-        pop(t);
+        pop(t, t->loops);
         if (boundary)
             break;
     }

@@ -292,6 +292,8 @@ void hp_exact_count_edge(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 
 static void count_steps(struct hp_exact_thread *t, const struct hp_step *steps, size_t n)
 {
+    if (t->loops && t->exact->out_of_memory)
+        return;
     if (t->loops)
         hp_exact_loops_resume(t, t->fresh ? HP_NO_ID : steps[0].first);
     if (t->fresh) {
@@ -341,6 +343,8 @@ static void on_batch(void *state, const struct hp_batch *batch)
 static void count_tail(struct hp_exact_thread *t, const struct hp_event *event)
 {
     if (!cover_code(t))
+        return;
+    if (t->loops && t->exact->out_of_memory)
         return;
     if (t->fresh) {
         t->fresh = false;

@@ -103,7 +103,6 @@ struct hp_call {
 struct hp_activity {
     uint64_t inclusive;
     uint32_t active; /* frames on the stack with this function */
-    uint32_t newest; /* with loops: the highest of them, as index + 1 */
 };
 
 /* How often a block was followed by another; to HP_NO_ID: by nothing known. */

@@ -62,8 +62,11 @@ void hp_exact_loops_free(struct hp_exact *exact)
 enum hp_err hp_exact_loops_start(struct hp_exact_thread *t)
 {
     t->loops = calloc(1, sizeof *t->loops);
-    if (!t->loops)
+    if (!t->loops ||
+        hp_grow(&t->loops->newest, &t->loops->cap_newest, 1, sizeof *t->loops->newest) != HP_OK) {
+        free(t->loops);
         return hp_fail_nomem();
+    }
     t->loops->all = t->exact->loops;
     t->loops->current = HP_NO_ID;
     t->loops->now = HP_LOOP_NOBODY;
@@ -76,6 +79,9 @@ static void free_running(struct hp_exact_loop_thread *l)
     free(l->records);
     free(l->saved);
     free(l->frames);
+    free(l->newest);
+    l->newest = NULL;
+    l->cap_newest = 0;
     free(l->slots);
     l->slots = NULL;
     l->records = NULL;
@@ -166,12 +172,24 @@ static bool grow_records(struct hp_exact_loop_thread *l, size_t n)
     return true;
 }
 
+/* Memory ran out: there will be no result. Until the thread ends, nothing may point to what there is no room for. */
+static void give_up(struct hp_exact_thread *t)
+{
+    struct hp_loop_graph *g = &t->loops->all->graph;
+    t->exact->out_of_memory = true;
+    for (size_t i = 0; i < g->n_nodes; i++) {
+        g->arrivals[i].loop = g->arrivals[i].more = 0;
+        g->exits[i] = 0;
+    }
+}
+
 static void catch_up(struct hp_exact_thread *t)
 {
     struct hp_exact_loop_thread *l = t->loops;
     const struct hp_loop_graph *g = &l->all->graph;
-    if (g->out_of_memory || (l->n_records < g->n_loops && !grow_records(l, g->n_loops)))
-        t->exact->out_of_memory = true;
+    if (g->out_of_memory || (l->n_records < g->n_loops && !grow_records(l, g->n_loops)) ||
+        hp_grow(&l->newest, &l->cap_newest, g->n_functions + 1, sizeof *l->newest) != HP_OK)
+        give_up(t);
     for (; l->n_marked < g->n_marked; l->n_marked++)
         rewalk(t, g->marked[l->n_marked]);
     l->arrivals = g->arrivals;
@@ -403,6 +421,7 @@ void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_tra
     if (!by_transfer)
         add(t, &l->begins, block, 1);
     add(t, &l->begun, block, 1);
+    hp_exact_loops_set_cover(t, block);
     for (uint32_t loop = g->nodes[block].inner; loop != HP_NO_ID; loop = g->loops[loop].parent)
         if (g->arrivals[block].loop != loop + 1)
             run_header(t, loop, false);
@@ -411,15 +430,31 @@ void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_tra
 
 /* --- Frames ----------------------------------------------------------------------------------- */
 
-uint32_t hp_exact_loops_cover_of(struct hp_exact_thread *t, size_t below)
+/* The cover of a frame's site and of those below it in the same function. Mostly those below are worked out. */
+static uint32_t sites_of(struct hp_exact_loop_thread *l, uint32_t index)
+{
+    uint32_t path[32], n = 0;
+    for (; index && !l->frames[index - 1].sites && n < 32; index = l->frames[index - 1].previous)
+        path[n++] = index - 1;
+    uint32_t cover = index ? l->frames[index - 1].sites : 0;
+    while (n) {
+        struct hp_loop_frame *frame = &l->frames[path[--n]];
+        cover = frame->sites = hp_covers_extend(&l->all->covers, cover, frame->site);
+    }
+    return cover;
+}
+
+void hp_exact_loops_set_cover(struct hp_exact_thread *t, uint32_t block)
 {
     struct hp_exact_loop_thread *l = t->loops;
-    uint32_t site = l->frames[below + 1].site, cover = l->frames[below].cover;
+    uint32_t function = (uint32_t)(l->exits[block] >> 32);
+    if (t->n_frames == 0 || function == HP_NO_ID)
+        return;
     if (!l->slots && !(l->slots = calloc(HP_COVERED_SLOTS, sizeof *l->slots))) {
         t->exact->out_of_memory = true;
-        return 0;
+        return;
     }
-    return site == HP_NO_ID ? cover : hp_covers_extend(&l->all->covers, cover, site);
+    l->cover = l->frames[t->n_frames - 1].cover = sites_of(l, l->newest[function]);
 }
 
 bool hp_exact_loops_grow_frames(struct hp_exact_thread *t)

@@ -69,8 +69,10 @@ struct hp_loop_saved {
 struct hp_loop_frame {
     uint64_t activation; /* a number of its own */
     uint32_t site;       /* the block from which the frame below was left; HP_NO_ID: none */
-    uint32_t cover;      /* where lower activations of its function are */
-    uint32_t previous;   /* the next lower frame of its function, as index + 1 */
+    uint32_t function;   /* of the site, as the graph's index; HP_NO_ID: none */
+    uint32_t previous;   /* the next lower frame with a site in that function, as index + 1 */
+    uint32_t sites;      /* the cover of these and its own site; 0: not worked out yet */
+    uint32_t cover;      /* where lower activations of the function that runs in it are */
 };
 
 /* What came of leaving a frame from a block. */
@@ -109,6 +111,9 @@ struct hp_exact_loop_thread {
     uint32_t free_saved; /* index + 1 */
     struct hp_loop_frame *frames;
     size_t cap_frames;
+    uint32_t
+        *newest; /* by function of the graph: the highest frame with a site in it, as index + 1 */
+    size_t cap_newest;
     struct hp_loop_site *sites; /* by block; once the thread has ended, those that matter */
     size_t n_sites, cap_sites;
 
@@ -192,6 +197,9 @@ static inline void hp_exact_loops_follow(struct hp_exact_thread *thread, uint32_
         hp_exact_loops_run(thread, l, l->exits[from], to);
 }
 
+/* Which function runs in the top frame decides about its cover. */
+void hp_exact_loops_set_cover(struct hp_exact_thread *thread, uint32_t block);
+
 /* A transfer that was shown to the stack and did nothing to it. */
 void hp_exact_loops_stay_new(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
@@ -202,6 +210,8 @@ static inline void hp_exact_loops_stay(struct hp_exact_thread *thread, uint32_t 
         (spot->flow == HP_FLOW_RETURN &&
          !(spot->may_not_go && spot->end == thread->exact->spots[to].start)))
         hp_exact_loops_stay_new(thread, from, to);
+    if ((thread->loops->exits[from] ^ thread->loops->exits[to]) >> 32)
+        hp_exact_loops_set_cover(thread, to);
     hp_exact_loops_follow(thread, from, to);
 }
 
@@ -214,6 +224,8 @@ static inline void hp_exact_loops_call(struct hp_exact_thread *thread, uint32_t 
     l->is_new = false;
     if (!l->arrivals[to].root)
         hp_exact_loops_enter_new(thread, to);
+    if (l->newest[l->exits[to] >> 32])
+        hp_exact_loops_set_cover(thread, to);
     if (hp_exact_loops_matter(l, to))
         hp_exact_loops_run(thread, l, HP_LOOP_NOWHERE, to);
 }
@@ -249,8 +261,6 @@ void hp_exact_loops_begin(struct hp_exact_thread *thread, uint32_t block, bool b
 
 /* --- Frames ------------------------------------------------------------------------------------- */
 
-/* The cover of the frame at the top, when the next lower frame of its function is `below`. */
-uint32_t hp_exact_loops_cover_of(struct hp_exact_thread *thread, size_t below);
 bool hp_exact_loops_grow_frames(struct hp_exact_thread *thread);
 
 /* The frame at the top was just pushed, from the block `site` (HP_NO_ID: none). */
@@ -260,18 +270,15 @@ static inline void hp_exact_loops_push(struct hp_exact_thread *thread, uint32_t 
     size_t top = thread->n_frames - 1;
     if (top >= l->cap_frames && !hp_exact_loops_grow_frames(thread))
         return;
-    uint32_t function = thread->frames[top].function;
     struct hp_loop_frame *frame = &l->frames[top];
     l->now = ++l->serial;
     l->cover = 0;
-    *frame = (struct hp_loop_frame){.activation = l->now, .site = site};
-    if (function == HP_NO_ID)
+    *frame = (struct hp_loop_frame){.activation = l->now, .site = site, .function = HP_NO_ID};
+    if (site == HP_NO_ID)
         return;
-    struct hp_activity *activity = &thread->activities[function];
-    frame->previous = activity->newest;
-    activity->newest = (uint32_t)(top + 1);
-    if (frame->previous)
-        l->cover = frame->cover = hp_exact_loops_cover_of(thread, frame->previous - 1);
+    frame->function = (uint32_t)(l->exits[site] >> 32);
+    frame->previous = l->newest[frame->function];
+    l->newest[frame->function] = (uint32_t)(top + 1);
 }
 
 void hp_exact_loops_covered_call(struct hp_exact_thread *thread, uint32_t site, uint64_t spent);
@@ -281,13 +288,11 @@ static inline void hp_exact_loops_pop(struct hp_exact_thread *thread, uint64_t s
 {
     struct hp_exact_loop_thread *l = thread->loops;
     const struct hp_loop_frame *frame = &l->frames[thread->n_frames];
-    uint32_t function = thread->frames[thread->n_frames].function;
-    if (function != HP_NO_ID)
-        thread->activities[function].newest = frame->previous;
     l->now = thread->n_frames ? frame[-1].activation : HP_LOOP_NOBODY;
     l->cover = thread->n_frames ? frame[-1].cover : 0;
     if (frame->site == HP_NO_ID)
         return;
+    l->newest[frame->function] = frame->previous;
     l->sites[frame->site].inclusive += spent;
     if (l->cover)
         hp_exact_loops_covered_call(thread, frame->site, spent);

@@ -34,7 +34,7 @@ static const struct preset {
       .address_bits = 32,
       .shift = HP_HOTSPOT_SHIFT_ARCH,
       .monitor = true,
-      .density = 40,
+      .density = 50,
       .patience = 200,
       .gain = 16,
       .map_bits = 12,
@@ -60,7 +60,7 @@ static const struct preset {
       .monitor = true,
       .tight = true,
       .rule = HP_RULE_DENSITY,
-      .density = 40,
+      .density = 50,
       .patience = 200,
       .gain = 16,
       .map_bits = 12,
@@ -179,7 +179,7 @@ enum hp_err hp_hotspot_config_check(const struct hp_hotspot_config *config)
     HP_TRY(check_table("entries of the monitor table", config->monitor_entries,
                        config->monitor_entries ? config->monitor_ways : 1));
     uint32_t most = (1u << config->counter_bits) - 1;
-    if (config->candidate > most)
+    if (config->rule == HP_RULE_COUNTER && config->candidate > most)
         return hp_fail(HP_ERR_INVALID,
                        "hot spots: candidate is %u, and a counter of %u bits goes up to %u",
                        config->candidate, config->counter_bits, most);

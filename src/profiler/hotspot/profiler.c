@@ -11,15 +11,6 @@
 
 /* --- The plan --------------------------------------------------------------------------------- */
 
-/* Enters the block under an address: the latest one is the first. */
-static enum hp_err link_block(struct hp_map64 *first, uint32_t *next, uint64_t address,
-                              uint32_t block)
-{
-    uint32_t before = hp_map64_get(first, address);
-    next[block] = before == HP_MAP64_NONE ? 0 : before + 1;
-    return hp_map64_put(first, address, block);
-}
-
 static void plan_block(struct hp_spots *spots, uint32_t id)
 {
     const struct hp_block *block = hp_code_block(spots->code, id);
@@ -39,14 +30,8 @@ static void plan_block(struct hp_spots *spots, uint32_t id)
 static enum hp_err grow_plan(struct hp_spots *spots, size_t n)
 {
     HP_TRY(hp_grow(&spots->plan, &spots->cap_plan, n, sizeof *spots->plan));
-    HP_TRY(hp_grow(&spots->next_by_start, &spots->cap_by_start, n, sizeof *spots->next_by_start));
-    HP_TRY(hp_grow(&spots->next_by_last, &spots->cap_by_last, n, sizeof *spots->next_by_last));
-    for (; spots->n_plan < n; spots->n_plan++) {
-        uint32_t id = (uint32_t)spots->n_plan;
-        plan_block(spots, id);
-        HP_TRY(link_block(&spots->first_by_start, spots->next_by_start, spots->plan[id].start, id));
-        HP_TRY(link_block(&spots->first_by_last, spots->next_by_last, spots->plan[id].last, id));
-    }
+    for (; spots->n_plan < n; spots->n_plan++)
+        plan_block(spots, (uint32_t)spots->n_plan);
     return HP_OK;
 }
 
@@ -54,6 +39,7 @@ static __attribute__((noinline)) enum hp_err grow_tables(struct hp_spots_process
 {
     size_t n_units = hp_code_n_units(p->spots->code), n_blocks = hp_code_n_blocks(p->spots->code);
     HP_TRY(grow_plan(p->spots, n_blocks));
+    HP_TRY(hp_grow(&p->spots->lists, &p->spots->cap_lists, n_units, sizeof *p->spots->lists));
     HP_TRY(hp_grow(&p->units, &p->cap_units, n_units, sizeof *p->units));
     HP_TRY(hp_grow(&p->active, &p->cap_active, n_units + 1, sizeof *p->active));
     HP_TRY(hp_grow(&p->counts, &p->cap_counts, n_blocks, sizeof *p->counts));
@@ -251,6 +237,8 @@ static void spots_free(struct hp_profiler *profiler)
     free(spots->found);
     hp_hotspots_free(spots->detector);
     free(spots->plan);
+    free(spots->lists);
+    free(spots->ops);
     hp_map64_fini(&spots->first_by_start);
     hp_map64_fini(&spots->first_by_last);
     free(spots->next_by_start);

@@ -41,6 +41,26 @@ struct hp_spots_unit {
 };
 _Static_assert(sizeof(struct hp_spots_unit) == 32, "two are a cache line");
 
+/* A profiled branch of a unit. */
+struct hp_spots_op {
+    uint64_t address;
+    uint64_t
+        target; /* where it goes; of the last branch, which goes anywhere: where it falls through to */
+    uint32_t place; /* as in struct hp_spots_block */
+    uint8_t flow;
+    bool taken;
+};
+
+/* The profiled branches of a unit, together, so that they cost a cache line or two: the same for all processes. */
+struct hp_spots_list {
+    uint32_t first; /* in `ops` */
+    uint8_t n;      /* inside: their outcomes are known */
+    bool is_listed;
+    bool open;      /* the branch at its end is one, too */
+    bool computed;  /* that is a computed one */
+    bool has_pairs; /* of those inside some are for note_pair() */
+};
+
 /* Three numbers in one, to be added up together over HP_STEPS_MAX units at most. */
 static inline uint64_t hp_spots_sizes(uint32_t profiled, uint32_t branches, uint32_t blocks)
 {
@@ -123,8 +143,13 @@ struct hp_spots {
 
     struct hp_spots_block *plan; /* by block */
     size_t n_plan, cap_plan;
-    struct hp_map64 first_by_start, first_by_last; /* address -> block */
-    uint32_t *next_by_start, *next_by_last;        /* by block: one more than the next; 0: none */
+    struct hp_spots_list *lists; /* by unit; of those that were run */
+    size_t cap_lists;
+    struct hp_spots_op *ops;
+    size_t n_ops, cap_ops;
+    struct hp_map64 first_by_start, first_by_last; /* address -> block, of the first n_linked */
+    size_t n_linked;
+    uint32_t *next_by_start, *next_by_last; /* by block: one more than the next; 0: none */
     size_t cap_by_start, cap_by_last;
 
     struct hp_spots_thread **threads;

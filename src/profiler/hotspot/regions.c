@@ -27,6 +27,31 @@ static uint32_t first_of(const struct hp_map64 *map, uint64_t address)
     return block == HP_MAP64_NONE ? 0 : block + 1;
 }
 
+/* --- Blocks by address ------------------------------------------------------------------------ */
+
+/* Enters the block under an address: the latest one is the first. */
+static enum hp_err link_block(struct hp_map64 *first, uint32_t *next, uint64_t address,
+                              uint32_t block)
+{
+    uint32_t before = hp_map64_get(first, address);
+    next[block] = before == HP_MAP64_NONE ? 0 : before + 1;
+    return hp_map64_put(first, address, block);
+}
+
+/* Enters the blocks that are new: before regions are looked at. */
+static enum hp_err link_blocks(struct hp_spots *spots)
+{
+    size_t n = spots->n_plan;
+    HP_TRY(hp_grow(&spots->next_by_start, &spots->cap_by_start, n, sizeof *spots->next_by_start));
+    HP_TRY(hp_grow(&spots->next_by_last, &spots->cap_by_last, n, sizeof *spots->next_by_last));
+    for (; spots->n_linked < n; spots->n_linked++) {
+        uint32_t id = (uint32_t)spots->n_linked;
+        HP_TRY(link_block(&spots->first_by_start, spots->next_by_start, spots->plan[id].start, id));
+        HP_TRY(link_block(&spots->first_by_last, spots->next_by_last, spots->plan[id].last, id));
+    }
+    return HP_OK;
+}
+
 /* --- Members ---------------------------------------------------------------------------------- */
 
 /* The block belongs to the region; `before`: how often it had been executed when that was found. */
@@ -364,7 +389,7 @@ void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot)
         spots->not_kept++;
         return;
     }
-    if (add_found(p, &found) != HP_OK)
+    if (link_blocks(spots) != HP_OK || add_found(p, &found) != HP_OK)
         spots->out_of_memory = true;
 }
 
@@ -373,8 +398,10 @@ void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot)
 /* Blocks that are new in the code map and end with a candidate of a known hot spot. */
 static enum hp_err complete_regions(struct hp_spots_process *p)
 {
-    const struct hp_spots *spots = p->spots;
+    struct hp_spots *spots = p->spots;
     size_t n = p->n_counts < spots->n_plan ? p->n_counts : spots->n_plan;
+    if (p->found)
+        HP_TRY(link_blocks(spots));
     for (size_t block = p->known_blocks; block < n && p->found; block++)
         for (uint32_t at = p->found; at; at = spots->found[at - 1]->next) {
             struct hp_spots_found *f = spots->found[at - 1];

@@ -3,6 +3,7 @@
  * Hot spot detection by units: the same as hp_hotspots_branch() for every branch. What can happen inside a unit (a detection, a timer, a switch, the end of a slice) is
  * foreseen, conservatively, and such a unit is run block by block.
  */
+#include "base/grow.h"
 #include "profiler/hotspot/profiler_impl.h"
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -30,8 +31,41 @@ static void count_sizes(struct hp_spots_process *p, uint64_t sizes)
     p->thread->blocks += sizes >> 40;
 }
 
+/* Lists the branches of a unit that is run for the first time; those inside have known outcomes. */
+static void list_branches(struct hp_spots *spots, uint32_t unit)
+{
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(spots->code, unit, &n);
+    struct hp_spots_list list = {.first = (uint32_t)spots->n_ops, .is_listed = true};
+    if (hp_grow(&spots->ops, &spots->cap_ops, spots->n_ops + n, sizeof *spots->ops) != HP_OK) {
+        spots->out_of_memory = true;
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++) {
+        const struct hp_spots_block *b = &spots->plan[blocks[i]];
+        const struct hp_spots_block *next = i + 1 < n ? &spots->plan[blocks[i + 1]] : NULL;
+        if (!b->profiled)
+            continue;
+        spots->ops[spots->n_ops++] = (struct hp_spots_op){.address = b->last,
+                                                          .target = next ? next->start : b->fall,
+                                                          .place = b->place,
+                                                          .flow = b->flow,
+                                                          .taken = next && next->start != b->fall};
+        if (!next) {
+            list.open = true;
+            list.computed = b->computed;
+        } else {
+            list.n++;
+            list.has_pairs = list.has_pairs || (b->computed && !next->profiled);
+        }
+    }
+    spots->lists[unit] = list;
+}
+
 static void work_out(struct hp_spots_process *p, uint32_t unit)
 {
+    if (!p->spots->lists[unit].is_listed)
+        list_branches(p->spots, unit);
     const struct hp_hotspot_config *config = &p->detector->config;
     const struct hp_spots *spots = p->spots;
     struct hp_spots_unit *u = &p->units[unit];
@@ -252,16 +286,16 @@ static const struct hp_step *run_waiting(struct hp_spots_process *p, const struc
 }
 
 /* Counts the branch in the buffer. Whether it is a candidate. `ways` and `by_address` as the configuration has them, where the compiler can know. */
-ALWAYS_INLINE bool count_branch(struct hp_hotspots *h, const struct hp_spots_block *b,
-                                uint64_t target, const uint32_t ways, const bool by_address)
+ALWAYS_INLINE bool count_branch(struct hp_hotspots *h, const struct hp_spots_op *op,
+                                uint64_t target, bool taken, const uint32_t ways,
+                                const bool by_address)
 {
-    bool taken = target != b->fall;
     uint64_t part = by_address ? 0 : hp_hotspots_part(h, target, taken);
     struct hp_spot_entry *set =
-        by_address ? &h->entries[b->place] : hp_hotspots_set(h, b->last, part);
+        by_address ? &h->entries[op->place] : hp_hotspots_set(h, op->address, part);
     for (uint32_t i = 0; i < ways; i++) {
         struct hp_spot_entry *entry = &set[i];
-        if (entry->address != b->last || !entry->executed ||
+        if (entry->address != op->address || !entry->executed ||
             (!by_address && h->parts[entry - h->entries] != part))
             continue;
         if (entry->executed < h->counter_max) {
@@ -270,7 +304,18 @@ ALWAYS_INLINE bool count_branch(struct hp_hotspots *h, const struct hp_spots_blo
         }
         return entry->executed >= h->config.candidate;
     }
-    return hp_hotspots_miss(h, set, b->last, part, b->flow, taken);
+    return hp_hotspots_miss(h, set, op->address, part, op->flow, taken);
+}
+
+/* Notes the pairs inside a unit. */
+static __attribute__((noinline)) void note_pairs(struct hp_spots_process *p, uint32_t unit)
+{
+    const struct hp_spots_block *plan = p->spots->plan;
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(p->spots->code, unit, &n);
+    for (uint32_t i = 0; i + 1 < n; i++)
+        if (plan[blocks[i]].computed && !plan[blocks[i + 1]].profiled)
+            note_pair(p, plan[blocks[i]].last, plan[blocks[i + 1]].start);
 }
 
 /* While the buffer is the process's. */
@@ -280,8 +325,9 @@ ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
                                                  const bool by_address)
 {
     struct hp_hotspots *h = p->detector;
-    const struct hp_code *code = p->spots->code;
     const struct hp_spots_block *plan = p->spots->plan;
+    const struct hp_spots_list *lists = p->spots->lists;
+    const struct hp_spots_op *ops = p->spots->ops;
     struct hp_spots_unit *units = p->units;
     const uint64_t slice_end = p->spots->slice_end;
     const int32_t max = h->monitor_max, detect_max = h->detect_max;
@@ -293,26 +339,32 @@ ALWAYS_INLINE const struct hp_step *run_profiled(struct hp_spots_process *p,
     size_t active = p->n_active;
     for (; step < end; step++) {
         struct hp_spots_unit *u = &units[step->unit];
-        __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
+        uint32_t ahead = (end - step > AHEAD ? step + AHEAD : end)->unit;
+        __builtin_prefetch(&units[ahead]);
+        __builtin_prefetch(&ops[lists[ahead].first]);
         if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter <= u->down ||
                                  detect <= (int32_t)hp_spots_profiled(u->sizes) * down ||
                                  least - hp_spots_profiled(sizes) <= hp_spots_profiled(u->sizes),
                              0))
             break;
-        uint32_t n;
-        const uint32_t *blocks = hp_code_unit(code, step->unit, &n);
-        const struct hp_spots_block *b = &plan[blocks[0]];
-        for (uint32_t i = 1; i <= n; i++) {
-            const struct hp_spots_block *next = &plan[i < n ? blocks[i] : step[1].first];
-            if (b->profiled) {
-                bool hit = count_branch(h, b, next->start, ways, by_address);
-                detect += hit ? -down : up;
-                detect = detect < detect_max ? detect : detect_max;
-                if (__builtin_expect(b->computed && !next->profiled, 0))
-                    note_pair(p, b->last, next->start);
-            }
-            b = next;
+        const struct hp_spots_list *list = &lists[step->unit];
+        const struct hp_spots_op *op = &ops[list->first];
+        for (uint32_t i = 0; i < list->n; i++, op++) {
+            bool hit = count_branch(h, op, op->target, op->taken, ways, by_address);
+            detect += hit ? -down : up;
+            detect = detect < detect_max ? detect : detect_max;
         }
+        if (list->open) {
+            const struct hp_spots_block *next = &plan[step[1].first];
+            bool taken = next->start != op->target;
+            bool hit = count_branch(h, op, next->start, taken, ways, by_address);
+            detect += hit ? -down : up;
+            detect = detect < detect_max ? detect : detect_max;
+            if (__builtin_expect(list->computed && !next->profiled, 0))
+                note_pair(p, op->address, next->start);
+        }
+        if (__builtin_expect(list->has_pairs, 0))
+            note_pairs(p, step->unit);
         count_unit(p, u, step->unit, &active);
         clock += u->insns;
         sizes += u->sizes;

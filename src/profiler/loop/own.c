@@ -9,9 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRUST_MAX    15
-#define SURE         2 /* iterations that tell a loop from a way back into one */
-#define RANDOM_START 0x9e3779b9u
+#define TRUST_MAX     15
+#define SURE          2  /* iterations that tell a loop from a way back into one */
+#define SECOND_CHANCE 64 /* one in so many: that what was shunned is a loop after all */
+#define RANDOM_START  0x9e3779b9u
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
@@ -170,6 +171,18 @@ static uint64_t size_of(const struct hp_ranges_slot *slot)
     return slot->high - slot->low;
 }
 
+void hp_loop_ranges_charge(struct hp_loop_ranges *r, uint32_t slot, uint32_t insns)
+{
+    const uint32_t most = (1u << HP_RANGES_ASIDE) - 1;
+    if (slot != HP_RANGES_MAX) {
+        charge(r, slot);
+        r->insns += insns + r->aside;
+        r->aside = 0;
+    } else if (r->frame) {
+        r->aside = insns < most - r->aside ? r->aside + insns : most;
+    }
+}
+
 void hp_loop_ranges_run(struct hp_loop_ranges *r, uint64_t slots, uint64_t start, uint64_t address,
                         uint32_t insns)
 {
@@ -188,14 +201,9 @@ void hp_loop_ranges_run(struct hp_loop_ranges *r, uint64_t slots, uint64_t start
             entered = is_new;
         }
     }
-    const uint32_t most = (1u << HP_RANGES_ASIDE) - 1;
-    if (smallest != HP_NO_ID) {
-        charge(r, smallest);
-        r->insns += insns + (entered ? 0 : r->aside);
+    if (entered)
         r->aside = 0;
-    } else if (r->frame) {
-        r->aside = r->aside + insns < most ? r->aside + insns : most;
-    }
+    hp_loop_ranges_charge(r, smallest == HP_NO_ID ? HP_RANGES_MAX : smallest, insns);
 }
 
 /* --- Finding loops ---------------------------------------------------------------------------- */
@@ -327,9 +335,13 @@ static void branch_back(struct hp_loop_ranges *r, uint64_t address, uint64_t tar
         add_loop(r, target, address);
         return;
     }
+    if (r->slots[there].shunned) {
+        if (draw(r) & (SECOND_CHANCE - 1))
+            return;
+        r->slots[there].shunned = false;
+        r->generation++;
+    }
     widen(r, &r->slots[there], address);
-    r->generation += r->slots[there].shunned;
-    r->slots[there].shunned = false;
 }
 
 /* --- Transfers -------------------------------------------------------------------------------- */

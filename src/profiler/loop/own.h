@@ -47,7 +47,7 @@ struct hp_ranges_live {
 /* What a unit of the code map does when nothing about it is new: see hp_loop_ranges_steps(). */
 struct hp_ranges_plan {
     uint64_t start;    /* of the unit */
-    uint64_t slots;    /* in whose ranges its runs end; 0: it is not planned, or never simple */
+    uint64_t slots;    /* in whose ranges its runs end */
     uint64_t lowest;   /* of the targets of branches back inside */
     uint64_t low;      /* where it may branch back to at its end */
     uint64_t fall;     /* where it falls through to at its end */
@@ -55,9 +55,11 @@ struct hp_ranges_plan {
     uint64_t last;     /* the last branch */
     uint32_t generation;
     uint32_t insns;
-    uint16_t home;  /* the smallest of the slots, for all runs */
+    uint16_t
+        home; /* the smallest of the slots, the same for all runs; HP_RANGES_MAX: there are none */
     uint16_t heads; /* runs of its head */
     uint16_t backs; /* branches back inside */
+    bool simple;    /* else only `generation` means anything */
 };
 
 /* In which ranges a block ends. */
@@ -116,5 +118,8 @@ void hp_loop_ranges_run(struct hp_loop_ranges *ranges, uint64_t slots, uint64_t 
                         uint64_t address, uint32_t insns);
 void hp_loop_ranges_transfer(struct hp_loop_ranges *ranges, uint64_t address, uint64_t target,
                              uint8_t flow, int depth);
+
+/* The instructions of a slot in which nothing begins: those aside are its, too. HP_RANGES_MAX: they are outside of all. */
+void hp_loop_ranges_charge(struct hp_loop_ranges *ranges, uint32_t slot, uint32_t insns);
 
 #endif

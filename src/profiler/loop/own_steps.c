@@ -25,7 +25,8 @@ static bool plan_run(const struct hp_loop_ranges *r, const struct hp_block *bloc
             r->slots[i].high - r->slots[i].low < r->slots[smallest].high - r->slots[smallest].low)
             smallest = i;
     }
-    if (!slots || (plan->slots && plan->home != smallest))
+    smallest = slots ? smallest : HP_RANGES_MAX;
+    if (plan->insns && plan->home != smallest)
         return false;
     for (uint64_t rest = slots; rest; rest &= rest - 1) {
         uint32_t i = (uint32_t)__builtin_ctzll(rest);
@@ -45,6 +46,8 @@ static bool is_back(const struct hp_loop_ranges *r, const struct hp_block *block
                     uint64_t target)
 {
     const struct hp_ranges_slot *slot = &r->slots[home];
+    if (home == HP_RANGES_MAX)
+        return false;
     for (uint32_t i = 0; i < r->config.entries; i++)
         if (r->slots[i].used && r->slots[i].low < target && target <= r->slots[i].high &&
             r->slots[i].high < block->last)
@@ -100,12 +103,12 @@ static void plan_unit(const struct hp_loop_ranges *r, const struct hp_code *code
         const struct hp_block *block = &table[blocks[i]];
         if (!plan_run(r, block, plan) ||
             (i + 1 < n && !plan_transfer(r, code, block, table[blocks[i + 1]].start, plan))) {
-            plan->slots = 0;
             return;
         }
     }
-    if (is_back(r, last, plan->home, r->slots[plan->home].low))
-        plan->low = r->slots[plan->home].low;
+    plan->simple = true;
+    if (is_back(r, last, plan->home, last->target))
+        plan->low = last->target;
 }
 
 /* --- Running ---------------------------------------------------------------------------------- */
@@ -133,8 +136,7 @@ static void run_blocks(struct hp_loop_ranges *r, const struct hp_code *code, con
 /* All runs of the unit, if it is a simple one; false: nothing was done. */
 static inline bool run_simple(struct hp_loop_ranges *r, const struct hp_ranges_plan *plan)
 {
-    if (!plan->slots || plan->slots & ~r->frame || plan->lowest < r->frame_low ||
-        plan->home != r->charged || r->aside)
+    if (!plan->simple || plan->slots & ~r->frame || plan->lowest < r->frame_low)
         return false;
     if (plan->heads) {
         struct hp_ranges_live *live = &r->live[r->n_live - 1];
@@ -144,7 +146,10 @@ static inline bool run_simple(struct hp_loop_ranges *r, const struct hp_ranges_p
             return false;
         live->current += plan->heads;
     }
-    r->insns += plan->insns;
+    if (plan->home == r->charged && !r->aside)
+        r->insns += plan->insns;
+    else
+        hp_loop_ranges_charge(r, plan->home, plan->insns);
     r->stats->branches += plan->backs;
     if (plan->to) {
         r->jump_from = plan->from;
