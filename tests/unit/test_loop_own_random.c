@@ -125,10 +125,8 @@ static void turn_on(struct plain *p, int range, uint64_t place, uint64_t address
         r->trust = r->trust < 15 ? r->trust + 1 : 15;
     else if (r->trust > 0)
         r->trust--;
-    else {
+    else
         r->head = place;
-        r->trust = 4;
-    }
 }
 
 static void run(struct plain *p, uint64_t start, uint64_t address, uint32_t insns)

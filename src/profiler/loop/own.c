@@ -9,7 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TRUST_NEW     4 /* of a head that was learnt */
 #define TRUST_MAX     15
 #define SURE          2  /* iterations that tell a loop from a way back into one */
 #define SECOND_CHANCE 64 /* one in so many: that what was shunned is a loop after all */
@@ -131,7 +130,6 @@ static void begin(struct hp_loop_ranges *r, uint32_t index, uint64_t place, uint
         slot->trust--;
     } else {
         slot->head = place;
-        slot->trust = TRUST_NEW;
         r->generation++;
     }
 }
