@@ -33,7 +33,7 @@ static enum hp_err add_loop(struct hp_lab_loops *loops, const struct hp_exact_lo
     loop->executions = e->counts.executions - e->once;
     loop->back_edges = e->counts.back_edges;
     loop->parent = e->parent;
-    loop->header = hp_code_block(loops->code, e->header)->start;
+    loop->header = e->n_back_edges ? e->back_edges[0].target : 0;
     loop->goes = e->counts.back_edges >= e->counts.executions;
     loop->calls = e->counts.inclusive > e->counts.self;
     if (e->parent != HP_NO_ID)

@@ -19,7 +19,7 @@ struct hp_lab_loop {
     uint64_t own;
     uint64_t executions; /* in which it goes back */
     uint64_t back_edges;
-    uint64_t header; /* address */
+    uint64_t header; /* address; of several one */
     uint32_t parent; /* HP_NO_ID: none */
     bool closed;     /* a back edge is a short backward branch */
     bool seen;       /* there is a short backward branch that stands for it */
