@@ -26,8 +26,7 @@ MODES = {
     "+predict": ["--profile", "paths,predictions"],
     "loops": ["--profile", "loops"],
     "hotspots": ["--profile", "hotspots"],
-    "all": ["--profile", "exact,loops,paths,predictions,hotspots", "--loop-model", "daprof", "--loop-model", "frequent",
-            "--table", "vaswani"],
+    "all": ["--profile", "exact,loops,paths,predictions,hotspots", "--loop-model", "daprof", "--loop-model", "frequent"],
     "wpp": ["--wpp", os.devnull],
     "machine": ["--profile", "paths", "--machine", "vaswani", "--metric", "l1d"],
 }

@@ -53,9 +53,9 @@ _hotpath()
     --predict)
         mapfile -t COMPREPLY < <(compgen -W "net: path-profile: boa: net-rate: rate-table:" -- "$word"); return ;;
     --loop-model)
-        mapfile -t COMPREPLY < <(compgen -W "daprof daprof-16way daprof-full frequent" -- "$word"); return ;;
+        mapfile -t COMPREPLY < <(compgen -W "daprof daprof-16way daprof-full frequent ranges" -- "$word"); return ;;
     --hotspots)
-        mapfile -t COMPREPLY < <(compgen -W "merten" -- "$word"); return ;;
+        mapfile -t COMPREPLY < <(compgen -W "merten dense" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;

@@ -81,7 +81,7 @@ struct hp_wanted_options {
          &(o).loop_models,                                                                           \
          "MODEL",                                                                                    \
          "model a loop profiler in hardware beside the exact\nloops: daprof, daprof,calls, "         \
-         "frequent (may be repeated)"},                                                              \
+         "frequent, ranges (may be repeated)"},                                                      \
         {"hotspots",                                                                                 \
          0,                                                                                          \
          HP_OPT_TEXT,                                                                                \

@@ -4,6 +4,7 @@
 #include "base/grow.h"
 #include "base/map64.h"
 #include "profiler/cores.h"
+#include "profiler/lane.h"
 #include "stream/tally.h"
 
 #include <stdlib.h>
@@ -44,7 +45,9 @@ struct hp_pipeline {
     uint64_t counted;         /* instructions since the start, or since region.from was entered */
     struct hp_map64 not_from; /* functions known not to be region.from */
     struct hp_profiler *profilers[MAX_PROFILERS];
+    bool aside[MAX_PROFILERS]; /* it runs in the lane */
     size_t n_profilers;
+    struct hp_lane *lane;    /* NULL: everything runs in one thread */
     struct thread **threads; /* by thread id */
     size_t n_threads, cap_threads;
     struct hp_pipeline_stats stats;
@@ -55,6 +58,55 @@ struct hp_pipeline {
 
 /* --- To the profilers ------------------------------------------------------------------------- */
 
+/* What they get: one of the two. */
+struct delivery {
+    struct thread *thread;
+    const struct hp_batch *batch;
+    const struct hp_steps *steps;
+};
+
+static void deliver_to(const struct delivery *d, bool aside)
+{
+    struct hp_pipeline *p = d->thread->pipeline;
+    for (size_t i = 0; i < p->n_profilers; i++) {
+        const struct hp_profiler_ops *ops = p->profilers[i]->ops;
+        if (p->aside[i] != aside)
+            continue;
+        if (d->steps)
+            ops->steps(d->thread->states[i], d->steps);
+        else
+            ops->batch(d->thread->states[i], d->batch);
+    }
+}
+
+static void deliver_aside(void *context)
+{
+    deliver_to(context, true);
+}
+
+/* Where there are two lanes, all have got it when this returns: nobody is ever ahead, and the code map does not change under anyone. */
+static void deliver(struct delivery *d)
+{
+    struct hp_lane *lane = d->thread->pipeline->lane;
+    if (lane)
+        hp_lane_begin(lane, deliver_aside, d);
+    deliver_to(d, false);
+    if (lane)
+        hp_lane_wait(lane);
+}
+
+/* Before the first batch: who runs aside. Without a second thread it is slower, no more. */
+static void share_out(struct hp_pipeline *p)
+{
+    size_t n_aside = 0;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        n_aside += p->profilers[i]->ops->apart;
+    if (n_aside == 0 || p->n_profilers < 2 || p->counting || hp_lane_new(&p->lane) != HP_OK)
+        return;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        p->aside[i] = p->profilers[i]->ops->apart && (i > 0 || n_aside < p->n_profilers);
+}
+
 /* To the thread's core, and then, if they are to see it, to the profilers. */
 static void pass_on(struct thread *thread, struct hp_batch *batch, bool seen)
 {
@@ -63,16 +115,12 @@ static void pass_on(struct thread *thread, struct hp_batch *batch, bool seen)
         p->failure = hp_cores_run(&p->cores, thread->core, p->code, batch);
     if (!seen || p->failure != HP_OK)
         return;
-    for (size_t i = 0; i < p->n_profilers; i++)
-        p->profilers[i]->ops->batch(thread->states[i], batch);
+    deliver(&(struct delivery){.thread = thread, .batch = batch});
 }
 
 static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
 {
-    struct thread *thread = (struct thread *)sink;
-    struct hp_pipeline *p = thread->pipeline;
-    for (size_t i = 0; i < p->n_profilers; i++)
-        p->profilers[i]->ops->steps(thread->states[i], steps);
+    deliver(&(struct delivery){.thread = (struct thread *)sink, .steps = steps});
 }
 
 /* Whether everybody takes steps. A region may begin and end inside a run; addresses and events are by block. */
@@ -252,6 +300,8 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
     struct thread *thread = calloc(1, sizeof *thread);
     if (!thread)
         return hp_fail_nomem();
+    if (p->n_threads == 0)
+        share_out(p);
     thread->pipeline = p;
     thread->sink = (struct hp_sink){
         .batch = on_batch, .steps = by_steps(p) ? on_steps : NULL, .event = on_event};
@@ -398,6 +448,7 @@ void hp_pipeline_free(struct hp_pipeline *pipeline)
             free(pipeline->threads[i]);
         }
     free(pipeline->threads);
+    hp_lane_free(pipeline->lane);
     hp_cores_fini(&pipeline->cores);
     free(pipeline->execs);
     hp_map64_fini(&pipeline->not_from);

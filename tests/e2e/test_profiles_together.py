@@ -1,0 +1,50 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Profilers that run at once, some of them in a second thread, find what each finds alone."""
+import json
+
+from lib import E2E, main, need
+
+ALL = "exact,loops,paths,predictions,hotspots"
+MODELS = ["--loop-model", "daprof,calls", "--loop-model", "frequent", "--hotspots", "merten,reset=20000"]
+# What is asked for alone, and where it stands in the report.
+ALONE = {
+    "loops": (["--profile", "loops"], ["functions", "edges", "loops"]),
+    "models": (["--loop-model", "daprof,calls", "--loop-model", "frequent"], ["loop_models"]),
+    "paths": (["--profile", "paths"], ["paths"]),
+    "predictions": (["--profile", "predictions"], ["predictions"]),
+    "hotspots": (["--hotspots", "merten,reset=20000"], ["hotspots"]),
+}
+
+
+class Together(E2E):
+    def report_of(self, trace, name, options):
+        path = self.path(name + ".hotpath")
+        self.hotpath("trace", "replay", "-o", path, *options, trace)
+        report = json.loads(self.hotpath("report", "--json", path).stdout)
+        for member in ("loops", "paths", "hotspots"):
+            for row in report[member]:
+                row.pop("models", None)  # what models said of a loop stands there, too
+                row.pop("function", None)  # without symbols, functions are what the exact profiler saw called
+                row.pop("functions", None)
+        return report
+
+    def compare(self, *command):
+        trace = self.trace(*command)
+        together = self.report_of(trace, "together", ["--profile", ALL] + MODELS)
+        for name, (options, members) in ALONE.items():
+            alone = self.report_of(trace, name, options)
+            for member in members:
+                self.assertTrue(alone[member], member)
+                self.assertEqual(together[member], alone[member], "%s of %s" % (member, command[0]))
+
+    def test_gzip(self):
+        self.compare("gzip", "-9c", __file__)
+
+    def test_perl(self):
+        self.compare("perl", "-e", "my %h; $h{$_ % 97} .= chr(65 + $_ % 26) for 1 .. 20000; print length join '', values %h")
+
+
+if __name__ == "__main__":
+    need("gzip", "perl")
+    main()
