@@ -17,12 +17,19 @@ struct hp_lane {
     void *context;
 };
 
+static inline void relax(void)
+{
+#ifdef __x86_64__
+    __builtin_ia32_pause();
+#endif
+}
+
 static void wait_for(sem_t *semaphore)
 {
     for (int i = 0; i < SPINS; i++) {
         if (sem_trywait(semaphore) == 0)
             return;
-        __builtin_ia32_pause();
+        relax();
     }
     while (sem_wait(semaphore) != 0)
         ; /* interrupted by a signal */

@@ -3,7 +3,7 @@
 #include "profiler/loop/model.h"
 
 #include "base/grow.h"
-#include "profiler/loop/own.h"
+#include "profiler/loop/ranges.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -112,7 +112,7 @@ struct hp_loop_model {
     /* Where a tag is in the cache, HP_NO_ID nowhere; NULL: it is to be looked for. */
     uint32_t *slot_of;
     size_t cap_slot_of;
-    struct hp_loop_ranges *ranges; /* HP_LOOP_RANGES: all of it; see own.h */
+    struct hp_loop_ranges *ranges; /* HP_LOOP_RANGES: all of it; see ranges.h */
 };
 
 extern const struct hp_loop_ops hp_loop_daprof, hp_loop_frequent;

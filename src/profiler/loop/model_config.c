@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Loop models by name: presets, options, sizes. */
 #include "profiler/loop/model.h"
-#include "profiler/loop/own.h"
+#include "profiler/loop/ranges.h"
 
 #include <errno.h>
 #include <stddef.h>

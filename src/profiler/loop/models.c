@@ -2,7 +2,7 @@
 #include "profiler/loop/models_impl.h"
 
 #include "base/grow.h"
-#include "profiler/loop/own.h"
+#include "profiler/loop/ranges.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * The model "ranges" by units. Mostly a unit's runs all end in the ranges of loops that are on, in one smallest one, and leave everything as
  * it is: then it adds instructions, and perhaps iterations. That is worked out once, and again when a range has changed.
  */
-#include "profiler/loop/own.h"
+#include "profiler/loop/ranges.h"
 
 #include "base/grow.h"
 #include "profiler/loop/model.h"

@@ -8,8 +8,8 @@
  * A run of the head when the loop is on is an iteration; the first one makes it an execution. What is executed goes to the smallest
  * loop that it is in.
  */
-#ifndef HP_PROFILER_LOOP_OWN_H
-#define HP_PROFILER_LOOP_OWN_H
+#ifndef HP_PROFILER_LOOP_RANGES_H
+#define HP_PROFILER_LOOP_RANGES_H
 
 #include "hotpath/code.h"
 #include "hotpath/loop.h"

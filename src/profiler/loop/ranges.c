@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The model "ranges", run by run; own_steps.c takes whole units. docs/better.md says why it is as it is.
+ * The model "ranges", run by run; ranges_steps.c takes whole units. docs/better.md says why it is as it is.
  */
-#include "profiler/loop/own.h"
+#include "profiler/loop/ranges.h"
 
 #include "profiler/loop/model.h"
 
