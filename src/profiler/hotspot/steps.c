@@ -220,9 +220,11 @@ static void pass_samples(struct hp_spots_process *p, uint64_t sizes)
         hp_density_pass(&p->detector->density, hp_spots_profiled(sizes));
 }
 
-/* While the process is off: until something may happen in a unit, which is returned. */
-static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp_step *step,
-                                     const struct hp_step *end)
+/* While the buffer counts nothing, because the process is off, or the buffer is another's, or it takes samples only: until something may happen
+ * in a unit, which is returned. */
+ALWAYS_INLINE const struct hp_step *run_unprofiled(struct hp_spots_process *p,
+                                                   const struct hp_step *step,
+                                                   const struct hp_step *end, const bool off)
 {
     struct hp_spots_unit *units = p->units;
     const uint64_t slice_end = p->spots->slice_end;
@@ -234,7 +236,8 @@ static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp
     for (; step < end; step++) {
         struct hp_spots_unit *u = &units[step->unit];
         __builtin_prefetch(&units[(end - step > AHEAD ? step + AHEAD : end)->unit]);
-        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter + u->up >= max ||
+        bool switches = off ? counter + u->up >= max : counter <= u->down;
+        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || switches ||
                                  hp_spots_profiled(sizes + u->sizes) > most,
                              0))
             break;
@@ -242,7 +245,10 @@ static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp
         clock += u->insns;
         sizes += u->sizes;
         counter += u->net;
-        counter = counter < u->highest ? u->highest : counter;
+        if (off)
+            counter = counter < u->highest ? u->highest : counter;
+        else
+            counter = counter < max + u->lowest ? counter : max + u->lowest;
     }
     p->spots->clock = clock;
     p->n_active = active;
@@ -253,36 +259,16 @@ static const struct hp_step *run_off(struct hp_spots_process *p, const struct hp
     return step;
 }
 
-/* The same while it is on and the buffer is another's, or takes samples only. */
-static const struct hp_step *run_waiting(struct hp_spots_process *p, const struct hp_step *step,
-                                         const struct hp_step *end)
+static __attribute__((noinline)) const struct hp_step *
+run_off(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
 {
-    struct hp_spots_unit *units = p->units;
-    const uint64_t slice_end = p->spots->slice_end;
-    const int32_t max = p->detector->monitor_max;
-    int32_t counter = p->state->counter;
-    uint64_t clock = p->spots->clock, sizes = 0;
-    size_t active = p->n_active;
-    const uint64_t most = until_sample(p);
-    for (; step < end; step++) {
-        struct hp_spots_unit *u = &units[step->unit];
-        if (__builtin_expect(!u->insns || clock + u->insns > slice_end || counter <= u->down ||
-                                 hp_spots_profiled(sizes + u->sizes) > most,
-                             0))
-            break;
-        count_unit(p, u, step->unit, &active);
-        clock += u->insns;
-        sizes += u->sizes;
-        counter += u->net;
-        counter = counter < max + u->lowest ? counter : max + u->lowest;
-    }
-    p->spots->clock = clock;
-    p->n_active = active;
-    p->state->counter = counter;
-    count_sizes(p, sizes);
-    pass_samples(p, sizes);
-    p->detector->stats.branches += hp_spots_profiled(sizes);
-    return step;
+    return run_unprofiled(p, step, end, true);
+}
+
+static __attribute__((noinline)) const struct hp_step *
+run_waiting(struct hp_spots_process *p, const struct hp_step *step, const struct hp_step *end)
+{
+    return run_unprofiled(p, step, end, false);
 }
 
 /* Counts the branch in the buffer. Whether it is a candidate. `ways` and `by_address` as the configuration has them, where the compiler can know. */
