@@ -6,83 +6,15 @@
 #define HP_TEST_LOOP_FIXTURE_H
 
 #include "../support/loop_reference.h"
-#include "program_fixture.h"
+#include "functions_fixture.h"
 
-/* --- Functions by address --------------------------------------------------------------------- */
-
-#define FUNCTION_BYTES 64
-#define MAX_FUNCTIONS  32768
-
-struct hp_functions {
-    const struct hp_code *code;
-    struct hp_function functions[MAX_FUNCTIONS];
-};
-
-static inline uint32_t function_at(uint64_t address)
-{
-    return (uint32_t)(address - PROGRAM_BASE) / FUNCTION_BYTES;
-}
-
-const struct hp_function *hp_functions_get(const struct hp_functions *functions, uint32_t id)
-{
-    return &functions->functions[id];
-}
-
-uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block)
-{
-    return function_at(hp_code_block(functions->code, block)->start);
-}
-
-uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block)
-{
-    return hp_functions_of_block(functions, block);
-}
-
-bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block)
-{
-    return hp_code_block(functions->code, block)->start % FUNCTION_BYTES == 0;
-}
-
-uint32_t hp_functions_count(const struct hp_functions *functions)
-{
-    (void)functions;
-    return MAX_FUNCTIONS;
-}
-
-uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block)
-{
-    return hp_functions_of_block(functions, block);
-}
-
-struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t module)
-{
-    (void)functions, (void)module;
-    return NULL;
-}
-
-enum hp_line_detail hp_functions_lines_wanted(const struct hp_functions *functions)
-{
-    (void)functions;
-    return HP_LINES_ALL;
-}
-
-void hp_functions_line(struct hp_functions *functions, uint32_t id, const char **file,
-                       uint32_t *line)
-{
-    (void)functions, (void)id;
-    *file = "";
-    *line = 0;
-}
-
-static inline struct hp_functions *new_functions(const struct hp_code *code)
+/* Functions with a symbol: what has none is told apart by the reference. */
+static inline struct hp_functions *new_named_functions(const struct hp_code *code)
 {
     static const struct hp_symbol symbol = {.name = "f", .linkage = "f"};
-    struct hp_functions *f = calloc(1, sizeof *f);
-    assert_non_null(f);
-    f->code = code;
+    struct hp_functions *f = new_functions(code);
     for (uint32_t i = 0; i < MAX_FUNCTIONS; i++)
-        f->functions[i] = (struct hp_function){
-            .offset = PROGRAM_BASE + i * FUNCTION_BYTES, .size = FUNCTION_BYTES, .symbol = &symbol};
+        f->functions[i].symbol = &symbol;
     return f;
 }
 
@@ -130,7 +62,7 @@ static inline void run_init(struct run *r)
 {
     *r = (struct run){.base.ops = &ops};
     stream_init(&r->s);
-    r->functions = new_functions(r->s.code);
+    r->functions = new_named_functions(r->s.code);
     r->reference =
         loop_reference_new(r->s.code, (struct hp_functions *[]){r->functions, r->functions});
     recorder_add(&r->s.recorder, &r->base);

@@ -3,80 +3,12 @@
  * Exact loops (docs/loops.md) on streams made by hand, of which everything is known on paper; and on random ones: what must be true of
  * any, and the same by blocks, by steps and in pieces. Functions are faked: 256 bytes each.
  */
-#include "program_fixture.h"
+#define FUNCTION_BYTES 256
+#include "functions_fixture.h"
 
 #include "profiler/exact/exact.h"
 #include "profiler/loop/trips.h"
 #include "profiler/result.h"
-
-/* --- Functions by address ---------------------------------------------------------------------- */
-
-#define MAX_FUNCTIONS 16384
-
-struct hp_functions {
-    const struct hp_code *code;
-    struct hp_function functions[MAX_FUNCTIONS];
-};
-
-uint32_t hp_functions_count(const struct hp_functions *functions)
-{
-    (void)functions;
-    return MAX_FUNCTIONS;
-}
-
-const struct hp_function *hp_functions_get(const struct hp_functions *functions, uint32_t id)
-{
-    return &functions->functions[id];
-}
-
-uint32_t hp_functions_of_block(struct hp_functions *functions, uint32_t block)
-{
-    return (uint32_t)(hp_code_block(functions->code, block)->start - PROGRAM_BASE) / 256;
-}
-
-uint32_t hp_functions_enter(struct hp_functions *functions, uint32_t block)
-{
-    return hp_functions_of_block(functions, block);
-}
-
-bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block)
-{
-    return hp_code_block(functions->code, block)->start % 256 == 0;
-}
-
-uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block)
-{
-    return hp_functions_of_block(functions, block);
-}
-
-struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t module)
-{
-    (void)functions, (void)module;
-    return NULL;
-}
-
-enum hp_line_detail hp_functions_lines_wanted(const struct hp_functions *functions)
-{
-    (void)functions;
-    return HP_LINES_NONE;
-}
-
-void hp_functions_line(struct hp_functions *functions, uint32_t id, const char **file,
-                       uint32_t *line)
-{
-    (void)functions, (void)id;
-    *file = "";
-    *line = 0;
-}
-
-static struct hp_functions *new_functions(const struct hp_code *code)
-{
-    struct hp_functions *f = calloc(1, sizeof *f);
-    f->code = code;
-    for (uint32_t i = 0; i < MAX_FUNCTIONS; i++)
-        f->functions[i] = (struct hp_function){.offset = PROGRAM_BASE + i * 256, .size = 256};
-    return f;
-}
 
 /* --- A small assembler ------------------------------------------------------------------------- */
 
