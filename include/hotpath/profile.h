@@ -11,6 +11,7 @@
 
 #include "hotpath/error.h"
 #include "hotpath/isa.h"
+#include "hotpath/sample.h"
 
 #include <stddef.h>
 #include <stdint.h>
@@ -313,6 +314,78 @@ struct hp_photspot_slice {
     uint64_t instructions;
 };
 
+/* --- Instructions ----------------------------------------------------------------------------- */
+
+/* A static instruction that a machine in cycles fetched (docs/instructions.md). */
+struct hp_pinsn {
+    struct hp_place place;
+    uint32_t function; /* index; HP_PROFILE_NONE unknown */
+    uint32_t version;  /* of its block */
+    uint32_t length;   /* bytes */
+    uint8_t flow, op;  /* enum hp_flow, enum hp_op */
+    const char *text;  /* disassembled */
+    const char *file;  /* source; "" unknown */
+    uint32_t line;
+    const char *inlined; /* as in hp_pline */
+};
+
+/* How a machine, or a sampler on one, saw an instruction; all threads together. `seen` is "exact", or the sampler (hp_sample_config_format()). */
+struct hp_pinsn_tally {
+    const char *seen;
+    uint32_t insn;
+    struct hp_insn_tally tally;
+    /* Of a paired sampler. */
+    uint64_t pairs; /* in which it is, counted twice when it is both */
+    uint64_t
+        progress; /* cycles from fetch to retire ready, over those (to the end, where it did not become ready) */
+    uint64_t useful; /* of those pairs, with useful overlap */
+    uint64_t near;   /* ... in which both retire within the window */
+};
+
+/* Where cycles went, in HP_CYCLE_PARTS. All zero ones are left out. */
+struct hp_pinsn_cycles {
+    uint32_t insn;
+    uint8_t cause; /* enum hp_cause */
+    uint64_t parts;
+};
+
+/* What a way of sampling says of the time of an instruction, in its own unit. */
+struct hp_pattribution {
+    const char *scheme; /* hp_attribution_name(), or another */
+    uint32_t insn;
+    uint64_t weight;
+};
+
+/* That an instruction waited for the result of another: retired executions, and cycles from map to data ready in those. */
+struct hp_pwait {
+    uint32_t insn, producer;
+    uint64_t count, cycles;
+};
+
+/* A sampler, as it was set, and what it saw in all. */
+struct hp_psampler {
+    const char *name;    /* hp_sample_config_format() */
+    uint64_t interval;   /* mean, in instructions or slots */
+    uint64_t window;     /* of pairs; 0: single samples */
+    uint64_t width;      /* issue slots of a cycle */
+    uint64_t near;       /* cycles: of hp_pinsn_tally.near */
+    uint64_t samples;    /* pairs count as two */
+    uint64_t empty;      /* slots without an instruction that were selected */
+    uint64_t lost;       /* cut off by the end of the run, or of a window */
+    uint64_t interrupts; /* deliveries */
+    uint64_t cost;       /* cycles they would have taken */
+    uint64_t
+        scale; /* thousandths: what estimates are multiplied by because only windows were observed; 1000: all was */
+};
+
+/* A window of detail of a run that was not observed completely in cycles: one row each. */
+struct hp_pwindow {
+    uint32_t thread;       /* index */
+    uint64_t at;           /* instructions of the thread before it */
+    uint64_t instructions; /* measured in it */
+    uint64_t cycles;
+};
+
 /* Something the reader of the profile must know: a gap, an unobserved program, an uncertain
  * count. */
 struct hp_pnote {
@@ -348,7 +421,15 @@ struct hp_profile {
     struct hp_photspot_branch *hotspot_branches;
     struct hp_photspot_block *hotspot_blocks;
     struct hp_photspot_slice *hotspot_slices;
+    struct hp_pinsn *insns;
+    struct hp_pinsn_tally *insn_tallies;
+    struct hp_pinsn_cycles *insn_cycles;
+    struct hp_pattribution *attributions;
+    struct hp_pwait *waits;
+    struct hp_psampler *samplers;
+    struct hp_pwindow *windows;
     struct hp_pnote *notes;
+    size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
     size_t n_block_counts, n_edge_counts, n_function_counts, n_call_counts, n_notes;
     size_t n_paths, n_path_steps, n_path_counts, n_stats, n_predictions;
@@ -395,6 +476,14 @@ enum hp_err hp_profile_add_hotspot_block(struct hp_profile *profile,
                                          struct hp_photspot_block **item);
 enum hp_err hp_profile_add_hotspot_slice(struct hp_profile *profile,
                                          struct hp_photspot_slice **item);
+
+enum hp_err hp_profile_add_insn(struct hp_profile *profile, struct hp_pinsn **item);
+enum hp_err hp_profile_add_insn_tally(struct hp_profile *profile, struct hp_pinsn_tally **item);
+enum hp_err hp_profile_add_insn_cycles(struct hp_profile *profile, struct hp_pinsn_cycles **item);
+enum hp_err hp_profile_add_attribution(struct hp_profile *profile, struct hp_pattribution **item);
+enum hp_err hp_profile_add_wait(struct hp_profile *profile, struct hp_pwait **item);
+enum hp_err hp_profile_add_sampler(struct hp_profile *profile, struct hp_psampler **item);
+enum hp_err hp_profile_add_window(struct hp_profile *profile, struct hp_pwindow **item);
 
 /* Adds a stat; those with the same part and name become one in the normal form. */
 enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part, const char *name,

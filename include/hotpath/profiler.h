@@ -16,6 +16,7 @@
 #ifndef HOTPATH_PROFILER_H
 #define HOTPATH_PROFILER_H
 
+#include "hotpath/pipe.h"
 #include "hotpath/profile.h"
 #include "hotpath/stream.h"
 
@@ -41,6 +42,9 @@ struct hp_profiler_ops {
      * batches and steps. NULL when the profiler needs the order. */
     void (*edges)(void *state, const struct hp_edge_count *edges, size_t n);
     void (*event)(void *state, const struct hp_event *event);
+    /* With a machine in cycles: what became of the thread's instructions, in the order of fetch (pipe.h). They come later than the batches
+     * they are of, and before the thread's HP_EVENT_END. NULL when the profiler does not want them. */
+    void (*timings)(void *state, const struct hp_timing *timings, size_t n);
     enum hp_err (*finish)(struct hp_profiler *profiler, struct hp_result *result);
     void (*free)(struct hp_profiler *profiler);
 };

@@ -35,10 +35,11 @@ static const struct hp_key core_keys[] = {
     {"memory_queue", HP_KEY_NUMBER, AT_CORE(memory_queue), 1, 65536, NONE, NULL},
     {"int_queue", HP_KEY_NUMBER, AT_CORE(int_queue), 1, 65536, 64, NULL},
     {"fp_queue", HP_KEY_NUMBER, AT_CORE(fp_queue), 0, 65536, 0, NULL},
-    {"int_registers", HP_KEY_NUMBER, AT_CORE(int_registers), 1, 65536, 256, NULL},
-    {"fp_registers", HP_KEY_NUMBER, AT_CORE(fp_registers), 1, 65536, 256, NULL},
-    {"front_stages", HP_KEY_NUMBER, AT_CORE(front_stages), 1, 64, 3, NULL},
+    {"int_registers", HP_KEY_NUMBER, AT_CORE(int_registers), 33, 65536, 256, NULL},
+    {"fp_registers", HP_KEY_NUMBER, AT_CORE(fp_registers), 33, 65536, 256, NULL},
+    {"front_stages", HP_KEY_NUMBER, AT_CORE(front_stages), 2, 64, 3, NULL},
     {"mispredict", HP_KEY_NUMBER, AT_CORE(mispredict), 0, 1000, 3, NULL},
+    {"misses", HP_KEY_NUMBER, AT_CORE(misses), 1, 1024, 64, NULL},
 };
 
 #define AT_UNIT(field) offsetof(struct hp_unit_config, field)

@@ -25,7 +25,8 @@ struct hp_core_config {
     uint64_t int_registers; /* physical */
     uint64_t fp_registers;
     uint64_t front_stages; /* cycles from fetch to issue at least */
-    uint64_t mispredict;   /* cycles lost after a misprediction is known */
+    uint64_t mispredict;   /* cycles from when a misprediction is known until fetch goes on */
+    uint64_t misses;       /* lines on their way to the L1D at once */
 };
 
 /* How many there are, and how long they take. */

@@ -1,0 +1,230 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The machine model in cycles: an out-of-order or in-order core that runs the retired stream, with what it fetches on wrong paths. The
+ * rules, to the cycle, are in docs/pipeline.md.
+ *
+ * A *program* (hp_program) is the static code, instruction by instruction, each split into micro-operations for one machine; all threads
+ * share it. A *pipe* is one core; every thread has one. It is fed blocks in the order of retirement, and says of every instruction that it
+ * fetched, right or wrong, in the order of fetch, what became of it and when: a *timing*.
+ */
+#ifndef HOTPATH_PIPE_H
+#define HOTPATH_PIPE_H
+
+#include "hotpath/machine.h"
+#include "hotpath/stream.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* --- The static code -------------------------------------------------------------------------- */
+
+enum hp_unit_kind {
+    HP_UNIT_ALU,
+    HP_UNIT_MUL, /* and divide */
+    HP_UNIT_FP,
+    HP_UNIT_FP_MUL, /* and divide */
+    HP_UNIT_VECTOR,
+    HP_UNIT_LOAD,
+    HP_UNIT_STORE,
+    HP_UNIT_BRANCH,
+    HP_UNITS
+};
+const char *hp_unit_name(enum hp_unit_kind unit);
+
+#define HP_UOPS_MAX                                                                                \
+    6 /* of an instruction: two loads, one that computes, one that updates addresses, two stores */
+
+struct hp_uop {
+    uint8_t unit;    /* enum hp_unit_kind */
+    uint8_t operand; /* LOAD and STORE: which of the instruction's memory operands */
+    uint8_t
+        after; /* bit i: it needs the result of the instruction's micro-operation i, i below its own index */
+    uint8_t access;   /* LOAD and STORE: HP_ACCESS_* of src/machine/memory.h; 0: a prefetch */
+    uint16_t latency; /* not of a LOAD */
+    uint16_t busy; /* cycles for which the unit takes nothing else: 1, or the latency (divisions) */
+    uint32_t size; /* LOAD and STORE: bytes, at least 1 */
+    struct hp_regset reads,
+        writes; /* registers from outside the instruction; registers that are its result */
+};
+
+enum {
+    HP_STATIC_CONDITIONAL = 1 << 0, /* a transfer that may fall through */
+    HP_STATIC_BACKWARD = 1 << 1,    /* a direct transfer, to an address at or below its own */
+    HP_STATIC_TRANSFER = 1 << 2,    /* any control transfer, system calls and traps excluded */
+    HP_STATIC_SERIAL = 1 << 3,      /* runs alone: HP_OP_SYSTEM, HP_OP_ATOMIC */
+    HP_STATIC_FP =
+        1 << 4, /* has a micro-operation on HP_UNIT_FP, FP_MUL or VECTOR: waits in the fp queue */
+};
+
+/* An instruction of the static code. */
+struct hp_static {
+    uint64_t address, end; /* end: behind it */
+    uint64_t target;       /* of a direct transfer, else 0 */
+    uint32_t uops;         /* index of its first: hp_program_uops() */
+    uint32_t block;        /* of the code map; HP_NO_ID: it was only ever fetched on a wrong path */
+    uint8_t n_uops;
+    uint16_t first_mem;             /* memory operands of the piece's instructions before it */
+    uint8_t n_mems;                 /* its own (hp_insn.mems) */
+    uint8_t flow, op;               /* enum hp_flow, enum hp_op */
+    uint8_t flags;                  /* HP_STATIC_* */
+    uint8_t n_loads, n_stores;      /* micro-operations on HP_UNIT_LOAD, HP_UNIT_STORE */
+    uint8_t int_writes, vec_writes; /* registers written, the flags not counted */
+};
+
+/* A straight run of static instructions: a block of the code map, or one found on a wrong path. */
+struct hp_piece {
+    uint32_t first, n; /* its instructions: ids first ... first + n - 1 */
+    uint32_t block;    /* HP_NO_ID: of a wrong path */
+    uint32_t n_mems;
+};
+
+struct hp_program;
+
+/* Keeps `machine` and `code`. HP_ERR_NOMEM. */
+enum hp_err hp_program_new(const struct hp_machine *machine, struct hp_code *code,
+                           struct hp_program **program);
+void hp_program_free(struct hp_program *program);
+
+/* The piece of a block of the code map; made when first asked for. HP_ERR_NOMEM. */
+enum hp_err hp_program_block(struct hp_program *program, uint32_t block, uint32_t *piece);
+
+/* Says that the block of a piece was fetched on the right path: from now on wrong paths find it. */
+void hp_program_reach(struct hp_program *program, uint32_t piece);
+
+/* The piece that starts at an address, for a wrong path: the block that was reached there (the latest, where code changed), else what the file of
+ * the module has there; at most HP_PIECE_MAX instructions. HP_NO_ID: nobody knows (no file, not code, no memory). So the answer does not depend on
+ * how much of the stream has been read ahead. */
+#define HP_PIECE_MAX 64
+uint32_t hp_program_at(struct hp_program *program, uint64_t address);
+
+const struct hp_piece *hp_program_piece(const struct hp_program *program, uint32_t piece);
+/* All, for loops: valid until the next piece is made. */
+const struct hp_static *hp_program_insns(const struct hp_program *program);
+const struct hp_uop *hp_program_uops(const struct hp_program *program);
+uint32_t hp_program_n_insns(const struct hp_program *program);
+const struct hp_machine *hp_program_machine(const struct hp_program *program);
+struct hp_code *hp_program_code(const struct hp_program *program);
+
+/* The text of an instruction, always terminated ("(bad)" when it is not known). */
+void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size_t size);
+
+/* --- What became of an instruction ------------------------------------------------------------ */
+
+enum {
+    HP_TIMING_RETIRED = 1u << 0,
+    HP_TIMING_WRONG_PATH = 1u << 1, /* aborted: fetched behind a mispredicted branch */
+    HP_TIMING_TRAPPED =
+        1u << 2, /* aborted: a load that was too early, or what came after one; fetched again */
+    HP_TIMING_MEASURED = 1u << 3, /* fed as measured: hp_pipe_measure() */
+    HP_TIMING_WINDOW = 1u << 4,   /* the first one measured after others that were not */
+    HP_TIMING_L1I = 1u << 5,      /* misses */
+    HP_TIMING_ITLB = 1u << 6,
+    HP_TIMING_L1D = 1u << 7,
+    HP_TIMING_DTLB = 1u << 8,
+    HP_TIMING_TLB2 = 1u << 9,
+    HP_TIMING_TAKEN = 1u << 10, /* a transfer that was (on a wrong path: was predicted) taken */
+    HP_TIMING_MISPREDICTED = 1u << 11,
+    HP_TIMING_BTB = 1u << 12,       /* a direct transfer whose target had to be decoded first */
+    HP_TIMING_FORWARDED = 1u << 13, /* a load got its value from a store in flight */
+    HP_TIMING_BLOCKED =
+        1u
+        << 14, /* a load waited for a store that has part of its value, or because it was too early once */
+    HP_TIMING_MERGED = 1u << 15, /* a load found its line on its way already */
+    /* It could have been mapped, but there was no ... */
+    HP_TIMING_NO_REORDER = 1u << 16,
+    HP_TIMING_NO_QUEUE = 1u << 17,
+    HP_TIMING_NO_MEMORY_QUEUE = 1u << 18,
+    HP_TIMING_NO_REGISTER = 1u << 19,
+    HP_TIMING_SERIAL = 1u << 20, /* ... chance, beside an instruction that runs alone */
+    HP_TIMING_UNIT_BUSY =
+        1u << 21, /* a micro-operation was ready and could not be issued: unit or issue width */
+    HP_TIMING_QUEUE_STALL = 1u << 22, /* the branch queue was full when it could have retired */
+};
+
+/* Where data, or an instruction, came from. */
+enum hp_source_level {
+    HP_FROM_NOWHERE, /* no access */
+    HP_FROM_L1,
+    HP_FROM_L2,
+    HP_FROM_L3,
+    HP_FROM_MEMORY,
+};
+
+#define HP_NEVER UINT32_MAX
+
+struct hp_timing {
+    uint64_t fetched; /* cycle. The others are cycles after that; HP_NEVER: it did not get so far */
+    uint32_t mapped;
+    uint32_t ready;  /* operands of the micro-operation that was issued first */
+    uint32_t issued; /* the first */
+    uint32_t done;   /* the last one complete: ready to retire */
+    uint32_t left;   /* retired, or aborted */
+    uint32_t loaded; /* its last load complete; HP_NEVER: it does not load */
+    uint32_t
+        waited; /* cycles between issued and done in which none of its micro-operations was executing */
+    uint32_t insn; /* static id: hp_program_insns() */
+    uint32_t
+        producer; /* static id of what it waited for longest to become ready; HP_NO_ID: nothing */
+    uint32_t
+        history; /* directions of the last 32 conditional branches before it, as fetched; the latest is bit 0 */
+    uint64_t
+        address; /* its first memory operand's (on a wrong path: as assumed); of an indirect transfer without one: its target; else 0 */
+    uint32_t events; /* HP_TIMING_* */
+    uint8_t slot;    /* 0 ... width - 1: place in the cycle's fetch */
+    uint8_t data_from,
+        code_from; /* enum hp_source_level: the farthest; code_from: NOWHERE when its line had been fetched already */
+    uint8_t
+        unit; /* enum hp_unit_kind of the micro-operation that completed last; HP_UNITS: it has none */
+};
+
+/* --- The core --------------------------------------------------------------------------------- */
+
+struct hp_pipe;
+
+struct hp_pipe_config {
+    /* Gets what was fetched, in the order of fetch, many at a time. */
+    void (*timings)(void *context, const struct hp_timing *timings, size_t n);
+    void *context;
+    /* A profiler behind a queue (docs/pipeline.md, "The branch queue"); queue < 0: none. */
+    int queue;
+    bool no_wrong_path; /* behind a misprediction nothing is fetched until the redirect */
+};
+
+/* On the caches and predictors of `core`, which hp_core_batch() may use in between, when the pipe is empty. Keeps everything. HP_ERR_NOMEM. */
+enum hp_err hp_pipe_new(struct hp_program *program, struct hp_core *core,
+                        const struct hp_pipe_config *config, struct hp_pipe **pipe);
+void hp_pipe_free(struct hp_pipe *pipe);
+
+/* Runs the first n blocks of the batch, as far as it can be known what happens in a cycle; the rest is kept and run later: where batches end
+ * makes no difference. `costs`: with a branch queue, cycles that the profiler takes for the branch of blocks[i]; NULL: none. HP_ERR_NOMEM.  */
+enum hp_err hp_pipe_batch(struct hp_pipe *pipe, const struct hp_batch *batch,
+                          const uint16_t *costs);
+
+/* The block of an HP_EVENT_TAIL. What comes next does not follow from it. */
+enum hp_err hp_pipe_tail(struct hp_pipe *pipe, const struct hp_event *tail);
+
+/* What comes next does not follow from what came before: it is fetched when that has retired. */
+enum hp_err hp_pipe_break(struct hp_pipe *pipe);
+
+/* Whether what is fed from now on is measured; at first it is. */
+void hp_pipe_measure(struct hp_pipe *pipe, bool measured);
+
+/* Runs until nothing is in flight, and hands out all timings. Afterwards as after hp_pipe_break(). */
+enum hp_err hp_pipe_drain(struct hp_pipe *pipe);
+
+struct hp_pipe_stats {
+    uint64_t cycles;
+    uint64_t fetched, retired, aborted, wrong_path,
+        trapped;   /* instructions; aborted: the last two */
+    uint64_t uops; /* issued */
+    uint64_t traps, forwards;
+    uint64_t
+        queue_stalls; /* cycles in which nothing more retired because the branch queue was full */
+};
+const struct hp_pipe_stats *hp_pipe_stats(const struct hp_pipe *pipe);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
