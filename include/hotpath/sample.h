@@ -74,7 +74,7 @@ enum hp_sample_mode {
 struct hp_sample_config {
     enum hp_sample_mode mode;
     uint64_t
-        interval; /* mean; the intervals are uniform in 1 ... 2 * interval - 1. Of pairs: between first ones */
+        interval; /* mean, at least 2; intervals are uniform around it, from half of it to once and a half. Of pairs: between first ones */
     uint64_t
         window; /* of pairs: the distance, in what the mode counts, is uniform in 1 ... window; 0: single samples. At least the
                           machine's instructions in flight */
@@ -116,8 +116,7 @@ enum hp_err hp_sampler_new(const struct hp_sample_config *config, const struct h
                            struct hp_sampler **sampler);
 void hp_sampler_free(struct hp_sampler *sampler);
 
-/* All timings of a thread, in the order of fetch; HP_TIMING_MEASURED ones are counted and sampled. While an instruction (or a pair) is
- * in flight, no other is selected: the counter is set anew when both have left. */
+/* All timings of a thread, in the order of fetch; HP_TIMING_MEASURED ones are counted and sampled. Rules: docs/instructions.md. */
 void hp_sampler_timings(struct hp_sampler *sampler, const struct hp_timing *timings, size_t n);
 /* Delivers what is left. */
 void hp_sampler_end(struct hp_sampler *sampler);
