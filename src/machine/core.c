@@ -1,24 +1,9 @@
 // SPDX-License-Identifier: MIT
-#include "machine/blocks.h"
-#include "machine/branches.h"
+#include "machine/core_impl.h"
 #include "machine/power.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-#define STATS_MAX 80
-
-struct hp_core {
-    const struct hp_machine *machine;
-    struct hp_memory memory;
-    struct hp_branches branches;
-    struct hp_blocks blocks;
-    uint64_t n_blocks;
-    uint64_t reads, writes, updates; /* operands */
-    uint64_t totals[HP_METRICS];
-    struct hp_core_stat stats[STATS_MAX + 1];
-    unsigned n_stats;
-};
 
 enum hp_err hp_core_new(const struct hp_machine *machine, struct hp_core **core)
 {
