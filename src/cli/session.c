@@ -31,6 +31,7 @@ struct session {
     struct hp_wanted_parts parts;
     struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
     struct hp_trace_writer *writer; /* NULL: not wanted */
+    bool addressed;                 /* the stream comes with addresses */
     enum hp_err trace_failure;
     char trace_error[256];
     struct hp_progress progress;
@@ -162,6 +163,12 @@ static enum hp_err open_pipeline(struct session *s, const struct hp_session_opti
     return HP_OK;
 }
 
+static void expect_addresses(struct session *s)
+{
+    hp_pipeline_expect_addresses(s->pipeline);
+    s->addressed = true;
+}
+
 static void close_session(struct session *s)
 {
     hp_progress_end(&s->progress);
@@ -195,6 +202,10 @@ static enum hp_err add_machine(struct session *s, struct hp_profile *profile)
         snprintf(part, sizeof part, "machine %s", hp_machine_name(s->parts.machine));
     for (size_t i = 0; i < n; i++)
         HP_TRY(hp_profile_add_stat(profile, part, stats[i].name, HP_STAT_COUNT, stats[i].value));
+    if (n && !s->addressed)
+        HP_TRY(hp_profile_note(
+            profile, 1, "no data",
+            "the machine saw no accesses to data: their addresses were not recorded"));
     return HP_OK;
 }
 
@@ -308,7 +319,7 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     if (plan->wanted.counts)
         HP_TRY(hp_pipeline_expect_counts(s->pipeline));
     if (s->pipeline && plan->mode == HP_RECORD_MEMORY)
-        hp_pipeline_expect_addresses(s->pipeline);
+        expect_addresses(s);
     hp_signals_catch();
     enum hp_err err = start_engine(plan->engine, options, program, live, &pid);
     if (err != HP_OK) {
@@ -418,7 +429,7 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
     HP_TRY(open_pipeline(s, options, NULL));
     if (info->run.addresses && (s->parts.machine || wanted.addresses)) {
         hp_trace_reader_want_addresses(reader);
-        hp_pipeline_expect_addresses(s->pipeline);
+        expect_addresses(s);
     }
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(hp_describe_profile(profile, &info->run));
