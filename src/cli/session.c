@@ -92,7 +92,10 @@ static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
     if (!s->pipeline)
         return HP_OK;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
-    return next->addresses(next, thread, addresses, n);
+    HP_TRY(next->addresses(next, thread, addresses, n));
+    if (s->writer)
+        trace_result(s, hp_trace_writer_addresses(s->writer, thread, addresses, n));
+    return HP_OK;
 }
 
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
@@ -369,6 +372,7 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
+    about.run.addresses = plan->mode == HP_RECORD_MEMORY;
     enum hp_err err =
         open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
     if (err == HP_OK && trace_path)
@@ -420,16 +424,18 @@ static enum hp_err note_trace_execs(struct session *s, struct hp_trace_reader *r
     return HP_OK;
 }
 
-/* What a trace can give: the order of execution, no counters, no addresses. */
-static enum hp_err read_wanted(const struct hp_session_options *options, struct hp_wanted *wanted)
+/* What a trace can give: the order of execution, no counters, addresses if they were recorded. */
+static enum hp_err read_wanted(const struct hp_session_options *options, bool has_addresses,
+                               struct hp_wanted *wanted)
 {
     HP_TRY(hp_wanted_parse(&options->wanted, wanted));
     if (wanted->counts || hp_wanted_nothing(wanted))
         return hp_fail(HP_ERR_INVALID, "a trace is profiled with --profile exact, paths or "
                                        "predictions");
-    if (wanted->addresses)
+    if (wanted->addresses && !has_addresses)
         return hp_fail(HP_ERR_UNSUPPORTED,
-                       "a trace holds no data addresses: metrics of data need a live run");
+                       "the trace holds no data addresses: metrics of data need a trace recorded "
+                       "with --addresses, or a live run");
     return HP_OK;
 }
 
@@ -439,9 +445,13 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
     struct hp_wanted wanted;
     uint64_t damaged;
-    HP_TRY(read_wanted(options, &wanted));
+    HP_TRY(read_wanted(options, info->run.addresses, &wanted));
     HP_TRY(open_session(s, info->run.arch, &wanted, options->lines));
     HP_TRY(open_pipeline(s, options, NULL));
+    if (info->run.addresses && (s->parts.machine || wanted.addresses)) {
+        hp_trace_reader_want_addresses(reader);
+        hp_pipeline_expect_addresses(s->pipeline);
+    }
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(hp_describe_profile(profile, &info->run));
     HP_TRY(note_trace_execs(s, reader, info->run.engine, profile));
