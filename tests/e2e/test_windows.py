@@ -18,7 +18,7 @@ def tables(path):
     """Everything about instructions that is in a profile."""
     database = sqlite3.connect(path)
     names = [row[0] for row in database.execute("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")]
-    wanted = [name for name in names if name.startswith(("insn", "sampler", "attribution", "wait", "window"))]
+    wanted = [name for name in names if name.startswith(("insn", "sampler", "attribution", "cycle_window"))]
     found = {name: database.execute("SELECT * FROM %s" % name).fetchall() for name in wanted}
     database.close()
     return found
@@ -65,7 +65,7 @@ class Windows(E2E):
         self.assertEqual(cycles["run.instructions"], length)
         self.assertEqual(stats(part, "machine")["instructions"], length)
         self.assertAlmostEqual(cycles["run.measured"] / length, 0.2, delta=0.01)
-        rows = part.query("SELECT at, instructions, cycles FROM window ORDER BY at")
+        rows = part.query("SELECT at, instructions, cycles FROM cycle_window ORDER BY at")
         self.assertIn(len(rows), (39, 40, 41))
         self.assertEqual(sum(row[1] for row in rows), cycles["run.measured"])
         for number, (at, instructions, taken) in enumerate(rows):
