@@ -40,7 +40,9 @@ struct hp_uop {
     uint8_t operand; /* LOAD and STORE: which of the instruction's memory operands */
     uint8_t
         after; /* bit i: it needs the result of the instruction's micro-operation i, i below its own index */
-    uint8_t access;   /* LOAD and STORE: HP_ACCESS_* of src/machine/memory.h; 0: a prefetch */
+    uint8_t
+        access; /* HP_ACCESS_* of src/machine/memory.h: of a LOAD READ, or 0: a prefetch; of a STORE WRITE. In order cores access an
+                         operand that is read and written once: the LOAD has both, the STORE 0 */
     uint16_t latency; /* not of a LOAD */
     uint16_t busy; /* cycles for which the unit takes nothing else: 1, or the latency (divisions) */
     uint32_t size; /* LOAD and STORE: bytes, at least 1 */
