@@ -10,6 +10,7 @@ static const struct hp_experiment *const experiments[] = {
     &hp_paths_overlap,   &hp_paths_factors,     &hp_paths_distribution,
     &hp_paths_extended,  &hp_prediction_curves, &hp_prediction_space,
     &hp_paths_numbering, &hp_loops_accuracy,    &hp_hotspots_table,
+    &hp_paths_overhead, &hp_sampling_convergence, &hp_sampling_bottlenecks, &hp_sampling_error,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)
@@ -20,7 +21,7 @@ const struct hp_experiment *const *hp_lab_experiments(size_t *n)
 
 enum hp_err hp_lab_find(const char *name, const struct hp_experiment **experiment)
 {
-    char names[256];
+    char names[512];
     size_t n, used = 0;
     const struct hp_experiment *const *all = hp_lab_experiments(&n);
     for (size_t i = 0; i < n; i++) {

@@ -289,6 +289,8 @@ enum hp_err hp_observation_profile(struct hp_observation *observation, struct hp
         hp_result_free(result);
     }
     if (err == HP_OK)
+        err = hp_profile_normalize(p);
+    if (err == HP_OK)
         *profile = p;
     else
         hp_profile_free(p);

@@ -52,7 +52,7 @@ enum hp_err hp_observation_add(struct hp_observation *observation, struct hp_pro
 enum hp_err hp_observation_run(struct hp_observation *observation,
                                const struct hp_lab_command *command);
 
-/* After the run: all that its profilers put into a profile. Freed with hp_profile_free(). */
+/* After the run: all that its profilers put into a profile, which is normal. Freed with hp_profile_free(). */
 enum hp_err hp_observation_profile(struct hp_observation *observation, struct hp_profile **profile);
 
 #endif
