@@ -13,7 +13,8 @@ enum hp_err hp_runner_init(
     HP_TRY(hp_core_new(machine, &runner->core));
     if (!setup)
         return HP_OK;
-    struct hp_pipe_config config = {.timings = timings, .context = context, .queue = -1};
+    struct hp_pipe_config config = {
+        .timings = timings, .context = context, .queue = setup->has_queue ? (int)setup->queue : -1};
     return hp_pipe_new(setup->program, runner->core, &config, &runner->pipe);
 }
 
@@ -87,7 +88,8 @@ static enum hp_err run_windows(struct hp_runner *runner, struct hp_cores *cores,
             part.address_at += start;
         part.n = i - start;
         if (in_pipe(runner->phase))
-            HP_TRY(hp_pipe_batch(runner->pipe, &part, NULL));
+            HP_TRY(
+                hp_pipe_batch(runner->pipe, &part, runner->costs ? runner->costs + start : NULL));
         else if (runner->phase == HP_PHASE_WARM)
             HP_TRY(hp_cores_run(cores, runner->core, code, &part));
         count(runner, insns);

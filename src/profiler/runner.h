@@ -14,6 +14,9 @@
 struct hp_cycles_setup {
     struct hp_program *program;
     struct hp_windows windows;
+    bool
+        has_queue; /* a profiler in hardware takes the branches, through a queue (docs/pipeline.md, "The branch queue") */
+    unsigned queue; /* of so many entries */
 };
 
 /* What a runner has done. */
@@ -27,6 +30,8 @@ struct hp_runner {
     struct hp_pipe *pipe; /* NULL: there are no cycles */
     const struct hp_cycles_setup *setup;
     enum hp_phase phase; /* that of what came last */
+    const uint16_t *
+        costs; /* of the branches of the next batch, for the queue; the owner's to set. NULL: none */
     struct hp_runner_stats stats;
     uint64_t *windows; /* where those measured begin: instructions of the thread before them */
     size_t n_windows, cap_windows;
