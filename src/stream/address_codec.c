@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define TABLE_BITS 16
-#define RECENT     8
+#define TABLE_BITS 17
+#define RECENT     16
 #define PLANES     8
 #define HEADER     (4 * PLANES) /* bytes: the sizes of the planes */
 
