@@ -26,4 +26,7 @@ extern const struct hp_experiment hp_loops_accuracy; /* figures 4, 5 and 7 */
 /* Merten and others: A Hardware-Driven Profiling Scheme for Identifying Program Hot Spots (ISCA 1999). */
 extern const struct hp_experiment hp_hotspots_table; /* the table of the slides */
 
+/* Dean and others: ProfileMe: Hardware Support for Instruction-Level Profiling on Out-of-Order Processors (MICRO 1997). */
+extern const struct hp_experiment hp_sampling_paths; /* figure 6 */
+
 #endif
