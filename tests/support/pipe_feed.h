@@ -78,6 +78,12 @@ void pipe_run_fini(struct pipe_run *run);
 /* Whether both did the same. If not, `out` gets the first instruction that is different and what was fetched around it. */
 bool pipe_runs_equal(const struct pipe_run *slow, const struct pipe_run *fast, FILE *out);
 
+/* Whether a run obeys the laws, whatever the machine: what is retired is what was fed, stages follow each other, sums are right; branches are predicted as in
+ * the functional model, and operands accessed as often; in order and without wrong paths, the first levels have the same misses. If not, `out` gets
+ * which one. pipe_laws.c. */
+bool pipe_run_lawful(const struct pipe_run *run, const struct pipe_feed *feed,
+                     const struct pipe_setup *setup, FILE *out);
+
 /* A line for one timing; cycles from the start. */
 void pipe_print_timing(const struct pipe_run *run, size_t i, FILE *out);
 

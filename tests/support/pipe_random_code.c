@@ -327,6 +327,7 @@ struct walk {
     uint64_t *seed;
     const struct random_code *code;
     uint32_t at, calls[CALLS_MAX], n_calls;
+    uint64_t recent; /* address */
     /* A batch. */
     uint32_t blocks[WALK_MAX + 1], address_at[WALK_MAX + 1];
     uint8_t taken[WALK_MAX];
@@ -335,12 +336,15 @@ struct walk {
     size_t n;
 };
 
-static uint64_t random_address(uint64_t *seed)
+/* Where others have just been, or in a pool. */
+static uint64_t random_address(uint64_t *seed, uint64_t *recent)
 {
     static const uint64_t bases[] = {0x7000, 0x7008, 0x7010, 0x70f8,         0x7ff8,
                                      0x8000, 0x9000, 0x9100, 0x123456789000, UINT64_MAX - 20};
-    return bases[pipe_random(seed, pipe_random(seed, 4) ? 4 : 10)] +
-           (pipe_random(seed, 3) ? 0 : pipe_random(seed, 16));
+    if (pipe_random(seed, 2))
+        *recent = bases[pipe_random(seed, pipe_random(seed, 4) ? 4 : 10)] +
+                  (pipe_random(seed, 3) ? 0 : pipe_random(seed, 16));
+    return *recent;
 }
 
 static void add_addresses(struct walk *w)
@@ -352,7 +356,7 @@ static void add_addresses(struct walk *w)
     w->address_at[w->n + 1] = w->address_at[w->n];
     for (uint32_t i = 0; i < block->insns; i++)
         for (uint32_t k = 0; k < insns[i].n_mems; k++)
-            w->addresses[w->address_at[w->n + 1]++] = random_address(w->seed);
+            w->addresses[w->address_at[w->n + 1]++] = random_address(w->seed, &w->recent);
 }
 
 static uint32_t anywhere(struct walk *w)
