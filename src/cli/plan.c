@@ -40,7 +40,7 @@ static enum hp_record_mode mode_for(const struct hp_wanted *wanted)
 {
     if (wanted->counts)
         return HP_RECORD_COUNT;
-    return wanted->options->machine || wanted->addresses ? HP_RECORD_MEMORY : HP_RECORD_STREAM;
+    return wanted->machine || wanted->addresses ? HP_RECORD_MEMORY : HP_RECORD_STREAM;
 }
 
 static bool fits(const struct hp_wanted *wanted, enum hp_record_mode mode)
@@ -73,7 +73,8 @@ static enum hp_err read_words(const struct hp_session_options *options, struct h
     if (!fits(wanted, plan->mode))
         return hp_fail(HP_ERR_INVALID, "--profile %s cannot be made from --record %s",
                        options->wanted.profile ? options->wanted.profile
-                                               : "paths, predictions, loops or hotspots",
+                                               : "paths, predictions, loops, hotspots, cycles "
+                                                 "or instructions",
                        options->record);
     return HP_OK;
 }
@@ -92,7 +93,7 @@ enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_
         (options->from || options->after || options->length))
         return hp_fail(HP_ERR_INVALID,
                        "--from, --after and --for need the order of execution: --profile exact, "
-                       "loops, paths, predictions or hotspots");
+                       "loops, paths, predictions, hotspots, cycles or instructions");
     return HP_OK;
 }
 

@@ -14,6 +14,7 @@
 #include "engine/trace/replay.h"
 #include "hotpath/trace.h"
 #include "profiler/result.h"
+#include "profiler/sample/profiler.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -143,7 +144,9 @@ static enum hp_err open_session(struct session *s, enum hp_arch arch,
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
     /* What is printed when nothing is said has paths line by line and loops with their lines, where they are wanted. */
-    bool all = wanted && (wanted->paths || wanted->loops) && lines == HP_LINES_FUNCTIONS;
+    bool all = wanted &&
+               (wanted->paths || wanted->loops || wanted->cycles || wanted->instructions) &&
+               lines == HP_LINES_FUNCTIONS;
     hp_functions_want_lines(s->functions, all ? HP_LINES_ALL : lines);
     s->wanted = wanted;
     return wanted ? hp_wanted_open(wanted, s->code, s->functions, &s->parts) : HP_OK;
@@ -159,6 +162,10 @@ static enum hp_err open_pipeline(struct session *s, const struct hp_session_opti
         HP_TRY(hp_pipeline_add(s->pipeline, s->parts.profilers[i]));
     if (s->parts.machine)
         HP_TRY(hp_pipeline_set_machine(s->pipeline, s->parts.machine));
+    if (s->parts.program)
+        hp_pipeline_set_cycles(
+            s->pipeline,
+            &(struct hp_cycles_setup){.program = s->parts.program, .windows = s->wanted->windows});
     hp_progress_start(&s->progress, options->quiet);
     return HP_OK;
 }
@@ -181,14 +188,39 @@ static void close_session(struct session *s)
 
 /* --- The profile ------------------------------------------------------------------------------ */
 
+/* Samplers that saw windows of the run speak of the whole run. */
+static void scale_samplers(struct session *s)
+{
+    struct hp_runner_stats stats = hp_pipeline_cycles_stats(s->pipeline);
+    double scale =
+        stats.measured ? 1000.0 * (double)stats.instructions / (double)stats.measured : 1000.0;
+    for (size_t i = 0; i < s->parts.n_samplers; i++)
+        hp_sample_profiler_set_scale(s->parts.samplers[i], (uint64_t)(scale + 0.5));
+}
+
 static enum hp_err finish_profilers(struct session *s, const struct hp_trace_run *about,
                                     struct hp_profile *profile)
 {
+    if (s->parts.program && s->pipeline)
+        scale_samplers(s);
     struct hp_result *result;
     HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
     enum hp_err err = s->wanted ? hp_wanted_finish(s->wanted, &s->parts, about, result) : HP_OK;
     hp_result_free(result);
+    if (err == HP_OK && s->parts.program && s->pipeline)
+        hp_pipeline_place_windows(s->pipeline, profile);
     return err;
+}
+
+/* How much of the run was measured in cycles. */
+static enum hp_err add_cycles(struct session *s, struct hp_profile *profile)
+{
+    struct hp_runner_stats stats = hp_pipeline_cycles_stats(s->pipeline);
+    char part[128];
+    snprintf(part, sizeof part, "cycles %s", hp_machine_name(s->parts.machine));
+    HP_TRY(
+        hp_profile_add_stat(profile, part, "run.instructions", HP_STAT_COUNT, stats.instructions));
+    return hp_profile_add_stat(profile, part, "run.measured", HP_STAT_COUNT, stats.measured);
 }
 
 /* What the machine did, if there is one. */
@@ -206,7 +238,7 @@ static enum hp_err add_machine(struct session *s, struct hp_profile *profile)
         HP_TRY(hp_profile_note(
             profile, 1, "no data",
             "the machine saw no accesses to data: their addresses were not recorded"));
-    return HP_OK;
+    return s->parts.program ? add_cycles(s, profile) : HP_OK;
 }
 
 static enum hp_err finish_profile(struct session *s, const struct hp_trace_run *about,

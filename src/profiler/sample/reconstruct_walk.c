@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The walk backwards from a sample, along all ways at once. Ways that cannot be told apart by what may still come before are one *state*: the same place, the same
+ * calls to be met, as many branches and (with a pair) as many instructions behind. For each state it is counted by how many ways it is reached: one, or
+ * several. So the work is bounded by the states, however many paths there are, and ways on which the history leads nowhere cost nothing but their states. States are
+ * finished branch by branch, and the answer for a history of N bits is known when those with N - 1 branches are.
+ *
+ * A loop without a conditional branch makes a state its own predecessor: its ways become several, and that is the end of it.
+ */
+#include "base/grow.h"
+#include "profiler/sample/reconstruct_impl.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define EMPTY 0 /* the stack of no calls */
+
+/* --- Memory ----------------------------------------------------------------------------------- */
+
+enum hp_err hp_walk_init(struct hp_walk *walk, const struct hp_place_graph *graph, uint32_t states)
+{
+    uint32_t size = 16;
+    while (size < 2 * states)
+        size *= 2;
+    *walk = (struct hp_walk){.graph = graph, .limit = states, .mask = size - 1};
+    walk->states = calloc(states, sizeof *walk->states);
+    walk->frames = calloc((size_t)states + 1, sizeof *walk->frames);
+    walk->queues[0] = calloc(states, sizeof *walk->queues[0]);
+    walk->queues[1] = calloc(states, sizeof *walk->queues[1]);
+    walk->state_slots = calloc(size, sizeof *walk->state_slots);
+    walk->frame_slots = calloc(size, sizeof *walk->frame_slots);
+    if (walk->states && walk->frames && walk->queues[0] && walk->queues[1] && walk->state_slots &&
+        walk->frame_slots)
+        return HP_OK;
+    hp_walk_fini(walk);
+    return hp_fail_nomem();
+}
+
+void hp_walk_fini(struct hp_walk *walk)
+{
+    free(walk->states);
+    free(walk->frames);
+    free(walk->links);
+    free(walk->queues[0]);
+    free(walk->queues[1]);
+    free(walk->state_slots);
+    free(walk->frame_slots);
+    *walk = (struct hp_walk){0};
+}
+
+static void start_round(struct hp_walk *walk, const struct hp_walk_query *query,
+                        struct hp_reconstruct_answer *answer)
+{
+    if (++walk->round == 0) { /* once in 2^32 queries */
+        memset(walk->state_slots, 0, ((size_t)walk->mask + 1) * sizeof *walk->state_slots);
+        memset(walk->frame_slots, 0, ((size_t)walk->mask + 1) * sizeof *walk->frame_slots);
+        walk->round = 1;
+    }
+    walk->n_states = 0;
+    walk->n_frames = 1;
+    walk->n_links = 1;
+    walk->n_queued[0] = walk->n_queued[1] = 0;
+    walk->over = false;
+    walk->query = query;
+    walk->answer = answer;
+    memset(walk->begun, 0, sizeof walk->begun);
+    *answer = (struct hp_reconstruct_answer){0};
+}
+
+/* The stack with one call more; HP_NO_ID when there is no room, or it is too deep. Equal stacks have equal numbers. */
+static uint32_t push(struct hp_walk *walk, uint32_t below, uint32_t site)
+{
+    uint32_t i = (uint32_t)hp_hash64((uint64_t)below << 32 | site) & walk->mask;
+    for (; walk->frame_slots[i].round == walk->round; i = (i + 1) & walk->mask) {
+        uint32_t known = walk->frame_slots[i].value;
+        if (walk->frames[known].below == below && walk->frames[known].site == site)
+            return known;
+    }
+    walk->over |= walk->n_frames > walk->limit;
+    if (walk->over || walk->frames[below].depth == HP_WALK_DEPTH)
+        return HP_NO_ID;
+    walk->frame_slots[i] = (struct hp_walk_slot){walk->round, walk->n_frames};
+    walk->frames[walk->n_frames] =
+        (struct hp_walk_frame){below, site, walk->frames[below].depth + 1};
+    return walk->n_frames++;
+}
+
+static bool same_state(const struct hp_walk_state *a, const struct hp_walk_state *b)
+{
+    return a->place == b->place && a->stack == b->stack && a->near == b->near &&
+           a->level == b->level && a->seen == b->seen;
+}
+
+/* The state like that, a new one if need be; HP_NO_ID when there is no room. */
+static uint32_t find_state(struct hp_walk *walk, const struct hp_walk_state *like)
+{
+    uint64_t hash = hp_hash64((uint64_t)like->stack << 32 | like->place);
+    hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 | like->seen));
+    uint32_t i = (uint32_t)hash & walk->mask;
+    for (; walk->state_slots[i].round == walk->round; i = (i + 1) & walk->mask)
+        if (same_state(&walk->states[walk->state_slots[i].value], like))
+            return walk->state_slots[i].value;
+    if (walk->n_states == walk->limit)
+        return HP_NO_ID;
+    walk->state_slots[i] = (struct hp_walk_slot){walk->round, walk->n_states};
+    walk->states[walk->n_states] = *like;
+    return walk->n_states++;
+}
+
+/* --- Pairs ------------------------------------------------------------------------------------ */
+
+/* Takes `insns` more instructions, up to the end of those of a place, into a state's segment. False: the pair's other instruction should be among
+ * them, and is not. */
+static bool extend(const struct hp_walk_query *q, struct hp_walk_state *state, uint32_t place,
+                   uint32_t insns)
+{
+    if (q->scheme == HP_RECONSTRUCT_HISTORY || state->seen)
+        return true;
+    uint32_t near = state->near + insns;
+    bool here = place == q->other && q->other_index < insns;
+    if (q->scheme == HP_RECONSTRUCT_PAIR)
+        state->seen = here;
+    else if (near >= q->distance) {
+        state->seen = here && insns - q->other_index + state->near == q->distance;
+        if (!state->seen)
+            return false;
+    }
+    state->near = state->seen ? 0 : (uint16_t)(near < q->distance ? near : q->distance);
+    return true;
+}
+
+/* A segment that is too short to have the other instruction in it proves nothing. */
+static bool accepted(const struct hp_walk_query *q, const struct hp_walk_state *state)
+{
+    return q->scheme == HP_RECONSTRUCT_HISTORY || state->seen || state->near < q->distance;
+}
+
+/* --- All ways --------------------------------------------------------------------------------- */
+
+static void count(uint8_t *paths, uint64_t *path, uint8_t more, uint64_t which)
+{
+    if (*paths == 0)
+        *path = which;
+    *paths = (uint8_t)(*paths + more > 2 ? 2 : *paths + more);
+}
+
+static enum hp_err add_link(struct hp_walk *walk, uint32_t from, uint32_t to)
+{
+    HP_TRY(hp_grow(&walk->links, &walk->cap_links, walk->n_links + 1, sizeof *walk->links));
+    walk->links[walk->n_links] = (struct hp_walk_link){to, walk->states[from].link};
+    walk->states[from].link = (uint32_t)walk->n_links++;
+    return HP_OK;
+}
+
+/* One or two more ways lead to a state. */
+static enum hp_err arrive(struct hp_walk *walk, const struct hp_walk_state *like, uint8_t more,
+                          uint32_t nearer)
+{
+    uint32_t before = walk->n_states, id = find_state(walk, like);
+    if (id == HP_NO_ID) {
+        walk->over = true;
+        return HP_OK;
+    }
+    struct hp_walk_state *state = &walk->states[id];
+    bool fresh = id == before;
+    uint8_t paths = (uint8_t)(state->paths + more > 2 ? 2 : state->paths + more);
+    if (walk->linked && nearer != HP_NO_ID && !walk->states[nearer].expanded)
+        HP_TRY(add_link(walk, id, nearer));
+    state->ends = (uint8_t)(state->ends | like->ends);
+    if (paths == state->paths || like->level == walk->query->bits) {
+        state->paths = paths;
+        return HP_OK;
+    }
+    if (fresh || !state->pending)
+        walk->queues[like->level & 1][walk->n_queued[like->level & 1]++] = id;
+    state->pending = (uint8_t)(state->pending + (paths - state->paths));
+    state->paths = paths;
+    return HP_OK;
+}
+
+/* What is left of a stack behind a step back; HP_NO_ID: that is no step, or there is no room. */
+static uint32_t stack_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
+{
+    bool top = stack == EMPTY;
+    switch (arrow->kind) {
+    case HP_ARROW_RETURN: return push(walk, stack, arrow->site);
+    case HP_ARROW_CALL:
+        if (top)
+            return walk->query->across ? EMPTY : HP_NO_ID;
+        return walk->frames[stack].site == arrow->from ? walk->frames[stack].below : HP_NO_ID;
+    case HP_ARROW_TAIL: return top && !walk->query->across ? HP_NO_ID : stack;
+    default: return stack;
+    }
+}
+
+static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow *arrow,
+                        uint8_t more)
+{
+    const struct hp_walk_query *q = walk->query;
+    const struct hp_walk_state *state = &walk->states[id];
+    if (arrow->bit >= 0 && (q->history >> state->level & 1) != (uint32_t)arrow->bit)
+        return HP_OK;
+    struct hp_walk_state next = {.place = arrow->from,
+                                 .stack = stack_behind(walk, arrow, state->stack),
+                                 .near = state->near,
+                                 .level = (uint8_t)(state->level + (arrow->bit >= 0)),
+                                 .seen = state->seen,
+                                 .path = hp_walk_path(state->path, arrow->from)};
+    if (next.stack == HP_NO_ID ||
+        !extend(q, &next, arrow->from, walk->graph->places[arrow->from].insns))
+        return HP_OK;
+    if (arrow->bit >= 0 && accepted(q, &next)) {
+        count(&walk->answer->paths[next.level], &walk->answer->path[next.level], more, next.path);
+        next.ends = HP_WALK_FULL;
+    }
+    if (next.level == q->bits && !walk->linked)
+        return HP_OK;
+    return arrive(walk, &next, more, id);
+}
+
+/* Where the routine begins a segment may begin; else nothing is before it in there. */
+static void begin_here(struct hp_walk *walk, struct hp_walk_state *state, uint8_t more)
+{
+    if (walk->query->across || state->stack != EMPTY || !walk->graph->places[state->place].begins ||
+        !accepted(walk->query, state))
+        return;
+    count(&walk->begun[state->level], &walk->begun_path[state->level], more,
+          hp_walk_path(state->path, HP_WALK_BEGINNING));
+    state->ends |= HP_WALK_BEGINS;
+}
+
+/* Carries on the ways that are new. With calls on the stack only one call can come before; at the top within a routine, none. */
+static enum hp_err expand(struct hp_walk *walk, uint32_t id)
+{
+    struct hp_walk_state *state = &walk->states[id];
+    const struct hp_place *place = &walk->graph->places[state->place];
+    uint8_t more = state->pending;
+    uint32_t stack = state->stack;
+    state->pending = 0;
+    begin_here(walk, state, more);
+    size_t end = stack == EMPTY && walk->query->across ? place[1].first : place->calls;
+    for (size_t i = place->first; i < end && !walk->over; i++)
+        HP_TRY(step(walk, id, &walk->graph->arrows[i], more));
+    if (stack != EMPTY && place->calls < place[1].first) {
+        const struct hp_arrow *call =
+            hp_place_arrow(walk->graph, walk->frames[stack].site, state->place);
+        if (call && call->kind == HP_ARROW_CALL)
+            HP_TRY(step(walk, id, call, more));
+    }
+    walk->states[id].expanded = true;
+    return HP_OK;
+}
+
+/* Segments that begin with the routine count for all lengths above their own. */
+static void add_begun(struct hp_walk *walk)
+{
+    struct hp_reconstruct_answer *answer = walk->answer;
+    uint8_t paths = 0;
+    uint64_t path = 0;
+    for (uint32_t n = 1; n <= answer->known; n++) {
+        if (walk->begun[n - 1])
+            count(&paths, &path, walk->begun[n - 1], walk->begun_path[n - 1]);
+        if (paths)
+            count(&answer->paths[n], &answer->path[n], paths, path);
+    }
+}
+
+enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query, bool linked,
+                        struct hp_reconstruct_answer *answer)
+{
+    struct hp_walk_state first = {.place = query->place, .path = query->place};
+    start_round(walk, query, answer);
+    walk->linked = linked;
+    if (extend(query, &first, query->place, query->index))
+        HP_TRY(arrive(walk, &first, 1, HP_NO_ID));
+    for (uint32_t level = 0; level < query->bits && !walk->over; level++) {
+        uint32_t *queue = walk->queues[level & 1], *n = &walk->n_queued[level & 1];
+        while (*n && !walk->over)
+            HP_TRY(expand(walk, queue[--*n]));
+        if (!walk->over)
+            answer->known = level + 1;
+    }
+    for (uint32_t n = answer->known + 1; n <= query->bits; n++)
+        answer->paths[n] = 0;
+    add_begun(walk);
+    return HP_OK;
+}
+
+/* --- The likeliest ---------------------------------------------------------------------------- */
+
+/* The arrow that was executed most often, of those that the rules allow; NULL: the routine was entered more often than that, or there is nothing. */
+static const struct hp_arrow *likeliest(struct hp_walk *walk, uint32_t at, uint32_t stack)
+{
+    const struct hp_place *place = &walk->graph->places[at];
+    const struct hp_arrow *best = NULL, *arrows = walk->graph->arrows;
+    bool top = stack == EMPTY, across = walk->query->across;
+    for (size_t i = place->first; i < place[1].first; i++) {
+        bool out = arrows[i].kind == HP_ARROW_CALL || arrows[i].kind == HP_ARROW_TAIL;
+        bool other =
+            !top && arrows[i].kind == HP_ARROW_CALL && walk->frames[stack].site != arrows[i].from;
+        if ((top && out && !across) || other)
+            continue;
+        if (!best || arrows[i].count > best->count)
+            best = &arrows[i];
+    }
+    bool begins = top && !across && place->begins;
+    return begins && (!best || place->entered >= best->count) ? NULL : best;
+}
+
+static enum hp_err follow_trail(struct hp_walk_trail *trail, uint32_t place)
+{
+    if (!trail)
+        return HP_OK;
+    HP_TRY(hp_grow(&trail->places, &trail->cap, trail->n + 1, sizeof *trail->places));
+    trail->places[trail->n++] = place;
+    return HP_OK;
+}
+
+enum hp_err hp_walk_likeliest(struct hp_walk *walk, const struct hp_walk_query *query,
+                              struct hp_walk_trail *trail, struct hp_reconstruct_answer *answer)
+{
+    uint32_t at = query->place, stack = EMPTY, steps = 0;
+    uint64_t path = query->place;
+    start_round(walk, query, answer);
+    HP_TRY(follow_trail(trail, at));
+    while (answer->known < query->bits && !walk->over) {
+        const struct hp_arrow *arrow = likeliest(walk, at, stack);
+        if (!arrow)
+            break;
+        stack = stack_behind(walk, arrow, stack);
+        walk->over |= ++steps > walk->limit;
+        if (walk->over || stack == HP_NO_ID)
+            return HP_OK;
+        at = arrow->from;
+        path = hp_walk_path(path, at);
+        HP_TRY(follow_trail(trail, at));
+        if (arrow->bit >= 0) {
+            answer->paths[++answer->known] = 1;
+            answer->path[answer->known] = path;
+        }
+    }
+    if (query->across || stack != EMPTY || !walk->graph->places[at].begins)
+        return HP_OK;
+    while (answer->known < query->bits) {
+        answer->paths[++answer->known] = 1;
+        answer->path[answer->known] = hp_walk_path(path, HP_WALK_BEGINNING);
+    }
+    return HP_OK;
+}
