@@ -65,9 +65,9 @@ int main(int argc, char **argv)
     uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10, result = 0;
     link_lines();
     while (rounds--) {
-        result += chase(4000);
-        result += stream(12000);
-        result += serial(12000);
+        result += chase(1200);
+        result += stream(24000);
+        result += serial(3000);
     }
     printf("%llu\n", (unsigned long long)result);
     return 0;

@@ -3,6 +3,7 @@
 
 #include "hotpath/sample.h"
 #include "profiler/cycles/profiler.h"
+#include "profiler/exact/exact.h"
 #include "profiler/sample/profiler.h"
 
 #include <math.h>
@@ -14,6 +15,9 @@ enum hp_err hp_lab_insns_attach(struct hp_observation *observation, const char *
 {
     struct hp_profiler *profiler;
     struct hp_cycles_config config = {.interval = 0};
+    /* Where there are no symbols, functions are what was called: the exact profile knows. */
+    HP_TRY(hp_exact_new(observation->code, observation->functions, false, &profiler));
+    HP_TRY(hp_observation_add(observation, profiler));
     HP_TRY(hp_cycles_profiler_new(&config, observation->program, &profiler));
     HP_TRY(hp_observation_add(observation, profiler));
     for (size_t i = 0; i < n; i++) {

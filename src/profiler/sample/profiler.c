@@ -147,7 +147,7 @@ static enum hp_err add_sampler(const struct sample_profiler *p, const char *name
     *item = (struct hp_psampler){.name = name,
                                  .interval = p->config.interval,
                                  .window = of_machine ? machine.window : p->config.window,
-                                 .width = hp_program_machine(p->program)->core.issue,
+                                 .width = hp_program_machine(p->program)->core.width,
                                  .near = p->config.near,
                                  .scale = p->scale};
     for (size_t i = 0; i < p->n_samplers; i++) {
