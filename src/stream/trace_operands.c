@@ -37,7 +37,7 @@ static enum hp_err add_segment(struct hp_trace_operands *o, uint32_t id)
     if (o->n_all + n > UINT32_MAX)
         return hp_fail_nomem();
     HP_TRY(hp_grow(&o->all, &o->cap_all, o->n_all + n, sizeof *o->all));
-    uint16_t *to = o->all + o->n_all;
+    uint16_t *to = n ? o->all + o->n_all : NULL;
     if (before)
         memcpy(to, o->all + o->segments[segment.parent].first, before * sizeof *to);
     for (uint32_t i = before; i < n; i++)

@@ -141,7 +141,9 @@ uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct 
 {
     uint64_t hit = p->now + p->level_latency[HP_FROM_L1];
     struct access a = {.done = hit, .wait = wait && uop->access};
-    unsigned access = uop->access ? uop->access : HP_ACCESS_READ;
+    /* A wrong path writes nothing, nor do its loads for its stores. */
+    unsigned access =
+        uop->access && insn->flags & INSN_RIGHT ? uop->access : (unsigned)HP_ACCESS_READ;
     if (!(insn->known >> uop->operand & 1))
         return hit;
     p->core->memory.cycle = p->now;
