@@ -81,9 +81,15 @@ static void run_branch(struct hp_core *core, const struct hp_block_info *info, b
         hp_branches_retire(&core->branches, &transfer);
 }
 
-static void count_operands(struct hp_core *core, const struct hp_block_info *info)
+void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool addresses,
+                   struct hp_events *events)
 {
-    uint32_t *count = core->memory.events->count;
+    uint32_t *count = events->count;
+    count[HP_METRIC_INSTRUCTIONS] += info->insns;
+    count[HP_METRIC_POWER] += info->insns * HP_POWER_ONE;
+    count[HP_METRIC_POWER_CYCLE] += info->fetch_power_cycle;
+    if (!addresses)
+        return;
     count[HP_METRIC_POWER] += info->data_power;
     count[HP_METRIC_POWER_CYCLE] += info->data_power_cycle;
     core->reads += info->reads;
@@ -96,12 +102,8 @@ static void run_straight(struct hp_core *core, const struct hp_block_info *info,
                          const uint64_t *addresses, size_t n, struct hp_events *events)
 {
     *events = (struct hp_events){0};
-    events->count[HP_METRIC_INSTRUCTIONS] = info->insns;
-    events->count[HP_METRIC_POWER] = info->insns * HP_POWER_ONE;
-    events->count[HP_METRIC_POWER_CYCLE] = info->fetch_power_cycle;
     core->memory.events = events;
-    if (addresses)
-        count_operands(core, info);
+    hp_core_count(core, info, addresses, events);
     run_steps(core, info, addresses, n);
 }
 

@@ -23,4 +23,8 @@ struct hp_core {
     unsigned n_stats;
 };
 
+/* Adds what a retired block is, whatever it hit and missed: instructions, power, and with `addresses` its operands. */
+void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool addresses,
+                   struct hp_events *events);
+
 #endif
