@@ -38,7 +38,7 @@ struct export
     const struct hp_export_format *format;
     const char *name;    /* of the format */
     const char *pattern; /* of the output's name; NULL: standard output */
-    uint64_t thread;     /* UINT64_MAX: the first */
+    uint64_t thread;
     struct hp_outfile out;
     struct hp_log *log;
 };
@@ -48,8 +48,7 @@ static enum hp_err open_log(struct hp_observer *observer, struct hp_program *pro
 {
     struct export *e = (struct export *)observer;
     FILE *file = e->pattern ? e->out.file : stdout;
-    HP_TRY(hp_log_new(e->format->log, file, program, functions,
-                      e->thread == UINT64_MAX ? HP_NO_ID : (uint32_t)e->thread, &e->log));
+    HP_TRY(hp_log_new(e->format->log, file, program, functions, (uint32_t)e->thread, &e->log));
     return hp_log_profiler_new(e->log, profiler);
 }
 
@@ -73,7 +72,7 @@ static enum hp_err check_words(struct export *e, int n, int n_program)
         return hp_fail(HP_ERR_INVALID, "export takes one trace, or a program behind --");
     if (n_program && !e->pattern)
         return hp_fail(HP_ERR_INVALID, "-o FILE is needed: standard output is the program's");
-    if (e->thread != UINT64_MAX && e->thread >= HP_NO_ID)
+    if (e->thread >= HP_NO_ID)
         return hp_fail(HP_ERR_INVALID, "there is no thread %" PRIu64, e->thread);
     return HP_OK;
 }
@@ -122,8 +121,7 @@ static enum hp_err run(struct export *e, char **argv, bool is_program, int *stat
 
 int hp_cmd_export(int argc, char **argv)
 {
-    struct export e = {
-        .observer = {.open = open_log}, .session = HP_SESSION_DEFAULTS, .thread = UINT64_MAX};
+    struct export e = {.observer = {.open = open_log}, .session = HP_SESSION_DEFAULTS};
     const struct hp_option options[] = {
         {"format", 'f', HP_OPT_TEXT, &e.name, "FORMAT", "what to write: kanata or o3"},
         {"output", 'o', HP_OPT_TEXT, &e.pattern, "FILE",
@@ -131,7 +129,7 @@ int hp_cmd_export(int argc, char **argv)
         {"machine", 'm', HP_OPT_TEXT, &e.session.wanted.machine, "NAME",
          "the machine: vaswani, alpha21264, arm9, modern (the\ndefault), or a file"},
         {"thread", 't', HP_OPT_COUNT, &e.thread, "N",
-         "which thread (default: the first that runs in that\npart)"},
+         "which thread (default: 0, that of the program's start)"},
         {"from", 0, HP_OPT_TEXT, &e.session.from, "FUNCTION",
          "start when FUNCTION is first entered"},
         {"after", 0, HP_OPT_COUNT, &e.session.after, "N", "skip N instructions (10M, 1G, ...)"},
