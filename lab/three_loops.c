@@ -65,7 +65,7 @@ int main(int argc, char **argv)
     uint64_t rounds = argc > 1 ? strtoull(argv[1], NULL, 10) : 10, result = 0;
     link_lines();
     while (rounds--) {
-        result += chase(300);
+        result += chase(1200);
         result += stream(24000);
         result += serial(3000);
     }

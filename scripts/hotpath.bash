@@ -11,7 +11,7 @@ _hotpath()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} sub=
     local trace_commands="record info check dump replay" wpp_commands="info expand hot"
-    local views="summary functions blocks edges calls lines loops loop-models hotspots partition paths predictions machine threads modules all"
+    local views="summary functions blocks edges calls lines loops loop-models hotspots partition paths predictions machine instructions cpi sampling threads modules all"
 
     if [ "$COMP_CWORD" = 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace wpp lab --help --version" -- "$word")
@@ -60,6 +60,7 @@ _hotpath()
         mapfile -t COMPREPLY < <(compgen -W "daprof daprof-16way daprof-full frequent ranges" -- "$word"); return ;;
     --hotspots)
         mapfile -t COMPREPLY < <(compgen -W "merten dense" -- "$word"); return ;;
+    --by) mapfile -t COMPREPLY < <(compgen -W "function loop line instruction" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;

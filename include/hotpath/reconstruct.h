@@ -59,19 +59,22 @@ const struct hp_reconstruct_stats *hp_reconstruct_stats(const struct hp_reconstr
 /* --- Asking ----------------------------------------------------------------------------------- */
 
 enum hp_reconstruct_scheme {
-    HP_RECONSTRUCT_COUNTS,  /* no history: the predecessor that is most often executed */
+    HP_RECONSTRUCT_COUNTS, /* no history: of the places before, the one that was executed most often, however often it led here */
+    HP_RECONSTRUCT_EDGES,  /* no history: the edge that was executed most often */
     HP_RECONSTRUCT_HISTORY, /* all segments that agree */
     HP_RECONSTRUCT_PAIR, /* of these, those with the other instruction of a pair in it; those that are shorter than the distance cannot be expected to
                             have it, and stay */
     HP_RECONSTRUCT_DISTANCE, /* of these, those that have it exactly where it was */
     HP_RECONSTRUCT_SCHEMES
 };
-/* "counts", "history", "pair", "distance". */
+/* "counts", "edges", "history", "pair", "distance". */
 const char *hp_reconstruct_scheme_name(enum hp_reconstruct_scheme scheme);
 
 struct hp_reconstruct_query {
     enum hp_reconstruct_scheme scheme;
     bool across; /* interprocedural: goes on where the routine was called */
+    bool
+        likeliest; /* HISTORY, PAIR, DISTANCE: of several segments the likeliest one, as if each place were reached by its edges independently, as often as they were executed */
     uint64_t pc;
     uint32_t history;  /* directions of the conditional branches before it; the latest is bit 0 */
     uint32_t bits;     /* of them known, 1 ... HP_RECONSTRUCT_BITS */
@@ -82,7 +85,7 @@ struct hp_reconstruct_query {
 /* For each length of history, 1 ... bits, as if no more had been known. */
 struct hp_reconstruct_answer {
     uint32_t
-        known; /* lengths up to this are answered; the others took too much work, or (COUNTS) there is nothing before */
+        known; /* lengths up to this are answered; the others took too much work, or (COUNTS, EDGES) there is nothing before */
     uint8_t paths[HP_RECONSTRUCT_BITS + 1]; /* that agree: 0, 1; 2 for several. [0] means nothing */
     uint64_t path[HP_RECONSTRUCT_BITS + 1]; /* where it is one: which. Equal for equal paths */
 };

@@ -87,7 +87,8 @@ enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
     case HP_REPORT_MODULES:
     case HP_REPORT_PREDICTIONS:
     case HP_REPORT_HOTSPOTS:
-    case HP_REPORT_MACHINE: return HP_LINES_NONE;
+    case HP_REPORT_MACHINE:
+    case HP_REPORT_SAMPLING: return HP_LINES_NONE;
     default: return HP_LINES_ALL;
     }
 }

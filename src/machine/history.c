@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "machine/history.h"
 
+#include <endian.h>
 #include <math.h>
 #include <string.h>
 
 #define SEED   2463534242u
 #define STRIDE 8 /* bits gathered at once */
+#define FEW    3 /* bits: fewer come one by one */
 
 uint64_t hp_tagged_length(const struct hp_tage_config *config, unsigned table)
 {
@@ -20,7 +22,7 @@ static void set_fold(struct hp_fold *fold, const struct hp_tagged *tagged, uint3
 {
     fold->width = width;
     for (unsigned i = 0; i < tagged->tables; i++)
-        fold->out[i / HP_LANES][i % HP_LANES] = 1u << tagged->lengths[i] % width;
+        fold->out.of[i] = 1u << tagged->lengths[i] % width;
 }
 
 void hp_tagged_init(struct hp_tagged *tagged, const struct hp_tage_config *config)
@@ -32,7 +34,7 @@ void hp_tagged_init(struct hp_tagged *tagged, const struct hp_tage_config *confi
     tagged->groups = (tagged->tables + HP_LANES - 1) / HP_LANES;
     for (unsigned i = 0; i < tagged->tables; i++) {
         tagged->lengths[i] = (uint32_t)hp_tagged_length(config, i);
-        tagged->row[i / HP_LANES][i % HP_LANES] = (uint32_t)(i * config->entries);
+        tagged->row.of[i] = (uint32_t)(i * config->entries);
     }
     set_fold(&tagged->index, tagged, tagged->index_bits);
     set_fold(&tagged->tag1, tagged, tagged->tag_bits);
@@ -49,71 +51,65 @@ void hp_tagged_init(struct hp_tagged *tagged, const struct hp_tage_config *confi
  * else it has is below. */
 static uint32_t gather(const uint8_t *bits)
 {
-    uint64_t bytes = 0;
-    for (unsigned i = 0; i < 8; i++) /* one load on a little-endian machine */
-        bytes |= (uint64_t)bits[i] << 8 * i;
-    return (uint32_t)(bytes * 0x0102040810204080u >> 56);
+    uint64_t bytes;
+    memcpy(&bytes, bits, sizeof bytes);
+    return (uint32_t)(le64toh(bytes) * 0x0102040810204080u >> 56);
 }
 
-/* A single bit comes: what goes out is all ones or 0. */
-static void follow_one(struct hp_fold *fold, unsigned groups, uint32_t in, const hp_lanes *out)
+/* What a fold becomes; `out` has been moved to where it goes. */
+static inline hp_lanes followed(hp_lanes value, unsigned bits, uint32_t in, hp_lanes out,
+                                uint32_t width)
 {
-    const uint32_t width = fold->width, mask = (1u << width) - 1;
-    for (unsigned i = 0; i < groups; i++) {
-        hp_lanes value = (fold->value[i] << 1 | in) ^ (out[i] & fold->out[i]);
-        fold->value[i] = (value ^ value >> width) & mask;
-    }
+    value = (value << bits | in) ^ out;
+    return (value ^ value >> width) & ((1u << width) - 1);
 }
 
-static void follow(struct hp_fold *fold, unsigned groups, unsigned bits, uint32_t in,
-                   const hp_lanes *out)
-{
-    const uint32_t width = fold->width, mask = (1u << width) - 1;
-    for (unsigned i = 0; i < groups; i++) {
-        hp_lanes value = (fold->value[i] << bits | in) ^ out[i] * fold->out[i];
-        fold->value[i] = (value ^ value >> width) & mask;
-    }
-}
-
-/* The folds see the bit at `latest` come. */
+/* The folds see the bit at `latest` come. What goes out is all ones or 0 in each lane. */
 static void fold_one(struct hp_tagged *tagged, const uint8_t *latest)
 {
-    hp_lanes out[HP_GROUPS];
+    struct hp_fold *index = &tagged->index, *tag1 = &tagged->tag1, *tag2 = &tagged->tag2;
     const uint32_t *lengths = tagged->lengths;
-    for (unsigned i = 0; i < tagged->groups; i++, lengths += HP_LANES)
-        out[i] = -(hp_lanes){latest[lengths[0]], latest[lengths[1]], latest[lengths[2]],
-                             latest[lengths[3]]};
-    follow_one(&tagged->index, tagged->groups, *latest, out);
-    follow_one(&tagged->tag1, tagged->groups, *latest, out);
-    follow_one(&tagged->tag2, tagged->groups, *latest, out);
+    const uint32_t in = *latest, w = index->width, w1 = tag1->width, w2 = tag2->width;
+    for (unsigned i = 0; i < tagged->groups; i++, lengths += HP_LANES) {
+        hp_lanes out = -(hp_lanes){latest[lengths[0]], latest[lengths[1]], latest[lengths[2]],
+                                   latest[lengths[3]]};
+        index->value.group[i] =
+            followed(index->value.group[i], 1, in, out & index->out.group[i], w);
+        tag1->value.group[i] = followed(tag1->value.group[i], 1, in, out & tag1->out.group[i], w1);
+        tag2->value.group[i] = followed(tag2->value.group[i], 1, in, out & tag2->out.group[i], w2);
+    }
 }
 
 /* The same for `bits` of them, at most `stride`, the last of which is `latest`. */
 static void fold_some(struct hp_tagged *tagged, const uint8_t *latest, unsigned bits)
 {
-    hp_lanes out[HP_GROUPS];
+    struct hp_fold *index = &tagged->index, *tag1 = &tagged->tag1, *tag2 = &tagged->tag2;
     const uint32_t *lengths = tagged->lengths;
     const uint32_t mask = (1u << bits) - 1, in = gather(latest) & mask;
-    for (unsigned i = 0; i < tagged->groups; i++, lengths += HP_LANES)
-        out[i] = (hp_lanes){gather(latest + lengths[0]), gather(latest + lengths[1]),
-                            gather(latest + lengths[2]), gather(latest + lengths[3])} &
-                 mask;
-    follow(&tagged->index, tagged->groups, bits, in, out);
-    follow(&tagged->tag1, tagged->groups, bits, in, out);
-    follow(&tagged->tag2, tagged->groups, bits, in, out);
+    for (unsigned i = 0; i < tagged->groups; i++, lengths += HP_LANES) {
+        hp_lanes out = (hp_lanes){gather(latest + lengths[0]), gather(latest + lengths[1]),
+                                  gather(latest + lengths[2]), gather(latest + lengths[3])} &
+                       mask;
+        index->value.group[i] =
+            followed(index->value.group[i], bits, in, out * index->out.group[i], index->width);
+        tag1->value.group[i] =
+            followed(tag1->value.group[i], bits, in, out * tag1->out.group[i], tag1->width);
+        tag2->value.group[i] =
+            followed(tag2->value.group[i], bits, in, out * tag2->out.group[i], tag2->width);
+    }
 }
 
 static void catch_up(struct hp_tagged *tagged)
 {
     const uint8_t *latest = tagged->history.bits + tagged->history.at;
     uint32_t pending = tagged->history.pending;
-    while (pending > 1) {
+    while (pending >= FEW) {
         unsigned bits = pending < tagged->stride ? pending : tagged->stride;
         pending -= bits;
         fold_some(tagged, latest + pending, bits);
     }
-    if (pending)
-        fold_one(tagged, latest);
+    while (pending)
+        fold_one(tagged, latest + --pending);
     tagged->history.pending = 0;
 }
 
@@ -134,8 +130,10 @@ void hp_tagged_find(struct hp_tagged *tagged, uint64_t pc)
     const uint32_t index_mask = (1u << tagged->index_bits) - 1;
     const uint32_t tag_mask = (1u << tagged->tag_bits) - 1;
     for (unsigned i = 0; i < tagged->groups; i++) {
-        tagged->at[i] = ((tagged->index.value[i] ^ spread) & index_mask) + tagged->row[i];
-        tagged->tag[i] = (tagged->tag1.value[i] ^ tagged->tag2.value[i] << 1 ^ low) & tag_mask;
+        tagged->at.group[i] =
+            ((tagged->index.value.group[i] ^ spread) & index_mask) + tagged->row.group[i];
+        tagged->tag.group[i] =
+            (tagged->tag1.value.group[i] ^ tagged->tag2.value.group[i] << 1 ^ low) & tag_mask;
     }
 }
 

@@ -21,6 +21,12 @@ typedef uint32_t hp_lanes __attribute__((vector_size(16)));
 #define HP_LANES  4
 #define HP_GROUPS (HP_TAGE_TABLES / HP_LANES)
 
+/* A number for each table. */
+union hp_numbers {
+    hp_lanes group[HP_GROUPS];
+    uint32_t of[HP_TAGE_TABLES];
+};
+
 #define HP_HISTORY_ROOM_ 8192
 
 /* The latest bit is bits[at], the one before it the next, one a byte; it grows downwards and is moved up when
@@ -33,17 +39,17 @@ struct hp_history {
 
 /* One way to fold the history, for all tables. */
 struct hp_fold {
-    hp_lanes value[HP_GROUPS];
-    hp_lanes out[HP_GROUPS]; /* 1 << length % width */
+    union hp_numbers value;
+    union hp_numbers out; /* 1 << length % width */
     uint32_t width;
 };
 
 /* Tagged tables: what each sees of the history, folded for its index and twice for its tag, and where they are for the branch at
  * hand. */
 struct hp_tagged {
-    hp_lanes row[HP_GROUPS]; /* where each table begins, in one array of all */
-    hp_lanes at[HP_GROUPS];  /* of each table's entry for the branch, in that array */
-    hp_lanes tag[HP_GROUPS];
+    union hp_numbers row; /* where each table begins, in one array of all */
+    union hp_numbers at;  /* of each table's entry for the branch, in that array */
+    union hp_numbers tag;
     struct hp_fold index, tag1, tag2;
     uint32_t lengths[HP_TAGE_TABLES];
     unsigned tables, groups;
@@ -70,16 +76,6 @@ static inline void hp_tagged_push(struct hp_tagged *tagged, uint32_t bit)
 
 /* Fills at[] and tag[]. */
 void hp_tagged_find(struct hp_tagged *tagged, uint64_t pc);
-
-static inline uint32_t hp_tagged_at(const struct hp_tagged *tagged, unsigned table)
-{
-    return tagged->at[table / HP_LANES][table % HP_LANES];
-}
-
-static inline uint16_t hp_tagged_tag(const struct hp_tagged *tagged, unsigned table)
-{
-    return (uint16_t)tagged->tag[table / HP_LANES][table % HP_LANES];
-}
 
 /* The length of a table's history. */
 uint64_t hp_tagged_length(const struct hp_tage_config *config, unsigned table);

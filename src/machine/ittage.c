@@ -25,14 +25,14 @@ struct hp_ittage {
 
 static struct entry *entry_of(struct hp_ittage *t, int table)
 {
-    return &t->entries[hp_tagged_at(&t->tagged, (unsigned)table)];
+    return &t->entries[t->tagged.at.of[table]];
 }
 
 /* An entry without a target is an empty one. */
 static int longest_match(struct hp_ittage *t, int below)
 {
     for (int i = below - 1; i >= 0; i--)
-        if (entry_of(t, i)->target && entry_of(t, i)->tag == hp_tagged_tag(&t->tagged, (unsigned)i))
+        if (entry_of(t, i)->target && entry_of(t, i)->tag == t->tagged.tag.of[i])
             return i;
     return -1;
 }
@@ -61,7 +61,7 @@ static void allocate(struct hp_ittage *t, uint64_t target)
     for (int i = t->provider + 1; i < (int)t->tagged.tables; i++) {
         struct entry *e = entry_of(t, i);
         if (!e->useful) {
-            *e = (struct entry){.target = target, .tag = hp_tagged_tag(&t->tagged, (unsigned)i)};
+            *e = (struct entry){.target = target, .tag = (uint16_t)t->tagged.tag.of[i]};
             return;
         }
     }

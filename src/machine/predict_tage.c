@@ -46,16 +46,16 @@ struct tage {
 
 static struct entry *entry_of(struct tage *t, int table)
 {
-    return &t->entries[hp_tagged_at(&t->tagged, (unsigned)table)];
+    return &t->entries[t->tagged.at.of[table]];
 }
 
 /* Bit i: table i has the branch. All are asked: which one has it is hard to guess. */
 static uint32_t matches(const struct tage *t)
 {
+    const uint32_t *at = t->tagged.at.of, *tag = t->tagged.tag.of;
     uint32_t found = 0;
-    for (unsigned i = 0; i < t->tagged.tables; i++)
-        found |= (uint32_t)(t->tags[hp_tagged_at(&t->tagged, i)] == hp_tagged_tag(&t->tagged, i))
-                 << i;
+    for (unsigned i = t->tagged.tables; i-- > 0;)
+        found = found << 1 | (t->tags[at[i]] == tag[i]);
     return found;
 }
 
@@ -107,8 +107,7 @@ static void allocate(struct tage *t, bool taken)
         chosen = i;
     }
     if (chosen >= 0) {
-        t->tags[hp_tagged_at(&t->tagged, (unsigned)chosen)] =
-            hp_tagged_tag(&t->tagged, (unsigned)chosen);
+        t->tags[t->tagged.at.of[chosen]] = (uint16_t)t->tagged.tag.of[chosen];
         *entry_of(t, chosen) =
             (struct entry){.counter = (uint8_t)(taken ? WEAK_TAKEN : WEAK_TAKEN - 1)};
         return;

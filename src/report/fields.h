@@ -112,6 +112,16 @@ extern const struct hp_field hp_path_fields[];
 extern const struct hp_field hp_prediction_fields[];
 extern const struct hp_field hp_machine_fields[];
 
+/* Those of instructions, where cycles went, and ways of sampling (fields_insns.c, fields_cpi.c). */
+extern const struct hp_field hp_insn_fields[];
+extern const struct hp_field hp_cpi_fields[];
+extern const struct hp_field hp_sampling_fields[];
+
+/* {"value", "low", "high"} */
+void hp_json_estimate(struct hp_json *json, struct hp_estimate estimate);
+/* Appends "name:value:low:high" to a list; without a name "value", "low" and "high" as three items, one where they are equal. */
+void hp_list_estimate(struct hp_strbuf *buffer, const char *name, struct hp_estimate estimate);
+
 struct hp_summary_field {
     const char *name;
     size_t offset; /* of the uint64_t in struct hp_summary */

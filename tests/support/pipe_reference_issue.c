@@ -6,16 +6,17 @@
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-/* The line on its way, if it is; where it was sent for twice, the last time. */
+/* The line on its way, if it is. */
 static const struct line *on_its_way(const struct pipe_reference *r, uint64_t line)
 {
-    for (size_t i = r->n_lines; i-- > 0;)
-        if (r->line[i].line == line)
-            return r->line[i].arrives > r->cycle ? &r->line[i] : NULL;
+    for (size_t i = 0; i < r->n_lines; i++)
+        if (r->line[i].line == line && r->line[i].arrives > r->cycle)
+            return &r->line[i];
     return NULL;
 }
 
-/* Sends for a line, as soon as there is a place. Returns when it arrives. */
+/* Sends for a line, as soon as there is a place. Returns when it arrives. If it was on its way already, and evicted, it comes with
+ * this one. */
 static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source_level from,
                          uint64_t latency)
 {
@@ -28,7 +29,7 @@ static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source
     grow(&r->line, &r->cap_lines, r->n_lines + 1, sizeof *r->line);
     size_t n = 0;
     for (size_t i = 0; i < r->n_lines; i++)
-        if (r->line[i].arrives > r->cycle)
+        if (r->line[i].arrives > r->cycle && r->line[i].line != line)
             r->line[n++] = r->line[i];
     r->n_lines = n;
     r->line[r->n_lines++] = (struct line){.line = line, .arrives = start + latency, .from = from};
@@ -261,7 +262,9 @@ static bool issue(struct pipe_reference *r, struct entry *e, struct uop *u, uint
         e->timing.events |= HP_TIMING_UNIT_BUSY;
         return false;
     }
-    if (what->unit == HP_UNIT_LOAD && e->right != HP_NO_ID && !look_at_stores(r, e, u))
+    bool ordered =
+        what->unit == HP_UNIT_LOAD && e->right != HP_NO_ID && e->has_address[what->operand];
+    if (ordered && !look_at_stores(r, e, u))
         return false;
     *unit = r->cycle + what->busy;
     u->issued = r->cycle;

@@ -799,6 +799,39 @@ static void views_add_up(void **state)
     hp_profile_free(p);
 }
 
+/* Columns and rows that have the names of events, stages and causes: as the library has them, '_' for '-'. */
+static void names_in_the_file_are_those_of_the_library(void **state)
+{
+    (void)state;
+    const char *at = strstr(hp_schema_tables[hp_schema_find("insn_tally")].sql, "  trapped ");
+    char line[64], name[32];
+    for (int i = 0; i < HP_INSN_EVENTS + 2 * HP_STAGES; i++) {
+        int stage = (i - HP_INSN_EVENTS) % HP_STAGES;
+        snprintf(name, sizeof name, "%s",
+                 i < HP_INSN_EVENTS ? hp_insn_event_name((enum hp_insn_event)i)
+                                    : hp_stage_name((enum hp_stage)stage));
+        for (char *c = name; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        const char *of_stage = i < HP_INSN_EVENTS               ? ""
+                               : i < HP_INSN_EVENTS + HP_STAGES ? "_cycles"
+                                                                : "_squares";
+        snprintf(line, sizeof line, "  %s%s INTEGER NOT NULL,\n", name, of_stage);
+        at = strchr(at, '\n') + 1;
+        if (strncmp(at, line, strlen(line)) != 0)
+            fail_msg("column %d is not %s", i, line);
+    }
+    struct hp_profile *p = normal_profile(5, 10);
+    save_unchecked(p);
+    assert_int_equal(ask("SELECT count(*) FROM cause"), HP_CAUSES);
+    for (int i = 0; i < HP_CAUSES; i++) {
+        char sql[96];
+        snprintf(sql, sizeof sql, "SELECT id FROM cause WHERE name = '%s'",
+                 hp_cause_name((enum hp_cause)i));
+        assert_int_equal(ask(sql), i);
+    }
+    hp_profile_free(p);
+}
+
 /* --- Damage ----------------------------------------------------------------------------------- */
 
 /* Clean error, or a sound profile: the one that was saved, when that is known. Returns whether it
@@ -1141,6 +1174,7 @@ int main(void)
         cmocka_unit_test(additions_are_ignored),
         cmocka_unit_test(edited_order_is_restored),
         cmocka_unit_test(views_add_up),
+        cmocka_unit_test(names_in_the_file_are_those_of_the_library),
         cmocka_unit_test(damaged_files_are_refused_or_right),
         cmocka_unit_test(endless_files_are_refused),
         cmocka_unit_test(random_edits_never_crash),

@@ -334,7 +334,7 @@ static void pairs_within_a_place(void **state)
     forget(m);
 }
 
-static void likeliest(void **state)
+static void without_history(void **state)
 {
     (void)state;
     struct machine *m = run_text(DIAMONDS, 0,
@@ -345,7 +345,7 @@ static void likeliest(void **state)
                                  "011"
                                  "110");
     struct hp_reconstruct_query query = make_query(m, 11, "000", false);
-    query.scheme = HP_RECONSTRUCT_COUNTS;
+    query.scheme = HP_RECONSTRUCT_EDGES;
     expect_query(m, &query, "10-0-2-5-9-10");
     query = make_query(m, 12, "00", false);
     query.scheme = HP_RECONSTRUCT_COUNTS;
@@ -356,13 +356,59 @@ static void likeliest(void **state)
                  "11011100"
                  "0");
     query = make_query(m, 3, "000", false);
-    query.scheme = HP_RECONSTRUCT_COUNTS;
+    query.scheme = HP_RECONSTRUCT_EDGES;
     expect_query(m, &query, "3-3-3-3");
     forget(m);
     m = run_text(": c3 ?0 r : n ?3 r", 0,
                  "01010110"
                  "0");
     expect_query(m, &query, "3");
+    forget(m);
+}
+
+/* 1 is executed more often than 3, but leads to 4 less often.  0 ?3  1 n  2 ?0  3 n  4 n  5 ?0 */
+static void places_and_edges(void **state)
+{
+    (void)state;
+    struct machine *m = run_text("?3 n ?0 j4 n ?0 r", 0,
+                                 "01"
+                                 "01"
+                                 "01"
+                                 "11"
+                                 "11"
+                                 "00"
+                                 "0");
+    struct hp_reconstruct_query query = make_query(m, 4, "0", false);
+    query.scheme = HP_RECONSTRUCT_EDGES;
+    expect_query(m, &query, "0-3-4");
+    query = make_query(m, 3, "0", false);
+    expect_query(m, &query, "1-3");
+    query.scheme = HP_RECONSTRUCT_COUNTS;
+    expect_query(m, &query, "0-3");
+    query.scheme = HP_RECONSTRUCT_EDGES;
+    expect_query(m, &query, "0-3");
+    forget(m);
+}
+
+/* Both ways to 5 agree with "1"; by 1 it comes more often. */
+static void likeliest_of_several(void **state)
+{
+    (void)state;
+    struct machine *m = run_text("?3 ?5 j4 n n n ?0 r", 0,
+                                 "11"
+                                 "011"
+                                 "011"
+                                 "011"
+                                 "001"
+                                 "0");
+    struct hp_reconstruct_query query = make_query(m, 5, "1", false);
+    expect_query(m, &query, "0-3-4-5 1-5");
+    query.likeliest = true;
+    expect_query(m, &query, "1-5");
+    query.scheme = HP_RECONSTRUCT_DISTANCE;
+    query.other = address_of(m, 4);
+    query.distance = 1;
+    expect_query(m, &query, "0-3-4-5");
     forget(m);
 }
 
@@ -523,7 +569,9 @@ int main(void)
         cmocka_unit_test(tail_calls),
         cmocka_unit_test(pairs),
         cmocka_unit_test(pairs_within_a_place),
-        cmocka_unit_test(likeliest),
+        cmocka_unit_test(without_history),
+        cmocka_unit_test(places_and_edges),
+        cmocka_unit_test(likeliest_of_several),
         cmocka_unit_test(profile_by_paths),
         cmocka_unit_test(answers_are_kept),
         cmocka_unit_test(many_paths),

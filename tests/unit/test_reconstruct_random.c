@@ -6,6 +6,8 @@
 #include "base/map64.h"
 #include "reconstruct_fixture.h"
 
+#include <math.h>
+
 #define FUNCTIONS 4
 #define MAX_PATHS 400
 #define MAX_PATH  500
@@ -78,6 +80,7 @@ static struct reference {
     uint64_t count[MAX_CODE][MAX_CODE];
     uint8_t kind[MAX_CODE][MAX_CODE]; /* enum arrow */
     bool start[MAX_CODE], begins[MAX_CODE];
+    uint64_t came[MAX_CODE], entered[MAX_CODE], called[MAX_CODE], left[MAX_CODE];
 } ref;
 
 static int bit_of(uint32_t from, uint32_t to)
@@ -111,6 +114,15 @@ static void reach(uint32_t at, bool *met)
             reach(to, met);
 }
 
+/* Whether an exit was seen to return from a routine. */
+static bool returned(uint32_t exit, uint32_t routine)
+{
+    for (uint32_t from = 0; from < ref.m->n; from++)
+        if (ref.kind[from][routine] == CALLS && ref.count[exit][from + 1])
+            return true;
+    return false;
+}
+
 /* What the code allows beyond what was executed. */
 static void allow_more(void)
 {
@@ -132,7 +144,7 @@ static void allow_more(void)
                 continue;
             reach(routine, met);
             for (uint32_t exit = 0; exit < m->n; exit++)
-                if (met[exit] && m->code[exit].kind == RET)
+                if (met[exit] && m->code[exit].kind == RET && returned(exit, routine))
                     allow(exit, from + 1, 0);
         }
     }
@@ -155,7 +167,12 @@ static void learn_reference(const struct machine *m, bool executed)
         bool any = false;
         for (uint32_t from = 0; from < m->n; from++) {
             any |= ref.kind[from][to] != NONE;
-            ref.begins[to] |= ref.kind[from][to] == CALLS || ref.kind[from][to] == TAIL;
+            bool calls = ref.kind[from][to] == CALLS, enters = calls || ref.kind[from][to] == TAIL;
+            ref.begins[to] |= enters;
+            ref.entered[to] += enters ? ref.count[from][to] : 0;
+            ref.called[to] += calls ? ref.count[from][to] : 0;
+            ref.came[to] += ref.count[from][to];
+            ref.left[from] += ref.count[from][to];
         }
         ref.begins[to] |= ref.start[to] && !any;
     }
@@ -174,6 +191,7 @@ struct search {
     uint64_t found[MAX_PATHS]; /* what identifies each path */
     size_t n_found, steps;
     bool too_many;
+    double cost, least; /* of the way at hand; of the likeliest */
 };
 
 static uint64_t identify(const uint32_t *path, size_t n)
@@ -204,13 +222,28 @@ static void find(struct search *s)
         s->path[s->n] = s->path[s->n - 1] - 1;
         s->n++;
     }
-    if (fits_pair(s)) {
+    if (fits_pair(s) && s->query.likeliest) {
+        /* Which of two that are as likely is anybody's guess. */
+        s->too_many |= s->n_found && fabs(s->cost - s->least) < 1e-9;
+        if (!s->n_found || s->cost < s->least) {
+            s->found[0] = identify(s->path, s->n);
+            s->n_found = 1;
+            s->least = s->cost;
+        }
+    } else if (fits_pair(s)) {
         if (s->n_found < MAX_PATHS)
             s->found[s->n_found++] = identify(s->path, s->n);
         else
             s->too_many = true;
     }
     s->n = n;
+}
+
+static uint64_t weight_of(const struct search *s, uint32_t from, uint32_t at)
+{
+    if (s->query.scheme == HP_RECONSTRUCT_COUNTS)
+        return ref.left[from];
+    return ref.kind[from][at] == CALLS && s->depth ? ref.called[at] : ref.count[from][at];
 }
 
 static void go_back(struct search *s, uint32_t at, uint32_t level)
@@ -220,8 +253,12 @@ static void go_back(struct search *s, uint32_t at, uint32_t level)
         s->too_many = true;
     if (s->too_many)
         return;
-    if (top && !s->query.across && ref.begins[at])
+    double cost = s->cost;
+    if (top && !s->query.across && ref.begins[at]) {
+        s->cost += ref.entered[at] ? log((double)ref.came[at] / (double)ref.entered[at]) : 0;
         find(s);
+        s->cost = cost;
+    }
     for (uint32_t from = 0; from < ref.m->n; from++) {
         enum arrow kind = (enum arrow)ref.kind[from][at];
         int bit = bit_of(from, at);
@@ -229,6 +266,9 @@ static void go_back(struct search *s, uint32_t at, uint32_t level)
             (top && !s->query.across && (kind == CALLS || kind == TAIL)) ||
             (!top && kind == CALLS && s->stack[s->depth - 1] != from))
             continue;
+        if (s->query.likeliest && ref.count[from][at] == 0)
+            continue;
+        s->cost += log((double)ref.came[at] / (double)weight_of(s, from, at));
         size_t depth = s->depth;
         uint32_t popped = depth ? s->stack[depth - 1] : 0;
         if (kind == RETURN)
@@ -241,6 +281,7 @@ static void go_back(struct search *s, uint32_t at, uint32_t level)
         else
             go_back(s, from, level + (bit >= 0));
         s->n--;
+        s->cost = cost;
         s->depth = depth;
         if (depth)
             s->stack[depth - 1] = popped;
@@ -253,34 +294,31 @@ static int by_value(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* --- The likeliest way ------------------------------------------------------------------------ */
+/* --- Step by step ------------------------------------------------------------------------ */
 
 /* The best that comes before; ref.m->n: the routine begins; HP_NO_ID: nothing is possible. */
-static uint32_t likeliest_before(const struct search *s, uint32_t at)
+static uint32_t heaviest_before(const struct search *s, uint32_t at)
 {
     uint32_t best = HP_NO_ID;
-    uint64_t entered = 0;
     bool top = s->depth == 0;
     for (uint32_t kind = PLAIN; kind <= CALLS; kind++)
         for (uint32_t from = 0; from < ref.m->n; from++) {
-            if (ref.kind[from][at] != kind)
-                continue;
-            bool enters = kind == CALLS || kind == TAIL;
-            entered += enters ? ref.count[from][at] : 0;
-            if ((enters && top && !s->query.across) ||
+            if (ref.kind[from][at] != kind ||
+                ((kind == CALLS || kind == TAIL) && top && !s->query.across) ||
                 (kind == CALLS && !top && s->stack[s->depth - 1] != from))
                 continue;
-            if (best == HP_NO_ID || ref.count[from][at] > ref.count[best][at])
+            if (best == HP_NO_ID || weight_of(s, from, at) > weight_of(s, best, at))
                 best = from;
         }
     bool begins = top && !s->query.across && ref.begins[at];
-    return begins && (best == HP_NO_ID || entered >= ref.count[best][at]) ? ref.m->n : best;
+    return begins && (best == HP_NO_ID || ref.entered[at] >= weight_of(s, best, at)) ? ref.m->n
+                                                                                     : best;
 }
 
-static void go_likeliest(struct search *s, uint32_t at)
+static void go_heaviest(struct search *s, uint32_t at)
 {
     for (uint32_t level = 0; s->n < MAX_PATH - 40;) {
-        uint32_t from = likeliest_before(s, at);
+        uint32_t from = heaviest_before(s, at);
         if (from == ref.m->n)
             find(s);
         if (from >= ref.m->n)
@@ -328,6 +366,7 @@ static bool go_truly(struct search *s, size_t at, uint32_t sample)
             return false;
     }
     s->query.scheme = HP_RECONSTRUCT_HISTORY;
+    s->query.likeliest = false;
     find(s);
     return true;
 }
@@ -358,9 +397,9 @@ static size_t identify_listed(const struct hp_reconstruct_paths *paths, uint32_t
     return paths->n;
 }
 
-static struct {
+static struct tally {
     size_t queries, compared, single, several, unknown;
-} tally[HP_RECONSTRUCT_SCHEMES];
+} tally[2][HP_RECONSTRUCT_SCHEMES];
 
 static struct search *search_for(const struct hp_reconstruct_query *query, uint32_t bits,
                                  uint32_t sample)
@@ -372,8 +411,8 @@ static struct search *search_for(const struct hp_reconstruct_query *query, uint3
     if (query->scheme == HP_RECONSTRUCT_PAIR || query->scheme == HP_RECONSTRUCT_DISTANCE)
         s.other = index_of(ref.m, query->other);
     /* What is before the sample in its own block comes by sequence. */
-    if (query->scheme == HP_RECONSTRUCT_COUNTS)
-        go_likeliest(&s, sample);
+    if (query->scheme < HP_RECONSTRUCT_HISTORY)
+        go_heaviest(&s, sample);
     else
         go_back(&s, sample, 0);
     qsort(s.found, s.n_found, sizeof *s.found, by_value);
@@ -409,7 +448,7 @@ static void compare_answer(struct machine *m, const struct hp_reconstruct_query 
         if (!known || s->too_many)
             continue;
         bool among = bsearch(true_way.found, s->found, s->n_found, sizeof *s->found, by_value);
-        if (query->scheme != HP_RECONSTRUCT_COUNTS)
+        if (query->scheme >= HP_RECONSTRUCT_HISTORY && !query->likeliest)
             assert_true(among); /* the way that was taken always agrees */
         if (bits <= answer.known && answer.paths[bits] == 1)
             assert_int_equal(answer.path[bits] == truth.path[bits], among);
@@ -422,8 +461,8 @@ static void compare_list(struct machine *m, const struct hp_reconstruct_query *q
     struct hp_reconstruct_paths paths = {0};
     uint64_t found[MAX_PATHS + 1];
     struct search *s = search_for(query, query->bits, sample);
-    tally[query->scheme].queries++;
-    tally[query->scheme].unknown += s->too_many;
+    tally[query->likeliest][query->scheme].queries++;
+    tally[query->likeliest][query->scheme].unknown += s->too_many;
     if (s->too_many)
         return;
     assert_int_equal(hp_reconstruct_list(m->reconstruct, query, MAX_PATHS, &paths), HP_OK);
@@ -432,9 +471,9 @@ static void compare_list(struct machine *m, const struct hp_reconstruct_query *q
     identify_listed(&paths, sample, found);
     for (size_t i = 0; i < paths.n; i++)
         assert_int_equal(found[i], s->found[i]);
-    tally[query->scheme].compared++;
-    tally[query->scheme].single += paths.n == 1;
-    tally[query->scheme].several += paths.n > 1;
+    tally[query->likeliest][query->scheme].compared++;
+    tally[query->likeliest][query->scheme].single += paths.n == 1;
+    tally[query->likeliest][query->scheme].several += paths.n > 1;
     hp_reconstruct_paths_fini(&paths);
 }
 
@@ -465,14 +504,16 @@ static void ask_of_sample(struct machine *m, size_t at, uint32_t sample)
     if (bits < query.bits || !before(m, at, sample, query.distance, &other))
         return;
     query.other = address_of(m, other);
-    for (uint32_t k = 0; k < 2 * HP_RECONSTRUCT_SCHEMES; k++) {
-        query.scheme = (enum hp_reconstruct_scheme)(k / 2);
+    for (uint32_t k = 0; k < 4 * HP_RECONSTRUCT_SCHEMES; k++) {
+        query.scheme = (enum hp_reconstruct_scheme)(k / 4);
         query.across = k % 2;
+        query.likeliest = k / 2 % 2;
         compare_list(m, &query, sample);
         compare_answer(m, &query, at, sample);
     }
     /* A history that never was. */
     query.scheme = HP_RECONSTRUCT_HISTORY;
+    query.likeliest = false;
     query.history ^= 1u << random_below(&m->seed, query.bits);
     compare_list(m, &query, sample);
 }
@@ -496,15 +537,18 @@ static void compare(bool executed)
         }
         forget(&m);
     }
-    for (int scheme = 0; scheme < HP_RECONSTRUCT_SCHEMES; scheme++) {
-        print_message("%s: %zu compared, %zu single, %zu several, %zu unknown\n",
+    for (int k = 0; k < 2 * HP_RECONSTRUCT_SCHEMES; k++) {
+        int scheme = k % HP_RECONSTRUCT_SCHEMES, likeliest = k / HP_RECONSTRUCT_SCHEMES;
+        const struct tally *t = &tally[likeliest][scheme];
+        bool one = likeliest || scheme < HP_RECONSTRUCT_HISTORY;
+        print_message("%s%s: %zu compared, %zu single, %zu several, %zu unknown\n",
                       hp_reconstruct_scheme_name((enum hp_reconstruct_scheme)scheme),
-                      tally[scheme].compared, tally[scheme].single, tally[scheme].several,
-                      tally[scheme].unknown);
-        assert_true(tally[scheme].compared > 1000);
-        assert_true(tally[scheme].single > 300);
-        assert_true(scheme == HP_RECONSTRUCT_COUNTS || tally[scheme].several > 100);
-        assert_true(10 * tally[scheme].unknown < tally[scheme].queries);
+                      likeliest ? ", likeliest" : "", t->compared, t->single, t->several,
+                      t->unknown);
+        assert_true(t->compared > 1000);
+        assert_true(t->single > 300);
+        assert_true(one ? !t->several : t->several > 100);
+        assert_true(10 * t->unknown < t->queries);
     }
 }
 

@@ -21,15 +21,14 @@ static double byar(double shape, double z)
     return root > 0 ? shape * root * root * root : 0;
 }
 
-/* Below a count of 1 the approximation fails: a straight line between the bounds for 0 and 1. */
 static double count_low(double count)
 {
-    return count < 1 ? byar(1, -Z) * count : byar(count, -Z);
+    return count > 0 ? byar(count, -Z) : 0;
 }
 
 static double count_high(double count)
 {
-    return count < 1 ? ZERO_TOP + (byar(2, Z) - ZERO_TOP) * count : byar(count + 1, Z);
+    return count > 0 ? byar(count + 1, Z) : ZERO_TOP;
 }
 
 struct hp_estimate hp_estimate_count(uint64_t k, double distance, double scale)
@@ -41,7 +40,7 @@ struct hp_estimate hp_estimate_count(uint64_t k, double distance, double scale)
 struct hp_estimate hp_estimate_total(double sum, double squares, double distance, double scale)
 {
     if (!(sum > 0) || !(squares > 0))
-        return (struct hp_estimate){0, 0, 0};
+        return hp_estimate_count(0, distance, scale);
     double count = sum * sum / squares;             /* as many samples ... */
     double unit = squares / sum * distance * scale; /* ... of so much each */
     return (struct hp_estimate){sum * distance * scale, count_low(count) * unit,

@@ -66,7 +66,7 @@ const struct hp_reconstruct_stats *hp_reconstruct_stats(const struct hp_reconstr
 
 const char *hp_reconstruct_scheme_name(enum hp_reconstruct_scheme scheme)
 {
-    static const char *const names[] = {"counts", "history", "pair", "distance"};
+    static const char *const names[] = {"counts", "edges", "history", "pair", "distance"};
     return scheme < HP_RECONSTRUCT_SCHEMES ? names[scheme] : "";
 }
 
@@ -90,7 +90,8 @@ enum hp_err hp_reconstruct_prepare(struct hp_reconstruct *r, const struct hp_rec
     prepared->scheme = (uint8_t)q->scheme;
     prepared->across = q->across;
     prepared->bits = (uint8_t)q->bits;
-    if (q->scheme != HP_RECONSTRUCT_COUNTS)
+    prepared->likeliest = q->likeliest && !hp_reconstruct_greedy(q->scheme);
+    if (!hp_reconstruct_greedy(q->scheme))
         prepared->history = q->history & (uint32_t)((UINT64_C(1) << q->bits) - 1);
     HP_TRY(hp_place_find(&r->graph, q->pc, &prepared->place, &prepared->index));
     if (has_pair(q->scheme)) {
@@ -104,8 +105,8 @@ enum hp_err hp_reconstruct_prepare(struct hp_reconstruct *r, const struct hp_rec
 static enum hp_err walk(struct hp_reconstruct *r, const struct hp_walk_query *q,
                         struct hp_reconstruct_answer *answer)
 {
-    return q->scheme == HP_RECONSTRUCT_COUNTS ? hp_walk_likeliest(&r->walk, q, NULL, answer)
-                                              : hp_walk_all(&r->walk, q, false, answer);
+    return hp_reconstruct_greedy(q->scheme) ? hp_walk_greedy(&r->walk, q, NULL, answer)
+                                            : hp_walk_all(&r->walk, q, false, answer);
 }
 
 static uint64_t hash_query(const struct hp_walk_query *q)

@@ -71,11 +71,6 @@ static int by_start(const void *a, const void *b)
     return (x->start > y->start) - (x->start < y->start);
 }
 
-static bool is_call(uint8_t flow)
-{
-    return flow == HP_FLOW_CALL || flow == HP_FLOW_CALL_IND;
-}
-
 static enum hp_err make_places(struct build *b)
 {
     struct hp_place_graph *g = b->graph;
@@ -91,7 +86,7 @@ static enum hp_err make_places(struct build *b)
     for (uint32_t p = 0; p < g->n; p++) {
         const struct hp_place *place = &g->places[p];
         HP_TRY(hp_map64_put(&g->by_start, place->start, p));
-        if (is_call(place->flow))
+        if (hp_place_calls(place))
             HP_TRY(hp_map64_put(&g->by_call, place->end, p));
         if (place->end - place->start > g->longest)
             g->longest = place->end - place->start;
@@ -101,7 +96,7 @@ static enum hp_err make_places(struct build *b)
 
 /* --- Arrows ----------------------------------------------------------------------------------- */
 
-static enum hp_err add_arrow(struct hp_place_graph *g, uint32_t from, uint32_t to, uint64_t count)
+enum hp_err hp_place_graph_add(struct hp_place_graph *g, uint32_t from, uint32_t to, uint64_t count)
 {
     uint64_t key = (uint64_t)from << 32 | to;
     uint32_t known = hp_map64_get(&g->by_ends, key);
@@ -118,7 +113,7 @@ static enum hp_err add_arrow(struct hp_place_graph *g, uint32_t from, uint32_t t
     bool conditional = hp_place_conditional(a);
     struct hp_arrow arrow = {.from = from, .to = to, .site = HP_NO_ID, .count = count};
     arrow.bit = (int8_t)(conditional ? !behind : -1);
-    if (is_call(a->flow) && !behind)
+    if (hp_place_calls(a) && !behind)
         arrow.kind = HP_ARROW_CALL;
     if (a->flow == HP_FLOW_RETURN && !(behind && conditional)) {
         arrow.site = hp_map64_get(&g->by_call, g->places[to].start);
@@ -140,7 +135,7 @@ static enum hp_err go_through(struct hp_place_graph *g, uint32_t block, uint64_t
             g->places[p].last > b->last)
             next = HP_NO_ID;
         else
-            HP_TRY(add_arrow(g, p, next, count));
+            HP_TRY(hp_place_graph_add(g, p, next, count));
         p = next;
     }
     *last = p;
@@ -155,7 +150,8 @@ static enum hp_err add_observed(struct build *b, const struct hp_edge_count *edg
     uint32_t to = edge->to == HP_NO_ID ? HP_NO_ID : hp_place_of_block(g, edge->to);
     if (from == HP_NO_ID || (to == HP_NO_ID && edge->to != HP_NO_ID))
         g->left_out++;
-    return from == HP_NO_ID || to == HP_NO_ID ? HP_OK : add_arrow(g, from, to, edge->count);
+    return from == HP_NO_ID || to == HP_NO_ID ? HP_OK
+                                              : hp_place_graph_add(g, from, to, edge->count);
 }
 
 /* The sides of a branch that were never taken, where they lead to executed code. */
@@ -167,9 +163,9 @@ static enum hp_err add_sides(struct hp_place_graph *g)
         uint32_t next = hp_map64_get(&g->by_start, g->places[p].end);
         uint32_t target = hp_map64_get(&g->by_start, g->places[p].target);
         if (next != HP_MAP64_NONE)
-            HP_TRY(add_arrow(g, p, next, 0));
+            HP_TRY(hp_place_graph_add(g, p, next, 0));
         if (target != HP_MAP64_NONE)
-            HP_TRY(add_arrow(g, p, target, 0));
+            HP_TRY(hp_place_graph_add(g, p, target, 0));
     }
     return HP_OK;
 }
@@ -198,80 +194,7 @@ static void find_tails(struct build *b)
     }
 }
 
-/* --- Exits ------------------------------------------------------------------------------------ */
-
-/* Where control can go from a place, without going into what is called. */
-struct forward {
-    struct hp_place_graph *graph;
-    size_t *first;  /* by place */
-    uint32_t *to;   /* PLAIN and TAIL */
-    uint32_t *mark; /* the routine for which a place was met last, + 1 */
-    uint32_t *todo;
-    uint32_t *exits; /* of one routine */
-    uint32_t n_exits;
-};
-
-static bool is_inner(const struct hp_arrow *arrow)
-{
-    return arrow->kind == HP_ARROW_PLAIN || arrow->kind == HP_ARROW_TAIL;
-}
-
-static enum hp_err forward_init(struct forward *f, struct hp_place_graph *g)
-{
-    *f = (struct forward){.graph = g};
-    f->first = calloc((size_t)g->n + 2, sizeof *f->first);
-    f->to = calloc(g->n_arrows + 1, sizeof *f->to);
-    f->mark = calloc((size_t)g->n + 1, sizeof *f->mark);
-    f->todo = calloc((size_t)g->n + 1, sizeof *f->todo);
-    f->exits = calloc((size_t)g->n + 1, sizeof *f->exits);
-    if (!f->first || !f->to || !f->mark || !f->todo || !f->exits)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < g->n_arrows; i++)
-        if (is_inner(&g->arrows[i]))
-            f->first[g->arrows[i].from + 2]++;
-    for (uint32_t p = 2; p < g->n + 2; p++)
-        f->first[p] += f->first[p - 1];
-    for (size_t i = 0; i < g->n_arrows; i++)
-        if (is_inner(&g->arrows[i]))
-            f->to[f->first[g->arrows[i].from + 1]++] = g->arrows[i].to;
-    return HP_OK;
-}
-
-static void forward_fini(struct forward *f)
-{
-    free(f->first);
-    free(f->to);
-    free(f->mark);
-    free(f->todo);
-    free(f->exits);
-}
-
-static void meet(struct forward *f, uint32_t place, uint32_t routine, uint32_t *n)
-{
-    if (place == HP_MAP64_NONE || f->mark[place] == routine + 1)
-        return;
-    f->mark[place] = routine + 1;
-    f->todo[(*n)++] = place;
-}
-
-/* The returns that can be reached from where a routine begins: of what it jumps to at its end, too. */
-static void find_exits(struct forward *f, uint32_t routine)
-{
-    const struct hp_place_graph *g = f->graph;
-    uint32_t n = 0;
-    f->n_exits = 0;
-    meet(f, routine, routine, &n);
-    while (n) {
-        uint32_t p = f->todo[--n];
-        const struct hp_place *place = &g->places[p];
-        if (place->flow == HP_FLOW_RETURN)
-            f->exits[f->n_exits++] = p;
-        if (is_call(place->flow))
-            meet(f, hp_map64_get(&g->by_start, place->end), routine, &n);
-        for (size_t i = f->first[p]; i < f->first[p + 1]; i++)
-            meet(f, f->to[i], routine, &n);
-    }
-}
+/* --- Making it -------------------------------------------------------------------------------- */
 
 static int by_to(const void *a, const void *b)
 {
@@ -282,42 +205,6 @@ static int by_to(const void *a, const void *b)
         return x->kind < y->kind ? -1 : 1;
     return (x->from > y->from) - (x->from < y->from);
 }
-
-/* Whoever calls a routine may be returned to from all its exits. */
-static enum hp_err add_returns(struct forward *f)
-{
-    struct hp_place_graph *g = f->graph;
-    size_t n = 0;
-    struct hp_arrow *calls = calloc(g->n_arrows + 1, sizeof *calls);
-    if (!calls)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < g->n_arrows; i++)
-        if (g->arrows[i].kind == HP_ARROW_CALL)
-            calls[n++] = g->arrows[i];
-    qsort(calls, n, sizeof *calls, by_to);
-    enum hp_err err = HP_OK;
-    for (size_t i = 0; i < n && err == HP_OK; i++) {
-        uint32_t behind = hp_map64_get(&g->by_start, g->places[calls[i].from].end);
-        if (i == 0 || calls[i].to != calls[i - 1].to)
-            find_exits(f, calls[i].to);
-        for (uint32_t k = 0; k < f->n_exits && behind != HP_MAP64_NONE && err == HP_OK; k++)
-            err = add_arrow(g, f->exits[k], behind, 0);
-    }
-    free(calls);
-    return err;
-}
-
-static enum hp_err add_exits(struct hp_place_graph *g)
-{
-    struct forward f;
-    enum hp_err err = forward_init(&f, g);
-    if (err == HP_OK)
-        err = add_returns(&f);
-    forward_fini(&f);
-    return err;
-}
-
-/* --- Making it -------------------------------------------------------------------------------- */
 
 /* By where they lead to; then every place knows its own. */
 static enum hp_err order_arrows(struct hp_place_graph *g)
@@ -338,6 +225,9 @@ static enum hp_err order_arrows(struct hp_place_graph *g)
             bool enters = arrow->kind == HP_ARROW_CALL || arrow->kind == HP_ARROW_TAIL;
             place->begins |= enters;
             place->entered += enters ? arrow->count : 0;
+            place->called += arrow->kind == HP_ARROW_CALL ? arrow->count : 0;
+            place->came += arrow->count;
+            g->places[arrow->from].left += arrow->count;
         }
         place->begins |= place->first == i || place->flags & HP_BLOCK_HANDLER;
     }
@@ -370,7 +260,7 @@ static enum hp_err make(struct build *b, const struct hp_edge_count *edges, size
         HP_TRY(add_sides(b->graph));
     find_tails(b);
     if (!executed)
-        HP_TRY(add_exits(b->graph));
+        HP_TRY(hp_place_graph_exits(b->graph));
     return order_arrows(b->graph);
 }
 

@@ -35,7 +35,10 @@ struct hp_place {
     bool begins;         /* a routine begins here, or nothing is known before */
     size_t first;        /* arrows here: those that are no calls, */
     size_t calls;        /* and calls, up to the next one's first */
-    uint64_t entered;    /* how often by calls and tail jumps */
+    uint64_t entered;    /* how often by calls and tail jumps, */
+    uint64_t called;     /* by calls alone, */
+    uint64_t came;       /* in any way */
+    uint64_t left;       /* how often it was executed to its end */
 };
 
 struct hp_place_graph {
@@ -57,6 +60,11 @@ enum hp_err hp_place_graph_init(struct hp_place_graph *graph, struct hp_code *co
                                 struct hp_frame_source *frames, bool executed);
 void hp_place_graph_fini(struct hp_place_graph *graph);
 
+/* While it is made: adds an arrow, or adds to its count; lets all exits of a routine return to whoever calls it. */
+enum hp_err hp_place_graph_add(struct hp_place_graph *graph, uint32_t from, uint32_t to,
+                               uint64_t count);
+enum hp_err hp_place_graph_exits(struct hp_place_graph *graph);
+
 /* The place that has the instruction at an address, and which of its instructions that is; HP_NO_ID: none. */
 enum hp_err hp_place_find(const struct hp_place_graph *graph, uint64_t address, uint32_t *place,
                           uint32_t *index);
@@ -71,6 +79,11 @@ static inline bool hp_place_conditional(const struct hp_place *place)
     return place->flow == HP_FLOW_COND || place->flags & HP_BLOCK_CONDITIONAL;
 }
 
+static inline bool hp_place_calls(const struct hp_place *place)
+{
+    return place->flow == HP_FLOW_CALL || place->flow == HP_FLOW_CALL_IND;
+}
+
 /* --- The walk --------------------------------------------------------------------------------- */
 
 /* A query with its addresses looked up. All of it is the key under which its answer is kept. */
@@ -79,7 +92,7 @@ struct hp_walk_query {
     uint32_t other, other_index;
     uint32_t history;
     uint16_t distance;
-    uint8_t bits, scheme, across, reserved[7];
+    uint8_t bits, scheme, across, likeliest, reserved[6];
 };
 
 /* Somewhere on the way back, with all that what comes before depends on. */
@@ -94,7 +107,8 @@ struct hp_walk_state {
     uint8_t expanded; /* carried on at least once */
     uint8_t ends;     /* a segment may begin here: HP_WALK_* */
     uint32_t link;    /* the last of its links; 0: none */
-    uint64_t path;    /* the first of the ways */
+    uint64_t path;    /* the first of the ways; or the likeliest, */
+    double cost;      /* and the logarithm of how unlikely that is */
 };
 
 enum {
@@ -134,12 +148,14 @@ struct hp_walk {
     size_t n_links, cap_links;
     uint32_t *queues[2];
     uint32_t n_queued[2];
+    uint64_t n_expanded;
     struct hp_walk_slot *state_slots, *frame_slots;
     uint32_t mask, round;
     /* What was asked, and found. */
     const struct hp_walk_query *query;
     uint8_t begun[HP_RECONSTRUCT_BITS + 1]; /* segments that begin with their routine, by level */
     uint64_t begun_path[HP_RECONSTRUCT_BITS + 1];
+    double cost[HP_RECONSTRUCT_BITS + 1], begun_cost[HP_RECONSTRUCT_BITS + 1];
     struct hp_reconstruct_answer *answer;
     bool over;
 };
@@ -147,16 +163,27 @@ struct hp_walk {
 enum hp_err hp_walk_init(struct hp_walk *walk, const struct hp_place_graph *graph, uint32_t states);
 void hp_walk_fini(struct hp_walk *walk);
 
-/* All segments at once, for all lengths; not COUNTS. HP_ERR_NOMEM. */
+/* All segments at once, for all lengths; not COUNTS and EDGES. HP_ERR_NOMEM. */
 enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query, bool linked,
                         struct hp_reconstruct_answer *answer);
-/* The likeliest alone: COUNTS. `trail`, unless NULL, gets the places, the sample's first. */
+/* Step by step alone: COUNTS and EDGES. `trail`, unless NULL, gets the places, the sample's first. */
 struct hp_walk_trail {
     uint32_t *places;
     size_t n, cap;
 };
-enum hp_err hp_walk_likeliest(struct hp_walk *walk, const struct hp_walk_query *query,
-                              struct hp_walk_trail *trail, struct hp_reconstruct_answer *answer);
+enum hp_err hp_walk_greedy(struct hp_walk *walk, const struct hp_walk_query *query,
+                           struct hp_walk_trail *trail, struct hp_reconstruct_answer *answer);
+
+/* Begins with a query. */
+void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
+                   struct hp_reconstruct_answer *answer);
+
+/* What is left of a stack behind a step back; HP_NO_ID: that is no step, or there is no room. */
+#define HP_WALK_EMPTY 0 /* the stack of no calls */
+uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack);
+
+/* How unlikely it is that a routine begins with this state's place. */
+double hp_walk_begin_cost(const struct hp_walk *walk, const struct hp_walk_state *state);
 
 /* Identities of paths: of none, of one longer by a place, of one that begins there. */
 static inline uint64_t hp_walk_path(uint64_t path, uint32_t place)

@@ -98,6 +98,27 @@ static enum hp_err list_from(struct lister *l, uint32_t state)
     return HP_OK;
 }
 
+/* Whether a segment may begin with a state; the likeliest one by which, `*cost` says how unlikely that is. */
+static bool ends_here(const struct hp_walk *walk, const struct hp_walk_state *state, double *cost)
+{
+    bool full = state->level == walk->query->bits && state->ends & HP_WALK_FULL;
+    *cost = state->cost + (full ? 0 : hp_walk_begin_cost(walk, state));
+    return full || state->ends & HP_WALK_BEGINS;
+}
+
+/* The state from which the likeliest segment begins. */
+static uint32_t likeliest_end(const struct hp_walk *walk)
+{
+    uint32_t best = HP_NO_ID;
+    double least = 0, cost;
+    for (uint32_t s = 0; s < walk->n_states; s++)
+        if (ends_here(walk, &walk->states[s], &cost) && (best == HP_NO_ID || cost < least)) {
+            best = s;
+            least = cost;
+        }
+    return best;
+}
+
 static enum hp_err list_all(struct hp_reconstruct *r, const struct hp_walk_query *q, size_t limit,
                             struct hp_reconstruct_paths *paths)
 {
@@ -111,25 +132,25 @@ static enum hp_err list_all(struct hp_reconstruct *r, const struct hp_walk_query
     l->paths = paths;
     l->limit = limit;
     l->steps = limit > SIZE_MAX / 2 / STEPS ? SIZE_MAX : (limit + 64) * STEPS;
+    uint32_t only = q->likeliest ? likeliest_end(&r->walk) : HP_NO_ID;
     enum hp_err err = HP_OK;
     for (uint32_t s = 0; s < r->walk.n_states && err == HP_OK && !r->walk.over; s++) {
-        const struct hp_walk_state *state = &r->walk.states[s];
-        bool full = state->level == q->bits && state->ends & HP_WALK_FULL;
-        if (full || state->ends & HP_WALK_BEGINS)
+        double cost;
+        if (q->likeliest ? s == only : ends_here(&r->walk, &r->walk.states[s], &cost))
             err = list_from(l, s);
     }
     free(l);
     return err;
 }
 
-/* --- The likeliest ---------------------------------------------------------------------------- */
+/* --- One ---------------------------------------------------------------------------- */
 
-static enum hp_err list_likeliest(struct hp_reconstruct *r, const struct hp_walk_query *q,
-                                  struct hp_reconstruct_paths *paths)
+static enum hp_err list_greedy(struct hp_reconstruct *r, const struct hp_walk_query *q,
+                               struct hp_reconstruct_paths *paths)
 {
     struct hp_walk_trail trail = {0};
     struct hp_reconstruct_answer answer;
-    enum hp_err err = hp_walk_likeliest(&r->walk, q, &trail, &answer);
+    enum hp_err err = hp_walk_greedy(&r->walk, q, &trail, &answer);
     paths->complete = !r->walk.over;
     if (err == HP_OK && answer.known == q->bits) {
         for (size_t i = 0; i < trail.n && err == HP_OK; i++)
@@ -149,8 +170,8 @@ enum hp_err hp_reconstruct_list(struct hp_reconstruct *r, const struct hp_recons
     HP_TRY(clear(paths));
     if (q.place == HP_NO_ID)
         return HP_OK;
-    return q.scheme == HP_RECONSTRUCT_COUNTS ? list_likeliest(r, &q, paths)
-                                             : list_all(r, &q, limit, paths);
+    return hp_reconstruct_greedy(q.scheme) ? list_greedy(r, &q, paths)
+                                           : list_all(r, &q, limit, paths);
 }
 
 void hp_reconstruct_paths_fini(struct hp_reconstruct_paths *paths)

@@ -23,6 +23,11 @@ struct hp_reconstruct {
     struct hp_reconstruct_paths paths; /* of hp_reconstruct_sample() */
 };
 
+static inline bool hp_reconstruct_greedy(unsigned scheme)
+{
+    return scheme == HP_RECONSTRUCT_COUNTS || scheme == HP_RECONSTRUCT_EDGES;
+}
+
 /* Looks the addresses up; place HP_NO_ID: there is no such instruction. */
 enum hp_err hp_reconstruct_prepare(struct hp_reconstruct *reconstruct,
                                    const struct hp_reconstruct_query *query,

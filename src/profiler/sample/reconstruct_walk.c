@@ -5,15 +5,19 @@
  * several. So the work is bounded by the states, however many paths there are, and ways on which the history leads nowhere cost nothing but their states. States are
  * finished branch by branch, and the answer for a history of N bits is known when those with N - 1 branches are.
  *
+ * With `likeliest` a state has no number of ways but the likeliest of them. When a likelier one is found it is carried on again.
+ *
  * A loop without a conditional branch makes a state its own predecessor: its ways become several, and that is the end of it.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define EMPTY 0 /* the stack of no calls */
+#define EMPTY HP_WALK_EMPTY
+#define AGAIN 16 /* times a state is carried on, on average, at most */
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
@@ -48,8 +52,8 @@ void hp_walk_fini(struct hp_walk *walk)
     *walk = (struct hp_walk){0};
 }
 
-static void start_round(struct hp_walk *walk, const struct hp_walk_query *query,
-                        struct hp_reconstruct_answer *answer)
+void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
+                   struct hp_reconstruct_answer *answer)
 {
     if (++walk->round == 0) { /* once in 2^32 queries */
         memset(walk->state_slots, 0, ((size_t)walk->mask + 1) * sizeof *walk->state_slots);
@@ -60,6 +64,7 @@ static void start_round(struct hp_walk *walk, const struct hp_walk_query *query,
     walk->n_frames = 1;
     walk->n_links = 1;
     walk->n_queued[0] = walk->n_queued[1] = 0;
+    walk->n_expanded = 0;
     walk->over = false;
     walk->query = query;
     walk->answer = answer;
@@ -137,11 +142,23 @@ static bool accepted(const struct hp_walk_query *q, const struct hp_walk_state *
 
 /* --- All ways --------------------------------------------------------------------------------- */
 
-static void count(uint8_t *paths, uint64_t *path, uint8_t more, uint64_t which)
+/* Segments of one kind that were found: how many, and which. */
+struct found {
+    uint8_t *paths;
+    uint64_t *path;
+    double *cost;
+};
+
+static void count(const struct hp_walk *walk, struct found found, uint8_t more, uint64_t path,
+                  double cost)
 {
-    if (*paths == 0)
-        *path = which;
-    *paths = (uint8_t)(*paths + more > 2 ? 2 : *paths + more);
+    bool first = *found.paths == 0;
+    if (first || (walk->query->likeliest && cost < *found.cost)) {
+        *found.path = path;
+        *found.cost = cost;
+    }
+    uint8_t paths = (uint8_t)(*found.paths + more > 2 ? 2 : *found.paths + more);
+    *found.paths = walk->query->likeliest ? 1 : paths;
 }
 
 static enum hp_err add_link(struct hp_walk *walk, uint32_t from, uint32_t to)
@@ -152,34 +169,58 @@ static enum hp_err add_link(struct hp_walk *walk, uint32_t from, uint32_t to)
     return HP_OK;
 }
 
+/* Carries a state on later: once, however much comes to it until then. */
+static void queue(struct hp_walk *walk, uint32_t id, uint8_t more)
+{
+    struct hp_walk_state *state = &walk->states[id];
+    uint32_t which = state->level & 1;
+    if (state->level == walk->query->bits)
+        return;
+    if (!state->pending)
+        walk->queues[which][walk->n_queued[which]++] = id;
+    state->pending = (uint8_t)(state->pending + more > 2 ? 2 : state->pending + more);
+}
+
+/* Another way to a state: if it is a likelier one it takes the place of the one before. */
+static enum hp_err improve(struct hp_walk *walk, uint32_t id, const struct hp_walk_state *like,
+                           uint32_t nearer)
+{
+    struct hp_walk_state *state = &walk->states[id];
+    if (state->paths && like->cost >= state->cost)
+        return HP_OK;
+    state->paths = 1;
+    state->cost = like->cost;
+    state->path = like->path;
+    state->link = 0;
+    if (walk->linked && nearer != HP_NO_ID)
+        HP_TRY(add_link(walk, id, nearer));
+    queue(walk, id, 1);
+    return HP_OK;
+}
+
 /* One or two more ways lead to a state. */
 static enum hp_err arrive(struct hp_walk *walk, const struct hp_walk_state *like, uint8_t more,
                           uint32_t nearer)
 {
-    uint32_t before = walk->n_states, id = find_state(walk, like);
+    uint32_t id = find_state(walk, like);
     if (id == HP_NO_ID) {
         walk->over = true;
         return HP_OK;
     }
     struct hp_walk_state *state = &walk->states[id];
-    bool fresh = id == before;
-    uint8_t paths = (uint8_t)(state->paths + more > 2 ? 2 : state->paths + more);
+    state->ends = (uint8_t)(state->ends | like->ends);
+    if (walk->query->likeliest)
+        return improve(walk, id, like, nearer);
     if (walk->linked && nearer != HP_NO_ID && !walk->states[nearer].expanded)
         HP_TRY(add_link(walk, id, nearer));
-    state->ends = (uint8_t)(state->ends | like->ends);
-    if (paths == state->paths || like->level == walk->query->bits) {
-        state->paths = paths;
-        return HP_OK;
-    }
-    if (fresh || !state->pending)
-        walk->queues[like->level & 1][walk->n_queued[like->level & 1]++] = id;
-    state->pending = (uint8_t)(state->pending + (paths - state->paths));
+    uint8_t paths = (uint8_t)(state->paths + more > 2 ? 2 : state->paths + more);
+    if (paths > state->paths)
+        queue(walk, id, (uint8_t)(paths - state->paths));
     state->paths = paths;
     return HP_OK;
 }
 
-/* What is left of a stack behind a step back; HP_NO_ID: that is no step, or there is no room. */
-static uint32_t stack_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
+uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
 {
     bool top = stack == EMPTY;
     switch (arrow->kind) {
@@ -193,6 +234,20 @@ static uint32_t stack_behind(struct hp_walk *walk, const struct hp_arrow *arrow,
     }
 }
 
+/* How often a step was taken, of how often a place was come to. Who knows that a call will be met does not care how often it was made from there. */
+static double step_cost(const struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
+{
+    const struct hp_place *place = &walk->graph->places[arrow->to];
+    bool sure = arrow->kind == HP_ARROW_CALL && stack != EMPTY;
+    return log((double)place->came / (double)(sure ? place->called : arrow->count));
+}
+
+double hp_walk_begin_cost(const struct hp_walk *walk, const struct hp_walk_state *state)
+{
+    const struct hp_place *place = &walk->graph->places[state->place];
+    return place->came && place->entered ? log((double)place->came / (double)place->entered) : 0;
+}
+
 static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow *arrow,
                         uint8_t more)
 {
@@ -200,17 +255,23 @@ static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow
     const struct hp_walk_state *state = &walk->states[id];
     if (arrow->bit >= 0 && (q->history >> state->level & 1) != (uint32_t)arrow->bit)
         return HP_OK;
+    if (q->likeliest && arrow->count == 0)
+        return HP_OK;
     struct hp_walk_state next = {.place = arrow->from,
-                                 .stack = stack_behind(walk, arrow, state->stack),
+                                 .stack = hp_walk_behind(walk, arrow, state->stack),
                                  .near = state->near,
                                  .level = (uint8_t)(state->level + (arrow->bit >= 0)),
                                  .seen = state->seen,
                                  .path = hp_walk_path(state->path, arrow->from)};
+    if (q->likeliest)
+        next.cost = state->cost + step_cost(walk, arrow, state->stack);
     if (next.stack == HP_NO_ID ||
         !extend(q, &next, arrow->from, walk->graph->places[arrow->from].insns))
         return HP_OK;
     if (arrow->bit >= 0 && accepted(q, &next)) {
-        count(&walk->answer->paths[next.level], &walk->answer->path[next.level], more, next.path);
+        struct found found = {&walk->answer->paths[next.level], &walk->answer->path[next.level],
+                              &walk->cost[next.level]};
+        count(walk, found, more, next.path, next.cost);
         next.ends = HP_WALK_FULL;
     }
     if (next.level == q->bits && !walk->linked)
@@ -224,8 +285,10 @@ static void begin_here(struct hp_walk *walk, struct hp_walk_state *state, uint8_
     if (walk->query->across || state->stack != EMPTY || !walk->graph->places[state->place].begins ||
         !accepted(walk->query, state))
         return;
-    count(&walk->begun[state->level], &walk->begun_path[state->level], more,
-          hp_walk_path(state->path, HP_WALK_BEGINNING));
+    struct found found = {&walk->begun[state->level], &walk->begun_path[state->level],
+                          &walk->begun_cost[state->level]};
+    count(walk, found, more, hp_walk_path(state->path, HP_WALK_BEGINNING),
+          state->cost + hp_walk_begin_cost(walk, state));
     state->ends |= HP_WALK_BEGINS;
 }
 
@@ -237,6 +300,7 @@ static enum hp_err expand(struct hp_walk *walk, uint32_t id)
     uint8_t more = state->pending;
     uint32_t stack = state->stack;
     state->pending = 0;
+    walk->over |= ++walk->n_expanded > AGAIN * (uint64_t)walk->limit;
     begin_here(walk, state, more);
     size_t end = stack == EMPTY && walk->query->across ? place[1].first : place->calls;
     for (size_t i = place->first; i < end && !walk->over; i++)
@@ -257,11 +321,14 @@ static void add_begun(struct hp_walk *walk)
     struct hp_reconstruct_answer *answer = walk->answer;
     uint8_t paths = 0;
     uint64_t path = 0;
+    double cost = 0;
     for (uint32_t n = 1; n <= answer->known; n++) {
+        struct found all = {&answer->paths[n], &answer->path[n], &walk->cost[n]};
         if (walk->begun[n - 1])
-            count(&paths, &path, walk->begun[n - 1], walk->begun_path[n - 1]);
+            count(walk, (struct found){&paths, &path, &cost}, walk->begun[n - 1],
+                  walk->begun_path[n - 1], walk->begun_cost[n - 1]);
         if (paths)
-            count(&answer->paths[n], &answer->path[n], paths, path);
+            count(walk, all, paths, path, cost);
     }
 }
 
@@ -269,7 +336,7 @@ enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query,
                         struct hp_reconstruct_answer *answer)
 {
     struct hp_walk_state first = {.place = query->place, .path = query->place};
-    start_round(walk, query, answer);
+    hp_walk_start(walk, query, answer);
     walk->linked = linked;
     if (extend(query, &first, query->place, query->index))
         HP_TRY(arrive(walk, &first, 1, HP_NO_ID));
@@ -283,67 +350,5 @@ enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query,
     for (uint32_t n = answer->known + 1; n <= query->bits; n++)
         answer->paths[n] = 0;
     add_begun(walk);
-    return HP_OK;
-}
-
-/* --- The likeliest ---------------------------------------------------------------------------- */
-
-/* The arrow that was executed most often, of those that the rules allow; NULL: the routine was entered more often than that, or there is nothing. */
-static const struct hp_arrow *likeliest(struct hp_walk *walk, uint32_t at, uint32_t stack)
-{
-    const struct hp_place *place = &walk->graph->places[at];
-    const struct hp_arrow *best = NULL, *arrows = walk->graph->arrows;
-    bool top = stack == EMPTY, across = walk->query->across;
-    for (size_t i = place->first; i < place[1].first; i++) {
-        bool out = arrows[i].kind == HP_ARROW_CALL || arrows[i].kind == HP_ARROW_TAIL;
-        bool other =
-            !top && arrows[i].kind == HP_ARROW_CALL && walk->frames[stack].site != arrows[i].from;
-        if ((top && out && !across) || other)
-            continue;
-        if (!best || arrows[i].count > best->count)
-            best = &arrows[i];
-    }
-    bool begins = top && !across && place->begins;
-    return begins && (!best || place->entered >= best->count) ? NULL : best;
-}
-
-static enum hp_err follow_trail(struct hp_walk_trail *trail, uint32_t place)
-{
-    if (!trail)
-        return HP_OK;
-    HP_TRY(hp_grow(&trail->places, &trail->cap, trail->n + 1, sizeof *trail->places));
-    trail->places[trail->n++] = place;
-    return HP_OK;
-}
-
-enum hp_err hp_walk_likeliest(struct hp_walk *walk, const struct hp_walk_query *query,
-                              struct hp_walk_trail *trail, struct hp_reconstruct_answer *answer)
-{
-    uint32_t at = query->place, stack = EMPTY, steps = 0;
-    uint64_t path = query->place;
-    start_round(walk, query, answer);
-    HP_TRY(follow_trail(trail, at));
-    while (answer->known < query->bits && !walk->over) {
-        const struct hp_arrow *arrow = likeliest(walk, at, stack);
-        if (!arrow)
-            break;
-        stack = stack_behind(walk, arrow, stack);
-        walk->over |= ++steps > walk->limit;
-        if (walk->over || stack == HP_NO_ID)
-            return HP_OK;
-        at = arrow->from;
-        path = hp_walk_path(path, at);
-        HP_TRY(follow_trail(trail, at));
-        if (arrow->bit >= 0) {
-            answer->paths[++answer->known] = 1;
-            answer->path[answer->known] = path;
-        }
-    }
-    if (query->across || stack != EMPTY || !walk->graph->places[at].begins)
-        return HP_OK;
-    while (answer->known < query->bits) {
-        answer->paths[++answer->known] = 1;
-        answer->path[answer->known] = hp_walk_path(path, HP_WALK_BEGINNING);
-    }
     return HP_OK;
 }
