@@ -41,13 +41,17 @@ _hotpath()
     --view | -v) mapfile -t COMPREPLY < <(compgen -W "$views" -- "$word"); return ;;
     --engine | -e) mapfile -t COMPREPLY < <(compgen -W "native qemu" -- "$word"); return ;;
     --profile | -p)
-        mapfile -t COMPREPLY < <(compgen -W "exact counts loops paths predictions hotspots none" -- "$word"); return ;;
+        mapfile -t COMPREPLY < <(compgen -W "exact counts loops paths predictions hotspots cycles instructions none" -- "$word"); return ;;
     --paths)
         mapfile -t COMPREPLY < <(compgen -W "bl wpp extended-loop: extended-call: forward" -- "$word"); return ;;
     --metric)
         mapfile -t COMPREPLY < <(compgen -W "executions instructions l1i l1d l2 l3 itlb dtlb mispredictions power power-cycle" -- "$word"); return ;;
     --machine)
         mapfile -t COMPREPLY < <(compgen -W "vaswani alpha21264 arm9 modern" -f -- "$word"); return ;;
+    --sample)
+        mapfile -t COMPREPLY < <(compgen -W "profileme profileme,pairs" -- "$word"); return ;;
+    --windows)
+        mapfile -t COMPREPLY < <(compgen -W "all period=" -- "$word"); return ;;
     --table)
         mapfile -t COMPREPLY < <(compgen -W "vaswani random-admission 512x4" -- "$word"); return ;;
     --predict)

@@ -166,8 +166,8 @@ struct hp_estimate {
 
 /* kS, of k samples with a property at a mean distance of S (hp_sample_distance()); scale: hp_psampler.scale / 1000. */
 struct hp_estimate hp_estimate_count(uint64_t k, double distance, double scale);
-/* The total of a quantity, never negative, of which the samples have this sum and sum of squares. All 0 when the sum is: samples that had none of it do not say how
- * much of it there may be. */
+/* The total of a quantity, never negative, of which the samples have this sum and sum of squares. When they had none of it: as of a count of 0, so that what
+ * was not seen is taken to be 1 each. What comes of few, very long ones is easily missed by samples, and by this interval. */
 struct hp_estimate hp_estimate_total(double sum, double squares, double distance, double scale);
 /* The share of k in n samples, in 0 ... 1. */
 struct hp_estimate hp_estimate_share(uint64_t k, uint64_t n);

@@ -33,6 +33,9 @@ void hp_x86_vector_ops(uint8_t ops[ZYDIS_MNEMONIC_MAX_VALUE + 1]);
  */
 bool hp_x86_is_constant(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *operands);
 
+/* Whether it keeps a part of the vector register it writes, though Zydis does not say so. */
+bool hp_x86_keeps_part(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *operands);
+
 /*
  * The operation class of a fully decoded instruction; `insn` has its flow, flags, registers and
  * memory operands already.

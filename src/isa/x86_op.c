@@ -145,6 +145,32 @@ bool hp_x86_is_constant(const ZydisDecodedInstruction *zi, const ZydisDecodedOpe
     return is_whole_register(a) && is_whole_register(b) && a->reg.value == b->reg.value;
 }
 
+// Loads of MOVSS and MOVSD clear the rest; the VEX forms take it from a register of its own.
+bool hp_x86_keeps_part(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *operands)
+{
+    switch (zi->mnemonic) {
+    case ZYDIS_MNEMONIC_MOVHPS:
+    case ZYDIS_MNEMONIC_MOVLPS:
+    case ZYDIS_MNEMONIC_MOVHPD:
+    case ZYDIS_MNEMONIC_MOVLPD:
+    case ZYDIS_MNEMONIC_MOVHLPS:
+    case ZYDIS_MNEMONIC_MOVLHPS:
+    case ZYDIS_MNEMONIC_SQRTSD:
+    case ZYDIS_MNEMONIC_SQRTSS:
+    case ZYDIS_MNEMONIC_RCPSS:
+    case ZYDIS_MNEMONIC_RSQRTSS:
+    case ZYDIS_MNEMONIC_CVTSS2SD:
+    case ZYDIS_MNEMONIC_CVTSD2SS:
+    case ZYDIS_MNEMONIC_ROUNDSD:
+    case ZYDIS_MNEMONIC_ROUNDSS: return operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
+    case ZYDIS_MNEMONIC_MOVSD:
+    case ZYDIS_MNEMONIC_MOVSS:
+        return !hp_x86_is_string(zi) && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+               operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+    default: return false;
+    }
+}
+
 // --- everything ---
 
 static bool reads_memory(const struct hp_insn *insn)

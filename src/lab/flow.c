@@ -24,7 +24,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     w->threads[w->n_threads++] = t;
     t->flow = w;
     *state = t;
-    return hp_general_new(w->k, HP_GENERAL_FUNCTION, 0, &t->general);
+    return w->k ? hp_general_new(w->k, HP_GENERAL_FUNCTION, 0, &t->general) : HP_OK;
 }
 
 static enum hp_err find_edge(struct hp_lab_flow *w, uint32_t from, uint32_t to, uint32_t *edge)
@@ -57,7 +57,7 @@ static void take_batch(void *state, const struct hp_batch *batch)
     struct hp_branch branch;
     for (size_t i = 0; i < batch->n && t->flow->err == HP_OK; i++) {
         t->flow->err = count_edge(t->flow, batch->blocks[i], batch->blocks[i + 1]);
-        if (hp_batch_branch(batch, i, &branch))
+        if (t->general && hp_batch_branch(batch, i, &branch))
             hp_general_branch(t->general, &branch);
     }
 }
@@ -67,7 +67,7 @@ static void take_event(void *state, const struct hp_event *event)
     struct hp_lab_flow_thread *t = state;
     bool elsewhere = event->kind == HP_EVENT_SIGNAL || event->kind == HP_EVENT_SIGRETURN ||
                      event->kind == HP_EVENT_LOST || event->kind == HP_EVENT_DISCONTINUITY;
-    if (elsewhere)
+    if (elsewhere && t->general)
         hp_general_reset(t->general);
 }
 
@@ -113,7 +113,7 @@ enum hp_err hp_lab_flow_new(uint32_t k, struct hp_lab_flow **flow)
 struct hp_general_stats hp_lab_flow_general(const struct hp_lab_flow *flow)
 {
     struct hp_general_stats sum = {0};
-    for (size_t i = 0; i < flow->n_threads; i++) {
+    for (size_t i = 0; i < flow->n_threads && flow->k; i++) {
         const struct hp_general_stats *stats = hp_general_stats(flow->threads[i]->general);
         sum.branches += stats->branches;
         sum.steps += stats->steps;

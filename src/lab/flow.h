@@ -24,7 +24,7 @@ struct hp_lab_flow {
     enum hp_err err;
 };
 
-/* `k`: as for hp_general_new(), within functions. */
+/* `k`: as for hp_general_new(), within functions; 0: no general paths. */
 enum hp_err hp_lab_flow_new(uint32_t k, struct hp_lab_flow **flow);
 
 /* The sum over all threads. */

@@ -83,6 +83,7 @@ struct hp_forecast hp_branches_predict(struct hp_branches *b, const struct hp_tr
         said = direction(b, t);
     else if (b->predictor->note)
         b->predictor->note(b->predictor, t->pc, t->target);
+    f.taken = said;
     f.wrong = said != t->taken;
     if (t->taken)
         destination(b, t, &f);

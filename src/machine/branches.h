@@ -49,6 +49,7 @@ void hp_branches_fini(struct hp_branches *branches);
 struct hp_forecast {
     uint64_t
         next; /* the address to be run next; 0: they did not know. Right when the transfer was not mispredicted */
+    bool taken;      /* what they said; unconditional transfers are */
     bool wrong;      /* mispredicted */
     bool btb_missed; /* a direct transfer that was taken and not in the BTB */
 };

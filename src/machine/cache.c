@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define SEED 2463534242u
+#define SEED     2463534242u
+#define FEW_WAYS 8
 
 enum hp_err hp_cache_init(struct hp_cache *cache, uint64_t sets, uint32_t ways,
                           enum hp_replacement replacement)
@@ -58,9 +59,14 @@ static uint32_t random_victim(struct hp_cache *cache)
     return (uint32_t)((uint64_t)x * cache->ways >> 32);
 }
 
+/* The ways before it move back by one: mostly few, for which a call does not pay. */
 static void move_to_front(uint64_t *set, uint32_t way, uint64_t entry)
 {
-    memmove(set + 1, set, way * sizeof *set);
+    if (way > FEW_WAYS)
+        memmove(set + 1, set, way * sizeof *set);
+    else
+        for (; way > 0; way--)
+            set[way] = set[way - 1];
     *set = entry;
 }
 

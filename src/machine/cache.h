@@ -43,15 +43,21 @@ void hp_cache_fini(struct hp_cache *cache);
 /* For hp_cache_touch(), when it is not the set's first way. */
 bool hp_cache_search(struct hp_cache *cache, uint64_t line, bool dirty);
 
-/* Uses a line, and marks it dirty if `dirty`; false: it is not there, nothing was done. */
-static inline bool hp_cache_touch(struct hp_cache *cache, uint64_t line, bool dirty)
+/* As hp_cache_touch(), but false also where that has to look farther than the set's first way. */
+static inline bool hp_cache_touch_first(struct hp_cache *cache, uint64_t line, bool dirty)
 {
     uint64_t *first = cache->entries + (line & cache->set_mask) * cache->ways;
     if ((*first | HP_CACHE_DIRTY) != (line << 2 | HP_CACHE_DIRTY | HP_CACHE_VALID) ||
         cache->replacement == HP_PLRU)
-        return hp_cache_search(cache, line, dirty);
+        return false;
     *first |= (uint64_t)dirty << 1;
     return true;
+}
+
+/* Uses a line, and marks it dirty if `dirty`; false: it is not there, nothing was done. */
+static inline bool hp_cache_touch(struct hp_cache *cache, uint64_t line, bool dirty)
+{
+    return hp_cache_touch_first(cache, line, dirty) || hp_cache_search(cache, line, dirty);
 }
 
 /* Brings in a line that is not there. Returns the entry that made room, 0 when none had to. */

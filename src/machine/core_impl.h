@@ -17,9 +17,14 @@ struct hp_core {
     struct hp_blocks blocks;
     uint64_t n_blocks;
     uint64_t reads, writes, updates; /* operands */
-    uint64_t totals[HP_METRICS];
+    uint64_t
+        totals[HP_METRICS]; /* not of EXECUTIONS, L2, L3 and MISPREDICTIONS: the parts have those */
     struct hp_core_stat stats[HP_CORE_STATS_MAX + 1];
     unsigned n_stats;
 };
+
+/* Adds what a retired block is, whatever it hit and missed: instructions, power, and with `addresses` its operands. */
+void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool addresses,
+                   struct hp_events *events);
 
 #endif

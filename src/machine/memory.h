@@ -58,8 +58,24 @@ void hp_memory_fetch(struct hp_memory *memory, uint64_t line, bool same);
 
 enum { HP_ACCESS_READ = 1, HP_ACCESS_WRITE = 2 };
 
-/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. */
-void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size, unsigned access);
+/* For hp_memory_access(). */
+void hp_memory_access_any(struct hp_memory *memory, uint64_t address, uint32_t size,
+                          unsigned access);
+
+/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. In line here is what happens most: one line, that was used last in
+ * its set, on the page used last; nothing else comes of it. */
+static inline void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size,
+                                    unsigned access)
+{
+    struct hp_level *l1d = &memory->l1d;
+    uint64_t line = address >> l1d->line_bits;
+    bool write = access & HP_ACCESS_WRITE;
+    bool same_line = (address + (size - 1)) >> l1d->line_bits == line;
+    bool same_page = !memory->has_dtlb || address >> memory->dtlb.page_bits == memory->dtlb.last;
+    if (!same_line || !same_page || (write && l1d->through) ||
+        !hp_cache_touch_first(&l1d->cache, line, write))
+        hp_memory_access_any(memory, address, size, access);
+}
 
 /* The parts of that, for a model in cycles, which counts misses of the L1D and the DTLB itself. */
 

@@ -129,6 +129,14 @@ far_away:
         does fadd, "v0 v1", "flags", "", ucomisd xmm0, xmm1
         does vec, "v0 v1", "v0", "", paddd xmm0, xmm1
         does vec, "v0 v1", "v0", "", pxor xmm0, xmm1
+        does load, "r3 v0", "v0", "8r[r3]", movhps xmm0, [rbx]
+        does load, "r3", "v0", "8r[r3]", movsd xmm0, [rbx]
+        does store, "r3 v0", "", "8w[r3]", movsd [rbx], xmm0
+        does store, "r3 v0", "", "8w[r3]", movlps [rbx], xmm0
+        does vec, "v0 v1", "v0", "", movsd xmm0, xmm1
+        does vec, "v0 v1", "v0", "", movlhps xmm0, xmm1
+        does fdiv, "r3 v0", "v0", "8r[r3]", sqrtsd xmm0, [rbx]
+        does fadd, "v0 v1", "v0", "", cvtss2sd xmm0, xmm1
         does vec, "", "v0", "", pxor xmm0, xmm0
         does vec, "", "v0", "", xorps xmm0, xmm0
         does vec, "", "v1", "", vpxor ymm1, ymm2, ymm2

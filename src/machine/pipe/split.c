@@ -61,7 +61,8 @@ static uint64_t updated_registers(const struct hp_insn *insn)
         if (insn->mems[i].base < HP_REG_FLAGS)
             bases |= (uint64_t)1 << insn->mems[i].base;
     bases &= written;
-    return insn->op == HP_OP_LOAD && (written & (written - 1)) == 0 ? 0 : bases;
+    bool only = (written & (written - 1)) == 0 && !insn->writes.vec;
+    return insn->op == HP_OP_LOAD && only ? 0 : bases;
 }
 
 static struct hp_uop *add(struct split *s, enum hp_unit_kind unit, uint64_t latency)
@@ -74,8 +75,11 @@ static struct hp_uop *add(struct split *s, enum hp_unit_kind unit, uint64_t late
 /* In order cores access an operand that is read and written once, for both. */
 static unsigned load_access(const struct split *s, const struct hp_mem *mem)
 {
-    unsigned access = mem->read ? HP_ACCESS_READ : 0u;
-    return access && mem->write && s->machine->core.in_order ? access | HP_ACCESS_WRITE : access;
+    const struct hp_insn *insn = s->insn;
+    if (!mem->read || (insn->op == HP_OP_LOAD && !(insn->writes.gpr | insn->writes.vec)))
+        return 0; /* a prefetch: nobody waits for it */
+    bool both = mem->write && s->machine->core.in_order;
+    return both ? HP_ACCESS_READ | HP_ACCESS_WRITE : HP_ACCESS_READ;
 }
 
 static unsigned store_access(const struct split *s, const struct hp_mem *mem)

@@ -10,8 +10,8 @@
 
 /* What is counted of a static instruction. */
 struct hp_cycles_row {
-    uint64_t parts[HP_CAUSES];         /* of cycles */
     uint64_t weights[HP_ATTRIBUTIONS]; /* schemes.h; of HP_ATTRIBUTE_EXACT: 0 */
+    uint64_t parts[HP_CAUSES];         /* of cycles */
 };
 
 /* What was measured without a break. */

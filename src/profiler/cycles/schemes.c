@@ -30,24 +30,26 @@ static uint64_t look(struct hp_looks *looks, uint64_t from, uint64_t to)
 
 /* --- The ways --------------------------------------------------------------------------------- */
 
-/* The cycles up to `cycle` that nobody has are of `t`, which was mapped (retired) then. `counts`: it is not lost. */
-static void take_cycles(struct hp_scheme *s, uint64_t *weight, const struct hp_timing *t,
-                        uint64_t cycle, bool counts)
+/* It is the first measured one behind something that was not: what was before its fetch does not count. */
+static void begin(struct hp_scheme *s, const struct hp_timing *t)
+{
+    s->begins = false;
+    if (t->fetched > s->next)
+        s->next = t->fetched;
+}
+
+/* How many of the cycles up to `cycle` that nobody has are looked at: they are of `t`, which was mapped (retired) then. */
+static uint64_t take_cycles(struct hp_scheme *s, const struct hp_timing *t, uint64_t cycle)
 {
     bool measured = t->events & HP_TIMING_MEASURED;
-    if (measured && s->begins) {
-        s->begins = false;
-        if (t->fetched > s->next)
-            s->next = t->fetched;
-    }
-    if (!measured)
-        s->begins = true;
+    if (measured && s->begins)
+        begin(s, t);
+    s->begins = !measured;
     if (cycle < s->next)
-        return;
+        return 0;
     uint64_t looked = look(&s->looks, s->next, cycle + 1);
     s->next = cycle + 1;
-    if (measured && counts)
-        *weight += looked;
+    return measured ? looked : 0;
 }
 
 void hp_schemes_init(struct hp_schemes *schemes, uint64_t interval, uint64_t seed, uint32_t thread)
@@ -65,16 +67,21 @@ void hp_schemes_timings(struct hp_schemes *schemes, struct hp_cycles_row *rows,
         const struct hp_timing *t = &timings[i];
         uint64_t *weights = rows[t->insn].weights;
         bool retires = t->events & HP_TIMING_RETIRED;
+        uint64_t looked;
         if (t->events & HP_TIMING_WINDOW)
             schemes->dispatch.begins = schemes->retired.begins = true;
-        if (t->mapped != HP_NEVER)
-            take_cycles(&schemes->dispatch, &weights[HP_ATTRIBUTE_DISPATCH], t,
-                        t->fetched + t->mapped, retires);
-        if (retires)
-            take_cycles(&schemes->retired, &weights[HP_ATTRIBUTE_NEXT], t, t->fetched + t->left,
-                        true);
+        if (t->mapped != HP_NEVER) {
+            looked = take_cycles(&schemes->dispatch, t, t->fetched + t->mapped);
+            if (looked && retires)
+                weights[HP_ATTRIBUTE_DISPATCH] += looked;
+        }
+        if (retires) {
+            looked = take_cycles(&schemes->retired, t, t->fetched + t->left);
+            if (looked)
+                weights[HP_ATTRIBUTE_NEXT] += looked;
+        }
         if (t->events & HP_TIMING_MEASURED) {
-            uint64_t looked = look(&schemes->fetched, schemes->n_fetched, schemes->n_fetched + 1);
+            looked = look(&schemes->fetched, schemes->n_fetched, schemes->n_fetched + 1);
             schemes->n_fetched++;
             if (retires)
                 weights[HP_ATTRIBUTE_PROFILEME] += looked * t->done;

@@ -4,7 +4,7 @@
  *
  * The number of samples with a property is Poisson distributed, nearly: they are rare and far apart. What is between two bounds with a confidence is the mean
  * of that distribution; the exact bounds (Garwood, 1936) are quantiles of the gamma distribution, for which Byar's approximation (that of Wilson and Hilferty)
- * is good from a count of 1 on. A sum of quantities, one a sample, is bounded in the same way: by those of the count that has the same relative error,
+ * is good from a count of 1 on (to 0.5 %, or 0.02 of a count). A sum of quantities, one a sample, is bounded in the same way: by those of the count that has the same relative error,
  * sum^2 / squares, which need not be whole (Fay and Feuer, 1997).
  */
 #include "hotpath/sample.h"
@@ -21,15 +21,14 @@ static double byar(double shape, double z)
     return root > 0 ? shape * root * root * root : 0;
 }
 
-/* Below a count of 1 there is no approximation: 0, and a straight line between the bounds for 0 and 1. */
 static double count_low(double count)
 {
-    return count < 1 ? 0.025318 * (count > 0 ? count : 0) : byar(count, -Z);
+    return count > 0 ? byar(count, -Z) : 0;
 }
 
 static double count_high(double count)
 {
-    return count < 1 ? ZERO_TOP + (byar(2, Z) - ZERO_TOP) * count : byar(count + 1, Z);
+    return count > 0 ? byar(count + 1, Z) : ZERO_TOP;
 }
 
 struct hp_estimate hp_estimate_count(uint64_t k, double distance, double scale)
@@ -41,7 +40,7 @@ struct hp_estimate hp_estimate_count(uint64_t k, double distance, double scale)
 struct hp_estimate hp_estimate_total(double sum, double squares, double distance, double scale)
 {
     if (!(sum > 0) || !(squares > 0))
-        return (struct hp_estimate){0, 0, 0};
+        return hp_estimate_count(0, distance, scale);
     double count = sum * sum / squares;             /* as many samples ... */
     double unit = squares / sum * distance * scale; /* ... of so much each */
     return (struct hp_estimate){sum * distance * scale, count_low(count) * unit,

@@ -72,15 +72,17 @@ uint64_t hp_sampler_first(struct hp_sampler *s, const struct hp_timing *timing, 
     return 0;
 }
 
+/* The latency register has 32 bits, as all have; so no measure of overlap can overflow. */
 void hp_sampler_second(struct hp_sampler *s, const struct hp_timing *timing, uint64_t cycle)
 {
-    if (timing && timing->left == HP_NEVER) {
+    uint64_t latency = cycle - s->current.first.timing.fetched;
+    if ((timing && timing->left == HP_NEVER) || latency > UINT32_MAX) {
         lose(s);
         return;
     }
     record(s, &s->current.second, timing, cycle);
     s->current.paired = true;
-    s->current.fetch_latency = cycle - s->current.first.timing.fetched;
+    s->current.fetch_latency = latency;
     complete(s);
 }
 

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Listing path segments: from where they begin along the links of the walk to the sample. Every link leads there, so nothing is tried in vain, unless a loop without a
+ * conditional branch is gone round and round; steps are bounded for that.
+ */
+#include "base/grow.h"
+#include "profiler/sample/reconstruct_own.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LENGTH 4096 /* places of a segment, at most */
+#define STEPS  256  /* for each segment that is asked for */
+
+static enum hp_err add_start(struct hp_reconstruct_paths *paths, size_t at, uint64_t start)
+{
+    HP_TRY(hp_grow(&paths->starts, &paths->cap_starts, at + 1, sizeof *paths->starts));
+    paths->starts[at] = start;
+    return HP_OK;
+}
+
+static enum hp_err end_path(struct hp_reconstruct_paths *paths, size_t end)
+{
+    HP_TRY(hp_grow(&paths->first, &paths->cap_first, paths->n + 2, sizeof *paths->first));
+    paths->first[++paths->n] = end;
+    return HP_OK;
+}
+
+static enum hp_err clear(struct hp_reconstruct_paths *paths)
+{
+    HP_TRY(hp_grow(&paths->first, &paths->cap_first, 2, sizeof *paths->first));
+    paths->n = 0;
+    paths->first[0] = 0;
+    paths->complete = true;
+    return HP_OK;
+}
+
+/* --- All -------------------------------------------------------------------------------------- */
+
+/* One way at a time: the states on it, and which link was taken from each. */
+struct lister {
+    const struct hp_walk *walk;
+    struct hp_reconstruct_paths *paths;
+    size_t limit, steps;
+    uint32_t states[LENGTH], links[LENGTH];
+    size_t n;
+};
+
+/* Puts the way at hand down. */
+static enum hp_err put_down(struct lister *l)
+{
+    struct hp_reconstruct_paths *paths = l->paths;
+    size_t at = paths->first[paths->n];
+    for (size_t i = 0; i < l->n; i++) {
+        uint32_t place = l->walk->states[l->states[i]].place;
+        HP_TRY(add_start(paths, at + i, l->walk->graph->places[place].start));
+    }
+    return end_path(paths, at + l->n);
+}
+
+/* On to the next state of the way, or, when all was tried from here, back. */
+static void go_on(struct lister *l)
+{
+    uint32_t link = l->links[l->n - 1];
+    if (link == 0) {
+        l->n--;
+        return;
+    }
+    l->links[l->n - 1] = l->walk->links[link].next;
+    if (l->n == LENGTH) {
+        l->paths->complete = false;
+        return;
+    }
+    uint32_t state = l->walk->links[link].state;
+    l->states[l->n] = state;
+    l->links[l->n++] = l->walk->states[state].link;
+}
+
+/* All ways from a state to the sample, which is state 0. */
+static enum hp_err list_from(struct lister *l, uint32_t state)
+{
+    l->states[0] = state;
+    l->links[0] = l->walk->states[state].link;
+    l->n = 1;
+    bool fresh = true;
+    while (l->n) {
+        if (l->paths->n == l->limit || l->steps == 0) {
+            l->paths->complete = false;
+            return HP_OK;
+        }
+        l->steps--;
+        if (fresh && l->states[l->n - 1] == 0)
+            HP_TRY(put_down(l));
+        size_t before = l->n;
+        go_on(l);
+        fresh = l->n > before;
+    }
+    return HP_OK;
+}
+
+/* Whether a segment may begin with a state; the likeliest one by which, `*cost` says how unlikely that is. */
+static bool ends_here(const struct hp_walk *walk, const struct hp_walk_state *state, double *cost)
+{
+    bool full = state->level == walk->query->bits && state->ends & HP_WALK_FULL;
+    *cost = state->cost + (full ? 0 : hp_walk_begin_cost(walk, state));
+    return full || state->ends & HP_WALK_BEGINS;
+}
+
+/* The state from which the likeliest segment begins. */
+static uint32_t likeliest_end(const struct hp_walk *walk)
+{
+    uint32_t best = HP_NO_ID;
+    double least = 0, cost;
+    for (uint32_t s = 0; s < walk->n_states; s++)
+        if (ends_here(walk, &walk->states[s], &cost) && (best == HP_NO_ID || cost < least)) {
+            best = s;
+            least = cost;
+        }
+    return best;
+}
+
+static enum hp_err list_all(struct hp_reconstruct *r, const struct hp_walk_query *q, size_t limit,
+                            struct hp_reconstruct_paths *paths)
+{
+    struct hp_reconstruct_answer answer;
+    HP_TRY(hp_walk_all(&r->walk, q, true, &answer));
+    paths->complete = !r->walk.over;
+    struct lister *l = malloc(sizeof *l);
+    if (!l)
+        return hp_fail_nomem();
+    l->walk = &r->walk;
+    l->paths = paths;
+    l->limit = limit;
+    l->steps = limit > SIZE_MAX / 2 / STEPS ? SIZE_MAX : (limit + 64) * STEPS;
+    uint32_t only = q->likeliest ? likeliest_end(&r->walk) : HP_NO_ID;
+    enum hp_err err = HP_OK;
+    for (uint32_t s = 0; s < r->walk.n_states && err == HP_OK && !r->walk.over; s++) {
+        double cost;
+        if (q->likeliest ? s == only : ends_here(&r->walk, &r->walk.states[s], &cost))
+            err = list_from(l, s);
+    }
+    free(l);
+    return err;
+}
+
+/* --- One ---------------------------------------------------------------------------- */
+
+static enum hp_err list_greedy(struct hp_reconstruct *r, const struct hp_walk_query *q,
+                               struct hp_reconstruct_paths *paths)
+{
+    struct hp_walk_trail trail = {0};
+    struct hp_reconstruct_answer answer;
+    enum hp_err err = hp_walk_greedy(&r->walk, q, &trail, &answer);
+    paths->complete = !r->walk.over;
+    if (err == HP_OK && answer.known == q->bits) {
+        for (size_t i = 0; i < trail.n && err == HP_OK; i++)
+            err = add_start(paths, i, r->graph.places[trail.places[trail.n - 1 - i]].start);
+        if (err == HP_OK)
+            err = end_path(paths, trail.n);
+    }
+    free(trail.places);
+    return err;
+}
+
+enum hp_err hp_reconstruct_list(struct hp_reconstruct *r, const struct hp_reconstruct_query *query,
+                                size_t limit, struct hp_reconstruct_paths *paths)
+{
+    struct hp_walk_query q;
+    HP_TRY(hp_reconstruct_prepare(r, query, &q));
+    HP_TRY(clear(paths));
+    if (q.place == HP_NO_ID)
+        return HP_OK;
+    return hp_reconstruct_greedy(q.scheme) ? list_greedy(r, &q, paths)
+                                           : list_all(r, &q, limit, paths);
+}
+
+void hp_reconstruct_paths_fini(struct hp_reconstruct_paths *paths)
+{
+    free(paths->starts);
+    free(paths->first);
+    *paths = (struct hp_reconstruct_paths){0};
+}
+
+/* --- For a profile by paths ------------------------------------------------------------------- */
+
+enum hp_err hp_reconstruct_sample(struct hp_reconstruct *r, uint64_t pc, uint32_t history,
+                                  uint32_t bits, struct hp_reconstruct_segment *segment)
+{
+    struct hp_reconstruct_query query = {
+        .scheme = HP_RECONSTRUCT_HISTORY, .pc = pc, .history = history, .bits = bits};
+    struct hp_reconstruct_answer answer;
+    *segment = (struct hp_reconstruct_segment){0};
+    HP_TRY(hp_reconstruct_ask(r, &query, &answer));
+    if (answer.known < bits || answer.paths[bits] != 1)
+        return HP_OK;
+    HP_TRY(hp_reconstruct_list(r, &query, 1, &r->paths));
+    segment->id = answer.path[bits];
+    segment->starts = r->paths.starts;
+    segment->n = r->paths.n ? r->paths.first[1] : 0;
+    return HP_OK;
+}
