@@ -156,7 +156,7 @@ static enum hp_err read_hotspots(struct hp_wanted *wanted)
 
 static enum hp_err read_samplers(struct hp_wanted *wanted)
 {
-    static const char *const usual[] = {"profileme,pairs"};
+    static const char *const usual[] = {"profileme,pairs,interval=1000"};
     const struct hp_texts *samplers = &wanted->options->samplers;
     const char *const *names = samplers->n ? samplers->items : usual;
     size_t n = samplers->n ? samplers->n : sizeof usual / sizeof *usual;
