@@ -184,11 +184,17 @@ void pipe_run_slow(struct pipe_run *run, const struct pipe_feed *feed,
         pipe_reference_new(run->program, run->core, setup->queue, setup->no_wrong_path);
     for (size_t i = 0; i < feed->n_items; i++) {
         const struct feed_item *item = &feed->items[i];
-        struct hp_batch batch = batch_of(feed, item, 0, item->n);
-        struct hp_event tail = tail_of(feed, item);
+        struct hp_batch batch;
+        struct hp_event tail;
         switch (item->kind) {
-        case FEED_BATCH: pipe_reference_batch(pipe, &batch, feed->costs + item->taken); break;
-        case FEED_TAIL: pipe_reference_tail(pipe, &tail); break;
+        case FEED_BATCH:
+            batch = batch_of(feed, item, 0, item->n);
+            pipe_reference_batch(pipe, &batch, feed->costs + item->taken);
+            break;
+        case FEED_TAIL:
+            tail = tail_of(feed, item);
+            pipe_reference_tail(pipe, &tail);
+            break;
         case FEED_BREAK: pipe_reference_break(pipe); break;
         case FEED_MEASURE: pipe_reference_measure(pipe, item->measured); break;
         case FEED_DRAIN: pipe_reference_drain(pipe); break;
@@ -232,10 +238,13 @@ void pipe_run_fast(struct pipe_run *run, const struct pipe_feed *feed,
     must(hp_pipe_new(run->program, run->core, &config, &pipe));
     for (size_t i = 0; i < feed->n_items; i++) {
         const struct feed_item *item = &feed->items[i];
-        struct hp_event tail = tail_of(feed, item);
+        struct hp_event tail;
         switch (item->kind) {
         case FEED_BATCH: feed_cut(pipe, feed, item, &seed); break;
-        case FEED_TAIL: must(hp_pipe_tail(pipe, &tail)); break;
+        case FEED_TAIL:
+            tail = tail_of(feed, item);
+            must(hp_pipe_tail(pipe, &tail));
+            break;
         case FEED_BREAK: must(hp_pipe_break(pipe)); break;
         case FEED_MEASURE: hp_pipe_measure(pipe, item->measured); break;
         case FEED_DRAIN: must(hp_pipe_drain(pipe)); break;
