@@ -5,8 +5,6 @@
  * several. So the work is bounded by the states, however many paths there are, and ways on which the history leads nowhere cost nothing but their states. States are
  * finished branch by branch, and the answer for a history of N bits is known when those with N - 1 branches are.
  *
- * With `likeliest` a state has no number of ways but the likeliest of them. When a likelier one is found it is carried on again.
- *
  * A loop without a conditional branch makes a state its own predecessor: its ways become several, and that is the end of it.
  */
 #include "base/grow.h"
@@ -17,7 +15,6 @@
 #include <string.h>
 
 #define EMPTY HP_WALK_EMPTY
-#define AGAIN 16 /* times a state is carried on, on average, at most */
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
@@ -45,6 +42,7 @@ void hp_walk_fini(struct hp_walk *walk)
     free(walk->states);
     free(walk->frames);
     free(walk->links);
+    free(walk->heap);
     free(walk->queues[0]);
     free(walk->queues[1]);
     free(walk->state_slots);
@@ -63,8 +61,9 @@ void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
     walk->n_states = 0;
     walk->n_frames = 1;
     walk->n_links = 1;
+    walk->n_heap = 0;
+    walk->end = HP_NO_ID;
     walk->n_queued[0] = walk->n_queued[1] = 0;
-    walk->n_expanded = 0;
     walk->over = false;
     walk->query = query;
     walk->answer = answer;
@@ -96,8 +95,7 @@ static bool same_state(const struct hp_walk_state *a, const struct hp_walk_state
            a->level == b->level && a->seen == b->seen;
 }
 
-/* The state like that, a new one if need be; HP_NO_ID when there is no room. */
-static uint32_t find_state(struct hp_walk *walk, const struct hp_walk_state *like)
+uint32_t hp_walk_find(struct hp_walk *walk, const struct hp_walk_state *like)
 {
     uint64_t hash = hp_hash64((uint64_t)like->stack << 32 | like->place);
     hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 | like->seen));
@@ -114,10 +112,8 @@ static uint32_t find_state(struct hp_walk *walk, const struct hp_walk_state *lik
 
 /* --- Pairs ------------------------------------------------------------------------------------ */
 
-/* Takes `insns` more instructions, up to the end of those of a place, into a state's segment. False: the pair's other instruction should be among
- * them, and is not. */
-static bool extend(const struct hp_walk_query *q, struct hp_walk_state *state, uint32_t place,
-                   uint32_t insns)
+bool hp_walk_extend(const struct hp_walk_query *q, struct hp_walk_state *state, uint32_t place,
+                    uint32_t insns)
 {
     if (q->scheme == HP_RECONSTRUCT_HISTORY || state->seen)
         return true;
@@ -135,33 +131,21 @@ static bool extend(const struct hp_walk_query *q, struct hp_walk_state *state, u
 }
 
 /* A segment that is too short to have the other instruction in it proves nothing. */
-static bool accepted(const struct hp_walk_query *q, const struct hp_walk_state *state)
+bool hp_walk_accepts(const struct hp_walk_query *q, const struct hp_walk_state *state)
 {
     return q->scheme == HP_RECONSTRUCT_HISTORY || state->seen || state->near < q->distance;
 }
 
 /* --- All ways --------------------------------------------------------------------------------- */
 
-/* Segments of one kind that were found: how many, and which. */
-struct found {
-    uint8_t *paths;
-    uint64_t *path;
-    double *cost;
-};
-
-static void count(const struct hp_walk *walk, struct found found, uint8_t more, uint64_t path,
-                  double cost)
+static void count(uint8_t *paths, uint64_t *path, uint8_t more, uint64_t which)
 {
-    bool first = *found.paths == 0;
-    if (first || (walk->query->likeliest && cost < *found.cost)) {
-        *found.path = path;
-        *found.cost = cost;
-    }
-    uint8_t paths = (uint8_t)(*found.paths + more > 2 ? 2 : *found.paths + more);
-    *found.paths = walk->query->likeliest ? 1 : paths;
+    if (*paths == 0)
+        *path = which;
+    *paths = (uint8_t)(*paths + more > 2 ? 2 : *paths + more);
 }
 
-static enum hp_err add_link(struct hp_walk *walk, uint32_t from, uint32_t to)
+enum hp_err hp_walk_join(struct hp_walk *walk, uint32_t from, uint32_t to)
 {
     HP_TRY(hp_grow(&walk->links, &walk->cap_links, walk->n_links + 1, sizeof *walk->links));
     walk->links[walk->n_links] = (struct hp_walk_link){to, walk->states[from].link};
@@ -181,38 +165,19 @@ static void queue(struct hp_walk *walk, uint32_t id, uint8_t more)
     state->pending = (uint8_t)(state->pending + more > 2 ? 2 : state->pending + more);
 }
 
-/* Another way to a state: if it is a likelier one it takes the place of the one before. */
-static enum hp_err improve(struct hp_walk *walk, uint32_t id, const struct hp_walk_state *like,
-                           uint32_t nearer)
-{
-    struct hp_walk_state *state = &walk->states[id];
-    if (state->paths && like->cost >= state->cost)
-        return HP_OK;
-    state->paths = 1;
-    state->cost = like->cost;
-    state->path = like->path;
-    state->link = 0;
-    if (walk->linked && nearer != HP_NO_ID)
-        HP_TRY(add_link(walk, id, nearer));
-    queue(walk, id, 1);
-    return HP_OK;
-}
-
 /* One or two more ways lead to a state. */
 static enum hp_err arrive(struct hp_walk *walk, const struct hp_walk_state *like, uint8_t more,
                           uint32_t nearer)
 {
-    uint32_t id = find_state(walk, like);
+    uint32_t id = hp_walk_find(walk, like);
     if (id == HP_NO_ID) {
         walk->over = true;
         return HP_OK;
     }
     struct hp_walk_state *state = &walk->states[id];
     state->ends = (uint8_t)(state->ends | like->ends);
-    if (walk->query->likeliest)
-        return improve(walk, id, like, nearer);
     if (walk->linked && nearer != HP_NO_ID && !walk->states[nearer].expanded)
-        HP_TRY(add_link(walk, id, nearer));
+        HP_TRY(hp_walk_join(walk, id, nearer));
     uint8_t paths = (uint8_t)(state->paths + more > 2 ? 2 : state->paths + more);
     if (paths > state->paths)
         queue(walk, id, (uint8_t)(paths - state->paths));
@@ -234,20 +199,6 @@ uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint
     }
 }
 
-/* How often a step was taken, of how often a place was come to. Who knows that a call will be met does not care how often it was made from there. */
-static double step_cost(const struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
-{
-    const struct hp_place *place = &walk->graph->places[arrow->to];
-    bool sure = arrow->kind == HP_ARROW_CALL && stack != EMPTY;
-    return log((double)place->came / (double)(sure ? place->called : arrow->count));
-}
-
-double hp_walk_begin_cost(const struct hp_walk *walk, const struct hp_walk_state *state)
-{
-    const struct hp_place *place = &walk->graph->places[state->place];
-    return place->came && place->entered ? log((double)place->came / (double)place->entered) : 0;
-}
-
 static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow *arrow,
                         uint8_t more)
 {
@@ -255,23 +206,17 @@ static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow
     const struct hp_walk_state *state = &walk->states[id];
     if (arrow->bit >= 0 && (q->history >> state->level & 1) != (uint32_t)arrow->bit)
         return HP_OK;
-    if (q->likeliest && arrow->count == 0)
-        return HP_OK;
     struct hp_walk_state next = {.place = arrow->from,
                                  .stack = hp_walk_behind(walk, arrow, state->stack),
                                  .near = state->near,
                                  .level = (uint8_t)(state->level + (arrow->bit >= 0)),
                                  .seen = state->seen,
                                  .path = hp_walk_path(state->path, arrow->from)};
-    if (q->likeliest)
-        next.cost = state->cost + step_cost(walk, arrow, state->stack);
     if (next.stack == HP_NO_ID ||
-        !extend(q, &next, arrow->from, walk->graph->places[arrow->from].insns))
+        !hp_walk_extend(q, &next, arrow->from, walk->graph->places[arrow->from].insns))
         return HP_OK;
-    if (arrow->bit >= 0 && accepted(q, &next)) {
-        struct found found = {&walk->answer->paths[next.level], &walk->answer->path[next.level],
-                              &walk->cost[next.level]};
-        count(walk, found, more, next.path, next.cost);
+    if (arrow->bit >= 0 && hp_walk_accepts(q, &next)) {
+        count(&walk->answer->paths[next.level], &walk->answer->path[next.level], more, next.path);
         next.ends = HP_WALK_FULL;
     }
     if (next.level == q->bits && !walk->linked)
@@ -283,12 +228,10 @@ static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow
 static void begin_here(struct hp_walk *walk, struct hp_walk_state *state, uint8_t more)
 {
     if (walk->query->across || state->stack != EMPTY || !walk->graph->places[state->place].begins ||
-        !accepted(walk->query, state))
+        !hp_walk_accepts(walk->query, state))
         return;
-    struct found found = {&walk->begun[state->level], &walk->begun_path[state->level],
-                          &walk->begun_cost[state->level]};
-    count(walk, found, more, hp_walk_path(state->path, HP_WALK_BEGINNING),
-          state->cost + hp_walk_begin_cost(walk, state));
+    count(&walk->begun[state->level], &walk->begun_path[state->level], more,
+          hp_walk_path(state->path, HP_WALK_BEGINNING));
     state->ends |= HP_WALK_BEGINS;
 }
 
@@ -300,7 +243,6 @@ static enum hp_err expand(struct hp_walk *walk, uint32_t id)
     uint8_t more = state->pending;
     uint32_t stack = state->stack;
     state->pending = 0;
-    walk->over |= ++walk->n_expanded > AGAIN * (uint64_t)walk->limit;
     begin_here(walk, state, more);
     size_t end = stack == EMPTY && walk->query->across ? place[1].first : place->calls;
     for (size_t i = place->first; i < end && !walk->over; i++)
@@ -321,14 +263,11 @@ static void add_begun(struct hp_walk *walk)
     struct hp_reconstruct_answer *answer = walk->answer;
     uint8_t paths = 0;
     uint64_t path = 0;
-    double cost = 0;
     for (uint32_t n = 1; n <= answer->known; n++) {
-        struct found all = {&answer->paths[n], &answer->path[n], &walk->cost[n]};
         if (walk->begun[n - 1])
-            count(walk, (struct found){&paths, &path, &cost}, walk->begun[n - 1],
-                  walk->begun_path[n - 1], walk->begun_cost[n - 1]);
+            count(&paths, &path, walk->begun[n - 1], walk->begun_path[n - 1]);
         if (paths)
-            count(walk, all, paths, path, cost);
+            count(&answer->paths[n], &answer->path[n], paths, path);
     }
 }
 
@@ -338,7 +277,7 @@ enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query,
     struct hp_walk_state first = {.place = query->place, .path = query->place};
     hp_walk_start(walk, query, answer);
     walk->linked = linked;
-    if (extend(query, &first, query->place, query->index))
+    if (hp_walk_extend(query, &first, query->place, query->index))
         HP_TRY(arrive(walk, &first, 1, HP_NO_ID));
     for (uint32_t level = 0; level < query->bits && !walk->over; level++) {
         uint32_t *queue = walk->queues[level & 1], *n = &walk->n_queued[level & 1];
