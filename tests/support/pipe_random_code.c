@@ -134,10 +134,10 @@ struct walk {
 /* Where others have just been, or in a pool. */
 static uint64_t random_address(uint64_t *seed, uint64_t *recent)
 {
-    static const uint64_t bases[] = {0x7000, 0x7008, 0x7010, 0x70f8,         0x7ff8,
-                                     0x8000, 0x9000, 0x9100, 0x123456789000, UINT64_MAX - 20};
+    static const uint64_t bases[] = {0x7000, 0x7008, 0x7010, 0x70f8,         0x7ff8,         0x8000,
+                                     0x9000, 0x9100, 0,      0x123456789000, UINT64_MAX - 20};
     if (pipe_random(seed, 2))
-        *recent = bases[pipe_random(seed, pipe_random(seed, 4) ? 4 : 10)] +
+        *recent = bases[pipe_random(seed, pipe_random(seed, 4) ? 4 : 11)] +
                   (pipe_random(seed, 3) ? 0 : pipe_random(seed, 16));
     return *recent;
 }
