@@ -102,6 +102,7 @@ struct hp_walk_state {
     uint16_t near;    /* instructions from here to the sample, as far as the pair's distance */
     uint8_t level;    /* branches from here to the sample */
     uint8_t seen;     /* the pair's other instruction */
+    uint8_t way;      /* hp_walk_best(): the likeliest has 0 */
     uint8_t paths;    /* ways from here to the sample: 1, or 2 for several */
     uint8_t pending;  /* of them not carried on yet */
     uint8_t expanded; /* carried on at least once */
@@ -158,6 +159,8 @@ struct hp_walk {
     uint32_t n_queued[2];
     struct hp_walk_choice *heap; /* the likeliest first */
     size_t n_heap, cap_heap;
+    uint32_t pending[HP_RECONSTRUCT_BITS + 1]; /* of them by level */
+    uint8_t ways;
     struct hp_walk_slot *state_slots, *frame_slots;
     uint32_t mask, round;
     /* What was asked, and found. */
@@ -175,9 +178,9 @@ void hp_walk_fini(struct hp_walk *walk);
 /* All segments at once, for all lengths; not COUNTS and EDGES. HP_ERR_NOMEM. */
 enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query, bool linked,
                         struct hp_reconstruct_answer *answer);
-/* The same with only the likeliest segment. */
-enum hp_err hp_walk_likeliest(struct hp_walk *walk, const struct hp_walk_query *query, bool linked,
-                              struct hp_reconstruct_answer *answer);
+/* The same with only the likeliest segment, or two, and less work. */
+enum hp_err hp_walk_best(struct hp_walk *walk, const struct hp_walk_query *query, uint8_t ways,
+                         bool linked, struct hp_reconstruct_answer *answer);
 /* Step by step alone: COUNTS and EDGES. `trail`, unless NULL, gets the places, the sample's first. */
 struct hp_walk_trail {
     uint32_t *places;

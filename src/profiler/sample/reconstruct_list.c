@@ -112,7 +112,7 @@ static enum hp_err list_all(struct hp_reconstruct *r, const struct hp_walk_query
                             struct hp_reconstruct_paths *paths)
 {
     struct hp_reconstruct_answer answer;
-    HP_TRY(q->likeliest ? hp_walk_likeliest(&r->walk, q, true, &answer)
+    HP_TRY(q->likeliest ? hp_walk_best(&r->walk, q, 1, true, &answer)
                         : hp_walk_all(&r->walk, q, true, &answer));
     bool found = q->likeliest ? r->walk.end != HP_NO_ID : !r->walk.over;
     paths->complete = found || !r->walk.over;

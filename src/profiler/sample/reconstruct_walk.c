@@ -92,13 +92,14 @@ static uint32_t push(struct hp_walk *walk, uint32_t below, uint32_t site)
 static bool same_state(const struct hp_walk_state *a, const struct hp_walk_state *b)
 {
     return a->place == b->place && a->stack == b->stack && a->near == b->near &&
-           a->level == b->level && a->seen == b->seen;
+           a->level == b->level && a->seen == b->seen && a->way == b->way;
 }
 
 uint32_t hp_walk_find(struct hp_walk *walk, const struct hp_walk_state *like)
 {
     uint64_t hash = hp_hash64((uint64_t)like->stack << 32 | like->place);
-    hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 | like->seen));
+    hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 |
+                             (uint64_t)like->way << 1 | like->seen));
     uint32_t i = (uint32_t)hash & walk->mask;
     for (; walk->state_slots[i].round == walk->round; i = (i + 1) & walk->mask)
         if (same_state(&walk->states[walk->state_slots[i].value], like))
