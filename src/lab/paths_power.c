@@ -85,10 +85,12 @@ static void hand_on(struct power_thread *t)
             t->owner->paths[m]->ops->batch(t->states[m], &batch);
         done += n;
     }
+    if (done == 0)
+        return;
     memmove(b->blocks, b->blocks + done, (b->n - done + 1) * sizeof *b->blocks);
     memmove(b->taken, b->taken + done, (b->n - done) * sizeof *b->taken);
     b->n -= done;
-    b->known = 0;
+    b->known -= done;
 }
 
 static enum hp_err keep(struct backlog *b, const struct hp_batch *batch)
