@@ -94,7 +94,8 @@ static enum hp_err lay_part(struct layout *l, const struct recording *old,
     HP_TRY(hp_cursor_feed(cursor, old->words + part->first, part->n));
     HP_TRY(l->err);
     HP_TRY(hp_grow(&r->parts, &r->cap_parts, r->n_parts + 1, sizeof *r->parts));
-    r->parts[r->n_parts++] = (struct recording_part){part->thread, first, r->n_words - first};
+    r->parts[r->n_parts++] =
+        (struct recording_part){.thread = part->thread, .first = first, .n = r->n_words - first};
     return HP_OK;
 }
 

@@ -23,11 +23,27 @@ static enum hp_err keep_words(struct recording *r, uint32_t thread, const uint32
     return HP_OK;
 }
 
+/* They belong to the part before. */
+static enum hp_err keep_addresses(struct recording *r, const uint64_t *addresses, size_t n)
+{
+    HP_TRY(hp_grow(&r->addresses, &r->cap_addresses, r->n_addresses + n, sizeof *r->addresses));
+    memcpy(r->addresses + r->n_addresses, addresses, n * sizeof *addresses);
+    struct recording_part *part = &r->parts[r->n_parts - 1];
+    part->first_address = r->n_addresses;
+    part->n_addresses = n;
+    r->n_addresses += n;
+    return HP_OK;
+}
+
 static enum hp_err keep_all(struct recording *r, struct hp_trace_reader *reader, size_t max_words)
 {
     struct hp_trace_item item;
     for (;;) {
         HP_TRY(hp_trace_reader_next(reader, r->code, &item));
+        if (item.kind == HP_TRACE_ADDRESSES)
+            HP_TRY(keep_addresses(r, item.addresses, item.n_addresses));
+        else if (max_words && r->n_words == max_words)
+            return HP_OK;
         if (item.kind == HP_TRACE_END)
             return HP_OK;
         if (item.kind == HP_TRACE_THREAD)
@@ -39,8 +55,6 @@ static enum hp_err keep_all(struct recording *r, struct hp_trace_reader *reader,
             n = max_words - r->n_words;
         if (n)
             HP_TRY(keep_words(r, item.thread.id, item.words, n));
-        if (max_words && r->n_words == max_words)
-            return HP_OK;
     }
 }
 
@@ -49,6 +63,7 @@ enum hp_err recording_load(struct recording *r, const char *path, size_t max_wor
     struct hp_trace_reader *reader;
     *r = (struct recording){0};
     HP_TRY(hp_trace_reader_open(path, &reader));
+    hp_trace_reader_want_addresses(reader);
     enum hp_err err = hp_code_new(hp_trace_reader_info(reader)->run.arch, &r->code);
     if (err == HP_OK)
         err = keep_all(r, reader, max_words);
@@ -62,6 +77,7 @@ void recording_fini(struct recording *r)
     free(r->threads);
     free(r->parts);
     free(r->words);
+    free(r->addresses);
     *r = (struct recording){0};
 }
 
@@ -76,6 +92,9 @@ enum hp_err recording_play(const struct recording *r, struct hp_consumer *consum
             HP_TRY(consumer->words(consumer, part->thread, r->words + part->first + at,
                                    rest < RECORDING_CHUNK ? rest : RECORDING_CHUNK));
         }
+        if (part->n_addresses && consumer->addresses)
+            HP_TRY(consumer->addresses(consumer, part->thread, r->addresses + part->first_address,
+                                       part->n_addresses));
     }
     for (size_t i = 0; i < r->n_threads; i++)
         HP_TRY(consumer->end(consumer, r->threads[i].id, HP_END_EXIT));

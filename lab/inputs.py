@@ -277,11 +277,20 @@ class Inputs:
             os.rename(path + ".new", path)
         return path
 
+    def compiled(self, source):
+        """A program of ours, of a C file beside this one."""
+        source = os.path.join(self.here, source)
+        path = os.path.join(self.directory, os.path.splitext(os.path.basename(source))[0])
+        if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(source):
+            subprocess.run([find("gcc"), "-O2", "-g", "-fno-tree-vectorize", "-o", path + ".new", source], check=True)
+            os.rename(path + ".new", path)
+        return path
+
     def colour_tiff(self, per_second):
         return self.file("colour-%d.tiff" % per_second, lambda: tiff(960, self.scaled(per_second)))
 
     def program(self, name):
-        return getattr(self, name)()
+        return getattr(self, name.replace("-", "_"))()
 
     # --- The programs, alphabetically ---
 
@@ -347,9 +356,15 @@ class Inputs:
     def python3(self):
         return Program([find("python3")] + self.script("workload.py", 780))
 
+    def skid(self):
+        return Program([self.compiled("skid.c"), str(self.scaled(1000000))])
+
     def sqlite3(self):
         sql = self.file("sqlite3.sql", lambda: statements(self.scaled(180000)))
         return Program([find("sqlite3"), "-batch", ":memory:"], stdin=sql)
+
+    def three_loops(self):
+        return Program([self.compiled("three_loops.c"), str(self.scaled(10000))])
 
     def tiff2bw(self):
         return Program([find("tiff2bw"), self.colour_tiff(400000), self.output("tiff2bw.tiff")])

@@ -11,10 +11,10 @@ _hotpath()
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} sub=
     local trace_commands="record info check dump replay" wpp_commands="info expand hot"
-    local views="summary functions blocks edges calls lines loops loop-models hotspots partition paths predictions machine threads modules all"
+    local views="summary functions blocks edges calls lines loops loop-models hotspots partition paths predictions machine instructions cpi sampling threads modules all"
 
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record report compare merge trace wpp lab --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record report export compare merge trace wpp lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then
@@ -41,13 +41,17 @@ _hotpath()
     --view | -v) mapfile -t COMPREPLY < <(compgen -W "$views" -- "$word"); return ;;
     --engine | -e) mapfile -t COMPREPLY < <(compgen -W "native qemu" -- "$word"); return ;;
     --profile | -p)
-        mapfile -t COMPREPLY < <(compgen -W "exact counts loops paths predictions hotspots none" -- "$word"); return ;;
+        mapfile -t COMPREPLY < <(compgen -W "exact counts loops paths predictions hotspots cycles instructions none" -- "$word"); return ;;
     --paths)
         mapfile -t COMPREPLY < <(compgen -W "bl wpp extended-loop: extended-call: forward" -- "$word"); return ;;
     --metric)
         mapfile -t COMPREPLY < <(compgen -W "executions instructions l1i l1d l2 l3 itlb dtlb mispredictions power power-cycle" -- "$word"); return ;;
     --machine)
         mapfile -t COMPREPLY < <(compgen -W "vaswani alpha21264 arm9 modern" -f -- "$word"); return ;;
+    --sample)
+        mapfile -t COMPREPLY < <(compgen -W "profileme profileme,pairs" -- "$word"); return ;;
+    --windows)
+        mapfile -t COMPREPLY < <(compgen -W "all period=" -- "$word"); return ;;
     --table)
         mapfile -t COMPREPLY < <(compgen -W "vaswani random-admission 512x4" -- "$word"); return ;;
     --predict)
@@ -56,6 +60,8 @@ _hotpath()
         mapfile -t COMPREPLY < <(compgen -W "daprof daprof-16way daprof-full frequent ranges" -- "$word"); return ;;
     --hotspots)
         mapfile -t COMPREPLY < <(compgen -W "merten dense" -- "$word"); return ;;
+    --by) mapfile -t COMPREPLY < <(compgen -W "function loop line instruction" -- "$word"); return ;;
+    --format | -f) mapfile -t COMPREPLY < <(compgen -W "kanata o3" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;

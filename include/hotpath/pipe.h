@@ -40,7 +40,9 @@ struct hp_uop {
     uint8_t operand; /* LOAD and STORE: which of the instruction's memory operands */
     uint8_t
         after; /* bit i: it needs the result of the instruction's micro-operation i, i below its own index */
-    uint8_t access;   /* LOAD and STORE: HP_ACCESS_* of src/machine/memory.h; 0: a prefetch */
+    uint8_t
+        access; /* HP_ACCESS_* of src/machine/memory.h: of a LOAD READ, or 0: a prefetch; of a STORE WRITE. In order cores access an
+                         operand that is read and written once: the LOAD has both, the STORE 0 */
     uint16_t latency; /* not of a LOAD */
     uint16_t busy; /* cycles for which the unit takes nothing else: 1, or the latency (divisions) */
     uint32_t size; /* LOAD and STORE: bytes, at least 1 */
@@ -188,6 +190,9 @@ struct hp_pipe_config {
     void *context;
     /* A profiler behind a queue (docs/pipeline.md, "The branch queue"); queue < 0: none. */
     int queue;
+    /* Gets what each block that was fed caused (HP_METRIC_*, POWER_CYCLE in real cycles: docs/machine.md), in the order they were fed, tails too, many at a
+     * time, after they have retired. NULL: not wanted; it costs time. */
+    void (*blocks)(void *context, const uint32_t *blocks, const struct hp_events *events, size_t n);
     bool no_wrong_path; /* behind a misprediction nothing is fetched until the redirect */
 };
 
@@ -223,6 +228,13 @@ struct hp_pipe_stats {
         queue_stalls; /* cycles in which nothing more retired because the branch queue was full */
 };
 const struct hp_pipe_stats *hp_pipe_stats(const struct hp_pipe *pipe);
+
+/* By metric (not HP_METRIC_EXECUTIONS): all that was caused; and what of it by instructions that were aborted, which is no block's. After
+ * hp_pipe_drain(), the events of all blocks and these are all. NULL without hp_pipe_config.blocks. */
+struct hp_pipe_caused {
+    uint64_t all[HP_METRICS], aborted[HP_METRICS];
+};
+const struct hp_pipe_caused *hp_pipe_caused(const struct hp_pipe *pipe);
 
 #ifdef __cplusplus
 }

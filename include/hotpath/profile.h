@@ -320,7 +320,7 @@ struct hp_photspot_slice {
 struct hp_pinsn {
     struct hp_place place;
     uint32_t function; /* index; HP_PROFILE_NONE unknown */
-    uint32_t version;  /* of its block */
+    uint32_t version;  /* 0, or 1, 2 ... for other code seen at the same place */
     uint32_t length;   /* bytes */
     uint8_t flow, op;  /* enum hp_flow, enum hp_op */
     const char *text;  /* disassembled */

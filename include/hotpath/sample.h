@@ -63,6 +63,8 @@ struct hp_insn_tally {
 
 /* Adds one. What is not HP_TIMING_MEASURED is the caller's to leave out. */
 void hp_insn_tally_add(struct hp_insn_tally *tally, const struct hp_timing *timing);
+/* Adds what another saw: of another thread, or of the instructions of a line, a loop, a function. */
+void hp_insn_tally_merge(struct hp_insn_tally *tally, const struct hp_insn_tally *other);
 
 /* --- The sampler ------------------------------------------------------------------------------ */
 
@@ -70,6 +72,8 @@ enum hp_sample_mode {
     HP_SAMPLE_INSTRUCTIONS, /* counts instructions fetched on the predicted path */
     HP_SAMPLE_SLOTS,        /* counts fetch opportunities: `width` of the machine a cycle */
 };
+
+#define HP_SAMPLE_MACHINE_WINDOW UINT64_MAX /* pairs, with the window of the machine */
 
 struct hp_sample_config {
     enum hp_sample_mode mode;
@@ -86,10 +90,14 @@ struct hp_sample_config {
 };
 
 /* "profileme", or that followed by changes, joined by commas: mode=slots, interval=N, pairs, window=N, seed=N, buffer=N,
- * interrupt=N, sample=N, near=N, history=N. window=0 with pairs: that of the machine. HP_ERR_INVALID: the text says what is wrong. */
+ * interrupt=N, sample=N, near=N, history=N. window=0 with pairs: that of the machine; another window means pairs. Defaults: instructions,
+ * interval 10000, single samples, seed 1, a buffer of 1, 1000 cycles an interrupt and 100 a sample, near 30, 12 bits of history.
+ * HP_ERR_INVALID: the text says what is wrong. */
 enum hp_err hp_sample_config_parse(const char *text, struct hp_sample_config *config);
 /* The inverse, in one form only. At most 256 bytes. */
 void hp_sample_config_format(const struct hp_sample_config *config, char *text, size_t size);
+/* The mean distance of samples: what a count of them is multiplied by. The interval, or half of it when they come in pairs (window > 0). */
+double hp_sample_distance(uint64_t interval, uint64_t window);
 
 /* The profile registers of one tagged instruction, when it has retired or was aborted. */
 struct hp_sample {
@@ -109,17 +117,39 @@ struct hp_sample_pair {
 
 struct hp_sampler;
 
-/* Delivers full buffers, and the rest at the end. Keeps `program`. HP_ERR_INVALID: the config does not fit the machine. HP_ERR_NOMEM. */
+/* What a sampler has to know of the machine whose timings it sees: ours, or that of another simulator. */
+struct hp_sample_machine {
+    uint64_t width;     /* fetch opportunities of a cycle, at least 1 */
+    uint64_t in_flight; /* instructions that are in flight at once, at most; 0: not known */
+    uint64_t window;    /* of pairs, where the config leaves it to the machine, at least 1 */
+    /* The address of a static instruction; NULL: a sample's pc is the instruction's id. */
+    uint64_t (*pc)(const void *context, uint32_t insn);
+    const void *context;
+};
+/* That of the machine of a program; its context is the program. The window holds all that can be in flight beside an instruction, and what can
+ * retire within `near` cycles. */
+struct hp_sample_machine hp_sample_machine_of(const struct hp_sample_config *config,
+                                              const struct hp_program *program);
+
+/* Delivers full buffers, and the rest at the end; with a machine's context that is kept. HP_ERR_INVALID: the config does not fit the machine. HP_ERR_NOMEM. */
 typedef void (*hp_sample_deliver)(void *context, const struct hp_sample_pair *samples, size_t n);
 enum hp_err hp_sampler_new(const struct hp_sample_config *config, const struct hp_program *program,
                            const struct hp_thread *thread, hp_sample_deliver deliver, void *context,
                            struct hp_sampler **sampler);
+/* The same on any machine. */
+enum hp_err hp_sampler_new_on(const struct hp_sample_config *config,
+                              const struct hp_sample_machine *machine,
+                              const struct hp_thread *thread, hp_sample_deliver deliver,
+                              void *context, struct hp_sampler **sampler);
 void hp_sampler_free(struct hp_sampler *sampler);
 
 /* All timings of a thread, in the order of fetch; HP_TIMING_MEASURED ones are counted and sampled. Rules: docs/instructions.md. */
 void hp_sampler_timings(struct hp_sampler *sampler, const struct hp_timing *timings, size_t n);
 /* Delivers what is left. */
 void hp_sampler_end(struct hp_sampler *sampler);
+
+/* As it is used: the window is known. */
+const struct hp_sample_config *hp_sampler_config(const struct hp_sampler *sampler);
 
 struct hp_sampler_stats {
     uint64_t samples, empty, lost, interrupts, cost; /* as in struct hp_psampler */
@@ -134,10 +164,11 @@ struct hp_estimate {
     double value, low, high;
 };
 
-/* kS, of k samples with a property at a mean interval of S; scale: hp_psampler.scale / 1000. */
-struct hp_estimate hp_estimate_count(uint64_t k, double interval, double scale);
-/* The total of a quantity of which the samples have this sum and sum of squares. */
-struct hp_estimate hp_estimate_total(double sum, double squares, double interval, double scale);
+/* kS, of k samples with a property at a mean distance of S (hp_sample_distance()); scale: hp_psampler.scale / 1000. */
+struct hp_estimate hp_estimate_count(uint64_t k, double distance, double scale);
+/* The total of a quantity, never negative, of which the samples have this sum and sum of squares. When they had none of it: as of a count of 0, so that what
+ * was not seen is taken to be 1 each. What comes of few, very long ones is easily missed by samples, and by this interval. */
+struct hp_estimate hp_estimate_total(double sum, double squares, double distance, double scale);
 /* The share of k in n samples, in 0 ... 1. */
 struct hp_estimate hp_estimate_share(uint64_t k, uint64_t n);
 
@@ -146,14 +177,22 @@ struct hp_estimate hp_estimate_wasted(uint64_t progress, uint64_t useful, uint64
                                       uint64_t width, uint64_t window, double interval,
                                       double scale);
 
+/* Instructions retired a cycle around an instruction, itself included: it retired in `retired` pairs (counted twice when it is both), in `near` of them
+ * the other retired at most `cycles` before or after it. Between 0 and what the window can hold. */
+struct hp_estimate hp_estimate_ipc(uint64_t near, uint64_t retired, uint64_t window,
+                                   uint64_t cycles);
+
+/* --- Overlap ---------------------------------------------------------------------------------- */
+
 /* A measure of how two instructions overlap: of `it`, which is the one looked at, and `other`, fetched `later` cycles after it (negative:
  * before). Asked of each pair both ways round. */
 typedef double (*hp_overlap)(const struct hp_sample *it, const struct hp_sample *other,
                              int64_t later, void *context);
 
-/* Those the paper names. hp_overlap_useful: other is issued while `it` is between fetch and retire ready, and retires. hp_overlap_near: both
- * retire, within *(uint32_t *)context cycles. hp_overlap_around: other is issued while `it` is mapped and not issued. hp_overlap_busy: other
- * executes (on the unit *(enum hp_unit_kind *)context) while `it` executes. */
+/* Those the paper names. All but the last are 1 or 0; with an empty sample all are 0. hp_overlap_useful: other is issued while `it` is between fetch
+ * and retire ready (in one of the hp_sample_progress() cycles from its fetch on), and retires. hp_overlap_near: both retire, at most *(uint32_t *)context cycles
+ * apart. hp_overlap_around: other is issued while `it` is mapped and not issued. hp_overlap_busy: in how many cycles other executes (on the unit
+ * *(enum hp_unit_kind *)context; NULL: on any) while `it` executes; executing is from issue to retire ready. */
 double hp_overlap_useful(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
                          void *context);
 double hp_overlap_near(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
@@ -162,6 +201,27 @@ double hp_overlap_around(const struct hp_sample *it, const struct hp_sample *oth
                          void *context);
 double hp_overlap_busy(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
                        void *context);
+
+/* Cycles from fetch to retire ready; to the end, where it did not become ready. 0: empty. */
+uint64_t hp_sample_progress(const struct hp_sample *sample);
+
+/* What a measure comes to over the pairs with an instruction, both ways round. */
+struct hp_overlap_sum {
+    uint64_t pairs; /* counted twice when it is both */
+    double sum; /* over all executions and all others within the window: sum * window * interval, */
+    double squares; /* and so hp_estimate_total(sum, squares, window * interval, scale) */
+};
+
+/* Sums any measure over pairs, by static instruction. */
+struct hp_overlap_tally;
+enum hp_err hp_overlap_tally_new(hp_overlap measure, void *context,
+                                 struct hp_overlap_tally **tally);
+void hp_overlap_tally_free(struct hp_overlap_tally *tally);
+/* Adds what was delivered: an hp_sample_deliver with the tally as its context. Single samples and empty slots have nothing to say. */
+void hp_overlap_tally_pairs(void *tally, const struct hp_sample_pair *samples, size_t n);
+/* All 0: the instruction is in no pair. HP_ERR_NOMEM: memory ran out on the way, pairs are missing. */
+enum hp_err hp_overlap_tally_get(const struct hp_overlap_tally *tally, uint32_t insn,
+                                 struct hp_overlap_sum *sum);
 
 #ifdef __cplusplus
 }

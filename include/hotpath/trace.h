@@ -32,6 +32,7 @@ struct hp_trace_run {
     int64_t started;
     double seconds;  /* known at the end; 0 in hp_trace_writer_new() */
     int exit_status; /* likewise */
+    bool addresses;  /* words come with the addresses of data (docs/stream.md) */
 };
 
 /* --- Writing ---------------------------------------------------------------------------------- */
@@ -40,9 +41,9 @@ struct hp_trace_writer;
 
 /* Starts a trace. The file appears under `path` when hp_trace_writer_finish() succeeds, not before.
  * `code` is the code map of the run: segments and modules are taken from it as words first name
- * them. */
+ * them. With `addresses` it is asked for operands, too, so nobody else may use it during a call. */
 enum hp_err hp_trace_writer_new(const char *path, const struct hp_trace_run *run,
-                                const struct hp_code *code, struct hp_trace_writer **writer);
+                                struct hp_code *code, struct hp_trace_writer **writer);
 
 /* After a failed write (HP_ERR_IO and the like) every further call fails alike; finish or abort
  * then removes the file. HP_ERR_INVALID, for a thread that was announced twice, never or has ended,
@@ -58,6 +59,11 @@ enum hp_err hp_trace_writer_string(struct hp_trace_writer *writer, uint32_t id, 
  * not is written as a word all the same (the reader's cursor will report the loss). */
 enum hp_err hp_trace_writer_words(struct hp_trace_writer *writer, uint32_t thread,
                                   const uint32_t *words, size_t n);
+
+/* Appends addresses of a thread, which may come before or after the words they belong to. Those that no word asks for by the end of
+ * the thread are left out; words that have none are written without, and so are all that come after them. */
+enum hp_err hp_trace_writer_addresses(struct hp_trace_writer *writer, uint32_t thread,
+                                      const uint64_t *addresses, size_t n);
 
 /* Says how a thread ended (it is stored so that a replay ends alike). */
 enum hp_err hp_trace_writer_end(struct hp_trace_writer *writer, uint32_t thread,
@@ -79,6 +85,7 @@ struct hp_trace_info {
     uint64_t file_size;
     uint64_t frames;
     uint64_t words;
+    uint64_t addresses;
     uint32_t threads;
     uint32_t segments;
     uint32_t modules;
@@ -89,7 +96,10 @@ struct hp_trace_reader;
 enum hp_err hp_trace_reader_open(const char *path, struct hp_trace_reader **reader);
 void hp_trace_reader_close(struct hp_trace_reader *reader);
 
-/* Counts of frames, words, threads, segments and modules, the run time and the exit status are 0
+/* Has the addresses read, too, where the trace has them (run.addresses): before the first item. Otherwise they are passed over. */
+void hp_trace_reader_want_addresses(struct hp_trace_reader *reader);
+
+/* Counts of frames, words, addresses, threads, segments and modules, the run time and the exit status are 0
  * when the trace is not complete. */
 const struct hp_trace_info *hp_trace_reader_info(const struct hp_trace_reader *reader);
 
@@ -99,6 +109,7 @@ enum hp_trace_item_kind {
     HP_TRACE_THREAD,     /* a thread begins: `thread`; its pid and the like are 0 when lost */
     HP_TRACE_WORDS,      /* `words`, `n_words` of `thread.id` */
     HP_TRACE_THREAD_END, /* `thread.id` ended: `reason` */
+    HP_TRACE_ADDRESSES, /* `addresses`, `n_addresses` of `thread.id`: those of the words in the item before */
 };
 
 struct hp_trace_item {
@@ -106,13 +117,16 @@ struct hp_trace_item {
     struct hp_thread thread;
     const uint32_t *words; /* valid until the next call */
     size_t n_words;
+    const uint64_t *addresses; /* likewise */
+    size_t n_addresses;
     enum hp_end_reason reason;
 };
 
 /* Reads on. Modules and segments met on the way are added to `code`, which was made by the caller
  * with the trace's architecture and must be the same in every call. HP_ERR_FORMAT on damage: the
  * text says where; a further call goes on behind the damaged frame, after the item for which words
- * are lost: an HP_TRACE_WORDS item whose only word is HP_WORD_LOST with its payload. */
+ * are lost: an HP_TRACE_WORDS item whose only word is HP_WORD_LOST with its payload. Where addresses are wanted and those of some words
+ * are lost, such an item with HP_LOST_ADDRESSES comes before them: from there on the thread has none. */
 enum hp_err hp_trace_reader_next(struct hp_trace_reader *reader, struct hp_code *code,
                                  struct hp_trace_item *item);
 

@@ -149,6 +149,8 @@ int hp_cmd_lab(int argc, char **argv)
          "of each program that are observed (default: all)"},
         {"machine-instructions", 0, HP_OPT_COUNT, &lab.machine_instructions, "N",
          "the same where a machine model counts, which is slower\n(default 300M)"},
+        {"cycle-instructions", 0, HP_OPT_COUNT, &lab.cycle_instructions, "N",
+         "of these, in cycles, where a machine has them\n(default 30M)"},
         {"window", 0, HP_OPT_COUNT, &lab.window, "N",
          "instructions of a window of a dynamic profile\n(default 100M; short form 5M)"},
         {"quiet", 'q', HP_OPT_FLAG, &quiet, NULL, "no progress"},

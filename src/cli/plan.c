@@ -40,7 +40,7 @@ static enum hp_record_mode mode_for(const struct hp_wanted *wanted)
 {
     if (wanted->counts)
         return HP_RECORD_COUNT;
-    return wanted->options->machine ? HP_RECORD_MEMORY : HP_RECORD_STREAM;
+    return wanted->machine || wanted->addresses ? HP_RECORD_MEMORY : HP_RECORD_STREAM;
 }
 
 static bool fits(const struct hp_wanted *wanted, enum hp_record_mode mode)
@@ -56,6 +56,7 @@ static enum hp_err read_words(const struct hp_session_options *options, struct h
 {
     struct hp_wanted *wanted = &plan->wanted;
     HP_TRY(hp_wanted_parse(&options->wanted, wanted));
+    wanted->addresses |= options->addresses;
     plan->mode = mode_for(wanted);
     if (!options->record)
         return HP_OK;
@@ -72,7 +73,8 @@ static enum hp_err read_words(const struct hp_session_options *options, struct h
     if (!fits(wanted, plan->mode))
         return hp_fail(HP_ERR_INVALID, "--profile %s cannot be made from --record %s",
                        options->wanted.profile ? options->wanted.profile
-                                               : "paths, predictions, loops or hotspots",
+                                               : "paths, predictions, loops, hotspots, cycles "
+                                                 "or instructions",
                        options->record);
     return HP_OK;
 }
@@ -91,7 +93,7 @@ enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_
         (options->from || options->after || options->length))
         return hp_fail(HP_ERR_INVALID,
                        "--from, --after and --for need the order of execution: --profile exact, "
-                       "loops, paths, predictions or hotspots");
+                       "loops, paths, predictions, hotspots, cycles or instructions");
     return HP_OK;
 }
 
@@ -115,7 +117,7 @@ enum hp_err hp_plan_choose(const struct hp_session_options *options,
     if (plan->mode != HP_RECORD_STREAM)
         return hp_fail(HP_ERR_UNSUPPORTED,
                        "the qemu engine, which would run %s, records the stream only: --record %s, "
-                       "--profile counts and metrics of data need the native engine",
+                       "--profile counts, addresses and metrics of data need the native engine",
                        program->path, record_names[plan->mode]);
     return HP_OK;
 }

@@ -9,16 +9,17 @@
 static const struct hp_usage usage = {
     .command = "hotpath report",
     .synopsis = "[OPTIONS] FILE [VIEW]",
-    .help =
-        "Prints a profile. VIEW is one of: summary, functions, blocks, edges, calls, lines, "
-        "threads,\n"
-        "modules, loops, paths, predictions, hotspots, loop-models, partition, machine, all.\n"
-        "Without one: the summary, and functions, loops, paths, predictions and hot spots as far\n"
-        "as they were recorded.\n",
+    .help = "Prints a profile. VIEW is one of: summary, functions, blocks, edges, calls, lines, "
+            "threads,\n"
+            "modules, loops, paths, predictions, hotspots, loop-models, partition, machine,\n"
+            "instructions, cpi, sampling, all.\n"
+            "Without one: the summary, and functions, loops, paths, predictions, hot spots and\n"
+            "instructions as far as they were recorded.\n",
     .examples = "  hotpath report gzip.hotpath\n"
                 "  hotpath report gzip.hotpath edges --top 50\n"
                 "  hotpath report gzip.hotpath paths\n"
                 "  hotpath report gzip.hotpath partition --init 500 --hw-loops 3\n"
+                "  hotpath report gzip.hotpath cpi --by function\n"
                 "  hotpath report gzip.hotpath --json > gzip.json\n"
                 "  hotpath report gzip.hotpath functions --csv -o functions.csv\n",
 };
@@ -60,15 +61,25 @@ static enum hp_err read_costs(const struct costs *costs, struct hp_report_option
     return HP_OK;
 }
 
+static enum hp_err read_by(const char *by, struct hp_report_options *report)
+{
+    if (!by)
+        return HP_OK;
+    if (report->view != HP_REPORT_CPI && report->view != HP_REPORT_ALL &&
+        (report->view != HP_REPORT_DEFAULT || report->format != HP_REPORT_JSON))
+        return hp_fail(HP_ERR_INVALID, "--by is for the view cpi");
+    return hp_report_by_from_name(by, &report->by);
+}
+
 int hp_cmd_report(int argc, char **argv)
 {
     struct hp_cli_output output = {.top = UINT64_MAX};
-    const char *path = NULL;
+    const char *path = NULL, *by = NULL;
     bool no_run = false;
     struct costs costs = {NULL, NOT_SAID, NOT_SAID, NOT_SAID};
     const struct hp_option options[] = {
         {"top", 'n', HP_OPT_COUNT, &output.top, "N",
-         "rows to print (default: 20 in text, 10 paths, else all;\n0: all)"},
+         "rows to print (default: 20 in text, 10 paths or\ninstructions, else all; 0: all)"},
         {"json", 'j', HP_OPT_FLAG, &output.json, NULL, "JSON, for scripts"},
         {"csv", 0, HP_OPT_FLAG, &output.csv, NULL, "comma-separated values, one view"},
         {"threads", 0, HP_OPT_TEXT, &output.threads, "each|all",
@@ -83,6 +94,8 @@ int hp_cmd_report(int argc, char **argv)
          "partition: behind each execution (default 100)"},
         {"hw-loops", 0, HP_OPT_COUNT, &costs.loops, "N",
          "partition: loops that there is room for (default 1)"},
+        {"by", 0, HP_OPT_TEXT, &by, "WHAT",
+         "cpi: also of each function, loop, line or instruction"},
         {"output", 'o', HP_OPT_TEXT, &path, "FILE", "write to FILE instead of stdout"},
         {0},
     };
@@ -102,6 +115,8 @@ int hp_cmd_report(int argc, char **argv)
     }
     if (err == HP_OK)
         err = read_costs(&costs, &report);
+    if (err == HP_OK)
+        err = read_by(by, &report);
     if (err == HP_OK)
         err = hp_profile_load(argv[1], &profile);
     if (err == HP_OK) {

@@ -14,6 +14,7 @@
 #include "engine/trace/replay.h"
 #include "hotpath/trace.h"
 #include "profiler/result.h"
+#include "profiler/sample/profiler.h"
 
 #include <stdio.h>
 #include <sys/wait.h>
@@ -31,6 +32,7 @@ struct session {
     struct hp_wanted_parts parts;
     struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
     struct hp_trace_writer *writer; /* NULL: not wanted */
+    bool addressed;                 /* the stream comes with addresses */
     enum hp_err trace_failure;
     char trace_error[256];
     struct hp_progress progress;
@@ -91,7 +93,10 @@ static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
     if (!s->pipeline)
         return HP_OK;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
-    return next->addresses(next, thread, addresses, n);
+    HP_TRY(next->addresses(next, thread, addresses, n));
+    if (s->writer)
+        trace_result(s, hp_trace_writer_addresses(s->writer, thread, addresses, n));
+    return HP_OK;
 }
 
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
@@ -139,7 +144,9 @@ static enum hp_err open_session(struct session *s, enum hp_arch arch,
     HP_TRY(hp_code_new(arch, &s->code));
     HP_TRY(hp_functions_new(s->code, &s->functions));
     /* What is printed when nothing is said has paths line by line and loops with their lines, where they are wanted. */
-    bool all = wanted && (wanted->paths || wanted->loops) && lines == HP_LINES_FUNCTIONS;
+    bool all = wanted &&
+               (wanted->paths || wanted->loops || wanted->cycles || wanted->instructions) &&
+               lines == HP_LINES_FUNCTIONS;
     hp_functions_want_lines(s->functions, all ? HP_LINES_ALL : lines);
     s->wanted = wanted;
     return wanted ? hp_wanted_open(wanted, s->code, s->functions, &s->parts) : HP_OK;
@@ -155,8 +162,18 @@ static enum hp_err open_pipeline(struct session *s, const struct hp_session_opti
         HP_TRY(hp_pipeline_add(s->pipeline, s->parts.profilers[i]));
     if (s->parts.machine)
         HP_TRY(hp_pipeline_set_machine(s->pipeline, s->parts.machine));
+    if (s->parts.program)
+        hp_pipeline_set_cycles(
+            s->pipeline,
+            &(struct hp_cycles_setup){.program = s->parts.program, .windows = s->wanted->windows});
     hp_progress_start(&s->progress, options->quiet);
     return HP_OK;
+}
+
+static void expect_addresses(struct session *s)
+{
+    hp_pipeline_expect_addresses(s->pipeline);
+    s->addressed = true;
 }
 
 static void close_session(struct session *s)
@@ -171,14 +188,39 @@ static void close_session(struct session *s)
 
 /* --- The profile ------------------------------------------------------------------------------ */
 
+/* Samplers that saw windows of the run speak of the whole run. */
+static void scale_samplers(struct session *s)
+{
+    struct hp_runner_stats stats = hp_pipeline_cycles_stats(s->pipeline);
+    double scale =
+        stats.measured ? 1000.0 * (double)stats.instructions / (double)stats.measured : 1000.0;
+    for (size_t i = 0; i < s->parts.n_samplers; i++)
+        hp_sample_profiler_set_scale(s->parts.samplers[i], (uint64_t)(scale + 0.5));
+}
+
 static enum hp_err finish_profilers(struct session *s, const struct hp_trace_run *about,
                                     struct hp_profile *profile)
 {
+    if (s->parts.program && s->pipeline)
+        scale_samplers(s);
     struct hp_result *result;
     HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
     enum hp_err err = s->wanted ? hp_wanted_finish(s->wanted, &s->parts, about, result) : HP_OK;
     hp_result_free(result);
+    if (err == HP_OK && s->parts.program && s->pipeline)
+        hp_pipeline_place_windows(s->pipeline, profile);
     return err;
+}
+
+/* How much of the run was measured in cycles. */
+static enum hp_err add_cycles(struct session *s, struct hp_profile *profile)
+{
+    struct hp_runner_stats stats = hp_pipeline_cycles_stats(s->pipeline);
+    char part[128];
+    snprintf(part, sizeof part, "cycles %s", hp_machine_name(s->parts.machine));
+    HP_TRY(
+        hp_profile_add_stat(profile, part, "run.instructions", HP_STAT_COUNT, stats.instructions));
+    return hp_profile_add_stat(profile, part, "run.measured", HP_STAT_COUNT, stats.measured);
 }
 
 /* What the machine did, if there is one. */
@@ -192,7 +234,11 @@ static enum hp_err add_machine(struct session *s, struct hp_profile *profile)
         snprintf(part, sizeof part, "machine %s", hp_machine_name(s->parts.machine));
     for (size_t i = 0; i < n; i++)
         HP_TRY(hp_profile_add_stat(profile, part, stats[i].name, HP_STAT_COUNT, stats[i].value));
-    return HP_OK;
+    if (n && !s->addressed)
+        HP_TRY(hp_profile_note(
+            profile, 1, "no data",
+            "the machine saw no accesses to data: their addresses were not recorded"));
+    return s->parts.program ? add_cycles(s, profile) : HP_OK;
 }
 
 static enum hp_err finish_profile(struct session *s, const struct hp_trace_run *about,
@@ -305,7 +351,7 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     if (plan->wanted.counts)
         HP_TRY(hp_pipeline_expect_counts(s->pipeline));
     if (s->pipeline && plan->mode == HP_RECORD_MEMORY)
-        hp_pipeline_expect_addresses(s->pipeline);
+        expect_addresses(s);
     hp_signals_catch();
     enum hp_err err = start_engine(plan->engine, options, program, live, &pid);
     if (err != HP_OK) {
@@ -337,6 +383,7 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
     struct session s = {0};
     struct hp_run_about about;
     hp_describe_start(&about, argv, program->elf.arch, hp_plan_engine_name(plan->engine));
+    about.run.addresses = plan->mode == HP_RECORD_MEMORY;
     enum hp_err err =
         open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
     if (err == HP_OK && trace_path)
@@ -388,16 +435,18 @@ static enum hp_err note_trace_execs(struct session *s, struct hp_trace_reader *r
     return HP_OK;
 }
 
-/* What a trace can give: the order of execution, no counters, no addresses. */
-static enum hp_err read_wanted(const struct hp_session_options *options, struct hp_wanted *wanted)
+/* What a trace can give: the order of execution, no counters, addresses if they were recorded. */
+static enum hp_err read_wanted(const struct hp_session_options *options, bool has_addresses,
+                               struct hp_wanted *wanted)
 {
     HP_TRY(hp_wanted_parse(&options->wanted, wanted));
     if (wanted->counts || hp_wanted_nothing(wanted))
         return hp_fail(HP_ERR_INVALID, "a trace is profiled with --profile exact, paths or "
                                        "predictions");
-    if (wanted->addresses)
+    if (wanted->addresses && !has_addresses)
         return hp_fail(HP_ERR_UNSUPPORTED,
-                       "a trace holds no data addresses: metrics of data need a live run");
+                       "the trace holds no data addresses: metrics of data need a trace recorded "
+                       "with --addresses, or a live run");
     return HP_OK;
 }
 
@@ -407,9 +456,13 @@ static enum hp_err replay(struct session *s, const struct hp_session_options *op
     const struct hp_trace_info *info = hp_trace_reader_info(reader);
     struct hp_wanted wanted;
     uint64_t damaged;
-    HP_TRY(read_wanted(options, &wanted));
+    HP_TRY(read_wanted(options, info->run.addresses, &wanted));
     HP_TRY(open_session(s, info->run.arch, &wanted, options->lines));
     HP_TRY(open_pipeline(s, options, NULL));
+    if (info->run.addresses && (s->parts.machine || wanted.addresses)) {
+        hp_trace_reader_want_addresses(reader);
+        expect_addresses(s);
+    }
     HP_TRY(hp_replay(reader, s->code, &s->consumer, salvage, &damaged));
     HP_TRY(hp_describe_profile(profile, &info->run));
     HP_TRY(note_trace_execs(s, reader, info->run.engine, profile));

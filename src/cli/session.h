@@ -15,6 +15,7 @@ struct hp_session_options {
     const char *engine; /* "native", "qemu"; NULL: the one that fits */
     const char *record; /* "none", "count", "stream", "memory"; NULL: what `wanted` needs */
     struct hp_wanted_options wanted;
+    bool addresses;      /* the trace gets those of data */
     bool randomize;      /* address space layout, as without us */
     uint64_t cache_size; /* bytes of translated code a process may keep */
     const char *sysroot; /* NULL: found */

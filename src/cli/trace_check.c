@@ -17,8 +17,10 @@ static const struct hp_usage usage = {
         "block\n"
         "starts where the one before said it would, outcomes are right, code decodes to the blocks "
         "it\n"
-        "is said to be, signals are balanced, nothing is lost. Exit status 0 when all is well, 1\n"
-        "when not, 125 when a file cannot be read.\n",
+        "is said to be, signals are balanced, every instruction has its addresses where there are "
+        "any,\n"
+        "nothing is lost. Exit status 0 when all is well, 1 when not, 125 when a file cannot be "
+        "read.\n",
     .examples = NULL,
 };
 
@@ -38,6 +40,10 @@ static enum hp_err check_with(struct hp_trace_reader *reader, struct hp_code *co
     uint64_t damaged;
     HP_TRY(hp_pipeline_new(code, NULL, NULL, &everything, &pipeline));
     enum hp_err err = hp_pipeline_add(pipeline, checker);
+    if (hp_trace_reader_info(reader)->run.addresses) {
+        hp_trace_reader_want_addresses(reader);
+        hp_pipeline_expect_addresses(pipeline);
+    }
     if (err == HP_OK)
         err = hp_replay(reader, code, hp_pipeline_consumer(pipeline), false, &damaged);
     finding->stats = *hp_check_stats(checker);

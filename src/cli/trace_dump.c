@@ -17,7 +17,9 @@ static const struct hp_usage usage = {
         "Prints what was executed, a line a block: thread, instructions executed by the thread "
         "before\n"
         "it, place, instructions in it, how it ended and where to. Events are lines of their own.\n"
-        "With --words, prints the raw words.\n",
+        "With --addresses, the addresses of data that it used, where the trace has them. With "
+        "--words,\n"
+        "prints the raw words.\n",
     .examples = "  hotpath trace dump gzip.hptrace --count 50\n"
                 "  hotpath trace dump gzip.hptrace --thread 1 --skip 1M --count 100 --code\n",
 };
@@ -30,6 +32,7 @@ struct dump {
     uint64_t seen;
     uint64_t thread; /* UINT64_MAX: all */
     bool with_code;
+    bool with_addresses;
     bool words;
     struct dump_thread *threads;
 };
@@ -50,7 +53,15 @@ static void print_place(const struct hp_code *code, uint32_t module, uint64_t ad
     printf("%s+0x%" PRIx64, slash ? slash + 1 : m->path, address - m->base);
 }
 
-static void print_code(const struct dump *d, uint32_t id)
+/* The addresses of memory operands; none when `addresses` is NULL. */
+static void print_addresses(const uint64_t *addresses, size_t n)
+{
+    for (size_t i = 0; addresses && i < n; i++)
+        printf("  [0x%" PRIx64 "]", addresses[i]);
+}
+
+/* With the instructions' addresses, unless they are NULL. */
+static void print_code(const struct dump *d, uint32_t id, const uint64_t *addresses)
 {
     const struct hp_block *b = hp_code_block(d->code, id);
     const uint8_t *bytes = hp_code_bytes(d->code, b);
@@ -63,7 +74,22 @@ static void print_code(const struct dump *d, uint32_t id)
         uint64_t at = insns[i].address;
         hp_disassemble(d->decoder, mode, at, bytes + (at - b->start), (size_t)(b->end - at), text,
                        sizeof text);
-        printf("        0x%" PRIx64 "  %s\n", at, text);
+        printf("        0x%" PRIx64 "  %s", at, text);
+        print_addresses(addresses, insns[i].n_mems);
+        addresses = addresses ? addresses + insns[i].n_mems : NULL;
+        putchar('\n');
+    }
+}
+
+/* What is asked for beside the line of a block, which has `n` addresses (NULL: they are not known). */
+static void print_more(const struct dump *d, uint32_t id, const uint64_t *addresses, size_t n)
+{
+    if (d->with_code) {
+        print_code(d, id, addresses);
+    } else if (addresses && n) {
+        printf("       ");
+        print_addresses(addresses, n);
+        putchar('\n');
     }
 }
 
@@ -95,8 +121,9 @@ static void on_batch(void *state, const struct hp_batch *batch)
             printf(batch->taken[i] ? " -> " : " falls to ");
             print_place(batch->code, next->module, next->start);
             putchar('\n');
-            if (t->dump->with_code)
-                print_code(t->dump, batch->blocks[i]);
+            const uint32_t *at = batch->addresses ? batch->address_at + i : NULL;
+            print_more(t->dump, batch->blocks[i], at ? batch->addresses + at[0] : NULL,
+                       at ? at[1] - at[0] : 0);
         }
         t->instructions += b->insns;
     }
@@ -110,6 +137,7 @@ static void on_event(void *state, const struct hp_event *event)
         if (wanted(t)) {
             print_block(t, b);
             printf("%s\n", event->exact ? "" : " (perhaps not to its end)");
+            print_more(t->dump, event->block, event->addresses, event->n_addresses);
         }
         t->instructions += event->insns;
     } else if (t->dump->thread == UINT64_MAX || t->dump->thread == t->id) {
@@ -148,6 +176,10 @@ static enum hp_err dump_blocks(struct dump *d, struct hp_trace_reader *reader)
     HP_TRY(hp_decoder_new(hp_code_arch(d->code), &d->decoder));
     HP_TRY(hp_pipeline_new(d->code, NULL, NULL, &everything, &pipeline));
     enum hp_err err = hp_pipeline_add(pipeline, &d->base);
+    if (d->with_addresses && hp_trace_reader_info(reader)->run.addresses) {
+        hp_trace_reader_want_addresses(reader);
+        hp_pipeline_expect_addresses(pipeline);
+    }
     if (err == HP_OK)
         err = hp_replay(reader, d->code, hp_pipeline_consumer(pipeline), false, &damaged);
     hp_pipeline_free(pipeline);
@@ -190,6 +222,8 @@ int hp_trace_cmd_dump(int argc, char **argv)
         {"skip", 0, HP_OPT_COUNT, &d.skip, "N", "leave out the first N blocks (or words)"},
         {"count", 'n', HP_OPT_COUNT, &d.count, "N", "print N of them (default: all)"},
         {"code", 'c', HP_OPT_FLAG, &d.with_code, NULL, "with disassembly"},
+        {"addresses", 'a', HP_OPT_FLAG, &d.with_addresses, NULL,
+         "with the addresses of data: of each block, or with\n--code of each instruction"},
         {"words", 'w', HP_OPT_FLAG, &d.words, NULL, "the raw words instead of blocks"},
         {0},
     };

@@ -43,7 +43,7 @@ static enum hp_err print_json(const struct hp_trace_info *info)
     } numbers[] = {
         {"version", info->version}, {"file_size", info->file_size}, {"frames", info->frames},
         {"words", info->words},     {"threads", info->threads},     {"segments", info->segments},
-        {"modules", info->modules},
+        {"modules", info->modules}, {"addresses", info->addresses},
     };
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         hp_json_key(&json, numbers[i].key);
@@ -71,6 +71,8 @@ static void print_text(const char *path, const struct hp_trace_info *info)
            info->frames, info->file_size);
     if (info->words)
         printf(" (%.3f bits a word)", (double)info->file_size * 8 / (double)info->words);
+    if (info->run.addresses)
+        printf("\n  %" PRIu64 " addresses of data", info->addresses);
     printf("\n  %u threads, %u segments of code in %u modules\n", info->threads, info->segments,
            info->modules);
     if (!info->complete)

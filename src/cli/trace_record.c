@@ -12,7 +12,9 @@ static const struct hp_usage usage = {
     .command = "hotpath trace record",
     .synopsis = "[OPTIONS] -o FILE [--] PROGRAM [ARGUMENTS]",
     .help = "Runs PROGRAM and records everything it executes in FILE.\n",
-    .examples = "  hotpath trace record -o gzip.hptrace -- gzip -9c FILE > /dev/null\n",
+    .examples = "  hotpath trace record -o gzip.hptrace -- gzip -9c FILE > /dev/null\n"
+                "  hotpath trace record --addresses -o ls.hptrace -- ls\n"
+                "  hotpath trace replay ls.hptrace --machine modern\n",
 };
 
 int hp_trace_cmd_record(int argc, char **argv)
@@ -21,6 +23,8 @@ int hp_trace_cmd_record(int argc, char **argv)
     const char *pattern = NULL;
     const struct hp_option options[] = {
         {"output", 'o', HP_OPT_TEXT, &pattern, "FILE", "where to (%p: hotpath's process id)"},
+        {"addresses", 'a', HP_OPT_FLAG, &session.addresses, NULL,
+         "with the addresses of data, for the machine's data\nside (native engine)"},
         HP_SESSION_WATCH_ROWS(session),
         {0},
     };

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/wanted.h"
 
+#include "profiler/cycles/profiler.h"
 #include "profiler/exact/exact.h"
+#include "profiler/sample/profiler.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -19,6 +21,8 @@ static enum hp_err want(struct hp_wanted *wanted, const char *word, size_t lengt
                  {"paths", &wanted->paths},
                  {"predictions", &wanted->predictions},
                  {"hotspots", &wanted->hotspots},
+                 {"cycles", &wanted->cycles},
+                 {"instructions", &wanted->instructions},
                  {"none", none}};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strlen(names[i].name) == length && memcmp(names[i].name, word, length) == 0) {
@@ -28,14 +32,14 @@ static enum hp_err want(struct hp_wanted *wanted, const char *word, size_t lengt
     }
     return hp_fail(HP_ERR_INVALID,
                    "there is no profile '%.*s'; there are: exact, counts, loops, paths, "
-                   "predictions, hotspots, none",
+                   "predictions, hotspots, cycles, instructions, none",
                    (int)length, word);
 }
 
 static bool needs_order(const struct hp_wanted *wanted)
 {
     return wanted->exact || wanted->loops || wanted->paths || wanted->predictions ||
-           wanted->hotspots;
+           wanted->hotspots || wanted->cycles || wanted->instructions || wanted->options->observer;
 }
 
 /* What is said in a list; what is asked for in detail is wanted without being listed. */
@@ -56,6 +60,10 @@ static enum hp_err read_list(struct hp_wanted *wanted)
         wanted->loops = true;
     if (o->hotspots)
         wanted->hotspots = true;
+    if (o->samplers.n)
+        wanted->instructions = true;
+    if (o->machine && !o->profile && !needs_order(wanted)) /* nothing else was said of it */
+        wanted->exact = wanted->cycles = wanted->instructions = true;
     bool ordered = needs_order(wanted);
     if (none && (ordered || wanted->counts))
         return hp_fail(HP_ERR_INVALID, "--profile none goes with no other profile");
@@ -90,6 +98,12 @@ static enum hp_err read_paths(struct hp_wanted *wanted)
         if (config->ppcr.metric > HP_METRIC_EXECUTIONS)
             config->ppcr.counter_bits = 32; /* a profile is to be exact */
     }
+    if (hp_metric_needs_machine(config->ppcr.metric) && (wanted->cycles || wanted->instructions))
+        return hp_fail(
+            HP_ERR_INVALID,
+            "--metric %s counts on a machine without cycles: not with --profile cycles or "
+            "instructions",
+            o->metric);
     if (hp_metric_needs_machine(config->ppcr.metric) && !o->machine)
         return hp_fail(HP_ERR_INVALID, "counting %s takes a machine: --machine vaswani, for one",
                        hp_metric_title(config->ppcr.metric));
@@ -138,15 +152,55 @@ static enum hp_err read_hotspots(struct hp_wanted *wanted)
     return in_option(hp_hotspot_config_parse(detector, &wanted->hotspot_config), "hotspots");
 }
 
+/* --- A machine in cycles ---------------------------------------------------------------------- */
+
+static enum hp_err read_samplers(struct hp_wanted *wanted)
+{
+    static const char *const usual[] = {"profileme,pairs,interval=1000"};
+    const struct hp_texts *samplers = &wanted->options->samplers;
+    const char *const *names = samplers->n ? samplers->items : usual;
+    size_t n = samplers->n ? samplers->n : sizeof usual / sizeof *usual;
+    if (n > HP_SAMPLERS_MAX)
+        return hp_fail(HP_ERR_INVALID, "more than %d samplers at once", HP_SAMPLERS_MAX);
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(in_option(hp_sample_config_parse(names[i], &wanted->samplers[i]), "sample"));
+    wanted->n_samplers = n;
+    return HP_OK;
+}
+
+static bool is_in_cycles(const struct hp_wanted *wanted)
+{
+    return wanted->cycles || wanted->instructions || wanted->options->observer;
+}
+
+/* What was asked for by name is run in cycles from end to end; where just a machine was named, in windows. */
+static enum hp_err read_cycles(struct hp_wanted *wanted)
+{
+    const struct hp_wanted_options *o = wanted->options;
+    bool in_cycles = is_in_cycles(wanted);
+    if (o->windows && !in_cycles)
+        return hp_fail(HP_ERR_INVALID, "--windows is for --profile cycles or instructions");
+    if (!in_cycles)
+        return HP_OK;
+    if (!wanted->machine)
+        wanted->machine = "modern";
+    if (o->windows)
+        HP_TRY(in_option(hp_windows_parse(o->windows, &wanted->windows), "windows"));
+    else if (!o->profile && !o->samplers.n && !o->observer)
+        wanted->windows = hp_windows_usual();
+    return wanted->instructions ? read_samplers(wanted) : HP_OK;
+}
+
 enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_wanted *wanted)
 {
-    *wanted = (struct hp_wanted){.options = options};
+    *wanted = (struct hp_wanted){.options = options, .machine = options->machine};
     HP_TRY(read_list(wanted));
     if (wanted->paths)
         HP_TRY(read_paths(wanted));
     if (wanted->predictions)
         HP_TRY(read_schemes(wanted));
     HP_TRY(read_loop_models(wanted));
+    HP_TRY(read_cycles(wanted));
     if (wanted->hotspots)
         HP_TRY(read_hotspots(wanted));
     if (options->max_paths && !wanted->paths && !wanted->predictions)
@@ -184,11 +238,36 @@ static enum hp_err open_paths(const struct hp_wanted *wanted, struct hp_code *co
     return HP_OK;
 }
 
+/* Exact attribution is there with sampling too: it is the measure of it. */
+static enum hp_err open_cycles(const struct hp_wanted *wanted, struct hp_code *code,
+                               struct hp_functions *functions, struct hp_wanted_parts *parts)
+{
+    struct hp_cycles_config config = {.interval = 0};
+    struct hp_observer *observer = wanted->options->observer;
+    HP_TRY(hp_program_new(parts->machine, code, &parts->program));
+    if (observer) {
+        HP_TRY(observer->open(observer, parts->program, functions, &parts->profilers[parts->n]));
+        parts->n++;
+    }
+    if (!wanted->cycles && !wanted->instructions)
+        return HP_OK;
+    HP_TRY(hp_cycles_profiler_new(&config, parts->program, &parts->profilers[parts->n]));
+    parts->n++;
+    for (size_t i = 0; i < wanted->n_samplers; i++) {
+        struct hp_profiler **profiler = &parts->profilers[parts->n];
+        HP_TRY(in_option(hp_sample_profiler_new(&wanted->samplers[i], parts->program, profiler),
+                         "sample"));
+        parts->samplers[parts->n_samplers++] = *profiler;
+        parts->n++;
+    }
+    return HP_OK;
+}
+
 enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
                            struct hp_functions *functions, struct hp_wanted_parts *parts)
 {
-    if (wanted->options->machine)
-        HP_TRY(in_option(hp_machine_load(wanted->options->machine, &parts->machine), "machine"));
+    if (wanted->machine)
+        HP_TRY(in_option(hp_machine_load(wanted->machine, &parts->machine), "machine"));
     if (wanted->exact || wanted->loops || wanted->counts) {
         HP_TRY(hp_exact_new(code, functions, wanted->loops, &parts->profilers[parts->n]));
         parts->n++;
@@ -209,7 +288,7 @@ enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
                                        &parts->profilers[parts->n]));
         parts->n++;
     }
-    return HP_OK;
+    return is_in_cycles(wanted) ? open_cycles(wanted, code, functions, parts) : HP_OK;
 }
 
 static enum hp_err finish_wpp(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,
@@ -235,5 +314,6 @@ void hp_wanted_close(struct hp_wanted_parts *parts)
     hp_wpp_abort(parts->wpp);
     for (size_t i = 0; i < parts->n; i++)
         parts->profilers[i]->ops->free(parts->profilers[i]);
+    hp_program_free(parts->program);
     hp_machine_free(parts->machine);
 }

@@ -7,12 +7,20 @@
 
 #include "cli/options.h"
 #include "hotpath/machine.h"
+#include "hotpath/sample.h"
 #include "hotpath/wpp.h"
 #include "profiler/hotspot/profiler.h"
 #include "profiler/loop/models.h"
 #include "profiler/path/paths.h"
 #include "profiler/predict/predictions.h"
 #include "profiler/result.h"
+#include "profiler/windows.h"
+
+/* Somebody who wants what a machine in cycles says of a run: makes the profiler that gets it, which is then the session's. */
+struct hp_observer {
+    enum hp_err (*open)(struct hp_observer *observer, struct hp_program *program,
+                        struct hp_functions *functions, struct hp_profiler **profiler);
+};
 
 /* As given: NULL, 0 or none where nothing was said. */
 struct hp_wanted_options {
@@ -28,6 +36,9 @@ struct hp_wanted_options {
     struct hp_texts loop_models; /* hp_loop_config_parse() */
     const char *hotspots;        /* a detector: hp_hotspot_config_parse() */
     const char *machine;         /* hp_machine_load() */
+    struct hp_texts samplers;    /* of instructions: hp_sample_config_parse() */
+    const char *windows;         /* what is run in cycles: hp_windows_parse() */
+    struct hp_observer *observer;
 };
 
 /* The rows for these in a command's option table. */
@@ -39,7 +50,8 @@ struct hp_wanted_options {
      "LIST",                                                                                         \
      "what to make of it, joined by commas: exact (default:\nblocks, edges, calls, functions), "     \
      "loops, "                                                                                       \
-     "paths,\npredictions, hotspots; or counts (cheaper than exact,\nno order), or none"},           \
+     "paths,\npredictions, hotspots; with a machine cycles,\ninstructions; or counts (cheaper "      \
+     "than exact,\nno order), or none"},                                                             \
         {"paths",                                                                                    \
          0,                                                                                          \
          HP_OPT_TEXT,                                                                                \
@@ -89,13 +101,31 @@ struct hp_wanted_options {
          "NAME",                                                                                     \
          "which hot spot detector: merten (default), dense; and\nchanges to it: "                    \
          "merten,candidate=8"},                                                                      \
+        {"machine",                                                                                  \
+         0,                                                                                          \
+         HP_OPT_TEXT,                                                                                \
+         &(o).machine,                                                                               \
+         "NAME",                                                                                     \
+         "model a machine: vaswani, alpha21264, arm9, modern, or\na file. Alone: where the "         \
+         "cycles "                                                                                   \
+         "go, from windows of the run"},                                                             \
+        {"sample",                                                                                   \
+         0,                                                                                          \
+         HP_OPT_TEXTS,                                                                               \
+         &(o).samplers,                                                                              \
+         "SAMPLER",                                                                                  \
+         "sample instructions on the machine: profileme, with\nchanges: "                            \
+         "profileme,interval=1000,pairs (may be repeated)"},                                         \
     {                                                                                                \
-        "machine", 0, HP_OPT_TEXT, &(o).machine, "NAME",                                             \
-            "model caches and predictors: vaswani, alpha21264,\narm9, modern, or a file"             \
+        "windows", 0, HP_OPT_TEXT, &(o).windows, "WINDOWS",                                          \
+            "what is run in cycles: all, or\nperiod=5M,detail=50K,ramp=2K,warm=all"                  \
     }
+
+#define HP_SAMPLERS_MAX 4
 
 struct hp_wanted {
     bool exact, loops, paths, predictions, hotspots; /* from the order of execution */
+    bool cycles, instructions;                       /* from a machine in cycles */
     bool counts;                                     /* from counters */
     bool addresses;                                  /* something needs those of data */
     struct hp_paths_config paths_config;
@@ -103,6 +133,10 @@ struct hp_wanted {
     struct hp_loop_config loop_models[HP_TEXTS_MAX];
     size_t n_loop_models;
     struct hp_hotspot_config hotspot_config;
+    struct hp_sample_config samplers[HP_SAMPLERS_MAX];
+    size_t n_samplers;
+    struct hp_windows windows;
+    const char *machine; /* NULL: none */
     const struct hp_wanted_options *options;
 };
 
@@ -112,7 +146,7 @@ enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_w
 /* Whether it is nothing at all. */
 bool hp_wanted_nothing(const struct hp_wanted *wanted);
 
-#define HP_WANTED_MAX 8
+#define HP_WANTED_MAX 12
 
 /* What was made of it. */
 struct hp_wanted_parts {
@@ -120,6 +154,9 @@ struct hp_wanted_parts {
     size_t n;
     struct hp_wpp *wpp;         /* NULL: not wanted */
     struct hp_machine *machine; /* likewise */
+    struct hp_program *program; /* its code, where it is run in cycles */
+    struct hp_profiler *samplers[HP_SAMPLERS_MAX];
+    size_t n_samplers; /* some of the profilers */
 };
 
 /* What was made stays in `parts` on failure. */

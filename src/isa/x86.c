@@ -262,6 +262,10 @@ static bool x86_decode(void *state, const struct hp_isa_bytes *bytes, bool flow_
         else if (operands[i].type == ZYDIS_OPERAND_TYPE_MEMORY)
             decode_memory(&zi, &operands[i], insn);
     }
+    if (hp_x86_keeps_part(&zi, operands))
+        add_set(&insn->reads, set_of(operands[0].reg.value));
+    if (hp_x86_is_constant(&zi, operands))
+        insn->reads = (struct hp_regset){0};
     if (insn->n_mems == 2 && !insn->mems[0].read && insn->mems[1].read) {
         struct hp_mem write = insn->mems[0]; // reads first, as they happen
         insn->mems[0] = insn->mems[1];

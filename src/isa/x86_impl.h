@@ -27,6 +27,16 @@ bool hp_x86_is_string(const ZydisDecodedInstruction *zi);
 void hp_x86_vector_ops(uint8_t ops[ZYDIS_MNEMONIC_MAX_VALUE + 1]);
 
 /*
+ * Whether it combines a register with itself to a result that does not depend on it: xor eax, eax
+ * and the like, as processors know them. Parts of registers and MMX registers (all one in
+ * hp_regset) excepted.
+ */
+bool hp_x86_is_constant(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *operands);
+
+/* Whether it keeps a part of the vector register it writes, though Zydis does not say so. */
+bool hp_x86_keeps_part(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *operands);
+
+/*
  * The operation class of a fully decoded instruction; `insn` has its flow, flags, registers and
  * memory operands already.
  */

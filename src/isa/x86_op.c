@@ -76,6 +76,101 @@ void hp_x86_vector_ops(uint8_t ops[ZYDIS_MNEMONIC_MAX_VALUE + 1])
     }
 }
 
+// --- results that do not depend on what is read ---
+
+static bool same_gives_constant(ZydisMnemonic mnemonic)
+{
+    switch (mnemonic) {
+    case ZYDIS_MNEMONIC_XOR:
+    case ZYDIS_MNEMONIC_SUB:
+    case ZYDIS_MNEMONIC_PXOR:
+    case ZYDIS_MNEMONIC_XORPS:
+    case ZYDIS_MNEMONIC_XORPD:
+    case ZYDIS_MNEMONIC_PSUBB:
+    case ZYDIS_MNEMONIC_PSUBW:
+    case ZYDIS_MNEMONIC_PSUBD:
+    case ZYDIS_MNEMONIC_PSUBQ:
+    case ZYDIS_MNEMONIC_PCMPGTB:
+    case ZYDIS_MNEMONIC_PCMPGTW:
+    case ZYDIS_MNEMONIC_PCMPGTD:
+    case ZYDIS_MNEMONIC_PCMPGTQ:
+    case ZYDIS_MNEMONIC_PCMPEQB:
+    case ZYDIS_MNEMONIC_PCMPEQW:
+    case ZYDIS_MNEMONIC_PCMPEQD:
+    case ZYDIS_MNEMONIC_PCMPEQQ:
+    case ZYDIS_MNEMONIC_VPXOR:
+    case ZYDIS_MNEMONIC_VPXORD:
+    case ZYDIS_MNEMONIC_VPXORQ:
+    case ZYDIS_MNEMONIC_VXORPS:
+    case ZYDIS_MNEMONIC_VXORPD:
+    case ZYDIS_MNEMONIC_VPSUBB:
+    case ZYDIS_MNEMONIC_VPSUBW:
+    case ZYDIS_MNEMONIC_VPSUBD:
+    case ZYDIS_MNEMONIC_VPSUBQ:
+    case ZYDIS_MNEMONIC_VPCMPGTB:
+    case ZYDIS_MNEMONIC_VPCMPGTW:
+    case ZYDIS_MNEMONIC_VPCMPGTD:
+    case ZYDIS_MNEMONIC_VPCMPGTQ:
+    case ZYDIS_MNEMONIC_VPCMPEQB:
+    case ZYDIS_MNEMONIC_VPCMPEQW:
+    case ZYDIS_MNEMONIC_VPCMPEQD:
+    case ZYDIS_MNEMONIC_VPCMPEQQ: return true;
+    default: return false;
+    }
+}
+
+static bool is_whole_register(const ZydisDecodedOperand *operand)
+{
+    if (operand->type != ZYDIS_OPERAND_TYPE_REGISTER)
+        return false;
+    switch (ZydisRegisterGetClass(operand->reg.value)) {
+    case ZYDIS_REGCLASS_GPR32:
+    case ZYDIS_REGCLASS_GPR64:
+    case ZYDIS_REGCLASS_XMM:
+    case ZYDIS_REGCLASS_YMM:
+    case ZYDIS_REGCLASS_ZMM: return true;
+    default: return false;
+    }
+}
+
+// The two sources are the last visible operands. Under a mask there is one more that is read.
+bool hp_x86_is_constant(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *operands)
+{
+    unsigned n = zi->operand_count_visible;
+    if (n < 2 || !same_gives_constant(zi->mnemonic))
+        return false;
+    const ZydisDecodedOperand *a = &operands[n - 2], *b = &operands[n - 1];
+    if (zi->avx.mask.mode > ZYDIS_MASK_MODE_DISABLED)
+        return false;
+    return is_whole_register(a) && is_whole_register(b) && a->reg.value == b->reg.value;
+}
+
+// Loads of MOVSS and MOVSD clear the rest; the VEX forms take it from a register of its own.
+bool hp_x86_keeps_part(const ZydisDecodedInstruction *zi, const ZydisDecodedOperand *operands)
+{
+    switch (zi->mnemonic) {
+    case ZYDIS_MNEMONIC_MOVHPS:
+    case ZYDIS_MNEMONIC_MOVLPS:
+    case ZYDIS_MNEMONIC_MOVHPD:
+    case ZYDIS_MNEMONIC_MOVLPD:
+    case ZYDIS_MNEMONIC_MOVHLPS:
+    case ZYDIS_MNEMONIC_MOVLHPS:
+    case ZYDIS_MNEMONIC_SQRTSD:
+    case ZYDIS_MNEMONIC_SQRTSS:
+    case ZYDIS_MNEMONIC_RCPSS:
+    case ZYDIS_MNEMONIC_RSQRTSS:
+    case ZYDIS_MNEMONIC_CVTSS2SD:
+    case ZYDIS_MNEMONIC_CVTSD2SS:
+    case ZYDIS_MNEMONIC_ROUNDSD:
+    case ZYDIS_MNEMONIC_ROUNDSS: return operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER;
+    case ZYDIS_MNEMONIC_MOVSD:
+    case ZYDIS_MNEMONIC_MOVSS:
+        return !hp_x86_is_string(zi) && operands[0].type == ZYDIS_OPERAND_TYPE_REGISTER &&
+               operands[1].type == ZYDIS_OPERAND_TYPE_REGISTER;
+    default: return false;
+    }
+}
+
 // --- everything ---
 
 static bool reads_memory(const struct hp_insn *insn)

@@ -13,6 +13,8 @@ extern const struct hp_experiment hp_paths_factors; /* table 4: Plackett-Burman,
 extern const struct hp_experiment hp_paths_distribution; /* figures 2 and 3 */
 extern const struct hp_experiment hp_paths_extended;     /* figure 10 */
 
+extern const struct hp_experiment hp_paths_overhead; /* figure 12 */
+
 /* Ball, Larus: Efficient path profiling (MICRO 1996); Young, Smith: Better global scheduling using path profiles (1998). */
 extern const struct hp_experiment hp_paths_numbering;
 
@@ -27,6 +29,13 @@ extern const struct hp_experiment hp_loops_accuracy; /* figures 4, 5 and 7 */
 extern const struct hp_experiment hp_hotspots_table; /* the table of the slides */
 
 /* Dean and others: ProfileMe: Hardware Support for Instruction-Level Profiling on Out-of-Order Processors (MICRO 1997). */
-extern const struct hp_experiment hp_sampling_paths; /* figure 6 */
+extern const struct hp_experiment hp_sampling_skid;        /* figure 2 */
+extern const struct hp_experiment hp_sampling_convergence; /* figure 3 */
+extern const struct hp_experiment hp_sampling_paths;       /* figure 6 */
+extern const struct hp_experiment hp_sampling_bottlenecks; /* figure 7 */
+extern const struct hp_experiment hp_sampling_ipc;         /* section 6 */
+
+/* Gottschall, Eeckhout, Jahre: TIP: Time-Proportional Instruction Profiling (MICRO 2021). */
+extern const struct hp_experiment hp_sampling_error;
 
 #endif

@@ -7,9 +7,10 @@
 #include <string.h>
 
 static const struct hp_experiment *const experiments[] = {
-    &hp_paths_overlap,     &hp_paths_factors,    &hp_paths_distribution, &hp_paths_extended,
-    &hp_prediction_curves, &hp_prediction_space, &hp_paths_numbering,    &hp_loops_accuracy,
-    &hp_hotspots_table,    &hp_sampling_paths,
+    &hp_paths_overlap,   &hp_paths_factors,        &hp_paths_distribution, &hp_paths_extended,
+    &hp_paths_numbering, &hp_paths_overhead,       &hp_prediction_curves,  &hp_prediction_space,
+    &hp_loops_accuracy,  &hp_hotspots_table,       &hp_sampling_skid,      &hp_sampling_convergence,
+    &hp_sampling_paths,  &hp_sampling_bottlenecks, &hp_sampling_ipc,       &hp_sampling_error,
 };
 
 const struct hp_experiment *const *hp_lab_experiments(size_t *n)
@@ -20,7 +21,7 @@ const struct hp_experiment *const *hp_lab_experiments(size_t *n)
 
 enum hp_err hp_lab_find(const char *name, const struct hp_experiment **experiment)
 {
-    char names[256];
+    char names[512];
     size_t n, used = 0;
     const struct hp_experiment *const *all = hp_lab_experiments(&n);
     for (size_t i = 0; i < n; i++) {
@@ -46,6 +47,8 @@ static void fill_in(const struct hp_experiment *experiment, struct hp_lab_option
         options->instructions = 50000000;
     if (!options->machine_instructions)
         options->machine_instructions = brief ? 20000000 : 300000000;
+    if (!options->cycle_instructions)
+        options->cycle_instructions = brief ? 1000000 : 30000000;
     if (!options->window)
         options->window = brief ? 5000000 : 100000000;
 }
@@ -58,17 +61,15 @@ static void on_tick(void *context, uint64_t instructions)
                               instructions);
 }
 
-static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *command, bool addresses,
-                           uint64_t instructions, const struct hp_lab_probe *probe)
+static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *command,
+                           struct hp_observation_options *options, const struct hp_lab_probe *probe)
 {
-    struct hp_observation_options options = {.arch = command->arch,
-                                             .addresses = addresses,
-                                             .instructions = instructions,
-                                             .tick = on_tick,
-                                             .context = lab};
     struct hp_lab_outcome *outcome = &lab->outcomes[lab->current];
     struct hp_observation *observation;
-    HP_TRY(hp_observation_new(&options, &observation));
+    options->arch = command->arch;
+    options->tick = on_tick;
+    options->context = lab;
+    HP_TRY(hp_observation_new(options, &observation));
     enum hp_err err = probe->attach(probe->context, observation);
     if (err == HP_OK)
         err = hp_observation_run(observation, command);
@@ -84,14 +85,46 @@ static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *comm
 enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command,
                            const struct hp_lab_probe *probe)
 {
-    return observe(lab, command, false, lab->options.instructions, probe);
+    struct hp_observation_options options = {.instructions = lab->options.instructions};
+    return observe(lab, command, &options, probe);
 }
 
 enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
                                    unsigned nth, const struct hp_lab_probe *probe)
 {
     uint64_t instructions = lab->options.machine_instructions / nth;
-    return observe(lab, command, true, instructions ? instructions : 1, probe);
+    struct hp_observation_options options = {.addresses = true,
+                                             .instructions = instructions ? instructions : 1};
+    return observe(lab, command, &options, probe);
+}
+
+struct hp_windows hp_lab_windows(const struct hp_lab *lab)
+{
+    struct hp_windows w = {.detail = 100000, .ramp = 2000};
+    uint64_t every = lab->options.machine_instructions / lab->options.cycle_instructions;
+    w.period = (every ? every : 1) * w.detail;
+    if (w.period < w.detail + w.ramp)
+        w.period = w.detail + w.ramp;
+    w.warm = w.period - w.detail - w.ramp;
+    return w;
+}
+
+enum hp_err hp_lab_observe_cycles(struct hp_lab *lab, const struct hp_lab_command *command,
+                                  const char *machine, bool whole, const struct hp_lab_probe *probe)
+{
+    struct hp_machine *model;
+    HP_TRY(hp_machine_load(machine, &model));
+    struct hp_observation_options options = {.addresses = true,
+                                             .instructions = lab->options.machine_instructions,
+                                             .machine = model,
+                                             .windows = hp_lab_windows(lab)};
+    if (whole) {
+        options.instructions = lab->options.cycle_instructions;
+        options.windows = (struct hp_windows){0};
+    }
+    enum hp_err err = observe(lab, command, &options, probe);
+    hp_machine_free(model);
+    return err;
 }
 
 static void measure_program(struct hp_lab *lab)
@@ -234,6 +267,8 @@ enum hp_err hp_lab_write(const struct hp_lab *lab, FILE *out)
     hp_json_uint(&json, lab->options.instructions);
     hp_json_key(&json, "machine_instructions");
     hp_json_uint(&json, lab->options.machine_instructions);
+    hp_json_key(&json, "cycle_instructions");
+    hp_json_uint(&json, lab->options.cycle_instructions);
     hp_json_key(&json, "window");
     hp_json_uint(&json, lab->options.window);
     hp_json_key(&json, "programs");

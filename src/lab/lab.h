@@ -48,6 +48,7 @@ struct hp_lab_options {
     bool short_form;
     uint64_t instructions;         /* of a program to observe; 0: all (short form: 50 M) */
     uint64_t machine_instructions; /* the same with a machine model; 0: 300 M (20 M) */
+    uint64_t cycle_instructions;   /* the same with a machine in cycles; 0: 30 M (1 M) */
     uint64_t window;               /* of the dynamic profiles; 0: 100 M (5 M) */
     /* Called now and then while `program` (NULL: none now) is run: the library itself prints nothing. May be NULL. */
     void (*progress)(void *context, const char *program, uint64_t instructions);
@@ -104,5 +105,13 @@ enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *comm
 /* The same with addresses, for a machine model: for an n-th of machine_instructions, n machines taking n times as long. */
 enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
                                    unsigned nth, const struct hp_lab_probe *probe);
+
+/* Windows, spread over machine_instructions, that are in cycles: cycle_instructions in all. */
+struct hp_windows hp_lab_windows(const struct hp_lab *lab);
+
+/* The same with a machine in cycles behind the program, in those windows; `whole`: all in detail, cycle_instructions from the start. */
+enum hp_err hp_lab_observe_cycles(struct hp_lab *lab, const struct hp_lab_command *command,
+                                  const char *machine, bool whole,
+                                  const struct hp_lab_probe *probe);
 
 #endif

@@ -6,6 +6,7 @@
 #include "engine/native/native.h"
 #include "engine/program.h"
 #include "engine/qemu/qemu.h"
+#include "profiler/result.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -95,6 +96,12 @@ static enum hp_err open_parts(struct hp_observation *o, struct hp_observation_me
                            &m->pipeline));
     if (m->options.addresses)
         hp_pipeline_expect_addresses(m->pipeline);
+    if (!m->options.machine)
+        return HP_OK;
+    HP_TRY(hp_program_new(m->options.machine, o->code, &o->program));
+    HP_TRY(hp_pipeline_set_machine(m->pipeline, m->options.machine));
+    hp_pipeline_set_cycles(m->pipeline, &(struct hp_cycles_setup){.program = o->program,
+                                                                  .windows = m->options.windows});
     return HP_OK;
 }
 
@@ -133,6 +140,7 @@ void hp_observation_free(struct hp_observation *observation)
         m->profilers[i]->ops->free(m->profilers[i]);
     free(m->profilers);
     hp_pipeline_free(m->pipeline);
+    hp_program_free(observation->program);
     hp_functions_free(observation->functions);
     hp_code_free(observation->code);
     hp_live_free(m->live);
@@ -259,4 +267,32 @@ enum hp_err hp_observation_run(struct hp_observation *observation,
     observation->instructions = bound && instructions > bound ? bound : instructions;
     observation->seconds = now() - started;
     return check_end(m, command, &stats);
+}
+
+/* --- Results ---------------------------------------------------------------------------------- */
+
+static enum hp_err finish_all(struct hp_observation_memory *m, struct hp_result *result)
+{
+    for (size_t i = 0; i < m->n_profilers; i++)
+        HP_TRY(m->profilers[i]->ops->finish(m->profilers[i], result));
+    return HP_OK;
+}
+
+enum hp_err hp_observation_profile(struct hp_observation *observation, struct hp_profile **profile)
+{
+    struct hp_profile *p;
+    struct hp_result *result;
+    HP_TRY(hp_profile_new(&p));
+    enum hp_err err = hp_result_new(observation->code, observation->functions, p, &result);
+    if (err == HP_OK) {
+        err = finish_all(observation->memory, result);
+        hp_result_free(result);
+    }
+    if (err == HP_OK)
+        err = hp_profile_normalize(p);
+    if (err == HP_OK)
+        *profile = p;
+    else
+        hp_profile_free(p);
+    return err;
 }

@@ -20,6 +20,9 @@ struct hp_observation_options {
     enum hp_arch arch;     /* of the program */
     bool addresses;        /* deliver the addresses of data, too: slower */
     uint64_t instructions; /* how many to observe; then the program is ended. 0: all */
+    /* A machine that is run in cycles, for profilers that want timings; it needs addresses. Belongs to the caller. NULL: none. */
+    const struct hp_machine *machine;
+    struct hp_windows windows; /* what of the run */
     /* Called now and then with how far it is. May be NULL. */
     void (*tick)(void *context, uint64_t instructions);
     void *context;
@@ -28,7 +31,8 @@ struct hp_observation_options {
 struct hp_observation {
     struct hp_code *code;
     struct hp_functions *functions;
-    uint64_t instructions; /* of the run, or of what was observed of it */
+    struct hp_program *program; /* of the machine; NULL without one */
+    uint64_t instructions;      /* of the run, or of what was observed of it */
     double seconds;
     struct hp_observation_memory *memory; /* private */
 };
@@ -47,5 +51,8 @@ enum hp_err hp_observation_add(struct hp_observation *observation, struct hp_pro
  */
 enum hp_err hp_observation_run(struct hp_observation *observation,
                                const struct hp_lab_command *command);
+
+/* After the run: all that its profilers put into a profile, which is normal. Freed with hp_profile_free(). */
+enum hp_err hp_observation_profile(struct hp_observation *observation, struct hp_profile **profile);
 
 #endif

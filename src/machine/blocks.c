@@ -25,7 +25,7 @@ void hp_blocks_fini(struct hp_blocks *blocks)
 }
 
 /* Bits of an instruction's address that are always 0. */
-static unsigned alignment_bits(enum hp_arch arch)
+unsigned hp_pc_bits(enum hp_arch arch)
 {
     switch (arch) {
     case HP_ARCH_AARCH64:
@@ -151,7 +151,7 @@ enum hp_err hp_blocks_part(struct hp_blocks *blocks, struct hp_code *code, uint3
     struct walk walk = {.blocks = blocks, .info = info};
     HP_TRY(hp_code_insns(code, block, &insns));
     *info = (struct hp_block_info){.steps = (uint32_t)blocks->n_steps};
-    describe_end(info, hp_code_block(code, block), alignment_bits(hp_code_arch(code)));
+    describe_end(info, hp_code_block(code, block), hp_pc_bits(hp_code_arch(code)));
     info->first_line = insns[0].address >> blocks->line_bits;
     if (info->insns > n)
         info->insns = n;

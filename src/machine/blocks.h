@@ -45,6 +45,9 @@ struct hp_blocks {
     uint32_t fetch_cost, fetch_ports, data_cost, data_ports;
 };
 
+/* Low bits of instruction addresses that are always 0: predictors do not see them. */
+unsigned hp_pc_bits(enum hp_arch arch);
+
 void hp_blocks_init(struct hp_blocks *blocks, const struct hp_machine *machine,
                     const struct hp_memory *memory);
 void hp_blocks_fini(struct hp_blocks *blocks);

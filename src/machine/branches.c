@@ -21,7 +21,7 @@ void hp_branches_fini(struct hp_branches *branches)
     *branches = (struct hp_branches){0};
 }
 
-static bool direction_wrong(struct hp_branches *b, const struct hp_transfer *t)
+static bool direction(struct hp_branches *b, const struct hp_transfer *t)
 {
     bool said = b->predictor->predict(b->predictor, t->pc, t->backward);
     b->predictor->update(b->predictor, t->pc, t->taken);
@@ -30,56 +30,65 @@ static bool direction_wrong(struct hp_branches *b, const struct hp_transfer *t)
     b->stats.conditional++;
     b->stats.taken += t->taken;
     b->stats.directions += said != t->taken;
-    return said != t->taken;
+    return said;
 }
 
-static bool target_wrong(struct hp_branches *b, const struct hp_transfer *t)
+static uint64_t target(struct hp_branches *b, const struct hp_transfer *t)
 {
     if (!b->ittage)
-        return hp_btb_use(&b->btb, t->pc, t->target) != t->target;
+        return hp_btb_use(&b->btb, t->pc, t->target);
     uint64_t said = hp_ittage_predict(b->ittage, t->pc);
     hp_ittage_update(b->ittage, t->pc, t->target);
-    return said != t->target;
+    return said;
 }
 
-/* Of a transfer that was taken. */
-static bool destination_wrong(struct hp_branches *b, const struct hp_transfer *t)
+/* Of a transfer that was taken: where the predictors have it going. */
+static void destination(struct hp_branches *b, const struct hp_transfer *t, struct hp_forecast *f)
 {
     bool wrong = false;
     switch ((enum hp_flow)t->flow) {
     case HP_FLOW_JUMP_IND:
     case HP_FLOW_CALL_IND:
         b->stats.indirect++;
-        wrong = target_wrong(b, t);
+        f->next = target(b, t);
+        wrong = f->next != t->target;
         b->stats.targets += wrong;
         break;
     case HP_FLOW_RETURN:
         b->stats.returns++;
-        wrong = b->ras.size ? hp_ras_pop(&b->ras) != t->target : target_wrong(b, t);
+        f->next = b->ras.size ? hp_ras_pop(&b->ras) : target(b, t);
+        wrong = f->next != t->target;
         b->stats.return_addresses += wrong;
         break;
     default:
         b->stats.btb_lookups++;
-        b->stats.btb_misses += hp_btb_use(&b->btb, t->pc, t->target) == 0;
+        f->next = t->target;
+        f->btb_missed = hp_btb_use(&b->btb, t->pc, t->target) == 0;
+        b->stats.btb_misses += f->btb_missed;
         break;
     }
     if (t->flow == HP_FLOW_CALL || t->flow == HP_FLOW_CALL_IND) {
         b->stats.calls++;
         hp_ras_push(&b->ras, t->end);
     }
-    return wrong;
+    f->wrong |= wrong;
 }
 
-bool hp_branches_retire(struct hp_branches *b, const struct hp_transfer *t)
+struct hp_forecast hp_branches_predict(struct hp_branches *b, const struct hp_transfer *t)
 {
-    bool wrong = false;
+    struct hp_forecast f = {.next = t->end};
+    bool said = t->taken;
     b->stats.transfers++;
     if (t->conditional)
-        wrong = direction_wrong(b, t);
+        said = direction(b, t);
     else if (b->predictor->note)
         b->predictor->note(b->predictor, t->pc, t->target);
+    f.taken = said;
+    f.wrong = said != t->taken;
     if (t->taken)
-        wrong |= destination_wrong(b, t);
-    b->stats.mispredictions += wrong;
-    return wrong;
+        destination(b, t, &f);
+    if (said != t->taken)
+        f.next = said ? t->direct : t->end;
+    b->stats.mispredictions += f.wrong;
+    return f;
 }

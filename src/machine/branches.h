@@ -20,7 +20,9 @@ struct hp_transfer {
     uint64_t pc;     /* as predictors want it */
     uint64_t target; /* the address run next */
     uint64_t end;    /* the address behind the instruction */
-    uint8_t flow;    /* enum hp_flow; not NONE, SYSCALL, TRAP */
+    uint64_t
+        direct; /* where a direct transfer leads when it is taken, else 0; for hp_branches_predict() */
+    uint8_t flow; /* enum hp_flow; not NONE, SYSCALL, TRAP */
     bool conditional, backward, taken;
 };
 
@@ -43,7 +45,30 @@ struct hp_branches {
 enum hp_err hp_branches_init(struct hp_branches *branches, const struct hp_branch_config *config);
 void hp_branches_fini(struct hp_branches *branches);
 
-/* True: it was mispredicted. */
-bool hp_branches_retire(struct hp_branches *branches, const struct hp_transfer *transfer);
+/* What the predictors said of a transfer. */
+struct hp_forecast {
+    uint64_t
+        next; /* the address to be run next; 0: they did not know. Right when the transfer was not mispredicted */
+    bool taken;      /* what they said; unconditional transfers are */
+    bool wrong;      /* mispredicted */
+    bool btb_missed; /* a direct transfer that was taken and not in the BTB */
+};
+
+/* Asks the predictors, and tells them the outcome. */
+struct hp_forecast hp_branches_predict(struct hp_branches *branches,
+                                       const struct hp_transfer *transfer);
+
+/* The same, for those who only want to know whether it was mispredicted. */
+static inline bool hp_branches_retire(struct hp_branches *branches,
+                                      const struct hp_transfer *transfer)
+{
+    return hp_branches_predict(branches, transfer).wrong;
+}
+
+/* On a wrong path: what the direction predictor says of a conditional branch. Nothing is learnt. */
+static inline bool hp_branches_guess(struct hp_branches *branches, uint64_t pc, bool backward)
+{
+    return branches->predictor->predict(branches->predictor, pc, backward);
+}
 
 #endif

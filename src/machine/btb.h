@@ -53,4 +53,10 @@ static inline uint64_t hp_ras_pop(struct hp_ras *ras)
     return address;
 }
 
+/* On a wrong path: the entry `depth` below the latest; 0: there is none. */
+static inline uint64_t hp_ras_peek(const struct hp_ras *ras, uint32_t depth)
+{
+    return depth < ras->size ? ras->ring[(ras->top + ras->size - depth) % ras->size] : 0;
+}
+
 #endif

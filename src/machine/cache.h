@@ -20,11 +20,12 @@ enum hp_replacement {
 
 /*
  * An entry is line << 2 | dirty << 1 | valid, so lines are below 2^62; 0 is an empty way. With
- * HP_LRU the ways of a set are in order of use, the latest first; otherwise a line keeps its way,
- * and empty ways are filled first, from way 0.
+ * HP_LRU the ways of a set are in order of use, the latest first; otherwise, and where there are many ways (HP_CACHE_WIDE), a
+ * line keeps its way, and empty ways are filled first, from way 0.
  */
 #define HP_CACHE_VALID 1u
 #define HP_CACHE_DIRTY 2u
+#define HP_CACHE_WIDE  32 /* ways: too many to look through */
 
 struct hp_cache {
     uint64_t *entries; /* sets * ways */
@@ -33,6 +34,11 @@ struct hp_cache {
     uint32_t ways;
     uint32_t random; /* state of the generator */
     enum hp_replacement replacement;
+    bool simple; /* to use the first way of a set changes nothing but whether it is dirty */
+    /* Of a wide one: in which way a line was seen last, by its low bits; and with HP_LRU, when each entry was used last. */
+    uint32_t *hints;
+    uint64_t hint_mask;
+    uint64_t *used, clock;
 };
 
 /* `sets` is a power of two; `ways` too for HP_PLRU, and at most 64. HP_ERR_NOMEM. */
@@ -43,15 +49,21 @@ void hp_cache_fini(struct hp_cache *cache);
 /* For hp_cache_touch(), when it is not the set's first way. */
 bool hp_cache_search(struct hp_cache *cache, uint64_t line, bool dirty);
 
-/* Uses a line, and marks it dirty if `dirty`; false: it is not there, nothing was done. */
-static inline bool hp_cache_touch(struct hp_cache *cache, uint64_t line, bool dirty)
+/* As hp_cache_touch(), but false also where that has to look farther than the set's first way. */
+static inline bool hp_cache_touch_first(struct hp_cache *cache, uint64_t line, bool dirty)
 {
     uint64_t *first = cache->entries + (line & cache->set_mask) * cache->ways;
     if ((*first | HP_CACHE_DIRTY) != (line << 2 | HP_CACHE_DIRTY | HP_CACHE_VALID) ||
-        cache->replacement == HP_PLRU)
-        return hp_cache_search(cache, line, dirty);
+        !cache->simple)
+        return false;
     *first |= (uint64_t)dirty << 1;
     return true;
+}
+
+/* Uses a line, and marks it dirty if `dirty`; false: it is not there, nothing was done. */
+static inline bool hp_cache_touch(struct hp_cache *cache, uint64_t line, bool dirty)
+{
+    return hp_cache_touch_first(cache, line, dirty) || hp_cache_search(cache, line, dirty);
 }
 
 /* Brings in a line that is not there. Returns the entry that made room, 0 when none had to. */

@@ -1,74 +1,82 @@
 // SPDX-License-Identifier: MIT
 /*
  * Long histories for TAGE and ITTAGE. A table with a history of `length` bits and an index of `width` bits
- * sees the history folded: bit i of it (0 is the latest) is xored into bit i % width. The fold
- * follows the history step by step, so its cost does not depend on the length.
+ * sees the history folded: bit i of it (0 is the latest) is xored into bit i % width. The folds
+ * follow the history, so their cost does not depend on the length.
+ *
+ * They follow it only when a prediction is asked for, up to eight bits at a time, for all tables at once:
+ * of a fold F of width w, k <= w bits later, with `in` the new bits and `out` those that have become too old,
+ *     G = (F << k | in) ^ out << length % w,     F' = (G ^ G >> w) & (2^w - 1)
  */
 #ifndef HP_MACHINE_HISTORY_H
 #define HP_MACHINE_HISTORY_H
 
 #include "machine/machine.h"
 
-#define HP_TAGE_TABLES   16
-#define HP_HISTORY_MAX   2000
-#define HP_HISTORY_RING_ 2048
+#define HP_TAGE_TABLES 16
+#define HP_HISTORY_MAX 2000
 
-struct hp_fold {
-    uint32_t value;
-    uint8_t width, out; /* out: length % width */
+/* Four tables' numbers side by side. */
+typedef uint32_t hp_lanes __attribute__((vector_size(16)));
+#define HP_LANES  4
+#define HP_GROUPS (HP_TAGE_TABLES / HP_LANES)
+
+/* A number for each table. */
+union hp_numbers {
+    hp_lanes group[HP_GROUPS];
+    uint32_t of[HP_TAGE_TABLES];
 };
 
+#define HP_HISTORY_ROOM_ 8192
+
+/* The latest bit is bits[at], the one before it the next, one a byte; it grows downwards and is moved up when
+ * it has arrived at the bottom. */
 struct hp_history {
-    uint8_t bits[HP_HISTORY_RING_];
-    uint32_t at; /* the latest */
+    uint8_t bits[HP_HISTORY_ROOM_];
+    uint32_t at;
+    uint32_t pending; /* bits that the folds do not have yet */
 };
 
-static inline struct hp_fold hp_fold_make(uint64_t length, unsigned width)
-{
-    return (struct hp_fold){.width = (uint8_t)width, .out = (uint8_t)(length % width)};
-}
-
-static inline void hp_history_push(struct hp_history *history, uint32_t bit)
-{
-    history->at++;
-    history->bits[history->at % HP_HISTORY_RING_] = (uint8_t)bit;
-}
-
-/* The bit that has just become too old for a history of `length`. */
-static inline uint32_t hp_history_out(const struct hp_history *history, unsigned length)
-{
-    return history->bits[(history->at - length) % HP_HISTORY_RING_];
-}
-
-/* After hp_history_push(), for every fold of the history. */
-static inline void hp_fold_push(struct hp_fold *fold, uint32_t in, uint32_t out)
-{
-    uint32_t value = (fold->value << 1 | in) ^ out << fold->out;
-    fold->value = (value ^ value >> fold->width) & ((1u << fold->width) - 1);
-}
-
-/* What a tagged table sees of the history: folded for its index, and twice for its tag. */
-struct hp_view {
-    unsigned length;
-    struct hp_fold index, tag, tag2;
+/* One way to fold the history, for all tables. */
+struct hp_fold {
+    union hp_numbers value;
+    union hp_numbers out; /* 1 << length % width */
+    uint32_t width;
 };
 
-/* Tagged tables: what each sees, and where they are for the branch at hand. */
+/* Tagged tables: what each sees of the history, folded for its index and twice for its tag, and where they are for the branch at
+ * hand. */
 struct hp_tagged {
-    struct hp_history history;
-    unsigned tables;
+    union hp_numbers row; /* where each table begins, in one array of all */
+    union hp_numbers at;  /* of each table's entry for the branch, in that array */
+    union hp_numbers tag;
+    struct hp_fold index, tag1, tag2;
+    uint32_t lengths[HP_TAGE_TABLES];
+    unsigned tables, groups;
     unsigned index_bits, tag_bits;
-    struct hp_view views[HP_TAGE_TABLES];
-    uint32_t index[HP_TAGE_TABLES]; /* of the table's entry for the branch */
-    uint16_t tag[HP_TAGE_TABLES];
+    unsigned stride; /* bits that are folded at once at most: the smallest width, or 8 */
     uint32_t random;
+    struct hp_history history;
 };
 
 /* `history.c`: lengths are geometric from the shortest to the longest. */
 void hp_tagged_init(struct hp_tagged *tagged, const struct hp_tage_config *config);
-void hp_tagged_push(struct hp_tagged *tagged, uint32_t bit);
-/* Fills index[] and tag[]. */
+
+/* For hp_tagged_push(), when there is no room. */
+void hp_tagged_make_room(struct hp_tagged *tagged);
+
+static inline void hp_tagged_push(struct hp_tagged *tagged, uint32_t bit)
+{
+    struct hp_history *history = &tagged->history;
+    if (history->at == 0)
+        hp_tagged_make_room(tagged);
+    history->bits[--history->at] = (uint8_t)bit;
+    history->pending++;
+}
+
+/* Fills at[] and tag[]. */
 void hp_tagged_find(struct hp_tagged *tagged, uint64_t pc);
+
 /* The length of a table's history. */
 uint64_t hp_tagged_length(const struct hp_tage_config *config, unsigned table);
 /* One repeatable random bit. */

@@ -16,8 +16,8 @@ struct hp_ittage {
     struct hp_tagged tagged;
     uint64_t *base; /* last targets */
     uint64_t base_mask;
-    struct entry *tables[HP_TAGE_TABLES];
-    uint64_t entries, reset, updates;
+    struct entry *entries; /* table after table */
+    uint64_t n_entries, reset, until_reset;
     /* Of the transfer that update() will be about. */
     int provider; /* -1: the base */
     uint64_t said, provider_said, alternate_said;
@@ -25,14 +25,14 @@ struct hp_ittage {
 
 static struct entry *entry_of(struct hp_ittage *t, int table)
 {
-    return &t->tables[table][t->tagged.index[table]];
+    return &t->entries[t->tagged.at.of[table]];
 }
 
 /* An entry without a target is an empty one. */
 static int longest_match(struct hp_ittage *t, int below)
 {
     for (int i = below - 1; i >= 0; i--)
-        if (entry_of(t, i)->target && entry_of(t, i)->tag == t->tagged.tag[i])
+        if (entry_of(t, i)->target && entry_of(t, i)->tag == t->tagged.tag.of[i])
             return i;
     return -1;
 }
@@ -61,7 +61,7 @@ static void allocate(struct hp_ittage *t, uint64_t target)
     for (int i = t->provider + 1; i < (int)t->tagged.tables; i++) {
         struct entry *e = entry_of(t, i);
         if (!e->useful) {
-            *e = (struct entry){.target = target, .tag = t->tagged.tag[i]};
+            *e = (struct entry){.target = target, .tag = (uint16_t)t->tagged.tag.of[i]};
             return;
         }
     }
@@ -80,6 +80,13 @@ static void learn(struct hp_ittage *t, uint64_t target)
         e->confidence = hp_counter_next(e->confidence, 2, e->target == target);
 }
 
+static void forget_usefulness(struct hp_ittage *t)
+{
+    for (uint64_t i = 0; i < t->n_entries; i++)
+        t->entries[i].useful = 0;
+    t->until_reset = t->reset;
+}
+
 void hp_ittage_update(struct hp_ittage *t, uint64_t pc, uint64_t target)
 {
     bool provider_was_right = t->provider >= 0 && t->provider_said == target;
@@ -88,10 +95,8 @@ void hp_ittage_update(struct hp_ittage *t, uint64_t pc, uint64_t target)
     t->base[pc & t->base_mask] = target;
     if (t->said != target && !provider_was_right)
         allocate(t, target);
-    if (++t->updates % t->reset == 0)
-        for (unsigned i = 0; i < t->tagged.tables; i++)
-            for (uint64_t k = 0; k < t->entries; k++)
-                t->tables[i][k].useful = 0;
+    if (--t->until_reset == 0)
+        forget_usefulness(t);
     uint64_t bits = target ^ target >> 4 ^ target >> 8;
     for (int i = 0; i < 4; i++)
         hp_tagged_push(&t->tagged, (uint32_t)(bits >> i) & 1);
@@ -106,8 +111,7 @@ void hp_ittage_free(struct hp_ittage *t)
 {
     if (!t)
         return;
-    for (unsigned i = 0; i < HP_TAGE_TABLES; i++)
-        free(t->tables[i]);
+    free(t->entries);
     free(t->base);
     free(t);
 }
@@ -120,14 +124,10 @@ enum hp_err hp_ittage_new(const struct hp_tage_config *config, struct hp_ittage 
     hp_tagged_init(&t->tagged, config);
     t->base = calloc(config->base, sizeof *t->base);
     t->base_mask = config->base - 1;
-    t->entries = config->entries;
-    t->reset = config->reset;
-    bool whole = t->base;
-    for (unsigned i = 0; i < t->tagged.tables; i++) {
-        t->tables[i] = calloc(config->entries, sizeof *t->tables[i]);
-        whole = whole && t->tables[i];
-    }
-    if (!whole) {
+    t->n_entries = config->entries * config->tables;
+    t->reset = t->until_reset = config->reset;
+    t->entries = calloc(t->n_entries, sizeof *t->entries);
+    if (!t->base || !t->entries) {
         hp_ittage_free(t);
         return hp_fail_nomem();
     }

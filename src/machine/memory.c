@@ -98,24 +98,26 @@ static void install(struct hp_memory *memory, struct hp_level *level, unsigned d
 }
 
 /* A level is asked for the line at an address, on behalf of an instruction or (not `demand`) of a written
- * line that comes down and is only part of a line here. */
-static void get(struct hp_memory *memory, unsigned depth, uint64_t address, bool demand)
+ * line that comes down and is only part of a line here. Returns where it was. */
+static enum hp_source_level get(struct hp_memory *memory, unsigned depth, uint64_t address,
+                                bool demand)
 {
     if (depth == memory->n_lower) {
         memory->memory_reads++;
         charge(memory, memory->memory_cost);
-        return;
+        return HP_FROM_MEMORY;
     }
     struct hp_level *level = &memory->lower[depth];
     uint64_t line = address >> level->line_bits;
     level->reads++;
     charge_access(memory, level);
     if (hp_cache_touch(&level->cache, line, false))
-        return;
+        return HP_FROM_L2 + depth;
     level->misses += demand;
     memory->events->count[HP_METRIC_L2_MISSES + depth] += demand;
-    get(memory, depth + 1, address, demand);
+    enum hp_source_level from = get(memory, depth + 1, address, demand);
     install(memory, level, depth + 1, line, false);
+    return from;
 }
 
 /* `size` bytes of one line are written to a level: by a store (`demand`) or because the level above evicts them. */
@@ -158,63 +160,71 @@ static bool fetch_page(struct hp_memory *memory, uint64_t line)
 void hp_memory_fetch(struct hp_memory *memory, uint64_t line, bool same)
 {
     struct hp_level *l1i = &memory->l1i;
+    uint64_t walks = memory->tlb2.misses;
     bool page_missed = memory->has_itlb && fetch_page(memory, line);
     bool missed = !hp_cache_touch(&l1i->cache, line, false);
     bool page_counted = same && memory->fetch_page_missed;
     bool counted = same && memory->fetch_missed;
     memory->last_fetched = line;
     memory->fetch_page_missed = page_missed;
+    memory->fetch_page2_missed = memory->tlb2.misses != walks;
+    memory->fetch_level = HP_FROM_L1;
     memory->fetch_missed = missed;
     memory->events->count[HP_METRIC_ITLB_MISSES] += page_missed && !page_counted;
     memory->events->count[HP_METRIC_L1I_MISSES] += missed && !counted;
     if (missed) {
-        get(memory, 0, line << l1i->line_bits, true);
+        memory->fetch_level = (uint8_t)get(memory, 0, line << l1i->line_bits, true);
         install(memory, l1i, 0, line, false);
     }
 }
 
-/* One line of an operand, of which it has `size` bytes; returns whether it was missing. */
-static bool access_line(struct hp_memory *memory, uint64_t line, unsigned access, uint64_t size)
+enum hp_source_level hp_memory_line(struct hp_memory *memory, uint64_t line, unsigned access,
+                                    uint64_t size)
 {
     struct hp_level *l1d = &memory->l1d;
     bool write = access & HP_ACCESS_WRITE;
     bool hit = hp_cache_touch(&l1d->cache, line, write && !l1d->through);
     bool pass_on = write && l1d->through;
+    enum hp_source_level from = HP_FROM_L1;
     if (!hit) {
         if (access == HP_ACCESS_WRITE && l1d->no_allocate) {
             pass_on = true;
+            from = HP_FROM_NOWHERE;
         } else {
-            get(memory, 0, line << l1d->line_bits, true);
+            from = get(memory, 0, line << l1d->line_bits, true);
             install(memory, l1d, 0, line, write && !l1d->through);
         }
     }
     if (pass_on)
         put(memory, 0, line << l1d->line_bits, size, true);
-    return !hit;
+    return from;
 }
 
-static void access_pages(struct hp_memory *memory, uint64_t address, uint64_t last)
+struct hp_pages hp_memory_pages(struct hp_memory *memory, uint64_t address, uint64_t last)
 {
     struct hp_tlb *dtlb = &memory->dtlb;
-    bool missed = false;
+    struct hp_pages pages = {0};
+    uint64_t walks = memory->tlb2.misses;
+    if (!memory->has_dtlb)
+        return pages;
     for (uint64_t page = address >> dtlb->page_bits; page <= last >> dtlb->page_bits; page++)
-        missed |= !hp_tlb_use(dtlb, page);
-    memory->events->count[HP_METRIC_DTLB_MISSES] += missed;
+        pages.missed |= !hp_tlb_use(dtlb, page);
+    pages.missed2 = memory->tlb2.misses != walks;
+    return pages;
 }
 
-void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size, unsigned access)
+void hp_memory_access_any(struct hp_memory *memory, uint64_t address, uint32_t size,
+                          unsigned access)
 {
     struct hp_level *l1d = &memory->l1d;
-    /* An operand at the very end of the address space ends there. */
-    uint64_t last = address + (size - 1) < address ? UINT64_MAX : address + (size - 1);
+    uint64_t last = hp_operand_last(address, size);
     bool missed = false;
-    if (memory->has_dtlb)
-        access_pages(memory, address, last);
+    memory->events->count[HP_METRIC_DTLB_MISSES] += hp_memory_pages(memory, address, last).missed;
     uint64_t first_line = address >> l1d->line_bits, last_line = last >> l1d->line_bits;
     for (uint64_t line = first_line; line <= last_line; line++) {
         uint64_t from = line == first_line ? address : line << l1d->line_bits;
         uint64_t to = line == last_line ? last : ((line + 1) << l1d->line_bits) - 1;
-        missed |= access_line(memory, line, access, to - from + 1);
+        missed |= hp_memory_line(memory, line, access, to - from + 1) != HP_FROM_L1;
     }
     memory->events->count[HP_METRIC_L1D_MISSES] += missed;
     memory->data_write_misses += missed && !(access & HP_ACCESS_READ);

@@ -14,6 +14,7 @@
 #ifndef HP_MACHINE_MEMORY_H
 #define HP_MACHINE_MEMORY_H
 
+#include "hotpath/pipe.h"
 #include "machine/machine.h"
 #include "machine/tlb.h"
 
@@ -40,6 +41,8 @@ struct hp_memory {
     uint64_t memory_reads, memory_writes;
     uint64_t last_fetched; /* line: the L1I has it, and nothing changes by fetching from it again */
     bool fetch_missed, fetch_page_missed; /* the last hp_memory_fetch() */
+    bool fetch_page2_missed;              /* ... in the second level, too */
+    uint8_t fetch_level;                  /* enum hp_source_level: where it found the line */
     uint64_t data_write_misses;           /* of operands that are only written */
     uint64_t cycle; /* the owner's number of the cycle: accesses of one belong together (power) */
     struct hp_events *events;
@@ -55,7 +58,43 @@ void hp_memory_fetch(struct hp_memory *memory, uint64_t line, bool same);
 
 enum { HP_ACCESS_READ = 1, HP_ACCESS_WRITE = 2 };
 
-/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. */
-void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size, unsigned access);
+/* For hp_memory_access(). */
+void hp_memory_access_any(struct hp_memory *memory, uint64_t address, uint32_t size,
+                          unsigned access);
+
+/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. In line here is what happens most: one line, that was used last in
+ * its set, on the page used last; nothing else comes of it. */
+static inline void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size,
+                                    unsigned access)
+{
+    struct hp_level *l1d = &memory->l1d;
+    uint64_t line = address >> l1d->line_bits;
+    bool write = access & HP_ACCESS_WRITE;
+    bool same_line = (address + (size - 1)) >> l1d->line_bits == line;
+    bool same_page = !memory->has_dtlb || address >> memory->dtlb.page_bits == memory->dtlb.last;
+    if (!same_line || !same_page || (write && l1d->through) ||
+        !hp_cache_touch_first(&l1d->cache, line, write))
+        hp_memory_access_any(memory, address, size, access);
+}
+
+/* The parts of that, for a model in cycles, which counts misses of the L1D and the DTLB itself. */
+
+/* The last byte of an operand; at the very end of the address space it ends there. */
+static inline uint64_t hp_operand_last(uint64_t address, uint32_t size)
+{
+    return address + (size - 1) < address ? UINT64_MAX : address + (size - 1);
+}
+
+/* Uses the pages of the operand from `address` to `last`: whether one was missing in the DTLB, and in the second level. Without a DTLB
+ * never. */
+struct hp_pages {
+    bool missed, missed2;
+};
+struct hp_pages hp_memory_pages(struct hp_memory *memory, uint64_t address, uint64_t last);
+
+/* Accesses one line of the L1D, `size` bytes of it. Where it was found: HP_FROM_L1, or farther and it is in the L1 now; HP_FROM_NOWHERE: a
+ * write that missed and does not allocate. */
+enum hp_source_level hp_memory_line(struct hp_memory *memory, uint64_t line, unsigned access,
+                                    uint64_t size);
 
 #endif

@@ -20,22 +20,23 @@
 
 #include <stdlib.h>
 
+/* Of an entry, without its tag: those are looked at far more often. */
 struct entry {
-    uint16_t tag;
     uint8_t counter, useful;
 };
 
 struct tage {
     struct hp_predictor predictor; /* first */
-    struct hp_tagged tagged;
     uint8_t *base;
     uint64_t base_mask;
-    struct entry *tables[HP_TAGE_TABLES];
-    uint64_t entries, reset, updates;
+    uint16_t *tags; /* table after table */
+    struct entry *entries;
+    uint64_t n_entries, reset, until_reset;
     uint8_t use_alternate; /* 4 bits */
     /* Of the branch that update() will be about. */
-    int provider; /* -1: the base */
     bool said, provider_said, alternate_said, is_new;
+    int provider; /* -1: the base */
+    struct hp_tagged tagged;
 };
 
 #define COUNTER_BITS 3
@@ -45,15 +46,23 @@ struct tage {
 
 static struct entry *entry_of(struct tage *t, int table)
 {
-    return &t->tables[table][t->tagged.index[table]];
+    return &t->entries[t->tagged.at.of[table]];
 }
 
-static int longest_match(struct tage *t, int below)
+/* Bit i: table i has the branch. All are asked: which one has it is hard to guess. */
+static uint32_t matches(const struct tage *t)
 {
-    for (int i = below - 1; i >= 0; i--)
-        if (entry_of(t, i)->tag == t->tagged.tag[i])
-            return i;
-    return -1;
+    const uint32_t *at = t->tagged.at.of, *tag = t->tagged.tag.of;
+    uint32_t found = 0;
+    for (unsigned i = t->tagged.tables; i-- > 0;)
+        found = found << 1 | (t->tags[at[i]] == tag[i]);
+    return found;
+}
+
+/* -1: none of them. */
+static int longest(uint32_t found)
+{
+    return found ? 31 - __builtin_clz(found) : -1;
 }
 
 static bool table_says(struct tage *t, int table, uint64_t pc)
@@ -68,13 +77,14 @@ static bool tage_predict(struct hp_predictor *predictor, uint64_t pc, bool backw
     struct tage *t = (struct tage *)predictor;
     (void)backward;
     hp_tagged_find(&t->tagged, pc);
-    t->provider = longest_match(t, (int)t->tagged.tables);
+    uint32_t found = matches(t);
+    t->provider = longest(found);
     t->provider_said = table_says(t, t->provider, pc);
     t->alternate_said = t->provider_said;
     t->is_new = false;
     if (t->provider >= 0) {
         const struct entry *e = entry_of(t, t->provider);
-        t->alternate_said = table_says(t, longest_match(t, t->provider), pc);
+        t->alternate_said = table_says(t, longest(found ^ 1u << t->provider), pc);
         t->is_new = e->useful == 0 && (e->counter == WEAK_TAKEN || e->counter == WEAK_TAKEN - 1);
     }
     t->said =
@@ -97,9 +107,9 @@ static void allocate(struct tage *t, bool taken)
         chosen = i;
     }
     if (chosen >= 0) {
+        t->tags[t->tagged.at.of[chosen]] = (uint16_t)t->tagged.tag.of[chosen];
         *entry_of(t, chosen) =
-            (struct entry){.tag = t->tagged.tag[chosen],
-                           .counter = (uint8_t)(taken ? WEAK_TAKEN : WEAK_TAKEN - 1)};
+            (struct entry){.counter = (uint8_t)(taken ? WEAK_TAKEN : WEAK_TAKEN - 1)};
         return;
     }
     for (int i = t->provider + 1; i < (int)t->tagged.tables; i++)
@@ -124,9 +134,9 @@ static void learn(struct tage *t, uint64_t pc, bool taken)
 
 static void halve_usefulness(struct tage *t)
 {
-    for (unsigned i = 0; i < t->tagged.tables; i++)
-        for (uint64_t k = 0; k < t->entries; k++)
-            t->tables[i][k].useful >>= 1;
+    for (uint64_t i = 0; i < t->n_entries; i++)
+        t->entries[i].useful >>= 1;
+    t->until_reset = t->reset;
 }
 
 static void tage_update(struct hp_predictor *predictor, uint64_t pc, bool taken)
@@ -136,7 +146,7 @@ static void tage_update(struct hp_predictor *predictor, uint64_t pc, bool taken)
     learn(t, pc, taken);
     if (t->said != taken && !new_was_right)
         allocate(t, taken);
-    if (++t->updates % t->reset == 0)
+    if (--t->until_reset == 0)
         halve_usefulness(t);
     hp_tagged_push(&t->tagged, taken);
 }
@@ -151,8 +161,8 @@ static void tage_note(struct hp_predictor *predictor, uint64_t pc, uint64_t targ
 static void tage_free(struct hp_predictor *predictor)
 {
     struct tage *t = (struct tage *)predictor;
-    for (unsigned i = 0; i < HP_TAGE_TABLES; i++)
-        free(t->tables[i]);
+    free(t->tags);
+    free(t->entries);
     free(t->base);
     free(t);
 }
@@ -167,15 +177,15 @@ enum hp_err hp_tage_new(const struct hp_tage_config *config, struct hp_predictor
     hp_tagged_init(&t->tagged, config);
     t->base = hp_counters_new(config->base, 2);
     t->base_mask = config->base - 1;
-    t->entries = config->entries;
-    t->reset = config->reset;
+    t->n_entries = config->entries * config->tables;
+    t->reset = t->until_reset = config->reset;
     t->use_alternate = 8;
-    bool whole = t->base;
-    for (unsigned i = 0; i < t->tagged.tables; i++) {
-        t->tables[i] = calloc(config->entries, sizeof *t->tables[i]);
-        whole = whole && t->tables[i];
-        for (uint64_t k = 0; t->tables[i] && k < config->entries; k++)
-            t->tables[i][k] = (struct entry){.tag = NO_TAG, .counter = WEAK_TAKEN - 1};
+    t->tags = malloc(t->n_entries * sizeof *t->tags);
+    t->entries = malloc(t->n_entries * sizeof *t->entries);
+    bool whole = t->base && t->tags && t->entries;
+    for (uint64_t i = 0; whole && i < t->n_entries; i++) {
+        t->tags[i] = NO_TAG;
+        t->entries[i] = (struct entry){.counter = WEAK_TAKEN - 1};
     }
     if (!whole) {
         tage_free(&t->predictor);

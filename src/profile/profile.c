@@ -44,6 +44,13 @@ static const struct {
     [HP_PARRAY_HOTSPOT_BRANCHES] = ARRAY(hotspot_branches, "branches of hot spots"),
     [HP_PARRAY_HOTSPOT_BLOCKS] = ARRAY(hotspot_blocks, "blocks of hot spots"),
     [HP_PARRAY_HOTSPOT_SLICES] = ARRAY(hotspot_slices, "slices of hot spots"),
+    [HP_PARRAY_INSNS] = ARRAY(insns, "instructions"),
+    [HP_PARRAY_INSN_TALLIES] = ARRAY(insn_tallies, "tallies of instructions"),
+    [HP_PARRAY_INSN_CYCLES] = ARRAY(insn_cycles, "cycles of instructions"),
+    [HP_PARRAY_ATTRIBUTIONS] = ARRAY(attributions, "attributions"),
+    [HP_PARRAY_WAITS] = ARRAY(waits, "waits of instructions"),
+    [HP_PARRAY_SAMPLERS] = ARRAY(samplers, "samplers"),
+    [HP_PARRAY_WINDOWS] = ARRAY(windows, "windows"),
     [HP_PARRAY_NOTES] = ARRAY(notes, "notes"),
 };
 
@@ -332,6 +339,66 @@ enum hp_err hp_profile_add_hotspot_slice(struct hp_profile *profile,
 {
     void *slot;
     HP_TRY(append(profile, HP_PARRAY_HOTSPOT_SLICES, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_insn(struct hp_profile *profile, struct hp_pinsn **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_INSNS, &slot));
+    *item = slot;
+    **item = (struct hp_pinsn){.text = "", .file = "", .inlined = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_insn_tally(struct hp_profile *profile, struct hp_pinsn_tally **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_INSN_TALLIES, &slot));
+    *item = slot;
+    **item = (struct hp_pinsn_tally){.seen = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_insn_cycles(struct hp_profile *profile, struct hp_pinsn_cycles **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_INSN_CYCLES, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_attribution(struct hp_profile *profile, struct hp_pattribution **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_ATTRIBUTIONS, &slot));
+    *item = slot;
+    **item = (struct hp_pattribution){.scheme = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_wait(struct hp_profile *profile, struct hp_pwait **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_WAITS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_sampler(struct hp_profile *profile, struct hp_psampler **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_SAMPLERS, &slot));
+    *item = slot;
+    **item = (struct hp_psampler){.name = ""};
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_window(struct hp_profile *profile, struct hp_pwindow **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_WINDOWS, &slot));
     *item = slot;
     return HP_OK;
 }

@@ -125,7 +125,8 @@ enum hp_err hp_profile_check(const struct hp_profile *p)
     for (size_t i = 0; i < p->n_path_counts; i++)
         HP_TRY(check_counter("path", i, p->path_counts[i].item, p->n_paths,
                              p->path_counts[i].thread, p->n_threads));
-    return hp_regions_check(p);
+    HP_TRY(hp_regions_check(p));
+    return hp_insns_check(p);
 }
 
 /* --- Normal form ------------------------------------------------------------------------------ */
@@ -182,7 +183,8 @@ static const char *first_abnormal(const struct hp_profile *p)
         return "call counters";
     if (!hp_counters_normal(p->path_counts, p->n_path_counts, sizeof *p->path_counts))
         return "path counters";
-    return hp_regions_abnormal(p);
+    const char *regions = hp_regions_abnormal(p);
+    return regions ? regions : hp_insns_abnormal(p);
 }
 
 enum hp_err hp_profile_check_normal(const struct hp_profile *p)

@@ -297,6 +297,7 @@ static void load_all(struct hp_loader *l)
     load_engine_work(l);
     hp_loader_models(l);
     hp_loader_regions(l);
+    hp_loader_insns(l);
 }
 
 /* Also checks what refers to what. */

@@ -27,4 +27,7 @@ void hp_loader_models(struct hp_loader *loader);
 /* Loops and hot spots. */
 void hp_loader_regions(struct hp_loader *loader);
 
+/* Instructions, samplers and windows. */
+void hp_loader_insns(struct hp_loader *loader);
+
 #endif

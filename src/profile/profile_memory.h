@@ -39,6 +39,13 @@ enum hp_parray {
     HP_PARRAY_HOTSPOT_BRANCHES,
     HP_PARRAY_HOTSPOT_BLOCKS,
     HP_PARRAY_HOTSPOT_SLICES,
+    HP_PARRAY_INSNS,
+    HP_PARRAY_INSN_TALLIES,
+    HP_PARRAY_INSN_CYCLES,
+    HP_PARRAY_ATTRIBUTIONS,
+    HP_PARRAY_WAITS,
+    HP_PARRAY_SAMPLERS,
+    HP_PARRAY_WINDOWS,
     HP_PARRAY_NOTES,
     HP_PARRAY_COUNT_
 };
@@ -117,6 +124,8 @@ extern const struct hp_order hp_order_hotspot;
 extern const struct hp_order hp_order_hotspot_branch;
 extern const struct hp_order hp_order_hotspot_block;
 extern const struct hp_order hp_order_hotspot_slice;
+extern const struct hp_order hp_order_insn;
+extern const struct hp_order hp_order_sampler;
 
 /* 0 when the modules are the same: equal build ids or, when both have none, equal paths. */
 int hp_module_identity(const struct hp_pmodule *a, const struct hp_pmodule *b);
@@ -170,6 +179,18 @@ enum hp_err hp_regions_check(const struct hp_profile *profile);
 
 /* The first of them that is not in its normal form, NULL: none. */
 const char *hp_regions_abnormal(const struct hp_profile *profile);
+
+/* --- Instructions ----------------------------------------------------------------------------- */
+
+/* Of a profile whose modules and functions are in order, and refer to each other so: orders its instructions, what belongs to them,
+ * samplers and windows. HP_ERR_INVALID: two samplers have one name, but were set differently. */
+enum hp_err hp_insns_order(struct hp_profile *profile);
+
+/* The part of hp_profile_check() for them. */
+enum hp_err hp_insns_check(const struct hp_profile *profile);
+
+/* The first of them that is not in its normal form, NULL: none. */
+const char *hp_insns_abnormal(const struct hp_profile *profile);
 
 /* --- Small things ----------------------------------------------------------------------------- */
 

@@ -254,6 +254,64 @@ static enum hp_err append_hotspots(struct hp_profile *p, const struct hp_profile
     return err;
 }
 
+static enum hp_err append_insns(struct hp_profile *p, const struct hp_profile *other,
+                                const struct lengths *base, const struct lengths *more)
+{
+    enum hp_err err = HP_OK;
+    size_t insns = base->n[HP_PARRAY_INSNS];
+    for (size_t i = 0; i < more->n[HP_PARRAY_INSNS]; i++) {
+        struct hp_pinsn insn = other->insns[i];
+        insn.place = moved_place(insn.place, base->n[HP_PARRAY_MODULES]);
+        insn.function = moved(insn.function, base->n[HP_PARRAY_FUNCTIONS]);
+        insn.text = own(p, insn.text, &err);
+        insn.file = own(p, insn.file, &err);
+        insn.inlined = own(p, insn.inlined, &err);
+        p->insns[p->n_insns++] = insn;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_INSN_TALLIES]; i++) {
+        struct hp_pinsn_tally tally = other->insn_tallies[i];
+        tally.seen = own(p, tally.seen, &err);
+        tally.insn = moved(tally.insn, insns);
+        p->insn_tallies[p->n_insn_tallies++] = tally;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_INSN_CYCLES]; i++) {
+        struct hp_pinsn_cycles cycles = other->insn_cycles[i];
+        cycles.insn = moved(cycles.insn, insns);
+        p->insn_cycles[p->n_insn_cycles++] = cycles;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_ATTRIBUTIONS]; i++) {
+        struct hp_pattribution attribution = other->attributions[i];
+        attribution.scheme = own(p, attribution.scheme, &err);
+        attribution.insn = moved(attribution.insn, insns);
+        p->attributions[p->n_attributions++] = attribution;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_WAITS]; i++) {
+        struct hp_pwait wait = other->waits[i];
+        wait.insn = moved(wait.insn, insns);
+        wait.producer = moved(wait.producer, insns);
+        p->waits[p->n_waits++] = wait;
+    }
+    return err;
+}
+
+/* Windows are of a thread, and side by side as those are. */
+static enum hp_err append_samplers(struct hp_profile *p, const struct hp_profile *other,
+                                   const struct lengths *base, const struct lengths *more)
+{
+    enum hp_err err = HP_OK;
+    for (size_t i = 0; i < more->n[HP_PARRAY_SAMPLERS]; i++) {
+        struct hp_psampler sampler = other->samplers[i];
+        sampler.name = own(p, sampler.name, &err);
+        p->samplers[p->n_samplers++] = sampler;
+    }
+    for (size_t i = 0; i < more->n[HP_PARRAY_WINDOWS]; i++) {
+        struct hp_pwindow window = other->windows[i];
+        window.thread = moved(window.thread, base->n[HP_PARRAY_THREADS]);
+        p->windows[p->n_windows++] = window;
+    }
+    return err;
+}
+
 static void merge_run(struct hp_run *run, const struct hp_run *other)
 {
     run->seconds += other->seconds;
@@ -280,6 +338,10 @@ enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile
         err = append_loops(profile, other, &base, &more);
     if (err == HP_OK)
         err = append_hotspots(profile, other, &base, &more);
+    if (err == HP_OK)
+        err = append_insns(profile, other, &base, &more);
+    if (err == HP_OK)
+        err = append_samplers(profile, other, &base, &more);
     if (err == HP_OK) {
         append_counts(profile, other, &base, &more);
         err = hp_profile_normalize(profile);

@@ -3,7 +3,7 @@
  * Bringing a profile into its normal form.
  *
  * The arrays are copied, the copies are put in order from the referred-to to the referring
- * (modules, functions, blocks and edges and calls, lines, paths, loops, hot spots, counters), and only when nothing can
+ * (modules, functions, blocks and edges and calls, lines, paths, loops, hot spots, counters, instructions), and only when nothing can
  * fail any more do they take the place of the old ones.
  */
 #include "profile/profile_memory.h"
@@ -98,6 +98,8 @@ static enum hp_err order_modules(struct work *work)
         struct hp_place *branch = &p->hotspot_branches[i].branch;
         branch->module = mapped(work->modules, branch->module);
     }
+    for (size_t i = 0; i < p->n_insns; i++)
+        p->insns[i].place.module = mapped(work->modules, p->insns[i].place.module);
     return HP_OK;
 }
 
@@ -117,6 +119,8 @@ static enum hp_err order_functions(struct work *work)
         p->loops[i].function = mapped(work->functions, p->loops[i].function);
     for (size_t i = 0; i < p->n_model_loops; i++)
         p->model_loops[i].function = mapped(work->functions, p->model_loops[i].function);
+    for (size_t i = 0; i < p->n_insns; i++)
+        p->insns[i].function = mapped(work->functions, p->insns[i].function);
     return HP_OK;
 }
 
@@ -170,7 +174,8 @@ static enum hp_err normalize_copy(struct work *work, struct hp_profile *profile)
     HP_TRY(hp_paths_order(p, work->blocks));
     hp_models_order(p);
     HP_TRY(hp_loops_order(p, work->blocks));
-    return hp_hotspots_order(p, work->blocks);
+    HP_TRY(hp_hotspots_order(p, work->blocks));
+    return hp_insns_order(p);
 }
 
 enum hp_err hp_profile_normalize(struct hp_profile *profile)

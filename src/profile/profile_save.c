@@ -275,6 +275,7 @@ static void write_all(struct hp_store *w, const struct hp_profile *p)
     put_engine_work(w, &p->run.work);
     hp_store_models(w, p);
     hp_store_regions(w, p);
+    hp_store_insns(w, p);
     put_contents(w);
     hp_store_run(w, "COMMIT");
 }

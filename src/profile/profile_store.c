@@ -39,7 +39,7 @@ void hp_store_run(struct hp_store *w, const char *sql)
 /* "INSERT INTO table VALUES(?,?),(?,?)..." for so many rows. */
 static sqlite3_stmt *prepare_insert(struct hp_store *w, const char *table, int columns, int rows)
 {
-    char sql[2048];
+    char sql[4096]; /* the widest table has 38 columns: 32 rows are 2500 bytes */
     int length = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES", table);
     for (int row = 0; row < rows; row++)
         for (int i = 0; i < columns; i++)
@@ -197,6 +197,15 @@ enum hp_err hp_store_strings(struct hp_store *w, const struct hp_profile *p)
         HP_TRY(note_string(w, &capacity, p->model_loops[i].model));
     for (size_t i = 0; i < p->n_hotspots; i++)
         HP_TRY(note_string(w, &capacity, p->hotspots[i].detector));
+    for (size_t i = 0; i < p->n_insns; i++) {
+        HP_TRY(note_string(w, &capacity, p->insns[i].text));
+        HP_TRY(note_string(w, &capacity, p->insns[i].file));
+        HP_TRY(note_string(w, &capacity, p->insns[i].inlined));
+    }
+    for (size_t i = 0; i < p->n_insn_tallies; i++)
+        HP_TRY(note_string(w, &capacity, p->insn_tallies[i].seen));
+    for (size_t i = 0; i < p->n_attributions; i++)
+        HP_TRY(note_string(w, &capacity, p->attributions[i].scheme));
     if (w->n_strings)
         qsort(w->strings, w->n_strings, sizeof *w->strings, compare_strings);
     for (size_t i = 0; i < w->n_strings; i++) {

@@ -61,4 +61,7 @@ void hp_store_models(struct hp_store *store, const struct hp_profile *profile);
 /* Loops and hot spots. */
 void hp_store_regions(struct hp_store *store, const struct hp_profile *profile);
 
+/* Instructions, samplers and windows. */
+void hp_store_insns(struct hp_store *store, const struct hp_profile *profile);
+
 #endif

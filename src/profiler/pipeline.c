@@ -5,12 +5,13 @@
 #include "base/map64.h"
 #include "profiler/cores.h"
 #include "profiler/lane.h"
+#include "profiler/runner.h"
 #include "stream/tally.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_PROFILERS 8
+#define MAX_PROFILERS 12
 
 enum region_state {
     WAIT_FROM,  /* for the function */
@@ -24,8 +25,9 @@ struct thread {
     struct hp_pipeline *pipeline;
     struct hp_cursor *cursor; /* while it runs */
     struct hp_tally *tally;   /* or this, when the engine counts */
-    struct hp_core *core;     /* while it runs, if there is a machine */
-    bool executing;           /* it asked to become another program, and nothing says it did not */
+    struct hp_runner runner;  /* its core while it runs, if there is a machine */
+    struct hp_thread info;
+    bool executing; /* it asked to become another program, and nothing says it did not */
     void *states[MAX_PROFILERS];
     size_t exec; /* one more than the place in `execs` of the exec it asked for last; 0: none */
 };
@@ -40,7 +42,8 @@ struct hp_pipeline {
     bool counting;
     bool addressed; /* the engine delivers addresses */
     struct hp_cores cores;
-    enum hp_err failure; /* of a core; nothing is delivered any more */
+    struct hp_cycles_setup cycles; /* without a program: the machine is run functionally */
+    enum hp_err failure;           /* of a core; nothing is delivered any more */
     enum region_state state;
     uint64_t counted;         /* instructions since the start, or since region.from was entered */
     struct hp_map64 not_from; /* functions known not to be region.from */
@@ -52,6 +55,7 @@ struct hp_pipeline {
     size_t n_threads, cap_threads;
     struct hp_pipeline_stats stats;
     struct hp_cursor_stats ended; /* of the threads that have */
+    uint64_t lost_behind;         /* losses after the region: nobody misses that */
     uint32_t *execs;
     size_t n_execs, cap_execs;
 };
@@ -111,11 +115,21 @@ static void share_out(struct hp_pipeline *p)
 static void pass_on(struct thread *thread, struct hp_batch *batch, bool seen)
 {
     struct hp_pipeline *p = thread->pipeline;
-    if (thread->core && p->failure == HP_OK)
-        p->failure = hp_cores_run(&p->cores, thread->core, p->code, batch);
+    if (thread->runner.core && p->failure == HP_OK)
+        p->failure = hp_runner_batch(&thread->runner, &p->cores, p->code, batch, seen);
     if (!seen || p->failure != HP_OK)
         return;
     deliver(&(struct delivery){.thread = thread, .batch = batch});
+}
+
+/* From the thread's pipe. */
+static void on_timings(void *context, const struct hp_timing *timings, size_t n)
+{
+    const struct thread *thread = context;
+    const struct hp_pipeline *p = thread->pipeline;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        if (p->profilers[i]->ops->timings)
+            p->profilers[i]->ops->timings(thread->states[i], timings, n);
 }
 
 static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
@@ -174,8 +188,16 @@ static void forget_warming(struct hp_pipeline *p)
 {
     hp_cores_clear(&p->cores);
     for (size_t i = 0; i < p->n_threads && p->failure == HP_OK; i++)
-        if (p->threads[i] && p->threads[i]->core)
-            p->failure = hp_cores_subtract(&p->cores, p->threads[i]->core);
+        if (p->threads[i] && p->threads[i]->runner.core)
+            p->failure = hp_cores_subtract(&p->cores, p->threads[i]->runner.core);
+}
+
+/* The region is over: what is in flight is finished. */
+static void finish_runners(struct hp_pipeline *p)
+{
+    for (size_t i = 0; i < p->n_threads && p->failure == HP_OK; i++)
+        if (p->threads[i] && p->threads[i]->runner.core)
+            p->failure = hp_runner_end(&p->threads[i]->runner);
 }
 
 /* Takes the pipeline into the state it is in when `block` begins, and counts its instructions. */
@@ -187,6 +209,8 @@ static void enter_block(struct hp_pipeline *p, uint32_t block, uint32_t insns)
         p->state++;
         if (p->state == OPEN)
             forget_warming(p);
+        if (p->state == DONE)
+            finish_runners(p);
     }
     p->counted += insns;
 }
@@ -198,7 +222,7 @@ static void region_batch(struct thread *thread, const struct hp_batch *batch)
         size_t start = i;
         while (i < batch->n && !is_boundary(p, batch->blocks[i]))
             p->counted += batch->table[batch->blocks[i++]].insns;
-        if (i > start && (p->state == OPEN || thread->core)) {
+        if (i > start && (p->state == OPEN || thread->runner.core)) {
             struct hp_batch part = *batch;
             part.blocks += start;
             part.taken += start;
@@ -253,24 +277,43 @@ static void note_exec(struct thread *thread, const struct hp_event *event)
         thread->executing = event->kind == HP_EVENT_EXEC;
 }
 
+/* What an event means for the thread's machine. A tail has its events then. */
+static void event_for_runner(struct thread *thread, struct hp_event *event)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    struct hp_runner *runner = &thread->runner;
+    switch (event->kind) {
+    case HP_EVENT_TAIL:
+        p->failure = hp_runner_tail(runner, &p->cores, p->code, event,
+                                    !p->has_region || p->state == OPEN, &event->events);
+        break;
+    case HP_EVENT_SIGNAL:
+    case HP_EVENT_SIGRETURN:
+    case HP_EVENT_LOST:
+    case HP_EVENT_DISCONTINUITY: p->failure = hp_runner_break(runner); break;
+    case HP_EVENT_END: p->failure = hp_runner_end(runner); break;
+    default: break;
+    }
+}
+
 static void on_event(struct hp_sink *sink, const struct hp_event *event)
 {
     struct thread *thread = (struct thread *)sink;
     struct hp_pipeline *p = thread->pipeline;
     note_exec(thread, event);
-    if (event->kind == HP_EVENT_LOST && event->value < HP_LOST_REASON_COUNT_)
+    if (event->kind == HP_EVENT_LOST && p->state == DONE)
+        p->lost_behind++;
+    else if (event->kind == HP_EVENT_LOST && event->value < HP_LOST_REASON_COUNT_)
         p->stats.losses_by_reason[event->value]++;
     if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED && p->state != DONE)
         p->stats.detached_threads++;
     struct hp_event with = *event;
-    if (event->kind == HP_EVENT_TAIL) {
-        if (p->has_region)
-            enter_block(p, event->block, event->insns);
-        if (thread->core && p->state != DONE && p->failure == HP_OK)
-            p->failure = hp_cores_run_tail(&p->cores, thread->core, p->code, event, &with.events);
-        if (p->has_region && p->state != OPEN)
-            return; /* a block outside the region */
-    }
+    if (event->kind == HP_EVENT_TAIL && p->has_region)
+        enter_block(p, event->block, event->insns);
+    if (thread->runner.core && p->state != DONE && p->failure == HP_OK)
+        event_for_runner(thread, &with);
+    if (event->kind == HP_EVENT_TAIL && p->has_region && p->state != OPEN)
+        return; /* a block outside the region */
     for (size_t i = 0; i < p->n_profilers && p->failure == HP_OK; i++)
         p->profilers[i]->ops->event(thread->states[i], &with);
 }
@@ -303,6 +346,7 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
     if (p->n_threads == 0)
         share_out(p);
     thread->pipeline = p;
+    thread->info = *info;
     thread->sink = (struct hp_sink){
         .batch = on_batch, .steps = by_steps(p) ? on_steps : NULL, .event = on_event};
     p->threads[info->id] = thread;
@@ -316,7 +360,10 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
     HP_TRY(hp_cursor_new(p->code, p->source, &thread->sink, &thread->cursor));
     if (p->addressed)
         HP_TRY(hp_cursor_expect_addresses(thread->cursor));
-    return p->cores.machine ? hp_core_new(p->cores.machine, &thread->core) : HP_OK;
+    if (!p->cores.machine)
+        return HP_OK;
+    return hp_runner_init(&thread->runner, p->cores.machine, p->cycles.program ? &p->cycles : NULL,
+                          on_timings, thread);
 }
 
 static struct thread *find_thread(struct hp_pipeline *p, uint32_t id)
@@ -387,10 +434,9 @@ static void free_parts(struct thread *thread)
 {
     hp_cursor_free(thread->cursor);
     hp_tally_free(thread->tally);
-    hp_core_free(thread->core);
+    hp_runner_close(&thread->runner);
     thread->cursor = NULL;
     thread->tally = NULL;
-    thread->core = NULL;
 }
 
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t id, enum hp_end_reason reason)
@@ -401,8 +447,8 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t id, enum hp_e
         return hp_fail(HP_ERR_FORMAT, "the end of thread %u, which never began", id);
     HP_TRY(thread->tally ? end_counting(p, thread, reason) : hp_cursor_end(thread->cursor, reason));
     add_stats(&p->ended, stats_of(thread));
-    if (thread->core)
-        HP_TRY(hp_cores_add(&p->cores, thread->core));
+    if (thread->runner.core)
+        HP_TRY(hp_cores_add(&p->cores, thread->runner.core));
     free_parts(thread); /* there may be thousands of threads */
     return p->failure;
 }
@@ -445,6 +491,7 @@ void hp_pipeline_free(struct hp_pipeline *pipeline)
     for (size_t i = 0; i < pipeline->n_threads; i++)
         if (pipeline->threads[i]) {
             free_parts(pipeline->threads[i]);
+            hp_runner_fini(&pipeline->threads[i]->runner);
             free(pipeline->threads[i]);
         }
     free(pipeline->threads);
@@ -492,17 +539,57 @@ enum hp_err hp_pipeline_set_machine(struct hp_pipeline *pipeline, const struct h
     return hp_cores_init(&pipeline->cores, machine);
 }
 
+void hp_pipeline_set_cycles(struct hp_pipeline *pipeline, const struct hp_cycles_setup *setup)
+{
+    pipeline->cycles = *setup;
+}
+
+struct hp_runner_stats hp_pipeline_cycles_stats(const struct hp_pipeline *pipeline)
+{
+    struct hp_runner_stats sum = {0};
+    for (size_t i = 0; i < pipeline->n_threads; i++) {
+        if (!pipeline->threads[i])
+            continue;
+        sum.instructions += pipeline->threads[i]->runner.stats.instructions;
+        sum.measured += pipeline->threads[i]->runner.stats.measured;
+    }
+    return sum;
+}
+
+/* The runner of a thread of the program; NULL when there is none. */
+static const struct hp_runner *runner_of(const struct hp_pipeline *p,
+                                         const struct hp_pthread *thread)
+{
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i] && p->threads[i]->info.pid == thread->pid &&
+            p->threads[i]->info.tid == thread->tid)
+            return &p->threads[i]->runner;
+    return NULL;
+}
+
+void hp_pipeline_place_windows(const struct hp_pipeline *pipeline, struct hp_profile *profile)
+{
+    for (uint32_t t = 0; t < profile->n_threads; t++) {
+        const struct hp_runner *runner = runner_of(pipeline, &profile->threads[t]);
+        size_t k = 0;
+        if (runner && !profile->threads[t].instructions)
+            profile->threads[t].instructions = runner->stats.instructions;
+        for (size_t i = 0; i < profile->n_windows && runner; i++)
+            if (profile->windows[i].thread == t && k < runner->n_windows)
+                profile->windows[i].at = runner->windows[k++];
+    }
+}
+
 enum hp_err hp_pipeline_machine_stats(struct hp_pipeline *pipeline,
                                       const struct hp_core_stat **stats, size_t *n)
 {
     struct hp_cores *cores = &pipeline->cores;
     for (size_t i = 0; i < pipeline->n_threads; i++) {
         struct thread *thread = pipeline->threads[i];
-        if (!thread || !thread->core)
+        if (!thread || !thread->runner.core)
             continue;
-        HP_TRY(hp_cores_add(cores, thread->core));
-        hp_core_free(thread->core);
-        thread->core = NULL;
+        HP_TRY(hp_cores_add(cores, thread->runner.core));
+        hp_runner_close(&thread->runner);
     }
     *stats = cores->stats;
     *n = cores->n;
@@ -522,6 +609,7 @@ const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *p)
     for (size_t i = 0; i < p->n_threads; i++)
         if (find_thread(p, (uint32_t)i))
             add_stats(sum, stats_of(p->threads[i]));
+    sum->losses -= p->lost_behind;
     return &p->stats;
 }
 

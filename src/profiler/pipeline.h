@@ -10,6 +10,7 @@
 #include "engine/engine.h"
 #include "hotpath/machine.h"
 #include "hotpath/profiler.h"
+#include "profiler/runner.h"
 #include "symbols/functions.h"
 
 /*
@@ -54,6 +55,17 @@ void hp_pipeline_expect_addresses(struct hp_pipeline *pipeline);
 /* Batches have events, of a core of this machine; without addresses those of instructions and branches only. Before the first
  * thread; keeps `machine`. HP_ERR_UNSUPPORTED: the engine counts. HP_ERR_NOMEM. */
 enum hp_err hp_pipeline_set_machine(struct hp_pipeline *pipeline, const struct hp_machine *machine);
+
+/* The machine is run in cycles, in these windows of the region, and profilers get timings. A batch has no events then. Before the first
+ * thread, after hp_pipeline_set_machine(); keeps the program. */
+void hp_pipeline_set_cycles(struct hp_pipeline *pipeline, const struct hp_cycles_setup *setup);
+
+/* How much was run in the region, and how much of it was measured in cycles; over all threads. */
+struct hp_runner_stats hp_pipeline_cycles_stats(const struct hp_pipeline *pipeline);
+
+/* After the profilers have finished, before the profile is normal: says where in their threads its windows begin, and how much the
+ * threads executed, where no profiler did. */
+void hp_pipeline_place_windows(const struct hp_pipeline *pipeline, struct hp_profile *profile);
 
 /* What to give to an engine. */
 struct hp_consumer *hp_pipeline_consumer(struct hp_pipeline *pipeline);

@@ -5,6 +5,7 @@
 #include "profiler/result.h"
 
 #include "base/map64.h"
+#include "profiler/insns.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +40,7 @@ void hp_result_free(struct hp_result *result)
         return;
     free(result->memory->functions);
     hp_map64_fini(&result->memory->threads);
+    hp_result_insns_free(result->insns);
     free(result->memory);
     free(result);
 }

@@ -16,6 +16,7 @@ struct hp_result {
     struct hp_code *code;
     struct hp_functions *functions;
     struct hp_result_memory *memory; /* private */
+    struct hp_result_insns *insns;   /* private to insns.c; NULL: nobody asked */
 };
 
 /* For an empty `profile`. Keeps the pointers. */

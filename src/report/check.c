@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/check.h"
 
+#include "hotpath/cycles.h"
+
 #include <stdbool.h>
 
 static bool index_fits(uint32_t index, size_t n)
@@ -103,6 +105,30 @@ static enum hp_err check_hotspots(const struct hp_profile *p)
     return HP_OK;
 }
 
+static enum hp_err check_insns(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_insns; i++)
+        if (!index_fits(p->insns[i].place.module, p->n_modules) ||
+            !index_fits(p->insns[i].function, p->n_functions))
+            return bad("instruction", i, "module or function");
+    for (size_t i = 0; i < p->n_insn_tallies; i++)
+        if (p->insn_tallies[i].insn >= p->n_insns)
+            return bad("tally", i, "instruction");
+    for (size_t i = 0; i < p->n_insn_cycles; i++)
+        if (p->insn_cycles[i].insn >= p->n_insns || p->insn_cycles[i].cause >= HP_CAUSES)
+            return bad("cycles", i, "instruction or cause");
+    for (size_t i = 0; i < p->n_attributions; i++)
+        if (p->attributions[i].insn >= p->n_insns)
+            return bad("attribution", i, "instruction");
+    for (size_t i = 0; i < p->n_waits; i++)
+        if (p->waits[i].insn >= p->n_insns || p->waits[i].producer >= p->n_insns)
+            return bad("wait", i, "instruction");
+    for (size_t i = 0; i < p->n_windows; i++)
+        if (p->windows[i].thread >= p->n_threads)
+            return bad("window", i, "thread");
+    return HP_OK;
+}
+
 static enum hp_err check_counts(const struct hp_profile *p)
 {
     for (size_t i = 0; i < p->n_block_counts; i++)
@@ -123,10 +149,10 @@ static enum hp_err check_counts(const struct hp_profile *p)
 
 enum hp_err hp_profile_check_references(const struct hp_profile *p)
 {
-    const size_t sizes[] = {p->n_modules,     p->n_threads, p->n_functions,   p->n_blocks,
-                            p->n_edges,       p->n_calls,   p->n_lines,       p->n_paths,
-                            p->n_path_steps,  p->n_stats,   p->n_predictions, p->n_loops,
-                            p->n_model_loops, p->n_hotspots};
+    const size_t sizes[] = {p->n_modules,     p->n_threads,  p->n_functions,   p->n_blocks,
+                            p->n_edges,       p->n_calls,    p->n_lines,       p->n_paths,
+                            p->n_path_steps,  p->n_stats,    p->n_predictions, p->n_loops,
+                            p->n_model_loops, p->n_hotspots, p->n_insns};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         if (sizes[i] >= HP_PROFILE_NONE)
             return hp_fail(HP_ERR_INVALID, "the profile is damaged: it has %zu elements of a kind",
@@ -135,5 +161,6 @@ enum hp_err hp_profile_check_references(const struct hp_profile *p)
     HP_TRY(check_paths(p));
     HP_TRY(check_loops(p));
     HP_TRY(check_hotspots(p));
+    HP_TRY(check_insns(p));
     return check_counts(p);
 }

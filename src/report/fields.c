@@ -315,6 +315,9 @@ const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_
     case HP_REPORT_PATHS: return hp_path_fields;
     case HP_REPORT_PREDICTIONS: return hp_prediction_fields;
     case HP_REPORT_MACHINE: return hp_machine_fields;
+    case HP_REPORT_INSTRUCTIONS: return hp_insn_fields;
+    case HP_REPORT_CPI: return hp_cpi_fields;
+    case HP_REPORT_SAMPLING: return hp_sampling_fields;
     default: return NULL;
     }
 }

@@ -112,6 +112,20 @@ extern const struct hp_field hp_path_fields[];
 extern const struct hp_field hp_prediction_fields[];
 extern const struct hp_field hp_machine_fields[];
 
+/* Those of instructions, where cycles went, and ways of sampling (fields_insns.c, fields_cpi.c). */
+extern const struct hp_field hp_insn_fields[];
+extern const struct hp_field hp_cpi_fields[];
+extern const struct hp_field hp_sampling_fields[];
+
+/* Writes a cell as a value. */
+void hp_json_cell(struct hp_json *json, const struct hp_field_input *input,
+                  const struct hp_cell *cell);
+
+/* {"value", "low", "high"} */
+void hp_json_estimate(struct hp_json *json, struct hp_estimate estimate);
+/* Appends "name:value:low:high" to a list; without a name "value", "low" and "high" as three items, one where they are equal. */
+void hp_list_estimate(struct hp_strbuf *buffer, const char *name, struct hp_estimate estimate);
+
 struct hp_summary_field {
     const char *name;
     size_t offset; /* of the uint64_t in struct hp_summary */

@@ -38,7 +38,8 @@ static inline size_t hp_print_limit(const struct hp_report_options *options,
         return options->top;
     if (options->format != HP_REPORT_TEXT)
         return 0;
-    return view == HP_REPORT_PATHS ? HP_REPORT_PATHS_TOP : HP_REPORT_TEXT_TOP;
+    bool tall = view == HP_REPORT_PATHS || view == HP_REPORT_INSTRUCTIONS;
+    return tall ? HP_REPORT_PATHS_TOP : HP_REPORT_TEXT_TOP;
 }
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/number.h"
 #include "report/print.h"
+#include "report/text_insns.h"
 #include "report/text_paths.h"
 #include "report/text_regions.h"
 #include "report/text_views.h"
@@ -221,6 +222,9 @@ static const char *title_of(enum hp_report_view view)
     case HP_REPORT_LOOP_MODELS: return "Loop models";
     case HP_REPORT_PARTITION: return "Partition";
     case HP_REPORT_HOTSPOTS: return "Hot spots";
+    case HP_REPORT_INSTRUCTIONS: return "Instructions";
+    case HP_REPORT_CPI: return "Cycles";
+    case HP_REPORT_SAMPLING: return "Sampling";
     default: return "Paths";
     }
 }
@@ -243,6 +247,9 @@ static enum hp_err print_table(struct printer *p, enum hp_report_view which, boo
     case HP_REPORT_LOOP_MODELS: return hp_print_loop_models(p->tables, p->options, limit, p->out);
     case HP_REPORT_PARTITION: return hp_print_partition(p->tables, p->options, limit, p->out);
     case HP_REPORT_HOTSPOTS: return hp_print_hotspots(p->tables, p->options, limit, p->out);
+    case HP_REPORT_INSTRUCTIONS: return hp_print_insns(p->tables, p->options, limit, p->out);
+    case HP_REPORT_CPI: return hp_print_cpi(p->tables, p->options, limit, p->out);
+    case HP_REPORT_SAMPLING: return hp_print_sampling(p->tables, p->options, p->out);
     default: break;
     }
     HP_TRY(hp_rows_init(&rows, p->tables, which, p->options->per_thread));
@@ -306,8 +313,8 @@ static enum hp_err print_notes(struct printer *p)
 static enum hp_err print_default(struct printer *p)
 {
     static const enum hp_report_view views[] = {HP_REPORT_FUNCTIONS, HP_REPORT_LOOPS,
-                                                HP_REPORT_PATHS, HP_REPORT_PREDICTIONS,
-                                                HP_REPORT_HOTSPOTS};
+                                                HP_REPORT_PATHS,     HP_REPORT_PREDICTIONS,
+                                                HP_REPORT_HOTSPOTS,  HP_REPORT_INSTRUCTIONS};
     size_t n = 0;
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         n += hp_print_is_there(p->tables, views[i]);

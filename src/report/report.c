@@ -23,6 +23,9 @@ static const char *const view_names[HP_REPORT_COUNT_] = {
     [HP_REPORT_LOOP_MODELS] = "loop-models",
     [HP_REPORT_PARTITION] = "partition",
     [HP_REPORT_MACHINE] = "machine",
+    [HP_REPORT_INSTRUCTIONS] = "instructions",
+    [HP_REPORT_CPI] = "cpi",
+    [HP_REPORT_SAMPLING] = "sampling",
     [HP_REPORT_ALL] = "all",
 };
 
@@ -47,9 +50,36 @@ enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view
     return hp_fail(
         HP_ERR_INVALID,
         "no view \"%s\": there are summary, functions, blocks, edges, calls, lines, "
-        "threads, modules, loops, paths, predictions, hotspots, loop-models, partition, machine "
-        "and all",
+        "threads, modules, loops, paths, predictions, hotspots, loop-models, partition, machine, "
+        "instructions, cpi, sampling and all",
         name);
+}
+
+static const char *const by_names[HP_REPORT_BY_COUNT_] = {
+    [HP_REPORT_BY_RUN] = "run",
+    [HP_REPORT_BY_FUNCTION] = "function",
+    [HP_REPORT_BY_LOOP] = "loop",
+    [HP_REPORT_BY_LINE] = "line",
+    [HP_REPORT_BY_INSTRUCTION] = "instruction",
+};
+
+const char *hp_report_by_name(enum hp_report_by by)
+{
+    return (unsigned)by < HP_REPORT_BY_COUNT_ ? by_names[by] : NULL;
+}
+
+enum hp_err hp_report_by_from_name(const char *name, enum hp_report_by *by)
+{
+    for (unsigned i = 0; i < HP_REPORT_BY_COUNT_; i++) {
+        if (strcmp(name, by_names[i]) == 0) {
+            *by = (enum hp_report_by)i;
+            return HP_OK;
+        }
+    }
+    return hp_fail(HP_ERR_INVALID,
+                   "cycles are not summed by \"%s\": there are run, function, loop, line and "
+                   "instruction",
+                   name);
 }
 
 enum hp_err hp_print_finish(FILE *out)
@@ -73,7 +103,7 @@ static bool has_part(const struct hp_profile *profile, const char *start)
 bool hp_print_is_counted(const struct hp_tables *tables)
 {
     const struct hp_profile *p = tables->profile;
-    return p->n_block_counts || (!p->n_paths && !p->n_predictions && !p->n_loops &&
+    return p->n_block_counts || (!p->n_paths && !p->n_predictions && !p->n_loops && !p->n_insns &&
                                  !hp_print_is_there(tables, HP_REPORT_HOTSPOTS));
 }
 
@@ -89,6 +119,9 @@ bool hp_print_is_there(const struct hp_tables *tables, enum hp_report_view view)
     /* Asked for, a detector that found nothing is worth a line. */
     case HP_REPORT_HOTSPOTS: return p->n_hotspots > 0 || has_part(p, "hotspots ");
     case HP_REPORT_MACHINE: return p->n_stats > 0;
+    case HP_REPORT_INSTRUCTIONS: return p->n_insn_tallies > 0 || p->n_insn_cycles > 0;
+    case HP_REPORT_CPI: return p->n_insn_cycles > 0 || p->n_windows > 0;
+    case HP_REPORT_SAMPLING: return p->n_samplers > 0 || p->n_attributions > 0;
     case HP_REPORT_THREADS: return true;
     default: return hp_print_is_counted(tables);
     }
@@ -97,8 +130,8 @@ bool hp_print_is_there(const struct hp_tables *tables, enum hp_report_view view)
 enum hp_report_view hp_print_default(const struct hp_tables *tables)
 {
     static const enum hp_report_view views[] = {HP_REPORT_FUNCTIONS, HP_REPORT_LOOPS,
-                                                HP_REPORT_PATHS, HP_REPORT_PREDICTIONS,
-                                                HP_REPORT_HOTSPOTS};
+                                                HP_REPORT_PATHS,     HP_REPORT_PREDICTIONS,
+                                                HP_REPORT_HOTSPOTS,  HP_REPORT_INSTRUCTIONS};
     for (size_t i = 0; i < sizeof views / sizeof *views; i++)
         if (hp_print_is_there(tables, views[i]))
             return views[i];
@@ -121,9 +154,12 @@ enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_o
 {
     if (!hp_report_view_name(options->view))
         return hp_fail(HP_ERR_INVALID, "no report view %d", (int)options->view);
+    if (!hp_report_by_name(options->by))
+        return hp_fail(HP_ERR_INVALID, "cycles are not summed by %d", (int)options->by);
     struct hp_tables tables;
     HP_TRY(hp_tables_init(&tables, profile));
     tables.costs = options->partition;
+    tables.by = options->by;
     flockfile(out); /* the printers use the unlocked calls */
     enum hp_err err = print(&tables, options, out);
     funlockfile(out);

@@ -17,7 +17,7 @@
 #include <stdio.h>
 
 enum hp_report_view {
-    /* Text: the summary, and functions, loops, paths, predictions and hot spots as far as they are there; JSON: everything; CSV: the
+    /* Text: the summary, and functions, loops, paths, predictions, hot spots and instructions as far as they are there; JSON: everything; CSV: the
      * first of those. */
     HP_REPORT_DEFAULT,
     HP_REPORT_SUMMARY,
@@ -32,10 +32,13 @@ enum hp_report_view {
     HP_REPORT_PATHS,
     HP_REPORT_PREDICTIONS,
     HP_REPORT_HOTSPOTS,
-    HP_REPORT_LOOP_MODELS, /* loops as hardware would report them */
-    HP_REPORT_PARTITION,   /* what loops would gain in hardware */
-    HP_REPORT_MACHINE,     /* what models counted */
-    HP_REPORT_ALL,         /* everything; not for CSV, which holds one table */
+    HP_REPORT_LOOP_MODELS,  /* loops as hardware would report them */
+    HP_REPORT_PARTITION,    /* what loops would gain in hardware */
+    HP_REPORT_MACHINE,      /* what models counted */
+    HP_REPORT_INSTRUCTIONS, /* the worst instructions on a machine in cycles, and why */
+    HP_REPORT_CPI,          /* where its cycles went */
+    HP_REPORT_SAMPLING,     /* samplers, and how far ways of sampling are from the truth */
+    HP_REPORT_ALL,          /* everything; not for CSV, which holds one table */
     HP_REPORT_COUNT_
 };
 
@@ -50,7 +53,7 @@ enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view
 
 enum hp_report_format { HP_REPORT_TEXT, HP_REPORT_JSON, HP_REPORT_CSV };
 
-/* As many as a person reads: in text HP_REPORT_TEXT_TOP rows, or HP_REPORT_PATHS_TOP paths with their lines; else all. */
+/* As many as a person reads: in text HP_REPORT_TEXT_TOP rows, or HP_REPORT_PATHS_TOP paths with their lines, or instructions with the reason; else all. */
 #define HP_REPORT_TOP_DEFAULT SIZE_MAX
 #define HP_REPORT_TEXT_TOP    20
 #define HP_REPORT_PATHS_TOP   10
@@ -66,6 +69,20 @@ struct hp_partition_costs {
 #define HP_PARTITION_INIT   100
 #define HP_PARTITION_SYNC   100
 
+/* What cycles are summed by. */
+enum hp_report_by {
+    HP_REPORT_BY_RUN,
+    HP_REPORT_BY_FUNCTION,
+    HP_REPORT_BY_LOOP, /* without those nested in it */
+    HP_REPORT_BY_LINE,
+    HP_REPORT_BY_INSTRUCTION,
+    HP_REPORT_BY_COUNT_
+};
+/* "run", "function", "loop", "line", "instruction". */
+const char *hp_report_by_name(enum hp_report_by by);
+/* The inverse. HP_ERR_INVALID: the error text lists those there are. */
+enum hp_err hp_report_by_from_name(const char *name, enum hp_report_by *by);
+
 /* All zero: text, the default view, every row, no colour, as wide as it gets. */
 struct hp_report_options {
     enum hp_report_view view;
@@ -76,6 +93,7 @@ struct hp_report_options {
     bool no_run;     /* JSON: leave out what differs between equal runs: "run", process ids */
     int width;       /* text: columns of the terminal; long names are cut. <= 0: no limit */
     struct hp_partition_costs partition;
+    enum hp_report_by by; /* cpi: the run, and each of these */
 };
 
 /*

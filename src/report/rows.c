@@ -246,6 +246,7 @@ static int compare_address(const struct order *order, uint32_t a, uint32_t b)
     case HP_REPORT_PATHS: return hp_place_compare(p->paths[a].start, p->paths[b].start);
     case HP_REPORT_LOOPS:
     case HP_REPORT_PARTITION: return hp_place_compare(p->loops[a].header, p->loops[b].header);
+    case HP_REPORT_INSTRUCTIONS: return hp_place_compare(p->insns[a].place, p->insns[b].place);
     case HP_REPORT_PREDICTIONS: return compare_predictions(&p->predictions[a], &p->predictions[b]);
     default: return 0;
     }
@@ -272,6 +273,9 @@ bool hp_rows_have_parts(enum hp_report_view view)
     case HP_REPORT_HOTSPOTS:
     case HP_REPORT_LOOP_MODELS:
     case HP_REPORT_PARTITION:
+    case HP_REPORT_INSTRUCTIONS:
+    case HP_REPORT_CPI:
+    case HP_REPORT_SAMPLING:
     case HP_REPORT_MACHINE: return false;
     default: return true;
     }
@@ -292,6 +296,12 @@ static enum hp_err init(struct hp_rows *rows, struct hp_tables *tables, enum hp_
         return hp_rows_lines(rows, tables, per_thread);
     if (view == HP_REPORT_PARTITION)
         return hp_rows_partition(rows, tables);
+    if (view == HP_REPORT_INSTRUCTIONS)
+        return hp_rows_insns(rows, tables);
+    if (view == HP_REPORT_CPI)
+        return hp_rows_cpi(rows, tables);
+    if (view == HP_REPORT_SAMPLING)
+        return hp_rows_sampling(rows, tables);
     struct source source = source_of(tables, view);
     if (!source.read)
         return hp_fail(HP_ERR_INVALID, "view %d is not a table", (int)view);

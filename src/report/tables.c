@@ -353,6 +353,7 @@ static enum hp_err init(struct hp_tables *tables, struct hp_strbuf *text)
     for (size_t i = 0; i < tables->profile->n_loops; i++)
         tables->summary.loops += tables->loops.info[i].total.executions != 0;
     tables->summary.hotspots = tables->profile->n_hotspots;
+    hp_insns_init(&tables->insns, tables->profile);
     return HP_OK;
 }
 
@@ -406,6 +407,8 @@ void hp_tables_fini(struct hp_tables *tables)
     free(tables->kinds);
     free(tables->block_counts);
     free(tables->block_marks);
+    free(tables->cpi);
+    free(tables->ways);
     hp_loops_fini(&tables->loops);
     *tables = (struct hp_tables){0};
 }

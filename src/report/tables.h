@@ -8,6 +8,8 @@
 
 #include "hotpath/metric.h"
 #include "hotpath/profile.h"
+#include "report/cpi.h"
+#include "report/insns.h"
 #include "report/loops.h"
 #include "report/report.h"
 #include "report/strbuf.h"
@@ -59,7 +61,12 @@ struct hp_tables {
     bool *block_marks;               /* by block: room for marks, all false */
     uint64_t executed;               /* static instructions of all blocks that were executed */
     struct hp_partition_costs costs; /* set by hp_report() */
-    char **owned;                    /* names made here */
+    enum hp_report_by by;            /* likewise */
+    struct hp_insns insns;
+    struct hp_cpi_item *cpi;      /* set by hp_rows_init() for HP_REPORT_CPI */
+    struct hp_sampling_way *ways; /* likewise for HP_REPORT_SAMPLING */
+    size_t n_ways;
+    char **owned; /* names made here */
     size_t n_owned, owned_capacity;
 };
 
@@ -104,8 +111,9 @@ static inline const char *hp_text(const char *text)
  *   modules    instructions, executions        paths    weight, count, instructions, events, weight so far
  *   loops      inclusive, self, executions, iterations
  *   loop-models iterations                     hotspots total
- *   partition  speedup in millionths
- * Predictions and what models counted (machine) have none: their order is that of their names.
+ *   partition  speedup in millionths           cpi      parts of cycles (of hp_tables.cpi)
+ *   instructions cycles (parts, or the sampler's), executions (or samples)
+ * Predictions, what models counted (machine) and ways of sampling (of hp_tables.ways) have none: their order is that of their names.
  * Where inclusive counts are not known: those of functions are not to be shown, and
  *   calls      count
  */

@@ -83,6 +83,18 @@ void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell)
     hp_strbuf_fini(&clean);
 }
 
+void hp_put_indented_source(const char *text, size_t length, struct hp_strbuf *cell)
+{
+    size_t columns = 0;
+    for (; length > 0 && (*text == ' ' || *text == '\t'); text++, length--)
+        columns = *text == ' ' ? columns + 1 : columns / 8 * 8 + 8;
+    if (length == 0)
+        return;
+    for (size_t i = 0; i < columns && i < SOURCE_COLUMNS / 2; i++)
+        hp_strbuf_add(cell, " ");
+    hp_put_source(text, length, cell);
+}
+
 /* A file under the run's directory is shown relative to it. */
 const char *hp_short_path(const struct hp_run *run, const char *file)
 {

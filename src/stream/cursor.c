@@ -661,7 +661,12 @@ static enum hp_err handle_event(struct hp_cursor *c)
     enum hp_cause cause = HP_CAUSE_OUTSIDE;
     switch ((enum hp_word_kind)hp_word_kind(c->event[0])) {
     case HP_WORD_END: return end_stream(c, (enum hp_end_reason)arg);
-    case HP_WORD_LOST: return lose(c, (enum hp_lost_reason)arg);
+    case HP_WORD_LOST:
+        if (arg != HP_LOST_ADDRESSES)
+            return lose(c, (enum hp_lost_reason)arg);
+        if (c->pairing) /* else nobody asked for them */
+            c->pairing->over = true;
+        return HP_OK;
     case HP_WORD_HANDLER:
         HP_TRY(hp_code_add_handler(c->code, wide));
         hp_code_set_handler_signal(c->code, wide, arg);
@@ -948,7 +953,7 @@ static enum hp_err pair_words(struct hp_cursor *c, bool ended)
         } else {
             HP_TRY(pair_segment(c, ended, &done));
         }
-        if (c->pairing && p->mismatch && !c->ended)
+        if (c->pairing && (p->mismatch || p->over) && !c->ended)
             HP_TRY(lose_addresses(c));
     }
     if (c->pairing && !c->ended && !ended && hp_pairing_is_too_long(c->pairing))

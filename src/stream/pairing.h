@@ -26,6 +26,7 @@ struct hp_pairing {
     /* at[i]: where those of the i-th block in the buffer begin, from `base`; behind the last block's
      * those of the partial block begin. at[0] is 0. */
     uint32_t at[HP_BATCH_MAX + 2];
+    bool over;     /* the engine says that there are no more addresses */
     bool mismatch; /* code was found to have other operands than when its addresses were taken */
 };
 

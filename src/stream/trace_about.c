@@ -163,6 +163,9 @@ static enum hp_err read_index(struct hp_trace_about *about, const uint8_t *conte
         free(entries);
         return err;
     }
+    for (size_t i = 0; i < n; i++)
+        if (entries[i].kind == HP_TRACE_FRAME_ADDRESSES)
+            info.addresses += entries[i].count;
     about->entries = entries;
     about->n_entries = n;
     about->index_offset = offset;

@@ -11,6 +11,7 @@ static const uint8_t FRAME_MARK[4] = {0xf5, 'H', 'P', 0xfa};
 
 #define ENDIAN_MARK    0x01020304u
 #define ARCH_NAME_SIZE 16
+#define FLAG_ADDRESSES 1u
 
 uint32_t hp_trace_crc(const uint8_t *bytes, size_t size)
 {
@@ -55,46 +56,48 @@ static void seal(uint8_t *bytes, size_t size)
 
 /* --- Headers and trailer ---------------------------------------------------------------------- */
 
-void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch)
+void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch, bool addresses)
 {
     memset(bytes, 0, HP_TRACE_FILE_HEADER);
     memcpy(bytes, FILE_MAGIC, sizeof FILE_MAGIC);
     put(bytes + 8, HP_TRACE_VERSION, 4);
-    put(bytes + 12, HP_TRACE_OLDEST, 4);
+    put(bytes + 12, addresses ? HP_TRACE_ADDRESSED : HP_TRACE_OLDEST, 4);
     put(bytes + 16, HP_TRACE_FILE_HEADER, 4);
     put(bytes + 20, ENDIAN_MARK, 4);
     const char *name = hp_arch_name(arch);
     memcpy(bytes + 24, name, strnlen(name, ARCH_NAME_SIZE - 1));
+    put(bytes + 40, addresses ? FLAG_ADDRESSES : 0, 4);
     seal(bytes, HP_TRACE_FILE_HEADER);
 }
 
 enum hp_err hp_trace_unpack_header(const char *path, const uint8_t *bytes, size_t size,
-                                   uint32_t *version, uint32_t *length, enum hp_arch *arch)
+                                   struct hp_trace_head *head)
 {
     if (size < sizeof FILE_MAGIC || memcmp(bytes, FILE_MAGIC, sizeof FILE_MAGIC) != 0)
         return hp_fail(HP_ERR_FORMAT, "%s is not a hotpath trace", path);
     if (size < HP_TRACE_FILE_HEADER)
         return hp_fail(HP_ERR_FORMAT, "%s: trace is truncated at byte %zu", path, size);
-    *version = (uint32_t)get(bytes + 8, 4);
+    head->version = (uint32_t)get(bytes + 8, 4);
     uint32_t oldest = (uint32_t)get(bytes + 12, 4);
-    *length = (uint32_t)get(bytes + 16, 4);
-    if (get(bytes + 20, 4) != ENDIAN_MARK || *length < HP_TRACE_FILE_HEADER ||
-        *length > HP_TRACE_HEADER_MAX)
+    head->length = (uint32_t)get(bytes + 16, 4);
+    if (get(bytes + 20, 4) != ENDIAN_MARK || head->length < HP_TRACE_FILE_HEADER ||
+        head->length > HP_TRACE_HEADER_MAX)
         return hp_fail(HP_ERR_FORMAT, "%s: the trace's header is damaged", path);
-    if (*length > size)
+    if (head->length > size)
         return hp_fail(HP_ERR_FORMAT, "%s: trace is truncated at byte %zu", path, size);
-    if (!sealed(bytes, *length))
+    if (!sealed(bytes, head->length))
         return hp_fail(HP_ERR_FORMAT, "%s: the trace's header is damaged", path);
     if (oldest > HP_TRACE_VERSION)
         return hp_fail(HP_ERR_VERSION,
                        "%s has trace format %u, which needs a newer hotpath (this one reads up to "
                        "format %u)",
-                       path, *version, HP_TRACE_VERSION);
+                       path, head->version, HP_TRACE_VERSION);
     char name[ARCH_NAME_SIZE + 1] = {0};
     memcpy(name, bytes + 24, ARCH_NAME_SIZE);
-    *arch = hp_arch_from_name(name);
-    if (*arch == HP_ARCH_NONE)
+    head->arch = hp_arch_from_name(name);
+    if (head->arch == HP_ARCH_NONE)
         return hp_fail(HP_ERR_UNSUPPORTED, "%s: a trace of an unknown architecture", path);
+    head->addresses = get(bytes + 40, 4) & FLAG_ADDRESSES;
     return HP_OK;
 }
 

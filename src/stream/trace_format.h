@@ -12,8 +12,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define HP_TRACE_VERSION 2 /* of the format: 1 the first, 2 segments have parents */
-#define HP_TRACE_OLDEST  2 /* readers of this version or later understand what is written */
+#define HP_TRACE_VERSION   3 /* of the format: 1 the first, 2 segments have parents, 3 addresses */
+#define HP_TRACE_OLDEST    2 /* readers of this version or later understand what is written */
+#define HP_TRACE_ADDRESSED 3 /* the same, when there are addresses */
 
 #define HP_TRACE_FILE_HEADER  64   /* bytes */
 #define HP_TRACE_HEADER_MAX   4096 /* a later version's file header may be this long */
@@ -29,13 +30,15 @@ enum hp_trace_frame_kind {
     HP_TRACE_FRAME_WORDS = 5,
     HP_TRACE_FRAME_THREAD_END = 6,
     HP_TRACE_FRAME_INDEX = 7,
+    HP_TRACE_FRAME_ADDRESSES = 8,
 };
 
 struct hp_trace_frame {
     uint16_t kind;
-    uint32_t thread;  /* thread, words, thread end; else 0 */
-    uint32_t count;   /* of what the frame holds: words, strings, segments, ... */
-    uint64_t first;   /* words: number of the first; thread end: words of the thread */
+    uint32_t thread; /* thread, words, thread end, addresses; else 0 */
+    uint32_t count;  /* of what the frame holds: words, strings, segments, ... */
+    uint64_t
+        first; /* words, addresses: number of the first word; thread end: words of the thread */
     uint32_t stored;  /* bytes of payload in the file */
     uint32_t content; /* bytes of payload, decompressed */
     uint32_t number;  /* of the frame in the file: 0, 1, ... */
@@ -53,13 +56,21 @@ struct hp_trace_entry {
 /* CRC-32 (the polynomial of zlib). */
 uint32_t hp_trace_crc(const uint8_t *bytes, size_t size);
 
-void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch);
+/* What a file header says. */
+struct hp_trace_head {
+    uint32_t version;
+    uint32_t length; /* of the header: where the frames begin */
+    enum hp_arch arch;
+    bool addresses; /* words come with addresses */
+};
 
-/* Reads a file header of which `size` bytes are there. `*length` is where the frames begin.
- * HP_ERR_FORMAT, HP_ERR_VERSION, HP_ERR_UNSUPPORTED (an architecture without a name here); the text
+/* In the present version. */
+void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch, bool addresses);
+
+/* Reads a file header of which `size` bytes are there. HP_ERR_FORMAT, HP_ERR_VERSION, HP_ERR_UNSUPPORTED (an architecture without a name here); the text
  * starts with `path`. */
 enum hp_err hp_trace_unpack_header(const char *path, const uint8_t *bytes, size_t size,
-                                   uint32_t *version, uint32_t *length, enum hp_arch *arch);
+                                   struct hp_trace_head *head);
 
 void hp_trace_pack_frame(uint8_t bytes[HP_TRACE_FRAME_HEADER], const struct hp_trace_frame *frame);
 

@@ -7,17 +7,21 @@
  *  - a frame with a good header and a bad payload: its header says what is lost and where to go on;
  *  - a bad header: the next good one is searched for;
  *  - frames are numbered, so a frame that is missing or repeated is noticed;
- *  - words are numbered, so each thread learns how many of its words are missing where.
+ *  - words are numbered, so each thread learns how many of its words are missing where;
+ *  - the addresses of a words frame are in the frame behind it, and are read with it: when they cannot be, the thread is told before it
+ *    gets the words.
  * The reader only ever moves forward, so any file is read in time proportional to its size.
  */
 #include "base/grow.h"
 #include "base/map64.h"
 #include "hotpath/trace.h"
+#include "stream/address_codec.h"
 #include "stream/trace_about.h"
 #include "stream/trace_ahead.h"
 #include "stream/trace_code.h"
 #include "stream/trace_format.h"
 #include "stream/trace_input.h"
+#include "stream/trace_operands.h"
 #include "stream/word_codec.h"
 
 #include <inttypes.h>
@@ -25,7 +29,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ITEMS_MAX    3 /* of one frame: thread, loss, words */
+#define ITEMS_MAX    5 /* of one frame: thread, loss, loss of addresses, words, addresses */
 #define AHEAD_FRAMES 8 /* looked at for the next words */
 #define NOT_COUNTED  UINT64_MAX
 
@@ -33,6 +37,7 @@ struct thread {
     struct hp_thread info;
     uint64_t next; /* number of the next word; NOT_COUNTED after a seek */
     bool ended;
+    bool unaddressed; /* its words have no addresses any more */
 };
 
 struct hp_trace_reader {
@@ -42,6 +47,14 @@ struct hp_trace_reader {
     struct hp_trace_ahead *ahead;
     uint32_t *words;
     size_t cap_words;
+
+    bool want_addresses;
+    struct hp_trace_operands operands;
+    struct hp_address_codec *address_codec;
+    uint64_t *addresses;
+    size_t cap_addresses;
+    uint64_t bad_addresses; /* offset of a frame of them that could not be read */
+    char bad_text[300];     /* why */
 
     uint64_t offset; /* of the next frame */
     uint32_t number; /* of the next frame */
@@ -57,6 +70,7 @@ struct hp_trace_reader {
     struct hp_trace_item items[ITEMS_MAX];
     unsigned n_items, at_item;
     uint32_t lost[3]; /* the words of a loss */
+    uint32_t lost_addresses[3];
 };
 
 /* --- Opening and closing ---------------------------------------------------------------------- */
@@ -67,10 +81,13 @@ static enum hp_err open_header(struct hp_trace_reader *reader, const char *path)
     size_t size = reader->input.size < sizeof header ? (size_t)reader->input.size : sizeof header;
     HP_TRY(hp_trace_input_read(&reader->input, 0, header, size));
     struct hp_trace_info *info = &reader->about.info;
-    uint32_t length;
-    HP_TRY(hp_trace_unpack_header(path, header, size, &info->version, &length, &info->run.arch));
+    struct hp_trace_head head;
+    HP_TRY(hp_trace_unpack_header(path, header, size, &head));
+    info->version = head.version;
+    info->run.arch = head.arch;
+    info->run.addresses = head.addresses;
     info->file_size = reader->input.size;
-    reader->offset = length;
+    reader->offset = head.length;
     return HP_OK;
 }
 
@@ -122,6 +139,9 @@ void hp_trace_reader_close(struct hp_trace_reader *reader)
     hp_word_codec_free(reader->codec);
     hp_trace_ahead_free(reader->ahead);
     free(reader->words);
+    hp_trace_operands_fini(&reader->operands);
+    hp_address_codec_free(reader->address_codec);
+    free(reader->addresses);
     free(reader->threads);
     hp_map64_fini(&reader->thread_index);
     free(reader);
@@ -130,6 +150,11 @@ void hp_trace_reader_close(struct hp_trace_reader *reader)
 const struct hp_trace_info *hp_trace_reader_info(const struct hp_trace_reader *reader)
 {
     return &reader->about.info;
+}
+
+void hp_trace_reader_want_addresses(struct hp_trace_reader *reader)
+{
+    reader->want_addresses = reader->about.info.run.addresses;
 }
 
 const char *hp_trace_reader_string(const struct hp_trace_reader *reader, uint32_t id)
@@ -276,7 +301,100 @@ static enum hp_err check_order(const struct hp_trace_reader *reader, const struc
     return damaged(reader);
 }
 
-static enum hp_err take_words(struct hp_trace_reader *reader, const struct hp_trace_frame *frame)
+/* --- Addresses -------------------------------------------------------------------------------- */
+
+/* Decodes the addresses in the frame at `offset`, which belong to the `n` words that were decoded last. */
+static enum hp_err decode_addresses(struct hp_trace_reader *reader, uint64_t offset,
+                                    const struct hp_trace_frame *frame, size_t n,
+                                    struct hp_code *code)
+{
+    struct hp_trace_operands *operands = &reader->operands;
+    size_t walked;
+    if (frame->count > HP_ADDRESS_CODEC_MAX)
+        return hp_fail(HP_ERR_FORMAT, "%" PRIu32 " addresses are too many", frame->count);
+    operands->code = code;
+    HP_TRY(hp_trace_operands_walk(operands, reader->words, n, frame->count, true, &walked));
+    if (walked != n || operands->n != frame->count)
+        return hp_fail(HP_ERR_FORMAT, "%" PRIu32 " addresses, and the words have others",
+                       frame->count);
+    HP_TRY(hp_trace_input_load(&reader->input, offset, frame, hp_address_code_bound(frame->count)));
+    if (!reader->address_codec)
+        HP_TRY(hp_address_codec_new(&reader->address_codec));
+    HP_TRY(hp_grow(&reader->addresses, &reader->cap_addresses, (size_t)frame->count + 1,
+                   sizeof *reader->addresses));
+    return hp_address_decode(reader->address_codec, reader->input.content, frame->content,
+                             operands->places, reader->addresses, frame->count);
+}
+
+/* Reads the addresses of the words frame at hand from the frame behind it. HP_ERR_NOTFOUND: it has none. HP_ERR_FORMAT: they are
+ * damaged, which will be said when the reader comes there. */
+static enum hp_err find_addresses(struct hp_trace_reader *reader,
+                                  const struct hp_trace_frame *words, struct hp_code *code,
+                                  struct hp_trace_frame *frame)
+{
+    uint64_t offset = hp_trace_input_behind(reader->offset, words);
+    enum hp_err err = hp_trace_input_frame(&reader->input, offset, frame);
+    if (err == HP_ERR_FORMAT)
+        return HP_ERR_NOTFOUND;
+    HP_TRY(err);
+    if (frame->kind != HP_TRACE_FRAME_ADDRESSES || frame->thread != words->thread ||
+        frame->first != words->first)
+        return HP_ERR_NOTFOUND;
+    err = decode_addresses(reader, offset, frame, words->count, code);
+    if (err == HP_ERR_FORMAT) {
+        reader->bad_addresses = offset;
+        snprintf(reader->bad_text, sizeof reader->bad_text, "%s", hp_error_text());
+    }
+    return err;
+}
+
+/* Tells a thread that its words have no addresses from here on. */
+static void report_no_addresses(struct hp_trace_reader *reader, struct thread *thread)
+{
+    reader->lost_addresses[0] = hp_word_event(HP_WORD_LOST, HP_LOST_ADDRESSES);
+    struct hp_trace_item *item = queue(reader, HP_TRACE_WORDS, &thread->info);
+    item->words = reader->lost_addresses;
+    item->n_words = 3;
+    thread->unaddressed = true;
+}
+
+/* Queues the words that were decoded, with their addresses if they are wanted. */
+static enum hp_err queue_words(struct hp_trace_reader *reader, struct thread *thread,
+                               const struct hp_trace_frame *frame, struct hp_code *code)
+{
+    struct hp_trace_frame addresses = {0};
+    enum hp_err err = HP_ERR_NOTFOUND;
+    bool wanted = reader->want_addresses && !thread->unaddressed;
+    if (wanted)
+        err = find_addresses(reader, frame, code, &addresses);
+    if (err != HP_OK && err != HP_ERR_NOTFOUND && err != HP_ERR_FORMAT)
+        return err;
+    if (wanted && err != HP_OK)
+        report_no_addresses(reader, thread);
+    struct hp_trace_item *item = queue(reader, HP_TRACE_WORDS, &thread->info);
+    item->words = reader->words;
+    item->n_words = frame->count;
+    if (err == HP_OK && addresses.count) {
+        item = queue(reader, HP_TRACE_ADDRESSES, &thread->info);
+        item->addresses = reader->addresses;
+        item->n_addresses = addresses.count;
+    }
+    return HP_OK;
+}
+
+/* A frame of addresses was read with the words before it. */
+static enum hp_err take_addresses(const struct hp_trace_reader *reader)
+{
+    if (reader->offset != reader->bad_addresses)
+        return HP_OK;
+    hp_fail(HP_ERR_FORMAT, "%s", reader->bad_text);
+    return damaged(reader);
+}
+
+/* --- Every kind of frame ---------------------------------------------------------------------- */
+
+static enum hp_err take_words(struct hp_trace_reader *reader, const struct hp_trace_frame *frame,
+                              struct hp_code *code)
 {
     struct thread *thread;
     HP_TRY(need_thread(reader, frame->thread, &thread));
@@ -291,9 +409,7 @@ static enum hp_err take_words(struct hp_trace_reader *reader, const struct hp_tr
     HP_TRY(err);
     report_loss(reader, thread, frame->first);
     if (frame->count) {
-        struct hp_trace_item *item = queue(reader, HP_TRACE_WORDS, &thread->info);
-        item->words = reader->words;
-        item->n_words = frame->count;
+        HP_TRY(queue_words(reader, thread, frame, code));
         thread->next = frame->first + frame->count;
     }
     read_ahead(reader, frame);
@@ -359,7 +475,8 @@ static enum hp_err take_frame(struct hp_trace_reader *reader, const struct hp_tr
     case HP_TRACE_FRAME_STRINGS:
     case HP_TRACE_FRAME_CODE: return take_code(reader, frame, reader->offset, code);
     case HP_TRACE_FRAME_THREAD: return take_thread(reader, frame);
-    case HP_TRACE_FRAME_WORDS: return take_words(reader, frame);
+    case HP_TRACE_FRAME_WORDS: return take_words(reader, frame, code);
+    case HP_TRACE_FRAME_ADDRESSES: return take_addresses(reader);
     case HP_TRACE_FRAME_THREAD_END: return take_end(reader, frame);
     case HP_TRACE_FRAME_INDEX: return take_index(reader);
     default: return HP_OK; /* of a later version: not needed to understand the rest */
@@ -422,7 +539,7 @@ static enum hp_err step(struct hp_trace_reader *reader, struct hp_code *code)
     HP_TRY(err);
     if (hp_trace_input_cut_off(input, reader->offset, &frame)) {
         if (frame.kind == HP_TRACE_FRAME_WORDS)
-            (void)take_words(reader, &frame); /* fails, and says how much is lost */
+            (void)take_words(reader, &frame, code); /* fails, and says how much is lost */
         return truncated(reader);
     }
     bool repeated;

@@ -4,14 +4,18 @@
  *  1. A words frame starts at a word that is not the payload of an event, so a frame can be read
  *     without the one before it.
  *  2. Strings, modules and segments are in the file before the first words frame that names them.
- *  3. After a failed write every call fails alike, and finish removes the file.
+ *  3. With addresses, a words frame has only words whose addresses are there, and the frame behind it has these. What has
+ *     none, once and for all, is written without, and so is the rest of its thread.
+ *  4. After a failed write every call fails alike, and finish removes the file.
  */
 #include "base/grow.h"
 #include "base/map64.h"
 #include "base/outfile.h"
 #include "hotpath/trace.h"
+#include "stream/address_codec.h"
 #include "stream/trace_code.h"
 #include "stream/trace_format.h"
+#include "stream/trace_operands.h"
 #include "stream/word_codec.h"
 
 #include <errno.h>
@@ -24,8 +28,16 @@
  * cost memory in writer and reader. */
 #define FRAME_WORDS (4u << 20)
 
-/* All threads' pending words together; beyond this the longest frame is written early. */
+/* A frame with as many addresses is written, however few words that are. */
+#define FRAME_ADDRESSES (4u << 20)
+
+/* All threads' pending words together; beyond this the longest frame is written early. An address
+ * counts as two words. */
 #define PENDING_WORDS (64u << 20)
+
+/* A thread with so many pending words, or addresses, that do not go together never will. */
+#define UNPAIRED_WORDS     (16u << 20)
+#define UNPAIRED_ADDRESSES (64u << 20)
 
 #define CODE_FRAME_BYTES (4u << 20) /* a code frame is written when it gets this long */
 
@@ -36,7 +48,11 @@ struct thread {
     struct hp_thread info;
     uint32_t *words; /* pending */
     size_t n, capacity;
+    uint64_t
+        *addresses; /* pending: those of the words from the first on, and perhaps of more to come */
+    size_t n_addresses, cap_addresses;
     uint64_t written; /* words in frames already */
+    bool addressed;   /* words wait for their addresses */
     bool ended;
 };
 
@@ -51,6 +67,8 @@ struct hp_trace_writer {
     struct hp_map64 thread_index;
     size_t held; /* words there is room for in all threads */
 
+    struct hp_trace_operands operands;
+    struct hp_address_codec *address_codec; /* NULL: without addresses */
     struct hp_trace_code_out code;
     struct hp_bytes_out strings;
     uint32_t n_strings;
@@ -69,9 +87,13 @@ struct hp_trace_writer {
 static void writer_free(struct hp_trace_writer *writer)
 {
     hp_outfile_abort(&writer->out);
-    for (size_t i = 0; i < writer->n_threads; i++)
+    for (size_t i = 0; i < writer->n_threads; i++) {
         free(writer->threads[i].words);
+        free(writer->threads[i].addresses);
+    }
     free(writer->threads);
+    hp_trace_operands_fini(&writer->operands);
+    hp_address_codec_free(writer->address_codec);
     hp_map64_fini(&writer->thread_index);
     hp_trace_code_fini(&writer->code);
     free(writer->strings.bytes);
@@ -207,19 +229,13 @@ static enum hp_err collect_code(struct hp_trace_writer *writer, const uint32_t *
     return HP_OK;
 }
 
-/* Writes a thread's pending words; an unfinished event at their end stays, unless `last`. */
-static enum hp_err flush_words(struct hp_trace_writer *writer, struct thread *thread, bool last)
+/* Writes the first `n` pending words of a thread. */
+static enum hp_err put_words(struct hp_trace_writer *writer, struct thread *thread, size_t n)
 {
-    if (thread->n == 0)
-        return HP_OK;
-    size_t n;
-    HP_TRY(collect_code(writer, thread->words, thread->n, &n));
-    if (last)
-        n = thread->n;
-    HP_TRY(put_strings(writer));
-    HP_TRY(put_code(writer));
     const uint8_t *code;
     size_t size;
+    HP_TRY(put_strings(writer));
+    HP_TRY(put_code(writer));
     HP_TRY(hp_word_encode(writer->codec, thread->words, n, &code, &size));
     struct hp_trace_frame frame = {
         .kind = HP_TRACE_FRAME_WORDS,
@@ -227,28 +243,133 @@ static enum hp_err flush_words(struct hp_trace_writer *writer, struct thread *th
         .count = (uint32_t)n,
         .first = thread->written,
     };
-    if (n)
-        HP_TRY(put_frame(writer, frame, code, size));
+    return put_frame(writer, frame, code, size);
+}
+
+/* Forgets the first `n` pending words and `n_addresses` pending addresses: they are written. */
+static void drop_pending(struct hp_trace_writer *writer, struct thread *thread, size_t n,
+                         size_t n_addresses)
+{
     thread->written += n;
     thread->n -= n;
-    memmove(thread->words, thread->words + n, thread->n * sizeof *thread->words);
+    if (thread->n)
+        memmove(thread->words, thread->words + n, thread->n * sizeof *thread->words);
+    thread->n_addresses -= n_addresses;
+    if (thread->n_addresses)
+        memmove(thread->addresses, thread->addresses + n_addresses,
+                thread->n_addresses * sizeof *thread->addresses);
     writer->words += n;
+}
+
+/* Writes a thread's pending words; an unfinished event at their end stays, unless `last`. */
+static enum hp_err flush_words(struct hp_trace_writer *writer, struct thread *thread, bool last)
+{
+    while (thread->n) {
+        size_t some = thread->n < FRAME_WORDS ? thread->n : FRAME_WORDS, n;
+        HP_TRY(collect_code(writer, thread->words, some, &n));
+        if (last && some == thread->n)
+            n = some;
+        if (n == 0)
+            break;
+        HP_TRY(put_words(writer, thread, n));
+        drop_pending(writer, thread, n, 0);
+    }
     return HP_OK;
 }
 
-/* Gives a thread's room back; an unfinished event moves to a room of its own. */
+/* --- Words and addresses ---------------------------------------------------------------------- */
+
+/* Writes the first `n` pending words, whose operands have just been walked, and their addresses. */
+static enum hp_err put_pair(struct hp_trace_writer *writer, struct thread *thread, size_t n)
+{
+    const struct hp_trace_operands *operands = &writer->operands;
+    const uint8_t *code;
+    size_t size, whole;
+    HP_TRY(collect_code(writer, thread->words, n, &whole));
+    HP_TRY(put_words(writer, thread, n));
+    HP_TRY(hp_address_encode(writer->address_codec, operands->places, thread->addresses,
+                             operands->n, &code, &size));
+    struct hp_trace_frame frame = {
+        .kind = HP_TRACE_FRAME_ADDRESSES,
+        .thread = thread->info.id,
+        .count = (uint32_t)operands->n,
+        .first = thread->written,
+    };
+    HP_TRY(put_frame(writer, frame, code, size));
+    drop_pending(writer, thread, n, operands->n);
+    return HP_OK;
+}
+
+static bool is_full(const struct thread *thread)
+{
+    return thread->n >= FRAME_WORDS || thread->n_addresses >= FRAME_ADDRESSES;
+}
+
+/* Nobody will know any more which addresses are whose. */
+static void give_up_addresses(struct hp_trace_writer *writer, struct thread *thread)
+{
+    writer->held -= 2 * thread->cap_addresses;
+    free(thread->addresses);
+    thread->addresses = NULL;
+    thread->n_addresses = thread->cap_addresses = 0;
+    thread->addressed = false;
+}
+
+/* Writes pending words as far as their addresses are there. */
+static enum hp_err flush_pairs(struct hp_trace_writer *writer, struct thread *thread, bool last)
+{
+    size_t n;
+    do {
+        size_t words = thread->n < FRAME_WORDS ? thread->n : FRAME_WORDS;
+        size_t max = thread->n_addresses < FRAME_ADDRESSES ? thread->n_addresses : FRAME_ADDRESSES;
+        HP_TRY(hp_trace_operands_walk(&writer->operands, thread->words, words, max,
+                                      last && words == thread->n, &n));
+        if (n)
+            HP_TRY(put_pair(writer, thread, n));
+    } while (n && thread->n && (last || is_full(thread)));
+    if (last || thread->n > UNPAIRED_WORDS || thread->n_addresses > UNPAIRED_ADDRESSES)
+        give_up_addresses(writer, thread);
+    return HP_OK;
+}
+
+/* Writes what is pending of a thread; what may still be completed stays, unless `last`. */
+static enum hp_err flush(struct hp_trace_writer *writer, struct thread *thread, bool last)
+{
+    if (thread->addressed)
+        HP_TRY(flush_pairs(writer, thread, last));
+    return thread->addressed ? HP_OK : flush_words(writer, thread, last);
+}
+
+/* --- Room ------------------------------------------------------------------------------------- */
+
+/* Gives an array of `n` pending elements back; what is left moves to a room of its own. */
+static enum hp_err shrink(void *array, size_t *capacity, size_t n, size_t size)
+{
+    void **from = array, *rest = NULL;
+    size_t room = 0;
+    if (n) {
+        HP_TRY(hp_grow(&rest, &room, n, size));
+        memcpy(rest, *from, n * size);
+    }
+    free(*from);
+    *from = rest;
+    *capacity = room;
+    return HP_OK;
+}
+
+static size_t room_of(const struct thread *thread)
+{
+    return thread->capacity + 2 * thread->cap_addresses;
+}
+
+/* Gives a thread's room back. */
 static enum hp_err release(struct hp_trace_writer *writer, struct thread *thread)
 {
-    uint32_t *rest = NULL;
-    size_t capacity = 0;
-    if (thread->n) {
-        HP_TRY(hp_grow(&rest, &capacity, thread->n, sizeof *rest));
-        memcpy(rest, thread->words, thread->n * sizeof *rest);
-    }
-    free(thread->words);
-    writer->held = writer->held - thread->capacity + capacity;
-    thread->words = rest;
-    thread->capacity = capacity;
+    size_t before = room_of(thread);
+    HP_TRY(shrink(&thread->words, &thread->capacity, thread->n, sizeof *thread->words));
+    HP_TRY(shrink(&thread->addresses, &thread->cap_addresses, thread->n_addresses,
+                  sizeof *thread->addresses));
+    writer->held = writer->held - before + room_of(thread);
     return HP_OK;
 }
 
@@ -257,10 +378,10 @@ static enum hp_err relieve(struct hp_trace_writer *writer)
     while (writer->held > PENDING_WORDS) {
         struct thread *longest = &writer->threads[0];
         for (size_t i = 1; i < writer->n_threads; i++)
-            if (writer->threads[i].n > longest->n)
+            if (room_of(&writer->threads[i]) > room_of(longest))
                 longest = &writer->threads[i];
         size_t before = writer->held;
-        HP_TRY(flush_words(writer, longest, false));
+        HP_TRY(flush(writer, longest, false));
         HP_TRY(release(writer, longest));
         if (writer->held >= before)
             break;
@@ -272,19 +393,35 @@ static enum hp_err append(struct hp_trace_writer *writer, struct thread *thread,
                           const uint32_t *words, size_t n)
 {
     while (n > 0) {
-        size_t some = n < FRAME_WORDS - thread->n ? n : FRAME_WORDS - thread->n;
-        size_t before = thread->capacity;
+        size_t free_words = thread->n < FRAME_WORDS ? FRAME_WORDS - thread->n : FRAME_WORDS;
+        size_t some = n < free_words ? n : free_words, before = room_of(thread);
         HP_TRY(hp_grow(&thread->words, &thread->capacity, thread->n + some, sizeof *words));
-        writer->held += thread->capacity - before;
+        writer->held += room_of(thread) - before;
         memcpy(thread->words + thread->n, words, some * sizeof *words);
         thread->n += some;
         words += some;
         n -= some;
-        if (thread->n == FRAME_WORDS)
-            HP_TRY(flush_words(writer, thread, false));
+        if (is_full(thread))
+            HP_TRY(flush(writer, thread, false));
         HP_TRY(relieve(writer));
     }
     return HP_OK;
+}
+
+static enum hp_err append_addresses(struct hp_trace_writer *writer, struct thread *thread,
+                                    const uint64_t *addresses, size_t n)
+{
+    if (!thread->addressed || n == 0)
+        return HP_OK;
+    size_t before = room_of(thread);
+    HP_TRY(hp_grow(&thread->addresses, &thread->cap_addresses, thread->n_addresses + n,
+                   sizeof *addresses));
+    writer->held += room_of(thread) - before;
+    memcpy(thread->addresses + thread->n_addresses, addresses, n * sizeof *addresses);
+    thread->n_addresses += n;
+    if (is_full(thread))
+        HP_TRY(flush(writer, thread, false));
+    return relieve(writer);
 }
 
 /* --- The interface ---------------------------------------------------------------------------- */
@@ -293,6 +430,8 @@ static enum hp_err start(struct hp_trace_writer *writer, const char *path,
                          const struct hp_trace_run *run)
 {
     HP_TRY(hp_word_codec_new(&writer->codec));
+    if (run->addresses)
+        HP_TRY(hp_address_codec_new(&writer->address_codec));
     writer->zstd = ZSTD_createCCtx();
     if (!writer->zstd)
         return hp_fail_nomem();
@@ -300,13 +439,13 @@ static enum hp_err start(struct hp_trace_writer *writer, const char *path,
     ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
     HP_TRY(hp_outfile_open(&writer->out, path));
     uint8_t header[HP_TRACE_FILE_HEADER];
-    hp_trace_pack_header(header, run->arch);
+    hp_trace_pack_header(header, run->arch, run->addresses);
     HP_TRY(put_file(writer, header, sizeof header));
     return put_run(writer, run);
 }
 
 enum hp_err hp_trace_writer_new(const char *path, const struct hp_trace_run *run,
-                                const struct hp_code *code, struct hp_trace_writer **result)
+                                struct hp_code *code, struct hp_trace_writer **result)
 {
     *result = NULL;
     if (run->arch <= HP_ARCH_NONE || run->arch >= HP_ARCH_COUNT_)
@@ -314,7 +453,7 @@ enum hp_err hp_trace_writer_new(const char *path, const struct hp_trace_run *run
     struct hp_trace_writer *writer = calloc(1, sizeof *writer);
     if (!writer)
         return hp_fail_nomem();
-    writer->code.code = code;
+    writer->code.code = writer->operands.code = code;
     enum hp_err err = start(writer, path, run);
     if (err != HP_OK) {
         writer_free(writer);
@@ -332,7 +471,8 @@ enum hp_err hp_trace_writer_thread(struct hp_trace_writer *writer, const struct 
     HP_TRY(hp_grow(&writer->threads, &writer->cap_threads, writer->n_threads + 1,
                    sizeof *writer->threads));
     HP_TRY(hp_map64_put(&writer->thread_index, thread->id, (uint32_t)writer->n_threads));
-    writer->threads[writer->n_threads++] = (struct thread){.info = *thread};
+    writer->threads[writer->n_threads++] =
+        (struct thread){.info = *thread, .addressed = writer->address_codec != NULL};
     struct hp_bytes_out *out = &writer->content;
     out->size = 0;
     HP_TRY(broken(writer, hp_out_uint(out, (uint32_t)thread->pid, 4)));
@@ -373,12 +513,20 @@ enum hp_err hp_trace_writer_words(struct hp_trace_writer *writer, uint32_t id,
     return broken(writer, append(writer, thread, words, n));
 }
 
+enum hp_err hp_trace_writer_addresses(struct hp_trace_writer *writer, uint32_t id,
+                                      const uint64_t *addresses, size_t n)
+{
+    struct thread *thread;
+    HP_TRY(find_thread(writer, id, &thread));
+    return broken(writer, append_addresses(writer, thread, addresses, n));
+}
+
 enum hp_err hp_trace_writer_end(struct hp_trace_writer *writer, uint32_t id,
                                 enum hp_end_reason reason)
 {
     struct thread *thread;
     HP_TRY(find_thread(writer, id, &thread));
-    HP_TRY(broken(writer, flush_words(writer, thread, true)));
+    HP_TRY(broken(writer, flush(writer, thread, true)));
     HP_TRY(broken(writer, release(writer, thread)));
     thread->ended = true;
     uint8_t content = (uint8_t)reason;
@@ -416,7 +564,7 @@ static enum hp_err complete(struct hp_trace_writer *writer, double seconds, int 
 {
     HP_TRY(usable(writer));
     for (size_t i = 0; i < writer->n_threads; i++)
-        HP_TRY(flush_words(writer, &writer->threads[i], true));
+        HP_TRY(flush(writer, &writer->threads[i], true));
     HP_TRY(put_strings(writer));
     HP_TRY(put_code(writer));
     uint64_t index_offset = writer->offset;

@@ -204,13 +204,11 @@ static bool sort_called(struct hp_functions *f)
     return true;
 }
 
-uint32_t hp_functions_settle(struct hp_functions *f, uint32_t block)
+/* The last of those at or before a place of a module; NULL: none. */
+static const struct hp_function *called_before(const struct hp_functions *f, uint32_t module,
+                                               uint64_t offset)
 {
-    uint32_t id = hp_functions_of_block(f, block);
-    if (id != HP_NO_ID || block >= f->n_of_block || !sort_called(f))
-        return id;
-    const struct hp_block *b = hp_code_block(f->code, block);
-    struct hp_function here = {.module = b->module, .offset = offset_of(f, b)};
+    struct hp_function here = {.module = module, .offset = offset};
     size_t low = 0, high = f->n_called; /* the first one behind `here` */
     while (low < high) {
         size_t middle = (low + high) / 2;
@@ -219,8 +217,26 @@ uint32_t hp_functions_settle(struct hp_functions *f, uint32_t block)
         else
             high = middle;
     }
-    uint64_t offset = low > 0 && f->called[low - 1].module == here.module
-                          ? f->called[low - 1].offset
-                          : here.offset;
-    return f->of_block[block] = add(f, here.module, offset, NULL);
+    return low > 0 && f->called[low - 1].module == module ? &f->called[low - 1] : NULL;
+}
+
+uint32_t hp_functions_settle(struct hp_functions *f, uint32_t block)
+{
+    uint32_t id = hp_functions_of_block(f, block);
+    if (id != HP_NO_ID || block >= f->n_of_block || !sort_called(f))
+        return id;
+    const struct hp_block *b = hp_code_block(f->code, block);
+    uint64_t offset = offset_of(f, b);
+    const struct hp_function *called = called_before(f, b->module, offset);
+    return f->of_block[block] = add(f, b->module, called ? called->offset : offset, NULL);
+}
+
+uint32_t hp_functions_at(struct hp_functions *f, uint32_t module, uint64_t offset)
+{
+    struct hp_symbols *symbols = hp_functions_symbols(f, module);
+    const struct hp_symbol *symbol = symbols ? hp_symbols_find(symbols, offset) : NULL;
+    if (symbol)
+        return add(f, module, symbol->offset, symbol);
+    const struct hp_function *called = sort_called(f) ? called_before(f, module, offset) : NULL;
+    return called ? add(f, module, called->offset, NULL) : HP_NO_ID;
 }

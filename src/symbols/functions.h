@@ -51,6 +51,10 @@ bool hp_functions_is_entry(struct hp_functions *functions, uint32_t block);
  * without one before it in the module; if there is none, one is made at the block. */
 uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block);
 
+/* After the run, of any place: by symbol, else the nearest function without one before it in the
+ * module; HP_NO_ID when there is none. */
+uint32_t hp_functions_at(struct hp_functions *functions, uint32_t module, uint64_t offset);
+
 /* HP_LINES_ALL unless something else was wanted. */
 void hp_functions_want_lines(struct hp_functions *functions, enum hp_line_detail detail);
 enum hp_line_detail hp_functions_lines_wanted(const struct hp_functions *functions);

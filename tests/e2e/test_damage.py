@@ -121,12 +121,14 @@ class Damage(Case):
     def setUpClass(cls):
         super().setUpClass()
         cls.program = cls.build("program", PROGRAM, "-static", "-pthread")
-        cls.trace, cls.good_profile = (os.path.join(cls.shared, n) for n in ("trace", "profile"))
+        cls.trace, cls.addressed, cls.good_profile = (os.path.join(cls.shared, n) for n in
+                                                      ("trace", "addressed", "profile"))
         everything = ["record", "--profile", "exact,loops,paths,predictions,hotspots",
                       "--loop-model", "daprof", "--hotspots", "merten,candidate=4,detect=7"]
-        for command, path in ((["trace", "record"], cls.trace), (everything, cls.good_profile)):
+        for command, path in ((["trace", "record"], cls.trace), (everything, cls.good_profile),
+                              (["trace", "record", "--addresses"], cls.addressed)):
             subprocess.run([HOTPATH, *command, "-q", "-o", path, "--", cls.program], check=True)
-        for name in ("trace", "good_profile"):
+        for name in ("trace", "addressed", "good_profile"):
             with open(getattr(cls, name), "rb") as file:
                 setattr(cls, name + "_bytes", file.read())
 
@@ -170,11 +172,14 @@ class Damage(Case):
 
     # --- Traces ---
 
+    REPLAY = ("trace", "replay", "--json", "--machine", "arm9")
+
     def try_trace(self, number, path, must_be_same):
         """Checks a damaged trace, and does one other thing with it."""
         other = [["info"], ["dump"], ["dump", "--words"], ["replay", "--json"],
-                 ["replay", "--json", "--salvage"],
-                 ["replay", "--json", "--from", "main", "--for", "1000"]][number % 6]
+                 ["replay", "--json", "--salvage", "--machine", "arm9"],
+                 ["replay", "--json", "--from", "main", "--for", "1000"],
+                 ["dump", "--code", "--addresses"]][number % 7]
         seen, wrong, results = [], [], []
         for command, statuses in ((["check"], (0, 1, FAILED)), (other, (0, FAILED))):
             result = self.run_one("trace", *command, path)
@@ -188,7 +193,7 @@ class Damage(Case):
             except ValueError as error:
                 wrong.append(f"number {number}: {other}: not JSON: {error}")
         if must_be_same and results[0][0] == 0:
-            replayed = self.run_one("trace", "replay", "--json", path)
+            replayed = self.run_one(*self.REPLAY, path)
             if replayed[1] != self.replayed:
                 wrong.append(f"number {number}: found good, but is not what was recorded")
         os.unlink(path)
@@ -196,30 +201,32 @@ class Damage(Case):
 
     def test_traces(self):
         """The file is damaged anywhere: checksums find it."""
-        self.replayed = self.good("trace", "replay", "--json", self.trace)
+        for trace, content in ((self.trace, self.trace_bytes), (self.addressed, self.addressed_bytes)):
+            self.replayed = self.good(*self.REPLAY, trace)
 
-        def one(number):
-            return self.try_trace(number, self.write(str(number),
-                                                     damage_bytes(self.trace_bytes, number)), True)
+            def one(number):
+                return self.try_trace(number, self.write(str(number), damage_bytes(content, number)),
+                                      True)
 
-        seen = self.over_all(one)
-        self.assertGreater(seen["check", FAILED] + seen["check", 1], MUTATIONS * 0.9, seen)
+            seen = self.over_all(one)
+            self.assertGreater(seen["check", FAILED] + seen["check", 1], MUTATIONS * 0.9, seen)
 
     def test_traces_with_good_checksums(self):
         """The content of a frame is damaged before it is compressed and its checksums are made."""
         maker = os.path.join(self.shared, "damage_trace")
         subprocess.run([CC, "-O2", "-o", maker, os.path.join(HERE, "damage_trace.c"), "-lzstd"],
                        check=True)
-        subprocess.run([maker, self.trace, self.dir, "0", str(MUTATIONS + 1)], check=True)
-        # Number 0 is not damaged: what puts the others together does it right.
-        self.assertEqual(self.good("trace", "replay", "--json", self.path("0")),
-                         self.good("trace", "replay", "--json", self.trace))
-        self.good("trace", "check", self.path("0"))
-        seen = self.over_all(lambda number: self.try_trace(number, self.path(str(number)), False))
-        # Many get past the checksums to what reads the content, and some of them to the checker.
-        self.assertGreater(seen["check", 1], MUTATIONS * 0.02, seen)
-        self.assertGreater(seen["check", 0] + seen["check", 1], MUTATIONS * 0.1, seen)
-        self.assertGreater(seen["check", 1] + seen["check", FAILED], MUTATIONS * 0.3, seen)
+        for trace in (self.trace, self.addressed):
+            subprocess.run([maker, trace, self.dir, "0", str(MUTATIONS + 1)], check=True)
+            # Number 0 is not damaged: what puts the others together does it right.
+            self.assertEqual(self.good(*self.REPLAY, self.path("0")), self.good(*self.REPLAY, trace))
+            self.good("trace", "check", self.path("0"))
+            seen = self.over_all(
+                lambda number: self.try_trace(number, self.path(str(number)), False))
+            # Many get past the checksums to what reads the content, and some of them to the checker.
+            self.assertGreater(seen["check", 1], MUTATIONS * 0.02, seen)
+            self.assertGreater(seen["check", 0] + seen["check", 1], MUTATIONS * 0.1, seen)
+            self.assertGreater(seen["check", 1] + seen["check", FAILED], MUTATIONS * 0.3, seen)
 
     # --- Profiles ---
 

@@ -145,5 +145,39 @@ class HotspotHandler(unittest.TestCase):
         self.assertIn("hot spots: ", done.stderr)
 
 
+class ProfilemeOverlap(unittest.TestCase):
+    """Two loops of 100000 turns; the loads of one wait for each other, those of the other do not."""
+    PROGRAM = os.path.join(BUILD, "examples", "profileme_overlap")
+
+    def rows(self, *arguments):
+        done = run(self.PROGRAM, *arguments)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [[float(n) for n in re.findall(r"(?<!\w)\d+(?:\.\d+)?(?=[ )]|$)", line[22:])] for line in done.stdout.splitlines()[2:]]
+
+    def check(self, *arguments):
+        rows = self.rows(*arguments)
+        self.assertEqual([len(row) for row in rows], [7, 3, 3, 7, 3, 3, 3])
+        for row in rows:
+            for value, low, high in zip(row[0:6:3], row[1:6:3], row[2:6:3]):
+                self.assertTrue(low <= value <= high, row)
+            self.assertTrue(row[1] <= 100000 <= row[2], row)
+        self.assertEqual((rows[0][3], rows[0][4], rows[0][6]), (0, 0, 0))
+        self.assertTrue(rows[3][4] <= rows[3][6] <= rows[3][5], rows[3])
+        self.assertGreater(rows[3][6], 5)  # an array's loads are under way together
+
+    def test_estimates_hold_what_was_counted(self):
+        self.check()
+        self.check("profileme,window=40,interval=300,seed=5")
+        self.check("profileme,mode=slots,window=300,interval=2000,seed=2")
+
+    def test_single_samples_have_no_pairs(self):
+        self.assertTrue(all(row[0] == 0 for row in self.rows("profileme")))
+
+    def test_says_what_is_wrong_with_a_sampler(self):
+        done = run(self.PROGRAM, "profileme,window=31")
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("a window of 31 is less than the 32 instructions", done.stderr)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -129,6 +129,30 @@ far_away:
         does fadd, "v0 v1", "flags", "", ucomisd xmm0, xmm1
         does vec, "v0 v1", "v0", "", paddd xmm0, xmm1
         does vec, "v0 v1", "v0", "", pxor xmm0, xmm1
+        does load, "r3 v0", "v0", "8r[r3]", movhps xmm0, [rbx]
+        does load, "r3", "v0", "8r[r3]", movsd xmm0, [rbx]
+        does store, "r3 v0", "", "8w[r3]", movsd [rbx], xmm0
+        does store, "r3 v0", "", "8w[r3]", movlps [rbx], xmm0
+        does vec, "v0 v1", "v0", "", movsd xmm0, xmm1
+        does vec, "v0 v1", "v0", "", movlhps xmm0, xmm1
+        does fdiv, "r3 v0", "v0", "8r[r3]", sqrtsd xmm0, [rbx]
+        does fadd, "v0 v1", "v0", "", cvtss2sd xmm0, xmm1
+        does vec, "", "v0", "", pxor xmm0, xmm0
+        does vec, "", "v0", "", xorps xmm0, xmm0
+        does vec, "", "v1", "", vpxor ymm1, ymm2, ymm2
+        does vec, "v2", "v1", "", vpor ymm1, ymm2, ymm2
+        does vec, "", "v3", "", vpxord zmm3, zmm4, zmm4
+        does vec, "v3 v4 v33", "v3", "", vpxord zmm3 {k1}, zmm4, zmm4
+        does vec, "", "v0", "", pcmpeqd xmm0, xmm0
+        does vec, "", "v35", "", vpcmpeqd k3, zmm1, zmm1
+        does vec, "v40", "v40", "", pxor mm0, mm0
+        does alu, "", "r0 flags", "", xor eax, eax
+        does alu, "", "r9 flags", "", sub r9, r9
+        does alu, "r0", "r0 flags", "", xor ax, ax
+        does alu, "r0", "r0 flags", "", xor al, al
+        does alu, "r0 r3", "r0 flags", "", xor eax, ebx
+        does alu, "r0", "r0 flags", "", add eax, eax
+        does alu, "r0", "flags", "", cmp eax, eax
         does vec, "v0 v1", "v0", "", pmulld xmm0, xmm1
         does vec, "v0 v1", "v0", "", aesenc xmm0, xmm1
         does vec, "v1", "v0", "", movaps xmm0, xmm1

@@ -55,6 +55,11 @@ uint32_t hp_functions_settle(struct hp_functions *functions, uint32_t block)
     return hp_functions_of_block(functions, block);
 }
 
+uint32_t hp_functions_at(struct hp_functions *functions, uint32_t module, uint64_t offset)
+{
+    return function_at(hp_code_module(functions->code, module)->base + offset);
+}
+
 struct hp_symbols *hp_functions_symbols(struct hp_functions *functions, uint32_t module)
 {
     (void)functions, (void)module;

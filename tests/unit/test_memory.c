@@ -324,6 +324,23 @@ static void missing_addresses_are_a_loss(void **state)
     expect(s, "1000/4? lost(5) 1030/2+ 100a/2+ 1000/4. end(0)");
 }
 
+/* A trace says so, where it cannot give them. */
+static void an_engine_may_say_that_there_are_no_more(void **state)
+{
+    struct stream *s = *state;
+    feed_addresses(s, some, 5);
+    FEED(s, MOVE, CALLED, EVENT(LOST, HP_LOST_ADDRESSES), 0, 0, STORE, MOVE);
+    expect_addresses(s, 0, some, 3);
+    expect_addresses(s, 1, some + 3, 2);
+    assert_int_equal(s->recorder.items[3].n_addresses, -1);
+    expect(s, "1000/4+ 1030/2? lost(5) 100a/2+");
+    feed_addresses(s, some, 5);
+    FEED(s, EVENT(LOST, HP_LOST_ADDRESSES), 0, 0, CALLED); /* it is known */
+    expect(s, "1000/4+");
+    assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
+    expect(s, "1030/2. end(0)");
+}
+
 static void words_that_wait_for_ever_are_a_loss(void **state)
 {
     struct stream *s = *state;
@@ -583,6 +600,7 @@ int main(void)
         CASE(nothing_is_delivered_before_its_addresses),
         CASE(surplus_addresses_are_ignored),
         CASE(missing_addresses_are_a_loss),
+        CASE(an_engine_may_say_that_there_are_no_more),
         CASE(words_that_wait_for_ever_are_a_loss),
         CASE(an_unknown_segment_loses_its_place),
         CASE(a_handler_that_never_returns_gives_up_what_it_interrupted),

@@ -72,6 +72,19 @@ const struct hp_core_stat *hp_core_stats(struct hp_core *core)
     return core->stats;
 }
 
+/* What a pipe asks of a core; there is none here. */
+struct hp_block_info;
+void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool addresses,
+                   struct hp_events *events);
+void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool addresses,
+                   struct hp_events *events)
+{
+    (void)core;
+    (void)info;
+    (void)addresses;
+    (void)events;
+}
+
 /* --- A profiler that puts down what it sees --------------------------------------------------- */
 
 struct line {

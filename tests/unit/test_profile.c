@@ -519,6 +519,117 @@ static void counters_of_a_branch_join(void **state)
     hp_profile_free(p);
 }
 
+static struct hp_pinsn_tally *add_tally(struct hp_profile *p, const char *seen, uint32_t insn,
+                                        uint64_t retired)
+{
+    struct hp_pinsn_tally *tally;
+    assert_int_equal(hp_profile_add_insn_tally(p, &tally), HP_OK);
+    tally->seen = hp_profile_string(p, seen);
+    tally->insn = insn;
+    tally->tally.fetched = tally->tally.retired = retired;
+    return tally;
+}
+
+static struct hp_profile *profile_with_insns(uint64_t cycles)
+{
+    struct hp_profile *p = empty_profile();
+    static const char *const texts[] = {"add rax, rbx", "mov rax, [rdi]", "mov rax, [rdi]"};
+    for (uint32_t i = 0; i < 3; i++) {
+        struct hp_pinsn *insn;
+        struct hp_pinsn_cycles *row;
+        assert_int_equal(hp_profile_add_insn(p, &insn), HP_OK);
+        insn->place = (struct hp_place){HP_PROFILE_NONE, 0x40};
+        insn->function = HP_PROFILE_NONE;
+        insn->text = hp_profile_string(p, texts[i]);
+        insn->line = i;
+        insn->file = hp_profile_string(p, i == 2 ? "a.c" : "");
+        assert_int_equal(hp_profile_add_insn_cycles(p, &row), HP_OK);
+        *row = (struct hp_pinsn_cycles){i, HP_CAUSE_L2, cycles * HP_CYCLE_PARTS};
+    }
+    return p;
+}
+
+/* The same place, version and text are one; what is known of it stays, and all is added up. */
+static void equal_instructions_join(void **state)
+{
+    (void)state;
+    struct hp_profile *p = profile_with_insns(7);
+    add_tally(p, "exact", 1, 10)->tally.events[HP_INSN_L1D] = 4;
+    add_tally(p, "exact", 2, 20)->tally.events[HP_INSN_L1D] = 5;
+    add_tally(p, "profileme", 2, 1);
+    add_tally(p, "exact", 0, 0); /* nothing: dropped */
+    struct hp_pwait *wait;
+    for (uint32_t i = 0; i < 2; i++) {
+        assert_int_equal(hp_profile_add_wait(p, &wait), HP_OK);
+        *wait = (struct hp_pwait){0, 1 + i, 3, 100};
+    }
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(p->n_insns, 2);
+    assert_string_equal(p->insns[0].text, "add rax, rbx");
+    assert_string_equal(p->insns[1].file, "a.c");
+    assert_int_equal(p->insns[1].line, 2);
+    assert_int_equal(p->n_insn_tallies, 2);
+    assert_string_equal(p->insn_tallies[0].seen, "exact");
+    assert_int_equal(p->insn_tallies[0].insn, 1);
+    assert_int_equal(p->insn_tallies[0].tally.retired, 30);
+    assert_int_equal(p->insn_tallies[0].tally.events[HP_INSN_L1D], 9);
+    assert_int_equal(p->insn_tallies[1].tally.retired, 1);
+    assert_int_equal(p->n_insn_cycles, 2);
+    assert_int_equal(p->insn_cycles[1].parts, 14 * HP_CYCLE_PARTS);
+    assert_int_equal(p->n_waits, 1);
+    assert_int_equal(p->waits[0].producer, 1);
+    assert_int_equal(p->waits[0].cycles, 200);
+    hp_profile_free(p);
+}
+
+static void add_sampler(struct hp_profile *p, const char *name, uint64_t interval, uint64_t samples,
+                        uint64_t scale)
+{
+    struct hp_psampler *sampler;
+    assert_int_equal(hp_profile_add_sampler(p, &sampler), HP_OK);
+    *sampler = (struct hp_psampler){.name = hp_profile_string(p, name),
+                                    .interval = interval,
+                                    .samples = samples,
+                                    .lost = 1,
+                                    .scale = scale};
+}
+
+/* Samplers by name, windows side by side; the scale is that of the mean sample. */
+static void samplers_of_runs_add_up(void **state)
+{
+    (void)state;
+    struct hp_profile *a = profile_with_insns(1), *b = profile_with_insns(2),
+                      *c = profile_with_insns(3);
+    struct hp_profile *all[] = {a, b, c};
+    for (int i = 0; i < 3; i++) {
+        struct hp_pwindow *window;
+        add_threads(all[i], 1);
+        assert_int_equal(hp_profile_add_window(all[i], &window), HP_OK);
+        *window = (struct hp_pwindow){0, 1000, 100, 50};
+    }
+    add_sampler(a, "profileme", 100, 30, 1000);
+    add_sampler(b, "profileme", 100, 10, 2000);
+    add_sampler(b, "profileme,interval=50", 50, 7, 1000);
+    assert_int_equal(hp_profile_merge(a, b), HP_OK);
+    assert_int_equal(a->n_samplers, 2);
+    assert_int_equal(a->samplers[0].samples, 40);
+    assert_int_equal(a->samplers[0].lost, 2);
+    assert_int_equal(a->samplers[0].scale, 1250);
+    assert_int_equal(a->samplers[1].samples, 7);
+    assert_int_equal(a->n_windows, 2);
+    assert_int_equal(a->windows[1].thread, 1);
+    assert_int_equal(a->windows[1].instructions, 100);
+    assert_int_equal(a->insn_cycles[0].parts, 3 * HP_CYCLE_PARTS);
+    add_sampler(c, "profileme", 99, 1, 1000);
+    assert_int_equal(hp_profile_merge(a, c), HP_ERR_INVALID);
+    assert_non_null(strstr(hp_error_text(), "profileme"));
+    assert_int_equal(a->n_samplers, 2);
+    assert_int_equal(a->n_windows, 2);
+    hp_profile_free(a);
+    hp_profile_free(b);
+    hp_profile_free(c);
+}
+
 static void counters_saturate(void **state)
 {
     (void)state;
@@ -536,7 +647,7 @@ static void counters_saturate(void **state)
 static void bad_indices_are_refused(void **state)
 {
     (void)state;
-    for (int fault = 0; fault < 54; fault++) {
+    for (int fault = 0; fault < 69; fault++) {
         struct hp_profile *p = random_profile(5, 20), *q = random_profile(5, 20);
         for (int side = 0; side < 2; side++) {
             struct hp_profile *x = side ? q : p;
@@ -596,6 +707,24 @@ static void bad_indices_are_refused(void **state)
             case 51: x->hotspot_blocks[3].block = many; break;
             case 52: x->hotspot_slices[3].width = 0; break;
             case 53: x->hotspot_slices[3].hotspot = many; break;
+            case 54: x->insns[3].place.module = many; break;
+            case 55: x->insns[3].function = many; break;
+            case 56: x->insns[3].op = HP_OP_COUNT_; break;
+            case 57: x->insns[3].flow = HP_FLOW_COUNT_; break;
+            case 58: x->insn_tallies[3].insn = HP_PROFILE_NONE; break;
+            case 59: x->insn_tallies[3].tally.fetched = 0; break;
+            case 60: x->insn_tallies[3].tally.events[HP_INSN_L2] = 9; break;
+            case 61: x->insn_tallies[3].useful = 9; break;
+            case 62: x->insn_cycles[3].insn = many; break;
+            case 63: x->insn_cycles[3].cause = HP_CAUSES; break;
+            case 64: x->attributions[3].insn = many; break;
+            case 65: x->waits[3].producer = many; break;
+            case 66: x->samplers[1].interval = 0; break;
+            case 67: x->windows[3].thread = 3; break;
+            case 68: /* one name, two meanings */
+                x->samplers[0].name = x->samplers[1].name;
+                x->samplers[0].interval = x->samplers[1].interval + 1;
+                break;
             }
         }
         assert_int_equal(hp_profile_normalize(p), HP_ERR_INVALID);
@@ -671,6 +800,24 @@ static void shuffle_regions(struct hp_profile *p, uint32_t **order)
         follow(&p->hotspot_slices[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
 }
 
+static void shuffle_insns(struct hp_profile *p, uint32_t **order)
+{
+    for (size_t i = 0; i < p->n_insns; i++) {
+        follow(&p->insns[i].place.module, order[HP_PARRAY_MODULES]);
+        follow(&p->insns[i].function, order[HP_PARRAY_FUNCTIONS]);
+    }
+    for (size_t i = 0; i < p->n_insn_tallies; i++)
+        follow(&p->insn_tallies[i].insn, order[HP_PARRAY_INSNS]);
+    for (size_t i = 0; i < p->n_insn_cycles; i++)
+        follow(&p->insn_cycles[i].insn, order[HP_PARRAY_INSNS]);
+    for (size_t i = 0; i < p->n_attributions; i++)
+        follow(&p->attributions[i].insn, order[HP_PARRAY_INSNS]);
+    for (size_t i = 0; i < p->n_waits; i++) {
+        follow(&p->waits[i].insn, order[HP_PARRAY_INSNS]);
+        follow(&p->waits[i].producer, order[HP_PARRAY_INSNS]);
+    }
+}
+
 static void shuffle(struct hp_profile *p, uint64_t seed)
 {
     uint64_t state = seed;
@@ -715,6 +862,7 @@ static void shuffle(struct hp_profile *p, uint64_t seed)
     for (size_t i = 0; i < p->n_path_counts; i++)
         follow(&p->path_counts[i].item, order[HP_PARRAY_PATHS]);
     shuffle_regions(p, order);
+    shuffle_insns(p, order);
     for (int i = 0; i < HP_PARRAY_COUNT_; i++)
         free(order[i]);
 }
@@ -813,6 +961,8 @@ static void rotate_threads(struct hp_profile *p, uint32_t by)
         p->loop_counts[i].thread = order[p->loop_counts[i].thread];
     for (size_t i = 0; i < p->n_hotspots; i++)
         p->hotspots[i].run = 1 - p->hotspots[i].run;
+    for (size_t i = 0; i < p->n_windows; i++)
+        p->windows[i].thread = order[p->windows[i].thread];
     free(order);
     assert_int_equal(hp_profile_normalize(p), HP_OK);
 }
@@ -838,6 +988,9 @@ static void merging_commutes_and_counts_add_up(void **state)
         assert_true(same_counts(a, b2));
         assert_true(same_paths(a, b2));
         assert_true(same_models(a, b2));
+        assert_true(same_insns(a, b2));
+        assert_true(same_samplers(a, b2));
+        assert_true(same_windows(a, b2));
         hp_profile_free(a);
         hp_profile_free(b);
         hp_profile_free(a2);
@@ -940,6 +1093,8 @@ int main(void)
         cmocka_unit_test(reports_of_models_join),
         cmocka_unit_test(hotspots_of_runs_stay_apart),
         cmocka_unit_test(counters_of_a_branch_join),
+        cmocka_unit_test(equal_instructions_join),
+        cmocka_unit_test(samplers_of_runs_add_up),
         cmocka_unit_test(bad_indices_are_refused),
         cmocka_unit_test(normal_form_does_not_depend_on_the_order),
         cmocka_unit_test(normalizing_keeps_the_sums_of_each_block),

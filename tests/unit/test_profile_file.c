@@ -442,6 +442,35 @@ static void wrong_contents_are_refused(void **state)
         "UPDATE hotspot_slice SET slice = slice + 4294967296",
         "UPDATE hotspot_slice SET width = 0",
         "UPDATE hotspot_slice SET instructions = -1",
+        "UPDATE insn SET module = 1000 WHERE id = 3",
+        "UPDATE insn SET function = 100000 WHERE id = 3",
+        "UPDATE insn SET flow = 9 WHERE id = 3",
+        "UPDATE insn SET op = 14 WHERE id = 3",
+        "UPDATE insn SET text = 100000 WHERE id = 3",
+        "UPDATE insn SET line = -1 WHERE id = 3",
+        "DELETE FROM insn WHERE id = 3",
+        "DELETE FROM insn",
+        "UPDATE insn_tally SET seen = seen + 100000",
+        "UPDATE insn_tally SET insn = insn + 100000",
+        "UPDATE insn_tally SET fetched = retired - 1 WHERE retired",
+        "UPDATE insn_tally SET no_queue = retired + 1",
+        "UPDATE insn_tally SET load_squares = -1",
+        "UPDATE insn_tally SET near = pairs + 1",
+        "UPDATE insn_cycles SET insn = insn + 100000",
+        "UPDATE insn_cycles SET cause = 16 WHERE cause = 15",
+        "UPDATE insn_cycles SET cause = 300 WHERE cause = 15",
+        "UPDATE insn_cycles SET parts = -1",
+        "UPDATE attribution SET scheme = scheme + 100000",
+        "UPDATE attribution SET insn = insn + 100000",
+        "UPDATE insn_wait SET insn = insn + 100000",
+        "UPDATE insn_wait SET producer = producer + 100000",
+        "UPDATE insn_wait SET cycles = -1",
+        "UPDATE sampler SET interval = 0",
+        "UPDATE sampler SET scale = 0",
+        "UPDATE sampler SET name = 'same'",
+        "UPDATE sampler SET samples = -1",
+        "UPDATE cycle_window SET thread = 3 WHERE thread = 2",
+        "UPDATE cycle_window SET cycles = -1",
     };
     struct hp_profile *p = normal_profile(8, 100), *q;
     save_unchecked(p);
@@ -493,6 +522,13 @@ static void changes_are_found(void **state)
         "UPDATE hotspot_branch SET executed = executed + 1",
         "DELETE FROM hotspot_block",
         "UPDATE hotspot_slice SET slice = slice + 100",
+        "UPDATE insn SET line = line + 1 WHERE id = 3",
+        "UPDATE insn_tally SET execute_cycles = execute_cycles + 1",
+        "UPDATE insn_cycles SET parts = parts + 1",
+        "DELETE FROM attribution WHERE insn = (SELECT min(insn) FROM attribution)",
+        "UPDATE insn_wait SET count = count + 1",
+        "UPDATE sampler SET cost = cost + 1",
+        "UPDATE cycle_window SET at = at + 1000",
         "UPDATE contents SET rows = rows + 1 WHERE name = 'line'",
         "DELETE FROM contents WHERE name = 'line'",
     };
@@ -535,12 +571,12 @@ static void wrong_schemas_are_refused(void **state)
             write_bytes(file, bytes, size);
             assert_true(edit("DROP VIEW hot_functions; DROP VIEW hot_blocks; DROP VIEW hot_edges;"
                              "DROP VIEW hot_calls; DROP VIEW hot_lines; DROP VIEW hot_paths;"
-                             "DROP VIEW hot_loops"));
+                             "DROP VIEW hot_loops; DROP VIEW hot_instructions"));
             snprintf(sql, sizeof sql, edits[i], table->name, table->name, table->name);
             if (!edit(sql))
                 fail_msg("SQLite refuses: %s", sql);
             bool referred = strcmp(table->name, "path") == 0 || strcmp(table->name, "loop") == 0 ||
-                            strcmp(table->name, "hotspot") == 0;
+                            strcmp(table->name, "hotspot") == 0 || strcmp(table->name, "insn") == 0;
             bool gone = i < 3 && table->optional && !referred;
             if (hp_profile_load(file, &q) != (gone ? HP_OK : HP_ERR_FORMAT))
                 fail_msg("%s: %s", gone ? "refused" : "accepted", sql);
@@ -549,7 +585,8 @@ static void wrong_schemas_are_refused(void **state)
                             !q->n_path_counts || !q->n_stats || !q->n_predictions ||
                             !q->n_loop_counts || !q->n_loop_trips || !q->n_loop_blocks ||
                             !q->n_model_loops || !q->n_hotspot_branches || !q->n_hotspot_blocks ||
-                            !q->n_hotspot_slices);
+                            !q->n_hotspot_slices || !q->n_insn_tallies || !q->n_insn_cycles ||
+                            !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows);
                 hp_profile_free(q);
             }
         }
@@ -613,6 +650,27 @@ static void files_without_loops_are_sound(void **state)
         fail_msg("%s", hp_error_text());
     p->n_loops = p->n_loop_counts = p->n_loop_trips = p->n_loop_blocks = p->n_model_loops = 0;
     p->n_hotspots = p->n_hotspot_branches = p->n_hotspot_blocks = p->n_hotspot_slices = 0;
+    assert_true(same_profiles(p, q));
+    hp_profile_free(p);
+    hp_profile_free(q);
+}
+
+/* Nor for instructions. */
+static void files_without_instructions_are_sound(void **state)
+{
+    (void)state;
+    struct hp_profile *p = normal_profile(5, 60), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    assert_true(edit("DROP VIEW hot_instructions; DROP TABLE insn; DROP TABLE insn_tally;"
+                     "DROP TABLE insn_cycles; DROP TABLE attribution; DROP TABLE insn_wait;"
+                     "DROP TABLE sampler; DROP TABLE cycle_window; DROP TABLE cause"));
+    assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
+    assert_true(edit("DELETE FROM contents WHERE name LIKE 'insn%' OR name IN ('attribution',"
+                     "'sampler', 'cycle_window')"));
+    if (hp_profile_load(file, &q) != HP_OK)
+        fail_msg("%s", hp_error_text());
+    p->n_insns = p->n_insn_tallies = p->n_insn_cycles = p->n_attributions = p->n_waits = 0;
+    p->n_samplers = p->n_windows = 0;
     assert_true(same_profiles(p, q));
     hp_profile_free(p);
     hp_profile_free(q);
@@ -725,6 +783,10 @@ static void views_add_up(void **state)
                 min = p->loop_counts[k].min;
         smallest += min == UINT64_MAX ? 0 : min;
     }
+    uint64_t parts = 0;
+    for (size_t i = 0; i < p->n_insn_cycles; i++)
+        parts += p->insn_cycles[i].parts;
+    assert_int_equal(ask("SELECT round(sum(cycles) * 720720) FROM hot_instructions"), parts);
     assert_int_equal(ask("SELECT sum(executions) FROM hot_loops"), executions);
     assert_int_equal(ask("SELECT count(*) FROM hot_loops"), loops);
     assert_int_equal(ask("SELECT sum(min) FROM hot_loops"), smallest);
@@ -734,6 +796,39 @@ static void views_add_up(void **state)
     assert_int_equal(ask("SELECT sum(instructions) FROM hot_blocks"), blocks);
     assert_int_equal(ask("SELECT sum(count) FROM hot_calls"), calls);
     assert_int_equal(ask("SELECT sum(instructions) FROM hot_lines"), lines);
+    hp_profile_free(p);
+}
+
+/* Columns and rows that have the names of events, stages and causes: as the library has them, '_' for '-'. */
+static void names_in_the_file_are_those_of_the_library(void **state)
+{
+    (void)state;
+    const char *at = strstr(hp_schema_tables[hp_schema_find("insn_tally")].sql, "  trapped ");
+    char line[64], name[32];
+    for (int i = 0; i < HP_INSN_EVENTS + 2 * HP_STAGES; i++) {
+        int stage = (i - HP_INSN_EVENTS) % HP_STAGES;
+        snprintf(name, sizeof name, "%s",
+                 i < HP_INSN_EVENTS ? hp_insn_event_name((enum hp_insn_event)i)
+                                    : hp_stage_name((enum hp_stage)stage));
+        for (char *c = name; *c; c++)
+            *c = *c == '-' ? '_' : *c;
+        const char *of_stage = i < HP_INSN_EVENTS               ? ""
+                               : i < HP_INSN_EVENTS + HP_STAGES ? "_cycles"
+                                                                : "_squares";
+        snprintf(line, sizeof line, "  %s%s INTEGER NOT NULL,\n", name, of_stage);
+        at = strchr(at, '\n') + 1;
+        if (strncmp(at, line, strlen(line)) != 0)
+            fail_msg("column %d is not %s", i, line);
+    }
+    struct hp_profile *p = normal_profile(5, 10);
+    save_unchecked(p);
+    assert_int_equal(ask("SELECT count(*) FROM cause"), HP_CAUSES);
+    for (int i = 0; i < HP_CAUSES; i++) {
+        char sql[96];
+        snprintf(sql, sizeof sql, "SELECT id FROM cause WHERE name = '%s'",
+                 hp_cause_name((enum hp_cause)i));
+        assert_int_equal(ask(sql), i);
+    }
     hp_profile_free(p);
 }
 
@@ -984,6 +1079,27 @@ static void random_edits_never_crash(void **state)
         "hotspot_slice.slice",
         "hotspot_slice.width",
         "hotspot_slice.instructions",
+        "insn.function",
+        "insn.offset",
+        "insn.op",
+        "insn.text",
+        "insn.version",
+        "insn_tally.seen",
+        "insn_tally.insn",
+        "insn_tally.retired",
+        "insn_tally.map_cycles",
+        "insn_tally.useful",
+        "insn_cycles.cause",
+        "insn_cycles.parts",
+        "attribution.insn",
+        "attribution.weight",
+        "insn_wait.producer",
+        "insn_wait.cycles",
+        "sampler.name",
+        "sampler.interval",
+        "sampler.scale",
+        "cycle_window.thread",
+        "cycle_window.cycles",
     };
     static const char *const values[] = {
         "-1",
@@ -1053,10 +1169,12 @@ int main(void)
         cmocka_unit_test(files_without_engine_counts_are_sound),
         cmocka_unit_test(files_without_paths_are_sound),
         cmocka_unit_test(files_without_loops_are_sound),
+        cmocka_unit_test(files_without_instructions_are_sound),
         cmocka_unit_test(unknown_engine_counts_are_passed_over),
         cmocka_unit_test(additions_are_ignored),
         cmocka_unit_test(edited_order_is_restored),
         cmocka_unit_test(views_add_up),
+        cmocka_unit_test(names_in_the_file_are_those_of_the_library),
         cmocka_unit_test(damaged_files_are_refused_or_right),
         cmocka_unit_test(endless_files_are_refused),
         cmocka_unit_test(random_edits_never_crash),

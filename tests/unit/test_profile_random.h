@@ -5,6 +5,7 @@
 #ifndef TEST_PROFILE_RANDOM_H
 #define TEST_PROFILE_RANDOM_H
 
+#include "hotpath/cycles.h"
 #include "hotpath/profile.h"
 
 #include <setjmp.h>
@@ -310,6 +311,107 @@ static inline void random_hotspots(struct hp_profile *p, uint64_t *state, size_t
     }
 }
 
+static inline const char *random_seen(struct hp_profile *p, uint64_t *state)
+{
+    static const char *const names[] = {"exact", "profileme", "profileme,pairs", ""};
+    return hp_profile_string(p, names[random_below(state, 4)]);
+}
+
+static inline struct hp_insn_tally random_tally(uint64_t *state)
+{
+    struct hp_insn_tally tally = {.retired = random_below(state, 5),
+                                  .wrong_path = random_below(state, 2),
+                                  .trapped = random_below(state, 2)};
+    tally.fetched = tally.retired + tally.wrong_path + tally.trapped;
+    for (int i = 0; i < HP_INSN_EVENTS; i++)
+        tally.events[i] = random_below(state, tally.retired + 1);
+    for (int i = 0; i < HP_STAGES && tally.retired; i++) {
+        tally.stages[i] = random_below(state, 50);
+        tally.stage_squares[i] = random_below(state, 500);
+    }
+    return tally;
+}
+
+static inline void random_insn_rows(struct hp_profile *p, uint64_t *state)
+{
+    struct hp_pinsn_tally *tally;
+    struct hp_pinsn_cycles *cycles;
+    struct hp_pattribution *attribution;
+    struct hp_pwait *wait;
+    uint64_t pairs = random_below(state, 3);
+    assert_int_equal(hp_profile_add_insn_tally(p, &tally), HP_OK);
+    *tally = (struct hp_pinsn_tally){.seen = random_seen(p, state),
+                                     .insn = random_below(state, p->n_insns),
+                                     .tally = random_tally(state),
+                                     .pairs = pairs,
+                                     .progress = random_below(state, 9),
+                                     .useful = random_below(state, pairs + 1),
+                                     .near = random_below(state, pairs + 1)};
+    assert_int_equal(hp_profile_add_insn_cycles(p, &cycles), HP_OK);
+    *cycles = (struct hp_pinsn_cycles){.insn = random_below(state, p->n_insns),
+                                       .cause = (uint8_t)random_below(state, HP_CAUSES),
+                                       .parts = random_below(state, 4)};
+    assert_int_equal(hp_profile_add_attribution(p, &attribution), HP_OK);
+    *attribution = (struct hp_pattribution){.scheme = random_text(p, state, "scheme"),
+                                            .insn = random_below(state, p->n_insns),
+                                            .weight = random_below(state, 4)};
+    assert_int_equal(hp_profile_add_wait(p, &wait), HP_OK);
+    *wait = (struct hp_pwait){.insn = random_below(state, p->n_insns),
+                              .producer = random_below(state, p->n_insns),
+                              .count = random_below(state, 3),
+                              .cycles = random_below(state, 3)};
+}
+
+/* What a sampler's name stands for is always the same. */
+static inline void random_samplers(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n / 8; i++) {
+        struct hp_psampler *sampler;
+        assert_int_equal(hp_profile_add_sampler(p, &sampler), HP_OK);
+        uint32_t number = random_below(state, 5);
+        char name[32];
+        snprintf(name, sizeof name, "profileme,interval=%u", number);
+        *sampler = (struct hp_psampler){.name = hp_profile_string(p, name),
+                                        .interval = 1 + number,
+                                        .window = number % 2 * 80,
+                                        .width = 4,
+                                        .near = number,
+                                        .samples = random_below(state, 100),
+                                        .empty = random_below(state, 9),
+                                        .lost = random_below(state, 9),
+                                        .interrupts = random_below(state, 9),
+                                        .cost = random_below(state, 9),
+                                        .scale = 1000 + random_below(state, 9)};
+    }
+    for (size_t i = 0; i < n / 4; i++) {
+        struct hp_pwindow *window;
+        assert_int_equal(hp_profile_add_window(p, &window), HP_OK);
+        *window = (struct hp_pwindow){random_below(state, 3), random_below(state, 9),
+                                      random_below(state, 3), random_below(state, 3)};
+    }
+}
+
+static inline void random_insns(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hp_pinsn *insn;
+        assert_int_equal(hp_profile_add_insn(p, &insn), HP_OK);
+        *insn = (struct hp_pinsn){.place = random_place(p, state),
+                                  .function = random_index(state, p->n_functions),
+                                  .version = random_below(state, 2),
+                                  .length = 1 + random_below(state, 3),
+                                  .flow = (uint8_t)random_below(state, HP_FLOW_COUNT_),
+                                  .op = (uint8_t)random_below(state, HP_OP_COUNT_),
+                                  .text = random_text(p, state, "mov eax, "),
+                                  .file = random_text(p, state, "file.c"),
+                                  .line = random_below(state, 4),
+                                  .inlined = random_text(p, state, "inlined")};
+    }
+    for (size_t i = 0; i < n * 2; i++)
+        random_insn_rows(p, state);
+    random_samplers(p, state, n);
+}
+
 /* Not normal: with duplicates and zeroes, in any order. */
 static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
 {
@@ -323,6 +425,7 @@ static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
     random_models(p, &state, n);
     random_loops(p, &state, n);
     random_hotspots(p, &state, n);
+    random_insns(p, &state, n);
     char *argv[] = {"prog", "", "--flag=\xff\xfe", "last", NULL};
     assert_int_equal(hp_profile_set_command(p, argv), HP_OK);
     p->run.version = hp_profile_string(p, "0.1");
@@ -523,6 +626,54 @@ static inline int same_hotspots(const struct hp_profile *a, const struct hp_prof
     return 1;
 }
 
+static inline int same_insns(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_insns != b->n_insns || a->n_insn_tallies != b->n_insn_tallies ||
+        a->n_insn_cycles != b->n_insn_cycles || a->n_attributions != b->n_attributions)
+        return differs("lengths of instructions", a->n_insns);
+    for (size_t i = 0; i < a->n_insns; i++) {
+        const struct hp_pinsn *x = &a->insns[i], *y = &b->insns[i];
+        if (!same_place(x->place, y->place) || x->function != y->function ||
+            x->version != y->version || x->length != y->length || x->flow != y->flow ||
+            x->op != y->op || strcmp(x->text, y->text) || strcmp(x->file, y->file) ||
+            x->line != y->line || strcmp(x->inlined, y->inlined))
+            return differs("instruction", i);
+    }
+    for (size_t i = 0; i < a->n_insn_tallies; i++) {
+        const struct hp_pinsn_tally *x = &a->insn_tallies[i], *y = &b->insn_tallies[i];
+        if (strcmp(x->seen, y->seen) || x->insn != y->insn ||
+            memcmp(&x->tally, &y->tally, sizeof x->tally) || x->pairs != y->pairs ||
+            x->progress != y->progress || x->useful != y->useful || x->near != y->near)
+            return differs("tally", i);
+    }
+    for (size_t i = 0; i < a->n_insn_cycles; i++) {
+        const struct hp_pinsn_cycles *x = &a->insn_cycles[i], *y = &b->insn_cycles[i];
+        if (x->insn != y->insn || x->cause != y->cause || x->parts != y->parts)
+            return differs("cycles", i);
+    }
+    for (size_t i = 0; i < a->n_attributions; i++) {
+        const struct hp_pattribution *x = &a->attributions[i], *y = &b->attributions[i];
+        if (strcmp(x->scheme, y->scheme) || x->insn != y->insn || x->weight != y->weight)
+            return differs("attribution", i);
+    }
+    return 1;
+}
+
+static inline int same_samplers(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_samplers != b->n_samplers)
+        return differs("samplers", a->n_samplers);
+    for (size_t i = 0; i < a->n_samplers; i++) {
+        struct hp_psampler x = a->samplers[i], y = b->samplers[i];
+        if (strcmp(x.name, y.name))
+            return differs("name of sampler", i);
+        x.name = y.name; /* the rest is numbers without padding */
+        if (memcmp(&x, &y, sizeof x))
+            return differs("sampler", i);
+    }
+    return 1;
+}
+
 /* Counters and threads have no padding and no pointers. */
 static inline int same_bytes(const char *what, const void *a, size_t n_a, const void *b, size_t n_b,
                              size_t size)
@@ -550,13 +701,28 @@ static inline int same_counts(const struct hp_profile *a, const struct hp_profil
            same_bytes("path counter", a->path_counts, a->n_path_counts, b->path_counts,
                       b->n_path_counts, sizeof *a->path_counts) &&
            same_bytes("loop counter", a->loop_counts, a->n_loop_counts, b->loop_counts,
-                      b->n_loop_counts, sizeof *a->loop_counts);
+                      b->n_loop_counts, sizeof *a->loop_counts) &&
+           same_bytes("wait", a->waits, a->n_waits, b->waits, b->n_waits, sizeof *a->waits);
+}
+
+static inline int same_windows(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_windows != b->n_windows)
+        return differs("windows", a->n_windows);
+    for (size_t i = 0; i < a->n_windows; i++) {
+        const struct hp_pwindow *x = &a->windows[i], *y = &b->windows[i];
+        if (x->thread != y->thread || x->at != y->at || x->instructions != y->instructions ||
+            x->cycles != y->cycles)
+            return differs("window", i);
+    }
+    return 1;
 }
 
 static inline int same_profiles(const struct hp_profile *a, const struct hp_profile *b)
 {
     return same_runs(&a->run, &b->run) && same_things(a, b) && same_counts(a, b) &&
-           same_paths(a, b) && same_models(a, b) && same_loops(a, b) && same_hotspots(a, b);
+           same_paths(a, b) && same_models(a, b) && same_loops(a, b) && same_hotspots(a, b) &&
+           same_insns(a, b) && same_samplers(a, b) && same_windows(a, b);
 }
 
 #endif

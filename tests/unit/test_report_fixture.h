@@ -25,6 +25,7 @@
 #include <cmocka.h>
 // clang-format on
 
+#include "hotpath/cycles.h"
 #include "hotpath/profile.h"
 #include "report/report.h"
 
@@ -213,6 +214,118 @@ static inline void fixture_add_loops(struct hp_profile *p)
     FIXTURE_SET(*p, hotspot_branches);
     FIXTURE_SET(*p, hotspot_blocks);
     FIXTURE_SET(*p, hotspot_slices);
+}
+
+/*
+ * With fixture_add_insns() also what a machine in cycles says, 1000 cycles in all:
+ *   demo+0x1010  work    demo.c:12  mov rax, [rdi]  100 times, 400 cycles: 300 from memory, 60 L2, 40 retire; misses L1 30 %, L2 and L3 20 %
+ *   demo+0x1013  work    demo.c:13  add rbx, rax    100 times, 50 cycles, all retire; waits 40 cycles each time for the load
+ *   demo+0x101e  work    demo.c:13  jne 0x1010      100 times, 350 cycles: 310 mispredict (31 %), 40 retire
+ *   libx.so+0x500 helper            div rcx         100 times, 200 cycles: 150 execute, 50 unit
+ * and a paired sampler that saw the load 8 times (6 retired), the division 2 times.
+ */
+static struct hp_pinsn fixture_insns[] = {
+    {{0, 0x1010}, 0, 0, 3, HP_FLOW_NONE, HP_OP_LOAD, "mov rax, [rdi]", "/src/demo.c", 12, ""},
+    {{0, 0x1013}, 0, 0, 3, HP_FLOW_NONE, HP_OP_ALU, "add rbx, rax", "/src/demo.c", 13, "twice"},
+    {{0, 0x101e}, 0, 0, 2, HP_FLOW_COND, HP_OP_BRANCH, "jne 0x1010", "/src/demo.c", 13, ""},
+    {{1, 0x500}, 2, 0, 3, HP_FLOW_NONE, HP_OP_DIV, "div rcx", "", 0, ""},
+};
+
+static struct hp_pinsn_tally fixture_insn_tallies[] = {
+    {"exact",
+     0,
+     {100,
+      100,
+      0,
+      0,
+      {[HP_INSN_L1D] = 30, [HP_INSN_L2] = 20, [HP_INSN_L3] = 20},
+      {100, 0, 0, 400, 50, 400},
+      {100, 0, 0, 9000, 70, 9000}},
+     0,
+     0,
+     0,
+     0},
+    {"exact",
+     1,
+     {110, 100, 10, 0, {0}, {100, 4000, 0, 100, 0, 0}, {100, 160000, 0, 100, 0, 0}},
+     0,
+     0,
+     0,
+     0},
+    {"exact",
+     2,
+     {120,
+      100,
+      0,
+      20,
+      {[HP_INSN_TAKEN] = 95, [HP_INSN_MISPREDICTED] = 31},
+      {100, 0, 0, 100, 0, 0},
+      {100, 0, 0, 100, 0, 0}},
+     0,
+     0,
+     0,
+     0},
+    {"exact",
+     3,
+     {100,
+      100,
+      0,
+      0,
+      {[HP_INSN_UNIT_BUSY] = 25},
+      {200, 0, 300, 2500, 0, 0},
+      {500, 0, 1500, 62500, 0, 0}},
+     0,
+     0,
+     0,
+     0},
+    {"profileme,pairs",
+     0,
+     {8,
+      6,
+      2,
+      0,
+      {[HP_INSN_L1D] = 2, [HP_INSN_L2] = 1, [HP_INSN_L3] = 1},
+      {6, 0, 0, 30, 3, 30},
+      {6, 0, 0, 450, 5, 450}},
+     8,
+     48,
+     2,
+     3},
+    {"profileme,pairs",
+     3,
+     {2, 2, 0, 0, {[HP_INSN_UNIT_BUSY] = 1}, {4, 0, 6, 50, 0, 0}, {8, 0, 36, 1250, 0, 0}},
+     2,
+     60,
+     1,
+     0},
+};
+
+#define FIXTURE_CYCLES(n) ((n) * (uint64_t)HP_CYCLE_PARTS)
+
+static struct hp_pinsn_cycles fixture_insn_cycles[] = {
+    {0, HP_CAUSE_RETIRE, FIXTURE_CYCLES(40)},   {0, HP_CAUSE_L2, FIXTURE_CYCLES(60)},
+    {0, HP_CAUSE_MEMORY, FIXTURE_CYCLES(300)},  {1, HP_CAUSE_RETIRE, FIXTURE_CYCLES(50)},
+    {2, HP_CAUSE_RETIRE, FIXTURE_CYCLES(40)},   {2, HP_CAUSE_MISPREDICT, FIXTURE_CYCLES(310)},
+    {3, HP_CAUSE_EXECUTE, FIXTURE_CYCLES(150)}, {3, HP_CAUSE_UNIT, FIXTURE_CYCLES(50)},
+};
+
+static struct hp_pattribution fixture_attributions[] = {
+    {"dispatch", 0, 100}, {"dispatch", 1, 550}, {"dispatch", 2, 150}, {"dispatch", 3, 200},
+    {"next", 0, 400},     {"next", 1, 50},      {"next", 2, 350},     {"next", 3, 200}};
+
+static struct hp_pwait fixture_waits[] = {{1, 0, 100, 4000}, {1, 3, 10, 20}};
+
+static struct hp_psampler fixture_samplers[] = {
+    {"profileme,pairs", 20, 80, 4, 30, 10, 1, 2, 5, 50, 1000}};
+
+static inline void fixture_add_insns(struct hp_profile *p)
+{
+    FIXTURE_SET(*p, insns);
+    FIXTURE_SET(*p, insn_tallies);
+    FIXTURE_SET(*p, insn_cycles);
+    FIXTURE_SET(*p, attributions);
+    FIXTURE_SET(*p, waits);
+    FIXTURE_SET(*p, samplers);
 }
 
 static struct hp_pnote fixture_counted[] = {{"counted", "inclusive counts are not known", 2}};

@@ -121,6 +121,15 @@ uint32_t hp_code_segment_limit(const struct hp_code *code)
     return code->limit;
 }
 
+/* Operands: as many as the id says; of each instruction that was run, one. */
+enum hp_err hp_code_segment_mems(struct hp_code *code, uint32_t id, uint32_t insns, uint32_t *mems);
+enum hp_err hp_code_segment_mems(struct hp_code *code, uint32_t id, uint32_t insns, uint32_t *mems)
+{
+    (void)code;
+    *mems = id % 5 < insns ? id % 5 : insns;
+    return HP_OK;
+}
+
 int hp_word_payload(uint32_t word)
 {
     switch (hp_word_kind(word)) {
@@ -221,10 +230,14 @@ static struct hp_code *new_code(void)
     return code;
 }
 
-static struct hp_trace_writer *new_writer(const struct hp_code *code)
+static bool addressed; /* what is written has addresses */
+
+static struct hp_trace_writer *new_writer(struct hp_code *code)
 {
     struct hp_trace_writer *writer;
-    assert_int_equal(hp_trace_writer_new(path, &run, code, &writer), HP_OK);
+    struct hp_trace_run about = run;
+    about.addresses = addressed;
+    assert_int_equal(hp_trace_writer_new(path, &about, code, &writer), HP_OK);
     return writer;
 }
 
@@ -238,8 +251,10 @@ static void start_thread(struct hp_trace_writer *writer, uint32_t id)
 struct seen {
     uint32_t *words;
     size_t n, capacity;
+    uint64_t *addresses;
+    size_t n_addresses, cap_addresses;
     struct hp_thread thread;
-    int starts, ends;
+    int starts, ends, unaddressed;
     enum hp_end_reason reason;
 };
 
@@ -258,12 +273,15 @@ static void open_reading(struct reading *r)
     *r = (struct reading){0};
     hp_code_new(HP_ARCH_X86_64, &r->code);
     assert_int_equal(hp_trace_reader_open(path, &r->reader), HP_OK);
+    hp_trace_reader_want_addresses(r->reader);
 }
 
 static void close_reading(struct reading *r)
 {
-    for (int i = 0; i < THREADS; i++)
+    for (int i = 0; i < THREADS; i++) {
         free(r->threads[i].words);
+        free(r->threads[i].addresses);
+    }
     hp_trace_reader_close(r->reader);
     hp_code_free(r->code);
 }
@@ -274,9 +292,22 @@ static void see_words(struct reading *r, struct seen *seen, const struct hp_trac
         r->losses++;
         r->lost += item->words[1] | (uint64_t)item->words[2] << 32;
     }
+    if (item->n_words == 3 && item->words[0] == hp_word_event(HP_WORD_LOST, HP_LOST_ADDRESSES)) {
+        seen->unaddressed++;
+        return;
+    }
     assert_int_equal(hp_grow(&seen->words, &seen->capacity, seen->n + item->n_words, 4), HP_OK);
     memcpy(seen->words + seen->n, item->words, item->n_words * 4);
     seen->n += item->n_words;
+}
+
+static void see_addresses(struct seen *seen, const struct hp_trace_item *item)
+{
+    size_t n = seen->n_addresses + item->n_addresses;
+    assert_int_equal(seen->unaddressed, 0);
+    assert_int_equal(hp_grow(&seen->addresses, &seen->cap_addresses, n, 8), HP_OK);
+    memcpy(seen->addresses + seen->n_addresses, item->addresses, item->n_addresses * 8);
+    seen->n_addresses = n;
 }
 
 /* Reads one item; false at the end. Every thread must be announced first. */
@@ -303,6 +334,8 @@ static bool read_item(struct reading *r)
     assert_int_equal(seen->ends, 0);
     if (item.kind == HP_TRACE_WORDS)
         see_words(r, seen, &item);
+    if (item.kind == HP_TRACE_ADDRESSES)
+        see_addresses(seen, &item);
     if (item.kind == HP_TRACE_THREAD_END) {
         seen->ends++;
         seen->reason = item.reason;

@@ -22,6 +22,10 @@ static enum hp_err deliver(struct hp_consumer *consumer, const struct hp_trace_i
         threads->open[id] = 1;
         break;
     case HP_TRACE_WORDS: HP_TRY(consumer->words(consumer, id, item->words, item->n_words)); break;
+    case HP_TRACE_ADDRESSES:
+        if (consumer->addresses)
+            HP_TRY(consumer->addresses(consumer, id, item->addresses, item->n_addresses));
+        break;
     case HP_TRACE_THREAD_END:
         HP_TRY(consumer->end(consumer, id, item->reason));
         if (id < threads->cap)

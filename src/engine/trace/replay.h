@@ -9,7 +9,7 @@
 #include "hotpath/trace.h"
 
 /*
- * Delivers the whole trace. `code` has the trace's architecture. With `salvage`, damaged frames are
+ * Delivers the whole trace, with its addresses if the reader was told that they are wanted. `code` has the trace's architecture. With `salvage`, damaged frames are
  * skipped (their words are delivered as lost) and counted in `*damaged`, and threads without an end
  * are ended; otherwise damage is an error.
  */

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: MIT
+#include "export/export.h"
+#include "export/kanata.h"
+#include "export/o3.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct hp_export_format formats[] = {
+    {"kanata", "a pipeline log for Konata", HP_EXPORT_TIMINGS, &hp_log_kanata},
+    {"o3", "a pipeline log as gem5's O3PipeView, for o3-pipeview.py and Konata", HP_EXPORT_TIMINGS,
+     &hp_log_o3},
+};
+
+#define N_FORMATS (sizeof formats / sizeof *formats)
+
+const struct hp_export_format *hp_export_formats(size_t *n)
+{
+    *n = N_FORMATS;
+    return formats;
+}
+
+enum hp_err hp_export_find(const char *name, const struct hp_export_format **format)
+{
+    char names[256];
+    int length = 0;
+    for (size_t i = 0; i < N_FORMATS; i++) {
+        if (name && strcmp(formats[i].name, name) == 0) {
+            *format = &formats[i];
+            return HP_OK;
+        }
+        if (length >= 0 && (size_t)length < sizeof names)
+            length += snprintf(names + length, sizeof names - (size_t)length, "%s%s", i ? ", " : "",
+                               formats[i].name);
+    }
+    if (!name)
+        return hp_fail(HP_ERR_INVALID, "no format given: --format is one of %s", names);
+    return hp_fail(HP_ERR_INVALID, "there is no format '%s'; there are: %s", name, names);
+}

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the experiments on instructions share: a program on a machine in cycles, with the exact tallies and samplers behind it.
+ */
+#ifndef HP_LAB_INSNS_H
+#define HP_LAB_INSNS_H
+
+#include "hotpath/cycles.h"
+#include "hotpath/profile.h"
+#include "lab/lab.h"
+
+/* Adds the exact profiler of cycles and a sampler for each text (hp_sample_config_parse()) to an observation with a machine. */
+enum hp_err hp_lab_insns_attach(struct hp_observation *observation, const char *const *samplers,
+                                size_t n);
+
+/* The tallies of a sampler ("exact": all), by instruction of the profile; NULL where it has none. Freed with free(); NULL without memory. */
+const struct hp_pinsn_tally **hp_lab_tallies(const struct hp_profile *profile, const char *seen);
+
+/* The name that a sampler given by a text has in a profile. */
+enum hp_err hp_lab_sampler_name(const char *text, char *name, size_t size);
+
+/* Weights of a way to attribute time, by instruction: the exact one (hp_pinsn_cycles), another (hp_pattribution), or a sampler's, which
+ * weighs by the cycles from fetch to retire ready. Freed with free(); NULL without memory. */
+double *hp_lab_exact_weights(const struct hp_profile *profile);
+double *hp_lab_way_weights(const struct hp_profile *profile, const char *way);
+double *hp_lab_sampler_weights(const struct hp_profile *profile, const char *seen);
+
+enum hp_lab_level { HP_LAB_BY_INSN, HP_LAB_BY_FUNCTION };
+
+/* The part of the weight, in percent, that is with other instructions (functions) in `a` than in `b`. NAN when one is empty. HP_ERR_NOMEM. */
+enum hp_err hp_lab_weights_error(const struct hp_profile *profile, const double *a, const double *b,
+                                 enum hp_lab_level level, double *percent);
+
+#endif

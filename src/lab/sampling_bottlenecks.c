@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Latency against wasted issue slots (figure 7 of ProfileMe): instructions of three loops that differ in how much else there is to do while
+ * one of their instructions is in progress. Estimated from pairs of samples; beside them what the pipeline really did.
+ */
+#include "lab/experiments.h"
+#include "lab/insns.h"
+
+#include "hotpath/sample.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MACHINE "alpha21264"
+#define SAMPLER "profileme,interval=500,pairs,near=30"
+
+static const char *const loops[] = {"chase", "stream", "serial"};
+#define N_LOOPS (sizeof loops / sizeof *loops)
+
+enum { SHEET_INSNS, SHEET_LOOPS };
+
+static enum hp_err begin(struct hp_lab *lab)
+{
+    struct hp_sheet *insns = hp_lab_sheet(
+        lab, "instructions", "Instructions by loop: thousands of cycles, and of issue slots",
+        "instruction");
+    struct hp_sheet *sums = hp_lab_sheet(
+        lab, "loops", "Their instructions together, and how latency and waste go together", "loop");
+    if (!insns || !sums)
+        return HP_ERR_NOMEM;
+    hp_sheet_column(insns, "latency", "latency, exact", 1);
+    hp_sheet_column(insns, "estimate", "latency, sampled", 1);
+    hp_sheet_column(insns, "wasted", "wasted slots, sampled", 1);
+    hp_sheet_column(insns, "per_cycle", "wasted a cycle", 2);
+    hp_sheet_column(insns, "ipc", "IPC around it", 2);
+    hp_sheet_column(sums, "latency", "latency, k cycles", 1);
+    hp_sheet_column(sums, "wasted", "wasted, k slots", 1);
+    hp_sheet_column(sums, "per_cycle", "wasted a cycle", 2);
+    hp_sheet_column(sums, "correlation", NULL, 3);
+    return HP_OK;
+}
+
+/* What is known of one instruction. */
+struct point {
+    double latency, estimate, wasted, ipc;
+};
+
+/* From fetch to retire ready. */
+static double in_progress(const struct hp_insn_tally *tally)
+{
+    double cycles = 0;
+    for (int stage = HP_STAGE_MAP; stage <= HP_STAGE_EXECUTE; stage++)
+        cycles += (double)tally->stages[stage];
+    return cycles;
+}
+
+static struct point point_of(const struct hp_psampler *sampler, const struct hp_pinsn_tally *exact,
+                             const struct hp_pinsn_tally *sampled)
+{
+    struct point p = {.latency = in_progress(&exact->tally)};
+    double interval = (double)sampler->interval;
+    /* Each pair holds two samples, so one of them stands for half an interval. */
+    p.estimate = in_progress(&sampled->tally) * interval / 2;
+    p.wasted = hp_estimate_wasted(sampled->progress, sampled->useful, sampled->pairs,
+                                  sampler->width, sampler->window, interval, 1)
+                   .value;
+    /* Both ways round, the partner is one of 2 W instructions around it; of those that retire within `near` cycles before and after. */
+    p.ipc = sampled->pairs ? (double)sampled->near / (double)sampled->pairs * 2 *
+                                 (double)sampler->window / (2 * (double)sampler->near)
+                           : NAN;
+    return p;
+}
+
+static double correlation(const struct point *points, size_t n)
+{
+    double mx = 0, my = 0, xy = 0, xx = 0, yy = 0;
+    for (size_t i = 0; i < n; i++) {
+        mx += points[i].latency / (double)n;
+        my += points[i].wasted / (double)n;
+    }
+    for (size_t i = 0; i < n; i++) {
+        double dx = points[i].latency - mx, dy = points[i].wasted - my;
+        xy += dx * dy;
+        xx += dx * dx;
+        yy += dy * dy;
+    }
+    return n > 2 ? xy / sqrt(xx * yy) : NAN;
+}
+
+static enum hp_err add_insn(struct hp_lab *lab, const char *loop, const struct hp_pinsn *insn,
+                            const struct point *p)
+{
+    char name[HP_SHEET_NAME];
+    struct hp_sheet_row *row;
+    snprintf(name, sizeof name, "%s+0x%llx %.22s", loop, (unsigned long long)insn->place.offset,
+             insn->text);
+    HP_TRY(hp_sheet_row(lab->sheets[SHEET_INSNS], name, &row));
+    const double values[] = {p->latency * 1e-3, p->estimate * 1e-3, p->wasted * 1e-3,
+                             p->wasted / p->latency, p->ipc};
+    memcpy(row->values, values, sizeof values);
+    return HP_OK;
+}
+
+static enum hp_err add_loop(struct hp_lab *lab, const char *name, const struct point *points,
+                            size_t n)
+{
+    struct hp_sheet_row *row;
+    double latency = 0, wasted = 0;
+    for (size_t i = 0; i < n; i++) {
+        latency += points[i].latency;
+        wasted += points[i].wasted;
+    }
+    HP_TRY(hp_sheet_row(lab->sheets[SHEET_LOOPS], name, &row));
+    const double values[] = {latency * 1e-3, wasted * 1e-3, wasted / latency,
+                             correlation(points, n)};
+    memcpy(row->values, values, sizeof values);
+    return HP_OK;
+}
+
+#define POINTS_MAX 256
+
+/* Those that were sampled often enough to say something. */
+static enum hp_err fill(struct hp_lab *lab, const struct hp_profile *profile,
+                        const struct hp_pinsn_tally **exact, const struct hp_pinsn_tally **sampled)
+{
+    struct point points[POINTS_MAX];
+    size_t n = 0;
+    for (size_t l = 0; l < N_LOOPS; l++) {
+        size_t first = n;
+        for (size_t i = 0; i < profile->n_insns && n < POINTS_MAX; i++) {
+            const struct hp_pinsn *insn = &profile->insns[i];
+            if (insn->function >= profile->n_functions || !exact[i] || !sampled[i] ||
+                strcmp(profile->functions[insn->function].name, loops[l]) != 0 ||
+                sampled[i]->pairs < 100)
+                continue;
+            points[n] = point_of(&profile->samplers[0], exact[i], sampled[i]);
+            HP_TRY(add_insn(lab, loops[l], insn, &points[n]));
+            n++;
+        }
+        HP_TRY(add_loop(lab, loops[l], points + first, n - first));
+    }
+    return add_loop(lab, "all", points, n);
+}
+
+static enum hp_err attach(void *context, struct hp_observation *observation)
+{
+    static const char *const samplers[] = {SAMPLER};
+    (void)context;
+    return hp_lab_insns_attach(observation, samplers, 1);
+}
+
+static enum hp_err collect(void *context, struct hp_observation *observation)
+{
+    struct hp_profile *profile;
+    HP_TRY(hp_observation_profile(observation, &profile));
+    enum hp_err err =
+        profile->n_samplers == 1 ? HP_OK : hp_fail(HP_ERR_UNSUPPORTED, "nothing was sampled");
+    const struct hp_pinsn_tally **exact = NULL, **sampled = NULL;
+    if (err == HP_OK) {
+        exact = hp_lab_tallies(profile, "exact");
+        sampled = hp_lab_tallies(profile, profile->samplers[0].name);
+        err = exact && sampled ? fill(context, profile, exact, sampled) : HP_ERR_NOMEM;
+    }
+    free(exact);
+    free(sampled);
+    hp_profile_free(profile);
+    return err;
+}
+
+static enum hp_err measure(struct hp_lab *lab, const char *name,
+                           const struct hp_lab_command *command)
+{
+    (void)name;
+    return hp_lab_observe_cycles(lab, command, MACHINE, true,
+                                 &(struct hp_lab_probe){attach, collect, lab});
+}
+
+const struct hp_experiment hp_sampling_bottlenecks = {
+    .name = "sampling-bottlenecks",
+    .summary = "latency against wasted issue slots in three loops (ProfileMe, figure 7)",
+    .programs = "three-loops",
+    .paper = "  Dean, Hicks, Waldspurger, Weihl, Chrysos: ProfileMe. MICRO 1997. Three loops on a "
+             "simulator of\n"
+             "  the Alpha 21264: latency is not well correlated with wasted issue slots over all "
+             "instructions;\n"
+             "  the one with the highest latency wastes fewer slots than others. Within a loop, "
+             "where concurrency\n"
+             "  is alike, the two are highly correlated.\n",
+    .begin = begin,
+    .measure = measure,
+};

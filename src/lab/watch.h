@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A watch: a profiler that hands the timings of a program's threads to a function of the experiment. Threads are not told apart: for
+ * programs that have one, or measures to which it does not matter.
+ */
+#ifndef HP_LAB_WATCH_H
+#define HP_LAB_WATCH_H
+
+#include "hotpath/profiler.h"
+
+struct hp_watch {
+    struct hp_profiler base; /* first */
+    enum hp_err (*timings)(void *context, const struct hp_timing *timings, size_t n);
+    void *context;
+    enum hp_err failure; /* the first of timings() */
+};
+
+/* The watch stays the caller's; freeing the profiler does nothing. */
+void hp_watch_init(struct hp_watch *watch,
+                   enum hp_err (*timings)(void *context, const struct hp_timing *timings, size_t n),
+                   void *context);
+
+#endif

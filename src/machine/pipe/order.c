@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The order of loads and stores (rule 9): who gets a value from whom, and who was too early. The loads and the stores of the right path
+ * that are in the reorder buffer are two rings, in program order; what has not been issued has an empty range, which overlaps nothing.
+ */
+#include "machine/pipe/pipe_impl.h"
+
+static struct pipe_store *store_at(struct hp_pipe *p, uint32_t position)
+{
+    return &p->stores[position & p->order_mask];
+}
+
+static struct pipe_load *load_at(struct hp_pipe *p, uint32_t position)
+{
+    return &p->loads[position & p->order_mask];
+}
+
+/* Whether position a is before b. */
+static inline bool before(uint32_t a, uint32_t b)
+{
+    return (int32_t)(a - b) < 0;
+}
+
+void hp_pipe_order_map(struct hp_pipe *p, struct pipe_insn *insn)
+{
+    insn->stores = p->stores_tail;
+    insn->loads = p->loads_tail;
+    if (!(insn->flags & INSN_RIGHT))
+        return;
+    for (unsigned i = 0; i < insn->n_loads; i++)
+        *load_at(p, p->loads_tail++) = (struct pipe_load){.first = UINT64_MAX};
+    for (unsigned i = 0; i < insn->n_stores; i++)
+        *store_at(p, p->stores_tail++) = (struct pipe_store){
+            .first = UINT64_MAX, .loads = p->loads_tail, .waiting = PIPE_NO_LINK};
+}
+
+/* --- Loads ------------------------------------------------------------------------------------ */
+
+static uint32_t place_of(const struct hp_pipe *p, uint64_t key)
+{
+    return (uint32_t)(key & ((uint64_t)p->mask << 3 | 7));
+}
+
+/* The youngest store before position `from` that overlaps; PIPE_NO_LINK with `*found` NULL: none does. */
+static struct pipe_store *youngest(struct hp_pipe *p, uint32_t from, uint64_t first, uint64_t last,
+                                   uint32_t *position)
+{
+    for (uint32_t at = from; at != p->stores_head;) {
+        struct pipe_store *store = store_at(p, --at);
+        if (store->first <= last && first <= store->last) {
+            *position = at;
+            return store;
+        }
+    }
+    return NULL;
+}
+
+enum order hp_pipe_order_load(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
+                              const struct hp_uop *uop)
+{
+    if (!(insn->flags & INSN_RIGHT) || !(insn->known >> uop->operand & 1) || !uop->access)
+        return ORDER_CACHE;
+    if (p->notes[insn->insn].period == p->now / PIPE_PERIOD + 1 &&
+        before(p->stores_unissued, insn->stores)) {
+        p->for_all_stores = hp_pipe_link(p, place_of(p, key), insn->timing, p->for_all_stores);
+        return ORDER_ASLEEP;
+    }
+    struct pipe_load *load = load_at(p, insn->loads + (uint32_t)(key & 7));
+    uint64_t first = insn->address[uop->operand], last = hp_operand_last(first, uop->size);
+    uint32_t position = 0;
+    struct pipe_store *store = youngest(p, insn->stores, first, last, &position);
+    if (store && (store->first > first || store->last < last)) {
+        store->waiting = hp_pipe_link(p, place_of(p, key), insn->timing, store->waiting);
+        return ORDER_ASLEEP;
+    }
+    *load = (struct pipe_load){
+        .first = first, .last = last, .at = key >> 3, .from = position, .forwarded = store};
+    if (!store)
+        return ORDER_CACHE;
+    timing_of(p, insn)->events |= HP_TIMING_FORWARDED;
+    p->stats.forwards++;
+    return ORDER_FORWARD;
+}
+
+/* --- Stores ----------------------------------------------------------------------------------- */
+
+/* Loads for which there is no store any more that they wait for. */
+static void wake_for_all(struct hp_pipe *p)
+{
+    uint32_t link = p->for_all_stores, rest = PIPE_NO_LINK;
+    while (link != PIPE_NO_LINK) {
+        struct pipe_link *l = &p->links[link];
+        uint32_t next = l->next;
+        uint64_t key = hp_pipe_link_key(p, l);
+        bool wait = key && before(p->stores_unissued, insn_at(p, key >> 3)->stores);
+        l->next = wait ? rest : PIPE_NO_LINK;
+        if (wait)
+            rest = link;
+        else
+            hp_pipe_wake(p, link);
+        link = next;
+    }
+    p->for_all_stores = rest;
+}
+
+/* The oldest load behind the store that overlaps it and has its value from before it was too early. */
+static void look_for_early(struct hp_pipe *p, const struct pipe_store *store, uint32_t position)
+{
+    for (uint32_t at = store->loads; at != p->loads_tail; at++) {
+        const struct pipe_load *load = load_at(p, at);
+        if (load->first > store->last || store->first > load->last)
+            continue;
+        if (load->forwarded && before(position, load->from))
+            continue;
+        if (!p->trap_at || load->at < p->trap_at)
+            p->trap_at = load->at;
+        p->trap_in = p->now + 1;
+        return;
+    }
+}
+
+void hp_pipe_order_store(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
+                         const struct hp_uop *uop)
+{
+    if (!(insn->flags & INSN_RIGHT))
+        return;
+    uint32_t index = (uint32_t)(key & 7) - (insn->n_uops - (uint32_t)insn->n_stores);
+    uint32_t position = insn->stores + index;
+    struct pipe_store *store = store_at(p, position);
+    store->issued = true;
+    while (p->stores_unissued != p->stores_tail && store_at(p, p->stores_unissued)->issued)
+        p->stores_unissued++;
+    if (p->for_all_stores != PIPE_NO_LINK)
+        wake_for_all(p);
+    if (!(insn->known >> uop->operand & 1))
+        return;
+    store->first = insn->address[uop->operand];
+    store->last = hp_operand_last(store->first, uop->size);
+    look_for_early(p, store, position);
+}
+
+/* --- Leaving ---------------------------------------------------------------------------------- */
+
+void hp_pipe_order_retire(struct hp_pipe *p, const struct pipe_insn *insn)
+{
+    for (unsigned i = 0; i < insn->n_stores; i++)
+        hp_pipe_wake(p, store_at(p, p->stores_head++)->waiting);
+    p->loads_head += insn->n_loads;
+}
+
+void hp_pipe_order_abort(struct hp_pipe *p, const struct pipe_insn *insn)
+{
+    for (uint32_t at = insn->stores; at != p->stores_tail; at++)
+        hp_pipe_unlink_all(p, store_at(p, at)->waiting);
+    p->stores_tail = insn->stores;
+    p->loads_tail = insn->loads;
+    if (before(p->stores_tail, p->stores_unissued))
+        p->stores_unissued = p->stores_tail;
+}

@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A core in cycles from within. docs/pipeline.md has the rules; "rule n" below and in the .c files is one of those.
+ *
+ * What is fetched gets a *position*, counted up from 1; a redirect takes positions back. From oldest to youngest: the reorder buffer
+ * (head ... mapped), then the fetch queue (mapped ... tail). Positions are places in a ring, and so are their micro-operations: the
+ * *key* of one, position * 8 + index, is its age.
+ *
+ * Nothing is looked at in every cycle that nothing happens to. When a uop is issued, it is known when it will be complete: those that wait for it are
+ * told, and whoever waits for nothing any more goes into a wheel of buckets, one a cycle, until that cycle. Then it is *ready*, in a list of its
+ * unit's kind by age. A cycle in which nothing moved is the last before the next known time at which something can.
+ *
+ * Lists that may outlive their members' instructions (who waits for a uop, the wheel) have the number of the instruction's timing with
+ * each member; it never comes twice, so what was aborted is recognised and dropped when it is met.
+ */
+#ifndef HP_MACHINE_PIPE_IMPL_H
+#define HP_MACHINE_PIPE_IMPL_H
+
+#include "hotpath/pipe.h"
+#include "machine/core_impl.h"
+
+#ifndef HP_CHECKS
+#define HP_CHECKS 0
+#endif
+
+#define PIPE_NEVER   UINT64_MAX /* a cycle */
+#define PIPE_WHEEL   1024       /* buckets */
+#define PIPE_PERIOD  16384      /* cycles: rule 9 */
+#define PIPE_BATCH   512        /* timings handed out at a time, at least */
+#define PIPE_FEED    256        /* blocks taken in at a time */
+#define PIPE_NO_LINK UINT32_MAX
+
+/* --- What is fed ------------------------------------------------------------------------------ */
+
+enum {
+    FED_TAKEN = 1 << 0,
+    FED_TAIL = 1 << 1,  /* nobody knows the outcome of its transfer */
+    FED_BREAK = 1 << 2, /* it does not follow from the block before */
+    FED_MEASURED = 1 << 3,
+    FED_ADDRESSES = 1 << 4,
+    FED_ASKED = 1 << 5, /* its transfer was predicted: `forecast` */
+};
+
+struct pipe_fed {
+    uint64_t next;      /* the address run after it */
+    uint64_t addresses; /* position of its first */
+    uint64_t before;    /* instructions fed before it */
+    struct hp_forecast forecast;
+    uint32_t piece, first; /* first: static id of its first instruction */
+    uint32_t n, n_addresses;
+    uint16_t cost; /* branch queue */
+    uint8_t flags;
+};
+
+/* --- What is in flight ------------------------------------------------------------------------ */
+
+enum {
+    INSN_RIGHT = 1 << 0, /* of the right path */
+    INSN_FP = 1 << 1,    /* waits in the fp queue */
+    INSN_SERIAL = 1 << 2,
+    INSN_BRANCH = 1 << 3, /* has a uop on unit branch */
+    INSN_LAST = 1 << 4,   /* the last of its block */
+};
+
+struct pipe_insn {
+    uint64_t done;       /* cycle; PIPE_NEVER: not all of its uops have been issued */
+    uint64_t complete;   /* the latest of those that have */
+    uint64_t loaded;     /* the latest of those of them that load */
+    uint64_t address[2]; /* of its operands */
+    uint64_t fed;        /* position of its block (of a wrong path: of the transfer's before it) */
+    uint32_t index;      /* in its block */
+    uint32_t insn, uops; /* static: id, first uop */
+    uint32_t timing;     /* number, modulo 2^32 */
+    uint32_t stores, loads;      /* positions in the store and load queue when it was mapped */
+    uint8_t n_uops, unissued;    /* unissued: of its uops */
+    uint8_t n_loads, n_stores;   /* uops */
+    uint8_t unloaded;            /* loads that have not been issued */
+    uint8_t last;                /* the uop that is complete last, so far */
+    uint8_t known;               /* bit i: address[i] is known */
+    uint8_t flags;               /* INSN_* */
+    uint16_t ints, vecs, places; /* registers and places in the memory queue that it holds */
+    uint16_t cost;               /* branch queue */
+};
+
+enum { UOP_WAITING, UOP_READY, UOP_ASLEEP, UOP_ISSUED };
+
+struct pipe_uop {
+    uint64_t ready;         /* as far as is known; when it is issued: when it is complete */
+    uint64_t producer_done; /* when what it waited for longest was complete; 0: nothing */
+    uint32_t producer;      /* that one's static id */
+    uint32_t producer_at;   /* and position, modulo 2^32 */
+    uint32_t waiting;       /* list of those that wait for it */
+    uint16_t pending;       /* results it waits for whose time is not known */
+    uint8_t state;
+};
+
+/* A member of a list. */
+struct pipe_link {
+    uint32_t uop; /* place of the position * 8 + index */
+    uint32_t timing;
+    uint32_t next;
+};
+
+/* Who wrote a register last: nobody in flight if the position is below the head. */
+struct pipe_writer {
+    uint64_t at;
+    uint8_t uop;
+};
+
+/* Of static instructions, by id. */
+struct pipe_note {
+    uint64_t address[2]; /* where its operands were last on the right path */
+    uint32_t period;     /* 1 + the period in which its loads wait for all stores: rule 9 */
+    uint8_t known;
+};
+
+/* Ready uops of one kind, by age: keys in a ring. */
+struct pipe_ready {
+    uint64_t *keys;
+    uint32_t first, n;
+};
+
+struct pipe_units {
+    uint32_t n;      /* of this kind */
+    uint32_t used;   /* in this cycle */
+    uint32_t held;   /* by divisions */
+    uint64_t *until; /* those: the cycle in which each is free again */
+};
+
+/* A store of the right path in the reorder buffer. Until its address is known its range is empty. */
+struct pipe_store {
+    uint64_t first, last;
+    uint32_t loads;   /* position in the load queue: those from there on are younger */
+    uint32_t waiting; /* loads that it has a part of */
+    bool issued;
+};
+
+/* A load, likewise until it is issued. */
+struct pipe_load {
+    uint64_t first, last;
+    uint64_t at;   /* its instruction's position */
+    uint32_t from; /* the store that it has its value from: 1 + position in the store queue */
+    bool forwarded;
+};
+
+/* A line on its way to the L1D. */
+struct pipe_line {
+    uint64_t line; /* 1 + its number; 0: none */
+    uint64_t arrives;
+    uint8_t level; /* enum hp_source_level */
+};
+
+struct pipe_lines {
+    struct pipe_line *table; /* open addressing */
+    uint32_t mask, used;
+    uint64_t last;    /* when the last of them arrives */
+    uint64_t *places; /* heap: when each is free, the first on top */
+    uint32_t n_places;
+};
+
+/* --- The wrong path --------------------------------------------------------------------------- */
+
+struct pipe_wrong {
+    bool on;
+    uint64_t at;                /* where it goes on when `piece` is none; 0: nobody knows */
+    uint32_t piece, index;      /* HP_NO_ID: to be looked up */
+    uint64_t *calls;            /* return addresses of its calls */
+    uint32_t n_calls, returned; /* returned: entries of the return stack used */
+};
+
+/* The instruction that fetch is at: what was read for it. */
+struct pipe_fetch {
+    uint64_t from;      /* the cycle in which fetch goes on */
+    uint64_t line;      /* next of its lines to be read, if `begun` */
+    uint64_t last_line; /* read last, in cycle `last_cycle` */
+    uint64_t last_cycle;
+    uint64_t arrived; /* a line that was missing and is there in cycle `from`; PIPE_NEVER: none */
+    uint32_t events;
+    uint8_t code_from;
+    bool begun, looked; /* looked: up, one of its lines */
+};
+
+struct pipe_power;
+
+struct hp_pipe {
+    uint64_t now;
+    bool in_cycle;       /* all but the fetch phase of this cycle has been run */
+    bool moved;          /* something happened in this cycle */
+    bool measured;       /* what is fed now */
+    bool break_next;     /* before what is fed next */
+    bool fetch_measured; /* what is fetched now; of wrong paths as the transfer before */
+    bool last_measured;  /* what was fetched last */
+    enum hp_err error;
+
+    /* Tables of the program, asked for again when it grew. */
+    const struct hp_static *insns;
+    const struct hp_uop *uops;
+    struct pipe_note *notes;
+    size_t cap_notes;
+
+    /* In flight. */
+    uint64_t head, mapped, tail;
+    uint32_t mask;
+    struct pipe_insn *flight;
+    struct pipe_uop *flight_uops; /* 8 a position */
+    struct pipe_writer writers[128];
+    uint32_t n_serial, n_int_queue, n_fp_queue, n_places, n_ints, n_vecs;
+
+    /* Waiting and ready. */
+    struct pipe_link *links;
+    size_t cap_links;
+    uint32_t n_links, free_link;
+    uint32_t wheel[PIPE_WHEEL];
+    uint64_t wheel_bits[PIPE_WHEEL / 64];
+    uint32_t far;       /* list: beyond the wheel */
+    uint64_t far_first; /* not before this cycle; PIPE_NEVER: empty */
+    uint64_t *far_when; /* by link */
+    size_t cap_far;
+    struct pipe_ready ready[HP_UNITS];
+    uint32_t ready_mask;
+    uint32_t kinds; /* bit k: ready[k] is not empty */
+    struct pipe_units units[HP_UNITS];
+    uint32_t *arrived; /* ready since this cycle */
+    uint32_t n_arrived;
+    uint64_t in_order_at; /* key of the next to be issued, in order cores */
+
+    /* Loads and stores of the right path. */
+    struct pipe_store *stores;
+    struct pipe_load *loads;
+    uint32_t stores_head, stores_tail, stores_unissued; /* unissued: the oldest, or the tail */
+    uint32_t loads_head, loads_tail, order_mask;
+    uint32_t for_all_stores; /* list: loads that wait for all stores before them */
+    struct pipe_lines lines;
+
+    /* Redirects. */
+    uint64_t unresolved;  /* position of the mispredicted transfer; 0: none */
+    uint64_t resolved_in; /* cycle; PIPE_NEVER: not known */
+    uint64_t trap_at;     /* position of the load; 0: none */
+    uint64_t trap_in;     /* cycle */
+
+    /* Fetch. */
+    struct pipe_fed *fed;
+    uint32_t fed_mask;
+    uint64_t fed_head, fed_tail, fed_at; /* at: that fetch is in */
+    uint32_t fed_index;
+    uint64_t fed_insns; /* in all */
+    uint64_t *addresses;
+    size_t cap_addresses; /* power of two */
+    uint64_t addresses_head, addresses_tail;
+    struct pipe_fetch fetch;
+    struct pipe_wrong wrong;
+    uint32_t history;
+
+    /* The branch queue: when each that was taken in is finished; a ring of `queue` + 1. */
+    uint64_t *queue;
+    uint32_t queue_size, queue_first, queue_n;
+    uint64_t queue_end;
+    bool queue_stalled;
+
+    /* Timings: numbers given ... tail; handed out ... head. */
+    struct hp_timing *timings;
+    size_t cap_timings; /* power of two */
+    uint64_t timings_head, timings_tail;
+
+    /* The machine. */
+    uint32_t width, issue, retire, fetch_queue, reorder, memory_queue, int_queue, fp_queue;
+    uint32_t int_registers, vec_registers, front, mispredict, code_ports, misses;
+    uint32_t level_latency[HP_FROM_MEMORY + 1]; /* of the data side; code has the same from L2 on */
+    uint32_t itlb_latency, dtlb_latency, tlb2_latency;
+    unsigned code_bits, data_bits, pc_bits;
+    bool in_order;
+    struct hp_program *program;
+    struct hp_core *core;
+    struct hp_pipe_config config;
+    struct hp_events events; /* of the core's memory, since they were last added to its totals */
+    struct hp_pipe_stats stats;
+    struct pipe_power *power; /* power.h; NULL: nobody wants to know */
+
+    /* With HP_CHECKS. */
+    uint64_t check_insn; /* number of the next right-path instruction to retire */
+};
+
+/* --- Places ----------------------------------------------------------------------------------- */
+
+static inline struct pipe_insn *insn_at(struct hp_pipe *p, uint64_t position)
+{
+    return &p->flight[position & p->mask];
+}
+
+static inline struct pipe_uop *uop_at(struct hp_pipe *p, uint64_t key)
+{
+    return &p->flight_uops[key & ((uint64_t)p->mask << 3 | 7)];
+}
+
+static inline struct hp_timing *timing_of(struct hp_pipe *p, const struct pipe_insn *insn)
+{
+    return &p->timings[insn->timing & (p->cap_timings - 1)];
+}
+
+static inline struct pipe_fed *fed_at(struct hp_pipe *p, uint64_t position)
+{
+    return &p->fed[position & p->fed_mask];
+}
+
+static inline uint32_t n_queued(const struct hp_pipe *p)
+{
+    return (uint32_t)(p->tail - p->mapped);
+}
+
+/* A cycle as timings have it. */
+static inline uint32_t since(const struct hp_timing *timing, uint64_t cycle)
+{
+    uint64_t cycles = cycle - timing->fetched;
+    return cycles < HP_NEVER ? (uint32_t)cycles : HP_NEVER - 1;
+}
+
+/* --- The parts -------------------------------------------------------------------------------- */
+
+/* pipe.c: the tables of the program may have moved or grown. */
+enum hp_err hp_pipe_refresh(struct hp_pipe *p);
+
+/* feed.c */
+enum hp_err hp_pipe_feed(struct hp_pipe *p, const struct hp_batch *batch, const uint16_t *costs,
+                         size_t first, size_t n);
+enum hp_err hp_pipe_feed_tail(struct hp_pipe *p, const struct hp_event *tail);
+/* The last of the oldest block has retired. */
+void hp_pipe_block_retired(struct hp_pipe *p);
+
+/* fetch.c: the fetch phase; false: it has to know more of the right path first. */
+bool hp_pipe_fetch(struct hp_pipe *p);
+
+/* wrong.c: begins, asks for the next instruction's static id (HP_NO_ID: nobody knows), and goes on behind it, which was fetched: says
+ * whether it is predicted taken. */
+void hp_pipe_wrong_start(struct hp_pipe *p, uint64_t at);
+uint32_t hp_pipe_wrong_insn(struct hp_pipe *p);
+bool hp_pipe_wrong_next(struct hp_pipe *p, const struct hp_static *insn);
+
+/* map.c: the map phase; and registers written by what was aborted from `position` on have their writers back. */
+void hp_pipe_map(struct hp_pipe *p);
+void hp_pipe_restore_writers(struct hp_pipe *p, uint64_t position);
+
+/* wait.c: lists. */
+uint32_t hp_pipe_link(struct hp_pipe *p, uint32_t uop, uint32_t timing, uint32_t next);
+void hp_pipe_unlink_all(struct hp_pipe *p, uint32_t list);
+/* A uop waits for nothing but its cycle. */
+void hp_pipe_schedule(struct hp_pipe *p, uint64_t key, uint64_t cycle);
+/* Those of this cycle become ready. */
+void hp_pipe_arrive(struct hp_pipe *p);
+void hp_pipe_make_ready(struct hp_pipe *p, uint64_t key);
+/* All of a list, but for those that were aborted, become ready; frees it. */
+void hp_pipe_wake(struct hp_pipe *p, uint32_t list);
+void hp_pipe_drop_ready(struct hp_pipe *p, uint64_t position);
+/* The first cycle after this in which something becomes ready. */
+uint64_t hp_pipe_next_arrival(struct hp_pipe *p);
+/* The key of the uop that a member stands for; 0: it was aborted. */
+uint64_t hp_pipe_link_key(struct hp_pipe *p, const struct pipe_link *link);
+
+/* issue.c: the issue phase. */
+void hp_pipe_issue(struct hp_pipe *p);
+uint64_t hp_pipe_next_free_unit(struct hp_pipe *p);
+
+/* access.c: an operand's access in this cycle, with its events and level; returns when it is complete. */
+uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct hp_uop *uop,
+                        bool wait);
+
+/* order.c: rule 9. */
+enum order { ORDER_CACHE, ORDER_FORWARD, ORDER_ASLEEP };
+void hp_pipe_order_map(struct hp_pipe *p, struct pipe_insn *insn);
+enum order hp_pipe_order_load(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
+                              const struct hp_uop *uop);
+void hp_pipe_order_store(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
+                         const struct hp_uop *uop);
+void hp_pipe_order_retire(struct hp_pipe *p, const struct pipe_insn *insn);
+void hp_pipe_order_abort(struct hp_pipe *p, const struct pipe_insn *insn);
+
+/* retire.c: the retire and the redirect phase. */
+void hp_pipe_retire(struct hp_pipe *p);
+void hp_pipe_redirect(struct hp_pipe *p);
+
+/* timing.c: the next timing, blank; NULL: memory ran out. */
+struct hp_timing *hp_pipe_timing(struct hp_pipe *p);
+/* Hands out those that are complete, if there are `least` of them. */
+void hp_pipe_hand_out(struct hp_pipe *p, uint64_t least);
+
+/* check.c: with HP_CHECKS, at the end of every cycle: everything is as it must be, or the process ends. */
+void hp_pipe_check(struct hp_pipe *p);
+void hp_pipe_check_issued(struct hp_pipe *p, uint64_t key);
+void hp_pipe_check_retired(struct hp_pipe *p, const struct pipe_insn *insn);
+
+#endif

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Leaving: the retire phase (rule 12, and the branch queue) and redirects (rule 11).
+ */
+#include "machine/pipe/pipe_impl.h"
+#include "machine/pipe/power.h"
+
+static void give_back(struct hp_pipe *p, const struct pipe_insn *insn)
+{
+    p->n_serial -= insn->flags & INSN_SERIAL ? 1 : 0;
+    p->n_places -= insn->places;
+    p->n_ints -= insn->ints;
+    p->n_vecs -= insn->vecs;
+}
+
+/* --- Retiring --------------------------------------------------------------------------------- */
+
+/* The branch queue takes a transfer in; false: it is full. */
+static bool enqueue(struct hp_pipe *p, uint64_t cost)
+{
+    while (p->queue_n && p->queue[p->queue_first] <= p->now) {
+        p->queue_first = (p->queue_first + 1) % p->queue_size;
+        p->queue_n--;
+    }
+    if (p->queue_n == p->queue_size)
+        return false;
+    p->queue_end = (p->queue_end > p->now ? p->queue_end : p->now) + cost;
+    p->queue[(p->queue_first + p->queue_n++) % p->queue_size] = p->queue_end;
+    return true;
+}
+
+static void write_stores(struct hp_pipe *p, struct pipe_insn *insn)
+{
+    const struct hp_uop *uops = p->uops + insn->uops;
+    for (unsigned i = insn->n_uops - insn->n_stores; i < insn->n_uops; i++)
+        if (uops[i].access)
+            hp_pipe_access(p, insn, &uops[i], false);
+}
+
+static void retire_insn(struct hp_pipe *p, struct pipe_insn *insn)
+{
+    struct hp_timing *t = timing_of(p, insn);
+    if (insn->n_stores && !p->in_order)
+        write_stores(p, insn);
+    t->left = since(t, p->now);
+    t->events |= HP_TIMING_RETIRED;
+    give_back(p, insn);
+    hp_pipe_order_retire(p, insn);
+    if (HP_CHECKS)
+        hp_pipe_check_retired(p, insn);
+    p->stats.retired++;
+    p->head++;
+    p->moved = true;
+    if (insn->flags & INSN_LAST)
+        hp_pipe_block_retired(p);
+}
+
+void hp_pipe_retire(struct hp_pipe *p)
+{
+    p->queue_stalled = false;
+    for (uint32_t n = 0; n < p->retire && p->head < p->mapped; n++) {
+        struct pipe_insn *insn = insn_at(p, p->head);
+        if (insn->done > p->now)
+            return;
+        if (insn->cost && !enqueue(p, insn->cost)) {
+            timing_of(p, insn)->events |= HP_TIMING_QUEUE_STALL;
+            p->stats.queue_stalls++;
+            p->queue_stalled = true;
+            return;
+        }
+        retire_insn(p, insn);
+    }
+}
+
+/* --- Aborting --------------------------------------------------------------------------------- */
+
+static void abort_mapped(struct hp_pipe *p, uint64_t position, const struct pipe_insn *insn)
+{
+    give_back(p, insn);
+    if (insn->unissued && insn->flags & INSN_FP)
+        p->n_fp_queue--;
+    else if (insn->unissued)
+        p->n_int_queue--;
+    for (unsigned i = 0; i < insn->n_uops; i++)
+        hp_pipe_unlink_all(p, uop_at(p, position << 3 | i)->waiting);
+}
+
+static void abort_insn(struct hp_pipe *p, uint64_t position)
+{
+    struct pipe_insn *insn = insn_at(p, position);
+    struct hp_timing *t = timing_of(p, insn);
+    bool right = insn->flags & INSN_RIGHT;
+    t->left = since(t, p->now);
+    t->events |= right ? HP_TIMING_TRAPPED : HP_TIMING_WRONG_PATH;
+    if (insn->done > p->now) {
+        t->done = t->waited = HP_NEVER;
+        t->unit = HP_UNITS;
+    }
+    if (insn->loaded > p->now)
+        t->loaded = HP_NEVER;
+    p->stats.aborted++;
+    p->stats.trapped += right;
+    p->stats.wrong_path += !right;
+    if (position < p->mapped)
+        abort_mapped(p, position, insn);
+    insn->timing += UINT32_C(0x80000000); /* links to it are dead */
+}
+
+/* All from `position` on. */
+static void abort_from(struct hp_pipe *p, uint64_t position)
+{
+    if (p->power)
+        hp_pipe_power_abort(p, position);
+    for (uint64_t at = position; at < p->tail; at++)
+        abort_insn(p, at);
+    if (position < p->mapped) {
+        const struct pipe_insn *first = insn_at(p, position);
+        if (first->flags & INSN_RIGHT)
+            hp_pipe_order_abort(p, first);
+        hp_pipe_drop_ready(p, position);
+        hp_pipe_restore_writers(p, position);
+        p->mapped = position;
+        if (p->in_order_at >> 3 >= position)
+            p->in_order_at = position << 3;
+    }
+    p->tail = position;
+    p->unresolved = 0;
+    p->resolved_in = PIPE_NEVER;
+    p->wrong.on = false;
+    p->fetch = (struct pipe_fetch){
+        .from = p->now + p->mispredict, .last_cycle = PIPE_NEVER, .arrived = PIPE_NEVER};
+    p->moved = true;
+}
+
+static void take_trap(struct hp_pipe *p)
+{
+    const struct pipe_insn *load = insn_at(p, p->trap_at);
+    p->fed_at = load->fed;
+    p->fed_index = load->index;
+    p->history = timing_of(p, load)->history;
+    p->notes[load->insn].period = (uint32_t)((p->trap_in - 1) / PIPE_PERIOD + 1);
+    p->stats.traps++;
+    abort_from(p, p->trap_at);
+    p->trap_at = 0;
+}
+
+static void redirect(struct hp_pipe *p)
+{
+    const struct pipe_insn *transfer = insn_at(p, p->unresolved);
+    const struct hp_timing *t = timing_of(p, transfer);
+    p->history = t->history;
+    if (p->insns[transfer->insn].flags & HP_STATIC_CONDITIONAL)
+        p->history = t->history << 1 | !!(t->events & HP_TIMING_TAKEN);
+    abort_from(p, p->unresolved + 1);
+}
+
+/* A load that was too early is older than the transfer behind which a wrong path is fetched: it was on the right one. */
+void hp_pipe_redirect(struct hp_pipe *p)
+{
+    if (p->trap_at)
+        take_trap(p);
+    else if (p->resolved_in == p->now)
+        redirect(p);
+}

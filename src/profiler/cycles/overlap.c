@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/cycles/overlap.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *hp_overlap_by_name(enum hp_overlap_by by)
+{
+    static const char *const names[HP_OVERLAPS] = {
+        [HP_OVERLAP_INSN] = "instruction",
+        [HP_OVERLAP_LINE] = "line",
+        [HP_OVERLAP_FUNCTION] = "function",
+    };
+    return (unsigned)by < HP_OVERLAPS ? names[by] : "";
+}
+
+/* --- Groups ----------------------------------------------------------------------------------- */
+
+struct member {
+    const struct hp_pinsn *insn;
+    uint32_t index;
+};
+
+static int by_function(const void *a, const void *b)
+{
+    uint32_t x = ((const struct member *)a)->insn->function;
+    uint32_t y = ((const struct member *)b)->insn->function;
+    return x < y ? -1 : x > y;
+}
+
+static int by_line(const void *a, const void *b)
+{
+    const struct hp_pinsn *x = ((const struct member *)a)->insn;
+    const struct hp_pinsn *y = ((const struct member *)b)->insn;
+    if (x->line != y->line)
+        return x->line < y->line ? -1 : 1;
+    return x->line ? strcmp(x->file, y->file) : by_function(a, b);
+}
+
+enum hp_err hp_overlap_groups(const struct hp_profile *profile, enum hp_overlap_by by,
+                              uint32_t *groups, uint32_t *n_groups)
+{
+    size_t n = profile->n_insns;
+    *n_groups = (uint32_t)n;
+    for (size_t i = 0; i < n; i++)
+        groups[i] = (uint32_t)i;
+    if (by == HP_OVERLAP_INSN || !n)
+        return HP_OK;
+    int (*compare)(const void *, const void *) = by == HP_OVERLAP_LINE ? by_line : by_function;
+    struct member *members = calloc(n, sizeof *members);
+    if (!members)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < n; i++)
+        members[i] = (struct member){.insn = &profile->insns[i], .index = (uint32_t)i};
+    qsort(members, n, sizeof *members, compare);
+    *n_groups = 0;
+    for (size_t i = 0; i < n; i++) {
+        if (i && compare(&members[i - 1], &members[i]) != 0)
+            ++*n_groups;
+        groups[members[i].index] = *n_groups;
+    }
+    ++*n_groups;
+    free(members);
+    return HP_OK;
+}
+
+/* --- Agreement -------------------------------------------------------------------------------- */
+
+enum hp_err hp_overlap_of(const uint32_t *groups, uint32_t n_groups, const uint64_t *a,
+                          const uint64_t *b, size_t n_insns, double *overlap)
+{
+    struct sums {
+        double a, b;
+    } *sums = calloc((size_t)n_groups + 1, sizeof *sums), all = {0};
+    if (!sums)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < n_insns; i++) {
+        sums[groups[i]].a += (double)a[i];
+        sums[groups[i]].b += (double)b[i];
+        all.a += (double)a[i];
+        all.b += (double)b[i];
+    }
+    *overlap = all.a == 0 && all.b == 0;
+    for (uint32_t i = 0; all.a > 0 && all.b > 0 && i < n_groups; i++) {
+        double x = sums[i].a / all.a, y = sums[i].b / all.b;
+        *overlap += x < y ? x : y;
+    }
+    free(sums);
+    return HP_OK;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which instructions, or slots, are selected: the fetched instruction counter of ProfileMe (section 4.1.1), its major and minor intervals
+ * (4.2).
+ *
+ * What will be selected is known in advance, as a count; so nothing is done for the timings in between but to see that they are measured.
+ */
+#include "profiler/sample/sampler.h"
+
+/* --- Intervals -------------------------------------------------------------------------------- */
+
+static uint64_t draw_interval(struct hp_sampler *s)
+{
+    uint64_t half = s->config.interval / 2;
+    return hp_random_between(&s->random, s->config.interval - half, s->config.interval + half);
+}
+
+/*
+ * So that every count is selected with probability 1 / S from the very first on, the first is drawn as if the counter had been running for ever:
+ * n with a probability in proportion to that of an interval of at least n.
+ */
+void hp_sampler_start(struct hp_sampler *s)
+{
+    uint64_t longest = s->config.interval + s->config.interval / 2;
+    do
+        s->first_at = hp_random_between(&s->random, 1, longest);
+    while (s->first_at > draw_interval(s));
+    s->second_at = HP_COUNT_NEVER;
+}
+
+/* --- One selection ---------------------------------------------------------------------------- */
+
+static uint64_t next_count(const struct hp_sampler *s)
+{
+    return s->first_at < s->second_at ? s->first_at : s->second_at;
+}
+
+/* The counter has come to `count`. A pair that ends there is complete before the next can begin. */
+static void select_count(struct hp_sampler *s, uint64_t count, const struct hp_timing *timing,
+                         uint64_t cycle)
+{
+    if (s->second_at == count) {
+        s->second_at = HP_COUNT_NEVER;
+        hp_sampler_second(s, timing, cycle);
+    }
+    if (s->first_at == count) {
+        s->first_at = count + draw_interval(s);
+        uint64_t distance = hp_sampler_first(s, timing, cycle);
+        s->second_at = distance ? count + distance : s->second_at;
+    }
+}
+
+/* --- Mode instructions ------------------------------------------------------------------------ */
+
+static void run_instructions(struct hp_sampler *s, const struct hp_timing *timings, size_t n)
+{
+    uint64_t before = s->stats.counted, last = before + n;
+    for (uint64_t count = next_count(s); count <= last; count = next_count(s)) {
+        const struct hp_timing *timing = &timings[count - before - 1];
+        select_count(s, count, timing, timing->fetched);
+    }
+    s->stats.counted = last;
+}
+
+/* --- Mode slots ------------------------------------------------------------------------------- */
+
+/* No instruction keeps fetch from going on for longer: a timing's cycles have 32 bits. What does is no timing of a pipe. */
+#define LONGEST_STALL ((uint64_t)1 << 32)
+
+static uint64_t slot_number(const struct hp_sampler *s, const struct hp_timing *timing)
+{
+    return timing->fetched * s->machine.width + timing->slot;
+}
+
+static uint64_t slot_count(const struct hp_sampler *s, const struct hp_timing *timing)
+{
+    return slot_number(s, timing) - s->slot_zero;
+}
+
+/* The first of the timings that has at least that count; n: none. */
+static size_t find_slot(const struct hp_sampler *s, const struct hp_timing *timings, size_t n,
+                        uint64_t count)
+{
+    size_t low = 0, high = n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (slot_count(s, &timings[middle]) < count)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* Counts the slots up to the last timing's, those without an instruction too. */
+static void run_slots(struct hp_sampler *s, const struct hp_timing *timings, size_t n)
+{
+    uint64_t last = slot_count(s, &timings[n - 1]);
+    uint64_t least = s->stats.counted + n; /* every timing has a slot of its own */
+    if (last < least || last - least > LONGEST_STALL * s->machine.width)
+        return; /* out of order */
+    for (uint64_t count = next_count(s); count <= last; count = next_count(s)) {
+        size_t at = find_slot(s, timings, n, count);
+        bool there = at < n && slot_count(s, &timings[at]) == count;
+        select_count(s, count, there ? &timings[at] : NULL,
+                     (s->slot_zero + count) / s->machine.width);
+    }
+    s->stats.counted = last;
+}
+
+/* --- Windows ---------------------------------------------------------------------------------- */
+
+/* How many timings from the first on, which is measured, belong to one window. */
+static size_t run_length(const struct hp_timing *timings, size_t n)
+{
+    size_t i = 1;
+    while (i < n &&
+           (timings[i].events & (HP_TIMING_MEASURED | HP_TIMING_WINDOW)) == HP_TIMING_MEASURED)
+        i++;
+    return i;
+}
+
+static void end_window(struct hp_sampler *s)
+{
+    s->in_window = false;
+    hp_sampler_cut(s);
+}
+
+/* The counter stands still between windows: the first slot of one comes behind the last of the one before. */
+static void begin_window(struct hp_sampler *s, const struct hp_timing *timing)
+{
+    s->in_window = true;
+    s->slot_zero = slot_number(s, timing) - s->stats.counted - 1;
+}
+
+void hp_sampler_timings(struct hp_sampler *s, const struct hp_timing *timings, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        bool measured = timings[i].events & HP_TIMING_MEASURED;
+        if (s->in_window && (!measured || timings[i].events & HP_TIMING_WINDOW))
+            end_window(s);
+        if (!measured) {
+            i++;
+            continue;
+        }
+        if (!s->in_window)
+            begin_window(s, &timings[i]);
+        size_t length = run_length(timings + i, n - i);
+        if (s->config.mode == HP_SAMPLE_SLOTS)
+            run_slots(s, timings + i, length);
+        else
+            run_instructions(s, timings + i, length);
+        i += length;
+    }
+}
