@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-pipe TRACE PASSES WORDS MACHINE...: times the machine in cycles on the words of TRACE (at most WORDS of them, 0: all), with a consumer of
- * timings that looks at each of them as a sampling profiler does, and prints one JSON object: retired instructions, and for each machine its
+ * bench-pipe TRACE PASSES WORDS MACHINE...: times the machine in cycles on the words of TRACE (at most WORDS of them, 0: all), with ProfileMe
+ * behind it (pairs, one in 1000 instructions), and prints one JSON object: retired instructions, and for each machine its
  * cycles, and times, one number a pass, processor time in nanoseconds.
  *
- * The words have no addresses: they are made up, the same in each run. Of the operands, most stay where they are, as on a stack, some walk through
+ * Where the trace has no addresses they are made up, the same in each run: of the operands, most stay where they are, as on a stack, some walk through
  * 32 KB, few are anywhere in 4 MB.
  */
 #include "base/grow.h"
 #include "base/map64.h"
-#include "hotpath/pipe.h"
+#include "hotpath/sample.h"
 #include "recording.h"
 
 #include <stdio.h>
@@ -36,8 +36,8 @@ struct bench {
     size_t cap_parts, cap_blocks, cap_at, cap_taken, cap_addresses, cap_counters;
     uint64_t instructions, operands;
     enum hp_err err;
-    uint64_t samples, latency; /* of the consumer */
-    int64_t countdown;
+    struct hp_sampler *sampler;
+    uint64_t samples, latency; /* that it delivered */
 };
 
 static uint64_t now(void)
@@ -49,11 +49,9 @@ static uint64_t now(void)
 
 /* --- What is fed ------------------------------------------------------------------------------ */
 
-static uint64_t make_up(struct bench *b, const struct hp_insn *insn, unsigned operand,
-                        uint32_t count)
+static uint64_t make_up(const struct hp_insn *insn, unsigned operand, uint32_t count)
 {
     uint64_t hash = hp_hash64(insn->address * 2 + operand);
-    (void)b;
     if (hash % 16 == 0)
         return 0x50000000 + (hp_hash64(hash + count) & 0x3ffff8);
     if (hash % 16 < 5)
@@ -61,9 +59,10 @@ static uint64_t make_up(struct bench *b, const struct hp_insn *insn, unsigned op
     return 0x7fff0000 + (hash >> 20 & 0xff8);
 }
 
-static enum hp_err add_block(struct bench *b, uint32_t block, uint8_t taken)
+static enum hp_err add_block(struct bench *b, const struct hp_batch *batch, size_t i)
 {
     const struct hp_insn *insns;
+    uint32_t block = batch->blocks[i];
     uint32_t n = hp_code_block(b->recording.code, block)->insns;
     HP_TRY(hp_code_insns(b->recording.code, block, &insns));
     HP_TRY(hp_grow(&b->counters, &b->cap_counters, block + (size_t)1, sizeof *b->counters));
@@ -73,11 +72,12 @@ static enum hp_err add_block(struct bench *b, uint32_t block, uint8_t taken)
     HP_TRY(hp_grow(&b->addresses, &b->cap_addresses, b->n_addresses + 2 * (size_t)n,
                    sizeof *b->addresses));
     uint32_t count = b->counters[block]++;
-    for (uint32_t i = 0; i < n; i++)
-        for (unsigned k = 0; k < insns[i].n_mems; k++)
-            b->addresses[b->n_addresses++] = make_up(b, &insns[i], k, count);
+    const uint64_t *given = batch->addresses ? batch->addresses + batch->address_at[i] : NULL;
+    for (uint32_t j = 0; j < n; j++)
+        for (unsigned k = 0; k < insns[j].n_mems; k++)
+            b->addresses[b->n_addresses++] = given ? *given++ : make_up(&insns[j], k, count);
     b->blocks[b->n_blocks] = block;
-    b->taken[b->n_blocks++] = taken;
+    b->taken[b->n_blocks++] = batch->taken[i];
     b->address_at[b->n_blocks] = (uint32_t)b->n_addresses;
     b->instructions += n;
     return HP_OK;
@@ -88,7 +88,7 @@ static enum hp_err keep_batch(struct bench *b, const struct hp_batch *batch)
     HP_TRY(hp_grow(&b->parts, &b->cap_parts, b->n_parts + 1, sizeof *b->parts));
     b->parts[b->n_parts++] = (struct part){.first = b->n_blocks, .n = batch->n};
     for (size_t i = 0; i < batch->n; i++)
-        HP_TRY(add_block(b, batch->blocks[i], batch->taken[i]));
+        HP_TRY(add_block(b, batch, i));
     /* The id that follows them stands in the place of the next batch's first block. */
     b->blocks[b->n_blocks] = batch->blocks[batch->n];
     return HP_OK;
@@ -115,26 +115,33 @@ static enum hp_err load(struct bench *b)
     const struct recording *r = &b->recording;
     b->sink = (struct hp_sink){.batch = on_batch, .event = on_event};
     HP_TRY(hp_cursor_new(r->code, NULL, &b->sink, &cursor));
-    enum hp_err err = HP_OK;
-    for (size_t i = 0; i < r->n_parts && err == HP_OK; i++)
-        if (r->parts[i].thread == r->threads[0].id)
-            err = hp_cursor_feed(cursor, r->words + r->parts[i].first, r->parts[i].n);
+    enum hp_err err = r->addresses ? hp_cursor_expect_addresses(cursor) : HP_OK;
+    for (size_t i = 0; i < r->n_parts && err == HP_OK; i++) {
+        const struct recording_part *part = &r->parts[i];
+        if (part->thread != r->threads[0].id)
+            continue;
+        err = hp_cursor_feed(cursor, r->words + part->first, part->n);
+        if (err == HP_OK && r->addresses)
+            err = hp_cursor_feed_addresses(cursor, r->addresses + part->first_address,
+                                           part->n_addresses);
+    }
     hp_cursor_free(cursor);
     return err == HP_OK ? b->err : err;
 }
 
 /* --- What is timed ---------------------------------------------------------------------------- */
 
-static void on_timings(void *context, const struct hp_timing *timings, size_t n)
+static void on_samples(void *context, const struct hp_sample_pair *samples, size_t n)
 {
     struct bench *b = context;
-    for (size_t i = 0; i < n; i++) {
-        if (!(timings[i].events & HP_TIMING_MEASURED) || --b->countdown > 0)
-            continue;
-        b->countdown = 1000;
-        b->samples++;
-        b->latency += timings[i].done;
-    }
+    for (size_t i = 0; i < n; i++)
+        b->latency += samples[i].first.timing.left;
+    b->samples += n;
+}
+
+static void on_timings(void *context, const struct hp_timing *timings, size_t n)
+{
+    hp_sampler_timings(((struct bench *)context)->sampler, timings, n);
 }
 
 static enum hp_err play(struct bench *b, struct hp_pipe *pipe)
@@ -160,9 +167,15 @@ static enum hp_err pass(struct bench *b, const struct hp_machine *machine, uint6
     struct hp_core *core = NULL;
     struct hp_pipe *pipe = NULL;
     struct hp_pipe_config config = {.timings = on_timings, .context = b, .queue = -1};
+    struct hp_sample_config sampling;
     enum hp_err err = hp_program_new(machine, b->recording.code, &program);
     if (err == HP_OK)
         err = hp_core_new(machine, &core);
+    if (err == HP_OK)
+        err = hp_sample_config_parse("profileme,pairs,interval=1000", &sampling);
+    if (err == HP_OK)
+        err = hp_sampler_new(&sampling, program, &b->recording.threads[0], on_samples, b,
+                             &b->sampler);
     if (err == HP_OK)
         err = hp_pipe_new(program, core, &config, &pipe);
     uint64_t start = now();
@@ -172,6 +185,8 @@ static enum hp_err pass(struct bench *b, const struct hp_machine *machine, uint6
     if (err == HP_OK)
         *stats = *hp_pipe_stats(pipe);
     hp_pipe_free(pipe);
+    hp_sampler_free(b->sampler);
+    b->sampler = NULL;
     hp_core_free(core);
     hp_program_free(program);
     return err;

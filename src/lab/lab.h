@@ -13,7 +13,7 @@
 
 #include <stdio.h>
 
-#define HP_LAB_SHEETS 16
+#define HP_LAB_SHEETS 32
 
 /* The programs of the experiments on paths and predictions. */
 #define HP_LAB_PROGRAMS                                                                            \

@@ -11,7 +11,8 @@ import unittest
 from util_cli import FAILED, HOTPATH, NATIVE, Case, main
 
 EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-extended", "prediction-curves",
-               "prediction-space", "paths-numbering", "loops-accuracy", "hotspots-table"]
+               "prediction-space", "paths-numbering", "loops-accuracy", "hotspots-table",
+               "sampling-paths"]
 PROGRAMS = ["gzip", "bzip2"]
 TIMEOUT = 300
 
@@ -310,6 +311,41 @@ class Lab(Case):
             self.assertGreater(row["first"], 8191, name)
             self.assertLessEqual(ours["rows"][name]["bits"], row["bits"])
             self.assertLess(ours["rows"][name]["of_static"], row["of_static"], name)
+
+    # --- Sampling ---
+
+    def test_reconstructed_paths(self):
+        result, _ = self.result("sampling-paths")
+        sheets = result["sheets"]
+        for name, row in sheets["checks"]["rows"].items():
+            self.assertEqual(row["sound"], 100, name)  # the way that was taken is never ruled out
+            self.assertEqual(row["unnested"], 0, name)
+            self.assertGreaterEqual(row["samples"], 10000, name)
+            self.assertLess(row["samples"], 20000, name)
+            self.assertGreaterEqual(row["edges"], row["executed"], name)
+        for mode in ("intra", "inter"):
+            for name in PROGRAMS:
+                rates = {scheme: [sheets[mode + "-" + scheme]["rows"][name][str(bits)] for bits in range(1, 17)]
+                         for scheme in ("counts", "edges", "history", "pair", "distance", "executed", "likeliest")}
+                for scheme, values in rates.items():
+                    for value in values:
+                        self.assert_percent(value, mode, name, scheme)
+                for bits in range(16):
+                    at = (mode, name, bits + 1)
+                    # Knowing more rules out more, and never the truth.
+                    self.assertLessEqual(rates["history"][bits], rates["pair"][bits], at)
+                    self.assertLessEqual(rates["pair"][bits], rates["distance"][bits], at)
+                    self.assertLessEqual(rates["history"][bits], rates["executed"][bits], at)
+                    # Where there is one path it is the likeliest.
+                    self.assertLessEqual(rates["history"][bits], rates["likeliest"][bits], at)
+                for scheme in ("counts", "edges"):  # a longer path has the shorter one in it
+                    self.assertEqual(rates[scheme], sorted(rates[scheme], reverse=True), (mode, name, scheme))
+                self.assertGreater(rates["likeliest"][7], 60, (mode, name))
+            for bits in range(1, 17):
+                row = sheets[mode]["rows"][str(bits)]
+                for scheme, mean in row.items():
+                    values = [sheets[mode + "-" + scheme]["rows"][name][str(bits)] for name in PROGRAMS]
+                    self.assertAlmostEqual(mean, sum(values) / len(values), places=3)
 
     # --- Another architecture ---
 

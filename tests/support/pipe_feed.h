@@ -10,7 +10,14 @@
 
 #include <stdio.h>
 
-enum feed_kind { FEED_BATCH, FEED_TAIL, FEED_BREAK, FEED_MEASURE, FEED_DRAIN };
+enum feed_kind {
+    FEED_BATCH,
+    FEED_TAIL,
+    FEED_BREAK,
+    FEED_MEASURE,
+    FEED_DRAIN,
+    FEED_FUNCTIONAL /* a batch for the functional model, behind FEED_DRAIN */
+};
 
 struct feed_item {
     enum feed_kind kind;
@@ -32,7 +39,8 @@ struct pipe_feed {
     uint64_t *addresses;
     size_t n_items, n_blocks, n_at, n_taken, n_costs, n_addresses;
     size_t cap_items, cap_blocks, cap_at, cap_taken, cap_costs, cap_addresses;
-    uint64_t instructions; /* of batches and tails */
+    bool functional;       /* there is FEED_FUNCTIONAL */
+    uint64_t instructions; /* of batches and tails that are for the pipe */
 };
 
 /* `code` is kept. */
@@ -45,6 +53,8 @@ void pipe_feed_tail(struct pipe_feed *feed, const struct hp_event *tail);
 void pipe_feed_break(struct pipe_feed *feed);
 void pipe_feed_measure(struct pipe_feed *feed, bool measured);
 void pipe_feed_drain(struct pipe_feed *feed);
+/* Drains, and has a batch run by the functional model on the same core. */
+void pipe_feed_functional(struct pipe_feed *feed, const struct hp_batch *batch);
 
 /* Shows it to the functional model. */
 void pipe_feed_warm(const struct pipe_feed *feed, struct hp_core *core);
@@ -77,6 +87,12 @@ void pipe_run_fini(struct pipe_run *run);
 
 /* Whether both did the same. If not, `out` gets the first instruction that is different and what was fetched around it. */
 bool pipe_runs_equal(const struct pipe_run *slow, const struct pipe_run *fast, FILE *out);
+
+/* Whether a run obeys the laws, whatever the machine: what is retired is what was fed, stages follow each other, sums are right; branches are predicted as in
+ * the functional model, and operands accessed as often; in order and without wrong paths, the first levels have the same misses. If not, `out` gets
+ * which one. pipe_laws.c. */
+bool pipe_run_lawful(const struct pipe_run *run, const struct pipe_feed *feed,
+                     const struct pipe_setup *setup, FILE *out);
 
 /* A line for one timing; cycles from the start. */
 void pipe_print_timing(const struct pipe_run *run, size_t i, FILE *out);

@@ -175,8 +175,9 @@ static void find_early_loads(struct pipe_reference *r, const struct uop *store)
         const struct entry *e = &r->entries[i];
         for (uint32_t k = 0; e->state == MAPPED && e->right != HP_NO_ID && k < e->n_uops; k++) {
             const struct uop *load = &r->uops[e->uops + k];
-            if (what_is(r, load)->unit != HP_UNIT_LOAD || load->issued == NOT_YET ||
-                !overlap(r, store, load) || (load->forwarded && load->store > index))
+            if (what_is(r, load)->unit != HP_UNIT_LOAD || !what_is(r, load)->access ||
+                load->issued == NOT_YET || !overlap(r, store, load) ||
+                (load->forwarded && load->store > index))
                 continue;
             if (r->trapped == HP_NO_ID || i < r->trapped)
                 r->trapped = (uint32_t)i;
@@ -262,8 +263,8 @@ static bool issue(struct pipe_reference *r, struct entry *e, struct uop *u, uint
         e->timing.events |= HP_TIMING_UNIT_BUSY;
         return false;
     }
-    bool ordered =
-        what->unit == HP_UNIT_LOAD && e->right != HP_NO_ID && e->has_address[what->operand];
+    bool ordered = what->unit == HP_UNIT_LOAD && what->access && e->right != HP_NO_ID &&
+                   e->has_address[what->operand];
     if (ordered && !look_at_stores(r, e, u))
         return false;
     *unit = r->cycle + what->busy;

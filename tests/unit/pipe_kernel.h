@@ -59,12 +59,13 @@ struct kernel {
     size_t n, n_addresses;
     struct pipe_feed feed, warm;
     struct pipe_run run;
+    int queue; /* of a profiler for branches */
 };
 
 static inline void kernel_init(struct kernel *k, const char *machine)
 {
     struct hp_module module = {.path = "[anon]", .build_id = "", .high = UINT64_MAX};
-    *k = (struct kernel){0};
+    *k = (struct kernel){.queue = -1};
     assert_int_equal(hp_machine_load(machine, &k->m), HP_OK);
     assert_int_equal(hp_code_new(HP_ARCH_AARCH64, &k->code), HP_OK);
     assert_int_equal(hp_code_add_module(k->code, &module, &k->module), HP_OK);
@@ -128,7 +129,7 @@ static inline void touch(struct kernel *k, uint64_t address)
 static inline void run_both(struct kernel *k, bool no_wrong_path)
 {
     struct pipe_setup setup = {
-        .machine = k->m, .warm = &k->warm, .queue = -1, .no_wrong_path = no_wrong_path};
+        .machine = k->m, .warm = &k->warm, .queue = k->queue, .no_wrong_path = no_wrong_path};
     struct pipe_run slow;
     pipe_run_slow(&slow, &k->feed, &setup);
     pipe_run_fast(&k->run, &k->feed, &setup);
@@ -201,6 +202,32 @@ static inline void expect_cycles(const struct kernel *k, const char *what, uint6
     for (size_t i = 0; i < k->run.n; i++)
         pipe_print_timing(&k->run, i, stderr);
     fail();
+}
+
+static const char *const machines[] = {"vaswani", "alpha21264", "arm9", "modern"};
+
+/* Runs a kernel on each machine. */
+static inline void on_each(void (*test)(struct kernel *k))
+{
+    for (size_t i = 0; i < sizeof machines / sizeof *machines; i++) {
+        struct kernel *k = malloc(sizeof *k);
+        assert_non_null(k);
+        kernel_init(k, machines[i]);
+        test(k);
+        kernel_fini(k);
+        free(k);
+    }
+}
+
+static inline uint64_t front(const struct kernel *k)
+{
+    return k->m->core.front_stages;
+}
+
+/* Latency of a line that is nowhere, whose page is known. */
+static inline uint64_t memory(const struct kernel *k)
+{
+    return k->m->memory.latency;
 }
 
 #endif
