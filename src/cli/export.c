@@ -64,10 +64,10 @@ static int find_dashes(int argc, char **argv)
 /* `n` words are left, `n_program` of them a program (0: none). */
 static enum hp_err check_words(struct export *e, int n, int n_program)
 {
-    HP_TRY(hp_export_find(e->name, &e->format));
     if (n == 0)
         return hp_fail(HP_ERR_INVALID, "neither a trace nor a program given; try: hotpath export "
                                        "--format kanata -o FILE -- PROGRAM ARGUMENTS");
+    HP_TRY(hp_export_find(e->name, &e->format));
     if (n_program ? n != n_program : n != 1)
         return hp_fail(HP_ERR_INVALID, "export takes one trace, or a program behind --");
     if (n_program && !e->pattern)

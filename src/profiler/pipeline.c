@@ -572,6 +572,8 @@ void hp_pipeline_place_windows(const struct hp_pipeline *pipeline, struct hp_pro
     for (uint32_t t = 0; t < profile->n_threads; t++) {
         const struct hp_runner *runner = runner_of(pipeline, &profile->threads[t]);
         size_t k = 0;
+        if (runner && !profile->threads[t].instructions)
+            profile->threads[t].instructions = runner->stats.instructions;
         for (size_t i = 0; i < profile->n_windows && runner; i++)
             if (profile->windows[i].thread == t && k < runner->n_windows)
                 profile->windows[i].at = runner->windows[k++];

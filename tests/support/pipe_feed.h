@@ -10,7 +10,14 @@
 
 #include <stdio.h>
 
-enum feed_kind { FEED_BATCH, FEED_TAIL, FEED_BREAK, FEED_MEASURE, FEED_DRAIN };
+enum feed_kind {
+    FEED_BATCH,
+    FEED_TAIL,
+    FEED_BREAK,
+    FEED_MEASURE,
+    FEED_DRAIN,
+    FEED_FUNCTIONAL /* a batch for the functional model, behind FEED_DRAIN */
+};
 
 struct feed_item {
     enum feed_kind kind;
@@ -32,7 +39,8 @@ struct pipe_feed {
     uint64_t *addresses;
     size_t n_items, n_blocks, n_at, n_taken, n_costs, n_addresses;
     size_t cap_items, cap_blocks, cap_at, cap_taken, cap_costs, cap_addresses;
-    uint64_t instructions; /* of batches and tails */
+    bool functional;       /* there is FEED_FUNCTIONAL */
+    uint64_t instructions; /* of batches and tails that are for the pipe */
 };
 
 /* `code` is kept. */
@@ -45,6 +53,8 @@ void pipe_feed_tail(struct pipe_feed *feed, const struct hp_event *tail);
 void pipe_feed_break(struct pipe_feed *feed);
 void pipe_feed_measure(struct pipe_feed *feed, bool measured);
 void pipe_feed_drain(struct pipe_feed *feed);
+/* Drains, and has a batch run by the functional model on the same core. */
+void pipe_feed_functional(struct pipe_feed *feed, const struct hp_batch *batch);
 
 /* Shows it to the functional model. */
 void pipe_feed_warm(const struct pipe_feed *feed, struct hp_core *core);

@@ -134,10 +134,10 @@ struct walk {
 /* Where others have just been, or in a pool. */
 static uint64_t random_address(uint64_t *seed, uint64_t *recent)
 {
-    static const uint64_t bases[] = {0x7000, 0x7008, 0x7010, 0x70f8,         0x7ff8,
-                                     0x8000, 0x9000, 0x9100, 0x123456789000, UINT64_MAX - 20};
+    static const uint64_t bases[] = {0x7000, 0x7008, 0x7010, 0x70f8,         0x7ff8,         0x8000,
+                                     0x9000, 0x9100, 0,      0x123456789000, UINT64_MAX - 20};
     if (pipe_random(seed, 2))
-        *recent = bases[pipe_random(seed, pipe_random(seed, 4) ? 4 : 10)] +
+        *recent = bases[pipe_random(seed, pipe_random(seed, 4) ? 4 : 11)] +
                   (pipe_random(seed, 3) ? 0 : pipe_random(seed, 16));
     return *recent;
 }
@@ -236,6 +236,27 @@ static void feed_tail(struct walk *w, struct pipe_feed *feed)
     pipe_feed_tail(feed, &tail);
 }
 
+/* And lets the functional model have the core for a while, or not. */
+static void drain(struct walk *w, struct pipe_feed *feed)
+{
+    size_t n = w->n;
+    if (pipe_random(w->seed, 2)) {
+        pipe_feed_drain(feed);
+        return;
+    }
+    walk(w, 1 + pipe_random(w->seed, 30), false);
+    struct hp_batch batch = {.code = w->code->code,
+                             .table = hp_code_blocks(w->code->code),
+                             .blocks = w->blocks,
+                             .taken = w->taken,
+                             .n = w->n,
+                             .addresses = w->addresses,
+                             .address_at = w->address_at};
+    if (w->n)
+        pipe_feed_functional(feed, &batch);
+    w->n = n;
+}
+
 void pipe_random_walk(uint64_t *seed, const struct random_code *code, size_t blocks, bool costs,
                       struct pipe_feed *feed)
 {
@@ -265,7 +286,7 @@ void pipe_random_walk(uint64_t *seed, const struct random_code *code, size_t blo
         else if (what == 1)
             pipe_feed_break(feed);
         else if (what == 2)
-            pipe_feed_drain(feed);
+            drain(w, feed);
         else if (what == 3)
             pipe_feed_measure(feed, measured = !measured);
         if (stuck || what <= 2)

@@ -86,6 +86,7 @@ static inline void execute_one(struct pipeline *p, struct hp_timing *t)
         t->done = t->loaded > t->done ? t->loaded : t->done;
         t->events |= percent(p, 10) ? HP_TIMING_DTLB : 0;
         t->events |= percent(p, 10) ? HP_TIMING_BLOCKED : 0;
+        t->events |= percent(p, 10) ? HP_TIMING_FORWARDED : 0;
     }
 }
 

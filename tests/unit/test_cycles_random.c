@@ -46,17 +46,22 @@ static bool begins_window(const struct pipeline *p, size_t i, bool mapped)
 
 static enum hp_cause naive_oldest(const struct hp_timing *t, uint64_t c)
 {
-    static const enum hp_cause levels[] = {HP_CAUSE_L1, HP_CAUSE_L1, HP_CAUSE_L2, HP_CAUSE_L3,
-                                           HP_CAUSE_MEMORY};
+    static const enum hp_cause far[] = {
+        [HP_FROM_L2] = HP_CAUSE_L2, [HP_FROM_L3] = HP_CAUSE_L3, [HP_FROM_MEMORY] = HP_CAUSE_MEMORY};
+    bool issued = c >= t->fetched + t->issued;
+    bool loading = issued && t->loaded != HP_NEVER && c < t->fetched + t->loaded;
     if (c >= t->fetched + t->done)
         return HP_CAUSE_QUEUE;
-    if (c < t->fetched + t->issued)
-        return is(t, HP_TIMING_BLOCKED) ? HP_CAUSE_BLOCKED : HP_CAUSE_UNIT;
-    if (t->loaded == HP_NEVER || c >= t->fetched + t->loaded)
-        return HP_CAUSE_EXECUTE;
-    if (is(t, HP_TIMING_DTLB) && t->data_from == HP_FROM_L1)
+    bool cache = loading && !is(t, HP_TIMING_FORWARDED);
+    if (cache && t->data_from > HP_FROM_L1)
+        return far[t->data_from];
+    if (cache && t->data_from == HP_FROM_L1 && is(t, HP_TIMING_DTLB))
         return HP_CAUSE_DTLB;
-    return levels[t->data_from];
+    if (is(t, HP_TIMING_SERIAL))
+        return HP_CAUSE_SERIAL;
+    if (is(t, HP_TIMING_BLOCKED) && (loading || !issued))
+        return HP_CAUSE_BLOCKED;
+    return loading ? HP_CAUSE_L1 : issued ? HP_CAUSE_EXECUTE : HP_CAUSE_UNIT;
 }
 
 static enum hp_cause naive_fetching(const struct hp_timing *t, uint64_t c)

@@ -423,18 +423,26 @@ static void profile_by_paths(void **state)
                                  "011"
                                  "110");
     struct hp_reconstruct_segment a, b;
-    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 5), 1, 2, &a), HP_OK);
+    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 5), 1, 2, false, &a),
+                     HP_OK);
     uint64_t id = a.id;
     assert_int_equal(a.n, 6);
     assert_int_equal(a.starts[0], address_of(m, 0));
     assert_int_equal(a.starts[5], address_of(m, 5));
-    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 6), 1, 2, &b), HP_OK);
+    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 6), 1, 2, false, &b),
+                     HP_OK);
     assert_int_equal(b.id, id); /* another instruction, the same place */
-    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 5), 3, 2, &b), HP_OK);
+    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 5), 3, 2, false, &b),
+                     HP_OK);
     assert_int_not_equal(b.id, id);
-    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 5), 1, 1, &b), HP_OK);
+    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 5), 1, 1, false, &b),
+                     HP_OK);
     assert_int_equal(b.n, 0); /* by either call */
-    assert_int_equal(hp_reconstruct_sample(m->reconstruct, 1, 1, 1, &b), HP_OK);
+    assert_int_equal(hp_reconstruct_sample(m->reconstruct, address_of(m, 5), 1, 1, true, &b),
+                     HP_OK);
+    assert_int_equal(b.starts[b.n - 1], address_of(m, 5));
+    assert_int_not_equal(b.id, id);
+    assert_int_equal(hp_reconstruct_sample(m->reconstruct, 1, 1, 1, false, &b), HP_OK);
     assert_int_equal(b.n, 0);
     forget(m);
 }

@@ -4,6 +4,7 @@
  */
 #include "base/map64.h"
 #include "machine/pipe/pipe_impl.h"
+#include "machine/pipe/power.h"
 
 #include <stdlib.h>
 
@@ -130,7 +131,7 @@ static void access_operand(struct hp_pipe *p, struct access *a, uint64_t address
 
 static void count(struct hp_pipe *p, const struct access *a, unsigned access)
 {
-    uint32_t *count = p->events.count;
+    uint32_t *count = p->core->memory.events->count;
     count[HP_METRIC_DTLB_MISSES] += (a->events & HP_TIMING_DTLB) != 0;
     count[HP_METRIC_L1D_MISSES] += a->missed;
     p->core->memory.data_write_misses += a->missed && !(access & HP_ACCESS_READ);
@@ -147,8 +148,12 @@ uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct 
     if (!(insn->known >> uop->operand & 1))
         return hit;
     p->core->memory.cycle = p->now;
+    if (p->power)
+        hp_pipe_power_start(p);
     access_operand(p, &a, insn->address[uop->operand], uop->size, access);
     count(p, &a, access);
+    if (p->power)
+        hp_pipe_power_end(p, insn, access == (HP_ACCESS_READ | HP_ACCESS_WRITE) ? 2 : 1);
     struct hp_timing *t = timing_of(p, insn);
     t->events |= a.events;
     if (a.from > t->data_from)

@@ -3,6 +3,7 @@
  * The fetch phase (rules 4, 5 and 13).
  */
 #include "machine/pipe/pipe_impl.h"
+#include "machine/pipe/power.h"
 
 /* --- The right path --------------------------------------------------------------------------- */
 
@@ -48,7 +49,11 @@ static bool look_up(struct hp_pipe *p, uint64_t line)
     struct pipe_fetch *f = &p->fetch;
     uint32_t wait = 0;
     memory->cycle = p->now;
+    if (p->power)
+        hp_pipe_power_start(p);
     hp_memory_fetch(memory, line, f->looked);
+    if (p->power)
+        hp_pipe_power_end_fetch(p);
     f->looked = true;
     if (memory->fetch_level > f->code_from)
         f->code_from = memory->fetch_level;
@@ -82,6 +87,8 @@ static bool read_lines(struct hp_pipe *p, const struct hp_static *s, uint32_t *p
         f->looked = false;
         f->events = 0;
         f->code_from = HP_FROM_NOWHERE;
+        if (p->power)
+            hp_pipe_power_begin(p);
     }
     while (f->line <= last) {
         uint64_t line = f->line;
@@ -89,6 +96,8 @@ static bool read_lines(struct hp_pipe *p, const struct hp_static *s, uint32_t *p
             if (*ports == p->code_ports)
                 return false;
             ++*ports;
+            if (p->power)
+                hp_pipe_power_read(p);
             f->last_cycle = p->now;
             f->last_line = line;
             p->moved = true;
@@ -277,6 +286,8 @@ static bool fetch_one(struct hp_pipe *p, uint32_t id, const struct hp_static *s,
     }
     p->last_measured = p->fetch_measured;
     p->fetch.begun = false;
+    if (p->power)
+        hp_pipe_power_fetched(p);
     p->tail++;
     p->stats.fetched++;
     p->moved = true;

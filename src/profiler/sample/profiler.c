@@ -91,7 +91,8 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     HP_TRY(hp_grow(&p->samplers, &p->cap_samplers, p->n_samplers + 1, sizeof *p->samplers));
     struct hp_sampler **sampler = &p->samplers[p->n_samplers];
     HP_TRY(hp_sampler_new(&p->config, p->program, thread, take_samples, p, sampler));
-    p->n_samplers++;
+    if (p->n_samplers++ == 0)
+        p->segments.thread = *thread;
     *state = *sampler;
     return HP_OK;
 }

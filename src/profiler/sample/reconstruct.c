@@ -107,8 +107,7 @@ static enum hp_err walk(struct hp_reconstruct *r, const struct hp_walk_query *q,
 {
     if (hp_reconstruct_greedy(q->scheme))
         return hp_walk_greedy(&r->walk, q, NULL, answer);
-    return q->likeliest ? hp_walk_likeliest(&r->walk, q, false, answer)
-                        : hp_walk_all(&r->walk, q, false, answer);
+    return hp_walk_best(&r->walk, q, q->likeliest ? 1 : 2, false, answer);
 }
 
 static uint64_t hash_query(const struct hp_walk_query *q)

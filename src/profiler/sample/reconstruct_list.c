@@ -98,22 +98,17 @@ static enum hp_err list_from(struct lister *l, uint32_t state)
     return HP_OK;
 }
 
-/* Whether a segment may begin with a state. */
+/* The segment is found by its end; else all states are asked. */
 static bool ends_here(const struct hp_walk *walk, uint32_t id)
 {
-    const struct hp_walk_state *state = &walk->states[id];
-    if (walk->query->likeliest)
-        return id == walk->end;
-    bool full = state->level == walk->query->bits && state->ends & HP_WALK_FULL;
-    return full || state->ends & HP_WALK_BEGINS;
+    return walk->query->likeliest ? id == walk->end : walk->states[id].ends;
 }
 
 static enum hp_err list_all(struct hp_reconstruct *r, const struct hp_walk_query *q, size_t limit,
                             struct hp_reconstruct_paths *paths)
 {
     struct hp_reconstruct_answer answer;
-    HP_TRY(q->likeliest ? hp_walk_likeliest(&r->walk, q, true, &answer)
-                        : hp_walk_all(&r->walk, q, true, &answer));
+    HP_TRY(q->likeliest ? hp_walk_best(&r->walk, q, 1, true, &answer) : hp_walk_all(&r->walk, q));
     bool found = q->likeliest ? r->walk.end != HP_NO_ID : !r->walk.over;
     paths->complete = found || !r->walk.over;
     struct lister *l = malloc(sizeof *l);
@@ -172,10 +167,14 @@ void hp_reconstruct_paths_fini(struct hp_reconstruct_paths *paths)
 /* --- For a profile by paths ------------------------------------------------------------------- */
 
 enum hp_err hp_reconstruct_sample(struct hp_reconstruct *r, uint64_t pc, uint32_t history,
-                                  uint32_t bits, struct hp_reconstruct_segment *segment)
+                                  uint32_t bits, bool likeliest,
+                                  struct hp_reconstruct_segment *segment)
 {
-    struct hp_reconstruct_query query = {
-        .scheme = HP_RECONSTRUCT_HISTORY, .pc = pc, .history = history, .bits = bits};
+    struct hp_reconstruct_query query = {.scheme = HP_RECONSTRUCT_HISTORY,
+                                         .likeliest = likeliest,
+                                         .pc = pc,
+                                         .history = history,
+                                         .bits = bits};
     struct hp_reconstruct_answer answer;
     *segment = (struct hp_reconstruct_segment){0};
     HP_TRY(hp_reconstruct_ask(r, &query, &answer));

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The walk backwards from a sample, along all ways at once. Ways that cannot be told apart by what may still come before are one *state*: the same place, the same
- * calls to be met, as many branches and (with a pair) as many instructions behind. For each state it is counted by how many ways it is reached: one, or
- * several. So the work is bounded by the states, however many paths there are, and ways on which the history leads nowhere cost nothing but their states. States are
- * finished branch by branch, and the answer for a history of N bits is known when those with N - 1 branches are.
+ * Walks backwards from a sample. Ways that cannot be told apart by what may still come before are one *state*: the same place, the same calls to be met, as many branches and
+ * (with a pair) as many instructions behind. So the work is bounded by the states, however many paths there are.
  *
- * A loop without a conditional branch makes a state its own predecessor: its ways become several, and that is the end of it.
+ * Here: states and stacks, found by hashing, and the walk along all ways at once, for who wants to list them.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
@@ -26,12 +24,10 @@ enum hp_err hp_walk_init(struct hp_walk *walk, const struct hp_place_graph *grap
     *walk = (struct hp_walk){.graph = graph, .limit = states, .mask = size - 1};
     walk->states = calloc(states, sizeof *walk->states);
     walk->frames = calloc((size_t)states + 1, sizeof *walk->frames);
-    walk->queues[0] = calloc(states, sizeof *walk->queues[0]);
-    walk->queues[1] = calloc(states, sizeof *walk->queues[1]);
+    walk->todo = calloc(states, sizeof *walk->todo);
     walk->state_slots = calloc(size, sizeof *walk->state_slots);
     walk->frame_slots = calloc(size, sizeof *walk->frame_slots);
-    if (walk->states && walk->frames && walk->queues[0] && walk->queues[1] && walk->state_slots &&
-        walk->frame_slots)
+    if (walk->states && walk->frames && walk->todo && walk->state_slots && walk->frame_slots)
         return HP_OK;
     hp_walk_fini(walk);
     return hp_fail_nomem();
@@ -43,8 +39,7 @@ void hp_walk_fini(struct hp_walk *walk)
     free(walk->frames);
     free(walk->links);
     free(walk->heap);
-    free(walk->queues[0]);
-    free(walk->queues[1]);
+    free(walk->todo);
     free(walk->state_slots);
     free(walk->frame_slots);
     *walk = (struct hp_walk){0};
@@ -63,11 +58,10 @@ void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
     walk->n_links = 1;
     walk->n_heap = 0;
     walk->end = HP_NO_ID;
-    walk->n_queued[0] = walk->n_queued[1] = 0;
+    walk->n_todo = 0;
     walk->over = false;
     walk->query = query;
     walk->answer = answer;
-    memset(walk->begun, 0, sizeof walk->begun);
     *answer = (struct hp_reconstruct_answer){0};
 }
 
@@ -92,13 +86,14 @@ static uint32_t push(struct hp_walk *walk, uint32_t below, uint32_t site)
 static bool same_state(const struct hp_walk_state *a, const struct hp_walk_state *b)
 {
     return a->place == b->place && a->stack == b->stack && a->near == b->near &&
-           a->level == b->level && a->seen == b->seen;
+           a->level == b->level && a->seen == b->seen && a->way == b->way;
 }
 
 uint32_t hp_walk_find(struct hp_walk *walk, const struct hp_walk_state *like)
 {
     uint64_t hash = hp_hash64((uint64_t)like->stack << 32 | like->place);
-    hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 | like->seen));
+    hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 |
+                             (uint64_t)like->way << 1 | like->seen));
     uint32_t i = (uint32_t)hash & walk->mask;
     for (; walk->state_slots[i].round == walk->round; i = (i + 1) & walk->mask)
         if (same_state(&walk->states[walk->state_slots[i].value], like))
@@ -138,50 +133,11 @@ bool hp_walk_accepts(const struct hp_walk_query *q, const struct hp_walk_state *
 
 /* --- All ways --------------------------------------------------------------------------------- */
 
-static void count(uint8_t *paths, uint64_t *path, uint8_t more, uint64_t which)
-{
-    if (*paths == 0)
-        *path = which;
-    *paths = (uint8_t)(*paths + more > 2 ? 2 : *paths + more);
-}
-
 enum hp_err hp_walk_join(struct hp_walk *walk, uint32_t from, uint32_t to)
 {
     HP_TRY(hp_grow(&walk->links, &walk->cap_links, walk->n_links + 1, sizeof *walk->links));
     walk->links[walk->n_links] = (struct hp_walk_link){to, walk->states[from].link};
     walk->states[from].link = (uint32_t)walk->n_links++;
-    return HP_OK;
-}
-
-/* Carries a state on later: once, however much comes to it until then. */
-static void queue(struct hp_walk *walk, uint32_t id, uint8_t more)
-{
-    struct hp_walk_state *state = &walk->states[id];
-    uint32_t which = state->level & 1;
-    if (state->level == walk->query->bits)
-        return;
-    if (!state->pending)
-        walk->queues[which][walk->n_queued[which]++] = id;
-    state->pending = (uint8_t)(state->pending + more > 2 ? 2 : state->pending + more);
-}
-
-/* One or two more ways lead to a state. */
-static enum hp_err arrive(struct hp_walk *walk, const struct hp_walk_state *like, uint8_t more,
-                          uint32_t nearer)
-{
-    uint32_t id = hp_walk_find(walk, like);
-    if (id == HP_NO_ID) {
-        walk->over = true;
-        return HP_OK;
-    }
-    struct hp_walk_state *state = &walk->states[id];
-    state->ends = (uint8_t)(state->ends | like->ends);
-    if (walk->linked && nearer != HP_NO_ID && !walk->states[nearer].expanded)
-        HP_TRY(hp_walk_join(walk, id, nearer));
-    uint8_t paths = (uint8_t)(state->paths + more > 2 ? 2 : state->paths + more);
-    if (paths > state->paths)
-        queue(walk, id, (uint8_t)(paths - state->paths));
-    state->paths = paths;
     return HP_OK;
 }
 
@@ -199,8 +155,8 @@ uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint
     }
 }
 
-static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow *arrow,
-                        uint8_t more)
+/* A step from a state, if the rules allow it. What it leads to is looked at later, once. */
+static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow *arrow)
 {
     const struct hp_walk_query *q = walk->query;
     const struct hp_walk_state *state = &walk->states[id];
@@ -210,84 +166,47 @@ static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow
                                  .stack = hp_walk_behind(walk, arrow, state->stack),
                                  .near = state->near,
                                  .level = (uint8_t)(state->level + (arrow->bit >= 0)),
-                                 .seen = state->seen,
-                                 .path = hp_walk_path(state->path, arrow->from)};
+                                 .seen = state->seen};
     if (next.stack == HP_NO_ID ||
         !hp_walk_extend(q, &next, arrow->from, walk->graph->places[arrow->from].insns))
         return HP_OK;
-    if (arrow->bit >= 0 && hp_walk_accepts(q, &next)) {
-        count(&walk->answer->paths[next.level], &walk->answer->path[next.level], more, next.path);
-        next.ends = HP_WALK_FULL;
-    }
-    if (next.level == q->bits && !walk->linked)
+    uint32_t before = walk->n_states, to = hp_walk_find(walk, &next);
+    walk->over |= to == HP_NO_ID;
+    if (walk->over)
         return HP_OK;
-    return arrive(walk, &next, more, id);
+    if (next.level == q->bits)
+        walk->states[to].ends = hp_walk_accepts(q, &next);
+    else if (to == before)
+        walk->todo[walk->n_todo++] = to;
+    return hp_walk_join(walk, to, id);
 }
 
-/* Where the routine begins a segment may begin; else nothing is before it in there. */
-static void begin_here(struct hp_walk *walk, struct hp_walk_state *state, uint8_t more)
-{
-    if (walk->query->across || state->stack != EMPTY || !walk->graph->places[state->place].begins ||
-        !hp_walk_accepts(walk->query, state))
-        return;
-    count(&walk->begun[state->level], &walk->begun_path[state->level], more,
-          hp_walk_path(state->path, HP_WALK_BEGINNING));
-    state->ends |= HP_WALK_BEGINS;
-}
-
-/* Carries on the ways that are new. With calls on the stack only one call can come before; at the top within a routine, none. */
+/* With calls on the stack only one call can come before; at the top within a routine, none. */
 static enum hp_err expand(struct hp_walk *walk, uint32_t id)
 {
     struct hp_walk_state *state = &walk->states[id];
     const struct hp_place *place = &walk->graph->places[state->place];
-    uint8_t more = state->pending;
-    uint32_t stack = state->stack;
-    state->pending = 0;
-    begin_here(walk, state, more);
-    size_t end = stack == EMPTY && walk->query->across ? place[1].first : place->calls;
+    bool top = state->stack == EMPTY, across = walk->query->across;
+    state->ends = top && !across && place->begins && hp_walk_accepts(walk->query, state);
+    size_t end = top && across ? place[1].first : place->calls;
     for (size_t i = place->first; i < end && !walk->over; i++)
-        HP_TRY(step(walk, id, &walk->graph->arrows[i], more));
-    if (stack != EMPTY && place->calls < place[1].first) {
-        const struct hp_arrow *call =
-            hp_place_arrow(walk->graph, walk->frames[stack].site, state->place);
-        if (call && call->kind == HP_ARROW_CALL)
-            HP_TRY(step(walk, id, call, more));
-    }
-    walk->states[id].expanded = true;
-    return HP_OK;
+        HP_TRY(step(walk, id, &walk->graph->arrows[i]));
+    if (top || place->calls == place[1].first)
+        return HP_OK;
+    const struct hp_arrow *call =
+        hp_place_arrow(walk->graph, walk->frames[state->stack].site, state->place);
+    return call && call->kind == HP_ARROW_CALL ? step(walk, id, call) : HP_OK;
 }
 
-/* Segments that begin with the routine count for all lengths above their own. */
-static void add_begun(struct hp_walk *walk)
+enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query)
 {
-    struct hp_reconstruct_answer *answer = walk->answer;
-    uint8_t paths = 0;
-    uint64_t path = 0;
-    for (uint32_t n = 1; n <= answer->known; n++) {
-        if (walk->begun[n - 1])
-            count(&paths, &path, walk->begun[n - 1], walk->begun_path[n - 1]);
-        if (paths)
-            count(&answer->paths[n], &answer->path[n], paths, path);
-    }
-}
-
-enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query, bool linked,
-                        struct hp_reconstruct_answer *answer)
-{
-    struct hp_walk_state first = {.place = query->place, .path = query->place};
-    hp_walk_start(walk, query, answer);
-    walk->linked = linked;
+    struct hp_walk_state first = {.place = query->place};
+    struct hp_reconstruct_answer answer; /* nobody asks */
+    hp_walk_start(walk, query, &answer);
     if (hp_walk_extend(query, &first, query->place, query->index))
-        HP_TRY(arrive(walk, &first, 1, HP_NO_ID));
-    for (uint32_t level = 0; level < query->bits && !walk->over; level++) {
-        uint32_t *queue = walk->queues[level & 1], *n = &walk->n_queued[level & 1];
-        while (*n && !walk->over)
-            HP_TRY(expand(walk, queue[--*n]));
-        if (!walk->over)
-            answer->known = level + 1;
-    }
-    for (uint32_t n = answer->known + 1; n <= query->bits; n++)
-        answer->paths[n] = 0;
-    add_begun(walk);
+        walk->todo[walk->n_todo++] = hp_walk_find(walk, &first);
+    while (walk->n_todo && !walk->over)
+        HP_TRY(expand(walk, walk->todo[--walk->n_todo]));
+    walk->answer = NULL;
     return HP_OK;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Samples by path: the path register of each retired sample, and the graph of what was executed, tell the way that led to it within its
- * routine where only one agrees (hotpath/reconstruct.h).
+ * routine where only one agrees (hotpath/reconstruct.h): with 8 branches of history, else with 4, 2 or 1.
  */
 #ifndef HP_PROFILER_SAMPLE_SEGMENTS_H
 #define HP_PROFILER_SAMPLE_SEGMENTS_H
@@ -29,6 +29,8 @@ struct hp_segments {
     size_t n_edges, cap_edges;
     struct hp_segment_key *keys;
     size_t n_keys, cap_keys;
+    struct hp_thread
+        thread; /* whose row of the profile they go to: the first one; the owner sets it */
 };
 
 void hp_segments_fini(struct hp_segments *segments);
@@ -38,7 +40,7 @@ enum hp_err hp_segments_batch(struct hp_segments *segments, const struct hp_batc
 enum hp_err hp_segments_sample(struct hp_segments *segments, const struct hp_sample *sample);
 
 /*
- * Adds paths of the kind `kind` to the profile, for thread 0: of each `count` its samples, `insns` the instructions and `events` the cycles that
+ * Adds paths of the kind `kind` to the profile: of each `count` its samples, `insns` the instructions and `events` the cycles that
  * they stand for at an interval (of single samples) and scale. Notes how many samples were on no single path.
  */
 enum hp_err hp_segments_finish(struct hp_segments *segments, struct hp_result *result,
