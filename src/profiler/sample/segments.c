@@ -62,7 +62,6 @@ enum hp_err hp_segments_sample(struct hp_segments *s, const struct hp_sample *sa
 struct path {
     uint64_t id;
     uint64_t samples, cycles;
-    uint32_t bits;             /* of history that led to it */
     struct hp_segment_key key; /* one of them: what it looks like */
 };
 
@@ -70,33 +69,20 @@ struct found {
     struct hp_map64 places; /* id -> path */
     struct path *paths;
     size_t n, cap;
-    uint64_t samples, unknown; /* unknown: there is no path, or there are several */
+    uint64_t samples, unknown; /* unknown: there is no path */
 };
 
-static enum hp_err add_to_path(struct found *f, uint64_t id, uint32_t bits,
-                               const struct hp_segment_key *key)
+static enum hp_err add_to_path(struct found *f, uint64_t id, const struct hp_segment_key *key)
 {
     uint32_t place = hp_map64_get(&f->places, id);
     if (place == HP_MAP64_NONE) {
         place = (uint32_t)f->n;
         HP_TRY(hp_grow(&f->paths, &f->cap, f->n + 1, sizeof *f->paths));
         HP_TRY(hp_map64_put(&f->places, id, place));
-        f->paths[f->n++] = (struct path){.id = id, .bits = bits, .key = *key};
+        f->paths[f->n++] = (struct path){.id = id, .key = *key};
     }
     f->paths[place].samples += key->samples;
     f->paths[place].cycles += key->cycles;
-    return HP_OK;
-}
-
-/* The longest way that is the only one: with the whole history, or with half of it, and so on. bits 0: there is none. */
-static enum hp_err longest(struct hp_reconstruct *reconstruct, const struct hp_segment_key *key,
-                           struct hp_reconstruct_segment *segment, uint32_t *bits)
-{
-    for (*bits = HP_SEGMENT_BITS; *bits; *bits /= 2) {
-        HP_TRY(hp_reconstruct_sample(reconstruct, key->pc, key->history, *bits, segment));
-        if (segment->n)
-            return HP_OK;
-    }
     return HP_OK;
 }
 
@@ -106,11 +92,11 @@ static enum hp_err find_paths(const struct hp_segments *s, struct hp_reconstruct
     for (size_t i = 0; i < s->n_keys; i++) {
         const struct hp_segment_key *key = &s->keys[i];
         struct hp_reconstruct_segment segment;
-        uint32_t bits;
-        HP_TRY(longest(reconstruct, key, &segment, &bits));
+        HP_TRY(hp_reconstruct_sample(reconstruct, key->pc, key->history, HP_SEGMENT_BITS, true,
+                                     &segment));
         f->samples += key->samples;
-        if (bits)
-            HP_TRY(add_to_path(f, segment.id, bits, key));
+        if (segment.n)
+            HP_TRY(add_to_path(f, segment.id, key));
         else
             f->unknown += key->samples;
     }
@@ -171,8 +157,8 @@ static enum hp_err add_path(struct out *out, const struct path *path)
     struct hp_reconstruct_segment segment;
     struct hp_ppath *row;
     struct hp_ppath_count *count;
-    HP_TRY(hp_reconstruct_sample(out->reconstruct, path->key.pc, path->key.history, path->bits,
-                                 &segment));
+    HP_TRY(hp_reconstruct_sample(out->reconstruct, path->key.pc, path->key.history, HP_SEGMENT_BITS,
+                                 true, &segment));
     uint32_t first = hp_map64_get(&out->blocks, segment.starts[0]);
     if (first == HP_MAP64_NONE)
         return HP_OK;
@@ -180,9 +166,9 @@ static enum hp_err add_path(struct out *out, const struct path *path)
     HP_TRY(hp_profile_add_path(profile, &row));
     *row = (struct hp_ppath){.kind = out->kind,
                              .start = profile->blocks[first].place,
-                             .outcomes = path->key.history & ((1u << path->bits) - 1),
+                             .outcomes = path->key.history,
                              .targets = path->id,
-                             .length = path->bits,
+                             .length = HP_SEGMENT_BITS,
                              .function = profile->blocks[first].function};
     HP_TRY(hp_profile_add_path_count(profile, &count));
     *count = (struct hp_ppath_count){.item = index,
