@@ -75,8 +75,8 @@ enum hp_err hp_windows_parse(const char *text, struct hp_windows *windows)
         HP_TRY(read_item(item, length, &w, &all_warm));
         item += length + (item[length] == ',');
     }
-    if (w.detail == 0 || w.ramp == 0)
-        return hp_fail(HP_ERR_INVALID, "detail and ramp must be at least 1");
+    if (w.detail == 0)
+        return hp_fail(HP_ERR_INVALID, "detail must be at least 1");
     if (w.ramp == 0)
         return hp_fail(HP_ERR_INVALID, "ramp must be at least 1: it tells windows apart");
     if (w.period < w.detail || w.period - w.detail < w.ramp)
