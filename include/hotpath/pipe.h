@@ -110,6 +110,9 @@ struct hp_code *hp_program_code(const struct hp_program *program);
 
 /* The text of an instruction, always terminated ("(bad)" when it is not known). */
 void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size_t size);
+/* The same, as it reads at another address: targets in the text go with it. By its offset in the module it is the same wherever that was loaded. */
+void hp_program_text_at(struct hp_program *program, uint32_t insn, uint64_t address, char *text,
+                        size_t size);
 
 /* --- What became of an instruction ------------------------------------------------------------ */
 

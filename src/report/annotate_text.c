@@ -12,6 +12,7 @@
 
 #define EVENTS_SHOWN 2
 #define CAUSES_SHOWN 2
+#define NARROW       100 /* columns: with fewer, one event */
 
 /* --- Cells ------------------------------------------------------------------------------------ */
 
@@ -32,15 +33,19 @@ static void put_stages(const struct hp_insn_facts *facts, struct hp_strbuf *cell
 }
 
 /* "l1d 30% l2 20%": the most frequent events that cost something. */
-static void put_events(const struct hp_insn_facts *facts, struct hp_strbuf *cell)
+static void put_events(const struct hp_annotator *a, const struct hp_insn_facts *facts,
+                       struct hp_strbuf *cell)
 {
     static const enum hp_insn_event events[] = {HP_INSN_MISPREDICTED, HP_INSN_L3,     HP_INSN_L2,
                                                 HP_INSN_L1D,          HP_INSN_DTLB,   HP_INSN_L1I,
                                                 HP_INSN_ITLB,         HP_INSN_BLOCKED};
     static const char *const names[] = {"mispr.", "L3",  "L2",   "L1",
                                         "DTLB",   "L1I", "ITLB", "blocked"};
-    size_t shown = 0;
-    for (size_t i = 0; i < sizeof events / sizeof *events && shown < EVENTS_SHOWN; i++) {
+    bool narrow = a->options->width > 0 && a->options->width < NARROW;
+    size_t shown = 0, most = narrow ? 1 : EVENTS_SHOWN;
+    for (size_t i = 0; i < sizeof events / sizeof *events && shown < most; i++) {
+        if (events[i] == HP_INSN_L3 && !a->tables->insns.has_l3)
+            continue; /* what is beyond the L2 is memory */
         struct hp_estimate rate = hp_insn_rate(facts, HP_INSN_BEST, events[i]);
         if (rate.value < 0.005)
             continue;
@@ -81,7 +86,7 @@ static void put_text(const struct hp_annotator *a, uint32_t function,
         hp_strbuf_grouped(cell, line->insns);
         hp_strbuf_add(cell, line->insns == 1 ? " instruction)" : " instructions)");
     } else {
-        hp_strbuf_clean(cell, line->text);
+        hp_put_assembly(line->text, cell);
     }
     if (line->version) {
         hp_strbuf_add(cell, " (version ");
@@ -126,7 +131,9 @@ static void fill(const struct hp_annotator *a, uint32_t function, const struct h
     if (weight > 0)
         hp_strbuf_percent(&cells[n], hp_annotator_share(a, weight));
     n++;
-    hp_put_amount(times.value, &cells[n]);
+    /* What the sampler never met may have been executed. */
+    if (times.value > 0 || a->by != HP_ANNOTATE_SAMPLES)
+        hp_put_amount(times.value, &cells[n]);
     hp_put_interval(times, &cells[n++]);
     if (known)
         hp_insn_facts(a->tables, line->insn, &facts);
@@ -138,7 +145,7 @@ static void fill(const struct hp_annotator *a, uint32_t function, const struct h
             double each = hp_insn_cycles_of(&facts, HP_INSN_BEST).value / retired.value;
             hp_strbuf_fixed(&cells[n], each, each < 99.95 ? 1 : 0);
             put_stages(&facts, &cells[n + 1]);
-            put_events(&facts, &cells[n + 2]);
+            put_events(a, &facts, &cells[n + 2]);
         }
         n += 3;
     }
@@ -238,7 +245,7 @@ static void put_causes(const struct hp_annotated_line *line, double cycles, stru
             if (!said[i] && line->causes[i] > 0 &&
                 (largest < 0 || line->causes[i] > line->causes[largest]))
                 largest = i;
-        if (largest < 0)
+        if (largest < 0 || line->causes[largest] < 0.005 * cycles)
             return;
         said[largest] = true;
         hp_strbuf_add(cell, shown ? " " : "");
@@ -258,13 +265,14 @@ static void fill_line(struct hp_annotator *a, const struct hp_annotated_line *li
     for (int i = 0; i < HP_CAUSES; i++)
         cycles += line->causes[i];
     if (code) {
-        hp_strbuf_percent(&cells[0], hp_annotator_share(a, line->weight));
+        if (line->weight > 0)
+            hp_strbuf_percent(&cells[0], hp_annotator_share(a, line->weight));
         hp_put_amount(line->times.value, &cells[1]);
         hp_put_interval(line->times, &cells[1]);
     }
     n = 2;
     if (a->by == HP_ANNOTATE_CYCLES) {
-        if (code && line->retired > 0)
+        if (code && line->retired > 0 && cycles > 0)
             hp_strbuf_fixed(&cells[2], cycles / line->retired, 2);
         if (code && cycles > 0)
             put_causes(line, cycles, &cells[3]);

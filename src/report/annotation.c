@@ -257,6 +257,40 @@ static enum hp_err disassemble(struct hp_annotator *a, const struct hp_module_co
     return HP_OK;
 }
 
+/* A block whose instructions are not known: a row for each part of it that is of one source line or, where these are not all known, one. */
+static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct code *code)
+{
+    const struct hp_profile *p = a->tables->profile;
+    const struct hp_pblock *b = &p->blocks[block];
+    const struct hp_pline *first = line_at(p, block, 0);
+    uint64_t insns = 0;
+    size_t n = 0;
+    while (first && first + n < p->lines + p->n_lines && first[n].block == block)
+        insns += first[n++].insns;
+    struct hp_code_line line = {.place = b->place,
+                                .version = b->version,
+                                .length = b->size,
+                                .insns = b->insns ? b->insns : 1,
+                                .insn = HP_PROFILE_NONE,
+                                .text = "",
+                                .count = a->block_counts[block]};
+    if (insns != b->insns || n <= 1) {
+        set_source(p, block, 0, &line);
+        return add_line(code, line);
+    }
+    for (size_t i = 0; i < n; i++) {
+        line.place.offset = b->place.offset + first[i].from;
+        line.length = first[i].to - first[i].from;
+        line.insns = first[i].insns;
+        line.file = hp_text(first[i].file);
+        line.line = first[i].line;
+        line.inlined = hp_text(first[i].inlined);
+        if (line.insns)
+            HP_TRY(add_line(code, line));
+    }
+    return HP_OK;
+}
+
 static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct code *code,
                              const char **missing)
 {
@@ -274,15 +308,7 @@ static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct code
     const char *why =
         b->place.module == HP_PROFILE_NONE ? NULL : a->modules[b->place.module].missing;
     *missing = why ? why : "the code that ran is not what a file has";
-    struct hp_code_line line = {.place = b->place,
-                                .version = b->version,
-                                .length = b->size,
-                                .insns = b->insns ? b->insns : 1,
-                                .insn = HP_PROFILE_NONE,
-                                .text = "",
-                                .count = a->block_counts[block]};
-    set_source(p, block, 0, &line);
-    return add_line(code, line);
+    return add_parts(a, block, code);
 }
 
 /* By place and version; the profile's own rows before what was disassembled, whole blocks before their instructions. */
@@ -308,7 +334,8 @@ static void join_lines(struct code *code)
     for (size_t i = 0; i < code->n; i++) {
         struct hp_code_line line = code->lines[i], *last = kept ? &code->lines[kept - 1] : NULL;
         bool same = last && hp_place_compare(last->place, line.place) == 0 &&
-                    last->version == line.version && last->insns == 0 && line.insns == 0 &&
+                    last->version == line.version && last->insns == line.insns &&
+                    (line.insns == 0 || last->length == line.length) &&
                     (line.insn == HP_PROFILE_NONE || line.insn == last->insn);
         if (!same) {
             code->lines[kept++] = line;
