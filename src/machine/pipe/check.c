@@ -24,7 +24,7 @@ static void recount_uops(struct hp_pipe *p, uint64_t position, const struct pipe
                          struct recount *r)
 {
     uint32_t unissued = 0;
-    for (unsigned i = 0; i < insn->n_uops; i++) {
+    for (unsigned i = 0; i < insn->shape.n_uops; i++) {
         const struct pipe_uop *uop = uop_at(p, position << 3 | i);
         unissued += uop->state != UOP_ISSUED;
         r->ready += uop->state == UOP_READY;
@@ -32,7 +32,7 @@ static void recount_uops(struct hp_pipe *p, uint64_t position, const struct pipe
     }
     require(p, unissued == insn->unissued, "uops that have not been issued");
     require(p, !unissued == (insn->done != PIPE_NEVER), "done before all uops were issued");
-    if (unissued && insn->flags & INSN_FP)
+    if (unissued && insn->shape.flags & INSN_FP)
         r->fp_queue++;
     else if (unissued)
         r->int_queue++;
@@ -41,13 +41,13 @@ static void recount_uops(struct hp_pipe *p, uint64_t position, const struct pipe
 static void recount_insn(struct hp_pipe *p, uint64_t position, struct recount *r)
 {
     const struct pipe_insn *insn = insn_at(p, position);
-    r->serial += insn->flags & INSN_SERIAL ? 1 : 0;
-    r->ints += insn->ints;
-    r->vecs += insn->vecs;
-    r->places += insn->places;
-    if (insn->flags & INSN_RIGHT) {
-        r->loads += insn->n_loads;
-        r->stores += insn->n_stores;
+    r->serial += insn->shape.flags & INSN_SERIAL ? 1 : 0;
+    r->ints += insn->shape.ints;
+    r->vecs += insn->shape.vecs;
+    r->places += insn->shape.places;
+    if (insn->shape.flags & INSN_RIGHT) {
+        r->loads += insn->shape.n_loads;
+        r->stores += insn->shape.n_stores;
     }
     recount_uops(p, position, insn, r);
 }
@@ -71,9 +71,13 @@ static void check_ready(struct hp_pipe *p, uint32_t ready)
 
 static void check_order(struct hp_pipe *p)
 {
-    for (uint64_t at = p->head; at + 1 < p->tail; at++) {
-        uint32_t gap = insn_at(p, at + 1)->timing - insn_at(p, at)->timing;
-        require(p, gap > 0 && gap < UINT32_C(0x80000000), "the reorder buffer is not in order");
+    uint64_t mask = p->cap_timings - 1, before = p->timings_head;
+    for (uint64_t at = p->head; at < p->tail; at++) {
+        uint64_t place = (uint64_t)(insn_at(p, at)->timing - p->timings);
+        uint64_t number = before + ((place - before) & mask);
+        require(p, number < p->timings_tail && insn_at(p, at)->timing->left == HP_NEVER,
+                "the reorder buffer is not in order");
+        before = number + 1;
     }
 }
 
@@ -106,13 +110,13 @@ void hp_pipe_check_issued(struct hp_pipe *p, uint64_t key)
     require(p, uop_at(p, key)->state == UOP_READY, "a uop is issued that is not ready");
     require(p, uop_at(p, key)->ready <= p->now, "a uop is issued before it is ready");
     for (unsigned kind = 0; kind < HP_UNITS; kind++)
-        require(p, p->units[kind].used + p->units[kind].held <= p->units[kind].n, "units");
+        require(p, p->units[kind] + p->held[kind].n == p->units_n[kind], "units");
 }
 
 void hp_pipe_check_retired(struct hp_pipe *p, const struct pipe_insn *insn)
 {
     const struct pipe_fed *fed = fed_at(p, p->fed_head);
-    require(p, insn->flags & INSN_RIGHT, "something of a wrong path retires");
+    require(p, insn->shape.flags & INSN_RIGHT, "something of a wrong path retires");
     require(p,
             insn->fed == p->fed_head && insn->insn == fed->first + insn->index &&
                 fed->before + insn->index == p->check_insn,

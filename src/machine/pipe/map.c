@@ -7,33 +7,32 @@
 /* --- What is needed --------------------------------------------------------------------------- */
 
 /* The event of the first thing that is missing; 0: nothing is. */
-static uint32_t missing(const struct hp_pipe *p, const struct pipe_insn *insn,
-                        const struct hp_static *s)
+static inline uint32_t missing(const struct hp_pipe *p, const struct pipe_shape *shape)
 {
     uint64_t in_buffer = p->mapped - p->head;
-    if (p->n_serial || (insn->flags & INSN_SERIAL && in_buffer))
+    if (p->n_serial || (shape->flags & INSN_SERIAL && in_buffer))
         return HP_TIMING_SERIAL;
     if (in_buffer >= p->reorder)
         return HP_TIMING_NO_REORDER;
-    if (s->n_uops &&
-        (insn->flags & INSN_FP ? p->n_fp_queue >= p->fp_queue : p->n_int_queue >= p->int_queue))
+    if (shape->n_uops &&
+        (shape->flags & INSN_FP ? p->n_fp_queue >= p->fp_queue : p->n_int_queue >= p->int_queue))
         return HP_TIMING_NO_QUEUE;
-    if (p->n_places + insn->places > p->memory_queue)
+    if (p->n_places + shape->places > p->memory_queue)
         return HP_TIMING_NO_MEMORY_QUEUE;
-    if (p->n_ints + insn->ints > p->int_registers || p->n_vecs + insn->vecs > p->vec_registers)
+    if (p->n_ints + shape->ints > p->int_registers || p->n_vecs + shape->vecs > p->vec_registers)
         return HP_TIMING_NO_REGISTER;
     return 0;
 }
 
-static void take(struct hp_pipe *p, const struct pipe_insn *insn)
+static inline void take(struct hp_pipe *p, const struct pipe_shape *shape)
 {
-    p->n_serial += insn->flags & INSN_SERIAL ? 1 : 0;
-    p->n_places += insn->places;
-    p->n_ints += insn->ints;
-    p->n_vecs += insn->vecs;
-    if (!insn->n_uops)
+    p->n_serial += shape->flags & INSN_SERIAL ? 1 : 0;
+    p->n_places += shape->places;
+    p->n_ints += shape->ints;
+    p->n_vecs += shape->vecs;
+    if (!shape->n_uops)
         return;
-    if (insn->flags & INSN_FP)
+    if (shape->flags & INSN_FP)
         p->n_fp_queue++;
     else
         p->n_int_queue++;
@@ -41,52 +40,71 @@ static void take(struct hp_pipe *p, const struct pipe_insn *insn)
 
 /* --- What is waited for ----------------------------------------------------------------------- */
 
-/* The result of uop `of` of the instruction at `position`; `own`: of its own instruction. */
-static void wait_for(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop, uint64_t position,
-                     uint8_t of, bool own)
+/* Uop `key` waits for the result of uop `of`, which has not been issued. */
+static inline void wait_for_issue(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
+                                  struct pipe_uop *of)
 {
-    struct pipe_uop *other = uop_at(p, position << 3 | of);
-    if (other->state != UOP_ISSUED) {
-        uint32_t place = (uint32_t)(key & ((uint64_t)p->mask << 3 | 7));
-        uop->pending++;
-        other->waiting = hp_pipe_link(p, place, p->flight[place >> 3].timing, other->waiting);
+    /* One that gives it several registers is waited for once. */
+    if (of->waiting != PIPE_NO_LINK && p->links[of->waiting].key == key)
         return;
-    }
-    uint64_t done = other->ready;
-    if (done <= p->now + 1)
-        return;
-    if (done > uop->ready)
-        uop->ready = done;
-    if (own || done < uop->producer_done ||
-        (done == uop->producer_done && (int32_t)((uint32_t)position - uop->producer_at) < 0))
-        return;
-    uop->producer_done = done;
-    uop->producer = insn_at(p, position)->insn;
-    uop->producer_at = (uint32_t)position;
+    uop->pending++;
+    of->waiting = hp_pipe_link(p, key, of->waiting);
 }
 
-static void wait_for_registers(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop, uint64_t set,
-                               const struct pipe_writer *writers)
+static inline void wait_for_register(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
+                                     unsigned reg)
 {
-    for (; set; set &= set - 1) {
-        const struct pipe_writer *writer = &writers[__builtin_ctzll(set)];
-        if (writer->at >= p->head)
-            wait_for(p, key, uop, writer->at, writer->uop, false);
+    const struct pipe_writer *writer = &p->writers[reg];
+    if (writer->at < p->head)
+        return;
+    struct pipe_uop *of = uop_at(p, writer->at << 3 | writer->uop);
+    if (of->state != UOP_ISSUED) {
+        wait_for_issue(p, key, uop, of);
+        return;
     }
+    uint64_t done = of->ready;
+    if (done < uop->producer_done ||
+        (done == uop->producer_done &&
+         (uop->producer == HP_NO_ID || (int32_t)((uint32_t)writer->at - uop->producer_at) <= 0)))
+        return;
+    uop->ready = uop->producer_done = done;
+    uop->producer = insn_at(p, writer->at)->insn;
+    uop->producer_at = (uint32_t)writer->at;
 }
 
-static void map_uop(struct hp_pipe *p, uint64_t key, const struct hp_uop *s)
+static void wait_for_many(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
+                          const struct hp_regset *reads)
 {
+    for (uint64_t set = reads->gpr; set; set &= set - 1)
+        wait_for_register(p, key, uop, (unsigned)__builtin_ctzll(set));
+    for (uint64_t set = reads->vec; set; set &= set - 1)
+        wait_for_register(p, key, uop, 64 + (unsigned)__builtin_ctzll(set));
+}
+
+static inline void map_uop(struct hp_pipe *p, uint64_t key, uint32_t id)
+{
+    const struct pipe_suop *s = &p->suops[id];
     struct pipe_uop *uop = uop_at(p, key);
-    *uop = (struct pipe_uop){
-        .ready = p->now + 1, .producer = HP_NO_ID, .waiting = PIPE_NO_LINK, .state = UOP_WAITING};
-    wait_for_registers(p, key, uop, s->reads.gpr, p->writers);
-    wait_for_registers(p, key, uop, s->reads.vec, p->writers + 64);
+    *uop = (struct pipe_uop){.ready = p->now + 1,
+                             .producer_done = p->now + 1,
+                             .producer = HP_NO_ID,
+                             .waiting = PIPE_NO_LINK,
+                             .state = UOP_WAITING,
+                             .unit = s->unit};
+    if (s->n_reads == PIPE_MANY)
+        wait_for_many(p, key, uop, &p->uops[id].reads);
+    else
+        for (unsigned i = 0; i < s->n_reads; i++)
+            wait_for_register(p, key, uop, s->regs[i]);
+    /* Its own instruction's have just been mapped: none has been issued. */
     for (unsigned after = s->after; after; after &= after - 1)
-        wait_for(p, key, uop, key >> 3, (uint8_t)__builtin_ctz(after), true);
+        wait_for_issue(p, key, uop,
+                       uop_at(p, (key & ~(uint64_t)7) | (unsigned)__builtin_ctz(after)));
     if (!uop->pending)
         hp_pipe_schedule(p, key, uop->ready);
 }
+
+/* --- What is written -------------------------------------------------------------------------- */
 
 static void write_set(uint64_t set, struct pipe_writer *writers, uint64_t position, unsigned uop)
 {
@@ -94,21 +112,36 @@ static void write_set(uint64_t set, struct pipe_writer *writers, uint64_t positi
         writers[__builtin_ctzll(set)] = (struct pipe_writer){.at = position, .uop = (uint8_t)uop};
 }
 
-static void map_insn(struct hp_pipe *p, uint64_t position, struct pipe_insn *insn)
+static inline void write_registers(struct hp_pipe *p, uint64_t position, unsigned uop, uint32_t id)
 {
-    const struct hp_uop *uops = p->uops + insn->uops;
-    struct hp_timing *t = timing_of(p, insn);
-    t->mapped = since(t, p->now);
-    take(p, insn);
-    hp_pipe_order_map(p, insn);
-    for (unsigned i = 0; i < insn->n_uops; i++)
-        map_uop(p, position << 3 | i, &uops[i]);
-    /* Only now: no uop waits for a register that its own instruction writes. */
-    for (unsigned i = 0; i < insn->n_uops; i++) {
-        write_set(uops[i].writes.gpr, p->writers, position, i);
-        write_set(uops[i].writes.vec, p->writers + 64, position, i);
+    const struct pipe_suop *s = &p->suops[id];
+    if (s->n_reads == PIPE_MANY) {
+        write_set(p->uops[id].writes.gpr, p->writers, position, uop);
+        write_set(p->uops[id].writes.vec, p->writers + 64, position, uop);
+        return;
     }
-    if (insn->n_uops)
+    for (unsigned i = s->n_reads; i < (unsigned)s->n_reads + s->n_writes; i++)
+        p->writers[s->regs[i]] = (struct pipe_writer){.at = position, .uop = (uint8_t)uop};
+}
+
+/* --- The phase -------------------------------------------------------------------------------- */
+
+static inline void map_insn(struct hp_pipe *p, uint64_t position, struct pipe_insn *insn)
+{
+    struct hp_timing *t = insn->timing;
+    unsigned n = insn->shape.n_uops;
+    t->mapped = since(t, p->now);
+    take(p, &insn->shape);
+    insn->stores = p->stores_tail;
+    insn->loads = p->loads_tail;
+    if (insn->shape.places && insn->shape.flags & INSN_RIGHT)
+        hp_pipe_order_map(p, insn);
+    for (unsigned i = 0; i < n; i++)
+        map_uop(p, position << 3 | i, insn->shape.uops + i);
+    /* Only now: no uop waits for a register that its own instruction writes. */
+    for (unsigned i = 0; i < n; i++)
+        write_registers(p, position, i, insn->shape.uops + i);
+    if (n)
         return;
     insn->done = p->now + 1;
     t->done = since(t, insn->done);
@@ -121,12 +154,11 @@ void hp_pipe_map(struct hp_pipe *p)
 {
     for (uint32_t n = 0; n < p->width && p->mapped < p->tail; n++) {
         struct pipe_insn *insn = insn_at(p, p->mapped);
-        struct hp_timing *t = timing_of(p, insn);
-        if (p->now < t->fetched + p->front)
+        if (p->now < insn->timing->fetched + p->front)
             return;
-        uint32_t event = missing(p, insn, &p->insns[insn->insn]);
+        uint32_t event = missing(p, &insn->shape);
         if (event) {
-            t->events |= event;
+            insn->timing->events |= event;
             return;
         }
         map_insn(p, p->mapped, insn);
@@ -155,9 +187,9 @@ void hp_pipe_restore_writers(struct hp_pipe *p, uint64_t position)
     uint64_t gpr = lost(p->writers, position), vec = lost(p->writers + 64, position);
     for (uint64_t at = position; at-- > p->head && (gpr | vec);) {
         const struct pipe_insn *insn = insn_at(p, at);
-        const struct hp_uop *uops = p->uops + insn->uops;
+        const struct hp_uop *uops = p->uops + insn->shape.uops;
         uint64_t all_gpr = 0, all_vec = 0;
-        for (unsigned i = 0; i < insn->n_uops; i++) {
+        for (unsigned i = 0; i < insn->shape.n_uops; i++) {
             write_set(uops[i].writes.gpr & gpr, p->writers, at, i);
             write_set(uops[i].writes.vec & vec, p->writers + 64, at, i);
             all_gpr |= uops[i].writes.gpr;
