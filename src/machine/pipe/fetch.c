@@ -32,11 +32,10 @@ static bool is_known(struct hp_pipe *p)
     return false;
 }
 
-static uint32_t right_insn(struct hp_pipe *p)
+/* Whether fetch is at the end of what can be fetched of it now. */
+static bool at_end(struct hp_pipe *p)
 {
-    if (p->fed_at == p->fed_tail || at_break(p))
-        return HP_NO_ID;
-    return fed_at(p, p->fed_at)->first + p->fed_index;
+    return p->fed_at == p->fed_tail || at_break(p);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
@@ -269,35 +268,65 @@ static inline void note_fetch(struct hp_pipe *p, struct hp_timing *t, bool read)
     }
     if (p->fetch_measured) {
         t->events |= HP_TIMING_MEASURED;
-        if (!p->last_measured && p->stats.fetched)
+        if (!p->last_measured && p->timings_tail > 1)
             t->events |= HP_TIMING_WINDOW;
     }
     p->last_measured = p->fetch_measured;
 }
 
-/* Fetches an instruction whose lines are there (`read`: some had to be); false: fetch ends for this cycle. */
-static inline bool fetch_one(struct hp_pipe *p, uint32_t id, const struct pipe_static *s,
-                             uint32_t slot, bool read)
+/* The instruction's place in flight, and its timing. */
+static inline struct pipe_insn *enter(struct hp_pipe *p, uint32_t id, const struct pipe_static *s,
+                                      uint32_t slot)
 {
     struct hp_timing *t = &p->timings[p->timings_tail++ & (p->cap_timings - 1)];
-    struct pipe_insn *insn = insn_at(p, p->tail);
-    bool wrong = p->wrong.on;
-    struct pipe_fed *fed = fed_at(p, p->fed_at);
+    struct pipe_insn *insn = insn_at(p, p->tail++);
     set_timing(p, t, id, slot);
     set_flight(insn, t, id, &s->shape);
-    if (wrong)
-        set_wrong(p, insn);
-    else
+    return insn;
+}
+
+static inline bool lines_are_there(struct hp_pipe *p, const struct pipe_static *s, uint32_t *ports,
+                                   bool *read)
+{
+    *read = !is_read(p, s);
+    return !*read || read_lines(p, s, ports);
+}
+
+/* Fetches what is left of the block at hand, from slot `*slot` to `end`; false: fetch ends for this cycle. */
+static bool fetch_block(struct hp_pipe *p, uint32_t *slot, uint32_t end, uint32_t *ports)
+{
+    struct pipe_fed *fed = fed_at(p, p->fed_at);
+    while (*slot < end) {
+        uint32_t id = fed->first + p->fed_index;
+        const struct pipe_static *s = &p->statics[id];
+        bool read;
+        if (!lines_are_there(p, s, ports, &read))
+            return false;
+        struct pipe_insn *insn = enter(p, id, s, (*slot)++);
         set_right(p, insn, fed);
-    if (s->shape.n_mems)
-        t->address = insn->address[0];
-    note_fetch(p, t, read);
-    p->tail++;
-    p->stats.fetched++;
-    p->moved = true;
-    if (wrong)
-        return go_on_wrong(p, insn);
-    return ++p->fed_index < fed->n || end_block(p, fed, insn);
+        insn->timing->address = insn->address[0];
+        note_fetch(p, insn->timing, read);
+        if (++p->fed_index == fed->n)
+            return end_block(p, fed, insn);
+    }
+    return true;
+}
+
+/* The same of a wrong path, one instruction. */
+static bool fetch_wrong(struct hp_pipe *p, uint32_t *slot, uint32_t *ports)
+{
+    uint32_t id = hp_pipe_wrong_insn(p);
+    if (id == HP_NO_ID)
+        return false;
+    const struct pipe_static *s = &p->statics[id];
+    bool read;
+    if (!lines_are_there(p, s, ports, &read))
+        return false;
+    struct pipe_insn *insn = enter(p, id, s, (*slot)++);
+    set_wrong(p, insn);
+    insn->timing->address = insn->address[0];
+    note_fetch(p, insn->timing, read);
+    return go_on_wrong(p, insn);
 }
 
 /* How many lines have been read in this cycle: one that was waited for arrives. */
@@ -319,17 +348,15 @@ bool hp_pipe_fetch(struct hp_pipe *p)
         return false;
     if (p->now < p->fetch.from || !hp_pipe_timing_room(p))
         return true;
-    uint32_t ports = lines_read(p);
-    for (uint32_t slot = 0; slot < p->width && n_queued(p) < p->fetch_queue; slot++) {
-        uint32_t id = p->wrong.on ? hp_pipe_wrong_insn(p) : right_insn(p);
-        if (id == HP_NO_ID)
+    uint64_t before = p->tail;
+    uint32_t ports = lines_read(p), slot = 0, end = p->fetch_queue - n_queued(p);
+    if (end > p->width)
+        end = p->width;
+    while (slot < end)
+        if (p->wrong.on ? !fetch_wrong(p, &slot, &ports)
+                        : at_end(p) || !fetch_block(p, &slot, end, &ports))
             break;
-        const struct pipe_static *s = &p->statics[id];
-        bool read = !is_read(p, s);
-        if (read && !read_lines(p, s, &ports))
-            break;
-        if (!fetch_one(p, id, s, slot, read))
-            break;
-    }
+    p->stats.fetched += p->tail - before;
+    p->moved |= p->tail != before;
     return true;
 }

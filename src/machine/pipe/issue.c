@@ -85,11 +85,35 @@ static inline void all_issued(struct hp_pipe *p, uint64_t position, struct pipe_
         p->resolved_in = insn->done;
 }
 
+/* The only uop of an instruction: most are. */
+static inline void note_only(struct hp_pipe *p, uint64_t key, const struct pipe_uop *uop,
+                             struct pipe_insn *insn, uint64_t done)
+{
+    struct hp_timing *t = insn->timing;
+    t->ready = since(t, uop->ready);
+    t->issued = since(t, p->now);
+    t->producer = uop->producer;
+    t->waited = 0;
+    t->unit = uop->unit;
+    insn->complete = done;
+    insn->unissued = 0;
+    all_issued(p, key >> 3, insn, t);
+    if (uop->unit == HP_UNIT_LOAD) {
+        insn->unloaded = 0;
+        insn->loaded = done;
+        t->loaded = t->done;
+    }
+}
+
 /* What timings say of it. */
 static inline void note_issue(struct hp_pipe *p, uint64_t key, const struct pipe_uop *uop,
                               struct pipe_insn *insn, uint64_t done)
 {
     struct hp_timing *t = insn->timing;
+    if (insn->shape.n_uops == 1) {
+        note_only(p, key, uop, insn, done);
+        return;
+    }
     if (insn->unissued == insn->shape.n_uops) {
         t->ready = since(t, uop->ready);
         t->issued = since(t, p->now);

@@ -52,12 +52,11 @@ static inline void wait_for_issue(struct hp_pipe *p, uint64_t key, struct pipe_u
 }
 
 static inline void wait_for_register(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
-                                     unsigned reg)
+                                     const struct pipe_writer *writer)
 {
-    const struct pipe_writer *writer = &p->writers[reg];
     if (writer->at < p->head)
         return;
-    struct pipe_uop *of = uop_at(p, writer->at << 3 | writer->uop);
+    struct pipe_uop *of = &p->flight_uops[writer->uop];
     if (of->state != UOP_ISSUED) {
         wait_for_issue(p, key, uop, of);
         return;
@@ -68,7 +67,7 @@ static inline void wait_for_register(struct hp_pipe *p, uint64_t key, struct pip
          (uop->producer == HP_NO_ID || (int32_t)((uint32_t)writer->at - uop->producer_at) <= 0)))
         return;
     uop->ready = uop->producer_done = done;
-    uop->producer = insn_at(p, writer->at)->insn;
+    uop->producer = p->flight[writer->uop >> 3].insn;
     uop->producer_at = (uint32_t)writer->at;
 }
 
@@ -76,15 +75,14 @@ static void wait_for_many(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
                           const struct hp_regset *reads)
 {
     for (uint64_t set = reads->gpr; set; set &= set - 1)
-        wait_for_register(p, key, uop, (unsigned)__builtin_ctzll(set));
+        wait_for_register(p, key, uop, &p->writers[__builtin_ctzll(set)]);
     for (uint64_t set = reads->vec; set; set &= set - 1)
-        wait_for_register(p, key, uop, 64 + (unsigned)__builtin_ctzll(set));
+        wait_for_register(p, key, uop, &p->writers[64 + __builtin_ctzll(set)]);
 }
 
-static inline void map_uop(struct hp_pipe *p, uint64_t key, uint32_t id)
+static inline void map_uop(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop, uint32_t id)
 {
     const struct pipe_suop *s = &p->suops[id];
-    struct pipe_uop *uop = uop_at(p, key);
     *uop = (struct pipe_uop){.ready = p->now + 1,
                              .producer_done = p->now + 1,
                              .producer = HP_NO_ID,
@@ -94,34 +92,33 @@ static inline void map_uop(struct hp_pipe *p, uint64_t key, uint32_t id)
     if (s->n_reads == PIPE_MANY)
         wait_for_many(p, key, uop, &p->uops[id].reads);
     else
-        for (unsigned i = 0; i < s->n_reads; i++)
-            wait_for_register(p, key, uop, s->regs[i]);
+        for (const uint8_t *reg = s->regs, *end = reg + s->n_reads; reg < end; reg++)
+            wait_for_register(p, key, uop, &p->writers[*reg]);
     /* Its own instruction's have just been mapped: none has been issued. */
     for (unsigned after = s->after; after; after &= after - 1)
-        wait_for_issue(p, key, uop,
-                       uop_at(p, (key & ~(uint64_t)7) | (unsigned)__builtin_ctz(after)));
+        wait_for_issue(p, key, uop, uop - (key & 7) + __builtin_ctz(after));
     if (!uop->pending)
         hp_pipe_schedule(p, key, uop->ready);
 }
 
 /* --- What is written -------------------------------------------------------------------------- */
 
-static void write_set(uint64_t set, struct pipe_writer *writers, uint64_t position, unsigned uop)
+static void write_set(uint64_t set, struct pipe_writer *writers, const struct pipe_writer *writer)
 {
     for (; set; set &= set - 1)
-        writers[__builtin_ctzll(set)] = (struct pipe_writer){.at = position, .uop = (uint8_t)uop};
+        writers[__builtin_ctzll(set)] = *writer;
 }
 
-static inline void write_registers(struct hp_pipe *p, uint64_t position, unsigned uop, uint32_t id)
+static inline void write_registers(struct hp_pipe *p, const struct pipe_writer *writer, uint32_t id)
 {
     const struct pipe_suop *s = &p->suops[id];
     if (s->n_reads == PIPE_MANY) {
-        write_set(p->uops[id].writes.gpr, p->writers, position, uop);
-        write_set(p->uops[id].writes.vec, p->writers + 64, position, uop);
+        write_set(p->uops[id].writes.gpr, p->writers, writer);
+        write_set(p->uops[id].writes.vec, p->writers + 64, writer);
         return;
     }
-    for (unsigned i = s->n_reads; i < (unsigned)s->n_reads + s->n_writes; i++)
-        p->writers[s->regs[i]] = (struct pipe_writer){.at = position, .uop = (uint8_t)uop};
+    for (const uint8_t *reg = s->regs + s->n_reads, *end = reg + s->n_writes; reg < end; reg++)
+        p->writers[*reg] = *writer;
 }
 
 /* --- The phase -------------------------------------------------------------------------------- */
@@ -136,11 +133,12 @@ static inline void map_insn(struct hp_pipe *p, uint64_t position, struct pipe_in
     insn->loads = p->loads_tail;
     if (insn->shape.places && insn->shape.flags & INSN_RIGHT)
         hp_pipe_order_map(p, insn);
+    uint32_t place = place_of(p, position << 3), id = insn->shape.uops;
     for (unsigned i = 0; i < n; i++)
-        map_uop(p, position << 3 | i, insn->shape.uops + i);
+        map_uop(p, position << 3 | i, &p->flight_uops[place + i], id + i);
     /* Only now: no uop waits for a register that its own instruction writes. */
     for (unsigned i = 0; i < n; i++)
-        write_registers(p, position, i, insn->shape.uops + i);
+        write_registers(p, &(struct pipe_writer){.at = position, .uop = place + i}, id + i);
     if (n)
         return;
     insn->done = p->now + 1;
@@ -190,8 +188,9 @@ void hp_pipe_restore_writers(struct hp_pipe *p, uint64_t position)
         const struct hp_uop *uops = p->uops + insn->shape.uops;
         uint64_t all_gpr = 0, all_vec = 0;
         for (unsigned i = 0; i < insn->shape.n_uops; i++) {
-            write_set(uops[i].writes.gpr & gpr, p->writers, at, i);
-            write_set(uops[i].writes.vec & vec, p->writers + 64, at, i);
+            struct pipe_writer writer = {.at = at, .uop = place_of(p, at << 3 | i)};
+            write_set(uops[i].writes.gpr & gpr, p->writers, &writer);
+            write_set(uops[i].writes.vec & vec, p->writers + 64, &writer);
             all_gpr |= uops[i].writes.gpr;
             all_vec |= uops[i].writes.vec;
         }

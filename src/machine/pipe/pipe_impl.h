@@ -131,7 +131,7 @@ struct pipe_link {
 /* Who wrote a register last: nobody in flight if the position is below the head. */
 struct pipe_writer {
     uint64_t at;
-    uint8_t uop;
+    uint32_t uop; /* where it is in flight_uops */
 };
 
 /* Of static instructions, by id. */
@@ -317,9 +317,14 @@ static inline struct pipe_insn *insn_at(struct hp_pipe *p, uint64_t position)
     return &p->flight[position & p->mask];
 }
 
+static inline uint32_t place_of(const struct hp_pipe *p, uint64_t key)
+{
+    return (uint32_t)key & (p->mask << 3 | 7);
+}
+
 static inline struct pipe_uop *uop_at(struct hp_pipe *p, uint64_t key)
 {
-    return &p->flight_uops[key & ((uint64_t)p->mask << 3 | 7)];
+    return &p->flight_uops[place_of(p, key)];
 }
 
 static inline struct pipe_fed *fed_at(struct hp_pipe *p, uint64_t position)
