@@ -17,7 +17,8 @@ static void require(const struct hp_pipe *p, bool holds, const char *what)
 }
 
 struct recount {
-    uint32_t serial, ints, vecs, places, int_queue, fp_queue, loads, stores, ready;
+    uint64_t held, occupied;
+    uint32_t serial, loads, stores, ready;
 };
 
 static void recount_uops(struct hp_pipe *p, uint64_t position, const struct pipe_insn *insn,
@@ -32,19 +33,16 @@ static void recount_uops(struct hp_pipe *p, uint64_t position, const struct pipe
     }
     require(p, unissued == insn->unissued, "uops that have not been issued");
     require(p, !unissued == (insn->done != PIPE_NEVER), "done before all uops were issued");
-    if (unissued && insn->shape.flags & INSN_FP)
-        r->fp_queue++;
-    else if (unissued)
-        r->int_queue++;
+    if (unissued)
+        r->occupied += insn->shape.occupies & PIPE_QUEUES;
 }
 
 static void recount_insn(struct hp_pipe *p, uint64_t position, struct recount *r)
 {
     const struct pipe_insn *insn = insn_at(p, position);
     r->serial += insn->shape.flags & INSN_SERIAL ? 1 : 0;
-    r->ints += insn->shape.ints;
-    r->vecs += insn->shape.vecs;
-    r->places += insn->shape.places;
+    r->held += insn->shape.holds;
+    r->occupied += PIPE_ONE(OCCUPIES_BUFFER);
     if (insn->shape.flags & INSN_RIGHT) {
         r->loads += insn->shape.n_loads;
         r->stores += insn->shape.n_stores;
@@ -81,6 +79,18 @@ static void check_order(struct hp_pipe *p)
     }
 }
 
+static uint64_t all_to_hold(const struct hp_pipe *p)
+{
+    return PIPE_ABOVE + ((uint64_t)p->memory_queue << HOLDS_PLACES) +
+           ((uint64_t)p->int_registers << HOLDS_INTS) + ((uint64_t)p->vec_registers << HOLDS_VECS);
+}
+
+static uint64_t all_to_occupy(const struct hp_pipe *p)
+{
+    return PIPE_ABOVE + ((uint64_t)p->int_queue << OCCUPIES_INT) +
+           ((uint64_t)p->fp_queue << OCCUPIES_FP) + ((uint64_t)p->reorder << OCCUPIES_BUFFER);
+}
+
 void hp_pipe_check(struct hp_pipe *p)
 {
     struct recount r = {0};
@@ -94,11 +104,10 @@ void hp_pipe_check(struct hp_pipe *p)
     require(p, n_queued(p) <= p->fetch_queue, "the fetch queue is too full");
     require(p, r.serial == p->n_serial, "instructions that run alone");
     require(p, r.serial == 0 || p->mapped - p->head == 1, "one that runs alone is not alone");
-    require(p, r.ints == p->n_ints && r.ints <= p->int_registers, "registers");
-    require(p, r.vecs == p->n_vecs && r.vecs <= p->vec_registers, "vector registers");
-    require(p, r.places == p->n_places && r.places <= p->memory_queue, "the memory queue");
-    require(p, r.int_queue == p->n_int_queue && r.int_queue <= p->int_queue, "the int queue");
-    require(p, r.fp_queue == p->n_fp_queue && r.fp_queue <= p->fp_queue, "the fp queue");
+    require(p, p->free_to_hold + r.held == all_to_hold(p), "registers or the memory queue");
+    require(p, p->free_to_occupy + r.occupied == all_to_occupy(p), "the queues");
+    require(p, (p->free_to_hold & p->free_to_occupy & PIPE_ABOVE) == PIPE_ABOVE,
+            "more is used than there is");
     require(p, r.loads == p->loads_tail - p->loads_head, "the load queue");
     require(p, r.stores == p->stores_tail - p->stores_head, "the store queue");
     check_ready(p, r.ready);

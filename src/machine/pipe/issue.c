@@ -77,10 +77,7 @@ static inline void all_issued(struct hp_pipe *p, uint64_t position, struct pipe_
 {
     insn->done = insn->complete;
     t->done = since(t, insn->done);
-    if (insn->shape.flags & INSN_FP)
-        p->n_fp_queue--;
-    else
-        p->n_int_queue--;
+    p->free_to_occupy += insn->shape.occupies & PIPE_QUEUES;
     if (position == p->unresolved && !(insn->shape.flags & INSN_BRANCH))
         p->resolved_in = insn->done;
 }

@@ -6,36 +6,39 @@
 
 /* --- What is needed --------------------------------------------------------------------------- */
 
-/* The event of the first thing that is missing; 0: nothing is. */
-static inline uint32_t missing(const struct hp_pipe *p, const struct pipe_shape *shape)
+static bool suffices(uint64_t free, uint64_t needed, unsigned of)
 {
-    uint64_t in_buffer = p->mapped - p->head;
-    if (p->n_serial || (shape->flags & INSN_SERIAL && in_buffer))
+    return (free - (needed & (uint64_t)0x7ffff << of)) >> (of + 19) & 1;
+}
+
+/* The event of the first thing that is missing. */
+static uint32_t what_is_missing(const struct hp_pipe *p, const struct pipe_shape *shape)
+{
+    uint64_t holds = p->free_to_hold, occupies = p->free_to_occupy;
+    if (p->n_serial || (shape->flags & INSN_SERIAL && p->mapped != p->head))
         return HP_TIMING_SERIAL;
-    if (in_buffer >= p->reorder)
+    if (!suffices(occupies, shape->occupies, OCCUPIES_BUFFER))
         return HP_TIMING_NO_REORDER;
-    if (shape->n_uops &&
-        (shape->flags & INSN_FP ? p->n_fp_queue >= p->fp_queue : p->n_int_queue >= p->int_queue))
+    if (!suffices(occupies, shape->occupies, OCCUPIES_INT) ||
+        !suffices(occupies, shape->occupies, OCCUPIES_FP))
         return HP_TIMING_NO_QUEUE;
-    if (p->n_places + shape->places > p->memory_queue)
+    if (!suffices(holds, shape->holds, HOLDS_PLACES))
         return HP_TIMING_NO_MEMORY_QUEUE;
-    if (p->n_ints + shape->ints > p->int_registers || p->n_vecs + shape->vecs > p->vec_registers)
-        return HP_TIMING_NO_REGISTER;
-    return 0;
+    return HP_TIMING_NO_REGISTER;
+}
+
+static inline bool is_missing(const struct hp_pipe *p, const struct pipe_shape *shape)
+{
+    uint64_t left = (p->free_to_hold - shape->holds) & (p->free_to_occupy - shape->occupies);
+    return (left & PIPE_ABOVE) != PIPE_ABOVE || p->n_serial ||
+           (shape->flags & INSN_SERIAL && p->mapped != p->head);
 }
 
 static inline void take(struct hp_pipe *p, const struct pipe_shape *shape)
 {
     p->n_serial += shape->flags & INSN_SERIAL ? 1 : 0;
-    p->n_places += shape->places;
-    p->n_ints += shape->ints;
-    p->n_vecs += shape->vecs;
-    if (!shape->n_uops)
-        return;
-    if (shape->flags & INSN_FP)
-        p->n_fp_queue++;
-    else
-        p->n_int_queue++;
+    p->free_to_hold -= shape->holds;
+    p->free_to_occupy -= shape->occupies;
 }
 
 /* --- What is waited for ----------------------------------------------------------------------- */
@@ -131,7 +134,7 @@ static inline void map_insn(struct hp_pipe *p, uint64_t position, struct pipe_in
     take(p, &insn->shape);
     insn->stores = p->stores_tail;
     insn->loads = p->loads_tail;
-    if (insn->shape.places && insn->shape.flags & INSN_RIGHT)
+    if (insn->shape.n_loads + insn->shape.n_stores && insn->shape.flags & INSN_RIGHT)
         hp_pipe_order_map(p, insn);
     uint32_t place = place_of(p, position << 3), id = insn->shape.uops;
     for (unsigned i = 0; i < n; i++)
@@ -154,9 +157,8 @@ void hp_pipe_map(struct hp_pipe *p)
         struct pipe_insn *insn = insn_at(p, p->mapped);
         if (p->now < insn->timing->fetched + p->front)
             return;
-        uint32_t event = missing(p, &insn->shape);
-        if (event) {
-            insn->timing->events |= event;
+        if (is_missing(p, &insn->shape)) {
+            insn->timing->events |= what_is_missing(p, &insn->shape);
             return;
         }
         map_insn(p, p->mapped, insn);

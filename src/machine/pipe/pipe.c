@@ -38,6 +38,12 @@ static void set_machine(struct hp_pipe *p, const struct hp_machine *m)
     p->mispredict = (uint32_t)core->mispredict;
     p->misses = (uint32_t)core->misses;
     p->code_ports = (uint32_t)m->l1i.ports;
+    p->free_to_hold = PIPE_ABOVE | (uint64_t)p->memory_queue << HOLDS_PLACES |
+                      (uint64_t)p->int_registers << HOLDS_INTS |
+                      (uint64_t)p->vec_registers << HOLDS_VECS;
+    p->free_to_occupy = PIPE_ABOVE | (uint64_t)p->int_queue << OCCUPIES_INT |
+                        (uint64_t)p->fp_queue << OCCUPIES_FP |
+                        (uint64_t)p->reorder << OCCUPIES_BUFFER;
     p->level_latency[HP_FROM_L1] = (uint32_t)m->l1d.latency;
     p->level_latency[HP_FROM_L2] = (uint32_t)m->l2.latency;
     p->level_latency[HP_FROM_L3] = (uint32_t)m->l3.latency;

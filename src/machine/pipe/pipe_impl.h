@@ -61,15 +61,31 @@ enum {
     INSN_BRANCH = 1 << 4, /* has a uop on unit branch */
 };
 
+/*
+ * Resources that are counted, three in a word, each with a bit above it that is set while there is no less than none: so one subtraction
+ * asks for all.
+ */
+enum { HOLDS_PLACES = 0, HOLDS_INTS = 20, HOLDS_VECS = 40 }; /* `holds` */
+enum {
+    OCCUPIES_INT = 0,
+    OCCUPIES_FP = 20,
+    OCCUPIES_BUFFER = 40
+}; /* `occupies`: queues, reorder buffer */
+#define PIPE_ABOVE   ((uint64_t)1 << 19 | (uint64_t)1 << 39 | (uint64_t)1 << 59)
+#define PIPE_QUEUES  (((uint64_t)1 << OCCUPIES_BUFFER) - 1)
+#define PIPE_ONE(of) ((uint64_t)1 << (of))
+
 /* What an instruction in flight has from the static one, in one piece. */
 struct pipe_shape {
     uint32_t uops; /* id of the first */
     uint8_t n_uops, n_loads, n_stores;
-    uint8_t flags;              /* INSN_* */
-    uint8_t ints, vecs, places; /* registers and places in the memory queue that it takes */
+    uint8_t flags; /* INSN_* */
     uint8_t n_mems;
     uint16_t first_mem;
     uint8_t flow, static_flags; /* of hp_static */
+    uint64_t holds; /* registers and places in the memory queue that it takes until it leaves */
+    uint64_t
+        occupies; /* a place in the reorder buffer likewise, one in a queue until it is issued */
 };
 
 struct pipe_static {
@@ -231,7 +247,8 @@ struct hp_pipe {
     struct pipe_insn *flight;
     struct pipe_uop *flight_uops; /* 8 a position */
     struct pipe_writer writers[128];
-    uint32_t n_serial, n_int_queue, n_fp_queue, n_places, n_ints, n_vecs;
+    uint64_t free_to_hold, free_to_occupy; /* as in pipe_shape, with PIPE_ABOVE */
+    uint32_t n_serial;                     /* that run alone, in the reorder buffer */
 
     /* Waiting and ready. */
     struct pipe_link *links;

@@ -7,9 +7,8 @@
 static void give_back(struct hp_pipe *p, const struct pipe_insn *insn)
 {
     p->n_serial -= insn->shape.flags & INSN_SERIAL ? 1 : 0;
-    p->n_places -= insn->shape.places;
-    p->n_ints -= insn->shape.ints;
-    p->n_vecs -= insn->shape.vecs;
+    p->free_to_hold += insn->shape.holds;
+    p->free_to_occupy += PIPE_ONE(OCCUPIES_BUFFER);
 }
 
 /* --- Retiring --------------------------------------------------------------------------------- */
@@ -44,7 +43,7 @@ static void retire_insn(struct hp_pipe *p, struct pipe_insn *insn)
     t->left = since(t, p->now);
     t->events |= HP_TIMING_RETIRED;
     give_back(p, insn);
-    if (insn->shape.places)
+    if (insn->shape.n_loads + insn->shape.n_stores)
         hp_pipe_order_retire(p, insn);
     if (HP_CHECKS)
         hp_pipe_check_retired(p, insn);
@@ -77,10 +76,8 @@ void hp_pipe_retire(struct hp_pipe *p)
 static void abort_mapped(struct hp_pipe *p, uint64_t position, const struct pipe_insn *insn)
 {
     give_back(p, insn);
-    if (insn->unissued && insn->shape.flags & INSN_FP)
-        p->n_fp_queue--;
-    else if (insn->unissued)
-        p->n_int_queue--;
+    if (insn->unissued)
+        p->free_to_occupy += insn->shape.occupies & PIPE_QUEUES;
     for (unsigned i = 0; i < insn->shape.n_uops; i++) {
         struct pipe_uop *uop = uop_at(p, position << 3 | i);
         hp_pipe_unlink_all(p, uop->waiting);

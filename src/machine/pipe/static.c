@@ -31,6 +31,23 @@ static uint8_t flags_of(const struct hp_pipe *p, const struct hp_static *s)
     return (uint8_t)flags;
 }
 
+/* More than there are: as many as there are. */
+static uint64_t holds(const struct hp_pipe *p, const struct hp_static *s)
+{
+    uint64_t places = smaller((uint32_t)s->n_loads + s->n_stores, p->memory_queue);
+    uint64_t ints = smaller(s->int_writes, p->int_registers);
+    uint64_t vecs = smaller(s->vec_writes, p->vec_registers);
+    return places << HOLDS_PLACES | ints << HOLDS_INTS | vecs << HOLDS_VECS;
+}
+
+static uint64_t occupies(const struct hp_pipe *p, const struct hp_static *s)
+{
+    uint64_t place = PIPE_ONE(OCCUPIES_BUFFER);
+    if (!s->n_uops)
+        return place;
+    return place | PIPE_ONE(flags_of(p, s) & INSN_FP ? OCCUPIES_FP : OCCUPIES_INT);
+}
+
 static void set_static(const struct hp_pipe *p, const struct hp_static *s, struct pipe_static *out)
 {
     uint64_t last = s->end > s->address ? s->end - 1 : s->address;
@@ -42,13 +59,12 @@ static void set_static(const struct hp_pipe *p, const struct hp_static *s, struc
                   .n_loads = s->n_loads,
                   .n_stores = s->n_stores,
                   .flags = flags_of(p, s),
-                  .ints = (uint8_t)smaller(s->int_writes, p->int_registers),
-                  .vecs = (uint8_t)smaller(s->vec_writes, p->vec_registers),
-                  .places = (uint8_t)smaller((uint32_t)s->n_loads + s->n_stores, p->memory_queue),
                   .n_mems = s->n_mems,
                   .first_mem = s->first_mem,
                   .flow = s->flow,
-                  .static_flags = s->flags},
+                  .static_flags = s->flags,
+                  .holds = holds(p, s),
+                  .occupies = occupies(p, s)},
     };
 }
 
