@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-pipe TRACE PASSES WORDS MACHINE...: times the machine in cycles on the words of TRACE (at most WORDS of them, 0: all), with a consumer of
- * timings that looks at each of them as a sampling profiler does, and prints one JSON object: retired instructions, and for each machine its
+ * bench-pipe TRACE PASSES WORDS MACHINE...: times the machine in cycles on the words of TRACE (at most WORDS of them, 0: all), with ProfileMe
+ * behind it (pairs, one in 1000 instructions), and prints one JSON object: retired instructions, and for each machine its
  * cycles, and times, one number a pass, processor time in nanoseconds.
  *
  * Where the trace has no addresses they are made up, the same in each run: of the operands, most stay where they are, as on a stack, some walk through
@@ -9,7 +9,7 @@
  */
 #include "base/grow.h"
 #include "base/map64.h"
-#include "hotpath/pipe.h"
+#include "hotpath/sample.h"
 #include "recording.h"
 
 #include <stdio.h>
@@ -36,8 +36,8 @@ struct bench {
     size_t cap_parts, cap_blocks, cap_at, cap_taken, cap_addresses, cap_counters;
     uint64_t instructions, operands;
     enum hp_err err;
-    uint64_t samples, latency; /* of the consumer */
-    int64_t countdown;
+    struct hp_sampler *sampler;
+    uint64_t samples, latency; /* that it delivered */
 };
 
 static uint64_t now(void)
@@ -131,16 +131,17 @@ static enum hp_err load(struct bench *b)
 
 /* --- What is timed ---------------------------------------------------------------------------- */
 
-static void on_timings(void *context, const struct hp_timing *timings, size_t n)
+static void on_samples(void *context, const struct hp_sample_pair *samples, size_t n)
 {
     struct bench *b = context;
-    for (size_t i = 0; i < n; i++) {
-        if (!(timings[i].events & HP_TIMING_MEASURED) || --b->countdown > 0)
-            continue;
-        b->countdown = 1000;
-        b->samples++;
-        b->latency += timings[i].done;
-    }
+    for (size_t i = 0; i < n; i++)
+        b->latency += samples[i].first.timing.left;
+    b->samples += n;
+}
+
+static void on_timings(void *context, const struct hp_timing *timings, size_t n)
+{
+    hp_sampler_timings(((struct bench *)context)->sampler, timings, n);
 }
 
 static enum hp_err play(struct bench *b, struct hp_pipe *pipe)
@@ -166,9 +167,15 @@ static enum hp_err pass(struct bench *b, const struct hp_machine *machine, uint6
     struct hp_core *core = NULL;
     struct hp_pipe *pipe = NULL;
     struct hp_pipe_config config = {.timings = on_timings, .context = b, .queue = -1};
+    struct hp_sample_config sampling;
     enum hp_err err = hp_program_new(machine, b->recording.code, &program);
     if (err == HP_OK)
         err = hp_core_new(machine, &core);
+    if (err == HP_OK)
+        err = hp_sample_config_parse("profileme,pairs,interval=1000", &sampling);
+    if (err == HP_OK)
+        err = hp_sampler_new(&sampling, program, &b->recording.threads[0], on_samples, b,
+                             &b->sampler);
     if (err == HP_OK)
         err = hp_pipe_new(program, core, &config, &pipe);
     uint64_t start = now();
@@ -178,6 +185,8 @@ static enum hp_err pass(struct bench *b, const struct hp_machine *machine, uint6
     if (err == HP_OK)
         *stats = *hp_pipe_stats(pipe);
     hp_pipe_free(pipe);
+    hp_sampler_free(b->sampler);
+    b->sampler = NULL;
     hp_core_free(core);
     hp_program_free(program);
     return err;

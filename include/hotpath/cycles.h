@@ -25,7 +25,7 @@ enum hp_cause {
     HP_CAUSE_L3,
     HP_CAUSE_MEMORY,
     HP_CAUSE_DTLB,    /* L1, but the page was missing */
-    HP_CAUSE_BLOCKED, /* its load waits for an older store */
+    HP_CAUSE_BLOCKED, /* L1, but its load had to wait for an older store and began late */
     HP_CAUSE_QUEUE,   /* it is done; the branch queue is full */
     /* There is none: */
     HP_CAUSE_MISPREDICT, /* the last one that retired was a mispredicted branch: it is responsible */
@@ -33,7 +33,8 @@ enum hp_cause {
     HP_CAUSE_L1I,        /* the next one was late, because its line was missing */
     HP_CAUSE_ITLB,       /* or its page */
     HP_CAUSE_FETCH, /* or for another reason: taken branches, BTB, the end of a line, the length of the front end */
-    HP_CAUSE_SERIAL, /* it had been fetched, but waited to run alone, or for one that does */
+    /* Either: */
+    HP_CAUSE_SERIAL, /* it had been fetched, but waited to run alone, or for one that does, and began late */
     HP_CAUSES
 };
 /* "retire", "execute", "unit", "l1", "l2", "l3", "memory", "dtlb", "blocked", "queue", "mispredict", "trap", "l1i", "itlb", "fetch", "serial". */

@@ -110,6 +110,9 @@ struct hp_code *hp_program_code(const struct hp_program *program);
 
 /* The text of an instruction, always terminated ("(bad)" when it is not known). */
 void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size_t size);
+/* The same, as it reads at another address: targets in the text go with it. By its offset in the module it is the same wherever that was loaded. */
+void hp_program_text_at(struct hp_program *program, uint32_t insn, uint64_t address, char *text,
+                        size_t size);
 
 /* --- What became of an instruction ------------------------------------------------------------ */
 
@@ -190,6 +193,9 @@ struct hp_pipe_config {
     void *context;
     /* A profiler behind a queue (docs/pipeline.md, "The branch queue"); queue < 0: none. */
     int queue;
+    /* Gets what each block that was fed caused (HP_METRIC_*, POWER_CYCLE in real cycles: docs/machine.md), in the order they were fed, tails too, many at a
+     * time, after they have retired. NULL: not wanted; it costs time. */
+    void (*blocks)(void *context, const uint32_t *blocks, const struct hp_events *events, size_t n);
     bool no_wrong_path; /* behind a misprediction nothing is fetched until the redirect */
 };
 
@@ -225,6 +231,13 @@ struct hp_pipe_stats {
         queue_stalls; /* cycles in which nothing more retired because the branch queue was full */
 };
 const struct hp_pipe_stats *hp_pipe_stats(const struct hp_pipe *pipe);
+
+/* By metric (not HP_METRIC_EXECUTIONS): all that was caused; and what of it by instructions that were aborted, which is no block's. After
+ * hp_pipe_drain(), the events of all blocks and these are all. NULL without hp_pipe_config.blocks. */
+struct hp_pipe_caused {
+    uint64_t all[HP_METRICS], aborted[HP_METRICS];
+};
+const struct hp_pipe_caused *hp_pipe_caused(const struct hp_pipe *pipe);
 
 #ifdef __cplusplus
 }

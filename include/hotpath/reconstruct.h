@@ -121,14 +121,15 @@ enum hp_err hp_reconstruct_list(struct hp_reconstruct *reconstruct,
                                 struct hp_reconstruct_paths *paths);
 void hp_reconstruct_paths_fini(struct hp_reconstruct_paths *paths);
 
-/* A sample's path within its routine, by `history` alone: for a profile by paths. */
+/* A sample's path within its routine, by its history: for a profile by paths. With `likeliest`, of several the likeliest. */
 struct hp_reconstruct_segment {
     uint64_t id;            /* equal for samples in the same place by the same path */
     const uint64_t *starts; /* as above: valid until the next call */
-    size_t n;               /* 0: there is none, or several */
+    size_t n;               /* 0: there is none; or several, and not `likeliest` */
 };
 enum hp_err hp_reconstruct_sample(struct hp_reconstruct *reconstruct, uint64_t pc, uint32_t history,
-                                  uint32_t bits, struct hp_reconstruct_segment *segment);
+                                  uint32_t bits, bool likeliest,
+                                  struct hp_reconstruct_segment *segment);
 
 #ifdef __cplusplus
 }

@@ -14,6 +14,8 @@ static const struct hp_command commands[] = {
     {"run", "run a program and print where its time goes", hp_cmd_run},
     {"record", "run a program and keep its profile in a file", hp_cmd_record},
     {"report", "print a profile", hp_cmd_report},
+    {"export", "write a pipeline log of a part of a run, for a viewer", hp_cmd_export},
+    {"annotate", "print functions by source and instruction", hp_cmd_annotate},
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},

@@ -39,7 +39,7 @@ static enum hp_err want(struct hp_wanted *wanted, const char *word, size_t lengt
 static bool needs_order(const struct hp_wanted *wanted)
 {
     return wanted->exact || wanted->loops || wanted->paths || wanted->predictions ||
-           wanted->hotspots || wanted->cycles || wanted->instructions;
+           wanted->hotspots || wanted->cycles || wanted->instructions || wanted->options->observer;
 }
 
 /* What is said in a list; what is asked for in detail is wanted without being listed. */
@@ -156,7 +156,7 @@ static enum hp_err read_hotspots(struct hp_wanted *wanted)
 
 static enum hp_err read_samplers(struct hp_wanted *wanted)
 {
-    static const char *const usual[] = {"profileme,pairs"};
+    static const char *const usual[] = {"profileme,pairs,interval=1000"};
     const struct hp_texts *samplers = &wanted->options->samplers;
     const char *const *names = samplers->n ? samplers->items : usual;
     size_t n = samplers->n ? samplers->n : sizeof usual / sizeof *usual;
@@ -168,11 +168,16 @@ static enum hp_err read_samplers(struct hp_wanted *wanted)
     return HP_OK;
 }
 
+static bool is_in_cycles(const struct hp_wanted *wanted)
+{
+    return wanted->cycles || wanted->instructions || wanted->options->observer;
+}
+
 /* What was asked for by name is run in cycles from end to end; where just a machine was named, in windows. */
 static enum hp_err read_cycles(struct hp_wanted *wanted)
 {
     const struct hp_wanted_options *o = wanted->options;
-    bool in_cycles = wanted->cycles || wanted->instructions;
+    bool in_cycles = is_in_cycles(wanted);
     if (o->windows && !in_cycles)
         return hp_fail(HP_ERR_INVALID, "--windows is for --profile cycles or instructions");
     if (!in_cycles)
@@ -181,7 +186,7 @@ static enum hp_err read_cycles(struct hp_wanted *wanted)
         wanted->machine = "modern";
     if (o->windows)
         HP_TRY(in_option(hp_windows_parse(o->windows, &wanted->windows), "windows"));
-    else if (!o->profile && !o->samplers.n)
+    else if (!o->profile && !o->samplers.n && !o->observer)
         wanted->windows = hp_windows_usual();
     return wanted->instructions ? read_samplers(wanted) : HP_OK;
 }
@@ -235,10 +240,17 @@ static enum hp_err open_paths(const struct hp_wanted *wanted, struct hp_code *co
 
 /* Exact attribution is there with sampling too: it is the measure of it. */
 static enum hp_err open_cycles(const struct hp_wanted *wanted, struct hp_code *code,
-                               struct hp_wanted_parts *parts)
+                               struct hp_functions *functions, struct hp_wanted_parts *parts)
 {
     struct hp_cycles_config config = {.interval = 0};
+    struct hp_observer *observer = wanted->options->observer;
     HP_TRY(hp_program_new(parts->machine, code, &parts->program));
+    if (observer) {
+        HP_TRY(observer->open(observer, parts->program, functions, &parts->profilers[parts->n]));
+        parts->n++;
+    }
+    if (!wanted->cycles && !wanted->instructions)
+        return HP_OK;
     HP_TRY(hp_cycles_profiler_new(&config, parts->program, &parts->profilers[parts->n]));
     parts->n++;
     for (size_t i = 0; i < wanted->n_samplers; i++) {
@@ -276,7 +288,7 @@ enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
                                        &parts->profilers[parts->n]));
         parts->n++;
     }
-    return wanted->cycles || wanted->instructions ? open_cycles(wanted, code, parts) : HP_OK;
+    return is_in_cycles(wanted) ? open_cycles(wanted, code, functions, parts) : HP_OK;
 }
 
 static enum hp_err finish_wpp(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,

@@ -16,6 +16,12 @@
 #include "profiler/result.h"
 #include "profiler/windows.h"
 
+/* Somebody who wants what a machine in cycles says of a run: makes the profiler that gets it, which is then the session's. */
+struct hp_observer {
+    enum hp_err (*open)(struct hp_observer *observer, struct hp_program *program,
+                        struct hp_functions *functions, struct hp_profiler **profiler);
+};
+
 /* As given: NULL, 0 or none where nothing was said. */
 struct hp_wanted_options {
     const char *profile;    /* a list: see read_list() */
@@ -32,6 +38,7 @@ struct hp_wanted_options {
     const char *machine;         /* hp_machine_load() */
     struct hp_texts samplers;    /* of instructions: hp_sample_config_parse() */
     const char *windows;         /* what is run in cycles: hp_windows_parse() */
+    struct hp_observer *observer;
 };
 
 /* The rows for these in a command's option table. */

@@ -28,7 +28,7 @@ struct hp_log {
     FILE *file;
     struct hp_program *program;
     struct hp_functions *functions;
-    uint32_t thread;      /* HP_NO_ID: none has come yet */
+    uint32_t thread;
     struct place *places; /* by static id */
     size_t n_places;
     uint64_t fetched; /* cycle of the last one */
@@ -242,8 +242,6 @@ static enum hp_err add(struct hp_log *log, const struct hp_timing *t)
 enum hp_err hp_log_add(struct hp_log *log, uint32_t thread, const struct hp_timing *timings,
                        size_t n)
 {
-    if (n && log->thread == HP_NO_ID)
-        log->thread = thread;
     if (thread != log->thread) {
         log->stats.others += n;
         return HP_OK;

@@ -46,8 +46,8 @@ struct hp_log_stats {
 
 struct hp_log;
 
-/* Keeps everything; `functions` may be NULL: then nothing is said of where instructions are. `thread` HP_NO_ID: the first that comes; any
- * other thread is left out. HP_ERR_NOMEM. */
+/* Keeps everything; `functions` may be NULL: then nothing is said of where instructions are. A log is of one thread, which has cycles of its own; what comes
+ * of others is counted and left out. HP_ERR_NOMEM. */
 enum hp_err hp_log_new(const struct hp_log_format *format, FILE *file, struct hp_program *program,
                        struct hp_functions *functions, uint32_t thread, struct hp_log **log);
 void hp_log_free(struct hp_log *log);

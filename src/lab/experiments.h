@@ -14,6 +14,7 @@ extern const struct hp_experiment hp_paths_distribution; /* figures 2 and 3 */
 extern const struct hp_experiment hp_paths_extended;     /* figure 10 */
 
 extern const struct hp_experiment hp_paths_overhead; /* figure 12 */
+extern const struct hp_experiment hp_paths_power;    /* figure 11 */
 
 /* Ball, Larus: Efficient path profiling (MICRO 1996); Young, Smith: Better global scheduling using path profiles (1998). */
 extern const struct hp_experiment hp_paths_numbering;

@@ -20,11 +20,12 @@ enum hp_replacement {
 
 /*
  * An entry is line << 2 | dirty << 1 | valid, so lines are below 2^62; 0 is an empty way. With
- * HP_LRU the ways of a set are in order of use, the latest first; otherwise a line keeps its way,
- * and empty ways are filled first, from way 0.
+ * HP_LRU the ways of a set are in order of use, the latest first; otherwise, and where there are many ways (HP_CACHE_WIDE), a
+ * line keeps its way, and empty ways are filled first, from way 0.
  */
 #define HP_CACHE_VALID 1u
 #define HP_CACHE_DIRTY 2u
+#define HP_CACHE_WIDE  32 /* ways: too many to look through */
 
 struct hp_cache {
     uint64_t *entries; /* sets * ways */
@@ -33,6 +34,11 @@ struct hp_cache {
     uint32_t ways;
     uint32_t random; /* state of the generator */
     enum hp_replacement replacement;
+    bool simple; /* to use the first way of a set changes nothing but whether it is dirty */
+    /* Of a wide one: in which way a line was seen last, by its low bits; and with HP_LRU, when each entry was used last. */
+    uint32_t *hints;
+    uint64_t hint_mask;
+    uint64_t *used, clock;
 };
 
 /* `sets` is a power of two; `ways` too for HP_PLRU, and at most 64. HP_ERR_NOMEM. */
@@ -48,7 +54,7 @@ static inline bool hp_cache_touch_first(struct hp_cache *cache, uint64_t line, b
 {
     uint64_t *first = cache->entries + (line & cache->set_mask) * cache->ways;
     if ((*first | HP_CACHE_DIRTY) != (line << 2 | HP_CACHE_DIRTY | HP_CACHE_VALID) ||
-        cache->replacement == HP_PLRU)
+        !cache->simple)
         return false;
     *first |= (uint64_t)dirty << 1;
     return true;

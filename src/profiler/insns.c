@@ -150,11 +150,11 @@ enum hp_err hp_result_insn(struct hp_result *result, struct hp_program *program,
                                             : hp_code_block(result->code, it->block)->module;
     *index = HP_PROFILE_NONE;
     if (module != HP_NO_ID) {
-        hp_program_text(program, insn, text, sizeof text);
+        struct hp_place place = hp_result_place(result, module, it->address);
+        hp_program_text_at(program, insn, place.offset, text, sizeof text);
         const char *kept = hp_profile_string(result->profile, text);
         if (!kept)
             return hp_fail_nomem();
-        struct hp_place place = hp_result_place(result, module, it->address);
         HP_TRY(row_of(result, it, place, kept, index));
     }
     result->insns->index[insn] = *index;

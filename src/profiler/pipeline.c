@@ -55,6 +55,7 @@ struct hp_pipeline {
     size_t n_threads, cap_threads;
     struct hp_pipeline_stats stats;
     struct hp_cursor_stats ended; /* of the threads that have */
+    uint64_t lost_behind;         /* losses after the region: nobody misses that */
     uint32_t *execs;
     size_t n_execs, cap_execs;
 };
@@ -300,7 +301,9 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
     struct thread *thread = (struct thread *)sink;
     struct hp_pipeline *p = thread->pipeline;
     note_exec(thread, event);
-    if (event->kind == HP_EVENT_LOST && event->value < HP_LOST_REASON_COUNT_)
+    if (event->kind == HP_EVENT_LOST && p->state == DONE)
+        p->lost_behind++;
+    else if (event->kind == HP_EVENT_LOST && event->value < HP_LOST_REASON_COUNT_)
         p->stats.losses_by_reason[event->value]++;
     if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED && p->state != DONE)
         p->stats.detached_threads++;
@@ -569,6 +572,8 @@ void hp_pipeline_place_windows(const struct hp_pipeline *pipeline, struct hp_pro
     for (uint32_t t = 0; t < profile->n_threads; t++) {
         const struct hp_runner *runner = runner_of(pipeline, &profile->threads[t]);
         size_t k = 0;
+        if (runner && !profile->threads[t].instructions)
+            profile->threads[t].instructions = runner->stats.instructions;
         for (size_t i = 0; i < profile->n_windows && runner; i++)
             if (profile->windows[i].thread == t && k < runner->n_windows)
                 profile->windows[i].at = runner->windows[k++];
@@ -604,6 +609,7 @@ const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *p)
     for (size_t i = 0; i < p->n_threads; i++)
         if (find_thread(p, (uint32_t)i))
             add_stats(sum, stats_of(p->threads[i]));
+    sum->losses -= p->lost_behind;
     return &p->stats;
 }
 

@@ -63,7 +63,8 @@ void hp_pipeline_set_cycles(struct hp_pipeline *pipeline, const struct hp_cycles
 /* How much was run in the region, and how much of it was measured in cycles; over all threads. */
 struct hp_runner_stats hp_pipeline_cycles_stats(const struct hp_pipeline *pipeline);
 
-/* After the profilers have finished, before the profile is normal: says where in their threads its windows begin. */
+/* After the profilers have finished, before the profile is normal: says where in their threads its windows begin, and how much the
+ * threads executed, where no profiler did. */
 void hp_pipeline_place_windows(const struct hp_pipeline *pipeline, struct hp_profile *profile);
 
 /* What to give to an engine. */

@@ -117,6 +117,10 @@ extern const struct hp_field hp_insn_fields[];
 extern const struct hp_field hp_cpi_fields[];
 extern const struct hp_field hp_sampling_fields[];
 
+/* Writes a cell as a value. */
+void hp_json_cell(struct hp_json *json, const struct hp_field_input *input,
+                  const struct hp_cell *cell);
+
 /* {"value", "low", "high"} */
 void hp_json_estimate(struct hp_json *json, struct hp_estimate estimate);
 /* Appends "name:value:low:high" to a list; without a name "value", "low" and "high" as three items, one where they are equal. */

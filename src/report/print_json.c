@@ -19,8 +19,7 @@ static void print_list(struct hp_json *json, char *text)
     hp_json_end_array(json);
 }
 
-static void print_cell(struct hp_json *json, const struct hp_field_input *in,
-                       const struct hp_cell *cell)
+void hp_json_cell(struct hp_json *json, const struct hp_field_input *in, const struct hp_cell *cell)
 {
     if (cell->nested) {
         cell->nested(in, json);
@@ -55,7 +54,7 @@ static void print_fields(struct printer *p, const struct hp_field *fields, const
         struct hp_field_input input = {p->tables, row, &p->buffer};
         struct hp_cell cell = field->get(&input);
         hp_json_key(&p->json, field->name);
-        print_cell(&p->json, &input, &cell);
+        hp_json_cell(&p->json, &input, &cell);
     }
 }
 

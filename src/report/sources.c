@@ -14,19 +14,31 @@
 #define FILE_LIMIT  ((size_t)16 << 20)
 #define TOTAL_LIMIT ((size_t)256 << 20)
 
-static int open_source(const struct hp_sources *sources, const char *name)
+/* The name comes from a profile and may be anything: O_NONBLOCK so that a FIFO does not hang. */
+#define OPEN_FLAGS (O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+
+static int open_in(const char *directory, const char *name)
 {
-    /* The name comes from a profile and may be anything: O_NONBLOCK so that a FIFO does not
-     * hang. */
-    int flags = O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY;
-    if (name[0] == '/' || !sources->directory || !*sources->directory)
-        return open(name, flags);
     char *path;
-    if (asprintf(&path, "%s/%s", sources->directory, name) < 0)
+    if (asprintf(&path, "%s/%s", directory, name) < 0)
         return -1;
-    int fd = open(path, flags);
+    int fd = open(path, OPEN_FLAGS);
     free(path);
     return fd;
+}
+
+static int open_source(const struct hp_sources *sources, const char *name)
+{
+    for (const char *end = name; sources->path && *end;) {
+        end += *end == '/';
+        int fd = *end ? open_in(sources->path, end) : -1;
+        if (fd >= 0)
+            return fd;
+        end = strchrnul(end, '/');
+    }
+    if (name[0] == '/' || !sources->directory || !*sources->directory)
+        return open(name, OPEN_FLAGS);
+    return open_in(sources->directory, name);
 }
 
 static char *read_all(int fd, size_t size)

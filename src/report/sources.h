@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The source text beside the counts: lines of the files that the debug information names, where
- * they can be read. All zero but for the two settings is an empty collection.
+ * they can be read. All zero but for the settings is an empty collection.
  */
 #ifndef HP_REPORT_SOURCES_H
 #define HP_REPORT_SOURCES_H
@@ -19,7 +19,9 @@ struct hp_source_file {
 };
 
 struct hp_sources {
-    const char *directory;   /* where relative names are looked up; "" or NULL: here */
+    const char *directory; /* where relative names are looked up; "" or NULL: here */
+    const char *
+        path; /* where files are looked for first: by their name, and its ends ("src/a.c", "a.c"); NULL: nowhere */
     int64_t time;            /* seconds; files changed later are counted. 0: not known */
     struct hp_map64 by_name; /* by the address of the name */
     struct hp_source_file *files;

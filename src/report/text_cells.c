@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/text_cells.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #define SOURCE_COLUMNS 100 /* of a source line, even where the width is not limited */
@@ -81,6 +82,36 @@ void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell)
     hp_strbuf_cut(cell, hp_strbuf_text(&clean), SOURCE_COLUMNS, HP_CUT_END);
     cell->failed |= clean.failed;
     hp_strbuf_fini(&clean);
+}
+
+void hp_put_indented_source(const char *text, size_t length, struct hp_strbuf *cell)
+{
+    size_t columns = 0;
+    for (; length > 0 && (*text == ' ' || *text == '\t'); text++, length--)
+        columns = *text == ' ' ? columns + 1 : columns / 8 * 8 + 8;
+    if (length == 0)
+        return;
+    for (size_t i = 0; i < columns && i < SOURCE_COLUMNS / 2; i++)
+        hp_strbuf_add(cell, " ");
+    hp_put_source(text, length, cell);
+}
+
+void hp_put_assembly(const char *text, struct hp_strbuf *cell)
+{
+    struct hp_strbuf shorter = {0};
+    while (*text) {
+        hp_strbuf_bytes(&shorter, text, 1);
+        if (text[0] == '0' && text[1] == 'x') {
+            hp_strbuf_add(&shorter, "x");
+            text++;
+            while (text[1] == '0' && isxdigit((unsigned char)text[2]))
+                text++;
+        }
+        text++;
+    }
+    hp_strbuf_clean(cell, hp_strbuf_text(&shorter));
+    cell->failed |= shorter.failed;
+    hp_strbuf_fini(&shorter);
 }
 
 /* A file under the run's directory is shown relative to it. */

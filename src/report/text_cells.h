@@ -28,6 +28,12 @@ void hp_put_each(uint64_t all, uint64_t count, struct hp_strbuf *cell);
 /* A line of source without what indents it, and with the tabs inside as blanks. */
 void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell);
 
+/* The same with what indents it, tabs as blanks up to the next column of eight. */
+void hp_put_indented_source(const char *text, size_t length, struct hp_strbuf *cell);
+
+/* An instruction, without the zeroes that fill an address up: "jne 0x0000000000001010" is no easier to read. */
+void hp_put_assembly(const char *text, struct hp_strbuf *cell);
+
 /* A file under the run's directory is shown relative to it. */
 const char *hp_short_path(const struct hp_run *run, const char *file);
 

@@ -160,7 +160,7 @@ static void fill(const struct hp_tables *tables, const struct hp_insn_facts *fac
         hp_strbuf_add(&cells[4], " ");
     }
     hp_put_code(tables, insn->function, insn->place, &cells[4]);
-    hp_strbuf_clean(&cells[5], hp_text(insn->text));
+    hp_put_assembly(hp_text(insn->text), &cells[5]);
 }
 
 /* "load 38.2, operands 3.1 cycles": the stages that take most. */

@@ -254,13 +254,13 @@ static void put_exact(const struct hp_why *why, struct hp_strbuf *text)
     enum hp_cause cause = largest_cause(why);
     double own = cause == HP_CAUSE_RETIRE ? 0 : why->causes[cause];
     double waits = why->producer ? why->wait * why->waiting : 0;
-    if (waits >= WAIT_CYCLES && waits > own) {
-        put_wait(text, why);
-        if (own < 1)
-            return;
+    bool late = waits >= WAIT_CYCLES && waits > own;
+    if (!late || own >= 1)
+        put_cause(text, why, cause);
+    if (late && own >= 1)
         hp_strbuf_add(text, "; ");
-    }
-    put_cause(text, why, cause);
+    if (late)
+        put_wait(text, why);
 }
 
 /* --- By sampling: by stage -------------------------------------------------------------------- */

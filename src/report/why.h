@@ -4,7 +4,8 @@
  * foo.c:12, which misses L2 in 38 % of executions".
  *
  * Where every cycle was attributed exactly, the sentence is about the cause that most of the instruction's cycles have; where only latencies are known
- * (sampling) about the stage that takes longest. What it waits for comes first when it waits longer than it takes itself.
+ * (sampling) about the stage that takes longest. What it waits for follows when it waits longer than it
+ * takes itself, or stands alone when that is next to nothing.
  */
 #ifndef HP_REPORT_WHY_H
 #define HP_REPORT_WHY_H

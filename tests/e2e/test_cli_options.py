@@ -8,7 +8,7 @@ import struct
 
 from util_cli import FAILED, HOTPATH, Case, main, tool
 
-COMMANDS = [("run",), ("record",), ("report",), ("compare",), ("merge",), ("trace", "record"),
+COMMANDS = [("run",), ("record",), ("report",), ("export",), ("compare",), ("merge",), ("trace", "record"),
             ("trace", "info"), ("trace", "check"), ("trace", "dump"), ("trace", "replay")]
 VIEWS = ["summary", "functions", "blocks", "edges", "calls", "lines", "threads", "modules", "all"]
 

@@ -2,6 +2,7 @@
 #include "pipe_feed.h"
 
 #include "base/grow.h"
+#include "machine/core_impl.h"
 #include "pipe_reference.h"
 
 #include <inttypes.h>
@@ -50,16 +51,18 @@ static void add_item(struct pipe_feed *feed, struct feed_item item)
     append(&feed->items, &feed->n_items, &feed->cap_items, &item, 1, sizeof item);
 }
 
-void pipe_feed_batch(struct pipe_feed *feed, const struct hp_batch *batch, const uint16_t *costs)
+static void add_batch(struct pipe_feed *feed, enum feed_kind kind, const struct hp_batch *batch,
+                      const uint16_t *costs)
 {
-    struct feed_item item = {.kind = FEED_BATCH, .n = batch->n, .has_addresses = batch->addresses};
+    struct feed_item item = {.kind = kind, .n = batch->n, .has_addresses = batch->addresses};
     item.blocks = append(&feed->blocks, &feed->n_blocks, &feed->cap_blocks, batch->blocks,
                          batch->n + 1, sizeof *feed->blocks);
     item.taken = append(&feed->taken, &feed->n_taken, &feed->cap_taken, batch->taken, batch->n, 1);
     must(hp_grow(&feed->costs, &feed->cap_costs, feed->n_costs + batch->n, sizeof *feed->costs));
     for (size_t i = 0; i < batch->n; i++) {
         feed->costs[feed->n_costs++] = costs ? costs[i] : 0;
-        feed->instructions += batch->table[batch->blocks[i]].insns;
+        if (kind == FEED_BATCH)
+            feed->instructions += batch->table[batch->blocks[i]].insns;
     }
     if (item.has_addresses) {
         size_t n = batch->address_at[batch->n] - batch->address_at[0];
@@ -72,6 +75,18 @@ void pipe_feed_batch(struct pipe_feed *feed, const struct hp_batch *batch, const
             feed->at[item.at + i] -= feed->at[item.at];
     }
     add_item(feed, item);
+}
+
+void pipe_feed_batch(struct pipe_feed *feed, const struct hp_batch *batch, const uint16_t *costs)
+{
+    add_batch(feed, FEED_BATCH, batch, costs);
+}
+
+void pipe_feed_functional(struct pipe_feed *feed, const struct hp_batch *batch)
+{
+    pipe_feed_drain(feed);
+    feed->functional = true;
+    add_batch(feed, FEED_FUNCTIONAL, batch, NULL);
 }
 
 void pipe_feed_tail(struct pipe_feed *feed, const struct hp_event *tail)
@@ -131,19 +146,35 @@ static struct hp_event tail_of(const struct pipe_feed *feed, const struct feed_i
                              .n_addresses = item->n_addresses};
 }
 
+void pipe_feed_run_block(const struct pipe_feed *feed, const struct feed_item *item, size_t i,
+                         struct hp_core *core, struct hp_events *events)
+{
+    if (item->kind == FEED_TAIL) {
+        struct hp_event tail = tail_of(feed, item);
+        must(hp_core_tail(core, feed->code, &tail, events));
+        return;
+    }
+    struct hp_batch batch = batch_of(feed, item, i, 1);
+    must(hp_core_batch(core, feed->code, &batch, events));
+}
+
+static void run_functional(const struct pipe_feed *feed, const struct feed_item *item,
+                           struct hp_core *core)
+{
+    struct hp_events events;
+    for (size_t i = 0; i < item->n; i++)
+        pipe_feed_run_block(feed, item, i, core, &events);
+}
+
 void pipe_feed_warm(const struct pipe_feed *feed, struct hp_core *core)
 {
     struct hp_events events;
     for (size_t i = 0; i < feed->n_items; i++) {
         const struct feed_item *item = &feed->items[i];
-        for (size_t k = 0; item->kind == FEED_BATCH && k < item->n; k++) {
-            struct hp_batch batch = batch_of(feed, item, k, 1);
-            must(hp_core_batch(core, feed->code, &batch, &events));
-        }
-        if (item->kind == FEED_TAIL) {
-            struct hp_event tail = tail_of(feed, item);
-            must(hp_core_tail(core, feed->code, &tail, &events));
-        }
+        if (item->kind == FEED_BATCH || item->kind == FEED_FUNCTIONAL)
+            run_functional(feed, item, core);
+        else if (item->kind == FEED_TAIL)
+            pipe_feed_run_block(feed, item, 0, core, &events);
     }
 }
 
@@ -168,12 +199,22 @@ void pipe_run_fini(struct pipe_run *run)
     hp_core_free(run->core);
     hp_program_free(run->program);
     free(run->timings);
+    free(run->blocks);
+    free(run->events);
 }
 
 static void take(void *context, const struct hp_timing *timings, size_t n)
 {
     struct pipe_run *run = context;
     append(&run->timings, &run->n, &run->cap, timings, n, sizeof *timings);
+}
+
+static void take_blocks(void *context, const uint32_t *blocks, const struct hp_events *events,
+                        size_t n)
+{
+    struct pipe_run *run = context;
+    append(&run->blocks, &run->n_blocks, &run->cap_blocks, blocks, n, sizeof *blocks);
+    append(&run->events, &run->n_events, &run->cap_events, events, n, sizeof *events);
 }
 
 void pipe_run_slow(struct pipe_run *run, const struct pipe_feed *feed,
@@ -184,14 +225,21 @@ void pipe_run_slow(struct pipe_run *run, const struct pipe_feed *feed,
         pipe_reference_new(run->program, run->core, setup->queue, setup->no_wrong_path);
     for (size_t i = 0; i < feed->n_items; i++) {
         const struct feed_item *item = &feed->items[i];
-        struct hp_batch batch = batch_of(feed, item, 0, item->n);
-        struct hp_event tail = tail_of(feed, item);
+        struct hp_batch batch;
+        struct hp_event tail;
         switch (item->kind) {
-        case FEED_BATCH: pipe_reference_batch(pipe, &batch, feed->costs + item->taken); break;
-        case FEED_TAIL: pipe_reference_tail(pipe, &tail); break;
+        case FEED_BATCH:
+            batch = batch_of(feed, item, 0, item->n);
+            pipe_reference_batch(pipe, &batch, feed->costs + item->taken);
+            break;
+        case FEED_TAIL:
+            tail = tail_of(feed, item);
+            pipe_reference_tail(pipe, &tail);
+            break;
         case FEED_BREAK: pipe_reference_break(pipe); break;
         case FEED_MEASURE: pipe_reference_measure(pipe, item->measured); break;
         case FEED_DRAIN: pipe_reference_drain(pipe); break;
+        case FEED_FUNCTIONAL: run_functional(feed, item, run->core); break;
         }
     }
     pipe_reference_drain(pipe);
@@ -225,6 +273,7 @@ void pipe_run_fast(struct pipe_run *run, const struct pipe_feed *feed,
     struct hp_pipe_config config = {.timings = take,
                                     .context = run,
                                     .queue = setup->queue,
+                                    .blocks = setup->blocks ? take_blocks : NULL,
                                     .no_wrong_path = setup->no_wrong_path};
     struct hp_pipe *pipe;
     uint64_t seed = setup->cut;
@@ -232,13 +281,17 @@ void pipe_run_fast(struct pipe_run *run, const struct pipe_feed *feed,
     must(hp_pipe_new(run->program, run->core, &config, &pipe));
     for (size_t i = 0; i < feed->n_items; i++) {
         const struct feed_item *item = &feed->items[i];
-        struct hp_event tail = tail_of(feed, item);
+        struct hp_event tail;
         switch (item->kind) {
         case FEED_BATCH: feed_cut(pipe, feed, item, &seed); break;
-        case FEED_TAIL: must(hp_pipe_tail(pipe, &tail)); break;
+        case FEED_TAIL:
+            tail = tail_of(feed, item);
+            must(hp_pipe_tail(pipe, &tail));
+            break;
         case FEED_BREAK: must(hp_pipe_break(pipe)); break;
         case FEED_MEASURE: hp_pipe_measure(pipe, item->measured); break;
         case FEED_DRAIN: must(hp_pipe_drain(pipe)); break;
+        case FEED_FUNCTIONAL: run_functional(feed, item, run->core); break;
         }
     }
     must(hp_pipe_drain(pipe));
@@ -322,6 +375,30 @@ static void print_stats(const char *who, const struct hp_pipe_stats *s, FILE *ou
             s->traps, s->forwards, s->queue_stalls);
 }
 
+/* What the caches and TLBs have seen. (What the functional model counts of each block is not the slow pipe's business.) */
+static bool same_core(const struct pipe_run *slow, const struct pipe_run *fast, FILE *out)
+{
+    const struct hp_memory *s = &slow->core->memory, *f = &fast->core->memory;
+    const struct hp_level *levels[][2] = {{&s->l1i, &f->l1i},
+                                          {&s->l1d, &f->l1d},
+                                          {&s->lower[0], &f->lower[0]},
+                                          {&s->lower[1], &f->lower[1]}};
+    bool same = memcmp(&slow->core->branches.stats, &fast->core->branches.stats,
+                       sizeof slow->core->branches.stats) == 0 &&
+                s->memory_reads == f->memory_reads && s->memory_writes == f->memory_writes &&
+                s->itlb.misses == f->itlb.misses && s->dtlb.misses == f->dtlb.misses &&
+                s->tlb2.lookups == f->tlb2.lookups && s->tlb2.misses == f->tlb2.misses;
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
+        const struct hp_level *a = levels[i][0], *b = levels[i][1];
+        same = same && a->reads == b->reads && a->writes == b->writes && a->misses == b->misses &&
+               a->write_misses == b->write_misses && a->fills == b->fills &&
+               a->writebacks == b->writebacks;
+    }
+    if (!same)
+        fprintf(out, "DIFFERENT: what caches or predictors have seen\n");
+    return same;
+}
+
 #define AROUND 30
 
 static void print_around(const struct pipe_run *slow, const struct pipe_run *fast, size_t i,
@@ -346,7 +423,7 @@ bool pipe_runs_equal(const struct pipe_run *slow, const struct pipe_run *fast, F
     bool equal =
         i == slow->n && i == fast->n && memcmp(&slow->stats, &fast->stats, sizeof slow->stats) == 0;
     if (equal)
-        return true;
+        return same_core(slow, fast, out);
     print_around(slow, fast, i, out);
     print_stats("slow", &slow->stats, out);
     print_stats("fast", &fast->stats, out);

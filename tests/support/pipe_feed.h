@@ -10,7 +10,14 @@
 
 #include <stdio.h>
 
-enum feed_kind { FEED_BATCH, FEED_TAIL, FEED_BREAK, FEED_MEASURE, FEED_DRAIN };
+enum feed_kind {
+    FEED_BATCH,
+    FEED_TAIL,
+    FEED_BREAK,
+    FEED_MEASURE,
+    FEED_DRAIN,
+    FEED_FUNCTIONAL /* a batch for the functional model, behind FEED_DRAIN */
+};
 
 struct feed_item {
     enum feed_kind kind;
@@ -32,7 +39,8 @@ struct pipe_feed {
     uint64_t *addresses;
     size_t n_items, n_blocks, n_at, n_taken, n_costs, n_addresses;
     size_t cap_items, cap_blocks, cap_at, cap_taken, cap_costs, cap_addresses;
-    uint64_t instructions; /* of batches and tails */
+    bool functional;       /* there is FEED_FUNCTIONAL */
+    uint64_t instructions; /* of batches and tails that are for the pipe */
 };
 
 /* `code` is kept. */
@@ -45,9 +53,15 @@ void pipe_feed_tail(struct pipe_feed *feed, const struct hp_event *tail);
 void pipe_feed_break(struct pipe_feed *feed);
 void pipe_feed_measure(struct pipe_feed *feed, bool measured);
 void pipe_feed_drain(struct pipe_feed *feed);
+/* Drains, and has a batch run by the functional model on the same core. */
+void pipe_feed_functional(struct pipe_feed *feed, const struct hp_batch *batch);
 
 /* Shows it to the functional model. */
 void pipe_feed_warm(const struct pipe_feed *feed, struct hp_core *core);
+
+/* The same for one block of a batch, or for a tail; its events. */
+void pipe_feed_run_block(const struct pipe_feed *feed, const struct feed_item *item, size_t i,
+                         struct hp_core *core, struct hp_events *events);
 
 /* --- Running ---------------------------------------------------------------------------------- */
 
@@ -57,6 +71,10 @@ struct pipe_run {
     struct hp_timing *timings;
     size_t n, cap;
     struct hp_pipe_stats stats;
+    /* What each block caused, from the fast pipe where it was wanted. */
+    uint32_t *blocks;
+    struct hp_events *events;
+    size_t n_blocks, n_events, cap_blocks, cap_events;
 };
 
 struct pipe_setup {
@@ -64,6 +82,7 @@ struct pipe_setup {
     const struct pipe_feed *warm; /* shown to the functional model before; NULL: nothing */
     int queue;
     bool no_wrong_path;
+    bool blocks; /* the fast pipe says what each block caused */
     uint64_t
         cut; /* not 0: batches are fed to the fast pipe in pieces, cut at random by this seed */
 };

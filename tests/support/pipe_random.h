@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random work for a pipe: a machine of small odd parts, code of real instructions on x86-64, AArch64 or RISC-V, and a walk through it
+ * Random work for a pipe: a machine of small odd parts, code of real instructions on x86-64, AArch64, RISC-V or ARM, and a walk through it
  * with addresses from a small pool, so that loads and stores meet. All from one seed.
  */
 #ifndef HP_TEST_PIPE_RANDOM_H
@@ -18,7 +18,7 @@ struct random_code {
     uint32_t n;                     /* blocks to be walked */
     uint32_t ids[RANDOM_BLOCKS];    /* in the code map */
     uint32_t behind[RANDOM_BLOCKS]; /* index of the one that starts where it ends; HP_NO_ID: none */
-    uint32_t target[RANDOM_BLOCKS]; /* of its direct transfer, likewise */
+    uint32_t target[RANDOM_BLOCKS]; /* of its transfer, if it is direct, likewise */
 };
 
 /* Free the code with hp_code_free(). */

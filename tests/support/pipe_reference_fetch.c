@@ -102,15 +102,6 @@ static void ask(struct pipe_reference *r, struct right *right, const struct hp_s
     right->forecast = hp_branches_predict(&r->core->branches, &transfer);
 }
 
-static bool predicted_taken(const struct right *right, const struct hp_static *insn)
-{
-    if (!right->forecast.wrong)
-        return right->taken;
-    if (!right->taken)
-        return true;
-    return !(insn->flags & HP_STATIC_CONDITIONAL) || right->forecast.next != insn->end;
-}
-
 static void start_wrong_path(struct pipe_reference *r, const struct right *right)
 {
     r->on_wrong_path = true;
@@ -126,7 +117,7 @@ static bool right_transfer(struct pipe_reference *r, struct entry *e, struct rig
                            const struct hp_static *insn)
 {
     ask(r, right, insn);
-    bool predicted = predicted_taken(right, insn);
+    bool predicted = right->forecast.taken;
     if (right->taken)
         e->timing.events |= HP_TIMING_TAKEN;
     if (right->forecast.btb_missed)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow pipe from within: pipe_reference.c feeds it, retires, maps and redirects; pipe_reference_fetch.c fetches; pipe_reference_issue.c issues
+ * The slow pipe from within: pipe_reference.c feeds it, redirects and retires; pipe_reference_map.c maps; pipe_reference_fetch.c fetches; pipe_reference_issue.c issues
  * and accesses memory. All cycles here are absolute.
  */
 #ifndef HP_TEST_PIPE_REFERENCE_IMPL_H
@@ -168,6 +168,7 @@ uint64_t done_in(const struct pipe_reference *r, const struct entry *e);
 struct known *known_of(struct pipe_reference *r, uint32_t insn);
 
 void issue_phase(struct pipe_reference *r);
+void map_phase(struct pipe_reference *r);
 void fetch_phase(struct pipe_reference *r);
 
 /* Accesses the L1D for an instruction; returns when the data are there. `waits`: a load that waits for a line that is on its way. */

@@ -2,8 +2,8 @@
 /* Where the cycles went: every rule and every cause, by timings made by hand. */
 #include "stream_fixture.h"
 
+#include "profiler/cycles/agreement.h"
 #include "profiler/cycles/attribute.h"
-#include "profiler/cycles/overlap.h"
 #include "profiler/cycles/schemes.h"
 
 #define INSNS        8
@@ -148,8 +148,8 @@ static void a_load_that_was_blocked(void **state)
     struct run r;
     RUN(&r, FIRST_ONE, {1, 0, 2, 8, 11, 13, 13, HP_TIMING_BLOCKED, HP_FROM_L1});
     CLEAR_FIRST(&r);
-    expect_cycles(&r, 1, HP_CAUSE_BLOCKED, 3); /* 5, 6, 7 */
-    expect_cycles(&r, 1, HP_CAUSE_L1, 3);      /* 8, 9, 10 */
+    expect_cycles(&r, 1, HP_CAUSE_BLOCKED,
+                  6); /* 5, 6, 7; 8, 9, 10, for it could not begin earlier */
     expect_cycles(&r, 1, HP_CAUSE_EXECUTE, 2);
     expect_cycles(&r, 1, HP_CAUSE_RETIRE, 1);
     expect_no_more(&r);
@@ -171,6 +171,11 @@ static void where_data_came_from(void **state)
         {HP_FROM_L1, HP_TIMING_DTLB, HP_CAUSE_DTLB},
         {HP_FROM_L2, HP_TIMING_DTLB, HP_CAUSE_L2},
         {HP_FROM_MEMORY, HP_TIMING_DTLB, HP_CAUSE_MEMORY},
+        {HP_FROM_MEMORY, HP_TIMING_FORWARDED, HP_CAUSE_L1},
+        {HP_FROM_L1, HP_TIMING_FORWARDED | HP_TIMING_DTLB, HP_CAUSE_L1},
+        {HP_FROM_L1, HP_TIMING_BLOCKED, HP_CAUSE_BLOCKED},
+        {HP_FROM_L2, HP_TIMING_BLOCKED, HP_CAUSE_L2},
+        {HP_FROM_L1, HP_TIMING_BLOCKED | HP_TIMING_DTLB, HP_CAUSE_DTLB},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct run r;
@@ -234,15 +239,21 @@ static void an_instruction_that_runs_alone(void **state)
     RUN(&r, FIRST_ONE, LATE(HP_TIMING_SERIAL | HP_TIMING_L1I));
     CLEAR_FIRST(&r);
     expect_cycles(&r, 1, HP_CAUSE_L1I, 8);    /* 5 ... 12 */
-    expect_cycles(&r, 1, HP_CAUSE_SERIAL, 2); /* 13, 14 */
-    expect_cycles(&r, 1, HP_CAUSE_EXECUTE, 1);
+    expect_cycles(&r, 1, HP_CAUSE_SERIAL, 3); /* 13, 14; 15, for it begins only now */
     expect_cycles(&r, 1, HP_CAUSE_RETIRE, 1);
     expect_no_more(&r);
-    /* It was there all the time. */
-    RUN(&r, FIRST_ONE, {1, 0, 9, 10, 0, 11, 11, HP_TIMING_SERIAL | HP_TIMING_L1I, 0});
+    /* It was there all the time, and is mapped as soon as all before it have retired. */
+    RUN(&r, FIRST_ONE,
+        {1, 0, 4, 6, 8, 9, 9, HP_TIMING_SERIAL | HP_TIMING_BLOCKED | HP_TIMING_L1I, HP_FROM_L1});
     CLEAR_FIRST(&r);
-    expect_cycles(&r, 1, HP_CAUSE_SERIAL, 5); /* 5 ... 9 */
-    expect_cycles(&r, 1, HP_CAUSE_EXECUTE, 1);
+    expect_cycles(&r, 1, HP_CAUSE_SERIAL, 4); /* 5 ... 8 */
+    expect_cycles(&r, 1, HP_CAUSE_RETIRE, 1);
+    expect_no_more(&r);
+    /* What comes from afar takes long anyway. */
+    RUN(&r, FIRST_ONE, {1, 0, 4, 5, 50, 51, 51, HP_TIMING_SERIAL, HP_FROM_MEMORY});
+    CLEAR_FIRST(&r);
+    expect_cycles(&r, 1, HP_CAUSE_MEMORY, 45); /* 5 ... 49 */
+    expect_cycles(&r, 1, HP_CAUSE_SERIAL, 1);  /* 50 */
     expect_cycles(&r, 1, HP_CAUSE_RETIRE, 1);
     expect_no_more(&r);
 }
@@ -257,7 +268,7 @@ static void a_misprediction(void **state)
         {3, 2, 0, 0, 0, 0, 4, HP_TIMING_WRONG_PATH, 0}, LATE(HP_TIMING_L1I | HP_TIMING_SERIAL));
     expect_cycles(&r, 0, HP_CAUSE_MISPREDICT, 10);
     CLEAR_FIRST(&r);
-    expect_cycles(&r, 1, HP_CAUSE_EXECUTE, 1);
+    expect_cycles(&r, 1, HP_CAUSE_SERIAL, 1); /* when it is there */
     expect_cycles(&r, 1, HP_CAUSE_RETIRE, 1);
     expect_no_more(&r);
 }
@@ -398,20 +409,21 @@ static void agreement_of_two_ways(void **state)
     };
     const struct hp_profile profile = {.insns = insns, .n_insns = 6};
     const uint64_t a[] = {100, 0, 0, 0, 50, 50}, b[] = {0, 10, 4, 4, 0, 2}, none[6] = {0};
-    static const uint32_t expected[HP_OVERLAPS] = {6, 4, 2};
+    static const uint32_t expected[HP_AGREEMENTS] = {6, 4, 2};
     /* By instruction only the last: 1/10 of b. By line the first two, half of a and of b, and the last (2/10 + 1/10 of b, 1/4 of a). By
      * function: 1 has 1/4 of a and 4/20 of b. */
-    static const double overlaps[HP_OVERLAPS] = {0.1, 0.5 + 0.25, 0.75 + 0.2};
-    for (int by = 0; by < HP_OVERLAPS; by++) {
+    static const double overlaps[HP_AGREEMENTS] = {0.1, 0.5 + 0.25, 0.75 + 0.2};
+    for (int by = 0; by < HP_AGREEMENTS; by++) {
         uint32_t groups[6], n;
         double overlap;
-        assert_int_equal(hp_overlap_groups(&profile, (enum hp_overlap_by)by, groups, &n), HP_OK);
+        assert_int_equal(hp_agreement_groups(&profile, (enum hp_agreement_by)by, groups, &n),
+                         HP_OK);
         assert_int_equal(n, expected[by]);
-        assert_int_equal(hp_overlap_of(groups, n, a, b, 6, &overlap), HP_OK);
+        assert_int_equal(hp_agreement_of(groups, n, a, b, 6, &overlap), HP_OK);
         assert_float_equal(overlap, overlaps[by], 1e-9);
-        assert_int_equal(hp_overlap_of(groups, n, a, none, 6, &overlap), HP_OK);
+        assert_int_equal(hp_agreement_of(groups, n, a, none, 6, &overlap), HP_OK);
         assert_float_equal(overlap, 0, 0);
-        assert_int_equal(hp_overlap_of(groups, n, none, none, 6, &overlap), HP_OK);
+        assert_int_equal(hp_agreement_of(groups, n, none, none, 6, &overlap), HP_OK);
         assert_float_equal(overlap, 1, 0);
     }
 }

@@ -6,7 +6,9 @@
 #include "stream_fixture.h"
 #include "test_machine_naive.h"
 
-static void compare(uint64_t sets, uint32_t ways, enum hp_replacement replacement, uint64_t seed)
+/* Line numbers are multiples of `apart`. */
+static void compare_apart(uint64_t sets, uint32_t ways, enum hp_replacement replacement,
+                          uint64_t seed, uint64_t apart)
 {
     struct naive *naive = calloc(1, sizeof *naive);
     struct hp_cache cache;
@@ -22,16 +24,21 @@ static void compare(uint64_t sets, uint32_t ways, enum hp_replacement replacemen
         line = random_below(&seed, 2) ? random_below(&seed, (uint32_t)(2 * sets * ways))
                                       : line + random_below(&seed, 4);
         bool dirty = random_below(&seed, 4) == 0;
-        bool hit = hp_cache_touch(&cache, line, dirty);
+        bool hit = hp_cache_touch(&cache, line * apart, dirty);
         if (!hit)
-            entry = hp_cache_insert(&cache, line, dirty);
-        assert_int_equal(hit, naive_access(naive, line, dirty, &evicted));
+            entry = hp_cache_insert(&cache, line * apart, dirty);
+        assert_int_equal(hit, naive_access(naive, line * apart, dirty, &evicted));
         assert_int_equal(entry, evicted);
         hits += hit;
     }
     assert_in_range(hits, 1000, 19000); /* both happened often */
     hp_cache_fini(&cache);
     free(naive);
+}
+
+static void compare(uint64_t sets, uint32_t ways, enum hp_replacement replacement, uint64_t seed)
+{
+    compare_apart(sets, ways, replacement, seed, 1);
 }
 
 static void test_policies_are_the_naive_ones(void **state)
@@ -49,6 +56,12 @@ static void test_policies_are_the_naive_ones(void **state)
     compare(1, 3, HP_LRU, 21);
     compare(8, 12, HP_RANDOM, 22);
     compare(4, 5, HP_RANDOM, 23);
+    compare(4, 40, HP_LRU, 24);
+    /* Many lines with the same low bits, in a wide set: where one was seen says nothing of the next. */
+    for (int policy = 0; policy < HP_REPLACEMENTS; policy++) {
+        compare_apart(1, 64, (enum hp_replacement)policy, 25, 256);
+        compare_apart(1, 32, (enum hp_replacement)policy, 26, 1 << 20);
+    }
 }
 
 static void test_lru_by_hand(void **state)

@@ -183,6 +183,63 @@ static void too_early(struct kernel *k)
                   stored + 1 + k->m->core.mispredict + front(k) + k->m->l1d.latency + 1);
 }
 
+#define PERIOD 16384 /* cycles */
+
+/* Feeds the first `n` instructions of a block as a tail, and what the functional model has to see of them before. */
+static void feed_part(struct kernel *k, uint32_t block, uint64_t n, size_t n_addresses)
+{
+    static const uint64_t addresses[] = {DATA, DATA};
+    struct hp_event tail = {.block = block,
+                            .insns = (uint32_t)n,
+                            .exact = true,
+                            .addresses = addresses,
+                            .n_addresses = n_addresses};
+    pipe_feed_tail(&k->warm, &tail);
+    pipe_feed_tail(&k->feed, &tail);
+}
+
+/* The kernel `too_early` three times, behind as many dependent adds as it takes to have its load found out in cycle `found`. Each starts in the cycle in which the one before
+ * has retired; n adds take F + n cycles. */
+static size_t traps_when_found_in(struct kernel *k, uint64_t found)
+{
+    static const uint32_t early[] = {MUL_DATA, STORE, LOAD_23, RETURN};
+    uint32_t chain[KERNEL_MAX], n = KERNEL_MAX - 1;
+    for (uint32_t i = 0; i < n; i++)
+        chain[i] = ADD_CHAIN;
+    chain[n] = RETURN;
+    uint32_t adds = kernel_block(k, CODE, chain, n + 1);
+    uint32_t block = kernel_block(k, CODE + 0x4000, early, 4);
+    uint64_t rest = found - front(k) - k->m->latency.mul;
+    assert_int_equal(k->m->latency.alu, 1);
+    for (; rest > n + 2 * front(k); rest -= front(k) + n / 2)
+        feed_part(k, adds, n / 2, 0);
+    feed_part(k, adds, rest - front(k), 0);
+    for (unsigned i = 0; i < 3; i++)
+        feed_part(k, block, 3, 2);
+    run_both(k, false);
+    size_t first = k->run.n;
+    for (size_t i = k->run.n; i-- > 0;)
+        if (timing(k, i)->events & HP_TIMING_TRAPPED)
+            first = i;
+    if (first < k->run.n)
+        assert_int_equal(left(k, first), found + 1);
+    return k->run.stats.traps;
+}
+
+/* A load that was found too early waits for the stores before it until the period is over in which it was. Found in the last cycle of one, it is
+ * found once more; after that, and in the first cycle of the next, it has learnt. */
+static void found_at_the_end(struct kernel *k)
+{
+    assert_int_equal(traps_when_found_in(k, PERIOD - 1), k->m->core.in_order ? 0 : 2);
+    assert_int_equal(with_event(k, HP_TIMING_BLOCKED), k->m->core.in_order ? 0 : 1);
+}
+
+static void found_at_the_start(struct kernel *k)
+{
+    assert_int_equal(traps_when_found_in(k, PERIOD), k->m->core.in_order ? 0 : 1);
+    assert_int_equal(with_event(k, HP_TIMING_BLOCKED), k->m->core.in_order ? 0 : 2);
+}
+
 /* A pointer that steps on does not wait for memory: the updates are a chain of adds, each store is issued with its own (it needs the one before). In order, one a
  * cycle, they take turns: the update first. */
 static void stepping_stores(struct kernel *k)
@@ -214,6 +271,8 @@ static void test_stores_and_loads(void **state)
     on_each(forwarding);
     on_each(half_covered);
     on_each(too_early);
+    on_each(found_at_the_end);
+    on_each(found_at_the_start);
     on_each(stepping_stores);
     on_each(stepping_loads);
 }

@@ -192,8 +192,13 @@ static void texts(void **state)
     fixture_init(&f);
     uint32_t module =
         add_module(&f, &(struct hp_module){.path = "[anon]", .build_id = "", .high = UINT64_MAX});
-    static const uint8_t code[] = {0x01, 0xd8, 0x48, 0x8b, 0x03, 0xc3};
+    static const uint8_t code[] = {0x01, 0xd8, 0x48, 0x8b, 0x03, 0xc3}, jump[] = {0xeb, 0x10};
     add_block(&f, module, 0x1000, code, sizeof code);
+    add_block(&f, module, 0x2000, jump, sizeof jump);
+    hp_program_text(f.program, 3, text, sizeof text);
+    assert_non_null(strstr(text, "2012"));
+    hp_program_text_at(f.program, 3, 0x400, text, sizeof text);
+    assert_non_null(strstr(text, "412"));
     hp_program_text(f.program, 0, text, sizeof text);
     assert_string_equal(text, "add eax, ebx");
     hp_program_text(f.program, 1, text, sizeof text);
@@ -202,7 +207,9 @@ static void texts(void **state)
     assert_string_equal(text, "ret");
     hp_program_text(f.program, 2, cut, sizeof cut);
     assert_string_equal(cut, "ret");
-    hp_program_text(f.program, 3, text, sizeof text);
+    hp_program_text(f.program, 4, text, sizeof text);
+    assert_string_equal(text, "(bad)");
+    hp_program_text_at(f.program, 4, 0, text, sizeof text);
     assert_string_equal(text, "(bad)");
     fixture_fini(&f);
 }

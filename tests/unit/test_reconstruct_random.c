@@ -296,6 +296,15 @@ static int by_value(const void *a, const void *b)
 
 /* --- Step by step ------------------------------------------------------------------------ */
 
+/* Of calls and others, the others; then the one that was taken more often. */
+static bool heavier(const struct search *s, uint32_t a, uint32_t b, uint32_t at)
+{
+    bool one = ref.kind[a][at] == CALLS, two = ref.kind[b][at] == CALLS;
+    if (weight_of(s, a, at) != weight_of(s, b, at))
+        return weight_of(s, a, at) > weight_of(s, b, at);
+    return one == two ? ref.count[a][at] > ref.count[b][at] : two;
+}
+
 /* The best that comes before; ref.m->n: the routine begins; HP_NO_ID: nothing is possible. */
 static uint32_t heaviest_before(const struct search *s, uint32_t at)
 {
@@ -307,7 +316,7 @@ static uint32_t heaviest_before(const struct search *s, uint32_t at)
                 ((kind == CALLS || kind == TAIL) && top && !s->query.across) ||
                 (kind == CALLS && !top && s->stack[s->depth - 1] != from))
                 continue;
-            if (best == HP_NO_ID || weight_of(s, from, at) > weight_of(s, best, at))
+            if (best == HP_NO_ID || heavier(s, from, best, at))
                 best = from;
         }
     bool begins = top && !s->query.across && ref.begins[at];

@@ -122,7 +122,7 @@ static void every_other_cause_has_its_sentence(void **state)
            "does not stall: it is executed often");
 }
 
-static void what_it_waits_for_comes_first(void **state)
+static void what_it_waits_for_is_named(void **state)
 {
     (void)state;
     struct hp_why why = {.causes_known = true,
@@ -134,13 +134,14 @@ static void what_it_waits_for_comes_first(void **state)
                          .waiting = 1};
     expect(why, "waits 41 cycles for the load at foo.c:12, which misses L2 in 38 % of executions");
     why.causes[HP_CAUSE_EXECUTE] = 2;
-    expect(why, "waits 41 cycles for the load at foo.c:12, which misses L2 in 38 % of executions; "
-                "takes 2 cycles to execute");
+    expect(
+        why,
+        "takes 2 cycles to execute; waits 41 cycles for the load at foo.c:12, which misses L2 in "
+        "38 % of executions");
     why.waiting = 0.5;
     why.producer_rates[HP_INSN_L2] = 0.01;
-    expect(why,
-           "waits 41 cycles for the load at foo.c:12 in 50 % of executions, which misses L1 in "
-           "50 % of executions; takes 2 cycles to execute");
+    expect(why, "takes 2 cycles to execute; waits 41 cycles for the load at foo.c:12 in 50 % of "
+                "executions, which misses L1 in 50 % of executions");
     why.producer_rates[HP_INSN_L1D] = 0;
     why.causes[HP_CAUSE_EXECUTE] = 0;
     expect(why, "waits 41 cycles for the load at foo.c:12 in 50 % of executions");
@@ -202,7 +203,7 @@ int main(void)
         cmocka_unit_test(nothing_known_says_nothing),
         cmocka_unit_test(loads_name_the_level_that_is_missed),
         cmocka_unit_test(every_other_cause_has_its_sentence),
-        cmocka_unit_test(what_it_waits_for_comes_first),
+        cmocka_unit_test(what_it_waits_for_is_named),
         cmocka_unit_test(samples_name_the_longest_stage),
         cmocka_unit_test(causes_have_meanings),
     };

@@ -379,6 +379,8 @@ static void configs_that_do_not_fit_are_rejected(void **state)
     struct hp_sample_config config = config_of("profileme,window=63");
     rejects(config, test_machine, "a window of 63 is less than the 64 instructions");
     rejects(config, (struct hp_sample_machine){.width = 0}, "fetches 1 to");
+    config.window = HP_SAMPLE_MACHINE_WINDOW;
+    rejects(config, (struct hp_sample_machine){.width = 1}, "what window pairs have");
     config.interval = 1;
     rejects(config, test_machine, "interval can be 2 to");
     config = config_of("profileme");

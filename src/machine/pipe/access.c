@@ -4,6 +4,7 @@
  */
 #include "base/map64.h"
 #include "machine/pipe/pipe_impl.h"
+#include "machine/pipe/power.h"
 
 #include <stdlib.h>
 
@@ -113,7 +114,7 @@ static void access_pages(struct hp_pipe *p, struct access *a, uint64_t address, 
     if (pages.missed) {
         a->events |= HP_TIMING_DTLB;
         a->tlb = p->dtlb_latency;
-        p->events.count[HP_METRIC_DTLB_MISSES]++;
+        p->core->memory.events->count[HP_METRIC_DTLB_MISSES]++;
     }
     if (pages.missed2) {
         a->events |= HP_TIMING_TLB2;
@@ -143,7 +144,7 @@ static void access_operand(struct hp_pipe *p, struct access *a, uint64_t address
 static void count_miss(struct hp_pipe *p, struct access *a, unsigned access)
 {
     a->events |= HP_TIMING_L1D;
-    p->events.count[HP_METRIC_L1D_MISSES]++;
+    p->core->memory.events->count[HP_METRIC_L1D_MISSES]++;
     p->core->memory.data_write_misses += !(access & HP_ACCESS_READ);
 }
 
@@ -158,9 +159,13 @@ uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct 
     if (!(insn->known >> uop->operand & 1))
         return hit;
     p->core->memory.cycle = p->now;
+    if (p->power)
+        hp_pipe_power_start(p);
     access_operand(p, &a, insn->address[uop->operand], uop->size, access);
     if (a.missed)
         count_miss(p, &a, access);
+    if (p->power)
+        hp_pipe_power_end(p, insn, access == (HP_ACCESS_READ | HP_ACCESS_WRITE) ? 2 : 1);
     struct hp_timing *t = insn->timing;
     t->events |= a.events;
     if (a.from > t->data_from)

@@ -3,6 +3,7 @@
  * What is fed: blocks with their addresses, in two rings, from when they are fed until they have retired.
  */
 #include "machine/pipe/pipe_impl.h"
+#include "machine/pipe/power.h"
 
 #include <stdlib.h>
 
@@ -152,6 +153,8 @@ void hp_pipe_block_retired(struct hp_pipe *p)
             count_block(p, fed, &part);
         }
     }
+    if (p->power)
+        hp_pipe_power_block(p, piece->block, fed);
     p->addresses_head = fed->addresses + fed->n_addresses;
     p->fed_head++;
 }

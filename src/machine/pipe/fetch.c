@@ -3,6 +3,7 @@
  * The fetch phase (rules 4, 5 and 13).
  */
 #include "machine/pipe/pipe_impl.h"
+#include "machine/pipe/power.h"
 
 /* --- The right path --------------------------------------------------------------------------- */
 
@@ -47,7 +48,11 @@ static bool look_up(struct hp_pipe *p, uint64_t line)
     struct pipe_fetch *f = &p->fetch;
     uint32_t wait = 0;
     memory->cycle = p->now;
+    if (p->power)
+        hp_pipe_power_start(p);
     hp_memory_fetch(memory, line, f->looked);
+    if (p->power)
+        hp_pipe_power_end_fetch(p);
     f->looked = true;
     if (memory->fetch_level > f->code_from)
         f->code_from = memory->fetch_level;
@@ -80,6 +85,8 @@ static bool read_lines(struct hp_pipe *p, const struct pipe_static *s, uint32_t 
         f->looked = false;
         f->events = 0;
         f->code_from = HP_FROM_NOWHERE;
+        if (p->power)
+            hp_pipe_power_begin(p);
     }
     while (f->line <= s->line + s->crosses) {
         uint64_t line = f->line;
@@ -90,6 +97,8 @@ static bool read_lines(struct hp_pipe *p, const struct pipe_static *s, uint32_t 
         if (*ports == p->code_ports)
             return false;
         ++*ports;
+        if (p->power)
+            hp_pipe_power_read(p);
         f->last_cycle = p->now;
         f->last_line = line;
         f->line++;
@@ -278,6 +287,8 @@ static inline void note_fetch(struct hp_pipe *p, struct hp_timing *t, bool read)
 static inline struct pipe_insn *enter(struct hp_pipe *p, uint32_t id, const struct pipe_static *s,
                                       uint32_t slot)
 {
+    if (p->power)
+        hp_pipe_power_fetched(p);
     struct hp_timing *t = &p->timings[p->timings_tail++ & (p->cap_timings - 1)];
     struct pipe_insn *insn = insn_at(p, p->tail++);
     set_timing(p, t, id, slot);
@@ -289,7 +300,11 @@ static inline bool lines_are_there(struct hp_pipe *p, const struct pipe_static *
                                    bool *read)
 {
     *read = !is_read(p, s);
-    return !*read || read_lines(p, s, ports);
+    if (*read)
+        return read_lines(p, s, ports);
+    if (p->power)
+        hp_pipe_power_begin(p);
+    return true;
 }
 
 /* Fetches what is left of the block at hand, from slot `*slot` to `end`; false: fetch ends for this cycle. */

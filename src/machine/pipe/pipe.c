@@ -4,6 +4,7 @@
  * the other phases never depend on what has been fed.
  */
 #include "machine/pipe/pipe_impl.h"
+#include "machine/pipe/power.h"
 
 #include "base/grow.h"
 
@@ -145,6 +146,8 @@ enum hp_err hp_pipe_new(struct hp_program *program, struct hp_core *core,
     make_flight(p);
     make_lists(p);
     make_units(p, &hp_program_machine(program)->units);
+    if (p->error == HP_OK && config->blocks)
+        p->error = hp_pipe_power_new(p);
     enum hp_err err = p->error;
     if (err != HP_OK)
         hp_pipe_free(p);
@@ -157,6 +160,7 @@ void hp_pipe_free(struct hp_pipe *p)
 {
     if (!p)
         return;
+    hp_pipe_power_free(p);
     for (unsigned kind = 0; kind < HP_UNITS; kind++) {
         free(p->held[kind].until);
         free(p->ready[kind].keys);
@@ -257,6 +261,8 @@ static enum hp_err run(struct hp_pipe *p)
         next_cycle(p);
     }
     hp_pipe_hand_out(p, PIPE_BATCH);
+    if (p->power)
+        hp_pipe_power_hand_out(p, PIPE_BATCH, false);
     add_events(p);
     p->stats.cycles = p->stats.fetched ? p->now + 1 : 0;
     return p->error;
@@ -295,7 +301,9 @@ enum hp_err hp_pipe_drain(struct hp_pipe *pipe)
 {
     HP_TRY(hp_pipe_break(pipe));
     hp_pipe_hand_out(pipe, 1);
-    return HP_OK;
+    if (pipe->power)
+        hp_pipe_power_hand_out(pipe, 1, true);
+    return pipe->error;
 }
 
 const struct hp_pipe_stats *hp_pipe_stats(const struct hp_pipe *pipe)

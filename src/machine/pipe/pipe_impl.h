@@ -222,6 +222,8 @@ struct pipe_fetch {
     bool begun, looked; /* looked: up, one of its lines */
 };
 
+struct pipe_power;
+
 struct hp_pipe {
     uint64_t now;
     bool in_cycle;       /* all but the fetch phase of this cycle has been run */
@@ -322,6 +324,7 @@ struct hp_pipe {
     struct hp_pipe_config config;
     struct hp_events events; /* of the core's memory, since they were last added to its totals */
     struct hp_pipe_stats stats;
+    struct pipe_power *power; /* power.h; NULL: nobody wants to know */
 
     /* With HP_CHECKS. */
     uint64_t check_insn; /* number of the next right-path instruction to retire */

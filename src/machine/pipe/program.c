@@ -289,6 +289,13 @@ static uint32_t piece_of(const struct hp_program *p, uint32_t insn)
 
 void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size_t size)
 {
+    uint64_t address = insn < program->n_insns ? program->insns[insn].address : 0;
+    hp_program_text_at(program, insn, address, text, size);
+}
+
+void hp_program_text_at(struct hp_program *program, uint32_t insn, uint64_t address, char *text,
+                        size_t size)
+{
     if (size == 0)
         return;
     snprintf(text, size, "(bad)");
@@ -299,6 +306,6 @@ void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size
     const uint8_t *bytes =
         i->block == HP_NO_ID ? program->bytes + origin->bytes
                              : hp_code_bytes(program->code, hp_code_block(program->code, i->block));
-    hp_disassemble(program->decoder, (enum hp_isa_mode)origin->mode, i->address,
+    hp_disassemble(program->decoder, (enum hp_isa_mode)origin->mode, address,
                    bytes + (i->address - origin->start), (size_t)(i->end - i->address), text, size);
 }

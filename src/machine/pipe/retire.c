@@ -3,6 +3,7 @@
  * Leaving: the retire phase (rule 12, and the branch queue) and redirects (rule 11).
  */
 #include "machine/pipe/pipe_impl.h"
+#include "machine/pipe/power.h"
 
 static void give_back(struct hp_pipe *p, const struct pipe_insn *insn)
 {
@@ -108,6 +109,8 @@ static void abort_insn(struct hp_pipe *p, uint64_t position)
 /* All from `position` on. */
 static void abort_from(struct hp_pipe *p, uint64_t position)
 {
+    if (p->power)
+        hp_pipe_power_abort(p, position);
     for (uint64_t at = position; at < p->tail; at++)
         abort_insn(p, at);
     if (position < p->mapped) {

@@ -83,15 +83,25 @@ static void front_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
     give_cycles(a, rows, insn, cause, from, to);
 }
 
+/* What is near, and would have been there in time if it had not begun so late, has the cause why it did. */
+static enum hp_cause late(const struct hp_timing *t, enum hp_cause cause)
+{
+    return t->events & HP_TIMING_SERIAL ? HP_CAUSE_SERIAL : cause;
+}
+
+/* A value from a store in flight is not waited for longer than one from the L1, wherever its line is. */
 static enum hp_cause cause_of_load(const struct hp_timing *t)
 {
-    switch (t->data_from) {
+    uint8_t from = t->events & HP_TIMING_FORWARDED ? HP_FROM_NOWHERE : t->data_from;
+    switch (from) {
     case HP_FROM_L2: return HP_CAUSE_L2;
     case HP_FROM_L3: return HP_CAUSE_L3;
     case HP_FROM_MEMORY: return HP_CAUSE_MEMORY;
-    case HP_FROM_L1: return t->events & HP_TIMING_DTLB ? HP_CAUSE_DTLB : HP_CAUSE_L1;
-    default: return HP_CAUSE_L1;
+    default: break;
     }
+    if (from == HP_FROM_L1 && t->events & HP_TIMING_DTLB)
+        return HP_CAUSE_DTLB;
+    return late(t, t->events & HP_TIMING_BLOCKED ? HP_CAUSE_BLOCKED : HP_CAUSE_L1);
 }
 
 /* Cycles in which `t` was the oldest in the reorder buffer: up to its issue, its last load, its completion, and behind that. */
@@ -102,12 +112,13 @@ static void oldest_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
     give_cycles(a, rows, insn, HP_CAUSE_QUEUE, done, to);
     uint64_t issued =
         t->issued == HP_NEVER ? from : larger(from, smaller(done, t->fetched + t->issued));
-    give_cycles(a, rows, insn, t->events & HP_TIMING_BLOCKED ? HP_CAUSE_BLOCKED : HP_CAUSE_UNIT,
-                from, issued);
+    give_cycles(a, rows, insn,
+                late(t, t->events & HP_TIMING_BLOCKED ? HP_CAUSE_BLOCKED : HP_CAUSE_UNIT), from,
+                issued);
     uint64_t loaded =
         t->loaded == HP_NEVER ? issued : larger(issued, smaller(done, t->fetched + t->loaded));
     give_cycles(a, rows, insn, cause_of_load(t), issued, loaded);
-    give_cycles(a, rows, insn, HP_CAUSE_EXECUTE, loaded, done);
+    give_cycles(a, rows, insn, late(t, HP_CAUSE_EXECUTE), loaded, done);
 }
 
 /* --- The retired ones, in order --------------------------------------------------------------- */

@@ -9,6 +9,8 @@
 #include "base/map64.h"
 #include "machine/machine.h"
 #include "profiler/insns.h"
+#include "profiler/sample/sampler.h"
+#include "profiler/sample/segments.h"
 
 #include <stdlib.h>
 
@@ -29,6 +31,7 @@ struct sample_profiler {
     size_t n_rows, cap_rows;
     struct hp_sampler **samplers; /* of all threads */
     size_t n_samplers, cap_samplers;
+    struct hp_segments segments; /* the same by path */
     bool out_of_memory;
 };
 
@@ -55,6 +58,7 @@ static enum hp_err add_sample(struct sample_profiler *p, const struct hp_sample 
     struct row *row;
     if (it->empty)
         return HP_OK;
+    HP_TRY(hp_segments_sample(&p->segments, it));
     HP_TRY(row_of(p, it->timing.insn, &row));
     hp_insn_tally_add(&row->tally, &it->timing);
     if (!other)
@@ -87,22 +91,18 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     HP_TRY(hp_grow(&p->samplers, &p->cap_samplers, p->n_samplers + 1, sizeof *p->samplers));
     struct hp_sampler **sampler = &p->samplers[p->n_samplers];
     HP_TRY(hp_sampler_new(&p->config, p->program, thread, take_samples, p, sampler));
-    p->n_samplers++;
+    if (p->n_samplers++ == 0)
+        p->segments.thread = *thread;
     *state = *sampler;
     return HP_OK;
 }
 
-/* What was executed says nothing here: what became of it comes later. */
-static void ignore_batch(void *state, const struct hp_batch *batch)
+/* What was executed tells which ways there are to an instruction; what became of it comes later. */
+static void take_batch(void *state, const struct hp_batch *batch)
 {
-    (void)state;
-    (void)batch;
-}
-
-static void ignore_steps(void *state, const struct hp_steps *steps)
-{
-    (void)state;
-    (void)steps;
+    struct sample_profiler *p = ((struct hp_sampler *)state)->context;
+    if (!p->out_of_memory)
+        p->out_of_memory = hp_segments_batch(&p->segments, batch) != HP_OK;
 }
 
 static void take_event(void *state, const struct hp_event *event)
@@ -161,6 +161,13 @@ static enum hp_err add_sampler(const struct sample_profiler *p, const char *name
     return HP_OK;
 }
 
+/* What one sample stands for: of a pair, half of what both do. */
+static double single_interval(const struct sample_profiler *p)
+{
+    double interval = (double)p->config.interval * (double)p->scale / 1000;
+    return p->config.window ? interval / 2 : interval;
+}
+
 static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result)
 {
     struct sample_profiler *p = (struct sample_profiler *)profiler;
@@ -177,6 +184,7 @@ static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result
     HP_TRY(hp_result_code(result));
     for (size_t i = 0; i < p->n_rows; i++)
         HP_TRY(add_tally(p, &p->rows[i], name, result));
+    HP_TRY(hp_segments_finish(&p->segments, result, name, single_interval(p)));
     return add_sampler(p, name, profile);
 }
 
@@ -190,14 +198,14 @@ static void free_profiler(struct hp_profiler *profiler)
     free(p->samplers);
     free(p->rows);
     hp_map64_fini(&p->places);
+    hp_segments_fini(&p->segments);
     free(p);
 }
 
 static const struct hp_profiler_ops ops = {
     .name = "sampling",
     .start_thread = start_thread,
-    .batch = ignore_batch,
-    .steps = ignore_steps,
+    .batch = take_batch,
     .event = take_event,
     .timings = take_timings,
     .finish = finish,

@@ -105,8 +105,9 @@ enum hp_err hp_reconstruct_prepare(struct hp_reconstruct *r, const struct hp_rec
 static enum hp_err walk(struct hp_reconstruct *r, const struct hp_walk_query *q,
                         struct hp_reconstruct_answer *answer)
 {
-    return hp_reconstruct_greedy(q->scheme) ? hp_walk_greedy(&r->walk, q, NULL, answer)
-                                            : hp_walk_all(&r->walk, q, false, answer);
+    if (hp_reconstruct_greedy(q->scheme))
+        return hp_walk_greedy(&r->walk, q, NULL, answer);
+    return hp_walk_best(&r->walk, q, q->likeliest ? 1 : 2, false, answer);
 }
 
 static uint64_t hash_query(const struct hp_walk_query *q)

@@ -199,8 +199,13 @@ static void find_tails(struct build *b)
 static int by_to(const void *a, const void *b)
 {
     const struct hp_arrow *x = a, *y = b;
+    bool one = x->kind == HP_ARROW_CALL, two = y->kind == HP_ARROW_CALL;
     if (x->to != y->to)
         return x->to < y->to ? -1 : 1;
+    if (one != two)
+        return one ? 1 : -1;
+    if (x->count != y->count)
+        return x->count > y->count ? -1 : 1;
     if (x->kind != y->kind)
         return x->kind < y->kind ? -1 : 1;
     return (x->from > y->from) - (x->from < y->from);

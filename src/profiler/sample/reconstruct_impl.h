@@ -15,7 +15,7 @@ enum hp_arrow_kind {
     HP_ARROW_PLAIN,  /* within a routine, or nobody knows better */
     HP_ARROW_TAIL,   /* a jump to another routine's beginning: nothing will come back here */
     HP_ARROW_RETURN, /* from a callee */
-    HP_ARROW_CALL,   /* last: lists are in this order */
+    HP_ARROW_CALL,
 };
 
 /* An edge, as it is seen from where it leads to. */
@@ -46,7 +46,7 @@ struct hp_place_graph {
     struct hp_place *places; /* by address; one more, with `first` only */
     uint32_t n;
     size_t cap_places;
-    struct hp_arrow *arrows; /* by `to`, kind, `from` */
+    struct hp_arrow *arrows; /* by `to`, calls last, how often, kind, `from` */
     size_t n_arrows, cap_arrows;
     struct hp_map64 by_start; /* address to place */
     struct hp_map64 by_ends;  /* from << 32 | to, to the arrow */
@@ -98,28 +98,29 @@ struct hp_walk_query {
 /* Somewhere on the way back, with all that what comes before depends on. */
 struct hp_walk_state {
     uint32_t place;
-    uint32_t stack;   /* calls that have to be met, of returns that were */
-    uint16_t near;    /* instructions from here to the sample, as far as the pair's distance */
-    uint8_t level;    /* branches from here to the sample */
-    uint8_t seen;     /* the pair's other instruction */
-    uint8_t paths;    /* ways from here to the sample: 1, or 2 for several */
-    uint8_t pending;  /* of them not carried on yet */
-    uint8_t expanded; /* carried on at least once */
-    uint8_t ends;     /* a segment may begin here: HP_WALK_* */
-    uint32_t link;    /* the last of its links; 0: none */
-    uint64_t path;    /* the first of the ways; or the likeliest, */
-    double cost;      /* and the logarithm of how unlikely that is */
-};
-
-enum {
-    HP_WALK_FULL = 1,   /* has all branches */
-    HP_WALK_BEGINS = 2, /* begins with its routine */
+    uint32_t stack; /* calls that have to be met, of returns that were */
+    uint16_t near;  /* instructions from here to the sample, as far as the pair's distance */
+    uint8_t level;  /* branches from here to the sample */
+    uint8_t seen;   /* the pair's other instruction */
+    uint8_t way;    /* hp_walk_best(): the likeliest has 0 */
+    bool ends;      /* hp_walk_all(): a segment begins here */
+    uint32_t link;  /* the last of its links; 0: none */
+    uint64_t path;  /* hp_walk_best(): which way it is, */
+    double cost;    /* and the logarithm of how unlikely that is */
 };
 
 /* From a state to one nearer to the sample. */
 struct hp_walk_link {
     uint32_t state;
     uint32_t next; /* another one of the same state; 0: none */
+};
+
+/* A step that may be taken. */
+struct hp_walk_choice {
+    double cost; /* with it */
+    uint32_t state;
+    bool only;    /* nothing less likely comes after it in the list of arrows */
+    size_t arrow; /* SIZE_MAX: none, the routine begins */
 };
 
 struct hp_walk_frame {
@@ -139,33 +140,36 @@ struct hp_walk_slot {
 struct hp_walk {
     const struct hp_place_graph *graph;
     uint32_t limit; /* of states */
-    bool linked;    /* keep links, and states at the far end */
+    bool linked;    /* keep links */
     struct hp_walk_state *states;
     uint32_t n_states;
     struct hp_walk_frame *frames; /* the first is the empty stack */
     uint32_t n_frames;
     struct hp_walk_link *links; /* the first is none */
     size_t n_links, cap_links;
-    uint32_t *queues[2];
-    uint32_t n_queued[2];
-    uint64_t n_expanded;
+    uint32_t *todo; /* states */
+    uint32_t n_todo;
+    struct hp_walk_choice *heap; /* the likeliest first */
+    size_t n_heap, cap_heap;
+    uint32_t pending[HP_RECONSTRUCT_BITS + 1]; /* of them by level */
+    uint8_t ways;
     struct hp_walk_slot *state_slots, *frame_slots;
     uint32_t mask, round;
     /* What was asked, and found. */
     const struct hp_walk_query *query;
-    uint8_t begun[HP_RECONSTRUCT_BITS + 1]; /* segments that begin with their routine, by level */
-    uint64_t begun_path[HP_RECONSTRUCT_BITS + 1];
-    double cost[HP_RECONSTRUCT_BITS + 1], begun_cost[HP_RECONSTRUCT_BITS + 1];
     struct hp_reconstruct_answer *answer;
+    uint32_t end; /* of the likeliest way: the state that its full segment begins with */
     bool over;
 };
 
 enum hp_err hp_walk_init(struct hp_walk *walk, const struct hp_place_graph *graph, uint32_t states);
 void hp_walk_fini(struct hp_walk *walk);
 
-/* All segments at once, for all lengths; not COUNTS and EDGES. HP_ERR_NOMEM. */
-enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query, bool linked,
-                        struct hp_reconstruct_answer *answer);
+/* All segments of the full length: afterwards every way from a state with `ends` along links to state 0 is one; unless it is `over`. HP_ERR_NOMEM. */
+enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query);
+/* For all lengths the likeliest segment, or whether there are two: `ways`. With `linked`, the likeliest one of the full length is from `end` along links. HP_ERR_NOMEM. */
+enum hp_err hp_walk_best(struct hp_walk *walk, const struct hp_walk_query *query, uint8_t ways,
+                         bool linked, struct hp_reconstruct_answer *answer);
 /* Step by step alone: COUNTS and EDGES. `trail`, unless NULL, gets the places, the sample's first. */
 struct hp_walk_trail {
     uint32_t *places;
@@ -178,12 +182,22 @@ enum hp_err hp_walk_greedy(struct hp_walk *walk, const struct hp_walk_query *que
 void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
                    struct hp_reconstruct_answer *answer);
 
+/* The state like that, a new one if need be; HP_NO_ID when there is no room. */
+uint32_t hp_walk_find(struct hp_walk *walk, const struct hp_walk_state *like);
+
+/* Notes how a state leads to one nearer to the sample. */
+enum hp_err hp_walk_join(struct hp_walk *walk, uint32_t from, uint32_t to);
+
+/* Takes `insns` more instructions, up to the end of those of a place, into a state's segment. False: the pair's other instruction should be among
+ * them, and is not. */
+bool hp_walk_extend(const struct hp_walk_query *query, struct hp_walk_state *state, uint32_t place,
+                    uint32_t insns);
+/* Whether a segment that begins here has the pair's other instruction in it, or is too short to have it. */
+bool hp_walk_accepts(const struct hp_walk_query *query, const struct hp_walk_state *state);
+
 /* What is left of a stack behind a step back; HP_NO_ID: that is no step, or there is no room. */
 #define HP_WALK_EMPTY 0 /* the stack of no calls */
 uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack);
-
-/* How unlikely it is that a routine begins with this state's place. */
-double hp_walk_begin_cost(const struct hp_walk *walk, const struct hp_walk_state *state);
 
 /* Identities of paths: of none, of one longer by a place, of one that begins there. */
 static inline uint64_t hp_walk_path(uint64_t path, uint32_t place)

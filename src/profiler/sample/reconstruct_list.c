@@ -98,33 +98,19 @@ static enum hp_err list_from(struct lister *l, uint32_t state)
     return HP_OK;
 }
 
-/* Whether a segment may begin with a state; the likeliest one by which, `*cost` says how unlikely that is. */
-static bool ends_here(const struct hp_walk *walk, const struct hp_walk_state *state, double *cost)
+/* The segment is found by its end; else all states are asked. */
+static bool ends_here(const struct hp_walk *walk, uint32_t id)
 {
-    bool full = state->level == walk->query->bits && state->ends & HP_WALK_FULL;
-    *cost = state->cost + (full ? 0 : hp_walk_begin_cost(walk, state));
-    return full || state->ends & HP_WALK_BEGINS;
-}
-
-/* The state from which the likeliest segment begins. */
-static uint32_t likeliest_end(const struct hp_walk *walk)
-{
-    uint32_t best = HP_NO_ID;
-    double least = 0, cost;
-    for (uint32_t s = 0; s < walk->n_states; s++)
-        if (ends_here(walk, &walk->states[s], &cost) && (best == HP_NO_ID || cost < least)) {
-            best = s;
-            least = cost;
-        }
-    return best;
+    return walk->query->likeliest ? id == walk->end : walk->states[id].ends;
 }
 
 static enum hp_err list_all(struct hp_reconstruct *r, const struct hp_walk_query *q, size_t limit,
                             struct hp_reconstruct_paths *paths)
 {
     struct hp_reconstruct_answer answer;
-    HP_TRY(hp_walk_all(&r->walk, q, true, &answer));
-    paths->complete = !r->walk.over;
+    HP_TRY(q->likeliest ? hp_walk_best(&r->walk, q, 1, true, &answer) : hp_walk_all(&r->walk, q));
+    bool found = q->likeliest ? r->walk.end != HP_NO_ID : !r->walk.over;
+    paths->complete = found || !r->walk.over;
     struct lister *l = malloc(sizeof *l);
     if (!l)
         return hp_fail_nomem();
@@ -132,13 +118,10 @@ static enum hp_err list_all(struct hp_reconstruct *r, const struct hp_walk_query
     l->paths = paths;
     l->limit = limit;
     l->steps = limit > SIZE_MAX / 2 / STEPS ? SIZE_MAX : (limit + 64) * STEPS;
-    uint32_t only = q->likeliest ? likeliest_end(&r->walk) : HP_NO_ID;
     enum hp_err err = HP_OK;
-    for (uint32_t s = 0; s < r->walk.n_states && err == HP_OK && !r->walk.over; s++) {
-        double cost;
-        if (q->likeliest ? s == only : ends_here(&r->walk, &r->walk.states[s], &cost))
+    for (uint32_t s = 0; s < r->walk.n_states && err == HP_OK && found; s++)
+        if (ends_here(&r->walk, s))
             err = list_from(l, s);
-    }
     free(l);
     return err;
 }
@@ -184,10 +167,14 @@ void hp_reconstruct_paths_fini(struct hp_reconstruct_paths *paths)
 /* --- For a profile by paths ------------------------------------------------------------------- */
 
 enum hp_err hp_reconstruct_sample(struct hp_reconstruct *r, uint64_t pc, uint32_t history,
-                                  uint32_t bits, struct hp_reconstruct_segment *segment)
+                                  uint32_t bits, bool likeliest,
+                                  struct hp_reconstruct_segment *segment)
 {
-    struct hp_reconstruct_query query = {
-        .scheme = HP_RECONSTRUCT_HISTORY, .pc = pc, .history = history, .bits = bits};
+    struct hp_reconstruct_query query = {.scheme = HP_RECONSTRUCT_HISTORY,
+                                         .likeliest = likeliest,
+                                         .pc = pc,
+                                         .history = history,
+                                         .bits = bits};
     struct hp_reconstruct_answer answer;
     *segment = (struct hp_reconstruct_segment){0};
     HP_TRY(hp_reconstruct_ask(r, &query, &answer));

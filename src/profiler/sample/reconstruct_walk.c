@@ -1,13 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The walk backwards from a sample, along all ways at once. Ways that cannot be told apart by what may still come before are one *state*: the same place, the same
- * calls to be met, as many branches and (with a pair) as many instructions behind. For each state it is counted by how many ways it is reached: one, or
- * several. So the work is bounded by the states, however many paths there are, and ways on which the history leads nowhere cost nothing but their states. States are
- * finished branch by branch, and the answer for a history of N bits is known when those with N - 1 branches are.
+ * Walks backwards from a sample. Ways that cannot be told apart by what may still come before are one *state*: the same place, the same calls to be met, as many branches and
+ * (with a pair) as many instructions behind. So the work is bounded by the states, however many paths there are.
  *
- * With `likeliest` a state has no number of ways but the likeliest of them. When a likelier one is found it is carried on again.
- *
- * A loop without a conditional branch makes a state its own predecessor: its ways become several, and that is the end of it.
+ * Here: states and stacks, found by hashing, and the walk along all ways at once, for who wants to list them.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
@@ -17,7 +13,6 @@
 #include <string.h>
 
 #define EMPTY HP_WALK_EMPTY
-#define AGAIN 16 /* times a state is carried on, on average, at most */
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
@@ -29,12 +24,10 @@ enum hp_err hp_walk_init(struct hp_walk *walk, const struct hp_place_graph *grap
     *walk = (struct hp_walk){.graph = graph, .limit = states, .mask = size - 1};
     walk->states = calloc(states, sizeof *walk->states);
     walk->frames = calloc((size_t)states + 1, sizeof *walk->frames);
-    walk->queues[0] = calloc(states, sizeof *walk->queues[0]);
-    walk->queues[1] = calloc(states, sizeof *walk->queues[1]);
+    walk->todo = calloc(states, sizeof *walk->todo);
     walk->state_slots = calloc(size, sizeof *walk->state_slots);
     walk->frame_slots = calloc(size, sizeof *walk->frame_slots);
-    if (walk->states && walk->frames && walk->queues[0] && walk->queues[1] && walk->state_slots &&
-        walk->frame_slots)
+    if (walk->states && walk->frames && walk->todo && walk->state_slots && walk->frame_slots)
         return HP_OK;
     hp_walk_fini(walk);
     return hp_fail_nomem();
@@ -45,8 +38,8 @@ void hp_walk_fini(struct hp_walk *walk)
     free(walk->states);
     free(walk->frames);
     free(walk->links);
-    free(walk->queues[0]);
-    free(walk->queues[1]);
+    free(walk->heap);
+    free(walk->todo);
     free(walk->state_slots);
     free(walk->frame_slots);
     *walk = (struct hp_walk){0};
@@ -63,12 +56,12 @@ void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
     walk->n_states = 0;
     walk->n_frames = 1;
     walk->n_links = 1;
-    walk->n_queued[0] = walk->n_queued[1] = 0;
-    walk->n_expanded = 0;
+    walk->n_heap = 0;
+    walk->end = HP_NO_ID;
+    walk->n_todo = 0;
     walk->over = false;
     walk->query = query;
     walk->answer = answer;
-    memset(walk->begun, 0, sizeof walk->begun);
     *answer = (struct hp_reconstruct_answer){0};
 }
 
@@ -93,14 +86,14 @@ static uint32_t push(struct hp_walk *walk, uint32_t below, uint32_t site)
 static bool same_state(const struct hp_walk_state *a, const struct hp_walk_state *b)
 {
     return a->place == b->place && a->stack == b->stack && a->near == b->near &&
-           a->level == b->level && a->seen == b->seen;
+           a->level == b->level && a->seen == b->seen && a->way == b->way;
 }
 
-/* The state like that, a new one if need be; HP_NO_ID when there is no room. */
-static uint32_t find_state(struct hp_walk *walk, const struct hp_walk_state *like)
+uint32_t hp_walk_find(struct hp_walk *walk, const struct hp_walk_state *like)
 {
     uint64_t hash = hp_hash64((uint64_t)like->stack << 32 | like->place);
-    hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 | like->seen));
+    hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 |
+                             (uint64_t)like->way << 1 | like->seen));
     uint32_t i = (uint32_t)hash & walk->mask;
     for (; walk->state_slots[i].round == walk->round; i = (i + 1) & walk->mask)
         if (same_state(&walk->states[walk->state_slots[i].value], like))
@@ -114,10 +107,8 @@ static uint32_t find_state(struct hp_walk *walk, const struct hp_walk_state *lik
 
 /* --- Pairs ------------------------------------------------------------------------------------ */
 
-/* Takes `insns` more instructions, up to the end of those of a place, into a state's segment. False: the pair's other instruction should be among
- * them, and is not. */
-static bool extend(const struct hp_walk_query *q, struct hp_walk_state *state, uint32_t place,
-                   uint32_t insns)
+bool hp_walk_extend(const struct hp_walk_query *q, struct hp_walk_state *state, uint32_t place,
+                    uint32_t insns)
 {
     if (q->scheme == HP_RECONSTRUCT_HISTORY || state->seen)
         return true;
@@ -135,88 +126,18 @@ static bool extend(const struct hp_walk_query *q, struct hp_walk_state *state, u
 }
 
 /* A segment that is too short to have the other instruction in it proves nothing. */
-static bool accepted(const struct hp_walk_query *q, const struct hp_walk_state *state)
+bool hp_walk_accepts(const struct hp_walk_query *q, const struct hp_walk_state *state)
 {
     return q->scheme == HP_RECONSTRUCT_HISTORY || state->seen || state->near < q->distance;
 }
 
 /* --- All ways --------------------------------------------------------------------------------- */
 
-/* Segments of one kind that were found: how many, and which. */
-struct found {
-    uint8_t *paths;
-    uint64_t *path;
-    double *cost;
-};
-
-static void count(const struct hp_walk *walk, struct found found, uint8_t more, uint64_t path,
-                  double cost)
-{
-    bool first = *found.paths == 0;
-    if (first || (walk->query->likeliest && cost < *found.cost)) {
-        *found.path = path;
-        *found.cost = cost;
-    }
-    uint8_t paths = (uint8_t)(*found.paths + more > 2 ? 2 : *found.paths + more);
-    *found.paths = walk->query->likeliest ? 1 : paths;
-}
-
-static enum hp_err add_link(struct hp_walk *walk, uint32_t from, uint32_t to)
+enum hp_err hp_walk_join(struct hp_walk *walk, uint32_t from, uint32_t to)
 {
     HP_TRY(hp_grow(&walk->links, &walk->cap_links, walk->n_links + 1, sizeof *walk->links));
     walk->links[walk->n_links] = (struct hp_walk_link){to, walk->states[from].link};
     walk->states[from].link = (uint32_t)walk->n_links++;
-    return HP_OK;
-}
-
-/* Carries a state on later: once, however much comes to it until then. */
-static void queue(struct hp_walk *walk, uint32_t id, uint8_t more)
-{
-    struct hp_walk_state *state = &walk->states[id];
-    uint32_t which = state->level & 1;
-    if (state->level == walk->query->bits)
-        return;
-    if (!state->pending)
-        walk->queues[which][walk->n_queued[which]++] = id;
-    state->pending = (uint8_t)(state->pending + more > 2 ? 2 : state->pending + more);
-}
-
-/* Another way to a state: if it is a likelier one it takes the place of the one before. */
-static enum hp_err improve(struct hp_walk *walk, uint32_t id, const struct hp_walk_state *like,
-                           uint32_t nearer)
-{
-    struct hp_walk_state *state = &walk->states[id];
-    if (state->paths && like->cost >= state->cost)
-        return HP_OK;
-    state->paths = 1;
-    state->cost = like->cost;
-    state->path = like->path;
-    state->link = 0;
-    if (walk->linked && nearer != HP_NO_ID)
-        HP_TRY(add_link(walk, id, nearer));
-    queue(walk, id, 1);
-    return HP_OK;
-}
-
-/* One or two more ways lead to a state. */
-static enum hp_err arrive(struct hp_walk *walk, const struct hp_walk_state *like, uint8_t more,
-                          uint32_t nearer)
-{
-    uint32_t id = find_state(walk, like);
-    if (id == HP_NO_ID) {
-        walk->over = true;
-        return HP_OK;
-    }
-    struct hp_walk_state *state = &walk->states[id];
-    state->ends = (uint8_t)(state->ends | like->ends);
-    if (walk->query->likeliest)
-        return improve(walk, id, like, nearer);
-    if (walk->linked && nearer != HP_NO_ID && !walk->states[nearer].expanded)
-        HP_TRY(add_link(walk, id, nearer));
-    uint8_t paths = (uint8_t)(state->paths + more > 2 ? 2 : state->paths + more);
-    if (paths > state->paths)
-        queue(walk, id, (uint8_t)(paths - state->paths));
-    state->paths = paths;
     return HP_OK;
 }
 
@@ -234,121 +155,58 @@ uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint
     }
 }
 
-/* How often a step was taken, of how often a place was come to. Who knows that a call will be met does not care how often it was made from there. */
-static double step_cost(const struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
-{
-    const struct hp_place *place = &walk->graph->places[arrow->to];
-    bool sure = arrow->kind == HP_ARROW_CALL && stack != EMPTY;
-    return log((double)place->came / (double)(sure ? place->called : arrow->count));
-}
-
-double hp_walk_begin_cost(const struct hp_walk *walk, const struct hp_walk_state *state)
-{
-    const struct hp_place *place = &walk->graph->places[state->place];
-    return place->came && place->entered ? log((double)place->came / (double)place->entered) : 0;
-}
-
-static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow *arrow,
-                        uint8_t more)
+/* A step from a state, if the rules allow it. What it leads to is looked at later, once. */
+static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow *arrow)
 {
     const struct hp_walk_query *q = walk->query;
     const struct hp_walk_state *state = &walk->states[id];
     if (arrow->bit >= 0 && (q->history >> state->level & 1) != (uint32_t)arrow->bit)
         return HP_OK;
-    if (q->likeliest && arrow->count == 0)
-        return HP_OK;
     struct hp_walk_state next = {.place = arrow->from,
                                  .stack = hp_walk_behind(walk, arrow, state->stack),
                                  .near = state->near,
                                  .level = (uint8_t)(state->level + (arrow->bit >= 0)),
-                                 .seen = state->seen,
-                                 .path = hp_walk_path(state->path, arrow->from)};
-    if (q->likeliest)
-        next.cost = state->cost + step_cost(walk, arrow, state->stack);
+                                 .seen = state->seen};
     if (next.stack == HP_NO_ID ||
-        !extend(q, &next, arrow->from, walk->graph->places[arrow->from].insns))
+        !hp_walk_extend(q, &next, arrow->from, walk->graph->places[arrow->from].insns))
         return HP_OK;
-    if (arrow->bit >= 0 && accepted(q, &next)) {
-        struct found found = {&walk->answer->paths[next.level], &walk->answer->path[next.level],
-                              &walk->cost[next.level]};
-        count(walk, found, more, next.path, next.cost);
-        next.ends = HP_WALK_FULL;
-    }
-    if (next.level == q->bits && !walk->linked)
+    uint32_t before = walk->n_states, to = hp_walk_find(walk, &next);
+    walk->over |= to == HP_NO_ID;
+    if (walk->over)
         return HP_OK;
-    return arrive(walk, &next, more, id);
+    if (next.level == q->bits)
+        walk->states[to].ends = hp_walk_accepts(q, &next);
+    else if (to == before)
+        walk->todo[walk->n_todo++] = to;
+    return hp_walk_join(walk, to, id);
 }
 
-/* Where the routine begins a segment may begin; else nothing is before it in there. */
-static void begin_here(struct hp_walk *walk, struct hp_walk_state *state, uint8_t more)
-{
-    if (walk->query->across || state->stack != EMPTY || !walk->graph->places[state->place].begins ||
-        !accepted(walk->query, state))
-        return;
-    struct found found = {&walk->begun[state->level], &walk->begun_path[state->level],
-                          &walk->begun_cost[state->level]};
-    count(walk, found, more, hp_walk_path(state->path, HP_WALK_BEGINNING),
-          state->cost + hp_walk_begin_cost(walk, state));
-    state->ends |= HP_WALK_BEGINS;
-}
-
-/* Carries on the ways that are new. With calls on the stack only one call can come before; at the top within a routine, none. */
+/* With calls on the stack only one call can come before; at the top within a routine, none. */
 static enum hp_err expand(struct hp_walk *walk, uint32_t id)
 {
     struct hp_walk_state *state = &walk->states[id];
     const struct hp_place *place = &walk->graph->places[state->place];
-    uint8_t more = state->pending;
-    uint32_t stack = state->stack;
-    state->pending = 0;
-    walk->over |= ++walk->n_expanded > AGAIN * (uint64_t)walk->limit;
-    begin_here(walk, state, more);
-    size_t end = stack == EMPTY && walk->query->across ? place[1].first : place->calls;
+    bool top = state->stack == EMPTY, across = walk->query->across;
+    state->ends = top && !across && place->begins && hp_walk_accepts(walk->query, state);
+    size_t end = top && across ? place[1].first : place->calls;
     for (size_t i = place->first; i < end && !walk->over; i++)
-        HP_TRY(step(walk, id, &walk->graph->arrows[i], more));
-    if (stack != EMPTY && place->calls < place[1].first) {
-        const struct hp_arrow *call =
-            hp_place_arrow(walk->graph, walk->frames[stack].site, state->place);
-        if (call && call->kind == HP_ARROW_CALL)
-            HP_TRY(step(walk, id, call, more));
-    }
-    walk->states[id].expanded = true;
-    return HP_OK;
+        HP_TRY(step(walk, id, &walk->graph->arrows[i]));
+    if (top || place->calls == place[1].first)
+        return HP_OK;
+    const struct hp_arrow *call =
+        hp_place_arrow(walk->graph, walk->frames[state->stack].site, state->place);
+    return call && call->kind == HP_ARROW_CALL ? step(walk, id, call) : HP_OK;
 }
 
-/* Segments that begin with the routine count for all lengths above their own. */
-static void add_begun(struct hp_walk *walk)
+enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query)
 {
-    struct hp_reconstruct_answer *answer = walk->answer;
-    uint8_t paths = 0;
-    uint64_t path = 0;
-    double cost = 0;
-    for (uint32_t n = 1; n <= answer->known; n++) {
-        struct found all = {&answer->paths[n], &answer->path[n], &walk->cost[n]};
-        if (walk->begun[n - 1])
-            count(walk, (struct found){&paths, &path, &cost}, walk->begun[n - 1],
-                  walk->begun_path[n - 1], walk->begun_cost[n - 1]);
-        if (paths)
-            count(walk, all, paths, path, cost);
-    }
-}
-
-enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query, bool linked,
-                        struct hp_reconstruct_answer *answer)
-{
-    struct hp_walk_state first = {.place = query->place, .path = query->place};
-    hp_walk_start(walk, query, answer);
-    walk->linked = linked;
-    if (extend(query, &first, query->place, query->index))
-        HP_TRY(arrive(walk, &first, 1, HP_NO_ID));
-    for (uint32_t level = 0; level < query->bits && !walk->over; level++) {
-        uint32_t *queue = walk->queues[level & 1], *n = &walk->n_queued[level & 1];
-        while (*n && !walk->over)
-            HP_TRY(expand(walk, queue[--*n]));
-        if (!walk->over)
-            answer->known = level + 1;
-    }
-    for (uint32_t n = answer->known + 1; n <= query->bits; n++)
-        answer->paths[n] = 0;
-    add_begun(walk);
+    struct hp_walk_state first = {.place = query->place};
+    struct hp_reconstruct_answer answer; /* nobody asks */
+    hp_walk_start(walk, query, &answer);
+    if (hp_walk_extend(query, &first, query->place, query->index))
+        walk->todo[walk->n_todo++] = hp_walk_find(walk, &first);
+    while (walk->n_todo && !walk->over)
+        HP_TRY(expand(walk, walk->todo[--walk->n_todo]));
+    walk->answer = NULL;
     return HP_OK;
 }

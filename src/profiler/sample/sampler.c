@@ -26,6 +26,8 @@ enum hp_err hp_sampler_new_on(const struct hp_sample_config *config,
                               void *context, struct hp_sampler **sampler)
 {
     struct hp_sample_config own = *config;
+    if (own.window == HP_SAMPLE_MACHINE_WINDOW && !machine->window)
+        return hp_fail(HP_ERR_INVALID, "sampling: the machine does not say what window pairs have");
     if (own.window == HP_SAMPLE_MACHINE_WINDOW)
         own.window = machine->window;
     HP_TRY(hp_sample_config_check(&own));

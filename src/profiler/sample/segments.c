@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+#include "profiler/sample/segments.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+
+void hp_segments_fini(struct hp_segments *s)
+{
+    hp_map64_fini(&s->edge_places);
+    hp_map64_fini(&s->key_places);
+    free(s->edges);
+    free(s->keys);
+    *s = (struct hp_segments){0};
+}
+
+/* --- While the program runs ------------------------------------------------------------------- */
+
+static enum hp_err add_edge(struct hp_segments *s, uint32_t from, uint32_t to)
+{
+    uint64_t key = (uint64_t)from << 32 | to;
+    uint32_t place = hp_map64_get(&s->edge_places, key);
+    if (place == HP_MAP64_NONE) {
+        place = (uint32_t)s->n_edges;
+        HP_TRY(hp_grow(&s->edges, &s->cap_edges, s->n_edges + 1, sizeof *s->edges));
+        HP_TRY(hp_map64_put(&s->edge_places, key, place));
+        s->edges[s->n_edges++] = (struct hp_edge_count){.from = from, .to = to};
+    }
+    s->edges[place].count++;
+    return HP_OK;
+}
+
+enum hp_err hp_segments_batch(struct hp_segments *s, const struct hp_batch *batch)
+{
+    for (size_t i = 0; i < batch->n; i++)
+        HP_TRY(add_edge(s, batch->blocks[i], batch->blocks[i + 1]));
+    return HP_OK;
+}
+
+enum hp_err hp_segments_sample(struct hp_segments *s, const struct hp_sample *sample)
+{
+    const struct hp_timing *t = &sample->timing;
+    if (sample->empty || !(t->events & HP_TIMING_RETIRED))
+        return HP_OK;
+    uint32_t history = t->history & ((1u << HP_SEGMENT_BITS) - 1);
+    uint64_t key = (uint64_t)t->insn << HP_SEGMENT_BITS | history;
+    uint32_t place = hp_map64_get(&s->key_places, key);
+    if (place == HP_MAP64_NONE) {
+        place = (uint32_t)s->n_keys;
+        HP_TRY(hp_grow(&s->keys, &s->cap_keys, s->n_keys + 1, sizeof *s->keys));
+        HP_TRY(hp_map64_put(&s->key_places, key, place));
+        s->keys[s->n_keys++] = (struct hp_segment_key){.pc = sample->pc, .history = history};
+    }
+    s->keys[place].samples++;
+    s->keys[place].cycles += t->done;
+    return HP_OK;
+}
+
+/* --- The result ------------------------------------------------------------------------------- */
+
+/* A path with its samples, in all its last block's instructions. */
+struct path {
+    uint64_t id;
+    uint64_t samples, cycles;
+    struct hp_segment_key key; /* one of them: what it looks like */
+};
+
+struct found {
+    struct hp_map64 places; /* id -> path */
+    struct path *paths;
+    size_t n, cap;
+    uint64_t samples, unknown; /* unknown: there is no path */
+};
+
+static enum hp_err add_to_path(struct found *f, uint64_t id, const struct hp_segment_key *key)
+{
+    uint32_t place = hp_map64_get(&f->places, id);
+    if (place == HP_MAP64_NONE) {
+        place = (uint32_t)f->n;
+        HP_TRY(hp_grow(&f->paths, &f->cap, f->n + 1, sizeof *f->paths));
+        HP_TRY(hp_map64_put(&f->places, id, place));
+        f->paths[f->n++] = (struct path){.id = id, .key = *key};
+    }
+    f->paths[place].samples += key->samples;
+    f->paths[place].cycles += key->cycles;
+    return HP_OK;
+}
+
+static enum hp_err find_paths(const struct hp_segments *s, struct hp_reconstruct *reconstruct,
+                              struct found *f)
+{
+    for (size_t i = 0; i < s->n_keys; i++) {
+        const struct hp_segment_key *key = &s->keys[i];
+        struct hp_reconstruct_segment segment;
+        HP_TRY(hp_reconstruct_sample(reconstruct, key->pc, key->history, HP_SEGMENT_BITS, true,
+                                     &segment));
+        f->samples += key->samples;
+        if (segment.n)
+            HP_TRY(add_to_path(f, segment.id, key));
+        else
+            f->unknown += key->samples;
+    }
+    return HP_OK;
+}
+
+static int by_cycles(const void *a, const void *b)
+{
+    const struct path *x = a, *y = b;
+    if (x->cycles != y->cycles)
+        return x->cycles < y->cycles ? 1 : -1;
+    return x->id < y->id ? -1 : x->id > y->id;
+}
+
+/* Blocks of the code map by where they start; of code that changed the latest. */
+static enum hp_err index_blocks(const struct hp_code *code, struct hp_map64 *blocks)
+{
+    for (uint32_t i = 0; i < hp_code_n_blocks(code); i++)
+        HP_TRY(hp_map64_put(blocks, hp_code_block(code, i)->start, i));
+    return HP_OK;
+}
+
+struct out {
+    struct hp_result *result;
+    struct hp_reconstruct *reconstruct;
+    struct hp_map64 blocks;
+    const char *kind;
+    double interval;
+    uint32_t thread;
+};
+
+/* A part of a block that nothing starts with is no row: the block it is in is there already. */
+static enum hp_err add_steps(struct out *out, uint32_t path,
+                             const struct hp_reconstruct_segment *segment)
+{
+    uint32_t position = 0;
+    for (size_t i = 0; i < segment->n; i++) {
+        uint32_t block = hp_map64_get(&out->blocks, segment->starts[i]);
+        struct hp_pstep *step;
+        if (block == HP_MAP64_NONE)
+            continue;
+        const struct hp_block *b = hp_code_block(out->result->code, block);
+        bool fell = i + 1 < segment->n && segment->starts[i + 1] == b->end;
+        HP_TRY(hp_profile_add_path_step(out->result->profile, &step));
+        *step = (struct hp_pstep){.path = path,
+                                  .position = position++,
+                                  .block = block,
+                                  .how = (uint8_t)(i + 1 == segment->n ? HP_STEP_END
+                                                   : fell              ? HP_STEP_FELL
+                                                                       : HP_STEP_TAKEN)};
+    }
+    return HP_OK;
+}
+
+static enum hp_err add_path(struct out *out, const struct path *path)
+{
+    struct hp_profile *profile = out->result->profile;
+    struct hp_reconstruct_segment segment;
+    struct hp_ppath *row;
+    struct hp_ppath_count *count;
+    HP_TRY(hp_reconstruct_sample(out->reconstruct, path->key.pc, path->key.history, HP_SEGMENT_BITS,
+                                 true, &segment));
+    uint32_t first = hp_map64_get(&out->blocks, segment.starts[0]);
+    if (first == HP_MAP64_NONE)
+        return HP_OK;
+    uint32_t index = (uint32_t)profile->n_paths;
+    HP_TRY(hp_profile_add_path(profile, &row));
+    *row = (struct hp_ppath){.kind = out->kind,
+                             .start = profile->blocks[first].place,
+                             .outcomes = path->key.history,
+                             .targets = path->id,
+                             .length = HP_SEGMENT_BITS,
+                             .function = profile->blocks[first].function};
+    HP_TRY(hp_profile_add_path_count(profile, &count));
+    *count = (struct hp_ppath_count){.item = index,
+                                     .thread = out->thread,
+                                     .count = path->samples,
+                                     .insns = (uint64_t)((double)path->samples * out->interval),
+                                     .events = (uint64_t)((double)path->cycles * out->interval)};
+    return add_steps(out, index, &segment);
+}
+
+static enum hp_err write(struct out *out, const struct hp_segments *s, struct found *f)
+{
+    HP_TRY(find_paths(s, out->reconstruct, f));
+    HP_TRY(index_blocks(out->result->code, &out->blocks));
+    if (f->n)
+        qsort(f->paths, f->n, sizeof *f->paths, by_cycles);
+    for (size_t i = 0; i < f->n && i < HP_SEGMENTS_TOP; i++)
+        HP_TRY(add_path(out, &f->paths[i]));
+    HP_TRY(hp_profile_add_stat(out->result->profile, out->kind, "path.samples", HP_STAT_COUNT,
+                               f->samples));
+    return hp_profile_add_stat(out->result->profile, out->kind, "path.unknown", HP_STAT_COUNT,
+                               f->unknown);
+}
+
+enum hp_err hp_segments_finish(struct hp_segments *s, struct hp_result *result, const char *kind,
+                               double interval)
+{
+    const struct hp_reconstruct_config config = {.executed = true};
+    struct out out = {.result = result, .kind = kind, .interval = interval};
+    struct found found = {0};
+    if (!s->n_keys)
+        return HP_OK;
+    HP_TRY(hp_result_thread(result, &s->thread, &out.thread));
+    enum hp_err err =
+        hp_reconstruct_new(result->code, s->edges, s->n_edges, NULL, &config, &out.reconstruct);
+    if (err == HP_OK)
+        err = write(&out, s, &found);
+    hp_reconstruct_free(out.reconstruct);
+    hp_map64_fini(&out.blocks);
+    hp_map64_fini(&found.places);
+    free(found.paths);
+    return err;
+}

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The code in a module's file, by offset in the module (symbols.h).
+ */
+#ifndef HP_SYMBOLS_MODULE_CODE_H
+#define HP_SYMBOLS_MODULE_CODE_H
+
+#include "hotpath/error.h"
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct hp_module_code;
+
+/*
+ * Opens the file. `build_id`: that it must have. Without one ("") nobody can tell whether it is still the file that ran: it must have none either, and
+ * must not have been changed after `not_after` (seconds since the epoch). HP_ERR_NOTFOUND: it is not there, or another one. HP_ERR_FORMAT: not ELF.
+ * HP_ERR_NOMEM. The error text says which, and why.
+ */
+enum hp_err hp_module_code_open(const char *path, const char *build_id, int64_t not_after,
+                                struct hp_module_code **code);
+void hp_module_code_close(struct hp_module_code *code);
+
+/* Reads up to `size` bytes of code at an offset; returns how many there are. */
+size_t hp_module_code_read(const struct hp_module_code *code, uint64_t offset, uint8_t *bytes,
+                           size_t size);
+
+#endif
