@@ -148,7 +148,7 @@ static void csv_is_one_table(void **state)
     char *csv =
         render(&profile, &(struct hp_report_options){
                              .view = HP_REPORT_INSTRUCTIONS, .format = HP_REPORT_CSV, .top = 1});
-    const char *row = strchr(csv, '\n') + 1;
+    const char *row = csv + strcspn(csv, "\n") + 1;
     assert_int_equal(strncmp(csv, "address,function,file,line,", 27), 0);
     const char *start = "demo+0x1010,work,/src/demo.c,12,,\"mov rax, [rdi]\",load,0,exact,8,100,"
                         "100,0,0,400.000000,0.400000,4.000000,retire:40.000000 l2:60.000000 "
