@@ -15,10 +15,8 @@ static const struct line *on_its_way(const struct pipe_reference *r, uint64_t li
     return NULL;
 }
 
-/* Sends for a line, as soon as there is a place. Returns when it arrives. If it was on its way already, and evicted, it comes with
- * this one. */
-static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source_level from,
-                         uint64_t latency)
+/* Takes the place that is free first, for `latency` cycles. Returns from when on. */
+static uint64_t take_place(struct pipe_reference *r, uint64_t latency)
 {
     uint64_t *place = &r->places[0];
     for (uint64_t i = 1; i < r->machine->core.misses; i++)
@@ -26,6 +24,15 @@ static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source
             place = &r->places[i];
     uint64_t start = *place > r->cycle ? *place : r->cycle;
     *place = start + latency;
+    return start;
+}
+
+/* Sends for a line: a load as soon as there is a place. Returns when it arrives. If it was on its way already, and evicted, it comes with
+ * this one. */
+static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source_level from,
+                         uint64_t latency, bool store)
+{
+    uint64_t start = store ? r->cycle : take_place(r, latency);
     grow(&r->line, &r->cap_lines, r->n_lines + 1, sizeof *r->line);
     size_t n = 0;
     for (size_t i = 0; i < r->n_lines; i++)
@@ -52,7 +59,8 @@ static uint64_t access_line(struct pipe_reference *r, struct entry *e, uint64_t 
     } else {
         e->timing.events |= HP_TIMING_L1D;
         if (from != HP_FROM_NOWHERE)
-            complete = send_for(r, line, from, level_latency(r->machine, from) + pages);
+            complete = send_for(r, line, from, level_latency(r->machine, from) + pages,
+                                access == HP_ACCESS_WRITE);
     }
     if (from > e->timing.data_from)
         e->timing.data_from = (uint8_t)from;

@@ -97,7 +97,8 @@ static void access_line(struct hp_pipe *p, struct access *a, uint64_t line, unsi
     uint64_t done = p->now + p->level_latency[HP_FROM_L1] + a->tlb;
     a->missed |= from != HP_FROM_L1;
     if (from > HP_FROM_L1) {
-        done = take_place(p, p->level_latency[from] + a->tlb);
+        uint64_t cycles = p->level_latency[from] + a->tlb;
+        done = access == HP_ACCESS_WRITE ? p->now + cycles : take_place(p, cycles);
         put(p, line, done, from);
     } else if (from == HP_FROM_L1 && a->wait && p->lines.last > done) {
         done = merge(p, a, line, done, &from);
