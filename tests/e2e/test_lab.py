@@ -11,9 +11,9 @@ import unittest
 from util_cli import FAILED, HOTPATH, NATIVE, Case, main
 
 EXPERIMENTS = ["paths-overlap", "paths-factors", "paths-distribution", "paths-extended", "prediction-curves",
-               "prediction-space", "paths-numbering", "loops-accuracy", "hotspots-table", "sampling-paths",
-               "paths-overhead", "sampling-skid", "sampling-convergence", "sampling-bottlenecks", "sampling-ipc",
-               "sampling-error"]
+               "prediction-space", "paths-numbering", "loops-accuracy", "hotspots-table", "sampling-paths"]
+IN_CYCLES = ["paths-overhead", "paths-power", "sampling-skid", "sampling-convergence", "sampling-bottlenecks",
+             "sampling-ipc", "sampling-error"]
 PROGRAMS = ["gzip", "bzip2"]
 PROGRAMS_OF = {"sampling-skid": ["skid", "gzip"], "sampling-bottlenecks": ["three-loops"]}  # where it is not these
 CYCLES_OF = {"sampling-convergence": "2M", "sampling-bottlenecks": "20M"}  # instructions in cycles, where it is not these:
@@ -67,7 +67,7 @@ class Lab(Case):
 
     def test_every_experiment_is_listed_and_works(self):
         listed = self.lab("list").decode()
-        for name in EXPERIMENTS:
+        for name in EXPERIMENTS + IN_CYCLES:
             self.assertIn("  %s " % name, listed)
             result, text = self.result(name)
             self.assertEqual(result["experiment"], name)
@@ -105,7 +105,7 @@ class Lab(Case):
 
     def test_in_cycles_the_same_again(self):
         """Samples, too, are a function of what was executed and of the seed."""
-        for name in EXPERIMENTS[-6:]:
+        for name in IN_CYCLES:
             first, _ = self.result(name)
             again, _ = self.run_short(name, os.path.join(self.dir, "again.json"))
             for program in first["programs"] + again["programs"]:
@@ -243,6 +243,27 @@ class Lab(Case):
             self.assertGreaterEqual(row["service"], 1, name)  # at least one operation a branch
             self.assertLess(row["service"], 6, name)
         self.assertEqual((sheet["paper"]["paper, mean"]["q0"], sheet["paper"]["paper, mean"]["q4"]), (8.04, 0.6))
+
+    def test_power_in_cycles(self):
+        sheets = self.result("paths-power")[0]["sheets"]
+        for metric in ("power", "power-cycle"):
+            self.assertEqual(list(sheets[metric]["rows"]), PROGRAMS)
+            for name, row in sheets[metric]["rows"].items():
+                for column, value in row.items():
+                    if column != "distinct":
+                        self.assert_percent(value, metric, name, column)
+                for table in ("128x4", "256x4", "512x2", "512x4"):
+                    self.assertLessEqual(row[table], row["best"] + 0.01, (metric, name, table))
+                # The same paths, counted twice.
+                self.assertEqual(row["distinct"], sheets["power"]["rows"][name]["distinct"])
+        for name, row in sheets["alike"]["rows"].items():
+            self.assertGreater(row["overlap"], 50, name)
+            self.assertLess(row["overlap"], 99.99, name)  # but they are two
+            self.assertGreater(row["hottest"], 50, name)
+            self.assert_percent(row["hottest"], name)
+            self.assertGreater(row["ratio"], 0.1, name)
+            self.assertLess(row["ratio"], 2, name)
+        self.assertEqual(sheets["power"]["paper"]["paper"]["512x4"], 82.9)
 
     # --- Prediction ---
 
