@@ -389,7 +389,8 @@ static bool same_level(const struct hp_level *slow, const struct hp_level *fast,
     same &= same_count("misses", slow->misses, fast->misses, out);
     same &= same_count("write misses", slow->write_misses, fast->write_misses, out);
     same &= same_count("fills", slow->fills, fast->fills, out);
-    return same & same_count("write-backs", slow->writebacks, fast->writebacks, out);
+    same &= same_count("write-backs", slow->writebacks, fast->writebacks, out);
+    return same;
 }
 
 /* What the caches, TLBs and predictors have seen. (What the functional model counts of each block is not the slow pipe's business.) */
@@ -397,16 +398,18 @@ static bool same_core(const struct pipe_run *slow, const struct pipe_run *fast, 
 {
     const struct hp_memory *s = &slow->core->memory, *f = &fast->core->memory;
     const struct hp_branch_stats *p = &slow->core->branches.stats, *q = &fast->core->branches.stats;
-    bool same = same_level(&s->l1i, &f->l1i, out) & same_level(&s->l1d, &f->l1d, out) &
-                same_level(&s->lower[0], &f->lower[0], out) &
-                same_level(&s->lower[1], &f->lower[1], out);
+    bool same = same_level(&s->l1i, &f->l1i, out);
+    same &= same_level(&s->l1d, &f->l1d, out);
+    same &= same_level(&s->lower[0], &f->lower[0], out);
+    same &= same_level(&s->lower[1], &f->lower[1], out);
     same &= same_count("memory reads", s->memory_reads, f->memory_reads, out);
     same &= same_count("memory writes", s->memory_writes, f->memory_writes, out);
     same &= same_count("ITLB misses", s->itlb.misses, f->itlb.misses, out);
     same &= same_count("DTLB misses", s->dtlb.misses, f->dtlb.misses, out);
     same &= same_count("second level TLB misses", s->tlb2.misses, f->tlb2.misses, out);
     same &= same_count("transfers", p->transfers, q->transfers, out);
-    return same & same_count("mispredictions", p->mispredictions, q->mispredictions, out);
+    same &= same_count("mispredictions", p->mispredictions, q->mispredictions, out);
+    return same;
 }
 
 #define AROUND 30
