@@ -375,27 +375,40 @@ static void print_stats(const char *who, const struct hp_pipe_stats *s, FILE *ou
             s->traps, s->forwards, s->queue_stalls);
 }
 
-/* What the caches and TLBs have seen. (What the functional model counts of each block is not the slow pipe's business.) */
+static bool same_count(const char *what, uint64_t slow, uint64_t fast, FILE *out)
+{
+    if (slow != fast)
+        fprintf(out, "DIFFERENT: %s: slow %" PRIu64 ", fast %" PRIu64 "\n", what, slow, fast);
+    return slow == fast;
+}
+
+static bool same_level(const struct hp_level *slow, const struct hp_level *fast, FILE *out)
+{
+    bool same = same_count("reads", slow->reads, fast->reads, out);
+    same &= same_count("writes", slow->writes, fast->writes, out);
+    same &= same_count("misses", slow->misses, fast->misses, out);
+    same &= same_count("write misses", slow->write_misses, fast->write_misses, out);
+    same &= same_count("fills", slow->fills, fast->fills, out);
+    same &= same_count("write-backs", slow->writebacks, fast->writebacks, out);
+    return same;
+}
+
+/* What the caches, TLBs and predictors have seen. (What the functional model counts of each block is not the slow pipe's business.) */
 static bool same_core(const struct pipe_run *slow, const struct pipe_run *fast, FILE *out)
 {
     const struct hp_memory *s = &slow->core->memory, *f = &fast->core->memory;
-    const struct hp_level *levels[][2] = {{&s->l1i, &f->l1i},
-                                          {&s->l1d, &f->l1d},
-                                          {&s->lower[0], &f->lower[0]},
-                                          {&s->lower[1], &f->lower[1]}};
-    bool same = memcmp(&slow->core->branches.stats, &fast->core->branches.stats,
-                       sizeof slow->core->branches.stats) == 0 &&
-                s->memory_reads == f->memory_reads && s->memory_writes == f->memory_writes &&
-                s->itlb.misses == f->itlb.misses && s->dtlb.misses == f->dtlb.misses &&
-                s->tlb2.lookups == f->tlb2.lookups && s->tlb2.misses == f->tlb2.misses;
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++) {
-        const struct hp_level *a = levels[i][0], *b = levels[i][1];
-        same = same && a->reads == b->reads && a->writes == b->writes && a->misses == b->misses &&
-               a->write_misses == b->write_misses && a->fills == b->fills &&
-               a->writebacks == b->writebacks;
-    }
-    if (!same)
-        fprintf(out, "DIFFERENT: what caches or predictors have seen\n");
+    const struct hp_branch_stats *p = &slow->core->branches.stats, *q = &fast->core->branches.stats;
+    bool same = same_level(&s->l1i, &f->l1i, out);
+    same &= same_level(&s->l1d, &f->l1d, out);
+    same &= same_level(&s->lower[0], &f->lower[0], out);
+    same &= same_level(&s->lower[1], &f->lower[1], out);
+    same &= same_count("memory reads", s->memory_reads, f->memory_reads, out);
+    same &= same_count("memory writes", s->memory_writes, f->memory_writes, out);
+    same &= same_count("ITLB misses", s->itlb.misses, f->itlb.misses, out);
+    same &= same_count("DTLB misses", s->dtlb.misses, f->dtlb.misses, out);
+    same &= same_count("second level TLB misses", s->tlb2.misses, f->tlb2.misses, out);
+    same &= same_count("transfers", p->transfers, q->transfers, out);
+    same &= same_count("mispredictions", p->mispredictions, q->mispredictions, out);
     return same;
 }
 

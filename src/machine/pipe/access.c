@@ -132,7 +132,7 @@ static void access_operand(struct hp_pipe *p, struct access *a, uint64_t address
     if (address >> dtlb->page_bits != dtlb->last || last >> dtlb->page_bits != dtlb->last)
         access_pages(p, a, address, last);
     if (address >> bits == last >> bits) {
-        access_line(p, a, address >> bits, access, size);
+        access_line(p, a, address >> bits, access, last - address + 1);
         return;
     }
     for (uint64_t line = address >> bits; line <= last >> bits; line++) {
