@@ -39,7 +39,7 @@ struct hp_reconstruct;
 /*
  * `edges`: which block came after which, how often, in the whole run. `frames`: functions, so that a jump to the beginning of another one is known to be no
  * part of either; NULL: nobody knows. It is not kept. Keeps `code`, which must not change any more. Blocks whose code was changed while it ran are left out:
- * hp_reconstruct_stats. HP_ERR_INVALID: an edge of no block, or `cached` is no power of two. HP_ERR_NOMEM.
+ * hp_reconstruct_stats. HP_ERR_INVALID: an edge of no block, `cached` is no power of two, or more than 2^24 `states`. HP_ERR_NOMEM.
  */
 enum hp_err hp_reconstruct_new(struct hp_code *code, const struct hp_edge_count *edges,
                                size_t n_edges, struct hp_frame_source *frames,

@@ -629,7 +629,10 @@ static void nonsense(void **state)
     config.cached = 3;
     assert_int_equal(hp_reconstruct_new(m->stream.code, NULL, 0, NULL, &config, &other),
                      HP_ERR_INVALID);
-    config.cached = 4;
+    config = (struct hp_reconstruct_config){.states = UINT32_MAX};
+    assert_int_equal(hp_reconstruct_new(m->stream.code, NULL, 0, NULL, &config, &other),
+                     HP_ERR_INVALID);
+    config = (struct hp_reconstruct_config){.states = 1, .cached = 4};
     assert_int_equal(hp_reconstruct_new(m->stream.code, NULL, 0, NULL, &config, &other), HP_OK);
     query.pc = address_of(m, 0);
     assert_int_equal(hp_reconstruct_ask(other, &query, &answer), HP_OK);

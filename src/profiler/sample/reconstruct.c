@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define STATES 4096
-#define CACHED 16384
+#define STATES     4096
+#define STATES_MAX (1u << 24)
+#define CACHED     16384
 
 /* --- Making ----------------------------------------------------------------------------------- */
 
@@ -19,6 +20,9 @@ static enum hp_err make(struct hp_reconstruct *r, struct hp_code *code,
     if (cached & (cached - 1))
         return hp_fail(HP_ERR_INVALID, "reconstruction: %u answers kept is no power of two",
                        cached);
+    if (config->states > STATES_MAX)
+        return hp_fail(HP_ERR_INVALID, "reconstruction: %u states a query; at most %u can be",
+                       config->states, STATES_MAX);
     HP_TRY(hp_place_graph_init(&r->graph, code, edges, n_edges, frames, config->executed));
     HP_TRY(hp_walk_init(&r->walk, &r->graph, config->states ? config->states : STATES));
     r->cache = calloc(cached, sizeof *r->cache);
