@@ -37,7 +37,7 @@ PROGRAMS = {
     "python3": ("python3", "an interpreter", 0.24, 0.002),
     "skid": ("gcc", "the loop of ProfileMe's figure 2: a load and nops", 0.4, 0.01),
     "sqlite3": ("sqlite3", "SPEC vortex: a database", 0.36, 0.004),
-    "three-loops": ("gcc", "three loops for ProfileMe's figure 7", 0.02, 0.002),
+    "three-loops": ("gcc", "three loops for ProfileMe's figure 7", 0.02, 0.004),
     "tiff2bw": ("libtiff-tools", "MiBench tiff2bw", 0.25, 0.004),
     "tiff2rgba": ("libtiff-tools", "MiBench tiff2rgba", 0.25, 0.004),
     "tiffdither": ("libtiff-tools", "MiBench tiffdither", 0.36, 0.006),

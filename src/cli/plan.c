@@ -100,7 +100,7 @@ enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_
 /* --- Who can do it ---------------------------------------------------------------------------- */
 
 enum hp_err hp_plan_choose(const struct hp_session_options *options,
-                           const struct hp_program *program, struct hp_plan *plan)
+                           const struct hp_executable *program, struct hp_plan *plan)
 {
     enum hp_err native = hp_native_check(program);
     bool is_for_native = native == HP_OK || (native == HP_ERR_NOTFOUND && !options->sysroot);

@@ -31,6 +31,6 @@ enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_
  * wanted.
  */
 enum hp_err hp_plan_choose(const struct hp_session_options *options,
-                           const struct hp_program *program, struct hp_plan *plan);
+                           const struct hp_executable *program, struct hp_plan *plan);
 
 #endif

@@ -331,7 +331,8 @@ static enum hp_err fail_unattached(enum hp_plan_engine engine, int status)
 
 static enum hp_err start_engine(enum hp_plan_engine engine,
                                 const struct hp_session_options *options,
-                                const struct hp_program *program, struct hp_live *live, pid_t *pid)
+                                const struct hp_executable *program, struct hp_live *live,
+                                pid_t *pid)
 {
     if (engine == HP_PLAN_QEMU)
         return hp_qemu_start(program, options->sysroot, hp_live_fd(live), pid);
@@ -339,7 +340,7 @@ static enum hp_err start_engine(enum hp_plan_engine engine,
 }
 
 static enum hp_err run_live(struct session *s, const struct hp_session_options *options,
-                            const struct hp_plan *plan, const struct hp_program *program,
+                            const struct hp_plan *plan, const struct hp_executable *program,
                             struct hp_live *live, struct hp_run_about *about,
                             struct hp_profile *profile, int *status)
 {
@@ -374,7 +375,7 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
 
 /* With the program found. */
 static enum hp_err run_program(const struct hp_session_options *options, struct hp_plan *plan,
-                               const struct hp_program *program, char *const *argv,
+                               const struct hp_executable *program, char *const *argv,
                                const char *trace_path, struct hp_profile *profile, int *status)
 {
     struct hp_live_options live_options = {
@@ -405,11 +406,11 @@ static int not_run_status(enum hp_err err)
 enum hp_err hp_session_run(const struct hp_session_options *options, char *const *argv,
                            const char *trace_path, struct hp_profile *profile, int *status)
 {
-    struct hp_program program;
+    struct hp_executable program;
     struct hp_plan plan;
     *status = HP_EXIT_FAILED;
     HP_TRY(hp_plan_options(options, &plan));
-    enum hp_err err = hp_program_find(argv, &program);
+    enum hp_err err = hp_executable_find(argv, &program);
     if (err != HP_OK) {
         *status = not_run_status(err);
         return err;
@@ -419,7 +420,7 @@ enum hp_err hp_session_run(const struct hp_session_options *options, char *const
         err = run_program(options, &plan, &program, argv, trace_path, profile, status);
     else
         *status = not_run_status(err);
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
     return err;
 }
 

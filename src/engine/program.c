@@ -89,7 +89,7 @@ static char **make_argv(const char *first, const char *second, const char *scrip
 }
 
 /* Replaces the script in `program` by its interpreter. */
-static enum hp_err follow_script(struct hp_program *program)
+static enum hp_err follow_script(struct hp_executable *program)
 {
     char line[256] = "";
     FILE *file = fopen(program->path, "re");
@@ -145,7 +145,7 @@ static enum hp_err follow_script(struct hp_program *program)
     return HP_OK;
 }
 
-static enum hp_err find_program(char *const *argv, struct hp_program *program)
+static enum hp_err find_program(char *const *argv, struct hp_executable *program)
 {
     HP_TRY(find_file(argv[0], &program->path));
     program->argv = make_argv(argv[0], NULL, NULL, argv);
@@ -181,19 +181,19 @@ static enum hp_err find_program(char *const *argv, struct hp_program *program)
     return HP_OK;
 }
 
-enum hp_err hp_program_find(char *const *argv, struct hp_program *program)
+enum hp_err hp_executable_find(char *const *argv, struct hp_executable *program)
 {
-    *program = (struct hp_program){0};
+    *program = (struct hp_executable){0};
     enum hp_err err = find_program(argv, program);
     if (err != HP_OK)
-        hp_program_fini(program);
+        hp_executable_fini(program);
     return err;
 }
 
-void hp_program_fini(struct hp_program *program)
+void hp_executable_fini(struct hp_executable *program)
 {
     free_argv(program->argv);
     free(program->path);
     free(program->name);
-    *program = (struct hp_program){0};
+    *program = (struct hp_executable){0};
 }

@@ -8,7 +8,7 @@
 #include "engine/elf_file.h"
 #include "hotpath/error.h"
 
-struct hp_program {
+struct hp_executable {
     char *path;  /* the ELF file */
     char *name;  /* of the file that was asked for, as execve() would be given it: of a script its
                     own, not its interpreter's */
@@ -21,8 +21,8 @@ struct hp_program {
  * HP_ERR_NOTFOUND: no such program (exit status 127). HP_ERR_UNSUPPORTED: it is there but cannot be
  * run here (126): not executable, not a program, an unknown architecture.
  */
-enum hp_err hp_program_find(char *const *argv, struct hp_program *program);
-void hp_program_fini(struct hp_program *program);
+enum hp_err hp_executable_find(char *const *argv, struct hp_executable *program);
+void hp_executable_fini(struct hp_executable *program);
 
 /* Finds an executable in PATH; NULL when there is none. Free the result. */
 char *hp_find_in_path(const char *name);

@@ -77,15 +77,21 @@ double *hp_lab_way_weights(const struct hp_profile *profile, const char *way)
     return weights;
 }
 
+double hp_lab_in_progress(const struct hp_insn_tally *tally)
+{
+    double cycles = 0;
+    for (int stage = HP_STAGE_MAP; stage <= HP_STAGE_EXECUTE; stage++)
+        cycles += (double)tally->stages[stage];
+    return cycles;
+}
+
 double *hp_lab_sampler_weights(const struct hp_profile *profile, const char *seen)
 {
     double *weights = new_weights(profile);
     for (size_t i = 0; i < profile->n_insn_tallies && weights; i++) {
         const struct hp_pinsn_tally *t = &profile->insn_tallies[i];
-        if (strcmp(t->seen, seen) != 0)
-            continue;
-        for (int stage = HP_STAGE_MAP; stage <= HP_STAGE_EXECUTE; stage++)
-            weights[t->insn] += (double)t->tally.stages[stage];
+        if (strcmp(t->seen, seen) == 0)
+            weights[t->insn] += hp_lab_in_progress(&t->tally);
     }
     return weights;
 }

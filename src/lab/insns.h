@@ -25,6 +25,9 @@ double *hp_lab_exact_weights(const struct hp_profile *profile);
 double *hp_lab_way_weights(const struct hp_profile *profile, const char *way);
 double *hp_lab_sampler_weights(const struct hp_profile *profile, const char *seen);
 
+/* Cycles from fetch to retire ready, over all executions that retired. */
+double hp_lab_in_progress(const struct hp_insn_tally *tally);
+
 enum hp_lab_level { HP_LAB_BY_INSN, HP_LAB_BY_FUNCTION };
 
 /* The part of the weight, in percent, that is with other instructions (functions) in `a` than in `b`. NAN when one is empty. HP_ERR_NOMEM. */

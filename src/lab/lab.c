@@ -22,19 +22,16 @@ const struct hp_experiment *const *hp_lab_experiments(size_t *n)
 
 enum hp_err hp_lab_find(const char *name, const struct hp_experiment **experiment)
 {
-    char names[512];
-    size_t n, used = 0;
+    size_t n;
     const struct hp_experiment *const *all = hp_lab_experiments(&n);
-    for (size_t i = 0; i < n; i++) {
+    for (size_t i = 0; i < n; i++)
         if (strcmp(all[i]->name, name) == 0) {
             *experiment = all[i];
             return HP_OK;
         }
-        if (used < sizeof names)
-            used += (size_t)snprintf(names + used, sizeof names - used, "%s%s", i ? ", " : "",
-                                     all[i]->name);
-    }
-    return hp_fail(HP_ERR_NOTFOUND, "there is no experiment '%.64s'; there are %s", name, names);
+    return hp_fail(HP_ERR_NOTFOUND,
+                   "there is no experiment '%.64s'; 'hotpath lab list' names those there are",
+                   name);
 }
 
 /* --- Running ---------------------------------------------------------------------------------- */
@@ -62,6 +59,16 @@ static void on_tick(void *context, uint64_t instructions)
                               instructions);
 }
 
+/* Figures of nothing are none. */
+static enum hp_err check_windows(const struct hp_windows *windows, uint64_t instructions)
+{
+    if (!windows->period || instructions > windows->period - windows->detail)
+        return HP_OK;
+    return hp_fail(HP_ERR_UNSUPPORTED,
+                   "it ended after %llu instructions, before the first that are run in cycles",
+                   (unsigned long long)instructions);
+}
+
 static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *command,
                            struct hp_observation_options *options, const struct hp_lab_probe *probe)
 {
@@ -74,6 +81,8 @@ static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *comm
     enum hp_err err = probe->attach(probe->context, observation);
     if (err == HP_OK)
         err = hp_observation_run(observation, command);
+    if (err == HP_OK)
+        err = check_windows(&options->windows, observation->instructions);
     if (err == HP_OK)
         err = probe->collect(probe->context, observation);
     if (observation->instructions > outcome->instructions)
@@ -99,11 +108,14 @@ enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_comma
     return observe(lab, command, &options, probe);
 }
 
-struct hp_windows hp_lab_windows(const struct hp_lab *lab)
+struct hp_windows hp_lab_windows(const struct hp_lab *lab, unsigned nth)
 {
     struct hp_windows w = {.detail = 100000, .ramp = 2000};
-    uint64_t every = lab->options.machine_instructions / lab->options.cycle_instructions;
-    w.period = (every ? every : 1) * w.detail;
+    uint64_t all = lab->options.machine_instructions / nth;
+    uint64_t detailed = lab->options.cycle_instructions / nth;
+    if (detailed < w.detail)
+        w.detail = detailed ? detailed : 1;
+    w.period = all / (detailed > w.detail ? detailed / w.detail : 1);
     if (w.period < w.detail + w.ramp)
         w.period = w.detail + w.ramp;
     w.warm = w.period - w.detail - w.ramp;
@@ -118,7 +130,7 @@ enum hp_err hp_lab_observe_cycles(struct hp_lab *lab, const struct hp_lab_comman
     struct hp_observation_options options = {.addresses = true,
                                              .instructions = lab->options.machine_instructions,
                                              .machine = model,
-                                             .windows = hp_lab_windows(lab)};
+                                             .windows = hp_lab_windows(lab, 1)};
     if (whole) {
         options.instructions = lab->options.cycle_instructions;
         options.windows = (struct hp_windows){0};

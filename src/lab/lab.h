@@ -38,7 +38,7 @@ struct hp_experiment {
 
 /* All experiments; `*n` of them. */
 const struct hp_experiment *const *hp_lab_experiments(size_t *n);
-/* HP_ERR_NOTFOUND: there is none of that name; the text lists them. */
+/* HP_ERR_NOTFOUND: there is none of that name. */
 enum hp_err hp_lab_find(const char *name, const struct hp_experiment **experiment);
 
 struct hp_lab_options {
@@ -106,8 +106,8 @@ enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *comm
 enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
                                    unsigned nth, const struct hp_lab_probe *probe);
 
-/* Windows, spread over machine_instructions, that are in cycles: cycle_instructions in all. */
-struct hp_windows hp_lab_windows(const struct hp_lab *lab);
+/* Windows, spread over an n-th of machine_instructions, that are in cycles: an n-th of cycle_instructions in all. */
+struct hp_windows hp_lab_windows(const struct hp_lab *lab, unsigned nth);
 
 /* The same with a machine in cycles behind the program, in those windows; `whole`: all in detail, cycle_instructions from the start. */
 enum hp_err hp_lab_observe_cycles(struct hp_lab *lab, const struct hp_lab_command *command,

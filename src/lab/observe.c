@@ -198,7 +198,7 @@ static enum hp_err redirect_standard(const char *input, struct standard *standar
 
 static enum hp_err check_engine(const struct hp_observation_memory *m,
                                 const struct hp_lab_command *command,
-                                const struct hp_program *program)
+                                const struct hp_executable *program)
 {
     if (!command->sysroot)
         return hp_native_check(program);
@@ -213,9 +213,9 @@ static enum hp_err check_engine(const struct hp_observation_memory *m,
 
 static enum hp_err start(struct hp_observation_memory *m, const struct hp_lab_command *command)
 {
-    struct hp_program program;
+    struct hp_executable program;
     struct standard standard;
-    HP_TRY(hp_program_find(command->argv, &program));
+    HP_TRY(hp_executable_find(command->argv, &program));
     enum hp_err err = check_engine(m, command, &program);
     if (err == HP_OK)
         err = redirect_standard(command->input, &standard);
@@ -225,7 +225,7 @@ static enum hp_err start(struct hp_observation_memory *m, const struct hp_lab_co
                                : hp_native_start(&program, fd, false, &m->pid);
         restore_standard(&standard);
     }
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
     return err;
 }
 

@@ -243,7 +243,7 @@ static enum hp_err attach(void *context, struct hp_observation *observation)
 {
     struct probe *probe = context;
     struct overhead *o = calloc(1, sizeof *o);
-    struct hp_windows windows = hp_lab_windows(probe->lab);
+    struct hp_windows windows = hp_lab_windows(probe->lab, N_QUEUES);
     if (!o)
         return hp_fail_nomem();
     o->base.ops = &overhead_ops;
@@ -271,6 +271,8 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
             o->cycles[q] += hp_pipe_stats(t->runners[q].pipe)->cycles;
         retired += hp_pipe_stats(t->runners[0].pipe)->retired;
     }
+    if (retired == 0)
+        return hp_fail(HP_ERR_UNSUPPORTED, "it ended before anything was run in cycles");
     HP_TRY(hp_sheet_row(sheet, probe->program, &row));
     double base = (double)o->cycles[0];
     for (size_t q = 1; q < N_QUEUES; q++)

@@ -44,31 +44,21 @@ static enum hp_err begin(struct hp_lab *lab)
 /* What is known of one instruction. */
 struct point {
     double latency, estimate, wasted, ipc;
+    double spent; /* as the estimate, with executions that were aborted: what can be wasted in */
 };
-
-/* From fetch to retire ready. */
-static double in_progress(const struct hp_insn_tally *tally)
-{
-    double cycles = 0;
-    for (int stage = HP_STAGE_MAP; stage <= HP_STAGE_EXECUTE; stage++)
-        cycles += (double)tally->stages[stage];
-    return cycles;
-}
 
 static struct point point_of(const struct hp_psampler *sampler, const struct hp_pinsn_tally *exact,
                              const struct hp_pinsn_tally *sampled)
 {
-    struct point p = {.latency = in_progress(&exact->tally)};
-    double interval = (double)sampler->interval;
-    /* Each pair holds two samples, so one of them stands for half an interval. */
-    p.estimate = in_progress(&sampled->tally) * interval / 2;
+    double distance = hp_sample_distance(sampler->interval, sampler->window);
+    struct point p = {.latency = hp_lab_in_progress(&exact->tally)};
+    p.estimate = hp_lab_in_progress(&sampled->tally) * distance;
+    p.spent = (double)sampled->progress * distance;
     p.wasted = hp_estimate_wasted(sampled->progress, sampled->useful, sampled->pairs,
-                                  sampler->width, sampler->window, interval, 1)
+                                  sampler->width, sampler->window, (double)sampler->interval, 1)
                    .value;
-    /* Both ways round, the partner is one of 2 W instructions around it; of those that retire within `near` cycles before and after. */
-    p.ipc = sampled->pairs ? (double)sampled->near / (double)sampled->pairs * 2 *
-                                 (double)sampler->window / (2 * (double)sampler->near)
-                           : NAN;
+    p.ipc = hp_estimate_ipc(sampled->near, sampled->tally.retired, sampler->window, sampler->near)
+                .value;
     return p;
 }
 
@@ -88,16 +78,16 @@ static double correlation(const struct point *points, size_t n)
     return n > 2 ? xy / sqrt(xx * yy) : NAN;
 }
 
-static enum hp_err add_insn(struct hp_lab *lab, const char *loop, const struct hp_pinsn *insn,
-                            const struct point *p)
+static enum hp_err add_insn(struct hp_lab *lab, const struct hp_pfunction *loop,
+                            const struct hp_pinsn *insn, const struct point *p)
 {
     char name[HP_SHEET_NAME];
     struct hp_sheet_row *row;
-    snprintf(name, sizeof name, "%s+0x%llx %.22s", loop, (unsigned long long)insn->place.offset,
-             insn->text);
+    snprintf(name, sizeof name, "%.8s+0x%llx %.22s", loop->name,
+             (unsigned long long)(insn->place.offset - loop->place.offset), insn->text);
     HP_TRY(hp_sheet_row(lab->sheets[SHEET_INSNS], name, &row));
     const double values[] = {p->latency * 1e-3, p->estimate * 1e-3, p->wasted * 1e-3,
-                             p->wasted / p->latency, p->ipc};
+                             p->wasted / p->spent, p->ipc};
     memcpy(row->values, values, sizeof values);
     return HP_OK;
 }
@@ -106,14 +96,14 @@ static enum hp_err add_loop(struct hp_lab *lab, const char *name, const struct p
                             size_t n)
 {
     struct hp_sheet_row *row;
-    double latency = 0, wasted = 0;
+    double latency = 0, wasted = 0, spent = 0;
     for (size_t i = 0; i < n; i++) {
         latency += points[i].latency;
         wasted += points[i].wasted;
+        spent += points[i].spent;
     }
     HP_TRY(hp_sheet_row(lab->sheets[SHEET_LOOPS], name, &row));
-    const double values[] = {latency * 1e-3, wasted * 1e-3, wasted / latency,
-                             correlation(points, n)};
+    const double values[] = {latency * 1e-3, wasted * 1e-3, wasted / spent, correlation(points, n)};
     memcpy(row->values, values, sizeof values);
     return HP_OK;
 }
@@ -135,7 +125,7 @@ static enum hp_err fill(struct hp_lab *lab, const struct hp_profile *profile,
                 sampled[i]->pairs < 100)
                 continue;
             points[n] = point_of(&profile->samplers[0], exact[i], sampled[i]);
-            HP_TRY(add_insn(lab, loops[l], insn, &points[n]));
+            HP_TRY(add_insn(lab, &profile->functions[insn->function], insn, &points[n]));
             n++;
         }
         HP_TRY(add_loop(lab, loops[l], points + first, n - first));

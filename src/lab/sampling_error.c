@@ -8,6 +8,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #define SAMPLER "profileme,interval=1000"
 
@@ -50,7 +51,6 @@ static enum hp_err begin(struct hp_lab *lab)
 }
 
 struct probe {
-    struct hp_lab *lab;
     const char *program;
     struct hp_sheet *sheet;
 };
@@ -62,7 +62,7 @@ static enum hp_err attach(void *context, struct hp_observation *observation)
     return hp_lab_insns_attach(observation, samplers, 1);
 }
 
-/* A column, or two, of the row. */
+/* A column, or two, of the row. Frees `weights`. */
 static enum hp_err set_errors(const struct hp_profile *profile, const double *exact,
                               double *weights, double *by_insn, double *by_function)
 {
@@ -81,7 +81,7 @@ static double cpi_of(const struct hp_profile *profile, const double *exact)
     for (size_t i = 0; i < profile->n_insns; i++)
         parts += exact[i];
     for (size_t i = 0; i < profile->n_insn_tallies; i++)
-        if (profile->insn_tallies[i].seen[0] == 'e')
+        if (strcmp(profile->insn_tallies[i].seen, "exact") == 0)
             retired += (double)profile->insn_tallies[i].tally.retired;
     return parts / HP_CYCLE_PARTS / retired;
 }
@@ -121,7 +121,7 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
                            const struct hp_lab_command *command)
 {
     for (size_t m = 0; m < N_MACHINES; m++) {
-        struct probe probe = {.lab = lab, .program = name, .sheet = lab->sheets[m]};
+        struct probe probe = {.program = name, .sheet = lab->sheets[m]};
         HP_TRY(hp_lab_observe_cycles(lab, command, machines[m].name, false,
                                      &(struct hp_lab_probe){attach, collect, &probe}));
     }

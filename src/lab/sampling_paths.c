@@ -335,14 +335,15 @@ static enum hp_err measure(struct hp_lab *lab, const char *name,
 const struct hp_experiment hp_sampling_paths = {
     .name = "sampling-paths",
     .summary = "how often a sample's path can be told from its branch history (figure 6)",
-    .paper = "  Dean, Hicks, Waldspurger, Weihl, Chrysos: ProfileMe. MICRO 1997, figure 6: "
-             "SPECint95, every "
-             "instruction of\n"
-             "  33 to 83 M. The accuracy of counts, history and history with a pair decreases as "
-             "paths become longer; history\n"
-             "  is noticeably better than counts, a pair improves it further. All are considerably "
-             "less accurate across\n"
-             "  routines, in the same order. At distance and on executed edges alone: ours.\n",
+    .paper =
+        "  Dean, Hicks, Waldspurger, Weihl, Chrysos: ProfileMe. MICRO 1997, figure 6 (curves, no "
+        "numbers): SPECint95,\n"
+        "  every instruction of 33 to 83 M. The accuracy of counts, history and history with a "
+        "pair decreases as\n"
+        "  paths become longer; history is noticeably better than counts, a pair improves it "
+        "further. All are\n"
+        "  considerably less accurate across routines, in the same order. Ours: edges, at "
+        "distance, executed, likeliest.\n",
     .begin = begin,
     .measure = measure,
     .end = end,

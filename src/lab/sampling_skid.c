@@ -53,7 +53,7 @@ struct probe {
     struct hp_functions *functions;
     struct hp_watch watch;
     struct hp_skid *skid;
-    double hits[FARTHEST + 1]; /* the last: farther, or before */
+    double hits[FARTHEST + 1]; /* the last: farther */
     double total;
 };
 
@@ -141,6 +141,7 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
     struct probe *probe = context;
     struct hp_sheet *where = probe->lab->sheets[0];
     (void)observation;
+    HP_TRY(probe->watch.failure);
     HP_TRY(hp_skid_end(probe->skid));
     if (probe->total == 0)
         return hp_fail(HP_ERR_UNSUPPORTED, "there was no interrupt");

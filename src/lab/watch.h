@@ -12,7 +12,7 @@ struct hp_watch {
     struct hp_profiler base; /* first */
     enum hp_err (*timings)(void *context, const struct hp_timing *timings, size_t n);
     void *context;
-    enum hp_err failure; /* the first of timings() */
+    enum hp_err failure; /* the first of timings(): for whoever asks for no profile */
 };
 
 /* The watch stays the caller's; freeing the profiler does nothing. */

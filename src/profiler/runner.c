@@ -42,8 +42,7 @@ static bool in_pipe(enum hp_phase phase)
 
 static enum hp_err enter(struct hp_runner *runner, enum hp_phase phase)
 {
-    bool first = runner->stats.instructions == 0;
-    if (phase == runner->phase && !first)
+    if (phase == runner->phase)
         return HP_OK;
     if (in_pipe(runner->phase) && !in_pipe(phase))
         HP_TRY(hp_pipe_drain(runner->pipe));
@@ -104,8 +103,7 @@ enum hp_err hp_runner_batch(struct hp_runner *runner, struct hp_cores *cores, st
 {
     if (runner->pipe && in_region)
         return run_windows(runner, cores, code, batch);
-    HP_TRY(hp_cores_run(cores, runner->core, code, batch));
-    return HP_OK;
+    return hp_cores_run(cores, runner->core, code, batch);
 }
 
 enum hp_err hp_runner_tail(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,

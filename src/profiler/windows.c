@@ -77,6 +77,8 @@ enum hp_err hp_windows_parse(const char *text, struct hp_windows *windows)
     }
     if (w.detail == 0)
         return hp_fail(HP_ERR_INVALID, "detail must be at least 1");
+    if (w.ramp == 0)
+        return hp_fail(HP_ERR_INVALID, "ramp must be at least 1: it tells windows apart");
     if (w.period < w.detail || w.period - w.detail < w.ramp)
         return hp_fail(HP_ERR_INVALID,
                        "a period of %llu instructions is too short for a ramp of %llu and %llu in "

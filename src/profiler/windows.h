@@ -13,7 +13,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Instructions of a thread. period 0: everything is in detail. warm is at most what is left of the period. */
+/* Instructions of a thread. period 0: everything is in detail. warm is at most what is left of the period. Without a ramp, what is measured
+ * in one window looks as if it came right behind the one before. */
 struct hp_windows {
     uint64_t period, warm, ramp, detail;
 };

@@ -15,13 +15,12 @@
 #include "base/grow.h"
 #include "base/map64.h"
 #include "hotpath/trace.h"
-#include "stream/address_codec.h"
 #include "stream/trace_about.h"
+#include "stream/trace_addresses.h"
 #include "stream/trace_ahead.h"
 #include "stream/trace_code.h"
 #include "stream/trace_format.h"
 #include "stream/trace_input.h"
-#include "stream/trace_operands.h"
 #include "stream/word_codec.h"
 
 #include <inttypes.h>
@@ -49,10 +48,7 @@ struct hp_trace_reader {
     size_t cap_words;
 
     bool want_addresses;
-    struct hp_trace_operands operands;
-    struct hp_address_codec *address_codec;
-    uint64_t *addresses;
-    size_t cap_addresses;
+    struct hp_trace_addresses addresses;
     uint64_t bad_addresses; /* offset of a frame of them that could not be read */
     char bad_text[300];     /* why */
 
@@ -139,9 +135,7 @@ void hp_trace_reader_close(struct hp_trace_reader *reader)
     hp_word_codec_free(reader->codec);
     hp_trace_ahead_free(reader->ahead);
     free(reader->words);
-    hp_trace_operands_fini(&reader->operands);
-    hp_address_codec_free(reader->address_codec);
-    free(reader->addresses);
+    hp_trace_addresses_fini(&reader->addresses);
     free(reader->threads);
     hp_map64_fini(&reader->thread_index);
     free(reader);
@@ -303,29 +297,6 @@ static enum hp_err check_order(const struct hp_trace_reader *reader, const struc
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-/* Decodes the addresses in the frame at `offset`, which belong to the `n` words that were decoded last. */
-static enum hp_err decode_addresses(struct hp_trace_reader *reader, uint64_t offset,
-                                    const struct hp_trace_frame *frame, size_t n,
-                                    struct hp_code *code)
-{
-    struct hp_trace_operands *operands = &reader->operands;
-    size_t walked;
-    if (frame->count > HP_ADDRESS_CODEC_MAX)
-        return hp_fail(HP_ERR_FORMAT, "%" PRIu32 " addresses are too many", frame->count);
-    operands->code = code;
-    HP_TRY(hp_trace_operands_walk(operands, reader->words, n, frame->count, true, &walked));
-    if (walked != n || operands->n != frame->count)
-        return hp_fail(HP_ERR_FORMAT, "%" PRIu32 " addresses, and the words have others",
-                       frame->count);
-    HP_TRY(hp_trace_input_load(&reader->input, offset, frame, hp_address_code_bound(frame->count)));
-    if (!reader->address_codec)
-        HP_TRY(hp_address_codec_new(&reader->address_codec));
-    HP_TRY(hp_grow(&reader->addresses, &reader->cap_addresses, (size_t)frame->count + 1,
-                   sizeof *reader->addresses));
-    return hp_address_decode(reader->address_codec, reader->input.content, frame->content,
-                             operands->places, reader->addresses, frame->count);
-}
-
 /* Reads the addresses of the words frame at hand from the frame behind it. HP_ERR_NOTFOUND: it has none. HP_ERR_FORMAT: they are
  * damaged, which will be said when the reader comes there. */
 static enum hp_err find_addresses(struct hp_trace_reader *reader,
@@ -340,7 +311,8 @@ static enum hp_err find_addresses(struct hp_trace_reader *reader,
     if (frame->kind != HP_TRACE_FRAME_ADDRESSES || frame->thread != words->thread ||
         frame->first != words->first)
         return HP_ERR_NOTFOUND;
-    err = decode_addresses(reader, offset, frame, words->count, code);
+    err = hp_trace_addresses_read(&reader->addresses, &reader->input, offset, frame, code,
+                                  reader->words, words->count);
     if (err == HP_ERR_FORMAT) {
         reader->bad_addresses = offset;
         snprintf(reader->bad_text, sizeof reader->bad_text, "%s", hp_error_text());
@@ -376,7 +348,7 @@ static enum hp_err queue_words(struct hp_trace_reader *reader, struct thread *th
     item->n_words = frame->count;
     if (err == HP_OK && addresses.count) {
         item = queue(reader, HP_TRACE_ADDRESSES, &thread->info);
-        item->addresses = reader->addresses;
+        item->addresses = reader->addresses.addresses;
         item->n_addresses = addresses.count;
     }
     return HP_OK;

@@ -10,19 +10,17 @@
  */
 #include "base/grow.h"
 #include "base/map64.h"
-#include "base/outfile.h"
 #include "hotpath/trace.h"
 #include "stream/address_codec.h"
 #include "stream/trace_code.h"
 #include "stream/trace_format.h"
 #include "stream/trace_operands.h"
+#include "stream/trace_output.h"
 #include "stream/word_codec.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-#include <zstd.h>
 
 /* Longer frames code better (gcc: 0.37 bits a word with 1M words, 0.29 with 4M, 0.27 with 8M) and
  * cost memory in writer and reader. */
@@ -41,9 +39,6 @@
 
 #define CODE_FRAME_BYTES (4u << 20) /* a code frame is written when it gets this long */
 
-/* Levels 3 and 9 gain 5 and 11 % at best, lose 5 and 2 % at worst, and take 20 and 80 % longer. */
-#define ZSTD_LEVEL 1
-
 struct thread {
     struct hp_thread info;
     uint32_t *words; /* pending */
@@ -57,8 +52,7 @@ struct thread {
 };
 
 struct hp_trace_writer {
-    struct hp_outfile out;
-    uint64_t offset; /* of the next frame */
+    struct hp_trace_output out;
     enum hp_err err; /* what went wrong, once something did */
     char err_text[200];
 
@@ -74,19 +68,13 @@ struct hp_trace_writer {
     uint32_t n_strings;
 
     struct hp_word_codec *codec;
-    ZSTD_CCtx *zstd;
     struct hp_bytes_out content; /* of the frame being made */
-    uint8_t *packed;             /* the same, compressed */
-    size_t cap_packed;
-
-    struct hp_trace_entry *entries;
-    size_t n_entries, cap_entries;
     uint64_t words;
 };
 
 static void writer_free(struct hp_trace_writer *writer)
 {
-    hp_outfile_abort(&writer->out);
+    hp_trace_output_fini(&writer->out);
     for (size_t i = 0; i < writer->n_threads; i++) {
         free(writer->threads[i].words);
         free(writer->threads[i].addresses);
@@ -98,10 +86,7 @@ static void writer_free(struct hp_trace_writer *writer)
     hp_trace_code_fini(&writer->code);
     free(writer->strings.bytes);
     hp_word_codec_free(writer->codec);
-    ZSTD_freeCCtx(writer->zstd);
     free(writer->content.bytes);
-    free(writer->packed);
-    free(writer->entries);
     free(writer);
 }
 
@@ -122,44 +107,6 @@ static enum hp_err usable(const struct hp_trace_writer *writer)
 
 /* --- Frames ----------------------------------------------------------------------------------- */
 
-static enum hp_err put_file(struct hp_trace_writer *writer, const void *bytes, size_t size)
-{
-    if (fwrite(bytes, 1, size, writer->out.file) != size)
-        return hp_fail(HP_ERR_IO, "cannot write %s: %s", writer->out.path, strerror(errno));
-    writer->offset += size;
-    return HP_OK;
-}
-
-/* Writes a frame with the given content; `frame` has kind, thread, count and first. */
-static enum hp_err put_frame(struct hp_trace_writer *writer, struct hp_trace_frame frame,
-                             const uint8_t *content, size_t size)
-{
-    if (size > HP_TRACE_CONTENT_MAX)
-        return hp_fail(HP_ERR_UNSUPPORTED, "cannot write %s: a frame of %zu bytes",
-                       writer->out.path, size);
-    HP_TRY(hp_grow(&writer->packed, &writer->cap_packed, ZSTD_compressBound(size), 1));
-    size_t stored = ZSTD_compress2(writer->zstd, writer->packed, writer->cap_packed, content, size);
-    if (ZSTD_isError(stored))
-        return hp_fail(HP_ERR_INTERNAL, "cannot compress a frame of %s: %s", writer->out.path,
-                       ZSTD_getErrorName(stored));
-    frame.stored = (uint32_t)stored;
-    frame.content = (uint32_t)size;
-    frame.number = (uint32_t)writer->n_entries;
-    HP_TRY(hp_grow(&writer->entries, &writer->cap_entries, writer->n_entries + 1,
-                   sizeof *writer->entries));
-    writer->entries[writer->n_entries++] = (struct hp_trace_entry){
-        .offset = writer->offset,
-        .first = frame.first,
-        .thread = frame.thread,
-        .count = frame.count,
-        .kind = frame.kind,
-    };
-    uint8_t header[HP_TRACE_FRAME_HEADER];
-    hp_trace_pack_frame(header, &frame);
-    HP_TRY(put_file(writer, header, sizeof header));
-    return put_file(writer, writer->packed, stored);
-}
-
 static enum hp_err put_run(struct hp_trace_writer *writer, const struct hp_trace_run *run)
 {
     struct hp_bytes_out *out = &writer->content;
@@ -176,7 +123,7 @@ static enum hp_err put_run(struct hp_trace_writer *writer, const struct hp_trace
     for (uint32_t i = 0; i < n; i++)
         HP_TRY(hp_out_string(out, run->command[i]));
     struct hp_trace_frame frame = {.kind = HP_TRACE_FRAME_RUN, .count = 1};
-    return put_frame(writer, frame, out->bytes, out->size);
+    return hp_trace_output_frame(&writer->out, frame, out->bytes, out->size);
 }
 
 static enum hp_err put_strings(struct hp_trace_writer *writer)
@@ -184,7 +131,7 @@ static enum hp_err put_strings(struct hp_trace_writer *writer)
     if (writer->n_strings == 0)
         return HP_OK;
     struct hp_trace_frame frame = {.kind = HP_TRACE_FRAME_STRINGS, .count = writer->n_strings};
-    HP_TRY(put_frame(writer, frame, writer->strings.bytes, writer->strings.size));
+    HP_TRY(hp_trace_output_frame(&writer->out, frame, writer->strings.bytes, writer->strings.size));
     writer->strings.size = 0;
     writer->n_strings = 0;
     return HP_OK;
@@ -197,7 +144,7 @@ static enum hp_err put_code(struct hp_trace_writer *writer)
     HP_TRY(hp_trace_code_take(&writer->code, &writer->content, &frame.count));
     if (writer->content.size == 0)
         return HP_OK;
-    return put_frame(writer, frame, writer->content.bytes, writer->content.size);
+    return hp_trace_output_frame(&writer->out, frame, writer->content.bytes, writer->content.size);
 }
 
 /* --- Words ------------------------------------------------------------------------------------ */
@@ -243,7 +190,7 @@ static enum hp_err put_words(struct hp_trace_writer *writer, struct thread *thre
         .count = (uint32_t)n,
         .first = thread->written,
     };
-    return put_frame(writer, frame, code, size);
+    return hp_trace_output_frame(&writer->out, frame, code, size);
 }
 
 /* Forgets the first `n` pending words and `n_addresses` pending addresses: they are written. */
@@ -295,7 +242,7 @@ static enum hp_err put_pair(struct hp_trace_writer *writer, struct thread *threa
         .count = (uint32_t)operands->n,
         .first = thread->written,
     };
-    HP_TRY(put_frame(writer, frame, code, size));
+    HP_TRY(hp_trace_output_frame(&writer->out, frame, code, size));
     drop_pending(writer, thread, n, operands->n);
     return HP_OK;
 }
@@ -432,15 +379,7 @@ static enum hp_err start(struct hp_trace_writer *writer, const char *path,
     HP_TRY(hp_word_codec_new(&writer->codec));
     if (run->addresses)
         HP_TRY(hp_address_codec_new(&writer->address_codec));
-    writer->zstd = ZSTD_createCCtx();
-    if (!writer->zstd)
-        return hp_fail_nomem();
-    ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_checksumFlag, 1);
-    ZSTD_CCtx_setParameter(writer->zstd, ZSTD_c_compressionLevel, ZSTD_LEVEL);
-    HP_TRY(hp_outfile_open(&writer->out, path));
-    uint8_t header[HP_TRACE_FILE_HEADER];
-    hp_trace_pack_header(header, run->arch, run->addresses);
-    HP_TRY(put_file(writer, header, sizeof header));
+    HP_TRY(hp_trace_output_open(&writer->out, path, run->arch, run->addresses));
     return put_run(writer, run);
 }
 
@@ -479,7 +418,7 @@ enum hp_err hp_trace_writer_thread(struct hp_trace_writer *writer, const struct 
     HP_TRY(broken(writer, hp_out_uint(out, (uint32_t)thread->tid, 4)));
     HP_TRY(broken(writer, hp_out_uint(out, (uint32_t)thread->parent, 4)));
     struct hp_trace_frame frame = {.kind = HP_TRACE_FRAME_THREAD, .thread = thread->id, .count = 1};
-    return broken(writer, put_frame(writer, frame, out->bytes, out->size));
+    return broken(writer, hp_trace_output_frame(&writer->out, frame, out->bytes, out->size));
 }
 
 enum hp_err hp_trace_writer_string(struct hp_trace_writer *writer, uint32_t id, const char *text)
@@ -532,10 +471,11 @@ enum hp_err hp_trace_writer_end(struct hp_trace_writer *writer, uint32_t id,
     uint8_t content = (uint8_t)reason;
     struct hp_trace_frame frame = {
         .kind = HP_TRACE_FRAME_THREAD_END, .thread = id, .count = 1, .first = thread->written};
-    return broken(writer, put_frame(writer, frame, &content, 1));
+    return broken(writer, hp_trace_output_frame(&writer->out, frame, &content, 1));
 }
 
-static enum hp_err put_index(struct hp_trace_writer *writer, double seconds, int exit_status)
+/* What the index says before its lines. */
+static enum hp_err put_totals(struct hp_trace_writer *writer, double seconds, int exit_status)
 {
     struct hp_bytes_out *out = &writer->content;
     out->size = 0;
@@ -546,18 +486,7 @@ static enum hp_err put_index(struct hp_trace_writer *writer, double seconds, int
     HP_TRY(hp_out_uint(out, writer->words, 8));
     HP_TRY(hp_out_uint(out, writer->n_threads, 4));
     HP_TRY(hp_out_uint(out, writer->code.all_segments, 4));
-    HP_TRY(hp_out_uint(out, writer->code.n_ranges, 4));
-    struct hp_trace_frame frame = {.kind = HP_TRACE_FRAME_INDEX,
-                                   .count = (uint32_t)writer->n_entries};
-    for (size_t i = 0; i < writer->n_entries; i++) {
-        const struct hp_trace_entry *entry = &writer->entries[i];
-        HP_TRY(hp_out_uint(out, entry->offset, 8));
-        HP_TRY(hp_out_uint(out, entry->first, 8));
-        HP_TRY(hp_out_uint(out, entry->thread, 4));
-        HP_TRY(hp_out_uint(out, entry->count, 4));
-        HP_TRY(hp_out_uint(out, entry->kind, 2));
-    }
-    return put_frame(writer, frame, out->bytes, out->size);
+    return hp_out_uint(out, writer->code.n_ranges, 4);
 }
 
 static enum hp_err complete(struct hp_trace_writer *writer, double seconds, int exit_status)
@@ -567,12 +496,8 @@ static enum hp_err complete(struct hp_trace_writer *writer, double seconds, int 
         HP_TRY(flush(writer, &writer->threads[i], true));
     HP_TRY(put_strings(writer));
     HP_TRY(put_code(writer));
-    uint64_t index_offset = writer->offset;
-    HP_TRY(put_index(writer, seconds, exit_status));
-    uint8_t trailer[HP_TRACE_TRAILER];
-    hp_trace_pack_trailer(trailer, index_offset);
-    HP_TRY(put_file(writer, trailer, sizeof trailer));
-    return hp_outfile_commit(&writer->out);
+    HP_TRY(put_totals(writer, seconds, exit_status));
+    return hp_trace_output_commit(&writer->out, &writer->content);
 }
 
 enum hp_err hp_trace_writer_finish(struct hp_trace_writer *writer, double seconds, int exit_status)

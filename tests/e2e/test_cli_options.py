@@ -91,7 +91,7 @@ class Mistakes(Case):
         self.refused(FAILED, ["record", "--engine", "nonsense", "--", true], "nonsense", "qemu")
         for command in (["run"], ["record"]):
             self.refused(FAILED, [*command, "--profile", "nonsense", "--", true], "nonsense",
-                         "exact, counts, loops, paths, predictions, hotspots, none")
+                         "exact, counts, loops, paths, predictions, hotspots, cycles, instructions, none")
             self.refused(FAILED, [*command, "--profile", "paths,none", "--", true], "none")
             self.refused(FAILED, [*command, "--profile", "counts,paths", "--", true], "counts")
             self.refused(FAILED, [*command, "--paths", "nonsense", "--", true], "--paths", "nonsense")

@@ -41,6 +41,7 @@ class Traces(unittest.TestCase):
         self.assertEqual(done.returncode, 0, done.stdout)
         lines = [line for line in done.stdout.splitlines() if line.endswith(": " + word)]
         self.assertEqual(len(lines), len(machines), done.stdout)
+        self.assertNotIn(" retired 0 ", done.stdout)
         if LONG:
             print(done.stdout, file=sys.stderr)
         return [dict((k, int(v)) for k, v in re.findall(r"([\w-]+) (\d+)", line)) for line in lines]

@@ -157,7 +157,7 @@ int main(int argc, char **argv)
             .thread = on_thread, .words = on_words, .addresses = on_addresses, .end = on_end}};
     struct hp_live_options options = {
         .follow = true, .mode = HP_RECORD_MEMORY, .cache_size = 128u << 20};
-    struct hp_program program;
+    struct hp_executable program;
     struct hp_live_stats stats;
     struct hp_live *live;
     pid_t pid;
@@ -170,7 +170,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: watch_memory [-l] PROGRAM ARGUMENTS...\n");
         return 2;
     }
-    must(hp_program_find(argv, &program), "the program");
+    must(hp_executable_find(argv, &program), "the program");
     must(hp_code_new(HP_ARCH_X86_64, &w.code), "the code map");
     must(hp_live_new(&options, &live), "the arena");
     w.source = hp_live_source(live, w.code);
@@ -182,6 +182,6 @@ int main(int argc, char **argv)
     free(w.threads);
     hp_live_free(live);
     hp_code_free(w.code);
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
     return w.wrong || w.pairs == 0 || !stats.attached;
 }

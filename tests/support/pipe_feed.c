@@ -146,14 +146,24 @@ static struct hp_event tail_of(const struct pipe_feed *feed, const struct feed_i
                              .n_addresses = item->n_addresses};
 }
 
+void pipe_feed_run_block(const struct pipe_feed *feed, const struct feed_item *item, size_t i,
+                         struct hp_core *core, struct hp_events *events)
+{
+    if (item->kind == FEED_TAIL) {
+        struct hp_event tail = tail_of(feed, item);
+        must(hp_core_tail(core, feed->code, &tail, events));
+        return;
+    }
+    struct hp_batch batch = batch_of(feed, item, i, 1);
+    must(hp_core_batch(core, feed->code, &batch, events));
+}
+
 static void run_functional(const struct pipe_feed *feed, const struct feed_item *item,
                            struct hp_core *core)
 {
     struct hp_events events;
-    for (size_t i = 0; i < item->n; i++) {
-        struct hp_batch batch = batch_of(feed, item, i, 1);
-        must(hp_core_batch(core, feed->code, &batch, &events));
-    }
+    for (size_t i = 0; i < item->n; i++)
+        pipe_feed_run_block(feed, item, i, core, &events);
 }
 
 void pipe_feed_warm(const struct pipe_feed *feed, struct hp_core *core)
@@ -163,10 +173,8 @@ void pipe_feed_warm(const struct pipe_feed *feed, struct hp_core *core)
         const struct feed_item *item = &feed->items[i];
         if (item->kind == FEED_BATCH || item->kind == FEED_FUNCTIONAL)
             run_functional(feed, item, core);
-        if (item->kind == FEED_TAIL) {
-            struct hp_event tail = tail_of(feed, item);
-            must(hp_core_tail(core, feed->code, &tail, &events));
-        }
+        else if (item->kind == FEED_TAIL)
+            pipe_feed_run_block(feed, item, 0, core, &events);
     }
 }
 
@@ -191,12 +199,22 @@ void pipe_run_fini(struct pipe_run *run)
     hp_core_free(run->core);
     hp_program_free(run->program);
     free(run->timings);
+    free(run->blocks);
+    free(run->events);
 }
 
 static void take(void *context, const struct hp_timing *timings, size_t n)
 {
     struct pipe_run *run = context;
     append(&run->timings, &run->n, &run->cap, timings, n, sizeof *timings);
+}
+
+static void take_blocks(void *context, const uint32_t *blocks, const struct hp_events *events,
+                        size_t n)
+{
+    struct pipe_run *run = context;
+    append(&run->blocks, &run->n_blocks, &run->cap_blocks, blocks, n, sizeof *blocks);
+    append(&run->events, &run->n_events, &run->cap_events, events, n, sizeof *events);
 }
 
 void pipe_run_slow(struct pipe_run *run, const struct pipe_feed *feed,
@@ -255,6 +273,7 @@ void pipe_run_fast(struct pipe_run *run, const struct pipe_feed *feed,
     struct hp_pipe_config config = {.timings = take,
                                     .context = run,
                                     .queue = setup->queue,
+                                    .blocks = setup->blocks ? take_blocks : NULL,
                                     .no_wrong_path = setup->no_wrong_path};
     struct hp_pipe *pipe;
     uint64_t seed = setup->cut;

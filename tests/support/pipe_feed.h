@@ -59,6 +59,10 @@ void pipe_feed_functional(struct pipe_feed *feed, const struct hp_batch *batch);
 /* Shows it to the functional model. */
 void pipe_feed_warm(const struct pipe_feed *feed, struct hp_core *core);
 
+/* The same for one block of a batch, or for a tail; its events. */
+void pipe_feed_run_block(const struct pipe_feed *feed, const struct feed_item *item, size_t i,
+                         struct hp_core *core, struct hp_events *events);
+
 /* --- Running ---------------------------------------------------------------------------------- */
 
 struct pipe_run {
@@ -67,6 +71,10 @@ struct pipe_run {
     struct hp_timing *timings;
     size_t n, cap;
     struct hp_pipe_stats stats;
+    /* What each block caused, from the fast pipe where it was wanted. */
+    uint32_t *blocks;
+    struct hp_events *events;
+    size_t n_blocks, n_events, cap_blocks, cap_events;
 };
 
 struct pipe_setup {
@@ -74,6 +82,7 @@ struct pipe_setup {
     const struct pipe_feed *warm; /* shown to the functional model before; NULL: nothing */
     int queue;
     bool no_wrong_path;
+    bool blocks; /* the fast pipe says what each block caused */
     uint64_t
         cut; /* not 0: batches are fed to the fast pipe in pieces, cut at random by this seed */
 };

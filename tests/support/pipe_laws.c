@@ -185,9 +185,77 @@ static bool agrees_with_functional(const struct pipe_run *run, const struct pipe
     return agree;
 }
 
+/* --- What blocks caused ----------------------------------------------------------------------- */
+
+/* Walks through what was fed to the pipe, block by block, and lets the functional model run it all. */
+struct beside {
+    const struct pipe_feed *feed;
+    struct hp_core *core;
+    size_t item, block;
+    struct hp_events events; /* of the last block, by the functional model */
+};
+
+/* The next block; HP_NO_ID: there is none. */
+static uint32_t next_beside(struct beside *b)
+{
+    for (; b->item < b->feed->n_items; b->item++, b->block = 0) {
+        const struct feed_item *item = &b->feed->items[b->item];
+        size_t n = item->kind == FEED_BATCH || item->kind == FEED_FUNCTIONAL
+                       ? item->n
+                       : item->kind == FEED_TAIL;
+        while (b->block < n) {
+            pipe_feed_run_block(b->feed, item, b->block++, b->core, &b->events);
+            if (item->kind == FEED_TAIL)
+                return item->block;
+            if (item->kind == FEED_BATCH)
+                return b->feed->blocks[item->blocks + b->block - 1];
+        }
+    }
+    return HP_NO_ID;
+}
+
+/* Of a block the two may count differently what depends on the order of accesses. */
+static bool same_events(const struct hp_events *pipe, const struct hp_events *functional,
+                        bool program_order)
+{
+    static const enum hp_metric always_same[] = {HP_METRIC_INSTRUCTIONS, HP_METRIC_MISPREDICTIONS};
+    static const enum hp_metric in_order[] = {HP_METRIC_L1I_MISSES, HP_METRIC_L1D_MISSES,
+                                              HP_METRIC_ITLB_MISSES, HP_METRIC_DTLB_MISSES};
+    bool same = true;
+    for (size_t i = 0; i < sizeof always_same / sizeof *always_same; i++)
+        same = same && pipe->count[always_same[i]] == functional->count[always_same[i]];
+    for (size_t i = 0; program_order && i < sizeof in_order / sizeof *in_order; i++)
+        same = same && pipe->count[in_order[i]] == functional->count[in_order[i]];
+    return same;
+}
+
+/* Every block that was fed comes, in order, and has caused what it does in the functional model. */
+static bool blocks_are_right(const struct pipe_run *run, const struct pipe_feed *feed,
+                             const struct pipe_setup *setup, FILE *out)
+{
+    struct beside beside = {.feed = feed};
+    bool right = true;
+    size_t i = 0;
+    if (!setup->blocks)
+        return true;
+    if (hp_core_new(setup->machine, &beside.core) != HP_OK)
+        abort();
+    if (setup->warm)
+        pipe_feed_warm(setup->warm, beside.core);
+    for (uint32_t block; right && (block = next_beside(&beside)) != HP_NO_ID; i++)
+        right = i < run->n_blocks && run->blocks[i] == block &&
+                same_events(&run->events[i], &beside.events,
+                            setup->no_wrong_path && setup->machine->core.in_order);
+    right = right && i == run->n_blocks;
+    if (!right)
+        fprintf(out, "UNLAWFUL: what the %zu-th block caused\n", i);
+    hp_core_free(beside.core);
+    return right;
+}
+
 bool pipe_run_lawful(const struct pipe_run *run, const struct pipe_feed *feed,
                      const struct pipe_setup *setup, FILE *out)
 {
     return sums_are_right(run, feed, out) && retired_is_fed(run, feed, out) &&
-           agrees_with_functional(run, feed, setup, out);
+           agrees_with_functional(run, feed, setup, out) && blocks_are_right(run, feed, setup, out);
 }

@@ -15,8 +15,9 @@
 
 struct pipeline {
     uint64_t seed;
-    uint32_t insns;       /* static */
-    uint32_t mispredicts; /* percent, these */
+    uint64_t front_stages; /* of the machine; for cycles_naive.h */
+    uint32_t insns;        /* static */
+    uint32_t mispredicts;  /* percent, these */
     uint32_t traps;
     uint32_t misses;
     uint32_t unmeasured;          /* per thousand: measuring starts or stops */

@@ -2,8 +2,8 @@
 /* Where the cycles went: every rule and every cause, by timings made by hand. */
 #include "stream_fixture.h"
 
+#include "profiler/cycles/agreement.h"
 #include "profiler/cycles/attribute.h"
-#include "profiler/cycles/overlap.h"
 #include "profiler/cycles/schemes.h"
 
 #define INSNS        8
@@ -409,20 +409,21 @@ static void agreement_of_two_ways(void **state)
     };
     const struct hp_profile profile = {.insns = insns, .n_insns = 6};
     const uint64_t a[] = {100, 0, 0, 0, 50, 50}, b[] = {0, 10, 4, 4, 0, 2}, none[6] = {0};
-    static const uint32_t expected[HP_OVERLAPS] = {6, 4, 2};
+    static const uint32_t expected[HP_AGREEMENTS] = {6, 4, 2};
     /* By instruction only the last: 1/10 of b. By line the first two, half of a and of b, and the last (2/10 + 1/10 of b, 1/4 of a). By
      * function: 1 has 1/4 of a and 4/20 of b. */
-    static const double overlaps[HP_OVERLAPS] = {0.1, 0.5 + 0.25, 0.75 + 0.2};
-    for (int by = 0; by < HP_OVERLAPS; by++) {
+    static const double overlaps[HP_AGREEMENTS] = {0.1, 0.5 + 0.25, 0.75 + 0.2};
+    for (int by = 0; by < HP_AGREEMENTS; by++) {
         uint32_t groups[6], n;
         double overlap;
-        assert_int_equal(hp_overlap_groups(&profile, (enum hp_overlap_by)by, groups, &n), HP_OK);
+        assert_int_equal(hp_agreement_groups(&profile, (enum hp_agreement_by)by, groups, &n),
+                         HP_OK);
         assert_int_equal(n, expected[by]);
-        assert_int_equal(hp_overlap_of(groups, n, a, b, 6, &overlap), HP_OK);
+        assert_int_equal(hp_agreement_of(groups, n, a, b, 6, &overlap), HP_OK);
         assert_float_equal(overlap, overlaps[by], 1e-9);
-        assert_int_equal(hp_overlap_of(groups, n, a, none, 6, &overlap), HP_OK);
+        assert_int_equal(hp_agreement_of(groups, n, a, none, 6, &overlap), HP_OK);
         assert_float_equal(overlap, 0, 0);
-        assert_int_equal(hp_overlap_of(groups, n, none, none, 6, &overlap), HP_OK);
+        assert_int_equal(hp_agreement_of(groups, n, none, none, 6, &overlap), HP_OK);
         assert_float_equal(overlap, 1, 0);
     }
 }

@@ -64,7 +64,7 @@ static int be_engine(int argc, char **argv)
 
 /* --- Starting it ------------------------------------------------------------------------------ */
 
-static struct seen start(struct hp_program *program)
+static struct seen start(struct hp_executable *program)
 {
     struct seen seen = {0};
     int status, arena = memfd_create("arena", MFD_CLOEXEC);
@@ -83,9 +83,9 @@ static struct seen start(struct hp_program *program)
 static void gives_the_engine_what_start_h_says(void **state)
 {
     (void)state;
-    struct hp_program program;
+    struct hp_executable program;
     char *argv[] = {"true", "a b", "", NULL};
-    assert_int_equal(hp_program_find(argv, &program), HP_OK);
+    assert_int_equal(hp_executable_find(argv, &program), HP_OK);
     setenv("HOTPATH_TEST_VARIABLE", "value", 1);
     struct seen seen = start(&program);
     assert_int_equal(seen.n_starts, 1);
@@ -99,15 +99,15 @@ static void gives_the_engine_what_start_h_says(void **state)
     assert_string_equal(seen.argv, "true|a b||");
     assert_string_equal(seen.variable, "value");
     assert_true(seen.engine_is_readable);
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
 }
 
 static void leaves_low_descriptors_alone(void **state)
 {
     (void)state;
-    struct hp_program program;
+    struct hp_executable program;
     char *argv[] = {"true", NULL};
-    assert_int_equal(hp_program_find(argv, &program), HP_OK);
+    assert_int_equal(hp_executable_find(argv, &program), HP_OK);
     struct seen none = start(&program);
     int given[3];
     for (int i = 0; i < 3; i++)
@@ -125,23 +125,23 @@ static void leaves_low_descriptors_alone(void **state)
     close(taken);
     for (int i = 0; i < 3; i++)
         close(given[i]);
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
 }
 
 static void stays_below_the_limit_on_files(void **state)
 {
     (void)state;
-    struct hp_program program;
+    struct hp_executable program;
     char *argv[] = {"true", NULL};
     struct rlimit old, low;
-    assert_int_equal(hp_program_find(argv, &program), HP_OK);
+    assert_int_equal(hp_executable_find(argv, &program), HP_OK);
     assert_int_equal(getrlimit(RLIMIT_NOFILE, &old), 0);
     low = (struct rlimit){.rlim_cur = 40, .rlim_max = old.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &low), 0);
     struct seen seen = start(&program);
     assert_int_equal(setrlimit(RLIMIT_NOFILE, &old), 0);
     assert_true(seen.start.arena_fd < 40 && seen.start.engine_fd < 40);
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
 }
 
 static void fails_when_no_descriptor_is_free(void **state)
@@ -173,12 +173,12 @@ static void fails_when_no_descriptor_is_free(void **state)
 static void paths_are_real_and_names_as_given(void **state)
 {
     (void)state;
-    struct hp_program program;
+    struct hp_executable program;
     char here[4096], *expected = realpath("/bin/true", NULL), *argv[] = {"./linked-true", NULL};
     assert_non_null(getcwd(here, sizeof here));
     assert_int_equal(chdir(directory), 0);
     assert_int_equal(symlink("/bin/true", "linked-true"), 0);
-    assert_int_equal(hp_program_find(argv, &program), HP_OK);
+    assert_int_equal(hp_executable_find(argv, &program), HP_OK);
     struct seen seen = start(&program);
     assert_int_equal(chdir("/"), 0);
     strcpy(program.path, "bin/true"); /* relative to the root */
@@ -190,7 +190,7 @@ static void paths_are_real_and_names_as_given(void **state)
     assert_string_equal(seen.argv, "./linked-true|");
     assert_string_equal(root.start.path, expected);
     free(expected);
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
 }
 
 /* --- What cannot be started ------------------------------------------------------------------- */
@@ -198,7 +198,7 @@ static void paths_are_real_and_names_as_given(void **state)
 static void refuses_other_architectures(void **state)
 {
     (void)state;
-    struct hp_program program = {.path = "/x/prog", .elf = {.arch = HP_ARCH_AARCH64}};
+    struct hp_executable program = {.path = "/x/prog", .elf = {.arch = HP_ARCH_AARCH64}};
     assert_int_equal(hp_native_check(&program), HP_ERR_UNSUPPORTED);
     assert_non_null(strstr(hp_error_text(), "--engine qemu"));
 #ifdef __x86_64__
@@ -212,7 +212,7 @@ static void says_when_there_is_no_interpreter(void **state)
 {
     (void)state;
 #ifdef __x86_64__
-    struct hp_program program = {.path = "/x/prog", .elf = {.arch = HP_ARCH_X86_64}};
+    struct hp_executable program = {.path = "/x/prog", .elf = {.arch = HP_ARCH_X86_64}};
     strcpy(program.elf.interpreter, "/no/such/ld.so");
     assert_int_equal(hp_native_check(&program), HP_ERR_NOTFOUND);
     assert_string_equal(hp_error_text(), "/x/prog: cannot run its interpreter /no/such/ld.so: No "
@@ -229,7 +229,7 @@ static void says_when_there_is_no_interpreter(void **state)
 static void says_when_the_engine_is_not_installed(void **state)
 {
     (void)state;
-    struct hp_program program;
+    struct hp_executable program;
     char *argv[] = {"true", NULL};
     char *path = NULL;
     pid_t pid;
@@ -238,12 +238,12 @@ static void says_when_the_engine_is_not_installed(void **state)
     assert_non_null(strstr(hp_error_text(), "no-such-part is neither beside the hotpath command"));
     assert_non_null(strstr(hp_error_text(), "HOTPATH_PLUGIN_DIR"));
     assert_null(path);
-    assert_int_equal(hp_program_find(argv, &program), HP_OK);
+    assert_int_equal(hp_executable_find(argv, &program), HP_OK);
     assert_int_equal(hp_native_start(&program, 0, false, &pid), HP_ERR_NOTFOUND);
     assert_false(hp_native_installed());
     setenv("HOTPATH_PLUGIN_DIR", directory, 1);
     assert_true(hp_native_installed());
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
 }
 
 static void says_when_an_exec_fails(void **state)

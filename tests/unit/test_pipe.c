@@ -578,6 +578,39 @@ static void test_very_long_latencies(void **state)
     piped_fini(&p);
 }
 
+/* Behind a load that takes long, one misprediction after the other: nothing can be handed out, and the ring has to grow. */
+static void test_many_timings_wait(void **state)
+{
+    struct piped p;
+    size_t before = 0;
+    (void)state;
+    piped_init(&p);
+    add_segment(&p.s, 1, BASE, "48 8b 33  eb 00");         /* mov rsi, [rbx]; jmp to the next */
+    add_segment(&p.s, 2, BASE + 5, "48 f7 f1  75 fb");     /* div rcx; jne to itself */
+    add_segment(&p.s, 3, BASE + 10, "90 90 90 90  eb f5"); /* jmp BASE + 5 */
+    piped_start(&p,
+                PIPE_CORE("8", "reorder = 400\nint_queue = 400\nint_registers = 4096\nmemory_queue "
+                               "= 64\nfetch_queue = 64\n") PIPE_UNITS
+                "[l1i]\nsize = 4K\nline = 64\nways = 1\nlatency = 1\n"
+                "[l1d]\nsize = 4K\nline = 64\nways = 1\nlatency = 2\n"
+                "[memory]\nlatency = 100000\n[branch]\npredictor = static\n"
+                "[btb]\nentries = 64\nways = 2\n",
+                -1);
+    piped_add(&p, BASE, 0, AT(0x8000));
+    for (int i = 0; i < 60; i++) {
+        piped_add(&p, BASE + 5, 0, AT());
+        piped_add(&p, BASE + 10, 0, AT());
+    }
+    piped_run(&p);
+    const struct hp_timing *load = piped_timing(&p, BASE, 0);
+    assert_int_equal(load->done, load->issued + 100000);
+    for (size_t i = 0; i < p.n; i++)
+        before += p.timings[i].fetched < load->fetched + load->left;
+    assert_in_range(before, 1025, 100000);
+    check_timings(&p);
+    piped_fini(&p);
+}
+
 static void test_no_wrong_path(void **state)
 {
     struct piped p;
@@ -615,6 +648,7 @@ int main(void)
         cmocka_unit_test(test_the_core_is_shared),
         cmocka_unit_test(test_lines_on_their_way),
         cmocka_unit_test(test_very_long_latencies),
+        cmocka_unit_test(test_many_timings_wait),
         cmocka_unit_test(test_no_wrong_path),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

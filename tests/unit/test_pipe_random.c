@@ -54,6 +54,7 @@ static void run_case(uint64_t number, struct seen *seen)
         setup.queue = (int)pipe_random(&seed, 5);
     setup.no_wrong_path = pipe_random(&seed, 5) == 0;
     setup.cut = pipe_random(&seed, 2) ? number + 1 : 0;
+    setup.blocks = pipe_random(&seed, 2);
     pipe_random_code(&seed, &code);
     pipe_feed_init(&feed, code.code);
     pipe_random_walk(&seed, &code, 1 + pipe_random(&seed, pipe_random(&seed, 20) ? 60 : 1000),

@@ -376,10 +376,10 @@ static void a_profiler_that_fails_stops_the_thread(void **state)
     assert_int_equal(t->c->words(t->c, 0, t->p.words, 1), HP_ERR_FORMAT);
 }
 
-static void no_more_than_eight_profilers(void **state)
+static void no_more_than_twelve_profilers(void **state)
 {
     struct pipe_test *t = *state;
-    for (int i = 0; i < 7; i++)
+    for (int i = 0; i < 11; i++)
         assert_int_equal(hp_pipeline_add(t->pipeline, &t->tape.base), HP_OK);
     assert_int_equal(hp_pipeline_add(t->pipeline, &t->tape.base), HP_ERR_INVALID);
 }
@@ -454,7 +454,7 @@ int main(void)
         CASE(threads_interleave),
         CASE(threads_out_of_order_are_refused),
         CASE(a_profiler_that_fails_stops_the_thread),
-        CASE(no_more_than_eight_profilers),
+        CASE(no_more_than_twelve_profilers),
         CASE(losses_are_counted_by_reason),
         CASE(failed_execs_are_taken_back),
     };

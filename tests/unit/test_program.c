@@ -181,9 +181,9 @@ static void damaged_elf_files(void **state)
 /* Finds the program of a command; `expected` is its path and then its arguments. */
 static void expect_program(char **command, const char *expected)
 {
-    struct hp_program program;
+    struct hp_executable program;
     char text[1024];
-    if (hp_program_find(command, &program) != HP_OK)
+    if (hp_executable_find(command, &program) != HP_OK)
         fail_msg("%s", hp_error_text());
     /* What execve() would be given: of a script its own name. */
     if (strchr(command[0], '/'))
@@ -195,18 +195,18 @@ static void expect_program(char **command, const char *expected)
         snprintf(text + strlen(text), sizeof text - strlen(text), " %s", *word);
     assert_string_equal(text, expected);
     assert_true(program.elf.loadable);
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
 }
 
 static void expect_failure(char **command, enum hp_err err, const char *text)
 {
-    struct hp_program program;
-    assert_int_equal(hp_program_find(command, &program), err);
+    struct hp_executable program;
+    assert_int_equal(hp_executable_find(command, &program), err);
     assert_string_equal(hp_error_text(), text);
     assert_null(program.path);
     assert_null(program.argv);
     assert_null(program.name);
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
 }
 
 #define COMMAND(...) ((char *[]){__VA_ARGS__, NULL})
@@ -278,13 +278,13 @@ static void scripts_lead_to_their_interpreter(void **state)
     expect_program(COMMAND(b, "x"), text_of("%s: %s %s -b %s x", elf, elf, a, b));
     /* text without a first line is the shell's */
     write_script("a", "echo hello\n");
-    struct hp_program program;
-    assert_int_equal(hp_program_find(COMMAND(a, "x"), &program), HP_OK);
+    struct hp_executable program;
+    assert_int_equal(hp_executable_find(COMMAND(a, "x"), &program), HP_OK);
     assert_string_equal(program.name, "/bin/sh");
     assert_string_equal(program.argv[0], "/bin/sh");
     assert_string_equal(program.argv[1], a);
     assert_string_equal(program.argv[2], "x");
-    hp_program_fini(&program);
+    hp_executable_fini(&program);
 }
 
 /* An archive behind the first line, as Python's zipapp makes them. */
@@ -335,21 +335,21 @@ static void what_cannot_be_run(void **state)
     expect_failure(COMMAND(directory), HP_ERR_UNSUPPORTED,
                    text_of("%s: not an executable file", directory));
     struct tiny_elf e = tiny_elf(EM_PPC64);
-    struct hp_program program;
+    struct hp_executable program;
     write_file("other", &e, sizeof e, 0755);
-    assert_int_equal(hp_program_find(COMMAND(other), &program), HP_ERR_UNSUPPORTED);
+    assert_int_equal(hp_executable_find(COMMAND(other), &program), HP_ERR_UNSUPPORTED);
     assert_non_null(strstr(hp_error_text(), "architecture hotpath cannot watch (ELF machine 21)"));
     e = tiny_elf(EM_X86_64);
     e.header.e_ident[EI_CLASS] =
         ELFCLASS32; /* what follows is then no header that fits, but it is read */
     write_file("other", &e, sizeof e, 0755);
-    assert_int_equal(hp_program_find(COMMAND(other), &program), HP_ERR_UNSUPPORTED);
+    assert_int_equal(hp_executable_find(COMMAND(other), &program), HP_ERR_UNSUPPORTED);
     assert_non_null(strstr(hp_error_text(), "is a 32-bit x86 program"));
     assert_non_null(strstr(hp_error_text(), "--engine qemu"));
     e = tiny_elf(EM_X86_64);
     e.header.e_type = ET_REL;
     write_file("other", &e, sizeof e, 0755);
-    assert_int_equal(hp_program_find(COMMAND(other), &program), HP_ERR_UNSUPPORTED);
+    assert_int_equal(hp_executable_find(COMMAND(other), &program), HP_ERR_UNSUPPORTED);
     assert_non_null(strstr(hp_error_text(), "an ELF file without a program"));
 }
 

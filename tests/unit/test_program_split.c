@@ -151,7 +151,7 @@ static void check_row(struct table *t, const struct row *row)
     struct hp_uop uops[HP_UOPS_MAX];
     struct hp_static out;
     char flags[8];
-    unsigned n = hp_split(t->machine, &insn, uops);
+    unsigned n = hp_split(t->machine, t->arch, &insn, uops);
     assert_true(n <= HP_UOPS_MAX);
     hp_split_describe(&insn, uops, n, &out);
     flags_text(&out, flags);
@@ -216,6 +216,8 @@ static void x86_stack_and_transfers(void **state)
         {"ff 33", "load0:8r r3 | alu:1 r4 >r4 | store1:8w r3 r4 <0", ""},
         {"5d", "load0:8r r4 >r5 | alu:1 r4 >r4", ""},
         {"5c", "load0:8r r4 >r4", ""},
+        /* leave: the stack pointer does not wait for memory, the frame pointer does */
+        {"c9", "load0:8r r5 >r5 | alu:1 r5 >r4", ""},
         /* call .+5; call [rbx + 8]; call rax; ret */
         {"e8 00 00 00 00", "branch:1 r4 | alu:1 r4 >r4 | store0:8w r4 <0", "t"},
         {"ff 53 08", "load0:8r r3 | branch:1 r3 r4 <0 | alu:1 r4 >r4 | store1:8w r4 <1", "t"},
@@ -410,7 +412,7 @@ static void latencies_of_machines(void **state)
         for (size_t i = 0; i < 8; i++) {
             struct hp_uop uops[HP_UOPS_MAX];
             struct hp_insn insn = decode(&t, hex[i]);
-            assert_int_equal(hp_split(t.machine, &insn, uops), 1);
+            assert_int_equal(hp_split(t.machine, t.arch, &insn, uops), 1);
             assert_int_equal(uops[0].unit, units[i]);
             assert_int_equal(uops[0].latency, machines[m].latencies[i]);
             bool divides = i == 1 || i == 4;
@@ -443,7 +445,7 @@ static void counts(void **state)
     struct hp_static out;
     table_init(&t, HP_ARCH_X86_64, "modern");
     struct hp_insn call = decode(&t, "ff 53 08"); /* call [rbx + 8] */
-    unsigned n = hp_split(t.machine, &call, uops);
+    unsigned n = hp_split(t.machine, t.arch, &call, uops);
     hp_split_describe(&call, uops, n, &out);
     assert_int_equal(out.n_uops, 4);
     assert_int_equal(out.n_loads, 1);
@@ -454,10 +456,10 @@ static void counts(void **state)
     assert_int_equal(out.flow, HP_FLOW_CALL_IND);
     assert_int_equal(out.op, HP_OP_BRANCH);
     struct hp_insn div = decode(&t, "48 f7 f3"); /* the flags do not count */
-    hp_split_describe(&div, uops, hp_split(t.machine, &div, uops), &out);
+    hp_split_describe(&div, uops, hp_split(t.machine, t.arch, &div, uops), &out);
     assert_int_equal(out.int_writes, 2);
     struct hp_insn jump = decode(&t, "75 fc");
-    hp_split_describe(&jump, uops, hp_split(t.machine, &jump, uops), &out);
+    hp_split_describe(&jump, uops, hp_split(t.machine, t.arch, &jump, uops), &out);
     assert_int_equal(out.target, 0xffe);
     table_fini(&t);
 }

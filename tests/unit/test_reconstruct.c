@@ -271,6 +271,80 @@ static void tail_calls(void **state)
     forget(m);
 }
 
+/* --- Other code ------------------------------------------------------------------------------- */
+
+static uint32_t block_at(const struct stream *s, uint64_t start)
+{
+    for (uint32_t b = 0; b < hp_code_n_blocks(s->code); b++)
+        if (hp_code_block(s->code, b)->start == start)
+            return b;
+    fail_msg("there is no block at 0x%llx", (unsigned long long)start);
+    return HP_NO_ID;
+}
+
+/* Paths as text: addresses in hexadecimal. One at most has to be the only one. */
+static void expect_addresses(struct hp_reconstruct *r, uint64_t pc, uint32_t history, uint32_t bits,
+                             size_t n, const char *first)
+{
+    struct hp_reconstruct_query query = {
+        .scheme = HP_RECONSTRUCT_HISTORY, .pc = pc, .history = history, .bits = bits};
+    struct hp_reconstruct_paths paths = {0};
+    char text[256] = "", *at = text;
+    assert_int_equal(hp_reconstruct_list(r, &query, 10, &paths), HP_OK);
+    assert_int_equal(paths.n, n);
+    for (size_t i = 0; n && i < paths.first[1]; i++)
+        at += sprintf(at, "%s%llx", i ? "-" : "", (unsigned long long)paths.starts[i]);
+    if (n == 1)
+        assert_string_equal(text, first);
+    hp_reconstruct_paths_fini(&paths);
+}
+
+/* ARM has conditional calls and returns.  1000 blne 2000  1004 nop  1008 b 1000   2000 bxeq lr  2004 bx lr */
+static void conditional_calls(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct hp_reconstruct *r;
+    stream_init_arch(&s, HP_ARCH_ARM);
+    add_segment(&s, 1, 0x1000, "fe 03 00 1b");
+    add_segment(&s, 2, 0x1004, "00 f0 20 e3 fc ff ff ea");
+    add_segment(&s, 3, 0x2000, "1e ff 2f 01");
+    add_segment(&s, 4, 0x2004, "1e ff 2f e1");
+    uint32_t a = block_at(&s, 0x1000), b = block_at(&s, 0x1004), c = block_at(&s, 0x2000),
+             d = block_at(&s, 0x2004);
+    struct hp_edge_count edges[] = {{a, c, 2}, {c, b, 1}, {a, b, 5},
+                                    {c, d, 1}, {d, b, 1}, {b, a, 7}};
+    struct hp_reconstruct_config config = {0};
+    assert_int_equal(hp_reconstruct_new(s.code, edges, 6, NULL, &config, &r), HP_OK);
+    expect_addresses(r, 0x1004, 1, 1, 1, "2000-1004");
+    expect_addresses(r, 0x1004, 3, 2, 1, "1000-2000-1004");
+    expect_addresses(r, 0x1004, 0, 1, 2, "");          /* not called, or not returned at once */
+    expect_addresses(r, 0x2004, 2, 2, 1, "2000-2004"); /* the routine begins */
+    hp_reconstruct_free(r);
+    stream_fini(&s);
+}
+
+/* What was changed is left out, and said to be. */
+static void changed_code(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct hp_reconstruct *r;
+    stream_init(&s);
+    add_segment(&s, 1, 0x1000, "90 90 75 fc"); /* nop nop jne 1000 */
+    add_segment(&s, 2, 0x1004, "90 eb f9");    /* nop jmp 1000 */
+    add_segment(&s, 3, 0x1000, "90 eb fd");    /* nop jmp 1000 */
+    assert_int_equal(hp_code_n_blocks(s.code), 3);
+    struct hp_edge_count edges[] = {{0, 1, 3}, {0, 0, 1}, {1, 0, 3}, {2, 2, 9}, {2, HP_NO_ID, 1}};
+    struct hp_reconstruct_config config = {0};
+    assert_int_equal(hp_reconstruct_new(s.code, edges, 5, NULL, &config, &r), HP_OK);
+    assert_int_equal(hp_reconstruct_stats(r)->left_out, 2);
+    expect_addresses(r, 0x1004, 2, 2, 1, "1000-1000-1004");
+    expect_addresses(r, 0x1001, 0, 1, 1, "1000-1004-1000");
+    hp_reconstruct_free(r);
+    stream_fini(&s);
+}
+
 /* --- Other schemes ---------------------------------------------------------------------------- */
 
 static void pairs(void **state)
@@ -575,6 +649,8 @@ int main(void)
         cmocka_unit_test(recursion),
         cmocka_unit_test(deep_recursion),
         cmocka_unit_test(tail_calls),
+        cmocka_unit_test(conditional_calls),
+        cmocka_unit_test(changed_code),
         cmocka_unit_test(pairs),
         cmocka_unit_test(pairs_within_a_place),
         cmocka_unit_test(without_history),

@@ -31,8 +31,8 @@ static void read_parts(void **state)
     assert_int_equal(w.detail, 100000);
     assert_int_equal(w.ramp, 2000);
     assert_int_equal(w.warm, 1000000);
-    assert_int_equal(hp_windows_parse("period=10K,detail=1K,ramp=0", &w), HP_OK);
-    assert_int_equal(w.warm, 9000); /* everything else, unless it is said */
+    assert_int_equal(hp_windows_parse("period=10K,detail=1K,ramp=1", &w), HP_OK);
+    assert_int_equal(w.warm, 8999); /* everything else, unless it is said */
     assert_int_equal(hp_windows_parse("warm=1000G", &w), HP_OK);
     assert_int_equal(w.warm, w.period - w.detail - w.ramp);
     assert_int_equal(hp_windows_parse("warm=5,warm=all", &w), HP_OK);
@@ -42,8 +42,8 @@ static void read_parts(void **state)
 static void refuse(void **state)
 {
     static const char *const wrong[] = {
-        "some",      "period",    "period=", "period=x",      "detail=0",         "period=10",
-        "period=1T", "period=-1", "warm=al", "period=5M,foo", "ramp=99999999999G"};
+        "some",      "period",    "period=", "period=x",      "detail=0",          "period=10",
+        "period=1T", "period=-1", "warm=al", "period=5M,foo", "ramp=99999999999G", "ramp=0"};
     struct hp_windows w = {.period = 7};
     (void)state;
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {

@@ -22,7 +22,7 @@
 #endif
 
 /* What execve() would say of the program's dynamic linker, but with its name. */
-static enum hp_err check_interpreter(const struct hp_program *program)
+static enum hp_err check_interpreter(const struct hp_executable *program)
 {
     const char *path = program->elf.interpreter;
     if (*path && access(path, X_OK) != 0)
@@ -32,7 +32,7 @@ static enum hp_err check_interpreter(const struct hp_program *program)
     return HP_OK;
 }
 
-enum hp_err hp_native_check(const struct hp_program *program)
+enum hp_err hp_native_check(const struct hp_executable *program)
 {
     if (!HOST_IS_X86_64)
         return hp_fail(HP_ERR_UNSUPPORTED,
@@ -68,7 +68,7 @@ static enum hp_err resolve(const char *path, char *out, size_t size)
     return fits ? HP_OK : hp_fail(HP_ERR_UNSUPPORTED, "%s: its path is too long", path);
 }
 
-static enum hp_err fill_start(struct hp_start *start, const struct hp_program *program,
+static enum hp_err fill_start(struct hp_start *start, const struct hp_executable *program,
                               const int numbers[3])
 {
     *start =
@@ -80,7 +80,7 @@ static enum hp_err fill_start(struct hp_start *start, const struct hp_program *p
 }
 
 /* A memory file with the start block. */
-static enum hp_err make_start(const struct hp_program *program, const int numbers[3], int *fd)
+static enum hp_err make_start(const struct hp_executable *program, const int numbers[3], int *fd)
 {
     struct hp_start *start = malloc(sizeof *start);
     if (!start)
@@ -98,8 +98,8 @@ static enum hp_err make_start(const struct hp_program *program, const int number
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-static enum hp_err start_engine(const struct hp_program *program, const char *engine, int engine_fd,
-                                int arena_fd, bool randomize, pid_t *pid)
+static enum hp_err start_engine(const struct hp_executable *program, const char *engine,
+                                int engine_fd, int arena_fd, bool randomize, pid_t *pid)
 {
     int numbers[3], start_fd = -1;
     HP_TRY(hp_spare_descriptors(numbers, 3));
@@ -116,7 +116,7 @@ static enum hp_err start_engine(const struct hp_program *program, const char *en
     return err;
 }
 
-enum hp_err hp_native_start(const struct hp_program *program, int arena_fd, bool randomize,
+enum hp_err hp_native_start(const struct hp_executable *program, int arena_fd, bool randomize,
                             pid_t *pid)
 {
     char *engine;

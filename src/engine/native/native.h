@@ -13,7 +13,7 @@
 
 /* HP_ERR_UNSUPPORTED: not a program for this machine, or this is not an x86-64 machine; the text
  * says what to do. HP_ERR_NOTFOUND: its interpreter (the dynamic linker it names) is not there. */
-enum hp_err hp_native_check(const struct hp_program *program);
+enum hp_err hp_native_check(const struct hp_executable *program);
 
 /* Whether the engine's program is there. */
 bool hp_native_installed(void);
@@ -24,7 +24,7 @@ bool hp_native_installed(void);
  * it would have found. HP_ERR_NOTFOUND: the engine is not installed; the text says what to do.
  * Without `randomize` the kernel puts things where it always does, so that runs can be compared.
  */
-enum hp_err hp_native_start(const struct hp_program *program, int arena_fd, bool randomize,
+enum hp_err hp_native_start(const struct hp_executable *program, int arena_fd, bool randomize,
                             pid_t *pid);
 
 #endif

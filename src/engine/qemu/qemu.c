@@ -41,7 +41,7 @@ static char *plugin_option(const char *plugin, int fd, const char *program)
 
 /* Where the libraries of a foreign dynamic program are, when not where the program says; NULL: no
  * need. */
-static const char *find_sysroot(const struct hp_program *program)
+static const char *find_sysroot(const struct hp_executable *program)
 {
     static const char *const roots[HP_ARCH_COUNT_][2] = {
         [HP_ARCH_X86_64] = {"/usr/x86_64-linux-gnu", NULL},
@@ -78,7 +78,7 @@ static bool is_for_linker(const char *variable)
 }
 
 /* qemu-ARCH [-L SYSROOT] [-E LD_...] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its arguments. */
-static char **qemu_argv(const struct hp_program *program, const char *qemu, const char *sysroot,
+static char **qemu_argv(const struct hp_executable *program, const char *qemu, const char *sysroot,
                         const char *option)
 {
     size_t n = 0, k = 0, variables = 0;
@@ -122,7 +122,7 @@ static char **qemu_environment(void)
     return reversed;
 }
 
-static enum hp_err start(const struct hp_program *program, const char *qemu, const char *sysroot,
+static enum hp_err start(const struct hp_executable *program, const char *qemu, const char *sysroot,
                          const char *plugin, int arena_fd, pid_t *pid)
 {
     struct hp_handed handed = {.fd = arena_fd}; /* the plugin closes it */
@@ -138,7 +138,7 @@ static enum hp_err start(const struct hp_program *program, const char *qemu, con
     return err;
 }
 
-enum hp_err hp_qemu_start(const struct hp_program *program, const char *sysroot, int arena_fd,
+enum hp_err hp_qemu_start(const struct hp_executable *program, const char *sysroot, int arena_fd,
                           pid_t *pid)
 {
     char name[32];

@@ -14,7 +14,7 @@
  * program's libraries are (NULL: found by itself, QEMU_LD_PREFIX or /usr/TRIPLE). HP_ERR_NOTFOUND:
  * QEMU or the plugin is not installed; the text says what to do.
  */
-enum hp_err hp_qemu_start(const struct hp_program *program, const char *sysroot, int arena_fd,
+enum hp_err hp_qemu_start(const struct hp_executable *program, const char *sysroot, int arena_fd,
                           pid_t *pid);
 
 #endif

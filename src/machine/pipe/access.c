@@ -78,83 +78,95 @@ struct access {
     bool wait, missed;
 };
 
+/* A line of the L1D that may be on its way still. */
+static uint64_t merge(struct hp_pipe *p, struct access *a, uint64_t line, uint64_t hit,
+                      uint8_t *from)
+{
+    const struct pipe_line *coming = find(&p->lines, line);
+    if (!coming->line || coming->arrives <= hit)
+        return hit;
+    a->events |= HP_TIMING_MERGED;
+    *from = coming->level;
+    return coming->arrives;
+}
+
 static void access_line(struct hp_pipe *p, struct access *a, uint64_t line, unsigned access,
                         uint64_t size)
 {
     uint8_t from = (uint8_t)hp_memory_line(&p->core->memory, line, access, size);
     uint64_t done = p->now + p->level_latency[HP_FROM_L1] + a->tlb;
+    a->missed |= from != HP_FROM_L1;
     if (from > HP_FROM_L1) {
         done = take_place(p, p->level_latency[from] + a->tlb);
         put(p, line, done, from);
     } else if (from == HP_FROM_L1 && a->wait && p->lines.last > done) {
-        const struct pipe_line *coming = find(&p->lines, line);
-        if (coming->line && coming->arrives > done) {
-            done = coming->arrives;
-            from = coming->level;
-            a->events |= HP_TIMING_MERGED;
-            if (from > a->from)
-                a->from = from;
-            if (done > a->done)
-                a->done = done;
-            return;
-        }
+        done = merge(p, a, line, done, &from);
     }
-    a->missed |= from != HP_FROM_L1;
     if (from > a->from)
         a->from = from;
     if (done > a->done)
         a->done = done;
 }
 
-static void access_operand(struct hp_pipe *p, struct access *a, uint64_t address, uint32_t size,
-                           unsigned access)
+static void access_pages(struct hp_pipe *p, struct access *a, uint64_t address, uint64_t last)
 {
-    unsigned bits = p->data_bits;
-    uint64_t last = hp_operand_last(address, size);
     struct hp_pages pages = hp_memory_pages(&p->core->memory, address, last);
     if (pages.missed) {
         a->events |= HP_TIMING_DTLB;
         a->tlb = p->dtlb_latency;
+        p->core->memory.events->count[HP_METRIC_DTLB_MISSES]++;
     }
     if (pages.missed2) {
         a->events |= HP_TIMING_TLB2;
         a->tlb += p->tlb2_latency;
+    }
+}
+
+static void access_operand(struct hp_pipe *p, struct access *a, uint64_t address, uint32_t size,
+                           unsigned access)
+{
+    const struct hp_tlb *dtlb = &p->core->memory.dtlb;
+    unsigned bits = p->data_bits;
+    uint64_t last = hp_operand_last(address, size);
+    if (address >> dtlb->page_bits != dtlb->last || last >> dtlb->page_bits != dtlb->last)
+        access_pages(p, a, address, last);
+    if (address >> bits == last >> bits) {
+        access_line(p, a, address >> bits, access, size);
+        return;
     }
     for (uint64_t line = address >> bits; line <= last >> bits; line++) {
         uint64_t first = line == address >> bits ? address : line << bits;
         uint64_t end = line == last >> bits ? last : ((line + 1) << bits) - 1;
         access_line(p, a, line, access, end - first + 1);
     }
-    if (a->missed)
-        a->events |= HP_TIMING_L1D;
 }
 
-static void count(struct hp_pipe *p, const struct access *a, unsigned access)
+static void count_miss(struct hp_pipe *p, struct access *a, unsigned access)
 {
-    uint32_t *count = p->core->memory.events->count;
-    count[HP_METRIC_DTLB_MISSES] += (a->events & HP_TIMING_DTLB) != 0;
-    count[HP_METRIC_L1D_MISSES] += a->missed;
-    p->core->memory.data_write_misses += a->missed && !(access & HP_ACCESS_READ);
+    a->events |= HP_TIMING_L1D;
+    p->core->memory.events->count[HP_METRIC_L1D_MISSES]++;
+    p->core->memory.data_write_misses += !(access & HP_ACCESS_READ);
 }
 
-uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct hp_uop *uop,
+uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct pipe_suop *uop,
                         bool wait)
 {
     uint64_t hit = p->now + p->level_latency[HP_FROM_L1];
     struct access a = {.done = hit, .wait = wait && uop->access};
     /* A wrong path writes nothing, nor do its loads for its stores. */
     unsigned access =
-        uop->access && insn->flags & INSN_RIGHT ? uop->access : (unsigned)HP_ACCESS_READ;
+        uop->access && insn->shape.flags & INSN_RIGHT ? uop->access : (unsigned)HP_ACCESS_READ;
     if (!(insn->known >> uop->operand & 1))
         return hit;
     p->core->memory.cycle = p->now;
     if (p->power)
         hp_pipe_power_start(p);
     access_operand(p, &a, insn->address[uop->operand], uop->size, access);
-    count(p, &a, access);
+    if (a.missed)
+        count_miss(p, &a, access);
     if (p->power)
         hp_pipe_power_end(p, insn, access == (HP_ACCESS_READ | HP_ACCESS_WRITE) ? 2 : 1);
-    struct hp_timing *t = timing_of(p, insn);
+    struct hp_timing *t = insn->timing;
     t->events |= a.events;
     if (a.from > t->data_from)
         t->data_from = a.from;

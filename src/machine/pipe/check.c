@@ -17,14 +17,15 @@ static void require(const struct hp_pipe *p, bool holds, const char *what)
 }
 
 struct recount {
-    uint32_t serial, ints, vecs, places, int_queue, fp_queue, loads, stores, ready;
+    uint64_t held, occupied;
+    uint32_t serial, loads, stores, ready;
 };
 
 static void recount_uops(struct hp_pipe *p, uint64_t position, const struct pipe_insn *insn,
                          struct recount *r)
 {
     uint32_t unissued = 0;
-    for (unsigned i = 0; i < insn->n_uops; i++) {
+    for (unsigned i = 0; i < insn->shape.n_uops; i++) {
         const struct pipe_uop *uop = uop_at(p, position << 3 | i);
         unissued += uop->state != UOP_ISSUED;
         r->ready += uop->state == UOP_READY;
@@ -32,22 +33,19 @@ static void recount_uops(struct hp_pipe *p, uint64_t position, const struct pipe
     }
     require(p, unissued == insn->unissued, "uops that have not been issued");
     require(p, !unissued == (insn->done != PIPE_NEVER), "done before all uops were issued");
-    if (unissued && insn->flags & INSN_FP)
-        r->fp_queue++;
-    else if (unissued)
-        r->int_queue++;
+    if (unissued)
+        r->occupied += insn->shape.occupies & PIPE_QUEUES;
 }
 
 static void recount_insn(struct hp_pipe *p, uint64_t position, struct recount *r)
 {
     const struct pipe_insn *insn = insn_at(p, position);
-    r->serial += insn->flags & INSN_SERIAL ? 1 : 0;
-    r->ints += insn->ints;
-    r->vecs += insn->vecs;
-    r->places += insn->places;
-    if (insn->flags & INSN_RIGHT) {
-        r->loads += insn->n_loads;
-        r->stores += insn->n_stores;
+    r->serial += insn->shape.flags & INSN_SERIAL ? 1 : 0;
+    r->held += insn->shape.holds;
+    r->occupied += PIPE_ONE(OCCUPIES_BUFFER);
+    if (insn->shape.flags & INSN_RIGHT) {
+        r->loads += insn->shape.n_loads;
+        r->stores += insn->shape.n_stores;
     }
     recount_uops(p, position, insn, r);
 }
@@ -71,10 +69,26 @@ static void check_ready(struct hp_pipe *p, uint32_t ready)
 
 static void check_order(struct hp_pipe *p)
 {
-    for (uint64_t at = p->head; at + 1 < p->tail; at++) {
-        uint32_t gap = insn_at(p, at + 1)->timing - insn_at(p, at)->timing;
-        require(p, gap > 0 && gap < UINT32_C(0x80000000), "the reorder buffer is not in order");
+    uint64_t mask = p->cap_timings - 1, before = p->timings_head;
+    for (uint64_t at = p->head; at < p->tail; at++) {
+        uint64_t place = (uint64_t)(insn_at(p, at)->timing - p->timings);
+        uint64_t number = before + ((place - before) & mask);
+        require(p, number < p->timings_tail && insn_at(p, at)->timing->left == HP_NEVER,
+                "the reorder buffer is not in order");
+        before = number + 1;
     }
+}
+
+static uint64_t all_to_hold(const struct hp_pipe *p)
+{
+    return PIPE_ABOVE + ((uint64_t)p->memory_queue << HOLDS_PLACES) +
+           ((uint64_t)p->int_registers << HOLDS_INTS) + ((uint64_t)p->vec_registers << HOLDS_VECS);
+}
+
+static uint64_t all_to_occupy(const struct hp_pipe *p)
+{
+    return PIPE_ABOVE + ((uint64_t)p->int_queue << OCCUPIES_INT) +
+           ((uint64_t)p->fp_queue << OCCUPIES_FP) + ((uint64_t)p->reorder << OCCUPIES_BUFFER);
 }
 
 void hp_pipe_check(struct hp_pipe *p)
@@ -90,11 +104,10 @@ void hp_pipe_check(struct hp_pipe *p)
     require(p, n_queued(p) <= p->fetch_queue, "the fetch queue is too full");
     require(p, r.serial == p->n_serial, "instructions that run alone");
     require(p, r.serial == 0 || p->mapped - p->head == 1, "one that runs alone is not alone");
-    require(p, r.ints == p->n_ints && r.ints <= p->int_registers, "registers");
-    require(p, r.vecs == p->n_vecs && r.vecs <= p->vec_registers, "vector registers");
-    require(p, r.places == p->n_places && r.places <= p->memory_queue, "the memory queue");
-    require(p, r.int_queue == p->n_int_queue && r.int_queue <= p->int_queue, "the int queue");
-    require(p, r.fp_queue == p->n_fp_queue && r.fp_queue <= p->fp_queue, "the fp queue");
+    require(p, p->free_to_hold + r.held == all_to_hold(p), "registers or the memory queue");
+    require(p, p->free_to_occupy + r.occupied == all_to_occupy(p), "the queues");
+    require(p, (p->free_to_hold & p->free_to_occupy & PIPE_ABOVE) == PIPE_ABOVE,
+            "more is used than there is");
     require(p, r.loads == p->loads_tail - p->loads_head, "the load queue");
     require(p, r.stores == p->stores_tail - p->stores_head, "the store queue");
     check_ready(p, r.ready);
@@ -106,13 +119,13 @@ void hp_pipe_check_issued(struct hp_pipe *p, uint64_t key)
     require(p, uop_at(p, key)->state == UOP_READY, "a uop is issued that is not ready");
     require(p, uop_at(p, key)->ready <= p->now, "a uop is issued before it is ready");
     for (unsigned kind = 0; kind < HP_UNITS; kind++)
-        require(p, p->units[kind].used + p->units[kind].held <= p->units[kind].n, "units");
+        require(p, p->units[kind] + p->held[kind].n == p->units_n[kind], "units");
 }
 
 void hp_pipe_check_retired(struct hp_pipe *p, const struct pipe_insn *insn)
 {
     const struct pipe_fed *fed = fed_at(p, p->fed_head);
-    require(p, insn->flags & INSN_RIGHT, "something of a wrong path retires");
+    require(p, insn->shape.flags & INSN_RIGHT, "something of a wrong path retires");
     require(p,
             insn->fed == p->fed_head && insn->insn == fed->first + insn->index &&
                 fed->before + insn->index == p->check_insn,

@@ -33,11 +33,10 @@ static bool is_known(struct hp_pipe *p)
     return false;
 }
 
-static uint32_t right_insn(struct hp_pipe *p)
+/* Whether fetch is at the end of what can be fetched of it now. */
+static bool at_end(struct hp_pipe *p)
 {
-    if (p->fed_at == p->fed_tail || at_break(p))
-        return HP_NO_ID;
-    return fed_at(p, p->fed_at)->first + p->fed_index;
+    return p->fed_at == p->fed_tail || at_break(p);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
@@ -77,103 +76,115 @@ static bool look_up(struct hp_pipe *p, uint64_t line)
 }
 
 /* Reads what the instruction needs and has not yet; false: fetch ends for this cycle. */
-static bool read_lines(struct hp_pipe *p, const struct hp_static *s, uint32_t *ports)
+static bool read_lines(struct hp_pipe *p, const struct pipe_static *s, uint32_t *ports)
 {
     struct pipe_fetch *f = &p->fetch;
-    uint64_t last = (s->end > s->address ? s->end - 1 : s->address) >> p->code_bits;
     if (!f->begun) {
         f->begun = true;
-        f->line = s->address >> p->code_bits;
+        f->line = s->line;
         f->looked = false;
         f->events = 0;
         f->code_from = HP_FROM_NOWHERE;
         if (p->power)
             hp_pipe_power_begin(p);
     }
-    while (f->line <= last) {
+    while (f->line <= s->line + s->crosses) {
         uint64_t line = f->line;
-        if (f->last_cycle != p->now || f->last_line != line) {
-            if (*ports == p->code_ports)
-                return false;
-            ++*ports;
-            if (p->power)
-                hp_pipe_power_read(p);
-            f->last_cycle = p->now;
-            f->last_line = line;
-            p->moved = true;
+        if (f->last_cycle == p->now && f->last_line == line) {
             f->line++;
-            if (line != p->core->memory.last_fetched && !look_up(p, line))
-                return false;
-        } else {
-            f->line++;
+            continue;
         }
+        if (*ports == p->code_ports)
+            return false;
+        ++*ports;
+        if (p->power)
+            hp_pipe_power_read(p);
+        f->last_cycle = p->now;
+        f->last_line = line;
+        f->line++;
+        p->moved = true;
+        if (line != p->core->memory.last_fetched && !look_up(p, line))
+            return false;
     }
     return true;
 }
 
+/* Whether nothing has to be read for the instruction: the common case. */
+static inline bool is_read(const struct hp_pipe *p, const struct pipe_static *s)
+{
+    const struct pipe_fetch *f = &p->fetch;
+    return f->last_line == s->line && f->last_cycle == p->now && !f->begun && !s->crosses;
+}
+
 /* --- One instruction -------------------------------------------------------------------------- */
 
-static void set_right(struct hp_pipe *p, struct pipe_insn *insn, const struct hp_static *s)
+static inline void set_right(struct hp_pipe *p, struct pipe_insn *insn, const struct pipe_fed *fed)
 {
-    struct pipe_fed *fed = fed_at(p, p->fed_at);
-    struct pipe_note *note = &p->notes[insn->insn];
+    const struct pipe_shape *shape = &insn->shape;
     insn->fed = p->fed_at;
     insn->index = p->fed_index;
-    insn->flags |= INSN_RIGHT;
-    for (unsigned i = 0; i < s->n_mems && s->first_mem + i < fed->n_addresses; i++) {
-        uint64_t at = fed->addresses + s->first_mem + i;
-        insn->address[i] = note->address[i] = p->addresses[at & (p->cap_addresses - 1)];
-        note->known |= (uint8_t)(1u << i);
-        insn->known |= (uint8_t)(1u << i);
-    }
-    if (p->fed_index == 0)
-        hp_program_reach(p->program, fed->piece);
-    if (p->fed_index + 1 == fed->n) {
-        insn->flags |= INSN_LAST;
-        if (s->flags & HP_STATIC_TRANSFER && p->config.queue >= 0)
-            insn->cost = fed->cost;
+    insn->shape.flags |= INSN_RIGHT;
+    if (shape->n_mems) {
+        struct pipe_note *note = &p->notes[insn->insn];
+        for (unsigned i = 0; i < shape->n_mems && shape->first_mem + i < fed->n_addresses; i++) {
+            uint64_t at = fed->addresses + shape->first_mem + i;
+            insn->address[i] = note->address[i] = p->addresses[at & (p->cap_addresses - 1)];
+            note->known |= (uint8_t)(1u << i);
+            insn->known |= (uint8_t)(1u << i);
+        }
     }
     p->fetch_measured = fed->flags & FED_MEASURED;
+    if (p->fed_index == 0)
+        hp_program_reach(p->program, fed->piece);
+    if (p->fed_index + 1 < fed->n)
+        return;
+    insn->shape.flags |= INSN_LAST;
+    if (shape->static_flags & HP_STATIC_TRANSFER && p->config.queue >= 0)
+        insn->cost = fed->cost;
 }
 
 static void set_wrong(struct hp_pipe *p, struct pipe_insn *insn)
 {
+    if (!insn->shape.n_mems)
+        return;
     const struct pipe_note *note = &p->notes[insn->insn];
     insn->known = note->known;
     insn->address[0] = note->address[0];
     insn->address[1] = note->address[1];
 }
 
-static bool has_branch_uop(const struct hp_pipe *p, const struct hp_static *s)
+static inline void set_timing(struct hp_pipe *p, struct hp_timing *t, uint32_t id, uint32_t slot)
 {
-    return s->flags & HP_STATIC_TRANSFER && s->n_uops > s->n_loads &&
-           p->uops[s->uops + s->n_loads].unit == HP_UNIT_BRANCH;
+    *t = (struct hp_timing){
+        .fetched = p->now,
+        .mapped = HP_NEVER,
+        .ready = HP_NEVER,
+        .issued = HP_NEVER,
+        .done = HP_NEVER,
+        .left = HP_NEVER,
+        .loaded = HP_NEVER,
+        .waited = HP_NEVER,
+        .insn = id,
+        .producer = HP_NO_ID,
+        .history = p->history,
+        .slot = (uint8_t)slot,
+        .unit = HP_UNITS,
+    };
 }
 
-static void set_flight(struct hp_pipe *p, struct pipe_insn *insn, uint32_t id,
-                       const struct hp_static *s)
+static inline void set_flight(struct pipe_insn *insn, struct hp_timing *t, uint32_t id,
+                              const struct pipe_shape *shape)
 {
-    uint32_t places = (uint32_t)s->n_loads + s->n_stores;
-    *insn = (struct pipe_insn){
-        .done = PIPE_NEVER,
-        .insn = id,
-        .uops = s->uops,
-        .timing = (uint32_t)p->timings_tail - 1,
-        .n_uops = s->n_uops,
-        .unissued = s->n_uops,
-        .n_loads = s->n_loads,
-        .n_stores = s->n_stores,
-        .unloaded = s->n_loads,
-        .places = (uint16_t)(places < p->memory_queue ? places : p->memory_queue),
-        .ints = (uint16_t)(s->int_writes < p->int_registers ? s->int_writes : p->int_registers),
-        .vecs = (uint16_t)(s->vec_writes < p->vec_registers ? s->vec_writes : p->vec_registers),
-    };
-    if (s->flags & HP_STATIC_FP && p->fp_queue)
-        insn->flags |= INSN_FP;
-    if (s->flags & HP_STATIC_SERIAL)
-        insn->flags |= INSN_SERIAL;
-    if (has_branch_uop(p, s))
-        insn->flags |= INSN_BRANCH;
+    insn->timing = t;
+    insn->shape = *shape;
+    insn->done = PIPE_NEVER;
+    insn->complete = insn->loaded = 0;
+    insn->address[0] = insn->address[1] = 0;
+    insn->unissued = shape->n_uops;
+    insn->unloaded = shape->n_loads;
+    insn->last = insn->known = 0;
+    insn->insn = id;
+    insn->cost = 0;
 }
 
 /* --- Transfers -------------------------------------------------------------------------------- */
@@ -218,110 +229,149 @@ static bool follow(struct hp_pipe *p, struct pipe_fed *fed, const struct hp_stat
     return !said->taken;
 }
 
-/* False: fetch ends for this cycle. */
-static bool go_on_right(struct hp_pipe *p, const struct hp_static *s, struct hp_timing *t)
+static bool is_indirect(const struct pipe_shape *shape)
 {
-    struct pipe_fed *fed = fed_at(p, p->fed_at);
-    if (++p->fed_index < fed->n)
-        return true;
+    return shape->flow == HP_FLOW_JUMP_IND || shape->flow == HP_FLOW_CALL_IND ||
+           shape->flow == HP_FLOW_RETURN;
+}
+
+/* Behind the last instruction of a block; false: fetch ends for this cycle. */
+static bool end_block(struct hp_pipe *p, struct pipe_fed *fed, const struct pipe_insn *insn)
+{
+    const struct pipe_shape *shape = &insn->shape;
+    struct hp_timing *t = insn->timing;
     p->fed_index = 0;
     p->fed_at++;
-    if (!(s->flags & HP_STATIC_TRANSFER))
+    if (!(shape->static_flags & HP_STATIC_TRANSFER))
         return true;
-    if (!(fed->flags & FED_TAIL))
-        return follow(p, fed, s, t);
-    if (s->flags & HP_STATIC_CONDITIONAL)
+    if (!(fed->flags & FED_TAIL)) {
+        if (fed->flags & FED_TAKEN && !shape->n_mems && is_indirect(shape))
+            t->address = fed->next;
+        return follow(p, fed, &p->insns[insn->insn], t);
+    }
+    if (shape->static_flags & HP_STATIC_CONDITIONAL)
         p->history <<= 1;
     return true;
 }
 
-static bool is_indirect(const struct hp_static *s)
+static bool go_on_wrong(struct hp_pipe *p, const struct pipe_insn *insn)
 {
-    return s->flow == HP_FLOW_JUMP_IND || s->flow == HP_FLOW_CALL_IND || s->flow == HP_FLOW_RETURN;
-}
-
-static bool go_on(struct hp_pipe *p, const struct hp_static *s, struct hp_timing *t)
-{
-    bool indirect = !s->n_mems && is_indirect(s);
-    if (!p->wrong.on) {
-        const struct pipe_fed *fed = fed_at(p, p->fed_at);
-        bool known = fed->flags & FED_TAKEN && !(fed->flags & FED_TAIL);
-        if (indirect && known && p->fed_index + 1 == fed->n)
-            t->address = fed->next;
-        return go_on_right(p, s, t);
-    }
-    bool taken = hp_pipe_wrong_next(p, s);
-    if (taken)
-        t->events |= HP_TIMING_TAKEN;
-    if (taken && indirect)
-        t->address = p->wrong.at;
-    return !taken;
+    bool taken = hp_pipe_wrong_next(p, &p->insns[insn->insn]);
+    if (!taken)
+        return true;
+    insn->timing->events |= HP_TIMING_TAKEN;
+    if (!insn->shape.n_mems && is_indirect(&insn->shape))
+        insn->timing->address = p->wrong.at;
+    return false;
 }
 
 /* --- The phase -------------------------------------------------------------------------------- */
 
-/* Fetches an instruction whose lines are there; false: fetch ends for this cycle. */
-static bool fetch_one(struct hp_pipe *p, uint32_t id, const struct hp_static *s, uint32_t slot)
+/* Events of fetch itself. */
+static inline void note_fetch(struct hp_pipe *p, struct hp_timing *t, bool read)
 {
-    struct hp_timing *t = hp_pipe_timing(p);
-    if (!t)
-        return false;
-    struct pipe_insn *insn = insn_at(p, p->tail);
-    set_flight(p, insn, id, s);
-    if (p->wrong.on)
-        set_wrong(p, insn);
-    else
-        set_right(p, insn, s);
-    t->insn = id;
-    t->slot = (uint8_t)slot;
-    t->history = p->history;
-    t->events = p->fetch.events;
-    t->code_from = p->fetch.code_from;
-    if (s->n_mems)
-        t->address = insn->address[0];
+    if (read) {
+        t->events = p->fetch.events;
+        t->code_from = p->fetch.code_from;
+        p->fetch.begun = false;
+    }
     if (p->fetch_measured) {
         t->events |= HP_TIMING_MEASURED;
-        if (!p->last_measured && p->stats.fetched)
+        if (!p->last_measured && p->timings_tail > 1)
             t->events |= HP_TIMING_WINDOW;
     }
     p->last_measured = p->fetch_measured;
-    p->fetch.begun = false;
+}
+
+/* The instruction's place in flight, and its timing. */
+static inline struct pipe_insn *enter(struct hp_pipe *p, uint32_t id, const struct pipe_static *s,
+                                      uint32_t slot)
+{
     if (p->power)
         hp_pipe_power_fetched(p);
-    p->tail++;
-    p->stats.fetched++;
-    p->moved = true;
-    return go_on(p, s, t);
+    struct hp_timing *t = &p->timings[p->timings_tail++ & (p->cap_timings - 1)];
+    struct pipe_insn *insn = insn_at(p, p->tail++);
+    set_timing(p, t, id, slot);
+    set_flight(insn, t, id, &s->shape);
+    return insn;
+}
+
+static inline bool lines_are_there(struct hp_pipe *p, const struct pipe_static *s, uint32_t *ports,
+                                   bool *read)
+{
+    *read = !is_read(p, s);
+    if (*read)
+        return read_lines(p, s, ports);
+    if (p->power)
+        hp_pipe_power_begin(p);
+    return true;
+}
+
+/* Fetches what is left of the block at hand, from slot `*slot` to `end`; false: fetch ends for this cycle. */
+static bool fetch_block(struct hp_pipe *p, uint32_t *slot, uint32_t end, uint32_t *ports)
+{
+    struct pipe_fed *fed = fed_at(p, p->fed_at);
+    while (*slot < end) {
+        uint32_t id = fed->first + p->fed_index;
+        const struct pipe_static *s = &p->statics[id];
+        bool read;
+        if (!lines_are_there(p, s, ports, &read))
+            return false;
+        struct pipe_insn *insn = enter(p, id, s, (*slot)++);
+        set_right(p, insn, fed);
+        insn->timing->address = insn->address[0];
+        note_fetch(p, insn->timing, read);
+        if (++p->fed_index == fed->n)
+            return end_block(p, fed, insn);
+    }
+    return true;
+}
+
+/* The same of a wrong path, one instruction. */
+static bool fetch_wrong(struct hp_pipe *p, uint32_t *slot, uint32_t *ports)
+{
+    uint32_t id = hp_pipe_wrong_insn(p);
+    if (id == HP_NO_ID)
+        return false;
+    const struct pipe_static *s = &p->statics[id];
+    bool read;
+    if (!lines_are_there(p, s, ports, &read))
+        return false;
+    struct pipe_insn *insn = enter(p, id, s, (*slot)++);
+    set_wrong(p, insn);
+    insn->timing->address = insn->address[0];
+    note_fetch(p, insn->timing, read);
+    return go_on_wrong(p, insn);
 }
 
 /* How many lines have been read in this cycle: one that was waited for arrives. */
 static uint32_t lines_read(struct hp_pipe *p)
 {
     struct pipe_fetch *f = &p->fetch;
-    bool arrives = f->arrived != PIPE_NEVER && p->now == f->from;
-    if (arrives) {
-        f->last_line = f->arrived;
-        f->last_cycle = p->now;
-        p->moved = true; /* there may be a port for its next line in the next cycle */
-    }
+    if (f->arrived == PIPE_NEVER || p->now != f->from)
+        return 0;
+    f->last_line = f->arrived;
+    f->last_cycle = p->now;
     f->arrived = PIPE_NEVER;
-    return arrives;
+    p->moved = true; /* there may be a port for its next line in the next cycle */
+    return 1;
 }
 
 bool hp_pipe_fetch(struct hp_pipe *p)
 {
     if (!p->wrong.on && !is_known(p))
         return false;
-    if (p->now < p->fetch.from)
+    if (p->now < p->fetch.from || !hp_pipe_timing_room(p))
         return true;
-    uint32_t ports = lines_read(p);
-    for (uint32_t slot = 0; slot < p->width && n_queued(p) < p->fetch_queue; slot++) {
-        uint32_t id = p->wrong.on ? hp_pipe_wrong_insn(p) : right_insn(p);
-        if (id == HP_NO_ID)
+    uint64_t before = p->tail;
+    uint32_t ports = lines_read(p), slot = 0, end = p->fetch_queue - n_queued(p);
+    if (end > p->width)
+        end = p->width;
+    while (slot < end)
+        if (p->wrong.on ? !fetch_wrong(p, &slot, &ports)
+                        : at_end(p) || !fetch_block(p, &slot, end, &ports))
             break;
-        const struct hp_static *s = &p->insns[id];
-        if (!read_lines(p, s, &ports) || !fetch_one(p, id, s, slot))
-            break;
-    }
+    p->stats.fetched += p->tail - before;
+    p->moved |= p->tail != before;
     return true;
 }

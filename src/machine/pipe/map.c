@@ -6,109 +6,143 @@
 
 /* --- What is needed --------------------------------------------------------------------------- */
 
-/* The event of the first thing that is missing; 0: nothing is. */
-static uint32_t missing(const struct hp_pipe *p, const struct pipe_insn *insn,
-                        const struct hp_static *s)
+static bool suffices(uint64_t free, uint64_t needed, unsigned of)
 {
-    uint64_t in_buffer = p->mapped - p->head;
-    if (p->n_serial || (insn->flags & INSN_SERIAL && in_buffer))
-        return HP_TIMING_SERIAL;
-    if (in_buffer >= p->reorder)
-        return HP_TIMING_NO_REORDER;
-    if (s->n_uops &&
-        (insn->flags & INSN_FP ? p->n_fp_queue >= p->fp_queue : p->n_int_queue >= p->int_queue))
-        return HP_TIMING_NO_QUEUE;
-    if (p->n_places + insn->places > p->memory_queue)
-        return HP_TIMING_NO_MEMORY_QUEUE;
-    if (p->n_ints + insn->ints > p->int_registers || p->n_vecs + insn->vecs > p->vec_registers)
-        return HP_TIMING_NO_REGISTER;
-    return 0;
+    return (free - (needed & (uint64_t)0x7ffff << of)) >> (of + 19) & 1;
 }
 
-static void take(struct hp_pipe *p, const struct pipe_insn *insn)
+/* The event of the first thing that is missing. */
+static uint32_t what_is_missing(const struct hp_pipe *p, const struct pipe_shape *shape)
 {
-    p->n_serial += insn->flags & INSN_SERIAL ? 1 : 0;
-    p->n_places += insn->places;
-    p->n_ints += insn->ints;
-    p->n_vecs += insn->vecs;
-    if (!insn->n_uops)
-        return;
-    if (insn->flags & INSN_FP)
-        p->n_fp_queue++;
-    else
-        p->n_int_queue++;
+    uint64_t holds = p->free_to_hold, occupies = p->free_to_occupy;
+    if (p->n_serial || (shape->flags & INSN_SERIAL && p->mapped != p->head))
+        return HP_TIMING_SERIAL;
+    if (!suffices(occupies, shape->occupies, OCCUPIES_BUFFER))
+        return HP_TIMING_NO_REORDER;
+    if (!suffices(occupies, shape->occupies, OCCUPIES_INT) ||
+        !suffices(occupies, shape->occupies, OCCUPIES_FP))
+        return HP_TIMING_NO_QUEUE;
+    if (!suffices(holds, shape->holds, HOLDS_PLACES))
+        return HP_TIMING_NO_MEMORY_QUEUE;
+    return HP_TIMING_NO_REGISTER;
+}
+
+static inline bool is_missing(const struct hp_pipe *p, const struct pipe_shape *shape)
+{
+    uint64_t left = (p->free_to_hold - shape->holds) & (p->free_to_occupy - shape->occupies);
+    return (left & PIPE_ABOVE) != PIPE_ABOVE || p->n_serial ||
+           (shape->flags & INSN_SERIAL && p->mapped != p->head);
+}
+
+static inline void take(struct hp_pipe *p, const struct pipe_shape *shape)
+{
+    p->n_serial += shape->flags & INSN_SERIAL ? 1 : 0;
+    p->free_to_hold -= shape->holds;
+    p->free_to_occupy -= shape->occupies;
 }
 
 /* --- What is waited for ----------------------------------------------------------------------- */
 
-/* The result of uop `of` of the instruction at `position`; `own`: of its own instruction. */
-static void wait_for(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop, uint64_t position,
-                     uint8_t of, bool own)
+/* Uop `key` waits for the result of uop `of`, which has not been issued. */
+static inline void wait_for_issue(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
+                                  struct pipe_uop *of)
 {
-    struct pipe_uop *other = uop_at(p, position << 3 | of);
-    if (other->state != UOP_ISSUED) {
-        uint32_t place = (uint32_t)(key & ((uint64_t)p->mask << 3 | 7));
-        uop->pending++;
-        other->waiting = hp_pipe_link(p, place, p->flight[place >> 3].timing, other->waiting);
+    /* One that gives it several registers is waited for once. */
+    if (of->waiting != PIPE_NO_LINK && p->links[of->waiting].key == key)
         return;
-    }
-    uint64_t done = other->ready;
-    if (done <= p->now + 1)
-        return;
-    if (done > uop->ready)
-        uop->ready = done;
-    if (own || done < uop->producer_done ||
-        (done == uop->producer_done && (int32_t)((uint32_t)position - uop->producer_at) < 0))
-        return;
-    uop->producer_done = done;
-    uop->producer = insn_at(p, position)->insn;
-    uop->producer_at = (uint32_t)position;
+    uop->pending++;
+    of->waiting = hp_pipe_link(p, key, of->waiting);
 }
 
-static void wait_for_registers(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop, uint64_t set,
-                               const struct pipe_writer *writers)
+static inline void wait_for_register(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
+                                     const struct pipe_writer *writer)
 {
-    for (; set; set &= set - 1) {
-        const struct pipe_writer *writer = &writers[__builtin_ctzll(set)];
-        if (writer->at >= p->head)
-            wait_for(p, key, uop, writer->at, writer->uop, false);
+    if (writer->at < p->head)
+        return;
+    struct pipe_uop *of = &p->flight_uops[writer->uop];
+    if (of->state != UOP_ISSUED) {
+        wait_for_issue(p, key, uop, of);
+        return;
     }
+    uint64_t done = of->ready;
+    if (done < uop->producer_done ||
+        (done == uop->producer_done &&
+         (uop->producer == HP_NO_ID || (int32_t)((uint32_t)writer->at - uop->producer_at) <= 0)))
+        return;
+    uop->ready = uop->producer_done = done;
+    uop->producer = p->flight[writer->uop >> 3].insn;
+    uop->producer_at = (uint32_t)writer->at;
 }
 
-static void map_uop(struct hp_pipe *p, uint64_t key, const struct hp_uop *s)
+static void wait_for_many(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop,
+                          const struct hp_regset *reads)
 {
-    struct pipe_uop *uop = uop_at(p, key);
-    *uop = (struct pipe_uop){
-        .ready = p->now + 1, .producer = HP_NO_ID, .waiting = PIPE_NO_LINK, .state = UOP_WAITING};
-    wait_for_registers(p, key, uop, s->reads.gpr, p->writers);
-    wait_for_registers(p, key, uop, s->reads.vec, p->writers + 64);
+    for (uint64_t set = reads->gpr; set; set &= set - 1)
+        wait_for_register(p, key, uop, &p->writers[__builtin_ctzll(set)]);
+    for (uint64_t set = reads->vec; set; set &= set - 1)
+        wait_for_register(p, key, uop, &p->writers[64 + __builtin_ctzll(set)]);
+}
+
+static inline void map_uop(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop, uint32_t id)
+{
+    const struct pipe_suop *s = &p->suops[id];
+    *uop = (struct pipe_uop){.ready = p->now + 1,
+                             .producer_done = p->now + 1,
+                             .producer = HP_NO_ID,
+                             .waiting = PIPE_NO_LINK,
+                             .state = UOP_WAITING,
+                             .unit = s->unit};
+    if (s->n_reads == PIPE_MANY)
+        wait_for_many(p, key, uop, &p->uops[id].reads);
+    else
+        for (const uint8_t *reg = s->regs, *end = reg + s->n_reads; reg < end; reg++)
+            wait_for_register(p, key, uop, &p->writers[*reg]);
+    /* Its own instruction's have just been mapped: none has been issued. */
     for (unsigned after = s->after; after; after &= after - 1)
-        wait_for(p, key, uop, key >> 3, (uint8_t)__builtin_ctz(after), true);
+        wait_for_issue(p, key, uop, uop - (key & 7) + __builtin_ctz(after));
     if (!uop->pending)
         hp_pipe_schedule(p, key, uop->ready);
 }
 
-static void write_set(uint64_t set, struct pipe_writer *writers, uint64_t position, unsigned uop)
+/* --- What is written -------------------------------------------------------------------------- */
+
+static void write_set(uint64_t set, struct pipe_writer *writers, const struct pipe_writer *writer)
 {
     for (; set; set &= set - 1)
-        writers[__builtin_ctzll(set)] = (struct pipe_writer){.at = position, .uop = (uint8_t)uop};
+        writers[__builtin_ctzll(set)] = *writer;
 }
 
-static void map_insn(struct hp_pipe *p, uint64_t position, struct pipe_insn *insn)
+static inline void write_registers(struct hp_pipe *p, const struct pipe_writer *writer, uint32_t id)
 {
-    const struct hp_uop *uops = p->uops + insn->uops;
-    struct hp_timing *t = timing_of(p, insn);
-    t->mapped = since(t, p->now);
-    take(p, insn);
-    hp_pipe_order_map(p, insn);
-    for (unsigned i = 0; i < insn->n_uops; i++)
-        map_uop(p, position << 3 | i, &uops[i]);
-    /* Only now: no uop waits for a register that its own instruction writes. */
-    for (unsigned i = 0; i < insn->n_uops; i++) {
-        write_set(uops[i].writes.gpr, p->writers, position, i);
-        write_set(uops[i].writes.vec, p->writers + 64, position, i);
+    const struct pipe_suop *s = &p->suops[id];
+    if (s->n_reads == PIPE_MANY) {
+        write_set(p->uops[id].writes.gpr, p->writers, writer);
+        write_set(p->uops[id].writes.vec, p->writers + 64, writer);
+        return;
     }
-    if (insn->n_uops)
+    for (const uint8_t *reg = s->regs + s->n_reads, *end = reg + s->n_writes; reg < end; reg++)
+        p->writers[*reg] = *writer;
+}
+
+/* --- The phase -------------------------------------------------------------------------------- */
+
+static inline void map_insn(struct hp_pipe *p, uint64_t position, struct pipe_insn *insn)
+{
+    struct hp_timing *t = insn->timing;
+    unsigned n = insn->shape.n_uops;
+    t->mapped = since(t, p->now);
+    take(p, &insn->shape);
+    insn->stores = p->stores_tail;
+    insn->loads = p->loads_tail;
+    if (insn->shape.n_loads + insn->shape.n_stores && insn->shape.flags & INSN_RIGHT)
+        hp_pipe_order_map(p, insn);
+    uint32_t place = place_of(p, position << 3), id = insn->shape.uops;
+    for (unsigned i = 0; i < n; i++)
+        map_uop(p, position << 3 | i, &p->flight_uops[place + i], id + i);
+    /* Only now: no uop waits for a register that its own instruction writes. */
+    for (unsigned i = 0; i < n; i++)
+        write_registers(p, &(struct pipe_writer){.at = position, .uop = place + i}, id + i);
+    if (n)
         return;
     insn->done = p->now + 1;
     t->done = since(t, insn->done);
@@ -121,12 +155,10 @@ void hp_pipe_map(struct hp_pipe *p)
 {
     for (uint32_t n = 0; n < p->width && p->mapped < p->tail; n++) {
         struct pipe_insn *insn = insn_at(p, p->mapped);
-        struct hp_timing *t = timing_of(p, insn);
-        if (p->now < t->fetched + p->front)
+        if (p->now < insn->timing->fetched + p->front)
             return;
-        uint32_t event = missing(p, insn, &p->insns[insn->insn]);
-        if (event) {
-            t->events |= event;
+        if (is_missing(p, &insn->shape)) {
+            insn->timing->events |= what_is_missing(p, &insn->shape);
             return;
         }
         map_insn(p, p->mapped, insn);
@@ -155,11 +187,12 @@ void hp_pipe_restore_writers(struct hp_pipe *p, uint64_t position)
     uint64_t gpr = lost(p->writers, position), vec = lost(p->writers + 64, position);
     for (uint64_t at = position; at-- > p->head && (gpr | vec);) {
         const struct pipe_insn *insn = insn_at(p, at);
-        const struct hp_uop *uops = p->uops + insn->uops;
+        const struct hp_uop *uops = p->uops + insn->shape.uops;
         uint64_t all_gpr = 0, all_vec = 0;
-        for (unsigned i = 0; i < insn->n_uops; i++) {
-            write_set(uops[i].writes.gpr & gpr, p->writers, at, i);
-            write_set(uops[i].writes.vec & vec, p->writers + 64, at, i);
+        for (unsigned i = 0; i < insn->shape.n_uops; i++) {
+            struct pipe_writer writer = {.at = at, .uop = place_of(p, at << 3 | i)};
+            write_set(uops[i].writes.gpr & gpr, p->writers, &writer);
+            write_set(uops[i].writes.vec & vec, p->writers + 64, &writer);
             all_gpr |= uops[i].writes.gpr;
             all_vec |= uops[i].writes.vec;
         }

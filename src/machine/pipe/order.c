@@ -23,25 +23,16 @@ static inline bool before(uint32_t a, uint32_t b)
 
 void hp_pipe_order_map(struct hp_pipe *p, struct pipe_insn *insn)
 {
-    insn->stores = p->stores_tail;
-    insn->loads = p->loads_tail;
-    if (!(insn->flags & INSN_RIGHT))
-        return;
-    for (unsigned i = 0; i < insn->n_loads; i++)
+    for (unsigned i = 0; i < insn->shape.n_loads; i++)
         *load_at(p, p->loads_tail++) = (struct pipe_load){.first = UINT64_MAX};
-    for (unsigned i = 0; i < insn->n_stores; i++)
+    for (unsigned i = 0; i < insn->shape.n_stores; i++)
         *store_at(p, p->stores_tail++) = (struct pipe_store){
             .first = UINT64_MAX, .loads = p->loads_tail, .waiting = PIPE_NO_LINK};
 }
 
 /* --- Loads ------------------------------------------------------------------------------------ */
 
-static uint32_t place_of(const struct hp_pipe *p, uint64_t key)
-{
-    return (uint32_t)(key & ((uint64_t)p->mask << 3 | 7));
-}
-
-/* The youngest store before position `from` that overlaps; PIPE_NO_LINK with `*found` NULL: none does. */
+/* The youngest store before position `from` that overlaps; NULL: none does. */
 static struct pipe_store *youngest(struct hp_pipe *p, uint32_t from, uint64_t first, uint64_t last,
                                    uint32_t *position)
 {
@@ -56,13 +47,13 @@ static struct pipe_store *youngest(struct hp_pipe *p, uint32_t from, uint64_t fi
 }
 
 enum order hp_pipe_order_load(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
-                              const struct hp_uop *uop)
+                              const struct pipe_suop *uop)
 {
-    if (!(insn->flags & INSN_RIGHT) || !(insn->known >> uop->operand & 1) || !uop->access)
+    if (!(insn->shape.flags & INSN_RIGHT) || !(insn->known >> uop->operand & 1) || !uop->access)
         return ORDER_CACHE;
     if (p->notes[insn->insn].period == p->now / PIPE_PERIOD + 1 &&
         before(p->stores_unissued, insn->stores)) {
-        p->for_all_stores = hp_pipe_link(p, place_of(p, key), insn->timing, p->for_all_stores);
+        p->for_all_stores = hp_pipe_link(p, key, p->for_all_stores);
         return ORDER_ASLEEP;
     }
     struct pipe_load *load = load_at(p, insn->loads + (uint32_t)(key & 7));
@@ -70,14 +61,14 @@ enum order hp_pipe_order_load(struct hp_pipe *p, uint64_t key, struct pipe_insn 
     uint32_t position = 0;
     struct pipe_store *store = youngest(p, insn->stores, first, last, &position);
     if (store && (store->first > first || store->last < last)) {
-        store->waiting = hp_pipe_link(p, place_of(p, key), insn->timing, store->waiting);
+        store->waiting = hp_pipe_link(p, key, store->waiting);
         return ORDER_ASLEEP;
     }
     *load = (struct pipe_load){
         .first = first, .last = last, .at = key >> 3, .from = position, .forwarded = store};
     if (!store)
         return ORDER_CACHE;
-    timing_of(p, insn)->events |= HP_TIMING_FORWARDED;
+    insn->timing->events |= HP_TIMING_FORWARDED;
     p->stats.forwards++;
     return ORDER_FORWARD;
 }
@@ -87,20 +78,16 @@ enum order hp_pipe_order_load(struct hp_pipe *p, uint64_t key, struct pipe_insn 
 /* Loads for which there is no store any more that they wait for. */
 static void wake_for_all(struct hp_pipe *p)
 {
-    uint32_t link = p->for_all_stores, rest = PIPE_NO_LINK;
-    while (link != PIPE_NO_LINK) {
-        struct pipe_link *l = &p->links[link];
-        uint32_t next = l->next;
-        uint64_t key = hp_pipe_link_key(p, l);
-        bool wait = key && before(p->stores_unissued, insn_at(p, key >> 3)->stores);
-        l->next = wait ? rest : PIPE_NO_LINK;
-        if (wait)
-            rest = link;
-        else
-            hp_pipe_wake(p, link);
-        link = next;
+    uint32_t *at = &p->for_all_stores;
+    while (*at != PIPE_NO_LINK) {
+        uint64_t key = p->links[*at].key;
+        if (before(p->stores_unissued, insn_at(p, key >> 3)->stores)) {
+            at = &p->links[*at].next;
+            continue;
+        }
+        hp_pipe_make_ready(p, key);
+        *at = hp_pipe_unlink(p, *at);
     }
-    p->for_all_stores = rest;
 }
 
 /* The oldest load behind the store that overlaps it and has its value from before it was too early. */
@@ -120,11 +107,11 @@ static void look_for_early(struct hp_pipe *p, const struct pipe_store *store, ui
 }
 
 void hp_pipe_order_store(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
-                         const struct hp_uop *uop)
+                         const struct pipe_suop *uop)
 {
-    if (!(insn->flags & INSN_RIGHT))
+    if (!(insn->shape.flags & INSN_RIGHT))
         return;
-    uint32_t index = (uint32_t)(key & 7) - (insn->n_uops - (uint32_t)insn->n_stores);
+    uint32_t index = (uint32_t)(key & 7) - (insn->shape.n_uops - (uint32_t)insn->shape.n_stores);
     uint32_t position = insn->stores + index;
     struct pipe_store *store = store_at(p, position);
     store->issued = true;
@@ -143,17 +130,32 @@ void hp_pipe_order_store(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn
 
 void hp_pipe_order_retire(struct hp_pipe *p, const struct pipe_insn *insn)
 {
-    for (unsigned i = 0; i < insn->n_stores; i++)
+    for (unsigned i = 0; i < insn->shape.n_stores; i++)
         hp_pipe_wake(p, store_at(p, p->stores_head++)->waiting);
-    p->loads_head += insn->n_loads;
+    p->loads_head += insn->shape.n_loads;
 }
 
-void hp_pipe_order_abort(struct hp_pipe *p, const struct pipe_insn *insn)
+/* A list of loads without those from `key` on. */
+static void drop(struct hp_pipe *p, uint32_t *list, uint64_t key)
 {
+    while (*list != PIPE_NO_LINK) {
+        if (p->links[*list].key >= key)
+            *list = hp_pipe_unlink(p, *list);
+        else
+            list = &p->links[*list].next;
+    }
+}
+
+void hp_pipe_order_abort(struct hp_pipe *p, uint64_t position)
+{
+    const struct pipe_insn *insn = insn_at(p, position);
     for (uint32_t at = insn->stores; at != p->stores_tail; at++)
         hp_pipe_unlink_all(p, store_at(p, at)->waiting);
     p->stores_tail = insn->stores;
     p->loads_tail = insn->loads;
     if (before(p->stores_tail, p->stores_unissued))
         p->stores_unissued = p->stores_tail;
+    for (uint32_t at = p->stores_head; at != p->stores_tail; at++)
+        drop(p, &store_at(p, at)->waiting, position << 3);
+    drop(p, &p->for_all_stores, position << 3);
 }

@@ -39,6 +39,12 @@ static void set_machine(struct hp_pipe *p, const struct hp_machine *m)
     p->mispredict = (uint32_t)core->mispredict;
     p->misses = (uint32_t)core->misses;
     p->code_ports = (uint32_t)m->l1i.ports;
+    p->free_to_hold = PIPE_ABOVE | (uint64_t)p->memory_queue << HOLDS_PLACES |
+                      (uint64_t)p->int_registers << HOLDS_INTS |
+                      (uint64_t)p->vec_registers << HOLDS_VECS;
+    p->free_to_occupy = PIPE_ABOVE | (uint64_t)p->int_queue << OCCUPIES_INT |
+                        (uint64_t)p->fp_queue << OCCUPIES_FP |
+                        (uint64_t)p->reorder << OCCUPIES_BUFFER;
     p->level_latency[HP_FROM_L1] = (uint32_t)m->l1d.latency;
     p->level_latency[HP_FROM_L2] = (uint32_t)m->l2.latency;
     p->level_latency[HP_FROM_L3] = (uint32_t)m->l3.latency;
@@ -59,6 +65,18 @@ static void *allocate(struct hp_pipe *p, uint64_t n, size_t size)
     return memory;
 }
 
+/* The same, on cache lines. */
+static void *allocate_lines(struct hp_pipe *p, uint64_t n, size_t size)
+{
+    size_t bytes = ((size_t)n * size + 63) / 64 * 64;
+    void *memory = aligned_alloc(64, bytes);
+    if (memory)
+        memset(memory, 0, bytes);
+    else
+        p->error = hp_fail_nomem();
+    return memory;
+}
+
 static void make_units(struct hp_pipe *p, const struct hp_unit_config *units)
 {
     const uint64_t counts[HP_UNITS] = {
@@ -68,8 +86,8 @@ static void make_units(struct hp_pipe *p, const struct hp_unit_config *units)
         [HP_UNIT_STORE] = units->store,   [HP_UNIT_BRANCH] = units->branch,
     };
     for (unsigned kind = 0; kind < HP_UNITS; kind++) {
-        p->units[kind].n = (uint32_t)counts[kind];
-        p->units[kind].until = allocate(p, counts[kind], sizeof *p->units[kind].until);
+        p->units[kind] = p->units_n[kind] = (uint8_t)counts[kind];
+        p->held[kind].until = allocate(p, counts[kind], sizeof *p->held[kind].until);
         p->ready[kind].keys = allocate(p, p->ready_mask + 1, sizeof *p->ready[kind].keys);
     }
 }
@@ -79,17 +97,18 @@ static void make_flight(struct hp_pipe *p)
     uint32_t places = power_above((uint64_t)p->reorder + p->fetch_queue + 1);
     p->mask = places - 1;
     p->head = p->mapped = p->tail = 1;
-    p->flight = allocate(p, places, sizeof *p->flight);
-    p->flight_uops = allocate(p, (uint64_t)places * 8, sizeof *p->flight_uops);
+    p->flight = allocate_lines(p, places, sizeof *p->flight);
+    p->flight_uops = allocate_lines(p, (uint64_t)places * 8, sizeof *p->flight_uops);
     p->order_mask = p->ready_mask = 2 * places - 1;
     p->stores = allocate(p, p->order_mask + 1, sizeof *p->stores);
     p->loads = allocate(p, p->order_mask + 1, sizeof *p->loads);
     p->arrived = allocate(p, (uint64_t)places * 3 * HP_UOPS_MAX, sizeof *p->arrived);
+    p->soon = allocate(p, (uint64_t)places * HP_UOPS_MAX, sizeof *p->soon);
     p->wrong.calls = allocate(p, places, sizeof *p->wrong.calls);
     p->fed_mask = power_above(places + PIPE_FEED + 64) - 1;
     p->fed = allocate(p, p->fed_mask + 1, sizeof *p->fed);
     p->cap_timings = power_above((uint64_t)places + PIPE_BATCH);
-    p->timings = allocate(p, p->cap_timings, sizeof *p->timings);
+    p->timings = allocate_lines(p, p->cap_timings, sizeof *p->timings);
     p->cap_addresses = 1024;
     p->addresses = allocate(p, p->cap_addresses, sizeof *p->addresses);
 }
@@ -143,7 +162,7 @@ void hp_pipe_free(struct hp_pipe *p)
         return;
     hp_pipe_power_free(p);
     for (unsigned kind = 0; kind < HP_UNITS; kind++) {
-        free(p->units[kind].until);
+        free(p->held[kind].until);
         free(p->ready[kind].keys);
     }
     free(p->flight);
@@ -159,16 +178,11 @@ void hp_pipe_free(struct hp_pipe *p)
     free(p->lines.places);
     free(p->queue);
     free(p->links);
-    free(p->far_when);
+    free(p->soon);
+    free(p->statics);
+    free(p->suops);
     free(p->notes);
     free(p);
-}
-
-enum hp_err hp_pipe_refresh(struct hp_pipe *p)
-{
-    p->insns = hp_program_insns(p->program);
-    p->uops = hp_program_uops(p->program);
-    return hp_grow(&p->notes, &p->cap_notes, hp_program_n_insns(p->program), sizeof *p->notes);
 }
 
 /* --- Running ---------------------------------------------------------------------------------- */
@@ -193,7 +207,7 @@ static uint64_t next_event(struct hp_pipe *p)
     if (p->queue_stalled)
         next = earlier(next, p->queue[p->queue_first]);
     if (p->mapped < p->tail) {
-        uint64_t earliest = timing_of(p, insn_at(p, p->mapped))->fetched + p->front;
+        uint64_t earliest = insn_at(p, p->mapped)->timing->fetched + p->front;
         if (earliest > p->now)
             next = earlier(next, earliest);
     }

@@ -10,8 +10,7 @@
  * told, and whoever waits for nothing any more goes into a wheel of buckets, one a cycle, until that cycle. Then it is *ready*, in a list of its
  * unit's kind by age. A cycle in which nothing moved is the last before the next known time at which something can.
  *
- * Lists that may outlive their members' instructions (who waits for a uop, the wheel) have the number of the instruction's timing with
- * each member; it never comes twice, so what was aborted is recognised and dropped when it is met.
+ * The wheel keeps what was aborted: of a key that comes up, the uop is looked at, and whether it is to be ready in this cycle.
  */
 #ifndef HP_MACHINE_PIPE_IMPL_H
 #define HP_MACHINE_PIPE_IMPL_H
@@ -52,59 +51,103 @@ struct pipe_fed {
     uint8_t flags;
 };
 
-/* --- What is in flight ------------------------------------------------------------------------ */
+/* --- The static code, as it is used ----------------------------------------------------------- */
 
 enum {
-    INSN_RIGHT = 1 << 0, /* of the right path */
-    INSN_FP = 1 << 1,    /* waits in the fp queue */
-    INSN_SERIAL = 1 << 2,
-    INSN_BRANCH = 1 << 3, /* has a uop on unit branch */
-    INSN_LAST = 1 << 4,   /* the last of its block */
+    INSN_RIGHT = 1 << 0, /* of the right path; not of static ones */
+    INSN_LAST = 1 << 1,  /* the last of its block; likewise */
+    INSN_FP = 1 << 2,    /* waits in the fp queue */
+    INSN_SERIAL = 1 << 3,
+    INSN_BRANCH = 1 << 4, /* has a uop on unit branch */
 };
 
-struct pipe_insn {
-    uint64_t done;       /* cycle; PIPE_NEVER: not all of its uops have been issued */
-    uint64_t complete;   /* the latest of those that have */
-    uint64_t loaded;     /* the latest of those of them that load */
-    uint64_t address[2]; /* of its operands */
-    uint64_t fed;        /* position of its block (of a wrong path: of the transfer's before it) */
-    uint32_t index;      /* in its block */
-    uint32_t insn, uops; /* static: id, first uop */
-    uint32_t timing;     /* number, modulo 2^32 */
-    uint32_t stores, loads;      /* positions in the store and load queue when it was mapped */
-    uint8_t n_uops, unissued;    /* unissued: of its uops */
-    uint8_t n_loads, n_stores;   /* uops */
-    uint8_t unloaded;            /* loads that have not been issued */
-    uint8_t last;                /* the uop that is complete last, so far */
-    uint8_t known;               /* bit i: address[i] is known */
-    uint8_t flags;               /* INSN_* */
-    uint16_t ints, vecs, places; /* registers and places in the memory queue that it holds */
-    uint16_t cost;               /* branch queue */
+/*
+ * Resources that are counted, three in a word, each with a bit above it that is set while there is no less than none: so one subtraction
+ * asks for all.
+ */
+enum { HOLDS_PLACES = 0, HOLDS_INTS = 20, HOLDS_VECS = 40 }; /* `holds` */
+enum {
+    OCCUPIES_INT = 0,
+    OCCUPIES_FP = 20,
+    OCCUPIES_BUFFER = 40
+}; /* `occupies`: queues, reorder buffer */
+#define PIPE_ABOVE   ((uint64_t)1 << 19 | (uint64_t)1 << 39 | (uint64_t)1 << 59)
+#define PIPE_QUEUES  (((uint64_t)1 << OCCUPIES_BUFFER) - 1)
+#define PIPE_ONE(of) ((uint64_t)1 << (of))
+
+/* What an instruction in flight has from the static one, in one piece. */
+struct pipe_shape {
+    uint32_t uops; /* id of the first */
+    uint8_t n_uops, n_loads, n_stores;
+    uint8_t flags; /* INSN_* */
+    uint8_t n_mems;
+    uint16_t first_mem;
+    uint8_t flow, static_flags; /* of hp_static */
+    uint64_t holds; /* registers and places in the memory queue that it takes until it leaves */
+    uint64_t
+        occupies; /* a place in the reorder buffer likewise, one in a queue until it is issued */
 };
+
+struct pipe_static {
+    uint64_t line; /* of code, that it begins in */
+    struct pipe_shape shape;
+    bool crosses; /* ends in the next line */
+};
+
+/* Registers are numbered through: general ones, then vector registers. Those that are read come first. */
+#define PIPE_REGS 18
+#define PIPE_MANY UINT8_MAX /* n_reads: there are more than that, hp_uop has them */
+struct pipe_suop {
+    uint8_t unit, operand, after, access;
+    uint16_t latency, busy;
+    uint32_t size;
+    uint8_t n_reads, n_writes;
+    uint8_t regs[PIPE_REGS];
+};
+
+/* --- What is in flight ------------------------------------------------------------------------ */
+
+struct pipe_insn {
+    struct hp_timing *timing;
+    struct pipe_shape shape;
+    uint64_t done;          /* cycle; PIPE_NEVER: not all of its uops have been issued */
+    uint64_t complete;      /* the latest of those that have */
+    uint64_t address[2];    /* of its operands */
+    uint8_t unissued;       /* of its uops */
+    uint8_t unloaded;       /* of those, loads */
+    uint8_t last;           /* the uop that is complete last, so far */
+    uint8_t known;          /* bit i: address[i] is known */
+    uint32_t insn;          /* static id */
+    uint64_t loaded;        /* the latest completion of its loads */
+    uint64_t fed;           /* right path: position of its block */
+    uint32_t index;         /* right path: in its block */
+    uint32_t stores, loads; /* positions in the store and load queue when it was mapped */
+    uint16_t cost;          /* branch queue */
+} __attribute__((aligned(64)));
 
 enum { UOP_WAITING, UOP_READY, UOP_ASLEEP, UOP_ISSUED };
 
 struct pipe_uop {
-    uint64_t ready;         /* as far as is known; when it is issued: when it is complete */
-    uint64_t producer_done; /* when what it waited for longest was complete; 0: nothing */
-    uint32_t producer;      /* that one's static id */
-    uint32_t producer_at;   /* and position, modulo 2^32 */
-    uint32_t waiting;       /* list of those that wait for it */
-    uint16_t pending;       /* results it waits for whose time is not known */
-    uint8_t state;
+    uint64_t ready; /* as far as is known; when it is issued: when it is complete */
+    uint64_t
+        producer_done; /* when what it waited for longest was complete; at first the cycle behind map */
+    uint32_t producer;    /* that one's static id */
+    uint32_t producer_at; /* and position, modulo 2^32 */
+    uint32_t waiting;     /* list of those that wait for it, the youngest first */
+    uint16_t pending;     /* results it waits for whose time is not known */
+    uint8_t state, unit;
 };
 
 /* A member of a list. */
 struct pipe_link {
-    uint32_t uop; /* place of the position * 8 + index */
-    uint32_t timing;
+    uint64_t key;
     uint32_t next;
 };
 
 /* Who wrote a register last: nobody in flight if the position is below the head. */
 struct pipe_writer {
     uint64_t at;
-    uint8_t uop;
+    uint32_t uop; /* where it is in flight_uops */
 };
 
 /* Of static instructions, by id. */
@@ -120,11 +163,10 @@ struct pipe_ready {
     uint32_t first, n;
 };
 
-struct pipe_units {
-    uint32_t n;      /* of this kind */
-    uint32_t used;   /* in this cycle */
-    uint32_t held;   /* by divisions */
-    uint64_t *until; /* those: the cycle in which each is free again */
+/* Divisions hold their units. */
+struct pipe_held {
+    uint32_t n;
+    uint64_t *until; /* the cycle in which each is free again */
 };
 
 /* A store of the right path in the reorder buffer. Until its address is known its range is empty. */
@@ -195,8 +237,11 @@ struct hp_pipe {
     /* Tables of the program, asked for again when it grew. */
     const struct hp_static *insns;
     const struct hp_uop *uops;
+    struct pipe_static *statics;
+    struct pipe_suop *suops;
     struct pipe_note *notes;
-    size_t cap_notes;
+    size_t cap_statics, cap_suops, cap_notes;
+    uint32_t n_statics, n_suops;
 
     /* In flight. */
     uint64_t head, mapped, tail;
@@ -204,24 +249,29 @@ struct hp_pipe {
     struct pipe_insn *flight;
     struct pipe_uop *flight_uops; /* 8 a position */
     struct pipe_writer writers[128];
-    uint32_t n_serial, n_int_queue, n_fp_queue, n_places, n_ints, n_vecs;
+    uint64_t free_to_hold, free_to_occupy; /* as in pipe_shape, with PIPE_ABOVE */
+    uint32_t n_serial;                     /* that run alone, in the reorder buffer */
 
     /* Waiting and ready. */
     struct pipe_link *links;
     size_t cap_links;
     uint32_t n_links, free_link;
+    uint64_t *soon; /* keys: ready in the next cycle */
+    uint32_t n_soon;
     uint32_t wheel[PIPE_WHEEL];
     uint64_t wheel_bits[PIPE_WHEEL / 64];
     uint32_t far;       /* list: beyond the wheel */
     uint64_t far_first; /* not before this cycle; PIPE_NEVER: empty */
-    uint64_t *far_when; /* by link */
-    size_t cap_far;
     struct pipe_ready ready[HP_UNITS];
     uint32_t ready_mask;
-    uint32_t kinds; /* bit k: ready[k] is not empty */
-    struct pipe_units units[HP_UNITS];
-    uint32_t *arrived; /* ready since this cycle */
+    uint32_t kinds;    /* bit k: ready[k] is not empty */
+    uint64_t *arrived; /* keys: ready since this cycle */
     uint32_t n_arrived;
+    uint8_t units[HP_UNITS]; /* how many are not held */
+    uint8_t units_n[HP_UNITS];
+    uint32_t full; /* bit k: all are held */
+    uint32_t n_held;
+    struct pipe_held held[HP_UNITS];
     uint64_t in_order_at; /* key of the next to be issued, in order cores */
 
     /* Loads and stores of the right path. */
@@ -287,14 +337,14 @@ static inline struct pipe_insn *insn_at(struct hp_pipe *p, uint64_t position)
     return &p->flight[position & p->mask];
 }
 
-static inline struct pipe_uop *uop_at(struct hp_pipe *p, uint64_t key)
+static inline uint32_t place_of(const struct hp_pipe *p, uint64_t key)
 {
-    return &p->flight_uops[key & ((uint64_t)p->mask << 3 | 7)];
+    return (uint32_t)key & (p->mask << 3 | 7);
 }
 
-static inline struct hp_timing *timing_of(struct hp_pipe *p, const struct pipe_insn *insn)
+static inline struct pipe_uop *uop_at(struct hp_pipe *p, uint64_t key)
 {
-    return &p->timings[insn->timing & (p->cap_timings - 1)];
+    return &p->flight_uops[place_of(p, key)];
 }
 
 static inline struct pipe_fed *fed_at(struct hp_pipe *p, uint64_t position)
@@ -316,7 +366,7 @@ static inline uint32_t since(const struct hp_timing *timing, uint64_t cycle)
 
 /* --- The parts -------------------------------------------------------------------------------- */
 
-/* pipe.c: the tables of the program may have moved or grown. */
+/* static.c: the tables of the program may have moved or grown. HP_ERR_NOMEM. */
 enum hp_err hp_pipe_refresh(struct hp_pipe *p);
 
 /* feed.c */
@@ -333,52 +383,52 @@ bool hp_pipe_fetch(struct hp_pipe *p);
  * whether it is predicted taken. */
 void hp_pipe_wrong_start(struct hp_pipe *p, uint64_t at);
 uint32_t hp_pipe_wrong_insn(struct hp_pipe *p);
-bool hp_pipe_wrong_next(struct hp_pipe *p, const struct hp_static *insn);
+bool hp_pipe_wrong_next(struct hp_pipe *p, const struct hp_static *s);
 
 /* map.c: the map phase; and registers written by what was aborted from `position` on have their writers back. */
 void hp_pipe_map(struct hp_pipe *p);
 void hp_pipe_restore_writers(struct hp_pipe *p, uint64_t position);
 
-/* wait.c: lists. */
-uint32_t hp_pipe_link(struct hp_pipe *p, uint32_t uop, uint32_t timing, uint32_t next);
+/* wait.c: lists. hp_pipe_link(), hp_pipe_unlink() and hp_pipe_schedule() are below. */
+uint32_t hp_pipe_new_link(struct hp_pipe *p);
 void hp_pipe_unlink_all(struct hp_pipe *p, uint32_t list);
-/* A uop waits for nothing but its cycle. */
-void hp_pipe_schedule(struct hp_pipe *p, uint64_t key, uint64_t cycle);
+void hp_pipe_put_in_wheel(struct hp_pipe *p, uint64_t key, uint64_t cycle);
 /* Those of this cycle become ready. */
 void hp_pipe_arrive(struct hp_pipe *p);
+/* A uop that was asleep is ready. */
 void hp_pipe_make_ready(struct hp_pipe *p, uint64_t key);
-/* All of a list, but for those that were aborted, become ready; frees it. */
+/* All of a list are; frees it. */
 void hp_pipe_wake(struct hp_pipe *p, uint32_t list);
+/* What was aborted from `position` on is not ready, and waits for nothing that was not. */
 void hp_pipe_drop_ready(struct hp_pipe *p, uint64_t position);
+void hp_pipe_drop_waiting(struct hp_pipe *p, uint64_t position);
 /* The first cycle after this in which something becomes ready. */
 uint64_t hp_pipe_next_arrival(struct hp_pipe *p);
-/* The key of the uop that a member stands for; 0: it was aborted. */
-uint64_t hp_pipe_link_key(struct hp_pipe *p, const struct pipe_link *link);
 
 /* issue.c: the issue phase. */
 void hp_pipe_issue(struct hp_pipe *p);
 uint64_t hp_pipe_next_free_unit(struct hp_pipe *p);
 
 /* access.c: an operand's access in this cycle, with its events and level; returns when it is complete. */
-uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct hp_uop *uop,
+uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct pipe_suop *uop,
                         bool wait);
 
 /* order.c: rule 9. */
 enum order { ORDER_CACHE, ORDER_FORWARD, ORDER_ASLEEP };
 void hp_pipe_order_map(struct hp_pipe *p, struct pipe_insn *insn);
 enum order hp_pipe_order_load(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
-                              const struct hp_uop *uop);
+                              const struct pipe_suop *uop);
 void hp_pipe_order_store(struct hp_pipe *p, uint64_t key, struct pipe_insn *insn,
-                         const struct hp_uop *uop);
+                         const struct pipe_suop *uop);
 void hp_pipe_order_retire(struct hp_pipe *p, const struct pipe_insn *insn);
-void hp_pipe_order_abort(struct hp_pipe *p, const struct pipe_insn *insn);
+void hp_pipe_order_abort(struct hp_pipe *p, uint64_t position);
 
 /* retire.c: the retire and the redirect phase. */
 void hp_pipe_retire(struct hp_pipe *p);
 void hp_pipe_redirect(struct hp_pipe *p);
 
-/* timing.c: the next timing, blank; NULL: memory ran out. */
-struct hp_timing *hp_pipe_timing(struct hp_pipe *p);
+/* timing.c: makes room for the timings of a cycle; false: memory ran out. */
+bool hp_pipe_timing_room(struct hp_pipe *p);
 /* Hands out those that are complete, if there are `least` of them. */
 void hp_pipe_hand_out(struct hp_pipe *p, uint64_t least);
 
@@ -386,5 +436,39 @@ void hp_pipe_hand_out(struct hp_pipe *p, uint64_t least);
 void hp_pipe_check(struct hp_pipe *p);
 void hp_pipe_check_issued(struct hp_pipe *p, uint64_t key);
 void hp_pipe_check_retired(struct hp_pipe *p, const struct pipe_insn *insn);
+
+/* --- Links and schedules ---------------------------------------------------------------------- */
+
+static inline uint32_t hp_pipe_link(struct hp_pipe *p, uint64_t key, uint32_t next)
+{
+    uint32_t link = p->free_link;
+    if (__builtin_expect(link == PIPE_NO_LINK, 0)) {
+        link = hp_pipe_new_link(p);
+        if (link == PIPE_NO_LINK)
+            return next;
+    } else {
+        p->free_link = p->links[link].next;
+    }
+    p->links[link] = (struct pipe_link){.key = key, .next = next};
+    return link;
+}
+
+/* Frees a list's first member; returns the next. */
+static inline uint32_t hp_pipe_unlink(struct hp_pipe *p, uint32_t link)
+{
+    uint32_t next = p->links[link].next;
+    p->links[link].next = p->free_link;
+    p->free_link = link;
+    return next;
+}
+
+/* A uop waits for nothing but its cycle, which is after this one. */
+static inline void hp_pipe_schedule(struct hp_pipe *p, uint64_t key, uint64_t cycle)
+{
+    if (cycle == p->now + 1)
+        p->soon[p->n_soon++] = key;
+    else
+        hp_pipe_put_in_wheel(p, key, cycle);
+}
 
 #endif

@@ -93,7 +93,7 @@ static enum hp_err add_insn(struct hp_program *p, struct hp_piece *piece,
                             const struct hp_insn *insn)
 {
     struct hp_uop uops[HP_UOPS_MAX];
-    unsigned n = hp_split(p->machine, insn, uops);
+    unsigned n = hp_split(p->machine, hp_code_arch(p->code), insn, uops);
     HP_TRY(hp_grow(&p->insns, &p->cap_insns, (size_t)p->n_insns + 1, sizeof *p->insns));
     HP_TRY(hp_grow(&p->uops, &p->cap_uops, (size_t)p->n_uops + HP_UOPS_MAX, sizeof *p->uops));
     struct hp_static *out = &p->insns[p->n_insns];

@@ -7,10 +7,9 @@
 
 static void give_back(struct hp_pipe *p, const struct pipe_insn *insn)
 {
-    p->n_serial -= insn->flags & INSN_SERIAL ? 1 : 0;
-    p->n_places -= insn->places;
-    p->n_ints -= insn->ints;
-    p->n_vecs -= insn->vecs;
+    p->n_serial -= insn->shape.flags & INSN_SERIAL ? 1 : 0;
+    p->free_to_hold += insn->shape.holds;
+    p->free_to_occupy += PIPE_ONE(OCCUPIES_BUFFER);
 }
 
 /* --- Retiring --------------------------------------------------------------------------------- */
@@ -31,27 +30,28 @@ static bool enqueue(struct hp_pipe *p, uint64_t cost)
 
 static void write_stores(struct hp_pipe *p, struct pipe_insn *insn)
 {
-    const struct hp_uop *uops = p->uops + insn->uops;
-    for (unsigned i = insn->n_uops - insn->n_stores; i < insn->n_uops; i++)
+    const struct pipe_suop *uops = p->suops + insn->shape.uops;
+    for (unsigned i = insn->shape.n_uops - insn->shape.n_stores; i < insn->shape.n_uops; i++)
         if (uops[i].access)
             hp_pipe_access(p, insn, &uops[i], false);
 }
 
 static void retire_insn(struct hp_pipe *p, struct pipe_insn *insn)
 {
-    struct hp_timing *t = timing_of(p, insn);
-    if (insn->n_stores && !p->in_order)
+    struct hp_timing *t = insn->timing;
+    if (insn->shape.n_stores && !p->in_order)
         write_stores(p, insn);
     t->left = since(t, p->now);
     t->events |= HP_TIMING_RETIRED;
     give_back(p, insn);
-    hp_pipe_order_retire(p, insn);
+    if (insn->shape.n_loads + insn->shape.n_stores)
+        hp_pipe_order_retire(p, insn);
     if (HP_CHECKS)
         hp_pipe_check_retired(p, insn);
     p->stats.retired++;
     p->head++;
     p->moved = true;
-    if (insn->flags & INSN_LAST)
+    if (insn->shape.flags & INSN_LAST)
         hp_pipe_block_retired(p);
 }
 
@@ -63,7 +63,7 @@ void hp_pipe_retire(struct hp_pipe *p)
         if (insn->done > p->now)
             return;
         if (insn->cost && !enqueue(p, insn->cost)) {
-            timing_of(p, insn)->events |= HP_TIMING_QUEUE_STALL;
+            insn->timing->events |= HP_TIMING_QUEUE_STALL;
             p->stats.queue_stalls++;
             p->queue_stalled = true;
             return;
@@ -77,19 +77,20 @@ void hp_pipe_retire(struct hp_pipe *p)
 static void abort_mapped(struct hp_pipe *p, uint64_t position, const struct pipe_insn *insn)
 {
     give_back(p, insn);
-    if (insn->unissued && insn->flags & INSN_FP)
-        p->n_fp_queue--;
-    else if (insn->unissued)
-        p->n_int_queue--;
-    for (unsigned i = 0; i < insn->n_uops; i++)
-        hp_pipe_unlink_all(p, uop_at(p, position << 3 | i)->waiting);
+    if (insn->unissued)
+        p->free_to_occupy += insn->shape.occupies & PIPE_QUEUES;
+    for (unsigned i = 0; i < insn->shape.n_uops; i++) {
+        struct pipe_uop *uop = uop_at(p, position << 3 | i);
+        hp_pipe_unlink_all(p, uop->waiting);
+        uop->state = UOP_ISSUED; /* the wheel may have its key still */
+    }
 }
 
 static void abort_insn(struct hp_pipe *p, uint64_t position)
 {
     struct pipe_insn *insn = insn_at(p, position);
-    struct hp_timing *t = timing_of(p, insn);
-    bool right = insn->flags & INSN_RIGHT;
+    struct hp_timing *t = insn->timing;
+    bool right = insn->shape.flags & INSN_RIGHT;
     t->left = since(t, p->now);
     t->events |= right ? HP_TIMING_TRAPPED : HP_TIMING_WRONG_PATH;
     if (insn->done > p->now) {
@@ -103,7 +104,6 @@ static void abort_insn(struct hp_pipe *p, uint64_t position)
     p->stats.wrong_path += !right;
     if (position < p->mapped)
         abort_mapped(p, position, insn);
-    insn->timing += UINT32_C(0x80000000); /* links to it are dead */
 }
 
 /* All from `position` on. */
@@ -115,9 +115,10 @@ static void abort_from(struct hp_pipe *p, uint64_t position)
         abort_insn(p, at);
     if (position < p->mapped) {
         const struct pipe_insn *first = insn_at(p, position);
-        if (first->flags & INSN_RIGHT)
-            hp_pipe_order_abort(p, first);
+        if (first->shape.flags & INSN_RIGHT)
+            hp_pipe_order_abort(p, position);
         hp_pipe_drop_ready(p, position);
+        hp_pipe_drop_waiting(p, position);
         hp_pipe_restore_writers(p, position);
         p->mapped = position;
         if (p->in_order_at >> 3 >= position)
@@ -137,7 +138,7 @@ static void take_trap(struct hp_pipe *p)
     const struct pipe_insn *load = insn_at(p, p->trap_at);
     p->fed_at = load->fed;
     p->fed_index = load->index;
-    p->history = timing_of(p, load)->history;
+    p->history = load->timing->history;
     p->notes[load->insn].period = (uint32_t)((p->trap_in - 1) / PIPE_PERIOD + 1);
     p->stats.traps++;
     abort_from(p, p->trap_at);
@@ -147,7 +148,7 @@ static void take_trap(struct hp_pipe *p)
 static void redirect(struct hp_pipe *p)
 {
     const struct pipe_insn *transfer = insn_at(p, p->unresolved);
-    const struct hp_timing *t = timing_of(p, transfer);
+    const struct hp_timing *t = transfer->timing;
     p->history = t->history;
     if (p->insns[transfer->insn].flags & HP_STATIC_CONDITIONAL)
         p->history = t->history << 1 | !!(t->events & HP_TIMING_TAKEN);

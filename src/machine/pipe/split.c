@@ -27,6 +27,7 @@ struct split {
     uint8_t loads;     /* bit i: micro-operation i is a load */
     uint8_t computing; /* the bit of the one that computes; 0: none does */
     uint64_t updated;  /* what the update writes; 0: there is none */
+    uint64_t stepped;  /* what it reads */
 };
 
 /* Base and index of an operand; those that are no registers add nothing. */
@@ -50,19 +51,31 @@ static bool computes(enum hp_op op)
     return op != HP_OP_LOAD && op != HP_OP_STORE && op != HP_OP_NOP;
 }
 
+/* x86: sets the stack pointer by the frame pointer, and loads that. */
+static bool is_leave(enum hp_arch arch, const struct hp_insn *insn)
+{
+    const unsigned stack = 4, frame = 5;
+    return arch == HP_ARCH_X86_64 && insn->op == HP_OP_LOAD && insn->n_mems == 1 &&
+           insn->mems[0].base == frame && insn->writes.gpr == (1u << stack | 1u << frame);
+}
+
 /* Addresses that an instruction steps on. The pointer of a plain load that overwrites its own base is
  * its result, not a step. */
-static uint64_t updated_registers(const struct hp_insn *insn)
+static void find_update(struct split *s, enum hp_arch arch)
 {
-    if (insn->op != HP_OP_LOAD && insn->op != HP_OP_STORE && insn->op != HP_OP_BRANCH)
-        return 0;
+    const struct hp_insn *insn = s->insn;
     uint64_t bases = 0, written = insn->writes.gpr & ~FLAGS;
+    bool only = (written & (written - 1)) == 0 && !insn->writes.vec;
+    if (insn->op != HP_OP_LOAD && insn->op != HP_OP_STORE && insn->op != HP_OP_BRANCH)
+        return;
     for (unsigned i = 0; i < insn->n_mems; i++)
         if (insn->mems[i].base < HP_REG_FLAGS)
             bases |= (uint64_t)1 << insn->mems[i].base;
-    bases &= written;
-    bool only = (written & (written - 1)) == 0 && !insn->writes.vec;
-    return insn->op == HP_OP_LOAD && only ? 0 : bases;
+    if (insn->op == HP_OP_LOAD && only)
+        return;
+    s->updated = s->stepped = bases & written;
+    if (is_leave(arch, insn))
+        s->updated = written & ~bases;
 }
 
 static struct hp_uop *add(struct split *s, enum hp_unit_kind unit, uint64_t latency)
@@ -157,7 +170,8 @@ static void add_update(struct split *s)
     if (!s->updated)
         return;
     struct hp_uop *uop = add(s, HP_UNIT_ALU, s->machine->latency.alu);
-    uop->reads.gpr = uop->writes.gpr = s->updated;
+    uop->reads.gpr = s->stepped;
+    uop->writes.gpr = s->updated;
 }
 
 static void add_stores(struct split *s)
@@ -172,13 +186,13 @@ static void add_stores(struct split *s)
     }
 }
 
-unsigned hp_split(const struct hp_machine *machine, const struct hp_insn *insn,
+unsigned hp_split(const struct hp_machine *machine, enum hp_arch arch, const struct hp_insn *insn,
                   struct hp_uop uops[HP_UOPS_MAX])
 {
     struct split s = {.machine = machine, .insn = insn, .uops = uops};
     if (insn->op == HP_OP_NOP)
         return 0;
-    s.updated = updated_registers(insn);
+    find_update(&s, arch);
     add_loads(&s);
     add_computing(&s);
     add_update(&s);

@@ -9,7 +9,7 @@
 #include "machine/machine.h"
 
 /* Fills `uops` and returns how many there are. */
-unsigned hp_split(const struct hp_machine *machine, const struct hp_insn *insn,
+unsigned hp_split(const struct hp_machine *machine, enum hp_arch arch, const struct hp_insn *insn,
                   struct hp_uop uops[HP_UOPS_MAX]);
 
 /* Fills what an instruction is, but for `uops`, `block` and `first_mem`, from it and its micro-operations. */

@@ -8,52 +8,85 @@
 
 /* --- Links ------------------------------------------------------------------------------------ */
 
-uint32_t hp_pipe_link(struct hp_pipe *p, uint32_t uop, uint32_t timing, uint32_t next)
+uint32_t hp_pipe_new_link(struct hp_pipe *p)
 {
-    uint32_t link = p->free_link;
-    if (link != PIPE_NO_LINK) {
-        p->free_link = p->links[link].next;
-    } else {
-        enum hp_err err =
-            hp_grow(&p->links, &p->cap_links, (size_t)p->n_links + 1, sizeof *p->links);
-        if (err == HP_OK)
-            err = hp_grow(&p->far_when, &p->cap_far, p->cap_links, sizeof *p->far_when);
-        if (err != HP_OK) {
-            p->error = err;
-            return next;
-        }
-        link = p->n_links++;
+    enum hp_err err = hp_grow(&p->links, &p->cap_links, (size_t)p->n_links + 1, sizeof *p->links);
+    if (err != HP_OK) {
+        p->error = err;
+        return PIPE_NO_LINK;
     }
-    p->links[link] = (struct pipe_link){.uop = uop, .timing = timing, .next = next};
-    return link;
-}
-
-static inline uint32_t unlink_first(struct hp_pipe *p, uint32_t link)
-{
-    uint32_t next = p->links[link].next;
-    p->links[link].next = p->free_link;
-    p->free_link = link;
-    return next;
+    return p->n_links++;
 }
 
 void hp_pipe_unlink_all(struct hp_pipe *p, uint32_t list)
 {
     while (list != PIPE_NO_LINK)
-        list = unlink_first(p, list);
+        list = hp_pipe_unlink(p, list);
 }
 
-uint64_t hp_pipe_link_key(struct hp_pipe *p, const struct pipe_link *link)
+/* Lists have the youngest first: what was aborted is at their heads. */
+void hp_pipe_drop_waiting(struct hp_pipe *p, uint64_t position)
 {
-    uint32_t place = link->uop >> 3;
-    if (p->flight[place].timing != link->timing)
-        return 0;
-    uint64_t position = p->head + ((place - p->head) & p->mask);
-    return position << 3 | (link->uop & 7);
+    for (uint64_t at = p->head; at < position; at++) {
+        const struct pipe_insn *insn = insn_at(p, at);
+        if (!insn->unissued)
+            continue;
+        for (unsigned i = 0; i < insn->shape.n_uops; i++) {
+            struct pipe_uop *uop = uop_at(p, at << 3 | i);
+            while (uop->waiting != PIPE_NO_LINK && p->links[uop->waiting].key >= position << 3)
+                uop->waiting = hp_pipe_unlink(p, uop->waiting);
+        }
+    }
+}
+
+/* --- Ready ------------------------------------------------------------------------------------ */
+
+/* Mostly it is the youngest. */
+static inline void insert(struct hp_pipe *p, struct pipe_ready *ready, uint64_t key)
+{
+    uint32_t mask = p->ready_mask, i = ready->first + ready->n++;
+    for (; i != ready->first && ready->keys[(i - 1) & mask] > key; i--)
+        ready->keys[i & mask] = ready->keys[(i - 1) & mask];
+    ready->keys[i & mask] = key;
+}
+
+static inline void make_ready(struct hp_pipe *p, uint64_t key, struct pipe_uop *uop)
+{
+    uop->state = UOP_READY;
+    p->arrived[p->n_arrived++] = key;
+    if (p->in_order)
+        return;
+    insert(p, &p->ready[uop->unit], key);
+    p->kinds |= 1u << uop->unit;
+}
+
+void hp_pipe_make_ready(struct hp_pipe *p, uint64_t key)
+{
+    make_ready(p, key, uop_at(p, key));
+}
+
+void hp_pipe_wake(struct hp_pipe *p, uint32_t list)
+{
+    for (; list != PIPE_NO_LINK; list = hp_pipe_unlink(p, list))
+        hp_pipe_make_ready(p, p->links[list].key);
+}
+
+void hp_pipe_drop_ready(struct hp_pipe *p, uint64_t position)
+{
+    for (uint32_t kinds = p->kinds; kinds; kinds &= kinds - 1) {
+        unsigned kind = (unsigned)__builtin_ctz(kinds);
+        struct pipe_ready *ready = &p->ready[kind];
+        while (ready->n && ready->keys[(ready->first + ready->n - 1) & p->ready_mask] >= position
+                                                                                             << 3)
+            ready->n--;
+        if (!ready->n)
+            p->kinds &= ~(1u << kind);
+    }
 }
 
 /* --- The wheel -------------------------------------------------------------------------------- */
 
-static void put_in_wheel(struct hp_pipe *p, uint32_t link, uint64_t cycle)
+static void put_near(struct hp_pipe *p, uint32_t link, uint64_t cycle)
 {
     uint32_t bucket = cycle % PIPE_WHEEL;
     p->links[link].next = p->wheel[bucket];
@@ -64,56 +97,77 @@ static void put_in_wheel(struct hp_pipe *p, uint32_t link, uint64_t cycle)
 static void put_far(struct hp_pipe *p, uint32_t link, uint64_t cycle)
 {
     p->links[link].next = p->far;
-    p->far_when[link] = cycle;
     p->far = link;
     if (cycle < p->far_first)
         p->far_first = cycle;
 }
 
-/* cycle: after this one. */
-void hp_pipe_schedule(struct hp_pipe *p, uint64_t key, uint64_t cycle)
+void hp_pipe_put_in_wheel(struct hp_pipe *p, uint64_t key, uint64_t cycle)
 {
-    uint32_t uop = (uint32_t)(key & ((uint64_t)p->mask << 3 | 7));
-    uint32_t link = hp_pipe_link(p, uop, p->flight[uop >> 3].timing, PIPE_NO_LINK);
+    uint32_t link = hp_pipe_link(p, key, PIPE_NO_LINK);
     if (link == PIPE_NO_LINK)
         return;
     if (cycle - p->now < PIPE_WHEEL)
-        put_in_wheel(p, link, cycle);
+        put_near(p, link, cycle);
     else
         put_far(p, link, cycle);
 }
 
+static inline bool is_waiting(struct hp_pipe *p, uint64_t key, const struct pipe_uop *uop)
+{
+    return key >> 3 >= p->head && key >> 3 < p->mapped && uop->state == UOP_WAITING &&
+           !uop->pending;
+}
+
+/* What is near enough by now goes into the wheel. */
 static void bring_nearer(struct hp_pipe *p)
 {
     uint32_t link = p->far;
     p->far = PIPE_NO_LINK;
     p->far_first = PIPE_NEVER;
     while (link != PIPE_NO_LINK) {
+        uint64_t key = p->links[link].key;
+        const struct pipe_uop *uop = uop_at(p, key);
         uint32_t next = p->links[link].next;
-        if (p->far_when[link] - p->now < PIPE_WHEEL)
-            put_in_wheel(p, link, p->far_when[link]);
+        if (!is_waiting(p, key, uop) || uop->ready < p->now)
+            hp_pipe_unlink(p, link);
+        else if (uop->ready - p->now < PIPE_WHEEL)
+            put_near(p, link, uop->ready);
         else
-            put_far(p, link, p->far_when[link]);
+            put_far(p, link, uop->ready);
         link = next;
     }
 }
 
+static inline void arrive(struct hp_pipe *p, uint64_t key)
+{
+    struct pipe_uop *uop = uop_at(p, key);
+    if (is_waiting(p, key, uop) && uop->ready == p->now)
+        make_ready(p, key, uop);
+}
+
 void hp_pipe_arrive(struct hp_pipe *p)
 {
-    if (p->far_first < p->now + PIPE_WHEEL)
+    if (__builtin_expect(p->far_first < p->now + PIPE_WHEEL, 0))
         bring_nearer(p);
+    for (uint32_t i = 0; i < p->n_soon; i++)
+        arrive(p, p->soon[i]);
+    p->n_soon = 0;
     uint32_t bucket = p->now % PIPE_WHEEL;
     uint32_t list = p->wheel[bucket];
     if (list == PIPE_NO_LINK)
         return;
     p->wheel[bucket] = PIPE_NO_LINK;
     p->wheel_bits[bucket / 64] &= ~((uint64_t)1 << bucket % 64);
-    hp_pipe_wake(p, list);
+    for (; list != PIPE_NO_LINK; list = hp_pipe_unlink(p, list))
+        arrive(p, p->links[list].key);
 }
 
 uint64_t hp_pipe_next_arrival(struct hp_pipe *p)
 {
     uint32_t start = (p->now + 1) % PIPE_WHEEL;
+    if (p->n_soon)
+        return p->now + 1;
     for (uint32_t i = 0; i <= PIPE_WHEEL / 64; i++) {
         uint32_t word = (start / 64 + i) % (PIPE_WHEEL / 64);
         uint64_t bits = p->wheel_bits[word];
@@ -127,50 +181,4 @@ uint64_t hp_pipe_next_arrival(struct hp_pipe *p)
         }
     }
     return p->far_first;
-}
-
-/* --- Ready ------------------------------------------------------------------------------------ */
-
-/* Mostly it is the youngest. */
-static void insert(struct hp_pipe *p, struct pipe_ready *ready, uint64_t key)
-{
-    uint32_t mask = p->ready_mask, i = ready->first + ready->n;
-    for (; i != ready->first && ready->keys[(i - 1) & mask] > key; i--)
-        ready->keys[i & mask] = ready->keys[(i - 1) & mask];
-    ready->keys[i & mask] = key;
-    ready->n++;
-}
-
-void hp_pipe_make_ready(struct hp_pipe *p, uint64_t key)
-{
-    struct pipe_uop *uop = uop_at(p, key);
-    unsigned unit = p->uops[insn_at(p, key >> 3)->uops + (key & 7)].unit;
-    uop->state = UOP_READY;
-    p->arrived[p->n_arrived++] = (uint32_t)(key & ((uint64_t)p->mask << 3 | 7));
-    if (p->in_order)
-        return;
-    insert(p, &p->ready[unit], key);
-    p->kinds |= 1u << unit;
-}
-
-void hp_pipe_wake(struct hp_pipe *p, uint32_t list)
-{
-    while (list != PIPE_NO_LINK) {
-        uint64_t key = hp_pipe_link_key(p, &p->links[list]);
-        if (key)
-            hp_pipe_make_ready(p, key);
-        list = unlink_first(p, list);
-    }
-}
-
-void hp_pipe_drop_ready(struct hp_pipe *p, uint64_t position)
-{
-    for (unsigned kind = 0; kind < HP_UNITS; kind++) {
-        struct pipe_ready *ready = &p->ready[kind];
-        while (ready->n && ready->keys[(ready->first + ready->n - 1) & p->ready_mask] >= position
-                                                                                             << 3)
-            ready->n--;
-        if (!ready->n)
-            p->kinds &= ~(1u << kind);
-    }
 }

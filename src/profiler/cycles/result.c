@@ -2,7 +2,7 @@
 /*
  * From counters by static id to rows of the profile. Several ids may be one row: the same instruction in blocks that overlap.
  */
-#include "profiler/cycles/overlap.h"
+#include "profiler/cycles/agreement.h"
 #include "profiler/cycles/profiler_impl.h"
 #include "profiler/insns.h"
 
@@ -202,17 +202,17 @@ static enum hp_err add_totals(struct out *out)
 }
 
 /* How far the ways agree with what is exact. As an agreement, not an error, because of merged profiles the smaller share stays. */
-static enum hp_err add_overlaps(struct out *out, enum hp_overlap_by by, uint32_t *groups)
+static enum hp_err add_overlaps(struct out *out, enum hp_agreement_by by, uint32_t *groups)
 {
     uint32_t n_groups;
     char name[64];
-    HP_TRY(hp_overlap_groups(out->profile, by, groups, &n_groups));
+    HP_TRY(hp_agreement_groups(out->profile, by, groups, &n_groups));
     for (int i = HP_ATTRIBUTE_EXACT + 1; i < HP_ATTRIBUTIONS; i++) {
         double overlap;
-        HP_TRY(hp_overlap_of(groups, n_groups, out->weights[HP_ATTRIBUTE_EXACT], out->weights[i],
-                             out->n_rows, &overlap));
+        HP_TRY(hp_agreement_of(groups, n_groups, out->weights[HP_ATTRIBUTE_EXACT], out->weights[i],
+                               out->n_rows, &overlap));
         snprintf(name, sizeof name, "%s.%s_overlap", hp_attribution_name((enum hp_attribution)i),
-                 hp_overlap_by_name(by));
+                 hp_agreement_by_name(by));
         HP_TRY(hp_profile_add_stat(out->profile, out->part, name, HP_STAT_SHARE,
                                    (uint64_t)llround(overlap * 100000)));
     }
@@ -223,8 +223,8 @@ static enum hp_err add_stats(struct out *out)
 {
     uint32_t *groups = calloc(out->profile->n_insns + 1, sizeof *groups);
     enum hp_err err = groups ? add_totals(out) : hp_fail_nomem();
-    for (int by = 0; err == HP_OK && by < HP_OVERLAPS; by++)
-        err = add_overlaps(out, (enum hp_overlap_by)by, groups);
+    for (int by = 0; err == HP_OK && by < HP_AGREEMENTS; by++)
+        err = add_overlaps(out, (enum hp_agreement_by)by, groups);
     free(groups);
     return err;
 }

@@ -128,47 +128,73 @@ struct out {
     uint32_t thread;
 };
 
-/* A part of a block that nothing starts with is no row: the block it is in is there already. */
+/* How a place was left: the block that starts there may be cut, where another one starts in its midst. */
+static enum hp_step_how how_left(const struct hp_block *block, uint64_t next)
+{
+    if (next > block->start && next <= block->end)
+        return HP_STEP_FELL;
+    switch (block->flow) {
+    case HP_FLOW_CALL:
+    case HP_FLOW_CALL_IND: return HP_STEP_ENTERED;
+    case HP_FLOW_RETURN: return HP_STEP_RETURNED;
+    default: return HP_STEP_TAKEN;
+    }
+}
+
+static bool left_by_condition(const struct hp_block *block, uint64_t next)
+{
+    bool cut = next > block->start && next < block->end;
+    return !cut && (block->flow == HP_FLOW_COND || block->flags & HP_BLOCK_CONDITIONAL);
+}
+
+/* Adds the steps, and counts the conditional branches between. A part of a block that nothing starts with is no row: the block it is in is
+ * there already. */
 static enum hp_err add_steps(struct out *out, uint32_t path,
-                             const struct hp_reconstruct_segment *segment)
+                             const struct hp_reconstruct_segment *segment, uint32_t *branches)
 {
     uint32_t position = 0;
+    *branches = 0;
     for (size_t i = 0; i < segment->n; i++) {
         uint32_t block = hp_map64_get(&out->blocks, segment->starts[i]);
+        bool last = i + 1 == segment->n;
         struct hp_pstep *step;
         if (block == HP_MAP64_NONE)
             continue;
         const struct hp_block *b = hp_code_block(out->result->code, block);
-        bool fell = i + 1 < segment->n && segment->starts[i + 1] == b->end;
         HP_TRY(hp_profile_add_path_step(out->result->profile, &step));
-        *step = (struct hp_pstep){.path = path,
-                                  .position = position++,
-                                  .block = block,
-                                  .how = (uint8_t)(i + 1 == segment->n ? HP_STEP_END
-                                                   : fell              ? HP_STEP_FELL
-                                                                       : HP_STEP_TAKEN)};
+        *step = (struct hp_pstep){
+            .path = path,
+            .position = position++,
+            .block = block,
+            .how = (uint8_t)(last ? HP_STEP_END : how_left(b, segment->starts[i + 1]))};
+        *branches += !last && left_by_condition(b, segment->starts[i + 1]);
     }
     return HP_OK;
 }
 
+/* What came before a path that begins with its routine is not a part of it: of the history it has its own branches. */
 static enum hp_err add_path(struct out *out, const struct path *path)
 {
     struct hp_profile *profile = out->result->profile;
     struct hp_reconstruct_segment segment;
     struct hp_ppath *row;
     struct hp_ppath_count *count;
+    uint32_t branches;
     HP_TRY(hp_reconstruct_sample(out->reconstruct, path->key.pc, path->key.history, HP_SEGMENT_BITS,
                                  true, &segment));
     uint32_t first = hp_map64_get(&out->blocks, segment.starts[0]);
     if (first == HP_MAP64_NONE)
         return HP_OK;
     uint32_t index = (uint32_t)profile->n_paths;
+    HP_TRY(add_steps(out, index, &segment, &branches));
+    if (branches > HP_SEGMENT_BITS) /* of code that changed */
+        branches = HP_SEGMENT_BITS;
     HP_TRY(hp_profile_add_path(profile, &row));
     *row = (struct hp_ppath){.kind = out->kind,
                              .start = profile->blocks[first].place,
-                             .outcomes = path->key.history,
+                             .outcomes = path->key.history & ((UINT64_C(1) << branches) - 1),
                              .targets = path->id,
-                             .length = HP_SEGMENT_BITS,
+                             .length = branches,
                              .function = profile->blocks[first].function};
     HP_TRY(hp_profile_add_path_count(profile, &count));
     *count = (struct hp_ppath_count){.item = index,
@@ -176,7 +202,7 @@ static enum hp_err add_path(struct out *out, const struct path *path)
                                      .count = path->samples,
                                      .insns = (uint64_t)((double)path->samples * out->interval),
                                      .events = (uint64_t)((double)path->cycles * out->interval)};
-    return add_steps(out, index, &segment);
+    return HP_OK;
 }
 
 static enum hp_err write(struct out *out, const struct hp_segments *s, struct found *f)

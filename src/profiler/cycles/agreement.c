@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
-#include "profiler/cycles/overlap.h"
+#include "profiler/cycles/agreement.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-const char *hp_overlap_by_name(enum hp_overlap_by by)
+const char *hp_agreement_by_name(enum hp_agreement_by by)
 {
-    static const char *const names[HP_OVERLAPS] = {
-        [HP_OVERLAP_INSN] = "instruction",
-        [HP_OVERLAP_LINE] = "line",
-        [HP_OVERLAP_FUNCTION] = "function",
+    static const char *const names[HP_AGREEMENTS] = {
+        [HP_AGREE_BY_INSN] = "instruction",
+        [HP_AGREE_BY_LINE] = "line",
+        [HP_AGREE_BY_FUNCTION] = "function",
     };
-    return (unsigned)by < HP_OVERLAPS ? names[by] : "";
+    return (unsigned)by < HP_AGREEMENTS ? names[by] : "";
 }
 
 /* --- Groups ----------------------------------------------------------------------------------- */
@@ -37,16 +37,16 @@ static int by_line(const void *a, const void *b)
     return x->line ? strcmp(x->file, y->file) : by_function(a, b);
 }
 
-enum hp_err hp_overlap_groups(const struct hp_profile *profile, enum hp_overlap_by by,
-                              uint32_t *groups, uint32_t *n_groups)
+enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreement_by by,
+                                uint32_t *groups, uint32_t *n_groups)
 {
     size_t n = profile->n_insns;
     *n_groups = (uint32_t)n;
     for (size_t i = 0; i < n; i++)
         groups[i] = (uint32_t)i;
-    if (by == HP_OVERLAP_INSN || !n)
+    if (by == HP_AGREE_BY_INSN || !n)
         return HP_OK;
-    int (*compare)(const void *, const void *) = by == HP_OVERLAP_LINE ? by_line : by_function;
+    int (*compare)(const void *, const void *) = by == HP_AGREE_BY_LINE ? by_line : by_function;
     struct member *members = calloc(n, sizeof *members);
     if (!members)
         return hp_fail_nomem();
@@ -66,8 +66,8 @@ enum hp_err hp_overlap_groups(const struct hp_profile *profile, enum hp_overlap_
 
 /* --- Agreement -------------------------------------------------------------------------------- */
 
-enum hp_err hp_overlap_of(const uint32_t *groups, uint32_t n_groups, const uint64_t *a,
-                          const uint64_t *b, size_t n_insns, double *overlap)
+enum hp_err hp_agreement_of(const uint32_t *groups, uint32_t n_groups, const uint64_t *a,
+                            const uint64_t *b, size_t n_insns, double *overlap)
 {
     struct sums {
         double a, b;
