@@ -137,6 +137,47 @@ static void samples_alone_rank_too(void **state)
     free(json);
 }
 
+/* Beside exact numbers of windows estimates are of the windows too; alone they are of the run. */
+static void estimates_are_of_what_stands_beside_them(void **state)
+{
+    (void)state;
+    struct hp_profile profile = profile_with_insns();
+    struct hp_psampler sampler = fixture_samplers[0];
+    sampler.scale = 100000;
+    profile.samplers = &sampler;
+    struct hp_report_options options = {.view = HP_REPORT_INSTRUCTIONS, .format = HP_REPORT_JSON};
+    char *json = render(&profile, &options);
+    expect_at(json, "instructions/0/estimates/retired/value", "60.000000");
+    free(json);
+    profile.insn_tallies += 4;
+    profile.n_insn_tallies = 2;
+    profile.n_insn_cycles = 0;
+    json = render(&profile, &options);
+    expect_at(json, "instructions/1/estimates/retired/value", "6000.000000");
+    expect_at(json, "instructions/1/retired", "6000,");
+    free(json);
+}
+
+/* What there is nothing to sum by has no error. */
+static void errors_need_lines(void **state)
+{
+    (void)state;
+    struct hp_profile profile = profile_with_insns();
+    struct hp_pinsn insns[4];
+    memcpy(insns, fixture_insns, sizeof insns);
+    for (int i = 0; i < 4; i++)
+        insns[i].file = "";
+    profile.insns = insns;
+    profile.n_loop_blocks = 0;
+    char *json = render(&profile, &(struct hp_report_options){.view = HP_REPORT_SAMPLING,
+                                                              .format = HP_REPORT_JSON});
+    expect_at(json, "sampling/1/error_instruction", "0.500000");
+    expect_at(json, "sampling/1/error_line", "null");
+    expect_at(json, "sampling/1/error_loop", "null");
+    expect_at(json, "sampling/1/error_function", "0.000000");
+    free(json);
+}
+
 static void json_has_everything(void **state)
 {
     (void)state;
@@ -405,6 +446,8 @@ int main(void)
         cmocka_unit_test(the_worst_instructions_come_first_with_the_reason),
         cmocka_unit_test(people_get_ten),
         cmocka_unit_test(samples_alone_rank_too),
+        cmocka_unit_test(estimates_are_of_what_stands_beside_them),
+        cmocka_unit_test(errors_need_lines),
         cmocka_unit_test(json_has_everything),
         cmocka_unit_test(csv_is_one_table),
         cmocka_unit_test(nothing_recorded_says_how),
