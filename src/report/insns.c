@@ -86,6 +86,7 @@ void hp_insns_init(struct hp_insns *insns, const struct hp_profile *p)
     *insns = (struct hp_insns){0};
     insns->first_exact = hp_insn_tallies(p, "exact", &insns->n_exact);
     find_sampler(insns, p);
+    insns->scale = insns->sampler && !insns->n_exact ? (double)insns->sampler->scale / 1000 : 1;
     for (size_t i = 0; i < p->n_insn_tallies; i++)
         insns->has_l3 |= p->insn_tallies[i].tally.events[HP_INSN_L2] !=
                          p->insn_tallies[i].tally.events[HP_INSN_L3];
@@ -150,7 +151,8 @@ void hp_insn_facts(const struct hp_tables *tables, uint32_t insn, struct hp_insn
 {
     const struct hp_profile *p = tables->profile;
     const struct hp_insns *insns = &tables->insns;
-    *facts = (struct hp_insn_facts){.profile = p, .sampler = insns->sampler, .insn = insn};
+    *facts = (struct hp_insn_facts){
+        .profile = p, .sampler = insns->sampler, .scale = insns->scale, .insn = insn};
     facts->exact = find_tally(p, insns->first_exact, insns->n_exact, insn);
     facts->sampled = find_tally(p, insns->first_sampled, insns->n_sampled, insn);
     facts->cycles =
@@ -181,11 +183,6 @@ static double distance_of(const struct hp_insn_facts *facts)
     return hp_sample_distance(facts->sampler->interval, facts->sampler->window);
 }
 
-static double scale_of(const struct hp_insn_facts *facts)
-{
-    return (double)facts->sampler->scale / 1000;
-}
-
 struct hp_insn_executions hp_insn_executions(const struct hp_insn_facts *facts,
                                              enum hp_insn_source source)
 {
@@ -196,7 +193,7 @@ struct hp_insn_executions hp_insn_executions(const struct hp_insn_facts *facts,
         return (struct hp_insn_executions){
             exactly((double)t->tally.fetched), exactly((double)t->tally.retired),
             exactly((double)t->tally.wrong_path), exactly((double)t->tally.trapped)};
-    double distance = distance_of(facts), scale = scale_of(facts);
+    double distance = distance_of(facts), scale = facts->scale;
     return (struct hp_insn_executions){hp_estimate_count(t->tally.fetched, distance, scale),
                                        hp_estimate_count(t->tally.retired, distance, scale),
                                        hp_estimate_count(t->tally.wrong_path, distance, scale),
@@ -226,7 +223,7 @@ struct hp_estimate hp_insn_cycles_of(const struct hp_insn_facts *facts, enum hp_
         return exactly(0);
     const struct hp_insn_tally *tally = &facts->sampled->tally;
     return hp_estimate_total((double)latency_of(tally), latency_squares(tally), distance_of(facts),
-                             scale_of(facts));
+                             facts->scale);
 }
 
 struct hp_estimate hp_insn_stage(const struct hp_insn_facts *facts, enum hp_insn_source source,
@@ -257,9 +254,9 @@ bool hp_insn_wasted(const struct hp_insn_facts *facts, struct hp_estimate *slots
     const struct hp_pinsn_tally *t = facts->sampled;
     if (!t || !t->pairs || !facts->sampler->window)
         return false;
-    *slots = hp_estimate_wasted(t->progress, t->useful, t->pairs, facts->sampler->width,
-                                facts->sampler->window, (double)facts->sampler->interval,
-                                scale_of(facts));
+    *slots =
+        hp_estimate_wasted(t->progress, t->useful, t->pairs, facts->sampler->width,
+                           facts->sampler->window, (double)facts->sampler->interval, facts->scale);
     return true;
 }
 

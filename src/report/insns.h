@@ -29,10 +29,11 @@ struct hp_insns {
         *sampler; /* what estimates are from: the first paired one, else the first; NULL: none */
     size_t first_exact, n_exact;     /* its tallies */
     size_t first_sampled, n_sampled; /* likewise */
-    bool exact;                      /* cycles were attributed exactly */
-    bool has_l3;                     /* the machine does, as far as it can be seen */
-    uint64_t parts;                  /* of all cycles that were attributed */
-    uint64_t retired;                /* by exact tallies */
+    double scale; /* of estimates; 1 where there are exact tallies: both are of the windows then */
+    bool exact;   /* cycles were attributed exactly */
+    bool has_l3;  /* the machine does, as far as it can be seen */
+    uint64_t parts;   /* of all cycles that were attributed */
+    uint64_t retired; /* by exact tallies */
     uint64_t
         latency; /* cycles from fetch to retire ready, of all retired executions seen (exactly, else by sampling) */
     struct hp_windows_sum windows;
@@ -48,6 +49,8 @@ void hp_insns_init(struct hp_insns *insns, const struct hp_profile *profile);
 struct hp_insn_facts {
     const struct hp_profile *profile;
     const struct hp_psampler *sampler;
+    double
+        scale; /* of estimates: to the run, or 1 where exact numbers, of windows only, stand beside them */
     uint32_t insn;
     const struct hp_pinsn_tally *exact, *sampled; /* NULL: not seen so */
     const struct hp_pinsn_cycles *cycles;         /* exact, by cause */

@@ -32,6 +32,14 @@ static void weights_fini(struct weights *w)
         free(w->groups[by].of);
 }
 
+static bool has_lines(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_insns; i++)
+        if (*hp_text(p->insns[i].file))
+            return true;
+    return false;
+}
+
 /* What was made stays on failure. */
 static enum hp_err weights_init(struct weights *w, const struct hp_tables *tables)
 {
@@ -46,7 +54,8 @@ static enum hp_err weights_init(struct weights *w, const struct hp_tables *table
         w->all_exact += (double)p->insn_cycles[i].parts;
     }
     for (int by = 0; by < HP_REPORT_BY_COUNT_; by++)
-        if (by != HP_REPORT_BY_RUN && (by != HP_REPORT_BY_LOOP || p->n_loop_blocks))
+        if (by != HP_REPORT_BY_RUN && (by != HP_REPORT_BY_LOOP || p->n_loop_blocks) &&
+            (by != HP_REPORT_BY_LINE || has_lines(p)))
             HP_TRY(
                 hp_insn_groups(tables, (enum hp_report_by)by, &w->groups[by].of, &w->groups[by].n));
     return HP_OK;

@@ -186,8 +186,9 @@ static enum hp_err print_sampler(const struct hp_psampler *sampler,
     hp_strbuf_human(&text, sampler->cost);
     hp_strbuf_add(&text, " cycles");
     if (sampler->scale != 1000) {
-        hp_strbuf_add(&text, "; estimates × ");
+        hp_strbuf_add(&text, "; the run is ");
         hp_strbuf_fixed(&text, (double)sampler->scale / 1000, 1);
+        hp_strbuf_add(&text, " times what was observed");
     }
     enum hp_err err = hp_print_wrapped(&text, 0, options, out);
     hp_strbuf_fini(&text);

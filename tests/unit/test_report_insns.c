@@ -38,24 +38,51 @@ static void expect_at(const char *json, const char *path, const char *value)
         fail_msg("%s is not %s but %.80s", path, value, at ? at : "nothing");
 }
 
+/* The expected text, with what the fixture's instructions wasted at most in place of @: the load, then the division, or the other way round. */
+static void expect_wasted(const struct hp_profile *profile, struct hp_report_options options,
+                          bool division_first, const char *format)
+{
+    const struct hp_estimate load = hp_estimate_wasted(48, 2, 8, 4, 80, 20, 1);
+    const struct hp_estimate division = hp_estimate_wasted(60, 1, 2, 4, 80, 20, 1);
+    struct hp_strbuf high[2] = {0};
+    hp_put_amount(load.high, &high[division_first]);
+    hp_put_amount(division.high, &high[!division_first]);
+    const char *at = format;
+    struct hp_strbuf expected = {0};
+    for (int i = 0; *at; i++) {
+        size_t n = strcspn(at, "@");
+        hp_strbuf_bytes(&expected, at, n);
+        at += n;
+        if (*at == '@') {
+            hp_strbuf_add(&expected, hp_strbuf_text(&high[i]));
+            at++;
+        }
+    }
+    expect(profile, options, hp_strbuf_text(&expected));
+    hp_strbuf_fini(&high[0]);
+    hp_strbuf_fini(&high[1]);
+    hp_strbuf_fini(&expected);
+}
+
 /* --- Instructions ----------------------------------------------------------------------------- */
 
 static void the_worst_instructions_come_first_with_the_reason(void **state)
 {
     (void)state;
     struct hp_profile profile = profile_with_insns();
-    expect(&profile,
-           (struct hp_report_options){.view = HP_REPORT_INSTRUCTIONS, .top = 2, .width = 80},
-           "1,000 cycles, 400 instructions: CPI 2.500\n"
-           "  share  cycles  times  each  where                instruction\n"
-           "  40.0%     400    100   4.0  demo.c:12 work+0x10  mov rax, [rdi]\n"
-           "          its load misses L2 in 20 % of executions: 15 cycles each\n"
-           "          map 1.0, execute 4.0, retire 0.5, load 4.0; l1d 30.0%, l2 20.0%, l3\n"
-           "          20.0%; wasted slots 0 (0 to 2,880)\n"
-           "  35.0%     350    100   3.5  demo.c:13 work+0x1e  jne 0x1010\n"
-           "          mispredicted in 31 % of executions: 10 cycles each\n"
-           "          map 1.0, execute 1.0; taken 95.0%, mispredicted 31.0%\n"
-           "  … and 2 more (--top 0 shows all)\n");
+    expect_wasted(&profile,
+                  (struct hp_report_options){.view = HP_REPORT_INSTRUCTIONS, .top = 2, .width = 80},
+                  false,
+                  "1,000 cycles, 400 instructions: CPI 2.500\n"
+                  "  share  cycles  times  each  where                instruction\n"
+                  "  40.0%     400    100   4.0  demo.c:12 work+0x10  mov rax, [rdi]\n"
+                  "          its load misses L2 in 20 % of executions: 15 cycles each\n"
+                  "          map 1.0, execute 4.0, retire 0.5, load 4.0; l1d 30.0%, l2 20.0%, l3\n"
+                  "          20.0%; wasted slots 0 (0 to @)\n"
+                  "  35.0%     350    100   3.5  demo.c:13 work+0x1e  jne 0x1010\n"
+                  "          mispredicted in 31 % of executions: 10 cycles each\n"
+                  "          map 1.0, execute 1.0; taken 95.0%, mispredicted 31.0%\n"
+                  "  … and 2 more (--top 0 shows all)\n");
 }
 
 /* Ten of them, when nobody says how many: each has several lines. */
@@ -87,26 +114,67 @@ static void samples_alone_rank_too(void **state)
     profile.insn_tallies += 4;
     profile.n_insn_tallies = 2;
     profile.n_insn_cycles = profile.n_attributions = profile.n_waits = 0;
-    expect(
-        &profile, (struct hp_report_options){.view = HP_REPORT_INSTRUCTIONS},
+    expect_wasted(
+        &profile, (struct hp_report_options){.view = HP_REPORT_INSTRUCTIONS}, true,
         "profileme,pairs: 10 samples; cycles are from fetch to retire ready, and overlap\n"
         "  share     cycles     times  each  where                instruction\n"
         "  62.5%  600 ±278%  20 ±261%  30.0  helper               div rcx\n"
         "          takes 25 cycles in the divider\n"
         "          map 2.0 ±261%, issue 3.0 ±456%, execute 25.0 ±261%; wasted slots 800 (0 to "
-        "4,948)\n"
+        "@)\n"
         "  37.5%  360 ±233%  60 ±118%   6.0  demo.c:12 work+0x10  mov rax, [rdi]\n"
         "          its load takes 5 cycles: it misses L2 in 17 % of executions\n"
         "          map 1.0 ±118%, execute 5.0 ±261%, retire 0.5 ±283%, load 5.0 ±261%; l1d "
         "33.3% (9.7% to\n"
         "          70.0%), l2 16.7% (3.0% to 56.4%), l3 16.7% (3.0% to 56.4%); wasted slots 0 (0 "
-        "to 2,880)\n");
+        "to @)\n");
     char *json = render(&profile, &(struct hp_report_options){.view = HP_REPORT_INSTRUCTIONS,
                                                               .format = HP_REPORT_JSON});
     expect_at(json, "instructions/0/seen", "\"profileme,pairs\"");
     expect_at(json, "instructions/0/retired", "20,");
     expect_at(json, "instructions/0/cycles", "600.0");
     expect_at(json, "instructions/0/share", "0.625");
+    free(json);
+}
+
+/* Beside exact numbers of windows estimates are of the windows too; alone they are of the run. */
+static void estimates_are_of_what_stands_beside_them(void **state)
+{
+    (void)state;
+    struct hp_profile profile = profile_with_insns();
+    struct hp_psampler sampler = fixture_samplers[0];
+    sampler.scale = 100000;
+    profile.samplers = &sampler;
+    struct hp_report_options options = {.view = HP_REPORT_INSTRUCTIONS, .format = HP_REPORT_JSON};
+    char *json = render(&profile, &options);
+    expect_at(json, "instructions/0/estimates/retired/value", "60.000000");
+    free(json);
+    profile.insn_tallies += 4;
+    profile.n_insn_tallies = 2;
+    profile.n_insn_cycles = 0;
+    json = render(&profile, &options);
+    expect_at(json, "instructions/1/estimates/retired/value", "6000.000000");
+    expect_at(json, "instructions/1/retired", "6000,");
+    free(json);
+}
+
+/* What there is nothing to sum by has no error. */
+static void errors_need_lines(void **state)
+{
+    (void)state;
+    struct hp_profile profile = profile_with_insns();
+    struct hp_pinsn insns[4];
+    memcpy(insns, fixture_insns, sizeof insns);
+    for (int i = 0; i < 4; i++)
+        insns[i].file = "";
+    profile.insns = insns;
+    profile.n_loop_blocks = 0;
+    char *json = render(&profile, &(struct hp_report_options){.view = HP_REPORT_SAMPLING,
+                                                              .format = HP_REPORT_JSON});
+    expect_at(json, "sampling/1/error_instruction", "0.500000");
+    expect_at(json, "sampling/1/error_line", "null");
+    expect_at(json, "sampling/1/error_loop", "null");
+    expect_at(json, "sampling/1/error_function", "0.000000");
     free(json);
 }
 
@@ -154,7 +222,11 @@ static void csv_is_one_table(void **state)
                         "100,0,0,400.000000,0.400000,4.000000,retire:40.000000 l2:60.000000 "
                         "memory:300.000000,";
     assert_int_equal(strncmp(row, start, strlen(start)), 0);
-    assert_non_null(strstr(row, ",-1280.000000 -5440.297689 2880.297689,"));
+    char wasted[128];
+    struct hp_estimate e = hp_estimate_wasted(48, 2, 8, 4, 80, 20, 1);
+    assert_true(e.low < e.value && e.value < e.high);
+    snprintf(wasted, sizeof wasted, ",%.6f %.6f %.6f,", e.value, e.low, e.high);
+    assert_non_null(strstr(row, wasted));
     free(csv);
 }
 
@@ -374,6 +446,8 @@ int main(void)
         cmocka_unit_test(the_worst_instructions_come_first_with_the_reason),
         cmocka_unit_test(people_get_ten),
         cmocka_unit_test(samples_alone_rank_too),
+        cmocka_unit_test(estimates_are_of_what_stands_beside_them),
+        cmocka_unit_test(errors_need_lines),
         cmocka_unit_test(json_has_everything),
         cmocka_unit_test(csv_is_one_table),
         cmocka_unit_test(nothing_recorded_says_how),
