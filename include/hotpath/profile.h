@@ -367,7 +367,7 @@ struct hp_psampler {
     const char *name;    /* hp_sample_config_format() */
     uint64_t interval;   /* mean, in instructions or slots */
     uint64_t window;     /* of pairs; 0: single samples */
-    uint64_t width;      /* issue slots of a cycle */
+    uint64_t width;      /* slots of a cycle: instructions that the machine can sustain */
     uint64_t near;       /* cycles: of hp_pinsn_tally.near */
     uint64_t samples;    /* pairs count as two */
     uint64_t empty;      /* slots without an instruction that were selected */

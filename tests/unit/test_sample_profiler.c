@@ -169,7 +169,7 @@ static void check(const char *text, uint64_t window)
     const struct hp_psampler *sampler = &f.profile->samplers[0];
     assert_string_equal(sampler->name, text);
     assert_int_equal(sampler->window, window);
-    assert_int_equal(sampler->width, f.machine->core.issue);
+    assert_int_equal(sampler->width, f.machine->core.width);
     assert_int_equal(sampler->near, near);
     assert_int_equal(sampler->scale, 1000);
     assert_int_equal(sampler->samples, stats.samples);
