@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define MOST_INSTRUCTIONS                                                                          \
-    (4u << 20)     /* disassembled in all: no program executes more different ones */
+    (2u << 20)     /* disassembled in all: no program executes more different ones */
 #define LONGEST 16 /* bytes of an instruction, of any architecture */
 
 /* --- What all share --------------------------------------------------------------------------- */
