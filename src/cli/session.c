@@ -218,6 +218,10 @@ static enum hp_err add_cycles(struct session *s, struct hp_profile *profile)
     struct hp_runner_stats stats = hp_pipeline_cycles_stats(s->pipeline);
     char part[128];
     snprintf(part, sizeof part, "cycles %s", hp_machine_name(s->parts.machine));
+    if (stats.instructions && !stats.measured)
+        HP_TRY(hp_profile_note(profile, 1, "no window",
+                               "the run ended before its first window in cycles: --windows all "
+                               "runs all of it in cycles"));
     HP_TRY(
         hp_profile_add_stat(profile, part, "run.instructions", HP_STAT_COUNT, stats.instructions));
     return hp_profile_add_stat(profile, part, "run.measured", HP_STAT_COUNT, stats.measured);

@@ -118,7 +118,7 @@ struct hp_wanted_options {
          "profileme,interval=1000,pairs (may be repeated)"},                                         \
     {                                                                                                \
         "windows", 0, HP_OPT_TEXT, &(o).windows, "WINDOWS",                                          \
-            "what is run in cycles: all, or\nperiod=5M,detail=50K,ramp=2K,warm=all"                  \
+            "what is run in cycles: all, or\nperiod=1M,detail=50K,ramp=2K,warm=all"                  \
     }
 
 #define HP_SAMPLERS_MAX 4

@@ -8,7 +8,7 @@
 struct hp_windows hp_windows_usual(void)
 {
     return (struct hp_windows){
-        .period = 5000000, .warm = 5000000 - 52000, .ramp = 2000, .detail = 50000};
+        .period = 1000000, .warm = 1000000 - 52000, .ramp = 2000, .detail = 50000};
 }
 
 /* --- Reading ---------------------------------------------------------------------------------- */

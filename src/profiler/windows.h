@@ -23,7 +23,7 @@ struct hp_windows {
  * hp_windows_usual(). HP_ERR_INVALID: the text says what is wrong. */
 enum hp_err hp_windows_parse(const char *text, struct hp_windows *windows);
 
-/* A hundredth of the run, everything else warms. */
+/* A twentieth of the run, everything else warms. */
 struct hp_windows hp_windows_usual(void);
 
 enum hp_phase { HP_PHASE_SKIP, HP_PHASE_WARM, HP_PHASE_RAMP, HP_PHASE_DETAIL };

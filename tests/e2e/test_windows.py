@@ -86,6 +86,8 @@ class Windows(E2E):
         """Just a machine: windows of the run in cycles, and what else was always there."""
         profile = self.measure(program("sort"), options=("--machine", "modern"))
         self.assertIn("run.measured", stats(profile, "cycles"))
+        self.assertEqual(stats(profile, "cycles")["run.measured"], 0)  # it is too short, and is told what to do
+        self.assertIn("--windows all", " ".join(note["text"] for note in profile.json["notes"]))
         self.assertGreater(len(profile.json["functions"]), 1)
 
     def test_samples_by_path(self):
