@@ -38,6 +38,16 @@ void hp_module_code_close(struct hp_module_code *code)
     free(code);
 }
 
+bool hp_module_code_range(const struct hp_module_code *code, size_t i, uint64_t *low,
+                          uint64_t *high)
+{
+    if (i >= code->n)
+        return false;
+    *low = code->ranges[i].low;
+    *high = code->ranges[i].high;
+    return true;
+}
+
 /* --- Opening ---------------------------------------------------------------------------------- */
 
 static enum hp_err add_range(struct hp_module_code *code, const GElf_Phdr *segment, uint64_t lowest,
@@ -76,6 +86,8 @@ static enum hp_err add_ranges(struct hp_module_code *code, Elf *elf, uint64_t fi
 static enum hp_err check_identity(Elf *elf, const char *path, const char *build_id,
                                   const struct stat *status, int64_t not_after)
 {
+    if (!build_id)
+        return HP_OK;
     char *id = hp_elf_build_id(elf);
     if (!id)
         return hp_fail_nomem();

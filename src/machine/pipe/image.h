@@ -9,21 +9,15 @@
 #define HP_MACHINE_PIPE_IMAGE_H
 
 #include "hotpath/code.h"
+#include "symbols/module_code.h"
 
 #include <stdbool.h>
 
-/* A loaded part of a file that is code. */
-struct hp_image_range {
-    uint64_t low, high; /* run-time addresses */
-    uint64_t offset;    /* in the file, of `low` */
-};
-
-/* A module that was reached; without ranges when it has no file, or another one. */
+/* A module that was reached and has a file. */
 struct hp_image {
-    int fd;
-    uint8_t mode; /* enum hp_isa_mode of the block that was reached first */
-    struct hp_image_range *ranges;
-    size_t n, cap;
+    struct hp_module_code *code;
+    uint64_t base; /* where offset 0 is */
+    uint8_t mode;  /* enum hp_isa_mode of the block that was reached first */
 };
 
 /* All zero is an empty list. */
