@@ -454,7 +454,7 @@ class Lab(Case):
                         if row["%s_%s" % (what, column)] is not None:
                             self.assert_percent(row["%s_%s" % (what, column)], key, name, what)
             row = sheets["s100"]["rows"][name]
-            self.assertGreater(row["retired_many"], 200, name)
+            self.assertGreater(row["retired_many"], 100, name)
             # Two thirds are expected; of N points sqrt(2/9 N) more or less.
             self.assertGreater(row["retired_many_inside"], 50, name)
             self.assertLess(row["retired_many_inside"], 85, name)
