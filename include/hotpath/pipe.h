@@ -188,7 +188,7 @@ struct hp_timing {
 struct hp_pipe;
 
 struct hp_pipe_config {
-    /* Gets what was fetched, in the order of fetch, many at a time. */
+    /* Gets what was fetched, in the order of fetch, many at a time. NULL: nobody does. */
     void (*timings)(void *context, const struct hp_timing *timings, size_t n);
     void *context;
     /* A profiler behind a queue (docs/pipeline.md, "The branch queue"); queue < 0: none. */

@@ -133,6 +133,20 @@ struct hp_batch {
     const struct hp_events *events;
 };
 
+/* `n` blocks of a batch from the `first` on: a batch of its own. */
+static inline struct hp_batch hp_batch_part(const struct hp_batch *batch, size_t first, size_t n)
+{
+    struct hp_batch part = *batch;
+    part.blocks += first;
+    part.taken += first;
+    part.n = n;
+    if (part.address_at)
+        part.address_at += first;
+    if (part.events)
+        part.events += first;
+    return part;
+}
+
 /*
  * The same, by units (code.h) instead of blocks: a run that an engine shows with one word is one
  * step. All blocks of steps[i + 1] were run right after those of steps[i] for every i < n. steps[0]

@@ -106,41 +106,20 @@ static double sum(const double *values, size_t n)
     return total;
 }
 
-/* By function, those without one together; n_functions + 1 of them. */
-static double *by_function(const struct hp_profile *profile, const double *weights)
-{
-    double *sums = calloc(profile->n_functions + 1, sizeof *sums);
-    for (size_t i = 0; i < profile->n_insns && sums; i++) {
-        uint32_t function = profile->insns[i].function;
-        sums[function < profile->n_functions ? function : profile->n_functions] += weights[i];
-    }
-    if (!sums)
-        hp_fail_nomem();
-    return sums;
-}
-
-static double difference(const double *a, const double *b, size_t n)
-{
-    double whole_a = sum(a, n), whole_b = sum(b, n), apart = 0;
-    if (whole_a == 0 || whole_b == 0)
-        return NAN;
-    for (size_t i = 0; i < n; i++)
-        apart += fabs(a[i] / whole_a - b[i] / whole_b);
-    return 50 * apart;
-}
-
 enum hp_err hp_lab_weights_error(const struct hp_profile *profile, const double *a, const double *b,
-                                 enum hp_lab_level level, double *percent)
+                                 enum hp_agreement_by by, double *percent)
 {
-    if (level == HP_LAB_BY_INSN) {
-        *percent = difference(a, b, profile->n_insns);
-        return HP_OK;
-    }
-    double *of_a = by_function(profile, a), *of_b = by_function(profile, b);
-    if (of_a && of_b)
-        *percent = difference(of_a, of_b, profile->n_functions + 1);
-    enum hp_err err = of_a && of_b ? HP_OK : HP_ERR_NOMEM;
-    free(of_a);
-    free(of_b);
+    uint32_t n_groups, *groups = calloc(profile->n_insns + 1, sizeof *groups);
+    double overlap;
+    if (!groups)
+        return hp_fail_nomem();
+    enum hp_err err = hp_agreement_groups(profile, by, groups, &n_groups);
+    if (err == HP_OK)
+        err = hp_agreement_of(groups, n_groups, a, b, profile->n_insns, &overlap);
+    free(groups);
+    if (err == HP_OK)
+        *percent = sum(a, profile->n_insns) > 0 && sum(b, profile->n_insns) > 0
+                       ? 100 * (1 - overlap)
+                       : NAN;
     return err;
 }

@@ -8,6 +8,7 @@
 #include "hotpath/cycles.h"
 #include "hotpath/profile.h"
 #include "lab/lab.h"
+#include "profile/agreement.h"
 
 /* Adds the exact profiler of cycles and a sampler for each text (hp_sample_config_parse()) to an observation with a machine. */
 enum hp_err hp_lab_insns_attach(struct hp_observation *observation, const char *const *samplers,
@@ -28,10 +29,8 @@ double *hp_lab_sampler_weights(const struct hp_profile *profile, const char *see
 /* Cycles from fetch to retire ready, over all executions that retired. */
 double hp_lab_in_progress(const struct hp_insn_tally *tally);
 
-enum hp_lab_level { HP_LAB_BY_INSN, HP_LAB_BY_FUNCTION };
-
 /* The part of the weight, in percent, that is with other instructions (functions) in `a` than in `b`. NAN when one is empty. HP_ERR_NOMEM. */
 enum hp_err hp_lab_weights_error(const struct hp_profile *profile, const double *a, const double *b,
-                                 enum hp_lab_level level, double *percent);
+                                 enum hp_agreement_by by, double *percent);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "lab/path_samples.h"
 
+#include "profiler/sample/random.h"
+
 #include "base/grow.h"
 
 #include <stdlib.h>
@@ -18,15 +20,6 @@ struct hp_lab_path_thread {
 };
 
 /* --- Random numbers --------------------------------------------------------------------------- */
-
-/* splitmix64 */
-static uint64_t random_next(struct hp_lab_path_samples *s)
-{
-    uint64_t x = s->seed += 0x9e3779b97f4a7c15u;
-    x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
-    x = (x ^ x >> 27) * 0x94d049bb133111ebu;
-    return x ^ x >> 31;
-}
 
 /* --- Taking ----------------------------------------------------------------------------------- */
 
@@ -83,7 +76,7 @@ static enum hp_err take_sample(struct hp_lab_path_thread *t, const struct hp_blo
                                uint32_t insn)
 {
     struct hp_lab_path_samples *s = t->samples;
-    uint32_t distance = 1 + (uint32_t)(random_next(s) % s->window);
+    uint32_t distance = 1 + (uint32_t)(hp_random_mix(&s->seed) % s->window);
     struct hp_lab_path_sample sample = {.at = s->n_blocks, .insn = insn, .distance = distance};
     if (!find_other(t, table, &sample))
         return HP_OK;
@@ -110,7 +103,7 @@ static void take_batch(void *state, const struct hp_batch *batch)
         while (t->left <= insns - done && s->err == HP_OK) {
             done += (uint32_t)t->left;
             s->err = take_sample(t, batch->table, done - 1);
-            t->left = 1 + random_next(s) % (2 * s->interval - 1);
+            t->left = 1 + hp_random_mix(&s->seed) % (2 * s->interval - 1);
         }
         t->left -= insns - done;
     }
@@ -139,7 +132,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
         return hp_fail_nomem();
     s->threads[s->n_threads++] = t;
     t->samples = s;
-    t->left = 1 + random_next(s) % s->interval;
+    t->left = 1 + hp_random_mix(&s->seed) % s->interval;
     *state = t;
     return HP_OK;
 }

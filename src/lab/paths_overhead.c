@@ -61,14 +61,8 @@ static unsigned operations(const struct hardware *h, const struct hp_branch *b)
 static uint16_t cost_of(struct hardware *h, const struct hp_batch *batch, size_t i)
 {
     struct hp_branch branch;
-    struct hp_batch one = *batch;
+    struct hp_batch one = hp_batch_part(batch, i, 1);
     struct hp_hpt_stats before = *hp_hpt_stats(h->hpt);
-    one.blocks += i;
-    one.taken += i;
-    one.n = 1;
-    one.addresses = NULL;
-    one.address_at = NULL;
-    one.events = NULL;
     hp_detector_batch(h->detector, &one);
     hp_detector_flush(h->detector);
     if (!hp_batch_branch(batch, i, &branch))
@@ -102,13 +96,6 @@ struct overhead {
     uint16_t costs[HP_BATCH_MAX];
 };
 
-static void ignore_timings(void *context, const struct hp_timing *timings, size_t n)
-{
-    (void)context;
-    (void)timings;
-    (void)n;
-}
-
 static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_thread *info,
                                 void **state)
 {
@@ -123,7 +110,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     *state = t;
     HP_TRY(open_hardware(&t->hardware));
     for (size_t q = 0; q < N_QUEUES; q++)
-        HP_TRY(hp_runner_init(&t->runners[q], o->machine, &o->setups[q], ignore_timings, NULL));
+        HP_TRY(hp_runner_init(&t->runners[q], o->machine, &o->setups[q], NULL, NULL));
     return HP_OK;
 }
 
@@ -144,29 +131,14 @@ static void take_batch(void *state, const struct hp_batch *batch)
     }
 }
 
-static enum hp_err event_on(struct side_thread *t, size_t q, const struct hp_event *event)
-{
-    struct hp_runner *runner = &t->runners[q];
-    const struct hp_events *events;
-    switch (event->kind) {
-    case HP_EVENT_TAIL:
-        return hp_runner_tail(runner, &t->owner->cores, t->owner->code, event, true, &events);
-    case HP_EVENT_SIGNAL:
-    case HP_EVENT_SIGRETURN:
-    case HP_EVENT_LOST:
-    case HP_EVENT_DISCONTINUITY: return hp_runner_break(runner);
-    case HP_EVENT_END: return hp_runner_end(runner);
-    default: return HP_OK;
-    }
-}
-
 static void take_event(void *state, const struct hp_event *event)
 {
     struct side_thread *t = state;
     struct overhead *o = t->owner;
+    const struct hp_events *events;
     hp_detector_event(t->hardware.detector, event);
     for (size_t q = 0; q < N_QUEUES && o->failure == HP_OK; q++)
-        o->failure = event_on(t, q, event);
+        o->failure = hp_runner_event(&t->runners[q], &o->cores, o->code, event, true, &events);
 }
 
 static enum hp_err add_nothing(struct hp_profiler *profiler, struct hp_result *result)

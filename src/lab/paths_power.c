@@ -47,13 +47,6 @@ struct power {
     enum hp_err failure;
 };
 
-static void ignore_timings(void *context, const struct hp_timing *timings, size_t n)
-{
-    (void)context;
-    (void)timings;
-    (void)n;
-}
-
 static void take_blocks(void *context, const uint32_t *blocks, const struct hp_events *events,
                         size_t n)
 {
@@ -114,8 +107,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     t->next = p->threads;
     p->threads = t;
     *state = t;
-    struct hp_pipe_config config = {
-        .timings = ignore_timings, .context = t, .queue = -1, .blocks = take_blocks};
+    struct hp_pipe_config config = {.context = t, .queue = -1, .blocks = take_blocks};
     HP_TRY(hp_core_new(p->machine, &t->core));
     HP_TRY(hp_pipe_new(p->program, t->core, &config, &t->pipe));
     for (size_t m = 0; m < MODELS; m++)

@@ -68,9 +68,9 @@ static enum hp_err set_errors(const struct hp_profile *profile, const double *ex
 {
     enum hp_err err = exact && weights ? HP_OK : HP_ERR_NOMEM;
     if (err == HP_OK)
-        err = hp_lab_weights_error(profile, exact, weights, HP_LAB_BY_INSN, by_insn);
+        err = hp_lab_weights_error(profile, exact, weights, HP_AGREE_BY_INSN, by_insn);
     if (err == HP_OK && by_function)
-        err = hp_lab_weights_error(profile, exact, weights, HP_LAB_BY_FUNCTION, by_function);
+        err = hp_lab_weights_error(profile, exact, weights, HP_AGREE_BY_FUNCTION, by_function);
     free(weights);
     return err;
 }

@@ -223,12 +223,7 @@ static void region_batch(struct thread *thread, const struct hp_batch *batch)
         while (i < batch->n && !is_boundary(p, batch->blocks[i]))
             p->counted += batch->table[batch->blocks[i++]].insns;
         if (i > start && (p->state == OPEN || thread->runner.core)) {
-            struct hp_batch part = *batch;
-            part.blocks += start;
-            part.taken += start;
-            if (part.address_at)
-                part.address_at += start;
-            part.n = i - start;
+            struct hp_batch part = hp_batch_part(batch, start, i - start);
             pass_on(thread, &part, p->state == OPEN);
         }
         if (i < batch->n)
@@ -277,25 +272,6 @@ static void note_exec(struct thread *thread, const struct hp_event *event)
         thread->executing = event->kind == HP_EVENT_EXEC;
 }
 
-/* What an event means for the thread's machine. A tail has its events then. */
-static void event_for_runner(struct thread *thread, struct hp_event *event)
-{
-    struct hp_pipeline *p = thread->pipeline;
-    struct hp_runner *runner = &thread->runner;
-    switch (event->kind) {
-    case HP_EVENT_TAIL:
-        p->failure = hp_runner_tail(runner, &p->cores, p->code, event,
-                                    !p->has_region || p->state == OPEN, &event->events);
-        break;
-    case HP_EVENT_SIGNAL:
-    case HP_EVENT_SIGRETURN:
-    case HP_EVENT_LOST:
-    case HP_EVENT_DISCONTINUITY: p->failure = hp_runner_break(runner); break;
-    case HP_EVENT_END: p->failure = hp_runner_end(runner); break;
-    default: break;
-    }
-}
-
 static void on_event(struct hp_sink *sink, const struct hp_event *event)
 {
     struct thread *thread = (struct thread *)sink;
@@ -311,7 +287,8 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
     if (event->kind == HP_EVENT_TAIL && p->has_region)
         enter_block(p, event->block, event->insns);
     if (thread->runner.core && p->state != DONE && p->failure == HP_OK)
-        event_for_runner(thread, &with);
+        p->failure = hp_runner_event(&thread->runner, &p->cores, p->code, event,
+                                     !p->has_region || p->state == OPEN, &with.events);
     if (event->kind == HP_EVENT_TAIL && p->has_region && p->state != OPEN)
         return; /* a block outside the region */
     for (size_t i = 0; i < p->n_profilers && p->failure == HP_OK; i++)
@@ -567,16 +544,25 @@ static const struct hp_runner *runner_of(const struct hp_pipeline *p,
     return NULL;
 }
 
+/* The windows of a thread come one behind the other. */
 void hp_pipeline_place_windows(const struct hp_pipeline *pipeline, struct hp_profile *profile)
 {
-    for (uint32_t t = 0; t < profile->n_threads; t++) {
-        const struct hp_runner *runner = runner_of(pipeline, &profile->threads[t]);
-        size_t k = 0;
-        if (runner && !profile->threads[t].instructions)
-            profile->threads[t].instructions = runner->stats.instructions;
-        for (size_t i = 0; i < profile->n_windows && runner; i++)
-            if (profile->windows[i].thread == t && k < runner->n_windows)
-                profile->windows[i].at = runner->windows[k++];
+    const struct hp_runner *runner = NULL;
+    size_t k = 0;
+    for (size_t i = 0; i < profile->n_threads; i++) {
+        runner =
+            profile->threads[i].instructions ? NULL : runner_of(pipeline, &profile->threads[i]);
+        if (runner)
+            profile->threads[i].instructions = runner->stats.instructions;
+    }
+    for (size_t i = 0; i < profile->n_windows; i++) {
+        struct hp_pwindow *window = &profile->windows[i];
+        if (i == 0 || window->thread != profile->windows[i - 1].thread) {
+            runner = runner_of(pipeline, &profile->threads[window->thread]);
+            k = 0;
+        }
+        if (runner && k < runner->n_windows)
+            window->at = runner->windows[k++];
     }
 }
 

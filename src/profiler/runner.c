@@ -75,17 +75,12 @@ static enum hp_err run_windows(struct hp_runner *runner, struct hp_cores *cores,
                                struct hp_code *code, const struct hp_batch *batch)
 {
     for (size_t i = 0; i < batch->n;) {
-        struct hp_batch part = *batch;
         uint64_t left, insns = 0;
         size_t start = i;
         HP_TRY(advance(runner, &left));
         while (i < batch->n && insns < left)
             insns += batch->table[batch->blocks[i++]].insns;
-        part.blocks += start;
-        part.taken += start;
-        if (part.address_at)
-            part.address_at += start;
-        part.n = i - start;
+        struct hp_batch part = hp_batch_part(batch, start, i - start);
         if (in_pipe(runner->phase))
             HP_TRY(
                 hp_pipe_batch(runner->pipe, &part, runner->costs ? runner->costs + start : NULL));
@@ -106,12 +101,11 @@ enum hp_err hp_runner_batch(struct hp_runner *runner, struct hp_cores *cores, st
     return hp_cores_run(cores, runner->core, code, batch);
 }
 
-enum hp_err hp_runner_tail(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
-                           const struct hp_event *tail, bool in_region,
-                           const struct hp_events **events)
+static enum hp_err run_tail(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
+                            const struct hp_event *tail, bool in_region,
+                            const struct hp_events **events)
 {
     uint64_t left;
-    *events = NULL;
     if (!runner->pipe || !in_region)
         return hp_cores_run_tail(cores, runner->core, code, tail, events);
     HP_TRY(advance(runner, &left));
@@ -124,12 +118,24 @@ enum hp_err hp_runner_tail(struct hp_runner *runner, struct hp_cores *cores, str
     return HP_OK;
 }
 
-enum hp_err hp_runner_break(struct hp_runner *runner)
-{
-    return runner->pipe && in_pipe(runner->phase) ? hp_pipe_break(runner->pipe) : HP_OK;
-}
-
 enum hp_err hp_runner_end(struct hp_runner *runner)
 {
     return runner->pipe ? hp_pipe_drain(runner->pipe) : HP_OK;
+}
+
+enum hp_err hp_runner_event(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
+                            const struct hp_event *event, bool in_region,
+                            const struct hp_events **events)
+{
+    *events = NULL;
+    switch (event->kind) {
+    case HP_EVENT_TAIL: return run_tail(runner, cores, code, event, in_region, events);
+    case HP_EVENT_SIGNAL:
+    case HP_EVENT_SIGRETURN:
+    case HP_EVENT_LOST:
+    case HP_EVENT_DISCONTINUITY:
+        return runner->pipe && in_pipe(runner->phase) ? hp_pipe_break(runner->pipe) : HP_OK;
+    case HP_EVENT_END: return hp_runner_end(runner);
+    default: return HP_OK;
+    }
 }

@@ -49,13 +49,11 @@ void hp_runner_fini(struct hp_runner *runner);
 enum hp_err hp_runner_batch(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
                             struct hp_batch *batch, bool in_region);
 
-/* The same for the block of an HP_EVENT_TAIL; `*events` NULL when there are none. */
-enum hp_err hp_runner_tail(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
-                           const struct hp_event *tail, bool in_region,
-                           const struct hp_events **events);
-
-/* What comes next does not follow from what came before. */
-enum hp_err hp_runner_break(struct hp_runner *runner);
+/* What an event means for the machine: the block of a tail is run, and `*events` are its events (NULL when there are none, and for all
+ * other events); what comes behind a signal, say, does not follow from what came before; at the end everything in flight is finished. */
+enum hp_err hp_runner_event(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
+                            const struct hp_event *event, bool in_region,
+                            const struct hp_events **events);
 
 /* The end of the thread, or of the region: everything in flight is finished. */
 enum hp_err hp_runner_end(struct hp_runner *runner);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/hotspots.h"
 
+#include "report/items.h"
 #include "report/number.h"
 
 #include <math.h>
@@ -9,49 +10,29 @@
 
 /* --- What belongs to one ---------------------------------------------------------------------- */
 
-/* All of these begin with the number of their hot spot, and are sorted by it. */
-static const void *find(const void *items, size_t n_items, size_t size, uint32_t hotspot, size_t *n)
-{
-    const char *all = items;
-    size_t low = 0, high = n_items;
-    uint32_t of;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        memcpy(&of, all + middle * size, sizeof of);
-        if (of < hotspot)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (*n = 0; low + *n < n_items; ++*n) {
-        memcpy(&of, all + (low + *n) * size, sizeof of);
-        if (of != hotspot)
-            break;
-    }
-    return *n ? all + low * size : NULL;
-}
-
-_Static_assert(offsetof(struct hp_photspot_branch, hotspot) == 0, "find() reads it");
-_Static_assert(offsetof(struct hp_photspot_block, hotspot) == 0, "find() reads it");
-_Static_assert(offsetof(struct hp_photspot_slice, hotspot) == 0, "find() reads it");
+_Static_assert(offsetof(struct hp_photspot_branch, hotspot) == 0, "hp_items_of() reads it");
+_Static_assert(offsetof(struct hp_photspot_block, hotspot) == 0, "hp_items_of() reads it");
+_Static_assert(offsetof(struct hp_photspot_slice, hotspot) == 0, "hp_items_of() reads it");
 
 const struct hp_photspot_branch *hp_hotspot_branches(const struct hp_profile *p, uint32_t hotspot,
                                                      size_t *n)
 {
-    return find(p->hotspot_branches, p->n_hotspot_branches, sizeof *p->hotspot_branches, hotspot,
-                n);
+    return hp_items_of(p->hotspot_branches, p->n_hotspot_branches, sizeof *p->hotspot_branches,
+                       hotspot, n);
 }
 
 const struct hp_photspot_block *hp_hotspot_blocks(const struct hp_profile *p, uint32_t hotspot,
                                                   size_t *n)
 {
-    return find(p->hotspot_blocks, p->n_hotspot_blocks, sizeof *p->hotspot_blocks, hotspot, n);
+    return hp_items_of(p->hotspot_blocks, p->n_hotspot_blocks, sizeof *p->hotspot_blocks, hotspot,
+                       n);
 }
 
 const struct hp_photspot_slice *hp_hotspot_slices(const struct hp_profile *p, uint32_t hotspot,
                                                   size_t *n)
 {
-    return find(p->hotspot_slices, p->n_hotspot_slices, sizeof *p->hotspot_slices, hotspot, n);
+    return hp_items_of(p->hotspot_slices, p->n_hotspot_slices, sizeof *p->hotspot_slices, hotspot,
+                       n);
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/insns.h"
 
+#include "report/items.h"
 #include "report/number.h"
 #include "report/tables.h"
 #include "report/text_cells.h"
@@ -122,28 +123,6 @@ static const struct hp_pinsn_tally *find_tally(const struct hp_profile *p, size_
     return found ? &p->insn_tallies[low] : NULL;
 }
 
-/* The rows of an instruction, of an array that is sorted by it: each begins with its index. */
-static const void *find_rows(const void *rows, size_t n_rows, size_t size, uint32_t insn, size_t *n)
-{
-    const char *all = rows;
-    size_t low = 0, high = n_rows;
-    uint32_t index;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        memcpy(&index, all + middle * size, sizeof index);
-        if (index < insn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (*n = 0; low + *n < n_rows; ++*n) {
-        memcpy(&index, all + (low + *n) * size, sizeof index);
-        if (index != insn)
-            break;
-    }
-    return *n ? all + low * size : NULL;
-}
-
 _Static_assert(offsetof(struct hp_pinsn_cycles, insn) == 0 && offsetof(struct hp_pwait, insn) == 0,
                "rows begin with the instruction");
 
@@ -155,9 +134,9 @@ void hp_insn_facts(const struct hp_tables *tables, uint32_t insn, struct hp_insn
         .profile = p, .sampler = insns->sampler, .scale = insns->scale, .insn = insn};
     facts->exact = find_tally(p, insns->first_exact, insns->n_exact, insn);
     facts->sampled = find_tally(p, insns->first_sampled, insns->n_sampled, insn);
-    facts->cycles =
-        find_rows(p->insn_cycles, p->n_insn_cycles, sizeof *p->insn_cycles, insn, &facts->n_cycles);
-    facts->waits = find_rows(p->waits, p->n_waits, sizeof *p->waits, insn, &facts->n_waits);
+    facts->cycles = hp_items_of(p->insn_cycles, p->n_insn_cycles, sizeof *p->insn_cycles, insn,
+                                &facts->n_cycles);
+    facts->waits = hp_items_of(p->waits, p->n_waits, sizeof *p->waits, insn, &facts->n_waits);
 }
 
 /* --- Numbers ---------------------------------------------------------------------------------- */

@@ -3,11 +3,11 @@
  * How far ways of sampling are from the exact attribution.
  */
 #include "base/grow.h"
+#include "profile/agreement.h"
 #include "report/cpi.h"
 #include "report/number.h"
 #include "report/tables.h"
 
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -68,22 +68,15 @@ static void add_weight(struct weights *w, struct hp_sampling_way *way, uint32_t 
     w->all_way += weight;
 }
 
-/* Half of the sum of what the shares of the groups differ by. */
+/* What is not where it is by the exact attribution. */
 static enum hp_err error_of(const struct weights *w, enum hp_report_by by, double *error)
 {
+    double overlap;
     *error = -1;
     if (!(w->all_way > 0) || !(w->all_exact > 0) || !w->groups[by].of)
         return HP_OK;
-    double *differences = calloc(w->groups[by].n + 1, sizeof *differences);
-    if (!differences)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < w->n; i++)
-        differences[w->groups[by].of[i]] += w->way[i] / w->all_way - w->exact[i] / w->all_exact;
-    double sum = 0;
-    for (size_t i = 0; i < w->groups[by].n; i++)
-        sum += fabs(differences[i]);
-    *error = sum < 1e-9 ? 0 : sum / 2; /* shares that are equal may differ in their last bit */
-    free(differences);
+    HP_TRY(hp_agreement_of(w->groups[by].of, w->groups[by].n, w->way, w->exact, w->n, &overlap));
+    *error = 1 - overlap;
     return HP_OK;
 }
 

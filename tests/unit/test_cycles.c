@@ -2,7 +2,7 @@
 /* Where the cycles went: every rule and every cause, by timings made by hand. */
 #include "stream_fixture.h"
 
-#include "profiler/cycles/agreement.h"
+#include "profile/agreement.h"
 #include "profiler/cycles/attribute.h"
 #include "profiler/cycles/schemes.h"
 
@@ -408,7 +408,7 @@ static void agreement_of_two_ways(void **state)
         {.function = 1, .file = "", .line = 0},    {.function = 3, .file = "", .line = 0},
     };
     const struct hp_profile profile = {.insns = insns, .n_insns = 6};
-    const uint64_t a[] = {100, 0, 0, 0, 50, 50}, b[] = {0, 10, 4, 4, 0, 2}, none[6] = {0};
+    const double a[] = {100, 0, 0, 0, 50, 50}, b[] = {0, 10, 4, 4, 0, 2}, none[6] = {0};
     static const uint32_t expected[HP_AGREEMENTS] = {6, 4, 2};
     /* By instruction only the last: 1/10 of b. By line the first two, half of a and of b, and the last (2/10 + 1/10 of b, 1/4 of a). By
      * function: 1 has 1/4 of a and 4/20 of b. */

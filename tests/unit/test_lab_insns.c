@@ -68,7 +68,7 @@ static void expect_weights(double *weights, double a, double b, double c, double
 }
 
 static double error_of(const struct hp_profile *profile, const double *a, const double *b,
-                       enum hp_lab_level level)
+                       enum hp_agreement_by level)
 {
     double percent = -1;
     assert_int_equal(hp_lab_weights_error(profile, a, b, level, &percent), HP_OK);
@@ -153,8 +153,8 @@ static void the_same_is_not_wrong(void **state)
     struct hp_profile *profile = make_profile();
     const double a[INSNS] = {1, 2, 3, 0, 4}, b[INSNS] = {10, 20, 30, 0, 40};
     (void)state;
-    assert_true(fabs(error_of(profile, a, b, HP_LAB_BY_INSN)) < 1e-9); /* in another unit */
-    assert_true(fabs(error_of(profile, a, b, HP_LAB_BY_FUNCTION)) < 1e-9);
+    assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_INSN)) < 1e-9); /* in another unit */
+    assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_FUNCTION)) < 1e-9);
     hp_profile_free(profile);
 }
 
@@ -164,9 +164,9 @@ static void half_of_what_is_apart(void **state)
     /* Shares 1/4 1/4 1/2 0 0, and 1/4 0 1/2 1/4 0: a quarter is elsewhere, in another function too. */
     const double a[INSNS] = {1, 1, 2, 0, 0}, b[INSNS] = {5, 0, 10, 5, 0};
     (void)state;
-    assert_true(fabs(error_of(profile, a, b, HP_LAB_BY_INSN) - 25) < 1e-9);
-    assert_true(fabs(error_of(profile, b, a, HP_LAB_BY_INSN) - 25) < 1e-9);
-    assert_true(fabs(error_of(profile, a, b, HP_LAB_BY_FUNCTION) - 25) < 1e-9);
+    assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_INSN) - 25) < 1e-9);
+    assert_true(fabs(error_of(profile, b, a, HP_AGREE_BY_INSN) - 25) < 1e-9);
+    assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_FUNCTION) - 25) < 1e-9);
     hp_profile_free(profile);
 }
 
@@ -177,8 +177,8 @@ static void within_a_function(void **state)
     const double a[INSNS] = {3, 1, 0, 4, 0}, b[INSNS] = {1, 3, 0, 1, 3};
     (void)state;
     /* 3/8 1/8 0 1/2 0, and 1/8 3/8 0 1/8 3/8. */
-    assert_true(fabs(error_of(profile, a, b, HP_LAB_BY_INSN) - 62.5) < 1e-9);
-    assert_true(fabs(error_of(profile, a, b, HP_LAB_BY_FUNCTION)) < 1e-9);
+    assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_INSN) - 62.5) < 1e-9);
+    assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_FUNCTION)) < 1e-9);
     hp_profile_free(profile);
 }
 
@@ -187,8 +187,8 @@ static void nothing_in_common(void **state)
     struct hp_profile *profile = make_profile();
     const double a[INSNS] = {3, 0, 0, 0, 0}, b[INSNS] = {0, 0, 1, 0, 1};
     (void)state;
-    assert_true(fabs(error_of(profile, a, b, HP_LAB_BY_INSN) - 100) < 1e-9);
-    assert_true(fabs(error_of(profile, a, b, HP_LAB_BY_FUNCTION) - 100) < 1e-9);
+    assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_INSN) - 100) < 1e-9);
+    assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_FUNCTION) - 100) < 1e-9);
     hp_profile_free(profile);
 }
 
@@ -197,12 +197,12 @@ static void of_nothing_nobody_knows(void **state)
     struct hp_profile *profile = make_profile();
     const double some[INSNS] = {1, 0, 0, 0, 0}, none[INSNS] = {0};
     (void)state;
-    assert_true(isnan(error_of(profile, some, none, HP_LAB_BY_INSN)));
-    assert_true(isnan(error_of(profile, none, some, HP_LAB_BY_FUNCTION)));
+    assert_true(isnan(error_of(profile, some, none, HP_AGREE_BY_INSN)));
+    assert_true(isnan(error_of(profile, none, some, HP_AGREE_BY_FUNCTION)));
     hp_profile_free(profile);
     assert_int_equal(hp_profile_new(&profile), HP_OK);
-    assert_true(isnan(error_of(profile, some, none, HP_LAB_BY_INSN)));
-    assert_true(isnan(error_of(profile, some, none, HP_LAB_BY_FUNCTION)));
+    assert_true(isnan(error_of(profile, some, none, HP_AGREE_BY_INSN)));
+    assert_true(isnan(error_of(profile, some, none, HP_AGREE_BY_FUNCTION)));
     double *weights = hp_lab_exact_weights(profile);
     assert_non_null(weights);
     free(weights);

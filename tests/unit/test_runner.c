@@ -39,6 +39,16 @@ static void end(struct running *r)
     piped_fini(&r->p);
 }
 
+/* What comes next does not follow. */
+static void lose(struct running *r)
+{
+    const struct hp_event lost = {.kind = HP_EVENT_LOST};
+    const struct hp_events *events;
+    assert_int_equal(hp_runner_event(&r->runner, &r->cores, r->p.s.code, &lost, true, &events),
+                     HP_OK);
+    assert_null(events);
+}
+
 /* So many rounds of the loop, and what comes after them. */
 static void add_rounds(struct running *r, unsigned n)
 {
@@ -268,10 +278,10 @@ static void without_cycles_there_are_events(void **state)
                                   .insns = 1,
                                   .addresses = &address,
                                   .n_addresses = 1};
-    assert_int_equal(hp_runner_tail(&r.runner, &r.cores, r.p.s.code, &tail, true, &events), HP_OK);
+    assert_int_equal(hp_runner_event(&r.runner, &r.cores, r.p.s.code, &tail, true, &events), HP_OK);
     assert_non_null(events);
     assert_int_equal(events->count[HP_METRIC_L1D_MISSES], 1);
-    assert_int_equal(hp_runner_break(&r.runner), HP_OK);
+    lose(&r);
     assert_int_equal(hp_runner_end(&r.runner), HP_OK);
     assert_int_equal(r.p.n, 0);
     end(&r);
@@ -283,7 +293,7 @@ static const struct hp_events *run_tail(struct running *r, uint32_t insns)
 {
     const struct hp_events *events;
     const struct hp_event tail = {.kind = HP_EVENT_TAIL, .block = 0, .insns = insns};
-    assert_int_equal(hp_runner_tail(&r->runner, &r->cores, r->p.s.code, &tail, true, &events),
+    assert_int_equal(hp_runner_event(&r->runner, &r->cores, r->p.s.code, &tail, true, &events),
                      HP_OK);
     return events;
 }
@@ -297,7 +307,7 @@ static void tails_are_in_phases(void **state)
     for (uint64_t i = 0; i < 60; i++) { /* two instructions each */
         uint64_t seen = stat(&r, "instructions"), at = i * 2 % 40;
         assert_null(run_tail(&r, 2));
-        assert_int_equal(hp_runner_break(&r.runner), HP_OK);
+        lose(&r);
         if (at < 20) /* skipped, or warm: at once */
             assert_int_equal(stat(&r, "instructions") - seen, at < 12 ? 0 : 2);
     }
@@ -334,9 +344,9 @@ static void breaks(void **state)
     begin(&r, LOOP, &windows);
     add_rounds(&r, BLOCKS);
     run_blocks(&r, 0, 1, true);
-    assert_int_equal(hp_runner_break(&r.runner), HP_OK); /* skipped */
-    run_blocks(&r, 1, 8, true);                          /* one is measured */
-    assert_int_equal(hp_runner_break(&r.runner), HP_OK);
+    lose(&r);                   /* skipped */
+    run_blocks(&r, 1, 8, true); /* one is measured */
+    lose(&r);
     run_blocks(&r, 8, 10, true);
     assert_int_equal(hp_runner_end(&r.runner), HP_OK);
     assert_int_equal(r.p.n, 20);

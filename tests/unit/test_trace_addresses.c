@@ -115,19 +115,6 @@ static uint8_t *small_trace(struct did did[2], size_t *size)
     return read_file(path, size);
 }
 
-static size_t find_frame(const uint8_t *bytes, size_t size, unsigned kind, uint32_t thread)
-{
-    struct hp_trace_frame frame;
-    for (size_t at = HP_TRACE_FILE_HEADER; at + HP_TRACE_FRAME_HEADER <= size;) {
-        assert_true(hp_trace_unpack_frame(bytes + at, &frame));
-        if (frame.kind == kind && frame.thread == thread)
-            return at;
-        at += HP_TRACE_FRAME_HEADER + frame.stored;
-    }
-    fail_msg("no frame of kind %u", kind);
-    return 0;
-}
-
 /* --- Whole traces ----------------------------------------------------------------------------- */
 
 static void addresses_come_back_with_their_words(void **state)

@@ -24,20 +24,6 @@ static uint8_t *small_trace(uint32_t words[2][6000], size_t n[2], size_t *size)
     return read_file(path, size);
 }
 
-/* Where the frame of the given kind and thread is. */
-static size_t find_frame(const uint8_t *bytes, size_t size, unsigned kind, uint32_t thread)
-{
-    struct hp_trace_frame frame;
-    for (size_t at = HP_TRACE_FILE_HEADER; at + HP_TRACE_FRAME_HEADER <= size;) {
-        assert_true(hp_trace_unpack_frame(bytes + at, &frame));
-        if (frame.kind == kind && frame.thread == thread)
-            return at;
-        at += HP_TRACE_FRAME_HEADER + frame.stored;
-    }
-    fail_msg("no frame of kind %u", kind);
-    return 0;
-}
-
 static void damaged_words_are_a_loss(void **state)
 {
     (void)state;

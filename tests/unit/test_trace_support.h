@@ -396,4 +396,18 @@ static size_t make_words(uint32_t *words, size_t n, uint32_t ids)
     return i;
 }
 
+/* Where the frame of the given kind and thread is. */
+static inline size_t find_frame(const uint8_t *bytes, size_t size, unsigned kind, uint32_t thread)
+{
+    struct hp_trace_frame frame;
+    for (size_t at = HP_TRACE_FILE_HEADER; at + HP_TRACE_FRAME_HEADER <= size;) {
+        assert_true(hp_trace_unpack_frame(bytes + at, &frame));
+        if (frame.kind == kind && frame.thread == thread)
+            return at;
+        at += HP_TRACE_FRAME_HEADER + frame.stored;
+    }
+    fail_msg("no frame of kind %u", kind);
+    return 0;
+}
+
 #endif

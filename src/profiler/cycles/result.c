@@ -2,7 +2,7 @@
 /*
  * From counters by static id to rows of the profile. Several ids may be one row: the same instruction in blocks that overlap.
  */
-#include "profiler/cycles/agreement.h"
+#include "profile/agreement.h"
 #include "profiler/cycles/profiler_impl.h"
 #include "profiler/insns.h"
 
@@ -22,7 +22,7 @@ struct out {
     size_t n_rows;                 /* of the profile, when all are there */
     struct hp_insn_tally *tallies; /* by row, these two */
     struct hp_cycles_row *rows;
-    uint64_t *weights[HP_ATTRIBUTIONS]; /* by row; exact: parts of cycles */
+    double *weights[HP_ATTRIBUTIONS]; /* by row; exact: parts of cycles */
     struct hp_insn_tally total;
     uint64_t causes[HP_CAUSES];
     const char *names[HP_ATTRIBUTIONS]; /* the profile's */
@@ -69,10 +69,10 @@ static void add_id(struct out *out, uint32_t id)
     hp_insn_tally_merge(&out->tallies[row], &out->cycles->tallies[id]);
     for (int i = 0; i < HP_CAUSES; i++) {
         out->rows[row].parts[i] += from->parts[i];
-        out->weights[HP_ATTRIBUTE_EXACT][row] += from->parts[i];
+        out->weights[HP_ATTRIBUTE_EXACT][row] += (double)from->parts[i];
     }
     for (int i = HP_ATTRIBUTE_EXACT + 1; i < HP_ATTRIBUTIONS; i++)
-        out->weights[i][row] += from->weights[i];
+        out->weights[i][row] += (double)from->weights[i];
 }
 
 static enum hp_err collect(struct out *out)
@@ -110,12 +110,12 @@ static enum hp_err add_insn(struct out *out, uint32_t row)
     }
     for (int i = HP_ATTRIBUTE_EXACT + 1; i < HP_ATTRIBUTIONS; i++) {
         struct hp_pattribution *way;
-        if (!out->weights[i][row])
+        if (out->weights[i][row] == 0)
             continue;
         HP_TRY(hp_profile_add_attribution(out->profile, &way));
         way->scheme = out->names[i];
         way->insn = row;
-        way->weight = out->weights[i][row];
+        way->weight = (uint64_t)out->weights[i][row];
     }
     return HP_OK;
 }

@@ -3,8 +3,8 @@
  * How far two ways of attributing time agree: the sum over all groups of instructions of the smaller of their two shares. One minus this is
  * the error of docs/instructions.md.
  */
-#ifndef HP_PROFILER_CYCLES_AGREEMENT_H
-#define HP_PROFILER_CYCLES_AGREEMENT_H
+#ifndef HP_PROFILE_AGREEMENT_H
+#define HP_PROFILE_AGREEMENT_H
 
 #include "hotpath/profile.h"
 
@@ -23,7 +23,7 @@ enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreem
                                 uint32_t *groups, uint32_t *n_groups);
 
 /* In 0 ... 1; of weights by instruction. 0 when one has no weight at all, 1 when both have none. HP_ERR_NOMEM. */
-enum hp_err hp_agreement_of(const uint32_t *groups, uint32_t n_groups, const uint64_t *a,
-                            const uint64_t *b, size_t n_insns, double *overlap);
+enum hp_err hp_agreement_of(const uint32_t *groups, size_t n_groups, const double *a,
+                            const double *b, size_t n_insns, double *overlap);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "profiler/cycles/agreement.h"
+#include "profile/agreement.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -66,25 +66,27 @@ enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreem
 
 /* --- Agreement -------------------------------------------------------------------------------- */
 
-enum hp_err hp_agreement_of(const uint32_t *groups, uint32_t n_groups, const uint64_t *a,
-                            const uint64_t *b, size_t n_insns, double *overlap)
+enum hp_err hp_agreement_of(const uint32_t *groups, size_t n_groups, const double *a,
+                            const double *b, size_t n_insns, double *overlap)
 {
     struct sums {
         double a, b;
-    } *sums = calloc((size_t)n_groups + 1, sizeof *sums), all = {0};
+    } *sums = calloc(n_groups + 1, sizeof *sums), all = {0};
     if (!sums)
         return hp_fail_nomem();
     for (size_t i = 0; i < n_insns; i++) {
-        sums[groups[i]].a += (double)a[i];
-        sums[groups[i]].b += (double)b[i];
-        all.a += (double)a[i];
-        all.b += (double)b[i];
+        sums[groups[i]].a += a[i];
+        sums[groups[i]].b += b[i];
+        all.a += a[i];
+        all.b += b[i];
     }
     *overlap = all.a == 0 && all.b == 0;
-    for (uint32_t i = 0; all.a > 0 && all.b > 0 && i < n_groups; i++) {
+    for (size_t i = 0; all.a > 0 && all.b > 0 && i < n_groups; i++) {
         double x = sums[i].a / all.a, y = sums[i].b / all.b;
         *overlap += x < y ? x : y;
     }
+    if (*overlap > 1 - 1e-9) /* shares that are equal may differ in their last bit */
+        *overlap = 1;
     free(sums);
     return HP_OK;
 }
