@@ -233,7 +233,8 @@ class Lab(Case):
             for less, more in zip(queues, queues[1:]):
                 # Retiring earlier can make a load too early, or two that miss meet; hardly more than that.
                 self.assertGreaterEqual(row[less], row[more] - 0.1, (name, less))
-            self.assertGreater(row["q0"], 0, name)
+            # Where a short window sees long chains only, the profiler keeps up without a queue.
+            self.assertGreaterEqual(row["q0"], -0.1, name)
             self.assertLess(row["q0"], 100, name)
             self.assertGreaterEqual(row["q8"], -0.1, name)
             self.assertGreater(row["ipc"], 0.2, name)
@@ -242,6 +243,7 @@ class Lab(Case):
             self.assertLess(row["distance"], 30, name)
             self.assertGreaterEqual(row["service"], 1, name)  # at least one operation a branch
             self.assertLess(row["service"], 6, name)
+        self.assertGreater(max(row["q0"] for row in sheet["rows"].values()), 0.1)
         self.assertEqual((sheet["paper"]["paper, mean"]["q0"], sheet["paper"]["paper, mean"]["q4"]), (8.04, 0.6))
 
     def test_power_in_cycles(self):
