@@ -158,6 +158,26 @@ struct hp_pcall_count {
 };
 
 /*
+ * A calling context: a function, and the functions that called each other up to it. Contexts are a forest: in the normal form a parent
+ * comes before its children, and no two children of one parent have the same function. Where stacks are deeper than HP_CONTEXT_DEPTH, or a
+ * thread has more than HP_CONTEXTS_MAX contexts, what runs above belongs to the context below (the note "contexts" says how often).
+ */
+struct hp_pcontext {
+    uint32_t parent;   /* index; HP_PROFILE_NONE: the start of a thread, or a signal's handler */
+    uint32_t function; /* HP_PROFILE_NONE: not known */
+};
+#define HP_CONTEXT_DEPTH 200
+#define HP_CONTEXTS_MAX  1000000
+
+/* The `self` of all contexts of a thread add up to its instructions. */
+struct hp_pcontext_count {
+    uint32_t item;
+    uint32_t thread;
+    uint64_t self;  /* instructions, those of contexts above not included */
+    uint64_t calls; /* times it was entered */
+};
+
+/*
  * Paths. `kind` is the control register that found them (hp_ppcr_format()): a run may have several kinds. Every path that was executed is
  * there; the heaviest also have their steps.
  */
@@ -193,6 +213,13 @@ struct hp_ppath_count {
     uint64_t count; /* executions */
     uint64_t insns;
     uint64_t events; /* of the metric in the path's kind */
+};
+
+/* A path that was in a hot path table at the end, and what the table counted for it: the lossy profile that the hardware gives. */
+struct hp_ptable_path {
+    const char *table; /* as in the part of its stats: "hpt bl 512x4" without "hpt " */
+    uint32_t path;
+    uint64_t events;
 };
 
 /* What a stat's value is, and so what becomes of it when profiles are merged. */
@@ -407,9 +434,12 @@ struct hp_profile {
     struct hp_pcount *edge_counts;
     struct hp_pfunction_count *function_counts;
     struct hp_pcall_count *call_counts;
+    struct hp_pcontext *contexts;
+    struct hp_pcontext_count *context_counts;
     struct hp_ppath *paths;
     struct hp_pstep *path_steps;
     struct hp_ppath_count *path_counts;
+    struct hp_ptable_path *table_paths;
     struct hp_pstat *stats;
     struct hp_pprediction *predictions;
     struct hp_ploop *loops;
@@ -432,7 +462,8 @@ struct hp_profile {
     size_t n_insns, n_insn_tallies, n_insn_cycles, n_attributions, n_waits, n_samplers, n_windows;
     size_t n_modules, n_threads, n_functions, n_blocks, n_edges, n_calls, n_lines;
     size_t n_block_counts, n_edge_counts, n_function_counts, n_call_counts, n_notes;
-    size_t n_paths, n_path_steps, n_path_counts, n_stats, n_predictions;
+    size_t n_contexts, n_context_counts;
+    size_t n_paths, n_path_steps, n_path_counts, n_table_paths, n_stats, n_predictions;
     size_t n_loops, n_loop_counts, n_loop_trips, n_loop_blocks, n_model_loops;
     size_t n_hotspots, n_hotspot_branches, n_hotspot_blocks, n_hotspot_slices;
     struct hp_profile_memory *memory; /* capacities and strings; private */
@@ -460,9 +491,13 @@ enum hp_err hp_profile_add_edge_count(struct hp_profile *profile, struct hp_pcou
 enum hp_err hp_profile_add_function_count(struct hp_profile *profile,
                                           struct hp_pfunction_count **item);
 enum hp_err hp_profile_add_call_count(struct hp_profile *profile, struct hp_pcall_count **item);
+enum hp_err hp_profile_add_context(struct hp_profile *profile, struct hp_pcontext **item);
+enum hp_err hp_profile_add_context_count(struct hp_profile *profile,
+                                         struct hp_pcontext_count **item);
 enum hp_err hp_profile_add_path(struct hp_profile *profile, struct hp_ppath **item);
 enum hp_err hp_profile_add_path_step(struct hp_profile *profile, struct hp_pstep **item);
 enum hp_err hp_profile_add_path_count(struct hp_profile *profile, struct hp_ppath_count **item);
+enum hp_err hp_profile_add_table_path(struct hp_profile *profile, struct hp_ptable_path **item);
 enum hp_err hp_profile_add_prediction(struct hp_profile *profile, struct hp_pprediction **item);
 enum hp_err hp_profile_add_loop(struct hp_profile *profile, struct hp_ploop **item);
 enum hp_err hp_profile_add_loop_count(struct hp_profile *profile, struct hp_ploop_count **item);

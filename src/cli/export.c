@@ -5,6 +5,7 @@
 #include "cli/output.h"
 #include "cli/session.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,18 +14,26 @@
 
 #define WINDOW 10000 /* instructions, when nothing is said */
 
+static void print_formats(void)
+{
+    size_t n;
+    const struct hp_export_format *formats = hp_export_formats(&n);
+    printf("\nFormats:\n");
+    for (size_t i = 0; i < n; i++)
+        printf("  %-15s %s\n", formats[i].name, formats[i].summary);
+}
+
 static const struct hp_usage usage = {
     .command = "hotpath export",
-    .synopsis = "[OPTIONS] --format FORMAT (TRACE | -- PROGRAM [ARGUMENTS])",
-    .help = "Writes what happened on a machine in cycles to every instruction of a part of a run, "
-            "the first\n"
-            "10,000 instructions or what --after and --for say, as a log for a pipeline viewer. "
-            "What comes\n"
-            "before warms the caches and predictors. TRACE was made by 'hotpath trace record "
-            "--addresses'.\n\n"
-            "Formats:\n"
-            "  kanata    a pipeline log for Konata\n"
-            "  o3        a pipeline log as gem5's O3PipeView, for o3-pipeview.py and Konata\n",
+    .synopsis = "[OPTIONS] --format FORMAT (FILE | -- PROGRAM [ARGUMENTS])",
+    .help =
+        "Writes what hotpath found for another tool. Most formats are made of a profile, FILE.\n"
+        "\n"
+        "A pipeline log has what happened on a machine in cycles to every instruction of a part\n"
+        "of a run, the first 10,000 or what --after and --for say. It is made of a PROGRAM, or of\n"
+        "a trace that 'hotpath trace record --addresses' made. What comes before warms the caches\n"
+        "and predictors.\n",
+    .lists = print_formats,
     .examples = "  hotpath export --format kanata -o ls.kanata -- ls\n"
                 "  hotpath export --format o3 --machine vaswani --after 1M --for 2000 "
                 "gzip.hptrace\n",
@@ -38,6 +47,7 @@ struct export
     const struct hp_export_format *format;
     const char *name;    /* of the format */
     const char *pattern; /* of the output's name; NULL: standard output */
+    struct hp_export_request request;
     uint64_t thread;
     struct hp_outfile out;
     struct hp_log *log;
@@ -64,12 +74,20 @@ static int find_dashes(int argc, char **argv)
 /* `n` words are left, `n_program` of them a program (0: none). */
 static enum hp_err check_words(struct export *e, int n, int n_program)
 {
-    if (n == 0)
-        return hp_fail(HP_ERR_INVALID, "neither a trace nor a program given; try: hotpath export "
-                                       "--format kanata -o FILE -- PROGRAM ARGUMENTS");
     HP_TRY(hp_export_find(e->name, &e->format));
+    bool profile = e->format->source == HP_EXPORT_PROFILE;
+    if (profile && (n != 1 || n_program))
+        return hp_fail(HP_ERR_INVALID,
+                       "'%s' is made of one profile; record it first: hotpath record -o FILE -- "
+                       "PROGRAM ARGUMENTS",
+                       e->name);
+    if (n == 0)
+        return hp_fail(HP_ERR_INVALID,
+                       "neither a trace nor a program given; try: hotpath export "
+                       "--format %s -o FILE -- PROGRAM ARGUMENTS",
+                       e->name);
     if (n_program ? n != n_program : n != 1)
-        return hp_fail(HP_ERR_INVALID, "export takes one trace, or a program behind --");
+        return hp_fail(HP_ERR_INVALID, "export takes one file, or a program behind --");
     if (n_program && !e->pattern)
         return hp_fail(HP_ERR_INVALID, "-o FILE is needed: standard output is the program's");
     if (e->thread >= HP_NO_ID)
@@ -95,6 +113,30 @@ static void print_end(const struct export *e, const char *path, const struct hp_
             stats->instructions ? stats->last - stats->first + 1 : 0, path);
 }
 
+/* A profile, in a format that is made of one. */
+static enum hp_err convert(struct export *e, const char *file)
+{
+    struct hp_profile *profile;
+    struct hp_export_written written = {.unit = ""};
+    HP_TRY(hp_profile_load(file, &profile));
+    enum hp_err err = e->pattern ? hp_outfile_open(&e->out, e->pattern) : HP_OK;
+    if (err == HP_OK)
+        err = e->format->write(profile, &e->request, e->pattern ? e->out.file : stdout, &written);
+    if (err == HP_OK && e->pattern)
+        err = hp_outfile_commit(&e->out);
+    else if (err == HP_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        err = hp_fail(HP_ERR_IO, "standard output: %s", strerror(errno));
+    hp_outfile_abort(&e->out);
+    hp_profile_free(profile);
+    if (err == HP_OK && e->pattern && !e->session.quiet)
+        fprintf(stderr, "hotpath: %" PRIu64 " of %" PRIu64 " %s written to %s%s%s%s\n",
+                written.written, written.total, written.unit, e->pattern,
+                written.missing[0] ? " (the rest: " : "", written.missing,
+                written.missing[0] ? ")" : "");
+    return err;
+}
+
+/* What becomes of every instruction of a run or a trace. */
 static enum hp_err run(struct export *e, char **argv, bool is_program, int *status)
 {
     struct hp_profile *profile = NULL;
@@ -123,9 +165,16 @@ int hp_cmd_export(int argc, char **argv)
 {
     struct export e = {.observer = {.open = open_log}, .session = HP_SESSION_DEFAULTS};
     const struct hp_option options[] = {
-        {"format", 'f', HP_OPT_TEXT, &e.name, "FORMAT", "what to write: kanata or o3"},
+        {"format", 'f', HP_OPT_TEXT, &e.name, "FORMAT", "what to write; see below"},
         {"output", 'o', HP_OPT_TEXT, &e.pattern, "FILE",
          "where to (default: standard output; %p: hotpath's\nprocess id)"},
+        {"module", 0, HP_OPT_TEXT, &e.request.module, "NAME",
+         "of a profile: the file of the program that it is\nabout (default: the one that was "
+         "started)"},
+        {"table", 0, HP_OPT_TEXT, &e.request.table, "NAME",
+         "of a profile: counts of this hot path table, not the\nexact ones"},
+        {"metric", 0, HP_OPT_TEXT, &e.request.metric, "NAME",
+         "of a profile: instructions (default) or cycles"},
         {"machine", 'm', HP_OPT_TEXT, &e.session.wanted.machine, "NAME",
          "the machine: vaswani, alpha21264, arm9, modern (the\ndefault), or a file"},
         {"thread", 't', HP_OPT_COUNT, &e.thread, "N",
@@ -151,7 +200,8 @@ int hp_cmd_export(int argc, char **argv)
     if (err == HP_OK && !dashes)
         status = 0;
     if (err == HP_OK)
-        err = run(&e, argv, dashes != 0, &status);
+        err = e.format->source == HP_EXPORT_PROFILE ? convert(&e, argv[1])
+                                                    : run(&e, argv, dashes != 0, &status);
     hp_log_free(e.log);
     if (err == HP_OK)
         return status;

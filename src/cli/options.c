@@ -34,6 +34,8 @@ static void print_help(const struct hp_usage *usage, const struct hp_option *opt
     for (const struct hp_option *o = options; o->name; o++)
         print_option(o);
     printf("  -h, --help              show this\n");
+    if (usage->lists)
+        usage->lists();
     if (usage->examples)
         printf("\nExamples:\n%s", usage->examples);
 }

@@ -48,7 +48,8 @@ struct hp_usage {
     const char *command;  /* "hotpath run" */
     const char *synopsis; /* "[OPTIONS] -- PROGRAM [ARGUMENTS]" */
     const char *help;     /* paragraphs above the options */
-    const char *examples; /* below them */
+    void (*lists)(void);  /* prints lists that are kept elsewhere, below those; NULL: none */
+    const char *examples; /* last */
 };
 
 /*

@@ -7,9 +7,9 @@
 #include <string.h>
 
 static const struct hp_export_format formats[] = {
-    {"kanata", "a pipeline log for Konata", HP_EXPORT_TIMINGS, &hp_log_kanata},
+    {"kanata", "a pipeline log for Konata", HP_EXPORT_TIMINGS, .log = &hp_log_kanata},
     {"o3", "a pipeline log as gem5's O3PipeView, for o3-pipeview.py and Konata", HP_EXPORT_TIMINGS,
-     &hp_log_o3},
+     .log = &hp_log_o3},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
@@ -22,7 +22,7 @@ const struct hp_export_format *hp_export_formats(size_t *n)
 
 enum hp_err hp_export_find(const char *name, const struct hp_export_format **format)
 {
-    char names[256];
+    char names[512];
     int length = 0;
     for (size_t i = 0; i < N_FORMATS; i++) {
         if (name && strcmp(formats[i].name, name) == 0) {

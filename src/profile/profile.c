@@ -30,9 +30,12 @@ static const struct {
     [HP_PARRAY_EDGE_COUNTS] = ARRAY(edge_counts, "edge counters"),
     [HP_PARRAY_FUNCTION_COUNTS] = ARRAY(function_counts, "function counters"),
     [HP_PARRAY_CALL_COUNTS] = ARRAY(call_counts, "call counters"),
+    [HP_PARRAY_CONTEXTS] = ARRAY(contexts, "calling contexts"),
+    [HP_PARRAY_CONTEXT_COUNTS] = ARRAY(context_counts, "counters of calling contexts"),
     [HP_PARRAY_PATHS] = ARRAY(paths, "paths"),
     [HP_PARRAY_PATH_STEPS] = ARRAY(path_steps, "steps of paths"),
     [HP_PARRAY_PATH_COUNTS] = ARRAY(path_counts, "path counters"),
+    [HP_PARRAY_TABLE_PATHS] = ARRAY(table_paths, "paths of tables"),
     [HP_PARRAY_STATS] = ARRAY(stats, "stats"),
     [HP_PARRAY_PREDICTIONS] = ARRAY(predictions, "predictions"),
     [HP_PARRAY_LOOPS] = ARRAY(loops, "loops"),
@@ -228,6 +231,32 @@ enum hp_err hp_profile_add_call_count(struct hp_profile *profile, struct hp_pcal
     void *slot;
     HP_TRY(append(profile, HP_PARRAY_CALL_COUNTS, &slot));
     *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_context(struct hp_profile *profile, struct hp_pcontext **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_CONTEXTS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_context_count(struct hp_profile *profile,
+                                         struct hp_pcontext_count **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_CONTEXT_COUNTS, &slot));
+    *item = slot;
+    return HP_OK;
+}
+
+enum hp_err hp_profile_add_table_path(struct hp_profile *profile, struct hp_ptable_path **item)
+{
+    void *slot;
+    HP_TRY(append(profile, HP_PARRAY_TABLE_PATHS, &slot));
+    *item = slot;
+    **item = (struct hp_ptable_path){.table = ""};
     return HP_OK;
 }
 
