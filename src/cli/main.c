@@ -84,6 +84,7 @@ enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
     case HP_REPORT_SUMMARY:
     case HP_REPORT_EDGES:
     case HP_REPORT_CALLS:
+    case HP_REPORT_CONTEXTS:
     case HP_REPORT_THREADS:
     case HP_REPORT_MODULES:
     case HP_REPORT_PREDICTIONS:
