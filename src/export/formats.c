@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
+#include "export/champsim.h"
 #include "export/export.h"
 #include "export/kanata.h"
 #include "export/o3.h"
+#include "export/simpoint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +12,10 @@ static const struct hp_export_format formats[] = {
     {"kanata", "a pipeline log for Konata", HP_EXPORT_TIMINGS, .log = &hp_log_kanata},
     {"o3", "a pipeline log as gem5's O3PipeView, for o3-pipeview.py and Konata", HP_EXPORT_TIMINGS,
      .log = &hp_log_o3},
+    {"champsim", "a trace of instructions for ChampSim", HP_EXPORT_STREAM,
+     .stream = &hp_stream_champsim},
+    {"simpoint", "basic block vectors for SimPoint", HP_EXPORT_STREAM,
+     .stream = &hp_stream_simpoint},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
