@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "export/bolt.h"
+
+#include "export/champsim.h"
 #include "export/export.h"
 #include "export/kanata.h"
 #include "export/o3.h"
+#include "export/simpoint.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -14,6 +17,11 @@ static const struct hp_export_format formats[] = {
     {"bolt", "fdata, a profile for llvm-bolt -data=", HP_EXPORT_PROFILE, .write = hp_export_bolt},
     {"bolt-aggregated", "a pre-aggregated profile for perf2bolt and llvm-bolt --pa",
      HP_EXPORT_PROFILE, .write = hp_export_bolt_aggregated},
+
+    {"champsim", "a trace of instructions for ChampSim", HP_EXPORT_STREAM,
+     .stream = &hp_stream_champsim},
+    {"simpoint", "basic block vectors for SimPoint", HP_EXPORT_STREAM,
+     .stream = &hp_stream_simpoint},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
