@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "export/callgrind.h"
 #include "export/export.h"
 #include "export/kanata.h"
 #include "export/o3.h"
@@ -10,6 +11,8 @@ static const struct hp_export_format formats[] = {
     {"kanata", "a pipeline log for Konata", HP_EXPORT_TIMINGS, .log = &hp_log_kanata},
     {"o3", "a pipeline log as gem5's O3PipeView, for o3-pipeview.py and Konata", HP_EXPORT_TIMINGS,
      .log = &hp_log_o3},
+    {"callgrind", "costs, calls and jumps, for KCachegrind and callgrind_annotate",
+     HP_EXPORT_PROFILE, .write = hp_export_callgrind},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
