@@ -5,6 +5,7 @@
 #include "export/callgrind.h"
 
 #include "base/map64.h"
+#include "base/strings.h"
 #include "export/callgrind_rows.h"
 #include "export/names.h"
 #include "hotpath/cycles.h"
@@ -42,6 +43,7 @@ struct writer {
     struct hp_cg_code *code;
     bool shown[HP_CG_COLUMNS];
     bool *objects, *functions; /* whose names have been written */
+    struct hp_strings texts;   /* of files */
     struct hp_map64 files;     /* by text */
     uint32_t n_files;
     const char *file; /* where the next line is */
@@ -82,14 +84,16 @@ static void put_function(struct writer *w, const char *key, uint32_t function)
     w->functions[id] = true;
 }
 
-/* A profile keeps every text once: the same file is the same pointer. */
 static enum hp_err put_file(struct writer *w, const char *key, const char *file)
 {
-    uint32_t id = hp_map64_get(&w->files, (uintptr_t)file);
+    const char *own = hp_strings_add(&w->texts, file, strlen(file));
+    if (!own)
+        return hp_fail_nomem();
+    uint32_t id = hp_map64_get(&w->files, (uintptr_t)own);
     bool first = id == HP_MAP64_NONE;
     if (first) {
         id = w->n_files++;
-        HP_TRY(hp_map64_put(&w->files, (uintptr_t)file, id));
+        HP_TRY(hp_map64_put(&w->files, (uintptr_t)own, id));
     }
     put_name(w, key, id, first, *file ? file : UNKNOWN_NAME);
     return HP_OK;
@@ -282,6 +286,7 @@ enum hp_err hp_export_callgrind(const struct hp_profile *profile,
     free(w.objects);
     free(w.functions);
     hp_map64_fini(&w.files);
+    hp_strings_fini(&w.texts);
     hp_strbuf_fini(&w.text);
     hp_tables_fini(&tables);
     return err;

@@ -37,11 +37,12 @@ enum hp_err hp_cg_add_jumps(const struct hp_cg_code *code, uint32_t function,
     size_t n, next;
     const struct hp_cg_edge *edges = hp_cg_code_edges(code, function, &n);
     for (size_t i = 0; i < n; i = next) {
-        uint64_t executed = 0; /* of one branch, whose edges follow each other */
+        uint64_t executed = 0; /* of a conditional branch, whose edges follow each other */
         struct hp_place from = p->edges[edges[i].edge].from;
         for (next = i; next < n && hp_place_compare(p->edges[edges[next].edge].from, from) == 0;
              next++)
-            executed = hp_saturating_add(executed, edges[next].count);
+            if (p->edges[edges[next].edge].flow == HP_FLOW_COND)
+                executed = hp_saturating_add(executed, edges[next].count);
         for (size_t k = i; k < next; k++) {
             const struct hp_pedge *e = &p->edges[edges[k].edge];
             bool jumps =
