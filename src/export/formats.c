@@ -2,10 +2,16 @@
 #include "export/bolt.h"
 
 #include "export/champsim.h"
+
+#include "export/callgrind.h"
 #include "export/export.h"
+#include "export/folded.h"
 #include "export/kanata.h"
 #include "export/o3.h"
 #include "export/simpoint.h"
+
+#include "export/pprof.h"
+#include "export/speedscope.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -22,6 +28,15 @@ static const struct hp_export_format formats[] = {
      .stream = &hp_stream_champsim},
     {"simpoint", "basic block vectors for SimPoint", HP_EXPORT_STREAM,
      .stream = &hp_stream_simpoint},
+
+    {"callgrind", "costs, calls and jumps, for KCachegrind and callgrind_annotate",
+     HP_EXPORT_PROFILE, .write = hp_export_callgrind},
+    {"pprof", "calling contexts, for pprof and what reads its files", HP_EXPORT_PROFILE,
+     .write = hp_export_pprof},
+    {"folded", "calling contexts, a line each, for flame graphs", HP_EXPORT_PROFILE,
+     .write = hp_export_folded},
+    {"speedscope", "calling contexts by thread, for speedscope", HP_EXPORT_PROFILE,
+     .write = hp_export_speedscope},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
