@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "export/champsim.h"
+#include "export/chrome.h"
+#include "export/drcov.h"
 #include "export/export.h"
 #include "export/kanata.h"
 #include "export/o3.h"
@@ -16,6 +18,12 @@ static const struct hp_export_format formats[] = {
      .stream = &hp_stream_champsim},
     {"simpoint", "basic block vectors for SimPoint", HP_EXPORT_STREAM,
      .stream = &hp_stream_simpoint},
+    {"drcov", "which blocks were executed, for Lighthouse and others", HP_EXPORT_PROFILE,
+     .write = hp_export_drcov},
+    {"blocks-text", "the same as lines, module+offset, for scripts", HP_EXPORT_PROFILE,
+     .write = hp_export_blocks_text},
+    {"chrome", "phases as trace events, for Perfetto and chrome://tracing", HP_EXPORT_PROFILE,
+     .write = hp_export_chrome},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
