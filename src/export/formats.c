@@ -4,6 +4,9 @@
 #include "export/champsim.h"
 
 #include "export/callgrind.h"
+
+#include "export/chrome.h"
+#include "export/drcov.h"
 #include "export/export.h"
 #include "export/folded.h"
 #include "export/kanata.h"
@@ -37,6 +40,13 @@ static const struct hp_export_format formats[] = {
      .write = hp_export_folded},
     {"speedscope", "calling contexts by thread, for speedscope", HP_EXPORT_PROFILE,
      .write = hp_export_speedscope},
+
+    {"drcov", "which blocks were executed, for Lighthouse and others", HP_EXPORT_PROFILE,
+     .write = hp_export_drcov},
+    {"blocks-text", "the same as lines, module+offset, for scripts", HP_EXPORT_PROFILE,
+     .write = hp_export_blocks_text},
+    {"chrome", "phases as trace events, for Perfetto and chrome://tracing", HP_EXPORT_PROFILE,
+     .write = hp_export_chrome},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
