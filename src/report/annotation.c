@@ -390,7 +390,7 @@ static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct cod
     }
     for (size_t i = first_of(a, true, function);
          i < p->n_blocks && p->blocks[a->blocks[i]].function == function; i++)
-        if (a->block_counts[a->blocks[i]])
+        if (a->block_counts[a->blocks[i]] && (!a->wanted || a->wanted[a->blocks[i]]))
             HP_TRY(add_block(a, a->blocks[i], code, missing));
     return HP_OK;
 }
