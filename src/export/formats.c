@@ -2,6 +2,7 @@
 #include "export/bolt.h"
 #include "export/export.h"
 #include "export/kanata.h"
+#include "export/llvm.h"
 #include "export/o3.h"
 
 #include <stdio.h>
@@ -14,6 +15,8 @@ static const struct hp_export_format formats[] = {
     {"bolt", "fdata, a profile for llvm-bolt -data=", HP_EXPORT_PROFILE, .write = hp_export_bolt},
     {"bolt-aggregated", "a pre-aggregated profile for perf2bolt and llvm-bolt --pa",
      HP_EXPORT_PROFILE, .write = hp_export_bolt_aggregated},
+    {"llvm-sample", "a sample profile for clang's -fprofile-sample-use, as text", HP_EXPORT_PROFILE,
+     .write = hp_export_llvm_sample},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
