@@ -7,6 +7,7 @@
 #include "export/export.h"
 #include "export/folded.h"
 #include "export/kanata.h"
+#include "export/llvm.h"
 #include "export/o3.h"
 #include "export/pprof.h"
 #include "export/simpoint.h"
@@ -40,6 +41,9 @@ static const struct hp_export_format formats[] = {
      .write = hp_export_blocks_text},
     {"chrome", "phases as trace events, for Perfetto and chrome://tracing", HP_EXPORT_PROFILE,
      .write = hp_export_chrome},
+
+    {"llvm-sample", "a sample profile for clang's -fprofile-sample-use, as text", HP_EXPORT_PROFILE,
+     .write = hp_export_llvm_sample},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)
