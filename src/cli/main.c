@@ -18,6 +18,7 @@ static const struct hp_command commands[] = {
     {"annotate", "print functions by source and instruction", hp_cmd_annotate},
     {"html", "write a profile as a page for a browser", hp_cmd_html},
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
+    {"diff", "say what changed between two versions of a program", hp_cmd_diff},
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},
     {"wpp", "inspect and expand a whole program path", hp_cmd_wpp},
