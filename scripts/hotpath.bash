@@ -15,6 +15,8 @@ _hotpath()
 
     if [ "$COMP_CWORD" = 1 ]; then
         mapfile -t COMPREPLY < <(compgen -W "run record report annotate export compare diff merge trace wpp lab --help --version" -- "$word")
+
+        mapfile -t COMPREPLY < <(compgen -W "run record report annotate html export compare merge trace wpp lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then

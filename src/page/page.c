@@ -33,8 +33,8 @@ static enum hp_err find(char **path)
         free(*path);
     }
     return hp_fail(HP_ERR_NOTFOUND,
-                   "the page's template was not built, as npm was not there: install npm and run "
-                   "'make' again (hotpath html FILE --data writes the data without it)");
+                   "the page's template is not there: 'make' builds it when npm is installed and "
+                   "can get its packages (hotpath html FILE --data needs none)");
 }
 
 static enum hp_err read_text(FILE *file, const char *path, char **text)
