@@ -95,8 +95,6 @@ static void load(struct hp_sources *sources, struct hp_source_file *file)
         }
         sources->bytes += size;
         file->changed = (int64_t)status.st_mtime;
-        if (file->text && sources->time > 0 && (int64_t)status.st_mtime > sources->time) {
-
         if (file->text && newer) {
             if (sources->n_newer++ == 0)
                 sources->newer = file->name;
