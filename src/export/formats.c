@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "export/autofdo.h"
 #include "export/bolt.h"
 #include "export/callgrind.h"
 #include "export/champsim.h"
@@ -7,6 +8,7 @@
 #include "export/export.h"
 #include "export/folded.h"
 #include "export/kanata.h"
+#include "export/lcov.h"
 #include "export/llvm.h"
 #include "export/o3.h"
 #include "export/pprof.h"
@@ -44,6 +46,10 @@ static const struct hp_export_format formats[] = {
 
     {"llvm-sample", "a sample profile for clang's -fprofile-sample-use, as text", HP_EXPORT_PROFILE,
      .write = hp_export_llvm_sample},
+    {"autofdo", "text for AutoFDO's create_llvm_prof --profiler=text", HP_EXPORT_PROFILE,
+     .write = hp_export_autofdo},
+    {"lcov", "coverage by source lines: a tracefile for lcov and genhtml", HP_EXPORT_PROFILE,
+     .write = hp_export_lcov},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)

@@ -52,22 +52,6 @@ static uint32_t copies_of(uint32_t bits)
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
-/* The function that starts at a place; NULL: none does. */
-static const struct hp_pfunction *function_at(const struct hp_profile *p, struct hp_place place)
-{
-    size_t low = 0, high = p->n_functions;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(p->functions[middle].place, place) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < p->n_functions && hp_place_compare(p->functions[low].place, place) == 0
-               ? &p->functions[low]
-               : NULL;
-}
-
 static bool is_mangled(const char *name)
 {
     return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
@@ -80,7 +64,7 @@ static const char *outer_name(const struct writer *w)
     if (is_mangled(name))
         return name;
     const struct hp_pfunction *function =
-        function_at(w->profile, (struct hp_place){w->flows->module, w->frames.entry});
+        hp_flows_function(w->flows, (struct hp_place){w->flows->module, w->frames.entry});
     return function && is_mangled(function->linkage) && !strchr(function->linkage, '.')
                ? function->linkage
                : name;
@@ -94,26 +78,13 @@ static bool is_part(const char *linkage)
     return strstr(linkage, ".cold") || strstr(linkage, ".part.");
 }
 
-/* How often the function at an entry was come to from others, or called itself. */
 static uint64_t entries_of(const struct writer *w, uint64_t entry)
 {
-    const struct hp_profile *p = w->profile;
     const struct hp_pfunction *function =
-        function_at(p, (struct hp_place){w->flows->module, entry});
-    size_t n;
-    uint64_t sum = 0;
+        hp_flows_function(w->flows, (struct hp_place){w->flows->module, entry});
     if (function && is_part(function->linkage))
         return 0;
-    const uint32_t *arrivals = hp_flows_arrivals(w->flows, entry, &n);
-    for (size_t i = 0; i < n; i++) {
-        const struct hp_pedge *edge = &p->edges[arrivals[i]];
-        bool own = function && hp_flows_leaves(w->flows, arrivals[i]) &&
-                   edge->from.offset - entry < function->size;
-        bool call = edge->flow == HP_FLOW_CALL || edge->flow == HP_FLOW_CALL_IND;
-        if (edge->taken && (call || !own))
-            sum = hp_saturating_add(sum, w->flows->edges[arrivals[i]]);
-    }
-    return sum;
+    return hp_flows_entries(w->flows, entry);
 }
 
 /* The location of a frame in its function. */
@@ -253,7 +224,7 @@ static enum hp_err add_lines(struct writer *w)
 static enum hp_err target_of(struct writer *w, const struct hp_pedge *edge, char **text,
                              const char **name)
 {
-    const struct hp_pfunction *function = function_at(w->profile, edge->to);
+    const struct hp_pfunction *function = hp_flows_function(w->flows, edge->to);
     *name = NULL;
     *text = NULL;
     if (edge->to.module == w->flows->module) {
@@ -280,7 +251,7 @@ static bool is_call(const struct writer *w, const struct hp_pedge *edge)
         return false;
     if (edge->flow == HP_FLOW_CALL || edge->flow == HP_FLOW_CALL_IND)
         return true;
-    const struct hp_pfunction *function = function_at(w->profile, edge->to);
+    const struct hp_pfunction *function = hp_flows_function(w->flows, edge->to);
     return function && edge->flow != HP_FLOW_RETURN && edge->flow != HP_FLOW_SYSCALL &&
            (edge->from.module != edge->to.module ||
             edge->from.offset - edge->to.offset >= function->size) &&

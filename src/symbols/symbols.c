@@ -264,6 +264,7 @@ enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,
         return hp_fail(HP_ERR_NOTFOUND, "%s has no line information", symbols->file.path);
     enum hp_err err = hp_debug_frames(symbols->debug, symbols->base + offset, frames);
     frames->entry -= symbols->base;
+    frames->inner -= symbols->base;
     if (frames->until != UINT64_MAX)
         frames->until -= symbols->base;
     return err;

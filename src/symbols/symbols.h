@@ -92,6 +92,7 @@ struct hp_source_frames {
     struct hp_source_frame *frames; /* innermost first */
     size_t n, capacity;
     uint64_t entry; /* offset of the first instruction of the last one */
+    uint64_t inner; /* likewise of the first one: tells apart where a function was inlined */
     uint64_t until; /* up to this offset all is the same */
 };
 

@@ -383,6 +383,8 @@ static enum hp_err add_frame(struct hp_source_frames *frames, const struct hp_sc
                                                            .line = line->line,
                                                            .discriminator = line->discriminator};
     frames->entry = scope->entry;
+    if (frames->n == 1)
+        frames->inner = scope->entry;
     return HP_OK;
 }
 
