@@ -13,6 +13,7 @@
 static const struct hp_command commands[] = {
     {"run", "run a program and print where its time goes", hp_cmd_run},
     {"record", "run a program and keep its profile in a file", hp_cmd_record},
+    {"top", "run a program and show live what it does", hp_cmd_top},
     {"report", "print a profile", hp_cmd_report},
     {"export", "write a pipeline log of a part of a run, for a viewer", hp_cmd_export},
     {"annotate", "print functions by source and instruction", hp_cmd_annotate},
