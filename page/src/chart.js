@@ -11,10 +11,10 @@ export { Plot };
 export const tick = (value) => short(value).replace(/\.0*(?= |$)|(\.\d*?[1-9])0+(?= |$)/, "$1");
 
 /**
- * chart({ title, description, draw(width), legend: [[label, colour]], columns, rows, class }): a figure. `draw` gives an SVG element (of Plot)
- * and is called again when the width changes.
+ * chart({ title, description, draw(width), legend: [[label, colour, meaning]], columns, rows, height, small }): a figure. `draw` gives an SVG
+ * element (of Plot) and is called again when the width changes; `columns` and `rows` are the same as a table. Of small ones the title is not shown.
  */
-export function chart({ title, description, draw, legend, columns, rows, height }) {
+export function chart({ title, description, draw, legend, columns, rows, height, small }) {
     const id = newId("chart");
     const area = h("div", { class: "chart-area", role: "img", "aria-labelledby": id, "aria-description": description, style: { "min-height": `${height ?? 0}px` } });
     let width = 0;
@@ -26,7 +26,7 @@ export function chart({ title, description, draw, legend, columns, rows, height 
         }
     }).observe(area);
     return h("figure", { class: "chart" },
-        h("figcaption", null, h("strong", { id }, title), description && h("span", { class: "note" }, description)),
+        h("figcaption", { class: small ? "hidden" : null }, h("strong", { id }, title), description && h("span", { class: "note" }, description)),
         legend && h("ul", { class: "legend" }, legend.map(([label, colour, why]) => h("li", { title: why }, h("span", { class: "swatch", style: { background: colour } }), label))),
         area,
         columns && h("details", { class: "as-table" }, h("summary", null, "As a table"), lazily(() => table(title, columns, rows))));

@@ -36,7 +36,7 @@ export const stageColour = (stage) => `var(--stage-${stage})`;
 
 const HUES = 10;
 
-/** The heaviest functions have colours of their own; others share them, paler. */
+/** The heaviest functions have colours of their own; others share them. */
 export function functionColour(row) {
     return row < 0 ? "var(--hue-none)" : `var(--hue-${row % HUES})`;
 }

@@ -99,9 +99,22 @@ function nodeElement(model, block, node, heat, choose) {
         node.texts.code.map((text, i) => svg("text", { x: left + PAD, y: at(i + 1) }, text)));
 }
 
+// Paper has all of it.
+addEventListener("beforeprint", () => {
+    for (const picture of document.querySelectorAll("svg.graph")) {
+        picture.dataset.shown = picture.getAttribute("viewBox");
+        picture.setAttribute("viewBox", picture.dataset.whole);
+    }
+});
+addEventListener("afterprint", () => {
+    for (const picture of document.querySelectorAll("svg.graph[data-shown]"))
+        picture.setAttribute("viewBox", picture.dataset.shown);
+});
+
 /** Moves what an SVG element shows: drag, wheel with Ctrl, + - 0 and arrow keys, and the buttons that are returned. */
 function movable(picture, width, height, start) {
     const whole = { x: 0, y: 0, width, height };
+    picture.dataset.whole = `0 0 ${width} ${height}`;
     let view = { ...whole };
     const apply = () => picture.setAttribute("viewBox", `${view.x} ${view.y} ${view.width} ${view.height}`);
     const zoom = (factor) => {

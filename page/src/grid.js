@@ -51,9 +51,10 @@ class Grid {
         this.body = h("tbody");
         this.table = h("table", { id, class: "grid", role: options.forest ? "treegrid" : "grid", "aria-label": options.label },
             h("thead", null, h("tr", null, this.heads)), this.body);
+        this.message = h("p", { class: "none" });
         this.scroller = h("div", {
             class: "grid-scroll", tabindex: "-1", onscroll: () => this.render(), onkeydown: (event) => this.key(event),
-        }, this.table);
+        }, this.table, this.message);
         this.body.addEventListener("click", (event) => this.click(event));
         this.element = h("div", { class: "grid-box" },
             h("div", { class: "toolbar" }, this.search, options.tools, this.status), this.scroller);
@@ -150,10 +151,7 @@ class Grid {
             rows.push(this.row(at));
         const rest = this.shown.length - end;
         this.body.replaceChildren(...this.space(this.printing ? 0 : first), ...rows, ...this.space(this.printing ? 0 : rest));
-        if (this.printing && rest > 0)
-            this.body.append(h("tr", null, h("td", { colspan: this.heads.length }, `… and ${count(rest)} more`)));
-        if (!this.shown.length)
-            this.body.append(h("tr", null, h("td", { colspan: this.heads.length, class: "none" }, this.query ? "Nothing matches." : "There is nothing here.")));
+        this.message.textContent = this.shown.length ? (this.printing && rest > 0 ? `… and ${count(rest)} more` : "") : this.query ? "Nothing matches." : "There is nothing here.";
         if (focused)
             (this.element_(this.active) ?? this.scroller).focus({ preventScroll: true });
     }

@@ -24,7 +24,7 @@ export function timeline(model, rows, compact) {
     const colour = (row) => seriesColour(rows.indexOf(row));
     const line = compact ? 18 : 30;
     return chart({
-        title: "When they ran", description: compact ? null : "Since each was detected; the higher, the more of that part of the run was executed in its region.",
+        small: compact, title: "When they ran", description: compact ? null : "Since each was detected; the higher, the more of that part of the run was executed in its region.",
         draw: (width) => Plot.plot({
             width, height: rows.length * line + 42, marginLeft: compact ? 44 : Math.min(140, width / 4), marginBottom: 38, marginTop: 2, marginRight: 8,
             x: { label: "instructions", domain: [0, Math.max(model.total, 1)], tickFormat: tick, ticks: Math.max(2, Math.min(8, width / 90)) },

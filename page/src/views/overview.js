@@ -10,8 +10,8 @@ import { swatch } from "./functions.js";
 import { causeLegend } from "./machine.js";
 import { timeline } from "./hotspots.js";
 
-const MOST = 7; // items in a list
-const DEPTH = 9; // of the flame graph
+const MOST = 6; // items in a list
+const DEPTH = 8; // of the flame graph
 
 function number(label, value, href, title) {
     const content = [h("span", { class: "figure" }, value), h("span", { class: "figure-label" }, label)];
@@ -85,8 +85,8 @@ function flameCard(model) {
 
 function spotsCard(model) {
     const { hotspots } = model.data;
-    const rows = hotspots.map((_, row) => row).filter((row) => hotspots[row].slices.length).slice(0, 6);
-    return rows.length > 0 && card("Hot spots", h("a", { class: "more", href: "#hotspots" }, hotspots.length > rows.length ? `all ${count(hotspots.length)}` : "more"), timeline(model, rows, true),
+    const rows = hotspots.map((_, row) => row).filter((row) => hotspots[row].slices.length).slice(0, 4);
+    return rows.length > 0 && card("Hot spots: when they ran", h("a", { class: "more", href: "#hotspots" }, hotspots.length > rows.length ? `all ${count(hotspots.length)}` : "more"), timeline(model, rows, true),
         h("p", { class: "chips" }, rows.map((row) => h("a", { href: `#hotspot/${row}`, class: "name" }, `#${hotspots[row].id} `, swatch(hotspots[row].functions[0] ?? -1), model.functionName(hotspots[row].functions[0] ?? -1), h("span", { class: "note" }, ` ${share(hotspots[row].share)}`)))));
 }
 

@@ -103,9 +103,11 @@ function drawing(model, row, mode) {
 }
 
 function show(model, row) {
-    const { paths, kinds } = model.data;
+    const { paths, kinds, steps } = model.data;
     const kind = kinds[paths.kind[row]];
     const place = h("div");
+    const blocks = Array.from({ length: paths.n_steps[row] }, (_, i) => steps.block[paths.first_step[row] + i]);
+    const hasSource = blocks.some((block) => block >= 0 && model.blockLines(block).some(({ file, line }) => model.source(file, line) !== null));
     const draw = (mode) => place.replaceChildren(drawing(model, row, mode));
     draw("source");
     return {
@@ -121,7 +123,7 @@ function show(model, row) {
                 ["Kind", kind.kind],
             ]),
             paths.n_steps[row]
-                ? card("Block by block", choice("Show", [["source", "Source"], ["assembly", "Assembly"]], "source", draw), place)
+                ? card("Block by block", hasSource && choice("Show", [["source", "Source"], ["assembly", "Assembly"]], "source", draw), place)
                 : h("p", { class: "note" }, "The blocks of this path were not kept: only the heaviest paths have them.")),
     };
 }
