@@ -23,6 +23,7 @@ int hp_cmd_record(int argc, char **argv);
 int hp_cmd_report(int argc, char **argv);
 int hp_cmd_export(int argc, char **argv);
 int hp_cmd_annotate(int argc, char **argv);
+int hp_cmd_html(int argc, char **argv);
 int hp_cmd_compare(int argc, char **argv);
 int hp_cmd_merge(int argc, char **argv);
 int hp_cmd_trace(int argc, char **argv);

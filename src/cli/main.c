@@ -16,6 +16,7 @@ static const struct hp_command commands[] = {
     {"report", "print a profile", hp_cmd_report},
     {"export", "write a pipeline log of a part of a run, for a viewer", hp_cmd_export},
     {"annotate", "print functions by source and instruction", hp_cmd_annotate},
+    {"html", "write a profile as a page for a browser", hp_cmd_html},
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},

@@ -450,8 +450,8 @@ static enum hp_err read_wanted(const struct hp_session_options *options, bool ha
                                        "predictions");
     if (wanted->addresses && !has_addresses)
         return hp_fail(HP_ERR_UNSUPPORTED,
-                       "the trace holds no data addresses: metrics of data need a trace recorded "
-                       "with --addresses, or a live run");
+                       "the trace holds no addresses of data, which this needs: record it with "
+                       "--addresses, or give the program");
     return HP_OK;
 }
 

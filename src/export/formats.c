@@ -1,7 +1,20 @@
 // SPDX-License-Identifier: MIT
+#include "export/bolt.h"
+
+#include "export/champsim.h"
+
+#include "export/callgrind.h"
+
+#include "export/chrome.h"
+#include "export/drcov.h"
 #include "export/export.h"
+#include "export/folded.h"
 #include "export/kanata.h"
 #include "export/o3.h"
+#include "export/simpoint.h"
+
+#include "export/pprof.h"
+#include "export/speedscope.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -10,6 +23,30 @@ static const struct hp_export_format formats[] = {
     {"kanata", "a pipeline log for Konata", HP_EXPORT_TIMINGS, .log = &hp_log_kanata},
     {"o3", "a pipeline log as gem5's O3PipeView, for o3-pipeview.py and Konata", HP_EXPORT_TIMINGS,
      .log = &hp_log_o3},
+    {"bolt", "fdata, a profile for llvm-bolt -data=", HP_EXPORT_PROFILE, .write = hp_export_bolt},
+    {"bolt-aggregated", "a pre-aggregated profile for perf2bolt and llvm-bolt --pa",
+     HP_EXPORT_PROFILE, .write = hp_export_bolt_aggregated},
+
+    {"champsim", "a trace of instructions for ChampSim", HP_EXPORT_STREAM,
+     .stream = &hp_stream_champsim},
+    {"simpoint", "basic block vectors for SimPoint", HP_EXPORT_STREAM,
+     .stream = &hp_stream_simpoint},
+
+    {"callgrind", "costs, calls and jumps, for KCachegrind and callgrind_annotate",
+     HP_EXPORT_PROFILE, .write = hp_export_callgrind},
+    {"pprof", "calling contexts, for pprof and what reads its files", HP_EXPORT_PROFILE,
+     .write = hp_export_pprof},
+    {"folded", "calling contexts, a line each, for flame graphs", HP_EXPORT_PROFILE,
+     .write = hp_export_folded},
+    {"speedscope", "calling contexts by thread, for speedscope", HP_EXPORT_PROFILE,
+     .write = hp_export_speedscope},
+
+    {"drcov", "which blocks were executed, for Lighthouse and others", HP_EXPORT_PROFILE,
+     .write = hp_export_drcov},
+    {"blocks-text", "the same as lines, module+offset, for scripts", HP_EXPORT_PROFILE,
+     .write = hp_export_blocks_text},
+    {"chrome", "phases as trace events, for Perfetto and chrome://tracing", HP_EXPORT_PROFILE,
+     .write = hp_export_chrome},
 };
 
 #define N_FORMATS (sizeof formats / sizeof *formats)

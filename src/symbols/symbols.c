@@ -25,23 +25,6 @@ struct hp_symbols {
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* Link-time address of the module's offset 0. */
-static uint64_t base_of(Elf *elf)
-{
-    uint64_t lowest = UINT64_MAX;
-    size_t n;
-    if (elf_getphdrnum(elf, &n) != 0)
-        return 0;
-    for (size_t i = 0; i < n && i < INT32_MAX; i++) {
-        GElf_Phdr segment;
-        if (!gelf_getphdr(elf, (int)i, &segment))
-            break;
-        if (segment.p_type == PT_LOAD && segment.p_vaddr < lowest)
-            lowest = segment.p_vaddr;
-    }
-    return lowest == UINT64_MAX ? 0 : lowest & ~UINT64_C(4095);
-}
-
 /* The separate debug file, or NULL. */
 static Elf *debug_file(struct hp_symbols *symbols)
 {
@@ -89,7 +72,7 @@ static enum hp_err open_symbols(struct hp_symbols *symbols, const char *path, co
     if (build_id && build_id[0] && strcasecmp(build_id, symbols->build_id) != 0)
         return hp_fail(HP_ERR_NOTFOUND, "%s has build id %s, not %s: it was changed since", path,
                        symbols->build_id[0] ? symbols->build_id : "(none)", build_id);
-    symbols->base = base_of(symbols->file.elf);
+    symbols->base = hp_elf_base(symbols->file.elf);
     return is_linked(symbols->file.elf) ? read_symbols(symbols) : HP_OK;
 }
 

@@ -55,6 +55,9 @@ const char *hp_elf_section_name(Elf *elf, const GElf_Shdr *header);
 /* The executable sections; `code` must be empty. */
 enum hp_err hp_elf_code(Elf *elf, struct hp_span_index *code);
 
+/* The link-time address of offset 0 (symbols.h). */
+uint64_t hp_elf_base(Elf *elf);
+
 /* The build id as lower-case hex, malloc'ed, "" when there is none; NULL when memory ran out. */
 char *hp_elf_build_id(Elf *elf);
 
