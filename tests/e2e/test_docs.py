@@ -315,6 +315,15 @@ class Manual(unittest.TestCase):
             n += 1
         self.assertGreater(n, 20)
 
+    def test_formats_of_exports_are_told(self):
+        text = hotpath("export", "--help").split("Formats:\n")[1].split("\n\n")[0]
+        formats = re.findall(r"^  (\S+) ", text, re.M)
+        self.assertGreater(len(formats), 5)
+        described = section(read("man", "hotpath-export.1"), "DESCRIPTION")
+        self.assertEqual(sorted(tags(described)), sorted(formats))
+        table = re.findall(r"^\| (`.*?) \|", read("docs", "export.md"), re.M)
+        self.assertEqual(sorted(re.findall(r"`([^`]+)`", " ".join(table))), sorted(formats))
+
     def test_environment_is_told(self):
         used = set()
         for path in glob.glob(os.path.join(SRC, "src", "**", "*.c"), recursive=True):
