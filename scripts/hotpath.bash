@@ -14,7 +14,7 @@ _hotpath()
     local views="summary functions blocks edges calls lines loops loop-models hotspots partition paths predictions machine instructions cpi sampling threads modules all"
 
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record report annotate export compare diff merge trace wpp lab --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record report annotate export compare diff ci merge trace wpp lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then

@@ -23,7 +23,8 @@ struct hp_session_options {
     uint64_t after, length;
     enum hp_line_detail lines; /* which source lines the profile needs */
     bool follow;
-    bool quiet; /* no progress */
+    bool quiet;               /* no progress */
+    char *const *environment; /* for the program, padded (engine/environment.h); NULL: ours */
 };
 
 #define HP_SESSION_DEFAULTS                                                                        \
