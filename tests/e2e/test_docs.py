@@ -109,6 +109,8 @@ class Readme(Scratch):
         names += ["share/man/man1/" + page for page in manual_pages()]
         if os.path.exists(os.path.join(BUILD, "hotpath-engine")):
             names.append("lib/hotpath/hotpath-engine")
+        if os.path.exists(os.path.join(BUILD, "page.html")):
+            names.append("share/hotpath/page.html")
         for name in names:
             self.assertTrue(os.path.exists(os.path.join(prefix, name)), name)
         done = run(os.path.join(prefix, "bin", "hotpath"), "run", "-n1", "--", "true")
