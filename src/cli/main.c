@@ -13,11 +13,13 @@
 static const struct hp_command commands[] = {
     {"run", "run a program and print where its time goes", hp_cmd_run},
     {"record", "run a program and keep its profile in a file", hp_cmd_record},
+    {"top", "run a program and show live what it does", hp_cmd_top},
     {"report", "print a profile", hp_cmd_report},
     {"export", "write a pipeline log of a part of a run, for a viewer", hp_cmd_export},
     {"annotate", "print functions by source and instruction", hp_cmd_annotate},
     {"html", "write a profile as a page for a browser", hp_cmd_html},
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
+    {"diff", "say what changed between two versions of a program", hp_cmd_diff},
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},
     {"wpp", "inspect and expand a whole program path", hp_cmd_wpp},

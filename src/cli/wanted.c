@@ -237,7 +237,7 @@ static enum hp_err open_paths(const struct hp_wanted *wanted, struct hp_code *co
         config.context = parts->wpp;
     }
     HP_TRY(hp_paths_new(code, functions, &config, &parts->profilers[parts->n]));
-    parts->n++;
+    parts->paths = parts->profilers[parts->n++];
     return HP_OK;
 }
 
@@ -273,7 +273,7 @@ enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
         HP_TRY(in_option(hp_machine_load(wanted->machine, &parts->machine), "machine"));
     if (wanted->exact || wanted->loops || wanted->counts) {
         HP_TRY(hp_exact_new(code, functions, wanted->loops, &parts->profilers[parts->n]));
-        parts->n++;
+        parts->exact = parts->profilers[parts->n++];
     }
     if (wanted->paths)
         HP_TRY(open_paths(wanted, code, functions, parts));
@@ -289,7 +289,7 @@ enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
     if (wanted->hotspots) {
         HP_TRY(hp_hotspot_profiler_new(code, functions, &wanted->hotspot_config,
                                        &parts->profilers[parts->n]));
-        parts->n++;
+        parts->hotspots = parts->profilers[parts->n++];
     }
     struct hp_observer *observer = wanted->options->observer;
     if (observer && observer->open_stream) {

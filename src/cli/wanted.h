@@ -160,7 +160,8 @@ struct hp_wanted_parts {
     struct hp_machine *machine; /* likewise */
     struct hp_program *program; /* its code, where it is run in cycles */
     struct hp_profiler *samplers[HP_SAMPLERS_MAX];
-    size_t n_samplers; /* some of the profilers */
+    size_t n_samplers;                            /* some of the profilers */
+    struct hp_profiler *exact, *paths, *hotspots; /* some of the profilers; NULL: not wanted */
 };
 
 /* What was made stays in `parts` on failure. */

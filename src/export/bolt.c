@@ -79,16 +79,9 @@ static struct hp_place in_module(const struct writer *w, uint64_t offset)
 static bool is_jump(const struct hp_flows *flows, struct hp_place place)
 {
     const struct hp_profile *p = flows->profile;
-    size_t low = flows->first_block, high = flows->end_block;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->blocks[middle].place.offset < place.offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < flows->end_block && p->blocks[low].place.offset == place.offset &&
-           p->blocks[low].flow == HP_FLOW_JUMP && p->blocks[low].insns == 1;
+    size_t i = hp_flows_block(flows, place.offset);
+    return i < flows->end_block && p->blocks[i].place.offset == place.offset &&
+           p->blocks[i].flow == HP_FLOW_JUMP && p->blocks[i].insns == 1;
 }
 
 static enum hp_err add_edge(struct writer *w, size_t i)

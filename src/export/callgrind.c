@@ -84,18 +84,41 @@ static void put_function(struct writer *w, const char *key, uint32_t function)
     w->functions[id] = true;
 }
 
+/* The number of a file's name; HP_MAP64_NONE: it has none yet. `*own`: the text that it is found by. */
+static enum hp_err find_file(struct writer *w, const char *file, const char **own, uint32_t *id)
+{
+    *own = hp_strings_add(&w->texts, file, strlen(file));
+    if (!*own)
+        return hp_fail_nomem();
+    *id = hp_map64_get(&w->files, (uintptr_t)*own);
+    return HP_OK;
+}
+
 static enum hp_err put_file(struct writer *w, const char *key, const char *file)
 {
-    const char *own = hp_strings_add(&w->texts, file, strlen(file));
-    if (!own)
-        return hp_fail_nomem();
-    uint32_t id = hp_map64_get(&w->files, (uintptr_t)own);
+    const char *own;
+    uint32_t id;
+    HP_TRY(find_file(w, file, &own, &id));
     bool first = id == HP_MAP64_NONE;
     if (first) {
         id = w->n_files++;
         HP_TRY(hp_map64_put(&w->files, (uintptr_t)own, id));
     }
     put_name(w, key, id, first, *file ? file : UNKNOWN_NAME);
+    return HP_OK;
+}
+
+/* The file that a jump leads to. There are readers that pass over jumps (speedscope): no name gets its number here. */
+static enum hp_err put_jump_file(struct writer *w, const char *file)
+{
+    const char *own;
+    uint32_t id;
+    HP_TRY(find_file(w, file, &own, &id));
+    if (id != HP_MAP64_NONE)
+        return put_file(w, "jfi", file);
+    hp_strbuf_clear(&w->text);
+    hp_views_clean(&w->text, *file ? file : UNKNOWN_NAME, '('); /* "(7)" would be a number */
+    fprintf(w->out, "jfi=%s\n", hp_strbuf_text(&w->text));
     return HP_OK;
 }
 
@@ -143,7 +166,7 @@ static void put_cost(struct writer *w, struct hp_cg_row *row)
 static enum hp_err put_jump(struct writer *w, const struct hp_cg_row *row)
 {
     if (strcmp(row->jump.source.file, row->source.file) != 0)
-        HP_TRY(put_file(w, "jfi", row->jump.source.file));
+        HP_TRY(put_jump_file(w, row->jump.source.file));
     if (row->jump.conditional)
         fprintf(w->out, "jcnd=%" PRIu64 "/%" PRIu64 " ", row->jump.taken, row->jump.executed);
     else

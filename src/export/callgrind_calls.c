@@ -76,9 +76,7 @@ static bool is_site(const struct hp_profile *p, const struct hp_cg_edge *edge)
     case HP_FLOW_CALL_IND: return !next; /* a call of the next instruction reads the pc */
     case HP_FLOW_JUMP:
     case HP_FLOW_JUMP_IND:
-    case HP_FLOW_COND: /* tail calls */
-        return from->function != to->function && to->function != HP_PROFILE_NONE &&
-               hp_place_compare(p->functions[to->function].place, e->to) == 0;
+    case HP_FLOW_COND: return from->function != to->function; /* tail calls, cold parts */
     default: return false;
     }
 }
@@ -121,8 +119,6 @@ static enum hp_err add_call(struct hp_cg_rows *rows, struct hp_place place,
                             uint64_t inclusive)
 {
     struct hp_cg_row *row;
-    if (!count && !inclusive)
-        return HP_OK;
     HP_TRY(hp_cg_rows_add(rows, HP_CG_CALL, place, source, &row));
     row->call.callee = callee;
     row->call.count = count;
@@ -130,7 +126,9 @@ static enum hp_err add_call(struct hp_cg_rows *rows, struct hp_place place,
     return HP_OK;
 }
 
-/* Shares a call out to the instructions that made it; what is rounded off goes to the later ones. Without any (the run began in the middle of it) it is where the function begins. */
+/* Shares a call out to the instructions that made it; what is rounded off goes to later ones. Without any (the run began in the middle of it) it is
+ * where the function begins. Readers take the cost of 0 calls for the function's own: a jump into a part of another function, which is not counted as
+ * a call, is written as one. */
 static enum hp_err add_pair(const struct hp_cg_code *code, const struct hp_pcall *call,
                             struct hp_pcall_count sum, const struct hp_cg_edge **sites, size_t n,
                             struct hp_cg_rows *rows)
@@ -139,6 +137,8 @@ static enum hp_err add_pair(const struct hp_cg_code *code, const struct hp_pcall
     uint64_t all = 0, so_far = 0, count = 0, inclusive = 0;
     for (size_t i = 0; i < n; i++)
         all = hp_saturating_add(all, sites[i]->count);
+    if (!sum.count)
+        sum.count = all ? all : 1;
     if (!all) {
         const struct hp_pfunction *f = &p->functions[call->caller];
         return add_call(rows, f->place, (struct hp_cg_source){hp_text(f->file), f->line},
@@ -149,6 +149,8 @@ static enum hp_err add_pair(const struct hp_cg_code *code, const struct hp_pcall
         uint64_t count_to = share(sum.count, so_far, all);
         uint64_t inclusive_to = share(sum.inclusive, so_far, all);
         uint32_t branch = p->blocks[sites[i]->from].branch;
+        if (count_to == count)
+            continue;
         HP_TRY(add_call(rows, p->edges[sites[i]->edge].from,
                         hp_cg_code_source(code, sites[i]->from, branch), call->callee,
                         count_to - count, inclusive_to - inclusive));
@@ -187,8 +189,9 @@ enum hp_err hp_cg_add_calls(const struct hp_cg_code *code, uint32_t function,
         size_t end = at;
         while (end < sites.n && target_function(p, sites.edges[end]) == calls[i].callee)
             end++;
-        err = add_pair(code, &calls[i], sum_call(p, (uint32_t)(&calls[i] - p->calls)),
-                       sites.n ? sites.edges + at : NULL, end - at, rows);
+        struct hp_pcall_count sum = sum_call(p, (uint32_t)(&calls[i] - p->calls));
+        if (sum.count || sum.inclusive)
+            err = add_pair(code, &calls[i], sum, sites.n ? sites.edges + at : NULL, end - at, rows);
         at = end;
     }
     free(sites.edges);

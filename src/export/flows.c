@@ -25,20 +25,6 @@ static void add_counts(uint64_t *sums, const struct hp_pcount *counts, size_t n)
 
 /* --- From the paths of a table ---------------------------------------------------------------- */
 
-/* The first edge that leaves a place, or the end of all: edges are in the order of where they leave. */
-static size_t edges_from(const struct hp_profile *p, struct hp_place from)
-{
-    size_t low = 0, high = p->n_edges;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(p->edges[middle].from, from) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
 static struct hp_place branch_of(const struct hp_pblock *block)
 {
     return (struct hp_place){block->place.module, block->place.offset + block->branch};
@@ -51,7 +37,7 @@ static void add_transfer(struct hp_flows *flows, const struct hp_pblock *block,
     const struct hp_profile *p = flows->profile;
     struct hp_place from = branch_of(block);
     size_t found = p->n_edges, n = 0;
-    for (size_t i = edges_from(p, from);
+    for (size_t i = hp_flows_departures(flows, from);
          i < p->n_edges && hp_place_compare(p->edges[i].from, from) == 0; i++) {
         if (!p->edges[i].taken == taken || (next && hp_place_compare(p->edges[i].to, *next) != 0))
             continue;
@@ -202,7 +188,7 @@ static void add_mispredictions(struct hp_flows *flows)
         struct hp_place place = p->insns[tally->insn].place;
         if (!count || strcmp(hp_text(tally->seen), "exact") != 0)
             continue;
-        size_t first = edges_from(p, place), end = first;
+        size_t first = hp_flows_departures(flows, place), end = first;
         while (end < p->n_edges && hp_place_compare(p->edges[end].from, place) == 0)
             end++;
         share_mispredictions(flows, first, end, count);
@@ -305,6 +291,69 @@ const uint32_t *hp_flows_arrivals(const struct hp_flows *flows, uint64_t offset,
     while (low + *n < flows->n_arrivals && edges[flows->arrivals[low + *n]].to.offset == offset)
         ++*n;
     return flows->arrivals + low;
+}
+
+size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place from)
+{
+    const struct hp_profile *p = flows->profile;
+    size_t low = 0, high = p->n_edges;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (hp_place_compare(p->edges[middle].from, from) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+const struct hp_pfunction *hp_flows_function(const struct hp_flows *flows, struct hp_place place)
+{
+    const struct hp_profile *p = flows->profile;
+    size_t low = 0, high = p->n_functions;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (hp_place_compare(p->functions[middle].place, place) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < p->n_functions && hp_place_compare(p->functions[low].place, place) == 0
+               ? &p->functions[low]
+               : NULL;
+}
+
+size_t hp_flows_block(const struct hp_flows *flows, uint64_t offset)
+{
+    size_t low = flows->first_block, high = flows->end_block;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (flows->profile->blocks[middle].place.offset < offset)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset)
+{
+    const struct hp_profile *p = flows->profile;
+    const struct hp_pfunction *function =
+        hp_flows_function(flows, (struct hp_place){flows->module, offset});
+    uint64_t executed = 0, own = 0, size = function ? function->size : 1;
+    size_t n;
+    for (size_t i = hp_flows_block(flows, offset);
+         i < flows->end_block && p->blocks[i].place.offset == offset; i++)
+        add(&executed, flows->blocks[i]);
+    const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);
+    for (size_t i = 0; i < n; i++) {
+        const struct hp_pedge *edge = &p->edges[arrivals[i]];
+        bool call = edge->flow == HP_FLOW_CALL || edge->flow == HP_FLOW_CALL_IND;
+        if (!call && hp_flows_leaves(flows, arrivals[i]) && edge->from.offset - offset < size)
+            add(&own, flows->edges[arrivals[i]]);
+    }
+    return executed > own ? executed - own : 0;
 }
 
 uint64_t hp_flows_instructions(const struct hp_flows *flows)

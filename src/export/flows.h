@@ -47,6 +47,18 @@ uint64_t hp_flow_ranges_at(const struct hp_flow_range *ranges, size_t n, uint64_
 /* The edges that lead to an offset of the module: the first of `*n` in flows->arrivals. */
 const uint32_t *hp_flows_arrivals(const struct hp_flows *flows, uint64_t offset, size_t *n);
 
+/* The first block of the module that starts at an offset or behind it; end_block: none does. */
+size_t hp_flows_block(const struct hp_flows *flows, uint64_t offset);
+
+/* The function that starts at a place, of any module; NULL: none does. */
+const struct hp_pfunction *hp_flows_function(const struct hp_flows *flows, struct hp_place place);
+
+/* How often the function at an offset of the module was entered, in whatever way: its first instruction's executions, but for jumps of its own. */
+uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset);
+
+/* The first edge that leaves a place, where there is one: those of a place are together. */
+size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place);
+
 /* Instructions executed in the module, by these counts. */
 uint64_t hp_flows_instructions(const struct hp_flows *flows);
 

@@ -32,21 +32,6 @@ static void fini_texts(struct hp_page_texts *texts)
     hp_map64_fini(&texts->index);
 }
 
-enum hp_err hp_page_add_file(struct hp_page *page, const char *file, uint32_t line)
-{
-    uint32_t row;
-    HP_TRY(hp_page_text_add(&page->files, file, &row));
-    if (row == HP_PROFILE_NONE)
-        return HP_OK;
-    HP_TRY(hp_grow(&page->ranges, &page->ranges_capacity, (size_t)row + 1, sizeof *page->ranges));
-    struct hp_page_range *range = &page->ranges[row];
-    if (line && (!range->first || line < range->first))
-        range->first = line;
-    if (line > range->last)
-        range->last = line;
-    return HP_OK;
-}
-
 void hp_page_limit(struct hp_page *page, uint64_t count, const char *what)
 {
     if (!count)
@@ -274,25 +259,6 @@ uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place)
     return best;
 }
 
-/* The heaviest functions' files first: room for their text may be short. */
-static enum hp_err make_files(struct hp_page *page)
-{
-    const struct hp_profile *p = page->profile;
-    for (size_t i = 0; i < page->functions.n; i++) {
-        const struct hp_pfunction *function = &p->functions[page->functions.rows[i].item];
-        HP_TRY(hp_page_add_file(page, function->file, function->line));
-    }
-    for (size_t i = 0; i < p->n_lines; i++)
-        HP_TRY(hp_page_add_file(page, p->lines[i].file, p->lines[i].line));
-    for (size_t i = 0; i < p->n_loops; i++) {
-        HP_TRY(hp_page_add_file(page, p->loops[i].file, p->loops[i].first_line));
-        HP_TRY(hp_page_add_file(page, p->loops[i].file, p->loops[i].last_line));
-    }
-    for (size_t i = 0; i < p->n_insns; i++)
-        HP_TRY(hp_page_add_file(page, p->insns[i].file, p->insns[i].line));
-    return HP_OK;
-}
-
 static enum hp_err make(struct hp_page *page)
 {
     HP_TRY(make_rows(page));
@@ -300,7 +266,7 @@ static enum hp_err make(struct hp_page *page)
     HP_TRY(make_steps(page));
     HP_TRY(make_cycles(page));
     HP_TRY(make_block_loops(page));
-    HP_TRY(make_files(page));
+    HP_TRY(hp_page_make_files(page));
     HP_TRY(hp_page_make_edges(page));
     HP_TRY(hp_page_make_contexts(page));
     return hp_page_make_code(page);
@@ -353,7 +319,7 @@ void hp_page_fini(struct hp_page *page)
     free(page->steps);
     fini_texts(&page->files);
     fini_texts(&page->names);
-    free(page->ranges);
+    free(page->spots);
     free(page->block_code);
     free(page->code);
     hp_strbuf_fini(&page->text);

@@ -31,9 +31,10 @@ struct hp_page_texts {
     struct hp_map64 index;
 };
 
-/* Which lines of a file are worth showing; by row of `files`. */
-struct hp_page_range {
-    uint32_t first, last; /* 0: none */
+/* A source line that is worth showing. */
+struct hp_page_spot {
+    uint32_t file; /* row */
+    uint32_t line;
 };
 
 /* The rows of another table that belong to a row. */
@@ -67,14 +68,14 @@ struct hp_page {
     uint32_t *steps;                        /* of the profile, in the order of those */
     size_t n_steps;
     struct hp_page_texts files, names; /* names: of inlined functions */
-    struct hp_page_range *ranges;      /* by row of `files` */
-    size_t n_ranges, ranges_capacity;
+    struct hp_page_spot *spots;        /* by file, then line */
+    size_t n_spots, spots_capacity;
     struct hp_page_part *block_code; /* by row of `blocks` */
     struct hp_code_line *code;
     size_t n_code, code_capacity;
 };
 
-/* --- Making it (model.c, edges.c, contexts.c, code.c) ----------------------------------------- */
+/* --- Making it (model.c, edges.c, contexts.c, files.c, code.c) -------------------------------- */
 
 /* On failure there is nothing to release. */
 enum hp_err hp_page_init(struct hp_page *page, const struct hp_profile *profile,
@@ -83,13 +84,11 @@ void hp_page_fini(struct hp_page *page);
 
 enum hp_err hp_page_make_edges(struct hp_page *page);
 enum hp_err hp_page_make_contexts(struct hp_page *page);
+enum hp_err hp_page_make_files(struct hp_page *page);
 enum hp_err hp_page_make_code(struct hp_page *page);
 
 /* The block of the profile that an instruction is in: the one that is executed most often; HP_PROFILE_NONE: none. */
 uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place);
-
-/* That a file is in the table, and a line of it (0: none) is worth showing. */
-enum hp_err hp_page_add_file(struct hp_page *page, const char *file, uint32_t line);
 
 /* The number of a text, which is added if need be; HP_PROFILE_NONE for "". */
 enum hp_err hp_page_text_add(struct hp_page_texts *texts, const char *text, uint32_t *row);
@@ -114,7 +113,7 @@ struct hp_page_column {
     const char *(*text)(struct hp_page *page, size_t row);
 };
 
-/* Writes a table, or a list of texts, as a member. Columns end with one without a name. */
+/* Writes a table as a member. Columns end with one without a name. */
 void hp_page_put_table(struct hp_page *page, const char *name, const struct hp_page_column *columns,
                        size_t n);
 void hp_page_put_index(struct hp_page *page, uint32_t index);
@@ -122,7 +121,7 @@ void hp_page_put_index(struct hp_page *page, uint32_t index);
 /* A number in hexadecimal, in page->text. */
 const char *hp_page_hex(struct hp_page *page, uint64_t offset);
 
-/* The tables (tables.c, tables_paths.c, sources.c), and the lists of objects (lists.c). */
+/* The tables (tables.c, tables_paths.c, files.c), and the lists of objects (lists.c). */
 void hp_page_put_modules(struct hp_page *page);
 void hp_page_put_functions(struct hp_page *page);
 void hp_page_put_blocks(struct hp_page *page);

@@ -72,8 +72,7 @@ enum hp_err hp_pack_open(FILE *out, struct hp_pack **pack)
         return hp_fail_nomem();
     new->out = out;
     /* 16: with gzip's header. */
-    if (deflateInit2(&new->zip, LEVEL, Z_DEFLATED, 15 + 16, 9,
-                     Z_DEFAULT_STRATEGY) != Z_OK) {
+    if (deflateInit2(&new->zip, LEVEL, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
         free(new);
         return hp_fail_nomem();
     }

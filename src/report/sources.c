@@ -86,14 +86,16 @@ static void load(struct hp_sources *sources, struct hp_source_file *file)
         (uint64_t)status.st_size <= FILE_LIMIT &&
         sources->bytes + (size_t)status.st_size <= TOTAL_LIMIT) {
         size_t size = (size_t)status.st_size;
-        file->text = read_all(fd, size);
+        bool newer = sources->time > 0 && (int64_t)status.st_mtime > sources->time;
+        bool skip = sources->only_older && (newer || sources->time <= 0);
+        file->text = skip ? NULL : read_all(fd, size);
         if (file->text && !index_lines(file, size)) {
             free(file->text);
             file->text = NULL;
         }
         sources->bytes += size;
         file->changed = (int64_t)status.st_mtime;
-        if (file->text && sources->time > 0 && (int64_t)status.st_mtime > sources->time) {
+        if (file->text && newer) {
             if (sources->n_newer++ == 0)
                 sources->newer = file->name;
         }

@@ -8,6 +8,7 @@
 
 #include "base/map64.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -23,7 +24,9 @@ struct hp_sources {
     const char *directory; /* where relative names are looked up; "" or NULL: here */
     const char *
         path; /* where files are looked for first: by their name, and its ends ("src/a.c", "a.c"); NULL: nowhere */
-    int64_t time;            /* seconds; files changed later are counted. 0: not known */
+    int64_t time; /* seconds; files changed later are counted. 0: not known */
+    bool
+        only_older; /* only files that were not changed since are read: none when the time is not known */
     struct hp_map64 by_name; /* by the address of the name */
     struct hp_source_file *files;
     size_t n_files, capacity;

@@ -252,3 +252,20 @@ enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const c
     *line = source.line;
     return HP_OK;
 }
+
+enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,
+                              struct hp_source_frames *frames)
+{
+    frames->n = 0;
+    frames->until = UINT64_MAX;
+    if (!symbols->lines_looked_for)
+        HP_TRY(open_debug(symbols));
+    if (!symbols->debug)
+        return hp_fail(HP_ERR_NOTFOUND, "%s has no line information", symbols->file.path);
+    enum hp_err err = hp_debug_frames(symbols->debug, symbols->base + offset, frames);
+    frames->entry -= symbols->base;
+    frames->inner -= symbols->base;
+    if (frames->until != UINT64_MAX)
+        frames->until -= symbols->base;
+    return err;
+}

@@ -61,8 +61,20 @@ class Pages(unittest.TestCase):
                 if line.strip() not in ("", "…"):
                     self.assertIn(shape(line), shapes, "%s shows a line that was not printed: %s" % (page, line))
 
+    def need(self, *tools):
+        for tool in tools:
+            if not shutil.which(tool):
+                self.skipTest(tool + " is not installed")
+
     def test_tutorial(self):
         self.check_page("tutorial.md")
+
+    def test_reading_a_path(self):
+        self.check_page("howto-path.md")
+
+    def test_optimisers(self):
+        self.need("clang-19", "llvm-bolt-19")
+        self.check_page("howto-bolt.md")
 
 
 if __name__ == "__main__":

@@ -420,18 +420,28 @@ static void sources_are_shown_around_executed_lines(void **state)
 {
     (void)state;
     char directory[] = "/tmp/hotpath-page.XXXXXX", path[64];
+    struct hp_pline lines[] = {fixture_lines[0], fixture_lines[1], fixture_lines[1]};
     struct hp_profile profile = fixture_profile();
+    lines[2].line = 60;
+    lines[2].from = 6;
+    profile.lines = lines;
+    profile.n_lines = 3;
     assert_non_null(mkdtemp(directory));
     snprintf(path, sizeof path, "%s/demo.c", directory);
     FILE *file = fopen(path, "w");
-    for (int i = 1; i <= 30; i++)
+    for (int i = 1; i <= 100; i++)
         fprintf(file, i == 12 ? "twelve \xff</script>\n" : "line %d\n", i);
     fclose(file);
     char *text = data_of(&profile, directory);
-    expect_text(text, "sources/0/first", "5");
-    expect_text(text, "sources/0/lines/0", "\"line 5\"");
-    expect_text(text, "sources/0/lines/7", "\"twelve \xef\xbf\xbd</script>\"");
-    assert_int_equal(json_length(text, "sources/0/lines"), 14);
+    expect_text(text, "sources/0/first", "1");
+    expect_text(text, "sources/0/lines/0", "\"line 1\"");
+    expect_text(text, "sources/0/lines/11", "\"twelve \xef\xbf\xbd</script>\"");
+    expect_text(text, "sources/0/lines/21", "\"line 22\"");
+    expect_text(text, "sources/0/lines/22", "null");
+    expect_text(text, "sources/0/lines/48", "null");
+    expect_text(text, "sources/0/lines/49", "\"line 50\"");
+    expect_text(text, "sources/0/lines/69", "\"line 70\"");
+    assert_int_equal(json_length(text, "sources/0/lines"), 70);
     free(text);
     assert_int_equal(truncate(path, 20), 0); /* it ends before the lines: another one */
     text = data_of(&profile, directory);
