@@ -34,16 +34,16 @@ test("a browser that is too old is told so", withPage("hostile", "", async (page
     assert.match(await page.textContent("[role=alert]"), /too old/);
 }, { before: () => delete window.DecompressionStream }));
 
-// The best of a few: others use the machine, too.
-async function best(times, measure) {
+// How long something takes at best, of a few times: others use the machine, too.
+async function best(limit, measure) {
     let least = Infinity;
-    for (let i = 0; i < times && least > 0; i++)
+    for (let i = 0; i < 5 && least >= limit; i++)
         least = Math.min(least, await measure());
     return least;
 }
 
 test("100,000 paths: opened in 2 s, sorted and searched in 300 ms", async (t) => {
-    const opened = await best(3, async () => {
+    const opened = await best(2000, async () => {
         const page = await open("big");
         const time = await page.evaluate(() => performance.now());
         await page.context().close();
@@ -57,9 +57,9 @@ test("100,000 paths: opened in 2 s, sorted and searched in 300 ms", async (t) =>
         await new Promise((done) => requestAnimationFrame(() => setTimeout(done)));
         return performance.now() - from;
     }, action);
-    const sorted = await best(3, () => timed("sort"));
+    const sorted = await best(300, () => timed("sort"));
     await page.evaluate(() => { document.querySelector("[role=tabpanel]:not([hidden]) input").value = "a"; });
-    const searched = await best(3, () => timed("search"));
+    const searched = await best(300, () => timed("search"));
     assert.ok(await page.$$eval(`${shown} tr[data-at]`, (all) => all.length) < 100);
     t.diagnostic(`opened ${opened.toFixed(0)} ms, sorted ${sorted.toFixed(0)} ms, searched ${searched.toFixed(0)} ms`);
     assert.ok(opened < 2000, `opened in ${opened} ms`);
