@@ -106,8 +106,8 @@ static void damage_is_refused(void **state)
         struct hp_profile profile = with_contexts();
         struct hp_pcontext bad[5];
         struct hp_pcontext_count bad_counts[6];
-        memcpy(bad, fixture_contexts, sizeof bad);
-        memcpy(bad_counts, fixture_context_counts, sizeof bad_counts);
+        memcpy(bad, fixture_tree, sizeof bad);
+        memcpy(bad_counts, fixture_tree_counts, sizeof bad_counts);
         profile.contexts = bad;
         profile.context_counts = bad_counts;
         switch (i) {
