@@ -236,6 +236,9 @@ static enum hp_err fill(struct hp_flows *flows, const struct hp_export_request *
     flows->arrivals = calloc(p->n_edges + 1, sizeof *flows->arrivals);
     if (!flows->blocks || !flows->edges || !flows->mispredicted || !flows->arrivals)
         return hp_fail_nomem();
+    if (!request->table && !p->n_block_counts)
+        return hp_fail(HP_ERR_INVALID, "the profile has no exact counts: record some, with "
+                                       "--profile counts or exact");
     if (request->table) {
         HP_TRY(add_table(flows, request->table));
     } else {
