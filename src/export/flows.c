@@ -23,6 +23,37 @@ static void add_counts(uint64_t *sums, const struct hp_pcount *counts, size_t n)
         add(&sums[counts[i].item], counts[i].count);
 }
 
+/* How often a block was come to by returns. */
+static uint64_t returns_to(const struct hp_flows *flows, uint64_t offset)
+{
+    size_t n;
+    uint64_t sum = 0;
+    const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);
+    for (size_t i = 0; i < n; i++)
+        if (flows->profile->edges[arrivals[i]].flow == HP_FLOW_RETURN)
+            add(&sum, flows->edges[arrivals[i]]);
+    return sum;
+}
+
+/* What is behind calls, and behind blocks that were cut for their length. A return to elsewhere is none from a call: so come handlers of
+ * exceptions. */
+static void add_continued(struct hp_flows *flows)
+{
+    const struct hp_pblock *blocks = flows->profile->blocks;
+    for (size_t i = flows->first_block; i < flows->end_block; i++) {
+        uint64_t end = blocks[i].place.offset + blocks[i].size;
+        bool call = blocks[i].flow == HP_FLOW_CALL || blocks[i].flow == HP_FLOW_CALL_IND;
+        size_t next = hp_flows_block(flows, end);
+        if (!flows->blocks[i] || (!call && blocks[i].flow != HP_FLOW_NONE) ||
+            next == flows->end_block || blocks[next].place.offset != end)
+            continue;
+        if (call)
+            flows->continued[next] = returns_to(flows, end);
+        else
+            add(&flows->continued[next], flows->blocks[i]);
+    }
+}
+
 /* --- From the paths of a table ---------------------------------------------------------------- */
 
 static struct hp_place branch_of(const struct hp_pblock *block)
@@ -57,6 +88,8 @@ static void add_steps(struct hp_flows *flows, const struct hp_pstep *steps, size
         const struct hp_pblock *block = &p->blocks[steps[i].block];
         const struct hp_place *next = i + 1 < n ? &p->blocks[steps[i + 1].block].place : NULL;
         add(&flows->blocks[steps[i].block], count);
+        if (next && (steps[i].how == HP_STEP_CALLED || block->flow == HP_FLOW_NONE))
+            add(&flows->continued[steps[i + 1].block], count);
         switch (steps[i].how) {
         case HP_STEP_FELL: add_transfer(flows, block, next, false, count); break;
         case HP_STEP_TAKEN:
@@ -98,8 +131,7 @@ static enum hp_err no_table(const struct hp_profile *p, const char *name)
     if (!p->n_table_paths)
         return hp_fail(HP_ERR_INVALID,
                        "the profile has no hot path tables; record some: hotpath record --profile "
-                       "paths --table vaswani -- "
-                       "PROGRAM");
+                       "paths --table vaswani -- PROGRAM");
     for (size_t i = 0; i < p->n_table_paths && length < sizeof names; i++) {
         if (strcmp(p->table_paths[i].table, last) == 0)
             continue;
@@ -107,7 +139,26 @@ static enum hp_err no_table(const struct hp_profile *p, const char *name)
         length += (size_t)snprintf(names + length, sizeof names - length, "%s'%s'",
                                    length ? ", " : "", last);
     }
-    return hp_fail(HP_ERR_INVALID, "there is no table '%s'; there are: %s", name, names);
+    return hp_fail(HP_ERR_INVALID, "there is %s '%s'; there are: %s",
+                   strchr(name, ' ') ? "no table" : "not one table", name, names);
+}
+
+/* The whole name of the table that is meant; NULL: there is none, or there are several. */
+static const char *find_table(const struct hp_profile *p, const char *name)
+{
+    const char *found = NULL;
+    size_t length = strlen(name);
+    for (size_t i = 0; i < p->n_table_paths; i++) {
+        const char *table = p->table_paths[i].table;
+        if (strcmp(table, name) == 0)
+            return table;
+        if (strncmp(table, name, length) != 0 || table[length] != ' ')
+            continue;
+        if (found && strcmp(found, table) != 0)
+            return NULL;
+        found = table;
+    }
+    return found;
 }
 
 static int order_steps(const void *a, const void *b)
@@ -138,21 +189,22 @@ static const struct hp_pstep *steps_of(const struct hp_profile *p, uint32_t path
 static enum hp_err add_table(struct hp_flows *flows, const char *name)
 {
     const struct hp_profile *p = flows->profile;
-    bool found = false;
+    const char *table = find_table(p, name);
+    if (!table)
+        return no_table(p, name);
     for (size_t i = 0; i < p->n_table_paths; i++) {
         const struct hp_ptable_path *entry = &p->table_paths[i];
         size_t n;
         uint64_t count;
-        if (strcmp(entry->table, name) != 0)
+        if (strcmp(entry->table, table) != 0)
             continue;
-        found = true;
         const struct hp_pstep *steps = steps_of(p, entry->path, &n);
         HP_TRY(executions_of(p, entry, steps, n, &count));
         add_steps(flows, steps, n, count);
         if (!n)
             add(&flows->lost, count);
     }
-    return found ? HP_OK : no_table(p, name);
+    return HP_OK;
 }
 
 /* --- Mispredictions --------------------------------------------------------------------------- */
@@ -234,8 +286,11 @@ static enum hp_err fill(struct hp_flows *flows, const struct hp_export_request *
     flows->edges = calloc(p->n_edges + 1, sizeof *flows->edges);
     flows->mispredicted = calloc(p->n_edges + 1, sizeof *flows->mispredicted);
     flows->arrivals = calloc(p->n_edges + 1, sizeof *flows->arrivals);
-    if (!flows->blocks || !flows->edges || !flows->mispredicted || !flows->arrivals)
+    flows->continued = calloc(p->n_blocks + 1, sizeof *flows->continued);
+    if (!flows->blocks || !flows->edges || !flows->mispredicted || !flows->arrivals ||
+        !flows->continued)
         return hp_fail_nomem();
+    index_module(flows);
     if (!request->table && !p->n_block_counts)
         return hp_fail(HP_ERR_INVALID, "the profile has no exact counts: record some, with "
                                        "--profile counts or exact");
@@ -244,9 +299,9 @@ static enum hp_err fill(struct hp_flows *flows, const struct hp_export_request *
     } else {
         add_counts(flows->blocks, p->block_counts, p->n_block_counts);
         add_counts(flows->edges, p->edge_counts, p->n_edge_counts);
+        add_continued(flows);
     }
     add_mispredictions(flows);
-    index_module(flows);
     return HP_OK;
 }
 
@@ -274,6 +329,7 @@ void hp_flows_free(struct hp_flows *flows)
     free(flows->edges);
     free(flows->mispredicted);
     free(flows->arrivals);
+    free(flows->continued);
     free(flows);
 }
 

@@ -44,7 +44,7 @@ static struct hp_pstep steps[] = {
     {2, 0, 1, HP_STEP_TAKEN}, {3, 0, 1, HP_STEP_TAKEN},
 };
 static struct hp_ptable_path table_paths[] = {
-    {"few", 0, 5}, {"few", 1, 3}, {"insns", 2, 41}, {"misses", 3, 9}};
+    {"few bl", 0, 5}, {"few bl", 1, 3}, {"insns", 2, 41}, {"misses a", 3, 9}, {"misses b", 3, 9}};
 static struct hp_pinsn insns[] = {{.place = {1, 0x10c}, .text = "", .file = "", .inlined = ""}};
 static struct hp_pinsn_tally tallies[] = {
     {.seen = "exact", .insn = 0, .tally = {.events = {[HP_INSN_MISPREDICTED] = 11}}}};
@@ -88,6 +88,8 @@ static void exact_counts_are_summed(void **state)
     assert_int_equal(flows->blocks[1], 100);
     assert_int_equal(flows->edges[1], 98);
     assert_int_equal(flows->mispredicted[1], 0);
+    assert_int_equal(flows->continued[4], 7); /* behind the call */
+    assert_int_equal(flows->continued[3], 0);
     assert_int_equal(hp_flows_instructions(flows), 400 + 12 + 14 + 7);
     hp_flows_free(flows);
 }
@@ -146,7 +148,9 @@ static void tables_count_along_their_paths(void **state)
 {
     (void)state;
     struct hp_profile p = profile();
-    struct hp_flows *flows = flows_of(&p, "few");
+    struct hp_flows *flows = flows_of(&p, "few bl");
+    hp_flows_free(flows);
+    flows = flows_of(&p, "few"); /* enough, as there is one */
     assert_int_equal(flows->blocks[1], 5);
     assert_int_equal(flows->blocks[3], 5);
     assert_int_equal(flows->blocks[4], 5);
@@ -155,6 +159,7 @@ static void tables_count_along_their_paths(void **state)
     assert_int_equal(flows->edges[4], 5); /* its last branch, likewise */
     assert_int_equal(flows->edges[1], 0);
     assert_int_equal(flows->edges[0], 0);
+    assert_int_equal(flows->continued[4], 5);
     assert_int_equal(flows->lost, 3); /* a path without steps */
     hp_flows_free(flows);
     /* 41 instructions of a path of 4 are 10 executions. */
@@ -177,8 +182,10 @@ static void what_cannot_be_is_refused(void **state)
     (void)state;
     struct hp_profile p = profile();
     assert_refused(&p, (struct hp_export_request){.module = "x"}, "no module 'x'");
-    assert_refused(&p, (struct hp_export_request){.table = "none"}, "'few', 'insns', 'misses'");
-    assert_refused(&p, (struct hp_export_request){.table = "misses"}, "L1 data cache misses");
+    assert_refused(&p, (struct hp_export_request){.table = "none"},
+                   "'few bl', 'insns', 'misses a'");
+    assert_refused(&p, (struct hp_export_request){.table = "misses"}, "not one table 'misses'");
+    assert_refused(&p, (struct hp_export_request){.table = "misses b"}, "L1 data cache misses");
     assert_refused(&p, (struct hp_export_request){.metric = "cycles"}, "--metric cycles");
     p.n_table_paths = 0;
     assert_refused(&p, (struct hp_export_request){.table = "few"}, "no hot path tables");
