@@ -203,6 +203,9 @@ static void put_records(const struct writer *w, FILE *out)
 static enum hp_err write_fdata(struct writer *w, FILE *out)
 {
     const struct hp_flows *flows = w->flows;
+    enum hp_arch arch = flows->profile->run.arch;
+    if (arch != HP_ARCH_X86_64 && arch != HP_ARCH_AARCH64 && arch != HP_ARCH_RISCV64)
+        return hp_fail(HP_ERR_INVALID, "BOLT does not know programs for %s", hp_arch_name(arch));
     HP_TRY(hp_bolt_labels_find(&w->image, flows, &w->labels));
     HP_TRY(hp_flows_ranges(flows, &w->ranges, &w->n_ranges));
     for (size_t i = 0; i < flows->profile->n_edges; i++)
@@ -227,8 +230,7 @@ enum hp_err hp_export_bolt(const struct hp_profile *profile,
     *written = (struct hp_export_written){.unit = "branches",
                                           .written = w.branches,
                                           .total = hp_saturating_add(w.branches, w.unnamed)};
-    if (w.unnamed)
-        snprintf(written->missing, sizeof written->missing, "in code without a symbol");
+    hp_flows_missing(flows, "in code without a symbol", written);
     hp_bolt_image_close(&w.image);
     hp_bolt_labels_fini(&w.labels);
     free(w.ranges);

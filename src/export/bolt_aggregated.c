@@ -79,6 +79,7 @@ enum hp_err hp_export_bolt_aggregated(const struct hp_profile *profile,
             put_block(&w, i);
         *written = (struct hp_export_written){
             .unit = "taken branches", .written = w.branches, .total = w.branches};
+        hp_flows_missing(flows, "", written);
         hp_bolt_image_close(&image);
     }
     hp_flows_free(flows);

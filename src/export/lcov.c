@@ -103,6 +103,9 @@ static enum hp_err add_branches(struct writer *w, const struct source *source, u
                                 uint64_t to)
 {
     uint8_t bytes[16];
+    /* Nothing tells Thumb code from other code here. */
+    if (w->profile->run.arch == HP_ARCH_ARM)
+        return HP_OK;
     while (from < to) {
         struct hp_insn insn;
         size_t n = hp_module_code_read(w->code, from, bytes, sizeof bytes);
@@ -310,8 +313,7 @@ enum hp_err hp_export_lcov(const struct hp_profile *profile,
     enum hp_err err = write_lines(&w, out);
     *written = (struct hp_export_written){
         .unit = "instructions", .written = w.written, .total = hp_flows_instructions(flows)};
-    if (written->written < written->total)
-        snprintf(written->missing, sizeof written->missing, "in code without lines");
+    hp_flows_missing(flows, "in code without lines", written);
     hp_lcov_fini(&w.lines);
     hp_map64_fini(&w.functions);
     hp_map64_fini(&w.calls);

@@ -305,6 +305,18 @@ class Bolt(Optimizers):
         self.assertEqual(self.lines(native), self.lines(qemu))
         self.assertGreater(len(self.lines(native)), 100)
 
+    def test_table(self):
+        """What a hot path table has kept: never more than there was, most of it, and llvm-bolt takes it."""
+        program = self.mix("clang")
+        profile = self.record(program, "--profile", "exact,paths", "--table", "512x4")
+        exact, table = ({line.rsplit(" ", 2)[0]: int(line.rsplit(" ", 1)[1])
+                         for line in self.lines(self.export("bolt", profile, *options, name=name))}
+                        for options, name in (((), "exact"), (("--table", "512x4"), "table")))
+        self.assertEqual({place: count for place, count in table.items()
+                          if count > exact.get(place, 0)}, {})
+        self.assertGreater(sum(table.values()), 0.9 * sum(exact.values()))
+        self.check_optimized(program, self.path("table"))
+
     def test_mispredictions(self):
         program = self.build("biased", BIASED, "-O2", "-Wl,--emit-relocs")
         profile = self.record(program, "--profile", "exact,instructions", "--machine", "modern")

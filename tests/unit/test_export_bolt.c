@@ -161,11 +161,48 @@ static void tables_count_along_their_paths(void **state)
     assert_int_equal(flows->edges[0], 0);
     assert_int_equal(flows->continued[4], 5);
     assert_int_equal(flows->lost, 3); /* a path without steps */
+    struct hp_export_written written = {.written = 5, .total = 6};
+    hp_flows_missing(flows, "elsewhere", &written);
+    assert_string_equal(written.missing,
+                        "elsewhere; 3 executions of paths whose blocks are not in the profile");
     hp_flows_free(flows);
     /* 41 instructions of a path of 4 are 10 executions. */
     flows = flows_of(&p, "insns");
     assert_int_equal(flows->blocks[1], 10);
     assert_int_equal(flows->edges[1], 10);
+    hp_flows_free(flows);
+}
+
+/* A computed jump at 0x200, to 0x210 or to 0x220: paths end with it, and begin behind it. */
+static void several_targets_are_told_by_where_paths_start(void **state)
+{
+    (void)state;
+    static struct hp_pblock jump_blocks[] = {
+        {{1, 0x200}, 2, 1, 1, HP_FLOW_JUMP_IND, 0, 0},
+        {{1, 0x210}, 2, 1, 1, HP_FLOW_RETURN, 0, 0},
+        {{1, 0x220}, 2, 1, 1, HP_FLOW_RETURN, 0, 0},
+    };
+    static struct hp_pedge jump_edges[] = {
+        {{1, 0x200}, {1, 0x210}, HP_FLOW_JUMP_IND, 1},
+        {{1, 0x200}, {1, 0x220}, HP_FLOW_JUMP_IND, 1},
+    };
+    static struct hp_pstep jump_steps[] = {
+        {0, 0, 0, HP_STEP_TAKEN}, {1, 0, 1, HP_STEP_END}, {2, 0, 2, HP_STEP_END}};
+    static struct hp_ptable_path jump_paths[] = {{"few", 0, 10}, {"few", 1, 6}, {"few", 2, 3}};
+    static struct hp_ppath kinds[] = {{"bl", {1, 0x200}, 0, 0, 1, 1},
+                                      {"bl", {1, 0x210}, 0, 0, 1, 1},
+                                      {"bl", {1, 0x220}, 0, 0, 1, 1}};
+    struct hp_profile p = profile();
+    SET(&p, blocks, jump_blocks);
+    SET(&p, edges, jump_edges);
+    SET(&p, path_steps, jump_steps);
+    SET(&p, table_paths, jump_paths);
+    SET(&p, paths, kinds);
+    p.n_block_counts = p.n_edge_counts = 0;
+    struct hp_flows *flows = flows_of(&p, "few");
+    assert_int_equal(flows->edges[0], 6);
+    assert_int_equal(flows->edges[1], 3);
+    assert_int_equal(flows->blocks[0], 10);
     hp_flows_free(flows);
 }
 
@@ -220,6 +257,7 @@ int main(void)
         cmocka_unit_test(arrivals_and_entries),
         cmocka_unit_test(mispredictions_are_shared),
         cmocka_unit_test(tables_count_along_their_paths),
+        cmocka_unit_test(several_targets_are_told_by_where_paths_start),
         cmocka_unit_test(what_cannot_be_is_refused),
         cmocka_unit_test(the_program_is_found),
     };
