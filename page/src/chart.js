@@ -22,7 +22,7 @@ export function chart({ title, description, draw, legend, columns, rows, height,
         const now = Math.floor(entry.contentRect.width);
         if (now > 0 && Math.abs(now - width) > 1) {
             width = now;
-            area.replaceChildren(draw(now));
+            area.replaceChildren(unlabelled(draw(now)));
         }
     }).observe(area);
     return h("figure", { class: "chart" },
@@ -30,6 +30,15 @@ export function chart({ title, description, draw, legend, columns, rows, height,
         legend && h("ul", { class: "legend" }, legend.map(([label, colour, why]) => h("li", { title: why }, h("span", { class: "swatch", style: { background: colour } }), label))),
         area,
         columns && h("details", { class: "as-table" }, h("summary", null, "As a table"), lazily(() => table(title, columns, rows))));
+}
+
+// Plot labels its groups, which have no role; the area says what they are.
+function unlabelled(drawing) {
+    for (const element of drawing.querySelectorAll("[aria-label], [aria-description]")) {
+        element.removeAttribute("aria-label");
+        element.removeAttribute("aria-description");
+    }
+    return drawing;
 }
 
 // Made when its <details> is first opened.

@@ -43,14 +43,12 @@ export const newId = (prefix) => `${prefix}-${++ids}`;
 
 /** A section with a title; `extra` stands beside the title. */
 export function card(title, extra, ...children) {
-    const id = newId("card");
-    return h("section", { class: "card", "aria-labelledby": id },
-        h("div", { class: "card-head" }, h("h3", { id }, title), extra), children);
+    return h("section", { class: "card" }, h("div", { class: "card-head" }, h("h3", null, title), extra), children);
 }
 
 /** A plain table: columns are { label, number }, rows are lists of texts or nodes. */
 export function table(caption, columns, rows) {
-    return h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": caption },
+    return h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": caption },
         h("table", { class: "plain" },
             h("caption", { class: "hidden" }, caption),
             h("thead", null, h("tr", null, columns.map((column) => h("th", { scope: "col", class: column.number ? "number" : null }, column.label)))),

@@ -165,7 +165,7 @@ function movable(picture, width, height, start) {
     }).observe(picture);
     apply();
     const button = (text, label, action) => h("button", { type: "button", "aria-label": label, title: label, onclick: action }, text);
-    return h("div", { class: "choice" }, button("+", "Zoom in", keys["+"]), button("−", "Zoom out", keys["-"]), button("Fit", "Show all of it", reset));
+    return h("div", { class: "choice" }, button("+", "Zoom in", keys["+"]), button("−", "Zoom out", keys["-"]), button("Fit", "Fit: show all of it", reset));
 }
 
 // The same in words: blocks and where they lead.

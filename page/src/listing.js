@@ -41,6 +41,15 @@ function instructionsOf(model, blocks) {
     return list;
 }
 
+// Where instructions of a function were not kept, counts of its lines are still known: those between the first and the last that is.
+function addLines(model, file, lines) {
+    const numbers = [...lines.keys()];
+    const first = Math.min(...numbers), last = Math.max(...numbers);
+    for (const [line, row] of model.linesOfFile(file))
+        if (line > first && line < last && !lines.has(line))
+            lines.set(line, { count: model.data.lines.executions[row], weight: 0 });
+}
+
 /** Executed lines of instructions: by file, line → { count: of the instruction executed most, weight }. */
 function linesOf(model, instructions) {
     const { code, blocks } = model.data;
@@ -111,6 +120,8 @@ function fileRows(model, file, lines, scale) {
 
 function sourceRows(model, own, instructions, total) {
     const files = linesOf(model, instructions);
+    if (files.has(own) && instructions.some((item) => item.row < 0))
+        addLines(model, own, files.get(own));
     const scale = { total, most: greatest([...files.values()].flatMap((lines) => [...lines.values()])) };
     const weightOf = (lines) => [...lines.values()].reduce((sum, line) => sum + line.weight, 0);
     const order = [...files].sort((a, b) => (b[0] === own) - (a[0] === own) || weightOf(b[1]) - weightOf(a[1]));
@@ -148,7 +159,7 @@ function listingTable(label, rows, by) {
             more.remove();
         },
     }, `Show ${count(rows.length - LONGEST)} more rows`);
-    return h("div", { class: "scroll-x", tabindex: "0", role: "region", "aria-label": label },
+    return h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": label },
         h("table", { class: "listing" },
             h("thead", null, h("tr", null, h("th", { class: "number" }, "Executed"), h("th", { class: "share" }, by === "cycles" ? "Cycles" : "Instr."), h("th", { class: "number" }, "Where"), h("th", null, "Code"))),
             body), more);

@@ -61,7 +61,7 @@ function searchKey(event) {
 function start(model) {
     const views = VIEWS.filter((view) => view.present(model));
     const bar = tabs(views);
-    const panels = views.map((view) => h("div", { class: "panel", role: "tabpanel", id: `view-${view.id}`, "aria-labelledby": `tab-${view.id}`, hidden: true }));
+    const panels = views.map((view) => h("div", { class: "panel", role: "tabpanel", id: `view-${view.id}`, "aria-labelledby": `tab-${view.id}`, hidden: true }, h("h2", { class: "hidden" }, view.label)));
     const made = new Map();
     document.title = `${model.data.title} – hotpath`;
     document.getElementById("app").replaceChildren(

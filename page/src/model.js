@@ -40,6 +40,12 @@ export class Model {
         return this.#made.get(name);
     }
 
+    /** How many functions were executed: the first rows. */
+    get executed() {
+        const { self } = this.data.functions;
+        return this.once("executed", () => self.findLastIndex((value) => value > 0) + 1);
+    }
+
     get edgesFrom() {
         return this.once("edgesFrom", () => new Groups(this.data.edges.from, this.data.blocks.offset.length));
     }
@@ -106,6 +112,25 @@ export class Model {
     blocksOf(f) {
         const { first_block, n_blocks } = this.data.functions;
         return Array.from({ length: n_blocks[f] }, (_, i) => first_block[f] + i);
+    }
+
+    /** The block that a block's branch counts for: of blocks that overlap, the last to begin. */
+    endOf(block) {
+        const { edges, flows } = this.data;
+        const overlap = flows.indexOf("overlap");
+        for (let next = block; next !== undefined;) {
+            block = next;
+            const edge = this.edgesFrom.of(block).find((at) => edges.flow[at] === overlap && edges.to[at] > block);
+            next = edge === undefined ? undefined : edges.to[edge];
+        }
+        return block;
+    }
+
+    /** Executed lines of a file: line → row of `lines`. */
+    linesOfFile(file) {
+        const { lines } = this.data;
+        const byFile = this.once("linesOfFile", () => new Groups(lines.file, this.data.files.path.length));
+        return new Map([...byFile.of(file)].map((row) => [lines.line[row], row]));
     }
 
     /** Rows of `code` of a block; none where they were not kept. */

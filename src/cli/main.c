@@ -20,6 +20,7 @@ static const struct hp_command commands[] = {
     {"html", "write a profile as a page for a browser", hp_cmd_html},
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
     {"diff", "say what changed between two versions of a program", hp_cmd_diff},
+    {"ci", "compare a run with a baseline, and fail when it got slower", hp_cmd_ci},
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},
     {"wpp", "inspect and expand a whole program path", hp_cmd_wpp},

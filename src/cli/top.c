@@ -172,7 +172,10 @@ static void press(struct top *top, int key, pid_t program)
     case 'h':
     case '?': page->help = !was_help; break;
     case 'K': kill(program, SIGINT); break;
-    case 'q': close_view(top); break;
+    case 'q':
+        close_view(top);
+        hp_capture_say(&top->capture, "hotpath: the program goes on; Ctrl-C interrupts it\n");
+        break;
     default: break;
     }
 }

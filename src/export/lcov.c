@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Walks over all code of the file that has lines, executed or not, and then over what was executed: a line is entered where control comes to it
- * from another one. What goes round in a line, and what comes back from a call in it, does not enter it.
+ * from another one. What goes round in a line, and what comes back from a call in it, does not enter it. Neither does code of it that the compiler
+ * moved among that of other lines: no statement begins there.
  */
 #include "export/lcov.h"
 
@@ -19,6 +20,7 @@ struct source {
     const char *file; /* "": not known */
     uint32_t line;
     uint64_t function, instance;
+    bool statement; /* begins there */
 };
 
 struct writer {
@@ -46,7 +48,7 @@ static enum hp_err source_at(struct writer *w, uint64_t offset, struct source *s
         return HP_OK;
     HP_TRY(err);
     *source = (struct source){w->frames.frames[0].file, w->frames.frames[0].line, w->frames.entry,
-                              w->frames.inner};
+                              w->frames.inner, w->frames.statement};
     return HP_OK;
 }
 
@@ -74,6 +76,9 @@ static enum hp_err add_function(struct writer *w)
     struct hp_lcov_function function = {
         .file = outer->file, .line = outer->first_line, .name = outer->function};
     function.count = hp_flows_entries(w->flows, entry);
+    /* The line that it is declared in has no code when the brace is on the next one. */
+    struct hp_lcov_line line = {outer->file, outer->first_line, entry, 0, function.count};
+    HP_TRY(hp_lcov_add_line(&w->lines, &line));
     return hp_lcov_add_function(&w->lines, &function);
 }
 
@@ -154,7 +159,7 @@ static enum hp_err add_code(struct writer *w, uint64_t from, uint64_t to)
 static enum hp_err enter(struct writer *w, const struct source *source, uint64_t count)
 {
     struct hp_lcov_line line = {source->file, source->line, source->instance, count, 0};
-    return is_known(source) && count ? hp_lcov_add_line(&w->lines, &line) : HP_OK;
+    return count && source->statement ? hp_lcov_add_line(&w->lines, &line) : HP_OK;
 }
 
 /* Lines that follow each other in a block. */

@@ -275,7 +275,7 @@ static enum hp_err gather(struct hp_board *b, const struct hp_board_wish *wish, 
     HP_TRY(hp_exact_peek(b->exact, &b->peek));
     find_rates(b, &recent);
     HP_TRY(find_change(b, wish->since));
-    for (int kind = 0; kind < HP_BOARD_KINDS; kind++)
+    for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++)
         begin_rows(b, kind, wish);
     if (wish->kinds[HP_BOARD_FUNCTIONS])
         HP_TRY(look_functions(b));
@@ -294,7 +294,7 @@ static enum hp_err gather(struct hp_board *b, const struct hp_board_wish *wish, 
 
 static enum hp_err name_rows(struct hp_board *b)
 {
-    for (int kind = 0; kind < HP_BOARD_KINDS; kind++)
+    for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++)
         for (size_t i = 0; i < b->kinds[kind].n; i++)
             HP_TRY(hp_board_name(b, kind, &b->kinds[kind].rows[i]));
     return b->spot.id == HP_BOARD_NO_SPOT ? HP_OK : hp_board_name(b, HP_BOARD_HOTSPOTS, &b->spot);

@@ -18,7 +18,7 @@ SRC = os.path.abspath(os.environ.get("SRC") or os.path.join(HERE, "..", ".."))
 HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(SRC, "build", "hotpath"))
 BUILD = os.path.dirname(HOTPATH)
 TIMEOUT = 300
-COMMANDS = ["run", "record", "top", "report", "annotate", "html", "export", "compare", "diff", "merge", "lab"]
+COMMANDS = ["run", "record", "top", "report", "annotate", "html", "export", "compare", "diff", "ci", "merge", "lab"]
 TRACE_COMMANDS = ["record", "info", "check", "dump", "replay"]
 WPP_COMMANDS = ["info", "expand", "hot"]
 GROUPS = {"trace": TRACE_COMMANDS, "wpp": WPP_COMMANDS}
@@ -107,6 +107,8 @@ class Readme(Scratch):
         names += ["share/man/man1/" + page for page in manual_pages()]
         if os.path.exists(os.path.join(BUILD, "hotpath-engine")):
             names.append("lib/hotpath/hotpath-engine")
+        if os.path.exists(os.path.join(BUILD, "page.html")):
+            names.append("share/hotpath/page.html")
         for name in names:
             self.assertTrue(os.path.exists(os.path.join(prefix, name)), name)
         done = run(os.path.join(prefix, "bin", "hotpath"), "run", "-n1", "--", "true")

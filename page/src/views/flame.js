@@ -37,7 +37,7 @@ function contextTable(model, go) {
 
 export const flameView = {
     id: "flame", label: "Flame graph", item: "context",
-    present: (model) => model.data.functions.name.length > 0,
+    present: (model) => model.executed > 0,
     create(model, go) {
         const withContexts = model.data.contexts.parent.length > 0;
         const tree = treeOf(model);

@@ -84,10 +84,10 @@ function graphCard(model, blocks, name) {
 
 export const functionsView = {
     id: "functions", label: "Functions", item: "function",
-    present: (model) => model.data.functions.name.length > 0,
+    present: (model) => model.executed > 0,
     create(model, go) {
         const list = grid({
-            label: "Functions, heaviest first", noun: ["function", "functions"], columns: columns(model), rows: model.data.functions.name.length,
+            label: "Functions, heaviest first", noun: ["function", "functions"], columns: columns(model), rows: model.executed,
             search: functionSearch(model), open: (row) => go(`function/${row}`),
         });
         return pane(list, (row) => show(model, row), () => go("functions"));

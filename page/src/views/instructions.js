@@ -9,8 +9,8 @@ import { pane } from "../pane.js";
 import { functionLink, functionSearch } from "./functions.js";
 
 const MOST_DOTS = 1500;
-const OF_CAUSES = { colour: causeColour, meaning: CAUSES, label: "Causes" };
-const OF_STAGES = { colour: stageColour, meaning: STAGES, label: "Stages" };
+const OF_CAUSES = { colour: causeColour, meaning: CAUSES, label: "Cause" };
+const OF_STAGES = { colour: stageColour, meaning: STAGES, label: "Stage" };
 
 /** Mean cycles from fetch to retirement; the load is part of the execution. */
 const latency = (insn) => Object.keys(STAGES).reduce((sum, stage) => sum + (insn.latency?.[stage] ?? 0), 0);
@@ -39,7 +39,7 @@ function causeBar(insn) {
 /** A stacked bar with its parts as a table below. */
 function bars(title, parts, options, unit) {
     const total = parts.reduce((sum, [, value]) => sum + value, 0);
-    return total > 0 && card(title, null, stack(parts, total, options), table(title, [{ label: "" }, { label: unit, number: true }, { label: "Share", number: true }, { label: "" }],
+    return total > 0 && card(title, null, stack(parts, total, options), table(title, [{ label: options.label }, { label: unit, number: true }, { label: "Share", number: true }, { label: "Meaning" }],
         parts.filter(([, value]) => value > 0).map(([name, value]) => [h("span", null, h("span", { class: "swatch", style: { background: options.colour(name) } }), name), decimals(value), share(value / total), h("span", { class: "note" }, options.meaning[name] ?? "")])));
 }
 

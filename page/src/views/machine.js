@@ -18,7 +18,7 @@ export function cpiStack(model) {
     const run = model.data.cpi.run[0];
     const causes = causesOf(run.causes).sort((a, b) => b[1] - a[1]);
     return h("div", null, stack(causesOf(run.causes), run.cycles, { label: "CPI stack" }),
-        table("CPI stack of the run", [{ label: "Cause" }, { label: "Share", number: true }, { label: "CPI", number: true }, { label: "Cycles", number: true }, { label: "" }],
+        table("CPI stack of the run", [{ label: "Cause" }, { label: "Share", number: true }, { label: "CPI", number: true }, { label: "Cycles", number: true }, { label: "Meaning" }],
             causes.map(([cause, cycles]) => [h("span", null, h("span", { class: "swatch", style: { background: causeColour(cause) } }), cause), share(cycles / run.cycles), (cycles / (run.instructions || 1)).toFixed(3), count(cycles), h("span", { class: "note" }, CAUSES[cause] ?? "")])));
 }
 

@@ -27,7 +27,7 @@ function keyNumbers(model) {
         summary.cpi > 0 && number("CPI", decimals(summary.cpi), "#machine"),
         number("time, observed", seconds(run.seconds), null, `${run.seconds} s`),
         number("branches", short(summary.branches), null, count(summary.branches)),
-        many("functions", summary.functions, "functions", data.functions.name.length),
+        many("functions", summary.functions, "functions", model.executed),
         many("paths", summary.paths, "paths", data.paths.kind.length),
         many("loops", summary.loops, "loops", data.loops.length),
         many("hot spots", summary.hotspots, "hotspots", data.hotspots.length),
@@ -43,8 +43,8 @@ function items(title, view, all, rows) {
 
 function functionsCard(model) {
     const { functions } = model.data;
-    const rows = functions.self.slice(0, MOST).map((self, row) => ({ share: self / (model.total || 1), colour: functionColour(row), href: `#function/${row}`, name: functions.name[row], note: model.line(functions.file[row], functions.line[row]) || model.moduleName(functions.module[row]) }));
-    return rows.length > 0 && items("Functions", "functions", functions.name.length, rows);
+    const rows = functions.self.slice(0, Math.min(MOST, model.executed)).map((self, row) => ({ share: self / (model.total || 1), colour: functionColour(row), href: `#function/${row}`, name: functions.name[row], note: model.line(functions.file[row], functions.line[row]) || model.moduleName(functions.module[row]) }));
+    return rows.length > 0 && items("Functions", "functions", model.executed, rows);
 }
 
 function loopsCard(model) {
@@ -118,8 +118,8 @@ export const overviewView = {
     create(model) {
         return {
             element: h("div", { class: "view overview" },
-                h("h2", { class: "hidden" }, "Overview"), ran(model), notes(model), keyNumbers(model),
-                h("div", { class: "cards" }, functionsCard(model), loopsCard(model), pathsCard(model), instructionsCard(model), spotsCard(model), cpiCard(model), threadsCard(model), model.data.functions.name.length > 0 && flameCard(model)),
+                ran(model), notes(model), keyNumbers(model),
+                h("div", { class: "cards" }, functionsCard(model), loopsCard(model), pathsCard(model), instructionsCard(model), spotsCard(model), cpiCard(model), threadsCard(model), model.executed > 0 && flameCard(model)),
                 model.total === 0 && h("p", null, "Nothing was executed, or nothing was recorded: the profile is empty.")),
             open() {},
         };

@@ -62,7 +62,7 @@ function edgeCount(model, from, to) {
     const { edges } = model.data;
     let along = 0;
     let all = 0;
-    for (const edge of model.edgesFrom.of(from)) {
+    for (const edge of model.edgesFrom.of(model.endOf(from))) {
         all += edges.count[edge];
         if (edges.to[edge] === to)
             along += edges.count[edge];
