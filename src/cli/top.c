@@ -64,8 +64,8 @@ struct top {
     double started; /* seconds, as the rest */
     double interval;
     double next_look, next_keys;
-    enum hp_err failure;
-    char error[256];
+    char *failure; /* for the end; "": none */
+    size_t failure_size;
 };
 
 /* --- The view --------------------------------------------------------------------------------- */
@@ -98,10 +98,9 @@ static void close_view(struct top *top)
 }
 
 /* The view ends; the program goes on, and what failed is told in the end. */
-static void fail(struct top *top, enum hp_err err)
+static void fail(struct top *top)
 {
-    top->failure = err;
-    snprintf(top->error, sizeof top->error, "the view: %s", hp_error_text());
+    snprintf(top->failure, top->failure_size, "the view ended: %s", hp_error_text());
     close_view(top);
 }
 
@@ -113,7 +112,7 @@ static void look(struct top *top, double now)
     top->page.elapsed = now - top->started;
     top->changed = true;
     if (err != HP_OK)
-        fail(top, err);
+        fail(top);
 }
 
 static void draw(struct top *top)
@@ -142,9 +141,8 @@ static void set_view(struct top *top, enum hp_top_view view)
 
 static void reset(struct top *top)
 {
-    enum hp_err err = hp_board_reset(&top->board);
-    if (err != HP_OK)
-        fail(top, err);
+    if (hp_board_reset(&top->board) != HP_OK)
+        fail(top);
     set_view(top, top->page.view);
 }
 
@@ -234,10 +232,11 @@ struct request {
     struct hp_session_options session;
     const char *view, *interval, *output;
     uint64_t top;
-    bool plain;
+    bool plain, since;
     char *path;    /* of the profile */
     char *profile; /* list of profiles */
     char *command;
+    char failure[256]; /* of the view */
 };
 
 static enum hp_err read_interval(const char *text, double *seconds)
@@ -278,8 +277,6 @@ static enum hp_err complete_profile(struct request *request)
 
 static enum hp_err prepare(struct request *request, struct top *top, char *const *argv)
 {
-    struct hp_board_wish none = {0};
-    top->interval = 0;
     if (request->view)
         HP_TRY(hp_top_view_from_name(request->view, &top->page.view));
     if (request->interval)
@@ -293,7 +290,7 @@ static enum hp_err prepare(struct request *request, struct top *top, char *const
     if (!request->command)
         return hp_fail_nomem();
     top->page.command = request->command;
-    top->page.wish = none;
+    top->page.wish.since = request->since;
     return HP_OK;
 }
 
@@ -324,14 +321,14 @@ static void close_all(struct top *top)
 static enum hp_err watch(struct request *request, char *const *argv, struct hp_profile *profile,
                          int *status)
 {
-    struct top top = {0};
+    struct top top = {.failure = request->failure, .failure_size = sizeof request->failure};
     HP_TRY(prepare(request, &top, argv));
     enum hp_err err = open_view(request, &top);
     request->session.onlooker = &top.onlooker;
     if (err == HP_OK)
         err = hp_session_run(&request->session, argv, NULL, profile, status);
     close_all(&top);
-    return err == HP_OK && top.failure != HP_OK ? hp_fail(top.failure, "%s", top.error) : err;
+    return err;
 }
 
 static enum hp_err report(const struct request *request, const struct hp_report_options *options,
@@ -362,7 +359,7 @@ static enum hp_err run(struct request *request, char **argv, int *status)
     if (err == HP_OK)
         err = report(request, &options, profile);
     hp_profile_free(profile);
-    return err;
+    return err == HP_OK && *request->failure ? hp_fail(HP_ERR_NOMEM, "%s", request->failure) : err;
 }
 
 int hp_cmd_top(int argc, char **argv)
@@ -373,6 +370,8 @@ int hp_cmd_top(int argc, char **argv)
          "what to begin with: all (default), functions, paths,\nloops, hotspots"},
         {"interval", 'i', HP_OPT_TEXT, &r.interval, "SECONDS",
          "how often to look (default 0.5; of plain pages 1)"},
+        {"since-start", 0, HP_OPT_FLAG, &r.since, NULL,
+         "shares since the start, not of the last interval"},
         {"plain", 0, HP_OPT_FLAG, &r.plain, NULL, "print pages one below the other, without keys"},
         {"top", 'n', HP_OPT_COUNT, &r.top, "N", "rows of the report (default 5; 0: all)"},
         {"output", 'o', HP_OPT_TEXT, &r.output, "FILE", "keep the profile, as hotpath record does"},

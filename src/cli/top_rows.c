@@ -44,7 +44,7 @@ static const struct column columns[HP_BOARD_KINDS][COLUMNS_MAX + 1] = {
 };
 
 static const char *const nothing[HP_BOARD_KINDS] = {
-    [HP_BOARD_FUNCTIONS] = "nothing was executed",
+    [HP_BOARD_FUNCTIONS] = "nothing new from the program",
     [HP_BOARD_PATHS] = "no path was executed to its end",
     [HP_BOARD_LOOPS] = "no loop was executed",
     [HP_BOARD_HOTSPOTS] = "no hot spot was executed"};
