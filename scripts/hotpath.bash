@@ -15,7 +15,7 @@ _hotpath()
 
     [ "$command" = top ] && views="all functions paths loops hotspots"
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record top report annotate export compare merge trace wpp lab --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record top report annotate html export compare diff ci merge trace wpp lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then
@@ -65,7 +65,7 @@ _hotpath()
     --format | -f) mapfile -t COMPREPLY < <(compgen -W "kanata o3" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
-    --sysroot | --source-path) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
+    --sysroot | --source-path | --old-source | --new-source) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;
     --) mapfile -t COMPREPLY < <(compgen -c -- "$word"); return ;;
     esac
     if [[ $word == -* ]]; then

@@ -101,6 +101,18 @@ enum hp_err hp_parse_size(const char *text, uint64_t *value)
     return hp_fail(HP_ERR_INVALID, "'%s' is not a size (examples: 65536, 64k, 256M, 1G)", text);
 }
 
+enum hp_err hp_parse_percent(const char *text, double *value)
+{
+    size_t n = strspn(text, "0123456789.");
+    char *end;
+    double number = strtod(text, &end);
+    bool rest = strcmp(text + n, "") == 0 || strcmp(text + n, "%") == 0;
+    if (n == 0 || n > 20 || end != text + n || !rest)
+        return hp_fail(HP_ERR_INVALID, "'%s' is not a percentage (examples: 1%%, 0.5%%)", text);
+    *value = number;
+    return HP_OK;
+}
+
 static enum hp_err add_text(const struct hp_option *option, const char *argument)
 {
     struct hp_texts *texts = option->value;

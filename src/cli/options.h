@@ -68,4 +68,7 @@ enum hp_err hp_parse_count(const char *text, uint64_t *value);
 /* Reads "65536", "64k", "2.5M", "1G": bytes, in powers of 1024. */
 enum hp_err hp_parse_size(const char *text, uint64_t *value);
 
+/* Reads "1%", "0.5%", "2" as that many percent. */
+enum hp_err hp_parse_percent(const char *text, double *value);
+
 #endif

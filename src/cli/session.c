@@ -444,6 +444,7 @@ enum hp_err hp_session_run(const struct hp_session_options *options, char *const
         *status = not_run_status(err);
         return err;
     }
+    program.environment = options->environment;
     err = hp_plan_choose(options, &program, &plan);
     if (err == HP_OK)
         err = run_program(options, &plan, &program, argv, trace_path, profile, status);
@@ -475,8 +476,8 @@ static enum hp_err read_wanted(const struct hp_session_options *options, bool ha
                                        "predictions");
     if (wanted->addresses && !has_addresses)
         return hp_fail(HP_ERR_UNSUPPORTED,
-                       "the trace holds no data addresses: metrics of data need a trace recorded "
-                       "with --addresses, or a live run");
+                       "the trace holds no addresses of data, which this needs: record it with "
+                       "--addresses, or give the program");
     return HP_OK;
 }
 

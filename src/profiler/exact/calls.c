@@ -4,6 +4,7 @@
  * call or return does is part of it (a tenth faster than across files).
  */
 #include "base/grow.h"
+#include "profiler/exact/contexts.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/exact/loops.h"
 
@@ -80,11 +81,15 @@ ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint
     }
     if (function != HP_NO_ID && function >= t->cap_activities && !grow_activities(t))
         return;
+    uint32_t below = t->n_frames ? t->frames[t->n_frames - 1].context : 0;
+    uint32_t context =
+        hp_exact_contexts_enter(t, below, kind == HP_FRAME_SIGNAL ? HP_CONTEXT_SIGNAL : function);
     t->frames[t->n_frames++] = (struct hp_frame){.expects = expects,
                                                  .entered = t->clock,
                                                  .function = function,
                                                  .call = call,
-                                                 .kind = (uint8_t)kind};
+                                                 .kind = (uint8_t)kind,
+                                                 .context = context};
     if (function != HP_NO_ID)
         t->activities[function].active++;
     if (call != HP_NO_ID)
@@ -99,6 +104,9 @@ ALWAYS_INLINE void pop(struct hp_exact_thread *t, const bool loops)
     uint64_t spent = t->clock - frame->entered;
     if (frame->function != HP_NO_ID && --t->activities[frame->function].active == 0)
         t->activities[frame->function].inclusive += spent;
+    struct hp_context *context = &t->contexts[frame->context];
+    context->inclusive += spent;
+    context->calls += frame->call != HP_NO_ID;
     if (frame->call != HP_NO_ID && --t->calls[frame->call].active == 0)
         t->calls[frame->call].inclusive += spent;
     if (loops)
@@ -299,6 +307,7 @@ static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t
     size_t n = find_function(t, function, entry || !computed);
     if (n) {
         pop_to(t, n);
+        t->contexts[top(t)->context].calls += call != HP_NO_ID;
         return entry ? HP_HOW_AGAIN : computed ? HP_HOW_THROWN : HP_HOW_BACK;
     }
     if (!entry && computed)

@@ -84,6 +84,7 @@ struct hp_frame {
     uint32_t function; /* HP_NO_ID: not known */
     uint32_t call;     /* index into calls; HP_NO_ID: none */
     uint8_t kind;      /* enum hp_frame_kind */
+    uint32_t context;  /* index into contexts */
 };
 
 enum hp_frame_kind {
@@ -138,6 +139,10 @@ struct hp_exact_thread {
     size_t n_calls, cap_calls;
     struct hp_activity *activities; /* by function id */
     size_t cap_activities;
+    struct hp_context *contexts; /* contexts.h; a parent comes before its children */
+    struct hp_map64 context_of;  /* parent << 32 | function -> context */
+    size_t n_contexts, cap_contexts;
+    size_t n_own_contexts;              /* of them, those of functions */
     struct hp_exact_loop_thread *loops; /* loops.h; NULL: not wanted */
 };
 
@@ -157,6 +162,7 @@ struct hp_exact {
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
     struct hp_exact_loops *loops; /* loops.h; NULL: not wanted */
+    size_t most_contexts;         /* of a thread: HP_CONTEXTS_MAX */
     bool out_of_memory;
 };
 

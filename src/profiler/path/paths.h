@@ -61,8 +61,8 @@ const struct hp_paths_windows *hp_paths_windows(const struct hp_profiler *profil
  * machine. */
 #define HP_PATHS_STEPS 10000
 
-/* Puts it all into the result's profile: every path with its counts, the steps of the heaviest, what the detectors and the hot
- * path tables did. */
+/* Puts it all into the result's profile: every path with its counts, the steps of the heaviest and of those in a hot path table, what
+ * the detectors and the hot path tables did and had. */
 enum hp_err hp_paths_result(const struct hp_profiler *profiler, struct hp_result *result);
 
 #endif

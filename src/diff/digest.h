@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A digest: a profile by symbol and source line, without addresses. It is what two versions of a
+ * program have in common, and what a baseline keeps (docs/diff.md).
+ */
+#ifndef HP_DIFF_DIGEST_H
+#define HP_DIFF_DIGEST_H
+
+#include "base/strings.h"
+#include "hotpath/profile.h"
+
+#include <stdbool.h>
+
+/* What is counted of a whole run. */
+enum hp_total {
+    HP_TOTAL_INSTRUCTIONS,
+    HP_TOTAL_BRANCHES,
+    HP_TOTAL_CYCLES, /* this and the next: of a machine */
+    HP_TOTAL_MISPREDICTIONS,
+    HP_TOTAL_L1I,
+    HP_TOTAL_L1D,
+    HP_TOTAL_L2,
+    HP_TOTAL_L3,
+    HP_TOTAL_ITLB,
+    HP_TOTAL_DTLB,
+    HP_TOTALS
+};
+/* "instructions", ..., "dtlb.misses". */
+const char *hp_total_name(enum hp_total total);
+
+/*
+ * A function as the source has it: the symbols that compilers split it into (foo, foo.part.0,
+ * foo.cold, foo.constprop.1) are one. All code of a module without symbols may be one, too.
+ */
+struct hp_dfunction {
+    const char *module; /* file name; of libraries without versions: "libz.so" */
+    const char *key;    /* symbol without what compilers append; "" none */
+    const char *name;   /* for people; never "" */
+    const char *loose;  /* name without the numbers of lambdas; NULL: it has none */
+    const char *file;   /* where it begins; "" unknown */
+    uint32_t line;
+    uint32_t parts;    /* symbols */
+    uint64_t size;     /* bytes of these; 0 unknown */
+    uint64_t self;     /* instructions */
+    uint64_t calls;    /* times entered from other functions */
+    uint64_t cycles;   /* on a machine, in HP_CYCLE_PARTS; 0 with retired 0: not known */
+    uint64_t retired;  /* instructions that these are of */
+    uint32_t lines;    /* its first one */
+    uint32_t n_lines;  /* the instructions of all of them are `self` */
+    uint64_t nameless; /* the offset of one without a symbol */
+};
+
+/* Instructions of a function that come from a line. line 0: from no known line. */
+struct hp_dline {
+    uint32_t function;
+    const char *file;
+    const char *inlined; /* the function inlined there, "" none */
+    uint32_t line;
+    uint64_t instructions;
+};
+
+/* The index is that of the profile. */
+struct hp_dloop {
+    uint32_t function; /* HP_PROFILE_NONE: it is in none, and not compared */
+    uint32_t parent;
+    uint32_t position; /* among the loops of the same parent, in the order of the source */
+    const char *file;
+    uint32_t line, last;
+    uint64_t executions, iterations, self;
+};
+
+/* Paths that go along the same lines are one. */
+struct hp_dpath {
+    const char *kind;
+    uint32_t steps, n_steps; /* lines (indices), neighbours differ */
+    uint64_t count, instructions;
+};
+
+struct hp_digest {
+    const char *version, *engine, *arch;
+    const char *libc;    /* "libc.so.6 1a2b3c4d5e6f"; "" unknown */
+    const char *machine; /* "" none */
+    const char *cpu;     /* what instructions libraries may choose; "" unknown. Set by the caller */
+    const char *modules; /* "a,b": only these; "" all */
+    const char *command;
+    const char *directory;
+    int64_t started;
+    bool known[HP_TOTALS];
+    uint64_t totals[HP_TOTALS];
+    struct hp_dfunction *functions; /* their self adds up to the total of instructions */
+    size_t n_functions, functions_capacity;
+    struct hp_dline *lines; /* by function, file, inlined, line */
+    size_t n_lines, lines_capacity;
+    struct hp_dloop *loops;
+    size_t n_loops;
+    struct hp_dpath *paths;
+    size_t n_paths, paths_capacity;
+    uint32_t *steps;
+    size_t n_steps, steps_capacity;
+    struct hp_strings strings;
+};
+
+#define HP_DIGEST_PATHS 10000 /* no more paths than these are looked at, the heaviest */
+
+/* What goes into a digest. All zero: everything. */
+struct hp_digest_options {
+    const struct hp_profile *
+        other; /* functions without a symbol are kept apart in modules that this has too; NULL: nowhere */
+    const char *const *modules; /* only these files: "gzip", "libz.so"; ended by NULL. NULL: all */
+};
+
+/*
+ * Makes the digest of a normal profile, which must outlive it. HP_ERR_INVALID: its references do
+ * not fit together. HP_ERR_NOTFOUND: nothing was executed in one of the modules.
+ */
+enum hp_err hp_digest_make(const struct hp_profile *profile,
+                           const struct hp_digest_options *options, struct hp_digest **digest);
+void hp_digest_free(struct hp_digest *digest);
+
+/* The parts of making one: from the group (function of the digest) of each function of the profile. */
+enum hp_err hp_digest_lines(struct hp_digest *digest, const struct hp_profile *profile,
+                            const uint32_t *groups);
+enum hp_err hp_digest_loops(struct hp_digest *digest, const struct hp_profile *profile,
+                            const uint32_t *groups);
+enum hp_err hp_digest_paths(struct hp_digest *digest, const struct hp_profile *profile,
+                            const uint32_t *groups);
+
+/* A copy of `text` that lives as long as the digest; NULL without memory. */
+const char *hp_digest_string(struct hp_digest *digest, const char *text);
+
+/* --- Names ------------------------------------------------------------------------------------ */
+
+/* How many bytes of a symbol are its name in the source: without ".constprop.0", ".llvm.123", ".cold" and the like. */
+size_t hp_symbol_stem(const char *symbol);
+
+/* A name that stays the same from build to build: the stem, and without the hash of Rust. Without memory NULL. free() it. */
+char *hp_symbol_key(const char *symbol);
+
+/* The name of a file without directory and, of a library, without what is behind ".so". free() it. */
+char *hp_module_key(const char *path);
+
+/* The name with the numbers of lambdas and closures left out; NULL when it has none (or no memory). free() it. */
+char *hp_lambda_key(const char *name);
+
+#endif
