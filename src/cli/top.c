@@ -11,12 +11,9 @@
 #include "cli/top_page.h"
 #include "profiler/path/paths.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define DEFAULT_PROFILE  "exact,loops,paths,hotspots"
@@ -26,6 +23,7 @@
 #define DEFAULT_TOP      5
 #define COST_SHARE       100 /* of the time between two looks, one takes one part of so many at most */
 #define KEYS_SECONDS     0.03 /* how often keys are looked for */
+#define SOON             0.15 /* the next look when something else is to be shown */
 
 static const struct hp_usage usage = {
     .command = "hotpath top",
@@ -107,8 +105,10 @@ static void fail(struct top *top)
 static void look(struct top *top, double now)
 {
     enum hp_err err = hp_board_look(&top->board, &top->page.wish, now);
-    double pause = top->board.cost * COST_SHARE;
-    top->next_look = now + (pause > top->interval ? pause : top->interval);
+    double pause = top->board.cost * COST_SHARE, interval = top->interval;
+    if (top->board.stale && interval > SOON)
+        interval = SOON;
+    top->next_look = now + (pause > interval ? pause : interval);
     top->page.elapsed = now - top->started;
     top->changed = true;
     if (err != HP_OK)
@@ -134,9 +134,10 @@ static void draw(struct top *top)
 /* What is shown differs: it has to be looked at, and the view goes on if it was held. */
 static void set_view(struct top *top, enum hp_top_view view)
 {
+    double soon = top->board.looked + SOON;
     top->page.view = view;
     top->page.paused = false;
-    top->next_look = 0;
+    top->next_look = soon < top->next_look ? soon : top->next_look;
 }
 
 static void reset(struct top *top)
@@ -204,7 +205,7 @@ static void look_if_due(struct hp_onlooker *onlooker, const struct hp_ongoing *r
     double now = hp_now();
     if (run->over)
         close_view(top);
-    if (now < top->next_keys && now < top->next_look)
+    if (now < top->next_keys && (top->page.paused || now < top->next_look))
         return;
     top->next_keys = now + KEYS_SECONDS;
     if (top->closed) {
@@ -324,9 +325,11 @@ static enum hp_err watch(struct request *request, char *const *argv, struct hp_p
     struct top top = {.failure = request->failure, .failure_size = sizeof request->failure};
     HP_TRY(prepare(request, &top, argv));
     enum hp_err err = open_view(request, &top);
-    request->session.onlooker = &top.onlooker;
+    struct hp_session_options session = request->session;
+    session.onlooker = &top.onlooker;
+    session.quiet = true; /* the view is the progress */
     if (err == HP_OK)
-        err = hp_session_run(&request->session, argv, NULL, profile, status);
+        err = hp_session_run(&session, argv, NULL, profile, status);
     close_all(&top);
     return err;
 }

@@ -119,9 +119,10 @@ static void find_rates(struct hp_board *b, uint64_t *recent)
     uint64_t branches = 0;
     *recent = 0;
     for (uint32_t i = 0; i < now->n_blocks; i++) {
-        uint64_t count = now->blocks[i] - (i < before->n_blocks ? before->blocks[i] : 0);
-        if (!count)
+        uint64_t known = i < before->n_blocks ? before->blocks[i] : 0;
+        if (now->blocks[i] <= known)
             continue;
+        uint64_t count = now->blocks[i] - known;
         const struct hp_block *block = hp_code_block(b->code, i);
         *recent += count * block->insns;
         branches += is_branch(block->flow) ? count : 0;
@@ -286,6 +287,7 @@ static enum hp_err look_spots(struct hp_board *b, bool since, uint64_t recent, d
 static enum hp_err gather(struct hp_board *b, const struct hp_board_wish *wish, double now)
 {
     uint64_t recent;
+    b->stale = false;
     HP_TRY(hp_exact_peek(b->exact, &b->peek));
     find_rates(b, &recent);
     HP_TRY(find_change(b, wish->since));

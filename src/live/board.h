@@ -89,6 +89,8 @@ struct hp_board {
     bool waits;       /* for the part of the run that was asked for */
     uint64_t whole;   /* instructions that shares are of */
     struct hp_board_rows kinds[HP_BOARD_KINDS];
+    bool
+        stale; /* the last look was not at paths: what they did since then is known after the next */
     struct hp_hotspot_state detector;
     struct hp_board_row spot; /* the hot spot of now; `id` HP_BOARD_NO_SPOT: none */
     double spot_share;
