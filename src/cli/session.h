@@ -48,9 +48,7 @@ struct hp_session_options {
     bool follow;
     bool quiet;                   /* no progress */
     struct hp_onlooker *onlooker; /* NULL: nobody; it is not asked about a replay */
-
-    bool quiet;               /* no progress */
-    char *const *environment; /* for the program, padded (engine/environment.h); NULL: ours */
+    char *const *environment;     /* for the program, padded (engine/environment.h); NULL: ours */
 };
 
 #define HP_SESSION_DEFAULTS                                                                        \
