@@ -13,8 +13,9 @@ _hotpath()
     local trace_commands="record info check dump replay" wpp_commands="info expand hot"
     local views="summary functions blocks edges calls lines loops loop-models hotspots partition paths predictions machine instructions cpi sampling threads modules all"
 
+    [ "$command" = top ] && views="all functions paths loops hotspots"
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record report annotate export compare diff ci merge trace wpp lab --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record top report annotate html export compare diff ci merge trace wpp lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then

@@ -217,7 +217,7 @@ struct hp_ppath_count {
 
 /* A path that was in a hot path table at the end, and what the table counted for it: the lossy profile that the hardware gives. */
 struct hp_ptable_path {
-    const char *table; /* as in the part of its stats: "hpt bl 512x4" without "hpt " */
+    const char *table; /* as in the part of its stats, "hpt 512x4 bl", without "hpt " */
     uint32_t path;
     uint64_t events;
 };

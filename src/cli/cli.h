@@ -20,9 +20,11 @@ enum {
 /* The commands: argv[0] is the command's name. Return the exit status. */
 int hp_cmd_run(int argc, char **argv);
 int hp_cmd_record(int argc, char **argv);
+int hp_cmd_top(int argc, char **argv);
 int hp_cmd_report(int argc, char **argv);
 int hp_cmd_export(int argc, char **argv);
 int hp_cmd_annotate(int argc, char **argv);
+int hp_cmd_html(int argc, char **argv);
 int hp_cmd_compare(int argc, char **argv);
 int hp_cmd_diff(int argc, char **argv);
 int hp_cmd_ci(int argc, char **argv);

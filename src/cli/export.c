@@ -32,12 +32,20 @@ static const struct hp_usage usage = {
         "A pipeline log has what happened on a machine in cycles to every instruction of a part\n"
         "of a run, the first 10,000 or what --after and --for say. It is made of a PROGRAM, or of\n"
         "a trace that 'hotpath trace record --addresses' made. What comes before warms the caches\n"
-        "and predictors.\n",
+        "and predictors.\n"
+        "\n"
+        "Traces and vectors for simulators are made of a PROGRAM or a trace too: of all that one\n"
+        "thread executes, or of the part that --from, --after and --for say.\n",
     .lists = print_formats,
     .examples = "  hotpath export --format kanata -o ls.kanata -- ls\n"
                 "  hotpath export --format o3 --machine vaswani --after 1M --for 2000 "
-                "gzip.hptrace\n",
+                "gzip.hptrace\n"
+                "  hotpath export --format champsim --after 1G --for 100M -o gzip.champsim -- gzip "
+                "-9k FILE\n"
+                "  hotpath export --format simpoint --interval 10M -o gzip.bb -- gzip -9k FILE\n",
 };
+
+#define NOT_GIVEN UINT64_MAX /* a number that was not said */
 
 /* What the command line says, and what becomes of it. */
 struct export
@@ -47,10 +55,13 @@ struct export
     const struct hp_export_format *format;
     const char *name;    /* of the format */
     const char *pattern; /* of the output's name; NULL: standard output */
+    const char *thread_name;
     struct hp_export_request request;
-    uint64_t thread;
-    struct hp_outfile out;
+    uint64_t interval;
+    uint32_t thread;
+    struct hp_outfile out, second;
     struct hp_log *log;
+    struct hp_export_written written; /* of HP_EXPORT_STREAM */
 };
 
 static enum hp_err open_log(struct hp_observer *observer, struct hp_program *program,
@@ -58,9 +69,27 @@ static enum hp_err open_log(struct hp_observer *observer, struct hp_program *pro
 {
     struct export *e = (struct export *)observer;
     FILE *file = e->pattern ? e->out.file : stdout;
-    HP_TRY(hp_log_new(e->format->log, file, program, functions, (uint32_t)e->thread, &e->log));
+    HP_TRY(hp_log_new(e->format->log, file, program, functions, e->thread, &e->log));
     return hp_log_profiler_new(e->log, profiler);
 }
+
+static enum hp_err open_stream(struct hp_observer *observer, struct hp_code *code,
+                               struct hp_functions *functions, struct hp_profiler **profiler)
+{
+    struct export *e = (struct export *)observer;
+    return hp_stream_profiler_new(
+        e->format->stream,
+        &(struct hp_stream_setup){.out = e->pattern ? e->out.file : stdout,
+                                  .second = e->second.file,
+                                  .code = code,
+                                  .functions = functions,
+                                  .thread = e->thread,
+                                  .interval = e->interval == NOT_GIVEN ? 0 : e->interval,
+                                  .written = &e->written},
+        profiler);
+}
+
+/* --- What was said ---------------------------------------------------------------------------- */
 
 /* Where "--" is; 0: nowhere. What is behind it is a program. */
 static int find_dashes(int argc, char **argv)
@@ -74,6 +103,8 @@ static int find_dashes(int argc, char **argv)
 /* `n` words are left, `n_program` of them a program (0: none). */
 static enum hp_err check_words(struct export *e, int n, int n_program)
 {
+    if (n == 0 && !e->name)
+        return hp_fail(HP_ERR_INVALID, "no format and no file given; try: hotpath export --help");
     HP_TRY(hp_export_find(e->name, &e->format));
     bool profile = e->format->source == HP_EXPORT_PROFILE;
     if (profile && (n != 1 || n_program))
@@ -90,17 +121,80 @@ static enum hp_err check_words(struct export *e, int n, int n_program)
         return hp_fail(HP_ERR_INVALID, "export takes one file, or a program behind --");
     if (n_program && !e->pattern)
         return hp_fail(HP_ERR_INVALID, "-o FILE is needed: standard output is the program's");
-    if (e->thread >= HP_NO_ID)
-        return hp_fail(HP_ERR_INVALID, "there is no thread %" PRIu64, e->thread);
     return HP_OK;
 }
 
-/* What there is to know of it: how much, and what was wrong. */
-static void print_end(const struct export *e, const char *path, const struct hp_profile *profile)
+/* An option that says nothing to what the format is made of is a mistake. */
+static enum hp_err check_options(const struct export *e)
 {
-    const struct hp_log_stats *stats = hp_log_stats(e->log);
+    const struct hp_session_options *session = &e->session;
+    bool of_profile = e->format->source == HP_EXPORT_PROFILE;
+    bool cuts = e->format->stream && e->format->stream->intervals;
+    const struct {
+        const char *name;
+        bool given, fits;
+    } options[] = {
+        {"module", e->request.module, of_profile},
+        {"table", e->request.table, of_profile},
+        {"metric", e->request.metric, of_profile},
+        {"machine", session->wanted.machine, e->format->source == HP_EXPORT_TIMINGS},
+        {"interval", e->interval != NOT_GIVEN, cuts},
+        {"thread", e->thread_name, !of_profile},
+        {"from", session->from, !of_profile},
+        {"after", session->after, !of_profile},
+        {"for", session->length != NOT_GIVEN, !of_profile},
+    };
+    for (size_t i = 0; i < sizeof options / sizeof *options; i++)
+        if (options[i].given && !options[i].fits)
+            return hp_fail(HP_ERR_INVALID, "the format '%s' has no use for --%s", e->name,
+                           options[i].name);
+    return HP_OK;
+}
+
+/* From words to numbers; what was not said is as the format has it. */
+static enum hp_err settle_options(struct export *e)
+{
+    uint64_t thread = 0;
+    bool all = e->thread_name && strcmp(e->thread_name, "all") == 0;
+    if (all && !(e->format->stream && e->format->stream->all))
+        return hp_fail(HP_ERR_INVALID, "the format '%s' is of one thread: --thread N", e->name);
+    if (e->thread_name && !all)
+        HP_TRY(hp_parse_count(e->thread_name, &thread));
+    if (thread >= HP_NO_ID)
+        return hp_fail(HP_ERR_INVALID, "there is no thread %" PRIu64, thread);
+    if (e->interval == 0)
+        return hp_fail(HP_ERR_INVALID, "--interval 0: an interval has instructions");
+    e->thread = all ? HP_STREAM_ALL : (uint32_t)thread;
+    if (e->session.length == NOT_GIVEN)
+        e->session.length = e->format->source == HP_EXPORT_TIMINGS ? WINDOW : 0;
+    if (e->format->source == HP_EXPORT_TIMINGS)
+        e->observer.open = open_log;
+    else if (e->format->source == HP_EXPORT_STREAM) {
+        e->observer.open_stream = open_stream;
+        e->observer.addresses = e->format->stream->addresses;
+    }
+    return HP_OK;
+}
+
+/* --- What is said of it ----------------------------------------------------------------------- */
+
+static void print_notes(const struct hp_profile *profile)
+{
     for (size_t i = 0; i < profile->n_notes; i++)
         fprintf(stderr, "hotpath: note: %s\n", profile->notes[i].text);
+}
+
+static void print_written(const struct hp_export_written *written, const char *path)
+{
+    fprintf(stderr, "hotpath: %" PRIu64 " of %" PRIu64 " %s written to %s%s%s%s%s%s\n",
+            written->written, written->total, written->unit, path,
+            written->missing[0] ? " (the rest: " : "", written->missing,
+            written->missing[0] ? ")" : "", written->detail[0] ? ": " : "", written->detail);
+}
+
+static void print_log(const struct export *e, const char *path)
+{
+    const struct hp_log_stats *stats = hp_log_stats(e->log);
     if (stats->others)
         fprintf(stderr,
                 "hotpath: note: %" PRIu64
@@ -112,6 +206,21 @@ static void print_end(const struct export *e, const char *path, const struct hp_
             stats->instructions, stats->retired,
             stats->instructions ? stats->last - stats->first + 1 : 0, path);
 }
+
+/* What there is to know of it: how much, and what was wrong. */
+static void print_end(struct export *e, const char *path, const struct hp_profile *profile)
+{
+    print_notes(profile);
+    if (e->format->source == HP_EXPORT_TIMINGS) {
+        print_log(e, path);
+        return;
+    }
+    if (e->written.written != e->written.total)
+        snprintf(e->written.missing, sizeof e->written.missing, "other threads, see --thread");
+    print_written(&e->written, path);
+}
+
+/* --- Doing it --------------------------------------------------------------------------------- */
 
 /* A profile, in a format that is made of one. */
 static enum hp_err convert(struct export *e, const char *file)
@@ -129,14 +238,34 @@ static enum hp_err convert(struct export *e, const char *file)
     hp_outfile_abort(&e->out);
     hp_profile_free(profile);
     if (err == HP_OK && e->pattern && !e->session.quiet)
-        fprintf(stderr, "hotpath: %" PRIu64 " of %" PRIu64 " %s written to %s%s%s%s\n",
-                written.written, written.total, written.unit, e->pattern,
-                written.missing[0] ? " (the rest: " : "", written.missing,
-                written.missing[0] ? ")" : "");
+        print_written(&written, e->pattern);
     return err;
 }
 
-/* What becomes of every instruction of a run or a trace. */
+/* The file, and the one that belongs to it, if the format has one. */
+static enum hp_err open_files(struct export *e, const char *path)
+{
+    const char *suffix = e->format->stream ? e->format->stream->second : NULL;
+    HP_TRY(hp_outfile_open(&e->out, path));
+    if (!suffix)
+        return HP_OK;
+    size_t size = strlen(path) + strlen(suffix) + 1;
+    char *second = malloc(size);
+    if (!second)
+        return hp_fail_nomem();
+    snprintf(second, size, "%s%s", path, suffix);
+    enum hp_err err = hp_outfile_open(&e->second, second);
+    free(second);
+    return err;
+}
+
+static enum hp_err commit_files(struct export *e)
+{
+    HP_TRY(hp_outfile_commit(&e->out));
+    return e->second.file ? hp_outfile_commit(&e->second) : HP_OK;
+}
+
+/* What is executed in a run or a trace, and what becomes of it. */
 static enum hp_err run(struct export *e, char **argv, bool is_program, int *status)
 {
     struct hp_profile *profile = NULL;
@@ -145,17 +274,18 @@ static enum hp_err run(struct export *e, char **argv, bool is_program, int *stat
         path = hp_output_name(e->pattern, getpid());
         HP_TRY(path ? HP_OK : hp_fail_nomem());
     }
-    enum hp_err err = path ? hp_outfile_open(&e->out, path) : HP_OK;
+    enum hp_err err = path ? open_files(e, path) : HP_OK;
     if (err == HP_OK)
         err = hp_profile_new(&profile);
     if (err == HP_OK)
         err = is_program ? hp_session_run(&e->session, argv + 1, NULL, profile, status)
                          : hp_session_replay(&e->session, argv[1], false, profile);
     if (err == HP_OK && path)
-        err = hp_outfile_commit(&e->out);
+        err = commit_files(e);
     if (err == HP_OK && !e->session.quiet)
         print_end(e, path ? path : "standard output", profile);
     hp_outfile_abort(&e->out);
+    hp_outfile_abort(&e->second);
     hp_profile_free(profile);
     free(path);
     return err;
@@ -163,7 +293,7 @@ static enum hp_err run(struct export *e, char **argv, bool is_program, int *stat
 
 int hp_cmd_export(int argc, char **argv)
 {
-    struct export e = {.observer = {.open = open_log}, .session = HP_SESSION_DEFAULTS};
+    struct export e = {.session = HP_SESSION_DEFAULTS, .interval = NOT_GIVEN};
     const struct hp_option options[] = {
         {"format", 'f', HP_OPT_TEXT, &e.name, "FORMAT", "what to write; see below"},
         {"output", 'o', HP_OPT_TEXT, &e.pattern, "FILE",
@@ -176,20 +306,23 @@ int hp_cmd_export(int argc, char **argv)
         {"metric", 0, HP_OPT_TEXT, &e.request.metric, "NAME",
          "of a profile: instructions (default) or cycles"},
         {"machine", 'm', HP_OPT_TEXT, &e.session.wanted.machine, "NAME",
-         "the machine: vaswani, alpha21264, arm9, modern (the\ndefault), or a file"},
-        {"thread", 't', HP_OPT_COUNT, &e.thread, "N",
-         "which thread (default: 0, that of the program's start)"},
+         "of a pipeline log: the machine, vaswani, alpha21264,\narm9, modern (the default), or a "
+         "file"},
+        {"interval", 0, HP_OPT_COUNT, &e.interval, "N",
+         "of vectors: instructions of an interval (default:\n100M)"},
+        {"thread", 't', HP_OPT_TEXT, &e.thread_name, "N",
+         "which thread (default: 0, that of the program's\nstart; of vectors also: all)"},
         {"from", 0, HP_OPT_TEXT, &e.session.from, "FUNCTION",
          "start when FUNCTION is first entered"},
         {"after", 0, HP_OPT_COUNT, &e.session.after, "N", "skip N instructions (10M, 1G, ...)"},
         {"for", 0, HP_OPT_COUNT, &e.session.length, "N",
-         "write N instructions (default: 10000; 0: all)"},
+         "write N instructions (default: all; of a pipeline\nlog 10000, 0: all)"},
         HP_SESSION_WATCH_ROWS(e.session),
         {0},
     };
     int n, status = HP_EXIT_FAILED, dashes = find_dashes(argc, argv);
     bool exit_now;
-    e.session.length = WINDOW;
+    e.session.length = NOT_GIVEN;
     e.session.lines = HP_LINES_NONE;
     e.session.wanted.observer = &e.observer;
     enum hp_err err = hp_options_parse(&usage, options, false, argc, argv, &n, &exit_now);
@@ -197,6 +330,10 @@ int hp_cmd_export(int argc, char **argv)
         return 0;
     if (err == HP_OK)
         err = check_words(&e, n, dashes ? argc - 1 - dashes : 0);
+    if (err == HP_OK)
+        err = check_options(&e);
+    if (err == HP_OK)
+        err = settle_options(&e);
     if (err == HP_OK && !dashes)
         status = 0;
     if (err == HP_OK)

@@ -13,9 +13,11 @@
 static const struct hp_command commands[] = {
     {"run", "run a program and print where its time goes", hp_cmd_run},
     {"record", "run a program and keep its profile in a file", hp_cmd_record},
+    {"top", "run a program and show live what it does", hp_cmd_top},
     {"report", "print a profile", hp_cmd_report},
-    {"export", "write a pipeline log of a part of a run, for a viewer", hp_cmd_export},
+    {"export", "write a profile, or a part of a run, for another tool", hp_cmd_export},
     {"annotate", "print functions by source and instruction", hp_cmd_annotate},
+    {"html", "write a profile as a page for a browser", hp_cmd_html},
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
     {"diff", "say what changed between two versions of a program", hp_cmd_diff},
     {"ci", "compare a run with a baseline, and fail when it got slower", hp_cmd_ci},
@@ -86,6 +88,7 @@ enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
     case HP_REPORT_SUMMARY:
     case HP_REPORT_EDGES:
     case HP_REPORT_CALLS:
+    case HP_REPORT_CONTEXTS:
     case HP_REPORT_THREADS:
     case HP_REPORT_MODULES:
     case HP_REPORT_PREDICTIONS:

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum hp_err hp_output_report(const struct hp_profile *profile, struct hp_report_options *options,
                              const char *path)
@@ -50,4 +51,20 @@ char *hp_output_name(const char *pattern, int pid)
         return NULL;
     }
     return name;
+}
+
+enum hp_err hp_output_check(const char *path)
+{
+    char *copy = strdup(path);
+    if (!copy)
+        return hp_fail_nomem();
+    char *slash = strrchr(copy, '/');
+    const char *directory = slash == copy ? "/" : slash ? copy : ".";
+    if (slash)
+        *slash = 0;
+    enum hp_err err = HP_OK;
+    if (access(directory, W_OK) != 0)
+        err = hp_fail(HP_ERR_IO, "cannot write %s: %m", path);
+    free(copy);
+    return err;
 }

@@ -29,23 +29,6 @@ static char *default_name(const char *program)
     return asprintf(&name, "%s.hotpath", slash ? slash + 1 : program) < 0 ? NULL : name;
 }
 
-/* A file that cannot be written should be known before the program runs for an hour. */
-static enum hp_err check_writable(const char *path)
-{
-    char *copy = strdup(path);
-    if (!copy)
-        return hp_fail_nomem();
-    char *slash = strrchr(copy, '/');
-    const char *directory = slash == copy ? "/" : slash ? copy : ".";
-    if (slash)
-        *slash = 0;
-    enum hp_err err = HP_OK;
-    if (access(directory, W_OK) != 0)
-        err = hp_fail(HP_ERR_IO, "cannot write %s: %m", path);
-    free(copy);
-    return err;
-}
-
 int hp_cmd_record(int argc, char **argv)
 {
     struct hp_session_options session = HP_SESSION_DEFAULTS;
@@ -69,7 +52,7 @@ int hp_cmd_record(int argc, char **argv)
                       "no program given; try: hotpath record -o FILE -- PROGRAM ARGUMENTS");
     if (err == HP_OK) {
         path = pattern ? hp_output_name(pattern, getpid()) : default_name(argv[1]);
-        err = path ? check_writable(path) : hp_fail_nomem();
+        err = path ? hp_output_check(path) : hp_fail_nomem();
     }
     if (err == HP_OK)
         err = hp_profile_new(&profile);

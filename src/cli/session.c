@@ -36,6 +36,8 @@ struct session {
     enum hp_err trace_failure;
     char trace_error[256];
     struct hp_progress progress;
+    struct hp_onlooker *onlooker; /* NULL: nobody */
+    struct hp_ongoing ongoing;    /* for it */
 };
 
 /* --- Between engine and pipeline -------------------------------------------------------------- */
@@ -112,13 +114,6 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
     return HP_OK;
 }
 
-static void tick(struct hp_consumer *consumer)
-{
-    struct session *s = (struct session *)consumer;
-    if (s->pipeline && hp_progress_due(&s->progress))
-        hp_progress_show(&s->progress, hp_pipeline_stats(s->pipeline)->cursor.instructions);
-}
-
 static bool is_done(struct hp_consumer *consumer)
 {
     struct session *s = (struct session *)consumer;
@@ -126,6 +121,22 @@ static bool is_done(struct hp_consumer *consumer)
         return false;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
     return next->done(next);
+}
+
+static void show(struct session *s, bool over)
+{
+    s->ongoing.over = over;
+    if (s->onlooker && s->pipeline)
+        s->onlooker->look(s->onlooker, &s->ongoing);
+}
+
+static void tick(struct hp_consumer *consumer)
+{
+    struct session *s = (struct session *)consumer;
+    if (s->pipeline && hp_progress_due(&s->progress))
+        hp_progress_show(&s->progress, hp_pipeline_stats(s->pipeline)->cursor.instructions);
+    if (s->onlooker)
+        show(s, is_done(consumer));
 }
 
 /* --- Setting up ------------------------------------------------------------------------------- */
@@ -343,6 +354,18 @@ static enum hp_err start_engine(enum hp_plan_engine engine,
     return hp_native_start(program, hp_live_fd(live), options->randomize, pid);
 }
 
+static void watch(struct session *s, struct hp_onlooker *onlooker, const char *engine, pid_t pid)
+{
+    s->onlooker = onlooker;
+    s->ongoing = (struct hp_ongoing){.pid = pid,
+                                     .engine = engine,
+                                     .code = s->code,
+                                     .functions = s->functions,
+                                     .pipeline = s->pipeline,
+                                     .wanted = s->wanted,
+                                     .parts = &s->parts};
+}
+
 static enum hp_err run_live(struct session *s, const struct hp_session_options *options,
                             const struct hp_plan *plan, const struct hp_executable *program,
                             struct hp_live *live, struct hp_run_about *about,
@@ -364,7 +387,9 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
         return err;
     }
     hp_signals_pass_to(pid);
+    watch(s, options->onlooker, about->run.engine, pid);
     err = hp_live_run(live, pid, &s->consumer, &stats);
+    show(s, true);
     hp_signals_restore();
     hp_progress_end(&s->progress);
     about->run.seconds = hp_now() - started;
@@ -451,8 +476,8 @@ static enum hp_err read_wanted(const struct hp_session_options *options, bool ha
                                        "predictions");
     if (wanted->addresses && !has_addresses)
         return hp_fail(HP_ERR_UNSUPPORTED,
-                       "the trace holds no data addresses: metrics of data need a trace recorded "
-                       "with --addresses, or a live run");
+                       "the trace holds no addresses of data, which this needs: record it with "
+                       "--addresses, or give the program");
     return HP_OK;
 }
 

@@ -11,6 +11,29 @@
 #include "hotpath/profile.h"
 #include "profiler/pipeline.h"
 
+#include <sys/types.h>
+
+/* A run that goes on. */
+struct hp_ongoing {
+    pid_t pid;
+    const char *engine;
+    struct hp_code *code;
+    struct hp_functions *functions;
+    struct hp_pipeline *pipeline;
+    const struct hp_wanted *wanted;
+    const struct hp_wanted_parts *parts;
+    bool over; /* nothing more will be observed; the program may go on */
+};
+
+/*
+ * Somebody who looks at a live run. look() is called between batches, when every profiler has got all of them and nobody else is at
+ * work: every few hundred microseconds, or every 20 ms while nothing arrives; and a last time when the program has ended. It
+ * returns at once when there is nothing to do: once its buffers are full, the program waits.
+ */
+struct hp_onlooker {
+    void (*look)(struct hp_onlooker *onlooker, const struct hp_ongoing *run);
+};
+
 struct hp_session_options {
     const char *engine; /* "native", "qemu"; NULL: the one that fits */
     const char *record; /* "none", "count", "stream", "memory"; NULL: what `wanted` needs */
@@ -23,8 +46,9 @@ struct hp_session_options {
     uint64_t after, length;
     enum hp_line_detail lines; /* which source lines the profile needs */
     bool follow;
-    bool quiet;               /* no progress */
-    char *const *environment; /* for the program, padded (engine/environment.h); NULL: ours */
+    bool quiet;                   /* no progress */
+    struct hp_onlooker *onlooker; /* NULL: nobody; it is not asked about a replay */
+    char *const *environment;     /* for the program, padded (engine/environment.h); NULL: ours */
 };
 
 #define HP_SESSION_DEFAULTS                                                                        \

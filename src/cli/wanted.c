@@ -170,7 +170,8 @@ static enum hp_err read_samplers(struct hp_wanted *wanted)
 
 static bool is_in_cycles(const struct hp_wanted *wanted)
 {
-    return wanted->cycles || wanted->instructions || wanted->options->observer;
+    const struct hp_observer *observer = wanted->options->observer;
+    return wanted->cycles || wanted->instructions || (observer && observer->open);
 }
 
 /* What was asked for by name is run in cycles from end to end; where just a machine was named, in windows. */
@@ -203,6 +204,8 @@ enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_w
     HP_TRY(read_cycles(wanted));
     if (wanted->hotspots)
         HP_TRY(read_hotspots(wanted));
+    if (options->observer && options->observer->addresses)
+        wanted->addresses = true;
     if (options->max_paths && !wanted->paths && !wanted->predictions)
         return hp_fail(HP_ERR_INVALID, "--max-paths is for --profile paths or predictions");
     if (options->wpp_memory && !options->wpp)
@@ -234,7 +237,7 @@ static enum hp_err open_paths(const struct hp_wanted *wanted, struct hp_code *co
         config.context = parts->wpp;
     }
     HP_TRY(hp_paths_new(code, functions, &config, &parts->profilers[parts->n]));
-    parts->n++;
+    parts->paths = parts->profilers[parts->n++];
     return HP_OK;
 }
 
@@ -245,7 +248,7 @@ static enum hp_err open_cycles(const struct hp_wanted *wanted, struct hp_code *c
     struct hp_cycles_config config = {.interval = 0};
     struct hp_observer *observer = wanted->options->observer;
     HP_TRY(hp_program_new(parts->machine, code, &parts->program));
-    if (observer) {
+    if (observer && observer->open) {
         HP_TRY(observer->open(observer, parts->program, functions, &parts->profilers[parts->n]));
         parts->n++;
     }
@@ -270,7 +273,7 @@ enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
         HP_TRY(in_option(hp_machine_load(wanted->machine, &parts->machine), "machine"));
     if (wanted->exact || wanted->loops || wanted->counts) {
         HP_TRY(hp_exact_new(code, functions, wanted->loops, &parts->profilers[parts->n]));
-        parts->n++;
+        parts->exact = parts->profilers[parts->n++];
     }
     if (wanted->paths)
         HP_TRY(open_paths(wanted, code, functions, parts));
@@ -286,6 +289,11 @@ enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
     if (wanted->hotspots) {
         HP_TRY(hp_hotspot_profiler_new(code, functions, &wanted->hotspot_config,
                                        &parts->profilers[parts->n]));
+        parts->hotspots = parts->profilers[parts->n++];
+    }
+    struct hp_observer *observer = wanted->options->observer;
+    if (observer && observer->open_stream) {
+        HP_TRY(observer->open_stream(observer, code, functions, &parts->profilers[parts->n]));
         parts->n++;
     }
     return is_in_cycles(wanted) ? open_cycles(wanted, code, functions, parts) : HP_OK;

@@ -16,10 +16,14 @@
 #include "profiler/result.h"
 #include "profiler/windows.h"
 
-/* Somebody who wants what a machine in cycles says of a run: makes the profiler that gets it, which is then the session's. */
+/* Somebody who wants what a machine in cycles says of a run, or just what is executed: makes the profiler that gets it, which is then the
+ * session's. One of the two. */
 struct hp_observer {
     enum hp_err (*open)(struct hp_observer *observer, struct hp_program *program,
                         struct hp_functions *functions, struct hp_profiler **profiler);
+    enum hp_err (*open_stream)(struct hp_observer *observer, struct hp_code *code,
+                               struct hp_functions *functions, struct hp_profiler **profiler);
+    bool addresses; /* what is executed is wanted with the addresses of data */
 };
 
 /* As given: NULL, 0 or none where nothing was said. */
@@ -156,7 +160,8 @@ struct hp_wanted_parts {
     struct hp_machine *machine; /* likewise */
     struct hp_program *program; /* its code, where it is run in cycles */
     struct hp_profiler *samplers[HP_SAMPLERS_MAX];
-    size_t n_samplers; /* some of the profilers */
+    size_t n_samplers;                            /* some of the profilers */
+    struct hp_profiler *exact, *paths, *hotspots; /* some of the profilers; NULL: not wanted */
 };
 
 /* What was made stays in `parts` on failure. */

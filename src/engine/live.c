@@ -344,6 +344,8 @@ static void read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint
         atomic_store(&ring->consumed, reading->chunk);
         if (atomic_load(&ring->writer_waits))
             futex_wake(&ring->consumed);
+        if (consumer->tick) /* with many threads a look at every ring takes long */
+            consumer->tick(consumer);
     }
 }
 
@@ -581,6 +583,18 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
     }
 }
 
+/* Nothing is read any more, but the consumer goes on being asked. */
+static void wait_for_end(struct hp_live *live, struct hp_consumer *consumer)
+{
+    struct process *program = live->n_processes ? &live->processes[0] : NULL;
+    while (program && !program->dead && consumer->tick) {
+        struct pollfd poll_fd = {.fd = program->fd, .events = POLLIN};
+        poll(&poll_fd, 1, IDLE_MS);
+        look_after(live, program);
+        consumer->tick(consumer);
+    }
+}
+
 enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *consumer,
                         struct hp_live_stats *stats)
 {
@@ -597,6 +611,7 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
     look_after_processes(live);
     detach(live);
     close_rings(live, consumer, true);
+    wait_for_end(live, consumer);
     while (waitpid(pid, &stats->status, 0) < 0 && errno == EINTR)
         ;
     sigaction(SIGCHLD, &old, NULL);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/spawn.h"
 
+#include "base/own_directory.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -15,20 +17,10 @@
 
 /* --- Parts ------------------------------------------------------------------------------------ */
 
-/* The directory of the running command; "" when it is not known. */
-static void own_directory(char *directory, size_t size)
-{
-    ssize_t n = readlink("/proc/self/exe", directory, size - 1);
-    directory[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(directory, '/');
-    if (slash)
-        *slash = 0;
-}
-
 enum hp_err hp_find_part(const char *file, int access_mode, char **path)
 {
     char self[4096];
-    own_directory(self, sizeof self);
+    hp_own_directory(self, sizeof self);
     const char *directories[] = {getenv("HOTPATH_PLUGIN_DIR"), self, self};
     const char *between[] = {"", "", "/../lib/hotpath"};
     for (int i = 0; i < 3; i++) {

@@ -7,6 +7,7 @@
 #define HP_EXPORT_EXPORT_H
 
 #include "export/log.h"
+#include "export/stream.h"
 #include "hotpath/profile.h"
 
 #include <stdio.h>
@@ -15,6 +16,7 @@
 enum hp_export_source {
     HP_EXPORT_TIMINGS, /* what became of every instruction of a part of a run, on a machine in cycles */
     HP_EXPORT_PROFILE, /* a profile */
+    HP_EXPORT_STREAM,  /* everything that is executed in a run, or a part of it */
 };
 
 /* What is wanted of a format that is made of a profile. What a format has no use for it refuses. */
@@ -33,13 +35,15 @@ struct hp_export_written {
     uint64_t written;
     uint64_t total;    /* in the profile */
     char missing[256]; /* where the rest is: "in other modules", ...; "": there is none */
+    char detail[256];  /* what else there is to know of it; "": nothing */
 };
 
 struct hp_export_format {
     const char *name;
     const char *summary; /* one line: what it is, and what reads it */
     enum hp_export_source source;
-    const struct hp_log_format *log; /* of HP_EXPORT_TIMINGS */
+    const struct hp_log_format *log;       /* of HP_EXPORT_TIMINGS */
+    const struct hp_stream_format *stream; /* of HP_EXPORT_STREAM */
     /* Of HP_EXPORT_PROFILE: writes a profile, which is normal. Names in it are any bytes, and may be as long as they like.
      * HP_ERR_INVALID: the profile has not got what the format is made of; the text says how to record it. */
     enum hp_err (*write)(const struct hp_profile *profile, const struct hp_export_request *request,

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "machine/machine.h"
 
+#include "base/own_directory.h"
+
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -68,20 +70,11 @@ static enum hp_err load_file(const char *path, struct hp_machine **machine)
 
 /* --- Finding ---------------------------------------------------------------------------------- */
 
-static void own_directory(char *path, size_t size)
-{
-    ssize_t n = readlink("/proc/self/exe", path, size - 1);
-    path[n > 0 ? n : 0] = 0;
-    char *slash = strrchr(path, '/');
-    if (slash)
-        *slash = 0;
-}
-
 /* A shipped machine: where the environment says, in the build tree, or installed. */
 static enum hp_err find(const char *name, char **path)
 {
     char self[4096];
-    own_directory(self, sizeof self);
+    hp_own_directory(self, sizeof self);
     const char *directories[] = {getenv("HOTPATH_MACHINE_DIR"), self, self, self, HP_MACHINE_DIR};
     const char *below[] = {"", "/machines", "/../machines", "/../share/hotpath/machines", ""};
     for (size_t i = 0; i < sizeof below / sizeof *below; i++) {

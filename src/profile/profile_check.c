@@ -84,6 +84,10 @@ static enum hp_err check_paths(const struct hp_profile *p)
                            "step %zu is of path %u, block %u, left in way %u, which cannot be", i,
                            step->path, step->block, step->how);
     }
+    for (size_t i = 0; i < p->n_table_paths; i++)
+        if (p->table_paths[i].path >= p->n_paths)
+            return hp_fail(HP_ERR_INVALID, "path %zu of a table is path %u, which does not exist",
+                           i, p->table_paths[i].path);
     for (size_t i = 0; i < p->n_stats; i++)
         if (p->stats[i].unit > HP_STAT_SHARE)
             return hp_fail(HP_ERR_INVALID, "stat %zu has unit %u, which does not exist", i,
@@ -125,6 +129,7 @@ enum hp_err hp_profile_check(const struct hp_profile *p)
     for (size_t i = 0; i < p->n_path_counts; i++)
         HP_TRY(check_counter("path", i, p->path_counts[i].item, p->n_paths,
                              p->path_counts[i].thread, p->n_threads));
+    HP_TRY(hp_contexts_check(p));
     HP_TRY(hp_regions_check(p));
     return hp_insns_check(p);
 }
@@ -169,6 +174,8 @@ static const char *first_abnormal(const struct hp_profile *p)
         return "paths";
     if (!hp_order_strict(&hp_order_step, p->path_steps, p->n_path_steps))
         return "steps of paths";
+    if (!hp_order_strict(&hp_order_table_path, p->table_paths, p->n_table_paths))
+        return "paths of tables";
     if (!hp_order_strict(&hp_order_stat, p->stats, p->n_stats))
         return "stats";
     if (!hp_order_strict(&hp_order_prediction, p->predictions, p->n_predictions))
@@ -183,8 +190,10 @@ static const char *first_abnormal(const struct hp_profile *p)
         return "call counters";
     if (!hp_counters_normal(p->path_counts, p->n_path_counts, sizeof *p->path_counts))
         return "path counters";
-    const char *regions = hp_regions_abnormal(p);
-    return regions ? regions : hp_insns_abnormal(p);
+    const char *what = hp_contexts_abnormal(p);
+    if (!what)
+        what = hp_regions_abnormal(p);
+    return what ? what : hp_insns_abnormal(p);
 }
 
 enum hp_err hp_profile_check_normal(const struct hp_profile *p)

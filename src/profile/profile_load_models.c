@@ -1,8 +1,55 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loading what came later than the counters: paths, and what models say. The tables may not be there.
+ * Loading what came later than the counters: contexts, paths, and what models say. The tables may not be there.
  */
 #include "profile/profile_loader.h"
+
+static void load_contexts(struct hp_loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    struct hp_pcontext *context;
+    if (!hp_reader_has(r, "context"))
+        return;
+    hp_reader_begin(r, "context");
+    while (hp_reader_next(r) && (r->err = hp_profile_add_context(l->profile, &context)) == HP_OK) {
+        hp_reader_id(r);
+        context->parent = hp_reader_index(r);
+        context->function = hp_reader_index(r);
+    }
+    hp_reader_end(r);
+}
+
+static void load_context_counts(struct hp_loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    struct hp_pcontext_count *count;
+    if (!hp_reader_has(r, "context_count"))
+        return;
+    hp_reader_begin(r, "context_count");
+    while (hp_reader_next(r) &&
+           (r->err = hp_profile_add_context_count(l->profile, &count)) == HP_OK) {
+        count->item = hp_reader_u32(r);
+        count->thread = hp_reader_u32(r);
+        count->self = hp_reader_u64(r);
+        count->calls = hp_reader_u64(r);
+    }
+    hp_reader_end(r);
+}
+
+static void load_table_paths(struct hp_loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    struct hp_ptable_path *path;
+    if (!hp_reader_has(r, "table_path"))
+        return;
+    hp_reader_begin(r, "table_path");
+    while (hp_reader_next(r) && (r->err = hp_profile_add_table_path(l->profile, &path)) == HP_OK) {
+        path->table = hp_loader_string(l);
+        path->path = hp_reader_u32(r);
+        path->events = hp_reader_u64(r);
+    }
+    hp_reader_end(r);
+}
 
 static void load_paths(struct hp_loader *l)
 {
@@ -107,9 +154,12 @@ static void load_predictions(struct hp_loader *l)
 
 void hp_loader_models(struct hp_loader *l)
 {
+    load_contexts(l);
+    load_context_counts(l);
     load_paths(l);
     load_path_steps(l);
     load_path_counts(l);
+    load_table_paths(l);
     load_stats(l);
     load_predictions(l);
 }

@@ -21,7 +21,7 @@ const char *hp_loader_text(struct hp_loader *loader);
 /* The next column, a reference to the string table, as a text of the profile. */
 const char *hp_loader_string(struct hp_loader *loader);
 
-/* Paths, stats and predictions. */
+/* Contexts, paths, stats and predictions. */
 void hp_loader_models(struct hp_loader *loader);
 
 /* Loops and hot spots. */

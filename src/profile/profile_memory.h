@@ -117,6 +117,7 @@ extern const struct hp_order hp_order_line;
 extern const struct hp_order hp_order_note;
 extern const struct hp_order hp_order_path;
 extern const struct hp_order hp_order_step;
+extern const struct hp_order hp_order_table_path;
 extern const struct hp_order hp_order_stat;
 extern const struct hp_order hp_order_prediction;
 extern const struct hp_order hp_order_loop;
@@ -161,10 +162,21 @@ enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint
 /* Whether there is nothing to order. */
 bool hp_counters_normal(const void *counters, size_t n, size_t size);
 
+/* --- Calling contexts -------------------------------------------------------------------------- */
+
+/* Of a profile whose functions are in order, and refer to each other so: orders its contexts and their counters. */
+enum hp_err hp_contexts_order(struct hp_profile *profile);
+
+/* The part of hp_profile_check() for them. */
+enum hp_err hp_contexts_check(const struct hp_profile *profile);
+
+/* Which of them are not in their normal form, NULL: none. */
+const char *hp_contexts_abnormal(const struct hp_profile *profile);
+
 /* --- Paths, and what models say --------------------------------------------------------------- */
 
 /* Of a profile whose modules, functions and blocks are in order, and refer to each other so: orders its
- * paths, their steps and counters. `blocks`: the new index of every block. */
+ * paths, their steps and counters, and those of tables. `blocks`: the new index of every block. */
 enum hp_err hp_paths_order(struct hp_profile *profile, const uint32_t *blocks);
 
 /* Joins and orders stats and predictions. */

@@ -118,6 +118,12 @@ static enum hp_err append_texts(struct hp_profile *p, const struct hp_profile *o
         line.inlined_at = own(p, line.inlined_at, &err);
         p->lines[p->n_lines++] = line;
     }
+    for (size_t i = 0; i < more->n[HP_PARRAY_TABLE_PATHS]; i++) {
+        struct hp_ptable_path path = other->table_paths[i];
+        path.table = own(p, path.table, &err);
+        path.path = moved(path.path, base->n[HP_PARRAY_PATHS]);
+        p->table_paths[p->n_table_paths++] = path;
+    }
     for (size_t i = 0; i < more->n[HP_PARRAY_STATS]; i++) {
         struct hp_pstat stat = other->stats[i];
         stat.part = own(p, stat.part, &err);
@@ -178,6 +184,23 @@ static void append_counts(struct hp_profile *p, const struct hp_profile *other,
         step.path = moved(step.path, base->n[HP_PARRAY_PATHS]);
         step.block = moved(step.block, base->n[HP_PARRAY_BLOCKS]);
         p->path_steps[p->n_path_steps++] = step;
+    }
+}
+
+static void append_contexts(struct hp_profile *p, const struct hp_profile *other,
+                            const struct lengths *base, const struct lengths *more)
+{
+    size_t contexts = base->n[HP_PARRAY_CONTEXTS];
+    for (size_t i = 0; i < more->n[HP_PARRAY_CONTEXTS]; i++)
+        p->contexts[p->n_contexts++] = (struct hp_pcontext){
+            .parent = moved(other->contexts[i].parent, contexts),
+            .function = moved(other->contexts[i].function, base->n[HP_PARRAY_FUNCTIONS]),
+        };
+    for (size_t i = 0; i < more->n[HP_PARRAY_CONTEXT_COUNTS]; i++) {
+        struct hp_pcontext_count count = other->context_counts[i];
+        count.item = moved(count.item, contexts);
+        count.thread = moved(count.thread, base->n[HP_PARRAY_THREADS]);
+        p->context_counts[p->n_context_counts++] = count;
     }
 }
 
@@ -344,6 +367,7 @@ enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile
         err = append_samplers(profile, other, &base, &more);
     if (err == HP_OK) {
         append_counts(profile, other, &base, &more);
+        append_contexts(profile, other, &base, &more);
         err = hp_profile_normalize(profile);
     }
     if (err != HP_OK) {

@@ -3,7 +3,7 @@
  * Bringing a profile into its normal form.
  *
  * The arrays are copied, the copies are put in order from the referred-to to the referring
- * (modules, functions, blocks and edges and calls, lines, paths, loops, hot spots, counters, instructions), and only when nothing can
+ * (modules, functions, blocks and edges and calls, lines, counters, contexts, paths, loops, hot spots, instructions), and only when nothing can
  * fail any more do they take the place of the old ones.
  */
 #include "profile/profile_memory.h"
@@ -113,6 +113,8 @@ static enum hp_err order_functions(struct work *work)
         p->calls[i].caller = mapped(work->functions, p->calls[i].caller);
         p->calls[i].callee = mapped(work->functions, p->calls[i].callee);
     }
+    for (size_t i = 0; i < p->n_contexts; i++)
+        p->contexts[i].function = mapped(work->functions, p->contexts[i].function);
     for (size_t i = 0; i < p->n_paths; i++)
         p->paths[i].function = mapped(work->functions, p->paths[i].function);
     for (size_t i = 0; i < p->n_loops; i++)
@@ -171,6 +173,7 @@ static enum hp_err normalize_copy(struct work *work, struct hp_profile *profile)
                              work->functions, p->n_functions, p->n_threads, NULL));
     HP_TRY(hp_counters_order(p->call_counts, &p->n_call_counts, sizeof *p->call_counts, work->calls,
                              p->n_calls, p->n_threads, NULL));
+    HP_TRY(hp_contexts_order(p));
     HP_TRY(hp_paths_order(p, work->blocks));
     hp_models_order(p);
     HP_TRY(hp_loops_order(p, work->blocks));

@@ -162,6 +162,13 @@ static int step_rest(const void *a, const void *b)
     return order ? order : hp_compare_u64(x->how, y->how);
 }
 
+static int table_path_key(const void *a, const void *b)
+{
+    const struct hp_ptable_path *x = a, *y = b;
+    int order = hp_compare_text(x->table, y->table);
+    return order ? order : hp_compare_u64(x->path, y->path);
+}
+
 static int stat_key(const void *a, const void *b)
 {
     const struct hp_pstat *x = a, *y = b;
@@ -194,6 +201,7 @@ const struct hp_order hp_order_line = {sizeof(struct hp_pline), line_key, line_r
 const struct hp_order hp_order_note = {sizeof(struct hp_pnote), note_key, NULL};
 const struct hp_order hp_order_path = {sizeof(struct hp_ppath), path_key, path_rest};
 const struct hp_order hp_order_step = {sizeof(struct hp_pstep), step_key, step_rest};
+const struct hp_order hp_order_table_path = {sizeof(struct hp_ptable_path), table_path_key, NULL};
 const struct hp_order hp_order_stat = {sizeof(struct hp_pstat), stat_key, stat_rest};
 const struct hp_order hp_order_prediction = {sizeof(struct hp_pprediction), prediction_key, NULL};
 

@@ -91,6 +91,25 @@ static enum hp_err join_steps(struct hp_profile *p, const uint32_t *paths, const
     return HP_OK;
 }
 
+/* Equal ones become one; zeroes stay: the table had the path. */
+static void join_table_paths(struct hp_profile *p, const uint32_t *paths)
+{
+    struct hp_ptable_path *all = p->table_paths;
+    size_t kept = 0;
+    for (size_t i = 0; i < p->n_table_paths; i++)
+        all[i].path = paths[all[i].path];
+    if (p->n_table_paths)
+        qsort(all, p->n_table_paths, sizeof *all, hp_order_table_path.key);
+    for (size_t i = 0; i < p->n_table_paths; i++) {
+        struct hp_ptable_path path = all[i], *last = kept ? &all[kept - 1] : NULL;
+        if (last && hp_order_table_path.key(last, &path) == 0)
+            last->events = hp_add_saturated(last->events, path.events);
+        else
+            all[kept++] = path;
+    }
+    p->n_table_paths = kept;
+}
+
 enum hp_err hp_paths_order(struct hp_profile *p, const uint32_t *blocks)
 {
     uint32_t *paths;
@@ -99,6 +118,8 @@ enum hp_err hp_paths_order(struct hp_profile *p, const uint32_t *blocks)
     if (err == HP_OK)
         err = hp_counters_order(p->path_counts, &p->n_path_counts, sizeof *p->path_counts, paths,
                                 p->n_paths, p->n_threads, NULL);
+    if (err == HP_OK)
+        join_table_paths(p, paths);
     free(paths);
     return err;
 }

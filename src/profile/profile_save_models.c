@@ -1,8 +1,42 @@
 // SPDX-License-Identifier: MIT
 /*
- * Saving what came later than the counters: paths, and what models say.
+ * Saving what came later than the counters: contexts, paths, and what models say.
  */
 #include "profile/profile_store.h"
+
+static void put_contexts(struct hp_store *w, const struct hp_profile *p)
+{
+    hp_store_begin(w, "context", 3, p->n_contexts);
+    for (size_t i = 0; i < p->n_contexts && w->err == HP_OK; i++) {
+        hp_store_i64(w, (int64_t)i);
+        hp_store_index(w, p->contexts[i].parent);
+        hp_store_index(w, p->contexts[i].function);
+        hp_store_next(w);
+    }
+    hp_store_end(w);
+
+    hp_store_begin(w, "context_count", 4, p->n_context_counts);
+    for (size_t i = 0; i < p->n_context_counts && w->err == HP_OK; i++) {
+        hp_store_i64(w, p->context_counts[i].item);
+        hp_store_i64(w, p->context_counts[i].thread);
+        hp_store_u64(w, p->context_counts[i].self);
+        hp_store_u64(w, p->context_counts[i].calls);
+        hp_store_next(w);
+    }
+    hp_store_end(w);
+}
+
+static void put_table_paths(struct hp_store *w, const struct hp_profile *p)
+{
+    hp_store_begin(w, "table_path", 3, p->n_table_paths);
+    for (size_t i = 0; i < p->n_table_paths && w->err == HP_OK; i++) {
+        hp_store_string(w, p->table_paths[i].table);
+        hp_store_i64(w, p->table_paths[i].path);
+        hp_store_u64(w, p->table_paths[i].events);
+        hp_store_next(w);
+    }
+    hp_store_end(w);
+}
 
 static void put_paths(struct hp_store *w, const struct hp_profile *p)
 {
@@ -89,6 +123,8 @@ static void put_models(struct hp_store *w, const struct hp_profile *p)
 
 void hp_store_models(struct hp_store *w, const struct hp_profile *p)
 {
+    put_contexts(w, p);
     put_paths(w, p);
+    put_table_paths(w, p);
     put_models(w, p);
 }

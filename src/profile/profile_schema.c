@@ -193,6 +193,30 @@ const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1] = {
      "  PRIMARY KEY(path, thread)\n"
      ") WITHOUT ROWID",
      1},
+    {"context", "id",
+     "CREATE TABLE context(\n"
+     "  id INTEGER PRIMARY KEY,\n"
+     "  parent INTEGER REFERENCES context,\n"
+     "  function INTEGER REFERENCES function\n"
+     ")",
+     1},
+    {"context_count", "context, thread",
+     "CREATE TABLE context_count(\n"
+     "  context INTEGER NOT NULL REFERENCES context,\n"
+     "  thread INTEGER NOT NULL REFERENCES thread,\n"
+     "  self INTEGER NOT NULL,\n"
+     "  calls INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(context, thread)\n"
+     ") WITHOUT ROWID",
+     1},
+    {"table_path", "table_name, path",
+     "CREATE TABLE table_path(\n"
+     "  table_name INTEGER NOT NULL REFERENCES string,\n"
+     "  path INTEGER NOT NULL REFERENCES path,\n"
+     "  events INTEGER NOT NULL,\n"
+     "  PRIMARY KEY(table_name, path)\n"
+     ") WITHOUT ROWID",
+     1},
     {"model_stat", "id",
      "CREATE TABLE model_stat(\n"
      "  id INTEGER PRIMARY KEY,\n"

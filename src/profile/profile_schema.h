@@ -23,7 +23,7 @@ struct hp_schema_table {
 
 /* Every table a profile has; ended by a NULL name. HP_SCHEMA_CONTENTS, the first, has for every
  * other one the number of its rows and a checksum of its values. */
-#define HP_SCHEMA_TABLES 38
+#define HP_SCHEMA_TABLES 41
 extern const struct hp_schema_table hp_schema_tables[HP_SCHEMA_TABLES + 1];
 #define HP_SCHEMA_CONTENTS "contents"
 

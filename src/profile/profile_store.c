@@ -191,6 +191,8 @@ enum hp_err hp_store_strings(struct hp_store *w, const struct hp_profile *p)
     }
     for (size_t i = 0; i < p->n_paths; i++)
         HP_TRY(note_string(w, &capacity, p->paths[i].kind));
+    for (size_t i = 0; i < p->n_table_paths; i++)
+        HP_TRY(note_string(w, &capacity, p->table_paths[i].table));
     for (size_t i = 0; i < p->n_loops; i++)
         HP_TRY(note_string(w, &capacity, p->loops[i].file));
     for (size_t i = 0; i < p->n_model_loops; i++)

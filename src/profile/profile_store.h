@@ -55,7 +55,7 @@ void hp_store_string(struct hp_store *store, const char *text); /* its number in
 
 /* --- Whole tables ----------------------------------------------------------------------------- */
 
-/* Paths, stats and predictions. */
+/* Contexts, paths, stats and predictions. */
 void hp_store_models(struct hp_store *store, const struct hp_profile *profile);
 
 /* Loops and hot spots. */

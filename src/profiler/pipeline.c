@@ -592,9 +592,13 @@ const struct hp_pipeline_stats *hp_pipeline_stats(struct hp_pipeline *p)
     struct hp_cursor_stats *sum = &p->stats.cursor;
     *sum = p->ended;
     p->stats.region_reached = p->state >= OPEN;
-    for (size_t i = 0; i < p->n_threads; i++)
-        if (find_thread(p, (uint32_t)i))
-            add_stats(sum, stats_of(p->threads[i]));
+    p->stats.running = 0;
+    for (size_t i = 0; i < p->n_threads; i++) {
+        if (!find_thread(p, (uint32_t)i))
+            continue;
+        add_stats(sum, stats_of(p->threads[i]));
+        p->stats.running++;
+    }
     sum->losses -= p->lost_behind;
     return &p->stats;
 }

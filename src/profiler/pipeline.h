@@ -29,6 +29,7 @@ struct hp_region {
 struct hp_pipeline_stats {
     struct hp_cursor_stats cursor; /* over all threads */
     uint32_t threads;
+    uint32_t running; /* of these, that have not ended */
     uint64_t losses_by_reason[HP_LOST_REASON_COUNT_];
     uint64_t detached_threads; /* that went on unobserved though their region was not over */
     bool region_reached;

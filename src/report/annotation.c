@@ -2,6 +2,7 @@
 #include "report/annotation.h"
 
 #include "base/grow.h"
+#include "report/items.h"
 #include "report/number.h"
 
 #include <stdlib.h>
@@ -195,27 +196,10 @@ static enum hp_err module_code(struct hp_annotator *a, uint32_t module,
     return HP_OK;
 }
 
-/* Where in a block's lines an offset is: they are sorted by block, then start. */
-static const struct hp_pline *line_at(const struct hp_profile *p, uint32_t block, uint32_t offset)
-{
-    size_t low = 0, high = p->n_lines;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct hp_pline *line = &p->lines[middle];
-        if (line->block < block || (line->block == block && line->from <= offset))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    if (low == 0 || p->lines[low - 1].block != block || p->lines[low - 1].to <= offset)
-        return NULL;
-    return &p->lines[low - 1];
-}
-
 static void set_source(const struct hp_profile *p, uint32_t block, uint32_t offset,
                        struct hp_code_line *line)
 {
-    const struct hp_pline *source = line_at(p, block, offset);
+    const struct hp_pline *source = hp_line_at(p, block, offset);
     line->file = source ? hp_text(source->file) : "";
     line->line = source ? source->line : 0;
     line->inlined = source ? hp_text(source->inlined) : "";
@@ -262,7 +246,7 @@ static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct code
 {
     const struct hp_profile *p = a->tables->profile;
     const struct hp_pblock *b = &p->blocks[block];
-    const struct hp_pline *first = line_at(p, block, 0);
+    const struct hp_pline *first = hp_line_at(p, block, 0);
     uint64_t insns = 0;
     size_t n = 0;
     while (first && first + n < p->lines + p->n_lines && first[n].block == block)
@@ -406,7 +390,7 @@ static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct cod
     }
     for (size_t i = first_of(a, true, function);
          i < p->n_blocks && p->blocks[a->blocks[i]].function == function; i++)
-        if (a->block_counts[a->blocks[i]])
+        if (a->block_counts[a->blocks[i]] && (!a->wanted || a->wanted[a->blocks[i]]))
             HP_TRY(add_block(a, a->blocks[i], code, missing));
     return HP_OK;
 }

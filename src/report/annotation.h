@@ -45,6 +45,7 @@ struct hp_annotator {
     struct hp_strings texts;
     uint32_t *blocks, *insns; /* the profile's, by function, then place */
     uint64_t *block_counts;
+    const bool *wanted; /* by block: only their code; NULL (the default): all */
     struct {
         struct hp_module_code *code;
         char *missing; /* why there is none */

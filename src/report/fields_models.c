@@ -31,9 +31,7 @@ static struct hp_cell path_length(const struct hp_field_input *in)
 
 static struct hp_cell path_outcomes(const struct hp_field_input *in)
 {
-    const struct hp_ppath *path = path_of(in);
-    for (uint32_t i = path->length < 64 ? path->length : 64; i-- > 0;)
-        hp_strbuf_add(in->buffer, path->outcomes >> i & 1 ? "1" : "0");
+    hp_path_outcomes(path_of(in), in->buffer);
     return hp_cell_text(hp_strbuf_text(in->buffer));
 }
 

@@ -12,6 +12,12 @@
 #define MAX_RANGES 256
 #define MAX_LINES  64
 
+void hp_path_outcomes(const struct hp_ppath *path, struct hp_strbuf *text)
+{
+    for (uint32_t i = path->length < 64 ? path->length : 64; i-- > 0;)
+        hp_strbuf_add(text, path->outcomes >> i & 1 ? "1" : "0");
+}
+
 const char *hp_step_name(unsigned how)
 {
     static const char *const names[] = {"fell", "taken", "called", "entered", "returned", "end"};

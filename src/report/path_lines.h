@@ -33,6 +33,9 @@ enum hp_err hp_path_lines_make(struct hp_path_lines *lines, const struct hp_tabl
                                uint32_t path);
 void hp_path_lines_fini(struct hp_path_lines *lines);
 
+/* Appends the outcomes of its branches, "0" and "1", the first branch first. */
+void hp_path_outcomes(const struct hp_ppath *path, struct hp_strbuf *text);
+
 /* "fell", "taken", "called", "entered", "returned", "end". */
 const char *hp_step_name(unsigned how);
 

@@ -6,6 +6,7 @@
 #ifndef HP_REPORT_PRINT_H
 #define HP_REPORT_PRINT_H
 
+#include "report/json.h"
 #include "report/tables.h"
 
 enum hp_err hp_print_text(struct hp_tables *tables, const struct hp_report_options *options,
@@ -14,6 +15,11 @@ enum hp_err hp_print_json(struct hp_tables *tables, const struct hp_report_optio
                           FILE *out);
 enum hp_err hp_print_csv(struct hp_tables *tables, const struct hp_report_options *options,
                          FILE *out);
+
+/* The members of the objects "run" and "summary", and the list "notes". */
+void hp_json_run(struct hp_json *json, const struct hp_run *run);
+void hp_json_summary(struct hp_json *json, const struct hp_summary *summary);
+void hp_json_notes(struct hp_json *json, const struct hp_profile *profile);
 
 /* Flushes; HP_ERR_IO when anything could not be written. */
 enum hp_err hp_print_finish(FILE *out);

@@ -114,10 +114,8 @@ static void print_work(struct hp_json *json, const struct hp_engine_work *work)
     hp_json_end_object(json);
 }
 
-static void print_run(struct hp_json *json, const struct hp_run *run)
+void hp_json_run(struct hp_json *json, const struct hp_run *run)
 {
-    hp_json_key(json, "run");
-    hp_json_begin_object(json);
     hp_json_key(json, "command");
     hp_json_begin_array(json);
     for (char **argument = run->command; argument && *argument; argument++)
@@ -138,23 +136,18 @@ static void print_run(struct hp_json *json, const struct hp_run *run)
     hp_json_uint(json, run->runs);
     if (hp_engine_work_known(&run->work))
         print_work(json, &run->work);
-    hp_json_end_object(json);
 }
 
-static void print_summary(struct hp_json *json, const struct hp_summary *summary)
+void hp_json_summary(struct hp_json *json, const struct hp_summary *summary)
 {
-    hp_json_key(json, "summary");
-    hp_json_begin_object(json);
     for (const struct hp_summary_field *field = hp_summary_fields; field->name; field++) {
         hp_json_key(json, field->name);
         hp_json_uint(json, *(const uint64_t *)((const char *)summary + field->offset));
     }
-    hp_json_end_object(json);
 }
 
-static void print_notes(struct hp_json *json, const struct hp_profile *profile)
+void hp_json_notes(struct hp_json *json, const struct hp_profile *profile)
 {
-    hp_json_key(json, "notes");
     hp_json_begin_array(json);
     for (size_t i = 0; i < profile->n_notes; i++) {
         hp_json_begin_object(json);
@@ -171,15 +164,25 @@ static enum hp_err print_views(struct printer *p)
 {
     enum hp_report_view view = p->options->view;
     bool all = view == HP_REPORT_DEFAULT || view == HP_REPORT_ALL;
-    if (all && !p->options->no_run)
-        print_run(&p->json, &p->tables->profile->run);
-    if (all || view == HP_REPORT_SUMMARY)
-        print_summary(&p->json, &p->tables->summary);
+    if (all && !p->options->no_run) {
+        hp_json_key(&p->json, "run");
+        hp_json_begin_object(&p->json);
+        hp_json_run(&p->json, &p->tables->profile->run);
+        hp_json_end_object(&p->json);
+    }
+    if (all || view == HP_REPORT_SUMMARY) {
+        hp_json_key(&p->json, "summary");
+        hp_json_begin_object(&p->json);
+        hp_json_summary(&p->json, &p->tables->summary);
+        hp_json_end_object(&p->json);
+    }
     for (int v = HP_REPORT_FUNCTIONS; v < HP_REPORT_ALL; v++)
         if (all || (int)view == v)
             HP_TRY(print_table(p, (enum hp_report_view)v));
-    if (all)
-        print_notes(&p->json, p->tables->profile);
+    if (all) {
+        hp_json_key(&p->json, "notes");
+        hp_json_notes(&p->json, p->tables->profile);
+    }
     return HP_OK;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/number.h"
 #include "report/print.h"
+#include "report/text_cells.h"
 #include "report/text_insns.h"
 #include "report/text_paths.h"
 #include "report/text_regions.h"
@@ -19,40 +20,6 @@ struct printer {
 };
 
 /* --- What was run ----------------------------------------------------------------------------- */
-
-/* As a shell would need it. */
-static void put_argument(struct hp_strbuf *text, const char *argument)
-{
-    static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
-                               "_@%+=:,./-";
-    if (*argument && !argument[strspn(argument, safe)]) {
-        hp_strbuf_add(text, argument);
-        return;
-    }
-    hp_strbuf_add(text, "'");
-    for (size_t n; *argument; argument += n) {
-        n = strcspn(argument, "'");
-        hp_strbuf_bytes(text, argument, n);
-        if (argument[n]) {
-            hp_strbuf_add(text, "'\\''");
-            n++;
-        }
-    }
-    hp_strbuf_add(text, "'");
-}
-
-static void put_command(struct hp_strbuf *text, char **command)
-{
-    struct hp_strbuf quoted = {0};
-    for (char **argument = command; argument && *argument; argument++) {
-        if (argument != command)
-            hp_strbuf_add(&quoted, " ");
-        put_argument(&quoted, *argument);
-    }
-    hp_strbuf_clean(text, quoted.length ? hp_strbuf_text(&quoted) : "(unknown command)");
-    text->failed |= quoted.failed;
-    hp_strbuf_fini(&quoted);
-}
 
 static void put_circumstances(struct hp_strbuf *text, const struct hp_run *run)
 {
@@ -79,7 +46,7 @@ static enum hp_err print_run(struct printer *p)
 {
     const struct hp_run *run = &p->tables->profile->run;
     struct hp_strbuf command = {0}, how = {0}, shown = {0};
-    put_command(&command, run->command);
+    hp_put_command(&command, run->command);
     put_circumstances(&how, run);
     size_t limit = p->options->width > 0 ? (size_t)p->options->width : SIZE_MAX;
     hp_strbuf_cut(&shown, hp_strbuf_text(&command), limit > 30 ? limit - 9 : 21, HP_CUT_MIDDLE);
@@ -218,6 +185,7 @@ static enum hp_err print_rows(struct printer *p, const struct hp_text_view *view
 static const char *title_of(enum hp_report_view view)
 {
     switch (view) {
+    case HP_REPORT_CONTEXTS: return "Contexts";
     case HP_REPORT_LOOPS: return "Loops";
     case HP_REPORT_LOOP_MODELS: return "Loop models";
     case HP_REPORT_PARTITION: return "Partition";
@@ -243,6 +211,7 @@ static enum hp_err print_table(struct printer *p, enum hp_report_view which, boo
                 hp_text_plain(color));
     switch (which) {
     case HP_REPORT_PATHS: return hp_print_paths(p->tables, p->options, limit, &p->sources, p->out);
+    case HP_REPORT_CONTEXTS: return hp_print_contexts(p->tables, p->options, p->out);
     case HP_REPORT_LOOPS: return hp_print_loops(p->tables, p->options, limit, p->out);
     case HP_REPORT_LOOP_MODELS: return hp_print_loop_models(p->tables, p->options, limit, p->out);
     case HP_REPORT_PARTITION: return hp_print_partition(p->tables, p->options, limit, p->out);

@@ -94,6 +94,7 @@ static void load(struct hp_sources *sources, struct hp_source_file *file)
             file->text = NULL;
         }
         sources->bytes += size;
+        file->changed = (int64_t)status.st_mtime;
         if (file->text && newer) {
             if (sources->n_newer++ == 0)
                 sources->newer = file->name;
@@ -102,8 +103,7 @@ static void load(struct hp_sources *sources, struct hp_source_file *file)
     close(fd);
 }
 
-/* The file, read now if it was not before; NULL when memory ran out. */
-static struct hp_source_file *find(struct hp_sources *sources, const char *name)
+const struct hp_source_file *hp_sources_file(struct hp_sources *sources, const char *name)
 {
     uint32_t index = hp_map64_get(&sources->by_name, (uintptr_t)name);
     if (index != HP_MAP64_NONE)
@@ -121,7 +121,7 @@ static struct hp_source_file *find(struct hp_sources *sources, const char *name)
 const char *hp_sources_line(struct hp_sources *sources, const char *name, uint32_t line,
                             size_t *length)
 {
-    const struct hp_source_file *file = find(sources, name);
+    const struct hp_source_file *file = hp_sources_file(sources, name);
     if (!file || !file->text || line == 0 || line > file->n_lines)
         return NULL;
     const char *text = file->text + file->starts[line - 1];

@@ -17,6 +17,7 @@ struct hp_source_file {
     char *text;     /* NULL: could not be read */
     size_t *starts; /* of its lines; one more than there are */
     size_t n_lines;
+    int64_t changed; /* when it was, in seconds; of one that could be read */
 };
 
 struct hp_sources {
@@ -39,6 +40,8 @@ struct hp_sources {
  * pointer for the same file. Valid until hp_sources_fini(). */
 const char *hp_sources_line(struct hp_sources *sources, const char *file, uint32_t line,
                             size_t *length);
+/* The file itself, read now if it was not before; NULL when memory ran out. Valid until the next call. */
+const struct hp_source_file *hp_sources_file(struct hp_sources *sources, const char *file);
 void hp_sources_fini(struct hp_sources *sources);
 
 #endif

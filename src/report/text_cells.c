@@ -123,3 +123,37 @@ const char *hp_short_path(const struct hp_run *run, const char *file)
         return file + n + 1;
     return file;
 }
+
+/* As a shell would need it. */
+static void put_argument(struct hp_strbuf *text, const char *argument)
+{
+    static const char safe[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+                               "_@%+=:,./-";
+    if (*argument && !argument[strspn(argument, safe)]) {
+        hp_strbuf_add(text, argument);
+        return;
+    }
+    hp_strbuf_add(text, "'");
+    for (size_t n; *argument; argument += n) {
+        n = strcspn(argument, "'");
+        hp_strbuf_bytes(text, argument, n);
+        if (argument[n]) {
+            hp_strbuf_add(text, "'\\''");
+            n++;
+        }
+    }
+    hp_strbuf_add(text, "'");
+}
+
+void hp_put_command(struct hp_strbuf *text, char **command)
+{
+    struct hp_strbuf quoted = {0};
+    for (char **argument = command; argument && *argument; argument++) {
+        if (argument != command)
+            hp_strbuf_add(&quoted, " ");
+        put_argument(&quoted, *argument);
+    }
+    hp_strbuf_clean(text, quoted.length ? hp_strbuf_text(&quoted) : "(unknown command)");
+    text->failed |= quoted.failed;
+    hp_strbuf_fini(&quoted);
+}

@@ -34,6 +34,9 @@ void hp_put_indented_source(const char *text, size_t length, struct hp_strbuf *c
 /* An instruction, without the zeroes that fill an address up: "jne 0x0000000000001010" is no easier to read. */
 void hp_put_assembly(const char *text, struct hp_strbuf *cell);
 
+/* A command as a shell would need it, clean; "(unknown command)" without one. */
+void hp_put_command(struct hp_strbuf *text, char **command);
+
 /* A file under the run's directory is shown relative to it. */
 const char *hp_short_path(const struct hp_run *run, const char *file);
 

@@ -26,7 +26,13 @@ struct hp_module_code {
     int fd;
     struct range *ranges;
     size_t n, capacity;
+    uint64_t base;
 };
+
+uint64_t hp_module_code_base(const struct hp_module_code *code)
+{
+    return code->base;
+}
 
 void hp_module_code_close(struct hp_module_code *code)
 {
@@ -76,7 +82,10 @@ static enum hp_err add_ranges(struct hp_module_code *code, Elf *elf, uint64_t fi
         if (gelf_getphdr(elf, (int)i, &segment) && segment.p_type == PT_LOAD &&
             segment.p_vaddr < lowest)
             lowest = segment.p_vaddr;
+    if (lowest == UINT64_MAX)
+        return HP_OK;
     lowest &= ~(uint64_t)4095;
+    code->base = lowest;
     for (size_t i = 0; i < n; i++)
         if (gelf_getphdr(elf, (int)i, &segment))
             HP_TRY(add_range(code, &segment, lowest, file_size));

@@ -26,6 +26,9 @@ void hp_module_code_close(struct hp_module_code *code);
 bool hp_module_code_range(const struct hp_module_code *code, size_t i, uint64_t *low,
                           uint64_t *high);
 
+/* The address that the file gives to offset 0: 0 in what can be loaded anywhere. */
+uint64_t hp_module_code_base(const struct hp_module_code *code);
+
 /* Reads up to `size` bytes of code at an offset, fewer where the code ends; returns how many there are. The file is read when it is asked for, not
  * mapped: it may shrink meanwhile. */
 size_t hp_module_code_read(const struct hp_module_code *code, uint64_t offset, uint8_t *bytes,

@@ -25,23 +25,6 @@ struct hp_symbols {
 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
-/* Link-time address of the module's offset 0. */
-static uint64_t base_of(Elf *elf)
-{
-    uint64_t lowest = UINT64_MAX;
-    size_t n;
-    if (elf_getphdrnum(elf, &n) != 0)
-        return 0;
-    for (size_t i = 0; i < n && i < INT32_MAX; i++) {
-        GElf_Phdr segment;
-        if (!gelf_getphdr(elf, (int)i, &segment))
-            break;
-        if (segment.p_type == PT_LOAD && segment.p_vaddr < lowest)
-            lowest = segment.p_vaddr;
-    }
-    return lowest == UINT64_MAX ? 0 : lowest & ~UINT64_C(4095);
-}
-
 /* The separate debug file, or NULL. */
 static Elf *debug_file(struct hp_symbols *symbols)
 {
@@ -89,7 +72,7 @@ static enum hp_err open_symbols(struct hp_symbols *symbols, const char *path, co
     if (build_id && build_id[0] && strcasecmp(build_id, symbols->build_id) != 0)
         return hp_fail(HP_ERR_NOTFOUND, "%s has build id %s, not %s: it was changed since", path,
                        symbols->build_id[0] ? symbols->build_id : "(none)", build_id);
-    symbols->base = base_of(symbols->file.elf);
+    symbols->base = hp_elf_base(symbols->file.elf);
     return is_linked(symbols->file.elf) ? read_symbols(symbols) : HP_OK;
 }
 
@@ -267,5 +250,42 @@ enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const c
     HP_TRY(hp_symbols_source(symbols, offset, &source));
     *file = source.file;
     *line = source.line;
+    return HP_OK;
+}
+
+static bool is_mangled(const char *name)
+{
+    return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+}
+
+/* Of functions of one file, and with few debug information of all, only the symbol has the name that is needed. Those of parts have something behind a dot. */
+static void name_by_symbol(const struct hp_symbols *symbols, struct hp_source_frames *frames)
+{
+    struct hp_source_frame *outer = &frames->frames[frames->n - 1];
+    if (is_mangled(outer->function))
+        return;
+    const struct hp_symbol *symbol = hp_symbol_table_find(&symbols->table, frames->entry);
+    if (symbol && symbol->offset == frames->entry && is_mangled(symbol->linkage) &&
+        !strchr(symbol->linkage, '.'))
+        outer->function = symbol->linkage;
+}
+
+enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,
+                              struct hp_source_frames *frames)
+{
+    frames->n = 0;
+    frames->until = UINT64_MAX;
+    if (!symbols->lines_looked_for)
+        HP_TRY(open_debug(symbols));
+    if (!symbols->debug)
+        return hp_fail(HP_ERR_NOTFOUND, "%s has no line information", symbols->file.path);
+    enum hp_err err = hp_debug_frames(symbols->debug, symbols->base + offset, frames);
+    if (frames->until != UINT64_MAX)
+        frames->until -= symbols->base;
+    if (err != HP_OK)
+        return err;
+    frames->entry -= symbols->base;
+    frames->inner -= symbols->base;
+    name_by_symbol(symbols, frames);
     return HP_OK;
 }

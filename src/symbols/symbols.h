@@ -12,6 +12,7 @@
 
 #include "hotpath/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -78,5 +79,30 @@ enum hp_err hp_symbols_source(struct hp_symbols *symbols, uint64_t offset,
  */
 enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const char **file,
                             uint32_t *line);
+
+/* A function at an instruction: the one that the code belongs to, or one that was inlined there. */
+struct hp_source_frame {
+    const char *function; /* linkage name, where it has one that differs; "" unknown */
+    const char *file;     /* of `line` */
+    uint32_t first_line;  /* where the function is declared; 0 unknown */
+    uint32_t line; /* of the instruction, or of the call that was inlined; 0: none in particular */
+    uint32_t discriminator; /* of that line, as in the debug information */
+};
+
+struct hp_source_frames {
+    struct hp_source_frame *frames; /* innermost first */
+    size_t n, capacity;
+    uint64_t entry; /* offset of the first instruction of the last one */
+    uint64_t inner; /* likewise of the first one: tells apart where a function was inlined */
+    uint64_t until; /* up to this offset all is the same */
+    bool statement; /* a statement begins where the code of this line begins */
+};
+
+/*
+ * The functions at an instruction, with the places in them that it comes from. `*frames` is all zero, or was filled before; free() its array. Strings live as long as
+ * `symbols`. HP_ERR_NOTFOUND: there is no debug information for it; `n` is 0 then, `until` is valid (at least offset + 1). HP_ERR_NOMEM.
+ */
+enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,
+                              struct hp_source_frames *frames);
 
 #endif

@@ -232,6 +232,8 @@ void hp_debug_close(struct hp_debug *debug)
         free(unit->inlines);
         free(unit->spans);
         hp_span_index_fini(&unit->inline_index);
+        free(unit->scopes);
+        hp_span_index_fini(&unit->scope_index);
     }
     free(debug->units);
     free(debug->spans);
@@ -259,27 +261,61 @@ static Dwarf_Die function_die(Dwarf_Die *die)
     return *die;
 }
 
-static enum hp_err load_unit(struct hp_debug *debug, void *argument)
+/* Where the unit was compiled. */
+static const char *directory_of(Dwarf_Die *die)
 {
-    struct hp_unit *unit = argument;
-    Dwarf_Die die;
-    if (!dwarf_offdie(debug->dwarf, unit->die, &die))
-        return HP_OK;
     Dwarf_Attribute attribute;
-    const char *directory = dwarf_formstring(dwarf_attr(&die, DW_AT_comp_dir, &attribute));
-    if (!directory)
-        directory = "";
-    HP_TRY(hp_unit_load_lines(unit, &die, directory, &debug->code, debug->strings));
-    Dwarf_Die functions = function_die(&die);
-    HP_TRY(hp_unit_load_inlines(unit, &functions, directory, debug->strings));
-    enum hp_err err = hp_span_index_build(&unit->inline_index, unit->spans, unit->n_spans);
+    const char *directory = dwarf_formstring(dwarf_attr(die, DW_AT_comp_dir, &attribute));
+    return directory ? directory : "";
+}
+
+/* The spans that were collected become an index. */
+static enum hp_err build_index(struct hp_unit *unit, struct hp_span_index *index)
+{
+    enum hp_err err = hp_span_index_build(index, unit->spans, unit->n_spans);
     free(unit->spans);
     unit->spans = NULL;
     unit->n_spans = unit->spans_capacity = 0;
     return err;
 }
 
-static const struct hp_line *find_line(const struct hp_unit *unit, uint64_t address)
+static enum hp_err load_unit(struct hp_debug *debug, void *argument)
+{
+    struct hp_unit *unit = argument;
+    Dwarf_Die die;
+    if (!dwarf_offdie(debug->dwarf, unit->die, &die))
+        return HP_OK;
+    const char *directory = directory_of(&die);
+    HP_TRY(hp_unit_load_lines(unit, &die, directory, &debug->code, debug->strings));
+    Dwarf_Die functions = function_die(&die);
+    HP_TRY(hp_unit_load_inlines(unit, &functions, directory, debug->strings));
+    return build_index(unit, &unit->inline_index);
+}
+
+static enum hp_err load_scopes(struct hp_debug *debug, void *argument)
+{
+    struct hp_unit *unit = argument;
+    Dwarf_Die die;
+    if (!dwarf_offdie(debug->dwarf, unit->die, &die))
+        return HP_OK;
+    Dwarf_Die functions = function_die(&die);
+    HP_TRY(hp_unit_load_scopes(unit, &functions, directory_of(&die), debug->strings));
+    return build_index(unit, &unit->scope_index);
+}
+
+/* The unit of an address, read; NULL: there is none. */
+static enum hp_err find_unit(struct hp_debug *debug, uint64_t address, struct hp_unit **unit)
+{
+    uint32_t found = hp_span_find(&debug->unit_index, address);
+    *unit = found == HP_SPAN_NONE ? NULL : &debug->units[found];
+    if (!*unit || (*unit)->loaded)
+        return HP_OK;
+    (*unit)->loaded = true;
+    return guarded(debug, load_unit, *unit);
+}
+
+/* The first line behind an address. */
+static size_t line_behind(const struct hp_unit *unit, uint64_t address)
 {
     size_t low = 0, high = unit->n_lines;
     while (low < high) {
@@ -289,25 +325,29 @@ static const struct hp_line *find_line(const struct hp_unit *unit, uint64_t addr
         else
             high = middle;
     }
-    const struct hp_line *line = low ? &unit->lines[low - 1] : NULL;
+    return low;
+}
+
+static const struct hp_line *find_line(const struct hp_unit *unit, uint64_t address)
+{
+    size_t behind = line_behind(unit, address);
+    const struct hp_line *line = behind ? &unit->lines[behind - 1] : NULL;
     return line && line->file ? line : NULL;
+}
+
+static enum hp_err no_line(uint64_t address)
+{
+    return hp_fail(HP_ERR_NOTFOUND, "no line information for address 0x%llx",
+                   (unsigned long long)address);
 }
 
 enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_source *source)
 {
-    uint32_t found = hp_span_find(&debug->unit_index, address);
-    if (found == HP_SPAN_NONE)
-        return hp_fail(HP_ERR_NOTFOUND, "no line information for address 0x%llx",
-                       (unsigned long long)address);
-    struct hp_unit *unit = &debug->units[found];
-    if (!unit->loaded) {
-        unit->loaded = true;
-        HP_TRY(guarded(debug, load_unit, unit));
-    }
-    const struct hp_line *line = find_line(unit, address);
+    struct hp_unit *unit;
+    HP_TRY(find_unit(debug, address, &unit));
+    const struct hp_line *line = unit ? find_line(unit, address) : NULL;
     if (!line)
-        return hp_fail(HP_ERR_NOTFOUND, "no line information for address 0x%llx",
-                       (unsigned long long)address);
+        return no_line(address);
     source->file = line->file;
     source->line = line->line;
     uint32_t inlined = hp_span_find(&unit->inline_index, address);
@@ -315,6 +355,69 @@ enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_
         source->inlined = unit->inlines[inlined].name;
         source->call_file = unit->inlines[inlined].call_file;
         source->call_line = unit->inlines[inlined].call_line;
+    }
+    return HP_OK;
+}
+
+/* The first mark of an index behind an address, where that comes before `until`. */
+static uint64_t next_mark(const struct hp_span_index *index, uint64_t address, uint64_t until)
+{
+    size_t low = 0, high = index->n;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (index->marks[middle].address <= address)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < index->n && index->marks[low].address < until ? index->marks[low].address : until;
+}
+
+static enum hp_err add_frame(struct hp_source_frames *frames, const struct hp_scope *scope,
+                             const struct hp_line *line)
+{
+    HP_TRY(hp_grow(&frames->frames, &frames->capacity, frames->n + 1, sizeof *frames->frames));
+    frames->frames[frames->n++] = (struct hp_source_frame){.function = scope->function,
+                                                           .file = line->file,
+                                                           .first_line = scope->first_line,
+                                                           .line = line->line,
+                                                           .discriminator = line->discriminator};
+    frames->entry = scope->entry;
+    if (frames->n == 1)
+        frames->inner = scope->entry;
+    return HP_OK;
+}
+
+enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
+                            struct hp_source_frames *frames)
+{
+    struct hp_unit *unit;
+    frames->n = 0;
+    frames->until = next_mark(&debug->unit_index, address, UINT64_MAX);
+    HP_TRY(find_unit(debug, address, &unit));
+    if (!unit)
+        return no_line(address);
+    if (!unit->scoped) {
+        unit->scoped = true;
+        HP_TRY(guarded(debug, load_scopes, unit));
+    }
+    size_t behind = line_behind(unit, address);
+    if (behind < unit->n_lines && unit->lines[behind].address < frames->until)
+        frames->until = unit->lines[behind].address;
+    frames->until = next_mark(&unit->scope_index, address, frames->until);
+    const struct hp_line *found = find_line(unit, address);
+    uint32_t scope = hp_span_find(&unit->scope_index, address);
+    if (!found || scope == HP_SPAN_NONE)
+        return no_line(address);
+    struct hp_line line = *found;
+    frames->statement = line.statement;
+    /* A parent comes before what is inlined into it, so this ends. */
+    while (scope != HP_SPAN_NONE) {
+        const struct hp_scope *s = &unit->scopes[scope];
+        HP_TRY(add_frame(frames, s, &line));
+        line = (struct hp_line){
+            .file = s->call_file, .line = s->call_line, .discriminator = s->call_discriminator};
+        scope = s->parent;
     }
     return HP_OK;
 }

@@ -63,6 +63,22 @@ enum hp_err hp_elf_code(Elf *elf, struct hp_span_index *code)
     return err;
 }
 
+uint64_t hp_elf_base(Elf *elf)
+{
+    uint64_t lowest = UINT64_MAX;
+    size_t n;
+    if (elf_getphdrnum(elf, &n) != 0)
+        return 0;
+    for (size_t i = 0; i < n && i < INT32_MAX; i++) {
+        GElf_Phdr segment;
+        if (!gelf_getphdr(elf, (int)i, &segment))
+            break;
+        if (segment.p_type == PT_LOAD && segment.p_vaddr < lowest)
+            lowest = segment.p_vaddr;
+    }
+    return lowest == UINT64_MAX ? 0 : lowest & ~UINT64_C(4095);
+}
+
 static char *hex(const void *bytes, size_t n)
 {
     char *text = calloc(1, 2 * n + 1);

@@ -55,6 +55,9 @@ const char *hp_elf_section_name(Elf *elf, const GElf_Shdr *header);
 /* The executable sections; `code` must be empty. */
 enum hp_err hp_elf_code(Elf *elf, struct hp_span_index *code);
 
+/* The link-time address of offset 0 (symbols.h). */
+uint64_t hp_elf_base(Elf *elf);
+
 /* The build id as lower-case hex, malloc'ed, "" when there is none; NULL when memory ran out. */
 char *hp_elf_build_id(Elf *elf);
 
@@ -118,6 +121,10 @@ void hp_debug_close(struct hp_debug *debug);
 /* As hp_symbols_source(), by link-time address. */
 enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_source *source);
 
+/* As hp_symbols_frames(), by link-time address; `entry` and `until` are addresses, too. */
+enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
+                            struct hp_source_frames *frames);
+
 /* --- Line tables alone ------------------------------------------------------------------------ */
 
 /* The line tables of one file. */
@@ -146,6 +153,18 @@ struct hp_line {
     uint64_t address;
     const char *file; /* NULL: no line from here on */
     uint32_t line;
+    uint32_t discriminator;
+    bool statement; /* begins here */
+};
+
+/* A function with code, or an inlined one, in a unit. */
+struct hp_scope {
+    const char *function;
+    const char *call_file;
+    uint32_t first_line;
+    uint32_t call_line, call_discriminator;
+    uint32_t parent; /* what it was inlined into; HP_SPAN_NONE: it was not */
+    uint64_t entry;  /* address */
 };
 
 /* What is known of a unit once it was asked for. All zero: nothing. */
@@ -159,6 +178,10 @@ struct hp_unit {
     struct hp_span *spans; /* of `inlines`, while they are collected */
     size_t n_spans, spans_capacity;
     struct hp_span_index inline_index;
+    bool scoped; /* and the following is there, too */
+    struct hp_scope *scopes;
+    size_t n_scopes, scopes_capacity;
+    struct hp_span_index scope_index;
 };
 
 /* Fill the lines and the inlined functions of a unit. What cannot be read is left out; they fail
@@ -168,5 +191,30 @@ enum hp_err hp_unit_load_lines(struct hp_unit *unit, Dwarf_Die *die, const char 
                                const struct hp_span_index *code, struct hp_strings *strings);
 enum hp_err hp_unit_load_inlines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
                                  struct hp_strings *strings);
+
+/* Likewise all functions, inlined or not. */
+enum hp_err hp_unit_load_scopes(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+                                struct hp_strings *strings);
+
+/* --- For these -------------------------------------------------------------------------------- */
+
+/* Deeper than compilers nest scopes. */
+#define HP_DIE_MAX_DEPTH 256
+
+/* What is done with a DIE; `depth` is below HP_DIE_MAX_DEPTH. */
+typedef enum hp_err hp_die_visit(void *context, Dwarf_Die *die, uint32_t depth);
+
+/* Visits the DIEs of a unit below which there may be code, parents first. Stops when `visit` fails. */
+enum hp_err hp_unit_walk(Dwarf_Die *unit, hp_die_visit *visit, void *context);
+
+/* The path of file `index` of a unit's file table; "" when it has none, NULL: memory ran out. */
+const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
+                         struct hp_strings *strings);
+
+/* The value of a DIE's attribute; 0 when it has none. */
+uint64_t hp_die_number(Dwarf_Die *die, unsigned attribute);
+
+/* Adds the ranges of a DIE, as `id`, to the spans that are collected. */
+enum hp_err hp_unit_add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t depth, uint32_t id);
 
 #endif

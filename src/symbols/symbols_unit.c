@@ -10,13 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Deeper than compilers nest scopes, and more inlined pieces than a unit has. */
-#define MAX_DEPTH        256
+/* More inlined pieces than a unit has. */
 #define MAX_INLINE_SPANS (1u << 22)
 
-/* The path of file `index` of a unit's file table; "" when it has none, NULL: memory ran out. */
-static const char *unit_file(Dwarf_Files *files, size_t index, const char *directory,
-                             struct hp_strings *strings)
+const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory,
+                         struct hp_strings *strings)
 {
     const char *name = dwarf_filesrc(files, index, NULL, NULL);
     if (!name || !name[0])
@@ -48,22 +46,36 @@ static const char *path_of(struct paths *paths, Dwarf_Line *line)
     if (dwarf_line_file(line, &files, &index) != 0)
         return "";
     if (files != paths->files || index >= paths->n)
-        return unit_file(files, index, paths->directory, paths->strings);
+        return hp_unit_file(files, index, paths->directory, paths->strings);
     if (!paths->paths[index])
-        paths->paths[index] = unit_file(files, index, paths->directory, paths->strings);
+        paths->paths[index] = hp_unit_file(files, index, paths->directory, paths->strings);
     return paths->paths[index];
 }
 
 /* libdw sorts the lines by address, ends of sequences first: of several at one address the last
  * counts. */
-static enum hp_err add_line(struct hp_unit *unit, uint64_t address, const char *file, int number)
+static enum hp_err add_line(struct hp_unit *unit, const struct hp_line *line)
 {
-    if (unit->n_lines && unit->lines[unit->n_lines - 1].address == address)
+    if (unit->n_lines && unit->lines[unit->n_lines - 1].address == line->address)
         unit->n_lines--;
     HP_TRY(hp_grow(&unit->lines, &unit->lines_capacity, unit->n_lines + 1, sizeof *unit->lines));
-    unit->lines[unit->n_lines++] = (struct hp_line){
-        .address = address, .file = file, .line = number > 0 ? (uint32_t)number : 0};
+    unit->lines[unit->n_lines++] = *line;
     return HP_OK;
+}
+
+/* What libdw says of a line but for its file. */
+static bool read_line(Dwarf_Line *line, struct hp_line *read, bool *end)
+{
+    int number = 0;
+    if (!line || dwarf_lineaddr(line, &read->address) != 0 ||
+        dwarf_lineendsequence(line, end) != 0 || dwarf_lineno(line, &number) != 0)
+        return false;
+    read->line = number > 0 ? (uint32_t)number : 0;
+    if (dwarf_linediscriminator(line, &read->discriminator) != 0)
+        read->discriminator = 0;
+    if (dwarf_linebeginstatement(line, &read->statement) != 0)
+        read->statement = false;
+    return true;
 }
 
 static enum hp_err add_lines(struct hp_unit *unit, Dwarf_Lines *lines, size_t n,
@@ -71,18 +83,16 @@ static enum hp_err add_lines(struct hp_unit *unit, Dwarf_Lines *lines, size_t n,
 {
     for (size_t i = 0; i < n; i++) {
         Dwarf_Line *line = dwarf_onesrcline(lines, i);
-        Dwarf_Addr address;
+        struct hp_line read = {0};
         bool end = false;
-        int number = 0;
-        if (!line || dwarf_lineaddr(line, &address) != 0 ||
-            dwarf_lineendsequence(line, &end) != 0 || dwarf_lineno(line, &number) != 0)
+        if (!read_line(line, &read, &end))
             continue;
-        if (!end && hp_span_find(code, address) == HP_SPAN_NONE)
+        if (!end && hp_span_find(code, read.address) == HP_SPAN_NONE)
             continue;
-        const char *file = end ? NULL : path_of(paths, line);
-        if (!end && !file)
+        read.file = end ? NULL : path_of(paths, line);
+        if (!end && !read.file)
             return hp_fail_nomem();
-        HP_TRY(add_line(unit, address, file, number));
+        HP_TRY(add_line(unit, &read));
     }
     return HP_OK;
 }
@@ -112,7 +122,6 @@ struct walk {
     const char *directory;
     struct hp_strings *strings;
     Dwarf_Files *files; /* NULL: none */
-    size_t budget;      /* DIEs that may still be visited */
 };
 
 /* The name of the function that was inlined; NULL: memory ran out. */
@@ -135,7 +144,7 @@ static const char *inlined_name(struct walk *walk, Dwarf_Die *die)
     return kept;
 }
 
-static uint64_t number_of(Dwarf_Die *die, unsigned attribute_name)
+uint64_t hp_die_number(Dwarf_Die *die, unsigned attribute_name)
 {
     Dwarf_Attribute attribute;
     Dwarf_Word value;
@@ -144,7 +153,7 @@ static uint64_t number_of(Dwarf_Die *die, unsigned attribute_name)
     return value;
 }
 
-static enum hp_err add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t depth, uint32_t id)
+enum hp_err hp_unit_add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t depth, uint32_t id)
 {
     Dwarf_Addr base, start, end;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
@@ -160,23 +169,26 @@ static enum hp_err add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t dept
     return HP_OK;
 }
 
-static enum hp_err add_inline(struct walk *walk, Dwarf_Die *die, uint32_t depth)
+static enum hp_err add_inline(void *context, Dwarf_Die *die, uint32_t depth)
 {
+    struct walk *walk = context;
     struct hp_unit *unit = walk->unit;
+    if (dwarf_tag(die) != DW_TAG_inlined_subroutine)
+        return HP_OK;
     size_t before = unit->n_spans;
-    HP_TRY(add_spans(unit, die, depth, (uint32_t)unit->n_inlines));
+    HP_TRY(hp_unit_add_spans(unit, die, depth, (uint32_t)unit->n_inlines));
     if (unit->n_spans == before)
         return HP_OK;
     HP_TRY(hp_grow(&unit->inlines, &unit->inlines_capacity, unit->n_inlines + 1,
                    sizeof *unit->inlines));
-    uint64_t line = number_of(die, DW_AT_call_line), file = number_of(die, DW_AT_call_file);
+    uint64_t line = hp_die_number(die, DW_AT_call_line), file = hp_die_number(die, DW_AT_call_file);
     struct hp_inline found = {
         .name = inlined_name(walk, die),
         .call_file = "",
         .call_line = line <= UINT32_MAX ? (uint32_t)line : 0,
     };
     if (walk->files && dwarf_hasattr(die, DW_AT_call_file))
-        found.call_file = unit_file(walk->files, file, walk->directory, walk->strings);
+        found.call_file = hp_unit_file(walk->files, file, walk->directory, walk->strings);
     if (!found.name || !found.call_file)
         return hp_fail_nomem();
     unit->inlines[unit->n_inlines++] = found;
@@ -202,18 +214,18 @@ static bool holds_code(int tag)
     }
 }
 
-static enum hp_err walk_tree(struct walk *walk, Dwarf_Die *root)
+/* `budget`: DIEs that may be visited. */
+static enum hp_err walk_tree(Dwarf_Die *root, size_t budget, hp_die_visit *visit, void *context)
 {
-    Dwarf_Die stack[MAX_DEPTH];
+    Dwarf_Die stack[HP_DIE_MAX_DEPTH];
     if (dwarf_child(root, &stack[0]) != 0)
         return HP_OK;
     size_t depth = 0;
-    while (walk->budget--) {
+    while (budget--) {
         Dwarf_Die *die = &stack[depth];
-        int tag = dwarf_tag(die);
-        if (tag == DW_TAG_inlined_subroutine)
-            HP_TRY(add_inline(walk, die, (uint32_t)depth));
-        if (depth + 1 < MAX_DEPTH && holds_code(tag) && dwarf_child(die, &stack[depth + 1]) == 0) {
+        HP_TRY(visit(context, die, (uint32_t)depth));
+        if (depth + 1 < HP_DIE_MAX_DEPTH && holds_code(dwarf_tag(die)) &&
+            dwarf_child(die, &stack[depth + 1]) == 0) {
             depth++;
             continue;
         }
@@ -228,6 +240,20 @@ static enum hp_err walk_tree(struct walk *walk, Dwarf_Die *root)
     return HP_OK;
 }
 
+enum hp_err hp_unit_walk(Dwarf_Die *unit, hp_die_visit *visit, void *context)
+{
+    /* A DIE takes a byte at least, so that many there can be: more means that corrupt references
+     * to siblings lead into the same ones again. */
+    Dwarf_Off start = dwarf_dieoffset(unit), next = 0;
+    size_t header_size;
+    Dwarf_Off unit_start = start - dwarf_cuoffset(unit);
+    if (dwarf_nextcu(dwarf_cu_getdwarf(unit->cu), unit_start, &next, &header_size, NULL, NULL,
+                     NULL) != 0 ||
+        next <= unit_start)
+        return HP_OK;
+    return walk_tree(unit, next - unit_start, visit, context);
+}
+
 enum hp_err hp_unit_load_inlines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
                                  struct hp_strings *strings)
 {
@@ -235,15 +261,5 @@ enum hp_err hp_unit_load_inlines(struct hp_unit *unit, Dwarf_Die *die, const cha
     size_t n;
     if (dwarf_getsrcfiles(die, &walk.files, &n) != 0)
         walk.files = NULL;
-    /* A DIE takes a byte at least, so that many there can be: more means that corrupt references
-     * to siblings lead into the same ones again. */
-    Dwarf_Off start = dwarf_dieoffset(die), next = 0;
-    size_t header_size;
-    Dwarf_Off unit_start = start - dwarf_cuoffset(die);
-    if (dwarf_nextcu(dwarf_cu_getdwarf(die->cu), unit_start, &next, &header_size, NULL, NULL,
-                     NULL) != 0 ||
-        next <= unit_start)
-        return HP_OK;
-    walk.budget = next - unit_start;
-    return walk_tree(&walk, die);
+    return hp_unit_walk(die, add_inline, &walk);
 }

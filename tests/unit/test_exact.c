@@ -7,6 +7,7 @@
 #include "functions_fixture.h"
 
 #include "profiler/exact/exact.h"
+#include "profiler/exact/exact_impl.h"
 #include "profiler/pipeline.h"
 #include "profiler/result.h"
 #include "stream/code_impl.h"
@@ -30,7 +31,18 @@ struct frame {
     uint64_t expects;
     uint32_t function, caller; /* caller: of the call that made it; HP_NO_ID: not by a call */
     bool call;
+    uint32_t context; /* into contexts */
+    bool rest;        /* there was no room for its own context: that is of a frame below */
 };
+
+/* A calling context; those of handlers are above what was interrupted. */
+struct context {
+    uint32_t parent, function; /* function HP_NO_ID: a signal */
+    uint32_t caller;           /* the profile joins those that differ by it only */
+    uint64_t self, calls;
+    uint32_t depth;
+};
+#define MAX_CONTEXTS 65536
 
 struct model {
     const struct hp_code *code;
@@ -42,6 +54,9 @@ struct model {
     uint64_t counts[65536];
     uint64_t weights[65536]; /* of calls: instructions inside */
     uint32_t n_counts;
+    struct context contexts[MAX_CONTEXTS]; /* the first is below all */
+    size_t n_contexts, most_contexts, n_signals;
+    uint64_t cut; /* calls without a context of their own */
 };
 
 enum { KEY_BLOCK, KEY_EDGE, KEY_CALL };
@@ -79,17 +94,68 @@ static void spend(struct model *m, uint32_t block)
             m->weights[call] += b->insns;
         seen_call[call] = now;
     }
+    m->contexts[m->frames[m->depth - 1].context].self += b->insns;
     m->self[function_at(b->start)] += b->insns;
     m->instructions += b->insns;
     m->blocks++;
     m->counts[counter(m, KEY_BLOCK, b->start, b->end)]++;
 }
 
+/* The child of a context for a function that `caller` calls (HP_NO_ID - 1: nobody does), NULL when there is no room for it. */
+static struct context *child_context(struct model *m, uint32_t parent, uint32_t function,
+                                     uint32_t caller)
+{
+    struct context *contexts = m->contexts;
+    bool signal = function == HP_NO_ID;
+    for (uint32_t i = 1; i <= m->n_contexts; i++)
+        if (contexts[i].parent == parent && contexts[i].function == function &&
+            contexts[i].caller == caller)
+            return &contexts[i];
+    uint32_t depth = contexts[parent].depth; /* where a history begins there is room */
+    if (!signal && (depth == HP_CONTEXT_DEPTH ||
+                    (depth > 0 && m->n_contexts - m->n_signals >= m->most_contexts)))
+        return NULL;
+    m->n_signals += signal;
+    assert_true(m->n_contexts + 1 < MAX_CONTEXTS);
+    struct context *new = &contexts[++m->n_contexts];
+    *new = (struct context){
+        .parent = parent, .function = function, .caller = caller, .depth = signal ? 0 : depth + 1};
+    return new;
+}
+
+/* The context of the top frame, which is new. */
+static void find_context(struct model *m)
+{
+    struct frame *f = &m->frames[m->depth - 1], none = {0}, *below = m->depth > 1 ? f - 1 : &none;
+    struct context *own = below->rest ? NULL
+                                      : child_context(m, below->context, f->function,
+                                                      f->call ? f->caller : HP_NO_ID - 1);
+    f->rest = !own;
+    f->context = own ? (uint32_t)(own - m->contexts) : below->context;
+    if (f->call && f->rest)
+        m->cut++;
+    else if (f->call)
+        own->calls++;
+}
+
+/* The function of the top frame is jumped to once more. */
+static void enter_again(struct model *m, uint32_t caller)
+{
+    const struct frame *f = &m->frames[m->depth - 1];
+    struct context *own =
+        f->rest ? NULL : child_context(m, m->contexts[f->context].parent, f->function, caller);
+    if (own)
+        own->calls++;
+    else
+        m->cut++;
+}
+
 static void enter(struct model *m, enum frame_kind kind, uint64_t expects, uint32_t function,
                   uint32_t caller, bool call)
 {
     assert_true(m->depth < 8192);
-    m->frames[m->depth++] = (struct frame){kind, expects, function, caller, call};
+    m->frames[m->depth++] = (struct frame){kind, expects, function, caller, call, 0, false};
+    find_context(m);
     if (call) {
         m->counts[counter(m, KEY_CALL, caller, function)]++;
         m->entered[function]++;
@@ -129,14 +195,18 @@ static void model_jump(struct model *m, const struct hp_block *from, const struc
     for (size_t n = m->depth; n > 0; n--) {
         if (m->frames[n - 1].function == function) {
             m->depth = n;
+            if (entry)
+                enter_again(m, function_at(from->start));
             return;
         }
         if ((entry || !computed) && m->frames[n - 1].kind != JUMPED)
             break;
     }
-    if (entry || !computed)
-        m->frames[m->depth++] =
-            (struct frame){JUMPED, 0, function, function_at(from->start), entry};
+    if (!entry && computed)
+        return;
+    m->frames[m->depth++] =
+        (struct frame){JUMPED, 0, function, function_at(from->start), entry, 0, false};
+    find_context(m);
 }
 
 static void model_transfer(struct model *m, uint32_t a, uint32_t b)
@@ -226,6 +296,58 @@ static uint64_t compare_calls(const struct hp_profile *profile, struct model *m)
     return profile->n_call_counts;
 }
 
+/* The context of the profile that is that child. */
+static uint32_t child_of(const struct hp_profile *profile, uint32_t parent, uint32_t function)
+{
+    for (uint32_t i = 0; i < profile->n_contexts; i++) {
+        const struct hp_pcontext *c = &profile->contexts[i];
+        uint32_t its = c->function == HP_PROFILE_NONE
+                           ? HP_NO_ID
+                           : function_at(profile->functions[c->function].place.offset);
+        if (c->parent == parent && its == function)
+            return i;
+    }
+    fail_msg("there is no context of function %u in %u", function, parent);
+    return HP_PROFILE_NONE;
+}
+
+/* What handlers did is beside what they interrupted; what ran where one should have begun, but did not, is of no function. */
+static void compare_contexts(const struct hp_profile *profile, const struct model *m)
+{
+    uint32_t *index = calloc(m->n_contexts + 1, sizeof *index);
+    struct hp_pcontext_count *sums = calloc(profile->n_contexts + 1, sizeof *sums);
+    uint64_t instructions = 0, n_sums = 0, cut = 0;
+    index[0] = HP_PROFILE_NONE;
+    for (size_t i = 1; i <= m->n_contexts; i++) {
+        const struct context *c = &m->contexts[i];
+        bool signal = c->function == HP_NO_ID;
+        index[i] = HP_PROFILE_NONE;
+        if (signal && !c->self)
+            continue;
+        uint32_t at = child_of(profile, signal ? index[0] : index[c->parent], c->function);
+        sums[at].self += c->self;
+        sums[at].calls += c->calls;
+        if (!signal)
+            index[i] = at;
+    }
+    for (size_t i = 0; i < profile->n_context_counts; i++) {
+        const struct hp_pcontext_count *c = &profile->context_counts[i];
+        assert_int_equal(c->self, sums[c->item].self);
+        assert_int_equal(c->calls, sums[c->item].calls);
+        instructions += c->self;
+    }
+    assert_int_equal(instructions, m->instructions);
+    for (size_t i = 0; i < profile->n_contexts; i++)
+        n_sums += sums[i].self || sums[i].calls;
+    assert_int_equal(profile->n_context_counts, n_sums);
+    for (size_t i = 0; i < profile->n_notes; i++)
+        if (strcmp(profile->notes[i].kind, "contexts") == 0)
+            cut += profile->notes[i].count;
+    assert_int_equal(cut, m->cut);
+    free(index);
+    free(sums);
+}
+
 static void compare_profile(const struct hp_profile *profile, struct model *m)
 {
     assert_int_equal(profile->n_threads, 1);
@@ -245,6 +367,7 @@ static void compare_profile(const struct hp_profile *profile, struct model *m)
         assert_int_equal(c->count, m->counts[counter(m, KEY_EDGE, e->from.offset, e->to.offset)]);
     }
     compare_functions(profile, m);
+    compare_contexts(profile, m);
     kinds += compare_calls(profile, m);
     /* everything the model has counted is in the profile */
     assert_int_equal(kinds, m->n_counts);
@@ -281,6 +404,7 @@ static void check_steps(struct stream *s, struct hp_functions *functions, const 
     uint64_t seed = n;
     uint32_t most = 1u << random_below(&seed, 12);
     assert_int_equal(hp_exact_new(s->code, functions, false, &by.exact), HP_OK);
+    ((struct hp_exact *)by.exact)->most_contexts = m->most_contexts;
     assert_int_equal(by.exact->ops->start_thread(by.exact, &thread, &by.state), HP_OK);
     assert_int_equal(hp_cursor_new(s->code, NULL, &by.sink, &cursor), HP_OK);
     for (size_t i = 0, some; i < n; i += some) {
@@ -410,6 +534,7 @@ static void compare_counted(const struct hp_profile *profile, struct model *m)
         assert_int_equal(c->inclusive, 0);
     }
     assert_string_equal(profile->notes[0].kind, "counted");
+    assert_int_equal(profile->n_contexts, 0);
 }
 
 /* The words of a native program, delivered as counters and pairs. */
@@ -464,6 +589,9 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool
     struct model *m = calloc(1, sizeof *m);
     m->code = s->code;
     assert_int_equal(hp_exact_new(s->code, functions, false, &exact), HP_OK);
+    /* Now and then there is no room for all. */
+    m->most_contexts = n % 4 ? HP_CONTEXTS_MAX : 1 + n / 4 % 32;
+    ((struct hp_exact *)exact)->most_contexts = m->most_contexts;
     recorder_add(&s->recorder, exact);
     feed(s, words, n);
     assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
@@ -635,12 +763,87 @@ static void a_loss_starts_a_new_history(void **state)
     stream_fini(&s);
 }
 
+static const struct hp_pcontext_count *context_at(const struct hp_profile *profile,
+                                                  const uint32_t *functions, size_t n)
+{
+    uint32_t at = HP_PROFILE_NONE;
+    for (size_t i = 0; i < n; i++)
+        at = child_of(profile, at, functions[i]);
+    for (size_t i = 0; i < profile->n_context_counts; i++)
+        if (profile->context_counts[i].item == at)
+            return &profile->context_counts[i];
+    fail_msg("no counter of context %u", at);
+    return NULL;
+}
+
+static void expect_context(const struct hp_profile *profile, const uint32_t *functions, size_t n,
+                           uint64_t self, uint64_t calls)
+{
+    const struct hp_pcontext_count *c = context_at(profile, functions, n);
+    assert_int_equal(c->self, self);
+    assert_int_equal(c->calls, calls);
+}
+
+static void contexts_are_a_tree(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct hp_profile *profile;
+    const uint32_t words[] = {1, 4, 5, 4, 5, 4, 8, 9, 9, 2, 6, 7, 3};
+    const uint32_t recursion[] = {0, 1, 1, 1}, tail[] = {0, 2, 3};
+    stream_init(&s);
+    add_functions(&s);
+    profile_of(&s, words, sizeof words / sizeof *words, &profile);
+    assert_int_equal(profile->n_contexts, 6);
+    expect_context(profile, recursion, 1, 6, 1);
+    expect_context(profile, recursion, 2, 5, 1);
+    expect_context(profile, recursion, 3, 5, 1);
+    expect_context(profile, recursion, 4, 4, 1);
+    expect_context(profile, tail, 2, 2, 1);
+    expect_context(profile, tail, 3, 2, 1); /* a tail call is inside the one that jumped */
+    hp_profile_free(profile);
+    stream_fini(&s);
+}
+
+static void deep_recursion_belongs_to_the_deepest_context(void **state)
+{
+    (void)state;
+    enum { DEPTH = 1000 };
+    struct stream s;
+    struct hp_profile *profile;
+    uint32_t words[3 * DEPTH + 2], functions[HP_CONTEXT_DEPTH] = {0}, n = 0;
+    stream_init(&s);
+    add_functions(&s);
+    words[n++] = 1;
+    for (uint32_t i = 1; i < DEPTH; i++) {
+        words[n++] = 4;
+        words[n++] = 5;
+    }
+    words[n++] = 4;
+    words[n++] = 8;
+    for (uint32_t i = 1; i < DEPTH; i++)
+        words[n++] = 9;
+    for (uint32_t i = 1; i < HP_CONTEXT_DEPTH; i++)
+        functions[i] = 1;
+    profile_of(&s, words, n, &profile);
+    assert_int_equal(profile->n_contexts, HP_CONTEXT_DEPTH);
+    expect_context(profile, functions, HP_CONTEXT_DEPTH - 1, 5, 1);
+    expect_context(profile, functions, HP_CONTEXT_DEPTH, 5 * (DEPTH - HP_CONTEXT_DEPTH + 1) + 4, 1);
+    assert_int_equal(profile->n_notes, 1);
+    assert_string_equal(profile->notes[0].kind, "contexts");
+    assert_int_equal(profile->notes[0].count, DEPTH + 1 - HP_CONTEXT_DEPTH);
+    hp_profile_free(profile);
+    stream_fini(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(recursion_counts_once),
         cmocka_unit_test(unwinding_ends_what_was_left),
         cmocka_unit_test(a_loss_starts_a_new_history),
+        cmocka_unit_test(contexts_are_a_tree),
+        cmocka_unit_test(deep_recursion_belongs_to_the_deepest_context),
         cmocka_unit_test(random_programs_are_counted),
         cmocka_unit_test(spoilt_streams_are_counted),
     };

@@ -800,6 +800,18 @@ static void shuffle_regions(struct hp_profile *p, uint32_t **order)
         follow(&p->hotspot_slices[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
 }
 
+static void shuffle_contexts(struct hp_profile *p, uint32_t **order)
+{
+    for (size_t i = 0; i < p->n_contexts; i++) {
+        follow(&p->contexts[i].parent, order[HP_PARRAY_CONTEXTS]);
+        follow(&p->contexts[i].function, order[HP_PARRAY_FUNCTIONS]);
+    }
+    for (size_t i = 0; i < p->n_context_counts; i++)
+        follow(&p->context_counts[i].item, order[HP_PARRAY_CONTEXTS]);
+    for (size_t i = 0; i < p->n_table_paths; i++)
+        follow(&p->table_paths[i].path, order[HP_PARRAY_PATHS]);
+}
+
 static void shuffle_insns(struct hp_profile *p, uint32_t **order)
 {
     for (size_t i = 0; i < p->n_insns; i++) {
@@ -861,6 +873,7 @@ static void shuffle(struct hp_profile *p, uint64_t seed)
     }
     for (size_t i = 0; i < p->n_path_counts; i++)
         follow(&p->path_counts[i].item, order[HP_PARRAY_PATHS]);
+    shuffle_contexts(p, order);
     shuffle_regions(p, order);
     shuffle_insns(p, order);
     for (int i = 0; i < HP_PARRAY_COUNT_; i++)

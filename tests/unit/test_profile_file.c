@@ -569,14 +569,16 @@ static void wrong_schemas_are_refused(void **state)
         };
         for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
             write_bytes(file, bytes, size);
-            assert_true(edit("DROP VIEW hot_functions; DROP VIEW hot_blocks; DROP VIEW hot_edges;"
-                             "DROP VIEW hot_calls; DROP VIEW hot_lines; DROP VIEW hot_paths;"
-                             "DROP VIEW hot_loops; DROP VIEW hot_instructions"));
+            assert_true(
+                edit("DROP VIEW hot_functions; DROP VIEW hot_blocks; DROP VIEW hot_edges;"
+                     "DROP VIEW hot_calls; DROP VIEW hot_lines; DROP VIEW hot_paths;"
+                     "DROP VIEW hot_loops; DROP VIEW hot_instructions; DROP VIEW hot_contexts"));
             snprintf(sql, sizeof sql, edits[i], table->name, table->name, table->name);
             if (!edit(sql))
                 fail_msg("SQLite refuses: %s", sql);
             bool referred = strcmp(table->name, "path") == 0 || strcmp(table->name, "loop") == 0 ||
-                            strcmp(table->name, "hotspot") == 0 || strcmp(table->name, "insn") == 0;
+                            strcmp(table->name, "hotspot") == 0 ||
+                            strcmp(table->name, "insn") == 0 || strcmp(table->name, "context") == 0;
             bool gone = i < 3 && table->optional && !referred;
             if (hp_profile_load(file, &q) != (gone ? HP_OK : HP_ERR_FORMAT))
                 fail_msg("%s: %s", gone ? "refused" : "accepted", sql);
@@ -586,7 +588,8 @@ static void wrong_schemas_are_refused(void **state)
                             !q->n_loop_counts || !q->n_loop_trips || !q->n_loop_blocks ||
                             !q->n_model_loops || !q->n_hotspot_branches || !q->n_hotspot_blocks ||
                             !q->n_hotspot_slices || !q->n_insn_tallies || !q->n_insn_cycles ||
-                            !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows);
+                            !q->n_attributions || !q->n_waits || !q->n_samplers || !q->n_windows ||
+                            !q->n_context_counts || !q->n_table_paths);
                 hp_profile_free(q);
             }
         }
@@ -621,14 +624,17 @@ static void files_without_paths_are_sound(void **state)
     struct hp_profile *p = normal_profile(5, 60), *q;
     assert_int_equal(hp_profile_save(p, file), HP_OK);
     assert_true(edit("DROP VIEW hot_paths; DROP TABLE path; DROP TABLE path_step;"
+                     "DROP TABLE table_path;"
                      "DROP TABLE path_count; DROP TABLE model_stat; DROP TABLE prediction;"
                      "DROP TABLE how"));
     assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
     assert_true(edit("DELETE FROM contents WHERE name IN ('path', 'path_step', 'path_count',"
+                     "'table_path',"
                      "'model_stat', 'prediction')"));
     if (hp_profile_load(file, &q) != HP_OK)
         fail_msg("%s", hp_error_text());
     p->n_paths = p->n_path_steps = p->n_path_counts = p->n_stats = p->n_predictions = 0;
+    p->n_table_paths = 0;
     assert_true(same_profiles(p, q));
     hp_profile_free(p);
     hp_profile_free(q);

@@ -412,6 +412,27 @@ static inline void random_insns(struct hp_profile *p, uint64_t *state, size_t n)
     random_samplers(p, state, n);
 }
 
+static inline void random_contexts(struct hp_profile *p, uint64_t *state, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        struct hp_pcontext *context;
+        assert_int_equal(hp_profile_add_context(p, &context), HP_OK);
+        *context = (struct hp_pcontext){random_index(state, i),
+                                        random_index(state, p->n_functions < 4 ? 1 : 4)};
+    }
+    for (size_t i = 0; i < n * 2; i++) {
+        struct hp_pcontext_count *count;
+        struct hp_ptable_path *path;
+        assert_int_equal(hp_profile_add_context_count(p, &count), HP_OK);
+        *count =
+            (struct hp_pcontext_count){random_below(state, p->n_contexts), random_below(state, 3),
+                                       random_below(state, 9), random_below(state, 3)};
+        assert_int_equal(hp_profile_add_table_path(p, &path), HP_OK);
+        *path = (struct hp_ptable_path){random_text(p, state, "bl "),
+                                        random_below(state, p->n_paths), random_below(state, 9)};
+    }
+}
+
 /* Not normal: with duplicates and zeroes, in any order. */
 static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
 {
@@ -426,6 +447,7 @@ static inline struct hp_profile *random_profile(uint64_t seed, size_t n)
     random_loops(p, &state, n);
     random_hotspots(p, &state, n);
     random_insns(p, &state, n);
+    random_contexts(p, &state, n);
     char *argv[] = {"prog", "", "--flag=\xff\xfe", "last", NULL};
     assert_int_equal(hp_profile_set_command(p, argv), HP_OK);
     p->run.version = hp_profile_string(p, "0.1");
@@ -705,6 +727,21 @@ static inline int same_counts(const struct hp_profile *a, const struct hp_profil
            same_bytes("wait", a->waits, a->n_waits, b->waits, b->n_waits, sizeof *a->waits);
 }
 
+static inline int same_contexts(const struct hp_profile *a, const struct hp_profile *b)
+{
+    if (a->n_table_paths != b->n_table_paths)
+        return differs("paths of tables", a->n_table_paths);
+    for (size_t i = 0; i < a->n_table_paths; i++) {
+        const struct hp_ptable_path *x = &a->table_paths[i], *y = &b->table_paths[i];
+        if (strcmp(x->table, y->table) || x->path != y->path || x->events != y->events)
+            return differs("path of a table", i);
+    }
+    return same_bytes("context", a->contexts, a->n_contexts, b->contexts, b->n_contexts,
+                      sizeof *a->contexts) &&
+           same_bytes("context counter", a->context_counts, a->n_context_counts, b->context_counts,
+                      b->n_context_counts, sizeof *a->context_counts);
+}
+
 static inline int same_windows(const struct hp_profile *a, const struct hp_profile *b)
 {
     if (a->n_windows != b->n_windows)
@@ -722,7 +759,7 @@ static inline int same_profiles(const struct hp_profile *a, const struct hp_prof
 {
     return same_runs(&a->run, &b->run) && same_things(a, b) && same_counts(a, b) &&
            same_paths(a, b) && same_models(a, b) && same_loops(a, b) && same_hotspots(a, b) &&
-           same_insns(a, b) && same_samplers(a, b) && same_windows(a, b);
+           same_insns(a, b) && same_samplers(a, b) && same_windows(a, b) && same_contexts(a, b);
 }
 
 #endif

@@ -2,6 +2,7 @@
 #include "profiler/exact/exact_impl.h"
 
 #include "base/grow.h"
+#include "profiler/exact/contexts.h"
 #include "profiler/exact/loops.h"
 
 #include <stdlib.h>
@@ -20,7 +21,10 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     thread->exact = exact;
     thread->info = *info;
     thread->fresh = true;
-    if (exact->loops && hp_exact_loops_start(thread) != HP_OK) {
+    if (hp_exact_contexts_start(thread) != HP_OK ||
+        (exact->loops && hp_exact_loops_start(thread) != HP_OK)) {
+        free(thread->contexts);
+        free(thread->context_more);
         free(thread);
         return HP_ERR_NOMEM;
     }
@@ -47,6 +51,7 @@ static void free_tables(struct hp_exact_thread *thread)
     thread->frames = NULL;
     thread->n_frames = thread->cap_frames = 0;
     hp_map64_fini(&thread->call_of);
+    hp_map64_fini(&thread->context_of);
 }
 
 static void free_thread(struct hp_exact_thread *thread)
@@ -55,6 +60,8 @@ static void free_thread(struct hp_exact_thread *thread)
     free(thread->edges);
     free(thread->calls);
     free(thread->activities);
+    free(thread->contexts);
+    free(thread->context_more);
     hp_exact_loops_stop(thread);
     free(thread);
 }
@@ -112,10 +119,13 @@ static bool seal_tables(struct hp_exact_thread *t, struct hp_map64 *index)
 void hp_exact_seal(struct hp_exact_thread *t)
 {
     struct hp_map64 index = {0};
+    if (t->n_frames)
+        hp_exact_unwind(t); /* it did not end in order */
     if (t->loops)
         hp_exact_loops_seal(t);
     if (t->edges)
         return;
+    hp_exact_contexts_seal(t);
     if (!seal_tables(t, &index))
         t->exact->out_of_memory = true;
     hp_map64_fini(&index);
@@ -430,6 +440,7 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, b
     exact->base.ops = loops ? &ops_with_loops : &ops;
     exact->code = code;
     exact->functions = functions;
+    exact->most_contexts = HP_CONTEXTS_MAX;
     if (!exact->buffer || (loops && hp_exact_loops_new(exact) != HP_OK)) {
         free_exact(&exact->base);
         return hp_fail_nomem();

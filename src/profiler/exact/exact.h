@@ -48,4 +48,42 @@ struct hp_exact_loop {
 enum hp_err hp_exact_loops(struct hp_profiler *profiler, const struct hp_exact_loop **loops,
                            size_t *n);
 
+/* --- While the program runs (peek.c): between batches, in the thread that delivers them ---------- */
+
+struct hp_exact_sums {
+    uint64_t *blocks; /* executions, by block */
+    uint64_t *calls;  /* by function id: times it was entered */
+    uint64_t *trips;  /* by id of a loop: executions that are over, as far as that was noticed */
+    size_t n_blocks, n_calls, n_trips;
+    size_t cap_blocks, cap_calls, cap_trips;
+};
+
+/* What was counted so far, all threads together. All zero at first; the same one is filled again and again. */
+struct hp_exact_peek {
+    struct hp_exact_sums now;
+    struct hp_exact_sums ended; /* of threads that have: they are added up once */
+    bool *is_ended;             /* by thread */
+    size_t cap_is_ended;
+};
+
+/* Changes nothing in the profiler. Takes as long as there are units in the threads that run. HP_ERR_NOMEM. */
+enum hp_err hp_exact_peek(const struct hp_profiler *profiler, struct hp_exact_peek *peek);
+void hp_exact_peek_fini(struct hp_exact_peek *peek);
+
+/* A loop as it is known now. */
+struct hp_exact_peek_loop {
+    uint32_t id;         /* see hp_exact_sums.trips; it stays the same as long as the header is */
+    uint32_t header;     /* block */
+    uint32_t function;   /* id; HP_NO_ID unknown */
+    uint32_t depth;      /* 0: in no other */
+    uint64_t iterations; /* times control came to a header */
+    uint64_t self;       /* instructions in it, those of nested loops too, not of what it calls */
+};
+
+/* What `blocks`, executions of the first `n` blocks, mean for the loops: `*n_loops` in the array `*loops` of capacity `*cap`, which grows by
+ * hp_grow(); what is nested comes after what it is in. HP_ERR_INVALID: it was made without loops. HP_ERR_NOMEM. */
+enum hp_err hp_exact_peek_loops(const struct hp_profiler *profiler, const uint64_t *blocks,
+                                size_t n, struct hp_exact_peek_loop **loops, size_t *cap,
+                                size_t *n_loops);
+
 #endif

@@ -3,6 +3,7 @@
  * From the exact profiler's tables to the profile.
  */
 #include "profiler/result.h"
+#include "profiler/exact/contexts.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/exact/loops.h"
 
@@ -12,7 +13,8 @@ struct result {
     struct hp_exact *exact;
     struct hp_result *out;
     struct hp_profile *profile;
-    struct hp_map64 edge_of; /* from << 32 | to -> edge */
+    struct hp_map64 edge_of;    /* from << 32 | to -> edge */
+    struct hp_map64 context_of; /* as hp_exact_contexts_finish() wants it */
     uint32_t thread;
     uint64_t *self; /* of the thread, by profile's function */
 };
@@ -140,7 +142,7 @@ static enum hp_err add_function_counts(struct result *r, const struct hp_exact_t
     return HP_OK;
 }
 
-static enum hp_err add_thread(struct result *r, const struct hp_exact_thread *t)
+static enum hp_err add_thread(struct result *r, struct hp_exact_thread *t)
 {
     HP_TRY(hp_result_thread(r->out, &t->info, &r->thread));
     /* What is counted here is exact, whoever said something before. */
@@ -157,6 +159,8 @@ static enum hp_err add_thread(struct result *r, const struct hp_exact_thread *t)
         err = add_calls(r, t, entered);
     if (err == HP_OK)
         err = add_function_counts(r, t, entered);
+    if (err == HP_OK)
+        err = hp_exact_contexts_finish(t, r->thread, r->out, &r->context_of);
     free(entered);
     free(r->self);
     r->self = NULL;
@@ -199,6 +203,7 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *resu
     for (size_t i = 0; err == HP_OK && i < exact->n_threads; i++)
         err = add_thread(&r, exact->threads[i]);
     hp_map64_fini(&r.edge_of);
+    hp_map64_fini(&r.context_of);
     if (err == HP_OK && exact->loops)
         err = hp_exact_loops_finish(exact, result);
     return err;

@@ -33,4 +33,27 @@ enum hp_err hp_hotspot_summary(struct hp_profiler *profiler, struct hp_hotspot_s
 /* Complete after the last thread's HP_EVENT_END. */
 const struct hp_hotspot_stats *hp_hotspot_profiler_stats(const struct hp_profiler *profiler);
 
+/* --- While the program runs (peek.c): between batches, when no other thread has one --------------- */
+
+struct hp_hotspot_peek {
+    uint32_t number; /* as in the profile */
+    uint32_t blocks; /* of its region */
+    uint32_t
+        hottest; /* block of the region, by `weights` and instructions; HP_NO_ID: none has a weight */
+    uint64_t executed; /* instructions in its region, since the start of the run */
+    uint64_t at_instructions;
+};
+
+struct hp_hotspot_state {
+    uint64_t found;   /* hot spots */
+    uint32_t running; /* processes that are not over, */
+    uint32_t looking; /* and those for which the detector is on */
+};
+
+/* The hot spots found so far, in the order of detection, in the array `*peeks` of capacity `*cap`, which grows by hp_grow(). `weights`: of
+ * the first `n_weights` blocks. What is found later does not depend on this. HP_ERR_NOMEM. */
+enum hp_err hp_hotspot_peek(struct hp_profiler *profiler, const uint64_t *weights, size_t n_weights,
+                            struct hp_hotspot_peek **peeks, size_t *cap,
+                            struct hp_hotspot_state *state);
+
 #endif

@@ -198,6 +198,10 @@ void hp_spots_end_slice(struct hp_spots *spots);
 /* The process is over: works out what is to be known of its hot spots, and adds it to the summary. */
 void hp_spots_seal(struct hp_spots_process *process);
 
+/* Instructions executed in the region so far; of counts that are complete. */
+uint64_t hp_spots_executed(const struct hp_spots_process *process,
+                           const struct hp_spots_found *found);
+
 void hp_spots_found_free(struct hp_spots_found *found);
 
 /* --- profiler.c ------------------------------------------------------------------------------- */

@@ -412,8 +412,7 @@ static enum hp_err complete_regions(struct hp_spots_process *p)
     return HP_OK;
 }
 
-/* Instructions executed in the region so far. */
-static uint64_t executed_in(const struct hp_spots_process *p, const struct hp_spots_found *f)
+uint64_t hp_spots_executed(const struct hp_spots_process *p, const struct hp_spots_found *f)
 {
     uint64_t sum = 0;
     for (size_t i = 0; i < f->n_members; i++)
@@ -429,7 +428,7 @@ static enum hp_err add_up(struct hp_spots_process *p)
     HP_TRY(complete_regions(p));
     for (uint32_t at = p->found; at; at = spots->found[at - 1]->next) {
         struct hp_spots_found *f = spots->found[at - 1];
-        uint64_t now = executed_in(p, f);
+        uint64_t now = hp_spots_executed(p, f);
         if (now == f->seen)
             continue;
         if (!f->n_slices || f->slices[f->n_slices - 1].slice != spots->slice) {
@@ -482,7 +481,7 @@ static enum hp_err seal_found(struct hp_spots_process *p, struct hp_spots_found 
 {
     const struct hp_spots *spots = p->spots;
     size_t n = 0;
-    f->total = executed_in(p, f);
+    f->total = hp_spots_executed(p, f);
     f->modules = calloc(f->n_candidates + 1, sizeof *f->modules);
     if (!f->modules)
         return hp_fail_nomem();

@@ -265,7 +265,16 @@ struct hp_paths_thread_view hp_paths_thread(const struct hp_profiler *profiler, 
     return (struct hp_paths_thread_view){
         .thread = &thread->info,
         .complete = thread->complete,
-        .stats = thread->detector ? hp_detector_stats(thread->detector) : &thread->stats};
+        .stats = thread->detector ? hp_detector_stats(thread->detector) : &thread->stats,
+        .running = thread->detector != NULL};
+}
+
+void hp_paths_catch_up(struct hp_profiler *profiler)
+{
+    const struct profiler *p = (const struct profiler *)profiler;
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i]->detector)
+            hp_detector_flush(p->threads[i]->detector);
 }
 
 const struct hp_paths_config *hp_paths_config(const struct hp_profiler *profiler)

@@ -36,11 +36,15 @@ struct hp_paths_thread_view {
     const struct hp_thread *thread;
     const struct hp_complete *complete;
     const struct hp_detector_stats *stats;
+    bool running; /* it has not ended */
 };
 size_t hp_paths_threads(const struct hp_profiler *profiler);
 struct hp_paths_thread_view hp_paths_thread(const struct hp_profiler *profiler, size_t i);
 const struct hp_paths_config *hp_paths_config(const struct hp_profiler *profiler);
 const struct hp_hpt *hp_paths_table(const struct hp_profiler *profiler, size_t i);
+
+/* While the program runs, between batches: makes the complete profiles complete up to now. What is found does not depend on it. */
+void hp_paths_catch_up(struct hp_profiler *profiler);
 
 /* All threads together, sorted by nothing. `*paths` is freed with free(). */
 enum hp_err hp_paths_all(const struct hp_profiler *profiler, struct hp_path_count **paths,
@@ -57,8 +61,8 @@ const struct hp_paths_windows *hp_paths_windows(const struct hp_profiler *profil
  * machine. */
 #define HP_PATHS_STEPS 10000
 
-/* Puts it all into the result's profile: every path with its counts, the steps of the heaviest, what the detectors and the hot
- * path tables did. */
+/* Puts it all into the result's profile: every path with its counts, the steps of the heaviest and of those in a hot path table, what
+ * the detectors and the hot path tables did and had. */
 enum hp_err hp_paths_result(const struct hp_profiler *profiler, struct hp_result *result);
 
 #endif

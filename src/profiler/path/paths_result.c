@@ -26,6 +26,7 @@ struct out {
     const uint64_t **targets;  /* of each */
     size_t n, cap, cap_targets;
     struct hp_path_index index;
+    bool *stepped;     /* by path: its steps are there */
     bool *called;      /* by block: the edge of its call is there */
     uint64_t *modules; /* by module: a hash of what it is, wherever it was loaded */
 };
@@ -195,6 +196,9 @@ static enum hp_err add_call_edge(struct out *out, uint32_t id)
 static enum hp_err add_path_steps(struct out *out, uint32_t path)
 {
     const struct hp_walk_step *steps;
+    if (out->stepped[path])
+        return HP_OK;
+    out->stepped[path] = true;
     size_t n = hp_walk_path(out->walk, &out->all[path].path, out->targets[path], &steps);
     for (size_t i = 0; i < n; i++) {
         struct hp_pstep *step;
@@ -213,8 +217,9 @@ static enum hp_err add_steps(struct out *out)
 {
     bool by_events = hp_metric_needs_machine(out->config->ppcr.metric);
     struct weight *weights = calloc(out->n + 1, sizeof *weights);
+    out->stepped = calloc(out->n + 1, sizeof *out->stepped);
     out->called = calloc((size_t)hp_code_n_blocks(out->result->code) + 1, sizeof *out->called);
-    if (!weights || !out->called) {
+    if (!weights || !out->stepped || !out->called) {
         free(weights);
         return hp_fail_nomem();
     }
@@ -281,20 +286,63 @@ static uint64_t thousandths(double percent)
 }
 
 /* How much of the complete profile the table has, and the best one of that size could have. */
-static enum hp_err add_overlap(struct out *out, const char *part, size_t i)
+static enum hp_err add_overlap(struct out *out, const char *part, size_t entries,
+                               const struct hp_path_count *table, size_t n)
 {
-    uint32_t entries = out->config->tables[i].entries;
-    struct hp_path_count *table = calloc(entries, sizeof *table);
     double overlap, best;
-    if (!table)
-        return hp_fail_nomem();
-    size_t n = hp_hpt_paths(hp_paths_table(out->profiler, i), table);
-    enum hp_err err = hp_path_overlap(table, n, out->all, out->n, HP_WEIGHT_EVENTS, &overlap);
-    free(table);
-    HP_TRY(err);
+    HP_TRY(hp_path_overlap(table, n, out->all, out->n, HP_WEIGHT_EVENTS, &overlap));
     HP_TRY(hp_path_coverage(out->all, out->n, HP_WEIGHT_EVENTS, entries, &best));
     HP_TRY(hp_profile_add_stat(out->profile, part, "overlap", HP_STAT_SHARE, thousandths(overlap)));
     return hp_profile_add_stat(out->profile, part, "best", HP_STAT_SHARE, thousandths(best));
+}
+
+/* What the table had in the end, with the steps of these paths. */
+static enum hp_err add_table_paths(struct out *out, const char *name,
+                                   const struct hp_path_count *table, size_t n)
+{
+    uint64_t unknown = 0;
+    name = hp_profile_string(out->profile, name);
+    if (!name)
+        return HP_ERR_NOMEM;
+    for (size_t i = 0; i < n; i++) {
+        uint32_t path =
+            hp_path_index_find(&out->index, out->all, &table[i].path, hp_path_hash(&table[i].path));
+        struct hp_ptable_path *row;
+        if (path == HP_NO_ID) {
+            unknown++;
+            continue;
+        }
+        HP_TRY(add_path_steps(out, path));
+        HP_TRY(hp_profile_add_table_path(out->profile, &row));
+        *row = (struct hp_ptable_path){
+            .table = name, .path = out->first + path, .events = table[i].count};
+    }
+    if (unknown)
+        return hp_profile_note(out->profile, unknown, "paths",
+                               "paths of hot path tables are left out: they are not among the "
+                               "distinct paths that were counted (--max-paths)");
+    return HP_OK;
+}
+
+static enum hp_err add_table_content(struct out *out, const char *part, size_t i)
+{
+    size_t entries = out->config->tables[i].entries;
+    struct hp_path_count *table = calloc(entries, sizeof *table);
+    if (!table)
+        return hp_fail_nomem();
+    size_t n = hp_hpt_paths(hp_paths_table(out->profiler, i), table);
+    uint64_t events = 0;
+    for (size_t k = 0; k < n; k++)
+        events += table[k].count;
+    enum hp_err err = hp_profile_add_stat(out->profile, part, "filled", HP_STAT_COUNT, n);
+    if (err == HP_OK)
+        err = hp_profile_add_stat(out->profile, part, "events", HP_STAT_COUNT, events);
+    if (err == HP_OK)
+        err = add_overlap(out, part, entries, table, n);
+    if (err == HP_OK)
+        err = add_table_paths(out, part + strlen("hpt "), table, n);
+    free(table);
+    return err;
 }
 
 static enum hp_err add_table(struct out *out, size_t i)
@@ -320,7 +368,7 @@ static enum hp_err add_table(struct out *out, size_t i)
     for (size_t k = 0; k < sizeof values / sizeof *values; k++)
         HP_TRY(hp_profile_add_stat(out->profile, part, values[k].name, values[k].unit,
                                    values[k].value));
-    HP_TRY(add_overlap(out, part, i));
+    HP_TRY(add_table_content(out, part, i));
     if (windows->n == 0)
         return HP_OK;
     HP_TRY(hp_profile_add_stat(out->profile, part, "windows", HP_STAT_COUNT, windows->n));
@@ -376,6 +424,7 @@ enum hp_err hp_paths_result(const struct hp_profiler *profiler, struct hp_result
     free(out.all);
     free(out.targets);
     free(out.modules);
+    free(out.stepped);
     free(out.called);
     return err;
 }

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+// Code with its counts: a function by its source lines or by its instructions, a block, a range of source.
+import { choice, h } from "./dom.js";
+import { bar, count, many } from "./format.js";
+
+const AROUND = 2; // lines of source shown before and behind executed ones
+const LONGEST = 3000; // rows of a listing, unless asked for more
+
+/** What a listing's shares are of: cycles where a machine ran, else instructions. */
+function weighing(model) {
+    const { code, instructions } = model.data;
+    if (model.cycles && instructions.some((insn) => insn.cycles > 0))
+        return { by: "cycles", total: model.cycles, weight: (row) => (code.insn[row] < 0 ? 0 : instructions[code.insn[row]].cycles) };
+    return { by: "instructions", total: model.total, weight: (row, executed) => executed };
+}
+
+/**
+ * The instructions of blocks by address, each once: [{ row, block, offset, count, weight }]; a block without kept code is one row (row -1).
+ * Executions of an instruction in several blocks (they may overlap) are added.
+ */
+function instructionsOf(model, blocks) {
+    const { blocks: table, code } = model.data;
+    const { weight } = weighing(model);
+    const found = new Map();
+    for (const block of blocks) {
+        const rows = model.codeOf(block);
+        if (!rows.length)
+            found.set(`block ${block}`, { row: -1, block, at: parseInt(table.offset[block], 16), offset: table.offset[block], count: table.count[block], weight: weight(-1, table.count[block] * table.insns[block]) || 0 });
+        for (const row of rows) {
+            const known = found.get(code.offset[row]);
+            if (known)
+                known.count += table.count[block];
+            else
+                found.set(code.offset[row], { row, block, at: parseInt(code.offset[row], 16), offset: code.offset[row], count: table.count[block], weight: 0 });
+        }
+    }
+    const list = [...found.values()].sort((a, b) => a.at - b.at);
+    for (const item of list)
+        if (item.row >= 0)
+            item.weight = weight(item.row, item.count);
+    return list;
+}
+
+// Where instructions of a function were not kept, counts of its lines are still known: those between the first and the last that is.
+function addLines(model, file, lines) {
+    const numbers = [...lines.keys()];
+    const first = Math.min(...numbers), last = Math.max(...numbers);
+    for (const [line, row] of model.linesOfFile(file))
+        if (line > first && line < last && !lines.has(line))
+            lines.set(line, { count: model.data.lines.executions[row], weight: 0 });
+}
+
+/** Executed lines of instructions: by file, line → { count: of the instruction executed most, weight }. */
+function linesOf(model, instructions) {
+    const { code, blocks } = model.data;
+    const files = new Map();
+    for (const item of instructions) {
+        const file = item.row < 0 ? blocks.file[item.block] : code.file[item.row];
+        const line = item.row < 0 ? blocks.line[item.block] : code.line[item.row];
+        if (file < 0 || !line)
+            continue;
+        if (!files.has(file))
+            files.set(file, new Map());
+        const known = files.get(file).get(line) ?? { count: 0, weight: 0 };
+        files.get(file).set(line, { count: Math.max(known.count, item.count), weight: known.weight + item.weight });
+    }
+    return files;
+}
+
+const greatest = (items) => items.reduce((most, item) => Math.max(most, item.weight), 0);
+
+// --- rows of a listing; `scale`: what shares are of, and the weight of the longest bar ---
+const sourceText = (text) => h("code", { class: "source" }, text);
+
+function lineRow(model, file, line, known, scale) {
+    const text = model.source(file, line);
+    return h("tr", { class: known ? null : "cold" },
+        h("td", { class: "number" }, known ? count(known.count) : ""),
+        h("td", { class: "share" }, known?.weight > 0 ? bar(known.weight / scale.total, null, scale.most / scale.total) : ""),
+        h("td", { class: "number place" }, String(line)),
+        h("td", null, text === null ? h("span", { class: "note" }, "source not available") : sourceText(text)));
+}
+
+const gapRow = () => h("tr", { class: "gap", "aria-hidden": "true" }, h("td", { colspan: "4" }, "⋯"));
+const titleRow = (text) => h("tr", { class: "title" }, h("th", { colspan: "4", scope: "rowgroup" }, text));
+
+function instructionRow(model, item, scale, here) {
+    const { code, blocks, names } = model.data;
+    const { row } = item;
+    const link = row >= 0 && code.insn[row] >= 0;
+    const text = row < 0 ? `(${many(blocks.insns[item.block], "instruction")}, not kept)` : code.text[row];
+    return h("tr", { class: here === row && row >= 0 ? "here" : "insn" },
+        h("td", { class: "number" }, count(item.count)),
+        h("td", { class: "share" }, item.weight ? bar(item.weight / scale.total, null, scale.most / scale.total) : ""),
+        h("td", { class: "number place", title: model.inFunction(blocks.function[item.block], item.offset) }, item.offset),
+        h("td", null, link ? h("a", { href: `#instruction/${code.insn[row]}`, class: "code" }, text) : h("code", null, text),
+            row >= 0 && code.inlined[row] >= 0 && h("span", { class: "note" }, ` in ${names[code.inlined[row]]}`)));
+}
+
+/** Source lines of a file, with gaps where nothing was executed for long. */
+function fileRows(model, file, lines, scale) {
+    const numbers = [...lines.keys()].sort((a, b) => a - b);
+    const rows = [];
+    let next = 0; // the first line that was not shown yet
+    for (const line of numbers) {
+        const first = Math.max(line - AROUND, next, 1);
+        if (first > next && next)
+            rows.push(() => gapRow());
+        for (let at = first; at <= line; at++)
+            if (lines.has(at) || model.source(file, at) !== null)
+                rows.push(() => lineRow(model, file, at, lines.get(at), scale));
+        next = line + 1;
+        for (let at = line + 1; at <= line + AROUND && !lines.has(at) && model.source(file, at) !== null; at++) {
+            rows.push(() => lineRow(model, file, at, null, scale));
+            next = at + 1;
+        }
+    }
+    return rows;
+}
+
+function sourceRows(model, own, instructions, total) {
+    const files = linesOf(model, instructions);
+    if (files.has(own) && instructions.some((item) => item.row < 0))
+        addLines(model, own, files.get(own));
+    const scale = { total, most: greatest([...files.values()].flatMap((lines) => [...lines.values()])) };
+    const weightOf = (lines) => [...lines.values()].reduce((sum, line) => sum + line.weight, 0);
+    const order = [...files].sort((a, b) => (b[0] === own) - (a[0] === own) || weightOf(b[1]) - weightOf(a[1]));
+    return order.flatMap(([file, lines]) => [() => titleRow(model.filePath(file)), ...fileRows(model, file, lines, scale)]);
+}
+
+function assemblyRows(model, instructions, total, here) {
+    const { code, blocks } = model.data;
+    const scale = { total, most: greatest(instructions) };
+    const rows = [];
+    let shown = "";
+    let end = 0;
+    for (const item of instructions) {
+        const file = item.row < 0 ? blocks.file[item.block] : code.file[item.row];
+        const line = item.row < 0 ? blocks.line[item.block] : code.line[item.row];
+        const place = model.line(file, line);
+        if (end && item.at > end)
+            rows.push(() => gapRow());
+        if (place && place !== shown)
+            rows.push(() => h("tr", { class: "above" }, h("td", { colspan: "2" }), h("td", { class: "number place", title: model.filePath(file) }, place),
+                h("td", null, sourceText(model.source(file, line) ?? ""))));
+        rows.push(() => instructionRow(model, item, scale, here));
+        shown = place;
+        end = Math.max(end, parseInt(blocks.offset[item.block], 16) + blocks.size[item.block]);
+    }
+    return rows;
+}
+
+/** A table of rows (functions that make them), cut when it is very long. */
+function listingTable(label, rows, by) {
+    const body = h("tbody", null, rows.slice(0, LONGEST).map((row) => row()));
+    const more = rows.length > LONGEST && h("button", {
+        type: "button", onclick: () => {
+            body.append(...rows.slice(LONGEST).map((row) => row()));
+            more.remove();
+        },
+    }, `Show ${count(rows.length - LONGEST)} more rows`);
+    return h("div", { class: "scroll-x", tabindex: "0", role: "group", "aria-label": label },
+        h("table", { class: "listing" },
+            h("thead", null, h("tr", null, h("th", { class: "number" }, "Executed"), h("th", { class: "share" }, by === "cycles" ? "Cycles" : "Instr."), h("th", { class: "number" }, "Where"), h("th", null, "Code"))),
+            body), more);
+}
+
+// The reader's choice holds for all listings.
+let preferred = "source";
+
+/** A listing of blocks with a choice of source and assembly. `here`: the row of `code` to mark. */
+export function listing(model, blocks, { label, file = -1, here = -1, mode } = {}) {
+    const instructions = instructionsOf(model, blocks);
+    const { by, total } = weighing(model);
+    const source = sourceRows(model, file, instructions, total);
+    const place = h("div");
+    const draw = (wanted) => {
+        place.replaceChildren(wanted === "source" && source.length ? listingTable(label, source, by) : listingTable(label, assemblyRows(model, instructions, total, here), by));
+        place.querySelector(".here")?.setAttribute("aria-current", "true");
+    };
+    const start = source.length ? mode ?? preferred : "assembly";
+    draw(start);
+    const choose = (wanted) => {
+        preferred = wanted;
+        draw(wanted);
+    };
+    return h("div", { class: "listing-box" }, source.length > 0 && choice("Show", [["source", "Source"], ["assembly", "Assembly"]], start, choose), place);
+}
+
+/** The lines of a block, to read along: { place, text, insn }. Source where there is any (and `mode` is not "assembly"), else instructions; of those before `end`. */
+export function blockTexts(model, block, { mode, end = Infinity } = {}) {
+    const { code } = model.data;
+    if (mode !== "assembly") {
+        const lines = model.blockLines(block, end).filter(({ file, line }) => model.source(file, line) !== null);
+        if (lines.length)
+            return lines.map(({ file, line }) => ({ place: model.line(file, line), text: model.source(file, line).trim() }));
+    }
+    const rows = model.codeOf(block).filter((row) => parseInt(code.offset[row], 16) < end);
+    if (rows.length)
+        return rows.map((row) => ({ place: code.offset[row], text: code.text[row], insn: code.insn[row] }));
+    return [{ place: model.data.blocks.offset[block], text: `(${many(model.data.blocks.insns[block], "instruction")})` }];
+}

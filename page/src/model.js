@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+// What the views ask of the data (docs/page.md). Whatever costs time is made when it is first asked for.
+
+const hex = (text) => parseInt(text, 16);
+
+/** Rows grouped by a column: the rows of group g are rows[start[g]] … rows[start[g + 1] - 1], in order. */
+class Groups {
+    constructor(column, groups) {
+        this.start = new Uint32Array(groups + 1);
+        for (const group of column)
+            if (group >= 0)
+                this.start[group + 1]++;
+        for (let g = 0; g < groups; g++)
+            this.start[g + 1] += this.start[g];
+        this.rows = new Uint32Array(this.start[groups]);
+        const next = this.start.slice();
+        for (let row = 0; row < column.length; row++)
+            if (column[row] >= 0)
+                this.rows[next[column[row]]++] = row;
+    }
+
+    of(group) {
+        return group < 0 ? [] : this.rows.subarray(this.start[group], this.start[group + 1]);
+    }
+}
+
+export class Model {
+    #made = new Map();
+
+    constructor(data) {
+        this.data = data;
+        this.total = data.summary.instructions;
+        this.cycles = data.summary.cycles;
+    }
+
+    /** `make()`, once. */
+    once(name, make) {
+        if (!this.#made.has(name))
+            this.#made.set(name, make());
+        return this.#made.get(name);
+    }
+
+    /** How many functions were executed: the first rows. */
+    get executed() {
+        const { self } = this.data.functions;
+        return this.once("executed", () => self.findLastIndex((value) => value > 0) + 1);
+    }
+
+    get edgesFrom() {
+        return this.once("edgesFrom", () => new Groups(this.data.edges.from, this.data.blocks.offset.length));
+    }
+
+    get pathsOfFunction() {
+        return this.once("pathsOfFunction", () => new Groups(this.data.paths.function, this.data.functions.name.length));
+    }
+
+    get loopsOfFunction() {
+        return this.once("loopsOfFunction", () => new Groups(this.data.loops.map((loop) => loop.function), this.data.functions.name.length));
+    }
+
+    get childContexts() {
+        return this.once("childContexts", () => new Groups(this.data.contexts.parent, this.data.contexts.parent.length));
+    }
+
+    get rootContexts() {
+        return this.once("rootContexts", () => this.data.contexts.parent.flatMap((parent, row) => (parent < 0 ? [row] : [])));
+    }
+
+    /** Rows of `loops` by their `id`. */
+    get loopRows() {
+        return this.once("loopRows", () => new Map(this.data.loops.map((loop, row) => [loop.id, row])));
+    }
+
+    get instructionRows() {
+        return this.once("instructionRows", () => new Map(this.data.instructions.map((insn, row) => [insn.address, row])));
+    }
+
+    functionName(row) {
+        return row < 0 ? "(no function)" : this.data.functions.name[row];
+    }
+
+    moduleName(row) {
+        return row < 0 ? "" : this.data.modules.name[row];
+    }
+
+    filePath(row) {
+        return row < 0 ? "" : this.data.files.path[row];
+    }
+
+    fileName(row) {
+        return this.filePath(row).replace(/^.*\/(?=[^/])/s, "");
+    }
+
+    /** "file.c:12", or "" where it is not known. */
+    line(file, line) {
+        return file < 0 || !line ? "" : `${this.fileName(file)}:${line}`;
+    }
+
+    address(module, offset) {
+        return `${this.moduleName(module)}+0x${offset}`;
+    }
+
+    blockAddress(block) {
+        return this.address(this.data.blocks.module[block], this.data.blocks.offset[block]);
+    }
+
+    blockPlace(block) {
+        const { file, line } = this.data.blocks;
+        return this.line(file[block], line[block]) || this.blockAddress(block);
+    }
+
+    blocksOf(f) {
+        const { first_block, n_blocks } = this.data.functions;
+        return Array.from({ length: n_blocks[f] }, (_, i) => first_block[f] + i);
+    }
+
+    /** The block that a block's branch counts for: of blocks that overlap, the last to begin. */
+    endOf(block) {
+        const { edges, flows } = this.data;
+        const overlap = flows.indexOf("overlap");
+        for (let next = block; next !== undefined;) {
+            block = next;
+            const edge = this.edgesFrom.of(block).find((at) => edges.flow[at] === overlap && edges.to[at] > block);
+            next = edge === undefined ? undefined : edges.to[edge];
+        }
+        return block;
+    }
+
+    /** Executed lines of a file: line → row of `lines`. */
+    linesOfFile(file) {
+        const { lines } = this.data;
+        const byFile = this.once("linesOfFile", () => new Groups(lines.file, this.data.files.path.length));
+        return new Map([...byFile.of(file)].map((row) => [lines.line[row], row]));
+    }
+
+    /** Rows of `code` of a block; none where they were not kept. */
+    codeOf(block) {
+        const { first_code, n_code } = this.data.blocks;
+        return Array.from({ length: n_code[block] }, (_, i) => first_code[block] + i);
+    }
+
+    /** The text of a source line, or null. */
+    source(file, line) {
+        const source = file < 0 ? null : this.data.sources[file];
+        return source?.lines[line - source.first] ?? null;
+    }
+
+    /** The lines that a block's instructions come from, in order, the same not twice in a row: [{ file, line }]; of those before `end`. */
+    blockLines(block, end = Infinity) {
+        const { file, line, offset } = this.data.code;
+        const lines = [];
+        const add = (atFile, atLine) => {
+            const last = lines.at(-1);
+            if (atLine && (last?.file !== atFile || last.line !== atLine))
+                lines.push({ file: atFile, line: atLine });
+        };
+        for (const row of this.codeOf(block))
+            if (hex(offset[row]) < end)
+                add(file[row], line[row]);
+        if (!lines.length)
+            add(this.data.blocks.file[block], this.data.blocks.line[block]);
+        return lines;
+    }
+
+    /** The name of a place in a function: "main+0x1f". */
+    inFunction(f, offset) {
+        return f < 0 ? `0x${offset}` : `${this.functionName(f)}+0x${(hex(offset) - hex(this.data.functions.offset[f])).toString(16)}`;
+    }
+
+    /** An instruction's text; its addresses without padding. */
+    instructionText(row) {
+        return this.data.instructions[row].text.replace(/\b0x0+(?=[0-9a-f])/gi, "0x");
+    }
+
+    loopName(row) {
+        const loop = this.data.loops[row];
+        const place = this.line(loop.file, loop.line);
+        const last = loop.last_line > loop.line ? `-${loop.last_line}` : "";
+        return place ? `${place}${last}` : loop.target;
+    }
+}

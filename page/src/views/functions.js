@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+import { card, facts, h } from "../dom.js";
+import { bar, count, many, share } from "../format.js";
+import { functionColour } from "../colours.js";
+import { stack, causesOf } from "../chart.js";
+import { grid } from "../grid.js";
+import { listing } from "../listing.js";
+import { pane } from "../pane.js";
+import { blockGraph } from "../graph.js";
+
+const MOST_LISTED = 10; // loops and paths in a function's detail
+const MOST_DRAWN = 120; // blocks in a graph
+
+export const swatch = (row) => h("span", { class: "swatch", style: { background: functionColour(row) }, "aria-hidden": "true" });
+
+/** A function's name, in its colour, as a link. */
+export function functionLink(model, row) {
+    return row < 0 ? h("span", { class: "note" }, "(no function)") : h("a", { href: `#function/${row}`, class: "name", title: model.functionName(row) }, swatch(row), model.functionName(row));
+}
+
+/** Matches functions by name, file and module. */
+export function functionSearch(model) {
+    const { name, file, module } = model.data.functions;
+    const texts = model.once("function texts", () => name.map((text, row) => `${text}\n${model.fileName(file[row])}\n${model.moduleName(module[row])}`.toLowerCase()));
+    return (query) => (row) => texts[row].includes(query);
+}
+
+function columns(model) {
+    const { functions } = model.data;
+    const known = functions.inclusive.some((value) => value >= 0);
+    const mostCycles = functions.cycles.reduce((most, cycles) => Math.max(most, cycles), 0);
+    return [
+        { label: "Self", number: true, width: "8.5rem", value: (row) => functions.self[row], cell: (row) => bar(functions.self[row] / model.total, functionColour(row), functions.self[0] / model.total), title: "Instructions executed in the function itself" },
+        model.cycles && { label: "Cycles", number: true, width: "8.5rem", value: (row) => functions.cycles[row], cell: (row) => bar(functions.cycles[row] / model.cycles, null, mostCycles / model.cycles) },
+        known && { label: "Inclusive", number: true, width: "6rem", value: (row) => functions.inclusive[row], cell: (row) => share(functions.inclusive[row] / model.total), title: "With everything it calls" },
+        { label: "Function", value: (row) => functions.name[row], cell: (row) => h("span", { class: "name", title: functions.name[row] }, functions.name[row]) },
+        { label: "Instructions", number: true, low: true, width: "9.5rem", value: (row) => functions.self[row], cell: (row) => count(functions.self[row]) },
+        { label: "Calls", number: true, low: true, width: "8rem", value: (row) => functions.calls[row], cell: (row) => count(functions.calls[row]) },
+        { label: "Where", low: true, width: "14rem", value: (row) => model.line(functions.file[row], functions.line[row]) || model.address(functions.module[row], functions.offset[row]) },
+    ].filter(Boolean);
+}
+
+function related(model, row) {
+    const loops = [...model.loopsOfFunction.of(row)].slice(0, MOST_LISTED);
+    const paths = [...model.pathsOfFunction.of(row)].slice(0, MOST_LISTED);
+    const { paths: table } = model.data;
+    return h("div", { class: "columns" },
+        loops.length > 0 && card("Loops", null, h("ul", { class: "items" }, loops.map((loop) => h("li", null,
+            bar(model.data.loops[loop].share, null, model.data.loops[loops[0]].share), h("a", { href: `#loop/${loop}` }, model.loopName(loop)))))),
+        paths.length > 0 && card("Hot paths", null, h("ul", { class: "items" }, paths.map((path) => h("li", null,
+            bar(table.instructions[path] / model.total, null, table.instructions[paths[0]] / model.total), h("a", { href: `#path/${path}` }, `${count(table.count[path])} × ${many(table.length[path], "branch", "branches")}`))))));
+}
+
+function show(model, row) {
+    const { functions, cpi } = model.data;
+    const place = model.line(functions.file[row], functions.line[row]);
+    const blocks = model.blocksOf(row);
+    const stalls = cpi.function.find((entry) => entry.name === functions.name[row] && entry.address === model.address(functions.module[row], functions.offset[row])) ??
+        cpi.function.find((entry) => entry.name === functions.name[row]);
+    const body = h("div", null,
+        facts([
+            ["Self", `${count(functions.self[row])} (${share(functions.self[row] / model.total)})`],
+            functions.inclusive[row] >= 0 && ["Inclusive", `${count(functions.inclusive[row])} (${share(functions.inclusive[row] / model.total)})`],
+            ["Calls", count(functions.calls[row])],
+            stalls && ["Cycles", `${count(stalls.cycles)} (CPI ${stalls.cpi.toFixed(2)})`],
+            ["Where", place ? `${model.filePath(functions.file[row])}:${functions.line[row]}` : model.address(functions.module[row], functions.offset[row])],
+            ["Module", model.data.modules.path[functions.module[row]]],
+        ]),
+        stalls && stack(causesOf(stalls.causes), stalls.cycles),
+        related(model, row),
+        card("Code", null, listing(model, blocks, { label: `Code of ${functions.name[row]}`, file: functions.file[row] })),
+        blocks.length > 1 && graphCard(model, blocks, functions.name[row]));
+    return { title: functions.name[row], body };
+}
+
+// Drawn when it is asked for: layouts of large graphs take a while.
+function graphCard(model, blocks, name) {
+    const details = h("details", { class: "card", ontoggle: () => {
+        if (details.open && details.childElementCount === 1)
+            details.append(blockGraph(model, blocks, `Control flow of ${name}`, MOST_DRAWN));
+    } }, h("summary", null, h("h3", null, "Control flow graph")));
+    return details;
+}
+
+export const functionsView = {
+    id: "functions", label: "Functions", item: "function",
+    present: (model) => model.executed > 0,
+    create(model, go) {
+        const list = grid({
+            label: "Functions, heaviest first", noun: ["function", "functions"], columns: columns(model), rows: model.executed,
+            search: functionSearch(model), open: (row) => go(`function/${row}`),
+        });
+        return pane(list, (row) => show(model, row), () => go("functions"));
+    },
+};

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: MIT
+import { card, choice, h, table } from "../dom.js";
+import { count, decimals, share } from "../format.js";
+import { causeColour, CAUSES } from "../colours.js";
+import { causesOf, chart, Plot, stack, tick } from "../chart.js";
+import { grid } from "../grid.js";
+
+const MOST_BARS = 20;
+
+/** The legend of the causes that a list of rows has. */
+export function causeLegend(rows) {
+    const has = new Set(rows.flatMap((row) => causesOf(row.causes).map(([cause]) => cause)));
+    return [...Object.keys(CAUSES)].filter((cause) => has.has(cause)).map((cause) => [cause, causeColour(cause), CAUSES[cause]]);
+}
+
+/** Where the cycles of the run went: a bar, and each cause in words. */
+export function cpiStack(model) {
+    const run = model.data.cpi.run[0];
+    const causes = causesOf(run.causes).sort((a, b) => b[1] - a[1]);
+    return h("div", null, stack(causesOf(run.causes), run.cycles, { label: "CPI stack" }),
+        table("CPI stack of the run", [{ label: "Cause" }, { label: "Share", number: true }, { label: "CPI", number: true }, { label: "Cycles", number: true }, { label: "Meaning" }],
+            causes.map(([cause, cycles]) => [h("span", null, h("span", { class: "swatch", style: { background: causeColour(cause) } }), cause), share(cycles / run.cycles), (cycles / (run.instructions || 1)).toFixed(3), count(cycles), h("span", { class: "note" }, CAUSES[cause] ?? "")])));
+}
+
+const nameOf = (row) => (row.by === "line" || !row.name ? `${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}` : row.by === "loop" && row.file ? `${row.name} ${row.file.replace(/^.*\/(?=[^/])/s, "")}:${row.line}` : row.name);
+
+// Rows of one way to divide the run, as stacks whose length are their cycles.
+function divided(rows, by) {
+    const shown = rows.slice(0, MOST_BARS).map((row, i) => ({ ...row, key: i, label: nameOf(row) }));
+    const parts = shown.flatMap((row) => causesOf(row.causes).map(([cause, cycles]) => ({ key: row.key, cause, cycles, label: row.label, all: row.cycles })));
+    const longest = shown.reduce((most, row) => Math.max(most, row.label.length), 0);
+    const cut = (text, width) => (text.length * 6.6 > width ? `…${text.slice(-Math.floor(width / 6.6))}` : text);
+    return chart({
+        title: `Cycles by ${by}`, description: `The ${shown.length} with most cycles${rows.length > shown.length ? ` of ${count(rows.length)}` : ""}; the number behind a bar is its CPI.`,
+        legend: causeLegend(shown),
+        draw: (width) => {
+            const margin = Math.min(longest * 6.6 + 14, width * 0.36);
+            return Plot.plot({
+                width, height: shown.length * 22 + 40, marginLeft: margin, marginRight: 52, marginTop: 4,
+                x: { label: "cycles", grid: true, tickFormat: tick, ticks: Math.max(2, Math.min(6, width / 110)) },
+                y: { label: null, type: "band", domain: shown.map((row) => row.key), tickFormat: (key) => cut(shown[key].label, margin - 14), padding: 0.18 },
+                color: { type: "identity" },
+                marks: [
+                    Plot.barX(parts, { y: "key", x: "cycles", fill: (part) => causeColour(part.cause), insetRight: 0.5, title: (part) => `${part.label}\n${part.cause}: ${share(part.cycles / part.all)} (${count(part.cycles)})\n${CAUSES[part.cause] ?? ""}`, order: null }),
+                    Plot.text(shown, { y: "key", x: "cycles", text: (row) => decimals(row.cpi), textAnchor: "start", dx: 5 }),
+                ],
+            });
+        },
+        columns: [{ label: by }, { label: "Cycles", number: true }, { label: "Share", number: true }, { label: "CPI", number: true }, { label: "Causes" }],
+        rows: shown.map((row) => [row.label, count(row.cycles), share(row.share), decimals(row.cpi), causesOf(row.causes).map(([cause, cycles]) => `${cause} ${share(cycles / row.cycles)}`).join(", ")]),
+    });
+}
+
+function extrapolation(run) {
+    const more = run.extrapolated;
+    return more && h("p", { class: "note" }, `Observed in ${count(more.windows)} windows: CPI ${more.cpi.value.toFixed(3)} (${more.cpi.low.toFixed(3)} – ${more.cpi.high.toFixed(3)})${more.trusted ? "" : "; from so few windows the interval is not to be trusted"}. The stack is of the windows.`);
+}
+
+function stacks(model) {
+    const { cpi } = model.data;
+    const ways = [["function", cpi.function], ["loop", cpi.loop], ["line", cpi.line]].filter(([, rows]) => rows.length > 0);
+    const place = h("div");
+    const draw = (by) => place.replaceChildren(divided(cpi[by], by));
+    if (ways.length)
+        draw(ways[0][0]);
+    return ways.length > 0 && card("Where the cycles went", choice("By", ways.map(([by]) => [by, `By ${by}`]), ways[0][0], draw), place);
+}
+
+function sampling(model) {
+    const rows = model.data.sampling;
+    const error = (value) => (value === null || value === undefined ? "" : share(value));
+    return rows.length > 0 && card("Ways to attribute time, and their errors", null,
+        h("p", { class: "note" }, "Of the time, how much is said to be at another place than it was."),
+        table("Sampling errors", [{ label: "Way" }, { label: "Instruction", number: true }, { label: "Line", number: true }, { label: "Loop", number: true }, { label: "Function", number: true }, { label: "Samples", number: true }, { label: "Lost", number: true }, { label: "Cost", number: true }],
+            rows.map((row) => [row.name, error(row.error_instruction), error(row.error_line), error(row.error_loop), error(row.error_function), row.samples ? count(row.samples) : "", row.samples ? count(row.lost) : "", row.overhead ? share(row.overhead) : ""])));
+}
+
+function counters(model) {
+    const { machine } = model.data;
+    const list = grid({
+        label: "Counters of the models", noun: ["counter", "counters"], rows: machine.length,
+        columns: [
+            { label: "Part", width: "14rem", value: (row) => machine[row].part },
+            { label: "Name", value: (row) => machine[row].name },
+            { label: "Value", number: true, width: "11rem", value: (row) => machine[row].value, cell: (row) => (machine[row].unit === "share" ? share(machine[row].value) : count(machine[row].value)) },
+        ],
+        search: (query) => (row) => `${machine[row].part} ${machine[row].name}`.toLowerCase().includes(query),
+    });
+    return card("Counters", null, list.element);
+}
+
+export const machineView = {
+    id: "machine", label: "Machine",
+    present: (model) => model.data.cpi.run.length > 0 || model.data.machine.length > 0 || model.data.sampling.length > 0,
+    create(model) {
+        const run = model.data.cpi.run[0];
+        return {
+            element: h("div", { class: "view" },
+                run && card(`CPI ${decimals(run.cpi)}${model.data.summary.machine_name ? ` on ${model.data.summary.machine_name}` : ""}: ${count(run.cycles)} cycles, ${count(run.instructions)} instructions`, null, extrapolation(run), cpiStack(model)),
+                stacks(model), sampling(model), model.data.machine.length > 0 && counters(model)),
+            open() {},
+        };
+    },
+};

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+#include "page/page.h"
+
+#include "base/outfile.h"
+#include "cli/cli.h"
+#include "report/number.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct hp_usage usage = {
+    .command = "hotpath html",
+    .synopsis = "[OPTIONS] FILE",
+    .help =
+        "Writes the profile in FILE as a page for a browser: one file that needs no other, and\n"
+        "no network. Without -o it is FILE with .html in place of .hotpath.\n",
+    .examples = "  hotpath html gzip.hotpath\n"
+                "  hotpath html gzip.hotpath -o page.html --source-path ~/src/gzip\n"
+                "  hotpath html gzip.hotpath --data > gzip.json\n",
+};
+
+struct html {
+    struct hp_page_options page;
+    const char *path;
+    bool data;
+    bool quiet;
+    char *template; /* NULL for the data alone */
+    char *own_path; /* made up here */
+};
+
+/* The name of the page, where none was given: beside the profile. */
+static enum hp_err make_path(struct html *html, const char *file)
+{
+    static const char ending[] = ".hotpath";
+    size_t length = strlen(file);
+    if (length > strlen(ending) && strcmp(file + length - strlen(ending), ending) == 0)
+        length -= strlen(ending);
+    if (asprintf(&html->own_path, "%.*s.html", (int)length, file) < 0) {
+        html->own_path = NULL;
+        return hp_fail_nomem();
+    }
+    html->path = html->own_path;
+    return HP_OK;
+}
+
+static enum hp_err write_to(const struct html *html, const struct hp_profile *profile, FILE *out)
+{
+    if (html->data)
+        return hp_page_data(profile, &html->page, out);
+    return hp_page_write(profile, &html->page, html->template, out);
+}
+
+static void say_where(const char *path, long size)
+{
+    char number[HP_NUMBER_SIZE];
+    hp_number_fixed(number, (double)size / 1e6, 1);
+    fprintf(stderr, "hotpath: page written to ");
+    for (; *path; path++)
+        fputc(iscntrl((unsigned char)*path) ? '?' : *path, stderr);
+    fprintf(stderr, " (%s MB)\n", number);
+}
+
+static enum hp_err write_file(const struct html *html, const struct hp_profile *profile)
+{
+    struct hp_outfile out;
+    if (!html->path || strcmp(html->path, "-") == 0)
+        return write_to(html, profile, stdout);
+    HP_TRY(hp_outfile_open(&out, html->path));
+    enum hp_err err = write_to(html, profile, out.file);
+    if (err != HP_OK) {
+        char reason[512];
+        snprintf(reason, sizeof reason, "%s", hp_error_text());
+        hp_outfile_abort(&out);
+        return hp_fail(err, "%s: %s", html->path, reason);
+    }
+    long size = ftell(out.file);
+    HP_TRY(hp_outfile_commit(&out));
+    if (!html->data && !html->quiet && size >= 0)
+        say_where(html->path, size);
+    return HP_OK;
+}
+
+/* The template first: without one there is no need to read a profile. */
+static enum hp_err make_page(struct html *html, const char *file)
+{
+    struct hp_profile *profile;
+    if (!html->data)
+        HP_TRY(hp_page_template(&html->template));
+    HP_TRY(hp_profile_load(file, &profile));
+    enum hp_err err = html->path || html->data ? HP_OK : make_path(html, file);
+    if (err == HP_OK)
+        err = write_file(html, profile);
+    hp_profile_free(profile);
+    return err;
+}
+
+int hp_cmd_html(int argc, char **argv)
+{
+    struct html html = {0};
+    const struct hp_option options[] = {
+        {"output", 'o', HP_OPT_TEXT, &html.path, "FILE", "where to; -: standard output"},
+        {"source-path", 's', HP_OPT_TEXT, &html.page.source_path, "DIR",
+         "look for source files in DIR first"},
+        {"data", 0, HP_OPT_FLAG, &html.data, NULL,
+         "only the data that is in the page, as JSON\n(default: to standard output)"},
+        {"quiet", 'q', HP_OPT_FLAG, &html.quiet, NULL, "no closing line"},
+        {0},
+    };
+    int n;
+    bool exit_now;
+    enum hp_err err = hp_options_parse(&usage, options, false, argc, argv, &n, &exit_now);
+    if (err == HP_OK && exit_now)
+        return 0;
+    if (err == HP_OK && n != 1)
+        err = hp_fail(HP_ERR_INVALID, "%s; try: hotpath html FILE",
+                      n ? "too many arguments" : "no profile given");
+    if (err == HP_OK)
+        err = make_page(&html, argv[1]);
+    free(html.template);
+    free(html.own_path);
+    return err == HP_OK ? 0 : hp_cli_fail(err);
+}

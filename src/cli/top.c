@@ -1,0 +1,413 @@
+// SPDX-License-Identifier: MIT
+/*
+ * hotpath top: a view of a program while it runs (docs/top.md).
+ */
+#include "cli/capture.h"
+#include "cli/cli.h"
+#include "cli/output.h"
+#include "cli/progress.h"
+#include "cli/session.h"
+#include "cli/terminal.h"
+#include "cli/top_page.h"
+#include "profiler/path/paths.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define DEFAULT_PROFILE  "exact,loops,paths,hotspots"
+#define DEFAULT_INTERVAL 0.5
+#define PLAIN_INTERVAL   1.0
+#define PLAIN_WIDTH      80
+#define DEFAULT_TOP      5
+#define COST_SHARE       100 /* of the time between two looks, one takes one part of so many at most */
+#define KEYS_SECONDS     0.03 /* how often keys are looked for */
+#define SOON             0.15 /* the next look when something else is to be shown */
+
+static const struct hp_usage usage = {
+    .command = "hotpath top",
+    .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
+    .help = "Runs PROGRAM as 'hotpath run' does and shows, while it runs, what it does: functions, "
+            "paths,\n"
+            "loops, the hot spot of now, rates. Keys: 0 to 4 or Tab choose the view, t the last "
+            "interval\n"
+            "or since the start, s the order, p holds the view, r starts anew, ? explains, q "
+            "leaves the\n"
+            "view (the program goes on), K or Ctrl-C interrupts the program. When the program has "
+            "ended,\n"
+            "a report is printed on stderr; the exit status is the program's.\n\n"
+            "What the program prints on the terminal is kept and comes when the view is left; "
+            "redirected\n"
+            "output stays as it is. A terminal as the program's input is replaced by /dev/null: "
+            "the keys\n"
+            "are for the view. Without a terminal, or with --plain, pages are printed one below "
+            "the other.\n",
+    .examples = "  hotpath top -- gzip -9c FILE > /dev/null\n"
+                "  hotpath top --view loops --interval 2 -- ./prog\n"
+                "  hotpath top -o prog.hotpath -- ./prog          keep the profile as well\n"
+                "  hotpath top --plain -- ./prog 2> log           a page a second\n",
+};
+
+/* The one who looks. */
+struct top {
+    struct hp_onlooker onlooker; /* first */
+    struct hp_top_page page;
+    struct hp_board board;
+    struct hp_capture capture;
+    struct hp_strbuf text;
+    bool opened;    /* the board */
+    bool closed;    /* the view: nothing is shown any more */
+    bool changed;   /* the page has to be made anew */
+    double started; /* seconds, as the rest */
+    double interval;
+    double next_look, next_keys;
+    char *failure; /* for the end; "": none */
+    size_t failure_size;
+};
+
+/* --- The view --------------------------------------------------------------------------------- */
+
+static void open_board(struct top *top, const struct hp_ongoing *run)
+{
+    top->opened = true;
+    top->board.code = run->code;
+    top->board.functions = run->functions;
+    top->board.pipeline = run->pipeline;
+    top->board.exact = run->parts->exact;
+    top->board.paths = run->parts->paths;
+    top->board.hotspots = run->parts->hotspots;
+    top->board.loops = run->wanted->loops;
+    if (run->parts->paths)
+        top->board.ppcr = hp_paths_config(run->parts->paths)->ppcr;
+    top->board.looked = top->started;
+    top->page.board = &top->board;
+    top->page.engine = run->engine;
+}
+
+static void close_view(struct top *top)
+{
+    if (top->closed)
+        return;
+    top->closed = true;
+    if (!top->page.plain)
+        hp_terminal_close();
+    hp_capture_show(&top->capture);
+}
+
+/* The view ends; the program goes on, and what failed is told in the end. */
+static void fail(struct top *top)
+{
+    snprintf(top->failure, top->failure_size, "the view ended: %s", hp_error_text());
+    close_view(top);
+}
+
+static void look(struct top *top, double now)
+{
+    enum hp_err err = hp_board_look(&top->board, &top->page.wish, now);
+    double pause = top->board.cost * COST_SHARE, interval = top->interval;
+    if (top->board.stale && interval > SOON)
+        interval = SOON;
+    top->next_look = now + (pause > interval ? pause : interval);
+    top->page.elapsed = now - top->started;
+    top->changed = true;
+    if (err != HP_OK)
+        fail(top);
+}
+
+static void draw(struct top *top)
+{
+    hp_strbuf_clear(&top->text);
+    hp_top_page_draw(&top->page, &top->text);
+    top->changed = false;
+    if (top->page.plain) {
+        hp_strbuf_add(&top->text, "\n");
+        fputs(hp_strbuf_text(&top->text), stderr);
+        fflush(stderr);
+    } else {
+        hp_terminal_show(hp_strbuf_text(&top->text));
+    }
+}
+
+/* --- Keys ------------------------------------------------------------------------------------- */
+
+/* What is shown differs: it has to be looked at, and the view goes on if it was held. */
+static void set_view(struct top *top, enum hp_top_view view)
+{
+    double soon = top->board.looked + SOON;
+    top->page.view = view;
+    top->page.paused = false;
+    top->next_look = soon < top->next_look ? soon : top->next_look;
+}
+
+static void reset(struct top *top)
+{
+    if (hp_board_reset(&top->board) != HP_OK)
+        fail(top);
+    set_view(top, top->page.view);
+}
+
+static void press(struct top *top, int key, pid_t program)
+{
+    struct hp_top_page *page = &top->page;
+    bool was_help = page->help;
+    page->help = false;
+    top->changed = true;
+    if (key >= '0' && key < '0' + HP_TOP_VIEWS)
+        set_view(top, (enum hp_top_view)(key - '0'));
+    switch (key) {
+    case '\t': set_view(top, (enum hp_top_view)((page->view + 1) % HP_TOP_VIEWS)); break;
+    case 't':
+        page->wish.since = !page->wish.since;
+        set_view(top, page->view);
+        break;
+    case 's':
+        page->wish.order = (page->wish.order + 1) % HP_BOARD_ORDERS;
+        set_view(top, page->view);
+        break;
+    case 'r': reset(top); break;
+    case 'p':
+    case ' ': page->paused = !page->paused; break;
+    case 'h':
+    case '?': page->help = !was_help; break;
+    case 'K': kill(program, SIGINT); break;
+    case 'q':
+        close_view(top);
+        hp_capture_say(&top->capture, "hotpath: the program goes on; Ctrl-C interrupts it\n");
+        break;
+    default: break;
+    }
+}
+
+/* --- Looking ---------------------------------------------------------------------------------- */
+
+/* Takes the terminal's size, and what is pressed; whether anything can be shown. */
+static bool attend(struct top *top, pid_t program)
+{
+    bool redraw;
+    if (top->page.plain)
+        return true;
+    if (!hp_terminal_ready(&redraw))
+        return false;
+    if (redraw) {
+        hp_terminal_size(&top->page.width, &top->page.height);
+        top->next_look = top->page.paused ? top->next_look : 0;
+        top->changed = true;
+    }
+    for (int key; !top->closed && (key = hp_terminal_key()) != 0;)
+        press(top, key, program);
+    return !top->closed;
+}
+
+static void look_if_due(struct hp_onlooker *onlooker, const struct hp_ongoing *run)
+{
+    struct top *top = (struct top *)onlooker;
+    double now = hp_now();
+    if (run->over)
+        close_view(top);
+    if (now < top->next_keys && (top->page.paused || now < top->next_look))
+        return;
+    top->next_keys = now + KEYS_SECONDS;
+    if (top->closed) {
+        top->next_look = now + KEYS_SECONDS;
+        hp_capture_show(&top->capture);
+        return;
+    }
+    if (!top->opened)
+        open_board(top, run);
+    if (!attend(top, run->pid)) {
+        top->next_look = now + KEYS_SECONDS;
+        return;
+    }
+    if (now >= top->next_look && !top->page.paused) {
+        hp_top_page_wish(&top->page, &top->page.wish);
+        look(top, now);
+    }
+    if (top->changed && !top->closed)
+        draw(top);
+}
+
+/* --- The command ------------------------------------------------------------------------------ */
+
+struct request {
+    struct hp_session_options session;
+    const char *view, *interval, *output;
+    uint64_t top;
+    bool plain, since;
+    char *path;    /* of the profile */
+    char *profile; /* list of profiles */
+    char *command;
+    char failure[256]; /* of the view */
+};
+
+static enum hp_err read_interval(const char *text, double *seconds)
+{
+    char *end;
+    double value = strtod(text, &end);
+    if (end == text || *end || !(value >= 0.05 && value <= 3600))
+        return hp_fail(HP_ERR_INVALID, "--interval is from 0.05 to 3600 seconds, not '%s'", text);
+    *seconds = value;
+    return HP_OK;
+}
+
+static char *join(char *const *argv)
+{
+    struct hp_strbuf text = {0};
+    for (size_t i = 0; argv[i]; i++) {
+        hp_strbuf_add(&text, i ? " " : "");
+        hp_strbuf_add(&text, argv[i]);
+    }
+    return text.failed ? NULL : text.data;
+}
+
+/* The view cannot be without the exact counts. */
+static enum hp_err complete_profile(struct request *request)
+{
+    const char *list = request->session.wanted.profile;
+    if (!list) {
+        request->session.wanted.profile = DEFAULT_PROFILE;
+        return HP_OK;
+    }
+    if (asprintf(&request->profile, "exact,%s", list) < 0) {
+        request->profile = NULL;
+        return hp_fail_nomem();
+    }
+    request->session.wanted.profile = request->profile;
+    return HP_OK;
+}
+
+static enum hp_err prepare(struct request *request, struct top *top, char *const *argv)
+{
+    if (request->view)
+        HP_TRY(hp_top_view_from_name(request->view, &top->page.view));
+    if (request->interval)
+        HP_TRY(read_interval(request->interval, &top->interval));
+    if (request->output) {
+        request->path = hp_output_name(request->output, getpid());
+        HP_TRY(request->path ? hp_output_check(request->path) : hp_fail_nomem());
+    }
+    HP_TRY(complete_profile(request));
+    request->command = join(argv);
+    if (!request->command)
+        return hp_fail_nomem();
+    top->page.command = request->command;
+    top->page.wish.since = request->since;
+    return HP_OK;
+}
+
+/* Where it is shown. */
+static enum hp_err open_view(const struct request *request, struct top *top)
+{
+    struct hp_report_options style = {0};
+    top->onlooker.look = look_if_due;
+    top->page.plain = request->plain || !hp_terminal_open();
+    hp_cli_style(&style, stderr);
+    top->page.color = style.color && !top->page.plain;
+    top->page.width = style.width > 0 ? (size_t)style.width : PLAIN_WIDTH;
+    if (top->interval == 0)
+        top->interval = top->page.plain ? PLAIN_INTERVAL : DEFAULT_INTERVAL;
+    top->started = hp_now();
+    top->next_look = top->started + top->interval;
+    return top->page.plain ? HP_OK : hp_capture_begin(&top->capture);
+}
+
+static void close_all(struct top *top)
+{
+    close_view(top);
+    hp_capture_end(&top->capture);
+    hp_board_fini(&top->board);
+    hp_strbuf_fini(&top->text);
+}
+
+static enum hp_err watch(struct request *request, char *const *argv, struct hp_profile *profile,
+                         int *status)
+{
+    struct top top = {.failure = request->failure, .failure_size = sizeof request->failure};
+    HP_TRY(prepare(request, &top, argv));
+    enum hp_err err = open_view(request, &top);
+    struct hp_session_options session = request->session;
+    session.onlooker = &top.onlooker;
+    session.quiet = true; /* the view is the progress */
+    if (err == HP_OK)
+        err = hp_session_run(&session, argv, NULL, profile, status);
+    close_all(&top);
+    return err;
+}
+
+static enum hp_err report(const struct request *request, const struct hp_report_options *options,
+                          const struct hp_profile *profile)
+{
+    struct hp_report_options styled = *options;
+    if (request->path)
+        HP_TRY(hp_profile_save(profile, request->path));
+    if (request->session.quiet)
+        return HP_OK;
+    hp_cli_style(&styled, stderr);
+    HP_TRY(hp_report(profile, &styled, stderr));
+    if (request->path)
+        fprintf(stderr, "hotpath: profile written to %s (hotpath report %s)\n", request->path,
+                request->path);
+    return HP_OK;
+}
+
+static enum hp_err run(struct request *request, char **argv, int *status)
+{
+    struct hp_cli_output output = {.top = request->top};
+    struct hp_report_options options;
+    struct hp_profile *profile = NULL;
+    HP_TRY(hp_cli_report_options(&output, &options));
+    HP_TRY(hp_profile_new(&profile));
+    request->session.lines = request->output ? HP_LINES_ALL : hp_cli_lines(&options);
+    enum hp_err err = watch(request, argv, profile, status);
+    if (err == HP_OK)
+        err = report(request, &options, profile);
+    hp_profile_free(profile);
+    return err == HP_OK && *request->failure ? hp_fail(HP_ERR_NOMEM, "%s", request->failure) : err;
+}
+
+int hp_cmd_top(int argc, char **argv)
+{
+    struct request r = {.session = HP_SESSION_DEFAULTS, .top = DEFAULT_TOP};
+    const struct hp_option options[] = {
+        {"view", 'v', HP_OPT_TEXT, &r.view, "VIEW",
+         "what to begin with: all (default), functions, paths,\nloops, hotspots"},
+        {"interval", 'i', HP_OPT_TEXT, &r.interval, "SECONDS",
+         "how often to look (default 0.5; of plain pages 1)"},
+        {"since-start", 0, HP_OPT_FLAG, &r.since, NULL,
+         "shares since the start, not of the last interval"},
+        {"plain", 0, HP_OPT_FLAG, &r.plain, NULL, "print pages one below the other, without keys"},
+        {"top", 'n', HP_OPT_COUNT, &r.top, "N", "rows of the report (default 5; 0: all)"},
+        {"output", 'o', HP_OPT_TEXT, &r.output, "FILE", "keep the profile, as hotpath record does"},
+        {"profile", 'p', HP_OPT_TEXT, &r.session.wanted.profile, "LIST",
+         "what to make of it besides exact, joined by commas:\nloops, paths, hotspots (default: "
+         "all three), predictions;\nfewer are faster"},
+        {"paths", 0, HP_OPT_TEXT, &r.session.wanted.paths, "TYPE",
+         "which paths: bl (default), wpp, extended-loop:N,\nextended-call:N, forward, or a table "
+         "of operations"},
+        {"max-paths", 0, HP_OPT_COUNT, &r.session.wanted.max_paths, "N",
+         "distinct paths to keep, a thread (default 33M)"},
+        {"hotspots", 0, HP_OPT_TEXT, &r.session.wanted.hotspots, "NAME",
+         "which hot spot detector: merten (default), dense; and\nchanges to it: "
+         "merten,candidate=8"},
+        HP_SESSION_REGION_ROWS(r.session),
+        HP_SESSION_WATCH_ROWS(r.session),
+        {0},
+    };
+    int n, status = HP_EXIT_FAILED;
+    bool exit_now;
+    enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
+    if (err == HP_OK && exit_now)
+        return 0;
+    if (err == HP_OK && n == 0)
+        err = hp_fail(HP_ERR_INVALID, "no program given; try: hotpath top -- PROGRAM ARGUMENTS");
+    if (err == HP_OK)
+        err = run(&r, argv + 1, &status);
+    if (err != HP_OK) {
+        int failed = hp_cli_fail(err);
+        status = status == 0 ? failed : status;
+    }
+    free(r.path);
+    free(r.profile);
+    free(r.command);
+    return status;
+}

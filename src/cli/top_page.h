@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The page of a live view: a board as lines of text.
+ */
+#ifndef HP_CLI_TOP_PAGE_H
+#define HP_CLI_TOP_PAGE_H
+
+#include "live/board.h"
+#include "report/strbuf.h"
+
+enum hp_top_view { /* what the lower part shows: all kinds, or one */
+                   HP_TOP_ALL,
+                   HP_TOP_FUNCTIONS,
+                   HP_TOP_PATHS,
+                   HP_TOP_LOOPS,
+                   HP_TOP_HOTSPOTS
+};
+#define HP_TOP_VIEWS 5
+
+/* HP_ERR_INVALID: there is none of that name. */
+enum hp_err hp_top_view_from_name(const char *name, enum hp_top_view *view);
+
+struct hp_top_page {
+    const struct hp_board *board;
+    const char *command; /* any bytes */
+    const char *engine;
+    double elapsed; /* seconds */
+    enum hp_top_view view;
+    struct hp_board_wish wish; /* what the board was asked for */
+    bool paused, help;
+    bool plain;           /* one page below the other: without history and keys */
+    size_t width, height; /* height 0: no limit */
+    bool color;
+};
+
+/* How many rows of a kind such a page has room for, and which kinds it shows: what to wish for. */
+void hp_top_page_wish(const struct hp_top_page *page, struct hp_board_wish *wish);
+
+/* Appends the lines, each ended by a newline, none wider than the page, no more than its height. Names cannot contain anything that moves the cursor. */
+void hp_top_page_draw(const struct hp_top_page *page, struct hp_strbuf *out);
+
+#endif

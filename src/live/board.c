@@ -1,0 +1,360 @@
+// SPDX-License-Identifier: MIT
+#include "live/board_impl.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define DOMINANT 4 /* the hot spot of now has one part of so many, at least */
+
+/* Of the processor: what others do meanwhile is no cost of ours. */
+static double spent(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+/* Whether a row comes before another: a total order, so that equal ones do not jump. */
+static bool precedes(const struct hp_board_row *a, const struct hp_board_row *b,
+                     enum hp_board_order order)
+{
+    uint64_t first[2] = {a->weight, b->weight}, second[2] = {a->count, b->count};
+    bool by_count = order == HP_BOARD_BY_COUNT;
+    const uint64_t *major = by_count ? second : first, *minor = by_count ? first : second;
+    if (major[0] != major[1])
+        return major[0] > major[1];
+    if (minor[0] != minor[1])
+        return minor[0] > minor[1];
+    if (a->id != b->id)
+        return a->id < b->id;
+    if (a->path.start != b->path.start)
+        return a->path.start < b->path.start;
+    return a->path.outcomes < b->path.outcomes;
+}
+
+void hp_board_offer(struct hp_board_rows *rows, const struct hp_board_row *row)
+{
+    size_t at = rows->n;
+    if (at == rows->most && (at == 0 || !precedes(row, &rows->rows[at - 1], rows->order)))
+        return;
+    if (at == rows->most)
+        at--;
+    else
+        rows->n++;
+    for (; at > 0 && precedes(row, &rows->rows[at - 1], rows->order); at--)
+        rows->rows[at] = rows->rows[at - 1];
+    rows->rows[at] = *row;
+}
+
+static void begin_rows(struct hp_board *b, enum hp_board_kind kind,
+                       const struct hp_board_wish *wish)
+{
+    struct hp_board_rows *rows = &b->kinds[kind];
+    rows->n = 0;
+    rows->most = wish->rows < HP_BOARD_ROWS ? wish->rows : HP_BOARD_ROWS;
+    rows->order = wish->order;
+}
+
+/* --- Differences ------------------------------------------------------------------------------ */
+
+static enum hp_err copy(uint64_t **to, size_t *cap, size_t *n_to, const uint64_t *from, size_t n)
+{
+    HP_TRY(hp_grow(to, cap, n + 1, sizeof **to));
+    memcpy(*to, from, n * sizeof **to);
+    *n_to = n;
+    return HP_OK;
+}
+
+static enum hp_err copy_sums(struct hp_exact_sums *to, const struct hp_exact_sums *from)
+{
+    HP_TRY(copy(&to->blocks, &to->cap_blocks, &to->n_blocks, from->blocks, from->n_blocks));
+    HP_TRY(copy(&to->calls, &to->cap_calls, &to->n_calls, from->calls, from->n_calls));
+    return copy(&to->trips, &to->cap_trips, &to->n_trips, from->trips, from->n_trips);
+}
+
+/* Counters may go back a little: what a loop that is none any more had is another's. */
+static void subtract(uint64_t *from, size_t n, const uint64_t *values, size_t n_values)
+{
+    for (size_t i = 0; i < n && i < n_values; i++)
+        from[i] -= values[i] < from[i] ? values[i] : from[i];
+}
+
+static void free_sums(struct hp_exact_sums *sums)
+{
+    free(sums->blocks);
+    free(sums->calls);
+    free(sums->trips);
+}
+
+/* `change` becomes what happened since the last look, or the start. */
+static enum hp_err find_change(struct hp_board *b, bool since)
+{
+    const struct hp_exact_sums *from = since ? &b->base : &b->before;
+    HP_TRY(copy_sums(&b->change, &b->peek.now));
+    subtract(b->change.blocks, b->change.n_blocks, from->blocks, from->n_blocks);
+    subtract(b->change.calls, b->change.n_calls, from->calls, from->n_calls);
+    subtract(b->change.trips, b->change.n_trips, from->trips, from->n_trips);
+    b->whole = 0;
+    for (uint32_t i = 0; i < b->change.n_blocks; i++)
+        if (b->change.blocks[i])
+            b->whole += b->change.blocks[i] * hp_code_block(b->code, i)->insns;
+    return HP_OK;
+}
+
+static bool is_branch(uint8_t flow)
+{
+    return flow != HP_FLOW_NONE && flow != HP_FLOW_SYSCALL && flow != HP_FLOW_TRAP;
+}
+
+/* Of the last interval, whatever shares are of. */
+static void find_rates(struct hp_board *b, uint64_t *recent)
+{
+    const struct hp_pipeline_stats *stats = hp_pipeline_stats(b->pipeline);
+    const struct hp_exact_sums *now = &b->peek.now, *before = &b->before;
+    uint64_t branches = 0;
+    *recent = 0;
+    for (uint32_t i = 0; i < now->n_blocks; i++) {
+        uint64_t known = i < before->n_blocks ? before->blocks[i] : 0;
+        if (now->blocks[i] <= known)
+            continue;
+        uint64_t count = now->blocks[i] - known;
+        const struct hp_block *block = hp_code_block(b->code, i);
+        *recent += count * block->insns;
+        branches += is_branch(block->flow) ? count : 0;
+    }
+    double seconds = b->seconds > 0 ? b->seconds : 1e-9;
+    b->instructions_rate = (double)(stats->cursor.instructions - b->instructions) / seconds;
+    b->branches_rate = (double)branches / seconds;
+    b->instructions = stats->cursor.instructions;
+    b->threads = stats->running;
+    b->waits = !stats->region_reached;
+}
+
+/* --- Functions -------------------------------------------------------------------------------- */
+
+/* The function of a block without a symbol: the nearest that was called before it. Searched anew only when so many more are known that it may be another. */
+static uint32_t owner_of(struct hp_board *b, uint32_t block, uint32_t n_functions)
+{
+    struct hp_board_owner *owner = &b->owners[block];
+    if (owner->known && n_functions - owner->known <= owner->known / 8)
+        return owner->function;
+    const struct hp_block *info = hp_code_block(b->code, block);
+    owner->known = n_functions;
+    owner->function = hp_functions_at(b->functions, info->module,
+                                      info->start - hp_code_module(b->code, info->module)->base);
+    return owner->function;
+}
+
+static enum hp_err add_to_function(struct hp_board *b, uint32_t id, uint64_t weight)
+{
+    HP_TRY(hp_grow(&b->weights, &b->cap_weights, (size_t)id + 1, sizeof *b->weights));
+    b->weights[id] += weight;
+    return HP_OK;
+}
+
+/* Blocks with symbols first: the functions they bring would make every search among the others start anew. */
+static enum hp_err add_up_functions(struct hp_board *b)
+{
+    HP_TRY(hp_grow(&b->owners, &b->cap_owners, b->change.n_blocks + 1, sizeof *b->owners));
+    HP_TRY(hp_grow(&b->stray, &b->cap_stray, hp_code_n_modules(b->code) + 1, sizeof *b->stray));
+    memset(b->stray, 0, b->cap_stray * sizeof *b->stray);
+    if (b->cap_weights)
+        memset(b->weights, 0, b->cap_weights * sizeof *b->weights);
+    for (int named = 1; named >= 0; named--) {
+        uint32_t n_functions = hp_functions_count(b->functions);
+        for (uint32_t i = 0; i < b->change.n_blocks; i++) {
+            uint32_t id = b->change.blocks[i] ? hp_functions_of_block(b->functions, i) : HP_NO_ID;
+            if (!b->change.blocks[i] || (id != HP_NO_ID) != named)
+                continue;
+            const struct hp_block *block = hp_code_block(b->code, i);
+            uint64_t weight = b->change.blocks[i] * block->insns;
+            if (!named)
+                id = owner_of(b, i, n_functions);
+            if (id == HP_NO_ID)
+                b->stray[block->module] += weight;
+            else
+                HP_TRY(add_to_function(b, id, weight));
+        }
+    }
+    return HP_OK;
+}
+
+static enum hp_err look_functions(struct hp_board *b)
+{
+    struct hp_board_rows *rows = &b->kinds[HP_BOARD_FUNCTIONS];
+    HP_TRY(add_up_functions(b));
+    for (uint32_t i = 0; i < hp_functions_count(b->functions) && i < b->cap_weights; i++)
+        if (b->weights[i])
+            hp_board_offer(rows, &(struct hp_board_row){
+                                     .weight = b->weights[i],
+                                     .count = i < b->change.n_calls ? b->change.calls[i] : 0,
+                                     .id = i,
+                                     .module = hp_functions_get(b->functions, i)->module,
+                                     .block = HP_NO_ID});
+    for (uint32_t i = 0; i < hp_code_n_modules(b->code); i++)
+        if (b->stray[i])
+            hp_board_offer(
+                rows, &(struct hp_board_row){
+                          .weight = b->stray[i], .id = HP_NO_ID, .module = i, .block = HP_NO_ID});
+    return HP_OK;
+}
+
+/* --- Loops ------------------------------------------------------------------------------------ */
+
+static enum hp_err look_loops(struct hp_board *b)
+{
+    size_t n;
+    HP_TRY(hp_exact_peek_loops(b->exact, b->change.blocks, b->change.n_blocks, &b->peek_loops,
+                               &b->cap_peek_loops, &n));
+    for (size_t i = 0; i < n; i++) {
+        const struct hp_exact_peek_loop *loop = &b->peek_loops[i];
+        if (!(loop->self | loop->iterations))
+            continue;
+        struct hp_board_row row = {.weight = loop->self,
+                                   .count = loop->iterations,
+                                   .times =
+                                       loop->id < b->change.n_trips ? b->change.trips[loop->id] : 0,
+                                   .id = loop->id,
+                                   .module = hp_code_block(b->code, loop->header)->module,
+                                   .block = loop->header,
+                                   .depth = loop->depth};
+        hp_board_offer(&b->kinds[HP_BOARD_LOOPS], &row);
+    }
+    return HP_OK;
+}
+
+/* --- Hot spots -------------------------------------------------------------------------------- */
+
+static struct hp_board_row spot_row(const struct hp_board *b, size_t i, uint64_t weight)
+{
+    const struct hp_hotspot_peek *spot = &b->spots[i];
+    struct hp_board_row row = {.weight = weight,
+                               .count = spot->at_instructions,
+                               .id = spot->number,
+                               .block = spot->hottest,
+                               .size = spot->blocks};
+    if (row.block != HP_NO_ID)
+        row.module = hp_code_block(b->code, row.block)->module;
+    return row;
+}
+
+/* Which one took most of the last interval, of `recent` instructions. */
+static void find_spot(struct hp_board *b, uint64_t recent, double now)
+{
+    struct hp_board_row most = {.id = HP_BOARD_NO_SPOT, .block = HP_NO_ID};
+    for (size_t i = 0; i < b->detector.found; i++) {
+        uint64_t weight = b->spots[i].executed - b->spots_before[i];
+        if (weight > most.weight && weight >= recent / DOMINANT)
+            most = spot_row(b, i, weight);
+    }
+    if (most.id != b->spot.id || b->n_history == 0)
+        b->spot_since = now;
+    b->spot = most;
+    b->spot_share = recent ? (double)most.weight / (double)recent : 0;
+}
+
+static enum hp_err look_spots(struct hp_board *b, bool since, uint64_t recent, double now)
+{
+    size_t n_before = b->n_history ? b->detector.found : 0;
+    HP_TRY(hp_hotspot_peek(b->hotspots, b->change.blocks, b->change.n_blocks, &b->spots,
+                           &b->cap_spots, &b->detector));
+    size_t n = b->detector.found;
+    HP_TRY(hp_grow(&b->spots_before, &b->cap_spots_before, n + 1, sizeof *b->spots_before));
+    HP_TRY(hp_grow(&b->spots_base, &b->cap_spots_base, n + 1, sizeof *b->spots_base));
+    /* Of one that is new it is not known what its region executed when; its share would be more than all. */
+    for (size_t i = n_before; i < n; i++)
+        b->spots_before[i] = b->spots[i].executed < recent ? 0 : b->spots[i].executed - recent;
+    find_spot(b, recent, now);
+    for (size_t i = 0; i < n; i++) {
+        uint64_t weight = b->spots[i].executed - (since ? b->spots_base : b->spots_before)[i];
+        if (weight) {
+            struct hp_board_row row = spot_row(b, i, weight);
+            hp_board_offer(&b->kinds[HP_BOARD_HOTSPOTS], &row);
+        }
+    }
+    for (size_t i = 0; i < n; i++)
+        b->spots_before[i] = b->spots[i].executed;
+    return HP_OK;
+}
+
+/* --- All -------------------------------------------------------------------------------------- */
+
+static enum hp_err gather(struct hp_board *b, const struct hp_board_wish *wish, double now)
+{
+    uint64_t recent;
+    b->stale = false;
+    HP_TRY(hp_exact_peek(b->exact, &b->peek));
+    find_rates(b, &recent);
+    HP_TRY(find_change(b, wish->since));
+    for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++)
+        begin_rows(b, kind, wish);
+    if (wish->kinds[HP_BOARD_FUNCTIONS])
+        HP_TRY(look_functions(b));
+    if (b->loops && wish->kinds[HP_BOARD_LOOPS])
+        HP_TRY(look_loops(b));
+    if (b->paths && wish->kinds[HP_BOARD_PATHS])
+        HP_TRY(hp_board_look_paths(b, wish->since));
+    if (b->hotspots) /* the one of now is always shown */
+        HP_TRY(look_spots(b, wish->since, recent, now));
+    else
+        b->spot.id = HP_BOARD_NO_SPOT;
+    b->history[b->n_history++ % HP_BOARD_HISTORY] =
+        (struct hp_board_moment){.rate = b->instructions_rate, .hot_spot = b->spot.id};
+    return copy_sums(&b->before, &b->peek.now);
+}
+
+static enum hp_err name_rows(struct hp_board *b)
+{
+    for (unsigned kind = 0; kind < HP_BOARD_KINDS; kind++)
+        for (size_t i = 0; i < b->kinds[kind].n; i++)
+            HP_TRY(hp_board_name(b, kind, &b->kinds[kind].rows[i]));
+    return b->spot.id == HP_BOARD_NO_SPOT ? HP_OK : hp_board_name(b, HP_BOARD_HOTSPOTS, &b->spot);
+}
+
+enum hp_err hp_board_look(struct hp_board *b, const struct hp_board_wish *wish, double now)
+{
+    double began = spent();
+    b->seconds = now - b->looked;
+    b->looked = now;
+    HP_TRY(gather(b, wish, now));
+    b->cost = spent() - began;
+    return name_rows(b);
+}
+
+enum hp_err hp_board_reset(struct hp_board *b)
+{
+    HP_TRY(copy_sums(&b->base, &b->peek.now));
+    for (size_t i = 0; i < b->detector.found && b->spots_base; i++)
+        b->spots_base[i] = b->spots_before[i];
+    return hp_board_reset_paths(b);
+}
+
+const struct hp_board_moment *hp_board_moment(const struct hp_board *b, size_t back)
+{
+    return back < b->n_history && back < HP_BOARD_HISTORY
+               ? &b->history[(b->n_history - 1 - back) % HP_BOARD_HISTORY]
+               : NULL;
+}
+
+void hp_board_fini(struct hp_board *b)
+{
+    hp_exact_peek_fini(&b->peek);
+    free_sums(&b->before);
+    free_sums(&b->base);
+    free_sums(&b->change);
+    free(b->owners);
+    free(b->weights);
+    free(b->stray);
+    free(b->peek_loops);
+    free(b->spots);
+    free(b->spots_before);
+    free(b->spots_base);
+    hp_board_fini_paths(b);
+    hp_board_fini_names(b);
+    *b = (struct hp_board){0};
+}

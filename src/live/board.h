@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The board: what a live view shows of a run, worked out from profilers that are still counting (docs/top.md).
+ *
+ * Nothing is done per event. hp_board_look(), between batches, takes the difference of counters to the look before (or since the start), keeps the heaviest
+ * of each kind, and finds names for these only. A look costs as long as there are blocks, distinct paths and regions; how long, it says.
+ */
+#ifndef HP_LIVE_BOARD_H
+#define HP_LIVE_BOARD_H
+
+#include "base/map64.h"
+#include "hotpath/path.h"
+#include "profiler/exact/exact.h"
+#include "profiler/hotspot/profiler.h"
+#include "profiler/path/walk.h"
+#include "profiler/pipeline.h"
+
+#define HP_BOARD_ROWS    128 /* of a kind, at most */
+#define HP_BOARD_HISTORY 512 /* looks that are remembered */
+
+enum hp_board_kind { HP_BOARD_FUNCTIONS, HP_BOARD_PATHS, HP_BOARD_LOOPS, HP_BOARD_HOTSPOTS };
+#define HP_BOARD_KINDS 4
+
+enum hp_board_order { HP_BOARD_BY_SHARE, HP_BOARD_BY_COUNT };
+#define HP_BOARD_ORDERS 2
+
+/* A row of any kind. Texts are as found in files: any bytes; they live as long as the functions. */
+struct hp_board_row {
+    uint64_t weight; /* instructions */
+    uint64_t count;  /* times it was called (function), executed (path), iterated (loop) */
+    uint64_t times;  /* of a loop: executions that ended */
+    uint32_t id;     /* function (HP_NO_ID: of no known one), loop, number of a hot spot */
+    uint32_t module;
+    uint32_t block;      /* where it begins; of a hot spot the hottest; HP_NO_ID: not known */
+    uint32_t depth;      /* of a loop */
+    uint32_t size;       /* of a hot spot: blocks */
+    struct hp_path path; /* of a path; its targets are not there */
+
+    const char *name; /* of the function; "": not known */
+    const char *path_of_module;
+    uint64_t offset; /* in the module */
+    const char *file;
+    uint32_t line, last_line; /* 0: not known */
+};
+
+struct hp_board_rows {
+    struct hp_board_row rows[HP_BOARD_ROWS]; /* in order */
+    size_t n;
+    size_t most;
+    enum hp_board_order order;
+};
+
+/* What to look at, and how. */
+struct hp_board_wish {
+    bool kinds[HP_BOARD_KINDS];
+    size_t rows; /* of each kind */
+    bool since;  /* the start (or hp_board_reset()), instead of the last look */
+    enum hp_board_order order;
+};
+
+/* The hot spot that took most of the time between two looks, and at least a quarter of it. */
+#define HP_BOARD_NO_SPOT UINT32_MAX
+
+struct hp_board_moment {
+    double rate;       /* instructions a second */
+    uint32_t hot_spot; /* number */
+};
+
+struct hp_board_owner;
+struct hp_board_thread;
+struct hp_board_end;
+
+/* All zero, with the first group filled in, is a new one. */
+struct hp_board {
+    struct hp_code *code;
+    struct hp_functions *functions;
+    struct hp_pipeline *pipeline;
+    struct hp_profiler *exact;
+    struct hp_profiler *paths, *hotspots; /* NULL: not profiled */
+    bool loops;                           /* the exact one has them */
+    struct hp_ppcr ppcr;                  /* of the paths */
+    double looked;                        /* when the run began; then, the last look */
+
+    /* What was found; valid until the next look. */
+    double seconds;        /* between the last two looks */
+    uint64_t instructions; /* since the start, all that was read of the program */
+    double instructions_rate, branches_rate;
+    uint32_t threads; /* that run */
+    bool waits;       /* for the part of the run that was asked for */
+    uint64_t whole;   /* instructions that shares are of */
+    struct hp_board_rows kinds[HP_BOARD_KINDS];
+    bool
+        stale; /* the last look was not at paths: what they did since then is known after the next */
+    struct hp_hotspot_state detector;
+    struct hp_board_row spot; /* the hot spot of now; `id` HP_BOARD_NO_SPOT: none */
+    double spot_share;
+    double spot_since; /* when it began, as hp_board_look() was given `now` */
+    struct hp_board_moment history[HP_BOARD_HISTORY]; /* a ring */
+    size_t n_history;                                 /* ever */
+    double cost;                                      /* seconds of the last look, without names */
+
+    /* Its own. */
+    struct hp_exact_peek peek;
+    struct hp_exact_sums before, base; /* at the last look; at the start */
+    struct hp_exact_sums change;       /* what the wish asks for */
+    struct hp_board_owner *owners;     /* by block, of those without a symbol */
+    size_t cap_owners;
+    uint64_t *weights; /* by function */
+    uint64_t *stray;   /* by module, of code in no function */
+    size_t cap_weights, cap_stray;
+    struct hp_exact_peek_loop *peek_loops;
+    size_t cap_peek_loops;
+    struct hp_hotspot_peek *spots;
+    uint64_t *spots_before, *spots_base;
+    size_t cap_spots, cap_spots_before, cap_spots_base;
+    struct hp_board_thread *path_threads;
+    size_t cap_path_threads;
+    struct hp_board_rows own; /* paths: of one thread; of all; of those that ended */
+    struct hp_board_row *candidates, *over;
+    size_t cap_candidates, n_over, cap_over;
+    size_t paths_looked; /* n_history after the last look at them */
+    struct hp_walk *walk;
+    uint32_t walk_blocks;    /* of the code map when it was made */
+    struct hp_map64 ends_of; /* hash of a path -> place in `ends` */
+    struct hp_board_end *ends;
+    size_t n_ends, cap_ends;
+};
+
+/* `now`: seconds of a clock that never goes back. HP_ERR_NOMEM: what is found is of no use. */
+enum hp_err hp_board_look(struct hp_board *board, const struct hp_board_wish *wish, double now);
+
+/* "Since the start" begins with the last look, from the next one on. */
+enum hp_err hp_board_reset(struct hp_board *board);
+
+void hp_board_fini(struct hp_board *board);
+
+/* The moment `back` looks before the last one; NULL: that is not remembered. */
+const struct hp_board_moment *hp_board_moment(const struct hp_board *board, size_t back);
+
+#endif

@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "live/board_impl.h"
+
+#include "base/grow.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define ENDS_MAX 4096 /* paths whose ends are remembered */
+
+static uint64_t offset_in_module(const struct hp_board *b, uint32_t block, uint64_t address)
+{
+    return address - hp_code_module(b->code, hp_code_block(b->code, block)->module)->base;
+}
+
+static void find_line(struct hp_board *b, uint32_t module, uint64_t offset, const char **file,
+                      uint32_t *line)
+{
+    struct hp_symbols *symbols = hp_functions_symbols(b->functions, module);
+    *file = "";
+    *line = 0;
+    if (symbols)
+        hp_symbols_line(symbols, offset, file, line);
+}
+
+/* --- Ends of paths ---------------------------------------------------------------------------- */
+
+/* The walk knows the blocks there were when it was made: a new one is made when it must know more. */
+static enum hp_err refresh_walk(struct hp_board *b)
+{
+    if (b->walk && b->walk_blocks == hp_code_n_blocks(b->code))
+        return HP_OK;
+    hp_walk_free(b->walk);
+    b->walk = NULL;
+    b->walk_blocks = hp_code_n_blocks(b->code);
+    return hp_walk_new(b->code, &b->ppcr, &b->walk);
+}
+
+static enum hp_err remember_end(struct hp_board *b, const struct hp_path *path, uint64_t hash,
+                                uint32_t block)
+{
+    if (b->n_ends == ENDS_MAX) {
+        hp_map64_fini(&b->ends_of);
+        b->n_ends = 0;
+    }
+    HP_TRY(hp_grow(&b->ends, &b->cap_ends, b->n_ends + 1, sizeof *b->ends));
+    b->ends[b->n_ends] = (struct hp_board_end){.path = *path, .block = block};
+    return hp_map64_put(&b->ends_of, hash, (uint32_t)b->n_ends++);
+}
+
+/* The last block of a path; HP_NO_ID: not known. The targets of paths by address are not at hand: those are not followed. */
+static enum hp_err find_end(struct hp_board *b, const struct hp_path *path, uint32_t *block)
+{
+    uint64_t hash = hp_path_hash(path);
+    uint32_t place = hp_map64_get(&b->ends_of, hash);
+    const struct hp_walk_step *steps;
+    if (place != HP_MAP64_NONE && hp_path_same(&b->ends[place].path, path)) {
+        *block = b->ends[place].block;
+        return HP_OK;
+    }
+    HP_TRY(refresh_walk(b));
+    size_t n = path->n_targets ? 0 : hp_walk_path(b->walk, path, NULL, &steps);
+    *block = n ? steps[n - 1].block : HP_NO_ID;
+    return remember_end(b, path, hash, *block);
+}
+
+/* Where it ends in the source, if that is the same file. */
+static enum hp_err name_end(struct hp_board *b, struct hp_board_row *row)
+{
+    uint32_t block, line;
+    const char *file;
+    HP_TRY(find_end(b, &row->path, &block));
+    if (block == HP_NO_ID)
+        return HP_OK;
+    const struct hp_block *end = hp_code_block(b->code, block);
+    find_line(b, end->module, offset_in_module(b, block, end->last), &file, &line);
+    if (line && line != row->line && strcmp(file, row->file) == 0)
+        row->last_line = line;
+    return HP_OK;
+}
+
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+enum hp_err hp_board_name(struct hp_board *b, enum hp_board_kind kind, struct hp_board_row *row)
+{
+    uint32_t id = kind == HP_BOARD_FUNCTIONS ? row->id : HP_NO_ID;
+    row->name = row->path_of_module = row->file = "";
+    if (row->block < hp_code_n_blocks(b->code)) {
+        row->offset = offset_in_module(b, row->block, hp_code_block(b->code, row->block)->start);
+        id = hp_functions_of_block(b->functions, row->block);
+    } else if (id != HP_NO_ID) {
+        row->offset = hp_functions_get(b->functions, id)->offset;
+    } else if (kind != HP_BOARD_FUNCTIONS) {
+        return HP_OK; /* a hot spot that did not run */
+    }
+    row->path_of_module = hp_code_module(b->code, row->module)->path;
+    if (id != HP_NO_ID && hp_functions_get(b->functions, id)->symbol)
+        row->name = hp_functions_get(b->functions, id)->symbol->name;
+    if (row->id != HP_NO_ID || kind != HP_BOARD_FUNCTIONS)
+        find_line(b, row->module, row->offset, &row->file, &row->line);
+    return kind == HP_BOARD_PATHS ? name_end(b, row) : HP_OK;
+}
+
+void hp_board_fini_names(struct hp_board *b)
+{
+    hp_walk_free(b->walk);
+    hp_map64_fini(&b->ends_of);
+    free(b->ends);
+}

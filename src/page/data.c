@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: MIT
+#include "page/data.h"
+
+#include "page/model.h"
+#include "report/fields.h"
+#include "report/print.h"
+#include "report/text_cells.h"
+
+#include <string.h>
+
+#define TITLE_COLUMNS 80
+
+static void put_text(struct hp_page *page, const char *key, const char *value)
+{
+    hp_json_key(&page->json, key);
+    hp_json_string(&page->json, value);
+}
+
+/* --- What ran --------------------------------------------------------------------------------- */
+
+static void put_run(struct hp_page *page)
+{
+    const struct hp_run *run = &page->profile->run;
+    struct hp_strbuf command = {0};
+    hp_put_command(&command, run->command);
+    hp_strbuf_clear(&page->text);
+    hp_strbuf_cut(&page->text, hp_strbuf_text(&command), TITLE_COLUMNS, HP_CUT_END);
+    put_text(page, "title", hp_strbuf_text(&page->text));
+    hp_json_key(&page->json, "run");
+    hp_json_begin_object(&page->json);
+    hp_json_run(&page->json, run);
+    put_text(page, "command_text", hp_strbuf_text(&command));
+    hp_json_end_object(&page->json);
+    page->text.failed |= command.failed;
+    hp_strbuf_fini(&command);
+}
+
+/* The name of the machine that was modelled, in cycles if any was: a part of the name of its stats. */
+static const char *machine_name(const struct hp_profile *p)
+{
+    static const char *const prefixes[] = {"cycles ", "machine "};
+    for (size_t k = 0; k < sizeof prefixes / sizeof *prefixes; k++)
+        for (size_t i = 0; i < p->n_stats; i++)
+            if (strncmp(hp_text(p->stats[i].part), prefixes[k], strlen(prefixes[k])) == 0)
+                return p->stats[i].part + strlen(prefixes[k]);
+    return NULL;
+}
+
+static void put_cycles(struct hp_page *page)
+{
+    const struct hp_insns *insns = &page->tables.insns;
+    struct hp_json *json = &page->json;
+    hp_json_key(json, "cycles");
+    if (insns->windows.n)
+        hp_json_fixed(json, insns->windows.all.value, 0);
+    else if (insns->exact)
+        hp_json_fixed(json, (double)insns->parts / HP_CYCLE_PARTS, 0);
+    else
+        hp_json_null(json);
+    hp_json_key(json, "cpi");
+    if (insns->windows.n)
+        hp_json_fixed(json, insns->windows.cpi.value, 6);
+    else if (insns->exact && insns->retired)
+        hp_json_fixed(json, hp_cpi_of(insns->parts, insns->retired), 6);
+    else
+        hp_json_null(json);
+}
+
+static void put_summary(struct hp_page *page)
+{
+    struct hp_json *json = &page->json;
+    hp_json_key(json, "summary");
+    hp_json_begin_object(json);
+    hp_json_summary(json, &page->tables.summary);
+    put_cycles(page);
+    hp_json_key(json, "has_contexts");
+    hp_json_bool(json, page->profile->n_contexts > 0);
+    put_text(page, "machine_name", machine_name(page->profile));
+    hp_json_end_object(json);
+    hp_json_key(json, "notes");
+    hp_json_notes(json, page->profile);
+}
+
+/* --- All of it -------------------------------------------------------------------------------- */
+
+static void put_limits(struct hp_page *page)
+{
+    struct hp_cell cell = {.kind = HP_CELL_LIST,
+                           .list = page->limits.length ? page->limits.data : (char[1]){0}};
+    hp_json_key(&page->json, "limits");
+    hp_json_cell(&page->json, NULL, &cell);
+}
+
+static enum hp_err put_all(struct hp_page *page)
+{
+    hp_json_begin_object(&page->json);
+    hp_json_key(&page->json, "format");
+    hp_json_uint(&page->json, 1);
+    put_text(page, "hotpath", HP_VERSION);
+    put_run(page);
+    put_summary(page);
+    hp_page_put_modules(page);
+    HP_TRY(hp_page_put_sources(page));
+    hp_page_put_lines(page);
+    hp_page_put_functions(page);
+    hp_page_put_blocks(page);
+    hp_page_put_edges(page);
+    hp_page_put_code(page);
+    hp_page_put_contexts(page);
+    hp_page_put_paths(page);
+    HP_TRY(hp_page_put_lists(page));
+    put_limits(page);
+    hp_json_end_object(&page->json);
+    if (page->text.failed || page->limits.failed)
+        return hp_fail_nomem();
+    return hp_json_finish(&page->json);
+}
+
+enum hp_err hp_page_data(const struct hp_profile *profile, const struct hp_page_options *options,
+                         FILE *out)
+{
+    struct hp_page page;
+    HP_TRY(hp_page_init(&page, profile, options, out));
+    flockfile(out); /* the writer uses the unlocked calls */
+    enum hp_err err = put_all(&page);
+    funlockfile(out);
+    hp_page_fini(&page);
+    return err;
+}

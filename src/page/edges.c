@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Edges between blocks. The profile has them between places: from a branch to what ran next.
+ *
+ * Blocks may overlap: a loop that is entered from above is the end of one block and another block of its own. They end with the same branch,
+ * and nobody counted from which of them it was reached. Edges leave the last one to begin; the others go on as the next one, by edges of their
+ * own kind. So what enters a block leaves it.
+ */
+#include "page/model.h"
+#include "report/number.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct hp_place branch_of(const struct hp_pblock *block)
+{
+    return (struct hp_place){block->place.module, block->place.offset + block->branch};
+}
+
+/* By branch, version and start. */
+static int compare_branches(const void *a, const void *b, void *context)
+{
+    const struct hp_pblock *blocks = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    int order = hp_place_compare(branch_of(&blocks[x]), branch_of(&blocks[y]));
+    if (!order)
+        order = (blocks[x].version > blocks[y].version) - (blocks[x].version < blocks[y].version);
+    if (!order)
+        order = hp_place_compare(blocks[x].place, blocks[y].place);
+    return order ? order : (x > y) - (x < y);
+}
+
+static int compare_edges(const void *a, const void *b)
+{
+    const struct hp_page_edge *x = a, *y = b;
+    if (x->from != y->from)
+        return x->from < y->from ? -1 : 1;
+    if (x->to != y->to)
+        return x->to < y->to ? -1 : 1;
+    if (x->flow != y->flow)
+        return x->flow < y->flow ? -1 : 1;
+    return (x->taken > y->taken) - (x->taken < y->taken);
+}
+
+/* Blocks in the order of their branches; and for the first of those with the same branch, or the same start, the one that stands for them. */
+struct ends {
+    uint32_t *by_branch;
+    uint32_t *from; /* by position in that order */
+    uint32_t *to;   /* by block */
+};
+
+/* Of the blocks that end with a branch, the last one to begin; of several versions the one that was executed most often. */
+static void choose_from(const struct hp_page *page, struct ends *ends)
+{
+    const struct hp_pblock *blocks = page->profile->blocks;
+    const uint64_t *counts = page->annotator.block_counts;
+    size_t first = 0;
+    for (size_t i = 0; i < page->profile->n_blocks; i++) {
+        uint32_t block = ends->by_branch[i], best = ends->from[first];
+        if (i == 0 || hp_place_compare(branch_of(&blocks[block]), branch_of(&blocks[best])) != 0)
+            ends->from[first = i] = block;
+        else if (blocks[block].version == blocks[best].version || counts[block] > counts[best])
+            ends->from[first] = block;
+    }
+}
+
+/* Of the versions of a block the one that was executed most often. */
+static void choose_to(const struct hp_page *page, struct ends *ends)
+{
+    const struct hp_pblock *blocks = page->profile->blocks;
+    const uint64_t *counts = page->annotator.block_counts;
+    size_t first = 0;
+    for (uint32_t i = 0; i < page->profile->n_blocks; i++)
+        if (i == 0 || hp_place_compare(blocks[i].place, blocks[first].place) != 0)
+            ends->to[first = i] = i;
+        else if (counts[i] > counts[ends->to[first]])
+            ends->to[first] = i;
+}
+
+static uint32_t block_from(const struct hp_page *page, const struct ends *ends,
+                           struct hp_place branch)
+{
+    const struct hp_profile *p = page->profile;
+    size_t low = 0, high = p->n_blocks;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (hp_place_compare(branch_of(&p->blocks[ends->by_branch[middle]]), branch) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == p->n_blocks ||
+        hp_place_compare(branch_of(&p->blocks[ends->by_branch[low]]), branch) != 0)
+        return HP_PROFILE_NONE;
+    return ends->from[low];
+}
+
+static uint32_t block_to(const struct hp_page *page, const struct ends *ends, struct hp_place place)
+{
+    const struct hp_profile *p = page->profile;
+    size_t low = 0, high = p->n_blocks;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (hp_place_compare(p->blocks[middle].place, place) < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low == p->n_blocks || hp_place_compare(p->blocks[low].place, place) != 0)
+        return HP_PROFILE_NONE;
+    return ends->to[low];
+}
+
+static void add_edge(struct hp_page *page, uint32_t from, uint32_t to, struct hp_page_edge edge)
+{
+    edge.from = hp_page_row(&page->blocks, from);
+    edge.to = hp_page_row(&page->blocks, to);
+    if (edge.from != HP_PROFILE_NONE && edge.to != HP_PROFILE_NONE)
+        page->edges[page->n_edges++] = edge;
+}
+
+static void add_overlaps(struct hp_page *page, const uint32_t *by_branch)
+{
+    const struct hp_profile *p = page->profile;
+    uint64_t count = 0; /* what goes on, of all that began before */
+    for (size_t i = 1; i < p->n_blocks; i++) {
+        uint32_t block = by_branch[i - 1], next = by_branch[i];
+        const struct hp_pblock *a = &p->blocks[block], *b = &p->blocks[next];
+        count = hp_saturating_add(count, page->annotator.block_counts[block]);
+        if (a->version != b->version || hp_place_compare(branch_of(a), branch_of(b)) != 0)
+            count = 0;
+        else if (count)
+            add_edge(page, block, next,
+                     (struct hp_page_edge){.count = count, .flow = HP_FLOW_COUNT_});
+    }
+}
+
+/* Several edges between the same blocks, of equal kind, may be one: those of versions. */
+static void join_edges(struct hp_page *page)
+{
+    size_t kept = 0;
+    if (page->n_edges)
+        qsort(page->edges, page->n_edges, sizeof *page->edges, compare_edges);
+    for (size_t i = 0; i < page->n_edges; i++) {
+        struct hp_page_edge *last = kept ? &page->edges[kept - 1] : NULL;
+        if (last && compare_edges(last, &page->edges[i]) == 0)
+            last->count = hp_saturating_add(last->count, page->edges[i].count);
+        else
+            page->edges[kept++] = page->edges[i];
+    }
+    page->n_edges = kept;
+}
+
+static enum hp_err fill(struct hp_page *page, const struct ends *ends)
+{
+    const struct hp_profile *p = page->profile;
+    struct hp_rows rows;
+    HP_TRY(hp_rows_init(&rows, &page->tables, HP_REPORT_EDGES, false));
+    hp_rows_keep(&rows, &page->tables, HP_REPORT_EDGES, HP_PAGE_EDGES);
+    hp_page_limit(page, rows.n_left_out, "rare transfers are left out");
+    page->edges = calloc(rows.n + p->n_blocks + 1, sizeof *page->edges);
+    if (!page->edges) {
+        hp_rows_fini(&rows);
+        return hp_fail_nomem();
+    }
+    for (size_t i = 0; i < rows.n; i++) {
+        const struct hp_pedge *edge = &p->edges[rows.rows[i].item];
+        add_edge(page, block_from(page, ends, edge->from), block_to(page, ends, edge->to),
+                 (struct hp_page_edge){
+                     .count = rows.rows[i].v[0], .taken = edge->taken != 0, .flow = edge->flow});
+    }
+    hp_rows_fini(&rows);
+    add_overlaps(page, ends->by_branch);
+    join_edges(page);
+    return HP_OK;
+}
+
+static enum hp_err make(struct hp_page *page, struct ends *ends)
+{
+    size_t n = page->profile->n_blocks;
+    ends->by_branch = calloc(n + 1, sizeof *ends->by_branch);
+    ends->from = calloc(n + 1, sizeof *ends->from);
+    ends->to = calloc(n + 1, sizeof *ends->to);
+    if (!ends->by_branch || !ends->from || !ends->to)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < n; i++)
+        ends->by_branch[i] = i;
+    qsort_r(ends->by_branch, n, sizeof *ends->by_branch, compare_branches, page->profile->blocks);
+    choose_from(page, ends);
+    choose_to(page, ends);
+    return fill(page, ends);
+}
+
+enum hp_err hp_page_make_edges(struct hp_page *page)
+{
+    struct ends ends = {0};
+    enum hp_err err = make(page, &ends);
+    free(ends.by_branch);
+    free(ends.from);
+    free(ends.to);
+    return err;
+}

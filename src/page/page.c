@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+#include "page/page.h"
+
+#include "base/own_directory.h"
+#include "page/pack.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LARGEST ((size_t)64 << 20) /* template, in bytes */
+
+/* --- The template ----------------------------------------------------------------------------- */
+
+static enum hp_err find(char **path)
+{
+    const char *said = getenv("HOTPATH_PAGE");
+    char self[4096];
+    hp_own_directory(self, sizeof self);
+    if (said && *said) {
+        *path = strdup(said);
+        return *path ? HP_OK : hp_fail_nomem();
+    }
+    const char *directories[] = {self, self, HP_DATA_DIR};
+    const char *below[] = {"", "/../share/hotpath", ""};
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++) {
+        if (asprintf(path, "%s%s/page.html", directories[i], below[i]) < 0)
+            return hp_fail_nomem();
+        if (access(*path, R_OK) == 0)
+            return HP_OK;
+        free(*path);
+    }
+    return hp_fail(HP_ERR_NOTFOUND,
+                   "the page's template is not there: 'make' builds it when npm is installed and "
+                   "can get its packages (hotpath html FILE --data needs none)");
+}
+
+static enum hp_err read_text(FILE *file, const char *path, char **text)
+{
+    struct stat status;
+    if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
+        (size_t)status.st_size > LARGEST)
+        return hp_fail(HP_ERR_FORMAT, "the template %s is not a file of a page's size", path);
+    size_t size = (size_t)status.st_size;
+    *text = malloc(size + 1);
+    if (!*text)
+        return hp_fail_nomem();
+    if (fread(*text, 1, size, file) != size) {
+        free(*text);
+        return hp_fail(HP_ERR_IO, "cannot read the template %s", path);
+    }
+    (*text)[size] = 0;
+    return HP_OK;
+}
+
+enum hp_err hp_page_template(char **text)
+{
+    char *path;
+    HP_TRY(find(&path));
+    FILE *file = fopen(path, "re");
+    enum hp_err err =
+        file ? read_text(file, path, text)
+             : hp_fail(HP_ERR_NOTFOUND, "cannot open the template %s: %s", path, strerror(errno));
+    if (file)
+        fclose(file);
+    free(path);
+    return err;
+}
+
+/* --- Filling it ------------------------------------------------------------------------------- */
+
+/* Where the data goes: behind the opening tag of the one line that has both. */
+static const char *find_data(const char *text)
+{
+    static const char line[] = "\n" HP_PAGE_DATA_OPEN HP_PAGE_DATA_CLOSE "\n";
+    const char *at = strstr(text, line);
+    if (!at || strstr(at + 1, line))
+        return NULL;
+    return at + strlen("\n" HP_PAGE_DATA_OPEN);
+}
+
+static enum hp_err write_data(const struct hp_profile *profile,
+                              const struct hp_page_options *options, FILE *out)
+{
+    struct hp_pack *pack;
+    HP_TRY(hp_pack_open(out, &pack));
+    enum hp_err err = hp_page_data(profile, options, hp_pack_file(pack));
+    enum hp_err closed = hp_pack_close(pack);
+    return err != HP_OK ? err : closed;
+}
+
+enum hp_err hp_page_write(const struct hp_profile *profile, const struct hp_page_options *options,
+                          const char *text, FILE *out)
+{
+    const char *data = find_data(text);
+    if (!data)
+        return hp_fail(HP_ERR_FORMAT, "the page's template has no place for the data: build it "
+                                      "again with 'make'");
+    fwrite(text, 1, (size_t)(data - text), out);
+    HP_TRY(write_data(profile, options, out));
+    fputs(data, out);
+    errno = 0;
+    if (fflush(out) != 0 || ferror(out))
+        return hp_fail(HP_ERR_IO, "cannot write the page: %s",
+                       errno ? strerror(errno) : "write error");
+    return HP_OK;
+}

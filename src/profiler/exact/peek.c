@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The counts of a program that is still running: what result.c makes of sealed threads in the end, made of the tables as they are.
+ */
+#include "base/grow.h"
+#include "profiler/exact/loops.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* --- Sums ------------------------------------------------------------------------------------- */
+
+static enum hp_err grow_one(uint64_t **values, size_t *cap, size_t *n, size_t need)
+{
+    HP_TRY(hp_grow(values, cap, need + 1, sizeof **values));
+    *n = need > *n ? need : *n;
+    return HP_OK;
+}
+
+/* Room for everything there is now; what is new is 0. */
+static enum hp_err grow_sums(const struct hp_exact *exact, struct hp_exact_sums *sums)
+{
+    size_t n_loops = exact->loops ? exact->loops->graph.n_loops : 0;
+    HP_TRY(
+        grow_one(&sums->blocks, &sums->cap_blocks, &sums->n_blocks, hp_code_n_blocks(exact->code)));
+    HP_TRY(grow_one(&sums->calls, &sums->cap_calls, &sums->n_calls,
+                    hp_functions_count(exact->functions)));
+    return grow_one(&sums->trips, &sums->cap_trips, &sums->n_trips, n_loops);
+}
+
+static void free_sums(struct hp_exact_sums *sums)
+{
+    free(sums->blocks);
+    free(sums->calls);
+    free(sums->trips);
+}
+
+static void add_unit(const struct hp_exact *exact, struct hp_exact_sums *sums, uint32_t unit,
+                     uint64_t count)
+{
+    uint32_t n;
+    const uint32_t *blocks = hp_code_unit(exact->code, unit, &n);
+    for (uint32_t i = 0; i < n; i++)
+        sums->blocks[blocks[i]] += count;
+}
+
+/* The blocks of a thread that runs. */
+static void add_cells(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
+{
+    for (uint32_t i = 0; i < t->n_cells; i++) {
+        uint64_t count = t->cells[i].count[0] + t->cells[i].count[1];
+        if (count)
+            add_unit(t->exact, sums, i, count);
+    }
+    for (size_t i = 0; t->extra_of.slots && i <= t->extra_of.mask; i++) {
+        const struct hp_map64_slot *slot = &t->extra_of.slots[i];
+        if (slot->value != HP_MAP64_NONE)
+            add_unit(t->exact, sums, (uint32_t)(slot->key >> 32), t->extra[slot->value]);
+    }
+    for (size_t i = 0; t->tail_of.slots && i <= t->tail_of.mask; i++) {
+        const struct hp_map64_slot *slot = &t->tail_of.slots[i];
+        if (slot->value != HP_MAP64_NONE)
+            sums->blocks[slot->key] += t->tails[slot->value];
+    }
+}
+
+static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
+{
+    for (size_t i = 0; i < t->n_edges; i++) /* of one that was sealed */
+        sums->blocks[t->edges[i].from] += t->edges[i].count;
+    add_cells(t, sums);
+    for (size_t i = 0; i < t->n_calls; i++)
+        if (t->calls[i].callee != HP_NO_ID)
+            sums->calls[t->calls[i].callee] += t->calls[i].count;
+    for (size_t i = 0; t->loops && i < t->loops->n_records; i++)
+        sums->trips[i] += t->loops->trips[i].executions;
+}
+
+static void copy_sums(struct hp_exact_sums *to, const struct hp_exact_sums *from)
+{
+    memcpy(to->blocks, from->blocks, to->n_blocks * sizeof *to->blocks);
+    memcpy(to->calls, from->calls, to->n_calls * sizeof *to->calls);
+    memcpy(to->trips, from->trips, to->n_trips * sizeof *to->trips);
+}
+
+enum hp_err hp_exact_peek(const struct hp_profiler *profiler, struct hp_exact_peek *peek)
+{
+    const struct hp_exact *exact = (const struct hp_exact *)profiler;
+    HP_TRY(grow_sums(exact, &peek->now));
+    HP_TRY(grow_sums(exact, &peek->ended));
+    HP_TRY(hp_grow(&peek->is_ended, &peek->cap_is_ended, exact->n_threads + 1,
+                   sizeof *peek->is_ended));
+    for (size_t i = 0; i < exact->n_threads; i++)
+        if (exact->threads[i]->edges && !peek->is_ended[i]) {
+            peek->is_ended[i] = true;
+            add_thread(exact->threads[i], &peek->ended);
+        }
+    copy_sums(&peek->now, &peek->ended);
+    for (size_t i = 0; i < exact->n_threads; i++)
+        if (!peek->is_ended[i])
+            add_thread(exact->threads[i], &peek->now);
+    return HP_OK;
+}
+
+void hp_exact_peek_fini(struct hp_exact_peek *peek)
+{
+    free_sums(&peek->now);
+    free_sums(&peek->ended);
+    free(peek->is_ended);
+    *peek = (struct hp_exact_peek){0};
+}
+
+/* --- Loops ------------------------------------------------------------------------------------ */
+
+/* Lists the loops, and where each is in the list. */
+static enum hp_err list_loops(const struct hp_loop_graph *g, struct hp_exact_peek_loop **loops,
+                              size_t *cap, size_t *n, uint32_t *place)
+{
+    *n = 0;
+    for (size_t i = 0; i < g->n_functions; i++) {
+        const struct hp_loop_function *f = &g->functions[i];
+        HP_TRY(hp_grow(loops, cap, *n + f->n_loops + 1, sizeof **loops));
+        for (size_t k = 0; k < f->n_loops; k++) {
+            const struct hp_loop *loop = &g->loops[f->loops[k]];
+            bool nested = loop->parent != HP_NO_ID && place[loop->parent] != HP_NO_ID;
+            place[f->loops[k]] = (uint32_t)*n;
+            (*loops)[(*n)++] = (struct hp_exact_peek_loop){
+                .id = f->loops[k],
+                .header = loop->header,
+                .function = f->id,
+                .depth = nested ? (*loops)[place[loop->parent]].depth + 1 : 0};
+        }
+    }
+    return HP_OK;
+}
+
+/* What runs a block runs the nodes of its chain. */
+static void count_block(const struct hp_loop_graph *g, uint32_t block, uint64_t count,
+                        const uint32_t *place, struct hp_exact_peek_loop *loops)
+{
+    for (uint32_t node = block; node != HP_NO_ID; node = g->nodes[node].next) {
+        uint32_t heads = g->arrivals[node].loop, inner = g->nodes[node].inner;
+        if (heads && heads != HP_LOOP_UNSEEN && place[heads - 1] != HP_NO_ID)
+            loops[place[heads - 1]].iterations += count;
+        if (inner != HP_NO_ID && place[inner] != HP_NO_ID)
+            loops[place[inner]].self += count * hp_loop_graph_own(g, node);
+    }
+}
+
+enum hp_err hp_exact_peek_loops(const struct hp_profiler *profiler, const uint64_t *blocks,
+                                size_t n, struct hp_exact_peek_loop **loops, size_t *cap,
+                                size_t *n_loops)
+{
+    const struct hp_exact *exact = (const struct hp_exact *)profiler;
+    if (!exact->loops)
+        return hp_fail(HP_ERR_INVALID, "loops were not wanted of this run");
+    const struct hp_loop_graph *g = &exact->loops->graph;
+    uint32_t *place = malloc((g->n_loops + 1) * sizeof *place);
+    if (!place)
+        return hp_fail_nomem();
+    memset(place, 0xff, (g->n_loops + 1) * sizeof *place);
+    enum hp_err err = list_loops(g, loops, cap, n_loops, place);
+    for (uint32_t i = 0; err == HP_OK && i < n && i < g->n_nodes; i++)
+        if (blocks[i])
+            count_block(g, i, blocks[i], place, *loops);
+    for (size_t i = err == HP_OK ? *n_loops : 0; i-- > 0;) {
+        uint32_t parent = g->loops[(*loops)[i].id].parent;
+        if (parent != HP_NO_ID && place[parent] != HP_NO_ID)
+            (*loops)[place[parent]].self += (*loops)[i].self;
+    }
+    free(place);
+    return err;
+}

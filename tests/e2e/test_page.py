@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The page of `hotpath html` in a real browser (tests/page, Playwright with Debian's Chromium)."""
+import base64
+import copy
+import gzip
+import json
+import os
+import shutil
+import subprocess
+import unittest
+
+from util_cli import HERE, HOTPATH, Case, main, tool
+
+TESTS = os.path.join(HERE, "..", "page")
+BUILD = os.path.dirname(HOTPATH)
+TEMPLATE = os.path.join(BUILD, "page.html")
+MODULES = os.path.join(BUILD, "page-tests")
+DATA = '<script id="hotpath-data" type="application/octet-stream">'
+EVIL = "<img src=x onerror=window.pwned=1></script><script>window.pwned=2</script>'\"&amp;\n"
+
+# Nested loops, calls, two phases, an input-dependent branch: something for every view.
+PROGRAM = r"""
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+static unsigned table[4096];
+unsigned collatz(unsigned n)
+{
+    unsigned steps = 0;
+    while (n > 1) {
+        n = n & 1 ? 3 * n + 1 : n / 2;
+        steps++;
+    }
+    return steps;
+}
+int by_value(const void *a, const void *b)
+{
+    return (*(const unsigned *)a > *(const unsigned *)b) - (*(const unsigned *)a < *(const unsigned *)b);
+}
+unsigned mix(unsigned rounds)
+{
+    unsigned sum = 1;
+    for (unsigned i = 0; i < rounds; i++)
+        for (unsigned j = 0; j < 64; j++)
+            sum = sum * 31 + table[(sum + j) & 4095];
+    return sum;
+}
+int main(void)
+{
+    for (unsigned i = 0; i < 4096; i++)
+        table[i] = collatz(i + 1);
+    unsigned sum = mix(1500);
+    qsort(table, 4096, sizeof *table, by_value);
+    printf("%u\n", sum);
+    return 0;
+}
+"""
+HOSTILE = r"""
+__attribute__((noinline)) int evil(int) __asm__("\"<img src=x onerror=window.pwned=1></script><script>window.pwned=2</script>'\"");
+__attribute__((noinline)) int evil(int n) { int s = 0; for (int i = 0; i < n; i++) s += i % 3 ? i : 2; return s; }
+int main(void) { int t = 0; for (int i = 0; i < 2000; i++) t += evil(i % 50); return t == 7; }
+"""
+PROFILES = ("-p", "exact,loops,paths,predictions,hotspots,cycles,instructions", "--machine", "modern",
+            "--windows", "all", "--sample", "profileme,interval=200,pairs", "--predict", "net:10", "--predict", "net:50",
+            "--predict", "path-profile:10", "--predict", "path-profile:50")
+
+
+def evil(value):
+    """The data with a hostile text in place of every one that comes from outside."""
+    if isinstance(value, str):
+        return EVIL + value
+    if isinstance(value, list):
+        return [evil(item) for item in value]
+    if isinstance(value, dict):
+        return {key: evil(item) for key, item in value.items()}
+    return value
+
+
+def hostile_data(data):
+    data = copy.deepcopy(data)
+    kept = {name: data[name] for name in ("flows", "hows")}  # of hotpath itself, not of a program
+    offsets = {name: data[name]["offset"] for name in ("functions", "blocks", "code", "paths")}
+    data = evil(data)
+    data.update(kept)
+    for name, column in offsets.items():
+        data[name]["offset"] = column
+    data["names"].append(EVIL + "x" * 10000)
+    data["functions"]["name"][1] = EVIL + "long::" * 1700
+    return data
+
+
+def large_data(data, paths=100000):
+    """The paths over and over, with the functions and steps they have."""
+    data = copy.deepcopy(data)
+    for name, column in data["paths"].items():
+        data["paths"][name] = (column * (paths // len(column) + 1))[:paths]
+    data["paths"]["kind"] = [0] * paths
+    data["paths"]["count"] = [(i * 7919) % 1000003 for i in range(paths)]
+    return data
+
+
+class Page(Case):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.node, npm, cls.chromium = tool("node"), tool("npm"), tool("chromium")
+        if not os.path.exists(TEMPLATE):
+            raise unittest.SkipTest("the page's template was not built")
+        lock = os.path.join(MODULES, "package-lock.json")
+        os.makedirs(MODULES, exist_ok=True)
+        done = os.path.join(MODULES, "node_modules", ".package-lock.json")
+        wanted = os.path.join(TESTS, "package-lock.json")
+        fresh = os.path.exists(done) and os.path.exists(lock) and open(lock).read() == open(wanted).read()
+        for name in os.listdir(TESTS):
+            shutil.copy(os.path.join(TESTS, name), MODULES)
+        if not fresh and subprocess.run([npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline",
+                                         "--loglevel=error"], cwd=MODULES, timeout=300).returncode:
+            os.remove(lock)
+            raise unittest.SkipTest("npm could not get the tests' libraries")
+
+    def record(self, name, source, *options):
+        """A program's profile as (page, report, data)."""
+        program = self.build(name, source)
+        profile, page, report = self.path(name + ".hotpath"), self.path(name + ".html"), self.path(name + ".json")
+        self.hotpath("record", "-q", "-o", profile, *options, "--", program)
+        self.good("html", "-q", profile, "-o", page)
+        with open(report, "wb") as file:
+            file.write(self.good("report", "--json", profile))
+        return {"page": page, "report": report}, json.loads(self.good("html", "--data", profile))
+
+    def page(self, name, content):
+        """A page with `content` for data: an object, or the text between the tags."""
+        if not isinstance(content, str):
+            content = base64.b64encode(gzip.compress(json.dumps(content).encode(), 1)).decode()
+        with open(TEMPLATE) as file:
+            template = file.read()
+        return {"page": self.write(name + ".html", template.replace(DATA, DATA + content))}
+
+    def pages(self):
+        everything, data = self.record("all", PROGRAM, *PROFILES)
+        hostile, _ = self.record("hostile", HOSTILE, "-p", "exact,loops,paths,hotspots")
+        empty = self.path("empty.hotpath")
+        self.hotpath("record", "-q", "-o", empty, "-p", "none", "--", "/bin/true")
+        self.good("html", "-q", empty, "-o", self.path("empty.html"))
+        whole = base64.b64encode(gzip.compress(json.dumps(data).encode())).decode()
+        with open(os.path.join(MODULES, "node_modules", "axe-core", "axe.min.js")) as file:
+            axe = file.read()
+        return {"all": everything, "hostile": hostile, "empty": {"page": self.path("empty.html")},
+                "strings": self.page("strings", hostile_data(data)), "big": self.page("big", large_data(data)),
+                "damaged": self.page("damaged", "!" + whole), "cut": self.page("cut", whole[:len(whole) // 2 // 4 * 4]),
+                "other": self.page("other", {"format": 2}), "list": self.page("list", [1]), "template": {"page": TEMPLATE},
+                "axe": axe}
+
+    def test_in_a_browser(self):
+        manifest = self.write("pages.json", json.dumps(self.pages()))
+        tests = sorted(name for name in os.listdir(MODULES) if name.endswith(".test.mjs"))
+        environment = dict(os.environ, PAGES=manifest, CHROMIUM=self.chromium)
+        done = subprocess.run([self.node, "--test", "--test-concurrency=1", "--test-reporter=spec", *tests], cwd=MODULES, env=environment,
+                              timeout=300, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        print(done.stdout.decode(errors="replace"))
+        self.assertEqual(done.returncode, 0)
+
+
+if __name__ == "__main__":
+    main()

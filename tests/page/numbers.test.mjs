@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+// Numbers of the page are those of the report.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at, count, facts, reportOf, rows, shown, status, title } from "./browser.mjs";
+
+const report = reportOf("all");
+const share = (value) => (value > 0 && value < 0.0005 ? "<0.1%" : `${(value * 100).toFixed(1)}%`);
+
+// The rows of a view, column by column, as far as they are in sight.
+const same = (view, table, columns) => test(`${view}: the rows of the report`, at("all", view, async (page) => {
+    const found = await rows(page);
+    assert.ok(found.length >= Math.min(20, table.length), `${found.length} rows`);
+    found.forEach((row, i) => {
+        for (const [label, text] of Object.entries(columns))
+            assert.equal(row[label], text(table[i]), `${view}, row ${i}, ${label}`);
+    });
+    assert.match(await status(page), new RegExp(`^${count(table.length)} `));
+}));
+
+same("functions", report.functions, { Function: (f) => f.name, Instructions: (f) => count(f.self), Calls: (f) => count(f.calls), Self: (f) => share(f.self / report.summary.instructions), Inclusive: (f) => share(f.inclusive / report.summary.instructions) });
+same("paths", report.paths.filter((path) => path.kind === report.paths[0].kind), { Count: (p) => count(p.count), Function: (p) => p.function || "(no function)", Branches: (p) => count(p.length), Outcomes: (p) => (p.length > 48 ? `${p.outcomes.slice(0, 48)}…` : p.outcomes), Share: (p) => share(p.share) });
+same("hotspots", report.hotspots, { "#": (h) => String(h.id), Share: (h) => share(h.share), Blocks: (h) => String(h.blocks.length), Functions: (h) => h.functions.join(", ") });
+same("predictions", report.predictions, { Scheme: (p) => p.scheme, Hits: (p) => share(p.hit_rate), Noise: (p) => share(p.noise_rate), Predicted: (p) => count(p.predicted), Counters: (p) => count(p.counters) });
+same("instructions", report.instructions.slice(0, 5000), { Times: (i) => count(i.retired), Cycles: (i) => share(i.share), Function: (i) => i.function || "(no function)" });
+same("machine", report.machine, { Part: (m) => m.part, Name: (m) => m.name, Value: (m) => (m.unit === "share" ? share(m.value) : count(m.value)) });
+
+test("overview: totals", at("all", "overview", async (page) => {
+    const { summary } = report;
+    const keys = await page.$$eval(".key", (all) => Object.fromEntries(all.map((key) => [key.querySelector(".figure-label").textContent, key.title])));
+    const expected = { instructions: summary.instructions, branches: summary.branches, functions: summary.functions, paths: summary.paths, loops: summary.loops, "hot spots": summary.hotspots, "cycles on modern": report.cpi[0].cycles };
+    for (const [label, value] of Object.entries(expected))
+        assert.equal(keys[label], count(value), label);
+    assert.equal(await page.textContent(".figure >> nth=2"), report.cpi[0].cpi.toFixed(3));
+    assert.equal(await page.textContent(".command"), report.run.command.join(" "));
+}));
+
+test("a path: its numbers, blocks and ways", at("all", "path/0", async (page) => {
+    const path = report.paths[0];
+    const { Executed, Instructions } = await facts(page);
+    assert.equal(Executed, `${count(path.count)} times`);
+    assert.equal(Instructions, `${count(path.instructions)} (${share(path.share)})`);
+    const ways = await page.$$eval(".path > .step", (steps) => steps.map((step) => /how-(\w+)/.exec(step.className)[1]));
+    assert.deepEqual(ways, path.ways);
+    const places = await page.$$eval(".path > .step .step-head .note:not(.right)", (steps) => steps.map((step) => step.title));
+    assert.deepEqual(places, path.blocks);
+}));
+
+test("loops: nested as in the report, each with its numbers", at("all", "loops", async (page) => {
+    const roots = report.loops.filter((loop) => loop.parent === null);
+    const found = await rows(page);
+    assert.equal(found[0].Executions, count(roots[0].executions));
+    assert.equal(found[0].Iterations, count(roots[0].iterations));
+    const inner = report.loops.findIndex((loop) => loop.parent !== null);
+    await page.evaluate((row) => { location.hash = `loop/${row}`; }, inner);
+    await page.waitForSelector(`${shown} .detail h2`);
+    const shownFacts = await facts(page);
+    assert.equal(shownFacts.Executions, count(report.loops[inner].executions));
+    assert.equal(shownFacts.Iterations, count(report.loops[inner].iterations));
+    assert.equal(shownFacts.Header, report.loops[inner].target);
+    const level = await page.getAttribute(`${shown} tr[aria-selected=true]`, "aria-level");
+    assert.equal(Number(level), report.loops[inner].depth + 1);
+}));
+
+test("an instruction: why, and its cycles", at("all", "instruction/0", async (page) => {
+    const worst = report.instructions[0];
+    assert.equal(await page.textContent(".why"), worst.why);
+    assert.equal((await facts(page)).Cycles, `${count(worst.cycles)} (${share(worst.share)})`);
+    assert.equal((await facts(page)).Address, worst.address);
+}));
+
+test("a function: lines of its source with their executions", at("all", "functions", async (page) => {
+    const row = report.functions.findIndex((f) => f.name === "collatz");
+    await page.evaluate((to) => { location.hash = `function/${to}`; }, row);
+    await page.waitForSelector(`${shown} .detail .listing`);
+    assert.equal(await title(page), "collatz");
+    const lines = await page.$$eval(`${shown} .listing tbody tr`, (all) => all.filter((line) => line.cells.length === 4).map((line) => [...line.cells].map((cell) => cell.textContent)));
+    const known = lines.find((line) => line[3].includes("steps++"));
+    const line = report.lines.find((entry) => entry.line === Number(known[2]) && entry.file.endsWith("all.c"));
+    assert.equal(known[0], count(line.executions));
+}));

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+// Using the page: sorting, searching, details, keys, colours, paper, narrow screens.
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { at, hashOf, manifest, reportOf, rows, shown, status, title, withPage } from "./browser.mjs";
+
+const report = reportOf("all");
+const number = (text) => Number(text.replace(/[,%<]/g, ""));
+const focused = (page, selector) => page.evaluate((wanted) => document.activeElement.matches(wanted), selector);
+
+test("sorting by a column, both ways", at("all", "functions", async (page) => {
+    for (const order of ["descending", "ascending"]) {
+        await page.click(`${shown} th:has-text("Calls") button`);
+        assert.equal(await page.getAttribute(`${shown} th:has-text("Calls")`, "aria-sort"), order);
+        const calls = (await rows(page)).map((row) => number(row.Calls));
+        assert.deepEqual(calls, [...calls].sort((a, b) => (order === "ascending" ? a - b : b - a)));
+    }
+    await page.click(`${shown} th:has-text("Function") button`);
+    const names = (await rows(page)).map((row) => row.Function);
+    assert.deepEqual(names, [...names].sort());
+    assert.equal(await page.$$eval(`${shown} th[aria-sort]`, (heads) => heads.length), 1);
+}));
+
+test("searching while typing", withPage("all", "functions", async (page) => {
+    await page.fill(`${shown} input[type=search]`, "COLL");
+    assert.match(await status(page), /^\d+ of [\d,]+ functions$/);
+    const found = await rows(page);
+    assert.ok(found.some((row) => row.Function === "collatz"));
+    await page.fill(`${shown} input[type=search]`, "no such thing");
+    assert.match(await status(page), /^0 of /);
+    assert.match(await page.textContent(`${shown} .none`), /Nothing matches/);
+    await page.fill(`${shown} input[type=search]`, "");
+    assert.equal((await rows(page))[0].Function, report.functions[0].name);
+}));
+
+test("every kind of address opens what it names", at("all", "overview", async (page) => {
+    const titles = { "function/0": report.functions[0].name, "path/1": /^Path in /, "loop/0": /^Loop /, "hotspot/0": /^Hot spot #\d/, "instruction/2": /\w/ };
+    for (const [hash, expected] of Object.entries(titles)) {
+        await page.evaluate((to) => { location.hash = to; }, hash);
+        await page.waitForSelector(`${shown} .detail:not([hidden]) h2`);
+        const found = await title(page);
+        assert.ok(expected instanceof RegExp ? expected.test(found) : found === expected, `${hash}: ${found}`);
+        assert.equal(await page.$$eval(`${shown} tr[aria-selected=true]`, (all) => all.length), 1, hash);
+    }
+    for (const hash of ["function/999999", "nothing", "path/x", "../etc", "constructor/1"]) { // no such thing: a view, not an error
+        await page.evaluate((to) => { location.hash = to; }, hash);
+        await page.waitForSelector(shown);
+    }
+}));
+
+test("links of the overview lead to their views", at("all", "overview", async (page) => {
+    const links = await page.$$eval(`${shown} .card a`, (all) => all.map((link) => link.getAttribute("href")));
+    assert.ok(links.length > 20);
+    for (const view of ["functions", "loops", "paths", "instructions", "hotspots", "machine", "flame"])
+        assert.ok(links.includes(`#${view}`) || links.some((link) => link.startsWith(`#${view.replace(/s$/, "")}/`)), view);
+    await page.click(`${shown} .card a[href="#function/0"]`);
+    assert.equal(await title(page), report.functions[0].name);
+}));
+
+test("tabs by arrow keys, / searches", at("all", "overview", async (page) => {
+    await page.focus("[role=tab][aria-selected=true]");
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await hashOf(page), "#functions");
+    assert.ok(await focused(page, "#tab-functions"));
+    await page.keyboard.press("End");
+    assert.equal(await hashOf(page), "#flame");
+    await page.keyboard.press("ArrowRight");
+    assert.equal(await hashOf(page), "#overview");
+    await page.keyboard.press("ArrowRight");
+    await page.keyboard.press("/");
+    assert.ok(await focused(page, "input[type=search]"));
+}));
+
+test("rows by keys: Enter opens, Escape closes and goes back", at("all", "paths", async (page) => {
+    await page.focus(`${shown} tr[tabindex='0']`);
+    await page.keyboard.press("Home");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector(`${shown} .detail h2`);
+    assert.equal(await hashOf(page), "#path/2");
+    assert.ok(await focused(page, ".detail h2"));
+    await page.keyboard.press("Escape");
+    await page.waitForSelector(`${shown} .detail`, { state: "hidden" });
+    assert.equal(await hashOf(page), "#paths");
+    assert.ok(await focused(page, "tr[data-row='2']"));
+    await page.keyboard.press("End");
+    const last = report.paths.filter((path) => path.kind === report.paths[0].kind).length - 1;
+    assert.ok(await focused(page, `tr[data-row='${last}']`));
+}));
+
+test("nested loops open and close by keys", at("all", "loops", async (page) => {
+    const before = (await rows(page)).length;
+    await page.focus(`${shown} tr[tabindex='0']`);
+    while (!(await focused(page, "[aria-expanded]")))
+        await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowRight");
+    assert.ok(await focused(page, "[aria-expanded=true]"));
+    assert.ok((await rows(page)).length > before || before >= 40);
+    await page.keyboard.press("ArrowDown");
+    assert.ok(await focused(page, "[aria-level='2']"));
+    await page.keyboard.press("ArrowLeft");
+    await page.keyboard.press("ArrowLeft");
+    assert.ok(await focused(page, "[aria-expanded=false]"));
+}));
+
+test("the graph of a region: blocks, links, zoom by keys, and a list", at("all", "hotspot/0", async (page) => {
+    await page.waitForSelector("svg.graph .node");
+    assert.equal(await page.$$eval("svg.graph .node", (all) => all.length), Math.min(150, report.hotspots[0].blocks.length));
+    assert.ok(await page.$$eval("svg.graph .edge", (all) => all.length) > 0);
+    const box = () => page.getAttribute("svg.graph", "viewBox");
+    const before = await box();
+    await page.focus("svg.graph");
+    await page.keyboard.press("+");
+    const after = await box();
+    assert.notEqual(after, before);
+    await page.keyboard.press("ArrowDown");
+    assert.notEqual(await box(), after);
+    await page.click(".graph-box summary");
+    await page.click(".graph-box .items button >> nth=0");
+    await page.waitForSelector(".chosen .listing .insn");
+}));
+
+test("the flame graph: zoom, search, and back", withPage("all", "flame", async (page) => {
+    const cells = () => page.$$eval(`${shown} .flame-cell`, (all) => all.length);
+    const before = await cells();
+    assert.ok(before > 5);
+    await page.focus(`${shown} .flame-cell[tabindex='0']`);
+    await page.keyboard.press("ArrowDown");
+    await page.keyboard.press("ArrowDown");
+    const name = await page.evaluate(() => document.activeElement.textContent);
+    await page.keyboard.press("Enter");
+    assert.equal(await page.textContent(`${shown} .crumbs strong`), name);
+    assert.ok(await cells() < before);
+    await page.keyboard.press("Escape");
+    await page.waitForFunction((wanted) => document.querySelectorAll("[role=tabpanel]:not([hidden]) .flame-cell").length === wanted, before);
+    await page.fill(`${shown} input[type=search]`, "collatz");
+    assert.match(await status(page), /^\d+ match/);
+    assert.ok(await page.$$eval(`${shown} .flame-cell.match`, (all) => all.length) > 0);
+}));
+
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor.match(/\d+/g).reduce((sum, part) => sum + Number(part), 0) / 3);
+
+test("light and dark: as the system says, or as chosen", withPage("all", "", async (page) => {
+    assert.ok(await background(page) > 200);
+    await page.emulateMedia({ colorScheme: "dark" });
+    assert.ok(await background(page) < 60);
+    await page.click(".theme");
+    assert.ok(await background(page) > 200);
+}));
+
+test("paper is light, without what cannot be clicked, and nothing is cut", withPage("all", "paths", async (page) => {
+    await page.emulateMedia({ media: "print" });
+    assert.ok(await background(page) > 250 || await page.evaluate(() => getComputedStyle(document.body).backgroundColor) === "rgba(0, 0, 0, 0)");
+    assert.ok(!(await page.isVisible("[role=tablist]")));
+    assert.equal(await page.$eval(`${shown} .grid-scroll`, (box) => getComputedStyle(box).overflowY), "visible");
+    await page.waitForFunction(() => document.querySelectorAll("[role=tabpanel]:not([hidden]) tr[data-at]").length === 60);
+    assert.ok((await page.pdf()).length > 20000);
+}, { colorScheme: "dark" }));
+
+const places = ["overview", "functions", "function/0", "paths", "path/0", "loops", "loop/0", "hotspots", "hotspot/0", "predictions", "instructions", "instruction/0", "machine", "flame"];
+
+test("a narrow screen has nothing beside it", withPage("all", "", async (page) => {
+    for (const place of places) {
+        await page.evaluate((to) => { location.hash = to; }, place);
+        await page.waitForTimeout(30);
+        assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), place);
+    }
+}, { viewport: { width: 380, height: 700 } }));
+
+// Serious complaints of axe about a page that is shown at each of some places.
+const judged = (where, options) => async (page) => {
+    await page.evaluate(manifest.axe);
+    for (const place of where) {
+        await page.evaluate((to) => { location.hash = to; }, place);
+        await page.waitForTimeout(30);
+        const { violations } = await page.evaluate(([selector, how]) => axe.run({ include: [["header"], [selector]] }, { resultTypes: ["violations"], ...how }), [shown, options]);
+        const serious = violations.filter((violation) => ["serious", "critical"].includes(violation.impact));
+        assert.deepEqual(serious.map((violation) => `${place}: ${violation.id}: ${violation.nodes[0].html.slice(0, 300)}`), []);
+    }
+};
+
+// Contrast takes long to measure, and is the same in many places.
+test("nothing serious for axe", withPage("all", "", judged(places, { rules: { "color-contrast": { enabled: false } } }), { bypassCSP: true }));
+for (const colorScheme of ["light", "dark"])
+    test(`enough contrast, ${colorScheme}`, withPage("all", "", judged(["overview", "path/0", "instruction/0"], { runOnly: ["color-contrast"] }), { colorScheme, bypassCSP: true }));
