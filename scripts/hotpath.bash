@@ -15,7 +15,7 @@ _hotpath()
 
     [ "$command" = top ] && views="all functions paths loops hotspots"
     if [ "$COMP_CWORD" = 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "run record top report annotate html export compare diff merge trace wpp lab --help --version" -- "$word")
+        mapfile -t COMPREPLY < <(compgen -W "run record top report annotate html export compare diff ci merge trace wpp lab --help --version" -- "$word")
         return
     fi
     if [ "$command" = trace ]; then

@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 /* A file in TMPDIR that is gone when it is closed. */
@@ -69,6 +70,12 @@ void hp_capture_show(struct hp_capture *c)
         return;
     for (ssize_t n; (n = pread(c->file, bytes, sizeof bytes, c->shown)) > 0; c->shown += n)
         write_all(to, bytes, (size_t)n);
+}
+
+void hp_capture_say(const struct hp_capture *c, const char *text)
+{
+    bool replaced = c->active && c->saved[STDERR_FILENO] >= 0;
+    write_all(replaced ? c->saved[STDERR_FILENO] : STDERR_FILENO, text, strlen(text));
 }
 
 void hp_capture_end(struct hp_capture *c)

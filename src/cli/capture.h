@@ -25,6 +25,9 @@ enum hp_err hp_capture_begin(struct hp_capture *capture);
 /* Prints what has come since the last time where it was meant to go. */
 void hp_capture_show(struct hp_capture *capture);
 
+/* Prints a text where stderr was. */
+void hp_capture_say(const struct hp_capture *capture, const char *text);
+
 /* Prints the rest; everything is as before. */
 void hp_capture_end(struct hp_capture *capture);
 

@@ -27,6 +27,7 @@ int hp_cmd_annotate(int argc, char **argv);
 int hp_cmd_html(int argc, char **argv);
 int hp_cmd_compare(int argc, char **argv);
 int hp_cmd_diff(int argc, char **argv);
+int hp_cmd_ci(int argc, char **argv);
 int hp_cmd_merge(int argc, char **argv);
 int hp_cmd_trace(int argc, char **argv);
 int hp_cmd_wpp(int argc, char **argv);

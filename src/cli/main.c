@@ -15,11 +15,12 @@ static const struct hp_command commands[] = {
     {"record", "run a program and keep its profile in a file", hp_cmd_record},
     {"top", "run a program and show live what it does", hp_cmd_top},
     {"report", "print a profile", hp_cmd_report},
-    {"export", "write a pipeline log of a part of a run, for a viewer", hp_cmd_export},
+    {"export", "write a profile, or a part of a run, for another tool", hp_cmd_export},
     {"annotate", "print functions by source and instruction", hp_cmd_annotate},
     {"html", "write a profile as a page for a browser", hp_cmd_html},
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},
     {"diff", "say what changed between two versions of a program", hp_cmd_diff},
+    {"ci", "compare a run with a baseline, and fail when it got slower", hp_cmd_ci},
     {"merge", "add profiles up into one", hp_cmd_merge},
     {"trace", "record, inspect, check and replay the raw stream", hp_cmd_trace},
     {"wpp", "inspect and expand a whole program path", hp_cmd_wpp},
@@ -87,6 +88,7 @@ enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
     case HP_REPORT_SUMMARY:
     case HP_REPORT_EDGES:
     case HP_REPORT_CALLS:
+    case HP_REPORT_CONTEXTS:
     case HP_REPORT_THREADS:
     case HP_REPORT_MODULES:
     case HP_REPORT_PREDICTIONS:

@@ -9,12 +9,12 @@
 static const struct hp_usage usage = {
     .command = "hotpath report",
     .synopsis = "[OPTIONS] FILE [VIEW]",
-    .help = "Prints a profile. VIEW is one of: summary, functions, blocks, edges, calls, lines, "
-            "threads,\n"
-            "modules, loops, paths, predictions, hotspots, loop-models, partition, machine,\n"
-            "instructions, cpi, sampling, all.\n"
-            "Without one: the summary, and functions, loops, paths, predictions, hot spots and\n"
-            "instructions as far as they were recorded.\n",
+    .help =
+        "Prints a profile. VIEW is one of: summary, functions, blocks, edges, calls, contexts,\n"
+        "lines, threads, modules, loops, paths, predictions, hotspots, loop-models,\n"
+        "partition, machine, instructions, cpi, sampling, all.\n"
+        "Without one: the summary, and functions, loops, paths, predictions, hot spots and\n"
+        "instructions as far as they were recorded.\n",
     .examples = "  hotpath report gzip.hotpath\n"
                 "  hotpath report gzip.hotpath edges --top 50\n"
                 "  hotpath report gzip.hotpath paths\n"

@@ -444,6 +444,7 @@ enum hp_err hp_session_run(const struct hp_session_options *options, char *const
         *status = not_run_status(err);
         return err;
     }
+    program.environment = options->environment;
     err = hp_plan_choose(options, &program, &plan);
     if (err == HP_OK)
         err = run_program(options, &plan, &program, argv, trace_path, profile, status);

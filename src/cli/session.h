@@ -48,6 +48,7 @@ struct hp_session_options {
     bool follow;
     bool quiet;                   /* no progress */
     struct hp_onlooker *onlooker; /* NULL: nobody; it is not asked about a replay */
+    char *const *environment;     /* for the program, padded (engine/environment.h); NULL: ours */
 };
 
 #define HP_SESSION_DEFAULTS                                                                        \

@@ -392,7 +392,7 @@ static enum hp_err describe(struct hp_digest *d, const struct hp_profile *p)
     d->version = hp_text(p->run.version);
     d->engine = hp_text(p->run.engine);
     d->arch = hp_arch_name(p->run.arch);
-    d->libc = d->machine = "";
+    d->libc = d->machine = d->cpu = d->modules = "";
     d->directory = hp_text(p->run.directory);
     d->started = p->run.started;
     d->command = hp_digest_string(d, hp_strbuf_text(&command));
@@ -403,6 +403,16 @@ static enum hp_err describe(struct hp_digest *d, const struct hp_profile *p)
 
 static enum hp_err check_modules(const struct making *m)
 {
+    struct hp_strbuf list = {0};
+    for (const char *const *name = m->options->modules; name && *name; name++) {
+        hp_strbuf_add(&list, name == m->options->modules ? "" : ",");
+        hp_strbuf_add(&list, *name);
+    }
+    m->digest->modules = hp_digest_string(m->digest, hp_strbuf_text(&list));
+    bool failed = list.failed || !m->digest->modules;
+    hp_strbuf_fini(&list);
+    if (failed)
+        return hp_fail_nomem();
     for (const char *const *name = m->options->modules; name && *name; name++) {
         bool found = false;
         const char *const one[] = {*name, NULL};

@@ -80,6 +80,8 @@ struct hp_digest {
     const char *version, *engine, *arch;
     const char *libc;    /* "libc.so.6 1a2b3c4d5e6f"; "" unknown */
     const char *machine; /* "" none */
+    const char *cpu;     /* what instructions libraries may choose; "" unknown. Set by the caller */
+    const char *modules; /* "a,b": only these; "" all */
     const char *command;
     const char *directory;
     int64_t started;

@@ -14,6 +14,7 @@ struct hp_executable {
                     own, not its interpreter's */
     char **argv; /* for it: argv[0] as the user wrote it; for scripts the interpreter's */
     struct hp_elf_file elf;
+    char *const *environment; /* for it, and padded (environment.h); NULL: ours, as it is */
 };
 
 /*

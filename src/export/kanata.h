@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kanata 0004, the log format of Onikiri and the viewer Konata (docs/export.md says what is where).
+ * Kanata 0004, the log format of Onikiri and the viewer Konata (docs/export-pipeline.md says what is where).
  */
 #ifndef HP_EXPORT_KANATA_H
 #define HP_EXPORT_KANATA_H

@@ -131,7 +131,7 @@ static void join_functions(struct hp_lcov_lines *all)
 
 static uint64_t count_of(const struct hp_lcov_line *line)
 {
-    return line->entered && line->entered < line->most ? line->entered : line->most;
+    return line->entered ? line->entered : line->most;
 }
 
 /* Writes what there is of `file`, from `*at` on. */

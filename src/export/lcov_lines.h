@@ -17,7 +17,7 @@ struct hp_lcov_line {
     const char *file;
     uint32_t line;
     uint64_t instance; /* of several copies of the line: inlined, or of a template */
-    uint64_t entered;  /* from another line */
+    uint64_t entered;  /* from another line, where a statement begins */
     uint64_t most;     /* executions of an instruction */
 };
 
@@ -52,8 +52,8 @@ enum hp_err hp_lcov_add_function(struct hp_lcov_lines *all,
 enum hp_err hp_lcov_add_branch(struct hp_lcov_lines *all, const struct hp_lcov_branch *branch);
 
 /*
- * Sorts and joins all of it, and writes it, file by file. A line was executed as often as it was entered from another line (so does gcov count), but not more often than
- * its most often executed instruction, copies added up: compilers that optimise mix the code of lines.
+ * Sorts and joins all of it, and writes it, file by file. A line was executed as often as it was entered from another line: so does gcov count. One that never was, because it is only a part of
+ * what the compiler made of others, as often as its most often executed instruction, copies added up.
  */
 void hp_lcov_write(struct hp_lcov_lines *all, FILE *out);
 void hp_lcov_fini(struct hp_lcov_lines *all);

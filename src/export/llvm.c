@@ -50,26 +50,6 @@ static uint32_t copies_of(uint32_t bits)
     return copies ? copies : 1;
 }
 
-/* --- Names ------------------------------------------------------------------------------------ */
-
-static bool is_mangled(const char *name)
-{
-    return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
-}
-
-/* The name of the function that the code belongs to. Without full debug information of C++ only the symbol has the one that is needed. */
-static const char *outer_name(const struct writer *w)
-{
-    const char *name = w->frames.frames[w->frames.n - 1].function;
-    if (is_mangled(name))
-        return name;
-    const struct hp_pfunction *function =
-        hp_flows_function(w->flows, (struct hp_place){w->flows->module, w->frames.entry});
-    return function && is_mangled(function->linkage) && !strchr(function->linkage, '.')
-               ? function->linkage
-               : name;
-}
-
 /* --- Functions -------------------------------------------------------------------------------- */
 
 /* Parts that the compiler split off are not entered by calls of the function. */
@@ -102,7 +82,7 @@ static enum hp_err find_node(struct writer *w, uint32_t *node)
     for (size_t i = w->frames.n; i-- > 0;) {
         const struct hp_source_frame *frame = &w->frames.frames[i];
         bool outer = i + 1 == w->frames.n;
-        const char *name = outer ? outer_name(w) : frame->function;
+        const char *name = frame->function;
         /* A call that was inlined without a line has no place in its caller. */
         bool placed = outer || w->frames.frames[i + 1].line;
         if (!hp_llvm_name_fits(name) || !frame->first_line || !placed) {
@@ -230,7 +210,7 @@ static enum hp_err target_of(struct writer *w, const struct hp_pedge *edge, char
     if (edge->to.module == w->flows->module) {
         HP_TRY(frames_at(w, edge->to.offset));
         if (w->frames.n && w->frames.entry == edge->to.offset) {
-            *name = outer_name(w);
+            *name = w->frames.frames[w->frames.n - 1].function;
             return HP_OK;
         }
     }
@@ -296,8 +276,7 @@ static enum hp_err count_written(struct writer *w, struct hp_export_written *wri
             written->written =
                 hp_saturating_add(written->written, w->flows->blocks[i] * block->insns);
     }
-    if (written->written < written->total)
-        snprintf(written->missing, sizeof written->missing, "in code without debug information");
+    hp_flows_missing(w->flows, "in code without debug information", written);
     return HP_OK;
 }
 

@@ -2,8 +2,14 @@
 #include "base/strings.h"
 #include "export/export.h"
 
+#include <fcntl.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
+
+#define MAX_INTERPRETERS 4 /* of interpreters */
 
 static const char *file_name(const char *path)
 {
@@ -27,14 +33,10 @@ static void list(const struct hp_profile *p, char *text, size_t size)
                               file_name(p->modules[i].path));
 }
 
-enum hp_err hp_export_module(const struct hp_profile *p, const char *name, uint32_t *module)
+/* The module of that name; HP_PROFILE_NONE: there is none. */
+static enum hp_err by_name(const struct hp_profile *p, const char *name, uint32_t *module)
 {
-    char names[512];
-    bool started = !name;
-    if (started)
-        name = p->run.command && p->run.command[0] ? file_name(p->run.command[0]) : "";
     *module = HP_PROFILE_NONE;
-    list(p, names, sizeof names);
     for (uint32_t i = 0; i < p->n_modules; i++) {
         if (!is_meant(p->modules[i].path, name))
             continue;
@@ -44,11 +46,99 @@ enum hp_err hp_export_module(const struct hp_profile *p, const char *name, uint3
                            p->modules[*module].path, p->modules[i].path);
         *module = i;
     }
+    return HP_OK;
+}
+
+/* --- The program that was started ------------------------------------------------------------- */
+
+/* Joins two parts of a path and resolves links. False: there is no such file. */
+static bool resolve(const char *directory, size_t length, const char *name, char real[PATH_MAX])
+{
+    char path[PATH_MAX];
+    int n = name[0] == '/' ? snprintf(path, sizeof path, "%s", name)
+                           : snprintf(path, sizeof path, "%.*s/%s", (int)length, directory, name);
+    return n > 0 && (size_t)n < sizeof path && realpath(path, real);
+}
+
+/* The file that a command of this name runs. */
+static bool find_program(const struct hp_profile *p, const char *name, char real[PATH_MAX])
+{
+    if (strchr(name, '/'))
+        return resolve(p->run.directory, strlen(p->run.directory), name, real);
+    const char *path = getenv("PATH");
+    while (path && *path) {
+        size_t length = strcspn(path, ":");
+        if (length && length < PATH_MAX && resolve(path, length, name, real) &&
+            access(real, X_OK) == 0)
+            return true;
+        path += length + (path[length] == ':');
+    }
+    return false;
+}
+
+/* The interpreter that a script names in its first line, the program behind "env" where it is that. False: it is none. */
+static bool interpreter_of(const char *script, char name[PATH_MAX])
+{
+    char line[PATH_MAX + 8];
+    int fd = open(script, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    ssize_t n = fd < 0 ? -1 : read(fd, line, sizeof line - 1);
+    if (fd >= 0)
+        close(fd);
+    if (n < 3 || memcmp(line, "#!", 2) != 0)
+        return false;
+    line[n] = 0;
+    line[strcspn(line, "\n")] = 0;
+    char *rest, *word = strtok_r(line + 2, " \t", &rest);
+    if (word && strcmp(file_name(word), "env") == 0)
+        do
+            word = strtok_r(NULL, " \t", &rest);
+        while (word && (word[0] == '-' || strchr(word, '=')));
+    return word && snprintf(name, PATH_MAX, "%s", word) < PATH_MAX;
+}
+
+/* The only module with a main(); HP_PROFILE_NONE: there is none, or several. */
+static uint32_t with_main(const struct hp_profile *p)
+{
+    uint32_t module = HP_PROFILE_NONE;
+    for (size_t i = 0; i < p->n_functions; i++) {
+        if (strcmp(p->functions[i].linkage, "main") != 0)
+            continue;
+        if (module != HP_PROFILE_NONE && p->functions[i].place.module != module)
+            return HP_PROFILE_NONE;
+        module = p->functions[i].place.module;
+    }
+    return module;
+}
+
+/* By the command, followed through PATH, links and the first lines of scripts; where the files are gone, by its name. */
+static enum hp_err started(const struct hp_profile *p, uint32_t *module)
+{
+    char name[PATH_MAX], real[PATH_MAX];
+    const char *command = p->run.command && p->run.command[0] ? p->run.command[0] : "";
+    snprintf(name, sizeof name, "%s", command);
+    for (int i = 0; i < MAX_INTERPRETERS && find_program(p, name, real); i++) {
+        HP_TRY(by_name(p, real, module));
+        if (*module != HP_PROFILE_NONE || !interpreter_of(real, name))
+            break;
+    }
+    if (*module == HP_PROFILE_NONE && command[0])
+        HP_TRY(by_name(p, file_name(command), module));
+    if (*module == HP_PROFILE_NONE)
+        *module = with_main(p);
+    return HP_OK;
+}
+
+enum hp_err hp_export_module(const struct hp_profile *p, const char *name, uint32_t *module)
+{
+    char names[400];
+    *module = HP_PROFILE_NONE;
+    HP_TRY(name ? by_name(p, name, module) : started(p, module));
     if (*module != HP_PROFILE_NONE)
         return HP_OK;
-    if (started)
+    list(p, names, sizeof names);
+    if (!name)
         return hp_fail(HP_ERR_INVALID,
-                       "it cannot be told which module '%s' is: choose one by --module: %s", name,
+                       "it cannot be told which module the program is: choose one by --module: %s",
                        names);
-    return hp_fail(HP_ERR_INVALID, "the profile has no module '%s'; it has: %s", name, names);
+    return hp_fail(HP_ERR_INVALID, "the profile has no module '%.80s'; it has: %s", name, names);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * O3PipeView, the log format of gem5's out-of-order core (docs/export.md says what is where).
+ * O3PipeView, the log format of gem5's out-of-order core (docs/export-pipeline.md says what is where).
  */
 #ifndef HP_EXPORT_O3_H
 #define HP_EXPORT_O3_H

@@ -42,6 +42,20 @@ static enum hp_err check_code(const struct hp_profile *p)
     return HP_OK;
 }
 
+/* Of a normal profile parents come first. */
+static enum hp_err check_contexts(const struct hp_profile *p)
+{
+    for (size_t i = 0; i < p->n_contexts; i++)
+        if (!index_fits(p->contexts[i].function, p->n_functions) ||
+            !index_fits(p->contexts[i].parent, i))
+            return bad("context", i, "function or context");
+    for (size_t i = 0; i < p->n_context_counts; i++)
+        if (p->context_counts[i].item >= p->n_contexts ||
+            p->context_counts[i].thread >= p->n_threads)
+            return bad("context count", i, "context or thread");
+    return HP_OK;
+}
+
 static enum hp_err check_paths(const struct hp_profile *p)
 {
     for (size_t i = 0; i < p->n_paths; i++) {
@@ -158,6 +172,7 @@ enum hp_err hp_profile_check_references(const struct hp_profile *p)
             return hp_fail(HP_ERR_INVALID, "the profile is damaged: it has %zu elements of a kind",
                            sizes[i]);
     HP_TRY(check_code(p));
+    HP_TRY(check_contexts(p));
     HP_TRY(check_paths(p));
     HP_TRY(check_loops(p));
     HP_TRY(check_hotspots(p));

@@ -305,6 +305,7 @@ const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_
     case HP_REPORT_BLOCKS: return block_fields;
     case HP_REPORT_EDGES: return edge_fields;
     case HP_REPORT_CALLS: return counted ? counted_call_fields : call_fields;
+    case HP_REPORT_CONTEXTS: return hp_context_fields;
     case HP_REPORT_LINES: return line_fields;
     case HP_REPORT_THREADS: return thread_fields;
     case HP_REPORT_MODULES: return module_fields;

@@ -107,6 +107,9 @@ extern const struct hp_field hp_model_loop_fields[];
 extern const struct hp_field hp_partition_fields[];
 extern const struct hp_field hp_hotspot_fields[];
 
+/* Those of calling contexts (contexts.c). */
+extern const struct hp_field hp_context_fields[];
+
 /* Those of paths, predictions and what models counted (fields_models.c). */
 extern const struct hp_field hp_path_fields[];
 extern const struct hp_field hp_prediction_fields[];

@@ -185,6 +185,7 @@ static enum hp_err print_rows(struct printer *p, const struct hp_text_view *view
 static const char *title_of(enum hp_report_view view)
 {
     switch (view) {
+    case HP_REPORT_CONTEXTS: return "Contexts";
     case HP_REPORT_LOOPS: return "Loops";
     case HP_REPORT_LOOP_MODELS: return "Loop models";
     case HP_REPORT_PARTITION: return "Partition";
@@ -210,6 +211,7 @@ static enum hp_err print_table(struct printer *p, enum hp_report_view which, boo
                 hp_text_plain(color));
     switch (which) {
     case HP_REPORT_PATHS: return hp_print_paths(p->tables, p->options, limit, &p->sources, p->out);
+    case HP_REPORT_CONTEXTS: return hp_print_contexts(p->tables, p->options, p->out);
     case HP_REPORT_LOOPS: return hp_print_loops(p->tables, p->options, limit, p->out);
     case HP_REPORT_LOOP_MODELS: return hp_print_loop_models(p->tables, p->options, limit, p->out);
     case HP_REPORT_PARTITION: return hp_print_partition(p->tables, p->options, limit, p->out);

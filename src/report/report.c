@@ -13,6 +13,7 @@ static const char *const view_names[HP_REPORT_COUNT_] = {
     [HP_REPORT_BLOCKS] = "blocks",
     [HP_REPORT_EDGES] = "edges",
     [HP_REPORT_CALLS] = "calls",
+    [HP_REPORT_CONTEXTS] = "contexts",
     [HP_REPORT_LINES] = "lines",
     [HP_REPORT_THREADS] = "threads",
     [HP_REPORT_MODULES] = "modules",
@@ -49,7 +50,7 @@ enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view
     }
     return hp_fail(
         HP_ERR_INVALID,
-        "no view \"%s\": there are summary, functions, blocks, edges, calls, lines, "
+        "no view \"%s\": there are summary, functions, blocks, edges, calls, contexts, lines, "
         "threads, modules, loops, paths, predictions, hotspots, loop-models, partition, machine, "
         "instructions, cpi, sampling and all",
         name);
@@ -111,6 +112,7 @@ bool hp_print_is_there(const struct hp_tables *tables, enum hp_report_view view)
 {
     const struct hp_profile *p = tables->profile;
     switch (view) {
+    case HP_REPORT_CONTEXTS: return p->n_contexts > 0;
     case HP_REPORT_PATHS: return p->n_paths > 0;
     case HP_REPORT_PREDICTIONS: return p->n_predictions > 0;
     case HP_REPORT_LOOPS:

@@ -25,6 +25,7 @@ enum hp_report_view {
     HP_REPORT_BLOCKS,
     HP_REPORT_EDGES,
     HP_REPORT_CALLS,
+    HP_REPORT_CONTEXTS, /* who called whom, as a tree */
     HP_REPORT_LINES,
     HP_REPORT_THREADS,
     HP_REPORT_MODULES,

@@ -269,6 +269,7 @@ bool hp_rows_have_parts(enum hp_report_view view)
 {
     switch (view) {
     case HP_REPORT_THREADS:
+    case HP_REPORT_CONTEXTS:
     case HP_REPORT_PREDICTIONS:
     case HP_REPORT_HOTSPOTS:
     case HP_REPORT_LOOP_MODELS:
@@ -294,6 +295,8 @@ static enum hp_err init(struct hp_rows *rows, struct hp_tables *tables, enum hp_
 {
     if (view == HP_REPORT_LINES)
         return hp_rows_lines(rows, tables, per_thread);
+    if (view == HP_REPORT_CONTEXTS)
+        return hp_rows_contexts(rows, tables);
     if (view == HP_REPORT_PARTITION)
         return hp_rows_partition(rows, tables);
     if (view == HP_REPORT_INSTRUCTIONS)

@@ -113,6 +113,7 @@ static inline const char *hp_text(const char *text)
  *   loop-models iterations                     hotspots total
  *   partition  speedup in millionths           cpi      parts of cycles (of hp_tables.cpi)
  *   instructions cycles (parts, or the sampler's), executions (or samples)
+ *   contexts   inclusive, self, calls
  * Predictions, what models counted (machine) and ways of sampling (of hp_tables.ways) have none: their order is that of their names.
  * Where inclusive counts are not known: those of functions are not to be shown, and
  *   calls      count
@@ -158,5 +159,8 @@ const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, si
 /* Makes tables->lines and the rows of HP_REPORT_LINES, not yet in order of weight: for
  * hp_rows_init(). What was made stays in `rows` on failure. */
 enum hp_err hp_rows_lines(struct hp_rows *rows, struct hp_tables *tables, bool per_thread);
+
+/* The same for HP_REPORT_CONTEXTS. */
+enum hp_err hp_rows_contexts(struct hp_rows *rows, const struct hp_tables *tables);
 
 #endif

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops and hot spots for people: views that are more than a table. At most `limit` rows (0: all) of each list.
+ * Contexts, loops and hot spots for people: views that are more than a table. At most `limit` rows (0: all) of each list.
  */
 #ifndef HP_REPORT_TEXT_REGIONS_H
 #define HP_REPORT_TEXT_REGIONS_H
 
 #include "report/tables.h"
+
+/* Calling contexts, each indented below the one it was called from; what options->top says, else those with at least 1 % of the instructions. */
+enum hp_err hp_print_contexts(struct hp_tables *tables, const struct hp_report_options *options,
+                              FILE *out);
 
 /* Loops, nested ones indented below those that they are in. */
 enum hp_err hp_print_loops(struct hp_tables *tables, const struct hp_report_options *options,

@@ -253,6 +253,23 @@ enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const c
     return HP_OK;
 }
 
+static bool is_mangled(const char *name)
+{
+    return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
+}
+
+/* Of functions of one file, and with few debug information of all, only the symbol has the name that is needed. Those of parts have something behind a dot. */
+static void name_by_symbol(const struct hp_symbols *symbols, struct hp_source_frames *frames)
+{
+    struct hp_source_frame *outer = &frames->frames[frames->n - 1];
+    if (is_mangled(outer->function))
+        return;
+    const struct hp_symbol *symbol = hp_symbol_table_find(&symbols->table, frames->entry);
+    if (symbol && symbol->offset == frames->entry && is_mangled(symbol->linkage) &&
+        !strchr(symbol->linkage, '.'))
+        outer->function = symbol->linkage;
+}
+
 enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,
                               struct hp_source_frames *frames)
 {
@@ -263,9 +280,12 @@ enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,
     if (!symbols->debug)
         return hp_fail(HP_ERR_NOTFOUND, "%s has no line information", symbols->file.path);
     enum hp_err err = hp_debug_frames(symbols->debug, symbols->base + offset, frames);
-    frames->entry -= symbols->base;
-    frames->inner -= symbols->base;
     if (frames->until != UINT64_MAX)
         frames->until -= symbols->base;
-    return err;
+    if (err != HP_OK)
+        return err;
+    frames->entry -= symbols->base;
+    frames->inner -= symbols->base;
+    name_by_symbol(symbols, frames);
+    return HP_OK;
 }

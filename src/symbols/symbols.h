@@ -12,6 +12,7 @@
 
 #include "hotpath/error.h"
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -81,7 +82,7 @@ enum hp_err hp_symbols_line(struct hp_symbols *symbols, uint64_t offset, const c
 
 /* A function at an instruction: the one that the code belongs to, or one that was inlined there. */
 struct hp_source_frame {
-    const char *function; /* linkage name, else its name; "" unknown */
+    const char *function; /* linkage name, where it has one that differs; "" unknown */
     const char *file;     /* of `line` */
     uint32_t first_line;  /* where the function is declared; 0 unknown */
     uint32_t line; /* of the instruction, or of the call that was inlined; 0: none in particular */
@@ -94,6 +95,7 @@ struct hp_source_frames {
     uint64_t entry; /* offset of the first instruction of the last one */
     uint64_t inner; /* likewise of the first one: tells apart where a function was inlined */
     uint64_t until; /* up to this offset all is the same */
+    bool statement; /* a statement begins where the code of this line begins */
 };
 
 /*

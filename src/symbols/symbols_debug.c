@@ -410,6 +410,7 @@ enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
     if (!found || scope == HP_SPAN_NONE)
         return no_line(address);
     struct hp_line line = *found;
+    frames->statement = line.statement;
     /* A parent comes before what is inlined into it, so this ends. */
     while (scope != HP_SPAN_NONE) {
         const struct hp_scope *s = &unit->scopes[scope];

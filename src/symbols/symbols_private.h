@@ -154,6 +154,7 @@ struct hp_line {
     const char *file; /* NULL: no line from here on */
     uint32_t line;
     uint32_t discriminator;
+    bool statement; /* begins here */
 };
 
 /* A function with code, or an inlined one, in a unit. */

@@ -54,17 +54,28 @@ static const char *path_of(struct paths *paths, Dwarf_Line *line)
 
 /* libdw sorts the lines by address, ends of sequences first: of several at one address the last
  * counts. */
-static enum hp_err add_line(struct hp_unit *unit, uint64_t address, const char *file, int number,
-                            unsigned discriminator)
+static enum hp_err add_line(struct hp_unit *unit, const struct hp_line *line)
 {
-    if (unit->n_lines && unit->lines[unit->n_lines - 1].address == address)
+    if (unit->n_lines && unit->lines[unit->n_lines - 1].address == line->address)
         unit->n_lines--;
     HP_TRY(hp_grow(&unit->lines, &unit->lines_capacity, unit->n_lines + 1, sizeof *unit->lines));
-    unit->lines[unit->n_lines++] = (struct hp_line){.address = address,
-                                                    .file = file,
-                                                    .line = number > 0 ? (uint32_t)number : 0,
-                                                    .discriminator = discriminator};
+    unit->lines[unit->n_lines++] = *line;
     return HP_OK;
+}
+
+/* What libdw says of a line but for its file. */
+static bool read_line(Dwarf_Line *line, struct hp_line *read, bool *end)
+{
+    int number = 0;
+    if (!line || dwarf_lineaddr(line, &read->address) != 0 ||
+        dwarf_lineendsequence(line, end) != 0 || dwarf_lineno(line, &number) != 0)
+        return false;
+    read->line = number > 0 ? (uint32_t)number : 0;
+    if (dwarf_linediscriminator(line, &read->discriminator) != 0)
+        read->discriminator = 0;
+    if (dwarf_linebeginstatement(line, &read->statement) != 0)
+        read->statement = false;
+    return true;
 }
 
 static enum hp_err add_lines(struct hp_unit *unit, Dwarf_Lines *lines, size_t n,
@@ -72,21 +83,16 @@ static enum hp_err add_lines(struct hp_unit *unit, Dwarf_Lines *lines, size_t n,
 {
     for (size_t i = 0; i < n; i++) {
         Dwarf_Line *line = dwarf_onesrcline(lines, i);
-        Dwarf_Addr address;
+        struct hp_line read = {0};
         bool end = false;
-        int number = 0;
-        unsigned discriminator = 0;
-        if (!line || dwarf_lineaddr(line, &address) != 0 ||
-            dwarf_lineendsequence(line, &end) != 0 || dwarf_lineno(line, &number) != 0)
+        if (!read_line(line, &read, &end))
             continue;
-        if (!end && hp_span_find(code, address) == HP_SPAN_NONE)
+        if (!end && hp_span_find(code, read.address) == HP_SPAN_NONE)
             continue;
-        const char *file = end ? NULL : path_of(paths, line);
-        if (!end && !file)
+        read.file = end ? NULL : path_of(paths, line);
+        if (!end && !read.file)
             return hp_fail_nomem();
-        if (dwarf_linediscriminator(line, &discriminator) != 0)
-            discriminator = 0;
-        HP_TRY(add_line(unit, address, file, number, discriminator));
+        HP_TRY(add_line(unit, &read));
     }
     return HP_OK;
 }

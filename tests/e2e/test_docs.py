@@ -18,7 +18,7 @@ SRC = os.path.abspath(os.environ.get("SRC") or os.path.join(HERE, "..", ".."))
 HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(SRC, "build", "hotpath"))
 BUILD = os.path.dirname(HOTPATH)
 TIMEOUT = 300
-COMMANDS = ["run", "record", "top", "report", "annotate", "html", "export", "compare", "diff", "merge", "lab"]
+COMMANDS = ["run", "record", "top", "report", "annotate", "html", "export", "compare", "diff", "ci", "merge", "lab"]
 TRACE_COMMANDS = ["record", "info", "check", "dump", "replay"]
 WPP_COMMANDS = ["info", "expand", "hot"]
 GROUPS = {"trace": TRACE_COMMANDS, "wpp": WPP_COMMANDS}
@@ -107,6 +107,8 @@ class Readme(Scratch):
         names += ["share/man/man1/" + page for page in manual_pages()]
         if os.path.exists(os.path.join(BUILD, "hotpath-engine")):
             names.append("lib/hotpath/hotpath-engine")
+        if os.path.exists(os.path.join(BUILD, "page.html")):
+            names.append("share/hotpath/page.html")
         for name in names:
             self.assertTrue(os.path.exists(os.path.join(prefix, name)), name)
         done = run(os.path.join(prefix, "bin", "hotpath"), "run", "-n1", "--", "true")
@@ -314,6 +316,15 @@ class Manual(unittest.TestCase):
                     self.assertIn(word[1], letters, line)
             n += 1
         self.assertGreater(n, 20)
+
+    def test_formats_of_exports_are_told(self):
+        text = hotpath("export", "--help").split("Formats:\n")[1].split("\n\n")[0]
+        formats = re.findall(r"^  (\S+) ", text, re.M)
+        self.assertGreater(len(formats), 5)
+        described = section(read("man", "hotpath-export.1"), "DESCRIPTION")
+        self.assertEqual(sorted(tags(described)), sorted(formats))
+        table = re.findall(r"^\| (`.*?) \|", read("docs", "export.md"), re.M)
+        self.assertEqual(sorted(re.findall(r"`([^`]+)`", " ".join(table))), sorted(formats))
 
     def test_environment_is_told(self):
         used = set()

@@ -38,6 +38,7 @@ struct frame {
 /* A calling context; those of handlers are above what was interrupted. */
 struct context {
     uint32_t parent, function; /* function HP_NO_ID: a signal */
+    uint32_t caller;           /* the profile joins those that differ by it only */
     uint64_t self, calls;
     uint32_t depth;
 };
@@ -100,41 +101,53 @@ static void spend(struct model *m, uint32_t block)
     m->counts[counter(m, KEY_BLOCK, b->start, b->end)]++;
 }
 
+/* The child of a context for a function that `caller` calls (HP_NO_ID - 1: nobody does), NULL when there is no room for it. */
+static struct context *child_context(struct model *m, uint32_t parent, uint32_t function,
+                                     uint32_t caller)
+{
+    struct context *contexts = m->contexts;
+    bool signal = function == HP_NO_ID;
+    for (uint32_t i = 1; i <= m->n_contexts; i++)
+        if (contexts[i].parent == parent && contexts[i].function == function &&
+            contexts[i].caller == caller)
+            return &contexts[i];
+    uint32_t depth = contexts[parent].depth; /* where a history begins there is room */
+    if (!signal && (depth == HP_CONTEXT_DEPTH ||
+                    (depth > 0 && m->n_contexts - m->n_signals >= m->most_contexts)))
+        return NULL;
+    m->n_signals += signal;
+    assert_true(m->n_contexts + 1 < MAX_CONTEXTS);
+    struct context *new = &contexts[++m->n_contexts];
+    *new = (struct context){
+        .parent = parent, .function = function, .caller = caller, .depth = signal ? 0 : depth + 1};
+    return new;
+}
+
 /* The context of the top frame, which is new. */
 static void find_context(struct model *m)
 {
     struct frame *f = &m->frames[m->depth - 1], none = {0}, *below = m->depth > 1 ? f - 1 : &none;
-    struct context *contexts = m->contexts;
-    *f = (struct frame){f->kind, f->expects,     f->function, f->caller,
-                        f->call, below->context, below->rest};
-    if (f->rest && f->kind != SIGNAL)
-        return;
-    f->rest = false;
-    for (uint32_t i = 1; i <= m->n_contexts; i++)
-        if (contexts[i].parent == below->context && contexts[i].function == f->function) {
-            f->context = i;
-            return;
-        }
-    uint32_t depth = contexts[below->context].depth; /* where a history begins there is room */
-    if (f->kind != SIGNAL && (depth == HP_CONTEXT_DEPTH ||
-                              (depth > 0 && m->n_contexts - m->n_signals >= m->most_contexts))) {
-        f->rest = true;
-        return;
-    }
-    m->n_signals += f->kind == SIGNAL;
-    assert_true(m->n_contexts + 1 < MAX_CONTEXTS);
-    f->context = (uint32_t)++m->n_contexts;
-    contexts[f->context] = (struct context){.parent = below->context,
-                                            .function = f->function,
-                                            .depth = f->kind == SIGNAL ? 0 : depth + 1};
+    struct context *own = below->rest ? NULL
+                                      : child_context(m, below->context, f->function,
+                                                      f->call ? f->caller : HP_NO_ID - 1);
+    f->rest = !own;
+    f->context = own ? (uint32_t)(own - m->contexts) : below->context;
+    if (f->call && f->rest)
+        m->cut++;
+    else if (f->call)
+        own->calls++;
 }
 
-static void count_entry(struct model *m)
+/* The function of the top frame is jumped to once more. */
+static void enter_again(struct model *m, uint32_t caller)
 {
-    if (m->frames[m->depth - 1].rest)
-        m->cut++;
+    const struct frame *f = &m->frames[m->depth - 1];
+    struct context *own =
+        f->rest ? NULL : child_context(m, m->contexts[f->context].parent, f->function, caller);
+    if (own)
+        own->calls++;
     else
-        m->contexts[m->frames[m->depth - 1].context].calls++;
+        m->cut++;
 }
 
 static void enter(struct model *m, enum frame_kind kind, uint64_t expects, uint32_t function,
@@ -144,7 +157,6 @@ static void enter(struct model *m, enum frame_kind kind, uint64_t expects, uint3
     m->frames[m->depth++] = (struct frame){kind, expects, function, caller, call, 0, false};
     find_context(m);
     if (call) {
-        count_entry(m);
         m->counts[counter(m, KEY_CALL, caller, function)]++;
         m->entered[function]++;
     }
@@ -184,7 +196,7 @@ static void model_jump(struct model *m, const struct hp_block *from, const struc
         if (m->frames[n - 1].function == function) {
             m->depth = n;
             if (entry)
-                count_entry(m);
+                enter_again(m, function_at(from->start));
             return;
         }
         if ((entry || !computed) && m->frames[n - 1].kind != JUMPED)
@@ -195,8 +207,6 @@ static void model_jump(struct model *m, const struct hp_block *from, const struc
     m->frames[m->depth++] =
         (struct frame){JUMPED, 0, function, function_at(from->start), entry, 0, false};
     find_context(m);
-    if (entry)
-        count_entry(m);
 }
 
 static void model_transfer(struct model *m, uint32_t a, uint32_t b)

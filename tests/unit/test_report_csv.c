@@ -92,6 +92,7 @@ static void columns_are_those_of_json(void **state)
     fixture_add_paths(&profile);
     fixture_add_loops(&profile);
     fixture_add_insns(&profile);
+    fixture_add_contexts(&profile);
     for (int view = HP_REPORT_FUNCTIONS; view < HP_REPORT_ALL; view++) {
         struct hp_report_options options = {.view = (enum hp_report_view)view};
         char *csv = render_csv(&profile, options);

@@ -328,6 +328,21 @@ static inline void fixture_add_insns(struct hp_profile *p)
     FIXTURE_SET(*p, samplers);
 }
 
+/* work, with helper, which calls work again, and demo+0x2000; and something unknown. 1,000 instructions in all. */
+static struct hp_pcontext fixture_tree[] = {
+    {HP_PROFILE_NONE, 0}, {HP_PROFILE_NONE, HP_PROFILE_NONE}, {0, 1}, {0, 2}, {3, 0}};
+
+static struct hp_pcontext_count fixture_tree_counts[] = {
+    {0, 0, 400, 1}, {0, 1, 200, 1}, {1, 1, 5, 1}, {2, 0, 35, 5}, {3, 0, 300, 100}, {4, 1, 60, 8}};
+
+static inline void fixture_add_contexts(struct hp_profile *p)
+{
+    p->contexts = fixture_tree;
+    p->n_contexts = sizeof fixture_tree / sizeof *fixture_tree;
+    p->context_counts = fixture_tree_counts;
+    p->n_context_counts = sizeof fixture_tree_counts / sizeof *fixture_tree_counts;
+}
+
 static struct hp_pnote fixture_counted[] = {{"counted", "inclusive counts are not known", 2}};
 
 /* The same from an engine that counted: what nobody knows is 0 in it. */

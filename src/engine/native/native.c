@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/native/native.h"
 
+#include "engine/environment.h"
 #include "engine/native/start.h"
 #include "engine/spawn.h"
 
@@ -103,16 +104,24 @@ static enum hp_err start_engine(const struct hp_executable *program, const char 
 {
     int numbers[3], start_fd = -1;
     HP_TRY(hp_spare_descriptors(numbers, 3));
-    HP_TRY(make_start(program, numbers, &start_fd));
+    char **padded = NULL;
+    if (program->environment)
+        HP_TRY(hp_environment_pad(program->environment, program->argv, engine, &padded));
+    enum hp_err err = make_start(program, numbers, &start_fd);
+    if (err != HP_OK) {
+        free(padded);
+        return err;
+    }
     const struct hp_handed handed[] = {
         {arena_fd, numbers[0]}, {engine_fd, numbers[1]}, {start_fd, numbers[2]}};
     int before = personality(0xffffffff);
     if (!randomize && before >= 0)
         personality((unsigned long)before | ADDR_NO_RANDOMIZE);
-    enum hp_err err = hp_spawn(engine, program->argv, environ, handed, 3, pid);
+    err = hp_spawn(engine, program->argv, padded ? padded : environ, handed, 3, pid);
     if (!randomize && before >= 0)
         personality((unsigned long)before);
     close(start_fd);
+    free(padded);
     return err;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/qemu/qemu.h"
 
+#include "engine/environment.h"
 #include "engine/spawn.h"
 
 #include <stdbool.h>
@@ -78,22 +79,22 @@ static bool is_for_linker(const char *variable)
 }
 
 /* qemu-ARCH [-L SYSROOT] [-E LD_...] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its arguments. */
-static char **qemu_argv(const struct hp_executable *program, const char *qemu, const char *sysroot,
-                        const char *option)
+static char **qemu_argv(const struct hp_executable *program, char *const *environment,
+                        const char *qemu, const char *sysroot, const char *option)
 {
     size_t n = 0, k = 0, variables = 0;
     while (program->argv[n])
         n++;
-    while (environ[variables])
+    while (environment[variables])
         variables++;
     const char **argv = calloc(n + 9 + 2 * variables, sizeof *argv);
     if (!argv)
         return NULL;
     argv[k++] = qemu;
     for (size_t i = 0; i < variables; i++)
-        if (is_for_linker(environ[i])) {
+        if (is_for_linker(environment[i])) {
             argv[k++] = "-E";
-            argv[k++] = environ[i];
+            argv[k++] = environment[i];
         }
     if (sysroot) {
         argv[k++] = "-L";
@@ -109,16 +110,16 @@ static char **qemu_argv(const struct hp_executable *program, const char *qemu, c
     return (char **)argv;
 }
 
-/* QEMU hands the environment on in reverse: so reverse it before. Points into `environ`. */
-static char **qemu_environment(void)
+/* QEMU hands the environment on in reverse: so reverse it before. Points into `environment`. */
+static char **qemu_environment(char *const *environment)
 {
     size_t n = 0, k = 0;
-    while (environ[n])
+    while (environment[n])
         n++;
     char **reversed = calloc(n + 1, sizeof *reversed);
     for (size_t i = n; reversed && i > 0; i--)
-        if (!is_for_linker(environ[i - 1]))
-            reversed[k++] = environ[i - 1];
+        if (!is_for_linker(environment[i - 1]))
+            reversed[k++] = environment[i - 1];
     return reversed;
 }
 
@@ -127,12 +128,17 @@ static enum hp_err start(const struct hp_executable *program, const char *qemu, 
 {
     struct hp_handed handed = {.fd = arena_fd}; /* the plugin closes it */
     HP_TRY(hp_spare_descriptors(&handed.as, 1));
+    char **padded = NULL;
+    if (program->environment)
+        HP_TRY(hp_environment_pad(program->environment, program->argv, program->path, &padded));
+    char *const *all = padded ? padded : environ;
     char *option = plugin_option(plugin, handed.as, program->name);
-    char **argv = option ? qemu_argv(program, qemu, sysroot, option) : NULL;
-    char **environment = qemu_environment();
+    char **argv = option ? qemu_argv(program, all, qemu, sysroot, option) : NULL;
+    char **environment = qemu_environment(all);
     enum hp_err err =
         argv && environment ? hp_spawn(qemu, argv, environment, &handed, 1, pid) : hp_fail_nomem();
     free(environment);
+    free(padded);
     free(argv);
     free(option);
     return err;

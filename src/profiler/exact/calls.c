@@ -22,19 +22,7 @@ ALWAYS_INLINE struct hp_frame *top(struct hp_exact_thread *t)
 
 /* --- Pushing and popping ---------------------------------------------------------------------- */
 
-/* Makes room to count activations of `function`. */
-static __attribute__((noinline, cold)) bool grow_activities(struct hp_exact_thread *t)
-{
-    if (hp_grow(&t->activities, &t->cap_activities, hp_functions_count(t->exact->functions),
-                sizeof *t->activities) == HP_OK)
-        return true;
-    t->exact->out_of_memory = true;
-    return false;
-}
-
-/* The index of the call from `caller` to `callee`, or HP_NO_ID. */
-static __attribute__((noinline)) uint32_t find_call(struct hp_exact_thread *t, uint32_t caller,
-                                                    uint32_t callee)
+uint32_t hp_exact_find_call(struct hp_exact_thread *t, uint32_t caller, uint32_t callee)
 {
     uint64_t key = (uint64_t)caller << 32 | callee;
     uint32_t index = hp_map64_get(&t->call_of, key);
@@ -49,51 +37,24 @@ static __attribute__((noinline)) uint32_t find_call(struct hp_exact_thread *t, u
     return (uint32_t)t->n_calls++;
 }
 
-/* Counts a call made at the end of the block `from`; its index, or HP_NO_ID. Mostly it is the same
- * as the last one from there. */
-ALWAYS_INLINE uint32_t count_call(struct hp_exact_thread *t, uint32_t from, uint32_t caller,
-                                  uint32_t callee)
-{
-    if (callee == HP_NO_ID)
-        return HP_NO_ID;
-    struct hp_exact_cell *cell = &t->cells[t->exact->spots[from].unit];
-    uint32_t index = hp_watch_place(cell->watch) - 1;
-    if (index >= t->n_calls || t->calls[index].callee != callee ||
-        t->calls[index].caller != caller) {
-        index = find_call(t, caller, callee);
-        if (index == HP_NO_ID)
-            return HP_NO_ID;
-        if (index < HP_WATCH_MAX)
-            cell->watch = (cell->watch & HP_WATCH_LAST) | (index + 1) << 2;
-    }
-    t->calls[index].count++;
-    return index;
-}
-
-/* `from`: the block from which the frame at the top is left; HP_NO_ID: from none. */
+/* `caller`: of the call that makes it, or HP_CONTEXT_NO_CALL. `from`: the block from which the frame at the top is left; HP_NO_ID: from
+ * none. */
 ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
-                        uint32_t function, uint32_t call, uint32_t from, const bool loops)
+                        uint32_t function, uint32_t caller, uint32_t from, const bool loops)
 {
     if (t->n_frames == t->cap_frames &&
         hp_grow(&t->frames, &t->cap_frames, t->n_frames + 1, sizeof *t->frames) != HP_OK) {
         t->exact->out_of_memory = true;
         return;
     }
-    if (function != HP_NO_ID && function >= t->cap_activities && !grow_activities(t))
-        return;
-    uint32_t below = t->n_frames ? t->frames[t->n_frames - 1].context : 0;
-    uint32_t context =
-        hp_exact_contexts_enter(t, below, kind == HP_FRAME_SIGNAL ? HP_CONTEXT_SIGNAL : function);
-    t->frames[t->n_frames++] = (struct hp_frame){.expects = expects,
-                                                 .entered = t->clock,
-                                                 .function = function,
-                                                 .call = call,
-                                                 .kind = (uint8_t)kind,
-                                                 .context = context};
-    if (function != HP_NO_ID)
-        t->activities[function].active++;
-    if (call != HP_NO_ID)
-        t->calls[call].active++;
+    struct hp_frame *frame = &t->frames[t->n_frames];
+    uint32_t below = t->n_frames++ ? frame[-1].context : 0;
+    frame->expects = expects;
+    frame->entered = t->clock;
+    frame->function = function;
+    frame->kind = (uint8_t)kind;
+    hp_exact_contexts_enter(t, frame, below, kind == HP_FRAME_SIGNAL ? HP_CONTEXT_SIGNAL : function,
+                            function == HP_NO_ID ? HP_CONTEXT_NO_CALL : caller);
     if (loops)
         hp_exact_loops_push(t, from);
 }
@@ -101,14 +62,14 @@ ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint
 ALWAYS_INLINE void pop(struct hp_exact_thread *t, const bool loops)
 {
     const struct hp_frame *frame = &t->frames[--t->n_frames];
-    uint64_t spent = t->clock - frame->entered;
-    if (frame->function != HP_NO_ID && --t->activities[frame->function].active == 0)
-        t->activities[frame->function].inclusive += spent;
     struct hp_context *context = &t->contexts[frame->context];
-    context->inclusive += spent;
-    context->calls += frame->call != HP_NO_ID;
-    if (frame->call != HP_NO_ID && --t->calls[frame->call].active == 0)
-        t->calls[frame->call].inclusive += spent;
+    uint64_t spent = t->clock - frame->entered;
+    if (hp_context_is_rest(context)) {
+        hp_exact_contexts_leave_rest(t, frame, spent);
+    } else {
+        context->inclusive += spent;
+        context->calls++;
+    }
     if (loops)
         hp_exact_loops_pop(t, spent);
 }
@@ -216,8 +177,7 @@ ALWAYS_INLINE enum hp_how call(struct hp_exact_thread *t, uint32_t from, uint32_
     if (t->exact->spots[to].start == behind)
         return HP_HOW_STAYED; /* not taken, or it only reads the program counter */
     uint32_t caller = running(t, from);
-    uint32_t callee = enter(t, to);
-    push(t, HP_FRAME_CALL, behind, callee, count_call(t, from, caller, callee), from, loops);
+    push(t, HP_FRAME_CALL, behind, enter(t, to), caller, from, loops);
     return HP_HOW_CALLED;
 }
 
@@ -256,7 +216,7 @@ static __attribute__((noinline)) enum hp_how unexpected_return(struct hp_exact_t
         return HP_HOW_STAYED;
     /* out of where the history began: a forked child, a coroutine */
     pop(t, t->loops);
-    push(t, HP_FRAME_BASE, 0, function, HP_NO_ID, HP_NO_ID, t->loops);
+    push(t, HP_FRAME_BASE, 0, function, HP_CONTEXT_NO_CALL, HP_NO_ID, t->loops);
     return HP_HOW_BEGUN;
 }
 
@@ -301,18 +261,19 @@ static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t
     if (!computed && function_of(t, from) == function)
         return HP_HOW_STAYED;
     bool entry = t->exact->spots[to].entry;
-    uint32_t call = entry ? count_call(t, from, running(t, from), function) : HP_NO_ID;
+    uint32_t caller = entry ? running(t, from) : HP_CONTEXT_NO_CALL;
     /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by
      * longjmp. */
     size_t n = find_function(t, function, entry || !computed);
     if (n) {
         pop_to(t, n);
-        t->contexts[top(t)->context].calls += call != HP_NO_ID;
+        if (entry)
+            hp_exact_contexts_again(t, top(t), caller);
         return entry ? HP_HOW_AGAIN : computed ? HP_HOW_THROWN : HP_HOW_BACK;
     }
     if (!entry && computed)
         return HP_HOW_STAYED;
-    push(t, HP_FRAME_TAIL, top(t)->expects, function, call, from, t->loops);
+    push(t, HP_FRAME_TAIL, top(t)->expects, function, caller, from, t->loops);
     return HP_HOW_JUMPED;
 }
 
@@ -377,19 +338,15 @@ static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint
                                   uint64_t insns, uint32_t at)
 {
     const struct hp_spot *a = &t->exact->spots[from], *b = &t->exact->spots[to];
-    struct hp_exact_op op = {.expects = a->end,
-                             .insns = (uint32_t)insns,
-                             .from = from,
-                             .to = to,
-                             .function = b->function,
-                             .at = (uint8_t)at,
-                             .call = HP_NO_ID};
-    uint32_t call = hp_watch_place(t->cells[a->unit].watch) - 1;
-    if (a->flow == HP_FLOW_CALL && b->start != a->end && call < t->n_calls && a->asked &&
-        a->function != HP_NO_ID && t->calls[call].caller == a->function &&
-        t->calls[call].callee == b->function)
-        op.call = call;
-    return op;
+    bool known = a->asked && b->asked && a->function != HP_NO_ID && b->function != HP_NO_ID;
+    return (struct hp_exact_op){.expects = a->end,
+                                .insns = (uint32_t)insns,
+                                .from = from,
+                                .to = to,
+                                .function = b->function,
+                                .caller = a->function,
+                                .at = (uint8_t)at,
+                                .is_call = known && a->flow == HP_FLOW_CALL && b->start != a->end};
 }
 
 /* Keeps the `n` operations of a run; without room for them it stays new. `last`: what has to be watched at its end. */
@@ -470,12 +427,10 @@ static __attribute__((noinline)) void run_ops(struct hp_exact_thread *t, uint32_
     const struct hp_exact_op *op = &t->ops[hp_watch_place(watch)];
     for (;; op++) {
         t->clock = clock + op->insns;
-        if (op->call != HP_NO_ID) {
-            t->calls[op->call].count++;
-            push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from, false);
-        } else {
+        if (op->is_call)
+            push(t, HP_FRAME_CALL, op->expects, op->function, op->caller, op->from, false);
+        else
             show(t, op->from, op->to);
-        }
         if (!op->more)
             break;
     }
@@ -496,9 +451,8 @@ static __attribute__((noinline)) void run_loop_ops(struct hp_exact_thread *t, ui
                 cover(t, unit, first, op->at + 1u);
             first = op->at + 1u;
             t->clock = clock + op->insns;
-            if (op->call != HP_NO_ID) {
-                t->calls[op->call].count++;
-                push(t, HP_FRAME_CALL, op->expects, op->function, op->call, op->from, true);
+            if (op->is_call) {
+                push(t, HP_FRAME_CALL, op->expects, op->function, op->caller, op->from, true);
                 hp_exact_loops_call(t, op->to);
             } else {
                 show_loops(t, op->from, op->to);
@@ -561,7 +515,8 @@ void hp_exact_count(struct hp_exact_thread *t, const struct hp_step *steps, size
 
 static void add_calls(struct hp_exact_thread *t, uint32_t from, uint32_t callee, uint64_t count)
 {
-    uint32_t call = callee == HP_NO_ID ? HP_NO_ID : find_call(t, function_of(t, from), callee);
+    uint32_t call =
+        callee == HP_NO_ID ? HP_NO_ID : hp_exact_find_call(t, function_of(t, from), callee);
     if (call != HP_NO_ID)
         t->calls[call].count += count;
 }
@@ -614,19 +569,15 @@ void hp_exact_count_calls(struct hp_exact_thread *t, const struct hp_edge_count 
 
 void hp_exact_begin(struct hp_exact_thread *t, uint32_t block)
 {
-    uint32_t function = enter(t, block);
-    uint32_t call = function == HP_NO_ID ? HP_NO_ID : find_call(t, HP_NO_ID, function);
-    if (call != HP_NO_ID)
-        t->calls[call].count++;
-    push(t, HP_FRAME_BASE, 0, function, call, HP_NO_ID, t->loops);
+    push(t, HP_FRAME_BASE, 0, enter(t, block), HP_NO_ID, HP_NO_ID, t->loops);
     if (t->loops)
         hp_exact_loops_begin(t, block, false);
 }
 
 void hp_exact_enter_signal(struct hp_exact_thread *t)
 {
-    push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_NO_ID, t->loops ? t->loops->current : HP_NO_ID,
-         t->loops);
+    push(t, HP_FRAME_SIGNAL, 0, HP_NO_ID, HP_CONTEXT_NO_CALL,
+         t->loops ? t->loops->current : HP_NO_ID, t->loops);
     if (t->loops)
         t->loops->current =
             HP_NO_ID; /* another signal, before the handler begins, interrupts nothing */

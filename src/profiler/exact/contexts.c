@@ -9,12 +9,15 @@
 enum hp_err hp_exact_contexts_start(struct hp_exact_thread *t)
 {
     HP_TRY(hp_grow(&t->contexts, &t->cap_contexts, 1, sizeof *t->contexts));
+    HP_TRY(hp_grow(&t->context_more, &t->cap_context_more, 1, sizeof *t->context_more));
     t->contexts[0].function = HP_CONTEXT_NOTHING;
+    t->contexts[0].caller = HP_CONTEXT_NO_CALL;
+    t->context_more[0] = (struct hp_context_more){.parent = HP_NO_ID, .call = HP_NO_ID};
     t->n_contexts = 1;
     return HP_OK;
 }
 
-/* --- While the program runs ------------------------------------------------------------------- */
+/* --- Finding one ------------------------------------------------------------------------------ */
 
 /* How many contexts of functions there are from this one down to where its history began. */
 static unsigned depth_of(const struct hp_exact_thread *t, uint32_t context)
@@ -22,56 +25,172 @@ static unsigned depth_of(const struct hp_exact_thread *t, uint32_t context)
     unsigned depth = 0;
     for (; t->contexts[context].function != HP_CONTEXT_NOTHING &&
            t->contexts[context].function != HP_CONTEXT_SIGNAL;
-         context = t->contexts[context].parent)
+         context = t->context_more[context].parent)
         depth++;
     return depth;
 }
 
-static uint32_t add_context(struct hp_exact_thread *t, uint64_t key, uint32_t parent,
-                            uint32_t function)
+/* Under which the map has it: by its call, else by its function, which is far below 2^31. */
+static uint64_t key_of(uint32_t parent, uint32_t function, uint32_t call)
+{
+    return (uint64_t)parent << 32 | (call == HP_NO_ID ? UINT32_C(1) << 31 | function : call);
+}
+
+static uint32_t add_context(struct hp_exact_thread *t, uint32_t parent, uint32_t function,
+                            uint32_t caller, uint32_t call)
 {
     uint32_t index = (uint32_t)t->n_contexts;
     if (hp_grow(&t->contexts, &t->cap_contexts, t->n_contexts + 1, sizeof *t->contexts) != HP_OK ||
-        hp_map64_put(&t->context_of, key, index) != HP_OK) {
+        hp_grow(&t->context_more, &t->cap_context_more, t->n_contexts + 1,
+                sizeof *t->context_more) != HP_OK ||
+        hp_map64_put(&t->context_of, key_of(parent, function, call), index) != HP_OK) {
         t->exact->out_of_memory = true;
         return parent;
     }
-    t->contexts[t->n_contexts++] =
-        (struct hp_context){.function = function, .parent = parent, .after = index};
+    t->contexts[index] =
+        (struct hp_context){.function = function, .caller = caller, .after = index};
+    t->context_more[index] = (struct hp_context_more){.parent = parent, .call = call};
+    t->n_contexts++;
     t->n_own_contexts += function < HP_CONTEXT_REST || function == HP_NO_ID;
     return index;
 }
 
 /* The child is not there yet: makes it, or finds where it belongs instead. */
-static uint32_t new_context(struct hp_exact_thread *t, uint32_t parent, uint32_t function)
+static uint32_t new_context(struct hp_exact_thread *t, uint32_t parent, uint32_t function,
+                            uint32_t caller, uint32_t call)
 {
-    uint64_t rest = (uint64_t)parent << 32 | HP_CONTEXT_REST;
     if (function != HP_CONTEXT_SIGNAL) {
-        uint32_t index = hp_map64_get(&t->context_of, rest);
         unsigned depth = depth_of(t, parent); /* where a history begins there must be room */
         bool full = depth > 0 && t->n_own_contexts >= t->exact->most_contexts;
-        if (full || depth >= HP_CONTEXT_DEPTH)
-            return index != HP_MAP64_NONE ? index : add_context(t, rest, parent, HP_CONTEXT_REST);
+        if (full || depth >= HP_CONTEXT_DEPTH) {
+            uint32_t rest = hp_map64_get(&t->context_of, key_of(parent, HP_CONTEXT_REST, HP_NO_ID));
+            return rest != HP_MAP64_NONE
+                       ? rest
+                       : add_context(t, parent, HP_CONTEXT_REST, HP_CONTEXT_NO_CALL, HP_NO_ID);
+        }
     }
-    return add_context(t, (uint64_t)parent << 32 | function, parent, function);
+    return add_context(t, parent, function, caller, call);
 }
 
-uint32_t hp_exact_contexts_find(struct hp_exact_thread *t, uint32_t parent, uint32_t function)
+static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t function, uint32_t caller,
+                     uint32_t call)
 {
-    if (t->contexts[parent].function == HP_CONTEXT_REST) {
-        if (function != HP_CONTEXT_SIGNAL)
-            return parent;
-        parent = t->contexts[parent].parent; /* a handler has contexts of its own */
-    }
-    uint32_t child = hp_map64_get(&t->context_of, (uint64_t)parent << 32 | function);
+    if (hp_context_is_rest(&t->contexts[parent]))
+        return parent;
+    uint32_t child = hp_map64_get(&t->context_of, key_of(parent, function, call));
     if (child == HP_MAP64_NONE)
-        child = new_context(t, parent, function);
+        child = new_context(t, parent, function, caller, call);
     if (child == parent)
-        return child;
+        return child; /* there is no memory */
     if (t->contexts[parent].last)
         t->contexts[t->contexts[parent].last].after = child;
     t->contexts[parent].last = child;
     return child;
+}
+
+/* --- Rests ------------------------------------------------------------------------------------ */
+
+/*
+ * The frames in a rest are not told apart by contexts: of them it is counted what is active, and the contexts below are looked through.
+ */
+static bool has_function_below(const struct hp_exact_thread *t, uint32_t context, uint32_t function)
+{
+    do
+        context = t->context_more[context].parent;
+    while (context != HP_NO_ID && t->contexts[context].function != function);
+    return context != HP_NO_ID;
+}
+
+static bool has_call_below(const struct hp_exact_thread *t, uint32_t context, uint32_t call)
+{
+    do
+        context = t->context_more[context].parent;
+    while (context != HP_NO_ID && t->context_more[context].call != call);
+    return context != HP_NO_ID;
+}
+
+/* Makes room to count activations of functions. */
+static bool grow_activities(struct hp_exact_thread *t)
+{
+    if (hp_grow(&t->activities, &t->cap_activities, hp_functions_count(t->exact->functions),
+                sizeof *t->activities) == HP_OK)
+        return true;
+    t->exact->out_of_memory = true;
+    return false;
+}
+
+static void enter_rest(struct hp_exact_thread *t, const struct hp_frame *frame)
+{
+    if (frame->function != HP_NO_ID && grow_activities(t))
+        t->activities[frame->function].active++;
+    if (frame->call == HP_NO_ID)
+        return;
+    t->contexts[frame->context].calls++;
+    t->calls[frame->call].count++;
+    t->calls[frame->call].active++;
+}
+
+void hp_exact_contexts_leave_rest(struct hp_exact_thread *t, const struct hp_frame *frame,
+                                  uint64_t spent)
+{
+    if (frame->function != HP_NO_ID && frame->function < t->cap_activities &&
+        --t->activities[frame->function].active == 0 &&
+        !has_function_below(t, frame->context, frame->function))
+        t->activities[frame->function].inclusive += spent;
+    if (frame->call != HP_NO_ID && --t->calls[frame->call].active == 0 &&
+        !has_call_below(t, frame->context, frame->call))
+        t->calls[frame->call].inclusive += spent;
+}
+
+void hp_exact_contexts_find(struct hp_exact_thread *t, struct hp_frame *frame, uint32_t parent,
+                            uint32_t function, uint32_t caller)
+{
+    frame->call = caller == HP_CONTEXT_NO_CALL ? HP_NO_ID : hp_exact_find_call(t, caller, function);
+    frame->context = find(t, parent, function, caller, frame->call);
+    if (hp_context_is_rest(&t->contexts[frame->context]))
+        enter_rest(t, frame);
+}
+
+/* It is counted as if entered by this call, but stays in the context that it is in. */
+void hp_exact_contexts_again(struct hp_exact_thread *t, const struct hp_frame *frame,
+                             uint32_t caller)
+{
+    struct hp_context *all = t->contexts;
+    uint32_t at = frame->context;
+    if (!hp_context_is_rest(&all[at])) {
+        at = t->context_more[at].parent;
+        uint32_t child = all[all[at].last].after;
+        if (all[child].function == frame->function && all[child].caller == caller) {
+            all[at].last = child;
+            all[child].calls++;
+            return;
+        }
+    }
+    uint32_t call = hp_exact_find_call(t, caller, frame->function);
+    at = find(t, at, frame->function, caller, call);
+    t->contexts[at].calls++;
+    if (hp_context_is_rest(&t->contexts[at]) && call != HP_NO_ID)
+        t->calls[call].count++;
+}
+
+/* --- The end of a thread ---------------------------------------------------------------------- */
+
+/* Whatever is in a frame below counts there. */
+void hp_exact_contexts_seal(struct hp_exact_thread *t)
+{
+    if (t->n_contexts > 1 && !grow_activities(t))
+        return;
+    for (uint32_t i = 1; i < t->n_contexts; i++) {
+        const struct hp_context *context = &t->contexts[i];
+        uint32_t call = t->context_more[i].call;
+        if (call != HP_NO_ID) {
+            t->calls[call].count += context->calls;
+            if (!has_call_below(t, i, call))
+                t->calls[call].inclusive += context->inclusive;
+        }
+        if (context->function < HP_CONTEXT_REST && !has_function_below(t, i, context->function))
+            t->activities[context->function].inclusive += context->inclusive;
+    }
 }
 
 /* --- The result ------------------------------------------------------------------------------- */
@@ -81,7 +200,7 @@ static void leave_own(struct hp_exact_thread *t)
 {
     for (size_t i = 1; i < t->n_contexts; i++)
         if (t->contexts[i].function != HP_CONTEXT_REST)
-            t->contexts[t->contexts[i].parent].inclusive -= t->contexts[i].inclusive;
+            t->contexts[t->context_more[i].parent].inclusive -= t->contexts[i].inclusive;
 }
 
 /* The profile's index of a context. */
@@ -99,12 +218,12 @@ static enum hp_err known_context(struct hp_profile *profile, struct hp_map64 *kn
     return hp_map64_put(known, key, *index);
 }
 
-/* `indices`: of those before it in the profile; HP_PROFILE_NONE: none, as of what is only a boundary. */
+/* `parent`, `*index`: in the profile; HP_PROFILE_NONE: none, as of what is only a boundary. */
 static enum hp_err add_context_count(const struct hp_context *context, uint32_t thread,
-                                     struct hp_result *result, struct hp_map64 *known,
-                                     const uint32_t *indices, uint32_t *index)
+                                     uint32_t parent, struct hp_result *result,
+                                     struct hp_map64 *known, uint32_t *index)
 {
-    uint32_t parent = indices[context->parent], function = HP_PROFILE_NONE;
+    uint32_t function = HP_PROFILE_NONE;
     bool boundary = context->function == HP_CONTEXT_SIGNAL;
     *index = HP_PROFILE_NONE;
     if (boundary && !context->inclusive)
@@ -118,7 +237,10 @@ static enum hp_err add_context_count(const struct hp_context *context, uint32_t 
     HP_TRY(known_context(result->profile, known, parent, function, &item));
     HP_TRY(hp_profile_add_context_count(result->profile, &out));
     *out = (struct hp_pcontext_count){
-        .item = item, .thread = thread, .self = context->inclusive, .calls = context->calls};
+        .item = item,
+        .thread = thread,
+        .self = context->inclusive,
+        .calls = context->caller == HP_CONTEXT_NO_CALL ? 0 : context->calls};
     if (!boundary)
         *index = item;
     return HP_OK;
@@ -140,7 +262,8 @@ enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *t, uint32_t thread,
         if (context->function == HP_CONTEXT_REST)
             cut += context->calls;
         else
-            err = add_context_count(context, thread, result, known, indices, &indices[i]);
+            err = add_context_count(context, thread, indices[t->context_more[i].parent], result,
+                                    known, &indices[i]);
     }
     free(indices);
     if (err == HP_OK && cut)

@@ -24,6 +24,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     if (hp_exact_contexts_start(thread) != HP_OK ||
         (exact->loops && hp_exact_loops_start(thread) != HP_OK)) {
         free(thread->contexts);
+        free(thread->context_more);
         free(thread);
         return HP_ERR_NOMEM;
     }
@@ -60,6 +61,7 @@ static void free_thread(struct hp_exact_thread *thread)
     free(thread->calls);
     free(thread->activities);
     free(thread->contexts);
+    free(thread->context_more);
     hp_exact_loops_stop(thread);
     free(thread);
 }
@@ -117,10 +119,13 @@ static bool seal_tables(struct hp_exact_thread *t, struct hp_map64 *index)
 void hp_exact_seal(struct hp_exact_thread *t)
 {
     struct hp_map64 index = {0};
+    if (t->n_frames)
+        hp_exact_unwind(t); /* it did not end in order */
     if (t->loops)
         hp_exact_loops_seal(t);
     if (t->edges)
         return;
+    hp_exact_contexts_seal(t);
     if (!seal_tables(t, &index))
         t->exact->out_of_memory = true;
     hp_map64_fini(&index);

@@ -25,9 +25,8 @@ struct hp_exact_cell {
 /*
  * `watch`, lowest two bits: what the transfers of the unit's last block may mean for the shadow stack,
  * here because it decides what is done next. Of a run, HP_WATCH_INNER when those of the others mean
- * anything. The bits between are a place: of a block, one more than the index of the last call from
- * there, 0 for none; of a run, the first of its `ops`. With HP_WATCH_NEW it has yet to be looked at
- * what these are.
+ * anything. The bits between are a place: of a run, the first of its `ops`. With HP_WATCH_NEW it has
+ * yet to be looked at what these are.
  */
 enum { HP_WATCH_NOT, HP_WATCH_JUMP, HP_WATCH_CALL, HP_WATCH_RETURN };
 #define HP_WATCH_LAST  3u
@@ -41,14 +40,14 @@ static inline uint32_t hp_watch_place(uint32_t watch)
 }
 
 /* An inner transfer of a run that concerns the shadow stack, or loops: `insns` instructions behind its start.
- * A direct call between known functions is always the same one; else `call` is HP_NO_ID. */
+ * A direct call between known functions is always the same one: `is_call`. */
 struct hp_exact_op {
     uint64_t expects;
     uint32_t insns;
-    uint32_t from, to; /* blocks */
-    uint32_t function; /* called */
-    uint32_t call;
-    uint8_t at;   /* `from` is which of the run's blocks */
+    uint32_t from, to;         /* blocks */
+    uint32_t function, caller; /* of a call */
+    uint8_t at;                /* `from` is which of the run's blocks */
+    bool is_call;
     bool follows; /* concerns loops only: the stack need not be shown it */
     bool more;    /* the next one is of the same run */
 };
@@ -82,9 +81,9 @@ struct hp_frame {
     uint64_t expects;  /* the address it returns to, 0: none; above a call, the call's */
     uint64_t entered;  /* the thread's clock when it was entered */
     uint32_t function; /* HP_NO_ID: not known */
-    uint32_t call;     /* index into calls; HP_NO_ID: none */
-    uint8_t kind;      /* enum hp_frame_kind */
     uint32_t context;  /* index into contexts */
+    uint32_t call;     /* of a frame in a rest: index into calls; HP_NO_ID: none */
+    uint8_t kind;      /* enum hp_frame_kind */
 };
 
 enum hp_frame_kind {
@@ -98,12 +97,12 @@ struct hp_call {
     uint32_t caller, callee; /* functions */
     uint64_t count;
     uint64_t inclusive;
-    uint32_t active; /* frames on the stack with this call */
+    uint32_t active; /* frames in a rest with this call */
 };
 
 struct hp_activity {
     uint64_t inclusive;
-    uint32_t active; /* frames on the stack with this function */
+    uint32_t active; /* frames in a rest with this function */
 };
 
 /* How often a block was followed by another; to HP_NO_ID: by nothing known. */
@@ -140,7 +139,9 @@ struct hp_exact_thread {
     struct hp_activity *activities; /* by function id */
     size_t cap_activities;
     struct hp_context *contexts; /* contexts.h; a parent comes before its children */
-    struct hp_map64 context_of;  /* parent << 32 | function -> context */
+    struct hp_context_more *context_more;
+    size_t cap_context_more;
+    struct hp_map64 context_of; /* -> context */
     size_t n_contexts, cap_contexts;
     size_t n_own_contexts;              /* of them, those of functions */
     struct hp_exact_loop_thread *loops; /* loops.h; NULL: not wanted */
@@ -180,6 +181,9 @@ void hp_exact_count(struct hp_exact_thread *thread, const struct hp_step *steps,
 /* Counts calls where only edges are known: by their ends, without a stack. */
 void hp_exact_count_calls(struct hp_exact_thread *thread, const struct hp_edge_count *edges,
                           size_t n);
+
+/* The index of the call from `caller` to `callee`, which may be new; HP_NO_ID: there is no memory. */
+uint32_t hp_exact_find_call(struct hp_exact_thread *thread, uint32_t caller, uint32_t callee);
 
 /* A new history starts with `block`. */
 void hp_exact_begin(struct hp_exact_thread *thread, uint32_t block);
