@@ -132,12 +132,12 @@ function movable(picture, width, height, start) {
         view = { ...whole };
         apply();
     };
-    // First as large as texts are, what is hottest in the middle: whole graphs may be too small to read.
+    // First as large as texts are, what is hottest in sight: whole graphs may be too small to read.
     const begin = () => {
         const room = picture.clientWidth;
         if (room > 0 && Math.min(room / width, start.height / height) < LEAST_SCALE) {
             const wide = Math.min(width, room / READ_SCALE), high = start.height / READ_SCALE;
-            view = { x: clamp(start.x - wide / 2, width - wide), y: clamp(start.y - high / 2, height - high), width: wide, height: high };
+            view = { x: clamp(start.x - wide / 2, width - wide), y: clamp(start.y - high / 8, height - high), width: wide, height: high };
         }
         apply();
     };
@@ -179,7 +179,7 @@ function asList(model, kept, links, choose) {
 }
 
 /** A graph of blocks (their rows), of the heaviest `most` where there are more. */
-export function blockGraph(model, blocks, label, most = 150) {
+export function blockGraph(model, blocks, label, most = 100) {
     const { kept, links } = select(model, blocks, most);
     if (!kept.length)
         return h("p", { class: "note" }, "There are no blocks to draw.");
@@ -204,7 +204,7 @@ export function blockGraph(model, blocks, label, most = 150) {
     picture.style.height = `${tall}px`;
     const heart = graph.node(String(kept.reduce((a, b) => (table.count[b] * table.insns[b] > table.count[a] * table.insns[a] ? b : a))));
     return h("div", { class: "graph-box" },
-        h("div", { class: "toolbar" }, movable(picture, width, height, { x: heart.x, y: heart.y, height: tall }),
+        h("div", { class: "toolbar" }, movable(picture, width, height, { x: heart.x, y: heart.y - heart.height, height: tall }),
             h("ul", { class: "legend" }, h("li", null, h("span", { class: "stroke taken" }), "taken"), h("li", null, h("span", { class: "stroke fell" }), "fell through, or goes on"), h("li", { class: "note" }, "wider: more often"))),
         kept.length < new Set(blocks).size && h("p", { class: "note" }, `The heaviest ${count(kept.length)} of ${many(new Set(blocks).size, "block")} are drawn.`),
         picture, asList(model, kept, links, choose), chosen);

@@ -106,7 +106,7 @@ test("nested loops open and close by keys", at("all", "loops", async (page) => {
 
 test("the graph of a region: blocks, links, zoom by keys, and a list", at("all", "hotspot/0", async (page) => {
     await page.waitForSelector("svg.graph .node");
-    assert.equal(await page.$$eval("svg.graph .node", (all) => all.length), Math.min(150, report.hotspots[0].blocks.length));
+    assert.equal(await page.$$eval("svg.graph .node", (all) => all.length), Math.min(100, report.hotspots[0].blocks.length));
     assert.ok(await page.$$eval("svg.graph .edge", (all) => all.length) > 0);
     const box = () => page.getAttribute("svg.graph", "viewBox");
     const before = await box();

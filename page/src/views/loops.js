@@ -33,7 +33,7 @@ function columns(model) {
         { label: "Iterations", number: true, low: true, width: "8rem", value: (row) => loops[row].iterations, cell: (row) => count(loops[row].iterations) },
         { label: "Mean", number: true, width: "6.5rem", value: (row) => loops[row].mean, cell: (row) => decimals(loops[row].mean), title: "Iterations of an execution" },
         { label: "Least – most", number: true, low: true, width: "9rem", value: (row) => loops[row].max, cell: (row) => trips(loops[row]) },
-        { label: "Foreseen", number: true, low: true, width: "5.5rem", value: (row) => loops[row].predictability ?? -1, cell: (row) => (loops[row].predictability === null ? "" : share(loops[row].predictability)), title: "Executions whose iterations were those of the one before, or changed as before" },
+        { label: "Foreseen", number: true, low: true, width: "6.5rem", value: (row) => loops[row].predictability ?? -1, cell: (row) => (loops[row].predictability === null ? "" : share(loops[row].predictability)), title: "Executions whose iterations were those of the one before, or changed as before" },
     ];
 }
 
