@@ -347,8 +347,8 @@ static void bad_files_are_refused(void **state)
         "UPDATE context SET function = 'a'",
         "INSERT INTO context VALUES(5, 0, 0)",
         /* a chain without end, as far as the C stack would be concerned */
-        "WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) "
-        "INSERT INTO context SELECT i, i - 1, 0 FROM n",
+        ("WITH RECURSIVE n(i) AS (SELECT 3 UNION ALL SELECT i + 1 FROM n WHERE i < 300000) "
+         "INSERT INTO context SELECT i, i - 1, 0 FROM n"),
         "UPDATE context_count SET context = 4 WHERE context = 2",
         "UPDATE context_count SET thread = 9 WHERE context = 2",
         "UPDATE context_count SET self = -1",

@@ -150,6 +150,8 @@ void hp_exact_contexts_again(struct hp_exact_thread *t, const struct hp_frame *f
 {
     struct hp_context *all = t->contexts;
     uint32_t at = frame->context;
+    if (at == 0)
+        return; /* there was no memory for it */
     if (!hp_context_is_rest(&all[at])) {
         at = t->context_more[at].parent;
         uint32_t child = all[all[at].last].after;
