@@ -88,7 +88,7 @@ static void put_name(struct hp_strbuf *cell, const struct hp_diff *diff,
 
 typedef void fill_row(const struct hp_diff *diff, size_t row, struct hp_strbuf *cells);
 
-/* Prints the rows of a list: `rows[0...n]`, or 0 ... n. `of` is what heat is a part of. */
+/* Prints `n` rows of a list: those numbered `rows`. */
 static enum hp_err print_table(const struct hp_diff *diff, const struct hp_diff_print *print,
                                const struct hp_column *columns, fill_row *fill, const size_t *rows,
                                size_t n, FILE *out)
