@@ -160,14 +160,15 @@ struct hp_pcall_count {
 /*
  * A calling context: a function, and the functions that called each other up to it. Contexts are a forest: in the normal form a parent
  * comes before its children, and no two children of one parent have the same function. Where stacks are deeper than HP_CONTEXT_DEPTH, or a
- * thread has more than HP_CONTEXTS_MAX contexts, what runs above belongs to the context below (the note "contexts" says how often).
+ * thread has more than HP_CONTEXTS_MAX contexts (then the heaviest stay), what runs above belongs to the context below (the note "contexts"
+ * says how often).
  */
 struct hp_pcontext {
     uint32_t parent;   /* index; HP_PROFILE_NONE: the start of a thread, or a signal's handler */
     uint32_t function; /* HP_PROFILE_NONE: not known */
 };
 #define HP_CONTEXT_DEPTH 200
-#define HP_CONTEXTS_MAX  1000000
+#define HP_CONTEXTS_MAX  100000
 
 /* The `self` of all contexts of a thread add up to its instructions. */
 struct hp_pcontext_count {

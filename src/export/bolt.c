@@ -118,7 +118,7 @@ static uint64_t from_above(const struct writer *w, uint64_t offset)
         return 0;
     for (size_t i = hp_flows_block(flows, offset);
          i < flows->end_block && p->blocks[i].place.offset == offset; i++) {
-        all -= flows->blocks[i];
+        all -= flows->blocks[i] < all ? flows->blocks[i] : all;
         sum = hp_saturating_add(sum, flows->continued[i]);
     }
     const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);

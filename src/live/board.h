@@ -120,7 +120,6 @@ struct hp_board {
     size_t cap_candidates, n_over, cap_over;
     size_t paths_looked; /* n_history after the last look at them */
     struct hp_walk *walk;
-    uint32_t walk_blocks;    /* of the code map when it was made */
     struct hp_map64 ends_of; /* hash of a path -> place in `ends` */
     struct hp_board_end *ends;
     size_t n_ends, cap_ends;

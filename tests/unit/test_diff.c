@@ -206,12 +206,13 @@ static void program_of_another_name(void **state)
     struct pair pair = new_pair("/x/prog-1.0", "/x/prog-1.1");
     add_function(pair.profiles[0], "main", "a.c", 1, 1, LINES(10));
     add_function(pair.profiles[1], "main", "b.c", 9, 1, LINES(12));
-    add_function(pair.profiles[1], "", "", 0, 1, LINES(3)); /* no symbol, another build */
+    add_function(pair.profiles[0], "", "", 0, 1, LINES(2)); /* no symbols, another build: all such code */
+    add_function(pair.profiles[1], "", "", 0, 1, LINES(3));
+    add_function(pair.profiles[1], "", "", 0, 1, LINES(4));
     compare(&pair);
     assert_int_equal(find(pair.diff, "main")->delta, 2);
-    const struct hp_diff_function *added = find(pair.diff, "prog-1.1 (no symbols)");
-    assert_int_equal(added->old, HP_PROFILE_NONE);
-    assert_int_equal(added->delta, 3);
+    assert_int_equal(pair.diff->n_functions, 2);
+    assert_int_equal(find(pair.diff, "prog-1.1 (no symbols)")->delta, 5);
     free_pair(&pair);
 }
 

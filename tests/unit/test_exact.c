@@ -590,7 +590,7 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool
     m->code = s->code;
     assert_int_equal(hp_exact_new(s->code, functions, false, &exact), HP_OK);
     /* Now and then there is no room for all. */
-    m->most_contexts = n % 4 ? HP_CONTEXTS_MAX : 1 + n / 4 % 32;
+    m->most_contexts = n % 4 ? HP_EXACT_CONTEXTS : 1 + n / 4 % 32;
     ((struct hp_exact *)exact)->most_contexts = m->most_contexts;
     recorder_add(&s->recorder, exact);
     feed(s, words, n);
@@ -676,12 +676,15 @@ static void add_functions(struct stream *s)
     add_segment(s, 9, 0x40004d, "c3");
 }
 
+static size_t kept_contexts = HP_CONTEXTS_MAX; /* of the following */
+
 static void profile_of(struct stream *s, const uint32_t *words, size_t n,
                        struct hp_profile **profile)
 {
     struct hp_functions *functions = new_functions(s->code);
     struct hp_profiler *exact;
     assert_int_equal(hp_exact_new(s->code, functions, false, &exact), HP_OK);
+    ((struct hp_exact *)exact)->kept_contexts = kept_contexts;
     recorder_add(&s->recorder, exact);
     feed(s, words, n);
     assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
@@ -805,6 +808,82 @@ static void contexts_are_a_tree(void **state)
     stream_fini(&s);
 }
 
+/* Of 24, 14, 9, 4 (tail, 4 and 2) three are kept. */
+static void light_contexts_belong_to_their_parents(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct hp_profile *profile;
+    const uint32_t words[] = {1, 4, 5, 4, 5, 4, 8, 9, 9, 2, 6, 7, 3};
+    const uint32_t recursion[] = {0, 1, 1};
+    stream_init(&s);
+    add_functions(&s);
+    kept_contexts = 3;
+    profile_of(&s, words, sizeof words / sizeof *words, &profile);
+    kept_contexts = HP_CONTEXTS_MAX;
+    assert_int_equal(profile->n_contexts, 3);
+    expect_context(profile, recursion, 1, 6 + 4, 1);
+    expect_context(profile, recursion, 2, 5, 1);
+    expect_context(profile, recursion, 3, 5 + 4, 1);
+    expect_function(profile, 0x4000c0, 2, 2, 1); /* what is known of functions stays */
+    assert_int_equal(profile->n_notes, 1);
+    assert_int_equal(profile->notes[0].count, 3);
+    hp_profile_free(profile);
+    stream_fini(&s);
+}
+
+static uint64_t inclusive_of(const struct hp_profile *profile, uint32_t context)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < profile->n_context_counts; i++)
+        for (uint32_t at = profile->context_counts[i].item; at != HP_PROFILE_NONE;
+             at = profile->contexts[at].parent)
+            sum += at == context ? profile->context_counts[i].self : 0;
+    return sum;
+}
+
+/* Random programs with little room in the profile: what stays is as heavy as ever, or lighter by what another caller of it did. */
+static void what_is_kept_is_right(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 40001; seed <= 40040; seed++) {
+        struct hp_profile *all, *few;
+        for (int i = 0; i < 2; i++) {
+            struct program p;
+            struct stream s;
+            program_init(&p, seed);
+            stream_init(&s);
+            program_run(&p, &s, 300);
+            kept_contexts = i ? 1 + seed % 20 : HP_CONTEXTS_MAX;
+            profile_of(&s, p.words, p.n_words, i ? &few : &all);
+            stream_fini(&s);
+            program_fini(&p);
+        }
+        uint64_t self = 0, roots = 0;
+        uint32_t *same = calloc(few->n_contexts + 1, sizeof *same);
+        for (uint32_t i = 0; i < few->n_contexts; i++) {
+            const struct hp_pcontext *c = &few->contexts[i];
+            uint32_t function = c->function == HP_PROFILE_NONE
+                                    ? HP_NO_ID
+                                    : function_at(few->functions[c->function].place.offset);
+            bool root = c->parent == HP_PROFILE_NONE;
+            same[i] = child_of(all, root ? c->parent : same[c->parent], function);
+            roots += root;
+            assert_true(inclusive_of(few, i) <= inclusive_of(all, same[i]));
+            if (root)
+                assert_int_equal(inclusive_of(few, i), inclusive_of(all, same[i]));
+        }
+        for (size_t i = 0; i < few->n_context_counts; i++)
+            self += few->context_counts[i].self;
+        assert_int_equal(self, few->threads[0].instructions);
+        assert_true(few->n_contexts <= kept_contexts + roots);
+        free(same);
+        hp_profile_free(all);
+        hp_profile_free(few);
+    }
+    kept_contexts = HP_CONTEXTS_MAX;
+}
+
 static void deep_recursion_belongs_to_the_deepest_context(void **state)
 {
     (void)state;
@@ -843,6 +922,8 @@ int main(void)
         cmocka_unit_test(unwinding_ends_what_was_left),
         cmocka_unit_test(a_loss_starts_a_new_history),
         cmocka_unit_test(contexts_are_a_tree),
+        cmocka_unit_test(light_contexts_belong_to_their_parents),
+        cmocka_unit_test(what_is_kept_is_right),
         cmocka_unit_test(deep_recursion_belongs_to_the_deepest_context),
         cmocka_unit_test(random_programs_are_counted),
         cmocka_unit_test(spoilt_streams_are_counted),

@@ -19,17 +19,6 @@ enum hp_err hp_exact_contexts_start(struct hp_exact_thread *t)
 
 /* --- Finding one ------------------------------------------------------------------------------ */
 
-/* How many contexts of functions there are from this one down to where its history began. */
-static unsigned depth_of(const struct hp_exact_thread *t, uint32_t context)
-{
-    unsigned depth = 0;
-    for (; t->contexts[context].function != HP_CONTEXT_NOTHING &&
-           t->contexts[context].function != HP_CONTEXT_SIGNAL;
-         context = t->context_more[context].parent)
-        depth++;
-    return depth;
-}
-
 /* Under which the map has it: by its call, else by its function, which is far below 2^31. */
 static uint64_t key_of(uint32_t parent, uint32_t function, uint32_t call)
 {
@@ -49,7 +38,10 @@ static uint32_t add_context(struct hp_exact_thread *t, uint32_t parent, uint32_t
     }
     t->contexts[index] =
         (struct hp_context){.function = function, .caller = caller, .after = index};
-    t->context_more[index] = (struct hp_context_more){.parent = parent, .call = call};
+    t->context_more[index] = (struct hp_context_more){
+        .parent = parent,
+        .call = call,
+        .depth = function == HP_CONTEXT_SIGNAL ? 0 : t->context_more[parent].depth + 1};
     t->n_contexts++;
     t->n_own_contexts += function < HP_CONTEXT_REST || function == HP_NO_ID;
     return index;
@@ -60,7 +52,8 @@ static uint32_t new_context(struct hp_exact_thread *t, uint32_t parent, uint32_t
                             uint32_t caller, uint32_t call)
 {
     if (function != HP_CONTEXT_SIGNAL) {
-        unsigned depth = depth_of(t, parent); /* where a history begins there must be room */
+        uint32_t depth =
+            t->context_more[parent].depth; /* where a history begins there must be room */
         bool full = depth > 0 && t->n_own_contexts >= t->exact->most_contexts;
         if (full || depth >= HP_CONTEXT_DEPTH) {
             uint32_t rest = hp_map64_get(&t->context_of, key_of(parent, HP_CONTEXT_REST, HP_NO_ID));
@@ -195,12 +188,54 @@ void hp_exact_contexts_seal(struct hp_exact_thread *t)
 
 /* --- The result ------------------------------------------------------------------------------- */
 
+static int heavier_first(const void *a, const void *b)
+{
+    uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+    return x > y ? -1 : x < y;
+}
+
+/* The least that a context must have spent so that there is room for it in the profile. */
+static enum hp_err find_least(const struct hp_exact_thread *t, uint64_t *least)
+{
+    *least = 0;
+    if (t->n_own_contexts <= t->exact->kept_contexts)
+        return HP_OK;
+    uint64_t *weights = malloc(t->n_contexts * sizeof *weights);
+    if (!weights)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < t->n_contexts; i++)
+        weights[i] = t->contexts[i].inclusive;
+    qsort(weights, t->n_contexts, sizeof *weights, heavier_first);
+    *least = weights[t->exact->kept_contexts] + 1;
+    free(weights);
+    return HP_OK;
+}
+
+/* Makes rests of the contexts that spent less, and so do all above them; but signals, and where a history begins, stay. */
+static void drop_light(struct hp_exact_thread *t, uint64_t least)
+{
+    for (size_t i = 1; i < t->n_contexts; i++) {
+        struct hp_context *context = &t->contexts[i];
+        if (context->inclusive >= least || t->context_more[i].depth <= 1 ||
+            context->function == HP_CONTEXT_REST)
+            continue;
+        context->function = HP_CONTEXT_REST;
+        if (context->caller == HP_CONTEXT_NO_CALL)
+            context->calls = 0;
+    }
+}
+
 /* Makes `inclusive` the instructions of the context alone: without those of its children, which come later, but for a rest. */
 static void leave_own(struct hp_exact_thread *t)
 {
-    for (size_t i = 1; i < t->n_contexts; i++)
-        if (t->contexts[i].function != HP_CONTEXT_REST)
-            t->contexts[t->context_more[i].parent].inclusive -= t->contexts[i].inclusive;
+    for (size_t i = 1; i < t->n_contexts; i++) {
+        if (t->contexts[i].function == HP_CONTEXT_REST)
+            continue;
+        uint32_t from = t->context_more[i].parent;
+        while (t->contexts[from].function == HP_CONTEXT_REST)
+            from = t->context_more[from].parent;
+        t->contexts[from].inclusive -= t->contexts[i].inclusive;
+    }
 }
 
 /* The profile's index of a context. */
@@ -249,11 +284,13 @@ static enum hp_err add_context_count(const struct hp_context *context, uint32_t 
 enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *t, uint32_t thread,
                                      struct hp_result *result, struct hp_map64 *known)
 {
-    uint64_t cut = 0;
+    uint64_t cut = 0, least;
+    HP_TRY(find_least(t, &least));
     enum hp_err err = HP_OK;
     uint32_t *indices = malloc(t->n_contexts * sizeof *indices);
     if (!indices)
         return hp_fail_nomem();
+    drop_light(t, least);
     leave_own(t);
     indices[0] = HP_PROFILE_NONE;
     for (size_t i = 1; i < t->n_contexts && err == HP_OK; i++) {
@@ -268,8 +305,8 @@ enum hp_err hp_exact_contexts_finish(struct hp_exact_thread *t, uint32_t thread,
     free(indices);
     if (err == HP_OK && cut)
         err = hp_profile_note(result->profile, cut, "contexts",
-                              "calls were more than %d deep, or in more than %d contexts of a "
-                              "thread: what ran in them belongs to the context of the caller",
+                              "calls were more than %d deep, or not in one of the %d heaviest "
+                              "contexts of a thread: what ran in them belongs to the caller's",
                               HP_CONTEXT_DEPTH, HP_CONTEXTS_MAX);
     return err;
 }

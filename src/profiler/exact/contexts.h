@@ -37,7 +37,8 @@ struct hp_context {
 /* What is seldom needed of one. */
 struct hp_context_more {
     uint32_t parent;
-    uint32_t call; /* that enters it; HP_NO_ID: none */
+    uint32_t call;  /* that enters it; HP_NO_ID: none */
+    uint32_t depth; /* contexts of functions up to it, from where its history began */
 };
 
 static inline bool hp_context_is_rest(const struct hp_context *context)

@@ -440,7 +440,8 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, b
     exact->base.ops = loops ? &ops_with_loops : &ops;
     exact->code = code;
     exact->functions = functions;
-    exact->most_contexts = HP_CONTEXTS_MAX;
+    exact->most_contexts = HP_EXACT_CONTEXTS;
+    exact->kept_contexts = HP_CONTEXTS_MAX;
     if (!exact->buffer || (loops && hp_exact_loops_new(exact) != HP_OK)) {
         free_exact(&exact->base);
         return hp_fail_nomem();

@@ -147,6 +147,8 @@ struct hp_exact_thread {
     struct hp_exact_loop_thread *loops; /* loops.h; NULL: not wanted */
 };
 
+#define HP_EXACT_CONTEXTS 1000000
+
 struct hp_exact {
     struct hp_profiler base; /* first */
     struct hp_code *code;
@@ -163,7 +165,8 @@ struct hp_exact {
     struct hp_exact_thread **threads;
     size_t n_threads, cap_threads;
     struct hp_exact_loops *loops; /* loops.h; NULL: not wanted */
-    size_t most_contexts;         /* of a thread: HP_CONTEXTS_MAX */
+    size_t most_contexts;         /* of a thread while it runs: HP_EXACT_CONTEXTS */
+    size_t kept_contexts;         /* of a thread in the profile: HP_CONTEXTS_MAX */
     bool out_of_memory;
 };
 
