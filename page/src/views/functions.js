@@ -82,7 +82,7 @@ function graphCard(model, blocks, name) {
 }
 
 export const functionsView = {
-    id: "functions", label: "Functions", item: "function",
+    id: "functions", label: "Functions", item: "function", size: (model) => model.data.functions.name.length,
     present: (model) => model.executed > 0,
     create(model, go) {
         const list = grid({

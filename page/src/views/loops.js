@@ -19,7 +19,7 @@ function forestOf(model) {
 }
 
 /** "10", or "1–9,000" */
-export const trips = (loop) => (loop.min === loop.max ? count(loop.min) : `${count(loop.min)} – ${count(loop.max)}`);
+const trips = (loop) => (loop.min === loop.max ? count(loop.min) : `${count(loop.min)} – ${count(loop.max)}`);
 
 function columns(model) {
     const { loops } = model.data;
@@ -103,7 +103,7 @@ function show(model, forest, row) {
 }
 
 export const loopsView = {
-    id: "loops", label: "Loops", item: "loop",
+    id: "loops", label: "Loops", item: "loop", size: (model) => model.data.loops.length,
     present: (model) => model.data.loops.length > 0,
     create(model, go) {
         const { loops } = model.data;

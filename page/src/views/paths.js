@@ -130,7 +130,7 @@ function show(model, row) {
 
 // --- how much the first n paths are ---
 /** [{ n, share }] at about `points` places, denser where there are few. */
-export function cumulative(model, kind, points = 240) {
+function cumulative(model, kind, points = 240) {
     const { paths } = model.data;
     const weights = [];
     paths.kind.forEach((of, row) => of === kind && weights.push(paths.instructions[row]));
@@ -172,7 +172,7 @@ function distribution(model, kind) {
 }
 
 export const pathsView = {
-    id: "paths", label: "Paths", item: "path",
+    id: "paths", label: "Paths", item: "path", size: (model) => model.data.paths.kind.length,
     present: (model) => model.data.paths.kind.length > 0,
     create(model, go) {
         const { paths, kinds } = model.data;
