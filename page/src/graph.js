@@ -78,12 +78,19 @@ function curve(points) {
     return points.length === 2 ? `${path}L${points[1].x.toFixed(1)} ${points[1].y.toFixed(1)}` : path;
 }
 
-function edgeElement(info, link, greatest, arrow) {
+// Back to the same block: around its right side. (dagre would put its middle wherever there is room.)
+function around(node) {
+    const x = node.x + node.width / 2, y = node.y, reach = 26, half = Math.min(node.height / 3, 16);
+    return { d: `M${x} ${y + half}C${x + reach} ${y + half + 6} ${x + reach} ${y - half - 6} ${x + 3} ${y - half}`, x: x + reach, y: y - half - 6 };
+}
+
+function edgeElement(info, link, greatest, arrow, node) {
     const width = 1 + (4 * Math.log2(1 + link.count)) / Math.log2(2 + greatest);
+    const line = link.from === link.to ? around(node) : { d: curve(info.points), x: info.x, y: info.y };
     return svg("g", { class: `edge ${link.kind}` },
         svg("title", null, `${KINDS[link.kind]}: ${count(link.count)} times`),
-        svg("path", { d: curve(info.points), "stroke-width": width.toFixed(2), "marker-end": `url(#${arrow})` }),
-        svg("text", { x: info.x, y: info.y + 4, "text-anchor": "middle" }, short(link.count)));
+        svg("path", { d: line.d, "stroke-width": width.toFixed(2), "marker-end": `url(#${arrow})` }),
+        svg("text", { x: line.x, y: line.y + 4, "text-anchor": "middle" }, short(link.count)));
 }
 
 function nodeElement(model, block, node, heat, choose) {
@@ -198,7 +205,7 @@ export function blockGraph(model, blocks, label, most = 100) {
     };
     const picture = svg("svg", { class: "graph", role: "group", tabindex: "0", "aria-label": `${label}: ${many(kept.length, "block")}. Plus, minus, 0 and arrow keys move the picture; the list below says the same.`, preserveAspectRatio: "xMidYMin meet" },
         svg("defs", null, svg("marker", { id: arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z", class: "arrow-head" }))),
-        graph.edges().map((edge) => edgeElement(graph.edge(edge), links[edge.name], greatest, arrow)),
+        graph.edges().map((edge) => edgeElement(graph.edge(edge), links[edge.name], greatest, arrow, graph.node(edge.v))),
         kept.map((block) => nodeElement(model, block, graph.node(String(block)), (table.count[block] * table.insns[block]) / heaviest, choose)));
     const tall = Math.min(Math.ceil(height), TALLEST_PICTURE);
     picture.style.height = `${tall}px`;
