@@ -206,7 +206,8 @@ static void program_of_another_name(void **state)
     struct pair pair = new_pair("/x/prog-1.0", "/x/prog-1.1");
     add_function(pair.profiles[0], "main", "a.c", 1, 1, LINES(10));
     add_function(pair.profiles[1], "main", "b.c", 9, 1, LINES(12));
-    add_function(pair.profiles[0], "", "", 0, 1, LINES(2)); /* no symbols, another build: all such code */
+    add_function(pair.profiles[0], "", "", 0, 1,
+                 LINES(2)); /* no symbols, another build: all such code */
     add_function(pair.profiles[1], "", "", 0, 1, LINES(3));
     add_function(pair.profiles[1], "", "", 0, 1, LINES(4));
     compare(&pair);
