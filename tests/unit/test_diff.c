@@ -295,14 +295,17 @@ static void random_profiles_add_up(void **state)
         "",  "e<int>", "e<long>", "x::{lambda()#1}", "x::{lambda()#2}"};
     static const char *const files[] = {"one.c", "two.c", "/d/one.c", ""};
     srand(11);
-    for (int round = 0; round < 200; round++) {
+    for (int round = 0; round < 1000; round++) {
         struct pair pair = new_pair("/x/prog", rand() % 2 ? "/x/prog" : "/x/prog2");
         for (int side = 0; side < 2; side++)
-            for (int i = rand() % 12; i > 0; i--)
-                add_function(pair.profiles[side], names[rand() % 10], files[rand() % 4],
-                             (uint32_t)(rand() % 20), (uint64_t)rand() % 5,
-                             LINES((uint32_t)(1 + rand() % 50), (uint32_t)(1 + rand() % 50),
-                                   (uint32_t)(rand() % 3)));
+            for (int i = rand() % 12; i > 0; i--) {
+                uint32_t lines[4] = {(uint32_t)(1 + rand() % 50), 0};
+                for (int k = 1; k < 3; k++)
+                    lines[k] = (uint32_t)(rand() % 50);
+                const char *name = names[rand() % 10], *file = files[rand() % 4];
+                uint32_t line = (uint32_t)(rand() % 20);
+                add_function(pair.profiles[side], name, file, line, (uint64_t)i, lines);
+            }
         compare(&pair);
         int64_t *lines = calloc(pair.diff->n_functions + 1, sizeof *lines);
         for (size_t i = 0; i < pair.diff->n_lines; i++)
