@@ -60,13 +60,24 @@ function layout(tree, root) {
     return partition()(top).descendants();
 }
 
+/** Where a tree becomes interesting: below what only calls one other, as programs begin. */
+export function heartOf(tree) {
+    let node = tree.root;
+    for (;;) {
+        const next = tree.children(node).find((child) => tree.value(child) > 0.95 * tree.value(node));
+        if (next === undefined || !tree.children(next).length)
+            return node;
+        node = next;
+    }
+}
+
 /**
- * flame(tree, { label, total, most, chosen(node) }): { element, zoom(node), find(text) }. `most`: how deep at most; `chosen`: called with
- * what was zoomed to, by click or Enter; without it the graph cannot be zoomed and links instead.
+ * flame(tree, { label, total, start, most, chosen(node) }): { element, zoom(node), find(text) }. `start`: what is shown first; `most`: how deep
+ * at most; `chosen`: called with what was zoomed to, by click or Enter; without it the graph cannot be zoomed and links instead.
  */
-export function flame(tree, { label, total, most = Infinity, chosen }) {
+export function flame(tree, { label, total, start = tree.root, most = Infinity, chosen }) {
     const box = h("div", { class: "flame", role: "tree", "aria-label": label });
-    let root = tree.root;
+    let root = start;
     let nodes = [];
     let active = 0;
     let query = "";

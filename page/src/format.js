@@ -37,9 +37,6 @@ export function share(value) {
     return `${(value * 100).toFixed(1)}%`;
 }
 
-/** A count in short, with all its digits as its title. */
-export const shortCount = (value) => h("span", { title: count(value) }, short(value));
-
 export const seconds = (value) => (value < 60 ? `${decimals(value)} s` : `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`);
 
 /** 1,234 paths */

@@ -78,12 +78,19 @@ function curve(points) {
     return points.length === 2 ? `${path}L${points[1].x.toFixed(1)} ${points[1].y.toFixed(1)}` : path;
 }
 
-function edgeElement(info, link, greatest, arrow) {
+// Back to the same block: around its right side. (dagre would put its middle wherever there is room.)
+function around(node) {
+    const x = node.x + node.width / 2, y = node.y, reach = 26, half = Math.min(node.height / 3, 16);
+    return { d: `M${x} ${y + half}C${x + reach} ${y + half + 6} ${x + reach} ${y - half - 6} ${x + 3} ${y - half}`, x: x + reach, y: y - half - 6 };
+}
+
+function edgeElement(info, link, greatest, arrow, node) {
     const width = 1 + (4 * Math.log2(1 + link.count)) / Math.log2(2 + greatest);
+    const line = link.from === link.to ? around(node) : { d: curve(info.points), x: info.x, y: info.y };
     return svg("g", { class: `edge ${link.kind}` },
         svg("title", null, `${KINDS[link.kind]}: ${count(link.count)} times`),
-        svg("path", { d: curve(info.points), "stroke-width": width.toFixed(2), "marker-end": `url(#${arrow})` }),
-        svg("text", { x: info.x, y: info.y + 4, "text-anchor": "middle" }, short(link.count)));
+        svg("path", { d: line.d, "stroke-width": width.toFixed(2), "marker-end": `url(#${arrow})` }),
+        svg("text", { x: line.x, y: line.y + 4, "text-anchor": "middle" }, short(link.count)));
 }
 
 function nodeElement(model, block, node, heat, choose) {
@@ -132,12 +139,12 @@ function movable(picture, width, height, start) {
         view = { ...whole };
         apply();
     };
-    // First as large as texts are, what is hottest in the middle: whole graphs may be too small to read.
+    // First as large as texts are, what is hottest in sight: whole graphs may be too small to read.
     const begin = () => {
         const room = picture.clientWidth;
         if (room > 0 && Math.min(room / width, start.height / height) < LEAST_SCALE) {
             const wide = Math.min(width, room / READ_SCALE), high = start.height / READ_SCALE;
-            view = { x: clamp(start.x - wide / 2, width - wide), y: clamp(start.y - high / 2, height - high), width: wide, height: high };
+            view = { x: clamp(start.x - wide / 2, width - wide), y: clamp(start.y - high / 8, height - high), width: wide, height: high };
         }
         apply();
     };
@@ -179,7 +186,7 @@ function asList(model, kept, links, choose) {
 }
 
 /** A graph of blocks (their rows), of the heaviest `most` where there are more. */
-export function blockGraph(model, blocks, label, most = 150) {
+export function blockGraph(model, blocks, label, most = 100) {
     const { kept, links } = select(model, blocks, most);
     if (!kept.length)
         return h("p", { class: "note" }, "There are no blocks to draw.");
@@ -198,13 +205,13 @@ export function blockGraph(model, blocks, label, most = 150) {
     };
     const picture = svg("svg", { class: "graph", role: "group", tabindex: "0", "aria-label": `${label}: ${many(kept.length, "block")}. Plus, minus, 0 and arrow keys move the picture; the list below says the same.`, preserveAspectRatio: "xMidYMin meet" },
         svg("defs", null, svg("marker", { id: arrow, viewBox: "0 0 8 8", refX: 7, refY: 4, markerWidth: 9, markerHeight: 9, markerUnits: "userSpaceOnUse", orient: "auto" }, svg("path", { d: "M0 0L8 4L0 8z", class: "arrow-head" }))),
-        graph.edges().map((edge) => edgeElement(graph.edge(edge), links[edge.name], greatest, arrow)),
+        graph.edges().map((edge) => edgeElement(graph.edge(edge), links[edge.name], greatest, arrow, graph.node(edge.v))),
         kept.map((block) => nodeElement(model, block, graph.node(String(block)), (table.count[block] * table.insns[block]) / heaviest, choose)));
     const tall = Math.min(Math.ceil(height), TALLEST_PICTURE);
     picture.style.height = `${tall}px`;
     const heart = graph.node(String(kept.reduce((a, b) => (table.count[b] * table.insns[b] > table.count[a] * table.insns[a] ? b : a))));
     return h("div", { class: "graph-box" },
-        h("div", { class: "toolbar" }, movable(picture, width, height, { x: heart.x, y: heart.y, height: tall }),
+        h("div", { class: "toolbar" }, movable(picture, width, height, { x: heart.x, y: heart.y - heart.height, height: tall }),
             h("ul", { class: "legend" }, h("li", null, h("span", { class: "stroke taken" }), "taken"), h("li", null, h("span", { class: "stroke fell" }), "fell through, or goes on"), h("li", { class: "note" }, "wider: more often"))),
         kept.length < new Set(blocks).size && h("p", { class: "note" }, `The heaviest ${count(kept.length)} of ${many(new Set(blocks).size, "block")} are drawn.`),
         picture, asList(model, kept, links, choose), chosen);

@@ -46,7 +46,7 @@ class Grid {
             spellcheck: "false", autocomplete: "off", oninput: () => this.find(this.search.value),
         });
         this.heads = options.columns.map((column, i) => h("th", {
-            scope: "col", role: "columnheader", class: this.cellClass(column), style: { width: column.width }, title: column.title,
+            scope: "col", role: "columnheader", class: this.cellClass(column), style: column.width ? { width: `min(${column.width}, 36cqw)` } : {}, title: column.title,
         }, column.value ? h("button", { type: "button", class: "sorter", onclick: () => this.sort(i) }, column.label) : column.label));
         this.body = h("tbody");
         this.table = h("table", { id, class: "grid", role: options.forest ? "treegrid" : "grid", "aria-label": options.label },

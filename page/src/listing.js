@@ -10,35 +10,35 @@ const LONGEST = 3000; // rows of a listing, unless asked for more
 function weighing(model) {
     const { code, instructions } = model.data;
     if (model.cycles && instructions.some((insn) => insn.cycles > 0))
-        return { by: "cycles", total: model.cycles, weight: (row) => (code.insn[row] < 0 ? 0 : instructions[code.insn[row]].cycles) };
+        return { by: "cycles", total: model.cycles, weight: (row) => instructions[code.insn[row]]?.cycles ?? 0 };
     return { by: "instructions", total: model.total, weight: (row, executed) => executed };
 }
 
 /**
- * The instructions of blocks by address, each once: [{ row, block, offset, count, weight }]; a block without kept code is one row (row -1).
+ * The instructions of blocks by address, each once: [{ row, block, offset, at, count, weight }]; a block without kept code is one row (row -1).
  * Executions of an instruction in several blocks (they may overlap) are added.
  */
 function instructionsOf(model, blocks) {
     const { blocks: table, code } = model.data;
     const { weight } = weighing(model);
     const found = new Map();
-    for (const block of blocks) {
+    const add = (key, item, executed) => {
+        const known = found.get(key);
+        if (known)
+            known.count += executed;
+        else
+            found.set(key, { ...item, at: parseInt(item.offset, 16), count: executed });
+    };
+    for (const block of new Set(blocks)) {
         const rows = model.codeOf(block);
         if (!rows.length)
-            found.set(`block ${block}`, { row: -1, block, at: parseInt(table.offset[block], 16), offset: table.offset[block], count: table.count[block], weight: weight(-1, table.count[block] * table.insns[block]) || 0 });
-        for (const row of rows) {
-            const known = found.get(code.offset[row]);
-            if (known)
-                known.count += table.count[block];
-            else
-                found.set(code.offset[row], { row, block, at: parseInt(code.offset[row], 16), offset: code.offset[row], count: table.count[block], weight: 0 });
-        }
+            add(`block ${block}`, { row: -1, block, offset: table.offset[block], insns: table.insns[block] }, table.count[block]);
+        for (const row of rows)
+            add(`${table.module[block]} ${code.offset[row]}`, { row, block, offset: code.offset[row], insns: 1 }, table.count[block]);
     }
-    const list = [...found.values()].sort((a, b) => a.at - b.at);
-    for (const item of list)
-        if (item.row >= 0)
-            item.weight = weight(item.row, item.count);
-    return list;
+    for (const item of found.values())
+        item.weight = weight(item.row, item.count * item.insns);
+    return [...found.values()].sort((a, b) => table.module[a.block] - table.module[b.block] || a.at - b.at);
 }
 
 // Where instructions of a function were not kept, counts of its lines are still known: those between the first and the last that is.
@@ -73,14 +73,14 @@ const greatest = (items) => items.reduce((most, item) => Math.max(most, item.wei
 const sourceText = (text) => h("code", { class: "source" }, text);
 
 function lineRow(model, file, line, known, scale) {
-    const text = model.source(file, line);
     return h("tr", { class: known ? null : "cold" },
         h("td", { class: "number" }, known ? count(known.count) : ""),
         h("td", { class: "share" }, known?.weight > 0 ? bar(known.weight / scale.total, null, scale.most / scale.total) : ""),
         h("td", { class: "number place" }, String(line)),
-        h("td", null, text === null ? h("span", { class: "note" }, "source not available") : sourceText(text)));
+        h("td", null, sourceText(model.source(file, line) ?? "")));
 }
 
+const noteRow = (text) => h("tr", null, h("td", { colspan: "4", class: "note" }, text));
 const gapRow = () => h("tr", { class: "gap", "aria-hidden": "true" }, h("td", { colspan: "4" }, "⋯"));
 const titleRow = (text) => h("tr", { class: "title" }, h("th", { colspan: "4", scope: "rowgroup" }, text));
 
@@ -118,34 +118,45 @@ function fileRows(model, file, lines, scale) {
     return rows;
 }
 
+// None where no source is known at all: then instructions say more.
 function sourceRows(model, own, instructions, total) {
     const files = linesOf(model, instructions);
     if (files.has(own) && instructions.some((item) => item.row < 0))
         addLines(model, own, files.get(own));
     const scale = { total, most: greatest([...files.values()].flatMap((lines) => [...lines.values()])) };
     const weightOf = (lines) => [...lines.values()].reduce((sum, line) => sum + line.weight, 0);
+    const has = (file) => model.data.sources[file] !== null;
+    if (![...files.keys()].some(has))
+        return [];
     const order = [...files].sort((a, b) => (b[0] === own) - (a[0] === own) || weightOf(b[1]) - weightOf(a[1]));
-    return order.flatMap(([file, lines]) => [() => titleRow(model.filePath(file)), ...fileRows(model, file, lines, scale)]);
+    return order.flatMap(([file, lines]) => [() => titleRow(model.filePath(file)),
+        ...(has(file) ? fileRows(model, file, lines, scale) : [() => noteRow(`${many(lines.size, "line")}; the source is not available`)])]);
 }
 
 function assemblyRows(model, instructions, total, here) {
     const { code, blocks } = model.data;
     const scale = { total, most: greatest(instructions) };
     const rows = [];
+    const several = new Set(instructions.map((item) => blocks.function[item.block])).size > 1;
     let shown = "";
     let end = 0;
+    let inside;
     for (const item of instructions) {
         const file = item.row < 0 ? blocks.file[item.block] : code.file[item.row];
         const line = item.row < 0 ? blocks.line[item.block] : code.line[item.row];
         const place = model.line(file, line);
-        if (end && item.at > end)
+        const f = blocks.function[item.block];
+        if (several && f !== inside)
+            rows.push(() => titleRow(model.functionName(f)));
+        else if (end && item.at > end)
             rows.push(() => gapRow());
         if (place && place !== shown)
             rows.push(() => h("tr", { class: "above" }, h("td", { colspan: "2" }), h("td", { class: "number place", title: model.filePath(file) }, place),
                 h("td", null, sourceText(model.source(file, line) ?? ""))));
         rows.push(() => instructionRow(model, item, scale, here));
         shown = place;
-        end = Math.max(end, parseInt(blocks.offset[item.block], 16) + blocks.size[item.block]);
+        end = Math.max(f === inside ? end : 0, parseInt(blocks.offset[item.block], 16) + blocks.size[item.block]);
+        inside = f;
     }
     return rows;
 }
@@ -165,6 +176,13 @@ function listingTable(label, rows, by) {
             body), more);
 }
 
+// Whether at least half of what was executed can be read as source.
+function mostHasSource(model, instructions) {
+    const { code, sources } = model.data;
+    const weigh = (items) => items.reduce((sum, item) => sum + item.count, 0);
+    return 2 * weigh(instructions.filter((item) => item.row >= 0 && sources[code.file[item.row]])) >= weigh(instructions);
+}
+
 // The reader's choice holds for all listings.
 let preferred = "source";
 
@@ -178,7 +196,7 @@ export function listing(model, blocks, { label, file = -1, here = -1, mode } = {
         place.replaceChildren(wanted === "source" && source.length ? listingTable(label, source, by) : listingTable(label, assemblyRows(model, instructions, total, here), by));
         place.querySelector(".here")?.setAttribute("aria-current", "true");
     };
-    const start = source.length ? mode ?? preferred : "assembly";
+    const start = source.length && mostHasSource(model, instructions) ? mode ?? preferred : "assembly";
     draw(start);
     const choose = (wanted) => {
         preferred = wanted;

@@ -14,7 +14,7 @@ import { pathsView } from "./views/paths.js";
 import { predictionsView } from "./views/predictions.js";
 import { themeButton } from "./theme.js";
 
-// A view: { id, label, item: what its rows are called in addresses, present(model), create(model, go): { element, open(row, or -1) } }.
+// A view: { id, label, item: what its rows are called in addresses, size(model): how many there are, present(model), create(model, go): { element, open(row, or -1) } }.
 const VIEWS = [overviewView, functionsView, pathsView, loopsView, hotspotsView, predictionsView, instructionsView, machineView, flameView];
 
 const go = (where) => {
@@ -69,7 +69,8 @@ function start(model) {
         h("main", null, panels));
 
     function show() {
-        const { view, row } = parse(views, location.hash);
+        const { view, row: wanted } = parse(views, location.hash);
+        const row = wanted < view.size?.(model) ? wanted : -1;
         const at = views.indexOf(view);
         panels.forEach((panel, i) => {
             panel.hidden = i !== at;

@@ -162,6 +162,8 @@ static enum hp_err settle_options(struct export *e)
         HP_TRY(hp_parse_count(e->thread_name, &thread));
     if (thread >= HP_NO_ID)
         return hp_fail(HP_ERR_INVALID, "there is no thread %" PRIu64, thread);
+    if (e->interval == 0)
+        return hp_fail(HP_ERR_INVALID, "--interval 0: an interval has instructions");
     e->thread = all ? HP_STREAM_ALL : (uint32_t)thread;
     if (e->session.length == NOT_GIVEN)
         e->session.length = e->format->source == HP_EXPORT_TIMINGS ? WINDOW : 0;

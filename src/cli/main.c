@@ -15,7 +15,7 @@ static const struct hp_command commands[] = {
     {"record", "run a program and keep its profile in a file", hp_cmd_record},
     {"top", "run a program and show live what it does", hp_cmd_top},
     {"report", "print a profile", hp_cmd_report},
-    {"export", "write a pipeline log of a part of a run, for a viewer", hp_cmd_export},
+    {"export", "write a profile, or a part of a run, for another tool", hp_cmd_export},
     {"annotate", "print functions by source and instruction", hp_cmd_annotate},
     {"html", "write a profile as a page for a browser", hp_cmd_html},
     {"compare", "compare two profiles: how much they overlap, what moved", hp_cmd_compare},

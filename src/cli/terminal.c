@@ -22,7 +22,7 @@ static bool entered, broken;
 static struct termios before;
 static struct sigaction old_stop, old_continue, old_size;
 static bool stops; /* SIGTSTP is ours */
-static volatile sig_atomic_t stop_asked, changed;
+static volatile sig_atomic_t stop_asked, continued, resized;
 
 /* --- Signals ---------------------------------------------------------------------------------- */
 
@@ -30,8 +30,10 @@ static void on_signal(int number)
 {
     if (number == SIGTSTP)
         stop_asked = 1;
+    else if (number == SIGCONT)
+        continued = 1;
     else
-        changed = 1;
+        resized = 1;
 }
 
 static void catch_signals(void)
@@ -116,7 +118,7 @@ bool hp_terminal_open(void)
         atexit(hp_terminal_close);
     at_exit = true;
     entered = broken = false;
-    stop_asked = changed = 0;
+    stop_asked = continued = resized = 0;
     catch_signals();
     return true;
 }
@@ -150,15 +152,16 @@ bool hp_terminal_ready(bool *redraw)
     if (stop_asked)
         stop();
     if (!is_in_foreground()) {
-        entered = false; /* whoever has it now set it as it likes */
+        leave();
         return false;
     }
-    if (changed || !entered) {
-        changed = 0;
-        leave(); /* continued after a stop that nobody saw coming, the shell's settings are there */
+    *redraw = resized || continued || !entered;
+    resized = 0;
+    if (continued) /* after a stop that nobody saw coming: the shell's settings are there */
+        leave();
+    continued = 0;
+    if (!entered)
         enter();
-        *redraw = true;
-    }
     return entered;
 }
 

@@ -11,12 +11,9 @@
 #include "cli/top_page.h"
 #include "profiler/path/paths.h"
 
-#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
 #define DEFAULT_PROFILE  "exact,loops,paths,hotspots"
@@ -26,6 +23,7 @@
 #define DEFAULT_TOP      5
 #define COST_SHARE       100 /* of the time between two looks, one takes one part of so many at most */
 #define KEYS_SECONDS     0.03 /* how often keys are looked for */
+#define SOON             0.15 /* the next look when something else is to be shown */
 
 static const struct hp_usage usage = {
     .command = "hotpath top",
@@ -64,8 +62,8 @@ struct top {
     double started; /* seconds, as the rest */
     double interval;
     double next_look, next_keys;
-    enum hp_err failure;
-    char error[256];
+    char *failure; /* for the end; "": none */
+    size_t failure_size;
 };
 
 /* --- The view --------------------------------------------------------------------------------- */
@@ -98,22 +96,23 @@ static void close_view(struct top *top)
 }
 
 /* The view ends; the program goes on, and what failed is told in the end. */
-static void fail(struct top *top, enum hp_err err)
+static void fail(struct top *top)
 {
-    top->failure = err;
-    snprintf(top->error, sizeof top->error, "the view: %s", hp_error_text());
+    snprintf(top->failure, top->failure_size, "the view ended: %s", hp_error_text());
     close_view(top);
 }
 
 static void look(struct top *top, double now)
 {
     enum hp_err err = hp_board_look(&top->board, &top->page.wish, now);
-    double pause = top->board.cost * COST_SHARE;
-    top->next_look = now + (pause > top->interval ? pause : top->interval);
+    double pause = top->board.cost * COST_SHARE, interval = top->interval;
+    if (top->board.stale && interval > SOON)
+        interval = SOON;
+    top->next_look = now + (pause > interval ? pause : interval);
     top->page.elapsed = now - top->started;
     top->changed = true;
     if (err != HP_OK)
-        fail(top, err);
+        fail(top);
 }
 
 static void draw(struct top *top)
@@ -135,16 +134,16 @@ static void draw(struct top *top)
 /* What is shown differs: it has to be looked at, and the view goes on if it was held. */
 static void set_view(struct top *top, enum hp_top_view view)
 {
+    double soon = top->board.looked + SOON;
     top->page.view = view;
     top->page.paused = false;
-    top->next_look = 0;
+    top->next_look = soon < top->next_look ? soon : top->next_look;
 }
 
 static void reset(struct top *top)
 {
-    enum hp_err err = hp_board_reset(&top->board);
-    if (err != HP_OK)
-        fail(top, err);
+    if (hp_board_reset(&top->board) != HP_OK)
+        fail(top);
     set_view(top, top->page.view);
 }
 
@@ -206,7 +205,7 @@ static void look_if_due(struct hp_onlooker *onlooker, const struct hp_ongoing *r
     double now = hp_now();
     if (run->over)
         close_view(top);
-    if (now < top->next_keys && now < top->next_look)
+    if (now < top->next_keys && (top->page.paused || now < top->next_look))
         return;
     top->next_keys = now + KEYS_SECONDS;
     if (top->closed) {
@@ -234,10 +233,11 @@ struct request {
     struct hp_session_options session;
     const char *view, *interval, *output;
     uint64_t top;
-    bool plain;
+    bool plain, since;
     char *path;    /* of the profile */
     char *profile; /* list of profiles */
     char *command;
+    char failure[256]; /* of the view */
 };
 
 static enum hp_err read_interval(const char *text, double *seconds)
@@ -278,8 +278,6 @@ static enum hp_err complete_profile(struct request *request)
 
 static enum hp_err prepare(struct request *request, struct top *top, char *const *argv)
 {
-    struct hp_board_wish none = {0};
-    top->interval = 0;
     if (request->view)
         HP_TRY(hp_top_view_from_name(request->view, &top->page.view));
     if (request->interval)
@@ -293,7 +291,7 @@ static enum hp_err prepare(struct request *request, struct top *top, char *const
     if (!request->command)
         return hp_fail_nomem();
     top->page.command = request->command;
-    top->page.wish = none;
+    top->page.wish.since = request->since;
     return HP_OK;
 }
 
@@ -324,14 +322,16 @@ static void close_all(struct top *top)
 static enum hp_err watch(struct request *request, char *const *argv, struct hp_profile *profile,
                          int *status)
 {
-    struct top top = {0};
+    struct top top = {.failure = request->failure, .failure_size = sizeof request->failure};
     HP_TRY(prepare(request, &top, argv));
     enum hp_err err = open_view(request, &top);
-    request->session.onlooker = &top.onlooker;
+    struct hp_session_options session = request->session;
+    session.onlooker = &top.onlooker;
+    session.quiet = true; /* the view is the progress */
     if (err == HP_OK)
-        err = hp_session_run(&request->session, argv, NULL, profile, status);
+        err = hp_session_run(&session, argv, NULL, profile, status);
     close_all(&top);
-    return err == HP_OK && top.failure != HP_OK ? hp_fail(top.failure, "%s", top.error) : err;
+    return err;
 }
 
 static enum hp_err report(const struct request *request, const struct hp_report_options *options,
@@ -362,7 +362,7 @@ static enum hp_err run(struct request *request, char **argv, int *status)
     if (err == HP_OK)
         err = report(request, &options, profile);
     hp_profile_free(profile);
-    return err;
+    return err == HP_OK && *request->failure ? hp_fail(HP_ERR_NOMEM, "%s", request->failure) : err;
 }
 
 int hp_cmd_top(int argc, char **argv)
@@ -373,6 +373,8 @@ int hp_cmd_top(int argc, char **argv)
          "what to begin with: all (default), functions, paths,\nloops, hotspots"},
         {"interval", 'i', HP_OPT_TEXT, &r.interval, "SECONDS",
          "how often to look (default 0.5; of plain pages 1)"},
+        {"since-start", 0, HP_OPT_FLAG, &r.since, NULL,
+         "shares since the start, not of the last interval"},
         {"plain", 0, HP_OPT_FLAG, &r.plain, NULL, "print pages one below the other, without keys"},
         {"top", 'n', HP_OPT_COUNT, &r.top, "N", "rows of the report (default 5; 0: all)"},
         {"output", 'o', HP_OPT_TEXT, &r.output, "FILE", "keep the profile, as hotpath record does"},

@@ -44,7 +44,7 @@ static void put_ends(const struct hp_top_page *page, const struct hp_strbuf *lef
                      const struct hp_strbuf *right, const char *style, struct hp_strbuf *out)
 {
     size_t after = hp_utf8_width(hp_strbuf_text(right));
-    if (after + 2 > page->width) {
+    if (after == 0 || after + 2 > page->width) {
         after = 0;
         right = NULL;
     }

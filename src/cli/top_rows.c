@@ -44,7 +44,7 @@ static const struct column columns[HP_BOARD_KINDS][COLUMNS_MAX + 1] = {
 };
 
 static const char *const nothing[HP_BOARD_KINDS] = {
-    [HP_BOARD_FUNCTIONS] = "nothing was executed",
+    [HP_BOARD_FUNCTIONS] = "nothing new from the program",
     [HP_BOARD_PATHS] = "no path was executed to its end",
     [HP_BOARD_LOOPS] = "no loop was executed",
     [HP_BOARD_HOTSPOTS] = "no hot spot was executed"};
@@ -273,8 +273,9 @@ void hp_top_draw_rows(const struct hp_top_page *page, enum hp_board_kind kind, s
     for (size_t i = 0; i < list->n && i < rows; i++)
         draw_row(page, kind, &list->rows[i], widths, out);
     if (list->n == 0) {
-        hp_strbuf_cut(out, is_profiled(page->board, kind) ? nothing[kind] : "not profiled",
-                      page->width, HP_CUT_END);
+        bool looking = kind == HP_BOARD_PATHS && page->board->stale;
+        const char *text = is_profiled(page->board, kind) ? nothing[kind] : "not profiled";
+        hp_strbuf_cut(out, looking ? "looking ..." : text, page->width, HP_CUT_END);
         hp_strbuf_add(out, "\n");
     }
     for (size_t i = list->n ? list->n : 1; i < rows && !page->plain && page->view == HP_TOP_ALL;

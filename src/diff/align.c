@@ -239,6 +239,15 @@ static bool same_origin(const struct list *a, const struct hp_dfunction *f, cons
     return *x->file && *y->file && strcmp(x->file, f->file) == 0 && strcmp(y->file, g->file) == 0;
 }
 
+/* Whether a list of `new` was aligned with another one: files of the same name in different directories are told apart by their order. */
+static bool is_taken(const struct hp_diff *diff, const struct list *list)
+{
+    for (uint32_t i = 0; i < list->n; i++)
+        if (diff->old_line[list->first + i] != HP_PROFILE_NONE)
+            return true;
+    return false;
+}
+
 enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources, uint32_t old,
                           uint32_t new)
 {
@@ -247,7 +256,7 @@ enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources,
         struct list a = list_at(diff->old, &sources->old, f, i);
         for (uint32_t j = g->lines; j < g->lines + g->n_lines;) {
             struct list b = list_at(diff->new, &sources->new, g, j);
-            if (diff->old_line[j] == HP_PROFILE_NONE && same_origin(&a, f, &b, g)) {
+            if (same_origin(&a, f, &b, g) && !is_taken(diff, &b)) {
                 HP_TRY(align(&(struct alignment){.diff = diff, .old = a, .new = b}));
                 break;
             }

@@ -8,7 +8,6 @@
 #include "base/grow.h"
 #include "base/outfile.h"
 #include "diff/baseline_text.h"
-#include "report/number.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -259,11 +259,15 @@ static void count_cycles(struct making *m)
                 hp_saturating_add(functions[group].cycles, p->insn_cycles[i].parts);
     }
     for (size_t i = 0; i < p->n_insn_tallies; i++) {
+        const struct hp_insn_tally *tally = &p->insn_tallies[i].tally;
         uint32_t function = p->insns[p->insn_tallies[i].insn].function;
         uint32_t group = function == HP_PROFILE_NONE ? function : m->groups[function];
-        if (group != HP_PROFILE_NONE && strcmp(hp_text(p->insn_tallies[i].seen), "exact") == 0)
-            functions[group].retired =
-                hp_saturating_add(functions[group].retired, p->insn_tallies[i].tally.retired);
+        if (group == HP_PROFILE_NONE || strcmp(hp_text(p->insn_tallies[i].seen), "exact") != 0)
+            continue;
+        struct hp_dfunction *f = &functions[group];
+        f->retired = hp_saturating_add(f->retired, tally->retired);
+        for (int event = 0; event < HP_INSN_EVENTS; event++)
+            f->events[event] = hp_saturating_add(f->events[event], tally->events[event]);
     }
 }
 

@@ -39,15 +39,16 @@ struct hp_dfunction {
     const char *loose;  /* name without the numbers of lambdas; NULL: it has none */
     const char *file;   /* where it begins; "" unknown */
     uint32_t line;
-    uint32_t parts;    /* symbols */
-    uint64_t size;     /* bytes of these; 0 unknown */
-    uint64_t self;     /* instructions */
-    uint64_t calls;    /* times entered from other functions */
-    uint64_t cycles;   /* on a machine, in HP_CYCLE_PARTS; 0 with retired 0: not known */
-    uint64_t retired;  /* instructions that these are of */
-    uint32_t lines;    /* its first one */
-    uint32_t n_lines;  /* the instructions of all of them are `self` */
-    uint64_t nameless; /* the offset of one without a symbol */
+    uint32_t parts;   /* symbols */
+    uint64_t size;    /* bytes of these; 0 unknown */
+    uint64_t self;    /* instructions */
+    uint64_t calls;   /* times entered from other functions */
+    uint64_t cycles;  /* on a machine, in HP_CYCLE_PARTS; 0 with retired 0: not known */
+    uint64_t retired; /* instructions that these are of */
+    uint64_t events[HP_INSN_EVENTS]; /* of these, how many had it */
+    uint32_t lines;                  /* its first one */
+    uint32_t n_lines;                /* the instructions of all of them are `self` */
+    uint64_t nameless;               /* the offset of one without a symbol */
 };
 
 /* Instructions of a function that come from a line. line 0: from no known line. */

@@ -36,7 +36,8 @@ static enum hp_err add_line(struct hp_digest *d, const struct hp_dline *line)
 static void join_lines(struct hp_digest *d)
 {
     size_t kept = 0;
-    qsort(d->lines, d->n_lines, sizeof *d->lines, compare_lines);
+    if (d->n_lines)
+        qsort(d->lines, d->n_lines, sizeof *d->lines, compare_lines);
     for (size_t i = 0; i < d->n_lines; i++) {
         struct hp_dline *last = kept ? &d->lines[kept - 1] : NULL;
         if (last && compare_lines(last, &d->lines[i]) == 0)

@@ -63,7 +63,9 @@ static void judge_functions(struct hp_gate *gate)
         listed += f->delta;
         gate->functions[gate->n_functions++] = (struct hp_gate_function){
             .function = i,
-            .exceeded = is_above(f->before, f->after, gate->limits.functions),
+            /* A new one has nothing to be compared with. */
+            .exceeded =
+                f->old != HP_PROFILE_NONE && is_above(f->before, f->after, gate->limits.functions),
         };
         if (gate->functions[gate->n_functions - 1].exceeded)
             gate->verdict = HP_GATE_REGRESSED;

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "diff/baseline.h"
 #include "diff/gate.h"
 
 #include "report/json.h"
 #include "report/number.h"
 #include "report/print.h"
 #include "report/text_table.h"
-#include "report/utf8.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define SHOWN      10 /* functions that a person is told of */

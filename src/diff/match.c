@@ -65,6 +65,15 @@ static int by_name_base(const struct hp_dfunction *a, const struct hp_dfunction 
     return order ? order : by_base(a, b);
 }
 
+/* Of code without symbols: that of the only module with such in each version, whatever it is called. */
+static int by_symbol_or_none(const struct hp_dfunction *a, const struct hp_dfunction *b)
+{
+    int order = strcmp(a->key, b->key);
+    if (!order)
+        order = (*a->module == 0) - (*b->module == 0);
+    return order ? order : (a->nameless > b->nameless) - (a->nameless < b->nameless);
+}
+
 /* The name in front of its parameters and template arguments. */
 static size_t plain_length(const char *name)
 {
@@ -113,6 +122,7 @@ static const struct pass passes[] = {
     {.compare = by_symbol_base, .how = HP_DIFF_SAME},
     {.compare = by_symbol, .how = HP_DIFF_SAME},
     {.compare = by_symbol_module_base, .how = HP_DIFF_SAME, .several = true},
+    {.compare = by_symbol_or_none, .how = HP_DIFF_SAME},
     {.compare = by_name_base, .how = HP_DIFF_SIGNATURE},
     {.compare = by_plain_name_base, .how = HP_DIFF_SIGNATURE},
 };

@@ -68,6 +68,21 @@ static void put_cycles(struct hp_json *json, const char *key, const struct hp_di
         hp_json_fixed(json, (double)d->functions[function].cycles / (double)HP_CYCLE_PARTS, 3);
 }
 
+/* Those that happened. */
+static void put_events(struct hp_json *json, const char *key, const struct hp_dfunction *f)
+{
+    hp_json_key(json, key);
+    if (!f) {
+        hp_json_null(json);
+        return;
+    }
+    hp_json_begin_object(json);
+    for (int i = 0; i < HP_INSN_EVENTS; i++)
+        if (f->events[i])
+            put_uint(json, hp_insn_event_name((enum hp_insn_event)i), f->events[i]);
+    hp_json_end_object(json);
+}
+
 static void put_function(struct hp_json *json, const struct hp_diff *diff,
                          const struct hp_diff_function *f)
 {
@@ -99,6 +114,8 @@ static void put_function(struct hp_json *json, const struct hp_diff *diff,
         put_cycles(json, "new_cycles", diff->new, f->new);
         put_known(json, "old_retired", old, old ? old->retired : 0);
         put_known(json, "new_retired", new, new ? new->retired : 0);
+        put_events(json, "old_events", old);
+        put_events(json, "new_events", new);
     }
     hp_json_end_object(json);
 }

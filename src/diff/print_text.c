@@ -88,7 +88,7 @@ static void put_name(struct hp_strbuf *cell, const struct hp_diff *diff,
 
 typedef void fill_row(const struct hp_diff *diff, size_t row, struct hp_strbuf *cells);
 
-/* Prints the rows of a list: `rows[0...n]`, or 0 ... n. `of` is what heat is a part of. */
+/* Prints `n` rows of a list: those numbered `rows`. */
 static enum hp_err print_table(const struct hp_diff *diff, const struct hp_diff_print *print,
                                const struct hp_column *columns, fill_row *fill, const size_t *rows,
                                size_t n, FILE *out)
@@ -185,18 +185,24 @@ static uint64_t cycles_of(const struct hp_digest *d, uint32_t function)
     return function == HP_PROFILE_NONE ? 0 : d->functions[function].cycles / HP_CYCLE_PARTS;
 }
 
-static void put_cpi(struct hp_strbuf *cell, const struct hp_digest *d, uint32_t function)
+static double cpi_of(const struct hp_digest *d, uint32_t function)
 {
     const struct hp_dfunction *f = function == HP_PROFILE_NONE ? NULL : &d->functions[function];
-    if (f && f->retired)
-        hp_strbuf_fixed(cell, (double)f->cycles / (double)HP_CYCLE_PARTS / (double)f->retired, 2);
+    return f && f->retired ? (double)f->cycles / (double)HP_CYCLE_PARTS / (double)f->retired : 0;
+}
+
+static void put_event(struct hp_strbuf *cell, const struct hp_diff *diff,
+                      const struct hp_diff_function *f, enum hp_insn_event event)
+{
+    put_pair(cell, f->old == HP_PROFILE_NONE ? 0 : diff->old->functions[f->old].events[event],
+             f->new == HP_PROFILE_NONE ? 0 : diff->new->functions[f->new].events[event]);
 }
 
 static const struct hp_column cycle_columns[] = {{"change", .right = true},
-                                                 {"old", .right = true},
-                                                 {"new", .right = true},
-                                                 {"CPI old", .right = true},
-                                                 {"CPI new", .right = true},
+                                                 {"cycles", .right = true},
+                                                 {"CPI", .right = true},
+                                                 {"l1d misses", .right = true},
+                                                 {"mispredicted", .right = true},
                                                  {"function", .flexible = true},
                                                  {0}};
 
@@ -205,10 +211,12 @@ static void fill_cycles(const struct hp_diff *diff, size_t row, struct hp_strbuf
     const struct hp_diff_function *f = &diff->functions[row];
     uint64_t old = cycles_of(diff->old, f->old), new = cycles_of(diff->new, f->new);
     put_delta(&cells[0], hp_delta(old, new));
-    hp_strbuf_human(&cells[1], old);
-    hp_strbuf_human(&cells[2], new);
-    put_cpi(&cells[3], diff->old, f->old);
-    put_cpi(&cells[4], diff->new, f->new);
+    put_pair(&cells[1], old, new);
+    hp_strbuf_fixed(&cells[2], cpi_of(diff->old, f->old), 2);
+    hp_strbuf_add(&cells[2], " > ");
+    hp_strbuf_fixed(&cells[2], cpi_of(diff->new, f->new), 2);
+    put_event(&cells[3], diff, f, HP_INSN_L1D);
+    put_event(&cells[4], diff, f, HP_INSN_MISPREDICTED);
     put_name(&cells[5], diff, f);
 }
 
@@ -422,17 +430,32 @@ bool hp_diff_counts(const struct hp_diff *diff, const struct hp_diff_print *prin
     return delta != 0 && (double)hp_change(delta) * 100.0 >= print->threshold * total;
 }
 
+/* "old: FILE", cut to the width of the terminal. */
+static void put_file(struct hp_strbuf *text, const struct hp_diff_print *print, const char *which,
+                     const char *name)
+{
+    struct hp_strbuf clean = {0};
+    int room = print->report.width - (int)strlen(which);
+    hp_strbuf_clean(&clean, name);
+    hp_strbuf_add(text, hp_text_bold(print->report.color));
+    hp_strbuf_add(text, which);
+    hp_strbuf_cut(text, hp_strbuf_text(&clean),
+                  print->report.width <= 0 ? SIZE_MAX
+                  : room > 0               ? (size_t)room
+                                           : 1,
+                  HP_CUT_MIDDLE);
+    hp_strbuf_add(text, hp_text_plain(print->report.color));
+    hp_strbuf_add(text, "\n");
+    text->failed |= clean.failed;
+    hp_strbuf_fini(&clean);
+}
+
 static enum hp_err print_head(const struct hp_diff *diff, const struct hp_diff_print *print,
                               FILE *out)
 {
     struct hp_strbuf text = {0};
-    hp_strbuf_add(&text, hp_text_bold(print->report.color));
-    hp_strbuf_add(&text, "old: ");
-    hp_strbuf_clean(&text, print->old_name);
-    hp_strbuf_add(&text, "    new: ");
-    hp_strbuf_clean(&text, print->new_name);
-    hp_strbuf_add(&text, hp_text_plain(print->report.color));
-    hp_strbuf_add(&text, "\n");
+    put_file(&text, print, "old: ", print->old_name);
+    put_file(&text, print, "new: ", print->new_name);
     for (int i = 0; i < HP_TOTALS; i++) {
         if (!diff->old->known[i] || !diff->new->known[i] ||
             (i >= HP_TOTAL_CYCLES && strcmp(diff->old->machine, diff->new->machine) != 0))

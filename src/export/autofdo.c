@@ -87,6 +87,7 @@ enum hp_err hp_export_autofdo(const struct hp_profile *profile,
         put_addresses(&w);
         put_branches(&w);
         *written = (struct hp_export_written){.unit = "instructions", .written = all, .total = all};
+        hp_flows_missing(flows, "", written);
         hp_bolt_image_close(&image);
     }
     hp_flows_free(flows);

@@ -107,31 +107,33 @@ static enum hp_err add_edge(struct writer *w, size_t i)
 
 /* --- Running into labels ---------------------------------------------------------------------- */
 
-/* How often control came to a label otherwise than from above: by jumps, and calls. A return comes back from the call above it. */
-static uint64_t jumped_to(const struct hp_flows *flows, uint64_t offset)
+/* How often control came to an offset from above: in the middle of a block, by a branch that was not taken, or without one. */
+static uint64_t from_above(const struct writer *w, uint64_t offset)
 {
+    const struct hp_flows *flows = w->flows;
+    const struct hp_profile *p = flows->profile;
+    uint64_t all = hp_flow_ranges_at(w->ranges, w->n_ranges, offset), sum = 0;
     size_t n;
-    uint64_t sum = 0;
-    const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);
-    for (size_t i = 0; i < n; i++) {
-        const struct hp_pedge *edge = &flows->profile->edges[arrivals[i]];
-        if (edge->taken && edge->flow != HP_FLOW_RETURN)
-            sum = hp_saturating_add(sum, flows->edges[arrivals[i]]);
+    if (!all)
+        return 0;
+    for (size_t i = hp_flows_block(flows, offset);
+         i < flows->end_block && p->blocks[i].place.offset == offset; i++) {
+        all -= flows->blocks[i] < all ? flows->blocks[i] : all;
+        sum = hp_saturating_add(sum, flows->continued[i]);
     }
-    return sum;
+    const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);
+    for (size_t i = 0; i < n; i++)
+        if (!p->edges[arrivals[i]].taken)
+            sum = hp_saturating_add(sum, flows->edges[arrivals[i]]);
+    return hp_saturating_add(sum, all);
 }
 
 static enum hp_err add_labels(struct writer *w)
 {
     for (size_t i = 0; i < w->labels.n; i++) {
         const struct hp_bolt_label *label = &w->labels.labels[i];
-        uint64_t all = hp_flow_ranges_at(w->ranges, w->n_ranges, label->at);
-        uint64_t jumped = all ? jumped_to(w->flows, label->at) : 0;
-        /* Where nothing ran above, control came from elsewhere: a handler of exceptions, a thread's start. */
-        if (all <= jumped || !hp_flow_ranges_at(w->ranges, w->n_ranges, label->before))
-            continue;
         HP_TRY(add_record(w, end_at(w, in_module(w, label->before)),
-                          end_at(w, in_module(w, label->at)), all - jumped, 0));
+                          end_at(w, in_module(w, label->at)), from_above(w, label->at), 0));
     }
     return HP_OK;
 }
@@ -201,6 +203,9 @@ static void put_records(const struct writer *w, FILE *out)
 static enum hp_err write_fdata(struct writer *w, FILE *out)
 {
     const struct hp_flows *flows = w->flows;
+    enum hp_arch arch = flows->profile->run.arch;
+    if (arch != HP_ARCH_X86_64 && arch != HP_ARCH_AARCH64 && arch != HP_ARCH_RISCV64)
+        return hp_fail(HP_ERR_INVALID, "BOLT does not know programs for %s", hp_arch_name(arch));
     HP_TRY(hp_bolt_labels_find(&w->image, flows, &w->labels));
     HP_TRY(hp_flows_ranges(flows, &w->ranges, &w->n_ranges));
     for (size_t i = 0; i < flows->profile->n_edges; i++)
@@ -225,8 +230,7 @@ enum hp_err hp_export_bolt(const struct hp_profile *profile,
     *written = (struct hp_export_written){.unit = "branches",
                                           .written = w.branches,
                                           .total = hp_saturating_add(w.branches, w.unnamed)};
-    if (w.unnamed)
-        snprintf(written->missing, sizeof written->missing, "in code without a symbol");
+    hp_flows_missing(flows, "in code without a symbol", written);
     hp_bolt_image_close(&w.image);
     hp_bolt_labels_fini(&w.labels);
     free(w.ranges);

@@ -45,23 +45,11 @@ static void put_edge(struct writer *w, size_t i)
     }
 }
 
-/* How often a block was come to by a return. */
-static uint64_t returns_to(const struct hp_flows *flows, uint64_t offset)
-{
-    size_t n;
-    uint64_t sum = 0;
-    const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);
-    for (size_t i = 0; i < n; i++)
-        if (flows->profile->edges[arrivals[i]].flow == HP_FLOW_RETURN)
-            sum = hp_saturating_add(sum, flows->edges[arrivals[i]]);
-    return sum;
-}
-
 static void put_block(struct writer *w, size_t i)
 {
     const struct hp_pblock *block = &w->flows->profile->blocks[i];
     uint64_t count = w->flows->blocks[i], from = address(w, block->place);
-    uint64_t returned = returns_to(w->flows, block->place.offset);
+    uint64_t returned = w->flows->continued[i];
     if (returned > count)
         returned = count;
     uint64_t to = from + block->branch;
@@ -91,6 +79,7 @@ enum hp_err hp_export_bolt_aggregated(const struct hp_profile *profile,
             put_block(&w, i);
         *written = (struct hp_export_written){
             .unit = "taken branches", .written = w.branches, .total = w.branches};
+        hp_flows_missing(flows, "", written);
         hp_bolt_image_close(&image);
     }
     hp_flows_free(flows);

@@ -19,7 +19,7 @@
 #define UNKNOWN_NAME "???" /* what both readers take for no name */
 
 static const struct {
-    const char *name, *meaning; /* no meaning: the readers have one */
+    const char *name, *meaning;
 } columns[HP_CG_COLUMNS] = {
     [HP_CG_IR] = {"Ir", "Instructions"},
     [HP_CG_BC] = {"Bc", "Conditional branches"},

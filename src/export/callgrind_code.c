@@ -16,27 +16,6 @@
 
 /* --- Orders ----------------------------------------------------------------------------------- */
 
-static int compare_numbers(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int compare_blocks(const void *a, const void *b, void *context)
-{
-    const struct hp_pblock *blocks = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = compare_numbers(blocks[x].function, blocks[y].function);
-    return order ? order : compare_numbers(x, y);
-}
-
-static int compare_insns(const void *a, const void *b, void *context)
-{
-    const struct hp_pinsn *insns = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = compare_numbers(insns[x].function, insns[y].function);
-    return order ? order : compare_numbers(x, y);
-}
-
 static struct hp_place end_of(const struct hp_pblock *block)
 {
     return (struct hp_place){block->place.module, block->place.offset + block->branch};
@@ -47,20 +26,7 @@ static int compare_ends(const void *a, const void *b, void *context)
     const struct hp_pblock *blocks = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
     int order = hp_place_compare(end_of(&blocks[x]), end_of(&blocks[y]));
-    return order ? order : compare_numbers(x, y);
-}
-
-static uint32_t function_of(const struct hp_profile *p, uint32_t block)
-{
-    return block == HP_PROFILE_NONE ? HP_PROFILE_NONE : p->blocks[block].function;
-}
-
-static int compare_edges(const void *a, const void *b, void *context)
-{
-    const struct hp_cg_edge *x = a, *y = b;
-    const struct hp_profile *p = context;
-    int order = compare_numbers(function_of(p, x->from), function_of(p, y->from));
-    return order ? order : compare_numbers(x->edge, y->edge);
+    return order ? order : (x > y) - (x < y);
 }
 
 /* The first block at a place, in an order by start (NULL: the profile's own) or by end. */
@@ -88,41 +54,104 @@ static enum hp_err make_edges(struct hp_cg_code *code)
     code->edges = calloc(p->n_edges + 1, sizeof *code->edges);
     if (!code->edges)
         return hp_fail_nomem();
-    for (uint32_t i = 0; i < p->n_edges; i++)
-        code->edges[i] = (struct hp_cg_edge){.edge = i,
-                                             .from = find_block(p, code->ends, p->edges[i].from),
-                                             .to = find_block(p, NULL, p->edges[i].to)};
+    for (size_t i = 0; i < p->n_edges; i++) {
+        code->edges[i].from = find_block(p, code->ends, p->edges[i].from);
+        code->edges[i].to = find_block(p, NULL, p->edges[i].to);
+    }
     for (size_t i = 0; i < p->n_edge_counts; i++) {
         uint64_t *count = &code->edges[p->edge_counts[i].item].count;
         *count = hp_saturating_add(*count, p->edge_counts[i].count);
     }
-    qsort_r(code->edges, p->n_edges, sizeof *code->edges, compare_edges, (void *)p);
     return HP_OK;
 }
 
-static enum hp_err make_orders(struct hp_cg_code *code)
+static enum hp_err make_blocks(struct hp_cg_code *code)
 {
     const struct hp_profile *p = code->tables->profile;
     code->counts = calloc(p->n_blocks + 1, sizeof *code->counts);
-    code->blocks = calloc(p->n_blocks + 1, sizeof *code->blocks);
     code->ends = calloc(p->n_blocks + 1, sizeof *code->ends);
-    code->insns = calloc(p->n_insns + 1, sizeof *code->insns);
     code->bytes = malloc(BLOCK_BYTES);
-    if (!code->counts || !code->blocks || !code->ends || !code->insns || !code->bytes)
+    if (!code->counts || !code->ends || !code->bytes)
         return hp_fail_nomem();
     for (uint32_t i = 0; i < p->n_blocks; i++)
-        code->blocks[i] = code->ends[i] = i;
-    for (uint32_t i = 0; i < p->n_insns; i++)
-        code->insns[i] = i;
-    qsort_r(code->blocks, p->n_blocks, sizeof *code->blocks, compare_blocks, p->blocks);
+        code->ends[i] = i;
     qsort_r(code->ends, p->n_blocks, sizeof *code->ends, compare_ends, p->blocks);
-    qsort_r(code->insns, p->n_insns, sizeof *code->insns, compare_insns, p->insns);
     for (size_t i = 0; i < p->n_block_counts; i++) {
         uint64_t *count = &code->counts[p->block_counts[i].item];
         *count = hp_saturating_add(*count, p->block_counts[i].count);
     }
-    return make_edges(code);
+    return HP_OK;
 }
+
+/* --- What belongs to a function --------------------------------------------------------------- */
+
+static uint32_t function_of(const struct hp_profile *p, uint32_t block)
+{
+    return block == HP_PROFILE_NONE ? HP_PROFILE_NONE : p->blocks[block].function;
+}
+
+static uint32_t of_block(const struct hp_cg_code *code, size_t i)
+{
+    return code->tables->profile->blocks[i].function;
+}
+
+static uint32_t of_insn(const struct hp_cg_code *code, size_t i)
+{
+    return code->tables->profile->insns[i].function;
+}
+
+static uint32_t of_edge(const struct hp_cg_code *code, size_t i)
+{
+    return function_of(code->tables->profile, code->edges[i].from);
+}
+
+/* Where a function is in a group. */
+static size_t slot_of(const struct hp_cg_code *code, uint32_t function)
+{
+    return function == HP_PROFILE_NONE ? code->tables->profile->n_functions : function;
+}
+
+/* Sorts `n` things by counting. */
+static enum hp_err make_group(const struct hp_cg_code *code, struct hp_cg_group *group, size_t n,
+                              uint32_t (*of)(const struct hp_cg_code *code, size_t i))
+{
+    size_t n_slots = code->tables->profile->n_functions + 1;
+    group->items = calloc(n + 1, sizeof *group->items);
+    group->first = calloc(n_slots + 1, sizeof *group->first);
+    if (!group->items || !group->first)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < n; i++)
+        group->first[slot_of(code, of(code, i))]++;
+    for (size_t i = 1; i <= n_slots; i++) /* now each has the end of its own */
+        group->first[i] += group->first[i - 1];
+    for (size_t i = n; i-- > 0;)
+        group->items[--group->first[slot_of(code, of(code, i))]] = (uint32_t)i;
+    return HP_OK;
+}
+
+static void free_group(struct hp_cg_group *group)
+{
+    free(group->items);
+    free(group->first);
+}
+
+const uint32_t *hp_cg_items(const struct hp_cg_code *code, const struct hp_cg_group *group,
+                            uint32_t function, size_t *n)
+{
+    size_t slot = slot_of(code, function);
+    *n = group->first[slot + 1] - group->first[slot];
+    return group->items + group->first[slot];
+}
+
+static enum hp_err make_groups(struct hp_cg_code *code)
+{
+    const struct hp_profile *p = code->tables->profile;
+    HP_TRY(make_group(code, &code->by_blocks, p->n_blocks, of_block));
+    HP_TRY(make_group(code, &code->by_insns, p->n_insns, of_insn));
+    return make_group(code, &code->by_edges, p->n_edges, of_edge);
+}
+
+/* --- All of it -------------------------------------------------------------------------------- */
 
 static enum hp_err open_modules(struct hp_cg_code *code)
 {
@@ -143,7 +172,11 @@ static enum hp_err open_modules(struct hp_cg_code *code)
 enum hp_err hp_cg_code_init(struct hp_cg_code *code, struct hp_tables *tables)
 {
     *code = (struct hp_cg_code){.tables = tables, .budget = MOST_INSTRUCTIONS};
-    enum hp_err err = make_orders(code);
+    enum hp_err err = make_blocks(code);
+    if (err == HP_OK)
+        err = make_edges(code);
+    if (err == HP_OK)
+        err = make_groups(code);
     if (err == HP_OK)
         err = open_modules(code);
     if (err != HP_OK)
@@ -157,10 +190,11 @@ void hp_cg_code_fini(struct hp_cg_code *code)
         hp_module_code_close(code->modules[i]);
     free(code->modules);
     free(code->counts);
-    free(code->blocks);
     free(code->ends);
-    free(code->insns);
     free(code->edges);
+    free_group(&code->by_blocks);
+    free_group(&code->by_insns);
+    free_group(&code->by_edges);
     free(code->bytes);
     hp_decoder_free(code->decoder);
 }
@@ -188,57 +222,6 @@ struct hp_cg_source hp_cg_code_source(const struct hp_cg_code *code, uint32_t bl
     if (line && line->line)
         return (struct hp_cg_source){hp_text(line->file), line->line};
     return unknown_source(p, function_of(p, block));
-}
-
-/* The first of each order by function that is not of an earlier one. */
-static size_t first_edge(const struct hp_cg_code *code, uint64_t function)
-{
-    const struct hp_profile *p = code->tables->profile;
-    size_t low = 0, high = p->n_edges;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (function_of(p, code->edges[middle].from) < function)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-const struct hp_cg_edge *hp_cg_code_edges(const struct hp_cg_code *code, uint32_t function,
-                                          size_t *n)
-{
-    size_t first = first_edge(code, function);
-    *n = first_edge(code, (uint64_t)function + 1) - first;
-    return *n ? code->edges + first : NULL;
-}
-
-static size_t first_block(const struct hp_cg_code *code, uint32_t function)
-{
-    const struct hp_profile *p = code->tables->profile;
-    size_t low = 0, high = p->n_blocks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->blocks[code->blocks[middle]].function < function)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
-}
-
-static size_t first_insn(const struct hp_cg_code *code, uint32_t function)
-{
-    const struct hp_profile *p = code->tables->profile;
-    size_t low = 0, high = p->n_insns;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->insns[code->insns[middle]].function < function)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
 }
 
 /* --- Costs ------------------------------------------------------------------------------------ */
@@ -338,15 +321,15 @@ static bool is_taken(const struct hp_pedge *edge)
            edge->flow != HP_FLOW_TRAP;
 }
 
-static enum hp_err add_taken(const struct hp_cg_code *code, const struct hp_cg_edge *edge,
-                             struct hp_cg_rows *rows)
+static enum hp_err add_taken(const struct hp_cg_code *code, uint32_t edge, struct hp_cg_rows *rows)
 {
     const struct hp_profile *p = code->tables->profile;
-    uint32_t branch = edge->from == HP_PROFILE_NONE ? 0 : p->blocks[edge->from].branch;
-    if (!is_taken(&p->edges[edge->edge]))
+    uint32_t from = code->edges[edge].from;
+    uint32_t branch = from == HP_PROFILE_NONE ? 0 : p->blocks[from].branch;
+    if (!is_taken(&p->edges[edge]))
         return HP_OK;
-    return add_cost(rows, p->edges[edge->edge].from, hp_cg_code_source(code, edge->from, branch),
-                    HP_CG_TAKEN, edge->count);
+    return add_cost(rows, p->edges[edge].from, hp_cg_code_source(code, from, branch), HP_CG_TAKEN,
+                    code->edges[edge].count);
 }
 
 /* --- What a machine saw ----------------------------------------------------------------------- */
@@ -389,17 +372,16 @@ static enum hp_err add_machine(const struct hp_cg_code *code, uint32_t insn,
 
 enum hp_err hp_cg_code_costs(struct hp_cg_code *code, uint32_t function, struct hp_cg_rows *rows)
 {
-    const struct hp_profile *p = code->tables->profile;
     size_t n;
-    for (size_t i = first_block(code, function);
-         i < p->n_blocks && p->blocks[code->blocks[i]].function == function; i++)
-        HP_TRY(add_block(code, code->blocks[i], rows));
-    const struct hp_cg_edge *edges = hp_cg_code_edges(code, function, &n);
+    const uint32_t *items = hp_cg_items(code, &code->by_blocks, function, &n);
     for (size_t i = 0; i < n; i++)
-        HP_TRY(add_taken(code, &edges[i], rows));
-    for (size_t i = first_insn(code, function);
-         i < p->n_insns && p->insns[code->insns[i]].function == function; i++)
-        HP_TRY(add_machine(code, code->insns[i], rows));
+        HP_TRY(add_block(code, items[i], rows));
+    items = hp_cg_items(code, &code->by_edges, function, &n);
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(add_taken(code, items[i], rows));
+    items = hp_cg_items(code, &code->by_insns, function, &n);
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(add_machine(code, items[i], rows));
     return HP_OK;
 }
 
@@ -417,7 +399,7 @@ void hp_cg_code_totals(const struct hp_cg_code *code, uint64_t totals[HP_CG_COLU
             totals[column] = hp_saturating_add(totals[column], code->counts[i]);
     }
     for (size_t i = 0; i < p->n_edges; i++)
-        if (is_taken(&p->edges[code->edges[i].edge]))
+        if (is_taken(&p->edges[i]))
             totals[HP_CG_TAKEN] = hp_saturating_add(totals[HP_CG_TAKEN], code->edges[i].count);
     for (size_t i = 0; i < insns->n_exact; i++)
         machine_costs(p, &p->insn_tallies[insns->first_exact + i], totals);

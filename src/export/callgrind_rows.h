@@ -69,17 +69,23 @@ void hp_cg_rows_join(struct hp_cg_rows *rows);
 
 /* An edge with the blocks it joins; HP_PROFILE_NONE: not known. */
 struct hp_cg_edge {
-    uint32_t edge;
     uint32_t from, to; /* blocks: one that ends with the branch, one that starts where it leads */
     uint64_t count;
+};
+
+/* Things of the profile by the function that they belong to. */
+struct hp_cg_group {
+    uint32_t *items; /* those of a function in the profile's order */
+    size_t *
+        first; /* by function, and then of what belongs to none: where its items begin, up to the next */
 };
 
 struct hp_cg_code {
     struct hp_tables *tables;
     uint64_t *counts;         /* of blocks */
-    uint32_t *blocks, *insns; /* by function, then place */
     uint32_t *ends;           /* blocks by the place of their last instruction */
-    struct hp_cg_edge *edges; /* by function of `from`, then in the profile's order */
+    struct hp_cg_edge *edges; /* as in the profile */
+    struct hp_cg_group by_blocks, by_insns, by_edges; /* edges by the function of `from` */
     struct hp_decoder *decoder;
     struct hp_module_code **modules; /* NULL: the file cannot be used */
     uint8_t *bytes;                  /* room for the code of a block */
@@ -97,9 +103,9 @@ uint64_t hp_cg_code_address(const struct hp_cg_code *code, struct hp_place place
 struct hp_cg_source hp_cg_code_source(const struct hp_cg_code *code, uint32_t block,
                                       uint32_t offset);
 
-/* The edges out of a function; NULL and 0 when there are none. */
-const struct hp_cg_edge *hp_cg_code_edges(const struct hp_cg_code *code, uint32_t function,
-                                          size_t *n);
+/* The items of a function, `*n` of them. */
+const uint32_t *hp_cg_items(const struct hp_cg_code *code, const struct hp_cg_group *group,
+                            uint32_t function, size_t *n);
 
 /* Adds the costs of a function's instructions: by its blocks and edges, and by the machine. HP_PROFILE_NONE: of what belongs to no function. */
 enum hp_err hp_cg_code_costs(struct hp_cg_code *code, uint32_t function, struct hp_cg_rows *rows);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "export/flows.h"
 
-#include "base/grow.h"
-#include "hotpath/path.h"
+#include "export/flows_table.h"
 #include "report/number.h"
 #include "report/tables.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -23,136 +23,35 @@ static void add_counts(uint64_t *sums, const struct hp_pcount *counts, size_t n)
         add(&sums[counts[i].item], counts[i].count);
 }
 
-/* --- From the paths of a table ---------------------------------------------------------------- */
-
-static struct hp_place branch_of(const struct hp_pblock *block)
+/* How often a block was come to by returns. */
+static uint64_t returns_to(const struct hp_flows *flows, uint64_t offset)
 {
-    return (struct hp_place){block->place.module, block->place.offset + block->branch};
-}
-
-/* That a block's end was passed `count` times: to `next`, or, when that is not known (NULL), to the only place where it ever led. */
-static void add_transfer(struct hp_flows *flows, const struct hp_pblock *block,
-                         const struct hp_place *next, bool taken, uint64_t count)
-{
-    const struct hp_profile *p = flows->profile;
-    struct hp_place from = branch_of(block);
-    size_t found = p->n_edges, n = 0;
-    for (size_t i = hp_flows_departures(flows, from);
-         i < p->n_edges && hp_place_compare(p->edges[i].from, from) == 0; i++) {
-        if (!p->edges[i].taken == taken || (next && hp_place_compare(p->edges[i].to, *next) != 0))
-            continue;
-        found = i;
-        n++;
-    }
-    if (n == 1)
-        add(&flows->edges[found], count);
-}
-
-/* One path that ran `count` times. */
-static void add_steps(struct hp_flows *flows, const struct hp_pstep *steps, size_t n,
-                      uint64_t count)
-{
-    const struct hp_profile *p = flows->profile;
-    for (size_t i = 0; i < n; i++) {
-        const struct hp_pblock *block = &p->blocks[steps[i].block];
-        const struct hp_place *next = i + 1 < n ? &p->blocks[steps[i + 1].block].place : NULL;
-        add(&flows->blocks[steps[i].block], count);
-        switch (steps[i].how) {
-        case HP_STEP_FELL: add_transfer(flows, block, next, false, count); break;
-        case HP_STEP_TAKEN:
-        case HP_STEP_ENTERED:
-        case HP_STEP_RETURNED: add_transfer(flows, block, next, true, count); break;
-        case HP_STEP_CALLED: add_transfer(flows, block, NULL, true, count); break;
-        default: break;
-        }
-    }
-}
-
-/* How often a path ran by what its table counted. */
-static enum hp_err executions_of(const struct hp_profile *p, const struct hp_ptable_path *entry,
-                                 const struct hp_pstep *steps, size_t n, uint64_t *count)
-{
-    struct hp_ppcr ppcr;
-    uint64_t insns = 0;
-    HP_TRY(hp_ppcr_parse(p->paths[entry->path].kind, &ppcr));
-    *count = entry->events;
-    if (ppcr.metric == HP_METRIC_EXECUTIONS)
-        return HP_OK;
-    if (ppcr.metric != HP_METRIC_INSTRUCTIONS)
-        return hp_fail(HP_ERR_INVALID,
-                       "table '%s' counts %s: what was executed cannot be told from that; record "
-                       "one that counts executions",
-                       entry->table, hp_metric_title(ppcr.metric));
+    size_t n;
+    uint64_t sum = 0;
+    const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);
     for (size_t i = 0; i < n; i++)
-        insns += p->blocks[steps[i].block].insns;
-    *count = insns ? (entry->events + insns / 2) / insns : 0;
-    return HP_OK;
+        if (flows->profile->edges[arrivals[i]].flow == HP_FLOW_RETURN)
+            add(&sum, flows->edges[arrivals[i]]);
+    return sum;
 }
 
-/* Says which tables there are. */
-static enum hp_err no_table(const struct hp_profile *p, const char *name)
+/* What is behind calls, and behind blocks that were cut for their length. A return to elsewhere is none from a call: so come handlers of
+ * exceptions. */
+static void add_continued(struct hp_flows *flows)
 {
-    char names[400];
-    size_t length = 0;
-    const char *last = "";
-    if (!p->n_table_paths)
-        return hp_fail(HP_ERR_INVALID,
-                       "the profile has no hot path tables; record some: hotpath record --profile "
-                       "paths --table vaswani -- "
-                       "PROGRAM");
-    for (size_t i = 0; i < p->n_table_paths && length < sizeof names; i++) {
-        if (strcmp(p->table_paths[i].table, last) == 0)
+    const struct hp_pblock *blocks = flows->profile->blocks;
+    for (size_t i = flows->first_block; i < flows->end_block; i++) {
+        uint64_t end = blocks[i].place.offset + blocks[i].size;
+        bool call = blocks[i].flow == HP_FLOW_CALL || blocks[i].flow == HP_FLOW_CALL_IND;
+        size_t next = hp_flows_block(flows, end);
+        if (!flows->blocks[i] || (!call && blocks[i].flow != HP_FLOW_NONE) ||
+            next == flows->end_block || blocks[next].place.offset != end)
             continue;
-        last = p->table_paths[i].table;
-        length += (size_t)snprintf(names + length, sizeof names - length, "%s'%s'",
-                                   length ? ", " : "", last);
+        if (call)
+            flows->continued[next] = returns_to(flows, end);
+        else
+            add(&flows->continued[next], flows->blocks[i]);
     }
-    return hp_fail(HP_ERR_INVALID, "there is no table '%s'; there are: %s", name, names);
-}
-
-static int order_steps(const void *a, const void *b)
-{
-    const struct hp_pstep *x = a, *y = b;
-    return (x->path > y->path) - (x->path < y->path);
-}
-
-/* The steps of a path: they are in the order of paths. */
-static const struct hp_pstep *steps_of(const struct hp_profile *p, uint32_t path, size_t *n)
-{
-    struct hp_pstep key = {.path = path};
-    const struct hp_pstep *end = p->path_steps + p->n_path_steps;
-    const struct hp_pstep *found = p->n_path_steps ? bsearch(&key, p->path_steps, p->n_path_steps,
-                                                             sizeof *p->path_steps, order_steps)
-                                                   : NULL;
-    *n = 0;
-    if (!found)
-        return NULL;
-    const struct hp_pstep *first = found;
-    while (first > p->path_steps && first[-1].path == path)
-        first--;
-    while (first + *n < end && first[*n].path == path)
-        ++*n;
-    return first;
-}
-
-static enum hp_err add_table(struct hp_flows *flows, const char *name)
-{
-    const struct hp_profile *p = flows->profile;
-    bool found = false;
-    for (size_t i = 0; i < p->n_table_paths; i++) {
-        const struct hp_ptable_path *entry = &p->table_paths[i];
-        size_t n;
-        uint64_t count;
-        if (strcmp(entry->table, name) != 0)
-            continue;
-        found = true;
-        const struct hp_pstep *steps = steps_of(p, entry->path, &n);
-        HP_TRY(executions_of(p, entry, steps, n, &count));
-        add_steps(flows, steps, n, count);
-        if (!n)
-            add(&flows->lost, count);
-    }
-    return found ? HP_OK : no_table(p, name);
 }
 
 /* --- Mispredictions --------------------------------------------------------------------------- */
@@ -234,16 +133,22 @@ static enum hp_err fill(struct hp_flows *flows, const struct hp_export_request *
     flows->edges = calloc(p->n_edges + 1, sizeof *flows->edges);
     flows->mispredicted = calloc(p->n_edges + 1, sizeof *flows->mispredicted);
     flows->arrivals = calloc(p->n_edges + 1, sizeof *flows->arrivals);
-    if (!flows->blocks || !flows->edges || !flows->mispredicted || !flows->arrivals)
+    flows->continued = calloc(p->n_blocks + 1, sizeof *flows->continued);
+    if (!flows->blocks || !flows->edges || !flows->mispredicted || !flows->arrivals ||
+        !flows->continued)
         return hp_fail_nomem();
+    index_module(flows);
+    if (!request->table && !p->n_block_counts)
+        return hp_fail(HP_ERR_INVALID, "the profile has no exact counts: record some, with "
+                                       "--profile counts or exact");
     if (request->table) {
-        HP_TRY(add_table(flows, request->table));
+        HP_TRY(hp_flows_add_table(flows, request->table));
     } else {
         add_counts(flows->blocks, p->block_counts, p->n_block_counts);
         add_counts(flows->edges, p->edge_counts, p->n_edge_counts);
+        add_continued(flows);
     }
     add_mispredictions(flows);
-    index_module(flows);
     return HP_OK;
 }
 
@@ -271,6 +176,7 @@ void hp_flows_free(struct hp_flows *flows)
     free(flows->edges);
     free(flows->mispredicted);
     free(flows->arrivals);
+    free(flows->continued);
     free(flows);
 }
 
@@ -362,6 +268,17 @@ uint64_t hp_flows_instructions(const struct hp_flows *flows)
     for (size_t i = flows->first_block; i < flows->end_block; i++)
         add(&sum, flows->blocks[i] * flows->profile->blocks[i].insns);
     return sum;
+}
+
+void hp_flows_missing(const struct hp_flows *flows, const char *where,
+                      struct hp_export_written *written)
+{
+    bool rest = written->written < written->total;
+    int n = snprintf(written->missing, sizeof written->missing, "%s", rest ? where : "");
+    if (flows->lost && n >= 0 && (size_t)n < sizeof written->missing)
+        snprintf(written->missing + n, sizeof written->missing - (size_t)n,
+                 "%s%" PRIu64 " executions of paths whose blocks are not in the profile",
+                 rest ? "; " : "", flows->lost);
 }
 
 /* Where the number of executions changes: by `count`, up or down. */

@@ -13,9 +13,11 @@
 struct hp_flows {
     const struct hp_profile *profile;
     uint32_t module;
-    uint64_t *blocks;              /* executions, by the profile's index; of all modules */
-    uint64_t *edges;               /* likewise */
-    uint64_t *mispredicted;        /* of these; all 0 where no machine was watched */
+    uint64_t *blocks;       /* executions, by the profile's index; of all modules */
+    uint64_t *edges;        /* likewise */
+    uint64_t *mispredicted; /* of these; all 0 where no machine was watched */
+    uint64_t *
+        continued; /* blocks: come to from the one above without a branch, behind its call or where it was cut */
     size_t first_block, end_block; /* those of the module */
     uint32_t *arrivals;            /* edges that lead into the module, by where to */
     size_t n_arrivals;
@@ -24,8 +26,8 @@ struct hp_flows {
 
 /*
  * Counts for the module that the request is about. With a table, every path that was in it at the end has run as often as the table counted:
- * so have the blocks along it, and the transfers between them; a branch at its end went where it always goes, and is left out where that cannot be
- * told (computed ones with several targets, returns).
+ * so have the blocks along it, and the transfers between them. A branch at its end went where it always goes. One with several targets went to where paths start that are not accounted for
+ * otherwise; where it was a return, it is left out. A table is called as in the profile, "512x4 bl", or by the first word where that is enough.
  * HP_ERR_INVALID: there is no such module or table, or the table counts something else than executions or instructions. HP_ERR_NOMEM.
  */
 enum hp_err hp_flows_new(const struct hp_profile *profile, const struct hp_export_request *request,
@@ -61,6 +63,10 @@ size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place);
 
 /* Instructions executed in the module, by these counts. */
 uint64_t hp_flows_instructions(const struct hp_flows *flows);
+
+/* Says where the rest is of what was written: `where`, if there is any, and what the table does not know. */
+void hp_flows_missing(const struct hp_flows *flows, const char *where,
+                      struct hp_export_written *written);
 
 /* Whether an edge starts, or ends, in the module. */
 static inline bool hp_flows_leaves(const struct hp_flows *flows, size_t edge)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Walks over all code of the file that has lines, executed or not, and then over what was executed: a line is entered where control comes to it
- * from another one. What goes round in a line, and what comes back from a call in it, does not enter it. Neither does code of it that the compiler
+ * from another one, and once more with every turn of a loop in it. What comes back from a call in it does not enter it. Neither does code of it that the compiler
  * moved among that of other lines: no statement begins there.
  */
 #include "export/lcov.h"
@@ -103,6 +103,9 @@ static enum hp_err add_branches(struct writer *w, const struct source *source, u
                                 uint64_t to)
 {
     uint8_t bytes[16];
+    /* Nothing tells Thumb code from other code here. */
+    if (w->profile->run.arch == HP_ARCH_ARM)
+        return HP_OK;
     while (from < to) {
         struct hp_insn insn;
         size_t n = hp_module_code_read(w->code, from, bytes, sizeof bytes);
@@ -156,10 +159,11 @@ static enum hp_err add_code(struct writer *w, uint64_t from, uint64_t to)
 
 /* --- Executed code ---------------------------------------------------------------------------- */
 
-static enum hp_err enter(struct writer *w, const struct source *source, uint64_t count)
+/* A line is entered, or goes round. */
+static enum hp_err enter(struct writer *w, const struct source *source, uint64_t count, bool turns)
 {
     struct hp_lcov_line line = {source->file, source->line, source->instance, count, 0};
-    return count && source->statement ? hp_lcov_add_line(&w->lines, &line) : HP_OK;
+    return count && (source->statement || turns) ? hp_lcov_add_line(&w->lines, &line) : HP_OK;
 }
 
 /* Lines that follow each other in a block. */
@@ -172,7 +176,7 @@ static enum hp_err walk_block(struct writer *w, const struct hp_pblock *block, u
         HP_TRY(source_at(w, at, &source));
         if (is_known(&source)) {
             if (is_known(&last) && !same_line(&source, &last))
-                HP_TRY(enter(w, &source, count));
+                HP_TRY(enter(w, &source, count, false));
             if (!is_known(&last))
                 w->written = hp_saturating_add(w->written, count * block->insns);
             last = source;
@@ -180,6 +184,44 @@ static enum hp_err walk_block(struct writer *w, const struct hp_pblock *block, u
         at = w->frames.until;
     }
     return HP_OK;
+}
+
+#define MAX_TURN 8 /* blocks of a loop in one line */
+
+/* Whether control can come from an offset to the branch at `goal` without leaving a line. */
+static enum hp_err comes_to(struct writer *w, uint64_t offset, uint64_t goal,
+                            const struct source *line, int depth, bool *found)
+{
+    const struct hp_pblock *block = &w->profile->blocks[hp_flows_block(w->flows, offset)];
+    struct source last;
+    if (block == &w->profile->blocks[w->flows->end_block] || block->place.offset != offset)
+        return HP_OK;
+    struct hp_place branch = {w->flows->module, offset + block->branch};
+    HP_TRY(source_at(w, branch.offset, &last));
+    *found = same_line(&last, line) && branch.offset == goal;
+    if (*found || !depth || !same_line(&last, line))
+        return HP_OK;
+    if (block->flow == HP_FLOW_CALL || block->flow == HP_FLOW_CALL_IND)
+        return comes_to(w, offset + block->size, goal, line, depth - 1, found);
+    const struct hp_pedge *edges = w->profile->edges;
+    for (size_t i = hp_flows_departures(w->flows, branch);
+         !*found && i < w->profile->n_edges && hp_flows_leaves(w->flows, i) &&
+         edges[i].from.offset == branch.offset;
+         i++)
+        if (hp_flows_enters(w->flows, i) && w->flows->edges[i])
+            HP_TRY(comes_to(w, edges[i].to.offset, goal, line, depth - 1, found));
+    return HP_OK;
+}
+
+/* Whether an edge inside of a line closes a loop in it. */
+static enum hp_err goes_round(struct writer *w, size_t i, const struct source *line, bool *round)
+{
+    const struct hp_pedge *edge = &w->profile->edges[i];
+    *round = false;
+    if ((edge->flow != HP_FLOW_COND && edge->flow != HP_FLOW_JUMP) || !edge->taken ||
+        !hp_flows_leaves(w->flows, i) || edge->to.offset > edge->from.offset)
+        return HP_OK;
+    return comes_to(w, edge->to.offset, edge->from.offset, line, MAX_TURN, round);
 }
 
 /* Where control comes from over an edge: the branch, or, behind a call that it came back to, the call. */
@@ -214,10 +256,13 @@ static enum hp_err enter_block(struct writer *w, const struct hp_pblock *block, 
         uint8_t flow = w->profile->edges[arrivals[i]].flow;
         count -= passed < count ? passed : count;
         HP_TRY(origin_of(w, arrivals[i], &target, &origin));
-        if (flow == HP_FLOW_CALL || flow == HP_FLOW_CALL_IND || !same_line(&origin, &target))
-            HP_TRY(enter(w, &target, passed));
+        bool same = same_line(&origin, &target), turns = false;
+        if (same)
+            HP_TRY(goes_round(w, arrivals[i], &target, &turns));
+        if (flow == HP_FLOW_CALL || flow == HP_FLOW_CALL_IND || !same || turns)
+            HP_TRY(enter(w, &target, passed, turns));
     }
-    return enter(w, &target, count);
+    return enter(w, &target, count, false);
 }
 
 static enum hp_err walk_blocks(struct writer *w)
@@ -268,8 +313,7 @@ enum hp_err hp_export_lcov(const struct hp_profile *profile,
     enum hp_err err = write_lines(&w, out);
     *written = (struct hp_export_written){
         .unit = "instructions", .written = w.written, .total = hp_flows_instructions(flows)};
-    if (written->written < written->total)
-        snprintf(written->missing, sizeof written->missing, "in code without lines");
+    hp_flows_missing(flows, "in code without lines", written);
     hp_lcov_fini(&w.lines);
     hp_map64_fini(&w.functions);
     hp_map64_fini(&w.calls);

@@ -276,8 +276,7 @@ static enum hp_err count_written(struct writer *w, struct hp_export_written *wri
             written->written =
                 hp_saturating_add(written->written, w->flows->blocks[i] * block->insns);
     }
-    if (written->written < written->total)
-        snprintf(written->missing, sizeof written->missing, "in code without debug information");
+    hp_flows_missing(w->flows, "in code without debug information", written);
     return HP_OK;
 }
 

@@ -9,10 +9,11 @@
 
 #define DOMINANT 4 /* the hot spot of now has one part of so many, at least */
 
-static double seconds(void)
+/* Of the processor: what others do meanwhile is no cost of ours. */
+static double spent(void)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
@@ -118,9 +119,10 @@ static void find_rates(struct hp_board *b, uint64_t *recent)
     uint64_t branches = 0;
     *recent = 0;
     for (uint32_t i = 0; i < now->n_blocks; i++) {
-        uint64_t count = now->blocks[i] - (i < before->n_blocks ? before->blocks[i] : 0);
-        if (!count)
+        uint64_t known = i < before->n_blocks ? before->blocks[i] : 0;
+        if (now->blocks[i] <= known)
             continue;
+        uint64_t count = now->blocks[i] - known;
         const struct hp_block *block = hp_code_block(b->code, i);
         *recent += count * block->insns;
         branches += is_branch(block->flow) ? count : 0;
@@ -135,36 +137,49 @@ static void find_rates(struct hp_board *b, uint64_t *recent)
 
 /* --- Functions -------------------------------------------------------------------------------- */
 
-/* Of a block; where there are no symbols, the nearest that was called before it. */
-static uint32_t function_of(const struct hp_board *b, uint32_t block)
+/* The function of a block without a symbol: the nearest that was called before it. Searched anew only when so many more are known that it may be another. */
+static uint32_t owner_of(struct hp_board *b, uint32_t block, uint32_t n_functions)
 {
-    uint32_t id = hp_functions_of_block(b->functions, block);
-    if (id != HP_NO_ID)
-        return id;
+    struct hp_board_owner *owner = &b->owners[block];
+    if (owner->known && n_functions - owner->known <= owner->known / 8)
+        return owner->function;
     const struct hp_block *info = hp_code_block(b->code, block);
-    return hp_functions_at(b->functions, info->module,
-                           info->start - hp_code_module(b->code, info->module)->base);
+    owner->known = n_functions;
+    owner->function = hp_functions_at(b->functions, info->module,
+                                      info->start - hp_code_module(b->code, info->module)->base);
+    return owner->function;
 }
 
+static enum hp_err add_to_function(struct hp_board *b, uint32_t id, uint64_t weight)
+{
+    HP_TRY(hp_grow(&b->weights, &b->cap_weights, (size_t)id + 1, sizeof *b->weights));
+    b->weights[id] += weight;
+    return HP_OK;
+}
+
+/* Blocks with symbols first: the functions they bring would make every search among the others start anew. */
 static enum hp_err add_up_functions(struct hp_board *b)
 {
-    size_t n_modules = hp_code_n_modules(b->code);
-    HP_TRY(hp_grow(&b->stray, &b->cap_stray, n_modules + 1, sizeof *b->stray));
+    HP_TRY(hp_grow(&b->owners, &b->cap_owners, b->change.n_blocks + 1, sizeof *b->owners));
+    HP_TRY(hp_grow(&b->stray, &b->cap_stray, hp_code_n_modules(b->code) + 1, sizeof *b->stray));
     memset(b->stray, 0, b->cap_stray * sizeof *b->stray);
     if (b->cap_weights)
         memset(b->weights, 0, b->cap_weights * sizeof *b->weights);
-    for (uint32_t i = 0; i < b->change.n_blocks; i++) {
-        if (!b->change.blocks[i])
-            continue;
-        const struct hp_block *block = hp_code_block(b->code, i);
-        uint64_t weight = b->change.blocks[i] * block->insns;
-        uint32_t id = function_of(b, i);
-        if (id == HP_NO_ID) {
-            b->stray[block->module] += weight;
-            continue;
+    for (int named = 1; named >= 0; named--) {
+        uint32_t n_functions = hp_functions_count(b->functions);
+        for (uint32_t i = 0; i < b->change.n_blocks; i++) {
+            uint32_t id = b->change.blocks[i] ? hp_functions_of_block(b->functions, i) : HP_NO_ID;
+            if (!b->change.blocks[i] || (id != HP_NO_ID) != named)
+                continue;
+            const struct hp_block *block = hp_code_block(b->code, i);
+            uint64_t weight = b->change.blocks[i] * block->insns;
+            if (!named)
+                id = owner_of(b, i, n_functions);
+            if (id == HP_NO_ID)
+                b->stray[block->module] += weight;
+            else
+                HP_TRY(add_to_function(b, id, weight));
         }
-        HP_TRY(hp_grow(&b->weights, &b->cap_weights, (size_t)id + 1, sizeof *b->weights));
-        b->weights[id] += weight;
     }
     return HP_OK;
 }
@@ -272,6 +287,7 @@ static enum hp_err look_spots(struct hp_board *b, bool since, uint64_t recent, d
 static enum hp_err gather(struct hp_board *b, const struct hp_board_wish *wish, double now)
 {
     uint64_t recent;
+    b->stale = false;
     HP_TRY(hp_exact_peek(b->exact, &b->peek));
     find_rates(b, &recent);
     HP_TRY(find_change(b, wish->since));
@@ -302,11 +318,11 @@ static enum hp_err name_rows(struct hp_board *b)
 
 enum hp_err hp_board_look(struct hp_board *b, const struct hp_board_wish *wish, double now)
 {
-    double began = seconds();
+    double began = spent();
     b->seconds = now - b->looked;
     b->looked = now;
     HP_TRY(gather(b, wish, now));
-    b->cost = seconds() - began;
+    b->cost = spent() - began;
     return name_rows(b);
 }
 
@@ -331,6 +347,7 @@ void hp_board_fini(struct hp_board *b)
     free_sums(&b->before);
     free_sums(&b->base);
     free_sums(&b->change);
+    free(b->owners);
     free(b->weights);
     free(b->stray);
     free(b->peek_loops);

@@ -66,6 +66,7 @@ struct hp_board_moment {
     uint32_t hot_spot; /* number */
 };
 
+struct hp_board_owner;
 struct hp_board_thread;
 struct hp_board_end;
 
@@ -88,6 +89,8 @@ struct hp_board {
     bool waits;       /* for the part of the run that was asked for */
     uint64_t whole;   /* instructions that shares are of */
     struct hp_board_rows kinds[HP_BOARD_KINDS];
+    bool
+        stale; /* the last look was not at paths: what they did since then is known after the next */
     struct hp_hotspot_state detector;
     struct hp_board_row spot; /* the hot spot of now; `id` HP_BOARD_NO_SPOT: none */
     double spot_share;
@@ -100,8 +103,10 @@ struct hp_board {
     struct hp_exact_peek peek;
     struct hp_exact_sums before, base; /* at the last look; at the start */
     struct hp_exact_sums change;       /* what the wish asks for */
-    uint64_t *weights;                 /* by function */
-    uint64_t *stray;                   /* by module, of code in no function */
+    struct hp_board_owner *owners;     /* by block, of those without a symbol */
+    size_t cap_owners;
+    uint64_t *weights; /* by function */
+    uint64_t *stray;   /* by module, of code in no function */
     size_t cap_weights, cap_stray;
     struct hp_exact_peek_loop *peek_loops;
     size_t cap_peek_loops;
@@ -115,7 +120,6 @@ struct hp_board {
     size_t cap_candidates, n_over, cap_over;
     size_t paths_looked; /* n_history after the last look at them */
     struct hp_walk *walk;
-    uint32_t walk_blocks;    /* of the code map when it was made */
     struct hp_map64 ends_of; /* hash of a path -> place in `ends` */
     struct hp_board_end *ends;
     size_t n_ends, cap_ends;

@@ -7,6 +7,11 @@
 
 #include "live/board.h"
 
+/* The function of a block, when `known` functions were known; 0: it was not searched yet. */
+struct hp_board_owner {
+    uint32_t function, known;
+};
+
 /* What was known of a thread's paths. */
 struct hp_board_thread {
     uint64_t *before, *base; /* executions, by place in the complete profile */

@@ -25,17 +25,6 @@ static void find_line(struct hp_board *b, uint32_t module, uint64_t offset, cons
 
 /* --- Ends of paths ---------------------------------------------------------------------------- */
 
-/* The walk knows the blocks there were when it was made: a new one is made when it must know more. */
-static enum hp_err refresh_walk(struct hp_board *b)
-{
-    if (b->walk && b->walk_blocks == hp_code_n_blocks(b->code))
-        return HP_OK;
-    hp_walk_free(b->walk);
-    b->walk = NULL;
-    b->walk_blocks = hp_code_n_blocks(b->code);
-    return hp_walk_new(b->code, &b->ppcr, &b->walk);
-}
-
 static enum hp_err remember_end(struct hp_board *b, const struct hp_path *path, uint64_t hash,
                                 uint32_t block)
 {
@@ -58,7 +47,7 @@ static enum hp_err find_end(struct hp_board *b, const struct hp_path *path, uint
         *block = b->ends[place].block;
         return HP_OK;
     }
-    HP_TRY(refresh_walk(b));
+    HP_TRY(b->walk ? hp_walk_cover(b->walk) : hp_walk_new(b->code, &b->ppcr, &b->walk));
     size_t n = path->n_targets ? 0 : hp_walk_path(b->walk, path, NULL, &steps);
     *block = n ? steps[n - 1].block : HP_NO_ID;
     return remember_end(b, path, hash, *block);

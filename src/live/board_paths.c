@@ -117,7 +117,7 @@ static enum hp_err bury(struct hp_board *b, struct hp_board_thread *t,
     return HP_OK;
 }
 
-static enum hp_err look_thread(struct hp_board *b, size_t i, bool since, bool stale, size_t *n)
+static enum hp_err look_thread(struct hp_board *b, size_t i, bool since, size_t *n)
 {
     struct hp_board_thread *t = &b->path_threads[i];
     const struct hp_paths_thread_view view = hp_paths_thread(b->paths, i);
@@ -127,7 +127,7 @@ static enum hp_err look_thread(struct hp_board *b, size_t i, bool since, bool st
     rows->order = b->kinds[HP_BOARD_PATHS].order;
     if (since)
         offer_paths(rows, b, view.complete, t->base, t->cap_base);
-    else if (!stale)
+    else if (!b->stale)
         offer_paths(rows, b, view.complete, t->before, t->cap_before);
     HP_TRY(append(&b->candidates, &b->cap_candidates, n, rows->rows, rows->n));
     if (!view.running)
@@ -138,14 +138,14 @@ static enum hp_err look_thread(struct hp_board *b, size_t i, bool since, bool st
 enum hp_err hp_board_look_paths(struct hp_board *b, bool since)
 {
     size_t n_threads = hp_paths_threads(b->paths), n = 0;
-    bool stale = b->paths_looked != b->n_history; /* it was not looked at them the last time */
+    b->stale = b->paths_looked != b->n_history && !since;
     hp_paths_catch_up(b->paths);
     HP_TRY(hp_grow(&b->path_threads, &b->cap_path_threads, n_threads + 1, sizeof *b->path_threads));
     if (since)
         HP_TRY(append(&b->candidates, &b->cap_candidates, &n, b->over, b->n_over));
     for (size_t i = 0; i < n_threads; i++)
         if (!b->path_threads[i].over)
-            HP_TRY(look_thread(b, i, since, stale, &n));
+            HP_TRY(look_thread(b, i, since, &n));
     n = join(b->candidates, n);
     for (size_t i = 0; i < n; i++)
         hp_board_offer(&b->kinds[HP_BOARD_PATHS], &b->candidates[i]);

@@ -97,7 +97,7 @@ static void find_block(const struct hp_pblock *block, struct lines *lines, size_
     *at = low;
     *n = 0;
     uint64_t offset = 0;
-    for (; offset < block->size && low + *n < lines->n; ++*n) {
+    for (; offset < block->size && *n < block->insns && low + *n < lines->n; ++*n) {
         const struct hp_code_line *line = &lines->lines[low + *n];
         struct hp_place expected = {block->place.module, block->place.offset + offset};
         if (line->insns || line->version != block->version || line->length == 0 ||

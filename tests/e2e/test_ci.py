@@ -8,7 +8,7 @@ import subprocess
 
 import util_cli
 from test_diff import HOSTILE, DiffCase
-from util_cli import HOTPATH, NATIVE, tool
+from util_cli import NATIVE, tool
 
 REGRESSION = 3
 SOURCE = r"""
@@ -212,7 +212,7 @@ class Files(CiCase):
         self.program()
         good = bytearray(self.update("--module", "prog"))
         state = 7
-        for _ in range(25):  # a run each: no sanitizer speaks, and the status is one of ours
+        for _ in range(12):  # a run each at most: no sanitizer speaks, and the status is one of ours
             damaged = bytearray(good)
             for _ in range(4):
                 state = (state * 6364136223846793005 + 1442695040888963407) % (1 << 64)
@@ -340,7 +340,7 @@ int main(int argc, char **argv)
         for engine in engines:
             places = set()
             for environment in self.environments():
-                for arguments in [], ["1"], ["1", "22"], ["1", "22", "x" * 77]:
+                for arguments in [], ["1", "22", "x" * 77]:
                     got, out, err = self.hotpath("ci", "-q", "--update", *engine, "--", program,
                                                  *arguments, env=environment)
                     self.assertEqual(got, 0, err)

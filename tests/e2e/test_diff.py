@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: MIT
 """hotpath diff: two versions of real programs, matched by symbol and line."""
+import fcntl
 import json
 import os
+import pty
+import re
 import shutil
+import struct
 import subprocess
+import termios
+import threading
 
 import util_cli
 from util_cli import Case, tool
@@ -216,6 +222,38 @@ class Versions(DiffCase):
         self.assertIn("1000.0 > 1500.0", out)
         self.assertNotIn("\x1b", out)
 
+    def test_eighty_columns_on_a_terminal(self):
+        name = "a_function_with_quite_a_long_name_" * 3
+        old, new = self.pair(version(name=name), version(STORES, name=name).replace(
+            "slow(1000)", "slow(2000)"), record=("-p", "loops,paths"))
+        ours, theirs = pty.openpty()
+        fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+        reader = threading.Thread(target=lambda: text.extend(self.drain(ours)))
+        text = []
+        reader.start()
+        status, _, _ = self.hotpath("diff", old, new, stdout=theirs)
+        os.close(theirs)
+        reader.join()
+        self.assertEqual(status, 0)
+        shown = b"".join(text).decode()
+        self.assertIn("\x1b[", shown)
+        lines = re.sub(r"\x1b\[[0-9;]*m", "", shown).split("\r\n")
+        self.assertGreater(len(lines), 20)
+        self.assertLessEqual(max(map(len, lines)), 80)
+
+    @staticmethod
+    def drain(descriptor):
+        """What comes until the other end is closed."""
+        while True:
+            try:
+                data = os.read(descriptor, 65536)
+            except OSError:
+                data = b""
+            if not data:
+                os.close(descriptor)
+                return
+            yield data
+
     def test_statics_of_equal_names(self):
         part = ("static volatile int sink%s;\nstatic int twin(int n)\n{\n    for (int i = 0; i < n; i++)\n"
                 "        sink%s = i;\n    return n;\n}\nint %s(void)\n{\n    return twin(%d);\n}\n")
@@ -315,6 +353,7 @@ class Programs(DiffCase):
         slow = self.function(diff, "slow")
         self.assertEqual(slow["new_retired"] - slow["old_retired"], STORES * 1000)
         self.assertGreater(slow["old_cycles"], 0)
+        self.assertGreater(slow["old_events"]["taken"], 900)
 
     def test_hostile_names(self):
         old, new = [self.record([self.hostile(name, extra)]) for name, extra in (("old", ""),

@@ -377,6 +377,7 @@ class Refusals(Streams):
         self.refused(["'many'"], "-f", "simpoint", "--thread", "many", "--", sort)
         self.refused(["--module"], "-f", "simpoint", "--module", "sort", "--", sort)
         self.refused(["at least 4096"], "-f", "simpoint", "--interval", "100", "--", sort)
+        self.refused(["--interval 0"], "-f", "simpoint", "--interval", "0", "--", sort)
         self.refused(["not a hotpath trace"], "-f", "champsim", profile)
         self.refused(["hotpath record"], "-f", "drcov", "--", sort)
         self.refused(["--for"], "-f", "drcov", "--for", "0", profile)

@@ -202,6 +202,22 @@ class Html(util_cli.Case):
             inside = {place(b) for b in blocks if b["loop"] == row}
             self.assertLessEqual(inside, set(loop["blocks"]))
 
+    def test_contexts(self):
+        data = self.data(self.exact)
+        contexts = rows(data["contexts"])
+        self.assertTrue(data["summary"]["has_contexts"])
+        self.assertEqual(sum(c["self"] for c in contexts), data["summary"]["instructions"])
+        above = [c["self"] for c in contexts]
+        for i, context in reversed(list(enumerate(contexts))):
+            self.assertLess(context["parent"], i)
+            self.assertEqual(context["inclusive"], above[i])
+            if context["parent"] >= 0:
+                above[context["parent"]] += above[i]
+        for name in "collatz", "mix", "order":
+            function = data["functions"]["name"].index(name)
+            self.assertEqual(sum(c["self"] for c in contexts if c["function"] == function),
+                             data["functions"]["self"][function], name)
+
     def test_lists(self):
         data, report = self.data(self.exact), self.report(self.exact)
         self.assertTrue(report["predictions"] and report["loop_models"] and report["machine"])

@@ -194,6 +194,19 @@ class Plain(Case):
         for member in "functions", "loops", "paths", "hotspots", "blocks", "edges":
             self.assertEqual(got[member], want[member], member)
 
+    def test_since_the_start_comes_to_what_the_report_says(self):
+        _, _, err = self.top("-i", "0.05", "--since-start", "-n0")
+        found, report = pages(err.replace("to stderr\n", ""))
+        self.assertIn("since the start", found[-1].lines[1])
+        functions = dict(re.findall(r"(?m)^ +([\d.]+)% .* (first|second|step) +phases", report)[:3])
+        self.assertEqual(len(functions), 3)
+        shares = found[-1].shares("function")
+        for share, name in functions.items():
+            self.assertAlmostEqual(shares[name], float(share), delta=8, msg=name)
+        first = [p.shares("function").get("first", 0) for p in found]
+        self.assertGreater(max(first), 95)
+        self.assertLess(first[-1], 70)
+
     def test_views_and_what_is_not_profiled(self):
         for view, table in ("functions", "function"), ("paths", "path"), ("loops", "loop"), \
                 ("hotspots", "hottest"):

@@ -160,6 +160,24 @@ static char *scope_name(Dwarf_Die *unit, Dwarf_Addr address, int *call_line)
     return name ? name : strdup("");
 }
 
+/* The frames of an instruction say the same as its source. */
+static void check_frames(struct hp_symbols *symbols, uint64_t offset,
+                         const struct hp_source *source, struct hp_source_frames *frames)
+{
+    assert_int_equal(hp_symbols_frames(symbols, offset, frames), HP_OK);
+    assert_true(frames->n > 0 && frames->until > offset);
+    assert_string_equal(frames->frames[0].file, source->file);
+    assert_int_equal(frames->frames[0].line, source->line);
+    assert_int_equal(frames->n > 1, source->inlined[0] != '\0');
+    if (frames->n == 1)
+        return;
+    char *name = hp_demangle(frames->frames[0].function, true);
+    assert_string_equal(name ? name : frames->frames[0].function, source->inlined);
+    assert_string_equal(frames->frames[1].file, source->call_file);
+    assert_int_equal(frames->frames[1].line, source->call_line);
+    free(name);
+}
+
 /* Every fifth byte of the functions of a C++ program: the same line and inlining as libdw finds the
  * slow way. (Not with clang, whose functions inside of namespaces dwarf_getscopes() does not find.)
  */
@@ -172,6 +190,7 @@ static void check_against_libdw(const char *command)
     Dwarf *dwarf = dwarf_begin(fd, DWARF_C_READ);
     assert_non_null(dwarf);
     unsigned lines = 0, inlined = 0;
+    struct hp_source_frames frames = {0};
     const struct hp_symbol *first = function(symbols, "main");
     for (uint64_t offset = 0; offset < first->offset + 0x4000; offset += 5) {
         if (!hp_symbols_find(symbols, offset))
@@ -190,12 +209,14 @@ static void check_against_libdw(const char *command)
         char *name = scope_name(&unit, offset, &call_line);
         assert_string_equal(source.inlined, name);
         assert_int_equal(source.call_line, call_line);
+        check_frames(symbols, offset, &source, &frames);
         inlined += name[0] != '\0';
         lines++;
         free(name);
     }
     assert_true(lines > 100);
     assert_true(inlined > 25);
+    free(frames.frames);
     dwarf_end(dwarf);
     close(fd);
     hp_symbols_close(symbols);
@@ -476,6 +497,12 @@ static bool ask_everything(const char *path)
         if (hp_symbols_source(symbols, offset, &source) == HP_OK)
             assert_true(strlen(source.file) + strlen(source.inlined) < SIZE_MAX);
     }
+    struct hp_source_frames frames = {0};
+    for (uint64_t offset = 0; offset < 0x3000; offset = frames.until) {
+        hp_symbols_frames(symbols, offset, &frames);
+        assert_true(frames.until > offset);
+    }
+    free(frames.frames);
     hp_symbols_by_name(symbols, "shop::Till::add", NULL, 0);
     hp_symbols_close(symbols);
     return true;

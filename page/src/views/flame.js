@@ -36,7 +36,7 @@ function contextTable(model, go) {
 }
 
 export const flameView = {
-    id: "flame", label: "Flame graph", item: "context",
+    id: "flame", label: "Flame graph", item: "context", size: (model) => model.data.contexts.parent.length,
     present: (model) => model.executed > 0,
     create(model, go) {
         const withContexts = model.data.contexts.parent.length > 0;

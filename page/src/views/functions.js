@@ -9,7 +9,6 @@ import { pane } from "../pane.js";
 import { blockGraph } from "../graph.js";
 
 const MOST_LISTED = 10; // loops and paths in a function's detail
-const MOST_DRAWN = 120; // blocks in a graph
 
 export const swatch = (row) => h("span", { class: "swatch", style: { background: functionColour(row) }, "aria-hidden": "true" });
 
@@ -77,13 +76,13 @@ function show(model, row) {
 function graphCard(model, blocks, name) {
     const details = h("details", { class: "card", ontoggle: () => {
         if (details.open && details.childElementCount === 1)
-            details.append(blockGraph(model, blocks, `Control flow of ${name}`, MOST_DRAWN));
+            details.append(blockGraph(model, blocks, `Control flow of ${name}`));
     } }, h("summary", null, h("h3", null, "Control flow graph")));
     return details;
 }
 
 export const functionsView = {
-    id: "functions", label: "Functions", item: "function",
+    id: "functions", label: "Functions", item: "function", size: (model) => model.data.functions.name.length,
     present: (model) => model.executed > 0,
     create(model, go) {
         const list = grid({

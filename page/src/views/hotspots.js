@@ -79,7 +79,7 @@ function show(model, row) {
 }
 
 export const hotspotsView = {
-    id: "hotspots", label: "Hot spots", item: "hotspot",
+    id: "hotspots", label: "Hot spots", item: "hotspot", size: (model) => model.data.hotspots.length,
     present: (model) => model.data.hotspots.length > 0,
     create(model, go) {
         const { hotspots } = model.data;

@@ -114,7 +114,7 @@ function scatter(model, go) {
 }
 
 export const instructionsView = {
-    id: "instructions", label: "Instructions", item: "instruction",
+    id: "instructions", label: "Instructions", item: "instruction", size: (model) => model.data.instructions.length,
     present: (model) => model.data.instructions.length > 0,
     create(model, go) {
         const { instructions } = model.data;

@@ -19,7 +19,7 @@ function forestOf(model) {
 }
 
 /** "10", or "1–9,000" */
-export const trips = (loop) => (loop.min === loop.max ? count(loop.min) : `${count(loop.min)} – ${count(loop.max)}`);
+const trips = (loop) => (loop.min === loop.max ? count(loop.min) : `${count(loop.min)} – ${count(loop.max)}`);
 
 function columns(model) {
     const { loops } = model.data;
@@ -33,7 +33,7 @@ function columns(model) {
         { label: "Iterations", number: true, low: true, width: "8rem", value: (row) => loops[row].iterations, cell: (row) => count(loops[row].iterations) },
         { label: "Mean", number: true, width: "6.5rem", value: (row) => loops[row].mean, cell: (row) => decimals(loops[row].mean), title: "Iterations of an execution" },
         { label: "Least – most", number: true, low: true, width: "9rem", value: (row) => loops[row].max, cell: (row) => trips(loops[row]) },
-        { label: "Foreseen", number: true, low: true, width: "5.5rem", value: (row) => loops[row].predictability ?? -1, cell: (row) => (loops[row].predictability === null ? "" : share(loops[row].predictability)), title: "Executions whose iterations were those of the one before, or changed as before" },
+        { label: "Foreseen", number: true, low: true, width: "6.5rem", value: (row) => loops[row].predictability ?? -1, cell: (row) => (loops[row].predictability === null ? "" : share(loops[row].predictability)), title: "Executions whose iterations were those of the one before, or changed as before" },
     ];
 }
 
@@ -103,7 +103,7 @@ function show(model, forest, row) {
 }
 
 export const loopsView = {
-    id: "loops", label: "Loops", item: "loop",
+    id: "loops", label: "Loops", item: "loop", size: (model) => model.data.loops.length,
     present: (model) => model.data.loops.length > 0,
     create(model, go) {
         const { loops } = model.data;

@@ -14,7 +14,7 @@ export function causeLegend(rows) {
 }
 
 /** Where the cycles of the run went: a bar, and each cause in words. */
-export function cpiStack(model) {
+function cpiStack(model) {
     const run = model.data.cpi.run[0];
     const causes = causesOf(run.causes).sort((a, b) => b[1] - a[1]);
     return h("div", null, stack(causesOf(run.causes), run.cycles, { label: "CPI stack" }),

@@ -4,7 +4,7 @@ import { card, h } from "../dom.js";
 import { bar, count, decimals, seconds, share, short } from "../format.js";
 import { functionColour } from "../colours.js";
 import { causesOf, stack } from "../chart.js";
-import { flame } from "../flame.js";
+import { flame, heartOf } from "../flame.js";
 import { treeOf } from "./flame.js";
 import { swatch } from "./functions.js";
 import { causeLegend } from "./machine.js";
@@ -79,8 +79,11 @@ function cpiCard(model) {
 
 function flameCard(model) {
     const tree = treeOf(model);
-    const graph = flame(tree, { label: "Flame graph", total: tree.value(tree.root) || 1, most: DEPTH });
-    return card(model.data.contexts.parent.length ? "Flame graph" : "Modules and functions", h("a", { class: "more", href: "#flame" }, "larger"), graph.element);
+    const total = tree.value(tree.root) || 1;
+    const start = heartOf(tree);
+    const graph = flame(tree, { label: "Flame graph", total, start, most: DEPTH });
+    const below = start === tree.root ? "" : ` below ${tree.name(start)}, ${share(tree.value(start) / total)} of the run`;
+    return card(model.data.contexts.parent.length ? `Flame graph${below}` : "Modules and functions", h("a", { class: "more", href: "#flame" }, "larger"), graph.element);
 }
 
 function spotsCard(model) {

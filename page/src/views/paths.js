@@ -34,7 +34,7 @@ function columns(model) {
         metric && { label: "Events", number: true, low: true, width: "7.5rem", value: (row) => paths.events[row], cell: (row) => count(paths.events[row]) },
         { label: "Function", value: (row) => model.functionName(paths.function[row]), cell: (row) => h("span", { class: "name", title: model.functionName(paths.function[row]) }, model.functionName(paths.function[row])) },
         { label: "Each", number: true, low: true, width: "5rem", value: (row) => paths.instructions[row] / (paths.count[row] || 1), cell: (row) => count(paths.instructions[row] / (paths.count[row] || 1)), title: "Instructions of one execution" },
-        { label: "Branches", number: true, low: true, width: "5.5rem", value: (row) => paths.length[row], cell: (row) => count(paths.length[row]) },
+        { label: "Branches", number: true, low: true, width: "6.2rem", value: (row) => paths.length[row], cell: (row) => count(paths.length[row]) },
         { label: "Outcomes", low: true, width: "11rem", cell: (row) => outcomes(paths.outcomes[row]) },
         { label: "Start", low: true, width: "13rem", value: (row) => start(model, row), cell: (row) => start(model, row) },
     ].filter(Boolean);
@@ -130,7 +130,7 @@ function show(model, row) {
 
 // --- how much the first n paths are ---
 /** [{ n, share }] at about `points` places, denser where there are few. */
-export function cumulative(model, kind, points = 240) {
+function cumulative(model, kind, points = 240) {
     const { paths } = model.data;
     const weights = [];
     paths.kind.forEach((of, row) => of === kind && weights.push(paths.instructions[row]));
@@ -172,7 +172,7 @@ function distribution(model, kind) {
 }
 
 export const pathsView = {
-    id: "paths", label: "Paths", item: "path",
+    id: "paths", label: "Paths", item: "path", size: (model) => model.data.paths.kind.length,
     present: (model) => model.data.paths.kind.length > 0,
     create(model, go) {
         const { paths, kinds } = model.data;

@@ -29,7 +29,7 @@ function rates(model, key, title, description) {
     });
     const bars = (width) => Plot.plot({ // there is one delay only
         width, height: 44 + 26 * data.length, marginLeft: 130, marginRight: 50, marginBottom: 34,
-        x: { label: null, grid: true, tickFormat: rate, ...(key === "hit_rate" ? { domain: [0, 1] } : {}), ticks: 5 },
+        x: { label: null, grid: true, tickFormat: rate, ...(key === "hit_rate" ? { domain: [0, 1] } : {}), ticks: Math.max(2, Math.min(5, width / 120)) },
         y: { label: null, type: "band", domain: data.map((point) => point.scheme), padding: 0.2 }, color: { type: "identity" },
         marks: [Plot.barX(data, { y: "scheme", x: "rate", fill: colour }), Plot.text(data, { y: "scheme", x: "rate", text: (point) => share(point.rate), textAnchor: "start", dx: 5 })],
     });
@@ -42,7 +42,7 @@ function rates(model, key, title, description) {
 }
 
 function columns(rows) {
-    const number = (label, key, title, form = count) => ({ label, number: true, low: !key.endsWith("_rate"), width: "7rem", title, value: (row) => rows[row][key], cell: (row) => form(rows[row][key]) });
+    const number = (label, key, title, form = count) => ({ label, number: true, low: !key.endsWith("_rate"), width: "6rem", title, value: (row) => rows[row][key], cell: (row) => form(rows[row][key]) });
     return [
         { label: "Scheme", value: (row) => rows[row].scheme },
         number("Delay", "delay", "What it waits for"),

@@ -12,6 +12,7 @@ struct hp_walk {
     struct hp_ppcr ppcr;
     struct hp_map64 by_module; /* module and start -> block */
     struct hp_map64 by_start;
+    uint32_t n_blocks; /* that are in these */
     struct hp_walk_step steps[HP_WALK_MAX];
     size_t n;
     /* The path at hand. */
@@ -31,6 +32,16 @@ static uint64_t module_key(uint32_t module, uint64_t start)
     return start ^ (uint64_t)module << 48;
 }
 
+enum hp_err hp_walk_cover(struct hp_walk *w)
+{
+    for (; w->n_blocks < hp_code_n_blocks(w->code); w->n_blocks++) {
+        const struct hp_block *block = hp_code_block(w->code, w->n_blocks);
+        HP_TRY(hp_map64_put(&w->by_module, module_key(block->module, block->start), w->n_blocks));
+        HP_TRY(hp_map64_put(&w->by_start, block->start, w->n_blocks));
+    }
+    return HP_OK;
+}
+
 enum hp_err hp_walk_new(const struct hp_code *code, const struct hp_ppcr *ppcr,
                         struct hp_walk **walk)
 {
@@ -39,13 +50,7 @@ enum hp_err hp_walk_new(const struct hp_code *code, const struct hp_ppcr *ppcr,
         return hp_fail_nomem();
     w->code = code;
     w->ppcr = *ppcr;
-    enum hp_err err = HP_OK;
-    for (uint32_t i = 0; i < hp_code_n_blocks(code) && err == HP_OK; i++) {
-        const struct hp_block *block = hp_code_block(code, i);
-        err = hp_map64_put(&w->by_module, module_key(block->module, block->start), i);
-        if (err == HP_OK)
-            err = hp_map64_put(&w->by_start, block->start, i);
-    }
+    enum hp_err err = hp_walk_cover(w);
     if (err != HP_OK) {
         hp_walk_free(w);
         return err;

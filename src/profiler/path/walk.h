@@ -22,11 +22,14 @@ struct hp_walk_step {
 
 struct hp_walk;
 
-/* For all paths found with `ppcr` in `code`, which must not grow any more. Keeps `code`. Where code changed the blocks are those
+/* For all paths found with `ppcr` in `code`; when that has grown, hp_walk_cover() comes before the next path. Keeps `code`. Where code changed the blocks are those
  * that came last. */
 enum hp_err hp_walk_new(const struct hp_code *code, const struct hp_ppcr *ppcr,
                         struct hp_walk **walk);
 void hp_walk_free(struct hp_walk *walk);
+
+/* Takes in the blocks that are new. HP_ERR_NOMEM: not all of them. */
+enum hp_err hp_walk_cover(struct hp_walk *walk);
 
 /*
  * The blocks of a path, in order; returns how many, 0 when it has no start block. `targets`: its indirect targets, path->n_targets of them (by_address

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+/* Pages of the live view, whatever is on the board. They belong to the command, not to the library: compiled in here. */
+#include "cli/top_page.c"
+#include "cli/top_rows.c"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#define EVIL                                                                                       \
+    "evil\033[2J\n\t\x9b\xff\xe2\x80\xae\xe4\xb8\xad\xe6\x96\x87 and so on, much longer than a "   \
+    "page is wide"
+
+static struct hp_board *make_board(const char *name)
+{
+    struct hp_board *board = calloc(1, sizeof *board);
+    assert_non_null(board);
+    *board = (struct hp_board){.seconds = 0.5,
+                               .instructions = UINT64_MAX,
+                               .instructions_rate = 1e30,
+                               .branches_rate = -1,
+                               .whole = 1000,
+                               .loops = true,
+                               .looked = 1e9,
+                               .spot_share = 1.5,
+                               .detector = {.found = 12345678, .running = 1, .looking = 1}};
+    board->paths = board->hotspots = (struct hp_profiler *)board; /* only whether they are there */
+    struct hp_board_row row = {.weight = 2000,
+                               .count = UINT64_MAX,
+                               .times = 3,
+                               .id = 4000000000,
+                               .depth = 100,
+                               .size = 4000000000,
+                               .path = {.length = 64, .outcomes = 0x5555555555555555},
+                               .name = name,
+                               .path_of_module = name,
+                               .file = name,
+                               .line = 4000000000,
+                               .last_line = 4000000000};
+    for (int kind = 0; kind < HP_BOARD_KINDS; kind++)
+        for (board->kinds[kind].n = 0; board->kinds[kind].n < HP_BOARD_ROWS; board->kinds[kind].n++)
+            board->kinds[kind].rows[board->kinds[kind].n] = row;
+    board->spot = row;
+    for (; board->n_history < HP_BOARD_HISTORY + 7; board->n_history++)
+        board->history[board->n_history % HP_BOARD_HISTORY] =
+            (struct hp_board_moment){.rate = (double)board->n_history, .hot_spot = 17};
+    return board;
+}
+
+/* Without colour there is nothing but lines, none too long, not too many. */
+static void check_page(const struct hp_top_page *page)
+{
+    struct hp_strbuf text = {0}, line = {0};
+    size_t n = 0;
+    hp_top_page_draw(page, &text);
+    assert_false(text.failed);
+    for (const char *at = hp_strbuf_text(&text); *at; n++) {
+        size_t length = strcspn(at, "\n");
+        assert_int_equal(at[length], '\n');
+        hp_strbuf_clear(&line);
+        hp_strbuf_bytes(&line, at, length);
+        assert_true(hp_utf8_width(hp_strbuf_text(&line)) <= page->width);
+        for (size_t i = 0; i < length; i++)
+            assert_true((unsigned char)at[i] >= 0x20 && at[i] != 0x7f);
+        assert_null(strstr(hp_strbuf_text(&line), "\xc2\x9b"));
+        assert_null(strstr(hp_strbuf_text(&line), "\xe2\x80\xae"));
+        at += length + 1;
+    }
+    assert_true(page->height == 0 || n <= page->height);
+    hp_strbuf_fini(&text);
+    hp_strbuf_fini(&line);
+}
+
+static void fits_every_size(void **state)
+{
+    (void)state;
+    static const size_t widths[] = {20, 33, 47, 60, 79, 80, 81, 132, 700};
+    struct hp_board *board = make_board(EVIL);
+    for (unsigned view = 0; view < HP_TOP_VIEWS; view++)
+        for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+            for (size_t height = 8; height < 60; height += 7) {
+                struct hp_top_page page = {.board = board,
+                                           .command = EVIL,
+                                           .engine = "native",
+                                           .elapsed = 1e6,
+                                           .view = (enum hp_top_view)view,
+                                           .help = height == 15,
+                                           .wish = {.since = height == 22},
+                                           .width = widths[i],
+                                           .height = height};
+                check_page(&page);
+                page.plain = true;
+                page.height = 0;
+                check_page(&page);
+            }
+    free(board);
+}
+
+static void an_empty_board_has_a_page(void **state)
+{
+    (void)state;
+    struct hp_board *board = calloc(1, sizeof *board);
+    assert_non_null(board);
+    struct hp_top_page page = {
+        .board = board, .command = "", .engine = "native", .width = 80, .height = 24};
+    board->spot.id = HP_BOARD_NO_SPOT;
+    check_page(&page);
+    free(board);
+}
+
+static void a_page_wishes_what_it_can_show(void **state)
+{
+    (void)state;
+    struct hp_top_page page = {.view = HP_TOP_LOOPS, .width = 80, .height = 24};
+    struct hp_board_wish wish = {.since = true};
+    hp_top_page_wish(&page, &wish);
+    assert_int_equal(wish.rows, 24 - 5 - 1 - 1);
+    assert_true(wish.kinds[HP_BOARD_LOOPS] && wish.since);
+    assert_false(wish.kinds[HP_BOARD_PATHS] || wish.kinds[HP_BOARD_FUNCTIONS]);
+    page.view = HP_TOP_ALL;
+    hp_top_page_wish(&page, &wish);
+    assert_int_equal(wish.rows, (24 - 5 - 1 - 3) / 3);
+    assert_false(wish.kinds[HP_BOARD_HOTSPOTS]);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(fits_every_size),
+        cmocka_unit_test(an_empty_board_has_a_page),
+        cmocka_unit_test(a_page_wishes_what_it_can_show),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
