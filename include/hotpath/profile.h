@@ -168,7 +168,7 @@ struct hp_pcontext {
     uint32_t function; /* HP_PROFILE_NONE: not known */
 };
 #define HP_CONTEXT_DEPTH 200
-#define HP_CONTEXTS_MAX  100000
+#define HP_CONTEXTS_MAX  20000
 
 /* The `self` of all contexts of a thread add up to its instructions. */
 struct hp_pcontext_count {
