@@ -580,6 +580,18 @@ static void check_counts(struct stream *s, struct hp_functions *functions, const
     free(c.counters);
 }
 
+/* Calls of all functions, as they are seen while the program runs. */
+static uint64_t peek_calls(const struct hp_profiler *exact)
+{
+    struct hp_exact_peek peek = {0};
+    uint64_t sum = 0;
+    assert_int_equal(hp_exact_peek(exact, &peek), HP_OK);
+    for (size_t i = 0; i < peek.now.n_calls; i++)
+        sum += peek.now.calls[i];
+    hp_exact_peek_fini(&peek);
+    return sum;
+}
+
 /* Runs `words` through cursor and profiler, and what came out of the cursor through the model. */
 static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool counts)
 {
@@ -594,11 +606,17 @@ static void check_stream(struct stream *s, const uint32_t *words, size_t n, bool
     ((struct hp_exact *)exact)->most_contexts = m->most_contexts;
     recorder_add(&s->recorder, exact);
     feed(s, words, n);
+    uint64_t running = peek_calls(exact);
     assert_int_equal(hp_cursor_end(s->cursor, HP_END_EXIT), HP_OK);
     assert_int_equal(hp_profile_new(&profile), HP_OK);
     finish_exact(s->code, functions, exact, profile);
     assert_int_equal(hp_profile_normalize(profile), HP_OK);
     model_run(m, &s->recorder);
+    /* What follows the last word decides about its last transfers. */
+    uint64_t calls = 0;
+    for (uint32_t i = 0; i < MAX_FUNCTIONS; i++)
+        calls += m->entered[i];
+    assert_true(running <= calls && calls - running <= HP_RUN_MAX);
     compare_profile(profile, m);
     check_steps(s, functions, words, n, m);
     if (counts)

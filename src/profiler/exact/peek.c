@@ -3,6 +3,7 @@
  * The counts of a program that is still running: what result.c makes of sealed threads in the end, made of the tables as they are.
  */
 #include "base/grow.h"
+#include "profiler/exact/contexts.h"
 #include "profiler/exact/loops.h"
 
 #include <stdlib.h>
@@ -64,14 +65,31 @@ static void add_cells(const struct hp_exact_thread *t, struct hp_exact_sums *sum
     }
 }
 
+static void add_calls(const struct hp_exact_thread *t, struct hp_exact_sums *sums, uint32_t call,
+                      uint64_t count)
+{
+    if (call != HP_NO_ID && t->calls[call].callee != HP_NO_ID)
+        sums->calls[t->calls[call].callee] += count;
+}
+
+/* While a thread runs, calls are counted in contexts, when their frames end; those on the stack have not. */
+static void add_contexts(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
+{
+    for (size_t i = 1; i < t->n_contexts; i++)
+        add_calls(t, sums, t->context_more[i].call, t->contexts[i].calls);
+    for (size_t i = 0; i < t->n_frames; i++)
+        add_calls(t, sums, t->context_more[t->frames[i].context].call, 1);
+}
+
 static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
 {
     for (size_t i = 0; i < t->n_edges; i++) /* of one that was sealed */
         sums->blocks[t->edges[i].from] += t->edges[i].count;
     add_cells(t, sums);
-    for (size_t i = 0; i < t->n_calls; i++)
-        if (t->calls[i].callee != HP_NO_ID)
-            sums->calls[t->calls[i].callee] += t->calls[i].count;
+    for (uint32_t i = 0; i < t->n_calls; i++)
+        add_calls(t, sums, i, t->calls[i].count);
+    if (!t->edges)
+        add_contexts(t, sums);
     for (size_t i = 0; t->loops && i < t->loops->n_records; i++)
         sums->trips[i] += t->loops->trips[i].executions;
 }
