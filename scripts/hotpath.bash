@@ -6,12 +6,18 @@ _hotpath_lab()
     hotpath lab list 2>/dev/null | awk -v part="$1" '/^[A-Z]/ { on = $1 == part } /^  / && on { print $1 }'
 }
 
+# The formats in `hotpath export --help`.
+_hotpath_formats()
+{
+    hotpath export --help 2>/dev/null | awk '/^[A-Z]/ { on = /^Formats:/ } /^  / && on { print $1 }'
+}
+
 _hotpath()
 {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}
     local command=${COMP_WORDS[1]} sub=
     local trace_commands="record info check dump replay" wpp_commands="info expand hot"
-    local views="summary functions blocks edges calls lines loops loop-models hotspots partition paths predictions machine instructions cpi sampling threads modules all"
+    local views="summary functions blocks edges calls contexts lines loops loop-models hotspots partition paths predictions machine instructions cpi sampling threads modules all"
 
     [ "$command" = top ] && views="all functions paths loops hotspots"
     if [ "$COMP_CWORD" = 1 ]; then
@@ -62,7 +68,7 @@ _hotpath()
     --hotspots)
         mapfile -t COMPREPLY < <(compgen -W "merten dense" -- "$word"); return ;;
     --by) mapfile -t COMPREPLY < <(compgen -W "function loop line instruction" -- "$word"); return ;;
-    --format | -f) mapfile -t COMPREPLY < <(compgen -W "kanata o3" -- "$word"); return ;;
+    --format | -f) mapfile -t COMPREPLY < <(compgen -W "$(_hotpath_formats)" -- "$word"); return ;;
     --record) mapfile -t COMPREPLY < <(compgen -W "none count stream memory" -- "$word"); return ;;
     --threads) mapfile -t COMPREPLY < <(compgen -W "each all" -- "$word"); return ;;
     --sysroot | --source-path | --old-source | --new-source) mapfile -t COMPREPLY < <(compgen -d -- "$word"); return ;;

@@ -77,6 +77,21 @@ class Scratch(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
 
+class Completion(Scratch):
+    def complete(self, *words):
+        """What bash offers for the last of the words."""
+        script = ("PATH=%s:$PATH; . %s; COMP_WORDS=(hotpath %s); COMP_CWORD=%d; _hotpath; printf '%%s\\n' \"${COMPREPLY[@]}\""
+                  % (BUILD, os.path.join(SRC, "scripts", "hotpath.bash"), " ".join(word or "''" for word in words), len(words)))
+        return run("bash", "-c", script, cwd=self.dir).stdout.split()
+
+    def test_formats_and_views(self):
+        formats = re.findall(r"(?m)^  ([a-z0-9-]+) ", hotpath("export", "--help").split("Formats:")[1].split("\n\n")[0])
+        self.assertGreater(len(formats), 10)
+        self.assertEqual(self.complete("export", "--format", ""), formats)
+        views = hotpath("report", "--help").split("VIEW is one of:")[1].split(".")[0].replace(",", " ").split()
+        self.assertEqual(sorted(self.complete("report", "FILE", "")), sorted(views))
+
+
 class Readme(Scratch):
     def make_tree(self):
         """A directory that looks like a built clone: the sources, and the build as build/."""
