@@ -90,9 +90,18 @@ class Program(Code):
 
     def jump_to(self, target):
         """A jump, of any kind, that leaves the flags alone."""
-        how = self.random.randrange(8)
+        how = self.random.randrange(10 if "gs" in self.features else 8)
         r = sized(self.reg(), 8)
-        if how < 2:
+        if how >= 8:
+            at = self.random.randrange(-512, 500)
+            self.emit("lea %s(%%rip), %s" % (target, r))
+            self.emit("mov %s, fz_data+%d(%%rip)" % (r, at + 512))
+            if how == 8:
+                self.emit("jmp *%%gs:%d" % at)
+            else:
+                self.emit("mov $%d, %s" % (at - 100, r))
+                self.emit("jmp *%%gs:100(%s)" % r)
+        elif how < 2:
             self.emit("jmp %s" % target)
         elif how == 2:
             self.emit("lea %s(%%rip), %s" % (target, r))
@@ -226,8 +235,12 @@ class Program(Code):
         if self.random.random() < 0.5:
             self.produce()
         r = sized(self.reg(), 8)
-        how = self.random.randrange(8)
-        if how < 3:
+        how = self.random.randrange(9 if "gs" in self.features else 8)
+        if how == 8:
+            self.emit("lea %s(%%rip), %s" % (name, r))
+            self.emit("mov %s, fz_data+600(%%rip)" % r)
+            self.emit("call *%gs:88")
+        elif how < 3:
             self.emit("call %s" % name)
         elif how == 3:
             self.emit("lea %s(%%rip), %s" % (name, r))

@@ -75,6 +75,8 @@ class Code:
             self.kinds += [(self.avx, 6), (self.bmi, 4)]
         if "avx512" in features:
             self.kinds.append((self.avx512, 5))
+        if "gs" in features:
+            self.kinds += [(self.gs_string, 3), (self.gs_implicit, 3), (self.gs_stack, 1)]
         if "common" in features:  # without what QEMU does not do as processors do
             self.kinds = [k for k in self.kinds if k[0] not in (self.x87, self.wide)]
         self.pool = [kind for kind, weight in self.kinds for _ in range(weight)]
@@ -110,6 +112,8 @@ class Code:
             return "fz_data+%d(%%rip)" % at
         if how < 0.60:
             segment = "gs" if "gs" in self.features and self.random.random() < 0.4 else "fs"
+            if "gs" in self.features and self.random.random() < 0.5:
+                return self.segment_mem(segment, at - 512, but)
             return "%%%s:%d" % (segment, at - 512)
         if how < 0.66 and self.low:
             return self.random.choice(("fz_data+%d", "fz_data+%d(%%eip)")) % at
@@ -122,6 +126,18 @@ class Code:
         self.emit("lea fz_data(%%rip), %s" % sized(base, 8))
         return "%d(%s,%s,%d)" % (self.random.randrange(0, 256), sized(base, 8), sized(index, 8),
                                  self.random.choice((1, 2)))
+
+    def segment_mem(self, segment, at, but):
+        """The same by way of registers; displacements of one byte are scaled in EVEX."""
+        base = self.reg(*but)
+        disp = self.random.choice((0, 8, 16, 64, -64, 128, 256, 1000))
+        self.emit("mov $%d, %s" % (at - disp, sized(base, 8)))
+        if self.random.random() < 0.5:
+            return "%%%s:%d(%s)" % (segment, disp, sized(base, 8))
+        index = self.reg(base, *but)
+        self.emit("mov $0, %s" % sized(index, 4))
+        return "%%%s:%d(%s,%s,%d)" % (segment, disp, sized(base, 8), sized(index, 8),
+                                      self.random.choice((1, 2, 8)))
 
     def operand(self, size, but=()):
         """A register or a memory operand."""
@@ -369,6 +385,98 @@ class Code:
             self.emit("%s%s%s" % (self.random.choice(("rep ", "rep ", "")), op, SUFFIX[size]))
         if back:
             self.emit("cld")
+
+    def gs_string(self):
+        """String instructions whose source is relative to GS, which points to the data's middle."""
+        op = self.random.choice(("movs", "lods", "cmps"))
+        size = self.random.choice((1, 2, 4, 8))
+        back = self.random.random() < 0.3
+        short = False and self.low and self.random.random() < 0.3
+        a = "e" if short else "r"
+        self.emit("mov $%d, %%rsi" % self.random.randrange(0 if short else -300, 300))
+        if back and short:
+            self.emit("mov $200, %esi")
+        self.emit("lea fz_data+%d(%%rip), %%rdi" % self.random.randrange(160, 800))
+        self.emit("mov $%d, %%ecx" % self.random.choice((0, 1, 2, 5, 20)))
+        if short and self.random.random() < 0.5:
+            for reg in ("rsi", "rdi", "rcx"):  # the upper halves do not count
+                self.emit("movabs $0x1234500000000, %rdx")
+                self.emit("lea (%%%s,%%rdx), %%%s" % (reg, reg))
+        if back:
+            self.emit("std")
+        repeat = self.random.choice(("rep ", "rep ", ""))
+        source, target = "%%gs:(%%%ssi)" % a, "%%es:(%%%sdi)" % a
+        if op == "cmps":
+            self.produce_plain()
+            repeat = self.random.choice(("repe ", "repne "))
+            self.emit("%scmps%s %s, %s" % (repeat, SUFFIX[size], target, source))
+        elif op == "movs":
+            self.emit("%smovs%s %s, %s" % (repeat, SUFFIX[size], source, target))
+        else:
+            self.emit("%slods%s %s, %s" % (repeat, SUFFIX[size], source, sized("ax", size)))
+        if back:
+            self.emit("cld")
+
+    def gs_implicit(self):
+        """Operands relative to GS that no ModRM gives, or that have a vector in their address."""
+        form = self.random.randrange(6)
+        at = self.random.randrange(-512, 480)
+        if form == 0:
+            r = sized("ax", self.size())
+            pair = ("%%gs:%d" % at, r)
+            self.emit("movabs %s, %s" % (pair if self.random.random() < 0.5 else pair[::-1]))
+        elif form == 1:
+            r = self.random.choice(("%al", "%ax", "%eax", "%rax"))
+            code = 0xa0 + (r != "%al") + 2 * self.random.randrange(2)
+            prefix = {"%ax": "0x66, ", "%rax": "0x48, "}.get(r, "")
+            self.emit(".byte 0x65, 0x67, %s%#x" % (prefix, code))
+            self.emit(".long %d" % self.random.randrange(480))
+        elif form == 2:
+            short = self.random.random() < 0.3
+            self.emit("mov $%d, %%rbx" % self.random.randrange(0 if short else -512, 200))
+            self.emit("xlat %%gs:(%%%sbx)" % ("e" if short else "r"))
+        elif form == 3:
+            short = self.random.random() < 0.3
+            self.emit("mov $%d, %%rdi" % self.random.randrange(0 if short else -512, 480))
+            kind = self.random.randrange(3 if "avx" in self.features else 2)
+            if kind == 0:
+                self.emit("movq fz_data+64(%rip), %mm1")
+                self.emit("movq %mm1, %mm2")
+            self.emit(".byte 0x65%s" % (", 0x67" if short else ""))
+            self.emit(("maskmovq %mm1, %mm2", "maskmovdqu %xmm3, %xmm9",
+                       "vmaskmovdqu %xmm3, %xmm12")[kind])
+            if kind == 0:
+                self.emit("emms")
+        elif form == 4 and "avx" in self.features:
+            self.emit("vpcmpeqd %ymm1, %ymm1, %ymm1")
+            self.emit("vpcmpeqd %ymm12, %ymm12, %ymm12")
+            self.emit("mov $%d, %%r9" % at)
+            self.emit("vpgatherdd %%ymm1, %%gs:%d(%%r9,%%ymm12,4), %%ymm3"
+                      % self.random.choice((4, 8, 200)))
+        elif form == 5 and "avx512" in self.features:
+            self.emit("kxnorw %k1, %k1, %k1")
+            self.emit("vpxord %zmm20, %zmm20, %zmm20")
+            self.emit("mov $%d, %%rbp" % (at - 16))
+            self.emit("vpgatherdq %gs:16(%rbp,%ymm20,8), %zmm21{%k1}")
+        else:
+            self.emit("movups %%gs:%d, %%xmm3" % at)
+
+    def gs_stack(self):
+        """POP to an address with the stack pointer in it; the GS base goes elsewhere for that."""
+        self.emit("lea fz_data+%d(%%rip), %%rax" % self.random.randrange(512, 900))
+        self.emit("mov %rsp, %rbx")
+        self.emit("not %rbx")
+        self.emit("lea 1(%rax,%rbx), %rbx")
+        self.emit("wrgsbase %rbx")
+        if self.random.random() < 0.5:
+            self.emit("push %rax")
+            self.emit("popq %%gs:%d(%%rsp)" % self.random.choice((0, 8)))
+        else:
+            self.emit("pushw %ax")
+            self.emit("popw %%gs:%d(%%rsp)" % self.random.choice((0, 8)))
+        self.emit("rdgsbase %rbx")
+        self.emit("lea fz_data+512(%rip), %rax")
+        self.emit("wrgsbase %rax")
 
     def produce_plain(self):
         """Defines all flags and changes nothing else."""

@@ -139,6 +139,7 @@ struct hp_spot {
                          for those that are saved */
     uint8_t saved[2];  /* registers whose values are in HP_AT_SCRATCH1, 2; 0xff: none */
     bool rcx_saved;    /* rcx is in HP_AT_RCX */
+    bool biased;       /* the program's GS base is to be taken from rsi */
 };
 void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot);
 

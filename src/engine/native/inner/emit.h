@@ -107,6 +107,16 @@ static inline void hp_emit_add(struct hp_emit *e, unsigned reg, int disp)
     hp_emit_byte(e, (unsigned)disp & 0xff);
 }
 
+/* lea reg, [reg + other + disp]; both of the first eight, neither rsp nor rbp */
+static inline void hp_emit_sum(struct hp_emit *e, unsigned reg, unsigned other, int disp)
+{
+    hp_emit_byte(e, 0x48);
+    hp_emit_byte(e, 0x8d);
+    hp_emit_byte(e, 0x44 | reg << 3);
+    hp_emit_byte(e, other << 3 | reg);
+    hp_emit_byte(e, (unsigned)disp & 0xff);
+}
+
 /* A displacement from behind itself to `to`. */
 static inline uint32_t hp_emit_rel(uint64_t behind, uint64_t to)
 {

@@ -47,6 +47,8 @@ static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed
         self->regs.r[spot.saved[0]] = self->scratch1;
     if (spot.saved[1] != 0xff)
         self->regs.r[spot.saved[1]] = self->scratch2;
+    if (spot.biased)
+        self->regs.r[RSI] -= self->gs_base;
     self->address += spot.addresses;
     self->address_seen = NULL;
     record_part(self, &hp_segs[segment], &spot);

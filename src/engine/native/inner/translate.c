@@ -43,8 +43,8 @@ static void learn_head(struct work *w)
 bool hp_work_is_foreign(const struct hp_x86 *insn)
 {
     bool gs = insn->segment == HP_X86_SEG_GS;
-    return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_FAR || (gs && insn->is_string) ||
-           (gs && insn->has_memory && !insn->modrm_at);
+    return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_FAR ||
+           (gs && insn->is_string && insn->addr32);
 }
 
 void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn)

@@ -3,11 +3,21 @@
  * Instructions that do not pass control on: copied, with operands rewritten that depend on where the
  * instruction is, or on GS.
  */
+#include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/translate_impl.h"
 
 #include <string.h>
 
 /* --- Rewritten operands ------------------------------------------------------------------------ */
+
+/* reg := reg + the program's GS base, by way of `other`. */
+static void emit_add_gs_base(struct work *w, unsigned reg, unsigned other)
+{
+    hp_emit_save(&w->e, other, HP_AT_SCRATCH2);
+    hp_emit_restore(&w->e, other, HP_AT_GS_BASE);
+    hp_emit_sum(&w->e, reg, other, 0);
+    hp_emit_restore(&w->e, other, HP_AT_SCRATCH2);
+}
 
 /* A register of the first eight that the instruction does not touch, for an address. */
 static unsigned free_register(const struct work *w, unsigned but)
@@ -26,10 +36,20 @@ static unsigned free_register(const struct work *w, unsigned but)
     return HP_X86_RBX;
 }
 
+static bool has_prefix(const struct work *w, uint8_t prefix)
+{
+    for (unsigned i = 0; i < w->insn.opcode_at; i++)
+        if (w->bytes[i] == prefix)
+            return true;
+    return false;
+}
+
+/* VEX, EVEX or XOP: of 8F, POP is the other one. */
 static bool is_vex(const struct work *w)
 {
-    uint8_t first = w->bytes[w->insn.opcode_at];
-    return first == 0xc4 || first == 0xc5 || first == 0x62 || first == 0x8f;
+    const uint8_t *opcode = w->bytes + w->insn.opcode_at;
+    return opcode[0] == 0xc4 || opcode[0] == 0xc5 || opcode[0] == 0x62 ||
+           (opcode[0] == 0x8f && (opcode[1] & 31) >= 8);
 }
 
 /* The bits that extend index and base, wherever the encoding keeps them: as in REX. */
@@ -38,12 +58,35 @@ static unsigned extension(const struct work *w)
     const uint8_t *opcode = w->bytes + w->insn.opcode_at;
     if (!is_vex(w))
         return w->insn.rex & 3;
-    return opcode[0] == 0xc5 || (opcode[0] == 0x8f && (opcode[1] & 0x1f) < 8)
-               ? 0
-               : (~opcode[1] >> 5) & 3;
+    return opcode[0] == 0xc5 ? 0 : (~opcode[1] >> 5) & 3;
 }
 
-/* lea reg, [the memory operand], without its segment. */
+/* Gathers and scatters: the index is a vector. */
+static bool has_vector_index(const struct work *w)
+{
+    const uint8_t *opcode = w->bytes + w->insn.opcode_at;
+    bool map2 =
+        (opcode[0] == 0xc4 && (opcode[1] & 31) == 2) || (opcode[0] == 0x62 && (opcode[1] & 7) == 2);
+    uint8_t number = opcode[0] == 0xc4 ? opcode[3] : opcode[4];
+    return map2 && ((number >= 0x90 && number <= 0x93) || (number >= 0xa0 && number <= 0xa3) ||
+                    number == 0xc6 || number == 0xc7);
+}
+
+/* The displacement of the memory operand as the address needs it. */
+static int32_t displacement(const struct work *w)
+{
+    const struct hp_x86 *insn = &w->insn;
+    const uint8_t *opcode = w->bytes + insn->opcode_at, *modrm = w->bytes + insn->modrm_at;
+    int32_t disp = insn->disp_at ? insn->disp : 0;
+    if (opcode[0] == 0x62 && insn->disp_size == 1)
+        disp *= (int32_t)hp_x86_disp8_scale(opcode);
+    if (opcode[0] == 0x8f && !is_vex(w) && (modrm[0] & 7) == 4 && !(insn->rex & 1) &&
+        (modrm[1] & 7) == 4) /* POP to [rsp + ...]: behind what is popped */
+        disp += !insn->wide && has_prefix(w, 0x66) ? 2 : 8;
+    return disp;
+}
+
+/* lea reg, [the memory operand], without its segment and without an index that is a vector. */
 void hp_emit_address(struct work *w, unsigned reg)
 {
     const struct hp_x86 *insn = &w->insn;
@@ -51,39 +94,52 @@ void hp_emit_address(struct work *w, unsigned reg)
         hp_emit_load_value(&w->e, reg, hp_x86_operand(insn, w->pc));
         return;
     }
-    unsigned from = insn->modrm_at;
-    unsigned end = insn->disp_at ? (unsigned)(insn->disp_at + insn->disp_size) : from + 1;
-    bool has_sib = (w->bytes[from] & 7) == 4;
-    if (!insn->disp_at && has_sib)
-        end = from + 2;
+    const uint8_t *modrm = w->bytes + insn->modrm_at;
+    bool has_sib = (modrm[0] & 7) == 4, vector_index = has_vector_index(w);
+    bool no_base = has_sib && modrm[0] < 0x40 && (modrm[1] & 7) == 5;
     if (insn->addr32)
         hp_emit_byte(&w->e, 0x67);
-    hp_emit_byte(&w->e, 0x48 | (reg >> 3) << 2 | extension(w));
+    hp_emit_byte(&w->e, 0x48 | (reg >> 3) << 2 | (extension(w) & (vector_index ? 1u : 3u)));
     hp_emit_byte(&w->e, 0x8d);
-    hp_emit_byte(&w->e, (w->bytes[from] & 0xc7u) | (reg & 7) << 3);
-    hp_emit_bytes(&w->e, w->bytes + from + 1, end - from - 1);
+    hp_emit_byte(&w->e, (no_base ? 0x00u : 0x80u) | (modrm[0] & 7u) | (reg & 7) << 3);
+    if (has_sib)
+        hp_emit_byte(&w->e, vector_index ? (modrm[1] & 7u) | 0x20 : modrm[1]);
+    hp_emit_u32(&w->e, (uint32_t)displacement(w));
 }
 
-/* The instruction with [reg] for its memory operand, and no segment. */
+/* Prefixes, without those that went into the address, and REX without index and base. */
+static void emit_prefixes(struct work *w)
+{
+    for (unsigned i = 0; i < w->insn.opcode_at; i++) {
+        uint8_t byte = w->bytes[i];
+        if (byte == 0x65 || byte == 0x67 || (byte == 0x64 && w->insn.segment != HP_X86_SEG_FS))
+            continue;
+        if (w->insn.rex && i + 1u == w->insn.opcode_at)
+            byte = (uint8_t)(byte & ~3u);
+        hp_emit_byte(&w->e, byte);
+    }
+}
+
+/* The instruction with [reg], or [reg + vector], for its memory operand, and not relative to GS. */
 static void emit_with_base(struct work *w, unsigned reg)
 {
     const struct hp_x86 *insn = &w->insn;
+    const uint8_t *modrm = w->bytes + insn->modrm_at;
+    bool vector_index = has_vector_index(w);
     unsigned rest =
         insn->disp_at ? (unsigned)(insn->disp_at + insn->disp_size) : insn->modrm_at + 1u;
-    if (!insn->disp_at && (w->bytes[insn->modrm_at] & 7) == 4)
+    if (!insn->disp_at && (modrm[0] & 7) == 4)
         rest++; /* SIB */
-    bool vex = is_vex(w);
-    for (unsigned i = 0; i < insn->modrm_at; i++) {
+    emit_prefixes(w);
+    for (unsigned i = insn->opcode_at; i < insn->modrm_at; i++) {
         uint8_t byte = w->bytes[i];
-        if (i < insn->opcode_at && (byte == 0x65 || byte == 0x64 || byte == 0x67))
-            continue;
-        if (insn->rex && i + 1u == insn->opcode_at)
-            byte = (uint8_t)(byte & ~3u);
-        if (vex && i == insn->opcode_at + 1u && w->bytes[insn->opcode_at] != 0xc5)
-            byte |= 0x60;
+        if (is_vex(w) && i == insn->opcode_at + 1u && w->bytes[insn->opcode_at] != 0xc5)
+            byte |= vector_index ? 0x20 : 0x60;
         hp_emit_byte(&w->e, byte);
     }
-    hp_emit_byte(&w->e, (w->bytes[insn->modrm_at] & 0x38u) | reg);
+    hp_emit_byte(&w->e, (modrm[0] & 0x38u) | (vector_index ? 4 : reg));
+    if (vector_index)
+        hp_emit_byte(&w->e, (modrm[1] & 0xf8u) | reg);
     hp_emit_bytes(&w->e, w->bytes + rest, insn->length - rest);
 }
 
@@ -94,16 +150,8 @@ static void emit_far_operand(struct work *w)
     hp_emit_save(&w->e, reg, HP_AT_SCRATCH1);
     mark(w, false, false, (uint8_t)reg, NOT_SAVED);
     hp_emit_address(w, reg);
-    if (w->insn.segment == HP_X86_SEG_GS) {
-        unsigned other = free_register(w, reg);
-        hp_emit_save(&w->e, other, HP_AT_SCRATCH2);
-        hp_emit_restore(&w->e, other, HP_AT_GS_BASE);
-        hp_emit_byte(&w->e, 0x48); /* lea reg, [reg + other] */
-        hp_emit_byte(&w->e, 0x8d);
-        hp_emit_byte(&w->e, 0x04 | reg << 3);
-        hp_emit_byte(&w->e, other << 3 | reg);
-        hp_emit_restore(&w->e, other, HP_AT_SCRATCH2);
-    }
+    if (w->insn.segment == HP_X86_SEG_GS)
+        emit_add_gs_base(w, reg, free_register(w, reg));
     emit_with_base(w, reg);
     hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
 }
@@ -118,11 +166,87 @@ static bool emit_far_lea(struct work *w)
     return true;
 }
 
+/* --- Operands relative to GS that ModRM does not give ------------------------------------------- */
+
+/*
+ * MOVS, CMPS, LODS, OUTS: with the program's GS base in rsi, which is taken out again. Repeated, the
+ * instruction can be stopped in the middle as ever: hp_spot.biased.
+ */
+static void emit_gs_string(struct work *w)
+{
+    const unsigned reg = HP_X86_RBX;
+    hp_emit_save(&w->e, reg, HP_AT_SCRATCH1);
+    mark(w, false, false, (uint8_t)reg, NOT_SAVED);
+    hp_emit_restore(&w->e, reg, HP_AT_GS_BASE);
+    hp_emit_sum(&w->e, HP_X86_RSI, reg, 0);
+    mark_biased(w, (uint8_t)reg);
+    emit_prefixes(w);
+    hp_emit_bytes(&w->e, w->bytes + w->insn.opcode_at, 1);
+    hp_emit_byte(&w->e, 0x48); /* not reg */
+    hp_emit_byte(&w->e, 0xf7);
+    hp_emit_byte(&w->e, 0xd0 | reg);
+    hp_emit_sum(&w->e, HP_X86_RSI, reg, 1);
+    hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
+}
+
+/* MASKMOVQ, MASKMOVDQU, VMASKMOVDQU: with the address in rdi, and rdi put back. */
+static void emit_gs_maskmov(struct work *w)
+{
+    const unsigned reg = HP_X86_RDI;
+    hp_emit_save(&w->e, reg, HP_AT_SCRATCH1);
+    mark(w, false, false, (uint8_t)reg, NOT_SAVED);
+    if (w->insn.addr32) { /* mov edi, edi */
+        hp_emit_byte(&w->e, 0x89);
+        hp_emit_byte(&w->e, 0xff);
+    }
+    emit_add_gs_base(w, reg, HP_X86_RBX);
+    emit_prefixes(w);
+    hp_emit_bytes(&w->e, w->bytes + w->insn.opcode_at, w->insn.length - w->insn.opcode_at);
+    hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
+}
+
+/* MOV with the address in the instruction, and XLAT, become MOV of the accumulator and [reg]. */
+static void emit_gs_accumulator(struct work *w)
+{
+    const struct hp_x86 *insn = &w->insn;
+    const unsigned reg = HP_X86_RSI;
+    uint8_t opcode = w->bytes[insn->opcode_at];
+    hp_emit_save(&w->e, reg, HP_AT_SCRATCH1);
+    mark(w, false, false, (uint8_t)reg, NOT_SAVED);
+    if (opcode == 0xd7) {
+        static const uint8_t index[] = {0x0f, 0xb6, 0xf0};           /* movzx esi, al */
+        static const uint8_t sum[] = {0x67, 0x48, 0x8d, 0x34, 0x33}; /* lea rsi, [rbx + rsi] */
+        hp_emit_bytes(&w->e, index, sizeof index);
+        hp_emit_bytes(&w->e, sum + !insn->addr32, sizeof sum - !insn->addr32);
+    } else {
+        hp_emit_load_value(&w->e, reg, insn->addr32 ? (uint32_t)insn->imm : (uint64_t)insn->imm);
+    }
+    emit_add_gs_base(w, reg, HP_X86_RDI);
+    emit_prefixes(w);
+    hp_emit_byte(&w->e, opcode == 0xd7 ? 0x8au : 0x88u | ((opcode & 3u) ^ 2u)); /* A0 ... A3 */
+    hp_emit_byte(&w->e, reg);
+    hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
+}
+
+static void emit_gs_operand(struct work *w)
+{
+    if (w->insn.has_memory)
+        emit_far_operand(w);
+    else if (w->insn.is_string)
+        emit_gs_string(w);
+    else if (w->insn.modrm_at)
+        emit_gs_maskmov(w);
+    else
+        emit_gs_accumulator(w);
+}
+
+/* --- All of them ------------------------------------------------------------------------------- */
+
 void hp_emit_copy(struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;
-    if (insn->segment == HP_X86_SEG_GS && (insn->has_memory || insn->is_string)) {
-        emit_far_operand(w);
+    if (insn->segment == HP_X86_SEG_GS) {
+        emit_gs_operand(w);
         return;
     }
     if (!insn->rip_relative) {

@@ -93,6 +93,13 @@ static inline void mark_clean(struct work *w)
     mark(w, true, false, NOT_SAVED, NOT_SAVED);
 }
 
+/* The string instruction here has the program's GS base in rsi: see hp_spot. */
+static inline void mark_biased(struct work *w, uint8_t saved)
+{
+    mark(w, true, false, saved, NOT_SAVED);
+    w->last.biased = w->again && !w->found;
+}
+
 /* From here up to the next mark nothing is done but recording, with these registers saved: the
  * thread can be stopped anywhere. */
 static inline void mark_recording(struct work *w, uint8_t first, uint8_t second)
