@@ -29,14 +29,16 @@
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 3
+#define HP_ARENA_VERSION 4
 
-#define HP_ARENA_CHUNK_WORDS 32768u          /* 128 KiB: a few fit the second-level cache */
-#define HP_ARENA_CHUNKS      8u              /* 1 MiB a thread */
-#define HP_ARENA_RINGS       1024u           /* threads at the same time */
-#define HP_ARENA_SEGMENTS    HP_SEGMENTS_MAX /* translations over a run */
-#define HP_ARENA_RECORDS     (1u << 16)      /* modules and strings over a run */
-#define HP_ARENA_STORE       (8ull << 30)    /* bytes of code and names */
+#define HP_ARENA_CHUNK_WORDS 32768u     /* 128 KiB: a few fit the second-level cache */
+#define HP_ARENA_CHUNKS      8u         /* 1 MiB a thread */
+#define HP_ARENA_RECORDS     (1u << 16) /* modules and strings over a run */
+
+/* At most; an arena has a shape. */
+#define HP_ARENA_RINGS    1024u           /* threads at the same time */
+#define HP_ARENA_SEGMENTS HP_SEGMENTS_MAX /* translations over a run */
+#define HP_ARENA_STORE    (8ull << 30)    /* bytes of code and names */
 
 /* Behind each chunk lies a page that holds nothing: an engine that writes words without a check
  * takes away its access and is stopped there. */
@@ -44,8 +46,7 @@
 #define HP_ARENA_CHUNK_STRIDE (HP_ARENA_CHUNK_WORDS * 4u + HP_ARENA_GUARD)
 
 /* Counters: a window a ring, used when the mode is HP_RECORD_COUNT. */
-#define HP_ARENA_COUNTED       (1u << 22) /* segment ids below this can be counted */
-#define HP_ARENA_COUNTER_BYTES (HP_ARENA_COUNTED * sizeof(struct hp_counter))
+#define HP_ARENA_COUNTED (1u << 22) /* segment ids below this can be counted; at most, as above */
 
 /* Addresses: a second ring a ring, of 64-bit words, used when the mode is HP_RECORD_MEMORY. */
 #define HP_ARENA_ADDRESSES      65536u /* in a chunk: 512 KiB */
@@ -98,8 +99,9 @@ enum hp_ring_state {
 
 struct hp_ring {
     _Atomic uint32_t state;
-    int32_t pid, tid, parent;
-    uint32_t serial; /* of the thread: its id in the stream */
+    int32_t pid, tid, parent; /* as the writer knows them: in its own namespace */
+    uint32_t process;         /* a number of the engine's for its process, 0: none */
+    uint32_t serial;          /* of the thread: its id in the stream */
     _Atomic uint32_t
         end_reason; /* enum hp_end_reason; HP_END_KILLED until the writer says otherwise */
     _Atomic uint32_t
@@ -135,21 +137,51 @@ struct hp_arena_record {
     uint32_t is_module;
 };
 
+/*
+ * How large the parts of an arena are, and where in the file they begin: less where address space is
+ * limited. Header and indices, rings and store are mapped as one; windows behind them only where
+ * they are needed.
+ */
+struct hp_arena_shape {
+    uint32_t rings;
+    uint32_t segments;
+    uint32_t counted;
+    uint32_t pad;
+    uint64_t store;
+    uint64_t ring_data, store_data;
+    uint64_t size;                        /* of all that up to here */
+    uint64_t counter_data, counter_bytes; /* of a ring's window */
+    uint64_t address_data;
+    uint64_t file_size;
+};
+
+/*
+ * A process number n is marked by a lock (fcntl) on this byte of the file, behind its end, which its
+ * process has as long as it lives: by that the reader can tell which one it is among those that it
+ * sees, whatever the process takes itself for.
+ */
+static inline uint64_t hp_shape_mark(const struct hp_arena_shape *shape, uint32_t process)
+{
+    return shape->file_size + process;
+}
+
 struct hp_arena {
     uint64_t magic;
     uint32_t version;
-    uint32_t follow;     /* forked children are observed too */
-    uint32_t mode;       /* enum hp_record_mode; the qemu engine only streams */
-    uint64_t cache_size; /* bytes a native process may use for translated code */
-    int32_t reader_pid;
-    _Atomic uint32_t attached;           /* an engine has mapped the arena and runs */
-    _Atomic uint32_t detached;           /* nobody reads any more */
+    struct hp_arena_shape shape;
+    uint32_t follow;           /* forked children are observed too */
+    uint32_t mode;             /* enum hp_record_mode; the qemu engine only streams */
+    uint64_t cache_size;       /* bytes a native process may use for translated code */
+    _Atomic uint32_t reader;   /* a robust futex: its thread's id, and a mark when that has died */
+    _Atomic uint32_t attached; /* an engine has mapped the arena and runs */
+    _Atomic uint32_t detached; /* nobody reads any more */
     _Atomic uint32_t unobserved_threads; /* threads that found no ring */
 
     _Alignas(64) _Atomic uint32_t doorbell; /* counts publications; the reader waits on it */
     _Atomic uint32_t reader_waits;
     _Atomic uint32_t rings_used;  /* rings below this have been claimed at least once */
     _Atomic uint32_t next_thread; /* serial numbers of threads */
+    _Atomic uint32_t next_process;
     _Atomic uint32_t rings_freed; /* counts; writers without a ring wait on it */
 
     _Alignas(64) _Atomic uint32_t next_segment; /* ids start at 1 */
@@ -163,19 +195,11 @@ struct hp_arena {
 
 /* Offsets into the file. The indices hold positions in the store in units of 8 bytes plus 1, 0: not
  * there. */
-#define HP_ARENA_SEGMENT_INDEX (1ull << 20)
-#define HP_ARENA_RECORD_INDEX  (HP_ARENA_SEGMENT_INDEX + HP_ARENA_SEGMENTS * 4ull)
-#define HP_ARENA_RING_DATA     (HP_ARENA_RECORD_INDEX + HP_ARENA_RECORDS * 4ull)
+#define HP_ARENA_RECORD_INDEX  (1ull << 20)
+#define HP_ARENA_SEGMENT_INDEX (HP_ARENA_RECORD_INDEX + HP_ARENA_RECORDS * 4ull)
 #define HP_ARENA_RING_BYTES    (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_CHUNK_STRIDE)
-#define HP_ARENA_STORE_DATA    (HP_ARENA_RING_DATA + HP_ARENA_RINGS * HP_ARENA_RING_BYTES)
-#define HP_ARENA_SIZE          (HP_ARENA_STORE_DATA + HP_ARENA_STORE)
 
-/* Behind that, mapped only where needed. */
-#define HP_ARENA_COUNTER_DATA HP_ARENA_SIZE
-#define HP_ARENA_ADDRESS_DATA (HP_ARENA_COUNTER_DATA + HP_ARENA_RINGS * HP_ARENA_COUNTER_BYTES)
-#define HP_ARENA_FILE_SIZE    (HP_ARENA_ADDRESS_DATA + HP_ARENA_RINGS * HP_ARENA_ADDRESS_BYTES)
-
-_Static_assert(sizeof(struct hp_arena) <= HP_ARENA_SEGMENT_INDEX, "header overlaps the index");
+_Static_assert(sizeof(struct hp_arena) <= HP_ARENA_RECORD_INDEX, "header overlaps the index");
 
 static inline _Atomic uint32_t *hp_arena_segment_index(struct hp_arena *arena)
 {
@@ -187,15 +211,28 @@ static inline _Atomic uint32_t *hp_arena_record_index(struct hp_arena *arena)
     return (_Atomic uint32_t *)(void *)((char *)arena + HP_ARENA_RECORD_INDEX);
 }
 
+/* The reader has a copy of the shape: whoever is watched can write to the arena's. */
+static inline uint32_t *hp_shape_chunk(const struct hp_arena_shape *shape, struct hp_arena *arena,
+                                       size_t ring, uint32_t number)
+{
+    return (uint32_t *)(void *)((char *)arena + shape->ring_data + ring * HP_ARENA_RING_BYTES +
+                                (size_t)(number % HP_ARENA_CHUNKS) * HP_ARENA_CHUNK_STRIDE);
+}
+
+static inline void *hp_shape_store(const struct hp_arena_shape *shape, struct hp_arena *arena,
+                                   uint32_t position)
+{
+    return (char *)arena + shape->store_data + (uint64_t)(position - 1) * 8;
+}
+
 static inline uint32_t *hp_arena_chunk(struct hp_arena *arena, size_t ring, uint32_t number)
 {
-    return (uint32_t *)(void *)((char *)arena + HP_ARENA_RING_DATA + ring * HP_ARENA_RING_BYTES +
-                                (size_t)(number % HP_ARENA_CHUNKS) * HP_ARENA_CHUNK_STRIDE);
+    return hp_shape_chunk(&arena->shape, arena, ring, number);
 }
 
 static inline void *hp_arena_store(struct hp_arena *arena, uint32_t position)
 {
-    return (char *)arena + HP_ARENA_STORE_DATA + (uint64_t)(position - 1) * 8;
+    return hp_shape_store(&arena->shape, arena, position);
 }
 
 /* --- For engines ------------------------------------------------------------------------------ */
@@ -211,6 +248,7 @@ struct hp_writer {
     uint32_t index;       /* of the ring */
     uint32_t serial;      /* of the thread, + 1; 0: it gets one with its ring */
     bool unobserved;      /* words go to a private buffer that nobody reads */
+    uint32_t process;     /* as in the ring */
 };
 
 /* Maps the arena in `fd`. NULL when it is not one of ours. The descriptor can be closed

@@ -7,10 +7,7 @@
 
 #include "hotpath/stream.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <linux/futex.h>
-#include <signal.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -20,62 +17,11 @@
 
 /* --- The reader ------------------------------------------------------------------------------- */
 
-static unsigned long long reader_born; /* when the reader started, as /proc tells it; 0 unknown */
-
-/* "/proc/PID/stat", without the help of stdio: the native engine has none. */
-static void stat_path(char path[32], int32_t pid)
-{
-    char digits[12];
-    int n = 0;
-    for (uint32_t rest = pid > 0 ? (uint32_t)pid : 0; n == 0 || rest > 0; rest /= 10)
-        digits[n++] = (char)('0' + rest % 10);
-    memcpy(path, "/proc/", 6);
-    path += 6;
-    while (n > 0)
-        *path++ = digits[--n];
-    memcpy(path, "/stat", 6);
-}
-
-/* When process `pid` started, in the kernel's clock; 0 for a zombie, `unknown` when /proc cannot be
- * asked. */
-static unsigned long long process_born(int32_t pid, unsigned long long unknown)
-{
-    char path[32], text[1024];
-    stat_path(path, pid);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return unknown;
-    ssize_t n = read(fd, text, sizeof text - 1);
-    close(fd);
-    text[n > 0 ? n : 0] = 0;
-    const char *at = strrchr(text, ')'); /* a name may hold anything, but nothing follows it */
-    if (!at || at[1] != ' ')
-        return unknown;
-    if (at[2] == 'Z' || at[2] == 'X')
-        return 0;
-    for (int field = 2; field < 22 && at; field++)
-        at = strchr(at + 1, ' ');
-    if (!at)
-        return unknown;
-    unsigned long long born = 0;
-    while (*++at >= '0' && *at <= '9')
-        born = born * 10 + (unsigned long long)(*at - '0');
-    return born;
-}
-
-/* Whether there is still somebody to read. A reader that died without detaching is found here, also
- * when its parent has not asked for its status yet or its number belongs to another by now. */
+/* Whether there is still somebody to read. The kernel marks the word when the reader dies, however
+ * it does, and whatever of it can be seen from here: nothing in another namespace, say. */
 static bool reader_alive(struct hp_arena *arena)
 {
-    if (atomic_load(&arena->detached))
-        return false;
-    /* Not there is what must be said clearly: where threads share errno, another one's error only
-     * puts it off until the next look. */
-    bool exists = kill(arena->reader_pid, 0) == 0 || errno != ESRCH;
-    if (exists && (!reader_born || process_born(arena->reader_pid, reader_born) == reader_born))
-        return true;
-    atomic_store(&arena->detached, 1);
-    return false;
+    return !atomic_load(&arena->detached) && !(atomic_load(&arena->reader) & FUTEX_OWNER_DIED);
 }
 
 /*
@@ -90,22 +36,31 @@ static void *away_from_code(void)
     return sizeof(void *) == 8 && here > 2 * distance ? (void *)(here - distance) : NULL;
 }
 
-struct hp_arena *hp_arena_map(int fd)
+/* How much of the file is to be mapped; 0 when it is not an arena. */
+static uint64_t mapped_size(int fd)
 {
     struct stat st;
-    if (fstat(fd, &st) != 0 || st.st_size != (off_t)HP_ARENA_FILE_SIZE)
-        return NULL;
-    void *memory = mmap(away_from_code(), HP_ARENA_SIZE, PROT_READ | PROT_WRITE,
-                        MAP_SHARED | MAP_NORESERVE, fd, 0);
+    if (fstat(fd, &st) != 0 || st.st_size < (off_t)HP_ARENA_RECORD_INDEX)
+        return 0;
+    void *memory = mmap(NULL, HP_ARENA_GUARD, PROT_READ, MAP_SHARED, fd, 0);
     if (memory == MAP_FAILED)
+        return 0;
+    const struct hp_arena *arena = memory;
+    bool ours = arena->magic == HP_ARENA_MAGIC && arena->version == HP_ARENA_VERSION &&
+                arena->shape.file_size == (uint64_t)st.st_size;
+    uint64_t size = ours ? arena->shape.size : 0;
+    munmap(memory, HP_ARENA_GUARD);
+    return size;
+}
+
+struct hp_arena *hp_arena_map(int fd)
+{
+    uint64_t size = mapped_size(fd);
+    if (size == 0)
         return NULL;
-    struct hp_arena *arena = memory;
-    if (arena->magic != HP_ARENA_MAGIC || arena->version != HP_ARENA_VERSION) {
-        munmap(memory, HP_ARENA_SIZE);
-        return NULL;
-    }
-    reader_born = process_born(arena->reader_pid, 0);
-    return arena;
+    void *memory =
+        mmap(away_from_code(), size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, fd, 0);
+    return memory != MAP_FAILED ? memory : NULL;
 }
 
 /* --- Waiting and waking ----------------------------------------------------------------------- */
@@ -137,9 +92,7 @@ static void ring_doorbell(struct hp_arena *arena)
 static _Alignas(HP_ARENA_GUARD) uint32_t nowhere[NOWHERE_WORDS + HP_ARENA_GUARD / 4];
 
 _Static_assert(NOWHERE_WORDS * 4 % HP_ARENA_GUARD == 0, "a guard page begins inside a page");
-_Static_assert(HP_ARENA_RING_DATA % HP_ARENA_GUARD == 0 &&
-                   HP_ARENA_CHUNK_STRIDE % HP_ARENA_GUARD == 0,
-               "a guard page begins inside a page");
+_Static_assert(HP_ARENA_CHUNK_STRIDE % HP_ARENA_GUARD == 0, "a guard page begins inside a page");
 
 static void go_unobserved(struct hp_writer *writer)
 {
@@ -151,7 +104,7 @@ static void go_unobserved(struct hp_writer *writer)
 
 static struct hp_ring *claim_ring(struct hp_arena *arena, uint32_t *index)
 {
-    for (uint32_t i = 0; i < HP_ARENA_RINGS; i++) {
+    for (uint32_t i = 0; i < arena->shape.rings; i++) {
         struct hp_ring *ring = &arena->rings[i];
         uint32_t expected = HP_RING_FREE;
         if (atomic_load_explicit(&ring->state, memory_order_relaxed) != HP_RING_FREE ||
@@ -183,6 +136,7 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
     ring->pid = getpid();
     ring->tid = (int32_t)syscall(SYS_gettid);
     ring->parent = getppid();
+    ring->process = writer->process;
     ring->serial = writer->serial ? writer->serial - 1 : atomic_fetch_add(&arena->next_thread, 1);
     atomic_store(&ring->end_reason, HP_END_KILLED);
     atomic_store(&ring->published, 0);
@@ -311,7 +265,7 @@ static uint32_t reserve(struct hp_arena *arena, size_t size)
 {
     uint64_t rounded = (size + 7) & ~(uint64_t)7;
     uint64_t at = atomic_fetch_add(&arena->store_used, rounded);
-    if (at + rounded > HP_ARENA_STORE)
+    if (at + rounded > arena->shape.store)
         return 0;
     return (uint32_t)(at / 8 + 1);
 }
@@ -321,7 +275,7 @@ uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segm
 {
     uint32_t position = reserve(arena, sizeof *segment + segment->size);
     uint32_t id = position ? atomic_fetch_add(&arena->next_segment, 1) + 1 : 0;
-    if (id == 0 || id >= HP_ARENA_SEGMENTS)
+    if (id == 0 || id >= arena->shape.segments)
         return 0;
     char *place = hp_arena_store(arena, position);
     memcpy(place, segment, sizeof *segment);

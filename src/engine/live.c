@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "base/map64.h"
+#include "base/memory_file.h"
 #include "engine/arena.h"
 #include "engine/elf_file.h"
 
@@ -14,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -23,6 +25,8 @@
 #define NO_THREAD     UINT32_MAX
 #define IDLE_MS       20 /* how often to look after processes while nothing arrives */
 #define CHUNKS_A_TURN 4  /* read from one ring before looking at the others */
+#define ARENA_PART    4  /* of a limited address space the arena takes this part */
+#define MIN_RINGS     4  /* an arena with fewer is of no use */
 
 struct process {
     pid_t pid;
@@ -33,12 +37,14 @@ struct process {
 /* The reader's view of a ring. */
 struct reading {
     uint32_t thread;    /* NO_THREAD: the ring is not in use */
+    pid_t pid;          /* whose it is */
     uint32_t chunk;     /* next to read */
     uint32_t addresses; /* chunk of addresses, likewise */
 };
 
 struct hp_live {
     struct hp_arena *arena;
+    struct hp_arena_shape shape;
     int fd;
     struct hp_segment_source source;
     struct hp_code *code;
@@ -52,34 +58,107 @@ struct hp_live {
     pid_t first_pid;
     enum hp_err failure; /* of the consumer */
     bool detached;
+    struct robust_list_head robust, *robust_before;
+    struct robust_list held; /* the one element of `robust` */
 };
 
 /* --- Making and freeing ----------------------------------------------------------------------- */
 
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A shape of no more than `room` bytes, or the largest there is. */
+static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
+{
+    struct hp_arena_shape shape = {
+        .rings = (uint32_t)smaller(room / 4 / HP_ARENA_RING_BYTES, HP_ARENA_RINGS),
+        .segments = (uint32_t)smaller(room / 8 / 4, HP_ARENA_SEGMENTS) & ~1023u,
+        .counted =
+            (uint32_t)smaller(room / 16 / sizeof(struct hp_counter), HP_ARENA_COUNTED) & ~1023u,
+        .store = smaller(room / 2, HP_ARENA_STORE) & ~(uint64_t)(HP_ARENA_GUARD - 1),
+    };
+    shape.ring_data = HP_ARENA_SEGMENT_INDEX + shape.segments * 4ull;
+    shape.store_data = shape.ring_data + shape.rings * HP_ARENA_RING_BYTES;
+    shape.size = shape.store_data + shape.store;
+    shape.counter_data = shape.address_data = shape.file_size = shape.size;
+    shape.counter_bytes = shape.counted * sizeof(struct hp_counter);
+    if (mode == HP_RECORD_COUNT)
+        shape.file_size += shape.rings * shape.counter_bytes;
+    if (mode == HP_RECORD_MEMORY)
+        shape.file_size += shape.rings * HP_ARENA_ADDRESS_BYTES;
+    return shape;
+}
+
+static uint64_t limit_on(int resource)
+{
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                               : UINT64_MAX;
+}
+
+/* The shape that the limits of this process allow; they are those of the watched ones too. */
+static enum hp_err choose_shape(enum hp_record_mode mode, struct hp_arena_shape *shape)
+{
+    uint64_t space = limit_on(RLIMIT_AS), file = limit_on(RLIMIT_FSIZE);
+    uint64_t room = smaller(space / ARENA_PART, file);
+    *shape = shape_for(room, mode);
+    for (; shape->rings >= MIN_RINGS && shape->file_size > file; room /= 2)
+        *shape = shape_for(room, mode);
+    if (shape->rings >= MIN_RINGS)
+        return HP_OK;
+    return hp_fail(HP_ERR_IO, "no room for the shared memory: raise the limit on %s",
+                   space / ARENA_PART < file ? "address space (ulimit -v)"
+                                             : "the size of files (ulimit -f)");
+}
+
+/* From here on the kernel marks arena->reader when this thread dies. The list is not the C library's,
+ * whose elements would lie in the arena, where the watched process can write. */
+static void hold_word(struct hp_live *live)
+{
+    size_t size;
+    if (syscall(SYS_get_robust_list, 0, &live->robust_before, &size) != 0)
+        live->robust_before = NULL;
+    live->held.next = &live->robust.list;
+    live->robust.list.next = &live->held;
+    live->robust.futex_offset = (char *)&live->arena->reader - (char *)&live->held;
+    atomic_store(&live->arena->reader, (uint32_t)syscall(SYS_gettid));
+    syscall(SYS_set_robust_list, &live->robust, sizeof live->robust);
+}
+
+static void drop_word(struct hp_live *live)
+{
+    if (live->held.next)
+        syscall(SYS_set_robust_list, live->robust_before, sizeof live->robust);
+}
+
 enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **live)
 {
     struct hp_live *l = calloc(1, sizeof *l);
+    void *memory = MAP_FAILED;
     if (!l)
         return hp_fail_nomem();
     l->modules = calloc(HP_ARENA_RECORDS, sizeof *l->modules);
-    l->fd = memfd_create("hotpath", MFD_CLOEXEC);
-    void *memory = MAP_FAILED;
-    if (l->fd >= 0 && ftruncate(l->fd, (off_t)HP_ARENA_FILE_SIZE) == 0)
+    l->fd = hp_memory_file("hotpath");
+    enum hp_err err = choose_shape(options->mode, &l->shape);
+    if (err == HP_OK && l->fd >= 0 && ftruncate(l->fd, (off_t)l->shape.file_size) == 0)
         memory =
-            mmap(NULL, HP_ARENA_SIZE, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
+            mmap(NULL, l->shape.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
     if (memory == MAP_FAILED || !l->modules) {
-        enum hp_err err =
-            hp_fail(HP_ERR_IO, "cannot create the shared memory: %s", strerror(errno));
+        if (err == HP_OK)
+            err = hp_fail(HP_ERR_IO, "cannot create the shared memory: %s", strerror(errno));
         hp_live_free(l);
         return err;
     }
     l->arena = memory;
+    l->arena->shape = l->shape;
     l->arena->magic = HP_ARENA_MAGIC;
     l->arena->version = HP_ARENA_VERSION;
     l->arena->follow = options->follow;
     l->arena->mode = options->mode;
     l->arena->cache_size = options->cache_size;
-    l->arena->reader_pid = getpid();
+    hold_word(l);
     for (size_t i = 0; i < HP_ARENA_RINGS; i++)
         l->readings[i].thread = NO_THREAD;
     *live = l;
@@ -96,8 +175,9 @@ void hp_live_free(struct hp_live *live)
     for (size_t i = 0; i < HP_ARENA_RINGS; i++)
         if (live->windows[i])
             munmap(live->windows[i], HP_ARENA_ADDRESS_BYTES);
+    drop_word(live);
     if (live->arena)
-        munmap(live->arena, HP_ARENA_SIZE);
+        munmap(live->arena, live->shape.size);
     if (live->fd >= 0)
         close(live->fd);
     hp_map64_fini(&live->ids);
@@ -126,11 +206,11 @@ static const char *record_text(struct hp_live *live, uint32_t id, struct hp_aren
         return NULL;
     uint32_t position = atomic_load(&hp_arena_record_index(live->arena)[id]);
     uint64_t at = (uint64_t)(position - 1) * 8;
-    if (position == 0 || at + sizeof *record > HP_ARENA_STORE)
+    if (position == 0 || at + sizeof *record > live->shape.store)
         return NULL;
-    const char *place = hp_arena_store(live->arena, position);
+    const char *place = hp_shape_store(&live->shape, live->arena, position);
     memcpy(record, place, sizeof *record);
-    if (record->length >= HP_ARENA_STORE - at - sizeof *record ||
+    if (record->length >= live->shape.store - at - sizeof *record ||
         memchr(place + sizeof *record, 0, (size_t)record->length + 1) !=
             place + sizeof *record + record->length)
         return NULL;
@@ -170,14 +250,14 @@ static enum hp_err find_segment(struct hp_live *live, uint32_t id, struct hp_are
                                 const uint8_t **bytes)
 {
     uint32_t position =
-        id < HP_ARENA_SEGMENTS ? atomic_load(&hp_arena_segment_index(live->arena)[id]) : 0;
+        id < live->shape.segments ? atomic_load(&hp_arena_segment_index(live->arena)[id]) : 0;
     uint64_t at = (uint64_t)(position - 1) * 8;
-    if (position == 0 || at + sizeof *header > HP_ARENA_STORE)
+    if (position == 0 || at + sizeof *header > live->shape.store)
         return hp_fail(HP_ERR_NOTFOUND, "the engine named code that is not there");
-    const char *place = hp_arena_store(live->arena, position);
+    const char *place = hp_shape_store(&live->shape, live->arena, position);
     memcpy(header, place, sizeof *header);
     *bytes = (const uint8_t *)place + sizeof *header;
-    if (header->size > HP_ARENA_STORE - at - sizeof *header)
+    if (header->size > live->shape.store - at - sizeof *header)
         return hp_fail(HP_ERR_FORMAT, "the engine described code of impossible size");
     return HP_OK;
 }
@@ -307,16 +387,29 @@ static uint32_t thread_id(struct hp_live *live, uint32_t serial)
     return serial;
 }
 
+/* The process that a ring belongs to: what it says itself may be meant for another namespace. */
+static pid_t ring_process(struct hp_live *live, const struct hp_ring *ring)
+{
+    struct flock mark = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = (off_t)hp_shape_mark(&live->shape, ring->process),
+                         .l_len = 1};
+    bool marked = ring->process && fcntl(live->fd, F_GETLK, &mark) == 0 && mark.l_type != F_UNLCK &&
+                  mark.l_pid > 0;
+    return marked ? mark.l_pid : ring->pid;
+}
+
 static void open_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
 {
     const struct hp_ring *ring = &live->arena->rings[index];
+    pid_t pid = ring_process(live, ring);
     struct hp_thread thread = {.id = thread_id(live, ring->serial),
-                               .pid = ring->pid,
+                               .pid = pid,
                                .tid = ring->tid,
-                               .parent = ring->pid == live->first_pid ? 0 : ring->parent};
-    live->readings[index] = (struct reading){.thread = thread.id};
+                               .parent = pid == live->first_pid ? 0 : ring->parent};
+    live->readings[index] = (struct reading){.thread = thread.id, .pid = pid};
     if (live->failure == HP_OK)
-        live->failure = know_process(live, ring->pid);
+        live->failure = know_process(live, pid);
     if (live->failure == HP_OK)
         live->failure = consumer->thread(consumer, &thread);
 }
@@ -337,7 +430,7 @@ static void read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint
     struct hp_ring *ring = &live->arena->rings[index];
     struct reading *reading = &live->readings[index];
     while (n-- > 0) {
-        uint32_t *words = hp_arena_chunk(live->arena, index, reading->chunk);
+        uint32_t *words = hp_shape_chunk(&live->shape, live->arena, index, reading->chunk);
         deliver(live, consumer, reading->thread, words, HP_ARENA_CHUNK_WORDS);
         memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
         reading->chunk++;
@@ -353,7 +446,7 @@ static void read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint
 
 static bool map_addresses(struct hp_live *live, uint32_t index)
 {
-    off_t offset = (off_t)(HP_ARENA_ADDRESS_DATA + index * HP_ARENA_ADDRESS_BYTES);
+    off_t offset = (off_t)(live->shape.address_data + index * HP_ARENA_ADDRESS_BYTES);
     if (live->windows[index])
         return true;
     void *memory =
@@ -430,13 +523,13 @@ static void read_counters(struct hp_live *live, struct hp_consumer *consumer, ui
 {
     struct hp_counter counters[COUNTERS_A_READ];
     struct hp_count counts[2 * COUNTERS_A_READ];
-    uint64_t base = HP_ARENA_COUNTER_DATA + index * HP_ARENA_COUNTER_BYTES;
+    uint64_t base = live->shape.counter_data + index * live->shape.counter_bytes;
     from -= (off_t)(((uint64_t)from - base) % sizeof *counters);
     while (from < to && live->failure == HP_OK) {
         ssize_t got = pread(live->fd, counters, sizeof counters, from);
         size_t n = 0, read = got > 0 ? (size_t)got / sizeof *counters : 0;
         uint32_t id = (uint32_t)(((uint64_t)from - base) / sizeof *counters);
-        for (uint32_t i = 0; i < read && id + i < HP_ARENA_COUNTED; i++)
+        for (uint32_t i = 0; i < read && id + i < live->shape.counted; i++)
             for (uint32_t side = 0; side < 2; side++)
                 if (counters[i].left[side])
                     counts[n++] = (struct hp_count){id + i, side, counters[i].left[side]};
@@ -451,8 +544,8 @@ static void read_counters(struct hp_live *live, struct hp_consumer *consumer, ui
 /* Delivers what the ring's thread counted; the window is left empty for the next one. */
 static void take_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
 {
-    off_t base = (off_t)(HP_ARENA_COUNTER_DATA + index * HP_ARENA_COUNTER_BYTES);
-    off_t end = base + (off_t)HP_ARENA_COUNTER_BYTES, at = base;
+    off_t base = (off_t)(live->shape.counter_data + index * live->shape.counter_bytes);
+    off_t end = base + (off_t)live->shape.counter_bytes, at = base;
     while (consumer->counts && at < end) {
         off_t data = lseek(live->fd, at, SEEK_DATA);
         off_t hole = data < 0 ? -1 : lseek(live->fd, data, SEEK_HOLE);
@@ -462,7 +555,7 @@ static void take_counters(struct hp_live *live, struct hp_consumer *consumer, ui
         read_counters(live, consumer, index, data, at);
     }
     if (fallocate(live->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, base,
-                  (off_t)HP_ARENA_COUNTER_BYTES) != 0 &&
+                  (off_t)live->shape.counter_bytes) != 0 &&
         live->failure == HP_OK)
         live->failure = hp_fail(HP_ERR_IO, "cannot clear the counters: %s", strerror(errno));
 }
@@ -473,7 +566,7 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
     struct hp_ring *ring = &live->arena->rings[index];
     struct reading *reading = &live->readings[index];
     read_chunks(live, consumer, index, chunks_ready(live, index));
-    uint32_t *words = hp_arena_chunk(live->arena, index, reading->chunk);
+    uint32_t *words = hp_shape_chunk(&live->shape, live->arena, index, reading->chunk);
     size_t n = chunk_length(words);
     deliver(live, consumer, reading->thread, words, n);
     memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
@@ -495,7 +588,7 @@ static bool read_rings(struct hp_live *live, struct hp_consumer *consumer)
 {
     bool found = false;
     uint32_t used = atomic_load(&live->arena->rings_used);
-    for (uint32_t i = 0; i < used && i < HP_ARENA_RINGS; i++) {
+    for (uint32_t i = 0; i < used && i < live->shape.rings; i++) {
         uint32_t state = atomic_load(&live->arena->rings[i].state);
         if (state != HP_RING_ACTIVE && state != HP_RING_FINISHED)
             continue;
@@ -519,7 +612,7 @@ static void close_rings(struct hp_live *live, struct hp_consumer *consumer, bool
         if (live->readings[i].thread == NO_THREAD)
             continue;
         struct hp_ring *ring = &live->arena->rings[i];
-        bool dead = is_dead(live, ring->pid);
+        bool dead = is_dead(live, live->readings[i].pid);
         if (!dead && all)
             atomic_store(&ring->end_reason, HP_END_DETACHED);
         if (dead || all)

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,9 +64,12 @@ enum hp_err hp_spare_descriptors(int *numbers, size_t n)
 static void become(const char *path, char *const *argv, char *const *environment,
                    const struct hp_handed *handed, size_t n)
 {
-    for (size_t i = 0; i < n; i++)
-        if (dup2(handed[i].fd, handed[i].as) != handed[i].as)
+    for (size_t i = 0; i < n; i++) {
+        bool same = handed[i].fd == handed[i].as;
+        if (same ? fcntl(handed[i].fd, F_SETFD, 0) != 0
+                 : dup2(handed[i].fd, handed[i].as) != handed[i].as)
             return;
+    }
     execve(path, argv, environment);
 }
 

@@ -24,14 +24,14 @@ enum hp_err hp_find_part(const char *file, int access_mode, char **path);
  */
 enum hp_err hp_spare_descriptors(int *numbers, size_t n);
 
-/* A descriptor that the new process gets, and its number there. */
+/* A descriptor that the new process gets, and its number there, which may be the same. */
 struct hp_handed {
     int fd, as;
 };
 
 /*
  * Forks and executes `path`. Of our descriptors the process gets those that are not close-on-exec
- * and the `n` handed ones, whose numbers must be free here. HP_ERR_IO: it could not be executed;
+ * and the `n` handed ones, whose new numbers must be free here. HP_ERR_IO: it could not be executed;
  * there is no process then.
  */
 enum hp_err hp_spawn(const char *path, char *const *argv, char *const *environment,

@@ -31,7 +31,7 @@ static int setup(void **state)
 static int teardown(void **state)
 {
     struct shared *s = *state;
-    munmap(s->arena, HP_ARENA_SIZE);
+    munmap(s->arena, s->arena->shape.size);
     hp_live_free(s->live);
     free(s);
     return 0;
@@ -43,7 +43,7 @@ static int teardown(void **state)
 static void the_arena_is_known_by_its_header(void **state)
 {
     struct shared *s = *state;
-    assert_int_equal(s->arena->reader_pid, getpid());
+    assert_int_equal(s->arena->reader, gettid());
     assert_int_equal(s->arena->follow, 1);
     assert_int_equal(fcntl(hp_live_fd(s->live), F_GETFD) & FD_CLOEXEC, FD_CLOEXEC);
     s->arena->version++;
@@ -62,7 +62,7 @@ static void other_files_are_no_arena(void **state)
     assert_null(hp_arena_map(-1));
     assert_null(hp_arena_map(pipe_fds[0]));
     assert_null(hp_arena_map(small));
-    assert_int_equal(ftruncate(small, (off_t)HP_ARENA_SIZE), 0);
+    assert_int_equal(ftruncate(small, (off_t)HP_ARENA_STORE), 0);
     assert_null(hp_arena_map(small)); /* the size of one, but empty */
     close(small);
     close(pipe_fds[0]);

@@ -89,7 +89,7 @@ static void open_writer(struct writer *w, int fd)
         _exit(99);
     atomic_store(&w->arena->attached, 1);
     hp_writer_refill(w->arena, &w->words);
-    off_t offset = (off_t)(HP_ARENA_ADDRESS_DATA + w->words.index * HP_ARENA_ADDRESS_BYTES);
+    off_t offset = (off_t)(w->arena->shape.address_data + w->words.index * HP_ARENA_ADDRESS_BYTES);
     w->window = mmap(NULL, HP_ARENA_ADDRESS_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fd, offset);
     if (w->window == MAP_FAILED)
         _exit(98);

@@ -356,7 +356,7 @@ static void count_in_child(struct hp_arena *arena, int fd)
     struct hp_writer w = {0};
     for (int i = 0; i < 2; i++) {
         hp_writer_put(arena, &w, 1);
-        off_t base = (off_t)(HP_ARENA_COUNTER_DATA + w.index * HP_ARENA_COUNTER_BYTES);
+        off_t base = (off_t)(arena->shape.counter_data + w.index * arena->shape.counter_bytes);
         const struct hp_counter all = {{3, UINT64_MAX}}, one = {{0, 7}};
         const off_t last = (off_t)((HP_ARENA_COUNTED - 1) * sizeof one);
         if (i == 0 && (pwrite(fd, &all, sizeof all, base + 16) != 16 ||

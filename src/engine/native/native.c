@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/native/native.h"
 
+#include "base/memory_file.h"
 #include "engine/environment.h"
 #include "engine/native/start.h"
 #include "engine/spawn.h"
@@ -10,7 +11,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/personality.h>
 #include <unistd.h>
 
@@ -70,7 +70,7 @@ static enum hp_err resolve(const char *path, char *out, size_t size)
 }
 
 static enum hp_err fill_start(struct hp_start *start, const struct hp_executable *program,
-                              const int numbers[3])
+                              const int numbers[2])
 {
     *start =
         (struct hp_start){.magic = HP_START_MAGIC, .arena_fd = numbers[0], .engine_fd = numbers[1]};
@@ -81,13 +81,13 @@ static enum hp_err fill_start(struct hp_start *start, const struct hp_executable
 }
 
 /* A memory file with the start block. */
-static enum hp_err make_start(const struct hp_executable *program, const int numbers[3], int *fd)
+static enum hp_err make_start(const struct hp_executable *program, const int numbers[2], int *fd)
 {
     struct hp_start *start = malloc(sizeof *start);
     if (!start)
         return hp_fail_nomem();
     enum hp_err err = fill_start(start, program, numbers);
-    *fd = err == HP_OK ? memfd_create(HP_START_NAME, MFD_CLOEXEC) : -1;
+    *fd = err == HP_OK ? hp_memory_file(HP_START_NAME) : -1;
     if (err == HP_OK && (*fd < 0 || write(*fd, start, sizeof *start) != (ssize_t)sizeof *start)) {
         err = hp_fail(HP_ERR_IO, "cannot create the engine's start block: %s", strerror(errno));
         if (*fd >= 0)
@@ -102,8 +102,8 @@ static enum hp_err make_start(const struct hp_executable *program, const int num
 static enum hp_err start_engine(const struct hp_executable *program, const char *engine,
                                 int engine_fd, int arena_fd, bool randomize, pid_t *pid)
 {
-    int numbers[3], start_fd = -1;
-    HP_TRY(hp_spare_descriptors(numbers, 3));
+    int numbers[2], start_fd = -1;
+    HP_TRY(hp_spare_descriptors(numbers, 2));
     char **padded = NULL;
     if (program->environment)
         HP_TRY(hp_environment_pad(program->environment, program->argv, engine, &padded));
@@ -113,7 +113,7 @@ static enum hp_err start_engine(const struct hp_executable *program, const char 
         return err;
     }
     const struct hp_handed handed[] = {
-        {arena_fd, numbers[0]}, {engine_fd, numbers[1]}, {start_fd, numbers[2]}};
+        {arena_fd, numbers[0]}, {engine_fd, numbers[1]}, {start_fd, start_fd}};
     int before = personality(0xffffffff);
     if (!randomize && before >= 0)
         personality((unsigned long)before | ADDR_NO_RANDOMIZE);

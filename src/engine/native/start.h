@@ -4,15 +4,15 @@
  * its program executes.
  *
  * The engine (hotpath-engine, a program that stands alone) is executed with exactly the arguments
- * and the environment of the program. What else it must know is in a small memory file, found by its
- * name among the inherited descriptors; the engine closes it at once.
+ * and the environment of the program. What else it must know is in a small memory file, found by
+ * what it holds among the inherited descriptors; the engine closes it at once.
  */
 #ifndef HP_NATIVE_START_H
 #define HP_NATIVE_START_H
 
 #include <stdint.h>
 
-#define HP_START_NAME  "hotpath-start" /* /proc/self/fd/N -> "/memfd:hotpath-start (deleted)" */
+#define HP_START_NAME  "hotpath-start"
 #define HP_START_MAGIC 0x74726174737468u
 
 struct hp_start {
@@ -20,7 +20,8 @@ struct hp_start {
     int32_t arena_fd;  /* stays open, kept away from the program */
     int32_t engine_fd; /* the engine's own file, for the programs its program executes; likewise */
     uint32_t serial;   /* of the first thread, + 1; 0: none taken yet */
-    uint32_t pad;
+    uint32_t
+        former; /* number of the process, under which the program before had its rings; 0: none */
     char path[4096]; /* the ELF file of the program, absolute */
     char name[4096]; /* what the kernel would put into AT_EXECFN: the name as it was given */
 };

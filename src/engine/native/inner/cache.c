@@ -8,14 +8,14 @@
 #include <linux/mman.h>
 #include <string.h>
 
-#define MAX_SEGMENTS (1u << 21)
-#define MAX_EXITS    (1u << 22)
-#define MAX_PIECES   (1u << 22)
+#define MAX_SEGMENTS (1u << 21) /* less where address space is limited */
+#define MAX_EXITS    (2 * MAX_SEGMENTS)
+#define MAX_PIECES   (2 * MAX_SEGMENTS)
 #define MAX_AREAS    64
-#define AREA_SIZE    (64ull << 20)
-#define LANDING_SIZE 80         /* at most */
-#define LINK_SIZE    64         /* at most */
-#define PAGES        (1u << 16) /* buckets of the table of pages */
+#define AREA_SIZE    (64ull << 20) /* likewise */
+#define LANDING_SIZE 80            /* at most */
+#define LINK_SIZE    64            /* at most */
+#define PAGES        (1u << 16)    /* buckets of the table of pages */
 
 struct hp_seg *hp_segs;
 struct hp_exit *hp_exits;
@@ -24,7 +24,8 @@ struct hp_piece *hp_pieces;
 static uint32_t n_segs, n_exits, n_pieces; /* used; number 0 is nobody */
 static struct hp_area areas[MAX_AREAS];
 static unsigned n_areas;
-static uint64_t areas_size;
+static uint64_t areas_size, area_size = AREA_SIZE;
+static unsigned less; /* powers of two by which the tables are smaller than they could be */
 
 /* Segments by where they start: chains, by hp_seg.next_hash. */
 static uint32_t *by_start;
@@ -90,7 +91,7 @@ uint8_t *hp_cache_gate(const struct hp_area *area, int gate)
 
 static struct hp_area *new_area(uint64_t pc)
 {
-    uint64_t size = AREA_SIZE, left = hp_engine.arena->cache_size - areas_size;
+    uint64_t size = area_size, left = hp_engine.arena->cache_size - areas_size;
     if (n_areas == MAX_AREAS || areas_size >= hp_engine.arena->cache_size)
         return NULL;
     if (size > left)
@@ -111,8 +112,8 @@ static struct hp_area *new_area(uint64_t pc)
 
 struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small)
 {
-    if (n_segs + 1 >= MAX_SEGMENTS || n_exits + 2 * HP_PIECES_MAX >= MAX_EXITS ||
-        n_pieces + HP_PIECES_MAX >= MAX_PIECES)
+    if (n_segs + 1 >= MAX_SEGMENTS >> less || n_exits + 2 * HP_PIECES_MAX >= MAX_EXITS >> less ||
+        n_pieces + HP_PIECES_MAX >= MAX_PIECES >> less)
         return NULL;
     struct hp_area *out_of_reach = NULL;
     for (unsigned i = n_areas; i-- > 0;) {
@@ -326,7 +327,7 @@ void hp_cache_link(uint32_t number, uint32_t segment)
     struct hp_seg *seg = &hp_segs[segment];
     uint64_t from = (uint64_t)(uintptr_t)exit->patch, to = (uint64_t)(uintptr_t)seg->code;
     if (!exit->patch || exit->to || seg->gone || hp_segs[exit->segment].gone ||
-        (hp_engine.mode == HP_RECORD_COUNT && exit->id >= HP_ARENA_COUNTED))
+        (hp_engine.mode == HP_RECORD_COUNT && exit->id >= hp_engine.arena->shape.counted))
         return;
     uint8_t *place = seg->code;
     if (hp_engine.mode != HP_RECORD_NONE || !hp_emit_reaches(from, to)) {
@@ -448,11 +449,23 @@ uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char *
     return hp_translate(self, pc, land, why);
 }
 
+/* An eighth of a limited address space is for the tables, and a 32nd for each area. */
+static void choose_sizes(void)
+{
+    const uint64_t tables = MAX_SEGMENTS * sizeof *hp_segs + MAX_EXITS * sizeof *hp_exits +
+                            MAX_PIECES * sizeof *hp_pieces;
+    while (less < 9 && tables >> less > hp_engine.room / 8)
+        less++;
+    while (area_size > 1 << 20 && area_size > hp_engine.room / 32)
+        area_size /= 2;
+}
+
 void hp_cache_start(void)
 {
-    hp_segs = hp_pages((uint64_t)MAX_SEGMENTS * sizeof *hp_segs);
-    hp_exits = hp_pages((uint64_t)MAX_EXITS * sizeof *hp_exits);
-    hp_pieces = hp_pages((uint64_t)MAX_PIECES * sizeof *hp_pieces);
+    choose_sizes();
+    hp_segs = hp_pages((MAX_SEGMENTS >> less) * sizeof *hp_segs);
+    hp_exits = hp_pages((MAX_EXITS >> less) * sizeof *hp_exits);
+    hp_pieces = hp_pages((MAX_PIECES >> less) * sizeof *hp_pieces);
     by_page = hp_pages(PAGES * sizeof *by_page);
     new_buckets(1 << 14);
     if (!hp_landings_start(hp_engine.has_pext) || !hp_segs || !hp_exits || !hp_pieces || !by_page ||

@@ -30,6 +30,10 @@
 #define AT_EXECVE_CHECK 0x10000 /* since Linux 6.14; others answer EINVAL */
 #endif
 
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 8
+#endif
+
 #define SCRIPT_LEVELS 5    /* the kernel's limit */
 #define HEAD_SIZE     256  /* bytes of a file that it looks at */
 #define ARGS_ON_STACK 2048 /* 16 KiB */
@@ -436,14 +440,16 @@ static long exec_natively(const struct plan *plan, const uint64_t args[5])
 }
 
 /* The memory file that tells an engine what to do; it outlives the exec. Negative: none. */
-static int make_start(struct plan *plan)
+static int make_start(const struct hp_self *self, struct plan *plan)
 {
     plan->start.magic = HP_START_MAGIC;
     plan->start.arena_fd = hp_engine.arena_fd;
     plan->start.engine_fd = hp_engine.engine_fd;
     plan->start.serial = 0;
-    plan->start.pad = 0;
-    int fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, 0);
+    plan->start.former = self->number;
+    int fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, MFD_NOEXEC_SEAL);
+    if (fd == -EINVAL) /* as before Linux 6.3 */
+        fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, 0);
     if (fd < 0)
         return fd;
     long n = hp_sys4(SYS_pwrite64, fd, (long)&plan->start, sizeof plan->start, 0);
@@ -463,7 +469,7 @@ static void keep_over_exec(bool keep)
 /* Executes the engine. Returns why that failed, all being as before; 0: nothing was tried. */
 static long exec_engine(struct hp_self *self, struct plan *plan, uint64_t argv, uint64_t envp)
 {
-    int fd = make_start(plan);
+    int fd = make_start(self, plan);
     if (fd < 0)
         return 0;
     keep_over_exec(true);

@@ -97,6 +97,7 @@ struct hp_self {
     uint8_t *frame;       /* room for a signal frame */
 
     int32_t process; /* pid */
+    uint32_t number; /* of the process, in the arena */
     bool is_vforked; /* shares the memory of the process that made it */
 };
 
@@ -156,6 +157,8 @@ struct hp_engine {
     struct hp_arena *arena;
     enum hp_record_mode mode;
     int arena_fd, engine_fd;
+    uint32_t process; /* its number in the arena; 0: none yet */
+    uint64_t room;    /* bytes of address space, or of private memory, that the process may have */
     bool has_fsgsbase, has_pext, has_xsave;
     char *program_path;              /* of the ELF file */
     uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */

@@ -2,16 +2,10 @@
 /*
  * The few functions of a libc that the compiler, the decoder and the arena's writer want, and
  * memory and text for the engine.
- *
- * No thread-local storage, so there is one errno for the process: threads may overwrite each
- * other's. Its one reader (arena_writer.c) stays right when they do.
  */
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/sys.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -150,19 +144,9 @@ char *strrchr(const char *text, int value)
 
 /* --- System calls, as arena_writer.c makes them ----------------------------------------------- */
 
-static int last_error;
-
-int *__errno_location(void)
-{
-    return &last_error;
-}
-
 static long answer(long result)
 {
-    if (!hp_sys_failed(result))
-        return result;
-    last_error = (int)-result;
-    return -1;
+    return hp_sys_failed(result) ? -1 : result; /* why is not asked for: there is no errno */
 }
 
 long syscall(long number, ...)
@@ -174,21 +158,6 @@ long syscall(long number, ...)
         args[i] = va_arg(list, long);
     va_end(list);
     return answer(hp_sys6(number, args[0], args[1], args[2], args[3], args[4], args[5]));
-}
-
-int open(const char *path, int flags, ...)
-{
-    return (int)answer(hp_sys4(SYS_openat, AT_FDCWD, (long)path, flags, 0)); /* creates nothing */
-}
-
-ssize_t read(int fd, void *to, size_t n)
-{
-    return answer(hp_sys3(SYS_read, fd, (long)to, (long)n));
-}
-
-int close(int fd)
-{
-    return (int)answer(hp_sys1(SYS_close, fd));
 }
 
 int fstat(int fd, struct stat *st)
@@ -205,11 +174,6 @@ void *mmap(void *address, size_t length, int protection, int flags, int fd, off_
 int munmap(void *address, size_t length)
 {
     return (int)answer(hp_sys2(SYS_munmap, (long)address, (long)length));
-}
-
-int kill(pid_t pid, int signal)
-{
-    return (int)answer(hp_sys2(SYS_kill, pid, signal));
 }
 
 pid_t getpid(void)

@@ -12,6 +12,9 @@
 #include <linux/mman.h>
 #include <linux/prctl.h>
 #include <string.h>
+#include <sys/resource.h>
+
+#define FD_MAX (1 << 20) /* more than a process can have open, but for the privileged */
 
 struct hp_engine hp_engine;
 
@@ -73,61 +76,30 @@ static void start_clock(void)
 
 /* --- What it is to do ------------------------------------------------------------------------- */
 
-struct directory_entry { /* the kernel's */
-    uint64_t inode, offset;
-    uint16_t size;
-    uint8_t type;
-    char name[];
-};
-
-static int parse_number(const char *text)
+/* Whether the descriptor is the start block. Only of files in memory, which have seals, is it safe
+ * to read some bytes to find out. */
+static bool read_block(int fd, struct hp_start *start)
 {
-    int value = 0;
-    for (; *text >= '0' && *text <= '9'; text++)
-        value = value * 10 + (*text - '0');
-    return value;
+    return hp_sys2(SYS_fcntl, fd, F_GET_SEALS) >= 0 &&
+           hp_sys4(SYS_pread64, fd, (long)start, sizeof *start, 0) == (long)sizeof *start &&
+           start->magic == HP_START_MAGIC;
 }
 
-/* Whether the descriptor is the start block. */
-static bool is_start(const char *name)
+/* Among all descriptors, from the lowest: /proc may not be there to be asked for them. */
+static int find_start(struct hp_start *start)
 {
-    char path[64] = "/proc/self/fd/", target[64];
-    size_t length = strlen(name);
-    if (length > 10)
-        return false;
-    memcpy(path + 14, name, length + 1);
-    static const char wanted[] = "/memfd:" HP_START_NAME;
-    long n = hp_sys3(SYS_readlink, (long)path, (long)target, sizeof target);
-    return n >= (long)sizeof wanted - 1 && memcmp(target, wanted, sizeof wanted - 1) == 0;
-}
-
-static int find_start(void)
-{
-    static char buffer[4096];
-    long fd =
-        hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/self/fd", O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
-    int found = -1;
-    long n;
-    while (found < 0 && (n = hp_sys3(SYS_getdents64, fd, (long)buffer, sizeof buffer)) > 0)
-        for (long at = 0; at < n && found < 0;) {
-            const struct directory_entry *entry = (const void *)(buffer + at);
-            if (entry->name[0] != '.' && is_start(entry->name))
-                found = parse_number(entry->name);
-            at += entry->size;
-        }
-    hp_sys1(SYS_close, fd);
-    return found;
+    for (int fd = 0; fd < FD_MAX; fd++)
+        if (read_block(fd, start))
+            return fd;
+    return -1;
 }
 
 static void read_start(struct hp_start *start)
 {
-    int fd = find_start();
+    int fd = find_start(start);
     if (fd < 0)
         fail("hotpath-engine is started by hotpath: use hotpath run -- PROGRAM");
-    long n = hp_sys4(SYS_pread64, fd, (long)start, sizeof *start, 0);
     hp_sys1(SYS_close, fd);
-    if (n != (long)sizeof *start || start->magic != HP_START_MAGIC)
-        fail("hotpath-engine was started with something that is not its start block");
     hp_engine.arena_fd = start->arena_fd;
     hp_engine.engine_fd = start->engine_fd;
     hp_sys3(SYS_fcntl, start->arena_fd, F_SETFD, FD_CLOEXEC);
@@ -143,6 +115,15 @@ static Elf64_auxv_t *find_auxv(uint64_t *stack)
     while (*at++)
         ;
     return (Elf64_auxv_t *)at;
+}
+
+/* The limits of the process; unlimited is a large number too. */
+static uint64_t find_room(void)
+{
+    uint64_t space[2] = {UINT64_MAX}, data[2] = {UINT64_MAX};
+    hp_sys4(SYS_prlimit64, 0, RLIMIT_AS, 0, (long)space);
+    hp_sys4(SYS_prlimit64, 0, RLIMIT_DATA, 0, (long)data);
+    return space[0] < data[0] ? space[0] : data[0];
 }
 
 static void cpuid(uint32_t leaf, uint32_t r[4])
@@ -193,12 +174,12 @@ static void fix_auxv(Elf64_auxv_t *auxv, const struct hp_image *image, const cha
 }
 
 /* The process was another program before: its rings end here. */
-static void end_former_program(void)
+static void end_former_program(uint32_t process)
 {
     struct hp_arena *arena = hp_engine.arena;
-    int32_t pid = (int32_t)hp_sys1(SYS_getpid, 0);
-    for (uint32_t i = 0; i < atomic_load(&arena->rings_used) && i < HP_ARENA_RINGS; i++)
-        if (arena->rings[i].pid == pid && atomic_load(&arena->rings[i].state) == HP_RING_ACTIVE) {
+    for (uint32_t i = 0; i < atomic_load(&arena->rings_used) && i < arena->shape.rings; i++)
+        if (process && arena->rings[i].process == process &&
+            atomic_load(&arena->rings[i].state) == HP_RING_ACTIVE) {
             atomic_store(&arena->rings[i].end_reason, HP_END_EXEC);
             atomic_store(&arena->rings[i].state, HP_RING_FINISHED);
         }
@@ -218,11 +199,12 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     hp_engine.mode = (enum hp_record_mode)hp_engine.arena->mode;
     Elf64_auxv_t *auxv = find_auxv(stack);
     look_at_auxv(auxv);
+    hp_engine.room = find_room();
     hp_engine.has_pext = has_fast_pext();
     hp_engine.has_xsave = has_xsave();
     const char *slash = strrchr(start->name, '/');
     hp_sys2(SYS_prctl, PR_SET_NAME, (long)(slash ? slash + 1 : start->name));
-    end_former_program();
+    end_former_program(start->former);
     struct hp_image image;
     hp_load(start->path, &image); /* first: it may want certain addresses */
     hp_cache_start();

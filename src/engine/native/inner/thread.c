@@ -8,9 +8,11 @@
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
+#include <fcntl.h>
 #include <linux/mman.h>
 #include <linux/sched.h>
 #include <string.h>
+#include <unistd.h>
 
 /* Where things are in a block. */
 #define VECTORS_AT  0x2000  /* 32 KiB */
@@ -54,7 +56,7 @@ struct hp_self *hp_thread_new(void)
     if (is_new) {
         uint64_t size = HP_AT_COUNTERS;
         if (hp_engine.mode == HP_RECORD_COUNT)
-            size += HP_ARENA_COUNTER_BYTES;
+            size += hp_engine.arena->shape.counter_bytes;
         if (hp_engine.mode == HP_RECORD_MEMORY)
             size += HP_ARENA_ADDRESS_BYTES;
         self = hp_pages(size);
@@ -96,13 +98,15 @@ void hp_thread_adopt(struct hp_self *self)
 static void map_counters(struct hp_self *self)
 {
     long at = (long)self + HP_AT_COUNTERS;
-    uint64_t offset = HP_ARENA_COUNTER_DATA + self->writer.index * HP_ARENA_COUNTER_BYTES;
+    uint64_t offset = hp_engine.arena->shape.counter_data +
+                      self->writer.index * hp_engine.arena->shape.counter_bytes;
     long result = -1;
     if (self->writer.ring)
-        result = hp_sys6(SYS_mmap, at, (long)HP_ARENA_COUNTER_BYTES, PROT_READ | PROT_WRITE,
-                         MAP_SHARED | MAP_FIXED | MAP_NORESERVE, hp_engine.arena_fd, (long)offset);
+        result = hp_sys6(SYS_mmap, at, (long)hp_engine.arena->shape.counter_bytes,
+                         PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED | MAP_NORESERVE,
+                         hp_engine.arena_fd, (long)offset);
     if (hp_sys_failed(result))
-        hp_sys6(SYS_mmap, at, (long)HP_ARENA_COUNTER_BYTES, PROT_READ | PROT_WRITE,
+        hp_sys6(SYS_mmap, at, (long)hp_engine.arena->shape.counter_bytes, PROT_READ | PROT_WRITE,
                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED | MAP_NORESERVE, -1, 0);
 }
 
@@ -117,10 +121,26 @@ static void open_stream(struct hp_self *self)
         hp_addresses_open(self);
 }
 
+/* A number for this process that no other has, and its mark. */
+static uint32_t new_process(void)
+{
+    struct hp_arena *arena = hp_engine.arena;
+    uint32_t number = atomic_fetch_add(&arena->next_process, 1) + 1;
+    struct flock mark = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = (off_t)hp_shape_mark(&arena->shape, number),
+                         .l_len = 1};
+    hp_sys3(SYS_fcntl, hp_engine.arena_fd, F_SETLK, (long)&mark);
+    return number;
+}
+
 void hp_thread_start(struct hp_self *self)
 {
     self->tid = (int32_t)hp_sys1(SYS_gettid, 0);
     self->process = (int32_t)hp_sys1(SYS_getpid, 0);
+    if (!hp_engine.process)
+        hp_engine.process = new_process();
+    self->number = self->writer.process = self->is_vforked ? new_process() : hp_engine.process;
     atomic_fetch_add(&hp_engine.arena->stats.threads, 1);
     hp_signals_thread(self);
     open_stream(self);
@@ -141,6 +161,8 @@ void hp_threads_after_fork(struct hp_self *self)
         if (t != self)
             atomic_store(&t->in_use, 0);
     list_lock = 0;
+    hp_engine.process = 0;
+    self->is_vforked = false; /* its memory is its own, whatever its parent's was */
 }
 
 /* What the calls agree on. */
@@ -297,7 +319,7 @@ static void end_process(struct hp_self *self)
         hp_threads_leave_cache(self);
         hp_process_add_stats();
         for (uint32_t i = 0; i < atomic_load(&arena->rings_used); i++)
-            if (arena->rings[i].pid == self->process && arena->rings[i].state == HP_RING_ACTIVE)
+            if (arena->rings[i].process == self->number && arena->rings[i].state == HP_RING_ACTIVE)
                 atomic_store(&arena->rings[i].end_reason, HP_END_EXIT);
         for (struct hp_self *t = hp_threads; t; t = t->next_thread)
             if (t->in_use && t->process == self->process && t->tid)

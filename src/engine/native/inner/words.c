@@ -46,7 +46,7 @@ void hp_words_ran(struct hp_self *self, uint32_t id, bool taken)
         put(self, id);
         return;
     }
-    if (id >= HP_ARENA_COUNTED) {
+    if (id >= hp_engine.arena->shape.counted) {
         lose(self);
         return;
     }
@@ -78,7 +78,7 @@ void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns)
 
 void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns)
 {
-    if (hp_engine.mode != HP_RECORD_COUNT || id >= HP_ARENA_COUNTED)
+    if (hp_engine.mode != HP_RECORD_COUNT || id >= hp_engine.arena->shape.counted)
         return; /* the reader of a stream sees it by itself */
     struct hp_counter *counters = (struct hp_counter *)(void *)((char *)self + HP_AT_COUNTERS);
     counters[id].left[0]--;
@@ -116,7 +116,8 @@ static void take_chunk(struct hp_self *self, uint32_t number)
 static void map_window(struct hp_self *self)
 {
     long result = -1, at = (long)window(self);
-    uint64_t offset = HP_ARENA_ADDRESS_DATA + self->writer.index * HP_ARENA_ADDRESS_BYTES;
+    uint64_t offset =
+        hp_engine.arena->shape.address_data + self->writer.index * HP_ARENA_ADDRESS_BYTES;
     if (self->writer.ring && !self->unread)
         result = hp_sys6(SYS_mmap, at, (long)HP_ARENA_ADDRESS_BYTES, PROT_READ | PROT_WRITE,
                          MAP_SHARED | MAP_FIXED | MAP_NORESERVE, hp_engine.arena_fd, (long)offset);
