@@ -335,10 +335,13 @@ void hp_on_syscall(struct hp_self *self)
     self->regs.r[RCX] = behind; /* as the instruction does */
     self->regs.r[R11] = self->regs.flags;
     uint32_t id = exit->id, insns = hp_last_piece(exit->segment)->insns;
+    uint64_t rax = self->regs.r[RAX];
+    self->regs.r[RAX] = (uint64_t)(int32_t)rax; /* all that the kernel looks at */
     if (never_returns(self))
         hp_words_not_ended(self, id, insns);
     if (make_call(self) == AGAIN) {
         behind -= 2;
+        self->regs.r[RAX] = rax;
         hp_words_not_ended(self, id, insns - 1u);
     }
     hp_go_on(self, behind);

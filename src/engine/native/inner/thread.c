@@ -178,7 +178,7 @@ static bool read_request(const struct hp_self *self, struct request *request)
     switch (r[RAX]) {
     case SYS_fork: *request = (struct request){0, 0}; return true;
     case SYS_vfork: *request = (struct request){CLONE_VM | CLONE_VFORK, 0}; return true;
-    case SYS_clone: *request = (struct request){r[RDI], r[RSI]}; return true;
+    case SYS_clone: *request = (struct request){(uint32_t)r[RDI], r[RSI]}; return true;
     default: /* clone3 */
         if (!hp_copy(&args, (const void *)r[RDI], size))
             return false;
