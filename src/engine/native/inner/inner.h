@@ -29,6 +29,7 @@ struct hp_regs {
 enum { RAX, RCX, RDX, RBX, RSP, RBP, RSI, RDI, R8, R9, R10, R11, R12, R13, R14, R15 };
 
 #define HP_SIGSET_ALL (~(uint64_t)0)
+#define HP_USER_END   0x7ffffffff000u /* of addresses that programs have */
 
 /* What a signal handler is told. The kernel's siginfo_t, not looked into. */
 struct hp_siginfo {
@@ -79,6 +80,7 @@ struct hp_self {
     uint8_t *scratch_code; /* for hp_locate() */
 
     /* Signals. */
+    struct hp_actions *actions;
     uint64_t mask; /* of the program, as it believes it to be */
     struct hp_altstack altstack;
     bool has_signal; /* one was caught and waits for delivery; all are blocked meanwhile */
@@ -96,9 +98,11 @@ struct hp_self {
     uint8_t *vectors;     /* the vector state that went with it */
     uint8_t *frame;       /* room for a signal frame */
 
-    int32_t process; /* pid */
-    uint32_t number; /* of the process, in the arena */
-    bool is_vforked; /* shares the memory of the process that made it */
+    int32_t process;   /* pid */
+    uint32_t number;   /* of the process, in the arena */
+    bool is_vforked;   /* shares the memory of the process that made it */
+    bool is_awaited;   /* by the thread that made it, which frees this block */
+    bool has_to_clear; /* its handlers, before it runs */
 };
 
 _Static_assert(offsetof(struct hp_self, rcx) == HP_AT_RCX, "layout");
@@ -137,7 +141,7 @@ static inline struct hp_self *hp_self(void)
 }
 
 /* System calls that make threads and processes. */
-_Noreturn void hp_sys_clone(struct hp_self *self, uint64_t pc);
+bool hp_sys_clone(struct hp_self *self); /* false: a signal came first */
 _Noreturn void hp_sys_exit(struct hp_self *self, bool group);
 _Noreturn void hp_on_child(struct hp_self *self);
 
@@ -291,8 +295,12 @@ bool hp_put(uint64_t to, const void *from, uint64_t size);
 /* --- Signals (signals.c) ---------------------------------------------------------------------- */
 
 void hp_signals_start(struct hp_self *self);  /* once a process */
-void hp_signals_clear(void);                  /* no handlers any more */
+void hp_signals_clear(struct hp_self *self);  /* no handlers any more */
 void hp_signals_thread(struct hp_self *self); /* once a thread: its alternate stack */
+/* What a child that shares our memory does about signals: the same, or a copy of its own. NULL: no memory. */
+struct hp_actions *hp_actions_for_child(struct hp_actions *parent, bool shared);
+void hp_actions_drop(struct hp_actions *actions); /* a thread needs it no more */
+void hp_actions_after_fork(struct hp_actions *mine);
 /* Delivers what waits in self->info, at the point where the registers are self->regs. */
 void hp_signals_deliver(struct hp_self *self);
 /* What the kernel is to block, for the program's mask. */

@@ -7,8 +7,67 @@
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
-static struct action actions[65]; /* of the program, by number */
-static uint32_t actions_lock;
+/* --- What a process does about signals -------------------------------------------------------- */
+
+static struct hp_actions first_actions;
+static struct hp_actions *all_actions = &first_actions; /* never given back, only used again */
+
+static struct hp_actions *unused_actions(void)
+{
+    for (struct hp_actions *a = __atomic_load_n(&all_actions, __ATOMIC_ACQUIRE); a; a = a->next) {
+        uint32_t expected = 0;
+        if (atomic_compare_exchange_strong(&a->users, &expected, 1))
+            return a;
+    }
+    struct hp_actions *new = hp_pages(sizeof *new);
+    if (!new)
+        return NULL;
+    new->users = 1;
+    new->next = __atomic_load_n(&all_actions, __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&all_actions, &new->next, new, false, __ATOMIC_RELEASE,
+                                        __ATOMIC_RELAXED))
+        ;
+    return new;
+}
+
+static void lock_actions(struct hp_actions *actions)
+{
+    while (atomic_exchange(&actions->lock, 1))
+        __builtin_ia32_pause();
+}
+
+static void unlock_actions(struct hp_actions *actions)
+{
+    atomic_store(&actions->lock, 0);
+}
+
+struct hp_actions *hp_actions_for_child(struct hp_actions *parent, bool shared)
+{
+    if (shared) {
+        atomic_fetch_add(&parent->users, 1);
+        return parent;
+    }
+    struct hp_actions *copy = unused_actions();
+    if (copy) {
+        lock_actions(parent);
+        memcpy(copy->of, parent->of, sizeof copy->of);
+        unlock_actions(parent);
+        copy->lock = 0;
+    }
+    return copy;
+}
+
+void hp_actions_drop(struct hp_actions *actions)
+{
+    atomic_fetch_sub(&actions->users, 1);
+}
+
+void hp_actions_after_fork(struct hp_actions *mine)
+{
+    for (struct hp_actions *a = all_actions; a; a = a->next)
+        a->users = a == mine;
+    mine->lock = 0;
+}
 
 /* --- Delivering ------------------------------------------------------------------------------- */
 
@@ -106,7 +165,7 @@ static void reset_vectors(void)
 void hp_signals_deliver(struct hp_self *self)
 {
     int number = self->info.signo;
-    struct action action = actions[number];
+    struct action action = self->actions->of[number];
     bool forced = is_synchronous(&self->info);
     self->has_signal = false;
     uint64_t old_mask = self->mask, mask = self->has_call_mask ? self->call_mask : self->mask;
@@ -129,7 +188,7 @@ void hp_signals_deliver(struct hp_self *self)
     if (!(action.flags & SA_NODEFER_))
         self->mask |= 1ull << (number - 1);
     if (action.flags & SA_RESETHAND_)
-        actions[number].handler = SIG_DFL_;
+        self->actions->of[number].handler = SIG_DFL_;
     if (self->altstack.flags & (int32_t)SS_AUTODISARM_)
         self->altstack = (struct hp_altstack){.flags = SS_DISABLE_};
     self->regs.flags &= ~(uint64_t)(FLAG_DF | FLAG_TF | FLAG_RF);
@@ -217,15 +276,14 @@ bool hp_sys_sigaction(struct hp_self *self)
     } else if (new && !hp_copy(&action, (const void *)new, sizeof action)) {
         result = -14;
     } else {
-        while (__atomic_exchange_n(&actions_lock, 1, __ATOMIC_ACQUIRE))
-            __builtin_ia32_pause();
-        before = actions[number];
+        lock_actions(self->actions);
+        before = self->actions->of[number];
         if (new) {
-            actions[number] = action;
-            actions[number].mask &= ~(1ull << (KILL - 1) | 1ull << (STOP - 1));
+            action.mask &= ~(1ull << (KILL - 1) | 1ull << (STOP - 1));
+            self->actions->of[number] = action;
             install((int)number, &action);
         }
-        __atomic_store_n(&actions_lock, 0, __ATOMIC_RELEASE);
+        unlock_actions(self->actions);
         if (old && !hp_put(old, &before, sizeof before))
             result = -14;
     }
@@ -300,8 +358,9 @@ void hp_signals_thread(struct hp_self *self)
     hp_sys2(SYS_sigaltstack, (long)&stack, 0);
 }
 
-void hp_signals_clear(void)
+void hp_signals_clear(struct hp_self *self)
 {
+    struct action *actions = self->actions->of;
     for (int number = 1; number <= 64; number++)
         if (actions[number].handler > SIG_IGN_) {
             actions[number] = (struct action){.handler = SIG_DFL_};
@@ -311,6 +370,9 @@ void hp_signals_clear(void)
 
 void hp_signals_start(struct hp_self *self)
 {
+    self->actions = &first_actions;
+    first_actions.users = 1;
+    struct action *actions = first_actions.of;
     hp_sys4(SYS_rt_sigprocmask, 0, 0, (long)&self->mask, 8);
     for (int number = 1; number <= 64; number++) {
         if (number == KILL || number == STOP)

@@ -54,6 +54,13 @@ struct action { /* the kernel's struct */
     uint64_t handler, flags, restorer, mask;
 };
 
+/* Of a process, or of several that share them (CLONE_SIGHAND). */
+struct hp_actions {
+    struct action of[65]; /* by number */
+    _Atomic uint32_t users, lock;
+    struct hp_actions *next;
+};
+
 struct sigcontext {
     uint64_t r8, r9, r10, r11, r12, r13, r14, r15, rdi, rsi, rbp, rbx, rdx, rax, rcx, rsp, rip,
         flags;

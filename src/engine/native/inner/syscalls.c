@@ -211,7 +211,7 @@ static enum outcome sys_arch_prctl(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
     if (r[RDI] == ARCH_SET_GS) {
-        if (r[RSI] >= 0x7ffffffff000)
+        if (r[RSI] >= HP_USER_END)
             return answer(self, -1);
         self->gs_base = r[RSI];
         return answer(self, 0);
@@ -279,7 +279,7 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_fork:
     case SYS_vfork:
     case SYS_clone:
-    case SYS_clone3: hp_sys_clone(self, self->regs.rip);
+    case SYS_clone3: return hp_sys_clone(self) ? DONE : AGAIN;
     case SYS_execve: return sys_exec(self, false);
     case SYS_execveat: return sys_exec(self, true);
     case SYS_exit: hp_sys_exit(self, false);

@@ -151,6 +151,8 @@ void hp_thread_start(struct hp_self *self)
 void hp_on_child(struct hp_self *self)
 {
     hp_thread_start(self);
+    if (self->has_to_clear)
+        hp_signals_clear(self);
     hp_signals_set_mask(self);
     hp_go_on(self, self->regs.rip);
 }
@@ -162,28 +164,52 @@ void hp_threads_after_fork(struct hp_self *self)
             atomic_store(&t->in_use, 0);
     list_lock = 0;
     hp_engine.process = 0;
-    self->is_vforked = false; /* its memory is its own, whatever its parent's was */
+    self->is_vforked = self->is_awaited = false; /* whatever its parent was */
+    hp_actions_after_fork(self->actions);
 }
 
 /* What the calls agree on. */
 struct request {
-    uint64_t flags, stack; /* stack: 0 the same */
+    uint64_t number, flags, stack; /* stack: 0 the same */
+    uint64_t size; /* clone3: of its arguments, a copy, of which ours may be a part */
+    union {
+        struct clone_args args;
+        uint8_t bytes[4096];
+    };
 };
+
+/* The arguments of clone3; false when the kernel is sure to refuse them. */
+static bool read_clone3(const struct hp_self *self, struct request *request)
+{
+    const uint64_t *r = self->regs.r;
+    const struct clone_args *args = &request->args;
+    if (r[RSI] < CLONE_ARGS_SIZE_VER0 || r[RSI] > sizeof request->bytes)
+        return false;
+    memset(&request->args, 0, sizeof request->args);
+    if (!hp_copy(&request->bytes, (const void *)r[RDI], r[RSI]))
+        return false;
+    request->size = r[RSI];
+    request->flags = args->flags;
+    request->stack = args->stack ? args->stack + args->stack_size : 0;
+    return !args->stack == !args->stack_size && args->stack < HP_USER_END &&
+           args->stack_size <= HP_USER_END - args->stack &&
+           (args->flags & (CLONE_SIGHAND | CLONE_CLEAR_SIGHAND)) !=
+               (CLONE_SIGHAND | CLONE_CLEAR_SIGHAND);
+}
 
 static bool read_request(const struct hp_self *self, struct request *request)
 {
     const uint64_t *r = self->regs.r;
-    struct clone_args args = {0};
-    uint64_t size = r[RSI] < sizeof args ? r[RSI] : sizeof args;
-    switch (r[RAX]) {
-    case SYS_fork: *request = (struct request){0, 0}; return true;
-    case SYS_vfork: *request = (struct request){CLONE_VM | CLONE_VFORK, 0}; return true;
-    case SYS_clone: *request = (struct request){(uint32_t)r[RDI], r[RSI]}; return true;
-    default: /* clone3 */
-        if (!hp_copy(&args, (const void *)r[RDI], size))
-            return false;
-        *request = (struct request){args.flags, args.stack ? args.stack + args.stack_size : 0};
+    request->number = r[RAX];
+    request->flags = request->stack = 0;
+    switch (request->number) {
+    case SYS_fork: return true;
+    case SYS_vfork: request->flags = CLONE_VM | CLONE_VFORK; return true;
+    case SYS_clone:
+        request->flags = (uint32_t)r[RDI];
+        request->stack = r[RSI];
         return true;
+    default: return read_clone3(self, request);
     }
 }
 
@@ -194,7 +220,7 @@ static void told_of_child(struct hp_self *self, long result)
 }
 
 /* The child is a copy of us. The lock is held, so that the copy's tables are whole. */
-static long make_process(struct hp_self *self, const struct request *request)
+static long make_process(struct hp_self *self, struct request *request)
 {
     const uint64_t *r = self->regs.r;
     struct hp_arena *arena = hp_engine.arena;
@@ -202,13 +228,11 @@ static long make_process(struct hp_self *self, const struct request *request)
     uint32_t serial = arena->follow ? hp_writer_before_fork(arena) : 0;
     hp_process_add_stats(); /* what was done up to here is not the child's */
     long result;
-    if (r[RAX] == SYS_clone3) {
-        struct clone_args args = {0};
-        hp_copy(&args, (const void *)r[RDI], r[RSI] < sizeof args ? r[RSI] : sizeof args);
-        args.stack = args.stack_size = 0;
-        args.flags &= ~CLONE_CLEAR_SIGHAND; /* it would take the engine's too: done below */
-        result = hp_sys2(SYS_clone3, (long)&args, (long)r[RSI]);
-    } else if (r[RAX] == SYS_clone) {
+    if (request->number == SYS_clone3) {
+        request->args.stack = request->args.stack_size = 0;
+        request->args.flags &= ~CLONE_CLEAR_SIGHAND; /* it would take the engine's: done below */
+        result = hp_sys2(SYS_clone3, (long)request->bytes, (long)request->size);
+    } else if (request->number == SYS_clone) {
         result = hp_sys6(SYS_clone, (long)r[RDI], 0, (long)r[RDX], (long)r[R10], (long)r[R8], 0);
     } else {
         result = hp_sys1(SYS_fork, 0);
@@ -224,72 +248,92 @@ static long make_process(struct hp_self *self, const struct request *request)
     hp_unlock();
     atomic_fetch_add(&arena->stats.processes, 1);
     if (request->flags & CLONE_CLEAR_SIGHAND)
-        hp_signals_clear();
+        hp_signals_clear(self);
     if (request->stack)
         self->regs.r[RSP] = request->stack;
     hp_thread_start(self);
     return 0;
 }
 
-/* A thread, or a process that borrows our memory. */
-static long make_thread(struct hp_self *self, const struct request *request)
+/* The block of a thread, or of a process that borrows our memory. */
+static struct hp_self *prepare_thread(const struct hp_self *self, const struct request *request)
 {
-    const uint64_t *r = self->regs.r;
     bool vforked = !(request->flags & CLONE_THREAD);
     struct hp_self *child = hp_thread_new();
     if (!child)
-        return -11; /* EAGAIN */
-    uint32_t serial = hp_engine.arena->follow ? hp_writer_before_fork(hp_engine.arena) : 0;
-    hp_writer_after_fork(&child->writer, serial, !vforked || hp_engine.arena->follow);
+        return NULL;
+    child->actions = hp_actions_for_child(self->actions, request->flags & CLONE_SIGHAND);
+    if (!child->actions) {
+        atomic_store(&child->in_use, 0);
+        return NULL;
+    }
     child->regs = self->regs;
     child->regs.r[RAX] = 0;
     if (request->stack)
         child->regs.r[RSP] = request->stack;
     child->gs_base = self->gs_base;
     child->mask = self->mask;
-    child->is_vforked = vforked;
-    if (vforked && request->flags & CLONE_VFORK)
+    child->is_vforked = vforked || self->is_vforked;
+    child->is_awaited = vforked && request->flags & CLONE_VFORK;
+    if (child->is_awaited)
         child->altstack = self->altstack;
-    struct clone_args args = {0};
-    uint64_t first = r[RDI];
-    if (r[RAX] == SYS_clone3 && request->flags & CLONE_CLEAR_SIGHAND && r[RSI] <= sizeof args &&
-        hp_copy(&args, (const void *)r[RDI], r[RSI])) {
-        args.flags &= ~CLONE_CLEAR_SIGHAND; /* until it executes a program it keeps the engine's */
-        first = (uint64_t)(uintptr_t)&args;
-    }
-    struct hp_clone_call call = {.number = r[RAX],
-                                 .args = {first, r[RSI], r[RDX], r[R10], r[R8]},
+    return child;
+}
+
+static void free_block(struct hp_self *child)
+{
+    hp_actions_drop(child->actions);
+    atomic_store(&child->in_use, 0);
+}
+
+static long make_thread(struct hp_self *self, struct request *request)
+{
+    const uint64_t *r = self->regs.r;
+    struct hp_self *child = prepare_thread(self, request);
+    if (!child)
+        return -11; /* EAGAIN */
+    bool vforked = !(request->flags & CLONE_THREAD);
+    uint32_t serial = hp_engine.arena->follow ? hp_writer_before_fork(hp_engine.arena) : 0;
+    hp_writer_after_fork(&child->writer, serial, !vforked || hp_engine.arena->follow);
+    struct hp_clone_call call = {.number = request->number,
+                                 .args = {r[RDI], r[RSI], r[RDX], r[R10], r[R8]},
                                  .self = child,
                                  .by_arch_prctl = !hp_engine.has_fsgsbase};
+    if (request->number == SYS_clone3) {
+        child->has_to_clear = request->args.flags & CLONE_CLEAR_SIGHAND;
+        request->args.flags &= ~CLONE_CLEAR_SIGHAND; /* it would take the engine's too */
+        call.args[0] = (uint64_t)(uintptr_t)request->bytes;
+    }
     long result = hp_clone(&call);
     if (result < 0) {
-        atomic_store(&child->in_use, 0);
+        free_block(child);
         return result;
     }
-    if (vforked) {
+    if (vforked)
         told_of_child(self, result);
-        if (request->flags & CLONE_VFORK) /* it is done with our memory */
-            atomic_store(&child->in_use, 0);
-    }
+    if (vforked && request->flags & CLONE_VFORK) /* it is done with our memory */
+        free_block(child);
     return result;
 }
 
-void hp_sys_clone(struct hp_self *self, uint64_t pc)
+static long make_child(struct hp_self *self, struct request *request)
+{
+    uint64_t all = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC; /* the child must not be caught half made */
+    hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
+    long result =
+        request->flags & CLONE_VM ? make_thread(self, request) : make_process(self, request);
+    if (!self->has_signal)
+        hp_signals_set_mask(self);
+    return result;
+}
+
+bool hp_sys_clone(struct hp_self *self)
 {
     struct request request;
-    long result = -14; /* EFAULT */
-    if (read_request(self, &request)) {
-        uint64_t all =
-            HP_SIGSET_ALL & ~HP_SIGNALS_SYNC; /* the child must not be caught half made */
-        hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
-        self->regs.rip = pc;
-        result =
-            request.flags & CLONE_VM ? make_thread(self, &request) : make_process(self, &request);
-        if (!self->has_signal)
-            hp_signals_set_mask(self);
-    }
-    self->regs.r[RAX] = (uint64_t)result;
-    hp_go_on(self, pc);
+    if (!read_request(self, &request))
+        return hp_raw_syscall(self);
+    self->regs.r[RAX] = (uint64_t)make_child(self, &request);
+    return true;
 }
 
 /* --- Ends ------------------------------------------------------------------------------------- */
@@ -343,7 +387,10 @@ void hp_sys_exit(struct hp_self *self, bool group)
     struct hp_altstack off = {.flags = 2};
     hp_sys2(SYS_sigaltstack, (long)&off, 0);
     self->tid = 0;
-    hp_exit_thread(&self->in_use, status);
+    if (!self->is_awaited)
+        hp_actions_drop(self->actions);
+    _Atomic uint32_t kept;
+    hp_exit_thread(self->is_awaited ? &kept : &self->in_use, status);
 }
 
 void hp_threads_leave_cache(struct hp_self *self)
