@@ -23,6 +23,8 @@ class Program(Code):
         self.shapes = [self.branch] * 5 + [self.transfer] * 6 + [self.loop] * 2 + \
             [self.call] * 5 + [self.switch] * 2 + [self.tricks] * 3 + [self.red_zone] * 2 + \
             [self.system_call, self.pivot, self.backwards, self.count_jump]
+        if "common" not in features:
+            self.shapes += [self.far, self.far_call]
 
     # Parts.
 
@@ -139,6 +141,60 @@ class Program(Code):
         self.consume()
         self.consume()
         return 10
+
+    def far(self, budget, depth):
+        """Flags and registers over a far return or jump, or an interrupt's return."""
+        target = self.label()
+        self.settle()
+        self.produce()
+        r, s = sized(self.reg(), 8), sized(self.reg(), 8)
+        how = self.random.randrange(4 if self.low else 3)
+        if how == 0:
+            self.emit("lea %s(%%rip), %s" % (target, r))
+            self.emit("pushq $0x33")
+            self.emit("push %s" % r)
+            drop = self.random.choice(("", " $8", " $24"))
+            self.emit("lretq" + drop)
+        elif how == 3:
+            self.emit("ljmp *%s(%%rip)" % self.far_pointer(target))
+        else:
+            self.emit("mov %%rsp, %s" % s)
+            self.emit("pushq $0x2b")
+            self.emit("push %s" % s)
+            self.emit("pushfq")
+            self.emit("pushq $0x33")
+            self.emit("lea %s(%%rip), %s" % (target, r))
+            self.emit("push %s" % r)
+            self.emit("iretq")
+            drop = ""
+        self.place(target)
+        if how == 0 and drop:
+            self.emit("lea -%s(%%rsp), %%rsp" % drop[2:])
+        self.consume()
+        self.consume()
+        return 14
+
+    def far_pointer(self, target):
+        name = self.label()
+        self.tables.append("%s: .long %s\n .word 0x33\n .balign 8" % (name, target))
+        return name
+
+    def far_call(self, budget, depth):
+        """There and back, below 4 GiB."""
+        if not self.low:
+            return self.far(budget, depth)
+        first, end = self.label(), self.label()
+        self.settle()
+        self.emit("lcall *%s(%%rip)" % self.far_pointer(first))
+        self.arrive()
+        self.emit("jmp %s" % end)
+        self.place(first)
+        self.arrive()
+        self.settle()
+        self.emit("lretl")
+        self.place(end)
+        self.arrive()
+        return 14
 
     def loop(self, budget, depth):
         times = self.random.randrange(1, 7)

@@ -5,10 +5,12 @@
 
 #include <asm/prctl.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
 
@@ -95,12 +97,158 @@ static void gs_signals(void)
     }
 }
 
+/* --- Far transfers ----------------------------------------------------------------------------- */
+
+/* A far return that faults: to a selector that does not exist, to no address, from no stack. */
+void far_bad(uint64_t selector, uint64_t target), far_bad_at(void), far_bad_on(void);
+void iret_bad(uint64_t cs, uint64_t ss), iret_bad_at(void), iret_bad_on(void);
+
+__asm__("    .text\n"
+        "far_bad: push %rbx; mov %rsp, %rbx; push %rdi; push %rsi; mov $77, %esi; stc\n"
+        "far_bad_at: lretq\n"
+        "far_bad_on: mov %rbx, %rsp; pop %rbx; ret\n"
+        "iret_bad: push %rbx; mov %rsp, %rbx; push %rsi; push %rbx; pushfq; push %rdi\n"
+        "    lea far_bad_on(%rip), %rax; push %rax\n"
+        "iret_bad_at: iretq\n"
+        "iret_bad_on: jmp far_bad_on\n");
+
+static void skip(int number, siginfo_t *info, void *context)
+{
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    greg_t rip = r[REG_RIP];
+    const char *where = rip == (greg_t)(uintptr_t)far_bad_at    ? "lret"
+                        : rip == (greg_t)(uintptr_t)iret_bad_at ? "iret"
+                                                                : "elsewhere";
+    printf("signal %d, code %d, address %lx, at %s, rsi %lld, rsp %lld below, carry %lld\n", number,
+           info->si_code, (long)info->si_addr, where, r[REG_RSI] == 77 ? 77ll : 0ll,
+           r[REG_RBX] - r[REG_RSP], rip == (greg_t)(uintptr_t)far_bad_at ? r[REG_EFL] & 1 : 0);
+    r[REG_RIP] = (greg_t)(uintptr_t)far_bad_on;
+}
+
+static void far_faults(void)
+{
+    on(SIGSEGV, skip);
+    on(SIGBUS, skip);
+    far_bad(0x1003, (uint64_t)(uintptr_t)far_bad_on);
+    far_bad(0, (uint64_t)(uintptr_t)far_bad_on);
+    far_bad(0x33, 0x8000000000000000);
+    far_bad(0x33, 0x10);
+    far_bad(0x30, (uint64_t)(uintptr_t)far_bad_on);
+    iret_bad(0x1003, 0x2b);
+    iret_bad(0x33, 0);
+    iret_bad(0x33, 0x2b); /* a good one */
+    iret_bad(0x33, 0x33);
+}
+
+/* Flags that IRET takes, those it must not, and that the stack is its own. */
+static void far_flags(void)
+{
+    for (unsigned i = 0; i < 32; i++) {
+        uint64_t flags = 1ull << i, got, other;
+        if (flags == 0x100 || flags == 0x20000) /* traps; virtual 8086 */
+            continue;
+        __asm__ volatile("lea -512(%%rsp), %%rsp; mov %%rsp, %%rdx\n"
+                         "push $0x2b; lea -256(%%rdx), %%rcx; push %%rcx; push %%rax; push $0x33\n"
+                         "lea 1f(%%rip), %%rcx; push %%rcx; iretq\n"
+                         "1: pushfq; popq %%rax; push $0x3202; popfq; mov %%rsp, %%rcx\n"
+                         "lea 512(%%rdx), %%rsp; sub %%rcx, %%rdx"
+                         : "=a"(got), "=d"(other)
+                         : "a"(flags)
+                         : "rcx", "memory", "cc");
+        printf("%x: %lx, %ld\n", 1u << i, (long)got, (long)other);
+    }
+}
+
+/* --- int 0x80 ---------------------------------------------------------------------------------- */
+
+static long call32(long number, long a, long b, long c)
+{
+    register long r8 __asm__("r8") = 0x1111111111, r11 __asm__("r11") = 0x2222222222;
+    __asm__ volatile("int $0x80"
+                     : "+a"(number), "+r"(r8), "+r"(r11)
+                     : "b"(a), "c"(b), "d"(c)
+                     : "memory");
+    CHECK((r8 == 0x1111111111 && r11 == 0x2222222222) || (r8 == 0 && r11 == 0));
+    return number;
+}
+
+static void calls32(void)
+{
+    char *low = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    int ends[2];
+    struct itimerval timer = {{0, 300}, {0, 300}};
+    struct sigaction action = {.sa_flags = SA_RESTART | SA_SIGINFO};
+    CHECK(low != MAP_FAILED && call32(20, 0, 0, 0) == getpid()); /* getpid */
+    strcpy(low, "written by int 0x80\n");
+    fflush(stdout);
+    CHECK(call32(4, 1, (long)(uintptr_t)low, 20) == 20);    /* write */
+    CHECK(call32(4, 1, (long)(uintptr_t)0x100, 20) == -14); /* EFAULT */
+    CHECK(call32(4, 1000, (long)(uintptr_t)low, 20) == -9); /* EBADF */
+    CHECK(call32(100000, 0, 0, 0) == -38);                  /* ENOSYS */
+    CHECK(pipe(ends) == 0);
+    action.sa_sigaction = tick;
+    CHECK(sigaction(SIGALRM, &action, NULL) == 0 && setitimer(ITIMER_REAL, &timer, NULL) == 0);
+    if (fork() == 0) { /* a call that signals interrupt, and the kernel restarts */
+        for (int i = 0; i < 20; i++) {
+            usleep(1000);
+            CHECK(write(ends[1], "x", 1) == 1);
+        }
+        _exit(0);
+    }
+    for (int i = 0; i < 20; i++)
+        CHECK(call32(3, ends[0], (long)(uintptr_t)low, 1) == 1 && low[0] == 'x'); /* read */
+    printf("exits by int 0x80\n");
+    fflush(stdout);
+    call32(252, 7, 0, 0); /* exit_group */
+}
+
+/* One that would make something behind the engine's back. */
+static void calls32_map(void)
+{
+    struct {
+        uint32_t address, length, protection, flags, fd, offset;
+    } *low = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE,
+                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    low->address = 0x10002000;
+    low->length = 4096;
+    low->protection = PROT_READ | PROT_WRITE | PROT_EXEC;
+    low->flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
+    CHECK(call32(90, (long)(uintptr_t)low, 0, 0) == 0x10002000); /* mmap */
+    memcpy((void *)0x10002000, "\xb8\x2a\0\0\0\xc3", 6);         /* mov $42, %eax; ret */
+    printf("%d\n", ((int (*)(void))(uintptr_t)0x10002000)());
+}
+
+/* --- vsyscalls --------------------------------------------------------------------------------- */
+
+static void vsyscalls(void)
+{
+    FILE *maps = fopen("/proc/self/maps", "r");
+    char line[500];
+    bool there = false;
+    while (fgets(line, sizeof line, maps))
+        there = there || strstr(line, "[vsyscall]");
+    if (!there)
+        return;
+    long (*get_time)(long *) = (long (*)(long *))(uintptr_t)0xffffffffff600400;
+    long (*get_cpu)(unsigned *, unsigned *, void *) =
+        (long (*)(unsigned *, unsigned *, void *))(uintptr_t)0xffffffffff600800;
+    unsigned cpu = 1000000, node = 1000000;
+    for (int i = 0; i < 20; i++) {
+        long stored = 0, now = get_time(&stored);
+        CHECK(now == stored && now > 1500000000 && now - time(NULL) <= 1);
+        CHECK(get_cpu(&cpu, &node, NULL) == 0 && cpu < 100000 && node < 100000);
+    }
+    printf("vsyscalls\n");
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"gs_fault", gs_fault},
-        {"gs_signals", gs_signals},
-        {NULL, NULL},
+        {"gs_fault", gs_fault},     {"gs_signals", gs_signals},
+        {"far_faults", far_faults}, {"far_flags", far_flags},
+        {"calls32", calls32},       {"calls32_map", calls32_map},
+        {"vsyscalls", vsyscalls},   {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }

@@ -146,8 +146,8 @@ static bool ask_zydis(struct witness *w, const uint8_t *code, size_t size, struc
  *   RET                                         return
  *   SYSCALL                                     syscall
  *   TRAP       trap; syscall for INT 80; cond for JKZD and JKNZD, which only Knights Corner had
- *   FAR        return for far RET, IRET, UIRET, SYSRET, SYSEXIT, RSM; syscall for SYSENTER;
- *              jump_ind and call_ind for far JMP and CALL
+ *   FAR        return for far RET, IRET; jump_ind and call_ind for far JMP and CALL
+ *   SYSTEM     return for UIRET, SYSRET, SYSEXIT, RSM; syscall for SYSENTER
  */
 static unsigned flows_of(unsigned kind)
 {
@@ -162,9 +162,8 @@ static unsigned flows_of(unsigned kind)
     case HP_X86_RET: return 1u << HP_FLOW_RETURN;
     case HP_X86_SYSCALL: return 1u << HP_FLOW_SYSCALL;
     case HP_X86_TRAP: return 1u << HP_FLOW_TRAP | 1u << HP_FLOW_SYSCALL | 1u << HP_FLOW_COND;
-    case HP_X86_FAR:
-        return 1u << HP_FLOW_RETURN | 1u << HP_FLOW_SYSCALL | 1u << HP_FLOW_JUMP_IND |
-               1u << HP_FLOW_CALL_IND;
+    case HP_X86_FAR: return 1u << HP_FLOW_RETURN | 1u << HP_FLOW_JUMP_IND | 1u << HP_FLOW_CALL_IND;
+    case HP_X86_SYSTEM: return 1u << HP_FLOW_RETURN | 1u << HP_FLOW_SYSCALL;
     case HP_X86_INVALID: return 0;
     default: return 1u << HP_FLOW_NONE;
     }
@@ -193,7 +192,7 @@ static const char *compare_flow(struct witness *w, const uint8_t *code, size_t s
         return "isa part fails";
     if (!(flows_of(insn->kind) & 1u << isa.flow))
         return "kind";
-    if (is_far(s) != (insn->kind == HP_X86_FAR))
+    if (is_far(s) != (insn->kind == HP_X86_FAR || insn->kind == HP_X86_SYSTEM))
         return "far";
     bool counted = s->zi.mnemonic == ZYDIS_MNEMONIC_LOOP ||
                    s->zi.mnemonic == ZYDIS_MNEMONIC_LOOPE ||
@@ -323,7 +322,7 @@ static const char *compare_operands(struct witness *w, const uint8_t *code, size
         return "isa part fails";
     if (hp_x86_memory(code, insn, ADDRESS, mems) != isa.n_mems)
         return "number of memory operands";
-    for (unsigned i = 0; i < isa.n_mems && insn->kind != HP_X86_FAR; i++)
+    for (unsigned i = 0; i < isa.n_mems && insn->kind != HP_X86_SYSTEM; i++)
         if (!is_same_mem(&mems[i], &isa.mems[i], isa.length))
             return "memory operand";
     return NULL;

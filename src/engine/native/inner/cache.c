@@ -68,7 +68,12 @@ static uint8_t *map_near(uint64_t pc, uint64_t size)
 
 static void put_gates(struct hp_area *area)
 {
-    static void (*const gates[HP_GATE_COUNT])(void) = {hp_gate_exit, hp_gate_syscall};
+    static void (*const gates[HP_GATE_COUNT])(void) = {
+        [HP_GATE_EXIT] = hp_gate_exit,
+        [HP_GATE_SYSCALL] = hp_gate_syscall,
+        [HP_GATE_FAR] = hp_gate_far,
+        [HP_GATE_INT80] = hp_gate_int80,
+    };
     area->gates = area->low;
     struct hp_emit e = {area->low, (uint64_t)(uintptr_t)area->low};
     for (int i = 0; i < HP_GATE_COUNT; i++) { /* jmp [rip + 2]; address */
@@ -79,7 +84,7 @@ static void put_gates(struct hp_area *area)
         hp_emit_byte(&e, 0x90);
         hp_emit_u64(&e, (uint64_t)(uintptr_t)gates[i]);
     }
-    area->code = area->low + 64;
+    area->code = area->low + (HP_GATE_COUNT * 16 + 63) / 64 * 64;
     area->small = area->high;
     area->n_segments = 0;
 }

@@ -64,7 +64,7 @@ struct hp_area {
     uint32_t n_segments;
 };
 
-enum { HP_GATE_EXIT, HP_GATE_SYSCALL, HP_GATE_COUNT };
+enum { HP_GATE_EXIT, HP_GATE_SYSCALL, HP_GATE_FAR, HP_GATE_INT80, HP_GATE_COUNT };
 
 extern struct hp_seg *hp_segs;
 extern struct hp_exit *hp_exits;
@@ -142,5 +142,8 @@ struct hp_spot {
     bool biased;       /* the program's GS base is to be taken from rsi */
 };
 void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot);
+
+/* Records what was run of a segment that was left in the middle. */
+void hp_record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot);
 
 #endif

@@ -29,7 +29,8 @@ enum hp_x86_kind {
     HP_X86_SYSCALL,  /* SYSCALL */
     HP_X86_TRAP,     /* INT3, INT n, INT1, UD0, UD1, UD2, HLT: ends a block exactly where hotpath's
                         isa part says HP_FLOW_TRAP or HP_FLOW_SYSCALL */
-    HP_X86_FAR,      /* far CALL, JMP, RET, IRET, SYSENTER, SYSEXIT, SYSRET: not translated */
+    HP_X86_FAR,      /* far CALL, JMP, RET; IRET */
+    HP_X86_SYSTEM,   /* SYSENTER, SYSEXIT, SYSRET, RSM, UIRET: not translated */
     HP_X86_XBEGIN,   /* XBEGIN rel32 */
 
     HP_X86_RDGSBASE, /* to register `reg`; 32-bit operand unless `wide` */

@@ -280,7 +280,7 @@ static void group7(const struct hp_x86_parts *p, struct hp_x86 *insn)
         break;
     case 0xec:
         if (p->prefixes & PF3)
-            insn->kind = HP_X86_FAR; // UIRET
+            insn->kind = HP_X86_SYSTEM; // UIRET
         return;
     default: return;
     }
@@ -487,6 +487,7 @@ static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
     case DO_TRAP:
     case DO_JKD: set_kind(insn, HP_X86_TRAP, ALL); break;
     case DO_FAR: set_kind(insn, HP_X86_FAR, ALL); break;
+    case DO_SYSTEM: set_kind(insn, HP_X86_SYSTEM, ALL); break;
 
     case DO_ACC_CHANGE:
         reads(insn, AX);

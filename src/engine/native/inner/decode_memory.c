@@ -190,8 +190,10 @@ static void one_byte(struct list *l, uint64_t address)
         break;
     case 0xff:
         add_modrm(l, address);
-        if (reg == 2 || reg == 3)
+        if (reg == 2)
             add_stack(l, HP_X86_RSP, -8);
+        else if (reg == 3) // a segment too
+            add_stack(l, HP_X86_RSP, l->insn->wide ? -16 : l->word ? -4 : -8);
         else if (reg == 6)
             add_push(l);
         break;

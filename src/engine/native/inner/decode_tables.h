@@ -61,6 +61,7 @@ enum action {
     DO_SYSCALL,
     DO_TRAP,
     DO_FAR,
+    DO_SYSTEM,
     /* implicit registers */
     DO_ACC_CHANGE,
     DO_MOV_IMM,

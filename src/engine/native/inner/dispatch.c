@@ -121,6 +121,20 @@ void hp_on_miss(struct hp_self *self)
     enter(self, segment, pc, why);
 }
 
+void hp_go_on_from(struct hp_self *self, uint32_t id, uint64_t pc)
+{
+    const char *why;
+    self->regs.rip = pc;
+    hp_lock();
+    if (hp_engine.mode != HP_RECORD_COUNT)
+        hp_words_ran(self, id, true);
+    uint32_t segment = get(self, pc, false, &why);
+    if (segment)
+        hp_words_ran_to(self, id, hp_pieces[hp_segs[segment].first_piece].id);
+    hp_engine.lookups++;
+    enter(self, segment, pc, why);
+}
+
 void hp_on_resume(struct hp_self *self)
 {
     atomic_store(&self->where, HP_IN_ENGINE);
@@ -161,14 +175,13 @@ static uint64_t segment_base(const struct hp_self *self, unsigned segment)
     return base;
 }
 
-/* Keeps the addresses of an instruction that is about to be run. */
-static void note_addresses(struct hp_self *self, const uint8_t *bytes, const struct hp_x86 *insn,
-                           uint64_t pc)
+unsigned hp_operands(const struct hp_self *self, const uint8_t *bytes, const struct hp_x86 *insn,
+                     uint64_t pc, uint64_t addresses[HP_X86_MEMS_MAX])
 {
     struct hp_x86_mem mems[HP_X86_MEMS_MAX];
     const uint64_t *r = self->regs.r;
-    self->n_probe_addresses = hp_x86_memory(bytes, insn, pc, mems);
-    for (uint32_t i = 0; i < self->n_probe_addresses; i++) {
+    unsigned n = hp_x86_memory(bytes, insn, pc, mems);
+    for (unsigned i = 0; i < n; i++) {
         const struct hp_x86_mem *mem = &mems[i];
         uint64_t address = (uint64_t)mem->disp + (mem->plus_al ? r[RAX] & 0xff : 0);
         if (mem->base != HP_X86_NO_REG)
@@ -177,8 +190,9 @@ static void note_addresses(struct hp_self *self, const uint8_t *bytes, const str
             address += r[mem->index] << mem->shift;
         if (mem->addr32)
             address = (uint32_t)address;
-        self->probe_addresses[i] = address + segment_base(self, mem->segment);
+        addresses[i] = address + segment_base(self, mem->segment);
     }
+    return n;
 }
 
 /* Describes the instruction at `pc` as code of its own; 0: that is not possible. */
@@ -194,7 +208,7 @@ static uint32_t describe_insn(struct hp_self *self, uint64_t pc)
     const uint8_t *bytes = (const uint8_t *)(uintptr_t)pc;
     uint64_t rest = place.high - pc;
     hp_x86_decode(bytes, rest < 15 ? (unsigned)rest : 15, &insn);
-    note_addresses(self, bytes, &insn, pc);
+    self->n_probe_addresses = hp_operands(self, bytes, &insn, pc, self->probe_addresses);
     struct hp_arena_segment segment = {.start = pc, .module = place.module, .size = insn.length};
     return hp_arena_add_segment(hp_engine.arena, &segment, bytes);
 }

@@ -38,6 +38,20 @@
         reg_at  r15, 15, \op
         .endm
 
+        // Those that calls use or change, but for rdi.
+        .macro  most_regs_of_calls op
+        reg_at  rax, 0, \op
+        reg_at  rcx, 1, \op
+        reg_at  rdx, 2, \op
+        reg_at  rbx, 3, \op
+        reg_at  rbp, 5, \op
+        reg_at  rsi, 6, \op
+        reg_at  r8, 8, \op
+        reg_at  r9, 9, \op
+        reg_at  r10, 10, \op
+        reg_at  r11, 11, \op
+        .endm
+
         .macro  gate name, function
         .globl  \name
         .hidden \name
@@ -64,6 +78,8 @@ hp_gates_begin:
         gate    hp_gate_exit, hp_on_exit
         gate    hp_gate_syscall, hp_on_syscall
         gate    hp_gate_resume, hp_on_resume
+        gate    hp_gate_far, hp_on_far
+        gate    hp_gate_int80, hp_on_int80
 
         .globl  hp_gate_miss
         .hidden hp_gate_miss
@@ -129,6 +145,35 @@ hp_syscall_end:
 1:      xorl    %eax, %eax
         ret
         .size   hp_raw_syscall, . - hp_raw_syscall
+
+        // int hp_raw_int80(struct hp_self *self): likewise; -1: the processor refused.
+        .globl  hp_raw_int80
+        .hidden hp_raw_int80
+        .type   hp_raw_int80, @function
+hp_raw_int80:
+        .globl  hp_int80_begin, hp_int80_insn, hp_int80_end, hp_int80_failed
+        .hidden hp_int80_begin, hp_int80_insn, hp_int80_end, hp_int80_failed
+        pushq   %rbx
+        pushq   %rbp
+hp_int80_begin:
+        cmpl    $0, %gs:HP_AT_PENDING
+        jne     1f
+        most_regs_of_calls restore
+        reg_at  rdi, 7, restore
+hp_int80_insn:
+        int     $0x80
+hp_int80_end:
+        most_regs_of_calls save         // some kernels clear r8 ... r11
+        movl    $1, %eax
+        jmp     2f
+hp_int80_failed:
+        movl    $-1, %eax
+        jmp     2f
+1:      xorl    %eax, %eax
+2:      popq    %rbp
+        popq    %rbx
+        ret
+        .size   hp_raw_int80, . - hp_raw_int80
 
         // bool hp_copy(void *to, const void *from, uint64_t size)
         .globl  hp_copy, hp_copy_begin, hp_copy_end, hp_copy_failed

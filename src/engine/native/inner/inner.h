@@ -183,6 +183,8 @@ void hp_unlock(void);
 void hp_gate_exit(void);    /* an exit that leads nowhere yet: its number is in HP_AT_EXIT */
 void hp_gate_miss(void);    /* an indirect transfer to HP_AT_TARGET; rcx is in HP_AT_RCX */
 void hp_gate_syscall(void); /* a system call; exit number */
+void hp_gate_far(void);     /* a far transfer, at the exit's target; exit number */
+void hp_gate_int80(void);   /* a system call by int 0x80, likewise */
 void hp_gate_resume(void);  /* go on at HP_AT_TARGET; all registers are the program's */
 
 /* Enters the cache at self->entry, or calls hp_on_pending() and then enters. Does not return. */
@@ -195,6 +197,10 @@ extern const char hp_syscall_begin[], hp_syscall_insn[], hp_syscall_end[];
 
 /* Makes the system call in self->regs, unless something is pending: then false. */
 bool hp_raw_syscall(struct hp_self *self);
+
+/* The same by int 0x80; -1: there is no such thing in this kernel. */
+int hp_raw_int80(struct hp_self *self);
+extern const char hp_int80_begin[], hp_int80_insn[], hp_int80_end[], hp_int80_failed[];
 
 /* Copies bytes that may not be there; false when they were not. */
 bool hp_copy(void *to, const void *from, uint64_t size);
@@ -215,11 +221,21 @@ void hp_reset_vectors(const void *area);
 _Noreturn void hp_on_exit(struct hp_self *self);
 _Noreturn void hp_on_miss(struct hp_self *self);
 _Noreturn void hp_on_syscall(struct hp_self *self);
+_Noreturn void hp_on_far(struct hp_self *self);
+_Noreturn void hp_on_int80(struct hp_self *self);
 _Noreturn void hp_on_resume(struct hp_self *self);
 _Noreturn void hp_on_pending(struct hp_self *self);
 
 /* Goes on at program address `pc` with the registers in self->regs. */
 _Noreturn void hp_go_on(struct hp_self *self, uint64_t pc);
+
+/* Goes on at `pc`, where the indirect transfer that ends segment `id` led. */
+_Noreturn void hp_go_on_from(struct hp_self *self, uint32_t id, uint64_t pc);
+
+/* The addresses of the memory operands of the instruction, with the registers in self->regs; returns how many. */
+struct hp_x86;
+unsigned hp_operands(const struct hp_self *self, const uint8_t *bytes, const struct hp_x86 *insn,
+                     uint64_t pc, uint64_t addresses[2]);
 
 /* Runs the one instruction at `pc` natively and then goes on. `counts`: it is known and recorded; else it is a gap
  * in the stream. */

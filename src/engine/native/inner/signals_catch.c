@@ -16,8 +16,7 @@ static bool is_within(uint64_t pc, const char *low, const char *high)
     return pc >= (uint64_t)(uintptr_t)low && pc < (uint64_t)(uintptr_t)high;
 }
 
-/* What was run of the segment before it was left in the middle. */
-static void record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot)
+void hp_record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot)
 {
     const struct hp_piece *piece = &hp_pieces[seg->first_piece + spot->piece];
     if (spot->insns >= piece->insns)
@@ -51,7 +50,7 @@ static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed
         self->regs.r[RSI] -= self->gs_base;
     self->address += spot.addresses;
     self->address_seen = NULL;
-    record_part(self, &hp_segs[segment], &spot);
+    hp_record_part(self, &hp_segs[segment], &spot);
     return true;
 }
 
@@ -101,6 +100,10 @@ static void interrupt(struct hp_self *self, struct ucontext *uc, bool is_stop)
     } else if (is_stop && mc->rip == (uint64_t)(uintptr_t)hp_syscall_end &&
                (int64_t)mc->rax == -4) {
         mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin; /* ours, not the program's: try again */
+    } else if (is_within(mc->rip, hp_int80_begin, hp_int80_insn + 1) ||
+               (is_stop && mc->rip == (uint64_t)(uintptr_t)hp_int80_end &&
+                (int32_t)mc->rax == -4)) {
+        mc->rip = (uint64_t)(uintptr_t)hp_int80_begin;
     }
 }
 
@@ -239,6 +242,10 @@ void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
         }
         if (is_within(mc->rip, hp_copy_begin, hp_copy_end)) {
             mc->rip = (uint64_t)(uintptr_t)hp_copy_failed;
+            return;
+        }
+        if (mc->rip == (uint64_t)(uintptr_t)hp_int80_insn) {
+            mc->rip = (uint64_t)(uintptr_t)hp_int80_failed;
             return;
         }
         hp_crashed(self, number, mc->rip);

@@ -43,7 +43,8 @@ static void learn_head(struct work *w)
 bool hp_work_is_foreign(const struct hp_x86 *insn)
 {
     bool gs = insn->segment == HP_X86_SEG_GS;
-    return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_FAR ||
+    return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_SYSTEM ||
+           (insn->kind == HP_X86_FAR && insn->modrm_at && !insn->has_memory) ||
            (gs && insn->is_string && insn->addr32);
 }
 
@@ -247,7 +248,12 @@ static bool emit_end(struct work *w, uint64_t *next)
         hp_emit_u32(&w->e, 0);
         hp_exit_jump(w, target, true);
         break;
+    case HP_X86_FAR: hp_exit_gate(w, HP_GATE_FAR, w->pc); break;
     default: /* HP_X86_TRAP */
+        if (w->bytes[insn->opcode_at] == 0xcd && (uint8_t)insn->imm == 0x80) {
+            hp_exit_gate(w, HP_GATE_INT80, w->pc);
+            break;
+        }
         hp_emit_copy(w);
         w->pc = behind;
         w->insns++;
