@@ -13,7 +13,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import engine  # noqa: E402
 
 PROGRAMS = os.environ.get("NATIVE_PROGRAMS") or os.path.join(engine.SRC, "build/tests/native")
-NAMES = ["storm", "waits", "faults", "processes", "contexts", "codegen", "surroundings", "rare", "calls"]
+NAMES = ["storm", "waits", "faults", "processes", "contexts", "codegen", "mappings",
+         "surroundings", "rare", "calls"]
 STATIC = ["storm-static", "faults-static", "processes-static", "contexts-static"]
 FAILED = 125  # hotpath's own status
 

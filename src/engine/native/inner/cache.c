@@ -43,27 +43,31 @@ static uint8_t *map_code(uint64_t at, uint64_t size, int flags)
     return hp_sys_failed(result) ? NULL : (uint8_t *)result;
 }
 
-/* Memory for code within reach of `pc`: tries places above and below it, in growing distance. */
+/* So far below `pc`, or above it. */
+static uint8_t *map_at_distance(uint64_t pc, uint64_t distance, uint64_t size)
+{
+    for (int above = 0; above < 2; above++) {
+        uint64_t at = (above ? pc + distance : pc - distance - size) & ~0xfffffull;
+        if ((!above && pc < distance + size + 0x10000) || at + size > 0x7fff00000000)
+            continue;
+        uint8_t *place = map_code(at, size, MAP_FIXED_NOREPLACE);
+        if (place && place == (uint8_t *)at)
+            return place;
+        if (place)
+            hp_sys2(SYS_munmap, (long)place, (long)size);
+    }
+    return NULL;
+}
+
+/* Memory for code within reach of `pc`, at best 1 GiB away: there the kernel does not put what the program maps, before
+ * it has mapped a lot. */
 static uint8_t *map_near(uint64_t pc, uint64_t size)
 {
-    uint8_t *anywhere = map_code(0, size, 0);
-    if (!anywhere || (hp_emit_reaches((uint64_t)(uintptr_t)anywhere, pc) &&
-                      hp_emit_reaches((uint64_t)(uintptr_t)anywhere + size, pc)))
-        return anywhere;
-    for (uint64_t distance = 64ull << 20; distance < 1800ull << 20; distance += 32ull << 20)
-        for (int below = 0; below < 2; below++) {
-            uint64_t at = (below ? pc - distance - size : pc + distance) & ~0xfffffull;
-            if ((below && pc < distance + size + 0x10000) || at + size > 0x7fff00000000)
-                continue;
-            uint8_t *place = map_code(at, size, MAP_FIXED_NOREPLACE);
-            if (place && place == (uint8_t *)at) {
-                hp_sys2(SYS_munmap, (long)anywhere, (long)size);
-                return place;
-            }
-            if (place)
-                hp_sys2(SYS_munmap, (long)place, (long)size);
-        }
-    return anywhere; /* operands out of reach are dealt with one by one */
+    uint8_t *place = map_at_distance(pc, 1ull << 30, size);
+    for (uint64_t distance = 64ull << 20; !place && distance < 1800ull << 20;
+         distance += 32ull << 20)
+        place = map_at_distance(pc, distance, size);
+    return place ? place : map_code(0, size, 0); /* operands out of reach: one by one */
 }
 
 static void put_gates(struct hp_area *area)
@@ -245,12 +249,6 @@ static void note_page(uint32_t piece, uint64_t page, uint32_t *next)
     *bucket = piece << 1 | (next == &hp_pieces[piece].next_too);
 }
 
-static uint32_t next_in_page(uint32_t link)
-{
-    const struct hp_piece *piece = &hp_pieces[link >> 1];
-    return link & 1 ? piece->next_too : piece->next;
-}
-
 /* The pages a piece touches: there are two at most where code can be written. */
 static void note_pages(const struct hp_seg *seg)
 {
@@ -381,14 +379,22 @@ static void remove_segment(uint32_t segment)
     seg->incoming = 0;
 }
 
+/* What is gone is taken out of the chain too: where code changes often it would only grow. */
 static uint32_t invalidate_page(uint64_t page, uint64_t low, uint64_t high)
 {
-    uint32_t n = 0;
-    for (uint32_t link = *page_bucket(page); link; link = next_in_page(link))
-        if (is_in(&hp_pieces[link >> 1], low, high)) {
-            remove_segment(hp_pieces[link >> 1].segment);
+    uint32_t n = 0, *link = page_bucket(page);
+    while (*link) {
+        struct hp_piece *piece = &hp_pieces[*link >> 1];
+        uint32_t *next = *link & 1 ? &piece->next_too : &piece->next;
+        if (is_in(piece, low, high)) {
+            remove_segment(piece->segment);
             n++;
         }
+        if (hp_segs[piece->segment].gone)
+            *link = *next;
+        else
+            link = next;
+    }
     return n;
 }
 

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: MIT
 /*
- * Pages that hold translated code and can be written. They are made read-only (guarded) until the
- * program writes to them; then their translations go and they can be written until they are
- * translated again.
+ * Pages through which translated code can be written. They are made read-only (guarded) until the
+ * program writes to them; then the translations go and they can be written until they are translated
+ * again. Beside the page itself these are pages of other shared mappings of the same part of a file.
  *
- * The table is read without the lock, by signal handlers: entries change with one store.
+ * The table is read without the lock, by signal handlers, which look again when it changed
+ * meanwhile.
  */
-#include "engine/native/inner/cache.h"
+#include "engine/native/inner/maps.h"
 #include "engine/native/inner/sys.h"
 
 #include <linux/mman.h>
 
-#define SLOTS (1u << 16)
+#define FIRST_SIZE 4096u
 
-/* In the low bits of an entry, which is the address of a page. */
-#define GUARDED  1u /* read-only because of us */
-#define WRITABLE 2u /* as the program wants it; the maps may have been read when it was guarded */
-#define GONE     4u /* nothing; others may come behind it */
+struct table { /* a hash table of pages; 0: free */
+    uint64_t mask;
+    _Atomic uint64_t slots[];
+};
 
-static _Atomic uint64_t *slots;
-static uint32_t n_used;
+static struct table *_Atomic table;
+static _Atomic uint32_t changes; /* odd: one is under way */
+static _Atomic uint32_t n_guards;
 _Atomic uint64_t hp_guards_lifted;
 
 static uint64_t page_of(uint64_t address)
@@ -27,120 +29,192 @@ static uint64_t page_of(uint64_t address)
     return address & ~(uint64_t)4095;
 }
 
-static uint32_t first_slot(uint64_t page)
+/* --- The table -------------------------------------------------------------------------------- */
+
+static uint64_t first_slot(const struct table *t, uint64_t page)
 {
-    return (uint32_t)((page >> 12) * 0x9e3779b97f4a7c15u >> 40) & (SLOTS - 1);
+    return (page >> 12) * 0x9e3779b97f4a7c15u >> 32 & t->mask;
 }
 
-static _Atomic uint64_t *find(uint64_t page)
+/* The slot that holds the page, or a free one. There is always one. */
+static uint64_t find(const struct table *t, uint64_t page)
 {
-    for (uint32_t i = first_slot(page), n = 0; slots && n < SLOTS; i = (i + 1) & (SLOTS - 1), n++) {
-        uint64_t here = atomic_load_explicit(&slots[i], memory_order_relaxed);
-        if (page_of(here) == page && here & (GUARDED | WRITABLE))
-            return &slots[i];
-        if (here == 0)
-            return NULL;
-    }
-    return NULL;
+    uint64_t i = first_slot(t, page), here;
+    while ((here = atomic_load_explicit(&t->slots[i], memory_order_relaxed)) && here != page)
+        i = (i + 1) & t->mask;
+    return i;
+}
+
+static bool has(uint64_t page)
+{
+    const struct table *t = atomic_load(&table);
+    return t && t->slots[find(t, page)] == page;
 }
 
 bool hp_guards_have(uint64_t address)
 {
-    _Atomic uint64_t *slot = find(page_of(address));
-    return slot && atomic_load(slot) & GUARDED;
+    for (;;) {
+        uint32_t before = atomic_load(&changes);
+        bool found = !(before & 1) && has(page_of(address));
+        atomic_thread_fence(memory_order_seq_cst);
+        if (!(before & 1) && atomic_load(&changes) == before)
+            return found;
+        __builtin_ia32_pause();
+    }
 }
 
-bool hp_guards_know(uint64_t address)
+/* At most half of the slots are used. The old table stays: someone may be reading it. */
+static bool grow(void)
 {
-    return find(page_of(address)) != NULL;
+    struct table *old = atomic_load(&table);
+    uint64_t size = old ? (old->mask + 1) * 2 : FIRST_SIZE;
+    if (old && n_guards < size / 4)
+        return true;
+    struct table *new = hp_pages(sizeof *new + size * 8);
+    if (!new)
+        return false;
+    new->mask = size - 1;
+    for (uint64_t i = 0; old && i <= old->mask; i++)
+        if (old->slots[i])
+            new->slots[find(new, old->slots[i])] = old->slots[i];
+    atomic_store(&table, new);
+    return true;
 }
 
-static void insert(uint64_t entry)
+static bool insert(uint64_t page)
 {
-    uint32_t i = first_slot(page_of(entry));
-    while (slots[i])
-        i = (i + 1) & (SLOTS - 1);
-    atomic_store(&slots[i], entry);
-    n_used++;
+    if (!grow())
+        return false;
+    struct table *t = atomic_load(&table);
+    atomic_store(&t->slots[find(t, page)], page);
+    atomic_fetch_add(&n_guards, 1);
+    return true;
 }
 
-/* Takes out the entries that stand for nothing. */
-static void tidy(void)
+/* Those that come behind it move up to where they are looked for. */
+static void delete (uint64_t page)
 {
-    static uint64_t kept[SLOTS];
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < SLOTS; i++)
-        if (slots[i] & (GUARDED | WRITABLE))
-            kept[n++] = slots[i];
-    for (uint32_t i = 0; i < SLOTS; i++)
-        slots[i] = 0;
-    n_used = 0;
-    for (uint32_t i = 0; i < n; i++)
-        insert(kept[i]);
+    struct table *t = atomic_load(&table);
+    uint64_t hole = find(t, page);
+    atomic_fetch_add(&changes, 1);
+    for (uint64_t i = (hole + 1) & t->mask; t->slots[i]; i = (i + 1) & t->mask) {
+        uint64_t wanted = first_slot(t, t->slots[i]);
+        if (((i - wanted) & t->mask) >= ((i - hole) & t->mask)) {
+            atomic_store(&t->slots[hole], t->slots[i]);
+            hole = i;
+        }
+    }
+    atomic_store(&t->slots[hole], 0);
+    atomic_fetch_sub(&n_guards, 1);
+    atomic_fetch_add(&changes, 1);
 }
 
-static void guard_page(uint64_t page)
+void hp_guards_each(void (*each)(uint64_t page))
 {
-    _Atomic uint64_t *slot = find(page);
-    if (slot && atomic_load(slot) & GUARDED)
-        return;
-    if (!slot && n_used > SLOTS / 2)
-        tidy();
-    if (!slot && n_used > SLOTS * 3 / 4)
-        return; /* changes there will not be noticed */
-    if (slot)   /* the table first: who is stopped at the page must find it */
-        atomic_store(slot, page | GUARDED);
-    else
-        insert(page | GUARDED);
-    hp_sys3(SYS_mprotect, (long)page, 4096, PROT_READ | PROT_EXEC);
+    const struct table *t = atomic_load(&table);
+    for (uint64_t i = 0; n_guards && i <= t->mask; i++)
+        if (t->slots[i])
+            each(t->slots[i]);
 }
 
-void hp_guards_set(uint64_t low, uint64_t high)
+/* --- Guarding --------------------------------------------------------------------------------- */
+
+static long protect(uint64_t page, int prot)
 {
-    if (!slots)
-        slots = hp_pages(SLOTS * sizeof *slots);
-    for (uint64_t page = page_of(low); slots && page < high; page += 4096)
-        guard_page(page);
+    return hp_sys3(SYS_mprotect, (long)page, 4096, prot);
 }
 
-static void lift(_Atomic uint64_t *slot, uint64_t page)
+/* Not where the way back is barred: some systems let nothing be made writable that is executable. */
+static bool guard(uint64_t page, int prot)
 {
-    hp_cache_invalidate(page, page + 4096);
-    hp_sys3(SYS_mprotect, (long)page, 4096, PROT_READ | PROT_WRITE | PROT_EXEC);
+    if (has(page))
+        return true;
+    if (prot & PROT_EXEC && protect(page, prot) != 0)
+        return false;
+    if (!insert(page)) /* first: who is stopped at the page must find it */
+        return false;
+    if (protect(page, PROT_READ | (prot & PROT_EXEC)) == 0)
+        return true;
+    delete (page);
+    return false;
+}
+
+/* Guards what else shows the page of `range`. */
+static bool guard_aliases(const struct hp_range *range, uint64_t page)
+{
+    uint64_t offset = range->offset + (page - range->low);
+    for (uint32_t i = 0; i < hp_maps.n; i++) {
+        const struct hp_range *alias = &hp_maps.items[i];
+        if (alias->shared && alias->inode == range->inode && alias->prot & PROT_WRITE &&
+            offset - alias->offset < alias->high - alias->low &&
+            !guard(alias->low + (offset - alias->offset), alias->prot))
+            return false;
+    }
+    return true;
+}
+
+static bool guard_all(uint64_t low, uint64_t high)
+{
+    for (uint64_t page = page_of(low); page < high; page += 4096) {
+        const struct hp_range *range = hp_ranges_at(&hp_maps, page);
+        if (range && !(range->shared ? guard_aliases(range, page)
+                                     : !(range->prot & PROT_WRITE) || guard(page, range->prot)))
+            return false;
+    }
+    return true;
+}
+
+/* A process may only have so many mappings, and guards divide them: then all others go first. */
+bool hp_guards_set(uint64_t low, uint64_t high)
+{
+    return guard_all(low, high) || (hp_guards_remove(0, UINT64_MAX) && guard_all(low, high));
+}
+
+/* --- Lifting ---------------------------------------------------------------------------------- */
+
+static void lift(uint64_t page)
+{
+    const struct hp_range *range = hp_ranges_at(&hp_maps, page);
+    if (range && range->shared) {
+        uint64_t offset = range->offset + (page - range->low);
+        hp_maps_file_changed(range->inode, offset, offset + 4096);
+    } else {
+        hp_cache_invalidate(page, page + 4096);
+    }
+    if (hp_sys_failed(protect(page, range ? range->prot : PROT_READ | PROT_WRITE | PROT_EXEC))) {
+        hp_say("memory that the program may write cannot be made writable again", NULL);
+        hp_sys1(SYS_exit_group, 125);
+    }
     atomic_fetch_add(&hp_guards_lifted, 1);
-    atomic_store(slot, page | WRITABLE);
+    delete (page);
+}
+
+bool hp_guards_remove(uint64_t low, uint64_t high)
+{
+    const struct table *t = atomic_load(&table);
+    uint32_t before = n_guards;
+    if (!before || high <= low)
+        return false;
+    if ((high - low) >> 12 < t->mask) {
+        for (uint64_t page = page_of(low); page < high && n_guards; page += 4096)
+            if (has(page))
+                lift(page);
+    } else {
+        for (uint64_t i = 0; i <= t->mask && n_guards; i++)
+            while (t->slots[i] && t->slots[i] >= page_of(low) && t->slots[i] < high)
+                lift(t->slots[i]);
+    }
+    return n_guards != before;
 }
 
 bool hp_guards_lift(uint64_t low, uint64_t high)
 {
-    bool any = false;
-    if (!slots || high <= low)
+    if (!n_guards)
         return false;
     hp_lock();
-    if ((high - low) >> 12 < SLOTS) {
-        for (uint64_t page = page_of(low); page < high; page += 4096) {
-            _Atomic uint64_t *slot = find(page);
-            if (slot && atomic_load(slot) & GUARDED) {
-                lift(slot, page);
-                any = true;
-            }
-        }
-    } else {
-        for (uint32_t i = 0; i < SLOTS; i++)
-            if (slots[i] & GUARDED && slots[i] >= low && slots[i] < high) {
-                lift(&slots[i], page_of(slots[i]));
-                any = true;
-            }
-    }
+    bool any = hp_guards_remove(low, high);
     hp_unlock();
     return any;
-}
-
-void hp_guards_forget(uint64_t low, uint64_t high)
-{
-    for (uint32_t i = 0; slots && i < SLOTS; i++)
-        if (slots[i] & (GUARDED | WRITABLE) && slots[i] >= low && slots[i] < high)
-            atomic_store(&slots[i], GONE);
 }
 
 bool hp_put(uint64_t to, const void *from, uint64_t size)

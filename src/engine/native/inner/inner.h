@@ -279,31 +279,36 @@ bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, u
 struct hp_place {
     uint64_t high;   /* end of the mapping, or of adjacent executable ones */
     uint32_t module; /* record id */
-    bool executable, writable;
+    bool executable;
+    bool writable; /* there, or perhaps through another mapping of the same file */
 };
 
 /* What is mapped at `address`; false: nothing. With the lock held. */
 bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place);
-/* The program changed its mappings in [low, high): code there is gone. Takes the lock. */
-void hp_maps_changed(uint64_t low, uint64_t high);
-/* It mapped something that can be executed. Takes the lock. */
-void hp_maps_new_code(void);
+/* A system call of the program that changes what is mapped (its registers are in self->regs): makes it, and takes note.
+ * False: a signal came first. Takes the lock. */
+bool hp_maps_call(struct hp_self *self);
+/* The program wrote to a file: code from shared mappings of it goes. Takes the lock. */
+void hp_maps_written(int fd);
+/* The program was loaded: part of a file that can be executed; the kernel's own code. */
+void hp_maps_loaded(uint64_t low, uint64_t high, int prot, const char *path, uint64_t base);
+void hp_maps_vdso(uint64_t at);
 
 /* --- Code that can be written (guards.c) ------------------------------------------------------- */
 
-/* The pages of [low, high) hold translated code and can be written: makes them read-only until they
- * are. With the lock held. */
-void hp_guards_set(uint64_t low, uint64_t high);
+/* The pages of [low, high) hold code that is translated now: those that can be written there, or through another mapping
+ * of the same file, are made read-only until they are. False: that is not possible. With the lock held. */
+bool hp_guards_set(uint64_t low, uint64_t high);
 /* Whether a write to `address` is stopped by that; without the lock. */
 bool hp_guards_have(uint64_t address);
-/* Whether the program may write there although the maps may say otherwise. */
-bool hp_guards_know(uint64_t address);
 /* Lets the pages be written: their translations are gone. True when any was guarded. Takes the lock. */
 bool hp_guards_lift(uint64_t low, uint64_t high);
 /* How often a page was: a thread that was stopped by a guard may find it gone. */
 extern _Atomic uint64_t hp_guards_lifted;
-/* The program changed its mappings there. With the lock held. */
-void hp_guards_forget(uint64_t low, uint64_t high);
+/* As hp_guards_lift(), with the lock held. */
+bool hp_guards_remove(uint64_t low, uint64_t high);
+/* Calls `each` with every page that is guarded. With the lock held. */
+void hp_guards_each(void (*each)(uint64_t page));
 
 /* Copies into the program's memory; false when it cannot be written. */
 bool hp_put(uint64_t to, const void *from, uint64_t size);

@@ -7,6 +7,7 @@
 #include "engine/native/inner/sys.h"
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -188,9 +189,15 @@ pid_t getppid(void)
 
 /* --- For the engine --------------------------------------------------------------------------- */
 
+/* Away from where the kernel puts what the program maps: what the program gives back, it may want again at the same
+ * address. The sanitizers leave this place to programs. */
+#define PAGES_AT 0x7ec000000000u
+
 void *hp_pages(uint64_t size)
 {
-    long memory = hp_sys6(SYS_mmap, 0, (long)size, PROT_READ | PROT_WRITE,
+    static _Atomic uint64_t used;
+    uint64_t at = PAGES_AT + atomic_fetch_add(&used, (size + 0xffff) & ~0xffffull);
+    long memory = hp_sys6(SYS_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return hp_sys_failed(memory) ? NULL : (void *)memory;
 }

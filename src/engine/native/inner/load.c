@@ -272,6 +272,9 @@ static void map_segment(const struct file *file, const Elf64_Phdr *segment)
         if (hp_sys_failed(place))
             give_up(file->path, "a segment cannot be mapped", 0);
     }
+    if (segment->p_flags & PF_X)
+        hp_maps_loaded(start - before, page_up(start + segment->p_memsz), protection(segment),
+                       file->path, file->low + file->bias);
     if (segment->p_memsz > segment->p_filesz)
         map_bss(file, segment, start);
 }

@@ -154,9 +154,12 @@ static bool has_xsave(void)
 
 static void look_at_auxv(const Elf64_auxv_t *auxv)
 {
-    for (; auxv->a_type != AT_NULL; auxv++)
+    for (; auxv->a_type != AT_NULL; auxv++) {
         if (auxv->a_type == AT_HWCAP2)
             hp_engine.has_fsgsbase = auxv->a_un.a_val & 2;
+        if (auxv->a_type == AT_SYSINFO_EHDR)
+            hp_maps_vdso(auxv->a_un.a_val);
+    }
 }
 
 static void fix_auxv(Elf64_auxv_t *auxv, const struct hp_image *image, const char *name)

@@ -1,26 +1,24 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which code is mapped where, by /proc/thread-self/maps (/proc/self/maps is empty when the first
- * thread is gone).
+ * Which code is mapped where, and what it is called in the stream.
+ *
+ * The list is kept up to date by the program's own calls (maps_calls.c). It is read from the kernel
+ * when code of unknown origin has to be named, and when there seems to be no code where the program
+ * goes: something may have happened that was not seen. Where /proc is not there, what is known from
+ * loading the program and from its calls has to do.
  */
-#include "engine/native/inner/cache.h"
+#include "engine/native/inner/maps.h"
+
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
+#include <elf.h>
 #include <fcntl.h>
 #include <linux/mman.h>
 #include <string.h>
+#include <sys/stat.h>
 
-#define MAX_MAPPINGS 65536
-#define MAX_MODULES  16384
-#define TEXT_SIZE    (16u << 20)
-
-struct mapping {
-    uint64_t low, high, offset;
-    const char *path; /* into `text`; "" for none */
-    uint32_t module;  /* 0: not asked for yet */
-    bool executable, writable, readable;
-};
+#define ZEROS 32 /* beginnings of files that are remembered while reading */
 
 struct module {
     const char *path;
@@ -29,107 +27,28 @@ struct module {
     bool mapped;
 };
 
-static char *text;
-static struct mapping *mappings;
-static uint32_t n_mappings;
+struct hp_ranges hp_maps;
+const char hp_maps_no_path[] = "";
+bool hp_maps_shared_code;
+
 static struct module *modules;
-static uint32_t n_modules, n_anonymous;
-static bool stale = true;
+static uint32_t n_modules, modules_room, n_anonymous;
+static bool in_doubt = true;
 
-/* --- Reading ---------------------------------------------------------------------------------- */
-
-static bool read_text(void)
+void hp_maps_doubt(void)
 {
-    long fd =
-        hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
-    if (hp_sys_failed(fd))
-        return false;
-    size_t length = 0;
-    while (length < TEXT_SIZE - 1) {
-        long n = hp_sys3(SYS_read, fd, (long)(text + length), (long)(TEXT_SIZE - 1 - length));
-        if (n <= 0)
-            break;
-        length += (size_t)n;
-    }
-    hp_sys1(SYS_close, fd);
-    text[length] = 0;
-    return length > 0;
+    in_doubt = true;
 }
 
-static uint64_t parse_hex(char **at)
-{
-    uint64_t value = 0;
-    for (;; (*at)++) {
-        unsigned digit = (unsigned char)**at;
-        if (digit - '0' < 10)
-            value = value << 4 | (digit - '0');
-        else if (digit - 'a' < 6)
-            value = value << 4 | (digit - 'a' + 10);
-        else
-            return value;
-    }
-}
+/* --- Names ------------------------------------------------------------------------------------ */
 
-/* low-high perms offset device inode path */
-static void parse_line(char *at, struct mapping *m)
-{
-    *m = (struct mapping){.low = parse_hex(&at)};
-    at += *at == '-';
-    m->high = parse_hex(&at);
-    at += *at == ' ';
-    m->readable = at[0] == 'r';
-    m->writable = at[1] == 'w';
-    m->executable = at[2] == 'x';
-    at += 5;
-    m->offset = parse_hex(&at);
-    for (int fields = 0; fields < 3 && *at; fields++) { /* behind device and inode */
-        while (*at == ' ')
-            at++;
-        if (fields < 2)
-            while (*at && *at != ' ')
-                at++;
-    }
-    m->path = at;
-}
+struct name {
+    const char *text;
+    uint32_t hash;
+};
 
-static void read_maps(void)
-{
-    stale = false;
-    n_mappings = 0;
-    if (!read_text())
-        return;
-    for (char *line = text, *end; *line && n_mappings < MAX_MAPPINGS; line = end + 1) {
-        end = strchr(line, '\n');
-        if (!end)
-            break;
-        *end = 0;
-        parse_line(line, &mappings[n_mappings++]);
-    }
-}
-
-static struct mapping *find_mapping(uint64_t address)
-{
-    uint32_t low = 0, high = n_mappings;
-    while (low < high) {
-        uint32_t middle = (low + high) / 2;
-        if (mappings[middle].high <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < n_mappings && mappings[low].low <= address ? &mappings[low] : NULL;
-}
-
-/* --- Modules ---------------------------------------------------------------------------------- */
-
-/* Where the file's first page is: the nearest mapping below of the same file with offset 0. */
-static uint64_t file_base(const struct mapping *mapping)
-{
-    for (const struct mapping *m = mapping; m >= mappings; m--)
-        if (m->offset == 0 && strcmp(m->path, mapping->path) == 0)
-            return m->low;
-    return mapping->low - mapping->offset;
-}
+static struct name *names;
+static uint32_t n_names, names_room;
 
 static const char *keep(const char *path)
 {
@@ -139,8 +58,10 @@ static const char *keep(const char *path)
     if (size > left) {
         left = 1 << 16;
         room = hp_pages(left);
-        if (!room || size > left)
-            return "";
+        if (!room || size > left) {
+            left = 0;
+            return hp_maps_no_path;
+        }
     }
     char *copy = memcpy(room, path, size);
     room += size;
@@ -148,129 +69,387 @@ static const char *keep(const char *path)
     return copy;
 }
 
-static void name_anonymous(char name[32])
+/* The one copy of this text. */
+static const char *name(const char *text)
+{
+    uint32_t hash = 5381;
+    if (!*text)
+        return hp_maps_no_path;
+    for (const char *at = text; *at; at++)
+        hash = hash * 33 + (uint8_t)*at;
+    for (uint32_t i = n_names; i-- > 0;)
+        if (names[i].hash == hash && strcmp(names[i].text, text) == 0)
+            return names[i].text;
+    if (!hp_grow(&names, &names_room, n_names, sizeof *names))
+        return hp_maps_no_path;
+    names[n_names++] = (struct name){keep(text), hash};
+    return names[n_names - 1].text;
+}
+
+/* --- Modules ---------------------------------------------------------------------------------- */
+
+static void name_anonymous(char text[32])
 {
     char digits[12];
     int n = 0;
-    memcpy(name, "[anon", 6);
+    memcpy(text, "[anon", 6);
     if (++n_anonymous > 1) {
         for (uint32_t v = n_anonymous; v; v /= 10)
             digits[n++] = (char)('0' + v % 10);
-        name[5] = ' ';
+        text[5] = ' ';
         for (int i = 0; i < n; i++)
-            name[6 + i] = digits[n - 1 - i];
-        name[6 + n] = 0;
+            text[6 + i] = digits[n - 1 - i];
+        text[6 + n] = 0;
     }
-    size_t end = strlen(name);
-    name[end] = ']';
-    name[end + 1] = 0;
+    size_t end = strlen(text);
+    text[end] = ']';
+    text[end + 1] = 0;
 }
 
-static void tell(struct hp_self *self, uint32_t id, uint32_t loaded)
+static void tell(struct hp_self *self, struct module *module, bool mapped)
 {
-    hp_words_event(self, hp_word_event(HP_WORD_MODULE, loaded), &id, 1);
+    if (module->mapped != mapped)
+        hp_words_event(self, hp_word_event(HP_WORD_MODULE, mapped), &module->id, 1);
+    module->mapped = mapped;
 }
 
-static uint32_t add_module(struct hp_self *self, const struct mapping *mapping, uint64_t base)
+static void add_module(struct hp_range *range)
 {
-    char name[32];
-    const char *shown = mapping->path;
+    char text[32];
+    const char *shown = range->path;
     if (shown[0] != '/' && strcmp(shown, "[vdso]") != 0) {
-        name_anonymous(name);
-        shown = name;
+        name_anonymous(text);
+        shown = text;
     }
-    struct hp_arena_record record = {.base = base,
-                                     .low = mapping->low,
-                                     .high = mapping->high,
+    struct hp_arena_record record = {.base = range->base,
+                                     .low = range->low,
+                                     .high = range->high,
                                      .length = (uint32_t)strlen(shown),
                                      .is_module = 1};
-    uint32_t id = hp_arena_add_record(hp_engine.arena, &record, shown);
-    if (n_modules < MAX_MODULES)
-        modules[n_modules++] =
-            (struct module){.path = keep(mapping->path), .base = base, .id = id, .mapped = true};
-    tell(self, id, 1);
-    return id;
+    if (!hp_grow(&modules, &modules_room, n_modules, sizeof *modules))
+        return;
+    modules[n_modules++] =
+        (struct module){.path = range->path,
+                        .base = range->base,
+                        .id = hp_arena_add_record(hp_engine.arena, &record, shown)};
+    range->module = n_modules;
 }
 
-static uint32_t module_of(struct hp_self *self, struct mapping *mapping)
+/* The module that the range belongs to: its record's number. */
+static uint32_t module_of(struct hp_self *self, struct hp_range *range)
 {
-    if (mapping->module)
-        return mapping->module;
-    uint64_t base = mapping->path[0] == '/' ? file_base(mapping) : mapping->low;
-    for (uint32_t i = n_modules; i-- > 0 && !mapping->module;)
-        if (modules[i].base == base && strcmp(modules[i].path, mapping->path) == 0) {
-            if (!modules[i].mapped) /* loaded again */
-                tell(self, modules[i].id, 1);
-            modules[i].mapped = true;
-            mapping->module = modules[i].id;
-        }
-    if (!mapping->module)
-        mapping->module = add_module(self, mapping, base);
-    return mapping->module;
+    for (uint32_t i = n_modules; i > 0 && !range->module; i--)
+        if (modules[i - 1].base == range->base && modules[i - 1].path == range->path)
+            range->module = i;
+    if (!range->module)
+        add_module(range);
+    if (!range->module)
+        return 0;
+    tell(self, &modules[range->module - 1], true);
+    return modules[range->module - 1].id;
 }
 
-/* Tells of modules of which nothing is mapped where it was any more. */
-static void find_unloaded(struct hp_self *self)
+static bool is_mapped(uint32_t module)
 {
-    for (uint32_t i = 0; i < n_modules; i++) {
-        const struct mapping *mapping = find_mapping(modules[i].base);
-        bool mapped = mapping && strcmp(mapping->path, modules[i].path) == 0;
-        if (modules[i].mapped && !mapped) {
-            modules[i].mapped = false;
-            tell(self, modules[i].id, 0);
-        }
+    for (uint32_t i = 0; i < hp_maps.n; i++) {
+        const struct hp_range *range = &hp_maps.items[i];
+        if (range->module == module ||
+            (range->path == modules[module - 1].path && range->base == modules[module - 1].base))
+            return true;
     }
+    return false;
+}
+
+/* --- Reading ---------------------------------------------------------------------------------- */
+
+struct line {
+    uint64_t low, high, offset, inode;
+    const char *path;
+    uint8_t prot;
+    bool shared;
+};
+
+/* The beginnings of the files met last. */
+static struct {
+    const char *path;
+    uint64_t low;
+} zeros[ZEROS];
+static uint32_t n_zeros;
+
+static uint64_t parse(const char **at, unsigned base)
+{
+    uint64_t value = 0;
+    for (;; (*at)++) {
+        unsigned digit = (unsigned char)**at;
+        if (digit - '0' < 10)
+            value = value * base + (digit - '0');
+        else if (digit - 'a' < 6 && base == 16)
+            value = value * base + (digit - 'a' + 10);
+        else
+            return value;
+    }
+}
+
+/* low-high perms offset device inode path */
+static void parse_line(const char *at, struct line *line)
+{
+    *line = (struct line){.low = parse(&at, 16)};
+    at += *at == '-';
+    line->high = parse(&at, 16);
+    at += *at == ' ';
+    line->prot = (uint8_t)((at[0] == 'r' ? PROT_READ : 0) | (at[1] == 'w' ? PROT_WRITE : 0) |
+                           (at[2] == 'x' ? PROT_EXEC : 0));
+    line->shared = at[3] == 's';
+    at += 5;
+    line->offset = parse(&at, 16);
+    while (*at == ' ')
+        at++;
+    while (*at && *at != ' ')
+        at++;
+    while (*at == ' ')
+        at++;
+    line->inode = parse(&at, 10);
+    while (*at == ' ')
+        at++;
+    line->path = at;
+}
+
+/* Where the file's first page is: the nearest mapping below of the same file with offset 0. */
+static uint64_t file_base(const struct line *line, const char *path)
+{
+    for (uint32_t i = n_zeros; i > 0 && i + ZEROS > n_zeros; i--)
+        if (zeros[(i - 1) % ZEROS].path == path)
+            return zeros[(i - 1) % ZEROS].low;
+    return line->low - line->offset;
+}
+
+static uint64_t arena_inode(void)
+{
+    static uint64_t inode;
+    struct stat st;
+    if (!inode && !hp_sys_failed(hp_sys2(SYS_fstat, hp_engine.arena_fd, (long)&st)))
+        inode = st.st_ino;
+    return inode;
+}
+
+/* What the old list knows about a part of the line is kept. */
+static void take_over(struct hp_ranges *fresh, const struct line *line)
+{
+    for (uint32_t i = hp_ranges_from(&hp_maps, line->low);
+         i < hp_maps.n && hp_maps.items[i].low < line->high; i++) {
+        struct hp_range range = hp_maps.items[i];
+        if (!(range.used || range.module) || range.inode != line->inode ||
+            range.shared != line->shared)
+            continue;
+        uint64_t low = range.low > line->low ? range.low : line->low;
+        if (range.inode && line->offset + (low - line->low) != range.offset + (low - range.low))
+            continue;
+        range.offset += low - range.low;
+        range.low = low;
+        if (range.high > line->high)
+            range.high = line->high;
+        range.prot = line->prot;
+        hp_ranges_put(fresh, &range);
+    }
+}
+
+static void take_line(struct hp_ranges *fresh, const char *text)
+{
+    struct line line;
+    parse_line(text, &line);
+    if (line.path[0] == '/' && line.inode == arena_inode())
+        return;
+    const char *path = NULL;
+    if (line.path[0] == '/' && (line.offset == 0 || line.shared || line.prot & PROT_EXEC))
+        path = name(line.path);
+    if (path && line.offset == 0) {
+        zeros[n_zeros % ZEROS].path = path;
+        zeros[n_zeros++ % ZEROS].low = line.low;
+    }
+    if (line.prot & PROT_EXEC || line.shared) {
+        struct hp_range range = {.low = line.low,
+                                 .high = line.high,
+                                 .offset = line.offset,
+                                 .inode = line.inode,
+                                 .path = path ? path : name(line.path),
+                                 .base = path ? file_base(&line, path) : line.low,
+                                 .prot = line.prot,
+                                 .shared = line.shared};
+        hp_ranges_put(fresh, &range);
+    }
+    take_over(fresh, &line);
+}
+
+/* Takes all complete lines; returns how many bytes are left, at the beginning again. */
+static size_t take_lines(struct hp_ranges *fresh, char *text, size_t length)
+{
+    char *at = text, *end = text + length, *newline;
+    while ((newline = memchr(at, '\n', (size_t)(end - at)))) {
+        *newline = 0;
+        take_line(fresh, at);
+        at = newline + 1;
+    }
+    memmove(text, at, (size_t)(end - at));
+    return (size_t)(end - at);
+}
+
+static bool read_proc(struct hp_ranges *fresh)
+{
+    static char text[65536];
+    size_t length = 0;
+    bool any = false;
+    /* Not /proc/self/maps, which is empty when the first thread is gone. */
+    long n,
+        fd = hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
+    if (hp_sys_failed(fd))
+        return false;
+    while (length < sizeof text &&
+           (n = hp_sys3(SYS_read, fd, (long)(text + length), (long)(sizeof text - length))) > 0) {
+        length = take_lines(fresh, text, length + (size_t)n);
+        any = true;
+    }
+    hp_sys1(SYS_close, fd);
+    return any;
+}
+
+/* The page is read-only because of us. */
+static void allow_page(uint64_t page)
+{
+    hp_ranges_allow(&hp_maps, page, page + 4096, PROT_WRITE);
+}
+
+/* Code from what is something else now goes. */
+static void let_go_of_changed(const struct hp_ranges *old)
+{
+    for (uint32_t i = 0; i < old->n; i++) {
+        const struct hp_range *range = &old->items[i], *now;
+        uint64_t at = range->low;
+        while (range->used && at < range->high && (now = hp_ranges_at(&hp_maps, at)) && now->used &&
+               now->inode == range->inode)
+            at = now->high;
+        if (range->used && at < range->high)
+            hp_cache_invalidate(range->low, range->high);
+    }
+}
+
+static void read_maps(struct hp_self *self)
+{
+    static struct hp_ranges fresh;
+    in_doubt = false;
+    fresh.n = n_zeros = 0;
+    if (!read_proc(&fresh))
+        return; /* then what is known has to do */
+    struct hp_ranges old = hp_maps;
+    hp_maps = fresh;
+    fresh = old;
+    hp_guards_each(allow_page);
+    let_go_of_changed(&old);
+    for (uint32_t i = 1; i <= n_modules; i++)
+        if (modules[i - 1].mapped && !is_mapped(i))
+            tell(self, &modules[i - 1], false);
 }
 
 /* --- Asking ----------------------------------------------------------------------------------- */
 
+static bool is_known_code(const struct hp_range *range)
+{
+    return range && range->prot & PROT_EXEC && range->path;
+}
+
+/* Whether code goes on from one range into the next in the same way. */
+static bool goes_on(const struct hp_range *range, const struct hp_range *next, uint64_t high)
+{
+    const uint8_t code = PROT_READ | PROT_EXEC;
+    return next->low == high && (next->prot & code) == code &&
+           (next->prot & PROT_WRITE) == (range->prot & PROT_WRITE) && !next->shared &&
+           !range->shared && next->path;
+}
+
 bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place)
 {
-    if (!text) {
-        text = hp_pages(TEXT_SIZE);
-        mappings = hp_pages(MAX_MAPPINGS * sizeof *mappings);
-        modules = hp_pages(MAX_MODULES * sizeof *modules);
-        if (!text || !mappings || !modules)
-            return false;
+    struct hp_range *range = in_doubt ? NULL : hp_ranges_at(&hp_maps, address);
+    if (!is_known_code(range)) {
+        read_maps(self);
+        range = hp_ranges_at(&hp_maps, address);
     }
-    struct mapping *m = stale ? NULL : find_mapping(address);
-    if (!m || !m->executable) {
-        read_maps();
-        find_unloaded(self);
-        m = find_mapping(address);
-    }
-    if (!m)
+    if (!range)
         return false;
-    *place = (struct hp_place){.high = m->high, .executable = m->executable && m->readable};
+    if (!range->path)
+        range->path = hp_maps_no_path;
+    *place = (struct hp_place){.high = range->high,
+                               .executable = range->prot & PROT_EXEC && range->prot & PROT_READ};
     if (!place->executable)
         return true;
-    place->writable = m->writable || hp_guards_know(address);
-    place->module = module_of(self, m);
-    for (m++; m < mappings + n_mappings && m->low == place->high && m->executable && m->readable;
-         m++)
-        place->high = m->high;
+    place->writable = range->prot & PROT_WRITE || range->shared;
+    hp_maps_shared_code = hp_maps_shared_code || range->shared;
+    range->used = true;
+    place->module = module_of(self, range);
+    for (struct hp_range *next = range + 1;
+         next < hp_maps.items + hp_maps.n && goes_on(range, next, place->high); next++) {
+        next->used = true;
+        place->high = next->high;
+    }
     return true;
 }
 
-/* --- Changes ----------------------------------------------------------------------------------- */
+/* --- Changes ---------------------------------------------------------------------------------- */
 
-void hp_maps_changed(uint64_t low, uint64_t high)
+void hp_maps_loaded(uint64_t low, uint64_t high, int prot, const char *path, uint64_t base)
 {
-    hp_lock();
-    bool code = false;
-    for (uint32_t i = 0; i < n_mappings && !code; i++)
-        code = mappings[i].executable && mappings[i].low < high && mappings[i].high > low;
-    if (code || stale) {
-        hp_cache_invalidate(low, high);
-        hp_guards_forget(low, high);
-    }
-    stale = stale || code;
-    hp_unlock();
+    struct hp_range range = {
+        .low = low, .high = high, .path = name(path), .base = base, .prot = (uint8_t)prot};
+    hp_ranges_put(&hp_maps, &range);
 }
 
-void hp_maps_new_code(void)
+void hp_maps_vdso(uint64_t at)
 {
-    hp_lock();
-    stale = true;
-    hp_unlock();
+    const Elf64_Ehdr *header = (const Elf64_Ehdr *)at;
+    const Elf64_Phdr *segments = (const Elf64_Phdr *)(at + header->e_phoff);
+    uint64_t size = 0;
+    for (int i = 0; i < header->e_phnum; i++)
+        if (segments[i].p_type == PT_LOAD && segments[i].p_vaddr + segments[i].p_memsz > size)
+            size = segments[i].p_vaddr + segments[i].p_memsz;
+    hp_maps_loaded(at, at + ((size + 4095) & ~(uint64_t)4095), PROT_READ | PROT_EXEC, "[vdso]", at);
+}
+
+void hp_maps_drop(struct hp_self *self, uint64_t low, uint64_t high)
+{
+    struct hp_range *range;
+    uint32_t i;
+    while ((i = hp_ranges_from(&hp_maps, low)) < hp_maps.n &&
+           (range = &hp_maps.items[i])->low < high) {
+        uint32_t module = range->module;
+        hp_ranges_remove(&hp_maps, range->low > low ? range->low : low,
+                         range->high < high ? range->high : high);
+        if (module && !is_mapped(module))
+            tell(self, &modules[module - 1], false);
+    }
+}
+
+void hp_maps_let_go(uint64_t low, uint64_t high)
+{
+    for (uint32_t i = hp_ranges_from(&hp_maps, low); i < hp_maps.n && hp_maps.items[i].low < high;
+         i++) {
+        const struct hp_range *range = &hp_maps.items[i];
+        uint64_t from = range->low > low ? range->low : low;
+        uint64_t to = range->high < high ? range->high : high;
+        if (range->used)
+            hp_cache_invalidate(from, to);
+        if (range->used || range->shared)
+            hp_guards_remove(from, to);
+    }
+}
+
+void hp_maps_file_changed(uint64_t inode, uint64_t low, uint64_t high)
+{
+    for (uint32_t i = 0; hp_maps_shared_code && i < hp_maps.n; i++) {
+        const struct hp_range *range = &hp_maps.items[i];
+        uint64_t size = range->high - range->low;
+        if (!range->shared || !range->used || range->inode != inode || range->offset >= high ||
+            range->offset + size <= low)
+            continue;
+        uint64_t from = low > range->offset ? low - range->offset : 0;
+        uint64_t to = high - range->offset < size ? high - range->offset : size;
+        hp_cache_invalidate(range->low + from, range->low + to);
+    }
 }

@@ -158,7 +158,7 @@ static bool may_succeed_now(struct hp_self *self)
 static void fault(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
     uint64_t at = uc->mc.rip;
-    bool is_write = info->signo == SEGV && (uc->mc.err & 3) == 3;
+    bool is_write = info->signo == SEGV && uc->mc.err & 2;    /* the page need not be present */
     bool guarded = is_write && hp_guards_have(info->address); /* asked once: it may change */
     if (is_write && !guarded && may_succeed_now(self))
         return;

@@ -9,6 +9,10 @@
 #include <stdint.h>
 #include <sys/syscall.h>
 
+#ifndef SYS_mseal
+#define SYS_mseal 462
+#endif
+
 static inline long hp_sys6(long n, long a, long b, long c, long d, long e, long f)
 {
     long result;

@@ -9,7 +9,6 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
-#include <linux/mman.h>
 #include <string.h>
 
 #define ARCH_SET_GS 0x1001
@@ -37,51 +36,6 @@ static enum outcome pass(struct hp_self *self)
 static enum outcome answer(struct hp_self *self, long result)
 {
     self->regs.r[RAX] = (uint64_t)result;
-    return DONE;
-}
-
-/* --- Memory ----------------------------------------------------------------------------------- */
-
-static enum outcome sys_mmap(struct hp_self *self)
-{
-    uint64_t *r = self->regs.r, size = (r[RSI] + 4095) & ~(uint64_t)4095;
-    bool executable = r[RDX] & PROT_EXEC, fixed = r[R10] & MAP_FIXED;
-    if (pass(self) == AGAIN)
-        return AGAIN;
-    if (hp_sys_failed((long)r[RAX]))
-        return DONE;
-    if (fixed)
-        hp_maps_changed(r[RAX], r[RAX] + size);
-    if (executable)
-        hp_maps_new_code();
-    return DONE;
-}
-
-/* munmap, mprotect, pkey_mprotect */
-static enum outcome sys_change(struct hp_self *self, bool executable)
-{
-    uint64_t *r = self->regs.r, low = r[RDI], high = low + ((r[RSI] + 4095) & ~(uint64_t)4095);
-    if (pass(self) == AGAIN)
-        return AGAIN;
-    if (r[RAX] == 0 && high > low) {
-        hp_maps_changed(low, high);
-        if (executable)
-            hp_maps_new_code();
-    }
-    return DONE;
-}
-
-static enum outcome sys_mremap(struct hp_self *self)
-{
-    uint64_t *r = self->regs.r, low = r[RDI], old = r[RSI], new = r[RDX];
-    if (pass(self) == AGAIN)
-        return AGAIN;
-    if (hp_sys_failed((long)r[RAX]))
-        return DONE;
-    if (old)
-        hp_maps_changed(low, low + ((old + 4095) & ~(uint64_t)4095));
-    hp_maps_changed(r[RAX], r[RAX] + ((new + 4095) & ~(uint64_t)4095));
-    hp_maps_new_code();
     return DONE;
 }
 
@@ -241,6 +195,14 @@ static enum outcome sys_read(struct hp_self *self, uint64_t to, uint64_t size)
     return pass(self);
 }
 
+/* The file may be one that code is mapped from. */
+static enum outcome sys_write(struct hp_self *self, uint64_t fd)
+{
+    enum outcome outcome = pass(self);
+    hp_maps_written((int)fd);
+    return outcome;
+}
+
 /* A call that blocks other signals while it waits: `mask` points to the set, `size` is its length. */
 static enum outcome sys_with_mask(struct hp_self *self, uint64_t mask, uint64_t size)
 {
@@ -266,15 +228,32 @@ static enum outcome make_call(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
     switch (r[RAX]) {
-    case SYS_mmap: return sys_mmap(self);
-    case SYS_munmap: return sys_change(self, false);
+    case SYS_mmap:
+    case SYS_munmap:
     case SYS_mprotect:
-    case SYS_pkey_mprotect: return sys_change(self, r[RDX] & PROT_EXEC);
-    case SYS_mremap: return sys_mremap(self);
+    case SYS_pkey_mprotect:
+    case SYS_mremap:
+    case SYS_brk:
+    case SYS_madvise:
+    case SYS_shmat:
+    case SYS_shmdt:
+    case SYS_remap_file_pages:
+    case SYS_mseal: return hp_maps_call(self) ? DONE : AGAIN;
 
     case SYS_read:
     case SYS_pread64:
     case SYS_recvfrom: return sys_read(self, r[RSI], r[RDX]);
+
+    case SYS_write:
+    case SYS_pwrite64:
+    case SYS_writev:
+    case SYS_pwritev:
+    case SYS_pwritev2:
+    case SYS_ftruncate:
+    case SYS_fallocate:
+    case SYS_sendfile: return sys_write(self, r[RDI]);
+    case SYS_copy_file_range:
+    case SYS_splice: return sys_write(self, r[RDX]);
 
     case SYS_fork:
     case SYS_vfork:

@@ -48,12 +48,26 @@ bool hp_work_is_foreign(const struct hp_x86 *insn)
            (gs && insn->is_string && insn->addr32);
 }
 
+/* Guards the source up to `end`, all of it: for new guards old ones may have to go. */
+static bool guard_source(struct work *w, uint64_t end)
+{
+    if (!w->guarded[1] || w->unguarded < w->guarded[0])
+        w->guarded[0] = w->unguarded;
+    if (end > w->guarded[1])
+        w->guarded[1] = end;
+    return hp_guards_set(w->guarded[0], w->guarded[1]);
+}
+
 void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn)
 {
     uint64_t rest = w->high - pc;
     if (!w->again && pc + 15 > w->unguarded) {
         uint64_t end = (pc + (rest < 15 ? rest : 15) + 4095) & ~(uint64_t)4095;
-        hp_guards_set(w->unguarded, end);
+        if (!guard_source(w, end)) { /* then it is not translated */
+            end = w->unguarded;
+            w->high = end > pc ? end : pc;
+            rest = w->high - pc;
+        }
         w->unguarded = end < w->high ? end : UINT64_MAX;
     }
     hp_x86_decode(bytes, rest < 15 ? (unsigned)rest : 15, insn);

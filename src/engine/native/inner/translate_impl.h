@@ -33,11 +33,12 @@ struct work {
     struct hp_x86 insn;
     struct hp_piece *piece; /* NULL when translating again */
     uint32_t module;
-    uint64_t unguarded; /* source from here on could be written while it is read */
-    uint32_t id;        /* of the run before this piece */
-    unsigned insns;     /* in this piece so far */
-    unsigned pieces;    /* before this one */
-    unsigned total;     /* instructions in all */
+    uint64_t unguarded;  /* source from here on could be written while it is read */
+    uint64_t guarded[2]; /* of the segment, from and to: source that could be written */
+    uint32_t id;         /* of the run before this piece */
+    unsigned insns;      /* in this piece so far */
+    unsigned pieces;     /* before this one */
+    unsigned total;      /* instructions in all */
 
     struct constant constants[HP_PIECES_MAX + 1];
     unsigned n_constants;

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The program's calls that change its mappings. Where code may be concerned the lock is held over the
+ * call, so that what is noted is what was done: before it, code from there goes and the pages are
+ * made as the program wants them; after it the list is changed. The rest is not waited for.
+ */
+#include "engine/native/inner/maps.h"
+#include "engine/native/inner/sys.h"
+
+#include <errno.h>
+#include <linux/ipc.h>
+#include <linux/mman.h>
+#include <linux/shm.h>
+#include <string.h>
+#include <sys/stat.h>
+
+struct span {
+    uint64_t low, high;
+};
+
+static uint64_t page_up(uint64_t address)
+{
+    return (address + 4095) & ~(uint64_t)4095;
+}
+
+static struct span span(uint64_t low, uint64_t size)
+{
+    uint64_t high = low + page_up(size);
+    return high > low ? (struct span){low, high} : (struct span){0, 0};
+}
+
+/* --- Before ----------------------------------------------------------------------------------- */
+
+static uint64_t brk_now(void)
+{
+    return (uint64_t)hp_sys1(SYS_brk, 0);
+}
+
+static uint64_t shm_size(uint64_t id)
+{
+    struct shmid64_ds ds;
+    return hp_sys_failed(hp_sys3(SYS_shmctl, (long)id, IPC_STAT, (long)&ds)) ? 0 : ds.shm_segsz;
+}
+
+/* What was attached there. */
+static struct span attached(uint64_t low)
+{
+    const struct hp_range *range = hp_ranges_at(&hp_maps, low);
+    struct span all = {low, low};
+    for (; range && range->low <= low && range < hp_maps.items + hp_maps.n &&
+           range->inode == hp_ranges_at(&hp_maps, low)->inode && range->low <= all.high;
+         range++)
+        all.high = range->high;
+    return all;
+}
+
+static bool discards(uint64_t advice)
+{
+    return advice == MADV_DONTNEED || advice == MADV_FREE || advice == MADV_REMOVE ||
+           advice == 24 /* MADV_DONTNEED_LOCKED */ || advice == 102 /* MADV_GUARD_INSTALL */;
+}
+
+/* What the call, if it succeeds, changes of what there is. mremap has two such spans. */
+static void look_ahead(const uint64_t *r, struct span spans[2])
+{
+    spans[0] = spans[1] = (struct span){0, 0};
+    switch (r[RAX]) {
+    case SYS_mmap:
+        if (r[R10] & MAP_FIXED)
+            spans[0] = span(r[RDI], r[RSI]);
+        break;
+    case SYS_mremap:
+        spans[0] = span(r[RDI], r[RSI] ? r[RSI] : r[RDX]); /* 0: the same memory once more */
+        if (r[R10] & MREMAP_FIXED)
+            spans[1] = span(r[R8], r[RDX]);
+        break;
+    case SYS_brk: {
+        uint64_t now = page_up(brk_now()), wanted = page_up(r[RDI]);
+        if (r[RDI] && wanted < now)
+            spans[0] = (struct span){wanted, now};
+        break;
+    }
+    case SYS_madvise:
+        if (discards(r[RDX]))
+            spans[0] = span(r[RDI], r[RSI]);
+        break;
+    case SYS_shmat:
+        if (r[RDX] & SHM_REMAP)
+            spans[0] = span(r[RSI], shm_size(r[RDI]));
+        break;
+    case SYS_shmdt: spans[0] = attached(r[RDI]); break;
+    default: spans[0] = span(r[RDI], r[RSI]); break; /* the others */
+    }
+}
+
+/* --- After ------------------------------------------------------------------------------------ */
+
+/* Through this mapping code that was translated may be written. */
+static void note_alias(const struct hp_range *range)
+{
+    if (range->shared && range->prot & PROT_WRITE)
+        hp_maps_file_changed(range->inode, range->offset,
+                             range->offset + (range->high - range->low));
+}
+
+static void note_aliases(uint64_t low, uint64_t high)
+{
+    for (uint32_t i = hp_ranges_from(&hp_maps, low);
+         hp_maps_shared_code && i < hp_maps.n && hp_maps.items[i].low < high; i++)
+        note_alias(&hp_maps.items[i]);
+}
+
+static uint64_t n_anonymous;
+
+static void mapped(struct hp_self *self, const uint64_t *r, uint64_t low)
+{
+    bool anonymous = r[R10] & MAP_ANONYMOUS, shared = r[R10] & MAP_SHARED;
+    struct hp_range range = {.low = low,
+                             .high = low + page_up(r[RSI]),
+                             .offset = r[R9],
+                             .path = anonymous && !shared ? hp_maps_no_path : NULL,
+                             .base = low,
+                             .prot = r[RDX] & (PROT_READ | PROT_WRITE | PROT_EXEC),
+                             .shared = shared};
+    struct stat st;
+    hp_maps_drop(self, range.low, range.high);
+    if (!shared && !(range.prot & PROT_EXEC))
+        return;
+    if (shared && anonymous) /* nobody else has it: a number will do */
+        range.inode = 1ull << 63 | ++n_anonymous;
+    else if (shared && !hp_sys_failed(hp_sys2(SYS_fstat, (long)r[R8], (long)&st)))
+        range.inode = st.st_ino;
+    hp_ranges_put(&hp_maps, &range);
+    note_alias(&range);
+}
+
+/* What is known of [from, from + size) is known at `to`. */
+static void copy(uint64_t from, uint64_t size, uint64_t to)
+{
+    for (uint64_t at = from; at < from + size;) {
+        uint32_t i = hp_ranges_from(&hp_maps, at);
+        if (i == hp_maps.n || hp_maps.items[i].low >= from + size)
+            return;
+        struct hp_range range = hp_maps.items[i];
+        at = range.high;
+        if (range.low < from) {
+            range.offset += from - range.low;
+            range.low = from;
+        }
+        if (range.high > from + size)
+            range.high = from + size;
+        range.low += to - from;
+        range.high += to - from;
+        range.base = range.low;
+        if (range.inode)
+            range.path = NULL;
+        range.module = 0;
+        range.used = false;
+        hp_ranges_put(&hp_maps, &range);
+        note_alias(&range);
+    }
+}
+
+static void moved(struct hp_self *self, const uint64_t *r, uint64_t to)
+{
+    uint64_t from = r[RDI], old = page_up(r[RSI]), new = page_up(r[RDX]), common = old;
+    if (old == 0) /* the same memory once more */
+        common = new;
+    else if (new < old)
+        common = new;
+    if (to != from) {
+        hp_maps_drop(self, to, to + new);
+        copy(from, common, to);
+        if (old && !(r[R10] & MREMAP_DONTUNMAP))
+            hp_maps_drop(self, from, from + old);
+    } else if (old > new) {
+        hp_maps_drop(self, from + new, from + old);
+    }
+    const struct hp_range *last = new > common ? hp_ranges_at(&hp_maps, to + common - 1) : NULL;
+    if (last) {
+        struct hp_range more = *last;
+        more.offset += to + common - more.low;
+        more.low = to + common;
+        more.high = to + new;
+        more.used = false;
+        hp_ranges_put(&hp_maps, &more);
+        note_alias(&more);
+    }
+}
+
+/* It may be written through what was attached. */
+static void forget_shared_code(void)
+{
+    for (uint32_t i = 0; i < hp_maps.n; i++)
+        if (hp_maps.items[i].shared && hp_maps.items[i].used)
+            hp_cache_invalidate(hp_maps.items[i].low, hp_maps.items[i].high);
+}
+
+static void account(struct hp_self *self, const uint64_t *r, const struct span *span,
+                    uint64_t result)
+{
+    switch (r[RAX]) {
+    case SYS_mmap: mapped(self, r, result); break;
+    case SYS_mremap: moved(self, r, result); break;
+    case SYS_munmap:
+    case SYS_shmdt: hp_maps_drop(self, span->low, span->high); break;
+    case SYS_brk:
+        if (span->high && page_up(result) == span->low) /* otherwise it failed */
+            hp_maps_drop(self, span->low, span->high);
+        break;
+    case SYS_mprotect:
+    case SYS_pkey_mprotect:
+        hp_ranges_protect(&hp_maps, span->low, span->high,
+                          r[RDX] & (PROT_READ | PROT_WRITE | PROT_EXEC));
+        note_aliases(span->low, span->high);
+        if (r[RDX] & (PROT_GROWSDOWN | PROT_GROWSUP))
+            hp_maps_doubt(); /* more than was named */
+        break;
+    case SYS_shmat: /* of no interest as long as no code is in such memory */
+        if (r[RDX] & (SHM_EXEC | SHM_REMAP) || hp_maps_shared_code) {
+            forget_shared_code();
+            hp_maps_doubt();
+        }
+        break;
+    case SYS_remap_file_pages: hp_maps_doubt(); break;
+    default: break;
+    }
+}
+
+void hp_maps_written(int fd)
+{
+    struct stat st;
+    if (!hp_maps_shared_code || hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)))
+        return;
+    hp_lock();
+    hp_maps_file_changed(st.st_ino, 0, UINT64_MAX);
+    hp_unlock();
+}
+
+/* --- The whole -------------------------------------------------------------------------------- */
+
+/* Guards divide mappings, of which a process may only have so many. */
+static bool call(struct hp_self *self, bool locked)
+{
+    uint64_t number = self->regs.r[RAX];
+    if (!hp_raw_syscall(self))
+        return false;
+    if ((int64_t)self->regs.r[RAX] == -ENOMEM &&
+        (locked ? hp_guards_remove(0, UINT64_MAX) : hp_guards_lift(0, UINT64_MAX))) {
+        self->regs.r[RAX] = number;
+        return hp_raw_syscall(self);
+    }
+    return true;
+}
+
+bool hp_maps_call(struct hp_self *self)
+{
+    uint64_t r[16];
+    struct span spans[2];
+    bool concerned = false;
+    memcpy(r, self->regs.r, sizeof r);
+    hp_lock();
+    look_ahead(r, spans);
+    for (int i = 0; i < 2; i++)
+        if (hp_ranges_touch(&hp_maps, spans[i].low, spans[i].high)) {
+            hp_maps_let_go(spans[i].low, spans[i].high);
+            concerned = true;
+        }
+    if (!concerned)
+        hp_unlock();
+    bool done = call(self, concerned);
+    if (!concerned)
+        hp_lock();
+    if (done && !hp_sys_failed((long)self->regs.r[RAX]))
+        account(self, r, &spans[0], self->regs.r[RAX]);
+    else if (done && concerned)
+        hp_maps_doubt(); /* part of it may have been done */
+    hp_unlock();
+    return done;
+}
