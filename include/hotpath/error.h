@@ -25,6 +25,7 @@ enum hp_err {
     HP_ERR_UNSUPPORTED = -6, /* well-formed, but something hotpath cannot do */
     HP_ERR_NOTFOUND = -7,    /* what was asked for is not there */
     HP_ERR_INTERNAL = -8,    /* our mistake */
+    HP_ERR_UNOBSERVED = -9,  /* the program ran, but nothing is known of it */
 };
 
 /* A fixed name for the code ("out of memory"); never NULL. */

@@ -18,6 +18,7 @@ const char *hp_errstr(enum hp_err err)
     case HP_ERR_UNSUPPORTED: return "not supported";
     case HP_ERR_NOTFOUND: return "not found";
     case HP_ERR_INTERNAL: return "internal error";
+    case HP_ERR_UNOBSERVED: return "not observed";
     }
     return "unknown error";
 }

@@ -100,9 +100,8 @@ static void choose_profile(struct hp_session_options *session)
 static char *own_module(char *const *argv)
 {
     struct hp_executable program;
-    if (hp_executable_find(argv, &program) != HP_OK)
-        return NULL;
-    char *real = realpath(program.path, NULL);
+    hp_executable_find(argv, &program);
+    char *real = program.path ? realpath(program.path, NULL) : NULL;
     char *key = real ? hp_module_key(real) : NULL;
     free(real);
     hp_executable_fini(&program);

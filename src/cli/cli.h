@@ -36,6 +36,10 @@ int hp_cmd_lab(int argc, char **argv);
 /* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
 int hp_cli_fail(enum hp_err err);
 
+/* Likewise, of a command that ran a program which ended with `status`: that status stays, unless it
+ * is 0 and hides what failed. A program that ran unobserved is no failure of its. */
+int hp_cli_ran(enum hp_err err, int status);
+
 /* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is
  * honoured). */
 void hp_cli_style(struct hp_report_options *options, FILE *file);

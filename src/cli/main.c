@@ -52,6 +52,14 @@ int hp_cli_fail(enum hp_err err)
     return HP_EXIT_FAILED;
 }
 
+int hp_cli_ran(enum hp_err err, int status)
+{
+    if (err == HP_OK)
+        return status;
+    int failed = hp_cli_fail(err);
+    return status == 0 && err != HP_ERR_UNOBSERVED ? failed : status;
+}
+
 void hp_cli_style(struct hp_report_options *options, FILE *file)
 {
     struct winsize size;

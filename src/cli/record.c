@@ -60,10 +60,8 @@ int hp_cmd_record(int argc, char **argv)
         err = hp_session_run(&session, argv + 1, NULL, profile, &status);
     if (err == HP_OK)
         err = hp_profile_save(profile, path);
-    if (err != HP_OK) {
-        int failed = hp_cli_fail(err);
-        status = status == 0 ? failed : status;
-    } else if (!session.quiet) {
+    status = hp_cli_ran(err, status);
+    if (err == HP_OK && !session.quiet) {
         fprintf(stderr, "hotpath: profile written to %s (hotpath report %s)\n", path, path);
     }
     hp_profile_free(profile);

@@ -63,10 +63,7 @@ int hp_cmd_run(int argc, char **argv)
         hp_cli_style(&report, stderr);
         err = hp_report(profile, &report, stderr);
     }
-    if (err != HP_OK) {
-        int failed = hp_cli_fail(err);
-        status = status == 0 ? failed : status;
-    }
+    status = hp_cli_ran(err, status);
     hp_profile_free(profile);
     return status;
 }

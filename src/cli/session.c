@@ -11,11 +11,13 @@
 #include "engine/native/native.h"
 #include "engine/program.h"
 #include "engine/qemu/qemu.h"
+#include "engine/spawn.h"
 #include "engine/trace/replay.h"
 #include "hotpath/trace.h"
 #include "profiler/result.h"
 #include "profiler/sample/profiler.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -36,6 +38,7 @@ struct session {
     enum hp_err trace_failure;
     char trace_error[256];
     struct hp_progress progress;
+    bool started;                 /* the program */
     struct hp_onlooker *onlooker; /* NULL: nobody */
     struct hp_ongoing ongoing;    /* for it */
 };
@@ -329,6 +332,9 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
     if (stats->unobserved_threads)
         HP_TRY(hp_profile_note(profile, stats->unobserved_threads, "unobserved",
                                "threads were not observed: too many at the same time"));
+    if (stats->natively)
+        HP_TRY(hp_profile_note(profile, stats->natively, "natively",
+                               "programs that were executed ran outside hotpath: %s", stats->why));
     return finish_profile(s, &about->run, profile);
 }
 
@@ -387,6 +393,7 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
         return err;
     }
     hp_signals_pass_to(pid);
+    s->started = true;
     watch(s, options->onlooker, about->run.engine, pid);
     err = hp_live_run(live, pid, &s->consumer, &stats);
     show(s, true);
@@ -395,11 +402,43 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     about->run.seconds = hp_now() - started;
     about->run.exit_status = *status = shell_status(stats.status);
     HP_TRY(err);
+    if (!stats.attached && stats.natively)
+        return hp_fail(HP_ERR_UNOBSERVED, "the program ran unobserved: %s", stats.why);
     if (!stats.attached) {
         *status = HP_EXIT_FAILED;
         return fail_unattached(plan->engine, stats.status);
     }
     return finish_live(s, live, about, &stats, options->follow, profile);
+}
+
+/* --- Without an engine ------------------------------------------------------------------------ */
+
+/* Runs the program as if hotpath were not there, because of the last failure. */
+static enum hp_err run_natively(const struct hp_executable *program, int *status)
+{
+    char why[256];
+    int ended = 0;
+    pid_t pid;
+    snprintf(why, sizeof why, "%s", hp_error_text());
+    hp_signals_catch();
+    enum hp_err err =
+        hp_spawn(program->path, program->argv,
+                 program->environment ? program->environment : environ, NULL, 0, &pid);
+    if (err == HP_OK) {
+        hp_signals_pass_to(pid);
+        while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
+            ;
+        *status = shell_status(ended);
+        err = hp_fail(HP_ERR_UNOBSERVED, "the program ran unobserved: %s", why);
+    }
+    hp_signals_restore();
+    return err;
+}
+
+/* Whether the program is none of the reasons for the failure, and can do without us. */
+static bool can_run_natively(enum hp_err err, const struct hp_executable *program)
+{
+    return (err == HP_ERR_IO || err == HP_ERR_NOMEM) && program->elf.arch == HP_ARCH_X86_64;
 }
 
 /* With the program found. */
@@ -418,12 +457,16 @@ static enum hp_err run_program(const struct hp_session_options *options, struct 
         open_session(&s, program->elf.arch, profile ? &plan->wanted : NULL, options->lines);
     if (err == HP_OK && trace_path)
         err = hp_trace_writer_new(trace_path, &about.run, s.code, &s.writer);
-    if (err == HP_OK)
+    bool asked_right = err == HP_OK;
+    if (asked_right)
         err = hp_live_new(&live_options, &live);
     if (err == HP_OK)
         err = run_live(&s, options, plan, program, live, &about, profile, status);
+    bool started = s.started;
     close_session(&s);
     hp_live_free(live);
+    if (err != HP_OK && asked_right && !started && can_run_natively(err, program))
+        err = run_natively(program, status);
     return err;
 }
 
@@ -440,11 +483,16 @@ enum hp_err hp_session_run(const struct hp_session_options *options, char *const
     *status = HP_EXIT_FAILED;
     HP_TRY(hp_plan_options(options, &plan));
     enum hp_err err = hp_executable_find(argv, &program);
+    program.environment = options->environment;
+    if (err == HP_ERR_UNOBSERVED) {
+        err = run_natively(&program, status);
+        hp_executable_fini(&program);
+        return err;
+    }
     if (err != HP_OK) {
         *status = not_run_status(err);
         return err;
     }
-    program.environment = options->environment;
     err = hp_plan_choose(options, &program, &plan);
     if (err == HP_OK)
         err = run_program(options, &plan, &program, argv, trace_path, profile, status);

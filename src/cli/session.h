@@ -91,6 +91,7 @@ struct hp_session_options {
  * Runs the program to its end. With `trace_path` the stream is recorded there; with `profile` what
  * the options ask for is put there, normal. `*status` is the program's exit status
  * as a shell gives it; it is set whenever the program ran, also when something of ours failed.
+ * HP_ERR_UNOBSERVED: it ran natively, because the engine could not be had; `profile` is empty.
  * HP_ERR_NOTFOUND and HP_ERR_UNSUPPORTED with `*status` 127 and 126: the program could not be run.
  */
 enum hp_err hp_session_run(const struct hp_session_options *options, char *const *argv,

@@ -402,10 +402,7 @@ int hp_cmd_top(int argc, char **argv)
         err = hp_fail(HP_ERR_INVALID, "no program given; try: hotpath top -- PROGRAM ARGUMENTS");
     if (err == HP_OK)
         err = run(&r, argv + 1, &status);
-    if (err != HP_OK) {
-        int failed = hp_cli_fail(err);
-        status = status == 0 ? failed : status;
-    }
+    status = hp_cli_ran(err, status);
     free(r.path);
     free(r.profile);
     free(r.command);

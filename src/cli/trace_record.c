@@ -43,10 +43,8 @@ int hp_trace_cmd_record(int argc, char **argv)
     }
     if (err == HP_OK)
         err = hp_session_run(&session, argv + 1, path, NULL, &status);
-    if (err != HP_OK) {
-        int failed = hp_cli_fail(err);
-        status = status == 0 ? failed : status;
-    } else if (!session.quiet) {
+    status = hp_cli_ran(err, status);
+    if (err == HP_OK && !session.quiet) {
         fprintf(stderr, "hotpath: trace written to %s (hotpath trace info %s)\n", path, path);
     }
     free(path);

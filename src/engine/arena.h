@@ -35,6 +35,8 @@
 #define HP_ARENA_CHUNKS      8u         /* 1 MiB a thread */
 #define HP_ARENA_RECORDS     (1u << 16) /* modules and strings over a run */
 
+#define HP_ARENA_WHY 160 /* bytes of a reason */
+
 /* At most; an arena has a shape. */
 #define HP_ARENA_RINGS    1024u           /* threads at the same time */
 #define HP_ARENA_SEGMENTS HP_SEGMENTS_MAX /* translations over a run */
@@ -176,6 +178,8 @@ struct hp_arena {
     _Atomic uint32_t attached; /* an engine has mapped the arena and runs */
     _Atomic uint32_t detached; /* nobody reads any more */
     _Atomic uint32_t unobserved_threads; /* threads that found no ring */
+    _Atomic uint32_t natively;           /* programs that an engine could not start in itself */
+    char natively_why[HP_ARENA_WHY];     /* the last of them */
 
     _Alignas(64) _Atomic uint32_t doorbell; /* counts publications; the reader waits on it */
     _Atomic uint32_t reader_waits;

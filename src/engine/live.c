@@ -711,5 +711,7 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
     signalled_arena = NULL;
     stats->attached = atomic_load(&live->arena->attached);
     stats->unobserved_threads = atomic_load(&live->arena->unobserved_threads);
+    stats->natively = atomic_load(&live->arena->natively);
+    memcpy(stats->why, live->arena->natively_why, sizeof stats->why - 1);
     return live->failure;
 }

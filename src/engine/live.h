@@ -43,6 +43,8 @@ void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *st
 struct hp_live_stats {
     bool attached;               /* the engine came up */
     uint32_t unobserved_threads; /* for want of a ring */
+    uint32_t natively;           /* programs that had to be run natively from the start, and */
+    char why[HP_ARENA_WHY];      /* why the last had to */
     int status;                  /* of the program, as waitpid gives it */
 };
 

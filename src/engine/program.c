@@ -156,6 +156,8 @@ static enum hp_err find_program(char *const *argv, struct hp_executable *program
         enum hp_err err = hp_elf_file_read(program->path, &program->elf);
         if (err == HP_OK)
             break;
+        if (err == HP_ERR_IO && access(program->path, R_OK) != 0)
+            return hp_fail(HP_ERR_UNOBSERVED, "%s cannot be read, only executed", program->path);
         if (err != HP_ERR_FORMAT)
             return hp_fail(HP_ERR_UNSUPPORTED, "%s", hp_error_text());
         if (depth == MAX_SCRIPTS)
@@ -185,7 +187,7 @@ enum hp_err hp_executable_find(char *const *argv, struct hp_executable *program)
 {
     *program = (struct hp_executable){0};
     enum hp_err err = find_program(argv, program);
-    if (err != HP_OK)
+    if (err != HP_OK && err != HP_ERR_UNOBSERVED)
         hp_executable_fini(program);
     return err;
 }

@@ -42,6 +42,11 @@ enum hp_err hp_find_part(const char *file, int access_mode, char **path)
 
 /* --- Descriptors ------------------------------------------------------------------------------ */
 
+static enum hp_err fail_for_want_of_descriptors(void)
+{
+    return hp_fail(HP_ERR_IO, "too many open files: raise the limit on them (ulimit -n)");
+}
+
 enum hp_err hp_spare_descriptors(int *numbers, size_t n)
 {
     struct rlimit limit;
@@ -53,7 +58,7 @@ enum hp_err hp_spare_descriptors(int *numbers, size_t n)
         if (fcntl(number, F_GETFD) < 0)
             numbers[found++] = number;
     if (found < n)
-        return hp_fail(HP_ERR_IO, "too many open files: no descriptor is free for the engine");
+        return fail_for_want_of_descriptors();
     return HP_OK;
 }
 
@@ -78,12 +83,12 @@ static void become(const char *path, char *const *argv, char *const *environment
 static enum hp_err make_pipe(int fds[2], const struct hp_handed *handed, size_t n)
 {
     if (pipe2(fds, O_CLOEXEC) != 0)
-        return hp_fail(HP_ERR_IO, "cannot make a pipe: %s", strerror(errno));
+        return fail_for_want_of_descriptors();
     for (size_t i = 0; i < n; i++)
         if (handed[i].as == fds[0] || handed[i].as == fds[1]) {
             close(fds[0]);
             close(fds[1]);
-            return hp_fail(HP_ERR_IO, "cannot make a pipe: %s", strerror(EMFILE));
+            return fail_for_want_of_descriptors();
         }
     return HP_OK;
 }

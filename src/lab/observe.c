@@ -215,8 +215,9 @@ static enum hp_err start(struct hp_observation_memory *m, const struct hp_lab_co
 {
     struct hp_executable program;
     struct standard standard;
-    HP_TRY(hp_executable_find(command->argv, &program));
-    enum hp_err err = check_engine(m, command, &program);
+    enum hp_err err = hp_executable_find(command->argv, &program);
+    if (err == HP_OK)
+        err = check_engine(m, command, &program);
     if (err == HP_OK)
         err = redirect_standard(command->input, &standard);
     if (err == HP_OK) {

@@ -480,8 +480,7 @@ void hp_cache_start(void)
     by_page = hp_pages(PAGES * sizeof *by_page);
     new_buckets(1 << 14);
     if (!hp_landings_start(hp_engine.has_pext) || !hp_segs || !hp_exits || !hp_pieces || !by_page ||
-        !by_start) {
-        hp_say("there is no memory for the native engine", "try --engine qemu");
-        hp_sys1(SYS_exit_group, 125);
-    }
+        !by_start)
+        hp_run_natively("there is no memory for the native engine",
+                        "raise its limits (ulimit -v, -d)");
 }

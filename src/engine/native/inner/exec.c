@@ -52,6 +52,8 @@ struct plan {
     const char *path; /* as the program gave it: the end of start.name */
     bool
         is_program_again; /* it means /proc/self/exe, which is the engine: hp_engine.program_path */
+    int dirfd;            /* the file that is being looked at, as it was named */
+    const char *named;
     int n_scripts;
     struct script scripts[SCRIPT_LEVELS];
     struct hp_start start;
@@ -129,8 +131,10 @@ static bool copy_path(struct plan *plan, const uint64_t args[5])
 /* --- Files ------------------------------------------------------------------------------------ */
 
 /* Opens what execveat would execute, by name only. */
-static int open_named(int dirfd, const char *path, int flags)
+static int open_named(struct plan *plan, int dirfd, const char *path, int flags)
 {
+    plan->dirfd = dirfd;
+    plan->named = path;
     char by_fd[FD_PATH];
     int mode = O_PATH | O_CLOEXEC | (flags & AT_SYMLINK_NOFOLLOW ? O_NOFOLLOW : 0);
     if (!*path && flags & AT_EMPTY_PATH) {
@@ -141,19 +145,35 @@ static int open_named(int dirfd, const char *path, int flags)
     return (int)hp_sys4(SYS_openat, dirfd, (long)path, mode, 0);
 }
 
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Without /proc: opens by its name what is open by name, if that is still the same. */
+static int open_again(const struct plan *plan, int named)
+{
+    struct stat st, again;
+    if (hp_sys_failed(hp_sys2(SYS_fstat, named, (long)&st)) || !S_ISREG(st.st_mode))
+        return -ENOENT;
+    int fd = (int)hp_sys4(SYS_openat, plan->dirfd, (long)plan->named,
+                          O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    if (fd < 0 || (!hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&again)) && same_file(&st, &again)))
+        return fd;
+    close_fd(fd);
+    return -ENOENT;
+}
+
 /* Opens for reading what is open by name, which is closed. */
-static int open_readable(int named)
+static int open_readable(const struct plan *plan, int named)
 {
     char path[FD_PATH];
     fd_path(path, named);
     int fd = (int)hp_sys4(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
+    if (fd == -ENOENT)
+        fd = open_again(plan, named);
     close_fd(named);
     return fd;
-}
-
-static bool same_file(const struct stat *a, const struct stat *b)
-{
-    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
 static bool is_engine(int fd)
@@ -212,14 +232,34 @@ static bool gains_rights(int fd, const struct stat *st)
     return hp_sys4(SYS_fgetxattr, fd, (long)"security.capability", 0, 0) > 0;
 }
 
-/* The file's absolute name, if it has one by which the engine will find it. */
-static bool name_file(int fd, const struct stat *st, char *to, uint64_t size)
+/* Without /proc: the name by which the file was opened, made absolute. Its length, 0: none. */
+static uint64_t join_name(const struct plan *plan, char *to, uint64_t size)
 {
-    char path[FD_PATH];
+    uint64_t length = strlen(plan->named), n = 0;
+    if (plan->named[0] != '/') {
+        long got =
+            plan->dirfd == AT_FDCWD && length ? hp_sys2(SYS_getcwd, (long)to, (long)size) : 0;
+        if (got <= 0 || (uint64_t)got + length >= size) /* with the 0 that ends it */
+            return 0;
+        n = (uint64_t)got;
+        to[n - 1] = '/';
+    }
+    if (n + length >= size)
+        return 0;
+    memcpy(to + n, plan->named, length);
+    return n + length;
+}
+
+/* The file's absolute name, if it has one by which the engine will find it. */
+static bool name_file(struct plan *plan, int fd, const struct stat *st)
+{
+    char path[FD_PATH], *to = plan->start.path;
     struct stat named;
     fd_path(path, fd);
-    long n = hp_sys3(SYS_readlink, (long)path, (long)to, (long)size);
-    if (n <= 0 || (uint64_t)n >= size)
+    long n = hp_sys3(SYS_readlink, (long)path, (long)to, sizeof plan->start.path);
+    if (n == -ENOENT)
+        n = (long)join_name(plan, to, sizeof plan->start.path);
+    if (n <= 0 || (uint64_t)n >= sizeof plan->start.path)
         return false;
     to[n] = 0;
     return to[0] == '/' && !hp_sys_failed(hp_sys2(SYS_stat, (long)to, (long)&named)) &&
@@ -346,7 +386,7 @@ static bool can_observe(struct plan *plan, int fd, const char head[HEAD_SIZE])
     struct stat st;
     return is_our_elf(head) && !hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)) &&
            S_ISREG(st.st_mode) && !gains_rights(fd, &st) && has_interpreter(fd, head) &&
-           name_file(fd, &st, plan->start.path, sizeof plan->start.path);
+           name_file(plan, fd, &st);
 }
 
 /* Follows scripts from the file in `named`, which is closed, to the program that would run; false
@@ -355,7 +395,7 @@ static bool find_program(struct plan *plan, int named, const uint64_t args[5])
 {
     char head[HEAD_SIZE];
     for (;;) {
-        int fd = open_readable(named);
+        int fd = open_readable(plan, named);
         if (fd < 0)
             return false;
         read_head(fd, head);
@@ -371,7 +411,7 @@ static bool find_program(struct plan *plan, int named, const uint64_t args[5])
         memcpy(script->head, head, HEAD_SIZE);
         if (!read_script(script) || !may_execute(AT_FDCWD, script->interpreter, NULL, 0))
             return false;
-        named = open_named(AT_FDCWD, script->interpreter, 0);
+        named = open_named(plan, AT_FDCWD, script->interpreter, 0);
         if (named < 0)
             return false;
     }
@@ -510,7 +550,7 @@ static bool is_of_the_program(long error)
 static bool decide(struct plan *plan, const uint64_t args[5])
 {
     int dirfd = (int)args[DIRFD];
-    int named = open_named(dirfd, plan->path, (int)args[FLAGS]);
+    int named = open_named(plan, dirfd, plan->path, (int)args[FLAGS]);
     if (named < 0)
         return false;
     bool engine = is_engine(named);
@@ -519,7 +559,7 @@ static bool decide(struct plan *plan, const uint64_t args[5])
         plan->is_program_again = true;
         if (!may_execute(AT_FDCWD, hp_engine.program_path, NULL, 0))
             return false;
-        named = open_named(AT_FDCWD, hp_engine.program_path, 0);
+        named = open_named(plan, AT_FDCWD, hp_engine.program_path, 0);
         if (named < 0)
             return false;
         engine = false;

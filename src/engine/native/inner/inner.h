@@ -349,8 +349,11 @@ struct hp_image {
     bool executable_stack; /* the program asks for one (PT_GNU_STACK) */
 };
 
-/* Maps the ELF file and its interpreter. On failure the reason is written to stderr and the process
- * ends with status 126 or 127. */
+/* The program cannot be run in the engine, of which nothing has begun yet: executes it natively. The
+ * reader is told why. */
+_Noreturn void hp_run_natively(const char *what, const char *why);
+
+/* Maps the ELF file and its interpreter. What cannot be loaded is run natively. */
 void hp_load(const char *path, struct hp_image *image);
 
 /* The program wants to execute another: prepares it so that it is observed, and executes it.

@@ -40,13 +40,6 @@ struct file {
     uint64_t bias;        /* what to add to the file's addresses */
 };
 
-_Noreturn static void give_up(const char *path, const char *why, long error)
-{
-    hp_say(path, why);
-    for (;;)
-        hp_sys1(SYS_exit_group, error == -ENOENT ? 127 : 126);
-}
-
 static uint64_t page_down(uint64_t address)
 {
     return address & ~(PAGE - 1);
@@ -77,15 +70,15 @@ static void check_header(const struct file *file)
 {
     const Elf64_Ehdr *header = &file->header;
     if (memcmp(header->e_ident, ELFMAG, SELFMAG) != 0)
-        give_up(file->path, "not an ELF file", 0);
+        hp_run_natively(file->path, "not an ELF file");
     if (header->e_ident[EI_CLASS] != ELFCLASS64 || header->e_ident[EI_DATA] != ELFDATA2LSB ||
         header->e_machine != EM_X86_64)
-        give_up(file->path, "not a 64-bit x86 program; try --engine qemu", 0);
+        hp_run_natively(file->path, "not a 64-bit x86 program; try --engine qemu");
     if (header->e_type != ET_EXEC && header->e_type != ET_DYN)
-        give_up(file->path, "an ELF file, but not a program", 0);
+        hp_run_natively(file->path, "an ELF file, but not a program");
     if (header->e_phentsize != sizeof(Elf64_Phdr) || header->e_phnum == 0 ||
         header->e_phnum > HEADERS_MAX / sizeof(Elf64_Phdr))
-        give_up(file->path, "its program headers make no sense", 0);
+        hp_run_natively(file->path, "its program headers make no sense");
 }
 
 /* What must hold before anything is mapped. */
@@ -95,11 +88,11 @@ static void check_segment(struct file *file, const Elf64_Phdr *segment)
         segment->p_memsz > ADDRESS_MAX || segment->p_vaddr + segment->p_memsz > ADDRESS_MAX ||
         segment->p_offset > INT64_MAX - ADDRESS_MAX ||
         (segment->p_filesz > 0 && (segment->p_vaddr - segment->p_offset) % PAGE != 0))
-        give_up(file->path, "a segment makes no sense", 0);
+        hp_run_natively(file->path, "a segment makes no sense");
     /* Where there is no file there is nothing to write zeros to. */
     if (segment->p_memsz > segment->p_filesz && segment->p_filesz > 0 &&
         segment->p_offset + segment->p_filesz > page_up(file->size))
-        give_up(file->path, "the file is cut short", 0);
+        hp_run_natively(file->path, "the file is cut short");
     uint64_t low = page_down(segment->p_vaddr);
     uint64_t high = page_up(segment->p_vaddr + segment->p_memsz);
     if (low < file->low)
@@ -117,27 +110,27 @@ static void open_file(struct file *file, const char *path)
     *file = (struct file){.path = path, .low = UINT64_MAX, .align = PAGE};
     long fd = hp_sys4(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC | O_NONBLOCK, 0);
     if (hp_sys_failed(fd))
-        give_up(path, fd == -ENOENT ? "no such file" : "cannot be opened", fd);
+        hp_run_natively(path, fd == -ENOENT ? "no such file" : "cannot be opened");
     file->fd = (int)fd;
     struct stat st;
     if (hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)) || !S_ISREG(st.st_mode))
-        give_up(path, "not a regular file", 0);
+        hp_run_natively(path, "not a regular file");
     file->size = (uint64_t)st.st_size;
     if (!read_at(file->fd, &file->header, sizeof file->header, 0))
-        give_up(path, "cannot be read, or is too short for a program", 0);
+        hp_run_natively(path, "cannot be read, or is too short for a program");
     check_header(file);
     file->segments = hp_pages(HEADERS_MAX);
     if (!file->segments)
-        give_up(path, "no memory for its headers", 0);
+        hp_run_natively(path, "no memory for its headers");
     if (file->header.e_phoff > INT64_MAX - HEADERS_MAX ||
         !read_at(file->fd, file->segments, file->header.e_phnum * sizeof(Elf64_Phdr),
                  file->header.e_phoff))
-        give_up(path, "its program headers cannot be read", 0);
+        hp_run_natively(path, "its program headers cannot be read");
     for (int i = 0; i < file->header.e_phnum; i++)
         if (file->segments[i].p_type == PT_LOAD && file->segments[i].p_memsz > 0)
             check_segment(file, &file->segments[i]);
     if (file->high <= file->low)
-        give_up(path, "it has nothing to load", 0);
+        hp_run_natively(path, "it has nothing to load");
 }
 
 static void close_file(struct file *file)
@@ -208,7 +201,7 @@ static uint64_t reserve_anywhere(const struct file *file, uint64_t size)
     uint64_t more = file->align - PAGE;
     long place = reserve(0, size + more, 0);
     if (hp_sys_failed(place))
-        give_up(file->path, "no room for it in memory", 0);
+        hp_run_natively(file->path, "no room for it in memory");
     uint64_t start = (uint64_t)place, from = (start + more) & ~(file->align - 1);
     if (from > start)
         hp_sys2(SYS_munmap, place, (long)(from - start));
@@ -223,7 +216,7 @@ static void take_place(struct file *file, bool is_interpreter)
     uint64_t size = file->high - file->low;
     if (file->header.e_type == ET_EXEC) {
         if (!reserve_here(file->low, size))
-            give_up(file->path, "the addresses it was linked for are not free", 0);
+            hp_run_natively(file->path, "the addresses it was linked for are not free");
         return;
     }
     /* Only a multiple of the alignment may be added to the file's addresses. */
@@ -258,7 +251,7 @@ static void map_bss(const struct file *file, const Elf64_Phdr *segment, uint64_t
                          PROT_READ | PROT_WRITE | (segment->p_flags & PF_X ? PROT_EXEC : 0),
                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
     if (hp_sys_failed(place))
-        give_up(file->path, "no memory for its data", 0);
+        hp_run_natively(file->path, "no memory for its data");
 }
 
 static void map_segment(const struct file *file, const Elf64_Phdr *segment)
@@ -270,7 +263,7 @@ static void map_segment(const struct file *file, const Elf64_Phdr *segment)
                              protection(segment), MAP_PRIVATE | MAP_FIXED, file->fd,
                              (long)(segment->p_offset - before));
         if (hp_sys_failed(place))
-            give_up(file->path, "a segment cannot be mapped", 0);
+            hp_run_natively(file->path, "a segment cannot be mapped");
     }
     if (segment->p_flags & PF_X)
         hp_maps_loaded(start - before, page_up(start + segment->p_memsz), protection(segment),
@@ -320,7 +313,7 @@ static void load_interpreter(const struct file *program, const Elf64_Phdr *segme
         segment->p_offset > INT64_MAX - sizeof path ||
         !read_at(program->fd, path, segment->p_filesz, segment->p_offset) ||
         path[segment->p_filesz - 1] != 0)
-        give_up(program->path, "the name of its interpreter makes no sense", 0);
+        hp_run_natively(program->path, "the name of its interpreter makes no sense");
     struct file file;
     open_file(&file, path);
     map_file(&file, true);

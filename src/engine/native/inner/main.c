@@ -8,6 +8,7 @@
 #include "engine/native/start.h"
 
 #include <elf.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/mman.h>
 #include <linux/prctl.h>
@@ -20,11 +21,48 @@ struct hp_engine hp_engine;
 
 _Noreturn void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic);
 
+static struct hp_start *start; /* NULL: not known yet */
+static uint64_t *first_stack;  /* as the kernel made it */
+
+static _Noreturn void end(int status)
+{
+    for (;;)
+        hp_sys1(SYS_exit_group, status);
+}
+
 static _Noreturn void fail(const char *text)
 {
     hp_say(text, NULL);
-    for (;;)
-        hp_sys1(SYS_exit_group, 125);
+    end(125);
+}
+
+/* By writing to the file: it may not be mapped. */
+static void tell_why(const char *what, const char *why)
+{
+    char text[HP_ARENA_WHY] = "";
+    uint32_t n = 0;
+    size_t length = strlen(what), rest = strlen(why);
+    if (length + rest + 3 <= sizeof text) {
+        memcpy(text, what, length);
+        memcpy(text + length, ": ", 2);
+        memcpy(text + length + 2, why, rest);
+    }
+    hp_sys4(SYS_pwrite64, hp_engine.arena_fd, (long)text, sizeof text,
+            offsetof(struct hp_arena, natively_why));
+    hp_sys4(SYS_pread64, hp_engine.arena_fd, (long)&n, sizeof n,
+            offsetof(struct hp_arena, natively));
+    n++;
+    hp_sys4(SYS_pwrite64, hp_engine.arena_fd, (long)&n, sizeof n,
+            offsetof(struct hp_arena, natively));
+}
+
+void hp_run_natively(const char *what, const char *why)
+{
+    uint64_t *argv = first_stack + 1, *envp = argv + first_stack[0] + 1;
+    tell_why(what, why);
+    long error = hp_sys3(SYS_execve, (long)start->path, (long)argv, (long)envp);
+    hp_say(start->path, "cannot be executed");
+    end(error == -ENOENT ? 127 : 126);
 }
 
 /* --- Itself ----------------------------------------------------------------------------------- */
@@ -78,28 +116,30 @@ static void start_clock(void)
 
 /* Whether the descriptor is the start block. Only of files in memory, which have seals, is it safe
  * to read some bytes to find out. */
-static bool read_block(int fd, struct hp_start *start)
+static bool read_block(int fd, struct hp_start *block)
 {
     return hp_sys2(SYS_fcntl, fd, F_GET_SEALS) >= 0 &&
-           hp_sys4(SYS_pread64, fd, (long)start, sizeof *start, 0) == (long)sizeof *start &&
-           start->magic == HP_START_MAGIC;
+           hp_sys4(SYS_pread64, fd, (long)block, sizeof *block, 0) == (long)sizeof *block &&
+           block->magic == HP_START_MAGIC;
 }
 
 /* Among all descriptors, from the lowest: /proc may not be there to be asked for them. */
-static int find_start(struct hp_start *start)
+static int find_start(struct hp_start *block)
 {
     for (int fd = 0; fd < FD_MAX; fd++)
-        if (read_block(fd, start))
+        if (read_block(fd, block))
             return fd;
     return -1;
 }
 
-static void read_start(struct hp_start *start)
+static void read_start(void)
 {
-    int fd = find_start(start);
+    static struct hp_start block;
+    int fd = find_start(&block);
     if (fd < 0)
         fail("hotpath-engine is started by hotpath: use hotpath run -- PROGRAM");
     hp_sys1(SYS_close, fd);
+    start = &block;
     hp_engine.arena_fd = start->arena_fd;
     hp_engine.engine_fd = start->engine_fd;
     hp_sys3(SYS_fcntl, start->arena_fd, F_SETFD, FD_CLOEXEC);
@@ -192,13 +232,11 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
 {
     relocate(dynamic);
     start_clock();
-    struct hp_start *start = hp_pages(sizeof *start);
-    if (!start)
-        fail("there is no memory for the native engine");
-    read_start(start);
+    first_stack = stack;
+    read_start();
     hp_engine.arena = hp_arena_map(hp_engine.arena_fd);
     if (!hp_engine.arena)
-        fail("hotpath-engine was started without its shared memory");
+        hp_run_natively("the shared memory cannot be mapped", "raise the limit (ulimit -v)");
     hp_engine.mode = (enum hp_record_mode)hp_engine.arena->mode;
     Elf64_auxv_t *auxv = find_auxv(stack);
     look_at_auxv(auxv);
@@ -213,7 +251,7 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     hp_cache_start();
     struct hp_self *self = hp_thread_new();
     if (!self)
-        fail("there is no memory for the native engine");
+        hp_run_natively("there is no memory for a thread", "raise the limits (ulimit -v, -d)");
     hp_thread_adopt(self);
     fix_auxv(auxv, &image, start->name);
     if (image.executable_stack)
