@@ -10,11 +10,12 @@ NOBODY = 65534
 class Test:
     """One test: a name, a command, and where it runs. folder: None for an empty one of its own."""
 
-    def __init__(self, name, argv, folder=None, env=None, root=False):
+    def __init__(self, name, argv, folder=None, env=None, root=False, lacks=()):
         self.name = name
         self.argv = [str(a) for a in argv]
         self.folder = folder
         self.env = env or {}
+        self.lacks = lacks  # programs it needs that are not installed
         self.root = root  # needs the rights of root; else it runs as nobody
 
 
@@ -48,10 +49,8 @@ class Suite:
 def tap(output):
     """Lines of the Test Anything Protocol, as {name: result}."""
     found = {}
-    for match in re.finditer(r"^[ \t]*(?:# )?(not ok|ok)\b[ \t]*(\d*)[ \t]*(?:- )?(.*)$", output,
-                             re.MULTILINE):
-        name = "%s %s" % (match.group(2), match.group(3).strip()[:120])
-        found[plain(name) if not match.group(2) else name] = match.group(1)
+    for match in re.finditer(r"^[ \t]*(not ok|ok)\b[ \t]*(\d*)[ \t]*(?:- )?(.*)$", output, re.MULTILINE):
+        found["%s %s" % (match.group(2), plain(match.group(3).strip())[:120])] = match.group(1)
     return found
 
 
