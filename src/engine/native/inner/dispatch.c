@@ -9,8 +9,10 @@
 #include "hotpath/stream.h"
 
 #include <linux/futex.h>
+#include <string.h>
 
 #define FLAG_TF     0x100u
+#define KNOWN_INSNS 1024 /* instructions run natively whose description is kept */
 #define ARCH_GET_FS 0x1003
 
 /* --- The lock --------------------------------------------------------------------------------- */
@@ -30,6 +32,11 @@ void hp_unlock(void)
 {
     if (atomic_exchange(&lock_word, 0) == 2)
         hp_sys3(SYS_futex, (long)&lock_word, FUTEX_WAKE_PRIVATE, 1);
+}
+
+void hp_lock_break(void)
+{
+    atomic_store(&lock_word, 0);
 }
 
 /* --- Going on --------------------------------------------------------------------------------- */
@@ -59,13 +66,17 @@ static uint32_t get(struct hp_self *self, uint64_t pc, bool land, const char **w
 static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *why)
 {
     if (why)
-        hp_detach(self, pc, why);
+        hp_release(self, pc, why);
     hp_probe(self, pc, false);
 }
 
 /* Enters the segment that was found for `pc`, if any. The lock is held, and let go. */
 static _Noreturn void enter(struct hp_self *self, uint32_t segment, uint64_t pc, const char *why)
 {
+    if (atomic_load(&hp_released)) {
+        hp_unlock();
+        hp_leave(self);
+    }
     atomic_store(&self->where, HP_IN_CACHE);
     if (segment)
         self->entry = (uint64_t)(uintptr_t)hp_segs[segment].code;
@@ -79,6 +90,8 @@ void hp_go_on(struct hp_self *self, uint64_t pc)
 {
     const char *why;
     self->regs.rip = pc;
+    if (self->regs.flags & FLAG_TF)
+        hp_step(self);
     hp_lock();
     uint32_t segment = get(self, pc, false, &why);
     enter(self, segment, pc, why);
@@ -93,10 +106,11 @@ void hp_on_exit(struct hp_self *self)
 {
     const char *why;
     uint32_t number = self->exit;
+    const struct hp_exit *exit = &hp_exits[number];
+    uint64_t pc = self->regs.rip = exit->target;
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
-    const struct hp_exit *exit = &hp_exits[number];
-    uint64_t pc = self->regs.rip = exit->target, before = flushes();
+    uint64_t before = flushes();
     hp_words_ran(self, exit->id, exit->taken);
     uint32_t segment = get(self, pc, false, &why);
     if (segment && before == flushes())
@@ -137,7 +151,10 @@ void hp_go_on_from(struct hp_self *self, uint32_t id, uint64_t pc)
 
 void hp_on_resume(struct hp_self *self)
 {
+    self->regs.rip = self->target;
     atomic_store(&self->where, HP_IN_ENGINE);
+    if (self->resume_trap)
+        self->regs.flags |= FLAG_TF;
     hp_go_on(self, self->target);
 }
 
@@ -146,10 +163,8 @@ void hp_on_pending(struct hp_self *self)
     atomic_store(&self->where, HP_IN_ENGINE);
     atomic_store(&self->pending, 0);
     self->stepping = false;
-    if (self->probing) { /* something came first */
-        self->probing = false;
-        self->regs.flags &= ~(uint64_t)FLAG_TF;
-    }
+    if (self->probing) /* something came first */
+        hp_probe_done(self, true);
     if (self->has_write) {
         self->has_write = false;
         hp_guards_lift(self->write_address, self->write_address + 1);
@@ -195,40 +210,97 @@ unsigned hp_operands(const struct hp_self *self, const uint8_t *bytes, const str
     return n;
 }
 
-/* Describes the instruction at `pc` as code of its own; 0: that is not possible. */
-static uint32_t describe_insn(struct hp_self *self, uint64_t pc)
+/* Whether the segment `id` is just these bytes at `pc`. */
+static bool is_described(uint32_t id, uint64_t pc, const uint8_t *bytes, uint32_t size)
 {
+    if (!id)
+        return false;
+    uint32_t position = hp_arena_segment_index(hp_engine.arena)[id];
+    const struct hp_arena_segment *stored = hp_arena_store(hp_engine.arena, position);
+    return stored->start == pc && stored->size == size && memcmp(stored + 1, bytes, size) == 0;
+}
+
+/* Describes the instruction at `pc` as code of its own; 0: that is not possible. */
+static uint32_t describe_insn(struct hp_self *self, uint64_t pc, struct hp_x86 *insn)
+{
+    static uint32_t known[KNOWN_INSNS];
     struct hp_place place;
-    struct hp_x86 insn;
     hp_lock();
     bool found = hp_maps_find(self, pc, &place) && place.executable;
+    uint8_t bytes[15];
+    uint64_t rest = found ? place.high - pc : 0;
+    unsigned size = rest < 15 ? (unsigned)rest : 15;
+    *insn = (struct hp_x86){.kind = HP_X86_INVALID};
+    uint32_t id = 0;
+    if (found && hp_copy(bytes, (const void *)pc, size)) {
+        hp_x86_decode(bytes, size, insn);
+        self->n_probe_addresses = hp_operands(self, bytes, insn, pc, self->probe_addresses);
+        uint32_t *slot = &known[pc % KNOWN_INSNS];
+        struct hp_arena_segment segment = {
+            .start = pc, .module = place.module, .size = insn->length};
+        if (!is_described(*slot, pc, bytes, insn->length))
+            *slot = hp_arena_add_segment(hp_engine.arena, &segment, bytes);
+        id = *slot;
+        self->probe_pushes_flags = insn->length <= 3 && bytes[insn->opcode_at] == 0x9c;
+    }
     hp_unlock();
-    if (!found)
-        return 0;
-    const uint8_t *bytes = (const uint8_t *)(uintptr_t)pc;
-    uint64_t rest = place.high - pc;
-    hp_x86_decode(bytes, rest < 15 ? (unsigned)rest : 15, &insn);
-    self->n_probe_addresses = hp_operands(self, bytes, &insn, pc, self->probe_addresses);
-    struct hp_arena_segment segment = {.start = pc, .module = place.module, .size = insn.length};
-    return hp_arena_add_segment(hp_engine.arena, &segment, bytes);
+    return id;
+}
+
+static _Noreturn void probe(struct hp_self *self, uint64_t pc, uint32_t id)
+{
+    self->regs.rip = pc;
+    self->probe_is_step = self->regs.flags & FLAG_TF;
+    self->regs.flags |= FLAG_TF;
+    self->probing = true;
+    self->probe_id = id;
+    atomic_store(&self->where, HP_IN_CACHE);
+    hp_enter_native(self);
 }
 
 void hp_probe(struct hp_self *self, uint64_t pc, bool counts)
 {
-    self->regs.rip = pc;
-    self->regs.flags |= FLAG_TF;
-    self->probing = true;
-    self->probe_id = counts ? describe_insn(self, pc) : 0;
-    self->entry = pc;
-    atomic_store(&self->where, HP_IN_CACHE);
-    hp_enter(self);
+    struct hp_x86 insn;
+    self->probe_pushes_flags = false;
+    if (atomic_load(&hp_released))
+        hp_leave(self);
+    probe(self, pc, counts ? describe_insn(self, pc, &insn) : 0);
 }
 
-void hp_probe_done(struct hp_self *self)
+/* The program single-steps itself: instructions are run natively, and every one of them traps. */
+void hp_step(struct hp_self *self)
+{
+    struct hp_x86 insn;
+    uint64_t pc = self->regs.rip;
+    if (atomic_load(&hp_released))
+        hp_leave(self);
+    uint32_t id = describe_insn(self, pc, &insn);
+    if (insn.kind == HP_X86_SYSCALL)
+        hp_syscall_at(self, pc, id);
+    probe(self, pc, id);
+}
+
+/* PUSHF has shown the trap flag of ours. */
+static void hide_trap_flag(struct hp_self *self)
+{
+    uint16_t flags;
+    uint64_t at = self->regs.r[RSP];
+    if (hp_copy(&flags, (const void *)at, sizeof flags)) {
+        flags &= (uint16_t)~FLAG_TF;
+        hp_put(at, &flags, sizeof flags);
+    }
+}
+
+void hp_probe_done(struct hp_self *self, bool failed)
 {
     static const uint32_t unknown[2] = {0, 0};
     self->probing = false;
-    self->regs.flags &= ~(uint64_t)FLAG_TF;
+    if (!self->probe_is_step)
+        self->regs.flags &= ~(uint64_t)FLAG_TF;
+    if (failed)
+        return;
+    if (self->probe_pushes_flags && !self->probe_is_step)
+        hide_trap_flag(self);
     if (!self->probe_id)
         hp_words_event(self, hp_word_event(HP_WORD_LOST, HP_LOST_UNKNOWN), unknown, 2);
     else if (hp_engine.mode == HP_RECORD_COUNT)
@@ -238,37 +310,4 @@ void hp_probe_done(struct hp_self *self)
     for (uint32_t i = 0;
          self->probe_id && hp_engine.mode == HP_RECORD_MEMORY && i < self->n_probe_addresses; i++)
         hp_addresses_put(self, self->probe_addresses[i]);
-}
-
-/* --- Letting go ------------------------------------------------------------------------------- */
-
-void hp_detach(struct hp_self *self, uint64_t pc, const char *why)
-{
-    struct hp_engine_stats *stats = &hp_engine.arena->stats;
-    if (atomic_fetch_add(&stats->detached, 1) == 0) {
-        uint32_t length = 0;
-        while (why[length])
-            length++;
-        struct hp_arena_record record = {.length = length};
-        atomic_store(&stats->detach_reason, hp_arena_add_record(hp_engine.arena, &record, why));
-        atomic_store(&stats->detach_address, pc);
-    }
-    hp_words_finish(self, HP_END_DETACHED);
-    self->regs.rip = pc;
-    self->entry = pc;
-    atomic_store(&self->where, HP_NATIVE);
-    hp_enter(self);
-}
-
-void hp_crashed(struct hp_self *self, int signal, uint64_t at)
-{
-    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
-    (void)signal;
-    char text[] = "0x0000000000000000";
-    uint64_t offset = at - (uint64_t)(uintptr_t)__ehdr_start;
-    for (int i = 0; i < 16; i++)
-        text[17 - i] = "0123456789abcdef"[offset >> 4 * i & 15];
-    hp_say("internal error in the native engine; the program goes on unobserved", text);
-    atomic_store(&lock_word, 0);
-    hp_detach(self, self->regs.rip, "an internal error");
 }

@@ -193,7 +193,7 @@ void hp_on_far(struct hp_self *self)
     switch (last.insn.kind == HP_X86_FAR ? do_it(self, &last) : NATIVE) {
     case DONE: hp_go_on_from(self, last.id, self->regs.rip);
     case NATIVE: take_back(self, &last); hp_probe(self, last.pc, false);
-    default: take_back(self, &last); hp_detach(self, last.pc, "the program leaves 64-bit code");
+    default: take_back(self, &last); hp_release(self, last.pc, "the program leaves 64-bit code");
     }
 }
 
@@ -260,7 +260,7 @@ void hp_on_int80(struct hp_self *self)
     self->regs.rip = last.pc;
     if (is_ours(number)) {
         take_back(self, &last);
-        hp_detach(self, last.pc, "the program makes a system call of 32-bit programs");
+        hp_release(self, last.pc, "the program makes a system call of 32-bit programs");
     }
     if (number == NR_EXIT || number == NR_EXIT_GROUP) {
         hp_words_ran(self, last.id, false);

@@ -108,13 +108,47 @@ hp_enter:
         most_regs restore
         reg_at  rdi, 7, restore
         pushq   %gs:HP_AT_FLAGS
-        popfq                           // perhaps with the trap flag: see hp_probe
+        popfq
         reg_at  rsp, 4, restore
         jmp     *%gs:HP_AT_ENTRY
         .size   hp_enter, . - hp_enter
         .globl  hp_enter_end
         .hidden hp_enter_end
 hp_enter_end:
+
+        // The same for the program's own code. The last thing that needs GS is what gives the
+        // program its own; from there on everything comes from the engine's stack, and IRET loads
+        // flags (perhaps the trap flag: see hp_probe), stack and address at once.
+        .globl  hp_enter_native, hp_enter_native_end
+        .hidden hp_enter_native, hp_enter_native_end
+        .type   hp_enter_native, @function
+hp_enter_native:
+        movq    %gs:HP_AT_STACK, %rsp
+        cmpl    $0, %gs:HP_AT_PENDING
+        jne     hp_gate_pending
+        pushq   $0x2b                   // SS of user code
+        pushq   %gs:HP_AT_REGS + 8 * 4
+        pushq   %gs:HP_AT_FLAGS
+        pushq   $0x33                   // CS likewise
+        pushq   %gs:HP_AT_RIP
+        .irp    number, 0, 1, 2, 3, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+        pushq   %gs:HP_AT_REGS + 8 * \number
+        .endr
+        movl    $1, %gs:HP_AT_NATIVE
+        movq    %gs:HP_AT_GS_BASE, %rsi
+        cmpl    $0, %gs:HP_AT_BY_CALL
+        jne     1f
+        wrgsbase %rsi
+        jmp     2f
+1:      movl    $158, %eax              // arch_prctl(ARCH_SET_GS)
+        movl    $0x1001, %edi
+        syscall
+2:      .irp    name, r15, r14, r13, r12, r11, r10, r9, r8, rdi, rsi, rbp, rbx, rdx, rcx, rax
+        popq    %\name
+        .endr
+        iretq
+        .size   hp_enter_native, . - hp_enter_native
+hp_enter_native_end:
         .globl  hp_gates_end
         .hidden hp_gates_end
 hp_gates_end:
@@ -254,12 +288,15 @@ hp_sigreturn:
         syscall
         ud2
 
-        // Signals come in here: the kernel leaves the alignment check on.
+        // Signals come in here, on the stack in the thread's block: so the block is found whatever
+        // GS is. The kernel leaves the alignment check on.
         .globl  hp_handler_entry
         .hidden hp_handler_entry
 hp_handler_entry:
         pushq   $2
         popfq
+        movq    %rsp, %rcx
+        andq    $-HP_BLOCK_SIZE, %rcx
         jmp     hp_handler
 
         // The engine's own signal handler returns here.
@@ -278,6 +315,32 @@ hp_reset_vectors:
         xgetbv                          // all that is enabled
         xrstor64 (%rdi)
         ret
+
+        // void hp_save_vectors(void *area): all that is enabled. 64-byte aligned, its header zero.
+        .globl  hp_save_vectors
+        .hidden hp_save_vectors
+hp_save_vectors:
+        movl    $-1, %eax
+        movl    $-1, %edx
+        xsave64 (%rdi)
+        ret
+
+        // void hp_sigreturn_native(void *frame, uint64_t gs, uint64_t by_call): as hp_sigreturn, with
+        // the program's GS. All signals are blocked.
+        .globl  hp_sigreturn_native
+        .hidden hp_sigreturn_native
+hp_sigreturn_native:
+        leaq    8(%rdi), %rsp
+        testq   %rdx, %rdx
+        jne     1f
+        wrgsbase %rsi
+        jmp     2f
+1:      movl    $158, %eax              // arch_prctl(ARCH_SET_GS)
+        movl    $0x1001, %edi
+        syscall
+2:      movl    $15, %eax
+        syscall
+        ud2
 
         .globl  _start
         .type   _start, @function

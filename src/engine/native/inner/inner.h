@@ -49,7 +49,7 @@ struct hp_altstack {
 enum hp_where {
     HP_IN_ENGINE, /* or in a system call: holds no address in the cache */
     HP_IN_CACHE,  /* or about to enter it */
-    HP_NATIVE,    /* detached: runs the program's own code */
+    HP_NATIVE,    /* let go: runs the program's own code */
 };
 
 /* A thread of the program; GS points here. Offsets are in layout.h. */
@@ -65,7 +65,8 @@ struct hp_self {
     uint64_t *address;
     struct hp_writer writer;
     uint64_t landing_mask; /* of the bits that choose a landing */
-    struct hp_regs regs;
+    struct hp_regs regs;   /* the trap flag in it is the program's own */
+    uint32_t native_gs, gs_by_call;
 
     _Atomic uint32_t where; /* enum hp_where */
     _Atomic uint32_t in_use;
@@ -88,6 +89,9 @@ struct hp_self {
     bool stepping;   /* on to a point where the cache can be left */
     bool stepping_unaligned; /* over an access of ours that the alignment check forbids */
     bool probing;            /* runs one instruction natively, at regs.rip */
+    bool probe_is_step;      /* because the program has set the trap flag */
+    bool probe_pushes_flags; /* it is PUSHF, which shows a trap flag that is not the program's */
+    bool resume_trap;        /* the trap flag in the context that rt_sigreturn goes back to */
     uint32_t probe_id;       /* its segment; 0: it is a gap in the stream */
     bool has_call_mask;      /* a call that sets another mask for its duration is under way */
     uint64_t call_mask;
@@ -118,11 +122,16 @@ _Static_assert(offsetof(struct hp_self, address) == HP_AT_ADDRESS, "layout");
 _Static_assert(offsetof(struct hp_self, writer.next) == HP_AT_NEXT, "layout");
 _Static_assert(offsetof(struct hp_self, landing_mask) == HP_AT_MASK, "layout");
 _Static_assert(offsetof(struct hp_self, regs) == HP_AT_REGS, "layout");
+_Static_assert(offsetof(struct hp_self, native_gs) == HP_AT_NATIVE, "layout");
+_Static_assert(offsetof(struct hp_self, gs_by_call) == HP_AT_BY_CALL, "layout");
 
 /* The block of a new thread, its counters mapped if it has any; NULL: no memory. Its address is
  * put into GS by hp_thread_adopt(). */
 struct hp_self *hp_thread_new(void);
 void hp_thread_adopt(struct hp_self *self);
+/* GS while code of the program runs natively: loads its base, and asks for it. */
+void hp_thread_give_gs(const struct hp_self *self);
+uint64_t hp_thread_gs(const struct hp_self *self);
 
 /* The stack on which the thread catches signals. */
 void *hp_thread_altstack(struct hp_self *self, uint64_t *size);
@@ -143,6 +152,10 @@ static inline struct hp_self *hp_self(void)
 /* System calls that make threads and processes. */
 bool hp_sys_clone(struct hp_self *self); /* false: a signal came first */
 _Noreturn void hp_sys_exit(struct hp_self *self, bool group);
+
+/* Makes the system call at `pc`, which is one instruction that is recorded as segment `id`, 0: not
+ * at all; and goes on. */
+_Noreturn void hp_syscall_at(struct hp_self *self, uint64_t pc, uint32_t id);
 _Noreturn void hp_on_child(struct hp_self *self);
 
 /* Adds what this process did since the last time to the arena's statistics. */
@@ -176,6 +189,7 @@ uint64_t hp_engine_ns(uint64_t ticks);
 /* The lock of everything that translates: cache, tables, maps, memory. Never taken on the executed path. */
 void hp_lock(void);
 void hp_unlock(void);
+void hp_lock_break(void); /* whoever has it will never come back */
 
 /* --- The executed path (gates.S) -------------------------------------------------------------- */
 
@@ -190,8 +204,11 @@ void hp_gate_resume(void);  /* go on at HP_AT_TARGET; all registers are the prog
 /* Enters the cache at self->entry, or calls hp_on_pending() and then enters. Does not return. */
 _Noreturn void hp_enter(struct hp_self *self);
 
+/* The same for the program's own code, at self->regs.rip and with its own GS. */
+_Noreturn void hp_enter_native(struct hp_self *self);
+
 /* The parts of gates.S by which a signal handler tells what was interrupted. */
-extern const char hp_gates_begin[], hp_gates_end[], hp_enter_end[];
+extern const char hp_gates_begin[], hp_gates_end[], hp_enter_end[], hp_enter_native_end[];
 void hp_gate_pending(void);
 extern const char hp_syscall_begin[], hp_syscall_insn[], hp_syscall_end[];
 
@@ -214,6 +231,8 @@ struct hp_clone_call {
 long hp_clone(const struct hp_clone_call *call);
 _Noreturn void hp_exit_thread(_Atomic uint32_t *in_use, int status);
 _Noreturn void hp_sigreturn(void *frame);
+_Noreturn void hp_sigreturn_native(void *frame, uint64_t gs, uint64_t by_call);
+void hp_save_vectors(void *area);
 void hp_restorer(void);
 void hp_reset_vectors(const void *area);
 
@@ -240,13 +259,27 @@ unsigned hp_operands(const struct hp_self *self, const uint8_t *bytes, const str
 /* Runs the one instruction at `pc` natively and then goes on. `counts`: it is known and recorded; else it is a gap
  * in the stream. */
 _Noreturn void hp_probe(struct hp_self *self, uint64_t pc, bool counts);
-void hp_probe_done(struct hp_self *self); /* it was run; regs are those after it */
+/* The same for the instruction at self->regs.rip, as the program's own trap flag demands. */
+_Noreturn void hp_step(struct hp_self *self);
+/* It was run, or (`failed`) could not be: regs are the program's. */
+void hp_probe_done(struct hp_self *self, bool failed);
 
-/* The engine itself failed: the program goes on natively if it can. */
-_Noreturn void hp_crashed(struct hp_self *self, int signal, uint64_t at);
+/* --- Letting go (release.c) ------------------------------------------------------------------- */
 
-/* Lets the thread go: it runs natively from `pc` on. `why` is for the report. */
-_Noreturn void hp_detach(struct hp_self *self, uint64_t pc, const char *why);
+/*
+ * Lets the process go: all its threads run the program's own code from now on, this one at `pc`.
+ * The kernel gets the program's signal handlers, masks and signal stacks, so nothing of the engine
+ * is left in the way. `why` is for the report. At a clean point, without the lock.
+ */
+_Noreturn void hp_release(struct hp_self *self, uint64_t pc, const char *why);
+
+/* Whether that has happened; and what a thread then does instead of entering the cache. */
+extern _Atomic bool hp_released;
+_Noreturn void hp_leave(struct hp_self *self);
+
+/* The engine itself failed, at `at`: the program goes on natively if all is known of it, else it is
+ * ended with a message. */
+_Noreturn void hp_crashed(struct hp_self *self, uint64_t at);
 
 /* --- The stream (words.c) --------------------------------------------------------------------- */
 
@@ -315,8 +348,10 @@ bool hp_put(uint64_t to, const void *from, uint64_t size);
 
 /* --- Signals (signals.c) ---------------------------------------------------------------------- */
 
-void hp_signals_start(struct hp_self *self);  /* once a process */
-void hp_signals_clear(struct hp_self *self);  /* no handlers any more */
+void hp_signals_start(struct hp_self *self); /* once a process */
+void hp_signals_clear(struct hp_self *self); /* no handlers any more */
+/* The kernel gets the program's handlers. */
+void hp_signals_give_back(const struct hp_self *self);
 void hp_signals_thread(struct hp_self *self); /* once a thread: its alternate stack */
 /* What a child that shares our memory does about signals: the same, or a copy of its own. NULL: no memory. */
 struct hp_actions *hp_actions_for_child(struct hp_actions *parent, bool shared);

@@ -23,8 +23,15 @@
 #define HP_AT_REGS    0x80 /* r[16], rip, flags */
 #define HP_AT_RIP     (HP_AT_REGS + 16 * 8)
 #define HP_AT_FLAGS   (HP_AT_REGS + 17 * 8)
+#define HP_AT_NATIVE  (HP_AT_REGS + 18 * 8) /* not 0: GS is the program's own (32 bits) */
+#define HP_AT_BY_CALL                                                                              \
+    (HP_AT_NATIVE + 4) /* not 0: its base is set by a system call, for want of WRGSBASE (32 bits) */
+
+/* Blocks are aligned to their size, so that a signal handler, whose stack is in it, finds the block
+ * of its thread whatever GS is. */
+#define HP_BLOCK_SIZE 0x100000
 
 /* Counters of the thread, from its block. */
-#define HP_AT_COUNTERS 0x100000
+#define HP_AT_COUNTERS HP_BLOCK_SIZE
 
 #endif

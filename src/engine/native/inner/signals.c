@@ -180,8 +180,7 @@ void hp_signals_deliver(struct hp_self *self)
         hp_signals_set_mask(self);
         return;
     }
-    if (self->where != HP_NATIVE)
-        hp_words_event(self, hp_word_event(HP_WORD_SIGNAL, (uint32_t)number), NULL, 0);
+    hp_words_event(self, hp_word_event(HP_WORD_SIGNAL, (uint32_t)number), NULL, 0);
     if (!push_frame(self, &action, old_mask))
         die(self, SEGV);
     self->mask = mask | action.mask;
@@ -193,10 +192,8 @@ void hp_signals_deliver(struct hp_self *self)
         self->altstack = (struct hp_altstack){.flags = SS_DISABLE_};
     self->regs.flags &= ~(uint64_t)(FLAG_DF | FLAG_TF | FLAG_RF);
     self->regs.rip = action.handler;
-    if (self->where != HP_NATIVE) {
-        reset_vectors();
-        hp_signals_set_mask(self);
-    }
+    reset_vectors();
+    hp_signals_set_mask(self);
 }
 
 /* --- Returning -------------------------------------------------------------------------------- */
@@ -223,6 +220,7 @@ void hp_sys_sigreturn(struct hp_self *self)
         self->altstack = uc.stack;
     self->altstack.flags &= ~SS_ONSTACK_;
     self->target = uc.mc.rip;
+    self->resume_trap = uc.mc.flags & FLAG_TF;
     uc.mc.rip = (uint64_t)(uintptr_t)hp_gate_resume;
     uc.mc.flags &= ~(uint64_t)FLAG_TF;
     uc.mc.cs = 0x33;
@@ -366,6 +364,38 @@ void hp_signals_clear(struct hp_self *self)
             actions[number] = (struct action){.handler = SIG_DFL_};
             install(number, &actions[number]);
         }
+}
+
+/*
+ * The engine's own signal, in a process that was let go: it may have been on its way. One that is the
+ * program's goes where it should. The stack and GS are the program's here.
+ */
+static uint64_t late_handler; /* the program's, for that signal */
+
+static void on_late_stop(int number, struct hp_siginfo *info, struct ucontext *uc)
+{
+    uint64_t handler = late_handler;
+    if (info->code == HP_STOP_CODE || handler == SIG_IGN_)
+        return;
+    if (handler != SIG_DFL_) {
+        ((void (*)(int, struct hp_siginfo *, struct ucontext *))handler)(number, info, uc);
+        return;
+    }
+    set_kernel_action(number, SIG_DFL_, 0);
+    hp_sys2(SYS_tkill, hp_sys1(SYS_gettid, 0), number);
+}
+
+void hp_signals_give_back(const struct hp_self *self)
+{
+    const struct action *actions = self->actions->of;
+    for (int number = 1; number <= 64; number++)
+        if (number != HP_SIGNAL_STOP || self->is_vforked)
+            hp_sys4(SYS_rt_sigaction, number, (long)&actions[number], 0, 8);
+    if (self->is_vforked)
+        return; /* nobody sends it a stop */
+    const struct action *stop = &actions[HP_SIGNAL_STOP];
+    late_handler = stop->handler;
+    set_kernel_action(HP_SIGNAL_STOP, (uint64_t)(uintptr_t)on_late_stop, stop->flags | SA_SIGINFO_);
 }
 
 void hp_signals_start(struct hp_self *self)

@@ -70,8 +70,16 @@ static void keep_vectors(struct hp_self *self, const struct ucontext *uc)
     }
 }
 
+/* A signal that was caught and waits is to wait in the kernel: another has to be delivered first. */
+static void send_again(struct hp_self *self)
+{
+    hp_sys4(SYS_rt_tgsigqueueinfo, self->process, self->tid, self->info.signo, (long)&self->info);
+}
+
 static void remember(struct hp_self *self, const struct hp_siginfo *info, const struct ucontext *uc)
 {
+    if (self->has_signal)
+        send_again(self);
     self->has_signal = true;
     self->info = *info;
     memcpy(self->context, uc, sizeof *uc);
@@ -94,7 +102,8 @@ static void interrupt(struct hp_self *self, struct ucontext *uc, bool is_stop)
         }
     } else if (is_within(mc->rip, (const char *)hp_enter, hp_enter_end)) {
         mc->rip = (uint64_t)(uintptr_t)hp_enter;
-        mc->flags &= ~(uint64_t)FLAG_TF;
+    } else if (is_within(mc->rip, (const char *)hp_enter_native, hp_enter_native_end)) {
+        mc->rip = (uint64_t)(uintptr_t)hp_enter_native;
     } else if (is_within(mc->rip, hp_syscall_begin, hp_syscall_insn + 1)) {
         mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin;
     } else if (is_stop && mc->rip == (uint64_t)(uintptr_t)hp_syscall_end &&
@@ -154,6 +163,15 @@ static bool may_succeed_now(struct hp_self *self)
     return again;
 }
 
+/* The registers after an instruction that was run natively, or could not be. */
+static void take_native(struct hp_self *self, const struct sigcontext *mc)
+{
+    if (is_within(mc->rip, hp_gates_begin, hp_gates_end))
+        return; /* it never got there: no such address */
+    take_registers(&self->regs, mc);
+    self->regs.flags |= mc->flags & FLAG_TF;
+}
+
 /* An instruction of the program could not be run. */
 static void fault(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
@@ -163,8 +181,8 @@ static void fault(struct hp_self *self, const struct hp_siginfo *info, struct uc
     if (is_write && !guarded && may_succeed_now(self))
         return;
     if (self->probing) {
-        self->probing = false;
-        take_registers(&self->regs, &uc->mc);
+        take_native(self, &uc->mc);
+        hp_probe_done(self, true);
     } else if (!leave_cache(self, &uc->mc, true)) {
         hp_say("internal error: a stub failed", NULL);
         hp_sys1(SYS_exit_group, 125);
@@ -181,18 +199,6 @@ static void fault(struct hp_self *self, const struct hp_siginfo *info, struct uc
     return_to_engine(uc);
 }
 
-/* The thread runs the program's own code: the program's handler gets the frame that we got. */
-static void deliver_natively(struct hp_self *self, const struct hp_siginfo *info,
-                             struct ucontext *uc)
-{
-    take_registers(&self->regs, &uc->mc);
-    remember(self, info, uc);
-    self->mask = uc->mask;
-    hp_signals_deliver(self);
-    put_registers(&uc->mc, &self->regs);
-    uc->mask = self->mask;
-}
-
 static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool *done,
                               const struct hp_siginfo *info)
 {
@@ -206,54 +212,81 @@ static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool 
     }
 }
 
-void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc)
+/* An instruction was run natively. If the program steps itself, the trap is its own. */
+static void probed(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
-    struct hp_self *self = hp_self();
+    take_native(self, &uc->mc);
+    bool is_programs = self->probe_is_step;
+    hp_probe_done(self, false);
+    if (is_programs)
+        remember(self, info, uc);
+    atomic_store(&self->pending, 1);
+    return_to_engine(uc);
+}
+
+/* The kernel did not like what rt_sigreturn was to restore: the fault is at its target. */
+static void fail_sigreturn(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
+{
+    take_registers(&self->regs, &uc->mc);
+    self->regs.rip = self->target;
+    remember(self, info, uc);
+    atomic_store(&self->pending, 1);
+    return_to_engine(uc);
+}
+
+/* Something that an instruction caused: of the program, in the cache or natively, or of ours. */
+static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, struct ucontext *uc)
+{
     struct sigcontext *mc = &uc->mc;
     bool in_cache = hp_cache_has(mc->rip), done = false;
-    bool is_stop = number == HP_SIGNAL_STOP && info->code == HP_STOP_CODE;
-    if (self->where == HP_NATIVE) {
-        if (!is_stop)
-            deliver_natively(self, info, uc);
+    if (info->signo == SEGV && in_cache)
+        handle_word_fault(self, mc, &done, info);
+    if (done || pass_alignment_check(self, info, mc))
+        return;
+    if (info->signo == TRAP && self->stepping && (mc->flags & FLAG_TF))
+        step(self, uc);
+    else if (self->probing && is_step_trap(info, mc) && mc->rip == self->regs.rip)
+        return; /* a string instruction repeats itself */
+    else if (self->probing && is_step_trap(info, mc))
+        probed(self, info, uc);
+    else if (in_cache || self->probing)
+        fault(self, info, uc);
+    else if (is_within(mc->rip, hp_copy_begin, hp_copy_end))
+        mc->rip = (uint64_t)(uintptr_t)hp_copy_failed;
+    else if (mc->rip == (uint64_t)(uintptr_t)hp_int80_insn)
+        mc->rip = (uint64_t)(uintptr_t)hp_int80_failed;
+    else if (mc->rip == (uint64_t)(uintptr_t)hp_gate_resume)
+        fail_sigreturn(self, info, uc);
+    else
+        hp_crashed(self, mc->rip);
+}
+
+static void catch_any(struct hp_self *self, struct hp_siginfo *info, struct ucontext *uc)
+{
+    bool is_stop = info->signo == HP_SIGNAL_STOP && info->code == HP_STOP_CODE;
+    if (is_synchronous(info)) {
+        catch_synchronous(self, info, uc);
         return;
     }
-    if (is_synchronous(info)) {
-        if (number == SEGV && in_cache)
-            handle_word_fault(self, mc, &done, info);
-        if (done || pass_alignment_check(self, info, mc))
-            return;
-        if (number == TRAP && self->stepping && (mc->flags & FLAG_TF)) {
-            step(self, uc);
-            return;
-        }
-        if (number == TRAP && self->probing &&
-            (mc->rip == self->regs.rip || is_within(mc->rip, hp_gates_begin, hp_gates_end)))
-            return; /* it comes out of hp_enter(), or a string instruction repeats itself */
-        bool native = self->probing;
-        if (number == TRAP && native && info->code == 2 /* TRAP_TRACE */) {
-            take_registers(&self->regs, mc);
-            hp_probe_done(self);
-            return_to_engine(uc);
-            return;
-        }
-        if (in_cache || native) {
-            fault(self, info, uc);
-            return;
-        }
-        if (is_within(mc->rip, hp_copy_begin, hp_copy_end)) {
-            mc->rip = (uint64_t)(uintptr_t)hp_copy_failed;
-            return;
-        }
-        if (mc->rip == (uint64_t)(uintptr_t)hp_int80_insn) {
-            mc->rip = (uint64_t)(uintptr_t)hp_int80_failed;
-            return;
-        }
-        hp_crashed(self, number, mc->rip);
-    }
-    if (!is_stop) {
-        if (self->has_signal) /* cannot be: all are blocked */
-            return;
+    if (!is_stop)
         remember(self, info, uc);
-    }
     interrupt(self, uc, is_stop);
+}
+
+void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc, struct hp_self *self)
+{
+    bool was_native = self->native_gs, was_inside;
+    was_inside = is_within(uc->mc.rip, hp_gates_begin, hp_gates_end);
+    (void)number;
+    if (was_native) {
+        if (!was_inside) /* the instruction may have changed it */
+            self->gs_base = hp_thread_gs(self);
+        self->native_gs = 0;
+        hp_thread_adopt(self);
+    }
+    catch_any(self, info, uc);
+    if (was_native && !was_inside && self->probing) {
+        self->native_gs = 1;
+        hp_thread_give_gs(self);
+    }
 }

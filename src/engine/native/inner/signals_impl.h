@@ -85,7 +85,7 @@ _Static_assert(sizeof(struct ucontext) == 304 && sizeof(struct hp_siginfo) == 12
                "kernel's layout");
 
 void hp_handler_entry(void); /* gates.S: comes to hp_handler() */
-void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc);
+void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc, struct hp_self *self);
 
 /* --- Registers -------------------------------------------------------------------------------- */
 
@@ -116,6 +116,12 @@ static inline uint32_t vectors_size(const uint8_t *state)
     memcpy(&magic, state + 464, 4);
     memcpy(&size, state + 468, 4);
     return magic == 0x46505853 && size >= 512 && size <= FRAME_MAX ? size : 512;
+}
+
+/* What single-stepping raises. Not by its code: a hypervisor may lose that. */
+static inline bool is_step_trap(const struct hp_siginfo *info, const struct sigcontext *mc)
+{
+    return info->signo == TRAP && info->code > 0 && mc->trapno == 1;
 }
 
 static inline bool is_synchronous(const struct hp_siginfo *info)

@@ -11,8 +11,9 @@
 #include <linux/close_range.h>
 #include <string.h>
 
-#define ARCH_SET_GS 0x1001
-#define ARCH_GET_GS 0x1004
+#define ARCH_SET_GS    0x1001
+#define SYSCALL_LENGTH 2 /* of the instruction */
+#define ARCH_GET_GS    0x1004
 
 /* What became of a call. */
 enum outcome {
@@ -304,24 +305,36 @@ static bool never_returns(const struct hp_self *self)
     return number == SYS_exit || number == SYS_exit_group || number == SYS_rt_sigreturn;
 }
 
-void hp_on_syscall(struct hp_self *self)
+/* Makes the call that ended segment `id`, `insns` instructions long, 0: it is not recorded. */
+static _Noreturn void make_recorded(struct hp_self *self, uint64_t behind, uint32_t id,
+                                    uint32_t insns)
 {
-    atomic_store(&self->where, HP_IN_ENGINE);
-    const struct hp_exit *exit = &hp_exits[self->exit];
-    uint64_t behind = exit->target;
-    hp_words_ran(self, exit->id, false);
     self->regs.rip = behind;
+    atomic_store(&self->where, HP_IN_ENGINE);
+    if (id)
+        hp_words_ran(self, id, false);
     self->regs.r[RCX] = behind; /* as the instruction does */
     self->regs.r[R11] = self->regs.flags;
-    uint32_t id = exit->id, insns = hp_last_piece(exit->segment)->insns;
     uint64_t rax = self->regs.r[RAX];
     self->regs.r[RAX] = (uint64_t)(int32_t)rax; /* all that the kernel looks at */
-    if (never_returns(self))
+    if (id && never_returns(self))
         hp_words_not_ended(self, id, insns);
     if (make_call(self) == AGAIN) {
-        behind -= 2;
+        behind -= SYSCALL_LENGTH;
         self->regs.r[RAX] = rax;
-        hp_words_not_ended(self, id, insns - 1u);
+        if (id)
+            hp_words_not_ended(self, id, insns - 1u);
     }
     hp_go_on(self, behind);
+}
+
+void hp_on_syscall(struct hp_self *self)
+{
+    const struct hp_exit *exit = &hp_exits[self->exit];
+    make_recorded(self, exit->target, exit->id, hp_last_piece(exit->segment)->insns);
+}
+
+void hp_syscall_at(struct hp_self *self, uint64_t pc, uint32_t id)
+{
+    make_recorded(self, pc + SYSCALL_LENGTH, id, 1);
 }

@@ -22,6 +22,7 @@
 #define ALT_LOW     0x91000
 #define ALT_SIZE    0x40000
 #define ARCH_SET_GS 0x1001
+#define ARCH_GET_GS 0x1004
 
 _Static_assert(sizeof(struct hp_self) <= VECTORS_AT, "block");
 
@@ -49,6 +50,19 @@ static void add_to_list(struct hp_self *self)
     atomic_store(&list_lock, 0);
 }
 
+/* Memory that begins at a multiple of HP_BLOCK_SIZE. */
+static void *aligned_pages(uint64_t size)
+{
+    char *pages = hp_pages(size + HP_BLOCK_SIZE);
+    if (!pages)
+        return NULL;
+    uint64_t before = -(uint64_t)(uintptr_t)pages & (HP_BLOCK_SIZE - 1);
+    if (before)
+        hp_sys2(SYS_munmap, (long)pages, (long)before);
+    hp_sys2(SYS_munmap, (long)(pages + before + size), (long)(HP_BLOCK_SIZE - before));
+    return pages + before;
+}
+
 struct hp_self *hp_thread_new(void)
 {
     struct hp_self *self = reuse();
@@ -59,7 +73,7 @@ struct hp_self *hp_thread_new(void)
             size += hp_engine.arena->shape.counter_bytes;
         if (hp_engine.mode == HP_RECORD_MEMORY)
             size += HP_ARENA_ADDRESS_BYTES;
-        self = hp_pages(size);
+        self = aligned_pages(size);
         if (!self)
             return NULL;
     }
@@ -75,6 +89,7 @@ struct hp_self *hp_thread_new(void)
     self->scratch_code = (uint8_t *)block + CODE_AT;
     self->altstack.flags = 2; /* SS_DISABLE */
     self->landing_mask = hp_landings_mask();
+    self->gs_by_call = !hp_engine.has_fsgsbase;
     if (is_new)
         add_to_list(self);
     return self;
@@ -86,12 +101,32 @@ void *hp_thread_altstack(struct hp_self *self, uint64_t *size)
     return (char *)self + ALT_LOW;
 }
 
+static void set_gs(const struct hp_self *self, uint64_t base)
+{
+    if (!self->gs_by_call)
+        __asm__ volatile("wrgsbase %0" : : "r"(base) : "memory");
+    else
+        hp_sys2(SYS_arch_prctl, ARCH_SET_GS, (long)base);
+}
+
 void hp_thread_adopt(struct hp_self *self)
 {
-    if (hp_engine.has_fsgsbase)
-        __asm__ volatile("wrgsbase %0" : : "r"(self) : "memory");
+    set_gs(self, (uint64_t)(uintptr_t)self);
+}
+
+void hp_thread_give_gs(const struct hp_self *self)
+{
+    set_gs(self, self->gs_base);
+}
+
+uint64_t hp_thread_gs(const struct hp_self *self)
+{
+    uint64_t base = 0;
+    if (!self->gs_by_call)
+        __asm__ volatile("rdgsbase %0" : "=r"(base));
     else
-        hp_sys2(SYS_arch_prctl, ARCH_SET_GS, (long)self);
+        hp_sys2(SYS_arch_prctl, ARCH_GET_GS, (long)&base);
+    return base;
 }
 
 /* Counters are the ring's; a thread without a ring counts for nobody. */
@@ -316,23 +351,19 @@ static long make_thread(struct hp_self *self, struct request *request)
     return result;
 }
 
-static long make_child(struct hp_self *self, struct request *request)
-{
-    uint64_t all = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC; /* the child must not be caught half made */
-    hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
-    long result =
-        request->flags & CLONE_VM ? make_thread(self, request) : make_process(self, request);
-    if (!self->has_signal)
-        hp_signals_set_mask(self);
-    return result;
-}
-
 bool hp_sys_clone(struct hp_self *self)
 {
     struct request request;
     if (!read_request(self, &request))
         return hp_raw_syscall(self);
-    self->regs.r[RAX] = (uint64_t)make_child(self, &request);
+    uint64_t all = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC; /* the child must not be caught half made */
+    hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
+    if (self->has_signal) /* or it would be the child's as well */
+        return false;
+    long result =
+        request.flags & CLONE_VM ? make_thread(self, &request) : make_process(self, &request);
+    hp_signals_set_mask(self);
+    self->regs.r[RAX] = (uint64_t)result;
     return true;
 }
 

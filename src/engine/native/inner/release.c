@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Letting the process go: from then on it runs as it would alone. Every thread comes to a point
+ * where its registers are the program's, and leaves from there by a signal return of the engine's
+ * making: registers, vector state, signal mask and signal stack change hands in one step.
+ *
+ * A child that borrows its parent's memory (vfork) leaves alone: its parent stays observed.
+ */
+#include "engine/native/inner/cache.h"
+#include "engine/native/inner/signals_impl.h"
+#include "engine/native/inner/sys.h"
+
+#define XSTATE_MAGIC1 0x46505853u
+#define XSTATE_MAGIC2 0x46505845u
+#define LEGACY_SIZE   512 /* of the vector state: what FXSAVE stores */
+#define HEADER_SIZE   64
+#define TILES         (3ull << 17) /* the kernel has no room for them before they are used */
+
+_Atomic bool hp_released;
+
+/* --- The vector state ------------------------------------------------------------------------- */
+
+static void cpuid(uint32_t leaf, uint32_t subleaf, uint32_t r[4])
+{
+    __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
+}
+
+static uint64_t enabled_features(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+/* How far the state of these features reaches in the standard form. */
+static uint32_t state_size(uint64_t features)
+{
+    uint32_t size = LEGACY_SIZE + HEADER_SIZE;
+    for (uint32_t i = 2; i < 63; i++)
+        if (features >> i & 1) {
+            uint32_t r[4];
+            cpuid(0xd, i, r);
+            if (r[1] + r[0] > size)
+                size = r[1] + r[0];
+        }
+    return size;
+}
+
+/* The state as the kernel keeps it in a signal frame: what there is of it is said in the bytes that
+ * FXSAVE leaves to software. */
+static void save_state(uint8_t *area)
+{
+    if (!hp_engine.has_xsave) {
+        __asm__ volatile("fxsave64 %0" : "=m"(*(uint8_t(*)[LEGACY_SIZE])area));
+        memset(area + 464, 0, 48);
+        return;
+    }
+    uint64_t used, features = enabled_features();
+    memset(area, 0, LEGACY_SIZE + HEADER_SIZE);
+    hp_save_vectors(area);
+    memcpy(&used, area + LEGACY_SIZE, 8);
+    features &= ~TILES | used;
+    uint32_t size = state_size(features), magic1 = XSTATE_MAGIC1, magic2 = XSTATE_MAGIC2;
+    uint32_t whole = size + 4;
+    memset(area + 464, 0, 48);
+    memcpy(area + 464, &magic1, 4);
+    memcpy(area + 468, &whole, 4);
+    memcpy(area + 472, &features, 8);
+    memcpy(area + 480, &size, 4);
+    memcpy(area + size, &magic2, 4);
+}
+
+/* --- Leaving ---------------------------------------------------------------------------------- */
+
+/* Stop signals that were sent before the thread left: it has no use for them, and the program may
+ * have no handler. One that is the program's own is sent again. */
+static void drop_stops(struct hp_self *self)
+{
+    uint64_t set = 1ull << (HP_SIGNAL_STOP - 1);
+    struct {
+        int64_t s, ns;
+    } now = {0, 0};
+    struct hp_siginfo info;
+    while (hp_sys4(SYS_rt_sigtimedwait, (long)&set, (long)&info, (long)&now, 8) == HP_SIGNAL_STOP)
+        if (info.code != HP_STOP_CODE) {
+            hp_sys4(SYS_rt_tgsigqueueinfo, self->process, self->tid, HP_SIGNAL_STOP, (long)&info);
+            break;
+        }
+}
+
+void hp_leave(struct hp_self *self)
+{
+    uint64_t all = HP_SIGSET_ALL;
+    if (self->has_signal)
+        hp_signals_deliver(self);
+    hp_words_finish(self, HP_END_DETACHED);
+    hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
+    drop_stops(self);
+    struct frame *frame = (struct frame *)(void *)self->frame;
+    uint8_t *vectors = self->frame + 1024;
+    memset(frame, 0, sizeof *frame);
+    save_state(vectors);
+    frame->uc.flags = hp_engine.has_xsave ? 7 : 6; /* UC_FP_XSTATE, UC_SIGCONTEXT_SS, strict */
+    frame->uc.stack = self->altstack;
+    frame->uc.mask = self->mask;
+    put_registers(&frame->uc.mc, &self->regs);
+    frame->uc.mc.cs = 0x33;
+    frame->uc.mc.ss = 0x2b;
+    frame->uc.mc.fpstate = (uint64_t)(uintptr_t)vectors;
+    atomic_store(&self->where, HP_NATIVE);
+    hp_sigreturn_native(frame, self->gs_base, self->gs_by_call);
+}
+
+static void note_reason(uint64_t pc, const char *why)
+{
+    struct hp_engine_stats *stats = &hp_engine.arena->stats;
+    if (atomic_fetch_add(&stats->detached, 1) > 0)
+        return;
+    struct hp_arena_record record = {.length = (uint32_t)strlen(why)};
+    atomic_store(&stats->detach_reason, hp_arena_add_record(hp_engine.arena, &record, why));
+    atomic_store(&stats->detach_address, pc);
+}
+
+void hp_release(struct hp_self *self, uint64_t pc, const char *why)
+{
+    self->regs.rip = pc;
+    atomic_store(&self->where, HP_IN_ENGINE);
+    note_reason(pc, why);
+    hp_lock();
+    if (self->is_vforked) {
+        hp_signals_give_back(self);
+    } else if (!atomic_load(&hp_released)) {
+        hp_threads_leave_cache(self);
+        hp_guards_remove(0, UINT64_MAX);
+        atomic_store(&hp_released, true);
+        hp_signals_give_back(self);
+    }
+    hp_unlock();
+    hp_leave(self);
+}
+
+/* --- Failing ---------------------------------------------------------------------------------- */
+
+static _Atomic bool crashed;
+
+static bool is_alone(const struct hp_self *self)
+{
+    for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
+        if (t != self && t->in_use && t->tid)
+            return false;
+    return true;
+}
+
+void hp_crashed(struct hp_self *self, uint64_t at)
+{
+    extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+    char text[] = "0x0000000000000000";
+    uint64_t offset = at - (uint64_t)(uintptr_t)__ehdr_start;
+    for (int i = 0; i < 16; i++)
+        text[17 - i] = "0123456789abcdef"[offset >> 4 * i & 15];
+    if (self->where != HP_IN_ENGINE || !is_alone(self) || atomic_exchange(&crashed, true)) {
+        hp_say("internal error in the native engine; the program is ended", text);
+        for (;;)
+            hp_sys1(SYS_exit_group, 125);
+    }
+    hp_say("internal error in the native engine; the program goes on unobserved", text);
+    hp_lock_break();
+    hp_release(self, self->regs.rip, "an internal error");
+}
