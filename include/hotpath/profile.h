@@ -268,7 +268,7 @@ struct hp_ploop_count {
     uint32_t item;
     uint32_t thread;
     uint64_t executions, iterations, back_edges;
-    uint64_t min, max;     /* iterations of an execution */
+    uint64_t min, max;     /* iterations of an execution; 0: not known, nor `same` and `stride` */
     uint64_t self;         /* instructions */
     uint64_t inclusive;    /* instructions, callees included, recursion counted once */
     uint64_t same, stride; /* executions whose iterations were foreseen: rule 7 */

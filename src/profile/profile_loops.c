@@ -155,7 +155,7 @@ static void join_counts(void *sum, const void *counter)
 {
     struct hp_ploop_count *a = sum;
     const struct hp_ploop_count *b = counter;
-    if (a->executions == 0 || (b->executions && b->min < a->min))
+    if (a->max == 0 || (b->max && b->min < a->min))
         a->min = b->min;
     if (a->max < b->max)
         a->max = b->max;

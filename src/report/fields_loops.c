@@ -134,14 +134,21 @@ static struct hp_cell loop_mean(const struct hp_field_input *in)
     return hp_cell_fraction(hp_number_share(counts_of(in)->iterations, counts_of(in)->executions));
 }
 
+/* A number about executions one by one, where they are known. */
+static struct hp_cell of_executions(const struct hp_field_input *in, uint64_t number)
+{
+    bool unknown = counts_of(in)->max == 0 && counts_of(in)->executions;
+    return unknown ? hp_cell_none() : hp_cell_number(number);
+}
+
 static struct hp_cell loop_min(const struct hp_field_input *in)
 {
-    return hp_cell_number(counts_of(in)->min);
+    return of_executions(in, counts_of(in)->min);
 }
 
 static struct hp_cell loop_max(const struct hp_field_input *in)
 {
-    return hp_cell_number(counts_of(in)->max);
+    return of_executions(in, counts_of(in)->max);
 }
 
 static struct hp_cell loop_self(const struct hp_field_input *in)
@@ -166,12 +173,12 @@ static struct hp_cell loop_self_share(const struct hp_field_input *in)
 
 static struct hp_cell loop_same(const struct hp_field_input *in)
 {
-    return hp_cell_number(counts_of(in)->same);
+    return of_executions(in, counts_of(in)->same);
 }
 
 static struct hp_cell loop_stride(const struct hp_field_input *in)
 {
-    return hp_cell_number(counts_of(in)->stride);
+    return of_executions(in, counts_of(in)->stride);
 }
 
 static struct hp_cell loop_predictability(const struct hp_field_input *in)

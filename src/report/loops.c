@@ -18,7 +18,7 @@ static uint64_t above(uint64_t a, uint64_t b)
 
 static void add_count(struct hp_ploop_count *sum, const struct hp_ploop_count *count)
 {
-    if (count->executions && (sum->executions == 0 || count->min < sum->min))
+    if (count->max && (sum->max == 0 || count->min < sum->min))
         sum->min = count->min;
     if (sum->max < count->max)
         sum->max = count->max;
@@ -49,7 +49,7 @@ static enum hp_err sum_counts(struct hp_loops *loops, const struct hp_profile *p
     for (size_t i = 0; i < p->n_loop_counts; i++) {
         const struct hp_ploop_count *count = &p->loop_counts[i];
         add_count(&loops->info[count->item].total, count);
-        for (size_t k = 0; k < 2; k++)
+        for (size_t k = 0; k < 2 && count->max; k++)
             after[count->item][k] =
                 hp_saturating_add(after[count->item][k], above(count->executions, k + 1));
     }

@@ -76,15 +76,27 @@ static void put_histogram(const struct hp_ploop_trips *buckets, size_t n, struct
     }
 }
 
+/* "32", "1-64", or "?" where the executions are not known one by one. */
+static void put_range(const struct hp_ploop_count *count, struct hp_strbuf *cell)
+{
+    if (count->max == 0 && count->executions) {
+        hp_strbuf_add(cell, "?");
+        return;
+    }
+    hp_strbuf_human(cell, count->min);
+    if (count->max > count->min) {
+        hp_strbuf_add(cell, "-");
+        hp_strbuf_human(cell, count->max);
+    }
+}
+
 /* "32", "1-64: 32 98%, 1 2%", or "1-4,096 ▁▂█▁" where no value is frequent. */
 static void put_trips(const struct hp_tables *tables, uint32_t loop,
                       const struct hp_ploop_count *count, struct hp_strbuf *cell)
 {
-    hp_strbuf_human(cell, count->min);
+    put_range(count, cell);
     if (count->min == count->max)
         return;
-    hp_strbuf_add(cell, "-");
-    hp_strbuf_human(cell, count->max);
     size_t n, n_buckets;
     const struct hp_ploop_trips *values = hp_loop_trips(tables->profile, loop, false, &n);
     const struct hp_ploop_trips *buckets = hp_loop_trips(tables->profile, loop, true, &n_buckets);
@@ -152,11 +164,7 @@ static void fill_loop(const struct hp_tables *tables, const struct hp_row *row,
     hp_strbuf_human(&cells[2], count->executions);
     hp_put_each(count->iterations, count->executions, &cells[3]);
     if (row->thread != HP_PROFILE_NONE) {
-        hp_strbuf_human(&cells[4], count->min);
-        if (count->max > count->min) {
-            hp_strbuf_add(&cells[4], "-");
-            hp_strbuf_human(&cells[4], count->max);
-        }
+        put_range(count, &cells[4]);
         hp_strbuf_add(&cells[6], "  thread ");
         hp_strbuf_uint(&cells[6], row->thread);
         return;

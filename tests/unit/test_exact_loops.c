@@ -316,6 +316,48 @@ static void several_ways_in_are_irreducible(void **state)
 }
 
 /*
+ * Two loops, one behind the other, each with as many executions as the function has. Only the last call shows that they are one loop with two ways in: then
+ * all rounds of a call were one execution.
+ *   1  400000  jne 400020          2  400006  jmp 400010         3  400010  nop; jne 400010     4  400017  jmp 400020
+ *   5  400020  nop; jne 400020     6  400027  jne 400010         7  40002d  ret
+ *  10  400100  call 400000        11  400105  jne 400100        12  40010b  ret
+ */
+static void executions_that_turn_out_to_be_others_are_not_told_apart(void **state)
+{
+    (void)state;
+    struct run r;
+    run_init(&r);
+    block(&r.s, 1, 0x400000, 0, JNE, 0x400020);
+    block(&r.s, 2, 0x400006, 0, JUMP, 0x400010);
+    block(&r.s, 3, 0x400010, 1, JNE, 0x400010);
+    block(&r.s, 4, 0x400017, 0, JUMP, 0x400020);
+    block(&r.s, 5, 0x400020, 1, JNE, 0x400020);
+    block(&r.s, 6, 0x400027, 0, JNE, 0x400010);
+    block(&r.s, 7, 0x40002d, 0, RETURN, 0);
+    block(&r.s, 10, 0x400100, 0, CALLS, 0x400000);
+    block(&r.s, 11, 0x400105, 0, JNE, 0x400100);
+    block(&r.s, 12, 0x40010b, 0, RETURN, 0);
+    static const uint32_t call[] = {10, 1, 2, 3, 3, 4, 5, 5, 6, 7, 11};
+    static const uint32_t last[] = {10, 1, 5, 6, 3, 4, 5, 6, 7, 11, 12};
+    recorder_add(&r.s.recorder, r.exact);
+    for (int i = 0; i < 5; i++)
+        feed(&r.s, call, sizeof call / sizeof *call);
+    feed(&r.s, last, sizeof last / sizeof *last);
+    run_end(&r);
+    const struct hp_exact_loop *loop = loop_at(&r, 0x400010);
+    assert_int_equal(loop->flags, HP_LOOP_IRREDUCIBLE);
+    assert_int_equal(loop->counts.iterations, 5 * 4 + 3);
+    assert_int_equal(loop->counts.executions, 6);
+    assert_int_equal(loop->counts.min | loop->counts.max, 0);
+    assert_int_equal(loop->counts.same | loop->counts.stride, 0);
+    for (size_t i = 0; i < r.profile->n_loop_trips; i++)
+        assert_int_not_equal(r.profile->loop_trips[i].loop, (uint32_t)(loop - r.loops));
+    expect_counts(&r, 0x400100, 1, 6, 6, 6);
+    assert_int_equal(hp_profile_normalize(r.profile), HP_OK);
+    run_fini(&r);
+}
+
+/*
  * The first round of a loop is at the end of the block that leads into it:
  *   1  400000  nop; nop; jne 400001     2  400001  nop; jne 400001    3  400008  ret
  */
@@ -848,6 +890,7 @@ int main(void)
         cmocka_unit_test(triangles_are_nested),
         cmocka_unit_test(back_edges_to_one_header_are_one_loop),
         cmocka_unit_test(several_ways_in_are_irreducible),
+        cmocka_unit_test(executions_that_turn_out_to_be_others_are_not_told_apart),
         cmocka_unit_test(a_first_round_may_be_hidden_in_a_block),
         cmocka_unit_test(coming_back_from_a_call_is_an_edge),
         cmocka_unit_test(activations_have_their_own_executions),

@@ -19,7 +19,7 @@ function forestOf(model) {
 }
 
 /** "10", or "1–9,000" */
-const trips = (loop) => (loop.min === loop.max ? count(loop.min) : `${count(loop.min)} – ${count(loop.max)}`);
+const trips = (loop) => (loop.max === null ? "?" : loop.min === loop.max ? count(loop.min) : `${count(loop.min)} – ${count(loop.max)}`);
 
 function columns(model) {
     const { loops } = model.data;
@@ -32,7 +32,7 @@ function columns(model) {
         { label: "Executions", number: true, low: true, width: "7rem", value: (row) => loops[row].executions, cell: (row) => count(loops[row].executions) },
         { label: "Iterations", number: true, low: true, width: "8rem", value: (row) => loops[row].iterations, cell: (row) => count(loops[row].iterations) },
         { label: "Mean", number: true, width: "6.5rem", value: (row) => loops[row].mean, cell: (row) => decimals(loops[row].mean), title: "Iterations of an execution" },
-        { label: "Least – most", number: true, low: true, width: "9rem", value: (row) => loops[row].max, cell: (row) => trips(loops[row]) },
+        { label: "Least – most", number: true, low: true, width: "9rem", value: (row) => loops[row].max ?? -1, cell: (row) => trips(loops[row]) },
         { label: "Foreseen", number: true, low: true, width: "6.5rem", value: (row) => loops[row].predictability ?? -1, cell: (row) => (loops[row].predictability === null ? "" : share(loops[row].predictability)), title: "Executions whose iterations were those of the one before, or changed as before" },
     ];
 }
@@ -96,7 +96,7 @@ function show(model, forest, row) {
                 inner.length > 0 && ["Has", h("span", null, inner.flatMap((child, i) => [i ? ", " : "", h("a", { href: `#loop/${child}` }, model.loopName(child))]))],
             ]),
             stalls && stack(causesOf(stalls.causes), stalls.cycles),
-            tripChart(loop),
+            loop.max === null ? null : tripChart(loop),
             modelsTable(model, loop),
             card("Code", null, listing(model, blocks(row), { label: `Code of the loop ${model.loopName(row)}`, file: loop.file }))),
     };

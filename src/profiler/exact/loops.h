@@ -315,6 +315,7 @@ struct hp_exact_loop_result {
     struct hp_ploop_count *counts; /* item: loop; thread: index into the profiler's */
     size_t n_counts, cap_counts;
     struct hp_trips *trips; /* by loop, all threads together */
+    bool *unknown; /* by loop: executions are not known one by one, only how many there were */
 };
 
 /* Works it out, once; all threads have been sealed (loops_count.c). */

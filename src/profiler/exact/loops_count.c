@@ -36,6 +36,7 @@ void hp_exact_loops_result_free(struct hp_exact_loop_result *r)
     free(r->back_edges);
     free(r->counts);
     free(r->trips);
+    free(r->unknown);
     free(r);
 }
 
@@ -85,7 +86,8 @@ static enum hp_err list_loops(struct counting *c)
         nodes += g->functions[i].n_nodes;
     }
     r->trips = calloc(r->n + 1, sizeof *r->trips);
-    return r->trips ? HP_OK : hp_fail_nomem();
+    r->unknown = calloc(r->n + 1, sizeof *r->unknown);
+    return r->trips && r->unknown ? HP_OK : hp_fail_nomem();
 }
 
 /* --- By node ----------------------------------------------------------------------------------- */
@@ -355,6 +357,23 @@ static enum hp_err join_trips(struct counting *c)
     return HP_OK;
 }
 
+static bool is_irregular(const struct counting *c, uint32_t loop)
+{
+    while (loop != HP_NO_ID && !(c->result->loops[loop].flags & HP_LOOP_IRREDUCIBLE))
+        loop = c->result->loops[loop].parent;
+    return loop != HP_NO_ID;
+}
+
+/* Whether the executions that were told apart while the program ran are those of the final graph. What a loop is changes while an irreducible
+ * one is found: then they need not be, and the sums tell. */
+static bool fits(const struct counting *c, uint32_t loop, const struct hp_ploop_count *count,
+                 const struct hp_trips *trips)
+{
+    if (trips->executions != count->executions || trips->max > count->iterations)
+        return false;
+    return trips->iterations == count->iterations || !is_irregular(c, loop);
+}
+
 static enum hp_err count_trips(struct counting *c)
 {
     struct hp_exact_loop_thread *l = c->thread->loops;
@@ -365,9 +384,12 @@ static enum hp_err count_trips(struct counting *c)
         struct hp_trips none = {0}, *trips = id < l->n_records ? &l->trips[id] : &none;
         count->executions =
             count->iterations > count->back_edges ? count->iterations - count->back_edges : 0;
+        if (count->interrupted > count->executions) /* control got in without a beginning */
+            count->interrupted = count->executions;
         enum hp_err err = HP_OK;
         if (count->executions > trips->executions)
             err = hp_trips_precede(trips, count->executions - trips->executions);
+        c->result->unknown[i] |= !fits(c, i, count, trips);
         count->min = trips->min;
         count->max = trips->max;
         count->same = trips->same;
@@ -378,6 +400,23 @@ static enum hp_err count_trips(struct counting *c)
         HP_TRY(err);
     }
     return HP_OK;
+}
+
+/* Of loops whose executions are not known one by one nothing is said of how they differ. */
+static void leave_unknown(struct hp_exact_loop_result *r)
+{
+    for (size_t i = 0; i < r->n_counts; i++) {
+        struct hp_ploop_count *count = &r->counts[i];
+        if (r->unknown[count->item])
+            count->min = count->max = count->same = count->stride = 0;
+    }
+    for (size_t i = 0; i < r->n; i++) {
+        struct hp_ploop_count *sum = &r->loops[i].counts;
+        if (!r->unknown[i])
+            continue;
+        sum->min = sum->max = sum->same = sum->stride = 0;
+        hp_trips_fini(&r->trips[i]);
+    }
 }
 
 /* --- Threads ----------------------------------------------------------------------------------- */
@@ -504,6 +543,7 @@ static enum hp_err count_all(struct counting *c)
         return hp_fail_nomem();
     for (uint32_t i = 0; i < c->exact->n_threads; i++)
         HP_TRY(count_thread(c, i));
+    leave_unknown(c->result);
     return list_back_edges(c);
 }
 
