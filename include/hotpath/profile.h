@@ -533,6 +533,12 @@ enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t count, const ch
 enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv);
 
 /*
+ * Leaves out, or mends, rows that hp_profile_normalize() would refuse, and notes it ("mended"): one bad row must not cost the rest. `*what`: says what was wrong,
+ * lives as long as the profile; NULL: nothing.
+ */
+enum hp_err hp_profile_mend(struct hp_profile *profile, const char **what);
+
+/*
  * Brings the profile into its canonical form: equal modules, functions, blocks (by place, size,
  * version, flow), edges, calls, paths, loops and counters joined, every array sorted (modules by path, the rest
  * by place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
@@ -548,6 +554,10 @@ enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
 /* Reads one; it is normal. HP_ERR_FORMAT: not a profile, corrupt, or its references do not fit
  * together. HP_ERR_VERSION: written by a later, incompatible version. */
 enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
+
+/* The same, and of a file that is damaged, or was changed, all that can be read: it has a note then ("damaged"), which is `*what`. `*what` NULL: the file is as
+ * it was written. HP_ERR_FORMAT: not a profile, or nothing of it can be read. */
+enum hp_err hp_profile_rescue(const char *path, struct hp_profile **profile, const char **what);
 
 /* Adds everything of `other` to `profile`: threads and hot spots side by side, the rest joined by place. Modules
  * are the same when their build ids are (or, without, their paths). Both stay valid; `profile`

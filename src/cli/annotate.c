@@ -69,7 +69,7 @@ int hp_cmd_annotate(int argc, char **argv)
             hp_fail(HP_ERR_INVALID, "--all and --top are for the hottest functions, not for those "
                                     "that are named");
     if (err == HP_OK)
-        err = hp_profile_load(argv[1], &profile);
+        err = hp_cli_load(argv[1], &profile);
     if (err == HP_OK) {
         annotate.names = (const char *const *)(argv + 2);
         annotate.n_names = (size_t)(n - 1);

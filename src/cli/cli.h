@@ -40,6 +40,12 @@ int hp_cli_fail(enum hp_err err);
  * is 0 and hides what failed. A program that ran unobserved is no failure of its. */
 int hp_cli_ran(enum hp_err err, int status);
 
+/* Prints a note about a file, or, with NULL, about what is at hand, as one line. */
+void hp_cli_note(const char *path, const char *text);
+
+/* Reads a profile; of a damaged one what can be read, and says so. */
+enum hp_err hp_cli_load(const char *path, struct hp_profile **profile);
+
 /* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is
  * honoured). */
 void hp_cli_style(struct hp_report_options *options, FILE *file);

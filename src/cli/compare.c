@@ -35,9 +35,9 @@ int hp_cmd_compare(int argc, char **argv)
     if (err == HP_OK)
         err = hp_cli_report_options(&output, &report);
     if (err == HP_OK)
-        err = hp_profile_load(argv[1], &a);
+        err = hp_cli_load(argv[1], &a);
     if (err == HP_OK)
-        err = hp_profile_load(argv[2], &b);
+        err = hp_cli_load(argv[2], &b);
     if (err == HP_OK)
         err = hp_profile_compare(a, b, &comparison);
     if (err == HP_OK) {

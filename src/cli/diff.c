@@ -26,8 +26,8 @@ struct versions {
 
 static enum hp_err compare(struct versions *v, char **paths, const struct hp_diff_options *options)
 {
-    HP_TRY(hp_profile_load(paths[0], &v->old));
-    HP_TRY(hp_profile_load(paths[1], &v->new));
+    HP_TRY(hp_cli_load(paths[0], &v->old));
+    HP_TRY(hp_cli_load(paths[1], &v->new));
     HP_TRY(hp_digest_make(v->old, &(struct hp_digest_options){.other = v->new}, &v->old_digest));
     HP_TRY(hp_digest_make(v->new, &(struct hp_digest_options){.other = v->old}, &v->new_digest));
     return hp_diff_make(v->old_digest, v->new_digest, options, &v->diff);

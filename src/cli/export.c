@@ -227,7 +227,7 @@ static enum hp_err convert(struct export *e, const char *file)
 {
     struct hp_profile *profile;
     struct hp_export_written written = {.unit = ""};
-    HP_TRY(hp_profile_load(file, &profile));
+    HP_TRY(hp_cli_load(file, &profile));
     enum hp_err err = e->pattern ? hp_outfile_open(&e->out, e->pattern) : HP_OK;
     if (err == HP_OK)
         err = e->format->write(profile, &e->request, e->pattern ? e->out.file : stdout, &written);

@@ -88,7 +88,7 @@ static enum hp_err make_page(struct html *html, const char *file)
     struct hp_profile *profile;
     if (!html->data)
         HP_TRY(hp_page_template(&html->template));
-    HP_TRY(hp_profile_load(file, &profile));
+    HP_TRY(hp_cli_load(file, &profile));
     enum hp_err err = html->path || html->data ? HP_OK : make_path(html, file);
     if (err == HP_OK)
         err = write_file(html, profile);

@@ -39,16 +39,21 @@ static void print_help(void)
            "'hotpath COMMAND --help' explains a command.\n");
 }
 
+/* One line, whatever is in a file's name or contents. */
+static void print_line(char *line)
+{
+    for (char *c = line; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+    fprintf(stderr, "hotpath: %s\n", line);
+}
+
 int hp_cli_fail(enum hp_err err)
 {
     char line[1024];
     const char *text = hp_error_text();
     snprintf(line, sizeof line, "%s", *text ? text : hp_errstr(err));
-    /* One line, whatever is in a file's name or contents. */
-    for (char *c = line; *c; c++)
-        if (iscntrl((unsigned char)*c))
-            *c = '?';
-    fprintf(stderr, "hotpath: %s\n", line);
+    print_line(line);
     return HP_EXIT_FAILED;
 }
 
@@ -58,6 +63,22 @@ int hp_cli_ran(enum hp_err err, int status)
         return status;
     int failed = hp_cli_fail(err);
     return status == 0 && err != HP_ERR_UNOBSERVED ? failed : status;
+}
+
+void hp_cli_note(const char *path, const char *text)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "note: %s%s%s", path ? path : "", path ? ": " : "", text);
+    print_line(line);
+}
+
+enum hp_err hp_cli_load(const char *path, struct hp_profile **profile)
+{
+    const char *what;
+    HP_TRY(hp_profile_rescue(path, profile, &what));
+    if (what)
+        hp_cli_note(path, what);
+    return HP_OK;
 }
 
 void hp_cli_style(struct hp_report_options *options, FILE *file)

@@ -16,7 +16,7 @@ static enum hp_err merge_all(struct hp_profile *sum, char **paths, int n)
 {
     for (int i = 0; i < n; i++) {
         struct hp_profile *next;
-        HP_TRY(hp_profile_load(paths[i], &next));
+        HP_TRY(hp_cli_load(paths[i], &next));
         enum hp_err err = hp_profile_merge(sum, next);
         hp_profile_free(next);
         HP_TRY(err);
@@ -41,7 +41,7 @@ int hp_cmd_merge(int argc, char **argv)
         err = hp_fail(HP_ERR_INVALID, "%s; try: hotpath merge -o OUT FILE...",
                       path ? "no profiles given" : "no output file given");
     if (err == HP_OK)
-        err = hp_profile_load(argv[1], &sum);
+        err = hp_cli_load(argv[1], &sum);
     if (err == HP_OK)
         err = merge_all(sum, argv + 2, n - 1);
     if (err == HP_OK)

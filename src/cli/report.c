@@ -118,7 +118,7 @@ int hp_cmd_report(int argc, char **argv)
     if (err == HP_OK)
         err = read_by(by, &report);
     if (err == HP_OK)
-        err = hp_profile_load(argv[1], &profile);
+        err = hp_cli_load(argv[1], &profile);
     if (err == HP_OK) {
         report.no_run = no_run;
         err = hp_output_report(profile, &report, path);

@@ -271,6 +271,10 @@ static enum hp_err finish_profile(struct session *s, const struct hp_trace_run *
         HP_TRY(hp_note_losses(profile, stats));
         HP_TRY(add_machine(s, profile));
     }
+    const char *what;
+    HP_TRY(hp_profile_mend(profile, &what));
+    if (what)
+        hp_cli_note(NULL, what);
     return hp_profile_normalize(profile);
 }
 

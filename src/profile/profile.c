@@ -67,6 +67,11 @@ struct hp_parray_view hp_profile_array(struct hp_profile *p, enum hp_parray whic
                                    .name = arrays[which].name};
 }
 
+size_t hp_profile_array_length(const struct hp_profile *p, enum hp_parray which)
+{
+    return *(const size_t *)((const char *)p + arrays[which].n);
+}
+
 void *hp_parray_items(const struct hp_parray_view *view)
 {
     void *items;

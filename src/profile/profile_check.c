@@ -13,85 +13,100 @@ static bool is_index(uint32_t index, size_t n)
     return index == HP_PROFILE_NONE || index < n;
 }
 
-static enum hp_err check_places(const struct hp_profile *p)
+static enum hp_err check_function(const struct hp_profile *p, size_t i)
 {
-    for (size_t i = 0; i < p->n_functions; i++)
-        if (!is_index(p->functions[i].place.module, p->n_modules))
-            return hp_fail(HP_ERR_INVALID, "function %zu is in module %u, which does not exist", i,
-                           p->functions[i].place.module);
-    for (size_t i = 0; i < p->n_blocks; i++) {
-        const struct hp_pblock *block = &p->blocks[i];
-        if (!is_index(block->place.module, p->n_modules))
-            return hp_fail(HP_ERR_INVALID, "block %zu is in module %u, which does not exist", i,
-                           block->place.module);
-        if (!is_index(block->function, p->n_functions))
-            return hp_fail(HP_ERR_INVALID, "block %zu is in function %u, which does not exist", i,
-                           block->function);
-        if (block->flow >= HP_FLOW_COUNT_)
-            return hp_fail(HP_ERR_INVALID, "block %zu has flow %u, which does not exist", i,
-                           block->flow);
-        if (block->branch > block->size)
-            return hp_fail(HP_ERR_INVALID, "block %zu ends with an instruction outside it", i);
-    }
-    for (size_t i = 0; i < p->n_edges; i++) {
-        const struct hp_pedge *edge = &p->edges[i];
-        if (!is_index(edge->from.module, p->n_modules) || !is_index(edge->to.module, p->n_modules))
-            return hp_fail(HP_ERR_INVALID, "edge %zu refers to a module that does not exist", i);
-        if (edge->flow >= HP_FLOW_COUNT_ || edge->taken > 1)
-            return hp_fail(HP_ERR_INVALID, "edge %zu has flow %u, taken %u, which cannot be", i,
-                           edge->flow, edge->taken);
-    }
+    if (!is_index(p->functions[i].place.module, p->n_modules))
+        return hp_fail(HP_ERR_INVALID, "function %zu is in module %u, which does not exist", i,
+                       p->functions[i].place.module);
     return HP_OK;
 }
 
-static enum hp_err check_relations(const struct hp_profile *p)
+static enum hp_err check_block(const struct hp_profile *p, size_t i)
 {
-    for (size_t i = 0; i < p->n_calls; i++)
-        if (!is_index(p->calls[i].caller, p->n_functions) ||
-            !is_index(p->calls[i].callee, p->n_functions))
-            return hp_fail(HP_ERR_INVALID, "call %zu refers to a function that does not exist", i);
-    for (size_t i = 0; i < p->n_lines; i++) {
-        const struct hp_pline *line = &p->lines[i];
-        if (line->block >= p->n_blocks)
-            return hp_fail(HP_ERR_INVALID, "line %zu is of block %u, which does not exist", i,
-                           line->block);
-        if (line->from > line->to || line->to > p->blocks[line->block].size)
-            return hp_fail(HP_ERR_INVALID, "line %zu is of bytes %u to %u, outside its block", i,
-                           line->from, line->to);
-    }
+    const struct hp_pblock *block = &p->blocks[i];
+    if (!is_index(block->place.module, p->n_modules))
+        return hp_fail(HP_ERR_INVALID, "block %zu is in module %u, which does not exist", i,
+                       block->place.module);
+    if (!is_index(block->function, p->n_functions))
+        return hp_fail(HP_ERR_INVALID, "block %zu is in function %u, which does not exist", i,
+                       block->function);
+    if (block->flow >= HP_FLOW_COUNT_)
+        return hp_fail(HP_ERR_INVALID, "block %zu has flow %u, which does not exist", i,
+                       block->flow);
+    if (block->branch > block->size)
+        return hp_fail(HP_ERR_INVALID, "block %zu ends with an instruction outside it", i);
     return HP_OK;
 }
 
-static enum hp_err check_paths(const struct hp_profile *p)
+static enum hp_err check_edge(const struct hp_profile *p, size_t i)
 {
-    for (size_t i = 0; i < p->n_paths; i++) {
-        const struct hp_ppath *path = &p->paths[i];
-        if (!is_index(path->start.module, p->n_modules))
-            return hp_fail(HP_ERR_INVALID, "path %zu is in module %u, which does not exist", i,
-                           path->start.module);
-        if (!is_index(path->function, p->n_functions))
-            return hp_fail(HP_ERR_INVALID, "path %zu is in function %u, which does not exist", i,
-                           path->function);
-        if (path->length > HP_PATH_MAX_LENGTH ||
-            (path->length < 64 && path->outcomes >> path->length))
-            return hp_fail(HP_ERR_INVALID, "path %zu has %u branches with outcomes 0x%llx", i,
-                           path->length, (unsigned long long)path->outcomes);
-    }
-    for (size_t i = 0; i < p->n_path_steps; i++) {
-        const struct hp_pstep *step = &p->path_steps[i];
-        if (step->path >= p->n_paths || step->block >= p->n_blocks || step->how > HP_STEP_END)
-            return hp_fail(HP_ERR_INVALID,
-                           "step %zu is of path %u, block %u, left in way %u, which cannot be", i,
-                           step->path, step->block, step->how);
-    }
-    for (size_t i = 0; i < p->n_table_paths; i++)
-        if (p->table_paths[i].path >= p->n_paths)
-            return hp_fail(HP_ERR_INVALID, "path %zu of a table is path %u, which does not exist",
-                           i, p->table_paths[i].path);
-    for (size_t i = 0; i < p->n_stats; i++)
-        if (p->stats[i].unit > HP_STAT_SHARE)
-            return hp_fail(HP_ERR_INVALID, "stat %zu has unit %u, which does not exist", i,
-                           p->stats[i].unit);
+    const struct hp_pedge *edge = &p->edges[i];
+    if (!is_index(edge->from.module, p->n_modules) || !is_index(edge->to.module, p->n_modules))
+        return hp_fail(HP_ERR_INVALID, "edge %zu refers to a module that does not exist", i);
+    if (edge->flow >= HP_FLOW_COUNT_ || edge->taken > 1)
+        return hp_fail(HP_ERR_INVALID, "edge %zu has flow %u, taken %u, which cannot be", i,
+                       edge->flow, edge->taken);
+    return HP_OK;
+}
+
+static enum hp_err check_call(const struct hp_profile *p, size_t i)
+{
+    if (!is_index(p->calls[i].caller, p->n_functions) ||
+        !is_index(p->calls[i].callee, p->n_functions))
+        return hp_fail(HP_ERR_INVALID, "call %zu refers to a function that does not exist", i);
+    return HP_OK;
+}
+
+static enum hp_err check_line(const struct hp_profile *p, size_t i)
+{
+    const struct hp_pline *line = &p->lines[i];
+    if (line->block >= p->n_blocks)
+        return hp_fail(HP_ERR_INVALID, "line %zu is of block %u, which does not exist", i,
+                       line->block);
+    if (line->from > line->to || line->to > p->blocks[line->block].size)
+        return hp_fail(HP_ERR_INVALID, "line %zu is of bytes %u to %u, outside its block", i,
+                       line->from, line->to);
+    return HP_OK;
+}
+
+static enum hp_err check_path(const struct hp_profile *p, size_t i)
+{
+    const struct hp_ppath *path = &p->paths[i];
+    if (!is_index(path->start.module, p->n_modules))
+        return hp_fail(HP_ERR_INVALID, "path %zu is in module %u, which does not exist", i,
+                       path->start.module);
+    if (!is_index(path->function, p->n_functions))
+        return hp_fail(HP_ERR_INVALID, "path %zu is in function %u, which does not exist", i,
+                       path->function);
+    if (path->length > HP_PATH_MAX_LENGTH || (path->length < 64 && path->outcomes >> path->length))
+        return hp_fail(HP_ERR_INVALID, "path %zu has %u branches with outcomes 0x%llx", i,
+                       path->length, (unsigned long long)path->outcomes);
+    return HP_OK;
+}
+
+static enum hp_err check_step(const struct hp_profile *p, size_t i)
+{
+    const struct hp_pstep *step = &p->path_steps[i];
+    if (step->path >= p->n_paths || step->block >= p->n_blocks || step->how > HP_STEP_END)
+        return hp_fail(HP_ERR_INVALID,
+                       "step %zu is of path %u, block %u, left in way %u, which cannot be", i,
+                       step->path, step->block, step->how);
+    return HP_OK;
+}
+
+static enum hp_err check_table_path(const struct hp_profile *p, size_t i)
+{
+    if (p->table_paths[i].path >= p->n_paths)
+        return hp_fail(HP_ERR_INVALID, "path %zu of a table is path %u, which does not exist", i,
+                       p->table_paths[i].path);
+    return HP_OK;
+}
+
+static enum hp_err check_stat(const struct hp_profile *p, size_t i)
+{
+    if (p->stats[i].unit > HP_STAT_SHARE)
+        return hp_fail(HP_ERR_INVALID, "stat %zu has unit %u, which does not exist", i,
+                       p->stats[i].unit);
     return HP_OK;
 }
 
@@ -107,31 +122,65 @@ static enum hp_err check_counter(const char *what, size_t i, uint32_t item, size
     return HP_OK;
 }
 
+enum hp_err hp_profile_check_row(const struct hp_profile *p, enum hp_parray which, size_t i)
+{
+    switch (which) {
+    case HP_PARRAY_FUNCTIONS: return check_function(p, i);
+    case HP_PARRAY_BLOCKS: return check_block(p, i);
+    case HP_PARRAY_EDGES: return check_edge(p, i);
+    case HP_PARRAY_CALLS: return check_call(p, i);
+    case HP_PARRAY_LINES: return check_line(p, i);
+    case HP_PARRAY_PATHS: return check_path(p, i);
+    case HP_PARRAY_PATH_STEPS: return check_step(p, i);
+    case HP_PARRAY_TABLE_PATHS: return check_table_path(p, i);
+    case HP_PARRAY_STATS: return check_stat(p, i);
+    case HP_PARRAY_BLOCK_COUNTS:
+        return check_counter("block", i, p->block_counts[i].item, p->n_blocks,
+                             p->block_counts[i].thread, p->n_threads);
+    case HP_PARRAY_EDGE_COUNTS:
+        return check_counter("edge", i, p->edge_counts[i].item, p->n_edges,
+                             p->edge_counts[i].thread, p->n_threads);
+    case HP_PARRAY_FUNCTION_COUNTS:
+        return check_counter("function", i, p->function_counts[i].item, p->n_functions,
+                             p->function_counts[i].thread, p->n_threads);
+    case HP_PARRAY_CALL_COUNTS:
+        return check_counter("call", i, p->call_counts[i].item, p->n_calls,
+                             p->call_counts[i].thread, p->n_threads);
+    case HP_PARRAY_PATH_COUNTS:
+        return check_counter("path", i, p->path_counts[i].item, p->n_paths,
+                             p->path_counts[i].thread, p->n_threads);
+    case HP_PARRAY_CONTEXTS:
+    case HP_PARRAY_CONTEXT_COUNTS: return hp_contexts_check_row(p, which, i);
+    case HP_PARRAY_LOOPS:
+    case HP_PARRAY_LOOP_COUNTS:
+    case HP_PARRAY_LOOP_TRIPS:
+    case HP_PARRAY_LOOP_BLOCKS:
+    case HP_PARRAY_MODEL_LOOPS:
+    case HP_PARRAY_HOTSPOTS:
+    case HP_PARRAY_HOTSPOT_BRANCHES:
+    case HP_PARRAY_HOTSPOT_BLOCKS:
+    case HP_PARRAY_HOTSPOT_SLICES: return hp_regions_check_row(p, which, i);
+    case HP_PARRAY_MODULES:
+    case HP_PARRAY_THREADS:
+    case HP_PARRAY_PREDICTIONS:
+    case HP_PARRAY_NOTES:
+    case HP_PARRAY_COUNT_: return HP_OK;
+    default: return hp_insns_check_row(p, which, i);
+    }
+}
+
 enum hp_err hp_profile_check(const struct hp_profile *p)
 {
     if ((unsigned)p->run.arch >= HP_ARCH_COUNT_)
         return hp_fail(HP_ERR_INVALID, "architecture %d does not exist", (int)p->run.arch);
-    HP_TRY(check_places(p));
-    HP_TRY(check_relations(p));
-    HP_TRY(check_paths(p));
-    for (size_t i = 0; i < p->n_block_counts; i++)
-        HP_TRY(check_counter("block", i, p->block_counts[i].item, p->n_blocks,
-                             p->block_counts[i].thread, p->n_threads));
-    for (size_t i = 0; i < p->n_edge_counts; i++)
-        HP_TRY(check_counter("edge", i, p->edge_counts[i].item, p->n_edges,
-                             p->edge_counts[i].thread, p->n_threads));
-    for (size_t i = 0; i < p->n_function_counts; i++)
-        HP_TRY(check_counter("function", i, p->function_counts[i].item, p->n_functions,
-                             p->function_counts[i].thread, p->n_threads));
-    for (size_t i = 0; i < p->n_call_counts; i++)
-        HP_TRY(check_counter("call", i, p->call_counts[i].item, p->n_calls,
-                             p->call_counts[i].thread, p->n_threads));
-    for (size_t i = 0; i < p->n_path_counts; i++)
-        HP_TRY(check_counter("path", i, p->path_counts[i].item, p->n_paths,
-                             p->path_counts[i].thread, p->n_threads));
-    HP_TRY(hp_contexts_check(p));
-    HP_TRY(hp_regions_check(p));
-    return hp_insns_check(p);
+    for (int which = 0; which < HP_PARRAY_COUNT_; which++) {
+        size_t n = hp_profile_array_length(p, (enum hp_parray)which);
+        for (size_t i = 0; i < n; i++)
+            HP_TRY(hp_profile_check_row(p, (enum hp_parray)which, i));
+    }
+    uint32_t culprit;
+    HP_TRY(hp_contexts_check_depth(p, &culprit));
+    return hp_loops_check_nesting(p, &culprit);
 }
 
 /* --- Normal form ------------------------------------------------------------------------------ */

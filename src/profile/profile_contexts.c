@@ -37,7 +37,7 @@ static bool measure_depth(const struct hp_profile *p, uint32_t start, uint8_t *d
 }
 
 /* The depth of each context, from 1 (malloc'd). */
-static enum hp_err measure_depths(const struct hp_profile *p, uint8_t **depths)
+static enum hp_err measure_depths(const struct hp_profile *p, uint8_t **depths, uint32_t *culprit)
 {
     _Static_assert(HP_CONTEXT_DEPTH <= UINT8_MAX, "a depth must fit");
     *depths = calloc(p->n_contexts + 1, 1);
@@ -46,6 +46,7 @@ static enum hp_err measure_depths(const struct hp_profile *p, uint8_t **depths)
     for (uint32_t i = 0; i < p->n_contexts; i++)
         if (!measure_depth(p, i, *depths)) {
             free(*depths);
+            *culprit = i;
             return hp_fail(HP_ERR_INVALID, "context %u is in itself, or more than %d deep", i,
                            HP_CONTEXT_DEPTH);
         }
@@ -54,22 +55,29 @@ static enum hp_err measure_depths(const struct hp_profile *p, uint8_t **depths)
 
 /* --- Checks ----------------------------------------------------------------------------------- */
 
-enum hp_err hp_contexts_check(const struct hp_profile *p)
+enum hp_err hp_contexts_check_row(const struct hp_profile *p, enum hp_parray which, size_t i)
 {
-    for (size_t i = 0; i < p->n_contexts; i++)
+    if (which == HP_PARRAY_CONTEXTS) {
         if (!is_index(p->contexts[i].parent, p->n_contexts) ||
             !is_index(p->contexts[i].function, p->n_functions))
             return hp_fail(HP_ERR_INVALID,
                            "context %zu is of function %u in context %u, which do not exist", i,
                            p->contexts[i].function, p->contexts[i].parent);
-    for (size_t i = 0; i < p->n_context_counts; i++)
-        if (p->context_counts[i].item >= p->n_contexts ||
-            p->context_counts[i].thread >= p->n_threads)
-            return hp_fail(HP_ERR_INVALID,
-                           "context counter %zu is of context %u in thread %u, which do not exist",
-                           i, p->context_counts[i].item, p->context_counts[i].thread);
+    } else if (p->context_counts[i].item >= p->n_contexts ||
+               p->context_counts[i].thread >= p->n_threads) {
+        return hp_fail(HP_ERR_INVALID,
+                       "context counter %zu is of context %u in thread %u, which do not exist", i,
+                       p->context_counts[i].item, p->context_counts[i].thread);
+    }
+    return HP_OK;
+}
+
+enum hp_err hp_contexts_check_depth(const struct hp_profile *p, uint32_t *culprit)
+{
     uint8_t *depths;
-    HP_TRY(measure_depths(p, &depths));
+    if (p->n_contexts == 0)
+        return HP_OK;
+    HP_TRY(measure_depths(p, &depths, culprit));
     free(depths);
     return HP_OK;
 }
@@ -155,7 +163,8 @@ static enum hp_err order_contexts(struct hp_profile *p, uint32_t *map)
 {
     size_t n = p->n_contexts, n_joined = 0, starts[HP_CONTEXT_DEPTH + 1] = {0};
     uint8_t *depths;
-    HP_TRY(measure_depths(p, &depths));
+    uint32_t culprit;
+    HP_TRY(measure_depths(p, &depths, &culprit));
     struct sorted *sorted = malloc(n * sizeof *sorted);
     struct hp_pcontext *joined = malloc(n * sizeof *joined);
     enum hp_err err = sorted && joined ? HP_OK : hp_fail_nomem();

@@ -315,12 +315,129 @@ static void normalize(struct hp_loader *l)
     }
 }
 
-enum hp_err hp_profile_load(const char *path, struct hp_profile **profile)
+/* --- Rescue ----------------------------------------------------------------------------------- */
+
+/* The arrays that have an element for each row of a table. */
+static const struct {
+    const char *table;
+    enum hp_parray array;
+} arrays_of_tables[] = {
+    {"module", HP_PARRAY_MODULES},
+    {"thread", HP_PARRAY_THREADS},
+    {"function", HP_PARRAY_FUNCTIONS},
+    {"block", HP_PARRAY_BLOCKS},
+    {"edge", HP_PARRAY_EDGES},
+    {"call", HP_PARRAY_CALLS},
+    {"line", HP_PARRAY_LINES},
+    {"block_count", HP_PARRAY_BLOCK_COUNTS},
+    {"edge_count", HP_PARRAY_EDGE_COUNTS},
+    {"function_count", HP_PARRAY_FUNCTION_COUNTS},
+    {"call_count", HP_PARRAY_CALL_COUNTS},
+    {"context", HP_PARRAY_CONTEXTS},
+    {"context_count", HP_PARRAY_CONTEXT_COUNTS},
+    {"path", HP_PARRAY_PATHS},
+    {"path_step", HP_PARRAY_PATH_STEPS},
+    {"path_count", HP_PARRAY_PATH_COUNTS},
+    {"table_path", HP_PARRAY_TABLE_PATHS},
+    {"prediction", HP_PARRAY_PREDICTIONS},
+    {"loop", HP_PARRAY_LOOPS},
+    {"loop_count", HP_PARRAY_LOOP_COUNTS},
+    {"loop_trip", HP_PARRAY_LOOP_TRIPS},
+    {"loop_block", HP_PARRAY_LOOP_BLOCKS},
+    {"model_loop", HP_PARRAY_MODEL_LOOPS},
+    {"hotspot", HP_PARRAY_HOTSPOTS},
+    {"hotspot_branch", HP_PARRAY_HOTSPOT_BRANCHES},
+    {"hotspot_block", HP_PARRAY_HOTSPOT_BLOCKS},
+    {"hotspot_slice", HP_PARRAY_HOTSPOT_SLICES},
+    {"insn", HP_PARRAY_INSNS},
+    {"insn_tally", HP_PARRAY_INSN_TALLIES},
+    {"insn_cycles", HP_PARRAY_INSN_CYCLES},
+    {"attribution", HP_PARRAY_ATTRIBUTIONS},
+    {"insn_wait", HP_PARRAY_WAITS},
+    {"sampler", HP_PARRAY_SAMPLERS},
+    {"cycle_window", HP_PARRAY_WINDOWS},
+    {"note", HP_PARRAY_NOTES},
+};
+
+/* Which elements were made of rows that could not be read. */
+static enum hp_err mark_bad(struct hp_loader *l, bool *dead[HP_PARRAY_COUNT_])
+{
+    const struct hp_reader *r = &l->reader;
+    enum hp_parray of[HP_SCHEMA_TABLES + 1];
+    for (size_t i = 0; i <= HP_SCHEMA_TABLES; i++)
+        of[i] = HP_PARRAY_COUNT_;
+    for (size_t i = 0; i < sizeof arrays_of_tables / sizeof arrays_of_tables[0]; i++)
+        of[hp_schema_find(arrays_of_tables[i].table)] = arrays_of_tables[i].array;
+    for (size_t i = 0; i < r->n_bad; i++) {
+        enum hp_parray which = of[r->bad[i].table];
+        size_t n = which == HP_PARRAY_COUNT_ ? 0 : hp_profile_array_length(l->profile, which);
+        if (r->bad[i].row >= n)
+            continue;
+        if (!dead[which] && !(dead[which] = calloc(n, sizeof **dead)))
+            return hp_fail_nomem();
+        dead[which][r->bad[i].row] = true;
+    }
+    return HP_OK;
+}
+
+static enum hp_err mend(struct hp_loader *l)
+{
+    struct hp_reader *r = &l->reader;
+    bool *dead[HP_PARRAY_COUNT_] = {0};
+    size_t wrong = 0;
+    char first[256];
+    enum hp_err err = mark_bad(l, dead);
+    if (err == HP_OK)
+        err = hp_profile_mend_rows(l->profile, dead, &wrong, first);
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++)
+        free(dead[i]);
+    if (wrong && r->wrong == 0)
+        snprintf(r->first, sizeof r->first, "%s", first);
+    r->wrong += wrong;
+    return err;
+}
+
+/* Whether there is anything to look at. */
+static bool is_worthwhile(const struct hp_profile *p)
+{
+    return p->n_threads && (p->n_functions || p->n_blocks || p->n_paths || p->n_insns);
+}
+
+static enum hp_err note_damage(struct hp_loader *l, const char **what)
+{
+    char text[400];
+    snprintf(text, sizeof text,
+             "the file is damaged, or was changed: what cannot be read is missing, and numbers may "
+             "be wrong; the first: %s",
+             l->reader.first);
+    HP_TRY(hp_profile_note(l->profile, l->reader.wrong, "damaged", "%s", text));
+    *what = hp_profile_string(l->profile, text);
+    return *what ? HP_OK : HP_ERR_NOMEM;
+}
+
+static void rescue(struct hp_loader *l, const char **what)
+{
+    struct hp_reader *r = &l->reader;
+    if (r->err == HP_OK)
+        r->err = mend(l);
+    if (r->err != HP_OK || r->wrong == 0)
+        return;
+    if (is_worthwhile(l->profile))
+        r->err = note_damage(l, what);
+    else
+        hp_reader_fail(r, "%s", r->first);
+}
+
+/* --- All -------------------------------------------------------------------------------------- */
+
+static enum hp_err load(const char *path, struct hp_profile **profile, const char **what)
 {
     struct hp_loader l = {0};
     HP_TRY(hp_profile_new(&l.profile));
-    hp_reader_open(&l.reader, path);
+    hp_reader_open(&l.reader, path, what != NULL);
     load_all(&l);
+    if (what)
+        rescue(&l, what);
     hp_reader_close(&l.reader);
     free(l.strings);
     normalize(&l);
@@ -330,4 +447,15 @@ enum hp_err hp_profile_load(const char *path, struct hp_profile **profile)
     }
     *profile = l.profile;
     return HP_OK;
+}
+
+enum hp_err hp_profile_load(const char *path, struct hp_profile **profile)
+{
+    return load(path, profile, NULL);
+}
+
+enum hp_err hp_profile_rescue(const char *path, struct hp_profile **profile, const char **what)
+{
+    *what = NULL;
+    return load(path, profile, what);
 }

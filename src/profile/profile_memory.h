@@ -68,6 +68,7 @@ struct hp_parray_view {
 };
 
 struct hp_parray_view hp_profile_array(struct hp_profile *profile, enum hp_parray which);
+size_t hp_profile_array_length(const struct hp_profile *profile, enum hp_parray which);
 
 /* The first element of the array. */
 void *hp_parray_items(const struct hp_parray_view *view);
@@ -89,6 +90,17 @@ void hp_engine_work_merge(struct hp_engine_work *work, const struct hp_engine_wo
 
 /* HP_ERR_INVALID: an index, a flow or a range that cannot be. Does not look at the order. */
 enum hp_err hp_profile_check(const struct hp_profile *profile);
+
+/* The same for one row, as far as it can be told from the row and what it refers to. */
+enum hp_err hp_profile_check_row(const struct hp_profile *profile, enum hp_parray which, size_t i);
+
+/*
+ * Makes a profile that hp_profile_check() refuses one that it takes. A row that cannot be loses what is wrong in it, where that may be missing, else it is left
+ * out, and with it what belongs to it. `dead[which][i]`: rows to leave out in any case, or NULL; changed. Says how many rows were wrong, those of `dead` not
+ * counted, and what was wrong with the first of them.
+ */
+enum hp_err hp_profile_mend_rows(struct hp_profile *profile, bool *dead[HP_PARRAY_COUNT_],
+                                 size_t *wrong, char first[256]);
 
 /* HP_ERR_INVALID: hp_profile_check() fails, or the profile is not in its normal form. */
 enum hp_err hp_profile_check_normal(const struct hp_profile *profile);
@@ -167,8 +179,9 @@ bool hp_counters_normal(const void *counters, size_t n, size_t size);
 /* Of a profile whose functions are in order, and refer to each other so: orders its contexts and their counters. */
 enum hp_err hp_contexts_order(struct hp_profile *profile);
 
-/* The part of hp_profile_check() for them. */
-enum hp_err hp_contexts_check(const struct hp_profile *profile);
+/* The parts of hp_profile_check() for them. `*culprit`: the context that is in itself, or too deep. */
+enum hp_err hp_contexts_check_row(const struct hp_profile *profile, enum hp_parray which, size_t i);
+enum hp_err hp_contexts_check_depth(const struct hp_profile *profile, uint32_t *culprit);
 
 /* Which of them are not in their normal form, NULL: none. */
 const char *hp_contexts_abnormal(const struct hp_profile *profile);
@@ -189,8 +202,9 @@ void hp_models_order(struct hp_profile *profile);
 enum hp_err hp_loops_order(struct hp_profile *profile, const uint32_t *blocks);
 enum hp_err hp_hotspots_order(struct hp_profile *profile, const uint32_t *blocks);
 
-/* The part of hp_profile_check() for them. */
-enum hp_err hp_regions_check(const struct hp_profile *profile);
+/* The parts of hp_profile_check() for them. `*culprit`: the loop that is in itself. */
+enum hp_err hp_regions_check_row(const struct hp_profile *profile, enum hp_parray which, size_t i);
+enum hp_err hp_loops_check_nesting(const struct hp_profile *profile, uint32_t *culprit);
 
 /* The first of them that is not in its normal form, NULL: none. */
 const char *hp_regions_abnormal(const struct hp_profile *profile);
@@ -202,7 +216,7 @@ const char *hp_regions_abnormal(const struct hp_profile *profile);
 enum hp_err hp_insns_order(struct hp_profile *profile);
 
 /* The part of hp_profile_check() for them. */
-enum hp_err hp_insns_check(const struct hp_profile *profile);
+enum hp_err hp_insns_check_row(const struct hp_profile *profile, enum hp_parray which, size_t i);
 
 /* The first of them that is not in its normal form, NULL: none. */
 const char *hp_insns_abnormal(const struct hp_profile *profile);

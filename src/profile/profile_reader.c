@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profile/profile_reader.h"
 
+#include "base/grow.h"
 #include "profile/profile_schema.h"
 
 #include <ctype.h>
@@ -14,16 +15,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#define MAX_GAPS                                                                                   \
+    65536 /* rows that are missing and are held a place for: small files must not ask for much */
+
 void hp_reader_fail(struct hp_reader *r, const char *format, ...)
 {
     if (r->err != HP_OK)
         return;
-    char text[256];
     va_list args;
     va_start(args, format);
-    vsnprintf(text, sizeof text, format, args);
+    vsnprintf(r->text, sizeof r->text, format, args);
     va_end(args);
-    r->err = hp_fail(HP_ERR_FORMAT, "%s is not a sound profile: %s", r->path, text);
+    r->err = hp_fail(HP_ERR_FORMAT, "%s is not a sound profile: %s", r->path, r->text);
 }
 
 static void fail_sqlite(struct hp_reader *r)
@@ -48,6 +51,30 @@ void hp_reader_fail_value(struct hp_reader *r)
                    (unsigned long long)r->row, sqlite3_column_name(r->select, r->column));
 }
 
+/* --- Going on --------------------------------------------------------------------------------- */
+
+/* Whether reading goes on in spite of the error, which is counted then. */
+static bool overcome(struct hp_reader *r)
+{
+    if (!r->rescue || r->err != HP_ERR_FORMAT)
+        return false;
+    if (r->wrong++ == 0)
+        snprintf(r->first, sizeof r->first, "%s", r->text);
+    r->err = HP_OK;
+    return true;
+}
+
+/* The row at hand cannot be used. */
+static void overcome_row(struct hp_reader *r)
+{
+    if (!overcome(r) || r->row == 0)
+        return;
+    if (hp_grow(&r->bad, &r->cap_bad, r->n_bad + 1, sizeof *r->bad) != HP_OK)
+        r->err = HP_ERR_NOMEM;
+    else
+        r->bad[r->n_bad++] = (struct hp_bad_row){hp_schema_find(r->table), r->row - 1};
+}
+
 /* --- Rows ------------------------------------------------------------------------------------- */
 
 static void begin_query(struct hp_reader *r, const char *sql)
@@ -68,6 +95,10 @@ void hp_reader_begin(struct hp_reader *r, const char *table)
 {
     char sql[160];
     r->table = table;
+    r->absent = !hp_reader_has(r, table);
+    r->waits = false;
+    if (r->absent)
+        return;
     snprintf(sql, sizeof sql, "SELECT * FROM main.%s ORDER BY %s", table,
              hp_schema_tables[hp_schema_find(table)].key);
     begin_query(r, sql);
@@ -83,17 +114,31 @@ void hp_reader_end(struct hp_reader *r)
 {
     size_t table = hp_schema_find(r->table);
     end_query(r);
-    if (r->err == HP_OK && r->verify &&
+    if (r->err == HP_OK && r->verify && !r->absent &&
         (r->row != r->stored[table].rows || r->sum != r->stored[table].sum))
         hp_reader_fail(r, "table %s is damaged, or was changed", r->table);
+    overcome(r);
+}
+
+/* Whether a row is missing before the one at hand: then it is read in its place, has another id, and is bad; and is read again. */
+static bool is_gap(struct hp_reader *r)
+{
+    const char *key = hp_schema_tables[hp_schema_find(r->table)].key;
+    if (!r->rescue || !key || strcmp(key, "id") != 0 || r->n_gaps >= MAX_GAPS ||
+        sqlite3_column_type(r->select, 0) != SQLITE_INTEGER ||
+        sqlite3_column_int64(r->select, 0) <= (int64_t)r->row - 1)
+        return false;
+    r->n_gaps++;
+    return true;
 }
 
 /* The first row is number 1. */
 bool hp_reader_next(struct hp_reader *r)
 {
-    if (r->err != HP_OK)
+    overcome_row(r);
+    if (r->err != HP_OK || r->absent)
         return false;
-    int code = sqlite3_step(r->select);
+    int code = r->waits ? SQLITE_ROW : sqlite3_step(r->select);
     if (code == SQLITE_DONE)
         return false;
     if (code != SQLITE_ROW) {
@@ -105,6 +150,7 @@ bool hp_reader_next(struct hp_reader *r)
         hp_reader_fail(r, "%s has more rows than there is room for", r->table);
         return false;
     }
+    r->waits = is_gap(r);
     return true;
 }
 
@@ -308,14 +354,13 @@ static void check_table(struct hp_reader *r, const struct hp_schema_table *table
     begin_query(r, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?");
     if (r->err == HP_OK)
         sqlite3_bind_text(r->select, 1, table->name, -1, SQLITE_STATIC);
-    bool there = hp_reader_next(r);
-    if (!there && r->err == HP_OK && table->optional)
-        r->missing[table - hp_schema_tables] = true;
-    else if (!there)
+    bool there = hp_reader_next(r), optional = !there && r->err == HP_OK && table->optional;
+    if (!there && !optional)
         hp_reader_fail(r, "table %s is missing", table->name);
-    else if (strcmp(hp_reader_text(r), table->sql) != 0)
+    else if (there && strcmp(hp_reader_text(r), table->sql) != 0)
         hp_reader_fail(r, "table %s is not as it should be", table->name);
     end_query(r);
+    r->missing[table - hp_schema_tables] = optional || overcome(r);
 }
 
 /* What the tables should contain. Someone who edits a profile by hand empties this table. */
@@ -328,22 +373,24 @@ static void read_contents(struct hp_reader *r)
         uint64_t rows = hp_reader_u64(r), sum = (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX);
         if (r->err != HP_OK || table == HP_SCHEMA_TABLES)
             continue; /* a table of a later version */
-        if (r->missing[table])
+        if (r->missing[table] && !r->wrong)
             hp_reader_fail(r, "table %s is missing", hp_schema_tables[table].name);
         seen[table] = true;
         r->stored[table].rows = rows;
         r->stored[table].sum = sum;
     }
-    bool any = r->row > 0;
+    bool any = r->row > 0, all = r->err == HP_OK && !r->wrong;
     end_query(r);
-    for (size_t i = 0; any && i < HP_SCHEMA_TABLES; i++)
+    overcome(r);
+    for (size_t i = 0; any && all && i < HP_SCHEMA_TABLES; i++)
         if (!seen[i] && !r->missing[i] && strcmp(hp_schema_tables[i].name, HP_SCHEMA_CONTENTS) != 0)
             hp_reader_fail(r, "%s does not name table %s", HP_SCHEMA_CONTENTS,
                            hp_schema_tables[i].name);
-    r->verify = any;
+    overcome(r);
+    r->verify = any && !r->wrong;
 }
 
-void hp_reader_open(struct hp_reader *r, const char *path)
+void hp_reader_open(struct hp_reader *r, const char *path, bool rescue)
 {
     uint64_t size = 0;
     *r = (struct hp_reader){.path = path, .table = ""};
@@ -356,6 +403,7 @@ void hp_reader_open(struct hp_reader *r, const char *path)
     r->steps_left = (size * 16 + 10000000) / 1000;
     open_database(r);
     check_version(r);
+    r->rescue = rescue;
     for (const struct hp_schema_table *table = hp_schema_tables; table->name; table++)
         if (r->err == HP_OK)
             check_table(r, table);
@@ -366,4 +414,6 @@ void hp_reader_close(struct hp_reader *r)
 {
     sqlite3_close(r->db);
     r->db = NULL;
+    free(r->bad);
+    r->bad = NULL;
 }

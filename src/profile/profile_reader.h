@@ -11,6 +11,9 @@
  * its recursion overflows the stack.)
  *
  * The first error stays in `err`; everything after it does nothing and gives zeroes and "".
+ *
+ * With `rescue` that is so only to the end of the row, or of the table: what is wrong is remembered, and reading goes on. A table that is not there, or not as it
+ * should be, has no rows. Rows that are missing in between are there, and bad.
  */
 #ifndef HP_PROFILE_READER_H
 #define HP_PROFILE_READER_H
@@ -37,11 +40,26 @@ struct hp_reader {
     bool missing[HP_SCHEMA_TABLES]; /* optional tables that are not there */
     bool verify;
     enum hp_err err;
+    char text[256]; /* of HP_ERR_FORMAT */
+
+    bool rescue;
+    bool absent;            /* the table at hand */
+    bool waits;             /* a row of SQLite's, behind rows that are missing */
+    struct hp_bad_row *bad; /* rows that could not be read */
+    size_t n_bad, cap_bad;
+    size_t n_gaps;
+    size_t wrong;    /* rows, and tables, in which something is */
+    char first[256]; /* what, of the first */
+};
+
+struct hp_bad_row {
+    size_t table;
+    uint64_t row; /* the first is 0 */
 };
 
 /* Opens the database at `path`, which must outlive the reader, and checks its version and schema.
  * Call hp_reader_close() in any case. Not to be moved while it is open. */
-void hp_reader_open(struct hp_reader *reader, const char *path);
+void hp_reader_open(struct hp_reader *reader, const char *path, bool rescue);
 void hp_reader_close(struct hp_reader *reader);
 
 /* Records HP_ERR_FORMAT with the path and the text, unless there was an error before. */

@@ -643,6 +643,52 @@ static void counters_saturate(void **state)
     hp_profile_free(p);
 }
 
+/* The rows of a profile. */
+static size_t n_rows(const struct hp_profile *p)
+{
+    size_t n = 0;
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++)
+        n += hp_profile_array_length(p, (enum hp_parray)i);
+    return n;
+}
+
+/* One thing is wrong in the profile: the rest stays, and a note says so. */
+static void check_mending(struct hp_profile *p, int fault)
+{
+    const char *what;
+    size_t rows = n_rows(p), notes = p->n_notes;
+    assert_int_equal(hp_profile_mend(p, &what), HP_OK);
+    if (!what || n_rows(p) + 20 < rows)
+        fail_msg("fault %d: %zu rows of %zu stay, \"%s\"", fault, n_rows(p), rows, what);
+    assert_int_equal(p->n_notes, notes + 1);
+    assert_string_equal(p->notes[notes].kind, "mended");
+    assert_string_equal(p->notes[notes].text, what);
+    assert_int_equal(p->notes[notes].count, 1);
+    assert_int_equal(hp_profile_normalize(p), HP_OK);
+    assert_int_equal(hp_profile_mend(p, &what), HP_OK);
+    assert_null(what);
+}
+
+/* What was told apart wrongly goes, what was counted stays. */
+static void a_loop_that_contradicts_itself_keeps_its_counts(void **state)
+{
+    (void)state;
+    struct hp_profile *p = random_profile(5, 20);
+    const char *what;
+    uint64_t executions = p->loop_counts[3].executions;
+    p->loop_counts[3].same = executions + 60;
+    assert_int_equal(hp_profile_mend(p, &what), HP_OK);
+    assert_non_null(strstr(what, "loop counter 3"));
+    assert_int_equal(p->loop_counts[3].executions, executions);
+    assert_int_equal(p->loop_counts[3].max, 0);
+    p->loop_counts[3].executions = p->loop_counts[3].iterations + 1;
+    size_t n = p->n_loop_counts, loops = p->n_loops;
+    assert_int_equal(hp_profile_mend(p, &what), HP_OK);
+    assert_int_equal(p->n_loop_counts, n - 1);
+    assert_int_equal(p->n_loops, loops);
+    hp_profile_free(p);
+}
+
 /* Every way to be wrong is refused, and leaves the profile as it was. */
 static void bad_indices_are_refused(void **state)
 {
@@ -730,6 +776,7 @@ static void bad_indices_are_refused(void **state)
         assert_int_equal(hp_profile_normalize(p), HP_ERR_INVALID);
         assert_true(*hp_error_text());
         assert_true(same_profiles(p, q));
+        check_mending(p, fault);
         hp_profile_free(p);
         hp_profile_free(q);
     }
@@ -1109,6 +1156,7 @@ int main(void)
         cmocka_unit_test(equal_instructions_join),
         cmocka_unit_test(samplers_of_runs_add_up),
         cmocka_unit_test(bad_indices_are_refused),
+        cmocka_unit_test(a_loop_that_contradicts_itself_keeps_its_counts),
         cmocka_unit_test(normal_form_does_not_depend_on_the_order),
         cmocka_unit_test(normalizing_keeps_the_sums_of_each_block),
         cmocka_unit_test(merging_commutes_and_counts_add_up),

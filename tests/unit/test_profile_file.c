@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The file: what is saved is loaded again; what was damaged is refused. */
+/* The file: what is saved is loaded again; what was damaged is refused, or rescued as far as it can be read. */
 #include "test_profile_random.h"
 
 #include "profile/profile_memory.h"
@@ -840,6 +840,33 @@ static void names_in_the_file_are_those_of_the_library(void **state)
 
 /* --- Damage ----------------------------------------------------------------------------------- */
 
+static int n_rescued;
+
+/* Of a file that is refused what can be read is sound, and says what it is; of any other it is all, and says nothing. */
+static void rescue_damaged(const struct hp_profile *loaded)
+{
+    struct hp_profile *p;
+    const char *what;
+    enum hp_err err = hp_profile_rescue(file, &p, &what);
+    if (err != HP_OK) {
+        assert_null(loaded);
+        assert_true(err == HP_ERR_FORMAT || err == HP_ERR_VERSION);
+        assert_null(what);
+        return;
+    }
+    assert_int_equal(hp_profile_check_normal(p), HP_OK);
+    assert_true((what == NULL) == (loaded != NULL));
+    if (loaded)
+        assert_true(same_profiles(p, loaded));
+    bool noted = false;
+    for (size_t i = 0; i < p->n_notes; i++)
+        noted |=
+            what && strcmp(p->notes[i].kind, "damaged") == 0 && strcmp(p->notes[i].text, what) == 0;
+    assert_true(noted || loaded);
+    n_rescued += !loaded;
+    hp_profile_free(p);
+}
+
 /* Clean error, or a sound profile: the one that was saved, when that is known. Returns whether it
  * was loaded. */
 static bool load_damaged(const struct hp_profile *original)
@@ -850,11 +877,13 @@ static bool load_damaged(const struct hp_profile *original)
         if (err != HP_ERR_FORMAT && err != HP_ERR_VERSION)
             fail_msg("error %d: %s", err, hp_error_text());
         assert_true(*hp_error_text());
+        rescue_damaged(NULL);
         return false;
     }
     assert_int_equal(hp_profile_check_normal(p), HP_OK);
     if (original)
         assert_true(same_profiles(p, original));
+    rescue_damaged(p);
     hp_profile_free(p);
     return true;
 }
@@ -920,6 +949,7 @@ static void damaged_files_are_refused_or_right(void **state)
     /* The damage must be neither always found at once nor never. */
     assert_true(loaded > 20);
     assert_true(refused > 500);
+    assert_true(n_rescued > refused / 2);
 }
 
 /* Puts a b-tree page of `cells` equal cells into `page`; `header` is where its header begins. */
@@ -991,9 +1021,68 @@ static void endless_files_are_refused(void **state)
             (uint32_t)ask("SELECT rootpage FROM sqlite_master WHERE name = 'block_count'");
         uint32_t root = kind % 3 == 0 ? 1 : kind % 3 == 1 ? edge : count;
         make_endless(root, root != count, deep ? 300 : 10, deep ? 1 : 1000);
+        const char *what;
         assert_int_equal(hp_profile_load(file, &q), HP_ERR_FORMAT);
+        if (hp_profile_rescue(file, &q, &what) == HP_OK) {
+            assert_non_null(what);
+            hp_profile_free(q);
+        }
     }
     alarm(0);
+    hp_profile_free(p);
+}
+
+static size_t n_rows(const struct hp_profile *p)
+{
+    size_t n = 0;
+    for (int i = 0; i < HP_PARRAY_COUNT_; i++)
+        n += hp_profile_array_length(p, (enum hp_parray)i);
+    return n;
+}
+
+/* A row or two are wrong, or gone: nearly all others are there. */
+static void what_can_be_read_is_rescued(void **state)
+{
+    (void)state;
+    static const char *const edits[] = {
+        "UPDATE run SET arch = 'pdp11'",
+        "DELETE FROM run",
+        "DELETE FROM module WHERE id = 2",
+        "DELETE FROM function WHERE id = 5",
+        "DELETE FROM string WHERE id = 1",
+        "UPDATE function SET name = x'00' WHERE id = 5",
+        "UPDATE block SET flow = 99 WHERE id = 7",
+        "DELETE FROM block WHERE id BETWEEN 7 AND 9",
+        "UPDATE edge SET taken = -1 WHERE id = 1",
+        "UPDATE edge_count SET count = 'many' WHERE edge = (SELECT min(edge) FROM edge_count)",
+        "UPDATE context SET parent = id WHERE id = 3",
+        "UPDATE loop SET parent = id WHERE id = 3",
+        "UPDATE loop_count SET same = 1000000, executions = 1 WHERE loop = 3",
+        "DROP TABLE prediction",
+        "ALTER TABLE hotspot_slice RENAME COLUMN width TO wide",
+        "UPDATE sampler SET name = 'same'",
+        "UPDATE contents SET rows = rows + 1 WHERE name = 'line'",
+        "DROP TABLE contents",
+    };
+    struct hp_profile *p = normal_profile(8, 100), *q;
+    assert_int_equal(hp_profile_save(p, file), HP_OK);
+    size_t size, rows = n_rows(p);
+    char *bytes = read_bytes(file, &size);
+    for (size_t i = 0; i < sizeof edits / sizeof *edits; i++) {
+        const char *what;
+        write_bytes(file, bytes, size);
+        if (!edit(edits[i]))
+            fail_msg("changes nothing: %s", edits[i]);
+        if (hp_profile_load(file, &q) == HP_OK)
+            fail_msg("accepted: %s", edits[i]);
+        if (hp_profile_rescue(file, &q, &what) != HP_OK)
+            fail_msg("lost: %s: %s", edits[i], hp_error_text());
+        assert_non_null(what);
+        if (n_rows(q) < rows * 9 / 10)
+            fail_msg("%zu of %zu rows: %s: %s", n_rows(q), rows, edits[i], what);
+        hp_profile_free(q);
+    }
+    free(bytes);
     hp_profile_free(p);
 }
 
@@ -1132,6 +1221,7 @@ static void random_edits_never_crash(void **state)
     char *bytes = read_bytes(file, &size), sql[256];
     uint64_t random = 7;
     int loaded = 0, refused = 0;
+    n_rescued = 0;
     for (int i = 0; i < 600; i++) {
         char table[64];
         snprintf(table, sizeof table, "%s",
@@ -1154,6 +1244,7 @@ static void random_edits_never_crash(void **state)
     free(bytes);
     assert_true(loaded > 50);
     assert_true(refused > 100);
+    assert_int_equal(n_rescued, refused);
 }
 
 int main(void)
@@ -1183,6 +1274,7 @@ int main(void)
         cmocka_unit_test(names_in_the_file_are_those_of_the_library),
         cmocka_unit_test(damaged_files_are_refused_or_right),
         cmocka_unit_test(endless_files_are_refused),
+        cmocka_unit_test(what_can_be_read_is_rescued),
         cmocka_unit_test(random_edits_never_crash),
     };
     return cmocka_run_group_tests_name("profile file", tests, enter_directory, leave_directory);
