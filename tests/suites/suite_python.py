@@ -17,6 +17,8 @@ class Python(Suite):
     name = "python"
     about = "Debian's libpython3.11-testsuite: python3 -m test NAME"
     limit = 400
+    fast = ("test_array", "test_coroutines", "test_ctypes", "test_exceptions", "test_float", "test_generators",
+            "test_grammar", "test_long", "test_math", "test_mmap", "test_popen", "test_struct", "test_thread")
 
     def missing(self):
         return None if os.path.exists(TESTS + "/test_grammar.py") else "the package libpython3.11-testsuite"

@@ -16,6 +16,10 @@ class StressNg(Suite):
     name = "stress-ng"
     about = "Debian's stress-ng: each stressor with --verify --timeout 1"
     limit = 30
+    fast = ("access", "brk", "clone", "context", "dup", "exec", "fork", "futex", "funccall", "goto", "longjmp", "mmap",
+            "mremap", "mutex", "opcode", "pipe", "pthread", "regs", "sigabrt", "sigchld", "sigfd", "sigio", "signal",
+            "sigpending", "sigq", "sigrt", "sigsuspend", "sigtrap", "spawn", "stack", "timerfd", "vdso", "vecmath",
+            "vfork", "vm-segv", "wait")
 
     def __init__(self, folder=None, root=False):
         super().__init__(folder)
@@ -49,6 +53,7 @@ class StressNg(Suite):
 
 class StressNgRoot(StressNg):
     name = "stress-ng-root"
+    fast = ()
     about = "the same as root: what stress-ng leaves out for anybody else"
 
     def __init__(self, folder=None):
