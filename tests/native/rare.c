@@ -219,6 +219,85 @@ static void calls32_map(void)
     printf("%d\n", ((int (*)(void))(uintptr_t)0x10002000)());
 }
 
+/* --- The x87 instruction pointer --------------------------------------------------------------- */
+
+void x87_last(void); /* its third instruction is the last of x87 */
+void x87_last_at(void);
+__asm__("    .text\n"
+        "x87_last: fninit; fld1\n"
+        "x87_last_at: fstp %st(0); ret\n");
+
+static uint8_t image[8192] __attribute__((aligned(64)));
+
+static void show(const char *what, uint64_t pointer, unsigned size)
+{
+    uint64_t expected = (uint64_t)(uintptr_t)x87_last_at,
+             mask = size == 8 ? -1ull : (1ull << 8 * size) - 1;
+    /* Processors of AMD keep it only where an exception waits. */
+    printf("%s %s\n", what, pointer == (expected & mask) ? "right" : pointer ? "wrong" : "none");
+}
+
+static uint64_t pointer_at(unsigned at, unsigned size)
+{
+    uint64_t pointer = 0;
+    memcpy(&pointer, image + at, size);
+    return pointer;
+}
+
+#define STORE(what, insn, at, size)                                                                \
+    do {                                                                                           \
+        memset(image, 0, sizeof image);                                                            \
+        x87_last();                                                                                \
+        __asm__ volatile(insn " %0" : "+m"(image) : "a"(-1), "d"(-1) : "memory");                  \
+        show(what, pointer_at(at, size), size);                                                    \
+    } while (0)
+
+static void see_frame(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    show("frame", ((ucontext_t *)context)->uc_mcontext.fpregs->rip, 8);
+}
+
+static void x87_pointer(void)
+{
+    uint32_t a = 1, b, c = 0, d;
+    __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "+c"(c), "=d"(d));
+    STORE("fnstenv", "fnstenv", 12, 4);
+    STORE("fnstenv again", "fnstenv", 12, 4);
+    STORE("fnstenv 16", ".byte 0x66; fnstenv", 6, 2);
+    STORE("fnsave", "fnsave", 12, 4);
+    STORE("fxsave", "fxsave", 8, 4);
+    STORE("fxsave64", "fxsave64", 8, 8);
+    STORE("fxsave64 fs", ".byte 0x3e; fxsave64", 8, 8);
+    if (c >> 27 & 1) { /* the system uses XSAVE */
+        STORE("xsave", "xsave", 8, 4);
+        STORE("xsave64", "xsave64", 8, 8);
+        uint32_t more = 0xd, leaf = 1;
+        __asm__ volatile("cpuid" : "+a"(more), "=b"(b), "+c"(leaf), "=d"(d));
+        if (more & 1)
+            STORE("xsaveopt64", "xsaveopt64", 8, 8);
+        if (more & 2) {
+            STORE("xsavec64", "xsavec64", 8, 8);
+            __asm__ volatile("xsavec64 %0; xrstor64 %0; fxsave64 %0"
+                             : "+m"(image)
+                             : "a"(-1), "d"(-1)
+                             : "memory");
+            show("after xrstor", pointer_at(8, 8), 8);
+        }
+    }
+    on(SIGUSR1, see_frame);
+    x87_last();
+    raise(SIGUSR1);
+    __asm__ volatile("fxsave64 %0" : "+m"(image) : : "memory");
+    show("after a signal", pointer_at(8, 8), 8);
+    /* It has nothing to do with what is saved besides. */
+    memset(image, 0xab, 1024);
+    x87_last();
+    __asm__ volatile("xsave64 %0" : "+m"(image) : "a"(2), "d"(0) : "memory");
+    CHECK(image[8] == 0xab || !(c >> 27 & 1));
+}
+
 /* --- vsyscalls --------------------------------------------------------------------------------- */
 
 static void vsyscalls(void)
@@ -245,10 +324,9 @@ static void vsyscalls(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"gs_fault", gs_fault},     {"gs_signals", gs_signals},
-        {"far_faults", far_faults}, {"far_flags", far_flags},
-        {"calls32", calls32},       {"calls32_map", calls32_map},
-        {"vsyscalls", vsyscalls},   {NULL, NULL},
+        {"gs_fault", gs_fault},       {"gs_signals", gs_signals}, {"far_faults", far_faults},
+        {"far_flags", far_flags},     {"calls32", calls32},       {"calls32_map", calls32_map},
+        {"x87_pointer", x87_pointer}, {"vsyscalls", vsyscalls},   {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }

@@ -73,10 +73,9 @@ static uint8_t *map_near(uint64_t pc, uint64_t size)
 static void put_gates(struct hp_area *area)
 {
     static void (*const gates[HP_GATE_COUNT])(void) = {
-        [HP_GATE_EXIT] = hp_gate_exit,
-        [HP_GATE_SYSCALL] = hp_gate_syscall,
-        [HP_GATE_FAR] = hp_gate_far,
-        [HP_GATE_INT80] = hp_gate_int80,
+        [HP_GATE_EXIT] = hp_gate_exit, [HP_GATE_SYSCALL] = hp_gate_syscall,
+        [HP_GATE_FAR] = hp_gate_far,   [HP_GATE_INT80] = hp_gate_int80,
+        [HP_GATE_X87] = hp_gate_x87,
     };
     area->gates = area->low;
     struct hp_emit e = {area->low, (uint64_t)(uintptr_t)area->low};
@@ -214,6 +213,19 @@ static struct hp_area *area_of(uint64_t address)
 bool hp_cache_has(uint64_t address)
 {
     return area_of(address) != NULL;
+}
+
+uint64_t hp_cache_with_low(uint32_t low)
+{
+    const uint64_t range = 1ull << 32;
+    for (unsigned i = 0; i < n_areas; i++) {
+        uint64_t start = (uint64_t)(uintptr_t)areas[i].low, address = (start & -range) | low;
+        if (address < start)
+            address += range;
+        if (hp_cache_segment_at(address))
+            return address;
+    }
+    return 0;
 }
 
 uint32_t hp_cache_segment_at(uint64_t address)

@@ -64,7 +64,7 @@ struct hp_area {
     uint32_t n_segments;
 };
 
-enum { HP_GATE_EXIT, HP_GATE_SYSCALL, HP_GATE_FAR, HP_GATE_INT80, HP_GATE_COUNT };
+enum { HP_GATE_EXIT, HP_GATE_SYSCALL, HP_GATE_FAR, HP_GATE_INT80, HP_GATE_X87, HP_GATE_COUNT };
 
 extern struct hp_seg *hp_segs;
 extern struct hp_exit *hp_exits;
@@ -110,6 +110,8 @@ void hp_cache_patch(uint8_t *at, const uint8_t *to);
 
 /* Whether an address is in the cache, and in which segment's code; 0: in a stub or landing. */
 bool hp_cache_has(uint64_t address);
+/* An address in the code of a segment of which the lower half is this; 0: there is none. */
+uint64_t hp_cache_with_low(uint32_t low);
 uint32_t hp_cache_segment_at(uint64_t address);
 
 /* Makes all translations of [low, high) unreachable. Returns how many. */

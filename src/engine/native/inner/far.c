@@ -3,7 +3,8 @@
  * Far transfers that stay in 64-bit code, done in C, and system calls by int 0x80. What leaves 64-bit code
  * cannot be observed.
  */
-#include "engine/native/inner/cache.h"
+#include "engine/native/inner/far.h"
+
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
@@ -16,14 +17,6 @@
 #define FLAG_NT 0x4000u
 /* What IRET takes from the stack: CF PF AF ZF SF DF OF NT AC ID. TF is left to the processor. */
 #define IRET_FLAGS 0x244cd5u
-
-/* The instruction that ended a segment, in the state before it. */
-struct last {
-    uint8_t bytes[16];
-    struct hp_x86 insn;
-    uint64_t pc, behind;
-    uint32_t segment, id;
-};
 
 /* What came of trying to do it here. */
 enum verdict {
@@ -43,7 +36,7 @@ static bool is_amd(void)
     return known == 2;
 }
 
-static unsigned operand_size(const struct last *l)
+static unsigned operand_size(const struct hp_last *l)
 {
     bool in_memory = l->insn.modrm_at;
     if (l->insn.wide && !(in_memory && is_amd())) /* AMD's have no m16:64 */
@@ -87,7 +80,7 @@ static bool read_numbers(uint64_t from, unsigned size, unsigned n, uint64_t numb
     return true;
 }
 
-static enum verdict jump_or_call(struct hp_self *self, const struct last *l, bool is_call)
+static enum verdict jump_or_call(struct hp_self *self, const struct hp_last *l, bool is_call)
 {
     unsigned size = operand_size(l);
     uint64_t addresses[2], target = 0, *r = self->regs.r;
@@ -113,7 +106,7 @@ static enum verdict jump_or_call(struct hp_self *self, const struct last *l, boo
     return DONE;
 }
 
-static enum verdict far_return(struct hp_self *self, const struct last *l)
+static enum verdict far_return(struct hp_self *self, const struct hp_last *l)
 {
     unsigned size = operand_size(l);
     uint64_t popped[5];
@@ -127,7 +120,7 @@ static enum verdict far_return(struct hp_self *self, const struct last *l)
     return DONE;
 }
 
-static enum verdict interrupt_return(struct hp_self *self, const struct last *l)
+static enum verdict interrupt_return(struct hp_self *self, const struct hp_last *l)
 {
     unsigned size = operand_size(l);
     uint64_t popped[5]; /* rip, cs, flags, rsp, ss */
@@ -146,7 +139,7 @@ static enum verdict interrupt_return(struct hp_self *self, const struct last *l)
     return DONE;
 }
 
-static enum verdict do_it(struct hp_self *self, const struct last *l)
+static enum verdict do_it(struct hp_self *self, const struct hp_last *l)
 {
     switch (l->bytes[l->insn.opcode_at]) {
     case 0xca:
@@ -157,7 +150,7 @@ static enum verdict do_it(struct hp_self *self, const struct last *l)
 }
 
 /* The instruction that ends the segment is not to be recorded with it. */
-static void take_back(struct hp_self *self, const struct last *l)
+static void take_back(struct hp_self *self, const struct hp_last *l)
 {
     struct hp_x86_mem mems[HP_X86_MEMS_MAX];
     const struct hp_seg *seg = &hp_segs[l->segment];
@@ -170,14 +163,14 @@ static void take_back(struct hp_self *self, const struct last *l)
     hp_record_part(self, seg, &spot);
 }
 
-static void read_last(const struct hp_self *self, struct last *l)
+void hp_last_read(const struct hp_self *self, struct hp_last *l)
 {
     const struct hp_exit *exit = &hp_exits[self->exit];
     const struct hp_piece *piece = hp_last_piece(exit->segment);
-    *l = (struct last){.pc = exit->target,
-                       .behind = piece->start + piece->size,
-                       .segment = exit->segment,
-                       .id = exit->id};
+    *l = (struct hp_last){.pc = exit->target,
+                          .behind = piece->start + piece->size,
+                          .segment = exit->segment,
+                          .id = exit->id};
     unsigned size = (unsigned)(l->behind - l->pc);
     if (size > 15 || !hp_copy(l->bytes, (const void *)l->pc, size))
         size = 0;
@@ -186,8 +179,8 @@ static void read_last(const struct hp_self *self, struct last *l)
 
 void hp_on_far(struct hp_self *self)
 {
-    struct last last;
-    read_last(self, &last);
+    struct hp_last last;
+    hp_last_read(self, &last);
     atomic_store(&self->where, HP_IN_ENGINE);
     self->regs.rip = last.pc;
     switch (last.insn.kind == HP_X86_FAR ? do_it(self, &last) : NATIVE) {
@@ -253,9 +246,9 @@ static int make_call(struct hp_self *self)
 
 void hp_on_int80(struct hp_self *self)
 {
-    struct last last;
+    struct hp_last last;
     uint32_t number = (uint32_t)self->regs.r[RAX];
-    read_last(self, &last);
+    hp_last_read(self, &last);
     atomic_store(&self->where, HP_IN_ENGINE);
     self->regs.rip = last.pc;
     if (is_ours(number)) {

@@ -80,6 +80,7 @@ hp_gates_begin:
         gate    hp_gate_resume, hp_on_resume
         gate    hp_gate_far, hp_on_far
         gate    hp_gate_int80, hp_on_int80
+        gate    hp_gate_x87, hp_on_x87
 
         .globl  hp_gate_miss
         .hidden hp_gate_miss

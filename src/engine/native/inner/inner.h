@@ -102,6 +102,9 @@ struct hp_self {
     uint8_t *vectors;     /* the vector state that went with it */
     uint8_t *frame;       /* room for a signal frame */
 
+    /* The x87 instruction pointer that was found last: in the cache, and of the program. */
+    uint64_t x87_cache, x87_program, x87_flushes;
+
     int32_t process;   /* pid */
     uint32_t number;   /* of the process, in the arena */
     bool is_vforked;   /* shares the memory of the process that made it */
@@ -199,6 +202,7 @@ void hp_gate_miss(void);    /* an indirect transfer to HP_AT_TARGET; rcx is in H
 void hp_gate_syscall(void); /* a system call; exit number */
 void hp_gate_far(void);     /* a far transfer, at the exit's target; exit number */
 void hp_gate_int80(void);   /* a system call by int 0x80, likewise */
+void hp_gate_x87(void);     /* behind an instruction that stored x87 state; exit number */
 void hp_gate_resume(void);  /* go on at HP_AT_TARGET; all registers are the program's */
 
 /* Enters the cache at self->entry, or calls hp_on_pending() and then enters. Does not return. */
@@ -242,6 +246,7 @@ _Noreturn void hp_on_miss(struct hp_self *self);
 _Noreturn void hp_on_syscall(struct hp_self *self);
 _Noreturn void hp_on_far(struct hp_self *self);
 _Noreturn void hp_on_int80(struct hp_self *self);
+_Noreturn void hp_on_x87(struct hp_self *self);
 _Noreturn void hp_on_resume(struct hp_self *self);
 _Noreturn void hp_on_pending(struct hp_self *self);
 

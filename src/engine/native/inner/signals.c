@@ -5,6 +5,7 @@
  */
 #include "engine/native/inner/signals_impl.h"
 #include "engine/native/inner/sys.h"
+#include "engine/native/inner/x87.h"
 #include "hotpath/stream.h"
 
 /* --- What a process does about signals -------------------------------------------------------- */
@@ -141,6 +142,8 @@ static bool push_frame(struct hp_self *self, const struct action *action, uint64
     frame.uc.mc.gs = frame.uc.mc.fs = 0;
     frame.uc.mask = old_mask;
     frame.info = self->info;
+    if (self->where != HP_NATIVE)
+        hp_x87_correct_frame(self, self->vectors);
     if (!hp_put(vectors_at, self->vectors, size) || !hp_put(place, &frame, sizeof frame))
         return false;
     self->regs.r[RSP] = place;

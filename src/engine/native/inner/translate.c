@@ -9,6 +9,7 @@
  */
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/translate_impl.h"
+#include "engine/native/inner/x87.h"
 #include "hotpath/code.h"
 #include "hotpath/stream.h"
 
@@ -92,7 +93,11 @@ static bool emit_straight(struct work *w)
         else
             mark_clean(w);
         switch (w->insn.kind) {
-        case HP_X86_PLAIN: hp_emit_copy(w); break;
+        case HP_X86_PLAIN:
+            if (hp_x87_is_stored(w->bytes, &w->insn))
+                return true; /* the engine has to look behind it */
+            hp_emit_copy(w);
+            break;
         case HP_X86_RDGSBASE:
         case HP_X86_WRGSBASE: hp_emit_gs_base(w); break;
         case HP_X86_MOV_GS:
@@ -263,6 +268,10 @@ static bool emit_end(struct work *w, uint64_t *next)
         hp_exit_jump(w, target, true);
         break;
     case HP_X86_FAR: hp_exit_gate(w, HP_GATE_FAR, w->pc); break;
+    case HP_X86_PLAIN: /* stores the x87 instruction pointer */
+        hp_emit_copy(w);
+        hp_exit_gate(w, HP_GATE_X87, w->pc);
+        break;
     default: /* HP_X86_TRAP */
         if (w->bytes[insn->opcode_at] == 0xcd && (uint8_t)insn->imm == 0x80) {
             hp_exit_gate(w, HP_GATE_INT80, w->pc);

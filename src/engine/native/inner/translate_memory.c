@@ -13,6 +13,7 @@
  */
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/translate_impl.h"
+#include "engine/native/inner/x87.h"
 
 #define ANY_REG (0xffffu & ~(1u << HP_X86_RSP | 1u << 12)) /* r12 as a base is encoded otherwise */
 
@@ -205,7 +206,7 @@ static void plan(struct work *w)
         if (hp_work_is_foreign(&insn))
             break;
         struct hp_x86_mem mems[HP_X86_MEMS_MAX];
-        bool is_end = ends_block(&insn);
+        bool is_end = ends_block(&insn) || hp_x87_is_stored(bytes, &insn);
         uint16_t used =
             is_end ? registers_of(mems, hp_x86_memory(bytes, &insn, pc, mems)) : insn.uses;
         if (!has_two(unused & ~(unsigned)used) || (!is_end && may_need_scratch(w, &insn, pc)))
