@@ -73,6 +73,7 @@ enum hp_lost_reason {
     HP_LOST_RECORD,    /* a trace's record of it is damaged or missing */
     HP_LOST_ADDRESSES, /* which addresses belong to which instructions is not known any more: from here on the thread's
                           batches have none */
+    HP_LOST_ABORTED, /* the kernel aborted a restartable sequence: how much of it was run is not known */
     HP_LOST_REASON_COUNT_
 };
 

@@ -87,6 +87,8 @@ static bool print(const char *path, const struct finding *finding)
            s->calls, s->returns, s->matched_returns, s->unwinding_returns,
            s->returns - s->matched_returns - s->unwinding_returns);
     printf("  %" PRIu64 " signals, %" PRIu64 " blocks cut short\n", s->signals, s->cuts);
+    if (s->aborts)
+        printf("  %" PRIu64 " restartable sequences aborted\n", s->aborts);
     if (!finding->complete)
         printf("  incomplete: there is no index\n");
     if (!good)

@@ -30,6 +30,7 @@ const char *hp_lost_reason_text(enum hp_lost_reason reason)
     case HP_LOST_DETACHED: return "hotpath stopped reading";
     case HP_LOST_RECORD: return "part of the trace is damaged";
     case HP_LOST_ADDRESSES: return "addresses of memory operands are missing";
+    case HP_LOST_ABORTED: return "the kernel aborted restartable sequences (rseq) in the middle";
     case HP_LOST_REASON_COUNT_: break;
     }
     return "for an unknown reason";

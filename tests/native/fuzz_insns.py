@@ -391,7 +391,7 @@ class Code:
         op = self.random.choice(("movs", "lods", "cmps"))
         size = self.random.choice((1, 2, 4, 8))
         back = self.random.random() < 0.3
-        short = False and self.low and self.random.random() < 0.3
+        short = self.low and self.random.random() < 0.3
         a = "e" if short else "r"
         self.emit("mov $%d, %%rsi" % self.random.randrange(0 if short else -300, 300))
         if back and short:

@@ -162,7 +162,10 @@ static void on_event(void *state, const struct hp_event *event)
         t->expected = HP_NO_ID;
         break;
     case HP_EVENT_LOST:
-        stats->losses++;
+        if (event->value == HP_LOST_ABORTED)
+            stats->aborts++;
+        else
+            stats->losses++;
         t->expected = HP_NO_ID;
         break;
     case HP_EVENT_DISCONTINUITY:

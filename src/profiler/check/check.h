@@ -26,6 +26,7 @@ struct hp_check_stats {
     uint64_t matched_returns;   /* to where the latest open call expects it */
     uint64_t unwinding_returns; /* to an earlier open call */
     uint64_t losses, discontinuities, cuts, signals;
+    uint64_t aborts; /* of restartable sequences, which are no fault of anybody */
     char first[160]; /* the first violation, in words */
 };
 

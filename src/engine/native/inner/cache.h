@@ -28,6 +28,7 @@ struct hp_piece {
     uint32_t next_too; /* likewise for the second page it touches */
     uint16_t insns;
     uint8_t taken; /* how the segment goes on behind it: 1 to the branch's target */
+    uint8_t first; /* of a run with an id of its own (in a section of rseq) */
 };
 
 struct hp_seg {
@@ -39,9 +40,10 @@ struct hp_seg {
     uint32_t incoming;     /* exits that lead here: a list */
     uint32_t next_landing; /* segment: chain of the same entry */
     uint32_t next_hash;
-    uint16_t dead;   /* registers that are overwritten before they are read */
-    bool flags_dead; /* likewise */
-    bool gone;       /* its source changed or went away */
+    uint16_t dead;    /* registers that are overwritten before they are read */
+    bool flags_dead;  /* likewise */
+    bool gone;        /* its source changed or went away */
+    uint16_t section; /* of rseq, which it is the translation of; 0: none */
 };
 
 struct hp_exit {

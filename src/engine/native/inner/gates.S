@@ -88,6 +88,10 @@ hp_gate_miss:
         movq    %gs:HP_AT_RCX, %rcx
         gate    hp_gate_missed, hp_on_miss
 
+        // The kernel sends a thread here that it interrupted in a section: see rseq.h.
+        .long   0x53053053
+        gate    hp_rseq_abort, hp_on_rseq_abort
+
         // A signal handler returns here (rdi = block): what waits is done.
         .globl  hp_gate_pending
         .hidden hp_gate_pending

@@ -67,6 +67,8 @@ struct hp_self {
     uint64_t landing_mask; /* of the bits that choose a landing */
     struct hp_regs regs;   /* the trap flag in it is the program's own */
     uint32_t native_gs, gs_by_call;
+    uint64_t rseq;
+    uint32_t unit, unit_begun;
 
     _Atomic uint32_t where; /* enum hp_where */
     _Atomic uint32_t in_use;
@@ -127,6 +129,9 @@ _Static_assert(offsetof(struct hp_self, landing_mask) == HP_AT_MASK, "layout");
 _Static_assert(offsetof(struct hp_self, regs) == HP_AT_REGS, "layout");
 _Static_assert(offsetof(struct hp_self, native_gs) == HP_AT_NATIVE, "layout");
 _Static_assert(offsetof(struct hp_self, gs_by_call) == HP_AT_BY_CALL, "layout");
+_Static_assert(offsetof(struct hp_self, rseq) == HP_AT_RSEQ, "layout");
+_Static_assert(offsetof(struct hp_self, unit) == HP_AT_UNIT, "layout");
+_Static_assert(offsetof(struct hp_self, unit_begun) == HP_AT_BEGUN, "layout");
 
 /* The block of a new thread, its counters mapped if it has any; NULL: no memory. Its address is
  * put into GS by hp_thread_adopt(). */

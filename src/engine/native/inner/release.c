@@ -7,6 +7,7 @@
  * A child that borrows its parent's memory (vfork) leaves alone: its parent stays observed.
  */
 #include "engine/native/inner/cache.h"
+#include "engine/native/inner/rseq.h"
 #include "engine/native/inner/signals_impl.h"
 #include "engine/native/inner/sys.h"
 
@@ -91,6 +92,7 @@ static void drop_stops(struct hp_self *self)
 void hp_leave(struct hp_self *self)
 {
     uint64_t all = HP_SIGSET_ALL;
+    self->regs.rip = hp_rseq_leave_at(self, self->regs.rip);
     if (self->has_signal)
         hp_signals_deliver(self);
     hp_words_finish(self, HP_END_DETACHED);

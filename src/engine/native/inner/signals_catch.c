@@ -6,6 +6,7 @@
  * are the program's. Then it goes on in hp_on_pending().
  */
 #include "engine/native/inner/cache.h"
+#include "engine/native/inner/rseq.h"
 #include "engine/native/inner/signals_impl.h"
 #include "engine/native/inner/sys.h"
 
@@ -23,7 +24,7 @@ void hp_record_part(struct hp_self *self, const struct hp_seg *seg, const struct
         hp_words_ran(self, piece->id, false);
     else if (spot->insns > 0)
         hp_words_ran_part(self, piece->id, spot->insns);
-    else if (spot->piece > 0)
+    else if (spot->piece > 0 && !piece->first)
         hp_words_ran(self, piece[-1].id, piece[-1].taken);
 }
 
@@ -199,6 +200,30 @@ static void fault(struct hp_self *self, const struct hp_siginfo *info, struct uc
     return_to_engine(uc);
 }
 
+/* An instruction in a section of rseq could not be run, and the kernel has left the section. */
+static void fault_in_section(struct hp_self *self, const struct hp_siginfo *info,
+                             struct ucontext *uc)
+{
+    static const uint8_t store[] = {0xc7, 0x01}; /* of a word: see hp_words_fault() */
+    struct hp_spot spot = {0};
+    struct hp_regs regs;
+    if (info->signo == SEGV && hp_words_fault(self, info->address, store, regs.r))
+        return;
+    if (info->signo == SEGV && uc->mc.err & 2 && hp_guards_have(info->address)) {
+        self->has_write = true;
+        self->write_address = info->address;
+        return;
+    }
+    remember(self, info, uc);
+    uint32_t segment = hp_cache_segment_at(info->address);
+    if (segment && info->signo != SEGV && info->signo != BUS) {
+        hp_locate(segment, info->address, &spot);
+        self->info.address = spot.pc;
+    }
+    uc->mask = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC;
+    atomic_store(&self->pending, 1);
+}
+
 static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool *done,
                               const struct hp_siginfo *info)
 {
@@ -255,6 +280,8 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         mc->rip = (uint64_t)(uintptr_t)hp_copy_failed;
     else if (mc->rip == (uint64_t)(uintptr_t)hp_int80_insn)
         mc->rip = (uint64_t)(uintptr_t)hp_int80_failed;
+    else if (mc->rip == (uint64_t)(uintptr_t)hp_rseq_abort)
+        fault_in_section(self, info, uc);
     else if (mc->rip == (uint64_t)(uintptr_t)hp_gate_resume)
         fail_sigreturn(self, info, uc);
     else

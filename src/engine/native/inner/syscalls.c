@@ -4,6 +4,7 @@
  * or that tell it something.
  */
 #include "engine/native/inner/cache.h"
+#include "engine/native/inner/rseq.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
@@ -176,10 +177,29 @@ static enum outcome sys_arch_prctl(struct hp_self *self)
     return pass(self);
 }
 
+/* In memory mode nothing can be one piece: there is no rseq then, and other signatures than all use are not
+ * known. */
+static enum outcome sys_rseq(struct hp_self *self)
+{
+    const uint64_t *r = self->regs.r;
+    uint64_t area = r[RDI];
+    bool ends = r[RDX] & 1;
+    if (hp_engine.mode == HP_RECORD_MEMORY ||
+        (!self->rseq && (uint32_t)r[R10] != HP_RSEQ_SIGNATURE))
+        return answer(self, -38); /* ENOSYS */
+    if (pass(self) == AGAIN)
+        return AGAIN;
+    if (r[RAX] == 0)
+        hp_rseq_registered(self, ends ? 0 : area);
+    return DONE;
+}
+
 /* As of a kernel without rseq. */
 static enum outcome sys_membarrier(struct hp_self *self)
 {
     const uint64_t rseq = 1u << 7 | 1u << 8, command = self->regs.r[RDI];
+    if (hp_engine.mode != HP_RECORD_MEMORY)
+        return pass(self);
     if (command & rseq)
         return answer(self, -22);
     enum outcome outcome = pass(self);
@@ -276,7 +296,7 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_epoll_pwait2: return sys_with_mask(self, r[R8], r[R9]);
 
     case SYS_arch_prctl: return sys_arch_prctl(self);
-    case SYS_rseq: return answer(self, -38); /* ENOSYS: its code would have to run in one piece */
+    case SYS_rseq: return sys_rseq(self);
 
     case SYS_membarrier: return sys_membarrier(self);
 

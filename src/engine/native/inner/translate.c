@@ -74,9 +74,23 @@ void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp
     hp_x86_decode(bytes, rest < 15 ? (unsigned)rest : 15, insn);
 }
 
-/* Instructions up to one that ends the block, which is left in w->insn and not emitted. False when
- * no more could be read, or there is no more room. */
-static bool emit_straight(struct work *w)
+/* The instruction may have the address of a section's description, which is aligned to 32 bytes. */
+static void look_for_section(struct work *w)
+{
+    const struct hp_x86 *insn = &w->insn;
+    uint64_t value = 0;
+    if (insn->is_lea && insn->rip_relative)
+        value = hp_x86_operand(insn, w->pc);
+    else if (insn->imm_size >= 4 && insn->kind == HP_X86_PLAIN)
+        value = (uint64_t)insn->imm;
+    if (value < 4096 || value & 31)
+        return;
+    hp_rseq_learn(value);
+    if (!w->section)
+        w->high = hp_rseq_next(w->pc, w->high);
+}
+
+bool hp_work_straight(struct work *w)
 {
     bool in_memory_mode = hp_engine.mode == HP_RECORD_MEMORY;
     unsigned insns_max = in_memory_mode ? MEMORY_INSNS : HP_BLOCK_MAX_INSNS;
@@ -92,8 +106,11 @@ static bool emit_straight(struct work *w)
             hp_memory_insn(w);
         else
             mark_clean(w);
+        if (!w->again)
+            look_for_section(w);
         switch (w->insn.kind) {
         case HP_X86_PLAIN:
+            w->unfit |= w->section && !hp_section_takes(w);
             if (hp_x87_is_stored(w->bytes, &w->insn))
                 return true; /* the engine has to look behind it */
             hp_emit_copy(w);
@@ -112,8 +129,7 @@ static bool emit_straight(struct work *w)
     }
 }
 
-/* The piece is complete: gives it its id in the stream. False when the code map is full. */
-static bool describe_piece(struct work *w, uint64_t end)
+bool hp_work_describe(struct work *w, uint64_t end)
 {
     if (w->again) {
         w->id = hp_pieces[hp_segs[w->segment].first_piece + w->pieces].id;
@@ -129,8 +145,7 @@ static bool describe_piece(struct work *w, uint64_t end)
     return w->id != 0;
 }
 
-/* The source of the next piece is at `pc`. False when there is no code. */
-static bool begin_piece(struct work *w, uint64_t pc)
+bool hp_work_begin(struct work *w, uint64_t pc)
 {
     w->pc = pc;
     w->insns = 0;
@@ -157,6 +172,9 @@ static bool begin_piece(struct work *w, uint64_t pc)
     w->high = place.high;
     w->module = place.module;
     w->unguarded = UINT64_MAX;
+    w->high = hp_rseq_next(pc, w->high);
+    if (w->section && w->high > hp_section_stop(w, pc))
+        w->high = hp_section_stop(w, pc);
     if (place.writable) { /* within two pages, by which it can be found: see note_pages() */
         w->unguarded = pc & ~(uint64_t)4095;
         if (w->high > w->unguarded + 8192)
@@ -190,7 +208,7 @@ static bool goes_on(const struct work *w, uint64_t next)
     const struct hp_seg *seg = &hp_segs[w->segment];
     if (w->again)
         return w->pieces + 1 < seg->n_pieces;
-    if (!hp_emit_reaches((uint64_t)(uintptr_t)w->area->low, next) ||
+    if (!hp_emit_reaches((uint64_t)(uintptr_t)w->area->low, next) || hp_rseq_at(next) ||
         !(hp_engine.mode == HP_RECORD_NONE ? may_be_short(w, next) : may_be_long(w, next)))
         return false;
     struct hp_place place;
@@ -291,10 +309,10 @@ static bool emit_end(struct work *w, uint64_t *next)
 /* One piece; true when another follows, at `*next`. */
 static bool make_piece(struct work *w, uint64_t *next, const char **why)
 {
-    if (!emit_straight(w)) { /* what follows is found when it is run */
+    if (!hp_work_straight(w)) { /* what follows is found when it is run */
         if (w->insns == 0)
             return false;
-        if (!describe_piece(w, w->pc))
+        if (!hp_work_describe(w, w->pc))
             *why = "the code map is full";
         hp_memory_end(w, false);
         mark_clean(w);
@@ -303,7 +321,7 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
         return false;
     }
     w->insns++; /* the end counts; marks made from here on do not have it complete */
-    bool described = describe_piece(w, w->pc + w->insn.length);
+    bool described = hp_work_describe(w, w->pc + w->insn.length);
     w->insns--;
     if (!described) {
         *why = "the code map is full";
@@ -333,7 +351,7 @@ static void make_pieces(struct work *w, uint64_t pc, const char **why)
 {
     bool more = true;
     w->head = true;
-    while (more && begin_piece(w, pc))
+    while (more && hp_work_begin(w, pc))
         more = make_piece(w, &pc, why);
 }
 
@@ -352,14 +370,21 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char *
     *seg = (struct hp_seg){.start = pc, .code = code};
     w.e = (struct hp_emit){code, (uint64_t)(uintptr_t)code};
     w.limit = w.e.at + CODE_MAX - 1024;
-    make_pieces(&w, pc, why);
+    if (!hp_section_begin(&w, pc, why))
+        return 0;
+    if (w.section)
+        hp_section_make(&w, why);
+    else
+        make_pieces(&w, pc, why);
     if (*why || w.pieces == 0)
         return 0;
     place_constants(&w);
     seg->n_pieces = w.pieces;
     seg->code_size = (uint32_t)(w.e.out - seg->code);
-    seg->dead = w.dead;
-    seg->flags_dead = w.flags_known && w.flags_dead;
+    if (!w.section) { /* which may be left at any instruction */
+        seg->dead = w.dead;
+        seg->flags_dead = w.flags_known && w.flags_dead;
+    }
     struct hp_engine_stats *stats = &hp_engine.arena->stats;
     atomic_fetch_add_explicit(&stats->segments, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&stats->blocks, w.pieces, memory_order_relaxed);
@@ -380,7 +405,10 @@ void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot)
         .self = hp_self(), .segment = segment, .again = true, .wanted = address, .spot = spot};
     w.e = (struct hp_emit){w.self->scratch_code, (uint64_t)(uintptr_t)seg->code};
     w.limit = w.e.at + CODE_MAX - 1024;
-    make_pieces(&w, seg->start, &why);
+    if (seg->section)
+        hp_section_again(&w);
+    else
+        make_pieces(&w, seg->start, &why);
     w.e.at = UINT64_MAX; /* if it is the last thing */
     mark_clean(&w);
 }

@@ -8,6 +8,7 @@
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/decode.h"
 #include "engine/native/inner/emit.h"
+#include "engine/native/inner/rseq.h"
 
 #define NOT_SAVED    0xff
 #define MEMORY_INSNS 96 /* in a block, in memory mode: the room for a segment must always do */
@@ -17,6 +18,13 @@ struct constant {
     uint8_t *disp;
     uint64_t behind; /* address from which the displacement counts */
     uint64_t value;
+};
+
+/* A jump within a section of rseq. */
+struct fix {
+    uint8_t *disp;
+    uint64_t behind;
+    uint8_t label;
 };
 
 struct work {
@@ -42,6 +50,16 @@ struct work {
 
     struct constant constants[HP_PIECES_MAX + 1];
     unsigned n_constants;
+
+    /* A section of rseq, which has to be one piece. */
+    uint32_t section;     /* its number, 0: none */
+    uint64_t section_end; /* in the program */
+    struct hp_rseq_cs *slot;
+    uint64_t slot_start, slot_end;   /* in the translation */
+    bool unfit;                      /* it cannot be done */
+    struct fix fixes[HP_PIECES_MAX]; /* jumps to labels, and where those are */
+    unsigned n_fixes;
+    uint64_t label_at[HP_LABELS_MAX];
 
     /* Calls in the segment: where they return to. */
     uint64_t returns[HP_PIECES_MAX];
@@ -117,6 +135,31 @@ bool hp_work_is_foreign(const struct hp_x86 *insn);
 /* Decodes the instruction at `pc`, whose bytes are at `bytes`, so that it stays what it is until the
  * piece is described. There is at least one byte. */
 void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn);
+
+/* The source of the next piece is at `pc`. False when there is no code. */
+bool hp_work_begin(struct work *w, uint64_t pc);
+
+/* Instructions up to one that ends the block, which is left in w->insn and not emitted. False when
+ * no more could be read, or there is no more room. */
+bool hp_work_straight(struct work *w);
+
+/* The piece is complete: gives it its id in the stream. False when the code map is full. */
+bool hp_work_describe(struct work *w, uint64_t end);
+
+/* --- Sections of rseq (translate_section.c) ----------------------------------------------------- */
+
+/* Looks whether a section is at `pc` (then w->section is set). False: there is one that cannot be translated. */
+bool hp_section_begin(struct work *w, uint64_t pc, const char **why);
+
+/* Makes the section's pieces; again, for hp_locate(). */
+void hp_section_make(struct work *w, const char **why);
+void hp_section_again(struct work *w);
+
+/* How far a piece at `pc` may go. */
+uint64_t hp_section_stop(const struct work *w, uint64_t pc);
+
+/* Whether w->insn can be in a section: nothing is added to what the program does. */
+bool hp_section_takes(const struct work *w);
 
 /* --- Copying (translate_copy.c) ---------------------------------------------------------------- */
 

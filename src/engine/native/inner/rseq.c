@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: MIT
+#include "engine/native/inner/rseq.h"
+
+#include "engine/native/inner/cache.h"
+#include "hotpath/stream.h"
+
+#include <string.h>
+
+#define MAX_SECTIONS 4096
+#define MAX_SLOTS    65536
+
+static struct hp_section *sections; /* number 0 is nobody */
+static uint32_t n_sections;
+/* The kernel may look at a slot long after its translation is gone: none is used again. */
+static struct hp_rseq_cs *slots;
+static uint32_t n_slots;
+
+bool hp_rseq_used;
+
+/* --- Sections ---------------------------------------------------------------------------------- */
+
+static bool read_section(uint64_t at, struct hp_rseq_cs *cs)
+{
+    const uint64_t top = 1ull << 47;
+    uint32_t signature = 0;
+    return hp_copy(cs, (const void *)at, sizeof *cs) && cs->version == 0 && cs->flags < 8 &&
+           cs->start > 4096 && cs->start < top && cs->size > 0 && cs->size < 65536 &&
+           cs->abort > 4096 && cs->abort < top && cs->abort - cs->start >= cs->size &&
+           hp_copy(&signature, (const void *)(cs->abort - 4), 4) && signature == HP_RSEQ_SIGNATURE;
+}
+
+void hp_rseq_learn(uint64_t at)
+{
+    struct hp_rseq_cs cs;
+    if (!read_section(at, &cs))
+        return;
+    for (uint32_t i = 1; i <= n_sections; i++)
+        if (sections[i].at == at && memcmp(&sections[i].cs, &cs, sizeof cs) == 0)
+            return;
+    if (!sections)
+        sections = hp_pages((MAX_SECTIONS + 1) * sizeof *sections);
+    if (!sections || n_sections == MAX_SECTIONS)
+        return;
+    sections[++n_sections] = (struct hp_section){.at = at, .cs = cs};
+    if (hp_rseq_used)
+        hp_cache_invalidate(cs.start, cs.start + cs.size);
+}
+
+uint32_t hp_rseq_at(uint64_t pc)
+{
+    struct hp_rseq_cs cs;
+    for (uint32_t i = n_sections; hp_rseq_used && i > 0; i--)
+        if (sections[i].cs.start == pc && read_section(sections[i].at, &cs) &&
+            memcmp(&sections[i].cs, &cs, sizeof cs) == 0)
+            return i;
+    return 0;
+}
+
+bool hp_rseq_inside(uint64_t pc)
+{
+    for (uint32_t i = 1; hp_rseq_used && i <= n_sections; i++)
+        if (pc - sections[i].cs.start - 1 < sections[i].cs.size - 1)
+            return hp_rseq_at(sections[i].cs.start) == i;
+    return false;
+}
+
+uint64_t hp_rseq_next(uint64_t pc, uint64_t high)
+{
+    for (uint32_t i = 1; hp_rseq_used && i <= n_sections; i++)
+        if (sections[i].cs.start > pc && sections[i].cs.start < high)
+            high = sections[i].cs.start;
+    return high;
+}
+
+struct hp_section *hp_rseq_section(uint32_t section)
+{
+    return &sections[section];
+}
+
+struct hp_rseq_cs *hp_rseq_slot(uint32_t section)
+{
+    if (!slots)
+        slots = hp_pages(MAX_SLOTS * sizeof *slots);
+    if (!slots || n_slots == MAX_SLOTS)
+        return NULL;
+    slots[n_slots] = (struct hp_rseq_cs){.flags = sections[section].cs.flags,
+                                         .abort = (uint64_t)(uintptr_t)hp_rseq_abort};
+    return &slots[n_slots++];
+}
+
+uint64_t hp_rseq_leave_at(const struct hp_self *self, uint64_t pc)
+{
+    for (uint32_t i = n_sections; self->rseq && i > 0; i--)
+        if (pc - sections[i].cs.start < sections[i].cs.size)
+            return sections[i].cs.abort;
+    return pc;
+}
+
+/* --- Threads ----------------------------------------------------------------------------------- */
+
+void hp_rseq_registered(struct hp_self *self, uint64_t area)
+{
+    self->rseq = area;
+    if (hp_rseq_used || !area)
+        return;
+    hp_lock(); /* what was translated before does not care */
+    hp_rseq_used = true;
+    for (uint32_t i = 1; i <= n_sections; i++)
+        hp_cache_invalidate(sections[i].cs.start, sections[i].cs.start + sections[i].cs.size);
+    hp_unlock();
+}
+
+/* The kernel has taken the thread out of a section: how far it came in it is not known. */
+void hp_on_rseq_abort(struct hp_self *self)
+{
+    static const uint32_t unknown[2] = {0, 0};
+    atomic_store(&self->where, HP_IN_ENGINE);
+    if (self->unit_begun != HP_UNIT_RUNS)
+        self->regs.r[RCX] = self->rcx;
+    if (self->unit_begun == HP_UNIT_BEGINS)
+        self->regs.r[RAX] = self->scratch1;
+    if (self->has_write) {
+        self->has_write = false;
+        hp_guards_lift(self->write_address, self->write_address + 1);
+    }
+    hp_words_event(self, hp_word_event(HP_WORD_LOST, HP_LOST_ABORTED), unknown, 2);
+    hp_go_on(self, sections[self->unit].cs.abort);
+}
