@@ -3,24 +3,27 @@
 """Runs generated programs alone and in the engine: registers, flags, vectors and memory at their
 ends must be the same, byte for byte, in every mode.
 
-    tests/native/fuzz.py [--seed N] [--count N] [--gs] [--storm] [--modes none,count,...] [--keep FOLDER]
+    tests/native/fuzz.py [--seed N] [--count N] [--inputs N] [--threads N] [--gs] [--storm] [--modes none,count,...] [--keep FOLDER]
 
 A program is made from its seed and nothing else (and what the processor has): what --count 2000
 finds at seed 1234 is found again by --seed 1234 --count 1 (unless the engine's state matters: then run
 the same seeds again). See engine.py for the environment.
 """
 import argparse
+import collections
 import concurrent.futures
 import os
 import shutil
 import subprocess
 import sys
 import tempfile
+import time
 
 import engine
 import fuzz_gen
 
 GROUP = 170  # programs a file
+STARTED = time.monotonic()
 REGISTERS = "rax rcx rdx rbx rsp rbp rsi rdi r8 r9 r10 r11 r12 r13 r14 r15".split()
 FIELDS = [("number", 8)] + [(r, 8) for r in REGISTERS] + [("flags", 8)] + \
     [("vector %d" % i, 64) for i in range(32)] + [("mask %d" % i, 8) for i in range(8)] + \
@@ -41,40 +44,44 @@ def processor():
     return found
 
 
-def build(seeds, features, folder):
+def build(seeds, options, folder):
     """Assembles and links programs; returns the path of the file."""
     path = os.path.join(folder, "fz%d" % seeds[0])
-    frame = os.path.join(folder, "frame%d" % seeds[0])
-    os.mkdir(frame)
-    with open(os.path.join(frame, "fuzz_frame.s"), "wb") as file:
-        file.write(subprocess.run(["cpp", "-P", os.path.join(engine.HERE, "fuzz_frame.S")],
-                                  check=True, stdout=subprocess.PIPE).stdout)
+    frame = subprocess.run(["cpp", "-P", os.path.join(engine.HERE, "fuzz_frame.S")],
+                           check=True, stdout=subprocess.PIPE, encoding="ascii").stdout
     with open(path + ".s", "w", encoding="ascii") as file:
-        file.write(fuzz_gen.generate(seeds, features))
+        file.write(fuzz_gen.generate(seeds, options.features, frame, options.threads, options.inputs,
+                                     options.rounds))
     base = fuzz_gen.LINKS[fuzz_gen.link_of(seeds[0])]
-    subprocess.run(["as", "-I", frame, "-o", path + ".o", path + ".s"], check=True)
+    subprocess.run(["as", "-o", path + ".o", path + ".s"], check=True)
     subprocess.run(["ld", "-z", "noexecstack", "-Ttext-segment=%#x" % base,
                     "--section-start=.far=%#x" % (base + fuzz_gen.FAR), "-o", path, path + ".o"],
                    check=True)
     return path
 
 
-def explain(seeds, expected, got):
+def in_order(result):
+    """The records of all threads by their numbers."""
+    records = [result.stdout[at:at + RECORD] for at in range(0, len(result.stdout), RECORD)]
+    return result._replace(stdout=b"".join(sorted(records, key=lambda r: int.from_bytes(r[:8], "little"))))
+
+
+def explain(runs, expected, got):
     """The first few differences of two runs, by name."""
     if got.status != expected.status or got.stderr != expected.stderr:
         yield "status %s, not %s; stderr: %s" % (got.status, expected.status,
                                                  got.stderr[-300:].decode(errors="replace"))
-    if len(got.stdout) < len(expected.stdout):
-        done = len(got.stdout) // RECORD
-        yield "seed %d: the run ended before this program did" % seeds[done]
+    there = {got.stdout[at:at + 8]: got.stdout[at:at + RECORD] for at in range(0, len(got.stdout), RECORD)}
     bad = 0
-    for at in range(0, min(len(expected.stdout), len(got.stdout)) // RECORD * RECORD, RECORD):
-        a, b = expected.stdout[at:at + RECORD], got.stdout[at:at + RECORD]
+    for at, (seed, number) in enumerate(runs):
+        a = expected.stdout[at * RECORD:(at + 1) * RECORD]
+        b = there.get(a[:8], b"")
         if a == b:
             continue
         bad += 1
         if bad <= 5:
-            yield "seed %d: %s" % (seeds[at // RECORD], "; ".join(differing_fields(a, b)))
+            yield "seed %d, input %d: %s" % (seed, number, "; ".join(differing_fields(a, b)) if b
+                                             else "the run ended before this program did")
     if bad > 5:
         yield "... and %d programs more" % (bad - 5)
 
@@ -89,69 +96,91 @@ def differing_fields(a, b):
             yield "%s alone %s engine %s" % (name, x[::-1].hex(), y[::-1].hex())
 
 
-def run_group(seeds, features, folder, modes):
+def run_group(seeds, options, folder):
     """Builds a file of programs and compares; returns complaints, a line each."""
-    path = build(seeds, features, folder)
-    expected = engine.alone([path])
+    path = build(seeds, options, folder)
+    expected = in_order(engine.alone([path]))
+    runs = fuzz_gen.run_order(seeds, options.threads, options.inputs)
     complaints = []
-    if expected.status != 0 or len(expected.stdout) != RECORD * len(seeds):
-        done = len(expected.stdout) // RECORD
-        return ["seed %d: the program itself is bad: status %s alone" % (seeds[done],
-                                                                        expected.status)]
-    for mode in modes:
-        got = engine.watched(mode, [path])
+    if expected.status != 0 or len(expected.stdout) != RECORD * len(runs):
+        there = {expected.stdout[at:at + 8] for at in range(0, len(expected.stdout), RECORD)}
+        missing = [seed for i, (seed, _) in enumerate(runs) if i.to_bytes(8, "little") not in there]
+        return ["seed %d: the program itself is bad: status %s alone" % ((missing or seeds)[0], expected.status)]
+    for mode in options.modes:
+        got = in_order(engine.watched(mode, [path]))
         if got != expected:
-            complaints += ["mode %s: %s" % (mode, line) for line in explain(seeds, expected, got)]
+            complaints += ["mode %s: %s" % (mode, line) for line in explain(runs, expected, got)]
+    if not options.keep:
+        for name in (path, path + ".s", path + ".o"):
+            os.unlink(name)
     return complaints
 
 
 def groups(first, count):
     """Seeds in groups that are linked at the same place."""
     kinds = len(fuzz_gen.LINKS)
-    for kind in range(kinds):
-        seeds = [s for s in range(first, first + count) if s % kinds == kind]
-        for at in range(0, len(seeds), GROUP):
-            yield seeds[at:at + GROUP]
+    for at in range(first, first + count, kinds * GROUP):
+        for kind in range(kinds):
+            seeds = [s for s in range(at, min(at + kinds * GROUP, first + count)) if s % kinds == kind]
+            if seeds:
+                yield seeds
+
+
+def run_all(options, folder):
+    """Runs all groups, and says how far it got when that takes long; returns complaints."""
+    complaints = []
+    done = 0
+    with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
+        work = collections.deque()
+        for seeds in groups(options.seed, options.count):
+            if len(work) >= 4 * options.jobs:
+                complaints += work.popleft().result()
+            work.append(pool.submit(run_group, seeds, options, folder))
+            done += len(seeds)
+            if options.seconds and time.monotonic() - STARTED > options.seconds:
+                options.count = done
+                break
+        while work:
+            complaints += work.popleft().result()
+    return complaints
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--seed", type=int, default=1, help="the first program (default 1)")
     parser.add_argument("--count", type=int, default=3060, help="programs (default 3060)")
+    parser.add_argument("--inputs", type=int, default=1, help="run each so often, with different registers and data")
+    parser.add_argument("--threads", type=int, default=1, help="so many at once, each in a thread")
     parser.add_argument("--modes", help="comma-separated (default: all)")
     parser.add_argument("--gs", action="store_true", help="use the GS segment too")
     parser.add_argument("--storm", action="store_true", help="with signals all the time")
+    parser.add_argument("--rounds", type=int, default=1000, help="with --storm: run each so often")
     parser.add_argument("--plain", action="store_true", help="nothing beyond SSE4")
     parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--seconds", type=int, help="stop after so long")
     parser.add_argument("--keep", help="leave sources and programs in this folder")
     options = parser.parse_args()
     features = set() if options.plain else processor()
     if engine.ENGINE == "qemu":
         features.discard("avx512")
         features.add("common")
-    features |= {name for name in ("gs", "storm") if getattr(options, name)}
-    modes = options.modes.split(",") if options.modes else engine.modes()
+    options.features = features | {name for name in ("gs", "storm") if getattr(options, name)}
+    options.modes = options.modes.split(",") if options.modes else engine.modes()
     folder = options.keep or tempfile.mkdtemp(prefix="hotpath-fuzz-")
     os.makedirs(folder, exist_ok=True)
-    complaints = []
     try:
-        with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
-            work = [pool.submit(run_group, seeds, features, folder, modes)
-                    for seeds in groups(options.seed, options.count)]
-            for job in work:
-                complaints += job.result()
+        complaints = run_all(options, folder)
     finally:
         if not options.keep:
             shutil.rmtree(folder, ignore_errors=True)
     for line in complaints:
         print(line)
-    print("%d programs (seeds %d to %d; %s) in modes %s: %s" % (
-        options.count, options.seed, options.seed + options.count - 1,
-        ", ".join(sorted(features)) or "plain", ", ".join(modes),
-        "all equal" if not complaints else "DIFFERENT"))
+    print("%d programs (seeds from %d; %s; %d inputs, %d threads) in modes %s: %s" % (
+        options.count, options.seed, ", ".join(sorted(options.features)) or "plain", options.inputs,
+        options.threads, ", ".join(options.modes), "all equal" if not complaints else "DIFFERENT"))
     if complaints:
-        print("again, one alone: HOTPATH=%s HOTPATH_TEST_ENGINE=%s %s --seed SEED --count 1%s%s%s"
-              " --keep FOLDER" % (engine.HOTPATH, engine.ENGINE, sys.argv[0], *(
+        print("again, one alone: HOTPATH=%s HOTPATH_TEST_ENGINE=%s %s --seed SEED --count 1 --inputs %d%s%s%s"
+              " --keep FOLDER" % (engine.HOTPATH, engine.ENGINE, sys.argv[0], options.inputs, *(
                   " --" + name if getattr(options, name) else "" for name in ("gs", "storm", "plain"))))
     return 1 if complaints else 0
 

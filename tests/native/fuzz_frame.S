@@ -1,30 +1,64 @@
 // SPDX-License-Identifier: MIT
 /*
- * What surrounds the generated programs: fz FIRST LAST runs programs FIRST to LAST - 1 one after the
- * other (default: all). Each starts with registers, flags, vectors and data filled from its seed and
- * jumps to fz_finish, which writes everything to stdout:
+ * What surrounds the generated programs: runs them one after the other, each FZ_INPUTS times. Each starts with registers,
+ * flags, vectors and data filled from its seed and the number of the run, and jumps to fz_finish, which writes everything to
+ * stdout:
  *
- *   8 program number, 128 registers (rax rcx rdx rbx rsp rbp rsi rdi r8-r15), 8 flags,
+ *   8 number, 128 registers (rax rcx rdx rbx rsp rbp rsi rdi r8-r15), 8 flags,
  *   2048 vector registers (64 bytes each), 64 mask registers, 128 x87 registers, 1024 data,
  *   384 stack, 8 mxcsr (fields in fuzz.py)
  *
- * The generated file defines fz_count, fz_seeds, fz_programs, and FZ_AVX512, FZ_AVX, FZ_GS as the
+ * The generated file defines fz_first, fz_count, fz_seeds, fz_programs, and FZ_AVX512, FZ_AVX, FZ_GS as the
  * processor and the options have it. FS and GS bases lie within the data, at 512. With FZ_STORM each
  * program is run FZ_ROUNDS times while a timer sends signals, whose handler spoils what it may.
+ *
+ * All below the line is there once a thread, with fz_ replaced by fz0_, fz1_, ...: every thread has its own programs and data. The
+ * records of all threads come mixed; each is one write.
  */
 #define SYS_write 1
-#define SYS_exit_group 231
-#define SYS_arch_prctl 158
 #define SYS_rt_sigaction 13
 #define SYS_rt_sigreturn 15
-#define SYS_setitimer 38
+#define SYS_clone 56
+#define SYS_exit 60
 #define SYS_sigaltstack 131
+#define SYS_arch_prctl 158
+#define SYS_gettid 186
+#define SYS_timer_create 222
+#define SYS_timer_settime 223
+#define SYS_exit_group 231
 #define SIGALRM 14
-#define FZ_ROUNDS 1000
+#define CLONE_THREAD_FLAGS 0x50f00 /* VM, FS, FILES, SIGHAND, THREAD, SYSVSEM */
 #define ARCH_SET_GS 0x1001
 #define ARCH_SET_FS 0x1002
 
-.macro each_vector op:req
+    .text
+    .globl _start
+_start:
+    mov all_threads(%rip), %rbx
+    lea all_starts(%rip), %r12
+    lea all_stacks(%rip), %r13
+1:  dec %rbx
+    jz fz0_begin
+    mov $SYS_clone, %eax
+    mov $CLONE_THREAD_FLAGS, %edi
+    mov (%r13,%rbx,8), %rsi
+    xor %edx, %edx
+    xor %r10d, %r10d
+    xor %r8d, %r8d
+    syscall
+    test %rax, %rax
+    jg 1b
+    js all_broken
+    jmp *(%r12,%rbx,8)
+
+all_broken:
+    mov $3, %edi
+    mov $SYS_exit_group, %eax
+    syscall
+
+// A thread.
+.ident "a thread"
+.macro fz_each_vector op:req
 .ifdef FZ_AVX512
     .irp n,0,1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,31
         \op\()_512 \n
@@ -42,31 +76,31 @@
     .endr
 .endif
 .endm
-.macro load_512 n
+.macro fz_load_512 n
     vmovdqu64 fz_vectors+\n*64(%rip), %zmm\n
 .endm
-.macro load_256 n
+.macro fz_load_256 n
     vmovdqu fz_vectors+\n*64(%rip), %ymm\n
 .endm
-.macro load_128 n
+.macro fz_load_128 n
     movdqu fz_vectors+\n*64(%rip), %xmm\n
 .endm
-.macro load_mask n
+.macro fz_load_mask n
     kmovq fz_masks+\n*8(%rip), %k\n
 .endm
-.macro store_512 n
+.macro fz_store_512 n
     vmovdqu64 %zmm\n, fz_vectors+\n*64(%rip)
 .endm
-.macro store_256 n
+.macro fz_store_256 n
     vmovdqu %ymm\n, fz_vectors+\n*64(%rip)
 .endm
-.macro store_128 n
+.macro fz_store_128 n
     movdqu %xmm\n, fz_vectors+\n*64(%rip)
 .endm
-.macro store_mask n
+.macro fz_store_mask n
     kmovq %k\n, fz_masks+\n*8(%rip)
 .endm
-.macro each_register op:req
+.macro fz_each_register op:req
     \op rcx, 8
     \op rdx, 16
     \op rbx, 24
@@ -82,31 +116,16 @@
     \op r14, 112
     \op r15, 120
 .endm
-.macro load reg, at
+.macro fz_load reg, at
     mov fz_registers+\at(%rip), %\reg
 .endm
-.macro store reg, at
+.macro fz_store reg, at
     mov %\reg, fz_registers+\at(%rip)
 .endm
 
     .text
-    .globl _start
-_start:
-    mov (%rsp), %r12
-    lea 8(%rsp), %r13
-    xor %ebx, %ebx                  // first
-    mov fz_count(%rip), %r14        // last
-    cmp $3, %r12
-    jb 1f
-    mov 8(%r13), %rsi
-    call number
-    mov %rax, %rbx
-    mov 16(%r13), %rsi
-    call number
-    cmp %r14, %rax
-    cmovb %rax, %r14
-1:  mov %rbx, fz_index(%rip)
-    mov %r14, fz_last(%rip)
+fz_begin:
+    movq $0, fz_index(%rip)
     mov $SYS_arch_prctl, %eax
     mov $ARCH_SET_FS, %edi
     lea fz_data+512(%rip), %rsi
@@ -128,26 +147,39 @@ _start:
     xor %edx, %edx
     mov $8, %r10d
     syscall
-    mov $SYS_setitimer, %eax
-    xor %edi, %edi
-    lea fz_timer(%rip), %rsi
-    xor %edx, %edx
+    mov $SYS_gettid, %eax
+    syscall
+    mov %eax, fz_event+16(%rip)
+    mov $SYS_timer_create, %eax
+    mov $1, %edi
+    lea fz_event(%rip), %rsi
+    lea fz_timer_id(%rip), %rdx
+    syscall
+    mov $SYS_timer_settime, %eax
+    mov fz_timer_id(%rip), %edi
+    xor %esi, %esi
+    lea fz_timer(%rip), %rdx
+    xor %r10d, %r10d
     syscall
 .endif
 
-next:
+fz_next:
 .ifdef FZ_STORM
     movl $FZ_ROUNDS, fz_round(%rip)
 .endif
-again:
+fz_again:
     mov fz_index(%rip), %rbx
-    cmp fz_last(%rip), %rbx
-    jae quit
-    lea fz_programs(%rip), %rax
-    mov (%rax,%rbx,8), %rcx
+    mov %rbx, %rax
+    xor %edx, %edx
+    divq fz_count(%rip)             // the run, and the program in rdx
+    cmp $FZ_INPUTS, %rax
+    jae fz_quit
+    lea fz_programs(%rip), %rcx
+    mov (%rcx,%rdx,8), %rcx
     mov %rcx, fz_target(%rip)
-    lea fz_seeds(%rip), %rax
-    mov (%rax,%rbx,8), %rax
+    lea fz_seeds(%rip), %rcx
+    imul $0x3779b97, %rax, %rax
+    add (%rcx,%rdx,8), %rax
     lea fz_dump(%rip), %rdi
     mov $(fz_dump_end - fz_dump) / 8, %ecx
     mov $6364136223846793005, %r8
@@ -161,6 +193,7 @@ again:
     add $8, %rdi
     dec %ecx
     jnz 1b
+    add fz_first(%rip), %rbx
     mov %rbx, fz_dump(%rip)
     lea fz_stack_top - 128(%rip), %rdi
     mov $384 / 8, %ecx
@@ -168,18 +201,17 @@ again:
     fninit
     movl $0x1f80, fz_mxcsr(%rip)
     ldmxcsr fz_mxcsr(%rip)
-    each_vector load
+    fz_each_vector fz_load
     mov fz_flags(%rip), %rax
     and $0x8d5, %rax
     lea fz_private_top(%rip), %rsp
     push %rax
     popf
     mov fz_registers(%rip), %rax
-    each_register load
+    fz_each_register fz_load
     lea fz_stack_top(%rip), %rsp
     jmp *fz_target(%rip)
 
-    .globl fz_finish
 fz_finish:
     mov %rsp, fz_registers+32(%rip)
     lea fz_private_top(%rip), %rsp
@@ -187,8 +219,8 @@ fz_finish:
     popq fz_flags(%rip)
     cld
     mov %rax, fz_registers(%rip)
-    each_register store
-    each_vector store
+    fz_each_register fz_store
+    fz_each_vector fz_store
     movl $0, fz_mxcsr+4(%rip)
     stmxcsr fz_mxcsr(%rip)
     fxsave64 fz_fx(%rip)
@@ -207,43 +239,28 @@ fz_finish:
     rep movsq
 .ifdef FZ_STORM
     decl fz_round(%rip)
-    jnz again
+    jnz fz_again
 .endif
     lea fz_dump(%rip), %rsi
     mov $fz_dump_end - fz_dump, %edx
-1:  mov $SYS_write, %eax
+    mov $SYS_write, %eax
     mov $1, %edi
     syscall
-    test %rax, %rax
-    jle broken
-    add %rax, %rsi
-    sub %rax, %rdx
-    jnz 1b
+    cmp $fz_dump_end - fz_dump, %rax
+    jne all_broken
     incq fz_index(%rip)
-    jmp next
+    jmp fz_next
 
-quit:
+fz_quit:
     xor %edi, %edi
-    mov $SYS_exit_group, %eax
+    lock decq all_running(%rip)
+    mov $SYS_exit, %eax
+    mov $SYS_exit_group, %ecx
+    cmovz %ecx, %eax
     syscall
-broken:
-    mov $3, %edi
-    mov $SYS_exit_group, %eax
-    syscall
+    ud2
 
-number:                             // of the digits at rsi, in rax
-    xor %eax, %eax
-1:  movzbl (%rsi), %ecx
-    sub $'0', %ecx
-    cmp $9, %ecx
-    ja 2f
-    imul $10, %rax, %rax
-    add %rcx, %rax
-    inc %rsi
-    jmp 1b
-2:  ret
-
-handler:
+fz_handler:
     incq fz_ticks(%rip)
     mov $16, %ecx
 1:  imul $77, %rcx, %rax
@@ -256,24 +273,26 @@ handler:
     mov %rax, %r12
     mov %rcx, %r13
     ret
-restorer:
+fz_restorer:
     mov $SYS_rt_sigreturn, %eax
     syscall
 
     .data
     .balign 8
-fz_action: .quad handler, 0x1c000000, restorer, 0   // on the other stack, restarting, with restorer
-fz_timer: .quad 0, 200, 0, 200
+fz_action: .quad fz_handler, 0x1c000000, fz_restorer, 0   // on the other stack, restarting, with restorer
+fz_timer: .quad 0, 200000, 0, 200000
+fz_event: .quad 0
+    .long SIGALRM, 4, 0, 0           // to this thread
+    .skip 40
+fz_timer_id: .quad 0
 fz_altstack: .quad fz_signal_stack, 0, 65536
 fz_ticks: .quad 0
 fz_round: .quad 0
 fz_index: .quad 0
-fz_last: .quad 0
 fz_target: .quad 0
 
     .bss
     .balign 64
-    .globl fz_data, fz_pivot
     .skip 48
 fz_dump: .skip 8
 fz_registers: .skip 128
@@ -288,7 +307,6 @@ fz_mxcsr: .skip 8
 fz_dump_end:
     .balign 64
 fz_fx: .skip 512
-    .globl fz_area
 fz_area: .skip 512
 fz_signal_stack: .skip 65536
     .skip 4096

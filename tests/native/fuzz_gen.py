@@ -5,9 +5,7 @@ A program is a main part and functions that call only functions after them; loop
 memory. So every program ends, after at most BUDGET instructions or so. Flags, all registers, the
 red zone and the direction flag live across every kind of transfer.
 """
-import random
-
-from fuzz_insns import ALL, CONDITIONS, Code, sized
+from fuzz_insns import ALL, CONDITIONS, Code, Random, sized
 
 BUDGET = 6000
 LINKS = {"low": 0x400000, "middle": 0x200000000, "high": 0x123450000000}
@@ -16,7 +14,7 @@ FAR = 0x60000000  # from the ordinary code to that in the section .far
 
 class Program(Code):
     def __init__(self, seed, features):
-        super().__init__(random.Random(seed), seed, features)
+        super().__init__(Random(seed), seed, features)
         self.counters = 0
         self.functions = []  # (name, words that its return drops, cost), those that may be called
         self.tables = []
@@ -483,19 +481,41 @@ def link_of(seed):
     return list(LINKS)[seed % len(LINKS)]
 
 
-def generate(seeds, features):
-    """The assembly of a file of programs, all linked at the same place. `features` is a set of avx,
-    avx512, gs, storm (signals all the time), and common: only what QEMU does exactly as processors do."""
-    seeds = list(seeds)
+THREAD_MARK = '.ident "a thread"\n'  # in the frame: from here on once a thread
+
+
+def generate(seeds, features, frame, threads=1, inputs=1, rounds=1000):
+    """The assembly of a file of programs, all linked at the same place, each run with `inputs` different inputs; `threads` of them at once.
+    `features` is a set of avx, avx512, gs, storm (signals all the time, and each program `rounds` times), and common: only what
+    QEMU does exactly as processors do. `frame`: fuzz_frame.S, preprocessed."""
     link = link_of(seeds[0])
+    common, thread = frame.split(THREAD_MARK)
     lines = ["FZ_%s = 1" % f.upper() for f in sorted(features)]
-    lines += ['.include "fuzz_frame.s"', ".text"]
-    for seed in seeds:
-        assert link_of(seed) == link
-        program = Program(seed, set(features) | {link})
-        program.write()
-        lines += program.lines
-    lines += [".data", ".balign 8", "fz_count: .quad %d" % len(seeds),
-              "fz_seeds: .quad " + ", ".join(map(str, seeds)),
-              "fz_programs: .quad " + ", ".join("fz_p_%d" % s for s in seeds), ""]
+    lines += ["FZ_ROUNDS = %d" % rounds, "FZ_INPUTS = %d" % inputs, common]
+    first = 0
+    for number, mine in enumerate(thread_seeds(seeds, threads)):
+        own = [thread, ".text"]
+        for seed in mine:
+            assert link_of(seed) == link
+            program = Program(seed, set(features) | {link})
+            program.write()
+            own += program.lines
+        own += [".data", ".balign 8", "fz_first: .quad %d" % first, "fz_count: .quad %d" % len(mine),
+                "fz_seeds: .quad " + ", ".join(map(str, mine)),
+                "fz_programs: .quad " + ", ".join("fz_p_%d" % s for s in mine), ""]
+        lines.append("\n".join(own).replace("fz_", "fz%d_" % number))
+        first += len(mine) * inputs
+    lines += [".data", ".balign 8", "all_threads: .quad %d" % threads, "all_running: .quad %d" % threads,
+              "all_starts: .quad " + ", ".join("fz%d_begin" % t for t in range(threads)),
+              "all_stacks: .quad " + ", ".join("fz%d_private_top" % t for t in range(threads)), ""]
     return "\n".join(lines)
+
+
+def thread_seeds(seeds, threads):
+    """The seeds of each thread."""
+    return [list(seeds[t::threads]) for t in range(threads)]
+
+
+def run_order(seeds, threads, inputs):
+    """The seed and the input of each record, by its number."""
+    return [(seed, i) for mine in thread_seeds(seeds, threads) for i in range(inputs) for seed in mine]

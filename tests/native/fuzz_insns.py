@@ -5,6 +5,8 @@ Flags that the architecture leaves undefined are never consumed: Code.undefined 
 and whoever reads one, or leaves the straight line, has a full producer put in front. (AF after a
 logical operation counts as defined: every processor clears it.)
 """
+import random
+
 C, P, A, Z, S, O = 0x1, 0x4, 0x10, 0x40, 0x80, 0x800
 ALL = C | P | A | Z | S | O
 
@@ -16,13 +18,35 @@ SUFFIX = {1: "b", 2: "w", 4: "l", 8: "q"}
 DATA = 1024
 
 
+class Random(random.Random):
+    """A generator that is fast rather than perfectly even: making programs takes longer than running them."""
+
+    def choice(self, seq):
+        return seq[int(self.random() * len(seq))]
+
+    def randrange(self, start, stop=None):
+        if stop is None:
+            return int(self.random() * start)
+        return start + int(self.random() * (stop - start))
+
+    def randint(self, a, b):
+        return a + int(self.random() * (b - a + 1))
+
+
 def sized(name, size):
     """The name of a register at a size."""
+    return SIZED[name, size]
+
+
+def sized_slow(name, size):
     if name[0] == "r":
         return "%" + name + {1: "b", 2: "w", 4: "d", 8: ""}[size]
     if size == 1:
         return "%" + (name[0] + "l" if name[1] == "x" else name + "l")
     return "%" + {2: "", 4: "e", 8: "r"}[size] + name
+
+
+SIZED = {(name, size): sized_slow(name, size) for name in NAMES for size in (1, 2, 4, 8)}
 
 
 # Two- and three-operand vector instructions. {d}{s}{t}: registers, {m}: register or memory,

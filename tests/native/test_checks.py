@@ -48,7 +48,7 @@ class Checks(unittest.TestCase):
 
     def test_fuzz(self):
         """The program and the place are named."""
-        self.both(r"seed 19: data\+\d+ alone", os.path.join(HERE, "fuzz.py"), "--seed",
+        self.both(r"seed 19, input 0: data\+\d+ alone", os.path.join(HERE, "fuzz.py"), "--seed",
                   "10", "--count", "15")
 
     def test_real(self):
