@@ -88,11 +88,15 @@ static unsigned extension(const struct list *l)
 static bool has_vector_index(const struct list *l)
 {
     const uint8_t *opcode = l->opcode;
-    bool map2 =
-        (opcode[0] == 0xc4 && (opcode[1] & 31) == 2) || (opcode[0] == 0x62 && (opcode[1] & 7) == 2);
-    uint8_t number = opcode[0] == 0xc4 ? opcode[3] : opcode[4];
-    return map2 && ((number >= 0x90 && number <= 0x93) || (number >= 0xa0 && number <= 0xa3) ||
-                    number == 0xc6 || number == 0xc7);
+    uint8_t number;
+    if (opcode[0] == 0xc4 && (opcode[1] & 31) == 2)
+        number = opcode[3];
+    else if (opcode[0] == 0x62 && (opcode[1] & 7) == 2)
+        number = opcode[4];
+    else
+        return false;
+    return (number >= 0x90 && number <= 0x93) || (number >= 0xa0 && number <= 0xa3) ||
+           number == 0xc6 || number == 0xc7;
 }
 
 static void take_sib(const struct list *l, struct hp_x86_mem *mem)
