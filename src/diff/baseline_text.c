@@ -240,6 +240,8 @@ static enum hp_err read_total(struct reading *r)
 {
     for (int i = 0; r->n == 3 && i < HP_TOTALS; i++)
         if (is_word(&r->words[1], hp_total_name((enum hp_total)i))) {
+            if (r->digest->known[i])
+                return hp_fail(HP_ERR_FORMAT, "a total that was given before");
             r->digest->known[i] = true;
             HP_TRY(read_number(&r->words[2], &r->digest->totals[i]));
             if (i == HP_TOTAL_INSTRUCTIONS)
