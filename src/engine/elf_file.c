@@ -6,6 +6,7 @@
 #include <gelf.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static enum hp_arch arch_of(const GElf_Ehdr *header)
@@ -51,10 +52,13 @@ enum hp_err hp_elf_file_read(const char *path, struct hp_elf_file *file)
 {
     *file = (struct hp_elf_file){0};
     elf_version(EV_CURRENT);
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    /* A pipe must not be waited for: the name may be anything a watched program gave. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return hp_fail(HP_ERR_IO, "cannot read %s: %s", path, strerror(errno));
-    Elf *elf = elf_begin(fd, ELF_C_READ, NULL);
+    struct stat status;
+    bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
+    Elf *elf = regular ? elf_begin(fd, ELF_C_READ, NULL) : NULL;
     GElf_Ehdr header;
     enum hp_err err = HP_OK;
     if (!elf || elf_kind(elf) != ELF_K_ELF || !gelf_getehdr(elf, &header)) {

@@ -21,7 +21,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAX_GAP       4096 /* in the numbers of threads: more is not believed */
+#define MAX_GAP       4096       /* in the numbers of threads: more is not believed */
+#define MAX_NEW       (1u << 22) /* above all segments known, likewise: there is room for all below */
 #define NO_THREAD     UINT32_MAX
 #define IDLE_MS       20 /* how often to look after processes while nothing arrives */
 #define CHUNKS_A_TURN 4  /* read from one ring before looking at the others */
@@ -283,6 +284,8 @@ static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
         if (n == HP_RUN_MAX)
             return hp_fail(HP_ERR_FORMAT, "the engine described a run of more than %d blocks",
                            HP_RUN_MAX);
+        if (id > hp_code_segment_limit(live->code) + MAX_NEW)
+            return hp_fail(HP_ERR_FORMAT, "the engine named code far ahead of all before");
         chain[n].id = id;
         HP_TRY(find_segment(live, id, &chain[n].header, &chain[n].bytes));
         id = chain[n++].header.parent;

@@ -31,7 +31,8 @@ static void append(const char *piece, size_t length, void *opaque)
         text->bytes = grown;
         text->capacity = want;
     }
-    memcpy(text->bytes + text->size, piece, length);
+    if (length) /* else there may be no piece */
+        memcpy(text->bytes + text->size, piece, length);
     text->size += length;
     text->bytes[text->size] = '\0';
 }

@@ -64,7 +64,7 @@ static enum hp_err add_range(struct hp_module_code *code, const GElf_Phdr *segme
         return HP_OK;
     if (size > file_size - segment->p_offset)
         size = file_size - segment->p_offset;
-    if (size > UINT64_MAX - low)
+    if (size == 0 || size > UINT64_MAX - low)
         return HP_OK;
     HP_TRY(hp_grow(&code->ranges, &code->capacity, code->n + 1, sizeof *code->ranges));
     code->ranges[code->n++] = (struct range){low, low + size, segment->p_offset};
