@@ -116,12 +116,12 @@ def run_group(seeds, options, folder):
     return complaints
 
 
-def groups(first, count):
-    """Seeds in groups that are linked at the same place."""
+def groups(first, count, size):
+    """Seeds in groups of `size` that are linked at the same place."""
     kinds = len(fuzz_gen.LINKS)
-    for at in range(first, first + count, kinds * GROUP):
+    for at in range(first, first + count, kinds * size):
         for kind in range(kinds):
-            seeds = [s for s in range(at, min(at + kinds * GROUP, first + count)) if s % kinds == kind]
+            seeds = [s for s in range(at, min(at + kinds * size, first + count)) if s % kinds == kind]
             if seeds:
                 yield seeds
 
@@ -132,7 +132,7 @@ def run_all(options, folder):
     done = 0
     with concurrent.futures.ProcessPoolExecutor(options.jobs) as pool:
         work = collections.deque()
-        for seeds in groups(options.seed, options.count):
+        for seeds in groups(options.seed, options.count, 10 * GROUP if options.small else GROUP):
             if len(work) >= 4 * options.jobs:
                 complaints += work.popleft().result()
             work.append(pool.submit(run_group, seeds, options, folder))
@@ -155,6 +155,7 @@ def main():
     parser.add_argument("--gs", action="store_true", help="use the GS segment too")
     parser.add_argument("--storm", action="store_true", help="with signals all the time")
     parser.add_argument("--rounds", type=int, default=1000, help="with --storm: run each so often")
+    parser.add_argument("--small", action="store_true", help="short programs, more in a file: many in little time")
     parser.add_argument("--plain", action="store_true", help="nothing beyond SSE4")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--seconds", type=int, help="stop after so long")
@@ -164,7 +165,7 @@ def main():
     if engine.ENGINE == "qemu":
         features.discard("avx512")
         features.add("common")
-    options.features = features | {name for name in ("gs", "storm") if getattr(options, name)}
+    options.features = features | {name for name in ("gs", "storm", "small") if getattr(options, name)}
     options.modes = options.modes.split(",") if options.modes else engine.modes()
     folder = options.keep or tempfile.mkdtemp(prefix="hotpath-fuzz-")
     os.makedirs(folder, exist_ok=True)
@@ -179,9 +180,9 @@ def main():
         options.count, options.seed, ", ".join(sorted(options.features)) or "plain", options.inputs,
         options.threads, ", ".join(options.modes), "all equal" if not complaints else "DIFFERENT"))
     if complaints:
-        print("again, one alone: HOTPATH=%s HOTPATH_TEST_ENGINE=%s %s --seed SEED --count 1 --inputs %d%s%s%s"
+        print("again, one alone: HOTPATH=%s HOTPATH_TEST_ENGINE=%s %s --seed SEED --count 1 --inputs %d%s%s%s%s"
               " --keep FOLDER" % (engine.HOTPATH, engine.ENGINE, sys.argv[0], options.inputs, *(
-                  " --" + name if getattr(options, name) else "" for name in ("gs", "storm", "plain"))))
+                  " --" + name if getattr(options, name) else "" for name in ("gs", "storm", "small", "plain"))))
     return 1 if complaints else 0
 
 

@@ -52,7 +52,8 @@ class Program(Code):
     def body(self, budget, depth, inner=False):
         """A sequence of shapes within the budget; returns what was spent."""
         left = budget
-        for _ in range(self.random.randrange(2, 5 if inner else 9)):
+        most = (3 if inner else 4) if "small" in self.features else (5 if inner else 9)
+        for _ in range(self.random.randrange(2, most)):
             left = self.cost(left)
             if left < 60:
                 break
@@ -459,7 +460,7 @@ class Program(Code):
         self.functions.insert(0, (name, words, spent + 4))
 
     def write(self):
-        for number in range(self.random.randrange(1, 6)):
+        for number in range(self.random.randrange(1, 2 if "small" in self.features else 6)):
             self.function(number)
         self.emit(".p2align 4")
         self.place("fz_p_%d" % self.seed)
@@ -486,7 +487,7 @@ THREAD_MARK = '.ident "a thread"\n'  # in the frame: from here on once a thread
 
 def generate(seeds, features, frame, threads=1, inputs=1, rounds=1000):
     """The assembly of a file of programs, all linked at the same place, each run with `inputs` different inputs; `threads` of them at once.
-    `features` is a set of avx, avx512, gs, storm (signals all the time, and each program `rounds` times), and common: only what
+    `features` is a set of avx, avx512, gs, storm (signals all the time, and each program `rounds` times), small (a tenth as long), and common: only what
     QEMU does exactly as processors do. `frame`: fuzz_frame.S, preprocessed."""
     link = link_of(seeds[0])
     common, thread = frame.split(THREAD_MARK)
