@@ -12,7 +12,10 @@ static bool has(const char *name, const char *part)
 
 static bool starts(const char *name, const char *prefix)
 {
-    return strncmp(name, prefix, strlen(prefix)) == 0;
+    for (; *prefix; name++, prefix++)
+        if (*name != *prefix)
+            return false;
+    return true;
 }
 
 static bool ends_float(const char *name)
