@@ -3,13 +3,16 @@
 #define _GNU_SOURCE
 #include "parts.h"
 
+#include <asm/ldt.h>
 #include <asm/prctl.h>
+#include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <ucontext.h>
 #include <unistd.h>
@@ -97,6 +100,73 @@ static void gs_signals(void)
     }
 }
 
+static uint64_t gs_base(void)
+{
+    uint64_t base = 1;
+    CHECK(syscall(SYS_arch_prctl, ARCH_GET_GS, &base) == 0);
+    return base;
+}
+
+void gs_bad(uint32_t selector), gs_bad_at(void), gs_bad_on(void);
+__asm__("    .text\n"
+        "gs_bad: stc\n"
+        "gs_bad_at: mov %edi, %gs\n"
+        "gs_bad_on: ret\n");
+
+static void gs_refused(int number, siginfo_t *info, void *context)
+{
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    printf("signal %d, code %d, %s, carry %lld\n", number, info->si_code,
+           r[REG_RIP] == (greg_t)(uintptr_t)gs_bad_at ? "at it" : "elsewhere", r[REG_EFL] & 1);
+    r[REG_RIP] = (greg_t)(uintptr_t)gs_bad_on;
+}
+
+/* GS loaded by a selector, of a descriptor of the program's own. */
+static void gs_selectors(void)
+{
+    struct user_desc segment = {.limit = 0xfffff, .seg_32bit = 1, .limit_in_pages = 1};
+    uint64_t *low = mmap((void *)0x10000000, 4096, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    struct {
+        uint32_t offset;
+        uint16_t selector;
+    } pointer = {0x12345678, 7};
+    uint64_t value = 0, selector = 0;
+    low[0] = 0x1111;
+    low[1] = 0x2222;
+    segment.base_addr = (uint32_t)(uintptr_t)low;
+    on(SIGSEGV, gs_refused);
+    gs_bad(0x1007);
+    set_gs(low + 1);
+    __asm__ volatile("mov %1, %%gs; mov %%gs, %0" : "=r"(selector) : "r"(0));
+    printf("null: base %lx, selector %lx\n", (long)gs_base(), (long)selector);
+    if (syscall(SYS_modify_ldt, 1, &segment, sizeof segment) != 0) {
+        puts("no descriptors");
+        return;
+    }
+    __asm__ volatile("mov %2, %%gs; mov %%gs, %1; mov %%gs:0, %0"
+                     : "=r"(value), "=r"(selector)
+                     : "r"(7));
+    printf("mov: base %lx, selector %lx, %lx\n", (long)gs_base(), (long)selector, (long)value);
+    set_gs(low + 1);
+    __asm__ volatile("mov %%gs, %1; mov %%gs:0, %0" : "=r"(value), "=r"(selector));
+    printf("arch_prctl: base %lx, selector %lx, %lx\n", (long)gs_base(), (long)selector,
+           (long)value);
+    __asm__ volatile("push $7; pop %%gs; push %%gs; pop %1; mov %%gs:8, %0"
+                     : "=r"(value), "=r"(selector));
+    printf("pop: base %lx, selector %lx, %lx\n", (long)gs_base(), (long)selector, (long)value);
+    set_gs(low + 1);
+    __asm__ volatile("lgs %2, %k1; mov %%gs:0, %0" : "=r"(value), "=r"(selector) : "m"(pointer));
+    printf("lgs: base %lx, %lx, %lx\n", (long)gs_base(), (long)selector, (long)value);
+    if (fork() == 0) { /* a child has it too */
+        __asm__ volatile("mov %%gs, %1; mov %%gs:0, %0" : "=r"(value), "=r"(selector));
+        _exit(value == 0x1111 && selector == 7 ? 0 : 1);
+    }
+    int status;
+    CHECK(wait(&status) > 0 && status == 0);
+    set_gs(NULL);
+}
+
 /* --- Far transfers ----------------------------------------------------------------------------- */
 
 /* A far return that faults: to a selector that does not exist, to no address, from no stack. */
@@ -157,6 +227,85 @@ static void far_flags(void)
                          : "rcx", "memory", "cc");
         printf("%x: %lx, %ld\n", 1u << i, (long)got, (long)other);
     }
+}
+
+/* Out of 64-bit code and back, with threads and signals: nobody can watch that, but it works. */
+static volatile bool stop;
+
+static void *work(void *argument)
+{
+    volatile long *n = argument;
+    while (!stop)
+        ++*n;
+    return NULL;
+}
+
+static void far_32(void)
+{
+    static const uint8_t code[] = {0x67, 0x48, 0xff, 0x2e,    /* 00: ljmp *(%esi), 64 bits */
+                                   0xb8, 0x2a, 0,    0,    0, /* 04: mov $42, %eax */
+                                   0x40, 0x40,                /* 09: inc %eax; inc %eax */
+                                   0xea, 0x12, 0,    0,    0x10, 0x33, /* 0b: ljmp $0x33, 0x12 */
+                                   0,    0xc3};                        /* 12: ret */
+    struct itimerval timer = {{0, 500}, {0, 500}}, off = {{0, 0}, {0, 0}};
+    pthread_t thread;
+    volatile long n = 0;
+    uint8_t *low = mmap((void *)0x10000000, 1 << 16, PROT_READ | PROT_WRITE | PROT_EXEC,
+                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0);
+    memcpy(low, code, sizeof code);
+    struct {
+        uint32_t offset;
+        uint16_t selector;
+    } *pointer = (void *)(low + 64);
+    pointer->offset = 0x10000004;
+    pointer->selector = 0x23;
+    low[1] = 0x90; /* m16:32 */
+    CHECK(pthread_create(&thread, NULL, work, (void *)&n) == 0);
+    while (n == 0)
+        usleep(100);
+    on(SIGALRM, tick);
+    CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+    for (int i = 0; i < 1000 || ticks < 5; i++) {
+        int result;
+        __asm__ volatile("mov %%rsp, %%rbx; mov %2, %%rsp; call *%1; mov %%rbx, %%rsp"
+                         : "=a"(result)
+                         : "r"(low), "r"(low + (1 << 16)), "S"(pointer)
+                         : "rbx", "memory", "cc");
+        CHECK(result == 44);
+    }
+    CHECK(setitimer(ITIMER_REAL, &off, NULL) == 0);
+    stop = true;
+    CHECK(pthread_join(thread, NULL) == 0);
+    puts("there and back");
+}
+
+static volatile int traps;
+static uint64_t trapped[8];
+
+static void trap(int number, siginfo_t *info, void *context)
+{
+    greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    (void)number;
+    (void)info;
+    if (traps < 8)
+        trapped[traps++] = (uint64_t)r[REG_RIP];
+    if (traps == 3)
+        r[REG_EFL] &= ~0x100ll;
+}
+
+/* IRET that switches single-stepping on: the first trap is behind the instruction after it. */
+static void far_trap(void)
+{
+    uint64_t start;
+    on(SIGTRAP, trap);
+    __asm__ volatile("mov %%rsp, %%rdx; push $0x2b; push %%rdx; pushfq; orl $0x100, (%%rsp)\n"
+                     "push $0x33; lea 1f(%%rip), %%rcx; push %%rcx; iretq\n"
+                     "1: nop; nop; nop; nop; nop; mov %%rcx, %0"
+                     : "=r"(start)
+                     :
+                     : "rcx", "rdx", "memory", "cc");
+    printf("%d traps, at +%ld, +%ld, +%ld\n", traps, (long)(trapped[0] - start),
+           (long)(trapped[1] - start), (long)(trapped[2] - start));
 }
 
 /* --- int 0x80 ---------------------------------------------------------------------------------- */
@@ -324,9 +473,10 @@ static void vsyscalls(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"gs_fault", gs_fault},       {"gs_signals", gs_signals}, {"far_faults", far_faults},
-        {"far_flags", far_flags},     {"calls32", calls32},       {"calls32_map", calls32_map},
-        {"x87_pointer", x87_pointer}, {"vsyscalls", vsyscalls},   {NULL, NULL},
+        {"gs_fault", gs_fault},         {"gs_signals", gs_signals}, {"far_faults", far_faults},
+        {"far_flags", far_flags},       {"far_trap", far_trap},     {"far_32", far_32},
+        {"gs_selectors", gs_selectors}, {"calls32", calls32},       {"calls32_map", calls32_map},
+        {"x87_pointer", x87_pointer},   {"vsyscalls", vsyscalls},   {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }

@@ -140,7 +140,7 @@ static bool ask_zydis(struct witness *w, const uint8_t *code, size_t size, struc
 /*
  * Which flows of the isa part a kind may be:
  *
- *   PLAIN, RDGSBASE, WRGSBASE, MOV_GS, POP_GS   none
+ *   PLAIN, RDGSBASE, WRGSBASE, LOAD_GS          none
  *   JUMP, CALL, JUMP_IND, CALL_IND              the same
  *   COND, COUNTED, XBEGIN                       cond
  *   RET                                         return

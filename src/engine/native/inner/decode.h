@@ -35,8 +35,7 @@ enum hp_x86_kind {
 
     HP_X86_RDGSBASE, /* to register `reg`; 32-bit operand unless `wide` */
     HP_X86_WRGSBASE, /* from register `reg` */
-    HP_X86_MOV_GS,   /* MOV GS, r/m */
-    HP_X86_POP_GS,
+    HP_X86_LOAD_GS,  /* MOV GS, r/m; POP GS; LGS: a selector */
 };
 
 /* Registers are numbered as in encodings: 0 rax, 1 rcx, 2 rdx, 3 rbx, 4 rsp, 5 rbp, 6 rsi, 7 rdi,

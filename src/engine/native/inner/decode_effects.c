@@ -457,7 +457,7 @@ static const struct simple simples[DO_LAST_SIMPLE + 1] = {
     [DO_LEAVE] = {.reads = SP | BP},
     [DO_ACC_READ] = {.reads = AX},
     [DO_CMPXCHG] = {.reads = AX},
-    [DO_POP_GS] = {.kind = HP_X86_POP_GS, .reads = SP},
+    [DO_POP_GS] = {.kind = HP_X86_LOAD_GS, .reads = SP},
 };
 
 static void act_simply(const struct hp_x86_parts *p, struct hp_x86 *insn)
@@ -487,6 +487,7 @@ static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
     case DO_TRAP:
     case DO_JKD: set_kind(insn, HP_X86_TRAP, ALL); break;
     case DO_FAR: set_kind(insn, HP_X86_FAR, ALL); break;
+    case DO_LGS: insn->kind = HP_X86_LOAD_GS; break;
     case DO_SYSTEM: set_kind(insn, HP_X86_SYSTEM, ALL); break;
 
     case DO_ACC_CHANGE:
@@ -547,7 +548,7 @@ static void act(struct hp_x86_parts *p, struct hp_x86 *insn)
     case DO_X87: x87(p, insn); break;
     case DO_MOV_TO_SEGMENT:
         if (reg_field(p) == 5)
-            insn->kind = HP_X86_MOV_GS;
+            insn->kind = HP_X86_LOAD_GS;
         break;
     case DO_MOV_CONTROL: break;
     case DO_HINT: hint(p, insn); break;

@@ -62,6 +62,7 @@ enum action {
     DO_TRAP,
     DO_FAR,
     DO_SYSTEM,
+    DO_LGS,
     /* implicit registers */
     DO_ACC_CHANGE,
     DO_MOV_IMM,

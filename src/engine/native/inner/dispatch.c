@@ -62,13 +62,7 @@ static uint32_t get(struct hp_self *self, uint64_t pc, bool land, const char **w
     return segment;
 }
 
-/* What to do where no segment can be made: let the processor say what is wrong. */
-static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *why)
-{
-    if (why)
-        hp_release(self, pc, why);
-    hp_probe(self, pc, false);
-}
+static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *why);
 
 /* Enters the segment that was found for `pc`, if any. The lock is held, and let go. */
 static _Noreturn void enter(struct hp_self *self, uint32_t segment, uint64_t pc, const char *why)
@@ -256,6 +250,20 @@ static _Noreturn void probe(struct hp_self *self, uint64_t pc, uint32_t id)
     self->probe_id = id;
     atomic_store(&self->where, HP_IN_CACHE);
     hp_enter_native(self);
+}
+
+/* What to do where no segment can be made: let the processor say what is wrong. */
+static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *why)
+{
+    if (why)
+        hp_release(self, pc, why);
+    struct hp_x86 insn;
+    self->probe_pushes_flags = false;
+    uint32_t id = describe_insn(self, pc, &insn);
+    if (insn.kind == HP_X86_SYSTEM && hp_is_sysenter(pc))
+        hp_release(self, pc, "the program leaves 64-bit code");
+    bool known = insn.kind == HP_X86_PLAIN || insn.kind == HP_X86_LOAD_GS;
+    probe(self, pc, known ? id : 0);
 }
 
 void hp_probe(struct hp_self *self, uint64_t pc, bool counts)

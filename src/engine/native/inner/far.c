@@ -15,8 +15,8 @@
 #define USER_SS 0x2b
 #define FLAG_TF 0x100u
 #define FLAG_NT 0x4000u
-/* What IRET takes from the stack: CF PF AF ZF SF DF OF NT AC ID. TF is left to the processor. */
-#define IRET_FLAGS 0x244cd5u
+/* What IRET takes from the stack: CF PF AF ZF SF TF DF OF NT AC ID. */
+#define IRET_FLAGS 0x244dd5u
 
 /* What came of trying to do it here. */
 enum verdict {
@@ -131,7 +131,7 @@ static enum verdict interrupt_return(struct hp_self *self, const struct hp_last 
         return verdict;
     if ((popped[4] & 0xffff) != USER_SS)
         return judge_selector((uint16_t)popped[4], true);
-    if (size != 8 || popped[2] & FLAG_TF)
+    if (size != 8)
         return NATIVE;
     self->regs.flags = (self->regs.flags & ~(uint64_t)IRET_FLAGS) | (popped[2] & IRET_FLAGS);
     self->regs.r[RSP] = popped[3];
@@ -184,10 +184,28 @@ void hp_on_far(struct hp_self *self)
     atomic_store(&self->where, HP_IN_ENGINE);
     self->regs.rip = last.pc;
     switch (last.insn.kind == HP_X86_FAR ? do_it(self, &last) : NATIVE) {
-    case DONE: hp_go_on_from(self, last.id, self->regs.rip);
+    case DONE:
+        if (self->regs.flags & FLAG_TF) { /* the next instruction traps */
+            if (hp_engine.mode == HP_RECORD_COUNT)
+                hp_words_ran_part(self, last.id, hp_last_piece(last.segment)->insns);
+            else
+                hp_words_ran(self, last.id, true);
+            hp_go_on(self, self->regs.rip);
+        }
+        hp_go_on_from(self, last.id, self->regs.rip);
     case NATIVE: take_back(self, &last); hp_probe(self, last.pc, false);
     default: take_back(self, &last); hp_release(self, last.pc, "the program leaves 64-bit code");
     }
+}
+
+bool hp_is_sysenter(uint64_t pc)
+{
+    uint8_t bytes[15] = {0};
+    struct hp_x86 insn;
+    for (unsigned i = 0; i < sizeof bytes && hp_copy(bytes + i, (const void *)(pc + i), 1); i++)
+        ;
+    hp_x86_decode(bytes, sizeof bytes, &insn);
+    return insn.kind == HP_X86_SYSTEM && bytes[insn.opcode_at + 1] == 0x34;
 }
 
 /* --- int 0x80 ---------------------------------------------------------------------------------- */

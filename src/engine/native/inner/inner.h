@@ -138,6 +138,8 @@ _Static_assert(offsetof(struct hp_self, unit_begun) == HP_AT_BEGUN, "layout");
 struct hp_self *hp_thread_new(void);
 void hp_thread_adopt(struct hp_self *self);
 /* GS while code of the program runs natively: loads its base, and asks for it. */
+/* The selector in GS, which is the program's, is 0 from now on. */
+void hp_thread_null_gs(struct hp_self *self);
 void hp_thread_give_gs(const struct hp_self *self);
 uint64_t hp_thread_gs(const struct hp_self *self);
 
@@ -265,6 +267,9 @@ _Noreturn void hp_go_on_from(struct hp_self *self, uint32_t id, uint64_t pc);
 struct hp_x86;
 unsigned hp_operands(const struct hp_self *self, const uint8_t *bytes, const struct hp_x86 *insn,
                      uint64_t pc, uint64_t addresses[2]);
+
+/* Whether it is SYSENTER, which leads to 32-bit code. */
+bool hp_is_sysenter(uint64_t pc);
 
 /* Runs the one instruction at `pc` natively and then goes on. `counts`: it is known and recorded; else it is a gap
  * in the stream. */

@@ -170,6 +170,7 @@ static enum outcome sys_arch_prctl(struct hp_self *self)
         if (r[RSI] >= HP_USER_END)
             return answer(self, -1);
         self->gs_base = r[RSI];
+        hp_thread_null_gs(self);
         return answer(self, 0);
     }
     if (r[RDI] == ARCH_GET_GS)

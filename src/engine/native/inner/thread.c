@@ -114,6 +114,19 @@ void hp_thread_adopt(struct hp_self *self)
     set_gs(self, (uint64_t)(uintptr_t)self);
 }
 
+void hp_thread_null_gs(struct hp_self *self)
+{
+    uint32_t selector;
+    uint64_t all = HP_SIGSET_ALL, before;
+    __asm__ volatile("movl %%gs, %0" : "=r"(selector));
+    if (selector == 0)
+        return;
+    hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, (long)&before, 8); /* GS is nobody's for a moment */
+    __asm__ volatile("movl %0, %%gs" : : "r"(0) : "memory");
+    set_gs(self, (uint64_t)(uintptr_t)self);
+    hp_sys4(SYS_rt_sigprocmask, 2, (long)&before, 0, 8);
+}
+
 void hp_thread_give_gs(const struct hp_self *self)
 {
     set_gs(self, self->gs_base);

@@ -45,6 +45,7 @@ bool hp_work_is_foreign(const struct hp_x86 *insn)
 {
     bool gs = insn->segment == HP_X86_SEG_GS;
     return insn->kind == HP_X86_INVALID || insn->kind == HP_X86_SYSTEM ||
+           insn->kind == HP_X86_LOAD_GS ||
            (insn->kind == HP_X86_FAR && insn->modrm_at && !insn->has_memory) ||
            (gs && insn->is_string && insn->addr32);
 }
@@ -117,8 +118,6 @@ bool hp_work_straight(struct work *w)
             break;
         case HP_X86_RDGSBASE:
         case HP_X86_WRGSBASE: hp_emit_gs_base(w); break;
-        case HP_X86_MOV_GS:
-        case HP_X86_POP_GS: hp_emit_gs_selector(w); break;
         default: return true;
         }
         w->pc += w->insn.length;

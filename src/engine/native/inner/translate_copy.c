@@ -286,13 +286,3 @@ void hp_emit_gs_base(struct work *w)
     hp_emit_gs_operand(&w->e, reg, HP_AT_GS_BASE);
     hp_emit_set(&w->e, HP_AT_GS_BASE + 4, 0);
 }
-
-/* A selector in GS: the program can only have 0 there, whose base is 0. */
-void hp_emit_gs_selector(struct work *w)
-{
-    static const uint8_t pop[] = {0x48, 0x8d, 0x64, 0x24, 0x08}; /* lea rsp, [rsp + 8] */
-    hp_emit_set(&w->e, HP_AT_GS_BASE, 0);
-    hp_emit_set(&w->e, HP_AT_GS_BASE + 4, 0);
-    if (w->insn.kind == HP_X86_POP_GS)
-        hp_emit_bytes(&w->e, pop, sizeof pop);
-}

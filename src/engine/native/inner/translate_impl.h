@@ -166,9 +166,8 @@ bool hp_section_takes(const struct work *w);
 /* w->insn, with what depends on its address rewritten. */
 void hp_emit_copy(struct work *w);
 
-/* RDGSBASE, WRGSBASE; MOV and POP to GS: the program's GS is in the thread's block. */
+/* RDGSBASE, WRGSBASE: the program's GS is in the thread's block. */
 void hp_emit_gs_base(struct work *w);
-void hp_emit_gs_selector(struct work *w);
 
 /* reg := the address of the memory operand, without its segment. */
 void hp_emit_address(struct work *w, unsigned reg);

@@ -158,8 +158,7 @@ static void emit_record(struct hp_emit *e, const struct hp_x86_mem *mem, unsigne
 static bool ends_block(const struct hp_x86 *insn)
 {
     return insn->kind != HP_X86_PLAIN && insn->kind != HP_X86_RDGSBASE &&
-           insn->kind != HP_X86_WRGSBASE && insn->kind != HP_X86_MOV_GS &&
-           insn->kind != HP_X86_POP_GS;
+           insn->kind != HP_X86_WRGSBASE;
 }
 
 /* Whether its translation may need HP_AT_SCRATCH1 and 2. Where it will be is not known to the byte
