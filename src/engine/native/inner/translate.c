@@ -79,13 +79,15 @@ void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp
 static void look_for_section(struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;
+    uint8_t opcode = w->bytes[insn->opcode_at];
     uint64_t value = 0;
     if (insn->is_lea && insn->rip_relative)
         value = hp_x86_operand(insn, w->pc);
-    else if (insn->imm_size >= 4 && insn->kind == HP_X86_PLAIN)
+    else if (insn->imm_size >= 4 &&
+             ((opcode >= 0xb8 && opcode <= 0xbf) || opcode == 0xc7)) /* MOV */
         value = (uint64_t)insn->imm;
-    if (value < 4096 || value & 31)
-        return;
+    if (value < 4096 || value & 31 || value - w->pc + (1u << 30) > 1u << 31)
+        return; /* not near enough to be the program's data */
     hp_rseq_learn(value);
     if (!w->section)
         w->high = hp_rseq_next(w->pc, w->high);
