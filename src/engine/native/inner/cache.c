@@ -120,8 +120,8 @@ static struct hp_area *new_area(uint64_t pc)
 
 struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small)
 {
-    if (n_segs + 1 >= MAX_SEGMENTS >> less || n_exits + 2 * HP_PIECES_MAX >= MAX_EXITS >> less ||
-        n_pieces + HP_PIECES_MAX >= MAX_PIECES >> less)
+    if (n_segs + 1 >= MAX_SEGMENTS >> less || n_exits + 2 * HP_SECTION_MAX >= MAX_EXITS >> less ||
+        n_pieces + HP_SECTION_MAX >= MAX_PIECES >> less)
         return NULL;
     struct hp_area *out_of_reach = NULL;
     for (unsigned i = n_areas; i-- > 0;) {

@@ -17,7 +17,8 @@
 
 #include "engine/native/inner/inner.h"
 
-#define HP_PIECES_MAX 16 /* blocks in a segment */
+#define HP_PIECES_MAX  16 /* blocks in a segment */
+#define HP_SECTION_MAX 48 /* in one that has to be one piece (rseq.h) */
 
 struct hp_piece {
     uint64_t start;
@@ -146,8 +147,5 @@ struct hp_spot {
     bool biased;       /* the program's GS base is to be taken from rsi */
 };
 void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot);
-
-/* Records what was run of a segment that was left in the middle. */
-void hp_record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot);
 
 #endif

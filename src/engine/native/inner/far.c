@@ -153,14 +153,14 @@ static enum verdict do_it(struct hp_self *self, const struct hp_last *l)
 static void take_back(struct hp_self *self, const struct hp_last *l)
 {
     struct hp_x86_mem mems[HP_X86_MEMS_MAX];
-    const struct hp_seg *seg = &hp_segs[l->segment];
-    struct hp_spot spot = {.piece = seg->n_pieces - 1,
-                           .insns = hp_last_piece(l->segment)->insns - 1u};
     if (hp_engine.mode == HP_RECORD_MEMORY) {
         self->address -= hp_x86_memory(l->bytes, &l->insn, l->pc, mems);
         self->address_seen = NULL;
     }
-    hp_record_part(self, seg, &spot);
+    if (l->insns > 1)
+        hp_words_ran_part(self, l->id, l->insns - 1);
+    else if (l->before)
+        hp_words_ran(self, l->before, l->before_taken);
 }
 
 void hp_last_read(const struct hp_self *self, struct hp_last *l)
@@ -169,8 +169,12 @@ void hp_last_read(const struct hp_self *self, struct hp_last *l)
     const struct hp_piece *piece = hp_last_piece(exit->segment);
     *l = (struct hp_last){.pc = exit->target,
                           .behind = piece->start + piece->size,
-                          .segment = exit->segment,
-                          .id = exit->id};
+                          .id = exit->id,
+                          .insns = piece->insns};
+    if (hp_segs[exit->segment].n_pieces > 1) {
+        l->before = piece[-1].id;
+        l->before_taken = piece[-1].taken;
+    }
     unsigned size = (unsigned)(l->behind - l->pc);
     if (size > 15 || !hp_copy(l->bytes, (const void *)l->pc, size))
         size = 0;
@@ -187,7 +191,7 @@ void hp_on_far(struct hp_self *self)
     case DONE:
         if (self->regs.flags & FLAG_TF) { /* the next instruction traps */
             if (hp_engine.mode == HP_RECORD_COUNT)
-                hp_words_ran_part(self, last.id, hp_last_piece(last.segment)->insns);
+                hp_words_ran_part(self, last.id, last.insns);
             else
                 hp_words_ran(self, last.id, true);
             hp_go_on(self, self->regs.rip);
@@ -275,7 +279,7 @@ void hp_on_int80(struct hp_self *self)
     }
     if (number == NR_EXIT || number == NR_EXIT_GROUP) {
         hp_words_ran(self, last.id, false);
-        hp_words_not_ended(self, last.id, hp_last_piece(last.segment)->insns);
+        hp_words_not_ended(self, last.id, last.insns);
         self->regs.r[RDI] = self->regs.r[RBX];
         hp_sys_exit(self, number == NR_EXIT_GROUP);
     }

@@ -12,7 +12,10 @@ struct hp_last {
     uint8_t bytes[16];
     struct hp_x86 insn; /* HP_X86_INVALID when it is not there any more */
     uint64_t pc, behind;
-    uint32_t segment, id;
+    uint32_t id;     /* of the run up to it */
+    uint32_t insns;  /* of its block */
+    uint32_t before; /* id of the run up to the block before, 0: none */
+    bool before_taken;
 };
 
 /* The instruction at the exit by which the thread left the cache. Before the thread says that it is out. */

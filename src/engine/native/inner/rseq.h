@@ -17,7 +17,7 @@ struct hp_rseq_cs {
     uint64_t abort;       /* where it goes on when it was interrupted */
 };
 
-#define HP_LABELS_MAX 16
+#define HP_LABELS_MAX 32
 
 struct hp_section {
     uint64_t at; /* the description */

@@ -17,7 +17,8 @@ static bool is_within(uint64_t pc, const char *low, const char *high)
     return pc >= (uint64_t)(uintptr_t)low && pc < (uint64_t)(uintptr_t)high;
 }
 
-void hp_record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot)
+/* What was run of the segment before it was left in the middle. */
+static void record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot)
 {
     const struct hp_piece *piece = &hp_pieces[seg->first_piece + spot->piece];
     if (spot->insns >= piece->insns)
@@ -51,7 +52,7 @@ static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed
         self->regs.r[RSI] -= self->gs_base;
     self->address += spot.addresses;
     self->address_seen = NULL;
-    hp_record_part(self, &hp_segs[segment], &spot);
+    record_part(self, &hp_segs[segment], &spot);
     return true;
 }
 

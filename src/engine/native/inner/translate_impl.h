@@ -55,9 +55,9 @@ struct work {
     uint32_t section;     /* its number, 0: none */
     uint64_t section_end; /* in the program */
     struct hp_rseq_cs *slot;
-    uint64_t slot_start, slot_end;   /* in the translation */
-    bool unfit;                      /* it cannot be done */
-    struct fix fixes[HP_PIECES_MAX]; /* jumps to labels, and where those are */
+    uint64_t slot_start, slot_end;    /* in the translation */
+    bool unfit;                       /* it cannot be done */
+    struct fix fixes[HP_SECTION_MAX]; /* jumps to labels, and where those are */
     unsigned n_fixes;
     uint64_t label_at[HP_LABELS_MAX];
 

@@ -256,7 +256,7 @@ static void make_pieces(struct work *w, uint64_t pc, const char **why)
 {
     while (pc < w->section_end && !w->unfit && !*why) {
         int label = find_label(w, pc);
-        if (w->pieces == HP_PIECES_MAX || !hp_work_begin(w, pc)) {
+        if (w->pieces == HP_SECTION_MAX || !hp_work_begin(w, pc)) {
             w->unfit = true;
             return;
         }
