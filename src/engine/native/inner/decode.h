@@ -51,6 +51,12 @@ enum {
     HP_X86_RDI
 };
 
+/* Opcodes by which some instructions are known. */
+#define HP_X86_PUSHF 0x9c
+#define HP_X86_POPF  0x9d
+#define HP_X86_IRET  0xcf
+#define HP_X86_HLT   0xf4
+
 enum {
     HP_X86_SEG_NONE, /* or one that means nothing in 64-bit mode */
     HP_X86_SEG_FS,

@@ -165,6 +165,11 @@ void hp_on_pending(struct hp_self *self)
         hp_signals_set_mask(self);
         hp_probe(self, self->regs.rip, true);
     }
+    if (self->has_trap_flag) {
+        self->has_trap_flag = false;
+        hp_signals_set_mask(self);
+        hp_probe(self, self->regs.rip, true);
+    }
     if (self->has_signal)
         hp_signals_deliver(self);
     else
@@ -235,14 +240,27 @@ static uint32_t describe_insn(struct hp_self *self, uint64_t pc, struct hp_x86 *
         if (!is_described(*slot, pc, bytes, insn->length))
             *slot = hp_arena_add_segment(hp_engine.arena, &segment, bytes);
         id = *slot;
-        self->probe_pushes_flags = insn->length <= 3 && bytes[insn->opcode_at] == 0x9c;
     }
     hp_unlock();
     return id;
 }
 
+/* Whether the instruction has to do with the trap flag. */
+static void look_at_flags(struct hp_self *self, uint64_t pc)
+{
+    uint8_t bytes[2] = {0, 0}, opcode;
+    hp_copy(bytes, (const void *)pc, 1);
+    bool prefix = bytes[0] == 0x66 || (bytes[0] & 0xf0) == 0x40; /* operand size, REX */
+    opcode = bytes[0];
+    if (prefix && hp_copy(bytes + 1, (const void *)(pc + 1), 1))
+        opcode = bytes[1];
+    self->probe_pushes_flags = opcode == HP_X86_PUSHF;
+    self->probe_pops_flags = opcode == HP_X86_POPF || opcode == HP_X86_IRET;
+}
+
 static _Noreturn void probe(struct hp_self *self, uint64_t pc, uint32_t id)
 {
+    look_at_flags(self, pc);
     self->regs.rip = pc;
     self->probe_is_step = self->regs.flags & FLAG_TF;
     self->regs.flags |= FLAG_TF;
@@ -269,7 +287,6 @@ static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *
 void hp_probe(struct hp_self *self, uint64_t pc, bool counts)
 {
     struct hp_x86 insn;
-    self->probe_pushes_flags = false;
     if (atomic_load(&hp_released))
         hp_leave(self);
     probe(self, pc, counts ? describe_insn(self, pc, &insn) : 0);
@@ -303,7 +320,7 @@ void hp_probe_done(struct hp_self *self, bool failed)
 {
     static const uint32_t unknown[2] = {0, 0};
     self->probing = false;
-    if (!self->probe_is_step)
+    if (!self->probe_is_step && (failed || !self->probe_pops_flags))
         self->regs.flags &= ~(uint64_t)FLAG_TF;
     if (failed)
         return;

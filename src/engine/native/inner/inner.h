@@ -86,13 +86,15 @@ struct hp_self {
     struct hp_actions *actions;
     uint64_t mask; /* of the program, as it believes it to be */
     struct hp_altstack altstack;
-    bool has_signal; /* one was caught and waits for delivery; all are blocked meanwhile */
-    bool has_write;  /* the program writes to code that was translated, at `write_address` */
-    bool stepping;   /* on to a point where the cache can be left */
+    bool has_signal;    /* one was caught and waits for delivery; all are blocked meanwhile */
+    bool has_write;     /* the program writes to code that was translated, at `write_address` */
+    bool has_trap_flag; /* its next instruction, POPF, sets it */
+    bool stepping;      /* on to a point where the cache can be left */
     bool stepping_unaligned; /* over an access of ours that the alignment check forbids */
     bool probing;            /* runs one instruction natively, at regs.rip */
     bool probe_is_step;      /* because the program has set the trap flag */
     bool probe_pushes_flags; /* it is PUSHF, which shows a trap flag that is not the program's */
+    bool probe_pops_flags;   /* POPF or IRET: the trap flag afterwards is the program's */
     bool resume_trap;        /* the trap flag in the context that rt_sigreturn goes back to */
     uint32_t probe_id;       /* its segment; 0: it is a gap in the stream */
     bool has_call_mask;      /* a call that sets another mask for its duration is under way */

@@ -6,6 +6,7 @@
  * are the program's. Then it goes on in hp_on_pending().
  */
 #include "engine/native/inner/cache.h"
+#include "engine/native/inner/decode.h"
 #include "engine/native/inner/rseq.h"
 #include "engine/native/inner/signals_impl.h"
 #include "engine/native/inner/sys.h"
@@ -152,6 +153,8 @@ static void step(struct hp_self *self, struct ucontext *uc)
     } else if (leave_cache(self, &uc->mc, false)) {
         self->stepping = false;
         return_to_engine(uc);
+    } else {
+        uc->mc.flags |= FLAG_TF; /* POPF has cleared it */
     }
 }
 
@@ -174,12 +177,21 @@ static void take_native(struct hp_self *self, const struct sigcontext *mc)
     self->regs.flags |= mc->flags & FLAG_TF;
 }
 
+/* Whether it is the HLT before a POPF, and not one of the program. */
+static bool is_our_halt(uint64_t at)
+{
+    const uint8_t *code = (const uint8_t *)(uintptr_t)at;
+    return code[0] == HP_X86_HLT && code[-2] == 0x74 && code[-1] == 1 &&
+           (code[1] == HP_X86_POPF || code[2] == HP_X86_POPF);
+}
+
 /* An instruction of the program could not be run. */
 static void fault(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
     uint64_t at = uc->mc.rip;
     bool is_write = info->signo == SEGV && uc->mc.err & 2;    /* the page need not be present */
     bool guarded = is_write && hp_guards_have(info->address); /* asked once: it may change */
+    bool in_pop_flags = !self->probing && is_our_halt(at);
     if (is_write && !guarded && may_succeed_now(self))
         return;
     if (self->probing) {
@@ -192,6 +204,8 @@ static void fault(struct hp_self *self, const struct hp_siginfo *info, struct uc
     if (guarded) {
         self->has_write = true;
         self->write_address = info->address;
+    } else if (in_pop_flags) {
+        self->has_trap_flag = true;
     } else {
         remember(self, info, uc);
         if (self->info.address == at && info->signo != SEGV && info->signo != BUS)
@@ -269,7 +283,7 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         handle_word_fault(self, mc, &done, info);
     if (done || pass_alignment_check(self, info, mc))
         return;
-    if (info->signo == TRAP && self->stepping && (mc->flags & FLAG_TF))
+    if (self->stepping && is_step_trap(info, mc))
         step(self, uc);
     else if (self->probing && is_step_trap(info, mc) && mc->rip == self->regs.rip)
         return; /* a string instruction repeats itself */

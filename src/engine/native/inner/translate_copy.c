@@ -242,9 +242,24 @@ static void emit_gs_operand(struct work *w)
 
 /* --- All of them ------------------------------------------------------------------------------- */
 
+/* POPF that sets the trap flag is left to hp_step(): HLT faults. The flags are dead here. */
+static void emit_pop_flags(struct work *w)
+{
+    static const uint8_t check[] = {0xf6, 0x44, 0x24, 0x01, 0x01}; /* test byte [rsp + 1], 1 */
+    static const uint8_t leave[] = {0x74, 0x01, HP_X86_HLT};       /* jz over; hlt */
+    hp_emit_bytes(&w->e, check, sizeof check);
+    mark(w, false, false, NOT_SAVED, NOT_SAVED);
+    hp_emit_bytes(&w->e, leave, sizeof leave);
+    hp_emit_bytes(&w->e, w->bytes, w->insn.length);
+}
+
 void hp_emit_copy(struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;
+    if (w->bytes[insn->opcode_at] == HP_X86_POPF) {
+        emit_pop_flags(w);
+        return;
+    }
     if (insn->segment == HP_X86_SEG_GS) {
         emit_gs_operand(w);
         return;
