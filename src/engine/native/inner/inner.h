@@ -145,6 +145,9 @@ void hp_thread_null_gs(struct hp_self *self);
 void hp_thread_give_gs(const struct hp_self *self);
 uint64_t hp_thread_gs(const struct hp_self *self);
 
+/* Whether no other thread uses this memory. */
+bool hp_thread_is_alone(const struct hp_self *self);
+
 /* The stack on which the thread catches signals. */
 void *hp_thread_altstack(struct hp_self *self, uint64_t *size);
 
@@ -385,10 +388,23 @@ bool hp_sys_sigprocmask(struct hp_self *self);
 _Noreturn void hp_sys_sigreturn(struct hp_self *self);
 #define HP_SIGNAL_STOP 64 /* the engine's own, between its threads, when it comes with this code */
 #define HP_STOP_CODE   (-0x68706174)
-/* Signals that the kernel must never block: an instruction may cause them. */
-#define HP_SIGNALS_SYNC                                                                            \
-    (1ull << (4 - 1) | 1ull << (5 - 1) | 1ull << (7 - 1) | 1ull << (8 - 1) | 1ull << (11 - 1) |    \
-     1ull << (HP_SIGNAL_STOP - 1))
+/* Signals that the kernel must never block while code of the program runs, whatever its mask: the
+ * engine steps by SIGTRAP and finds ends of chunks, guards and bad addresses by SIGSEGV and SIGBUS. */
+#define HP_SIGNALS_NEEDED                                                                          \
+    (1ull << (5 - 1) | 1ull << (7 - 1) | 1ull << (11 - 1) | 1ull << (HP_SIGNAL_STOP - 1))
+/* And in the engine: all that an instruction may cause, so that an error of its own is seen. */
+#define HP_SIGNALS_SYNC (HP_SIGNALS_NEEDED | 1ull << (4 - 1) | 1ull << (8 - 1))
+
+/* One of them was sent while the program blocks it, or another signal waits (signals_held.c): keeps it,
+ * or sends it to another thread. False: it can be delivered. In a signal handler. */
+bool hp_signals_hold(struct hp_self *self, const struct hp_siginfo *info);
+/* The thread's mask has changed: what it does not block any more comes now. */
+void hp_signals_let_go_held(const struct hp_self *self);
+/* Whether there is one for the thread; and for the time of a system call the kernel gets them, with
+ * `mask`, the program's own. hp_signals_set_mask() ends that. */
+bool hp_signals_any_held(const struct hp_self *self);
+void hp_signals_to_kernel(const struct hp_self *self, uint64_t mask);
+void hp_signals_forget_held(void); /* a forked child has none */
 
 /* --- Starting programs (load.c, exec.c) ------------------------------------------------------- */
 

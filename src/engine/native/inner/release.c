@@ -98,6 +98,7 @@ void hp_leave(struct hp_self *self)
     hp_words_finish(self, HP_END_DETACHED);
     hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
     drop_stops(self);
+    hp_signals_to_kernel(self, all);
     struct frame *frame = (struct frame *)(void *)self->frame;
     uint8_t *vectors = self->frame + 1024;
     memset(frame, 0, sizeof *frame);
@@ -145,14 +146,6 @@ void hp_release(struct hp_self *self, uint64_t pc, const char *why)
 
 static _Atomic bool crashed;
 
-static bool is_alone(const struct hp_self *self)
-{
-    for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
-        if (t != self && t->in_use && t->tid)
-            return false;
-    return true;
-}
-
 void hp_crashed(struct hp_self *self, uint64_t at)
 {
     extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -160,7 +153,7 @@ void hp_crashed(struct hp_self *self, uint64_t at)
     uint64_t offset = at - (uint64_t)(uintptr_t)__ehdr_start;
     for (int i = 0; i < 16; i++)
         text[17 - i] = "0123456789abcdef"[offset >> 4 * i & 15];
-    if (self->where != HP_IN_ENGINE || !is_alone(self) || atomic_exchange(&crashed, true)) {
+    if (self->where != HP_IN_ENGINE || !hp_thread_is_alone(self) || atomic_exchange(&crashed, true)) {
         hp_say("internal error in the native engine; the program is ended", text);
         for (;;)
             hp_sys1(SYS_exit_group, 125);

@@ -87,6 +87,18 @@ static void set_kernel_action(int number, uint64_t handler, uint64_t flags)
     hp_sys4(SYS_rt_sigaction, number, (long)&action, 0, 8);
 }
 
+static void install(int number, const struct action *action)
+{
+    bool sync = HP_SIGNALS_SYNC >> (number - 1) & 1;
+    uint64_t kept = action->flags & (SA_RESTART_ | SA_NOCLDSTOP_ | SA_NOCLDWAIT_);
+    if (action->handler > SIG_IGN_ || sync ||
+        (action->handler == SIG_DFL_ && is_fatal_by_default(number) && number < 32))
+        set_kernel_action(number, (uint64_t)(uintptr_t)hp_handler_entry,
+                          kept | SA_SIGINFO_ | SA_ONSTACK_);
+    else
+        set_kernel_action(number, action->handler, kept);
+}
+
 /* The signal ends the process. */
 static _Noreturn void die(struct hp_self *self, int number)
 {
@@ -102,8 +114,9 @@ static _Noreturn void die(struct hp_self *self, int number)
 
 void hp_signals_set_mask(struct hp_self *self)
 {
-    uint64_t mask = self->mask & ~HP_SIGNALS_SYNC;
+    uint64_t mask = self->mask & ~HP_SIGNALS_NEEDED;
     hp_sys4(SYS_rt_sigprocmask, 2, (long)&mask, 0, 8);
+    hp_signals_let_go_held(self);
 }
 
 static bool on_altstack(const struct hp_self *self, uint64_t rsp)
@@ -112,16 +125,19 @@ static bool on_altstack(const struct hp_self *self, uint64_t rsp)
            rsp - self->altstack.sp <= self->altstack.size;
 }
 
-/* Where the frame goes, and the vector state above it. */
+/* Where the frame goes, and the vector state above it. 0: there is no room on the signal stack. */
 static uint64_t frame_place(const struct hp_self *self, const struct action *action,
                             uint32_t vectors, uint64_t *vectors_at)
 {
     uint64_t sp = self->regs.r[RSP] - RED_ZONE;
-    if (action->flags & SA_ONSTACK_ && !(self->altstack.flags & SS_DISABLE_) &&
-        !on_altstack(self, self->regs.r[RSP]))
+    bool on_alternate = on_altstack(self, self->regs.r[RSP]);
+    if (action->flags & SA_ONSTACK_ && !(self->altstack.flags & SS_DISABLE_) && !on_alternate) {
         sp = self->altstack.sp + self->altstack.size;
+        on_alternate = true;
+    }
     *vectors_at = (sp - vectors) & ~(uint64_t)63;
-    return ((*vectors_at - sizeof(struct frame)) & ~(uint64_t)15) - 8;
+    uint64_t place = ((*vectors_at - sizeof(struct frame)) & ~(uint64_t)15) - 8;
+    return on_alternate && !on_altstack(self, place) ? 0 : place;
 }
 
 /* The frame as the kernel makes it. False: there is no room on the program's stack. */
@@ -142,9 +158,8 @@ static bool push_frame(struct hp_self *self, const struct action *action, uint64
     frame.uc.mc.gs = frame.uc.mc.fs = 0;
     frame.uc.mask = old_mask;
     frame.info = self->info;
-    if (self->where != HP_NATIVE)
-        hp_x87_correct_frame(self, self->vectors);
-    if (!hp_put(vectors_at, self->vectors, size) || !hp_put(place, &frame, sizeof frame))
+    hp_x87_correct_frame(self, self->vectors);
+    if (!place || !hp_put(vectors_at, self->vectors, size) || !hp_put(place, &frame, sizeof frame))
         return false;
     self->regs.r[RSP] = place;
     self->regs.r[RDI] = (uint64_t)self->info.signo;
@@ -163,6 +178,16 @@ static void reset_vectors(void)
         hp_reset_vectors(area);
     else
         __asm__ volatile("fninit; ldmxcsr %0" : : "m"(area[24]));
+}
+
+/* SA_RESETHAND: from now on the default. */
+static void reset_action(struct hp_self *self, int number)
+{
+    lock_actions(self->actions);
+    struct action *action = &self->actions->of[number];
+    action->handler = SIG_DFL_;
+    install(number, action);
+    unlock_actions(self->actions);
 }
 
 void hp_signals_deliver(struct hp_self *self)
@@ -184,13 +209,18 @@ void hp_signals_deliver(struct hp_self *self)
         return;
     }
     hp_words_event(self, hp_word_event(HP_WORD_SIGNAL, (uint32_t)number), NULL, 0);
-    if (!push_frame(self, &action, old_mask))
-        die(self, SEGV);
+    if (!push_frame(self, &action, old_mask)) {
+        if (number == SEGV)
+            die(self, SEGV);
+        self->info = (struct hp_siginfo){.signo = SEGV, .code = SI_KERNEL_};
+        hp_signals_deliver(self);
+        return;
+    }
     self->mask = mask | action.mask;
     if (!(action.flags & SA_NODEFER_))
         self->mask |= 1ull << (number - 1);
     if (action.flags & SA_RESETHAND_)
-        self->actions->of[number].handler = SIG_DFL_;
+        reset_action(self, number);
     if (self->altstack.flags & (int32_t)SS_AUTODISARM_)
         self->altstack = (struct hp_altstack){.flags = SS_DISABLE_};
     self->regs.flags &= ~(uint64_t)(FLAG_DF | FLAG_TF | FLAG_RF);
@@ -240,7 +270,7 @@ void hp_sys_sigreturn(struct hp_self *self)
     uint64_t size;
     uc.stack = (struct hp_altstack){.sp = (uint64_t)(uintptr_t)hp_thread_altstack(self, &size)};
     uc.stack.size = size;
-    uc.mask = uc.mask & ~HP_SIGNALS_SYNC;
+    uc.mask = uc.mask & ~HP_SIGNALS_NEEDED;
     *frame = (struct frame){.uc = uc};
     hp_sigreturn(frame);
 }
@@ -261,18 +291,6 @@ static bool call_instead(struct hp_self *self, uint64_t number, uint64_t a, uint
     *result = (int64_t)self->regs.r[RAX];
     self->regs = saved;
     return done;
-}
-
-static void install(int number, const struct action *action)
-{
-    bool sync = HP_SIGNALS_SYNC >> (number - 1) & 1;
-    uint64_t kept = action->flags & (SA_RESTART_ | SA_NOCLDSTOP_ | SA_NOCLDWAIT_);
-    if (action->handler > SIG_IGN_ || sync ||
-        (action->handler == SIG_DFL_ && is_fatal_by_default(number) && number < 32))
-        set_kernel_action(number, (uint64_t)(uintptr_t)hp_handler_entry,
-                          kept | SA_SIGINFO_ | SA_ONSTACK_);
-    else
-        set_kernel_action(number, action->handler, kept);
 }
 
 bool hp_sys_sigaction(struct hp_self *self)
@@ -314,12 +332,13 @@ bool hp_sys_sigprocmask(struct hp_self *self)
         if (r[RSI])
             mask = how == 0 ? mask | set : how == 1 ? mask & ~set : set;
         mask &= ~(1ull << (KILL - 1) | 1ull << (STOP - 1));
-        kernel_mask = mask & ~HP_SIGNALS_SYNC;
+        kernel_mask = mask & ~HP_SIGNALS_NEEDED;
         if (r[RSI] && !call_instead(self, SYS_rt_sigprocmask, 2, (uint64_t)(uintptr_t)&kernel_mask,
                                     0, 8, &result))
             return false;
         uint64_t before = self->mask;
         self->mask = mask;
+        hp_signals_let_go_held(self);
         if (r[RDX] && !hp_put(r[RDX], &before, 8))
             result = -14;
     }

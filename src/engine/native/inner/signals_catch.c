@@ -310,9 +310,10 @@ static void catch_any(struct hp_self *self, struct hp_siginfo *info, struct ucon
         catch_synchronous(self, info, uc);
         return;
     }
-    if (!is_stop)
+    bool is_for_later = is_stop || hp_signals_hold(self, info);
+    if (!is_for_later)
         remember(self, info, uc);
-    interrupt(self, uc, is_stop);
+    interrupt(self, uc, is_for_later);
 }
 
 void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc, struct hp_self *self)

@@ -22,15 +22,27 @@ enum outcome {
     AGAIN, /* a signal came first: deliver it, then make the call again */
 };
 
+/* Makes the call; false when a signal came first. */
+static bool make(struct hp_self *self)
+{
+    if (!hp_signals_any_held(self))
+        return hp_raw_syscall(self);
+    hp_signals_to_kernel(self, self->mask);
+    bool done = hp_raw_syscall(self);
+    if (!self->has_signal)
+        hp_signals_set_mask(self);
+    return done;
+}
+
 static enum outcome pass(struct hp_self *self)
 {
     uint64_t number = self->regs.r[RAX];
-    if (!hp_raw_syscall(self))
+    if (!make(self))
         return AGAIN;
     if ((int64_t)self->regs.r[RAX] == -14 &&
         hp_guards_lift(0, UINT64_MAX)) { /* EFAULT: perhaps our doing */
         self->regs.r[RAX] = number;
-        return hp_raw_syscall(self) ? DONE : AGAIN;
+        return make(self) ? DONE : AGAIN;
     }
     return DONE;
 }

@@ -95,6 +95,14 @@ struct hp_self *hp_thread_new(void)
     return self;
 }
 
+bool hp_thread_is_alone(const struct hp_self *self)
+{
+    for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
+        if (t != self && t->in_use && t->tid)
+            return false;
+    return true;
+}
+
 void *hp_thread_altstack(struct hp_self *self, uint64_t *size)
 {
     *size = ALT_SIZE;
@@ -210,6 +218,7 @@ void hp_threads_after_fork(struct hp_self *self)
     for (struct hp_self *t = hp_threads; t; t = t->next_thread)
         if (t != self)
             atomic_store(&t->in_use, 0);
+    hp_signals_forget_held();
     list_lock = 0;
     hp_engine.process = 0;
     self->is_vforked = self->is_awaited = false; /* whatever its parent was */
