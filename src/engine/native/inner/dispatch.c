@@ -41,13 +41,6 @@ void hp_lock_break(void)
 
 /* --- Going on --------------------------------------------------------------------------------- */
 
-static uint64_t read_tsc(void)
-{
-    uint32_t low, high;
-    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
-    return (uint64_t)high << 32 | low;
-}
-
 /* The segment at `pc`, with a landing if it is a new one and `land`; 0: none can be made. With the
  * lock held. */
 static uint32_t get(struct hp_self *self, uint64_t pc, bool land, const char **why)
@@ -56,9 +49,9 @@ static uint32_t get(struct hp_self *self, uint64_t pc, bool land, const char **w
     uint32_t segment = hp_cache_find(pc);
     if (segment)
         return segment;
-    uint64_t start = read_tsc();
+    uint64_t start = hp_engine_ticks();
     segment = hp_cache_get(self, pc, land, why);
-    hp_engine.translate_tsc += read_tsc() - start;
+    hp_engine.translate_tsc += hp_engine_ticks() - start;
     return segment;
 }
 

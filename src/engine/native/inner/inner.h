@@ -192,13 +192,16 @@ struct hp_engine {
     uint32_t process; /* its number in the arena; 0: none yet */
     uint64_t room;    /* bytes of address space, or of private memory, that the process may have */
     bool has_fsgsbase, has_pext, has_xsave;
+    bool has_no_clock;               /* PR_SET_TSC: RDTSC faults */
     char *program_path;              /* of the ELF file */
     uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */
     uint64_t tsc_start, ns_start;
 };
 extern struct hp_engine hp_engine;
 
-/* Time in nanoseconds that so many ticks of the processor's clock are. */
+/* The processor's clock, 0 where the program has forbidden to read it; and the time in nanoseconds that
+ * so many ticks are. */
+uint64_t hp_engine_ticks(void);
 uint64_t hp_engine_ns(uint64_t ticks);
 
 /* The lock of everything that translates: cache, tables, maps, memory. Never taken on the executed path. */

@@ -85,17 +85,23 @@ static void relocate(const Elf64_Dyn *dynamic)
             *(uint64_t *)(base + rela[i].r_offset) = base + (uint64_t)rela[i].r_addend;
 }
 
-/* Time in nanoseconds that so many ticks of the processor's clock are. */
+uint64_t hp_engine_ticks(void)
+{
+    uint32_t low, high;
+    if (hp_engine.has_no_clock)
+        return 0;
+    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
+    return (uint64_t)high << 32 | low;
+}
+
 uint64_t hp_engine_ns(uint64_t ticks)
 {
     struct {
         int64_t s, ns;
     } now;
-    uint32_t low, high;
     hp_sys2(SYS_clock_gettime, 1, (long)&now);
-    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
     uint64_t ns = (uint64_t)now.s * 1000000000u + (uint64_t)now.ns - hp_engine.ns_start;
-    uint64_t tsc = ((uint64_t)high << 32 | low) - hp_engine.tsc_start;
+    uint64_t tsc = hp_engine_ticks() - hp_engine.tsc_start;
     uint64_t ticks_a_microsecond = ns > 1000 ? tsc / (ns / 1000) : 0;
     return ticks_a_microsecond ? ticks / ticks_a_microsecond * 1000 : 0;
 }
@@ -105,11 +111,12 @@ static void start_clock(void)
     struct {
         int64_t s, ns;
     } now;
-    uint32_t low, high;
+    int mode = PR_TSC_ENABLE;
+    hp_sys2(SYS_prctl, PR_GET_TSC, (long)&mode);
+    hp_engine.has_no_clock = mode != PR_TSC_ENABLE;
     hp_sys2(SYS_clock_gettime, 1, (long)&now);
-    __asm__ volatile("rdtsc" : "=a"(low), "=d"(high));
     hp_engine.ns_start = (uint64_t)now.s * 1000000000u + (uint64_t)now.ns;
-    hp_engine.tsc_start = (uint64_t)high << 32 | low;
+    hp_engine.tsc_start = hp_engine_ticks();
 }
 
 /* --- What it is to do ------------------------------------------------------------------------- */

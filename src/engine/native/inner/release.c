@@ -153,7 +153,8 @@ void hp_crashed(struct hp_self *self, uint64_t at)
     uint64_t offset = at - (uint64_t)(uintptr_t)__ehdr_start;
     for (int i = 0; i < 16; i++)
         text[17 - i] = "0123456789abcdef"[offset >> 4 * i & 15];
-    if (self->where != HP_IN_ENGINE || !hp_thread_is_alone(self) || atomic_exchange(&crashed, true)) {
+    if (self->where != HP_IN_ENGINE || !hp_thread_is_alone(self) ||
+        atomic_exchange(&crashed, true)) {
         hp_say("internal error in the native engine; the program is ended", text);
         for (;;)
             hp_sys1(SYS_exit_group, 125);

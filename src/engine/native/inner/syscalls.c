@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/prctl.h>
 #include <string.h>
 
 #define ARCH_SET_GS    0x1001
@@ -207,6 +208,13 @@ static enum outcome sys_rseq(struct hp_self *self)
     return DONE;
 }
 
+static enum outcome sys_prctl(struct hp_self *self)
+{
+    if ((int)self->regs.r[RDI] == PR_SET_TSC)
+        hp_engine.has_no_clock = true; /* of one thread, but the engine's time is nobody's loss */
+    return pass(self);
+}
+
 /* As of a kernel without rseq. */
 static enum outcome sys_membarrier(struct hp_self *self)
 {
@@ -312,6 +320,7 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_rseq: return sys_rseq(self);
 
     case SYS_membarrier: return sys_membarrier(self);
+    case SYS_prctl: return sys_prctl(self);
 
     case SYS_close: return our_descriptor(r[RDI]) ? answer(self, -9) : pass(self);
     case SYS_dup2:
