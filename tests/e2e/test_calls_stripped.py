@@ -37,6 +37,33 @@ int main(void)
     return sum == 0;
 }
 """
+# Out of a handler, and out of a deep recursion, a thousand times each: nothing is left on the stack.
+JUMPS = """
+#include <setjmp.h>
+#include <signal.h>
+static sigjmp_buf there;
+static volatile int zero, sink;
+static void on_signal(int number) { (void)number; siglongjmp(there, 1); }
+static __attribute__((noinline)) int deep(int depth)
+{
+    if (depth == 0)
+        longjmp(there, 1);
+    int result = deep(depth - 1);
+    return sink += result;
+}
+int main(void)
+{
+    struct sigaction action = {.sa_handler = on_signal};
+    sigaction(SIGFPE, &action, 0);
+    for (volatile int i = 0; i < 1000; i = i + 1)
+        if (sigsetjmp(there, 1) == 0)
+            sink = 1 / zero;
+    for (volatile int i = 0; i < 1000; i = i + 1)
+        if (sigsetjmp(there, 0) == 0)
+            deep(20);
+    return 0;
+}
+"""
 
 
 class Stripped(unittest.TestCase):
@@ -54,6 +81,20 @@ class Stripped(unittest.TestCase):
         out = subprocess.run([HOTPATH, "run", "-q", "--json", "-", "--", "./program"],
                              cwd=self.dir, check=True, stdout=subprocess.PIPE, timeout=60).stdout
         return json.loads(out)
+
+    def check_jumps(self, *flags):
+        self.compile(JUMPS, "-s", "-o", "jumps", *flags)
+        for profile in ("exact", "loops"):
+            out = subprocess.run([HOTPATH, "run", "-q", "--profile", profile, "--json", "-", "--", "./jumps"],
+                                 cwd=self.dir, check=True, stdout=subprocess.PIPE, timeout=60).stdout
+            notes = [note["kind"] for note in json.loads(out)["notes"]]
+            self.assertNotIn("contexts", notes)
+
+    def test_jumps_back(self):
+        self.check_jumps()
+
+    def test_jumps_back_in_one_file(self):
+        self.check_jumps("-static")
 
     def check(self, *flags):
         profile = self.profile(*flags)

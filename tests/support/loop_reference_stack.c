@@ -4,8 +4,7 @@
 
 #include <stdlib.h>
 
-#define SEARCH_LIMIT 4096 /* frames */
-#define STUB_INSNS   5    /* what a stub has at most */
+#define STUB_INSNS 5 /* what a stub has at most */
 
 static const struct hp_block *block_of(const struct walk *w, uint32_t id)
 {
@@ -90,7 +89,7 @@ static void go_on(struct walk *w, struct walk_thread *t, uint32_t block, enum ca
 /* How many there are up to the newest that expects the address, 0: none does. */
 static size_t expecting(const struct walk_thread *t, uint64_t address)
 {
-    for (size_t n = t->n; n > 0 && t->n - n < SEARCH_LIMIT; n--) {
+    for (size_t n = t->n; n > 0; n--) {
         if (t->stack[n - 1].kind == SIGNAL)
             return 0;
         if (t->stack[n - 1].kind == CALLED && t->stack[n - 1].expects == address)
@@ -102,7 +101,7 @@ static size_t expecting(const struct walk_thread *t, uint64_t address)
 /* The same for the newest of a function; with `by_jumps`, only those that the newest was reached from by jumps. */
 static size_t activation_of(const struct walk_thread *t, uint32_t function, bool by_jumps)
 {
-    for (size_t n = t->n; n > 0 && t->n - n < SEARCH_LIMIT; n--) {
+    for (size_t n = t->n; n > 0; n--) {
         if (t->stack[n - 1].function == function)
             return n;
         if (by_jumps && t->stack[n - 1].kind != JUMPED)
@@ -122,12 +121,18 @@ static enum came on_call(struct walk *w, struct walk_thread *t, const struct hp_
     return CAME_CALLED;
 }
 
-static enum came on_return(struct walk *w, struct walk_thread *t, const struct hp_block *from,
-                           uint32_t to)
+/* Where there is no symbol, the function that a return first led to there. */
+static uint32_t landing(struct walk *w, uint32_t block)
+{
+    uint32_t function = function_of(w, block);
+    return function == HP_NO_ID && w->returned_to[block] ? w->homes[block] : function;
+}
+
+static enum came leave(struct walk *w, struct walk_thread *t, const struct hp_block *from,
+                       uint32_t to)
 {
     uint64_t address = block_of(w, to)->start;
     bool may_not = (from->flags & (HP_BLOCK_CONDITIONAL | HP_BLOCK_THUMB)) != 0;
-    w->returned_to[to] = true;
     if (address == from->end && may_not)
         return CAME_WITHIN;
     size_t n = expecting(t, address);
@@ -135,7 +140,7 @@ static enum came on_return(struct walk *w, struct walk_thread *t, const struct h
         pop_to(w, t, n - 1);
         return CAME_BACK;
     }
-    uint32_t function = function_of(w, to);
+    uint32_t function = landing(w, to);
     n = function == HP_NO_ID ? 0 : activation_of(t, function, false);
     if (n) {
         enum came came = n < t->n ? CAME_EXCEPTION : CAME_WITHIN;
@@ -147,6 +152,16 @@ static enum came on_return(struct walk *w, struct walk_thread *t, const struct h
     pop(w, t, false);
     push(t, BASE, 0, function);
     return CAME_BEGIN;
+}
+
+static enum came on_return(struct walk *w, struct walk_thread *t, const struct hp_block *from,
+                           uint32_t to)
+{
+    enum came came = leave(w, t, from, to);
+    if (!w->returned_to[to])
+        w->homes[to] = top(t) ? top(t)->function : HP_NO_ID;
+    w->returned_to[to] = true;
+    return came;
 }
 
 /* Whether a jump that ends `from` is one that a stub ends with: `from` is all that its activation ran. */
@@ -164,6 +179,8 @@ static enum came on_jump(struct walk *w, struct walk_thread *t, uint32_t from_id
     if (function == HP_NO_ID &&
         (is_stub(t, from) || (from->module != block_of(w, to)->module && !w->returned_to[to])))
         function = hp_functions_enter(w->functions, to);
+    else if (computed)
+        function = landing(w, to);
     if (function == HP_NO_ID || !top(t) || top(t)->function == function)
         return CAME_WITHIN;
     if (!computed && function_of(w, from_id) == function)
@@ -353,7 +370,8 @@ void loop_reference_walk(struct loop_reference *r, struct hp_functions *function
         .r = r, .functions = functions, .listener = listener, .n_threads = r->n_threads};
     w.threads = calloc(r->n_threads + 1, sizeof *w.threads);
     w.returned_to = calloc(r->n_nodes + 1, sizeof *w.returned_to);
-    if (!w.threads || !w.returned_to)
+    w.homes = calloc(r->n_nodes + 1, sizeof *w.homes);
+    if (!w.threads || !w.returned_to || !w.homes)
         abort();
     for (uint32_t i = 0; i < r->n_threads; i++) {
         w.threads[i].id = i;
@@ -375,4 +393,5 @@ void loop_reference_walk(struct loop_reference *r, struct hp_functions *function
     }
     free(w.threads);
     free(w.returned_to);
+    free(w.homes);
 }

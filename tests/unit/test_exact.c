@@ -6,6 +6,7 @@
  */
 #include "functions_fixture.h"
 
+#include "profiler/exact/contexts.h"
 #include "profiler/exact/exact.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/pipeline.h"
@@ -40,7 +41,7 @@ struct context {
     uint32_t parent, function; /* function HP_NO_ID: a signal */
     uint32_t caller;           /* the profile joins those that differ by it only */
     uint64_t self, calls;
-    uint32_t depth;
+    uint32_t depth, signals;
 };
 #define MAX_CONTEXTS 65536
 
@@ -111,15 +112,20 @@ static struct context *child_context(struct model *m, uint32_t parent, uint32_t 
         if (contexts[i].parent == parent && contexts[i].function == function &&
             contexts[i].caller == caller)
             return &contexts[i];
-    uint32_t depth = contexts[parent].depth; /* where a history begins there is room */
-    if (!signal && (depth == HP_CONTEXT_DEPTH ||
-                    (depth > 0 && m->n_contexts - m->n_signals >= m->most_contexts)))
+    uint32_t depth = contexts[parent].depth, signals = contexts[parent].signals;
+    if (signal ? signals == HP_CONTEXT_SIGNALS : depth == HP_CONTEXT_DEPTH)
+        return NULL;
+    /* where a thread's history begins there is room */
+    if ((depth || signals) && m->n_contexts - m->n_signals >= m->most_contexts)
         return NULL;
     m->n_signals += signal;
     assert_true(m->n_contexts + 1 < MAX_CONTEXTS);
     struct context *new = &contexts[++m->n_contexts];
-    *new = (struct context){
-        .parent = parent, .function = function, .caller = caller, .depth = signal ? 0 : depth + 1};
+    *new = (struct context){.parent = parent,
+                            .function = function,
+                            .caller = caller,
+                            .depth = signal ? 0 : depth + 1,
+                            .signals = signals + signal};
     return new;
 }
 
@@ -933,9 +939,118 @@ static void deep_recursion_belongs_to_the_deepest_context(void **state)
     stream_fini(&s);
 }
 
+/*
+ * Handlers that are left in a way that nobody understands, each inside the one before; what the profiler looked at, and the frames that are left.
+ *  20  400100  nop; call 400140     21  400140  ret (to 400200)     22  400200  nop; call 400240     23  400240  ret     24  400206  nop; jmp 400206
+ *  25  400300  nop; jmp 400300
+ */
+static uint64_t leave_handlers(uint32_t rounds, bool loops, size_t most_frames, size_t *n_frames)
+{
+    struct stream s;
+    struct hp_profile *profile;
+    struct hp_profiler *profiler;
+    stream_init(&s);
+    add_segment(&s, 20, 0x400100, "90 e8 3a 00 00 00");
+    add_segment(&s, 21, 0x400140, "c3");
+    add_segment(&s, 22, 0x400200, "90 e8 3a 00 00 00");
+    add_segment(&s, 23, 0x400240, "c3");
+    add_segment(&s, 24, 0x400206, "90 e9 fa ff ff ff");
+    add_segment(&s, 25, 0x400300, "90 e9 fa ff ff ff");
+    struct hp_functions *functions = new_functions(s.code);
+    assert_int_equal(hp_exact_new(s.code, functions, loops, &profiler), HP_OK);
+    struct hp_exact *exact = (struct hp_exact *)profiler;
+    exact->most_frames = most_frames;
+    recorder_add(&s.recorder, profiler);
+    const uint32_t words[] = {hp_word_event(HP_WORD_SIGNAL, 5), 20, 21, 22, 23, 24}, first = 25;
+    feed(&s, &first, 1);
+    for (uint32_t i = 0; i < rounds; i++)
+        feed(&s, words, 6);
+    *n_frames = exact->threads[0]->n_frames;
+    assert_true(exact->threads[0]->n_contexts < 200);
+    assert_int_equal(hp_cursor_end(s.cursor, HP_END_EXIT), HP_OK);
+    assert_int_equal(hp_profile_new(&profile), HP_OK);
+    finish_exact(s.code, functions, profiler, profile);
+    uint64_t searched = exact->searched, self = 0;
+    for (size_t i = 0; i < profile->n_context_counts; i++)
+        self += profile->context_counts[i].self;
+    assert_int_equal(self, profile->threads[0].instructions);
+    assert_int_equal(profile->threads[0].instructions, 2 + 8 * (uint64_t)rounds);
+    bool noted = false;
+    for (size_t i = 0; i < profile->n_notes; i++)
+        noted |= strcmp(profile->notes[i].kind, "depth") == 0;
+    assert_true(noted == (most_frames < rounds));
+    hp_profile_free(profile);
+    stream_fini(&s);
+    free(functions);
+    return searched;
+}
+
+/* Work grows as the run does, and memory is bounded, whatever is left behind. */
+static void what_is_never_returned_to_costs_nothing(void **state)
+{
+    (void)state;
+    size_t frames;
+    for (int loops = 0; loops < 2; loops++) {
+        uint64_t once = leave_handlers(2000, loops, HP_FRAMES_MAX, &frames);
+        assert_in_range(frames, 4000, 20000);
+        uint64_t twice = leave_handlers(4000, loops, HP_FRAMES_MAX, &frames);
+        assert_in_range(twice, once, once * 21 / 10);
+        assert_in_range(twice, 0, 4000 * 200);
+        uint64_t bounded = leave_handlers(4000, loops, 1000, &frames);
+        assert_in_range(frames, 1, 2000);
+        assert_in_range(bounded, 0, 4000 * 200);
+    }
+}
+
+/*
+ * Out of the deepest of many activations to the first, as an exception goes, and down again:
+ *   1, 4, 5 as above     30  400047  nop; call 400240     31  400240  nop; ret, to 400006
+ */
+static uint64_t unwind_all(uint32_t depth, uint32_t rounds)
+{
+    struct stream s;
+    struct hp_profile *profile;
+    struct hp_profiler *profiler;
+    stream_init(&s);
+    add_functions(&s);
+    add_segment(&s, 30, 0x400006, "90 e9 f5 ff ff ff"); /* once more: jmp 400001 */
+    add_segment(&s, 31, 0x400001, "e8 3a 00 00 00");    /* call 400040 */
+    struct hp_functions *functions = new_functions(s.code);
+    assert_int_equal(hp_exact_new(s.code, functions, false, &profiler), HP_OK);
+    recorder_add(&s.recorder, profiler);
+    const uint32_t down[] = {4, 5}, out[] = {4, 8, 30, 31};
+    const uint32_t first = 1;
+    feed(&s, &first, 1);
+    for (uint32_t i = 0; i < rounds; i++) {
+        for (uint32_t k = 1; k < depth; k++)
+            feed(&s, down, 2);
+        feed(&s, out, 4);
+    }
+    struct hp_exact *exact = (struct hp_exact *)profiler;
+    assert_in_range(exact->threads[0]->n_frames, 1, 3);
+    assert_int_equal(hp_cursor_end(s.cursor, HP_END_EXIT), HP_OK);
+    assert_int_equal(hp_profile_new(&profile), HP_OK);
+    finish_exact(s.code, functions, profiler, profile);
+    uint64_t searched = exact->searched;
+    hp_profile_free(profile);
+    stream_fini(&s);
+    free(functions);
+    return searched;
+}
+
+/* The frame is found, however deep the stack is, and looking for it costs no more than the calls did. */
+static void deep_stacks_are_left_at_once(void **state)
+{
+    (void)state;
+    assert_in_range(unwind_all(10000, 3), 1, 3 * 10000 * 4);
+    assert_in_range(unwind_all(20000, 3), 1, 3 * 20000 * 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_never_returned_to_costs_nothing),
+        cmocka_unit_test(deep_stacks_are_left_at_once),
         cmocka_unit_test(recursion_counts_once),
         cmocka_unit_test(unwinding_ends_what_was_left),
         cmocka_unit_test(a_loss_starts_a_new_history),

@@ -12,8 +12,7 @@
  * speed. */
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
 
-#define STUB_INSNS   5    /* the longest PLT entry: AArch64's with a landing pad */
-#define SEARCH_LIMIT 4096 /* frames looked at for a return that the top does not expect */
+#define STUB_INSNS 5 /* the longest PLT entry: AArch64's with a landing pad */
 
 ALWAYS_INLINE struct hp_frame *top(struct hp_exact_thread *t)
 {
@@ -37,22 +36,22 @@ uint32_t hp_exact_find_call(struct hp_exact_thread *t, uint32_t caller, uint32_t
     return (uint32_t)t->n_calls++;
 }
 
+static __attribute__((noinline)) bool make_room(struct hp_exact_thread *t, uint32_t from);
+
 /* `caller`: of the call that makes it, or HP_CONTEXT_NO_CALL. `from`: the block from which the frame at the top is left; HP_NO_ID: from
  * none. */
 ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
                         uint32_t function, uint32_t caller, uint32_t from, const bool loops)
 {
-    if (t->n_frames == t->cap_frames &&
-        hp_grow(&t->frames, &t->cap_frames, t->n_frames + 1, sizeof *t->frames) != HP_OK) {
-        t->exact->out_of_memory = true;
+    if (t->n_frames == t->cap_frames && !make_room(t, from))
         return;
-    }
     struct hp_frame *frame = &t->frames[t->n_frames];
     uint32_t below = t->n_frames++ ? frame[-1].context : 0;
     frame->expects = expects;
     frame->entered = t->clock;
     frame->function = function;
     frame->kind = (uint8_t)kind;
+    frame->indexed = false;
     hp_exact_contexts_enter(t, frame, below, kind == HP_FRAME_SIGNAL ? HP_CONTEXT_SIGNAL : function,
                             function == HP_NO_ID ? HP_CONTEXT_NO_CALL : caller);
     if (loops)
@@ -79,38 +78,6 @@ ALWAYS_INLINE void pop_to(struct hp_exact_thread *t, size_t n_frames)
     bool loops = t->loops;
     while (t->n_frames > n_frames)
         pop(t, loops);
-}
-
-/* --- Finding a frame -------------------------------------------------------------------------- */
-
-/* The number of frames up to the one that expects `address`, itself included, or 0. Does not look
- * below what a signal interrupted. */
-static size_t find_expecting(const struct hp_exact_thread *t, uint64_t address)
-{
-    size_t end = t->n_frames > SEARCH_LIMIT ? t->n_frames - SEARCH_LIMIT : 0;
-    for (size_t n = t->n_frames; n > end; n--) {
-        const struct hp_frame *frame = &t->frames[n - 1];
-        if (frame->kind == HP_FRAME_SIGNAL)
-            return 0;
-        if (frame->kind == HP_FRAME_CALL && frame->expects == address)
-            return n;
-    }
-    return 0;
-}
-
-/* Likewise for a frame of `function`; with `tails_only`, no further than the frame that was
- * called. */
-static size_t find_function(const struct hp_exact_thread *t, uint32_t function, bool tails_only)
-{
-    size_t end = t->n_frames > SEARCH_LIMIT ? t->n_frames - SEARCH_LIMIT : 0;
-    for (size_t n = t->n_frames; n > end; n--) {
-        const struct hp_frame *frame = &t->frames[n - 1];
-        if (frame->function == function)
-            return n;
-        if (tails_only && frame->kind != HP_FRAME_TAIL)
-            return 0;
-    }
-    return 0;
 }
 
 /* --- Functions of blocks ---------------------------------------------------------------------- */
@@ -140,6 +107,20 @@ ALWAYS_INLINE uint32_t enter(struct hp_exact_thread *t, uint32_t block)
         ask(t->exact, block);
     }
     return t->exact->spots[block].function;
+}
+
+/* The function that control comes back to in an unexpected way: where there is no symbol, the one that calls returned to there. */
+static uint32_t landing(struct hp_exact_thread *t, uint32_t block)
+{
+    uint32_t function = function_of(t, block);
+    return function == HP_NO_ID ? t->exact->homes[block] : function;
+}
+
+/* A return led to the block for the first time, and was dealt with. */
+static __attribute__((noinline)) void settle(struct hp_exact_thread *t, uint32_t block)
+{
+    t->exact->spots[block].returned_to = true;
+    t->exact->homes[block] = top(t) ? top(t)->function : HP_NO_ID;
 }
 
 /* The function a block is in: by symbol, or else the one that runs. */
@@ -200,13 +181,13 @@ static __attribute__((noinline)) enum hp_how unexpected_return(struct hp_exact_t
     uint64_t address = t->exact->spots[to].start;
     if (address == spot->end && spot->may_not_go)
         return HP_HOW_STAYED; /* a conditional return not taken */
-    size_t n = find_expecting(t, address);
+    size_t n = hp_search_expecting(t, address);
     if (n) {
         pop_to(t, n - 1);
         return HP_HOW_BACK;
     }
-    uint32_t function = function_of(t, to);
-    n = function == HP_NO_ID ? 0 : find_function(t, function, false);
+    uint32_t function = landing(t, to);
+    n = function == HP_NO_ID ? 0 : hp_search_function(t, function, false);
     if (n) {
         bool left = n < t->n_frames;
         pop_to(t, n);
@@ -224,13 +205,17 @@ ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, ui
                                     const bool loops)
 {
     const struct hp_frame *frame = top(t);
-    t->exact->spots[to].returned_to = true;
-    if (!frame || frame->expects != t->exact->spots[to].start || t->exact->spots[from].may_not_go)
-        return unexpected_return(t, from, to);
-    while (top(t)->kind == HP_FRAME_TAIL)
+    enum hp_how how = HP_HOW_BACK;
+    if (!frame || frame->expects != t->exact->spots[to].start || t->exact->spots[from].may_not_go) {
+        how = unexpected_return(t, from, to);
+    } else {
+        while (top(t)->kind == HP_FRAME_TAIL)
+            pop(t, loops);
         pop(t, loops);
-    pop(t, loops);
-    return HP_HOW_BACK;
+    }
+    if (__builtin_expect(!t->exact->spots[to].returned_to, 0))
+        settle(t, to);
+    return how;
 }
 
 /*
@@ -264,7 +249,7 @@ static __attribute__((noinline)) enum hp_how jump_into(struct hp_exact_thread *t
     uint32_t caller = entry ? running(t, from) : HP_CONTEXT_NO_CALL;
     /* Back into a function that came here by jumps (a cold part, mutual tail calls), or by
      * longjmp. */
-    size_t n = find_function(t, function, entry || !computed);
+    size_t n = hp_search_function(t, function, entry || !computed);
     if (n) {
         pop_to(t, n);
         if (entry)
@@ -282,6 +267,8 @@ ALWAYS_INLINE enum hp_how on_jump(struct hp_exact_thread *t, uint32_t from, uint
     uint32_t function = function_of(t, to);
     if (function == HP_NO_ID && (is_stub(t, from) || enters_module(t, from, to)))
         function = enter(t, to);
+    else if (function == HP_NO_ID && t->exact->spots[from].flow == HP_FLOW_JUMP_IND)
+        function = t->exact->homes[to];
     if (function != HP_NO_ID && top(t) && top(t)->function != function)
         return jump_into(t, from, to, function);
     return HP_HOW_STAYED;
@@ -595,6 +582,29 @@ void hp_exact_leave_signal(struct hp_exact_thread *t)
     if (t->loops)
         t->loops->current = t->n_frames ? t->loops->frames[t->n_frames].site : HP_NO_ID;
     t->fresh = t->n_frames == 0;
+}
+
+/*
+ * Room for one more frame, above what is left from the block `from`. When there are too many a new history begins in what runs: nobody knows which of them will ever be
+ * returned to.
+ */
+static bool make_room(struct hp_exact_thread *t, uint32_t from)
+{
+    if (t->n_frames >= t->exact->most_frames) {
+        uint32_t function = top(t)->function;
+        t->overflows++;
+        if (t->loops)
+            t->loops->current = from;
+        hp_exact_unwind(t);
+        push(t, HP_FRAME_BASE, 0, function, HP_CONTEXT_NO_CALL, HP_NO_ID, t->loops);
+        if (t->loops && from != HP_NO_ID)
+            hp_exact_loops_begin(t, from, true);
+        return true;
+    }
+    if (hp_grow(&t->frames, &t->cap_frames, t->n_frames + 1, sizeof *t->frames) == HP_OK)
+        return true;
+    t->exact->out_of_memory = true;
+    return false;
 }
 
 void hp_exact_unwind(struct hp_exact_thread *t)

@@ -41,28 +41,34 @@ static uint32_t add_context(struct hp_exact_thread *t, uint32_t parent, uint32_t
     t->context_more[index] = (struct hp_context_more){
         .parent = parent,
         .call = call,
-        .depth = function == HP_CONTEXT_SIGNAL ? 0 : t->context_more[parent].depth + 1};
+        .depth = (uint16_t)(function == HP_CONTEXT_SIGNAL ? 0 : t->context_more[parent].depth + 1),
+        .signals = (uint16_t)(t->context_more[parent].signals + (function == HP_CONTEXT_SIGNAL))};
     t->n_contexts++;
     t->n_own_contexts += function < HP_CONTEXT_REST || function == HP_NO_ID;
     return index;
+}
+
+/* Whether there is no room for a child. Where a thread's history begins there must be. */
+static bool is_full(const struct hp_exact_thread *t, uint32_t parent, uint32_t function)
+{
+    const struct hp_context_more *more = &t->context_more[parent];
+    if (function == HP_CONTEXT_SIGNAL && more->signals >= HP_CONTEXT_SIGNALS)
+        return true;
+    bool begins = more->depth == 0 && more->signals == 0;
+    return (!begins && t->n_own_contexts >= t->exact->most_contexts) ||
+           (function != HP_CONTEXT_SIGNAL && more->depth >= HP_CONTEXT_DEPTH);
 }
 
 /* The child is not there yet: makes it, or finds where it belongs instead. */
 static uint32_t new_context(struct hp_exact_thread *t, uint32_t parent, uint32_t function,
                             uint32_t caller, uint32_t call)
 {
-    if (function != HP_CONTEXT_SIGNAL) {
-        uint32_t depth =
-            t->context_more[parent].depth; /* where a history begins there must be room */
-        bool full = depth > 0 && t->n_own_contexts >= t->exact->most_contexts;
-        if (full || depth >= HP_CONTEXT_DEPTH) {
-            uint32_t rest = hp_map64_get(&t->context_of, key_of(parent, HP_CONTEXT_REST, HP_NO_ID));
-            return rest != HP_MAP64_NONE
-                       ? rest
-                       : add_context(t, parent, HP_CONTEXT_REST, HP_CONTEXT_NO_CALL, HP_NO_ID);
-        }
-    }
-    return add_context(t, parent, function, caller, call);
+    if (!is_full(t, parent, function))
+        return add_context(t, parent, function, caller, call);
+    uint32_t rest = hp_map64_get(&t->context_of, key_of(parent, HP_CONTEXT_REST, HP_NO_ID));
+    return rest != HP_MAP64_NONE
+               ? rest
+               : add_context(t, parent, HP_CONTEXT_REST, HP_CONTEXT_NO_CALL, HP_NO_ID);
 }
 
 static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t function, uint32_t caller,
@@ -86,20 +92,22 @@ static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t functi
 /*
  * The frames in a rest are not told apart by contexts: of them it is counted what is active, and the contexts below are looked through.
  */
-static bool has_function_below(const struct hp_exact_thread *t, uint32_t context, uint32_t function)
+static bool has_below(struct hp_exact_thread *t, uint32_t context, uint32_t function, uint32_t call)
 {
-    do
-        context = t->context_more[context].parent;
-    while (context != HP_NO_ID && t->contexts[context].function != function);
-    return context != HP_NO_ID;
-}
-
-static bool has_call_below(const struct hp_exact_thread *t, uint32_t context, uint32_t call)
-{
-    do
-        context = t->context_more[context].parent;
-    while (context != HP_NO_ID && t->context_more[context].call != call);
-    return context != HP_NO_ID;
+    uint64_t key =
+        (uint64_t)context << 32 | (call == HP_NO_ID ? function : UINT32_C(1) << 31 | call);
+    uint32_t known = hp_map64_get(&t->below_of, key);
+    if (known != HP_MAP64_NONE)
+        return known;
+    uint32_t at = t->context_more[context].parent;
+    for (; at != HP_NO_ID; at = t->context_more[at].parent) {
+        t->exact->searched++;
+        if (call == HP_NO_ID ? t->contexts[at].function == function
+                             : t->context_more[at].call == call)
+            break;
+    }
+    (void)hp_map64_put(&t->below_of, key, at != HP_NO_ID); /* it is only slower without */
+    return at != HP_NO_ID;
 }
 
 /* Makes room to count activations of functions. */
@@ -128,10 +136,10 @@ void hp_exact_contexts_leave_rest(struct hp_exact_thread *t, const struct hp_fra
 {
     if (frame->function != HP_NO_ID && frame->function < t->cap_activities &&
         --t->activities[frame->function].active == 0 &&
-        !has_function_below(t, frame->context, frame->function))
+        !has_below(t, frame->context, frame->function, HP_NO_ID))
         t->activities[frame->function].inclusive += spent;
     if (frame->call != HP_NO_ID && --t->calls[frame->call].active == 0 &&
-        !has_call_below(t, frame->context, frame->call))
+        !has_below(t, frame->context, HP_NO_ID, frame->call))
         t->calls[frame->call].inclusive += spent;
 }
 
@@ -170,22 +178,63 @@ void hp_exact_contexts_again(struct hp_exact_thread *t, const struct hp_frame *f
 
 /* --- The end of a thread ---------------------------------------------------------------------- */
 
+/* Begins, or ends, being in a context, and counts what is the outermost of its kind. */
+static void visit(struct hp_exact_thread *t, uint32_t i, bool begin)
+{
+    const struct hp_context *context = &t->contexts[i];
+    uint32_t call = t->context_more[i].call;
+    if (call != HP_NO_ID && begin) {
+        t->calls[call].count += context->calls;
+        if (t->calls[call].active++ == 0)
+            t->calls[call].inclusive += context->inclusive;
+    } else if (call != HP_NO_ID) {
+        t->calls[call].active--;
+    }
+    if (context->function >= HP_CONTEXT_REST)
+        return;
+    struct hp_activity *activity = &t->activities[context->function];
+    if (begin && activity->active++ == 0)
+        activity->inclusive += context->inclusive;
+    else if (!begin)
+        activity->active--;
+}
+
+/* Goes through the tree: children before siblings. `links`: of each context the first child and the next sibling; 0: none. */
+static void visit_all(struct hp_exact_thread *t, uint32_t (*links)[2])
+{
+    for (size_t i = t->n_contexts; i-- > 1;) {
+        uint32_t *first = &links[t->context_more[i].parent][0];
+        links[i][1] = *first;
+        *first = (uint32_t)i;
+    }
+    for (uint32_t at = links[0][0]; at;) {
+        visit(t, at, true);
+        if (links[at][0]) {
+            at = links[at][0];
+            continue;
+        }
+        visit(t, at, false);
+        while (at && !links[at][1]) {
+            at = t->context_more[at].parent;
+            if (at)
+                visit(t, at, false);
+        }
+        at = links[at][1];
+    }
+}
+
 /* Whatever is in a frame below counts there. */
 void hp_exact_contexts_seal(struct hp_exact_thread *t)
 {
-    if (t->n_contexts > 1 && !grow_activities(t))
+    if (t->n_contexts <= 1 || !grow_activities(t))
         return;
-    for (uint32_t i = 1; i < t->n_contexts; i++) {
-        const struct hp_context *context = &t->contexts[i];
-        uint32_t call = t->context_more[i].call;
-        if (call != HP_NO_ID) {
-            t->calls[call].count += context->calls;
-            if (!has_call_below(t, i, call))
-                t->calls[call].inclusive += context->inclusive;
-        }
-        if (context->function < HP_CONTEXT_REST && !has_function_below(t, i, context->function))
-            t->activities[context->function].inclusive += context->inclusive;
+    uint32_t(*links)[2] = calloc(t->n_contexts, sizeof *links);
+    if (!links) {
+        t->exact->out_of_memory = true;
+        return;
     }
+    visit_all(t, links);
+    free(links);
 }
 
 /* --- The result ------------------------------------------------------------------------------- */

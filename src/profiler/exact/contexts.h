@@ -37,9 +37,13 @@ struct hp_context {
 /* What is seldom needed of one. */
 struct hp_context_more {
     uint32_t parent;
-    uint32_t call;  /* that enters it; HP_NO_ID: none */
-    uint32_t depth; /* contexts of functions up to it, from where its history began */
+    uint32_t call;    /* that enters it; HP_NO_ID: none */
+    uint16_t depth;   /* contexts of functions up to it, from where its history began */
+    uint16_t signals; /* contexts of signals up to it */
 };
+
+/* Signals in handlers that are told apart: handlers that are never returned from must not make the tree deeper and deeper. */
+#define HP_CONTEXT_SIGNALS 16
 
 static inline bool hp_context_is_rest(const struct hp_context *context)
 {

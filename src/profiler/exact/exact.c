@@ -50,6 +50,8 @@ static void free_tables(struct hp_exact_thread *thread)
     free(thread->frames);
     thread->frames = NULL;
     thread->n_frames = thread->cap_frames = 0;
+    hp_search_fini(&thread->search);
+    hp_map64_fini(&thread->below_of);
     hp_map64_fini(&thread->call_of);
     hp_map64_fini(&thread->context_of);
 }
@@ -140,8 +142,10 @@ static enum hp_err grow_spots(struct hp_exact *exact)
     size_t n = hp_code_n_blocks(exact->code);
     HP_TRY(hp_grow(&exact->spots, &exact->cap_spots, n, sizeof *exact->spots));
     HP_TRY(hp_grow(&exact->member_of, &exact->cap_member_of, n, sizeof *exact->member_of));
+    HP_TRY(hp_grow(&exact->homes, &exact->cap_homes, n, sizeof *exact->homes));
     for (; exact->n_spots < n; exact->n_spots++) {
         const struct hp_block *block = hp_code_block(exact->code, (uint32_t)exact->n_spots);
+        exact->homes[exact->n_spots] = HP_NO_ID;
         exact->spots[exact->n_spots] = (struct hp_spot){
             .start = block->start,
             .end = block->end,
@@ -403,6 +407,7 @@ static void free_exact(struct hp_profiler *profiler)
     free(exact->lasts);
     free(exact->members);
     free(exact->member_of);
+    free(exact->homes);
     free(exact->buffer);
     hp_exact_loops_free(exact);
     free(exact);
@@ -442,6 +447,7 @@ enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, b
     exact->functions = functions;
     exact->most_contexts = HP_EXACT_CONTEXTS;
     exact->kept_contexts = HP_CONTEXTS_MAX;
+    exact->most_frames = HP_FRAMES_MAX;
     if (!exact->buffer || (loops && hp_exact_loops_new(exact) != HP_OK)) {
         free_exact(&exact->base);
         return hp_fail_nomem();

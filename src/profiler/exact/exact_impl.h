@@ -8,6 +8,7 @@
 
 #include "base/map64.h"
 #include "profiler/exact/exact.h"
+#include "profiler/exact/search.h"
 
 /*
  * What is counted of a unit (a block, or a run of blocks): how often each of the blocks that came
@@ -84,7 +85,11 @@ struct hp_frame {
     uint32_t context;  /* index into contexts */
     uint32_t call;     /* of a frame in a rest: index into calls; HP_NO_ID: none */
     uint8_t kind;      /* enum hp_frame_kind */
+    bool indexed;      /* search.h */
 };
+
+/* Frames of a thread: of more, all end, as at a gap. What never returns must not take all memory. */
+#define HP_FRAMES_MAX ((size_t)1 << 22)
 
 enum hp_frame_kind {
     HP_FRAME_CALL,
@@ -133,6 +138,8 @@ struct hp_exact_thread {
     bool unordered;     /* no history at all: there is no shadow stack */
     struct hp_frame *frames;
     size_t n_frames, cap_frames;
+    struct hp_frame_search search;
+    uint64_t overflows;      /* times that there were too many of them */
     struct hp_map64 call_of; /* caller << 32 | callee -> call */
     struct hp_call *calls;
     size_t n_calls, cap_calls;
@@ -142,6 +149,7 @@ struct hp_exact_thread {
     struct hp_context_more *context_more;
     size_t cap_context_more;
     struct hp_map64 context_of; /* -> context */
+    struct hp_map64 below_of;   /* context << 32 | function, or call: whether one is below */
     size_t n_contexts, cap_contexts;
     size_t n_own_contexts;              /* of them, those of functions */
     struct hp_exact_loop_thread *loops; /* loops.h; NULL: not wanted */
@@ -155,6 +163,9 @@ struct hp_exact {
     struct hp_functions *functions;
     struct hp_spot *spots; /* by block id */
     size_t n_spots, cap_spots;
+    uint32_t
+        *homes; /* by block: the function in whose frame a call first returned there; HP_NO_ID */
+    size_t cap_homes;
     uint32_t *lasts; /* by unit: its last block */
     size_t n_lasts, cap_lasts;
     struct hp_member *members;
@@ -167,6 +178,8 @@ struct hp_exact {
     struct hp_exact_loops *loops; /* loops.h; NULL: not wanted */
     size_t most_contexts;         /* of a thread while it runs: HP_EXACT_CONTEXTS */
     size_t kept_contexts;         /* of a thread in the profile: HP_CONTEXTS_MAX */
+    size_t most_frames;           /* of a thread: HP_FRAMES_MAX */
+    uint64_t searched;            /* steps of looking for frames and contexts, for tests */
     bool out_of_memory;
 };
 

@@ -172,6 +172,11 @@ static enum hp_err add_thread(struct result *r, struct hp_exact_thread *t)
         err = hp_profile_note(r->profile, t->uncertain, "cut",
                               "blocks may have been left before their end by a fatal signal; they "
                               "are counted whole");
+    if (err == HP_OK && t->overflows)
+        err = hp_profile_note(r->profile, t->overflows, "depth",
+                              "a thread had %zu calls that had not returned: they were taken to be "
+                              "over",
+                              r->exact->most_frames);
     return err;
 }
 
