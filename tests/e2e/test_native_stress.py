@@ -69,6 +69,13 @@ class Stress(unittest.TestCase):
         command = engine.command(mode, argv, os.path.join(self.dir, "run.json"))
         return engine.alone([setarch, "-R", *command])
 
+    def test_small_cache(self):
+        """The cache is full all the time, even while a thread cannot leave it."""
+        for name, part in (("mappings", "stopped"), ("mappings", "by-many"), ("codegen", "many"),
+                           ("codegen", "threads")):
+            self.compare([os.path.join(PROGRAMS, name), part], engine.modes("none", "stream"),
+                         "--cache-size", "1M")
+
     def test_processes_not_followed(self):
         self.parts("processes", engine.modes("stream"), "--no-follow")
 

@@ -406,6 +406,53 @@ static void very_many(void)
     printf("sum %ld\n", sum);
 }
 
+/* --- A thread that cannot move ---------------------------------------------------------------- */
+
+static atomic_int running, may_end;
+
+/* A child in our memory. It is stopped while we run a lot of new code, and goes on after that. */
+static int spinner(void *unused)
+{
+    unsigned sum = 0;
+    (void)unused;
+    atomic_fetch_add(&running, 1);
+    while (!atomic_load(&may_end))
+        for (unsigned i = 0; i < 1000; i++)
+            sum = sum * 31 + i;
+    return sum == 77;
+}
+
+static void stopped(void)
+{
+    enum { CHILDREN = 3, COUNT = 12000 };
+    unsigned char *stacks = pages(CHILDREN * 16, PROT_READ | PROT_WRITE);
+    unsigned char *code = pages(COUNT / 8, RWX);
+    int children[CHILDREN], status;
+    long sum = 0;
+    for (int i = 0; i < CHILDREN; i++) {
+        children[i] = clone(spinner, stacks + (i + 1) * 16 * PAGE, CLONE_VM | SIGCHLD, NULL);
+        CHECK(children[i] > 0);
+    }
+    while (atomic_load(&running) < CHILDREN)
+        sched_yield();
+    for (int i = 0; i < CHILDREN; i++) {
+        CHECK(kill(children[i], SIGSTOP) == 0);
+        CHECK(waitpid(children[i], &status, WUNTRACED) == children[i] && WIFSTOPPED(status));
+    }
+    for (int i = 0; i < COUNT; i++)
+        write_add(code + i * 512, i);
+    for (int i = 0; i < COUNT; i++)
+        sum += call(code + i * 512, 1);
+    for (int i = 0; i < CHILDREN; i++)
+        CHECK(kill(children[i], SIGCONT) == 0);
+    for (int i = COUNT; i-- > 0;)
+        sum -= call(code + i * 512, 2);
+    atomic_store(&may_end, 1);
+    for (int i = 0; i < CHILDREN; i++)
+        CHECK(waitpid(children[i], &status, 0) == children[i] && status == 0);
+    printf("sum %ld\n", sum);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
@@ -421,6 +468,7 @@ int main(int argc, char **argv)
         {"alias-threads", alias_threads},
         {"alias-fork", alias_fork},
         {"very-many", very_many},
+        {"stopped", stopped},
         {NULL, NULL},
     };
     return run_part(parts, argc, argv);

@@ -25,6 +25,8 @@ static uint32_t n_segs, n_exits, n_pieces; /* used; number 0 is nobody */
 static struct hp_area areas[MAX_AREAS];
 static unsigned n_areas;
 static uint64_t areas_size, area_size = AREA_SIZE;
+static uint64_t extra; /* so much more than --cache-size is allowed: see make_room() */
+_Atomic uint64_t hp_cache_flushes;
 static unsigned less; /* powers of two by which the tables are smaller than they could be */
 
 /* Segments by where they start: chains, by hp_seg.next_hash. */
@@ -99,8 +101,9 @@ uint8_t *hp_cache_gate(const struct hp_area *area, int gate)
 
 static struct hp_area *new_area(uint64_t pc)
 {
-    uint64_t size = area_size, left = hp_engine.arena->cache_size - areas_size;
-    if (n_areas == MAX_AREAS || areas_size >= hp_engine.arena->cache_size)
+    uint64_t size = area_size, allowed = hp_engine.arena->cache_size + extra;
+    uint64_t left = allowed - areas_size;
+    if (n_areas == MAX_AREAS || areas_size >= allowed)
         return NULL;
     if (size > left)
         size = left;
@@ -110,8 +113,10 @@ static struct hp_area *new_area(uint64_t pc)
         return NULL;
     area->high = area->low + size;
     area->segments = hp_pages(size / 16); /* none is smaller than 64 bytes, see hp_cache_publish */
-    if (!area->segments)
+    if (!area->segments) {
+        hp_sys2(SYS_munmap, (long)area->low, (long)size);
         return NULL;
+    }
     n_areas++;
     areas_size += size;
     put_gates(area);
@@ -442,8 +447,23 @@ uint64_t hp_cache_tables_used(void)
            (by_start_mask + 1) * sizeof *by_start + hp_landings_size();
 }
 
+/* Gives back what is more than there should be. */
+static void drop_extra_areas(void)
+{
+    extra = 0;
+    while (areas_size > hp_engine.arena->cache_size) {
+        struct hp_area *area = &areas[--n_areas];
+        uint64_t size = (uint64_t)(area->high - area->low);
+        areas_size -= size;
+        hp_sys2(SYS_munmap, (long)area->low, (long)size);
+        hp_sys2(SYS_munmap, (long)area->segments, (long)(size / 16));
+    }
+}
+
 void hp_cache_flush(void)
 {
+    drop_extra_areas();
+    hp_cache_flushes++;
     hp_landings_flush();
     memset(by_start, 0, (by_start_mask + 1) * sizeof *by_start);
     memset(by_page, 0, PAGES * sizeof *by_page);
@@ -455,20 +475,33 @@ void hp_cache_flush(void)
 
 /* --- Getting ---------------------------------------------------------------------------------- */
 
+/*
+ * The cache is full: flushes it. Where a thread does not leave it, nothing of it may be used anew: the cache
+ * grows beyond its size instead, until the next time it is full. There is no waiting for such a thread: it may
+ * itself wait for one that needs the lock.
+ */
+static bool make_room(struct hp_self *self, uint64_t pc, const char **why)
+{
+    bool all_out = hp_threads_leave_cache(self, 2000);
+    if (all_out)
+        hp_cache_flush();
+    else
+        extra += hp_engine.arena->cache_size < area_size ? hp_engine.arena->cache_size : area_size;
+    if (hp_cache_room(pc, 65536, 4096))
+        return true;
+    *why = all_out ? "there is no memory for the code cache"
+                   : "the code cache is full, and a thread does not leave it";
+    return false;
+}
+
 uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char **why)
 {
     *why = NULL;
     uint32_t segment = hp_cache_find(pc);
     if (segment)
         return segment;
-    if (!hp_cache_room(pc, 65536, 4096)) {
-        hp_threads_leave_cache(self);
-        hp_cache_flush();
-        if (!hp_cache_room(pc, 65536, 4096)) {
-            *why = "there is no memory for the code cache";
-            return 0;
-        }
-    }
+    if (!hp_cache_room(pc, 65536, 4096) && !make_room(self, pc, why))
+        return 0;
     return hp_translate(self, pc, land, why);
 }
 

@@ -127,6 +127,7 @@ uint64_t hp_cache_tables_used(void);
 
 /* Forgets everything. All other threads are out. */
 void hp_cache_flush(void);
+extern _Atomic uint64_t hp_cache_flushes; /* of this process */
 
 /* --- The translator (translate.c) ------------------------------------------------------------- */
 

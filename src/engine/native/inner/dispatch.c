@@ -84,23 +84,18 @@ void hp_go_on(struct hp_self *self, uint64_t pc)
     enter(self, segment, pc, why);
 }
 
-static uint64_t flushes(void)
-{
-    return atomic_load_explicit(&hp_engine.arena->stats.flushes, memory_order_relaxed);
-}
-
 void hp_on_exit(struct hp_self *self)
 {
     const char *why;
     uint32_t number = self->exit;
-    const struct hp_exit *exit = &hp_exits[number];
-    uint64_t pc = self->regs.rip = exit->target;
+    uint64_t before = atomic_load(&hp_cache_flushes);
+    struct hp_exit exit = hp_exits[number]; /* when we are out there may be a flush */
+    uint64_t pc = self->regs.rip = exit.target;
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
-    uint64_t before = flushes();
-    hp_words_ran(self, exit->id, exit->taken);
+    hp_words_ran(self, exit.id, exit.taken);
     uint32_t segment = get(self, pc, false, &why);
-    if (segment && before == flushes())
+    if (segment && before == atomic_load(&hp_cache_flushes))
         hp_cache_link(number, segment);
     hp_engine.lookups++;
     enter(self, segment, pc, why);

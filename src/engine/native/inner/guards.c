@@ -172,21 +172,46 @@ bool hp_guards_set(uint64_t low, uint64_t high)
 
 /* --- Lifting ---------------------------------------------------------------------------------- */
 
-static void lift(uint64_t page)
+/* Code from there goes. */
+static void forget_code(const struct hp_range *range, uint64_t page)
 {
-    const struct hp_range *range = hp_ranges_at(&hp_maps, page);
     if (range && range->shared) {
         uint64_t offset = range->offset + (page - range->low);
         hp_maps_file_changed(range->inode, offset, offset + 4096);
     } else {
         hp_cache_invalidate(page, page + 4096);
     }
-    if (hp_sys_failed(protect(page, range ? range->prot : PROT_READ | PROT_WRITE | PROT_EXEC))) {
+}
+
+/* As the program wants it. False: that would divide a mapping, and there are too many already. */
+static bool lift_pages(uint64_t low, uint64_t high)
+{
+    const struct hp_range *range = hp_ranges_at(&hp_maps, low);
+    for (uint64_t page = low; page < high; page += 4096)
+        forget_code(range, page);
+    if (hp_sys_failed(hp_sys3(SYS_mprotect, (long)low, (long)(high - low),
+                              range ? range->prot : PROT_READ | PROT_WRITE | PROT_EXEC)))
+        return false;
+    atomic_fetch_add(&hp_guards_lifted, 1);
+    for (uint64_t page = low; page < high; page += 4096)
+        delete (page);
+    return true;
+}
+
+static void lift(uint64_t page)
+{
+    uint64_t low = page, high = page + 4096;
+    if (lift_pages(low, high))
+        return;
+    const struct hp_range *range = hp_ranges_at(&hp_maps, page);
+    while (range && low > range->low && has(low - 4096))
+        low -= 4096;
+    while (range && high < range->high && has(high))
+        high += 4096;
+    if (!lift_pages(low, high)) {
         hp_say("memory that the program may write cannot be made writable again", NULL);
         hp_sys1(SYS_exit_group, 125);
     }
-    atomic_fetch_add(&hp_guards_lifted, 1);
-    delete (page);
 }
 
 bool hp_guards_remove(uint64_t low, uint64_t high)

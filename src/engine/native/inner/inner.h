@@ -179,9 +179,10 @@ void hp_process_add_stats(void);
 /* In a forked child: the other threads are gone. */
 void hp_threads_after_fork(struct hp_self *self);
 
-/* Makes every other thread leave the cache, and waits until it has. With the lock held. Threads
- * come back in after hp_unlock(). */
-void hp_threads_leave_cache(struct hp_self *self);
+/* Makes every other thread leave the cache, and looks up to `tries` times, 0.1 ms apart, whether each has. False: one has
+ * not; it may be stopped, or wait in the middle of an instruction for another. With the lock held: who has left comes
+ * back in after hp_unlock(). */
+bool hp_threads_leave_cache(struct hp_self *self, unsigned tries);
 
 /* --- What the engine knows -------------------------------------------------------------------- */
 

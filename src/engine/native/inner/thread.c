@@ -413,7 +413,7 @@ static void end_process(struct hp_self *self)
     struct hp_arena *arena = hp_engine.arena;
     if (!self->is_vforked) {
         hp_lock();
-        hp_threads_leave_cache(self);
+        hp_threads_leave_cache(self, 20000);
         hp_process_add_stats();
         for (uint32_t i = 0; i < atomic_load(&arena->rings_used); i++)
             if (arena->rings[i].process == self->number && arena->rings[i].state == HP_RING_ACTIVE)
@@ -446,22 +446,28 @@ void hp_sys_exit(struct hp_self *self, bool group)
     hp_exit_thread(self->is_awaited ? &kept : &self->in_use, status);
 }
 
-void hp_threads_leave_cache(struct hp_self *self)
+static bool is_in_cache(const struct hp_self *t, const struct hp_self *self)
+{
+    return t != self && t->in_use && t->where == HP_IN_CACHE;
+}
+
+/* Children that borrow our memory run in the same cache. */
+bool hp_threads_leave_cache(struct hp_self *self, unsigned tries)
 {
     for (struct hp_self *t = hp_threads; t; t = t->next_thread)
-        if (t != self && t->in_use && t->process == self->process && t->tid &&
-            t->where == HP_IN_CACHE) {
+        if (is_in_cache(t, self) && t->tid) {
             atomic_store(&t->pending, 1);
             struct hp_siginfo info = {.signo = HP_SIGNAL_STOP, .code = HP_STOP_CODE, .rest = {0}};
             hp_sys4(SYS_rt_tgsigqueueinfo, t->process, t->tid, HP_SIGNAL_STOP, (long)&info);
         }
     for (struct hp_self *t = hp_threads; t; t = t->next_thread)
-        for (int tries = 0; tries < 20000 && t != self && t->in_use &&
-                            t->process == self->process && t->where == HP_IN_CACHE;
-             tries++) {
+        for (unsigned n = 0; is_in_cache(t, self); n++) {
             struct timespec64 {
                 int64_t s, ns;
-            } moment = {0, tries < 50 ? 1000 : 100000};
+            } moment = {0, n < 50 ? 1000 : 100000};
+            if (n == tries)
+                return false;
             hp_sys4(SYS_clock_nanosleep, 1, 0, (long)&moment, 0);
         }
+    return true;
 }
