@@ -26,9 +26,9 @@ class Stress(unittest.TestCase):
         self.dir = tempfile.mkdtemp(prefix="hotpath-stress-")
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
-    def compare(self, argv, modes, *hotpath_options):
+    def compare(self, argv, modes, *hotpath_options, env=()):
         options = {"cwd": self.dir, "timeout": 60,
-                   "env": {"PATH": "/usr/bin:/bin", "HOME": self.dir, "LC_ALL": "C"}}
+                   "env": {"PATH": "/usr/bin:/bin", "HOME": self.dir, "LC_ALL": "C", **dict(env)}}
         expected = engine.alone(argv, **options)
         self.assertNotIn(b"not so", expected.stdout, "the program itself is at fault")
         self.assertNotIn(expected.status, (2, FAILED, "timeout"), "alone")
@@ -38,14 +38,14 @@ class Stress(unittest.TestCase):
                                                                    **options))
                 self.assertFalse(found, "\n".join(found))
 
-    def parts(self, name, modes, *hotpath_options):
+    def parts(self, name, modes, *hotpath_options, env=()):
         path = os.path.join(PROGRAMS, name)
         listed = engine.alone([path])
         self.assertEqual((listed.status, listed.stderr), (0, b""))
         names = listed.stdout.decode().split()
         self.assertGreater(len(names), 1)
         for part in names:
-            self.compare([path, part], modes, *hotpath_options)
+            self.compare([path, part], modes, *hotpath_options, env=env)
 
     def test_thrown(self):
         for name in ("throws", "throws-static"):
@@ -73,8 +73,29 @@ class Stress(unittest.TestCase):
         """The cache is full all the time, even while a thread cannot leave it."""
         for name, part in (("mappings", "stopped"), ("mappings", "by-many"), ("codegen", "many"),
                            ("codegen", "threads")):
-            self.compare([os.path.join(PROGRAMS, name), part], engine.modes("none", "stream"),
+            self.compare([os.path.join(PROGRAMS, name), part], engine.modes("stream"),
                          "--cache-size", "1M")
+
+    def test_mapped_twice(self):
+        """The cache as it is where memory cannot be writable and executable."""
+        for name in ("codegen", "processes"):
+            self.parts(name, engine.modes("stream"), env={"HOTPATH_CACHE": "twice"})
+
+    def test_no_writable_code(self):
+        """Where that is refused to hotpath and the program, or to programs that the program executes."""
+        deny = os.path.join(PROGRAMS, "deny")
+        shell = ["/bin/sh", "-c", "for i in 1 2 3; do (echo $i | cat); done"]
+        for how in ("filter", "kernel"):
+            expected = engine.alone([deny, how, *shell])
+            if expected.status == 77:
+                continue
+            for mode in engine.modes("stream"):
+                json = os.path.join(self.dir, mode + ".json")
+                for command in ([deny, how, *engine.command(mode, shell, json)],
+                                engine.command(mode, [deny, how, *shell], json)):
+                    got = engine.alone(command)
+                    self.assertEqual(engine.differences(expected, got), [])
+                    self.assertGreater(os.path.getsize(json), 2000, "nothing was observed")
 
     def test_processes_not_followed(self):
         self.parts("processes", engine.modes("stream"), "--no-follow")

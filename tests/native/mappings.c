@@ -11,6 +11,7 @@
 #include <stdint.h>
 #include <sys/ipc.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/sendfile.h>
 #include <sys/shm.h>
 #include <sys/stat.h>
@@ -157,6 +158,22 @@ static void comes_back(void)
     }
     void *again = mmap(big, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     CHECK(again == big);
+    printf("sum %ld\n", sum);
+}
+
+/* Code that can be written is there already when no more of that can be made. */
+static void barred(void)
+{
+    unsigned char *page = pages(1, RWX);
+    long sum = 0;
+    write_add(page, 5);
+    sum += call(page, 1);
+    if (prctl(65 /* PR_SET_MDWE */, 1, 0, 0, 0) == 0)
+        CHECK(mprotect(pages(1, PROT_READ), PAGE, PROT_READ | PROT_EXEC) != 0);
+    for (int i = 0; i < 10; i++) {
+        write_add(page, i);
+        sum += call(page, 1);
+    }
     printf("sum %ld\n", sum);
 }
 
@@ -460,6 +477,7 @@ int main(int argc, char **argv)
         {"heap", heap},
         {"attached", attached},
         {"comes-back", comes_back},
+        {"barred", barred},
         {"by-many", by_many},
         {"empty-root", in_empty_root},
         {"alias-before", alias_before},

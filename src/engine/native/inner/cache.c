@@ -38,40 +38,6 @@ static uint32_t *by_page;
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-static uint8_t *map_code(uint64_t at, uint64_t size, int flags)
-{
-    long result = hp_sys6(SYS_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE | PROT_EXEC,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
-    return hp_sys_failed(result) ? NULL : (uint8_t *)result;
-}
-
-/* So far below `pc`, or above it. */
-static uint8_t *map_at_distance(uint64_t pc, uint64_t distance, uint64_t size)
-{
-    for (int above = 0; above < 2; above++) {
-        uint64_t at = (above ? pc + distance : pc - distance - size) & ~0xfffffull;
-        if ((!above && pc < distance + size + 0x10000) || at + size > 0x7fff00000000)
-            continue;
-        uint8_t *place = map_code(at, size, MAP_FIXED_NOREPLACE);
-        if (place && place == (uint8_t *)at)
-            return place;
-        if (place)
-            hp_sys2(SYS_munmap, (long)place, (long)size);
-    }
-    return NULL;
-}
-
-/* Memory for code within reach of `pc`, at best 1 GiB away: there the kernel does not put what the program maps, before
- * it has mapped a lot. */
-static uint8_t *map_near(uint64_t pc, uint64_t size)
-{
-    uint8_t *place = map_at_distance(pc, 1ull << 30, size);
-    for (uint64_t distance = 64ull << 20; !place && distance < 1800ull << 20;
-         distance += 32ull << 20)
-        place = map_at_distance(pc, distance, size);
-    return place ? place : map_code(0, size, 0); /* operands out of reach: one by one */
-}
-
 static void put_gates(struct hp_area *area)
 {
     static void (*const gates[HP_GATE_COUNT])(void) = {
@@ -80,7 +46,7 @@ static void put_gates(struct hp_area *area)
         [HP_GATE_X87] = hp_gate_x87,
     };
     area->gates = area->low;
-    struct hp_emit e = {area->low, (uint64_t)(uintptr_t)area->low};
+    struct hp_emit e = hp_area_emit(area, area->low);
     for (int i = 0; i < HP_GATE_COUNT; i++) { /* jmp [rip + 2]; address */
         hp_emit_byte(&e, 0xff);
         hp_emit_byte(&e, 0x25);
@@ -109,12 +75,11 @@ static struct hp_area *new_area(uint64_t pc)
         size = left;
     size &= ~(uint64_t)0xffff;
     struct hp_area *area = &areas[n_areas];
-    if (size < 1 << 18 || !(area->low = map_near(pc, size)))
+    if (size < 1 << 18 || !hp_area_map(area, pc, size))
         return NULL;
-    area->high = area->low + size;
     area->segments = hp_pages(size / 16); /* none is smaller than 64 bytes, see hp_cache_publish */
     if (!area->segments) {
-        hp_sys2(SYS_munmap, (long)area->low, (long)size);
+        hp_area_unmap(area);
         return NULL;
     }
     n_areas++;
@@ -233,6 +198,22 @@ uint64_t hp_cache_with_low(uint32_t low)
     return 0;
 }
 
+uint8_t *hp_cache_writable(uint8_t *code)
+{
+    const struct hp_area *area = hp_areas_twice ? area_of((uint64_t)(uintptr_t)code) : NULL;
+    return area ? code + area->view : code;
+}
+
+int hp_cache_copy(void)
+{
+    return hp_areas_copy(areas, n_areas);
+}
+
+bool hp_cache_take_copy(int fd)
+{
+    return hp_areas_take_copy(areas, n_areas, fd);
+}
+
 uint32_t hp_cache_segment_at(uint64_t address)
 {
     const struct hp_area *area = area_of(address);
@@ -301,7 +282,7 @@ void hp_cache_publish(uint32_t segment, struct hp_area *area)
 
 void hp_cache_patch(uint8_t *at, const uint8_t *to)
 {
-    __atomic_store_n((uint32_t *)(void *)at,
+    __atomic_store_n((uint32_t *)(void *)hp_cache_writable(at),
                      hp_emit_rel((uint64_t)(uintptr_t)at + 4, (uint64_t)(uintptr_t)to),
                      __ATOMIC_RELEASE);
 }
@@ -359,8 +340,9 @@ void hp_cache_link(uint32_t number, uint32_t segment)
         place = hp_cache_small(from, size + 5); /* no more than it needs: they are run often */
         if (!place || !hp_emit_reaches((uint64_t)(uintptr_t)place, to))
             return; /* goes through the gate for ever */
-        memcpy(place, code, size);
-        e = (struct hp_emit){place + size, (uint64_t)(uintptr_t)place + size};
+        uint8_t *out = hp_cache_writable(place);
+        memcpy(out, code, size);
+        e = (struct hp_emit){out + size, (uint64_t)(uintptr_t)place + size};
         hp_emit_jump(&e, to);
     }
     exit->to = segment;
@@ -455,7 +437,7 @@ static void drop_extra_areas(void)
         struct hp_area *area = &areas[--n_areas];
         uint64_t size = (uint64_t)(area->high - area->low);
         areas_size -= size;
-        hp_sys2(SYS_munmap, (long)area->low, (long)size);
+        hp_area_unmap(area);
         hp_sys2(SYS_munmap, (long)area->segments, (long)(size / 16));
     }
 }

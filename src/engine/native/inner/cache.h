@@ -15,6 +15,7 @@
 #ifndef HP_NATIVE_CACHE_H
 #define HP_NATIVE_CACHE_H
 
+#include "engine/native/inner/emit.h"
 #include "engine/native/inner/inner.h"
 
 #define HP_PIECES_MAX  16 /* blocks in a segment */
@@ -59,7 +60,8 @@ struct hp_exit {
 };
 
 struct hp_area {
-    uint8_t *low, *high; /* all of it */
+    uint8_t *low, *high; /* all of it, where it is executed */
+    int64_t view;        /* from there to where it is written */
     uint8_t *code;       /* next segment */
     uint8_t *small;      /* the last small thing */
     uint8_t *gates;      /* jumps to the gates, for want of reach */
@@ -107,6 +109,9 @@ void hp_cache_link(uint32_t exit, uint32_t segment);
 /* Room for something small within reach of `address`; NULL: none. */
 uint8_t *hp_cache_small(uint64_t address, uint32_t size);
 
+/* Where code at this place is written. */
+uint8_t *hp_cache_writable(uint8_t *code);
+
 /* Makes the jump whose displacement is at `at` lead to `to`. Threads may be running there: the
  * displacement lies in one cache line. */
 void hp_cache_patch(uint8_t *at, const uint8_t *to);
@@ -128,6 +133,27 @@ uint64_t hp_cache_tables_used(void);
 /* Forgets everything. All other threads are out. */
 void hp_cache_flush(void);
 extern _Atomic uint64_t hp_cache_flushes; /* of this process */
+
+/* A process is about to be forked: makes a copy of the cache for it, if it would be shared. The child takes it, and runs nothing from the
+ * cache before. With the lock held. */
+enum { HP_NO_COPY = -1, HP_COPY_FAILED = -2 };
+int hp_cache_copy(void); /* a descriptor, or one of these */
+bool hp_cache_take_copy(int fd);
+
+/* --- Memory for code (areas.c) ---------------------------------------------------------------- */
+
+extern bool hp_areas_twice; /* areas are mapped twice, see areas.c */
+/* Memory for an area within reach of `pc`; false: none. */
+bool hp_area_map(struct hp_area *area, uint64_t pc, uint64_t size);
+void hp_area_unmap(struct hp_area *area);
+int hp_areas_copy(const struct hp_area *areas, unsigned n);
+bool hp_areas_take_copy(const struct hp_area *areas, unsigned n, int fd);
+
+/* Code will be written that is executed at `place`. */
+static inline struct hp_emit hp_area_emit(const struct hp_area *area, uint8_t *place)
+{
+    return (struct hp_emit){place + area->view, (uint64_t)(uintptr_t)place};
+}
 
 /* --- The translator (translate.c) ------------------------------------------------------------- */
 

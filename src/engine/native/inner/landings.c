@@ -40,7 +40,7 @@ static void emit_entered(struct hp_emit *e, uint32_t id)
  */
 uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_t *segment)
 {
-    struct hp_emit e = {place, (uint64_t)(uintptr_t)place};
+    struct hp_emit e = {hp_cache_writable(place), (uint64_t)(uintptr_t)place};
     hp_emit_u64(&e, 0);
     hp_emit_byte(&e, 0x65); /* mov ecx, gs:[target + 2] */
     hp_emit_byte(&e, 0x8b);
@@ -58,7 +58,7 @@ uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_
     hp_emit_restore(&e, 1, HP_AT_RCX);
     if (segment)
         hp_emit_jump(&e, (uint64_t)(uintptr_t)segment);
-    return e.out;
+    return (uint8_t *)(uintptr_t)e.at;
 }
 
 static uint8_t *make_landing(const struct hp_seg *seg)
@@ -81,7 +81,7 @@ void hp_land(uint32_t segment, uint8_t *landing)
         landing = make_landing(seg);
     if (!landing)
         return;
-    memcpy(landing, entry, 8);
+    memcpy(hp_cache_writable(landing), entry, 8);
     seg->landing = landing;
     uint32_t *chain = &chains[seg->start & mask];
     seg->next_landing = *chain;
@@ -97,7 +97,7 @@ void hp_landings_remove(uint32_t segment)
     uint32_t *link = &chains[seg->start & mask];
     uint64_t *pointer = entry_of(seg->start);
     while (*link != segment) {
-        pointer = (uint64_t *)(void *)hp_segs[*link].landing;
+        pointer = (uint64_t *)(void *)hp_cache_writable(hp_segs[*link].landing);
         link = &hp_segs[*link].next_landing;
     }
     __atomic_store_n(pointer, *(uint64_t *)(void *)seg->landing, __ATOMIC_RELEASE);

@@ -235,6 +235,15 @@ static void end_former_program(uint32_t process)
         }
 }
 
+/* For tests: as where memory cannot be writable and executable. */
+static bool wants_twice(const uint64_t *stack)
+{
+    for (const uint64_t *at = stack + 1 + stack[0] + 1; *at; at++)
+        if (strcmp((const char *)*at, "HOTPATH_CACHE=twice") == 0)
+            return true;
+    return false;
+}
+
 void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
 {
     relocate(dynamic);
@@ -255,6 +264,7 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     end_former_program(start->former);
     struct hp_image image;
     hp_load(start->path, &image); /* first: it may want certain addresses */
+    hp_areas_twice = wants_twice(stack);
     hp_cache_start();
     struct hp_self *self = hp_thread_new();
     if (!self)

@@ -17,6 +17,8 @@
 #define SYSCALL_LENGTH 2 /* of the instruction */
 #define ARCH_GET_GS    0x1004
 
+#define SET_MDWE 65 /* of prctl */
+
 /* What became of a call. */
 enum outcome {
     DONE,  /* the result is in rax */
@@ -208,10 +210,19 @@ static enum outcome sys_rseq(struct hp_self *self)
     return DONE;
 }
 
+/* After it, pages may not be made writable and executable any more: all guards are lifted while that can be done. */
+static enum outcome sys_restrict(struct hp_self *self)
+{
+    hp_guards_lift(0, UINT64_MAX);
+    return pass(self);
+}
+
 static enum outcome sys_prctl(struct hp_self *self)
 {
     if ((int)self->regs.r[RDI] == PR_SET_TSC)
         hp_engine.has_no_clock = true; /* of one thread, but the engine's time is nobody's loss */
+    if ((int)self->regs.r[RDI] == PR_SET_SECCOMP || (int)self->regs.r[RDI] == SET_MDWE)
+        return sys_restrict(self);
     return pass(self);
 }
 
@@ -316,6 +327,7 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2: return sys_with_mask(self, r[R8], r[R9]);
 
+    case SYS_seccomp: return sys_restrict(self);
     case SYS_arch_prctl: return sys_arch_prctl(self);
     case SYS_rseq: return sys_rseq(self);
 

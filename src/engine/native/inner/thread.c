@@ -276,12 +276,27 @@ static void told_of_child(struct hp_self *self, long result)
     hp_words_event(self, hp_word_event(HP_WORD_FORK, 0), &pid, 1);
 }
 
+static void take_copy(int fd)
+{
+    bool taken = hp_cache_take_copy(fd);
+    hp_sys1(SYS_close, fd);
+    if (taken)
+        return;
+    hp_say("there is no memory for the code cache of a new process", NULL);
+    hp_sys1(SYS_exit_group, 125);
+}
+
 /* The child is a copy of us. The lock is held, so that the copy's tables are whole. */
 static long make_process(struct hp_self *self, struct request *request)
 {
     const uint64_t *r = self->regs.r;
     struct hp_arena *arena = hp_engine.arena;
     hp_lock();
+    int copy = hp_cache_copy();
+    if (copy == HP_COPY_FAILED) {
+        hp_unlock();
+        return -11; /* EAGAIN */
+    }
     uint32_t serial = arena->follow ? hp_writer_before_fork(arena) : 0;
     hp_process_add_stats(); /* what was done up to here is not the child's */
     long result;
@@ -295,11 +310,15 @@ static long make_process(struct hp_self *self, struct request *request)
         result = hp_sys1(SYS_fork, 0);
     }
     if (result != 0) {
+        if (copy >= 0 && (result < 0 || !(request->flags & CLONE_FILES)))
+            hp_sys1(SYS_close, copy); /* else it is the child's too */
         hp_unlock();
         if (result > 0)
             told_of_child(self, result);
         return result;
     }
+    if (copy >= 0)
+        take_copy(copy);
     hp_writer_after_fork(&self->writer, serial, arena->follow != 0);
     hp_threads_after_fork(self);
     hp_unlock();

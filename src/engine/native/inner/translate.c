@@ -369,7 +369,7 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char *
     if (land) /* for its size; written again when the id is known */
         code = hp_landing_write(landing, pc, 0, NULL);
     *seg = (struct hp_seg){.start = pc, .code = code};
-    w.e = (struct hp_emit){code, (uint64_t)(uintptr_t)code};
+    w.e = hp_area_emit(w.area, code);
     w.limit = w.e.at + CODE_MAX - 1024;
     if (!hp_section_begin(&w, pc, why))
         return 0;
@@ -381,7 +381,7 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char *
         return 0;
     place_constants(&w);
     seg->n_pieces = w.pieces;
-    seg->code_size = (uint32_t)(w.e.out - seg->code);
+    seg->code_size = (uint32_t)(w.e.at - (uint64_t)(uintptr_t)seg->code);
     if (!w.section) { /* which may be left at any instruction */
         seg->dead = w.dead;
         seg->flags_dead = w.flags_known && w.flags_dead;

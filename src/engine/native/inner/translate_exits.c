@@ -26,7 +26,7 @@ static void emit_ran_indirect(struct work *w)
 static uint8_t *make_stub(struct work *w, uint32_t exit, int gate)
 {
     w->area->small -= 17;
-    struct hp_emit e = {w->area->small, (uint64_t)(uintptr_t)w->area->small};
+    struct hp_emit e = hp_area_emit(w->area, w->area->small);
     hp_emit_set(&e, HP_AT_EXIT, exit);
     hp_emit_jump(&e, (uint64_t)(uintptr_t)hp_cache_gate(w->area, gate));
     return w->area->small;
@@ -41,8 +41,11 @@ static void emit_exit(struct work *w, uint64_t target, bool taken)
     }
     uint32_t number = hp_cache_new_exit();
     struct hp_exit *exit = &hp_exits[number];
-    *exit = (struct hp_exit){
-        .target = target, .patch = w->e.out, .segment = w->segment, .id = w->id, .taken = taken};
+    *exit = (struct hp_exit){.target = target,
+                             .patch = (uint8_t *)(uintptr_t)w->e.at,
+                             .segment = w->segment,
+                             .id = w->id,
+                             .taken = taken};
     exit->stub = make_stub(w, number, HP_GATE_EXIT);
     hp_emit_u32(&w->e, hp_emit_rel(w->e.at + 4, (uint64_t)(uintptr_t)exit->stub));
 }
@@ -206,7 +209,7 @@ static uint64_t make_miss(struct work *w, uint64_t expected)
 {
     struct hp_emit saved = w->e;
     w->area->small -= MISS_SIZE;
-    w->e = (struct hp_emit){w->area->small, (uint64_t)(uintptr_t)w->area->small};
+    w->e = hp_area_emit(w->area, w->area->small);
     emit_add_value(w, expected);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_TARGET);
     emit_ran_indirect(w);
