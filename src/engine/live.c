@@ -45,7 +45,9 @@ struct reading {
 
 struct hp_live {
     struct hp_arena *arena;
-    struct hp_arena_shape shape;
+    struct hp_arena_shape
+        shape; /* this and the mode: those in the arena can be written by anybody */
+    enum hp_record_mode mode;
     int fd;
     struct hp_segment_source source;
     struct hp_code *code;
@@ -146,6 +148,8 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     if (err == HP_OK && l->fd >= 0 && ftruncate(l->fd, (off_t)l->shape.file_size) == 0)
         memory =
             mmap(NULL, l->shape.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
+    if (memory != MAP_FAILED) /* who has the descriptor must not take the memory away */
+        fcntl(l->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     if (memory == MAP_FAILED || !l->modules) {
         if (err == HP_OK)
             err = hp_fail(HP_ERR_IO, "cannot create the shared memory: %s", strerror(errno));
@@ -158,6 +162,7 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     l->arena->version = HP_ARENA_VERSION;
     l->arena->follow = options->follow;
     l->arena->mode = options->mode;
+    l->mode = (enum hp_record_mode)options->mode;
     l->arena->cache_size = options->cache_size;
     hold_word(l);
     for (size_t i = 0; i < HP_ARENA_RINGS; i++)
@@ -573,13 +578,15 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
     size_t n = chunk_length(words);
     deliver(live, consumer, reading->thread, words, n);
     memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
-    if (live->arena->mode == HP_RECORD_COUNT)
+    if (live->mode == HP_RECORD_COUNT)
         take_counters(live, consumer, index);
-    if (live->arena->mode == HP_RECORD_MEMORY)
+    if (live->mode == HP_RECORD_MEMORY)
         finish_addresses(live, consumer, index);
+    uint32_t reason = atomic_load(&ring->end_reason);
+    if (reason > HP_END_SIGNAL)
+        reason = HP_END_KILLED;
     if (live->failure == HP_OK)
-        live->failure = consumer->end(consumer, reading->thread,
-                                      (enum hp_end_reason)atomic_load(&ring->end_reason));
+        live->failure = consumer->end(consumer, reading->thread, (enum hp_end_reason)reason);
     reading->thread = NO_THREAD;
     atomic_store(&ring->state, HP_RING_FREE);
     atomic_fetch_add(&live->arena->rings_freed, 1);
@@ -598,7 +605,7 @@ static bool read_rings(struct hp_live *live, struct hp_consumer *consumer)
         if (live->readings[i].thread == NO_THREAD)
             open_reading(live, consumer, i);
         uint32_t ready = chunks_ready(live, i);
-        bool some = live->arena->mode == HP_RECORD_MEMORY && read_addresses(live, consumer, i);
+        bool some = live->mode == HP_RECORD_MEMORY && read_addresses(live, consumer, i);
         if (state == HP_RING_FINISHED)
             close_reading(live, consumer, i);
         else

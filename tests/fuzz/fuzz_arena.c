@@ -79,6 +79,53 @@ static pid_t ended_process(void)
     return pid;
 }
 
+/* --- A consumer that looks at everything it gets, and passes it on. ------------------------------ */
+
+struct looking {
+    struct hp_consumer consumer; /* first */
+    struct hp_consumer *next;
+    volatile uint64_t sum;
+};
+
+static enum hp_err look_thread(struct hp_consumer *consumer, const struct hp_thread *thread)
+{
+    struct looking *l = (struct looking *)consumer;
+    return l->next->thread(l->next, thread);
+}
+
+static enum hp_err look_words(struct hp_consumer *consumer, uint32_t thread, const uint32_t *words,
+                              size_t n)
+{
+    struct looking *l = (struct looking *)consumer;
+    for (size_t i = 0; i < n; i++)
+        l->sum += words[i];
+    return l->next->words(l->next, thread, words, n);
+}
+
+static enum hp_err look_counts(struct hp_consumer *consumer, uint32_t thread,
+                               const struct hp_count *counts, size_t n)
+{
+    struct looking *l = (struct looking *)consumer;
+    return l->next->counts(l->next, thread, counts, n);
+}
+
+static enum hp_err look_addresses(struct hp_consumer *consumer, uint32_t thread,
+                                  const uint64_t *addresses, size_t n)
+{
+    struct looking *l = (struct looking *)consumer;
+    for (size_t i = 0; i < n; i++)
+        l->sum += addresses[i];
+    return l->next->addresses(l->next, thread, addresses, n);
+}
+
+static enum hp_err look_end(struct hp_consumer *consumer, uint32_t thread,
+                            enum hp_end_reason reason)
+{
+    struct looking *l = (struct looking *)consumer;
+    FUZZ_ASSERT((unsigned)reason <= HP_END_SIGNAL);
+    return l->next->end(l->next, thread, reason);
+}
+
 /* Makes arenas small: few rings, so that it does not take long to look at all. */
 static void limit_size(void)
 {
@@ -114,7 +161,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         hp_pipeline_expect_addresses(pipeline);
     begin(hp_live_fd(live), how);
     scribble(&in, hp_live_fd(live));
-    hp_live_run(live, ended_process(), hp_pipeline_consumer(pipeline), &stats);
+    struct looking looking = {.consumer = {.thread = look_thread,
+                                           .words = look_words,
+                                           .counts = look_counts,
+                                           .addresses = look_addresses,
+                                           .end = look_end},
+                              .next = hp_pipeline_consumer(pipeline)};
+    hp_live_run(live, ended_process(), &looking.consumer, &stats);
     hp_live_engine_stats(live, &work);
     for (uint32_t id = 0; id < 4; id++)
         hp_live_string(live, id);
