@@ -345,6 +345,54 @@ static void calls(void)
     puts("calls");
 }
 
+/* --- Descriptions that are computed -------------------------------------------------------------- */
+
+/* (*n)++ in three steps, with a pause, in a section of which the description is anywhere. */
+bool section_any(struct rseq *rseq, unsigned cpu, long *n, const void *description, long pause);
+void section_any_start(void), section_any_end(void), section_any_abort(void);
+__asm__("    .text\n"
+        "section_any: mov %rcx, 8(%rdi)\n"
+        "section_any_start: cmp %esi, 4(%rdi); jne 5f; mov (%rdx), %rax\n"
+        "1:  dec %r8; jns 1b; inc %rax; mov %rax, (%rdx)\n"
+        "section_any_end: mov $1, %eax; ret; .byte 0x0f, 0xb9, 0x3d; .long 0x53053053\n"
+        "section_any_abort: nop\n"
+        "5:  xor %eax, %eax; ret\n");
+
+static void *run_any(void *argument)
+{
+    struct {
+        uint32_t version, flags;
+        uint64_t start, size, abort;
+    } *description = aligned_alloc(32, 32);
+    description->version = description->flags = 0;
+    description->start = (uint64_t)(uintptr_t)section_any_start;
+    description->size = (uint64_t)((char *)section_any_end - (char *)section_any_start);
+    description->abort = (uint64_t)(uintptr_t)section_any_abort;
+    for (int i = 0; i < 30000; i++) {
+        bool done = false;
+        while (has_rseq() && !done) {
+            unsigned cpu = area()->cpu_id_start;
+            done = section_any(area(), cpu, &counters[cpu].n, description, i & 63);
+        }
+        if (!done)
+            __atomic_fetch_add(&fallback, 1, __ATOMIC_RELAXED);
+    }
+    area()->rseq_cs = 0;
+    free(description);
+    return argument;
+}
+
+static void computed(void)
+{
+    pthread_t thread[4];
+    run_any(NULL); /* from the second time on it is known */
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_create(&thread[i], NULL, run_any, NULL) == 0);
+    for (int i = 0; i < 4; i++)
+        CHECK(pthread_join(thread[i], NULL) == 0);
+    finish(150000);
+}
+
 /* What cannot be one piece is run by the processor. */
 static void unfit(void)
 {
@@ -363,8 +411,9 @@ static void unfit(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"threads", threads}, {"signals", signals}, {"moves", moves}, {"forks", forks},
-        {"faults", faults},   {"calls", calls},     {"unfit", unfit}, {NULL, NULL},
+        {"threads", threads}, {"signals", signals},   {"moves", moves},
+        {"forks", forks},     {"faults", faults},     {"calls", calls},
+        {"unfit", unfit},     {"computed", computed}, {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }

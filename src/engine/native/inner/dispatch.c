@@ -5,6 +5,7 @@
  */
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/landings.h"
+#include "engine/native/inner/rseq.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
@@ -94,11 +95,12 @@ void hp_on_exit(struct hp_self *self)
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
     hp_words_ran(self, exit.id, exit.taken);
-    uint32_t segment = get(self, pc, false, &why);
-    if (segment && before == atomic_load(&hp_cache_flushes))
+    uint64_t to = self->regs.rip = self->rseq ? hp_rseq_arrive(self, pc) : pc;
+    uint32_t segment = get(self, to, false, &why);
+    if (segment && to == pc && before == atomic_load(&hp_cache_flushes))
         hp_cache_link(number, segment);
     hp_engine.lookups++;
-    enter(self, segment, pc, why);
+    enter(self, segment, to, why);
 }
 
 void hp_on_miss(struct hp_self *self)

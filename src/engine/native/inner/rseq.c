@@ -22,11 +22,11 @@ bool hp_rseq_used;
 static bool read_section(uint64_t at, struct hp_rseq_cs *cs)
 {
     const uint64_t top = 1ull << 47;
-    uint32_t signature = 0;
+    uint32_t before = 0;
     return hp_copy(cs, (const void *)at, sizeof *cs) && cs->version == 0 && cs->flags < 8 &&
            cs->start > 4096 && cs->start < top && cs->size > 0 && cs->size < 65536 &&
            cs->abort > 4096 && cs->abort < top && cs->abort - cs->start >= cs->size &&
-           hp_copy(&signature, (const void *)(cs->abort - 4), 4) && signature == HP_RSEQ_SIGNATURE;
+           hp_copy(&before, (const void *)(cs->abort - 4), 4) && before == HP_RSEQ_SIGNATURE;
 }
 
 void hp_rseq_learn(uint64_t at)
@@ -96,6 +96,13 @@ uint64_t hp_rseq_leave_at(const struct hp_self *self, uint64_t pc)
     return pc;
 }
 
+/* Translations of sections, and of code that did not know of them. With the lock held. */
+static void forget_units(void)
+{
+    for (uint32_t i = 1; i <= n_sections; i++)
+        hp_cache_invalidate(sections[i].cs.start, sections[i].cs.start + sections[i].cs.size);
+}
+
 /* --- Threads ----------------------------------------------------------------------------------- */
 
 void hp_rseq_registered(struct hp_self *self, uint64_t area)
@@ -105,15 +112,37 @@ void hp_rseq_registered(struct hp_self *self, uint64_t area)
         return;
     hp_lock(); /* what was translated before does not care */
     hp_rseq_used = true;
-    for (uint32_t i = 1; i <= n_sections; i++)
-        hp_cache_invalidate(sections[i].cs.start, sections[i].cs.start + sections[i].cs.size);
+    forget_units();
     hp_unlock();
+}
+
+static void lose(struct hp_self *self)
+{
+    static const uint32_t unknown[2] = {0, 0};
+    hp_words_event(self, hp_word_event(HP_WORD_LOST, HP_LOST_ABORTED), unknown, 2);
+}
+
+uint64_t hp_rseq_arrive(struct hp_self *self, uint64_t pc)
+{
+    uint64_t at, none = 0;
+    struct hp_rseq_cs cs;
+    if (!hp_copy(&at, (const void *)(self->rseq + 8), 8) || !at ||
+        at - (uint64_t)(uintptr_t)slots < MAX_SLOTS * sizeof *slots)
+        return pc;
+    if (!read_section(at, &cs))
+        return pc;
+    hp_rseq_learn(at);
+    if (pc - cs.start - 1 < cs.size - 1) { /* as if it had been interrupted here */
+        hp_copy((void *)(self->rseq + 8), &none, 8);
+        lose(self);
+        return cs.abort;
+    }
+    return pc;
 }
 
 /* The kernel has taken the thread out of a section: how far it came in it is not known. */
 void hp_on_rseq_abort(struct hp_self *self)
 {
-    static const uint32_t unknown[2] = {0, 0};
     atomic_store(&self->where, HP_IN_ENGINE);
     if (self->unit_begun != HP_UNIT_RUNS)
         self->regs.r[RCX] = self->rcx;
@@ -123,6 +152,6 @@ void hp_on_rseq_abort(struct hp_self *self)
         self->has_write = false;
         hp_guards_lift(self->write_address, self->write_address + 1);
     }
-    hp_words_event(self, hp_word_event(HP_WORD_LOST, HP_LOST_ABORTED), unknown, 2);
+    lose(self);
     hp_go_on(self, sections[self->unit].cs.abort);
 }

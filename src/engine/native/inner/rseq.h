@@ -56,12 +56,18 @@ struct hp_rseq_cs *hp_rseq_slot(uint32_t section);
  * left, but where an interrupted one goes on. */
 uint64_t hp_rseq_leave_at(const struct hp_self *self, uint64_t pc);
 
-/* Where the kernel sends threads (gates.S), behind the signature that all agree on. */
+/*
+ * A thread of which all registers are the program's comes to `pc`. Returns where it has to go on: if it has announced
+ * a section that was not known and is in the middle of it, that is where an interrupted one goes. With the lock held.
+ */
+uint64_t hp_rseq_arrive(struct hp_self *self, uint64_t pc);
+
+/* Where the kernel sends threads (gates.S), behind the signature that nearly all use. */
+#define HP_RSEQ_SIGNATURE 0x53053053u
 void hp_rseq_abort(void);
 _Noreturn void hp_on_rseq_abort(struct hp_self *self);
 
-/* The system call was made and went well. */
+/* The system call was made and went well; `area` is 0 when it ended a registration. */
 void hp_rseq_registered(struct hp_self *self, uint64_t area);
-#define HP_RSEQ_SIGNATURE 0x53053053u
 
 #endif
