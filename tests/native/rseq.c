@@ -393,6 +393,37 @@ static void computed(void)
     finish(150000);
 }
 
+/* Sections while code is made, run and thrown away. */
+static void generated(void)
+{
+    enum { FUNCTIONS = 8192, SIZE = 16 };
+    pthread_t thread[2];
+    long expected = 0, total = 0;
+    for (long i = 0; i < 2; i++)
+        CHECK(pthread_create(&thread[i], NULL, run, (void *)(i * 30)) == 0);
+    for (int round = 0; round < 4; round++) {
+        uint8_t *code = mmap(NULL, FUNCTIONS * SIZE, PROT_READ | PROT_WRITE,
+                             MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        for (uint32_t i = 0; i < FUNCTIONS; i++) { /* mov $i, %eax; ret */
+            code[i * SIZE] = 0xb8;
+            memcpy(code + i * SIZE + 1, &i, 4);
+            code[i * SIZE + 5] = 0xc3;
+        }
+        CHECK(mprotect(code, FUNCTIONS * SIZE, PROT_READ | PROT_EXEC) == 0);
+        for (int i = 0; i < FUNCTIONS; i++)
+            total += ((int (*)(void))(code + i * SIZE))();
+        CHECK(munmap(code, FUNCTIONS * SIZE) == 0);
+    }
+    over = true;
+    for (int i = 0; i < 2; i++) {
+        void *result;
+        CHECK(pthread_join(thread[i], &result) == 0);
+        expected += (long)result;
+    }
+    printf("%ld\n", total);
+    finish(expected);
+}
+
 /* What cannot be one piece is run by the processor. */
 static void unfit(void)
 {
@@ -411,9 +442,9 @@ static void unfit(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"threads", threads}, {"signals", signals},   {"moves", moves},
-        {"forks", forks},     {"faults", faults},     {"calls", calls},
-        {"unfit", unfit},     {"computed", computed}, {NULL, NULL},
+        {"threads", threads},     {"signals", signals}, {"moves", moves}, {"forks", forks},
+        {"faults", faults},       {"calls", calls},     {"unfit", unfit}, {"computed", computed},
+        {"generated", generated}, {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }
