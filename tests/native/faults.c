@@ -241,11 +241,44 @@ static void twice(void)
     printf("handlers: %d\n", inner);
 }
 
+/* Frames of other signals tell of the last fault of the program, and of no other. */
+static void tell(int signal_, siginfo_t *info, void *context)
+{
+    ucontext_t *c = context;
+    const greg_t *r = c->uc_mcontext.gregs;
+    (void)info;
+    printf("signal %d: error %llx, number %lld, address %llx\n", signal_, r[REG_ERR], r[REG_TRAPNO],
+           r[REG_CR2]);
+    if (signal_ == SIGSEGV)
+        c->uc_mcontext.gregs[REG_RIP] = (greg_t)(intptr_t)fault_load_on;
+    if (signal_ == SIGILL)
+        c->uc_mcontext.gregs[REG_RIP] = (greg_t)(intptr_t)fault_illegal_on;
+}
+
+static void told(void)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+    action.sa_sigaction = tell;
+    for (int i = 0; i < 3; i++)
+        CHECK(sigaction((int[]){SIGSEGV, SIGILL, SIGUSR1}[i], &action, NULL) == 0);
+    CHECK(access((const char *)1, 0) != 0); /* a bad address in a call */
+    raise(SIGUSR1);
+    fault_load();
+    raise(SIGUSR1);
+    fault_illegal();
+    raise(SIGUSR1);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"fixups", fixups},   {"truncated", truncated}, {"default", default_action},
-        {"ignored", ignored}, {"blocked", blocked},     {"twice", twice},
+        {"fixups", fixups},
+        {"truncated", truncated},
+        {"default", default_action},
+        {"ignored", ignored},
+        {"blocked", blocked},
+        {"twice", twice},
+        {"told", told},
         {NULL, NULL},
     };
     return run_part(parts, argc, argv);

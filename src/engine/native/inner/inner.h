@@ -106,6 +106,8 @@ struct hp_self {
     uint8_t *vectors;     /* the vector state that went with it */
     uint8_t *frame;       /* room for a signal frame */
 
+    uint64_t fault_error, fault_number, fault_address; /* of the last fault that the program saw */
+
     /* The x87 instruction pointer that was found last: in the cache, and of the program. */
     uint64_t x87_cache, x87_program, x87_flushes;
 

@@ -140,6 +140,20 @@ static uint64_t frame_place(const struct hp_self *self, const struct action *act
     return on_alternate && !on_altstack(self, place) ? 0 : place;
 }
 
+/* The kernel tells of the thread's last fault in every frame. Ours are no business of the program. */
+static void tell_fault(struct hp_self *self, struct sigcontext *mc)
+{
+    if (is_synchronous(&self->info)) {
+        self->fault_error = mc->err;
+        self->fault_number = mc->trapno;
+        if (mc->trapno == 14) /* a page fault */
+            self->fault_address = mc->cr2;
+    }
+    mc->err = self->fault_error;
+    mc->trapno = self->fault_number;
+    mc->cr2 = self->fault_address;
+}
+
 /* The frame as the kernel makes it. False: there is no room on the program's stack. */
 static bool push_frame(struct hp_self *self, const struct action *action, uint64_t old_mask)
 {
@@ -156,6 +170,7 @@ static bool push_frame(struct hp_self *self, const struct action *action, uint64
         frame.uc.stack.flags |= SS_ONSTACK_;
     frame.uc.mc.fpstate = vectors_at;
     frame.uc.mc.gs = frame.uc.mc.fs = 0;
+    tell_fault(self, &frame.uc.mc);
     frame.uc.mask = old_mask;
     frame.info = self->info;
     hp_x87_correct_frame(self, self->vectors);

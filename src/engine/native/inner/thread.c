@@ -348,6 +348,9 @@ static struct hp_self *prepare_thread(const struct hp_self *self, const struct r
     if (request->stack)
         child->regs.r[RSP] = request->stack;
     child->gs_base = self->gs_base;
+    child->fault_error = self->fault_error;
+    child->fault_number = self->fault_number;
+    child->fault_address = self->fault_address;
     child->mask = self->mask;
     child->is_vforked = vforked || self->is_vforked;
     child->is_awaited = vforked && request->flags & CLONE_VFORK;
