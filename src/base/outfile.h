@@ -1,29 +1,32 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that appear whole or not at all: written aside, then renamed. What is there already and is
- * no file (a terminal, a pipe, /dev/null) is written to directly; a symbolic link is followed.
+ * Files that appear whole or not at all: written aside, then named. Where the file system can, the
+ * file has no name until then, and nothing is left of it when hotpath is killed. What is there
+ * already and is no file (a terminal, a pipe, /dev/null) is written to directly; a symbolic link is
+ * followed.
  */
 #ifndef HP_BASE_OUTFILE_H
 #define HP_BASE_OUTFILE_H
 
 #include "hotpath/error.h"
 
+#include <stdbool.h>
 #include <stdio.h>
 
 struct hp_outfile {
-    FILE *file;  /* write here */
-    char *path;  /* where it will appear */
-    char *aside; /* where it is now; NULL: there already */
+    FILE *file;    /* write here */
+    char *path;    /* where it will appear */
+    char *aside;   /* where it is now; NULL: nowhere, or there already */
+    bool nameless; /* nowhere */
 };
 
-/* Creates the file aside, in the directory of `path`, with the permissions of a new file. */
+/* Creates the file, in the directory of `path`, with the permissions of a new file. */
 enum hp_err hp_outfile_open(struct hp_outfile *out, const char *path);
 
-/* Flushes and renames. On failure the file aside is removed. Either way `out` is empty
- * afterwards. */
+/* Flushes and names it. On failure nothing is left of it. Either way `out` is empty afterwards. */
 enum hp_err hp_outfile_commit(struct hp_outfile *out);
 
-/* Removes the file aside; does nothing to an empty `out`. */
+/* Removes what was written; does nothing to an empty `out`. */
 void hp_outfile_abort(struct hp_outfile *out);
 
 #endif

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/capture.h"
 
+#include "base/memory_file.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,18 +10,18 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A file in TMPDIR that is gone when it is closed. */
+/* A file in TMPDIR that is gone when it is closed: what a program prints may be more than memory
+ * takes. Where no such file can be made, one in memory. */
 static int open_file(void)
 {
     const char *directory = getenv("TMPDIR");
-    char *name = NULL;
-    int file = -1;
-    if (asprintf(&name, "%s/hotpath.XXXXXX", directory && *directory ? directory : "/tmp") < 0)
-        return -1;
-    file = mkostemp(name, O_APPEND | O_CLOEXEC);
+    int file = open(directory && *directory ? directory : "/tmp",
+                    O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
     if (file >= 0)
-        unlink(name);
-    free(name);
+        return file;
+    file = hp_memory_file("hotpath-output");
+    if (file >= 0)
+        fcntl(file, F_SETFL, O_APPEND);
     return file;
 }
 

@@ -39,6 +39,7 @@ struct session {
     char trace_error[256];
     struct hp_progress progress;
     bool started;                 /* the program */
+    bool is_native;               /* its engine */
     struct hp_onlooker *onlooker; /* NULL: nobody */
     struct hp_ongoing ongoing;    /* for it */
 };
@@ -309,9 +310,10 @@ static enum hp_err note_live_execs(struct session *s, struct hp_live *live, bool
 
 /* Everything after the program has ended. */
 static enum hp_err finish_live(struct session *s, struct hp_live *live, struct hp_run_about *about,
-                               const struct hp_live_stats *stats, bool follow,
-                               struct hp_profile *profile)
+                               const struct hp_live_stats *stats,
+                               const struct hp_session_options *options, struct hp_profile *profile)
 {
+    bool follow = options->follow;
     if (s->writer) {
         trace_result(s, store_strings(s, live));
         struct hp_trace_writer *writer = s->writer;
@@ -336,6 +338,10 @@ static enum hp_err finish_live(struct session *s, struct hp_live *live, struct h
     if (stats->unobserved_threads)
         HP_TRY(hp_profile_note(profile, stats->unobserved_threads, "unobserved",
                                "threads were not observed: too many at the same time"));
+    if (!options->randomize && s->is_native && !hp_native_can_fix_addresses())
+        HP_TRY(hp_profile_note(profile, 1, "randomized",
+                               "addresses were randomized, which this system does not let hotpath "
+                               "turn off: counts may differ a little from run to run"));
     if (stats->natively)
         HP_TRY(hp_profile_note(profile, stats->natively, "natively",
                                "programs that were executed ran outside hotpath: %s", stats->why));
@@ -398,6 +404,7 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
     }
     hp_signals_pass_to(pid);
     s->started = true;
+    s->is_native = plan->engine == HP_PLAN_NATIVE;
     watch(s, options->onlooker, about->run.engine, pid);
     err = hp_live_run(live, pid, &s->consumer, &stats);
     show(s, true);
@@ -412,7 +419,7 @@ static enum hp_err run_live(struct session *s, const struct hp_session_options *
         *status = HP_EXIT_FAILED;
         return fail_unattached(plan->engine, stats.status);
     }
-    return finish_live(s, live, about, &stats, options->follow, profile);
+    return finish_live(s, live, about, &stats, options, profile);
 }
 
 /* --- Without an engine ------------------------------------------------------------------------ */

@@ -4,6 +4,7 @@
  * nobody can see it until it is complete and renamed.
  */
 #include "base/outfile.h"
+#include "profile/profile_file.h"
 #include "profile/profile_memory.h"
 #include "profile/profile_store.h"
 
@@ -280,14 +281,11 @@ static void write_all(struct hp_store *w, const struct hp_profile *p)
     hp_store_run(w, "COMMIT");
 }
 
-static enum hp_err write_database(const struct hp_profile *profile, const char *file,
-                                  const char *path)
+static enum hp_err write_database(const struct hp_profile *profile, int fd, const char *path)
 {
     struct hp_store w = {.path = path};
     w.err = hp_store_strings(&w, profile);
-    /* No locks: the file is ours alone, and some network file systems have none. */
-    if (w.err == HP_OK &&
-        sqlite3_open_v2(file, &w.db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, "unix-none"))
+    if (w.err == HP_OK && hp_profile_file_open(fd, &w.db))
         hp_store_fail(&w);
     if (w.err == HP_OK)
         write_all(&w, profile);
@@ -305,15 +303,7 @@ enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path)
         return hp_fail(HP_ERR_INVALID, "cannot write %s: not a regular file", path);
     struct hp_outfile out;
     HP_TRY(hp_outfile_open(&out, path));
-    /* "./": a relative name could otherwise mean something else to SQLite ("file:x"). */
-    char *file;
-    enum hp_err err = HP_ERR_NOMEM;
-    if (asprintf(&file, "%s%s", *out.aside == '/' ? "" : "./", out.aside) < 0) {
-        hp_fail_nomem();
-    } else {
-        err = write_database(profile, file, path);
-        free(file);
-    }
+    enum hp_err err = write_database(profile, fileno(out.file), path);
     if (err != HP_OK) {
         hp_outfile_abort(&out);
         return err;

@@ -99,6 +99,29 @@ static enum hp_err make_start(const struct hp_executable *program, const int num
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
+/* What the personality was before; -1: it cannot be asked for. */
+static int set_randomized(bool randomized)
+{
+    int before = personality(0xffffffff);
+    if (before >= 0 && !randomized)
+        personality((unsigned long)before | ADDR_NO_RANDOMIZE);
+    return before;
+}
+
+static void set_personality(int to)
+{
+    if (to >= 0)
+        personality((unsigned long)to);
+}
+
+bool hp_native_can_fix_addresses(void)
+{
+    int before = set_randomized(false);
+    bool fixed = before >= 0 && personality(0xffffffff) & ADDR_NO_RANDOMIZE;
+    set_personality(before);
+    return fixed;
+}
+
 static enum hp_err start_engine(const struct hp_executable *program, const char *engine,
                                 int engine_fd, int arena_fd, bool randomize, pid_t *pid)
 {
@@ -114,12 +137,9 @@ static enum hp_err start_engine(const struct hp_executable *program, const char 
     }
     const struct hp_handed handed[] = {
         {arena_fd, numbers[0]}, {engine_fd, numbers[1]}, {start_fd, start_fd}};
-    int before = personality(0xffffffff);
-    if (!randomize && before >= 0)
-        personality((unsigned long)before | ADDR_NO_RANDOMIZE);
+    int before = set_randomized(randomize);
     err = hp_spawn(engine, program->argv, padded ? padded : environ, handed, 3, pid);
-    if (!randomize && before >= 0)
-        personality((unsigned long)before);
+    set_personality(before);
     close(start_fd);
     free(padded);
     return err;
