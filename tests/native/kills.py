@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Kills hotpath, the program it watches, or one of its children with signal 9 at random moments.
 
-    kills.py [--count N] [--seed N] [--seconds N] [--signal NAME]
+    kills.py [--count N] [--seed N] [--seconds N] [--signals SIGTERM,SIGHUP,...]
 
 After each: the output file is absent, the old one, or whole; nothing else is in its folder or in
 TMPDIR or /dev/shm; every process of the run ends by itself, the program with its right output when
@@ -14,6 +14,7 @@ import collections
 import ctypes
 import os
 import random
+import resource
 import shutil
 import signal
 import subprocess
@@ -22,9 +23,9 @@ import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-BUILD = os.path.join(HERE, "..", "..", "build")
-HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(BUILD, "hotpath"))
-VICTIM = os.path.abspath(os.environ.get("VICTIM") or os.path.join(BUILD, "tests/native/victim"))
+HOTPATH = os.path.abspath(os.environ.get("HOTPATH") or os.path.join(HERE, "..", "..", "build", "hotpath"))
+VICTIM = os.path.abspath(os.environ.get("VICTIM") or
+                         os.path.join(os.path.dirname(HOTPATH), "tests/native/victim"))
 LIMIT = 60  # seconds in which everything must be over
 PR_SET_CHILD_SUBREAPER = 36
 CLONE_NEWNS, MS_REC, MS_PRIVATE = 0x20000, 0x4000, 1 << 18
@@ -52,19 +53,18 @@ class Failure(Exception):
     pass
 
 
-def processes(session):
-    """All of a session, dead ones that nobody has asked for included: {pid: (parent, state)}."""
+def below(pid):
+    """All that come from a process, dead ones that nobody has asked for included, and whose child each
+    is: {pid: parent}. Orphans come to us."""
     found = {}
-    for name in os.listdir("/proc"):
-        if not name.isdigit():
-            continue
-        try:
-            with open("/proc/%s/stat" % name) as file:
-                state, parent, _, its_session = file.read().rpartition(")")[2].split()[:4]
-        except OSError:
-            continue
-        if int(its_session) == session:
-            found[int(name)] = (int(parent), state)
+    try:
+        for thread in os.listdir("/proc/%d/task" % pid):
+            with open("/proc/%d/task/%s/children" % (pid, thread)) as file:
+                for child in map(int, file.read().split()):
+                    found[child] = pid
+                    found.update(below(child))
+    except OSError:
+        pass  # it is gone
     return found
 
 
@@ -82,18 +82,20 @@ def reap():
 
 
 class Run:
-    def __init__(self, rng, number, base):
+    def __init__(self, rng, number, base, signals):
         self.rng, self.number = rng, number
+        self.signal = rng.choice(signals)
         self.program = rng.choice(PROGRAMS)
         self.way, self.output, self.check = rng.choice(WAYS)
-        self.victim = rng.choice([v for v in VICTIMS if v != "child" or self.program[0] == "forks"])
+        self.victim = rng.choice(VICTIMS[1:3] if self.program[0] == "forks" and rng.random() < 0.5 else
+                                 [v for v in VICTIMS if v != "child"])
         self.replaces = rng.random() < 0.5
         self.dir = os.path.join(base, "run%d" % number)
         self.out, self.tmp = os.path.join(self.dir, "out"), os.path.join(self.dir, "tmp")
 
     def describe(self):
-        return "%s -- victim %s; kill %s after %.4f s; %s file" % (
-            " ".join(self.way), " ".join(self.program), self.victim, self.delay,
+        return "%s -- victim %s; %s to %s after %.4f s; %s file" % (
+            " ".join(self.way), " ".join(self.program), self.signal.name, self.victim, self.delay,
             "an old" if self.replaces else "no")
 
     def start(self):
@@ -109,25 +111,31 @@ class Run:
             [HOTPATH, *self.way, "--", VICTIM, *self.program], cwd=self.out, env=env,
             stdin=subprocess.DEVNULL, stdout=self.stdout, stderr=self.stderr, start_new_session=True)
 
+    def find_target(self, hotpath):
+        """The program or a child, as soon as there is one; None: the run is over."""
+        while os.waitid(os.P_PID, hotpath, os.WEXITED | os.WNOHANG | os.WNOWAIT) is None:
+            tree = below(hotpath)
+            wanted = [pid for pid in tree if (tree[pid] == hotpath) == (self.victim == "program")]
+            if wanted:
+                return self.rng.choice(wanted)
+            time.sleep(0.001)
+        return None
+
     def kill(self):
-        """The one that is to die, if it is there already or still; its name, None: it was not."""
+        """Kills the one that is to die; says who was, None: nobody any more."""
         hotpath = self.process.pid
         if self.victim == "hotpath":
-            self.began = len(processes(self.process.pid)) > 1
+            self.began = bool(below(hotpath))
             target = hotpath
         elif self.victim == "group":
-            os.killpg(hotpath, signal.SIGKILL)
+            os.killpg(hotpath, self.signal)
             return "group"
         else:
-            tree = processes(self.process.pid)
-            first = [pid for pid, (parent, _) in tree.items() if parent == hotpath]
-            others = [pid for pid in tree if pid != hotpath and pid not in first]
-            wanted = first if self.victim == "program" else others
-            if not wanted:
+            target = self.find_target(hotpath)
+            if not target:
                 return None
-            target = self.rng.choice(wanted)
         try:
-            os.kill(target, signal.SIGKILL)
+            os.kill(target, self.signal)
         except ProcessLookupError:
             return None
         return self.victim
@@ -138,11 +146,11 @@ class Run:
         while True:
             statuses.update(reap())
             over = self.process.pid in statuses
-            left = processes(self.process.pid) if over or time.monotonic() > limit else {}
+            left = below(os.getpid())
             if over and not left:
                 return statuses
             if time.monotonic() > limit:
-                text = "".join("\n  %d (parent %d) %s %s" % (pid, *left[pid], what(pid)) for pid in left)
+                text = "".join("\n  %d (parent %d) %s" % (pid, left[pid], what(pid)) for pid in left)
                 for pid in left:
                     os.kill(pid, signal.SIGKILL)
                 raise Failure("processes that do not end:" + text)
@@ -156,7 +164,8 @@ class Run:
         status = statuses[self.process.pid]
         if killed is None and status != 0:
             raise Failure("nobody was killed, and yet status %#x" % status)
-        not_begun = killed == "hotpath" and not self.began and out == b""
+        passed_on = self.signal != signal.SIGKILL
+        not_begun = killed == "hotpath" and (passed_on or not self.began) and out == b""
         if killed in (None, "hotpath") and out != self.expected() and not not_begun:
             raise Failure("the program printed %r" % out)
         if killed == "program" and not os.WIFEXITED(status):
@@ -199,7 +208,7 @@ class Run:
 
     def once(self, scale):
         """Kills after a moment: often near the start, sometimes near the end or behind it."""
-        self.delay = min(self.rng.expovariate(2.0 / scale), 2 * scale)
+        self.delay = min(self.rng.expovariate(2.5 / scale), 1.5 * scale)
         self.start()
         time.sleep(self.delay)
         killed = self.kill()
@@ -254,7 +263,10 @@ def main():
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="go on with this number")
     parser.add_argument("--seconds", type=float, help="stop after this time")
+    parser.add_argument("--signals", default="SIGKILL", help="others than SIGKILL, separated by commas")
     options = parser.parse_args()
+    signals = [signal.Signals[name] for name in options.signals.split(",")]
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     own_shared_memory()
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     for program in PROGRAMS:
@@ -267,7 +279,7 @@ def main():
         if options.seconds and time.monotonic() - began > options.seconds:
             break
         rng = random.Random(options.seed * 1000003 + number)
-        run = Run(rng, number, base)
+        run = Run(rng, number, base, signals)
         key = (tuple(run.program), tuple(run.way))
         if key not in scales:
             scales[key] = measure(run.program, run.way)

@@ -10,6 +10,7 @@
 
 #include <fcntl.h>
 #include <linux/close_range.h>
+#include <linux/mman.h>
 #include <linux/prctl.h>
 #include <string.h>
 
@@ -239,6 +240,18 @@ static enum outcome sys_membarrier(struct hp_self *self)
     return outcome;
 }
 
+/* Pages are locked when they are touched: all of the engine's, gigabytes of them never, would be
+ * made otherwise. */
+static enum outcome sys_mlockall(struct hp_self *self)
+{
+    uint64_t flags = self->regs.r[RDI];
+    if (flags & (MCL_CURRENT | MCL_FUTURE))
+        self->regs.r[RDI] |= MCL_ONFAULT;
+    enum outcome outcome = pass(self);
+    self->regs.r[RDI] = flags;
+    return outcome;
+}
+
 /* The kernel writes up to `size` bytes to `to`: stopped by a guard it would write less. */
 static enum outcome sys_read(struct hp_self *self, uint64_t to, uint64_t size)
 {
@@ -331,6 +344,7 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_rseq: return sys_rseq(self);
 
     case SYS_membarrier: return sys_membarrier(self);
+    case SYS_mlockall: return sys_mlockall(self);
     case SYS_prctl: return sys_prctl(self);
 
     case SYS_close: return our_descriptor(r[RDI]) ? answer(self, -9) : pass(self);
