@@ -137,8 +137,7 @@ void hp_on_resume(struct hp_self *self)
 {
     self->regs.rip = self->target;
     atomic_store(&self->where, HP_IN_ENGINE);
-    if (self->resume_trap)
-        self->regs.flags |= FLAG_TF;
+    self->regs.flags |= self->resume_flags;
     hp_signals_let_go_held(self);
     hp_go_on(self, self->target);
 }

@@ -294,11 +294,13 @@ hp_sigreturn:
         ud2
 
         // Signals come in here, on the stack in the thread's block: so the block is found whatever
-        // GS is. The kernel leaves the alignment check on.
+        // GS is. The kernel leaves the alignment check on, and flags alone that a signal return does
+        // not restore: these stay as they are.
         .globl  hp_handler_entry
         .hidden hp_handler_entry
 hp_handler_entry:
-        pushq   $2
+        pushfq
+        andq    $HP_KEPT_FLAGS, (%rsp)
         popfq
         movq    %rsp, %rcx
         andq    $-HP_BLOCK_SIZE, %rcx

@@ -95,7 +95,7 @@ struct hp_self {
     bool probe_is_step;      /* because the program has set the trap flag */
     bool probe_pushes_flags; /* it is PUSHF, which shows a trap flag that is not the program's */
     bool probe_pops_flags;   /* POPF or IRET: the trap flag afterwards is the program's */
-    bool resume_trap;        /* the trap flag in the context that rt_sigreturn goes back to */
+    uint64_t resume_flags;   /* that rt_sigreturn has to add: the trap flag, HP_KEPT_FLAGS */
     uint32_t probe_id;       /* its segment; 0: it is a gap in the stream */
     bool has_call_mask;      /* a call that sets another mask for its duration is under way */
     uint64_t call_mask;

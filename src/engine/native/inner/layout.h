@@ -30,6 +30,9 @@
 #define HP_AT_UNIT  (HP_AT_NATIVE + 16) /* number of the section that was entered last (32 bits) */
 #define HP_AT_BEGUN (HP_AT_NATIVE + 20) /* what is saved while it is run: see rseq.h (32 bits) */
 
+/* Flags that rt_sigreturn leaves as they are: NT and ID, and the one that is always set. */
+#define HP_KEPT_FLAGS 0x204002
+
 /* Blocks are aligned to their size, so that a signal handler, whose stack is in it, finds the block
  * of its thread whatever GS is. */
 #define HP_BLOCK_SIZE 0x100000

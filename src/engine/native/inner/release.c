@@ -107,8 +107,8 @@ void hp_leave(struct hp_self *self)
     frame->uc.stack = self->altstack;
     frame->uc.mask = self->mask;
     put_registers(&frame->uc.mc, &self->regs);
-    frame->uc.mc.cs = 0x33;
-    frame->uc.mc.ss = 0x2b;
+    frame->uc.mc.cs = USER_CS;
+    frame->uc.mc.ss = USER_SS;
     frame->uc.mc.fpstate = (uint64_t)(uintptr_t)vectors;
     atomic_store(&self->where, HP_NATIVE);
     hp_sigreturn_native(frame, self->gs_base, self->gs_by_call);

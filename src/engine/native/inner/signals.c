@@ -244,6 +244,8 @@ void hp_signals_deliver(struct hp_self *self)
     hp_signals_set_mask(self);
 }
 
+#define SYSCALL_SIZE 2 /* of the instruction */
+
 /* --- Returning -------------------------------------------------------------------------------- */
 
 /* The frame is of other segments than the ordinary ones of 64-bit programs. */
@@ -259,6 +261,9 @@ void hp_sys_sigreturn(struct hp_self *self)
     uint64_t at = self->regs.r[RSP];
     if (!hp_copy(&uc, (const void *)at, sizeof uc))
         die(self, SEGV);
+    if (uc.mc.cs != USER_CS || (uc.flags & HAS_SS && uc.mc.ss != USER_SS))
+        hp_release(self, self->regs.rip - SYSCALL_SIZE,
+                   "a signal returns to other than 64-bit code");
     if (leaves_64_bits(&uc)) /* the call is made natively */
         hp_release(self, self->regs.rip - 2, "the program leaves 64-bit code");
     struct frame *frame = (struct frame *)(void *)self->frame;
@@ -277,11 +282,11 @@ void hp_sys_sigreturn(struct hp_self *self)
         self->altstack = uc.stack;
     self->altstack.flags &= ~SS_ONSTACK_;
     self->target = uc.mc.rip;
-    self->resume_trap = uc.mc.flags & FLAG_TF;
+    self->resume_flags = (uc.mc.flags & FLAG_TF) | (self->regs.flags & HP_KEPT_FLAGS);
     uc.mc.rip = (uint64_t)(uintptr_t)hp_gate_resume;
     uc.mc.flags &= ~(uint64_t)FLAG_TF;
-    uc.mc.cs = 0x33;
-    uc.mc.ss = 0x2b;
+    uc.mc.cs = USER_CS;
+    uc.mc.ss = USER_SS;
     uint64_t size;
     uc.stack = (struct hp_altstack){.sp = (uint64_t)(uintptr_t)hp_thread_altstack(self, &size)};
     uc.stack.size = size;

@@ -61,6 +61,8 @@ static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed
 static void return_to_engine(struct ucontext *uc)
 {
     uc->mc.rip = (uint64_t)(uintptr_t)hp_gate_pending;
+    uc->mc.cs = USER_CS; /* a fault may have been met in other code */
+    uc->mc.ss = USER_SS;
     uc->mc.flags &= ~(uint64_t)(FLAG_TF | FLAG_DF);
     uc->mask = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC;
 }
@@ -303,10 +305,16 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         hp_crashed(self, mc->rip);
 }
 
+/* The program's system call is being made: what the kernel forces on it then is no instruction's. */
+static bool is_in_call(const struct sigcontext *mc)
+{
+    return is_within(mc->rip, hp_syscall_insn, hp_syscall_end + 1);
+}
+
 static void catch_any(struct hp_self *self, struct hp_siginfo *info, struct ucontext *uc)
 {
     bool is_stop = info->signo == HP_SIGNAL_STOP && info->code == HP_STOP_CODE;
-    if (is_synchronous(info)) {
+    if (is_synchronous(info) && !is_in_call(&uc->mc)) {
         catch_synchronous(self, info, uc);
         return;
     }

@@ -45,6 +45,10 @@ enum {
     WINCH = 28
 };
 
+#define USER_CS 0x33
+#define USER_SS 0x2b
+#define HAS_SS  2u /* UC_SIGCONTEXT_SS */
+
 #define FLAG_TF   0x100u
 #define FLAG_DF   0x400u
 #define FLAG_RF   0x10000u
