@@ -97,10 +97,10 @@ static void reads(void)
     end_helper(child);
     say("read, again", read(pipe_fd[0], &byte, 1));
     child = start_helper(0);
-    struct timespec wait = {1, 0}, rest = {0, 0};
+    struct timespec wait = {60, 0}, rest = {0, 0};
     int result = nanosleep(&wait, &rest);
     say("nanosleep", result);
-    CHECK(rest.tv_sec == 0 && rest.tv_nsec > 0);
+    CHECK(rest.tv_sec > 0 && rest.tv_sec < 60);
     end_helper(child);
     say("pause", (child = start_helper(0), pause()));
     end_helper(child);
