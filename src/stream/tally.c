@@ -223,6 +223,16 @@ static enum hp_err add_prefix(struct hp_tally *t, uint32_t block, uint32_t insns
     return add_part(t, node, 1);
 }
 
+/* A segment was run so often that ends with an open piece, which goes on with what is run next. */
+static enum hp_err add_open(struct hp_tally *t, uint32_t id, uint64_t count)
+{
+    uint32_t parent = t->code->segs[id].parent;
+    if (parent)
+        HP_TRY(hp_tally_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall,
+                              count));
+    return add_part(t, t->code->route[id] & ~HP_ROUTE_NODE, count);
+}
+
 /* A segment was run; of its last block, or of the open piece that is its end, only `insns`. */
 static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
 {
@@ -236,12 +246,12 @@ static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
         HP_TRY(add_inner(t, id, 1, &block));
         return add_prefix(t, block, insns);
     }
+    uint32_t node = route & ~HP_ROUTE_NODE;
+    if (t->code->nodes[node].insns == 0 || insns >= t->code->nodes[node].insns)
+        return add_open(t, id, 1);
     if (parent)
         HP_TRY(
             hp_tally_count(t, parent, t->code->segs[id].start != t->code->chains[parent].fall, 1));
-    uint32_t node = route & ~HP_ROUTE_NODE;
-    if (t->code->nodes[node].insns == 0 || insns >= t->code->nodes[node].insns)
-        return add_part(t, node, 1);
     HP_TRY(hp_code_close_node(t->code, node, &block));
     return add_prefix(t, block, insns);
 }
@@ -447,6 +457,8 @@ enum hp_err hp_tally_count(struct hp_tally *t, uint32_t id, uint32_t direction, 
 static enum hp_err add_direct(struct hp_tally *t, const struct direct *direct)
 {
     uint32_t last, end;
+    if (t->code->route[direct->id] & HP_ROUTE_NODE)
+        return add_open(t, direct->id, direct->count);
     HP_TRY(add_inner(t, direct->id, direct->count, &last));
     if (last == HP_NO_ID)
         return HP_OK;
