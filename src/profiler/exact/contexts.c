@@ -223,6 +223,20 @@ static void visit_all(struct hp_exact_thread *t, uint32_t (*links)[2])
     }
 }
 
+/* Most threads run few of all functions. */
+static void keep_activities(struct hp_exact_thread *t)
+{
+    struct hp_activity *all = t->activities;
+    for (uint32_t i = 0; i < t->cap_activities; i++)
+        if (all[i].inclusive) {
+            all[t->n_activities] = all[i];
+            all[t->n_activities++].function = i;
+        }
+    struct hp_activity *kept = realloc(all, (t->n_activities + 1) * sizeof *kept);
+    t->activities = kept ? kept : all;
+    t->cap_activities = 0; /* nothing is added any more */
+}
+
 /* Whatever is in a frame below counts there. */
 void hp_exact_contexts_seal(struct hp_exact_thread *t)
 {
@@ -235,6 +249,7 @@ void hp_exact_contexts_seal(struct hp_exact_thread *t)
     }
     visit_all(t, links);
     free(links);
+    keep_activities(t);
 }
 
 /* --- The result ------------------------------------------------------------------------------- */

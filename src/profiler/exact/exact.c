@@ -130,6 +130,8 @@ void hp_exact_seal(struct hp_exact_thread *t)
     hp_exact_contexts_seal(t);
     if (!seal_tables(t, &index))
         t->exact->out_of_memory = true;
+    struct hp_exact_edge *edges = realloc(t->edges, (t->n_edges + 1) * sizeof *edges);
+    t->edges = edges ? edges : t->edges;
     hp_map64_fini(&index);
     free_tables(t);
 }

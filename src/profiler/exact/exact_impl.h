@@ -107,7 +107,8 @@ struct hp_call {
 
 struct hp_activity {
     uint64_t inclusive;
-    uint32_t active; /* frames in a rest with this function */
+    uint32_t active;   /* frames in a rest with this function */
+    uint32_t function; /* once the thread has ended */
 };
 
 /* How often a block was followed by another; to HP_NO_ID: by nothing known. */
@@ -143,8 +144,9 @@ struct hp_exact_thread {
     struct hp_map64 call_of; /* caller << 32 | callee -> call */
     struct hp_call *calls;
     size_t n_calls, cap_calls;
-    struct hp_activity *activities; /* by function id */
-    size_t cap_activities;
+    struct hp_activity
+        *activities; /* by function id; once the thread has ended, of those that ran */
+    size_t n_activities, cap_activities;
     struct hp_context *contexts; /* contexts.h; a parent comes before its children */
     struct hp_context_more *context_more;
     size_t cap_context_more;

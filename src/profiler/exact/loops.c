@@ -69,6 +69,7 @@ void hp_exact_loops_stop(struct hp_exact_thread *t)
     for (size_t i = 0; i < l->n_records; i++)
         hp_trips_fini(&l->trips[i]);
     free(l->trips);
+    free(l->trip_loops);
     free(l->sites);
     hp_counters_fini(&l->returns[0]);
     hp_counters_fini(&l->returns[1]);
@@ -479,6 +480,28 @@ static void keep_sites(struct hp_exact_loop_thread *l)
     l->sites = sites ? sites : l->sites;
 }
 
+/* Most threads execute few of all loops. */
+static void keep_trips(struct hp_exact_thread *t)
+{
+    struct hp_exact_loop_thread *l = t->loops;
+    size_t n = 0;
+    l->trip_loops = malloc((l->n_records + 1) * sizeof *l->trip_loops);
+    if (!l->trip_loops) {
+        t->exact->out_of_memory = true;
+        return;
+    }
+    for (uint32_t i = 0; i < l->n_records; i++)
+        if (l->trips[i].executions) {
+            l->trips[n] = l->trips[i];
+            l->trip_loops[n++] = i;
+        }
+    l->n_records = n;
+    struct hp_trips *trips = realloc(l->trips, (n + 1) * sizeof *trips);
+    uint32_t *loops = realloc(l->trip_loops, (n + 1) * sizeof *loops);
+    l->trips = trips ? trips : l->trips;
+    l->trip_loops = loops ? loops : l->trip_loops;
+}
+
 void hp_exact_loops_seal(struct hp_exact_thread *t)
 {
     struct hp_exact_loop_thread *l = t->loops;
@@ -494,5 +517,6 @@ void hp_exact_loops_seal(struct hp_exact_thread *t)
         }
     }
     keep_sites(l);
+    keep_trips(t);
     free_running(l);
 }

@@ -93,7 +93,8 @@ struct hp_exact_loop_thread {
     bool sealed;
     size_t n_marked;                /* of the graph's, that this thread's cells know */
     struct hp_loop_record *records; /* by loop */
-    struct hp_trips *trips;
+    struct hp_trips *trips; /* by loop; once the thread has ended, of the loops that it executed */
+    uint32_t *trip_loops;   /* then: which these are */
     size_t n_records, cap_records, cap_trips;
     struct hp_loop_saved *saved;
     size_t n_saved, cap_saved;

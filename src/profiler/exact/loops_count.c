@@ -15,11 +15,12 @@ struct counting {
     struct hp_exact_loop_result *result;
     struct hp_exact_thread *thread;
     size_t n_blocks;
-    uint32_t *own;     /* by node: instructions */
-    uint64_t *arrived; /* by block, then by node: times control came there */
-    uint64_t *retired; /* the same: times it was left, which is when instructions count */
-    uint64_t *calls;   /* by loop: instructions of what was called */
-    uint32_t *marks;   /* by loop: the cover that it was last found in */
+    uint32_t *own;          /* by node: instructions */
+    uint64_t *arrived;      /* by block, then by node: times control came there */
+    uint64_t *retired;      /* the same: times it was left, which is when instructions count */
+    uint64_t *calls;        /* by loop: instructions of what was called */
+    uint32_t *marks;        /* by loop: the cover that it was last found in */
+    struct hp_trips *trips; /* by loop of the graph */
     struct hp_ploop_count *counts; /* by loop */
     struct hp_counters back;       /* node << 32 | header, all threads together */
 };
@@ -344,15 +345,14 @@ static enum hp_err uncount_covered(struct counting *c)
 /* What was recorded of loops that are now part of others by their headers goes to these. */
 static enum hp_err join_trips(struct counting *c)
 {
-    struct hp_exact_loop_thread *l = c->thread->loops;
-    for (uint32_t i = 0; i < l->n_records; i++) {
+    for (uint32_t i = 0; i < c->graph->n_loops; i++) {
         const struct hp_loop *loop = &c->graph->loops[i];
-        if (loop->alive || l->trips[i].executions == 0)
+        if (loop->alive || c->trips[i].executions == 0)
             continue;
         uint32_t now = c->graph->arrivals[loop->header].loop;
-        if (now && now != HP_LOOP_UNSEEN && now <= l->n_records)
-            HP_TRY(hp_trips_merge(&l->trips[now - 1], &l->trips[i]));
-        hp_trips_fini(&l->trips[i]);
+        if (now && now != HP_LOOP_UNSEEN)
+            HP_TRY(hp_trips_merge(&c->trips[now - 1], &c->trips[i]));
+        hp_trips_fini(&c->trips[i]);
     }
     return HP_OK;
 }
@@ -376,12 +376,11 @@ static bool fits(const struct counting *c, uint32_t loop, const struct hp_ploop_
 
 static enum hp_err count_trips(struct counting *c)
 {
-    struct hp_exact_loop_thread *l = c->thread->loops;
     HP_TRY(join_trips(c));
     for (uint32_t i = 0; i < c->result->n; i++) {
         struct hp_ploop_count *count = &c->counts[i];
         uint32_t id = c->graph->arrivals[c->result->loops[i].header].loop - 1;
-        struct hp_trips none = {0}, *trips = id < l->n_records ? &l->trips[id] : &none;
+        struct hp_trips *trips = &c->trips[id];
         count->executions =
             count->iterations > count->back_edges ? count->iterations - count->back_edges : 0;
         if (count->interrupted > count->executions) /* control got in without a beginning */
@@ -396,7 +395,6 @@ static enum hp_err count_trips(struct counting *c)
         count->stride = trips->stride;
         if (err == HP_OK)
             err = hp_trips_merge(&c->result->trips[i], trips);
-        hp_trips_fini(&none);
         HP_TRY(err);
     }
     return HP_OK;
@@ -452,9 +450,26 @@ static enum hp_err keep_counts(struct counting *c, uint32_t thread)
     return HP_OK;
 }
 
+/* Puts the trips of a thread, which keeps none, where those of their loops are. */
+static void take_trips(struct counting *c)
+{
+    struct hp_exact_loop_thread *l = c->thread->loops;
+    for (size_t i = 0; i < l->n_records; i++)
+        c->trips[l->trip_loops[i]] = l->trips[i];
+    l->n_records = 0;
+}
+
+static void drop_trips(struct counting *c)
+{
+    for (size_t i = 0; c->trips && i < c->graph->n_loops; i++)
+        hp_trips_fini(&c->trips[i]);
+}
+
 static enum hp_err count_thread(struct counting *c, uint32_t thread)
 {
+    drop_trips(c);
     c->thread = c->exact->threads[thread];
+    take_trips(c);
     memset(c->counts, 0, c->result->n * sizeof *c->counts);
     HP_TRY(count_nodes(c));
     HP_TRY(count_back_edges(c));
@@ -539,7 +554,8 @@ static enum hp_err count_all(struct counting *c)
     c->calls = calloc(c->result->n + 1, sizeof *c->calls);
     c->counts = calloc(c->result->n + 1, sizeof *c->counts);
     c->marks = calloc(c->result->n + 1, sizeof *c->marks);
-    if (!c->calls || !c->counts || !c->marks)
+    c->trips = calloc(c->graph->n_loops + 1, sizeof *c->trips);
+    if (!c->calls || !c->counts || !c->marks || !c->trips)
         return hp_fail_nomem();
     for (uint32_t i = 0; i < c->exact->n_threads; i++)
         HP_TRY(count_thread(c, i));
@@ -564,6 +580,8 @@ enum hp_err hp_exact_loops_count(struct hp_exact *exact)
     free(c.calls);
     free(c.counts);
     free(c.marks);
+    drop_trips(&c);
+    free(c.trips);
     hp_counters_fini(&c.back);
     if (err == HP_OK)
         all->result = c.result;

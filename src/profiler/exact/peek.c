@@ -91,7 +91,8 @@ static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *su
     if (!t->edges)
         add_contexts(t, sums);
     for (size_t i = 0; t->loops && i < t->loops->n_records; i++)
-        sums->trips[i] += t->loops->trips[i].executions;
+        sums->trips[t->loops->trip_loops ? t->loops->trip_loops[i] : i] +=
+            t->loops->trips[i].executions;
 }
 
 static void copy_sums(struct hp_exact_sums *to, const struct hp_exact_sums *from)

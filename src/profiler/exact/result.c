@@ -3,11 +3,13 @@
  * From the exact profiler's tables to the profile.
  */
 #include "profiler/result.h"
+#include "base/grow.h"
 #include "profiler/exact/contexts.h"
 #include "profiler/exact/exact_impl.h"
 #include "profiler/exact/loops.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 struct result {
     struct hp_exact *exact;
@@ -16,7 +18,9 @@ struct result {
     struct hp_map64 edge_of;    /* from << 32 | to -> edge */
     struct hp_map64 context_of; /* as hp_exact_contexts_finish() wants it */
     uint32_t thread;
-    uint64_t *self; /* of the thread, by profile's function */
+    uint64_t *self;      /* of the thread, by profile's function */
+    uint64_t *inclusive; /* of the thread, by function id */
+    size_t cap_inclusive;
 };
 
 /* --- Edges ------------------------------------------------------------------------------------- */
@@ -118,12 +122,24 @@ static enum hp_err add_calls(struct result *r, const struct hp_exact_thread *t, 
     return HP_OK;
 }
 
+/* What functions took inclusively, by id. */
+static enum hp_err spread_inclusive(struct result *r, const struct hp_exact_thread *t)
+{
+    size_t n = hp_functions_count(r->exact->functions);
+    HP_TRY(hp_grow(&r->inclusive, &r->cap_inclusive, n + 1, sizeof *r->inclusive));
+    memset(r->inclusive, 0, n * sizeof *r->inclusive);
+    for (size_t i = 0; i < t->n_activities; i++)
+        r->inclusive[t->activities[i].function] = t->activities[i].inclusive;
+    return HP_OK;
+}
+
 static enum hp_err add_function_counts(struct result *r, const struct hp_exact_thread *t,
                                        const uint64_t *entered)
 {
+    HP_TRY(spread_inclusive(r, t));
     for (uint32_t id = 0; id < hp_functions_count(r->exact->functions); id++) {
         uint32_t index = hp_result_known_function(r->out, id);
-        uint64_t inclusive = id < t->cap_activities ? t->activities[id].inclusive : 0;
+        uint64_t inclusive = r->inclusive[id];
         if (index == HP_PROFILE_NONE || !(r->self[index] || inclusive || entered[index]))
             continue;
         struct hp_pfunction_count *out;
@@ -209,6 +225,7 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *resu
         err = add_thread(&r, exact->threads[i]);
     hp_map64_fini(&r.edge_of);
     hp_map64_fini(&r.context_of);
+    free(r.inclusive);
     if (err == HP_OK && exact->loops)
         err = hp_exact_loops_finish(exact, result);
     return err;
