@@ -273,11 +273,38 @@ static void changing(void)
     puts("blocked signals stayed away");
 }
 
+/* Threads that end while others are made, by many at once. */
+static void *short_lived(void *given)
+{
+    return given;
+}
+
+static void *maker(void *given)
+{
+    for (int i = 0; i < 1000; i++) {
+        pthread_t thread;
+        void *result;
+        CHECK(pthread_create(&thread, NULL, short_lived, given) == 0);
+        CHECK(pthread_join(thread, &result) == 0 && result == given);
+    }
+    return given;
+}
+
+static void makers(void)
+{
+    pthread_t threads[10];
+    for (int i = 0; i < 10; i++)
+        CHECK(pthread_create(&threads[i], NULL, maker, &threads[i]) == 0);
+    for (int i = 0; i < 10; i++)
+        CHECK(pthread_join(threads[i], NULL) == 0);
+    puts("ten made 1000 threads each");
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
         {"threads", threads},     {"altstacks", altstacks}, {"nested", nested}, {"jumps", jumps},
-        {"registers", registers}, {"changing", changing},   {NULL, NULL},
+        {"registers", registers}, {"changing", changing},   {"makers", makers}, {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }

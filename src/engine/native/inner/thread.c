@@ -63,6 +63,16 @@ static void *aligned_pages(uint64_t size)
     return pages + before;
 }
 
+/* As new, but for what others look at meanwhile: whether it is in use, and which is next. */
+static void clear(struct hp_self *self)
+{
+    char *block = (char *)self, *used = (char *)&self->in_use, *next = (char *)&self->next_thread;
+    char *behind_used = used + sizeof self->in_use, *behind_next = next + sizeof self->next_thread;
+    memset(block, 0, (size_t)(used - block));
+    memset(behind_used, 0, (size_t)(next - behind_used));
+    memset(behind_next, 0, (size_t)(block + sizeof *self - behind_next));
+}
+
 struct hp_self *hp_thread_new(void)
 {
     struct hp_self *self = reuse();
@@ -77,10 +87,8 @@ struct hp_self *hp_thread_new(void)
         if (!self)
             return NULL;
     }
-    struct hp_self *next = self->next_thread;
-    memset(self, 0, sizeof *self);
+    clear(self);
     char *block = (char *)self;
-    self->next_thread = next;
     self->self = self;
     self->in_use = 1;
     self->stack = block + STACK_TOP;
