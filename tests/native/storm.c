@@ -292,9 +292,10 @@ static void *maker(void *given)
 
 static void makers(void)
 {
+    static int given;
     pthread_t threads[10];
     for (int i = 0; i < 10; i++)
-        CHECK(pthread_create(&threads[i], NULL, maker, &threads[i]) == 0);
+        CHECK(pthread_create(&threads[i], NULL, maker, &given) == 0);
     for (int i = 0; i < 10; i++)
         CHECK(pthread_join(threads[i], NULL) == 0);
     puts("ten made 1000 threads each");
