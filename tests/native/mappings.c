@@ -177,6 +177,29 @@ static void barred(void)
     printf("sum %ld\n", sum);
 }
 
+/* What is not the program's cannot be taken away by it. Alone there is nothing of the kind. */
+static void not_ours(void)
+{
+    static char text[65536];
+    int fd = open("/proc/self/maps", O_RDONLY), status;
+    size_t length = 0;
+    for (ssize_t n; fd >= 0 && (n = read(fd, text + length, sizeof text - 1 - length)) > 0;)
+        length += (size_t)n;
+    for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n")) {
+        unsigned long low, high;
+        if ((strstr(line, "hotpath-engine") || strstr(line, "memfd:hotpath") ||
+             strstr(line, " rwxp ")) &&
+            sscanf(line, "%lx-%lx", &low, &high) == 2)
+            CHECK(munmap((void *)low, high - low) == 0);
+    }
+    CHECK(munmap((void *)0x7ec000000000, (size_t)1 << 36) == 0);
+    int child = fork();
+    if (child == 0)
+        _exit(system("exit 3") == 3 << 8 ? 5 : 6);
+    CHECK(waitpid(child, &status, 0) == child && status == 5 << 8);
+    puts("still here");
+}
+
 /* --- Many threads ----------------------------------------------------------------------------- */
 
 static void *mapper(void *argument)
@@ -478,6 +501,7 @@ int main(int argc, char **argv)
         {"attached", attached},
         {"comes-back", comes_back},
         {"barred", barred},
+        {"not-ours", not_ours},
         {"by-many", by_many},
         {"empty-root", in_empty_root},
         {"alias-before", alias_before},

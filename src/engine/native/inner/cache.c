@@ -22,8 +22,8 @@ struct hp_exit *hp_exits;
 struct hp_piece *hp_pieces;
 
 static uint32_t n_segs, n_exits, n_pieces; /* used; number 0 is nobody */
-static struct hp_area areas[MAX_AREAS];
-static unsigned n_areas;
+struct hp_area hp_areas[MAX_AREAS];
+unsigned hp_n_areas;
 static uint64_t areas_size, area_size = AREA_SIZE;
 static uint64_t extra; /* so much more than --cache-size is allowed: see make_room() */
 _Atomic uint64_t hp_cache_flushes;
@@ -69,12 +69,12 @@ static struct hp_area *new_area(uint64_t pc)
 {
     uint64_t size = area_size, allowed = hp_engine.arena->cache_size + extra;
     uint64_t left = allowed - areas_size;
-    if (n_areas == MAX_AREAS || areas_size >= allowed)
+    if (hp_n_areas == MAX_AREAS || areas_size >= allowed)
         return NULL;
     if (size > left)
         size = left;
     size &= ~(uint64_t)0xffff;
-    struct hp_area *area = &areas[n_areas];
+    struct hp_area *area = &hp_areas[hp_n_areas];
     if (size < 1 << 18 || !hp_area_map(area, pc, size))
         return NULL;
     area->segments = hp_pages(size / 16); /* none is smaller than 64 bytes, see hp_cache_publish */
@@ -82,7 +82,7 @@ static struct hp_area *new_area(uint64_t pc)
         hp_area_unmap(area);
         return NULL;
     }
-    n_areas++;
+    hp_n_areas++;
     areas_size += size;
     put_gates(area);
     return area;
@@ -94,8 +94,8 @@ struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small)
         n_pieces + HP_SECTION_MAX >= MAX_PIECES >> less)
         return NULL;
     struct hp_area *out_of_reach = NULL;
-    for (unsigned i = n_areas; i-- > 0;) {
-        struct hp_area *area = &areas[i];
+    for (unsigned i = hp_n_areas; i-- > 0;) {
+        struct hp_area *area = &hp_areas[i];
         if (area->code + code + small > area->small)
             continue;
         if (hp_emit_reaches((uint64_t)(uintptr_t)area->low, pc) &&
@@ -109,8 +109,8 @@ struct hp_area *hp_cache_room(uint64_t pc, uint32_t code, uint32_t small)
 
 uint8_t *hp_cache_small(uint64_t address, uint32_t size)
 {
-    for (unsigned i = n_areas; i-- > 0;) {
-        struct hp_area *area = &areas[i];
+    for (unsigned i = hp_n_areas; i-- > 0;) {
+        struct hp_area *area = &hp_areas[i];
         if (area->small - area->code > size + 256 &&
             hp_emit_reaches((uint64_t)(uintptr_t)area->low, address) &&
             hp_emit_reaches((uint64_t)(uintptr_t)area->high, address)) {
@@ -174,9 +174,10 @@ static void new_buckets(uint32_t n)
 
 static struct hp_area *area_of(uint64_t address)
 {
-    for (unsigned i = 0; i < n_areas; i++)
-        if (address - (uint64_t)(uintptr_t)areas[i].low < (uint64_t)(areas[i].high - areas[i].low))
-            return &areas[i];
+    for (unsigned i = 0; i < hp_n_areas; i++)
+        if (address - (uint64_t)(uintptr_t)hp_areas[i].low <
+            (uint64_t)(hp_areas[i].high - hp_areas[i].low))
+            return &hp_areas[i];
     return NULL;
 }
 
@@ -188,8 +189,8 @@ bool hp_cache_has(uint64_t address)
 uint64_t hp_cache_with_low(uint32_t low)
 {
     const uint64_t range = 1ull << 32;
-    for (unsigned i = 0; i < n_areas; i++) {
-        uint64_t start = (uint64_t)(uintptr_t)areas[i].low, address = (start & -range) | low;
+    for (unsigned i = 0; i < hp_n_areas; i++) {
+        uint64_t start = (uint64_t)(uintptr_t)hp_areas[i].low, address = (start & -range) | low;
         if (address < start)
             address += range;
         if (hp_cache_segment_at(address))
@@ -206,12 +207,12 @@ uint8_t *hp_cache_writable(uint8_t *code)
 
 int hp_cache_copy(void)
 {
-    return hp_areas_copy(areas, n_areas);
+    return hp_areas_copy(hp_areas, hp_n_areas);
 }
 
 bool hp_cache_take_copy(int fd)
 {
-    return hp_areas_take_copy(areas, n_areas, fd);
+    return hp_areas_take_copy(hp_areas, hp_n_areas, fd);
 }
 
 uint32_t hp_cache_segment_at(uint64_t address)
@@ -417,9 +418,9 @@ uint32_t hp_cache_invalidate(uint64_t low, uint64_t high)
 uint64_t hp_cache_used(void)
 {
     uint64_t used = 0;
-    for (unsigned i = 0; i < n_areas; i++)
-        used +=
-            (uint64_t)(areas[i].code - areas[i].low) + (uint64_t)(areas[i].high - areas[i].small);
+    for (unsigned i = 0; i < hp_n_areas; i++)
+        used += (uint64_t)(hp_areas[i].code - hp_areas[i].low) +
+                (uint64_t)(hp_areas[i].high - hp_areas[i].small);
     return used;
 }
 
@@ -434,7 +435,7 @@ static void drop_extra_areas(void)
 {
     extra = 0;
     while (areas_size > hp_engine.arena->cache_size) {
-        struct hp_area *area = &areas[--n_areas];
+        struct hp_area *area = &hp_areas[--hp_n_areas];
         uint64_t size = (uint64_t)(area->high - area->low);
         areas_size -= size;
         hp_area_unmap(area);
@@ -450,8 +451,8 @@ void hp_cache_flush(void)
     memset(by_start, 0, (by_start_mask + 1) * sizeof *by_start);
     memset(by_page, 0, PAGES * sizeof *by_page);
     n_segs = n_exits = n_pieces = 0;
-    for (unsigned i = 0; i < n_areas; i++)
-        put_gates(&areas[i]);
+    for (unsigned i = 0; i < hp_n_areas; i++)
+        put_gates(&hp_areas[i]);
     atomic_fetch_add(&hp_engine.arena->stats.flushes, 1);
 }
 

@@ -71,6 +71,8 @@ struct hp_area {
 
 enum { HP_GATE_EXIT, HP_GATE_SYSCALL, HP_GATE_FAR, HP_GATE_INT80, HP_GATE_X87, HP_GATE_COUNT };
 
+extern struct hp_area hp_areas[];
+extern unsigned hp_n_areas;
 extern struct hp_seg *hp_segs;
 extern struct hp_exit *hp_exits;
 extern struct hp_piece *hp_pieces;

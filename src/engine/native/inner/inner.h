@@ -442,6 +442,14 @@ void hp_exec_announce(struct hp_self *self, const char *path, bool observed);
 
 /* Memory from the kernel: zeroed, never given back. NULL: none. */
 void *hp_pages(uint64_t size);
+/* Where it comes from, as a rule. */
+void hp_pages_span(uint64_t *low, uint64_t *high);
+
+/* The first part of [low, high) that is the engine's own memory (ours.c), all of that part; false: none is. */
+struct hp_span {
+    uint64_t low, high;
+};
+bool hp_ours(uint64_t low, uint64_t high, struct hp_span *found);
 
 /* One line to stderr, "hotpath: ..." ; only for what the user must know. */
 void hp_say(const char *text, const char *detail);

@@ -196,10 +196,17 @@ pid_t getppid(void)
  * address. The sanitizers leave this place to programs. */
 #define PAGES_AT 0x7ec000000000u
 
+static _Atomic uint64_t pages_used;
+
+void hp_pages_span(uint64_t *low, uint64_t *high)
+{
+    *low = PAGES_AT;
+    *high = PAGES_AT + atomic_load(&pages_used);
+}
+
 void *hp_pages(uint64_t size)
 {
-    static _Atomic uint64_t used;
-    uint64_t at = PAGES_AT + atomic_fetch_add(&used, (size + 0xffff) & ~0xffffull);
+    uint64_t at = PAGES_AT + atomic_fetch_add(&pages_used, (size + 0xffff) & ~0xffffull);
     long memory = hp_sys6(SYS_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE,
                           MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     return hp_sys_failed(memory) ? NULL : (void *)memory;

@@ -14,19 +14,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-struct span {
-    uint64_t low, high;
-};
-
 static uint64_t page_up(uint64_t address)
 {
     return (address + 4095) & ~(uint64_t)4095;
 }
 
-static struct span span(uint64_t low, uint64_t size)
+static struct hp_span span(uint64_t low, uint64_t size)
 {
     uint64_t high = low + page_up(size);
-    return high > low ? (struct span){low, high} : (struct span){0, 0};
+    return high > low ? (struct hp_span){low, high} : (struct hp_span){0, 0};
 }
 
 /* --- Before ----------------------------------------------------------------------------------- */
@@ -43,10 +39,10 @@ static uint64_t shm_size(uint64_t id)
 }
 
 /* What was attached there. */
-static struct span attached(uint64_t low)
+static struct hp_span attached(uint64_t low)
 {
     const struct hp_range *range = hp_ranges_at(&hp_maps, low);
-    struct span all = {low, low};
+    struct hp_span all = {low, low};
     for (; range && range->low <= low && range < hp_maps.items + hp_maps.n &&
            range->inode == hp_ranges_at(&hp_maps, low)->inode && range->low <= all.high;
          range++)
@@ -61,9 +57,9 @@ static bool discards(uint64_t advice)
 }
 
 /* What the call, if it succeeds, changes of what there is. mremap has two such spans. */
-static void look_ahead(const uint64_t *r, struct span spans[2])
+static void look_ahead(const uint64_t *r, struct hp_span spans[2])
 {
-    spans[0] = spans[1] = (struct span){0, 0};
+    spans[0] = spans[1] = (struct hp_span){0, 0};
     switch (r[RAX]) {
     case SYS_mmap:
         if (r[R10] & MAP_FIXED)
@@ -77,7 +73,7 @@ static void look_ahead(const uint64_t *r, struct span spans[2])
     case SYS_brk: {
         uint64_t now = page_up(brk_now()), wanted = page_up(r[RDI]);
         if (r[RDI] && wanted < now)
-            spans[0] = (struct span){wanted, now};
+            spans[0] = (struct hp_span){wanted, now};
         break;
     }
     case SYS_madvise:
@@ -196,7 +192,7 @@ static void forget_shared_code(void)
             hp_cache_invalidate(hp_maps.items[i].low, hp_maps.items[i].high);
 }
 
-static void account(struct hp_self *self, const uint64_t *r, const struct span *span,
+static void account(struct hp_self *self, const uint64_t *r, const struct hp_span *span,
                     uint64_t result)
 {
     switch (r[RAX]) {
@@ -253,14 +249,50 @@ static bool call(struct hp_self *self, bool locked)
     return true;
 }
 
+/* Unmaps what is not ours. */
+static long unmap_around(struct hp_self *self, struct hp_span span)
+{
+    struct hp_span ours;
+    long result = 0;
+    for (uint64_t at = span.low; at < span.high && result == 0; at = ours.high) {
+        if (!hp_ours(at, span.high, &ours))
+            ours = (struct hp_span){span.high, span.high};
+        if (ours.low <= at)
+            continue;
+        hp_maps_let_go(at, ours.low);
+        result = hp_sys2(SYS_munmap, (long)at, (long)(ours.low - at));
+        hp_maps_drop(self, at, ours.low);
+    }
+    return result;
+}
+
+/* Whether the call would change the engine's memory: then it is answered here. */
+static bool meets_ours(struct hp_self *self, const struct hp_span spans[2])
+{
+    uint64_t *r = self->regs.r;
+    struct hp_span ours;
+    if (!hp_ours(spans[0].low, spans[0].high, &ours) &&
+        !hp_ours(spans[1].low, spans[1].high, &ours))
+        return false;
+    if (r[RDI] & 4095)
+        r[RAX] = (uint64_t)-EINVAL;
+    else
+        r[RAX] = r[RAX] == SYS_munmap ? (uint64_t)unmap_around(self, spans[0]) : (uint64_t)-ENOMEM;
+    return true;
+}
+
 bool hp_maps_call(struct hp_self *self)
 {
     uint64_t r[16];
-    struct span spans[2];
+    struct hp_span spans[2];
     bool concerned = false;
     memcpy(r, self->regs.r, sizeof r);
     hp_lock();
     look_ahead(r, spans);
+    if (hp_n_areas && meets_ours(self, spans)) {
+        hp_unlock();
+        return true;
+    }
     for (int i = 0; i < 2; i++)
         if (hp_ranges_touch(&hp_maps, spans[i].low, spans[i].high)) {
             hp_maps_let_go(spans[i].low, spans[i].high);
