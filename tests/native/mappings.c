@@ -493,6 +493,30 @@ static void stopped(void)
     printf("sum %ld\n", sum);
 }
 
+/* A child in our memory runs new code when we are gone. */
+static int heir(void *code)
+{
+    int parent = getppid();
+    atomic_store(&running, 1);
+    while (getppid() == parent)
+        sched_yield();
+    for (int i = 0; i < 100; i++) {
+        write_add((unsigned char *)code + i * 64, i);
+        if (call((unsigned char *)code + i * 64, 1) != i + 1)
+            return 1;
+    }
+    static const char done[] = "done\n";
+    return write(1, done, sizeof done - 1) != sizeof done - 1;
+}
+
+static void outlives(void)
+{
+    unsigned char *stack = pages(16, PROT_READ | PROT_WRITE), *code = pages(4, RWX);
+    CHECK(clone(heir, stack + 16 * PAGE, CLONE_VM | SIGCHLD, code) > 0);
+    while (!atomic_load(&running))
+        sched_yield();
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
@@ -511,6 +535,7 @@ int main(int argc, char **argv)
         {"alias-fork", alias_fork},
         {"very-many", very_many},
         {"stopped", stopped},
+        {"outlives", outlives},
         {NULL, NULL},
     };
     return run_part(parts, argc, argv);

@@ -465,7 +465,7 @@ void hp_cache_flush(void)
  */
 static bool make_room(struct hp_self *self, uint64_t pc, const char **why)
 {
-    bool all_out = hp_threads_leave_cache(self, 2000);
+    bool all_out = hp_threads_leave_cache(self, 2000, true);
     if (all_out)
         hp_cache_flush();
     else

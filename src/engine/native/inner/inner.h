@@ -181,10 +181,10 @@ void hp_process_add_stats(void);
 /* In a forked child: the other threads are gone. */
 void hp_threads_after_fork(struct hp_self *self);
 
-/* Makes every other thread leave the cache, and looks up to `tries` times, 0.1 ms apart, whether each has. False: one has
+/* Makes every other thread (`borrowers`: and every child that borrows our memory) leave the cache, and looks up to `tries` times, 0.1 ms apart, whether each has. False: one has
  * not; it may be stopped, or wait in the middle of an instruction for another. With the lock held: who has left comes
  * back in after hp_unlock(). */
-bool hp_threads_leave_cache(struct hp_self *self, unsigned tries);
+bool hp_threads_leave_cache(struct hp_self *self, unsigned tries, bool borrowers);
 
 /* --- What the engine knows -------------------------------------------------------------------- */
 

@@ -4,9 +4,6 @@
  * not be done.
  */
 #include "engine/native/inner/landings.h"
-#include "engine/native/inner/sys.h"
-
-#include <sys/stat.h>
 
 /* Of what is in [low, high) of the span, the lowest counts. */
 static void look(uint64_t low, uint64_t high, uint64_t from, uint64_t to, struct hp_span *found)
@@ -19,15 +16,11 @@ bool hp_ours(uint64_t low, uint64_t high, struct hp_span *found)
 {
     extern const char __ehdr_start[] __attribute__((visibility("hidden")));
     extern const char _end[] __attribute__((visibility("hidden")));
-    static uint64_t arena_size;
     uint64_t arena = (uint64_t)(uintptr_t)hp_engine.arena, pages_low, pages_high;
-    struct stat st;
-    if (!arena_size && !hp_sys_failed(hp_sys2(SYS_fstat, hp_engine.arena_fd, (long)&st)))
-        arena_size = (uint64_t)st.st_size;
     *found = (struct hp_span){UINT64_MAX, UINT64_MAX};
     hp_pages_span(&pages_low, &pages_high);
     look(low, high, pages_low, pages_high, found);
-    look(low, high, arena, arena + arena_size, found);
+    look(low, high, arena, arena + hp_engine.arena->shape.size, found);
     look(low, high, (uint64_t)(uintptr_t)__ehdr_start,
          ((uint64_t)(uintptr_t)_end + 4095) & ~(uint64_t)4095, found);
     look(low, high, hp_landings_at, hp_landings_at + (hp_landings_mask() + 1ull) * 8, found);

@@ -133,7 +133,7 @@ void hp_release(struct hp_self *self, uint64_t pc, const char *why)
     if (self->is_vforked) {
         hp_signals_give_back(self);
     } else if (!atomic_load(&hp_released)) {
-        hp_threads_leave_cache(self, 20000);
+        hp_threads_leave_cache(self, 20000, false);
         hp_guards_remove(0, UINT64_MAX);
         atomic_store(&hp_released, true);
         hp_signals_give_back(self);

@@ -437,13 +437,22 @@ void hp_process_add_stats(void)
         ;
 }
 
+/* Whether there are children in our memory that are not threads of ours. */
+static bool has_borrowers(const struct hp_self *self)
+{
+    for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
+        if (t->in_use && t->tid && t->process != self->process)
+            return true;
+    return false;
+}
+
 /* The process exits in an orderly way: say so for all its threads, which stop where they are. */
 static void end_process(struct hp_self *self)
 {
     struct hp_arena *arena = hp_engine.arena;
     if (!self->is_vforked) {
         hp_lock();
-        hp_threads_leave_cache(self, 20000);
+        hp_threads_leave_cache(self, 20000, false);
         hp_process_add_stats();
         for (uint32_t i = 0; i < atomic_load(&arena->rings_used); i++)
             if (arena->rings[i].process == self->number && arena->rings[i].state == HP_RING_ACTIVE)
@@ -453,6 +462,8 @@ static void end_process(struct hp_self *self)
                 hp_addresses_finish_thread(t);
     }
     hp_words_finish(self, HP_END_EXIT);
+    if (!self->is_vforked && has_borrowers(self))
+        hp_unlock(); /* they go on without us */
 }
 
 void hp_sys_exit(struct hp_self *self, bool group)
@@ -476,22 +487,22 @@ void hp_sys_exit(struct hp_self *self, bool group)
     hp_exit_thread(self->is_awaited ? &kept : &self->in_use, status);
 }
 
-static bool is_in_cache(const struct hp_self *t, const struct hp_self *self)
+static bool is_in_cache(const struct hp_self *t, const struct hp_self *self, bool borrowers)
 {
-    return t != self && t->in_use && t->where == HP_IN_CACHE;
+    return t != self && t->in_use && t->where == HP_IN_CACHE &&
+           (borrowers || t->process == self->process);
 }
 
-/* Children that borrow our memory run in the same cache. */
-bool hp_threads_leave_cache(struct hp_self *self, unsigned tries)
+bool hp_threads_leave_cache(struct hp_self *self, unsigned tries, bool borrowers)
 {
     for (struct hp_self *t = hp_threads; t; t = t->next_thread)
-        if (is_in_cache(t, self) && t->tid) {
+        if (is_in_cache(t, self, borrowers) && t->tid) {
             atomic_store(&t->pending, 1);
             struct hp_siginfo info = {.signo = HP_SIGNAL_STOP, .code = HP_STOP_CODE, .rest = {0}};
             hp_sys4(SYS_rt_tgsigqueueinfo, t->process, t->tid, HP_SIGNAL_STOP, (long)&info);
         }
     for (struct hp_self *t = hp_threads; t; t = t->next_thread)
-        for (unsigned n = 0; is_in_cache(t, self); n++) {
+        for (unsigned n = 0; is_in_cache(t, self, borrowers); n++) {
             struct timespec64 {
                 int64_t s, ns;
             } moment = {0, n < 50 ? 1000 : 100000};
