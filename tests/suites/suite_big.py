@@ -29,4 +29,4 @@ class Big(Suite):
     def outcome(self, test, status, output, scratch):
         lines = output.splitlines()
         return {"status": status, "lines": len(lines),
-                **{"line %d" % (i + 1): line for i, line in enumerate(lines[:60])}}
+                **{"line %d" % (i + 1): line for i, line in enumerate(lines[:500])}}
