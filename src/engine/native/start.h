@@ -22,6 +22,8 @@ struct hp_start {
     uint32_t serial;   /* of the first thread, + 1; 0: none taken yet */
     uint32_t
         former; /* number of the process, under which the program before had its rings; 0: none */
+    uint32_t is_filtered; /* a program before has installed a seccomp filter */
+    uint32_t pad;
     char path[4096]; /* the ELF file of the program, absolute */
     char name[4096]; /* what the kernel would put into AT_EXECFN: the name as it was given */
 };

@@ -471,12 +471,13 @@ static bool put_args(const struct plan *plan, uint64_t argv, uint64_t count, uin
 static long exec_natively(const struct plan *plan, const uint64_t args[5])
 {
     if (plan->is_program_again)
-        return hp_sys3(SYS_execve, (long)hp_engine.program_path, (long)args[ARGV],
-                       (long)args[ENVP]);
+        return hp_judged_call(SYS_execve, (long)hp_engine.program_path, (long)args[ARGV],
+                              (long)args[ENVP], 0, 0);
     if ((int)args[DIRFD] == AT_FDCWD && (int)args[FLAGS] == 0)
-        return hp_sys3(SYS_execve, (long)args[PATH], (long)args[ARGV], (long)args[ENVP]);
-    return hp_sys6(SYS_execveat, (int)args[DIRFD], (long)args[PATH], (long)args[ARGV],
-                   (long)args[ENVP], (int)args[FLAGS], 0);
+        return hp_judged_call(SYS_execve, (long)args[PATH], (long)args[ARGV], (long)args[ENVP], 0,
+                              0);
+    return hp_judged_call(SYS_execveat, (int)args[DIRFD], (long)args[PATH], (long)args[ARGV],
+                          (long)args[ENVP], (int)args[FLAGS]);
 }
 
 /* The memory file that tells an engine what to do; it outlives the exec. Negative: none. */
@@ -487,6 +488,8 @@ static int make_start(const struct hp_self *self, struct plan *plan)
     plan->start.engine_fd = hp_engine.engine_fd;
     plan->start.serial = 0;
     plan->start.former = self->number;
+    plan->start.is_filtered = hp_engine.is_filtered;
+    plan->start.pad = 0;
     int fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, MFD_NOEXEC_SEAL);
     if (fd == -EINVAL) /* as before Linux 6.3 */
         fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, 0);
@@ -506,6 +509,21 @@ static void keep_over_exec(bool keep)
     hp_sys3(SYS_fcntl, hp_engine.engine_fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
+/* The call by which the program executes: by execve when that is what it used, as its filters may
+ * allow no other. */
+static long call_engine(uint64_t argv, uint64_t envp, bool at)
+{
+    char path[FD_PATH];
+    long error = -ENOENT;
+    fd_path(path, hp_engine.engine_fd);
+    if (hp_engine.is_filtered && !at)
+        error = hp_judged_call(SYS_execve, (long)path, (long)argv, (long)envp, 0, 0);
+    if (error != -ENOENT)
+        return error;
+    return hp_judged_call(SYS_execveat, hp_engine.engine_fd, (long)"", (long)argv, (long)envp,
+                          AT_EMPTY_PATH);
+}
+
 /* Executes the engine. Returns why that failed, all being as before; 0: nothing was tried. */
 static long exec_engine(struct hp_self *self, struct plan *plan, uint64_t argv, uint64_t envp)
 {
@@ -514,8 +532,7 @@ static long exec_engine(struct hp_self *self, struct plan *plan, uint64_t argv, 
         return 0;
     keep_over_exec(true);
     hp_exec_announce(self, plan->start.path, true);
-    long error = hp_sys6(SYS_execveat, hp_engine.engine_fd, (long)"", (long)argv, (long)envp,
-                         AT_EMPTY_PATH, 0);
+    long error = call_engine(argv, envp, plan->path != plan->start.name);
     keep_over_exec(false);
     close_fd(fd);
     return error;
@@ -566,7 +583,7 @@ static bool decide(struct plan *plan, const uint64_t args[5])
     }
     /* The engine itself is what a hotpath that is being observed executes: it has been told what
      * to do already. */
-    if (engine || !hp_engine.arena->follow) {
+    if (engine || !hp_engine.arena->follow || !hp_filters_know_next()) {
         close_fd(named);
         return false;
     }
@@ -586,7 +603,7 @@ long hp_exec(struct hp_self *self, const uint64_t args[5])
     if (decide(&plan, args))
         error = plan.n_scripts > 0 ? exec_engine_for_script(self, &plan, args)
                                    : exec_engine(self, &plan, args[ARGV], args[ENVP]);
-    if (is_of_the_program(error))
+    if (is_of_the_program(error) || hp_filters_trapped(self))
         return error;
     hp_exec_announce(self, plan.is_program_again ? hp_engine.program_path : plan.start.name, false);
     return exec_natively(&plan, args);

@@ -116,6 +116,10 @@ struct hp_self {
     bool is_vforked;   /* shares the memory of the process that made it */
     bool is_awaited;   /* by the thread that made it, which frees this block */
     bool has_to_clear; /* its handlers, before it runs */
+
+    /* What filters.c refuses. */
+    uint32_t restricted; /* HP_RESTRICTED_* */
+    uint64_t dispatch_offset, dispatch_length, dispatch_selector;
 };
 
 _Static_assert(offsetof(struct hp_self, rcx) == HP_AT_RCX, "layout");
@@ -166,6 +170,12 @@ static inline struct hp_self *hp_self(void)
     return self;
 }
 
+/* The number of the system call that the program makes: all that the kernel looks at. */
+static inline int32_t hp_call_number(const struct hp_self *self)
+{
+    return (int32_t)self->regs.r[RAX];
+}
+
 /* System calls that make threads and processes. */
 bool hp_sys_clone(struct hp_self *self); /* false: a signal came first */
 _Noreturn void hp_sys_exit(struct hp_self *self, bool group);
@@ -174,6 +184,7 @@ _Noreturn void hp_sys_exit(struct hp_self *self, bool group);
  * at all; and goes on. */
 _Noreturn void hp_syscall_at(struct hp_self *self, uint64_t pc, uint32_t id);
 _Noreturn void hp_on_child(struct hp_self *self);
+_Noreturn void hp_thread_kill(struct hp_self *self); /* as by SIGKILL, this thread only */
 
 /* Adds what this process did since the last time to the arena's statistics. */
 void hp_process_add_stats(void);
@@ -196,6 +207,8 @@ struct hp_engine {
     uint64_t room;    /* bytes of address space, or of private memory, that the process may have */
     bool has_fsgsbase, has_pext, has_xsave;
     bool has_no_clock;               /* PR_SET_TSC: RDTSC faults */
+    bool is_filtered;                /* the program has installed a seccomp filter */
+    uint64_t stack_limit;            /* when it was started */
     char *program_path;              /* of the ELF file */
     uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */
     uint64_t tsc_start, ns_start;
@@ -233,6 +246,10 @@ _Noreturn void hp_enter_native(struct hp_self *self);
 extern const char hp_gates_begin[], hp_gates_end[], hp_enter_end[], hp_enter_native_end[];
 void hp_gate_pending(void);
 extern const char hp_syscall_begin[], hp_syscall_insn[], hp_syscall_end[];
+
+/* Another place where calls are made for the program: its filters judge them (filters.c). */
+long hp_judged_call(long number, long a, long b, long c, long d, long e);
+extern const char hp_judged_end[], hp_clone_end[], hp_exit_end[], hp_sigreturn_end[];
 
 /* Makes the system call in self->regs, unless something is pending: then false. */
 bool hp_raw_syscall(struct hp_self *self);
@@ -411,6 +428,28 @@ void hp_signals_let_go_held(const struct hp_self *self);
 bool hp_signals_any_held(const struct hp_self *self);
 void hp_signals_to_kernel(const struct hp_self *self, uint64_t mask);
 void hp_signals_forget_held(void); /* a forked child has none */
+
+/* Sends the thread a signal that it can neither block nor ignore, as for what an instruction causes. False: something
+ * else came first. */
+bool hp_signals_force(struct hp_self *self, const struct hp_siginfo *info);
+_Noreturn void hp_signals_die(struct hp_self *self, int number); /* it ends the process */
+
+/* --- Restrictions of system calls (filters.c) -------------------------------------------------- */
+
+#define HP_RESTRICTED_STRICT   1u /* seccomp's strict mode */
+#define HP_RESTRICTED_DISPATCH 2u /* calls go back to the program */
+
+enum hp_verdict { HP_CALL_MADE, HP_CALL_OVER, HP_CALL_AGAIN };
+
+/* Whether the thread, which is restricted, may make its call; OVER: no, what follows is seen to. */
+enum hp_verdict hp_filters_judge(struct hp_self *self);
+/* Whether the calls of an engine that is executed now will be told from the program's. */
+bool hp_filters_know_next(void);
+/* A call made in a judged place came back as a signal of a filter (SIGSYS): it was not made. */
+bool hp_filters_trapped(const struct hp_self *self);
+/* System calls; false: a signal came first. */
+bool hp_sys_prctl(struct hp_self *self);
+bool hp_sys_seccomp(struct hp_self *self);
 
 /* --- Starting programs (load.c, exec.c) ------------------------------------------------------- */
 

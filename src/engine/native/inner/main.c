@@ -173,6 +173,13 @@ static uint64_t find_room(void)
     return space[0] < data[0] ? space[0] : data[0];
 }
 
+static uint64_t find_stack_limit(void)
+{
+    uint64_t limit[2] = {0};
+    hp_sys4(SYS_prlimit64, 0, RLIMIT_STACK, 0, (long)limit);
+    return limit[0];
+}
+
 static void cpuid(uint32_t leaf, uint32_t r[4])
 {
     __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
@@ -257,6 +264,8 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     Elf64_auxv_t *auxv = find_auxv(stack);
     look_at_auxv(auxv);
     hp_engine.room = find_room();
+    hp_engine.stack_limit = find_stack_limit();
+    hp_engine.is_filtered = start->is_filtered;
     hp_engine.has_pext = has_fast_pext();
     hp_engine.has_xsave = has_xsave();
     const char *slash = strrchr(start->name, '/');

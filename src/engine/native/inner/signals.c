@@ -205,6 +205,26 @@ static void reset_action(struct hp_self *self, int number)
     unlock_actions(self->actions);
 }
 
+void hp_signals_die(struct hp_self *self, int number)
+{
+    die(self, number);
+}
+
+bool hp_signals_force(struct hp_self *self, const struct hp_siginfo *info)
+{
+    uint64_t bit = 1ull << (info->signo - 1), others = HP_SIGSET_ALL & ~(HP_SIGNALS_SYNC | bit);
+    hp_sys4(SYS_rt_sigprocmask, 2, (long)&others, 0, 8);
+    if (atomic_load(&self->pending)) {
+        if (!self->has_signal)
+            hp_signals_set_mask(self);
+        return false;
+    }
+    if (self->mask & bit || self->actions->of[info->signo].handler <= SIG_IGN_)
+        die(self, info->signo);
+    hp_sys4(SYS_rt_tgsigqueueinfo, self->process, self->tid, info->signo, (long)info);
+    return true;
+}
+
 void hp_signals_deliver(struct hp_self *self)
 {
     int number = self->info.signo;

@@ -87,6 +87,8 @@ static void remember(struct hp_self *self, const struct hp_siginfo *info, const 
         send_again(self);
     self->has_signal = true;
     self->info = *info;
+    if (info->signo == SYS && info->code == 1 /* SYS_SECCOMP */ && self->where == HP_IN_ENGINE)
+        self->info.address = self->regs.rip; /* not ours: the program's call */
     memcpy(self->context, uc, sizeof *uc);
     keep_vectors(self, uc);
 }

@@ -42,7 +42,8 @@ enum {
     TTIN = 21,
     TTOU = 22,
     URG = 23,
-    WINCH = 28
+    WINCH = 28,
+    SYS = 31
 };
 
 #define USER_CS 0x33

@@ -57,6 +57,23 @@ static enum outcome answer(struct hp_self *self, long result)
     return DONE;
 }
 
+/* A call that the engine will answer: whether the program's filters let it be made. They are asked
+ * by making it with `value` in `reg`, by which it does nothing and fails, or not, with `expected`. */
+static bool is_let(struct hp_self *self, int reg, uint64_t value, int64_t expected,
+                   enum outcome *outcome)
+{
+    uint64_t *r = self->regs.r, number = r[RAX], given = r[reg];
+    if (!hp_engine.is_filtered)
+        return true;
+    r[reg] = value;
+    *outcome = hp_raw_syscall(self) ? DONE : AGAIN;
+    r[reg] = given;
+    if (*outcome == AGAIN || (int64_t)r[RAX] != expected)
+        return false;
+    r[RAX] = number;
+    return true;
+}
+
 /* --- Descriptors ------------------------------------------------------------------------------ */
 
 static int *our_descriptor(uint64_t fd)
@@ -93,12 +110,12 @@ static enum outcome sys_close_range(struct hp_self *self)
     }
     long result = 0;
     if (first < a && result == 0)
-        result = hp_sys3(SYS_close_range, first, last < a - 1 ? last : a - 1, flags);
+        result = hp_judged_call(SYS_close_range, first, last < a - 1 ? last : a - 1, flags, 0, 0);
     if (last > a && first < b && a + 1 < b && result == 0)
-        result = hp_sys3(SYS_close_range, first > a + 1 ? first : a + 1,
-                         last < b - 1 ? last : b - 1, flags);
+        result = hp_judged_call(SYS_close_range, first > a + 1 ? first : a + 1,
+                                last < b - 1 ? last : b - 1, flags, 0, 0);
     if (last > b && result == 0)
-        result = hp_sys3(SYS_close_range, first > b + 1 ? first : b + 1, last, flags);
+        result = hp_judged_call(SYS_close_range, first > b + 1 ? first : b + 1, last, flags, 0, 0);
     return answer(self, result);
 }
 
@@ -129,11 +146,10 @@ static bool is_proc_exe(const struct hp_self *self, uint64_t path)
 
 static enum outcome sys_readlink(struct hp_self *self, uint64_t path, uint64_t to, uint64_t size)
 {
-    if (!is_proc_exe(self, path))
-        return pass(self);
+    enum outcome outcome = pass(self);
+    if (outcome == AGAIN || hp_sys_failed((long)self->regs.r[RAX]) || !is_proc_exe(self, path))
+        return outcome;
     uint64_t length = strlen(hp_engine.program_path);
-    if ((int64_t)size <= 0)
-        return answer(self, -22);
     if (length > size)
         length = size;
     return answer(self, hp_put(to, hp_engine.program_path, length) ? (long)length : -14);
@@ -179,9 +195,35 @@ static enum outcome sys_exec(struct hp_self *self, bool at)
     return answer(self, result);
 }
 
+/* rt_sigaction, rt_sigprocmask: with a set of another size they do nothing. */
+static enum outcome sys_with_set(struct hp_self *self, bool (*call)(struct hp_self *))
+{
+    enum outcome outcome;
+    if (!is_let(self, R10, 0, -22, &outcome))
+        return outcome;
+    return call(self) ? DONE : AGAIN;
+}
+
+static enum outcome sys_altstack(struct hp_self *self)
+{
+    enum outcome outcome;
+    uint64_t *r = self->regs.r, old = r[RSI];
+    r[RSI] = 0;
+    bool let = is_let(self, RDI, 0, 0, &outcome);
+    r[RSI] = old;
+    if (!let)
+        return outcome;
+    return hp_sys_sigaltstack(self) ? DONE : AGAIN;
+}
+
 static enum outcome sys_arch_prctl(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
+    enum outcome outcome;
+    if (r[RDI] == ARCH_SET_GS && !is_let(self, RSI, UINT64_MAX, -1, &outcome))
+        return outcome;
+    if (r[RDI] == ARCH_GET_GS && !is_let(self, RSI, UINT64_MAX, -14, &outcome))
+        return outcome;
     if (r[RDI] == ARCH_SET_GS) {
         if (r[RSI] >= HP_USER_END)
             return answer(self, -1);
@@ -221,9 +263,9 @@ static enum outcome sys_prctl(struct hp_self *self)
 {
     if ((int)self->regs.r[RDI] == PR_SET_TSC)
         hp_engine.has_no_clock = true; /* of one thread, but the engine's time is nobody's loss */
-    if ((int)self->regs.r[RDI] == PR_SET_SECCOMP || (int)self->regs.r[RDI] == SET_MDWE)
+    if ((int)self->regs.r[RDI] == SET_MDWE)
         return sys_restrict(self);
-    return pass(self);
+    return hp_sys_prctl(self) ? DONE : AGAIN;
 }
 
 /* As of a kernel without rseq. */
@@ -292,7 +334,7 @@ static enum outcome sys_pselect(struct hp_self *self)
 static enum outcome make_call(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
-    switch (r[RAX]) {
+    switch (hp_call_number(self)) {
     case SYS_mmap:
     case SYS_munmap:
     case SYS_mprotect:
@@ -329,9 +371,9 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_exit: hp_sys_exit(self, false);
     case SYS_exit_group: hp_sys_exit(self, true);
 
-    case SYS_rt_sigaction: return hp_sys_sigaction(self) ? DONE : AGAIN;
-    case SYS_rt_sigprocmask: return hp_sys_sigprocmask(self) ? DONE : AGAIN;
-    case SYS_sigaltstack: return hp_sys_sigaltstack(self) ? DONE : AGAIN;
+    case SYS_rt_sigaction: return sys_with_set(self, hp_sys_sigaction);
+    case SYS_rt_sigprocmask: return sys_with_set(self, hp_sys_sigprocmask);
+    case SYS_sigaltstack: return sys_altstack(self);
     case SYS_rt_sigreturn: hp_sys_sigreturn(self);
     case SYS_rt_sigsuspend: return sys_with_mask(self, r[RDI], r[RSI]);
     case SYS_ppoll: return sys_with_mask(self, r[R10], r[R8]);
@@ -339,10 +381,10 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_epoll_pwait:
     case SYS_epoll_pwait2: return sys_with_mask(self, r[R8], r[R9]);
 
-    case SYS_seccomp: return sys_restrict(self);
     case SYS_arch_prctl: return sys_arch_prctl(self);
     case SYS_rseq: return sys_rseq(self);
 
+    case SYS_seccomp: return hp_sys_seccomp(self) ? DONE : AGAIN;
     case SYS_membarrier: return sys_membarrier(self);
     case SYS_mlockall: return sys_mlockall(self);
     case SYS_prctl: return sys_prctl(self);
@@ -368,8 +410,14 @@ static enum outcome make_call(struct hp_self *self)
 /* Nothing behind it will be run because of this one. */
 static bool never_returns(const struct hp_self *self)
 {
-    uint64_t number = self->regs.r[RAX];
+    int32_t number = hp_call_number(self);
     return number == SYS_exit || number == SYS_exit_group || number == SYS_rt_sigreturn;
+}
+
+static enum outcome judge_and_make_call(struct hp_self *self)
+{
+    enum hp_verdict verdict = self->restricted ? hp_filters_judge(self) : HP_CALL_MADE;
+    return verdict == HP_CALL_MADE ? make_call(self) : verdict == HP_CALL_OVER ? DONE : AGAIN;
 }
 
 /* Makes the call that ended segment `id`, `insns` instructions long, 0: it is not recorded. */
@@ -382,13 +430,10 @@ static _Noreturn void make_recorded(struct hp_self *self, uint64_t behind, uint3
         hp_words_ran(self, id, false);
     self->regs.r[RCX] = behind; /* as the instruction does */
     self->regs.r[R11] = self->regs.flags;
-    uint64_t rax = self->regs.r[RAX];
-    self->regs.r[RAX] = (uint64_t)(int32_t)rax; /* all that the kernel looks at */
     if (id && never_returns(self))
         hp_words_not_ended(self, id, insns);
-    if (make_call(self) == AGAIN) {
+    if (judge_and_make_call(self) == AGAIN) {
         behind -= SYSCALL_LENGTH;
-        self->regs.r[RAX] = rax;
         if (id)
             hp_words_not_ended(self, id, insns - 1u);
     }

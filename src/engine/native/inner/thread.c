@@ -23,6 +23,8 @@
 #define ALT_SIZE    0x40000
 #define ARCH_SET_GS 0x1001
 #define ARCH_GET_GS 0x1004
+#define SIGNAL_KILL 9
+#define SIGNAL_SYS  31
 
 _Static_assert(sizeof(struct hp_self) <= VECTORS_AT, "block");
 
@@ -265,7 +267,7 @@ static bool read_clone3(const struct hp_self *self, struct request *request)
 static bool read_request(const struct hp_self *self, struct request *request)
 {
     const uint64_t *r = self->regs.r;
-    request->number = r[RAX];
+    request->number = (uint32_t)hp_call_number(self);
     request->flags = request->stack = 0;
     switch (request->number) {
     case SYS_fork: return true;
@@ -311,22 +313,24 @@ static long make_process(struct hp_self *self, struct request *request)
     if (request->number == SYS_clone3) {
         request->args.stack = request->args.stack_size = 0;
         request->args.flags &= ~CLONE_CLEAR_SIGHAND; /* it would take the engine's: done below */
-        result = hp_sys2(SYS_clone3, (long)request->bytes, (long)request->size);
+        result = hp_judged_call(SYS_clone3, (long)request->bytes, (long)request->size, 0, 0, 0);
     } else if (request->number == SYS_clone) {
-        result = hp_sys6(SYS_clone, (long)r[RDI], 0, (long)r[RDX], (long)r[R10], (long)r[R8], 0);
+        result =
+            hp_judged_call(SYS_clone, (long)r[RDI], 0, (long)r[RDX], (long)r[R10], (long)r[R8]);
     } else {
-        result = hp_sys1(SYS_fork, 0);
+        result = hp_judged_call(SYS_fork, 0, 0, 0, 0, 0);
     }
     if (result != 0) {
         if (copy >= 0 && (result < 0 || !(request->flags & CLONE_FILES)))
             hp_sys1(SYS_close, copy); /* else it is the child's too */
         hp_unlock();
-        if (result > 0)
+        if (result > 0 && !hp_filters_trapped(self))
             told_of_child(self, result);
         return result;
     }
     if (copy >= 0)
         take_copy(copy);
+    self->restricted &= ~HP_RESTRICTED_DISPATCH;
     hp_writer_after_fork(&self->writer, serial, arena->follow != 0);
     hp_threads_after_fork(self);
     hp_unlock();
@@ -392,7 +396,7 @@ static long make_thread(struct hp_self *self, struct request *request)
         call.args[0] = (uint64_t)(uintptr_t)request->bytes;
     }
     long result = hp_clone(&call);
-    if (result < 0) {
+    if (result < 0 || hp_filters_trapped(self)) {
         free_block(child);
         return result;
     }
@@ -408,13 +412,15 @@ bool hp_sys_clone(struct hp_self *self)
     struct request request;
     if (!read_request(self, &request))
         return hp_raw_syscall(self);
-    uint64_t all = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC; /* the child must not be caught half made */
+    /* The child must not be caught half made. A filter's signal may come. */
+    uint64_t all = HP_SIGSET_ALL & ~(HP_SIGNALS_SYNC | 1ull << (SIGNAL_SYS - 1));
     hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
     if (self->has_signal) /* or it would be the child's as well */
         return false;
     long result =
         request.flags & CLONE_VM ? make_thread(self, &request) : make_process(self, &request);
-    hp_signals_set_mask(self);
+    if (!self->has_signal)
+        hp_signals_set_mask(self);
     self->regs.r[RAX] = (uint64_t)result;
     return true;
 }
@@ -471,7 +477,8 @@ void hp_sys_exit(struct hp_self *self, bool group)
     int status = (int)self->regs.r[RDI];
     if (group) {
         end_process(self);
-        for (;;)
+        hp_judged_call(SYS_exit_group, status, 0, 0, 0, 0);
+        for (;;) /* a filter of the program refuses: by a call it does not see */
             hp_sys1(SYS_exit_group, status);
     }
     hp_words_finish(self, HP_END_EXIT);
@@ -485,6 +492,24 @@ void hp_sys_exit(struct hp_self *self, bool group)
         hp_actions_drop(self->actions);
     _Atomic uint32_t kept;
     hp_exit_thread(self->is_awaited ? &kept : &self->in_use, status);
+}
+
+static bool is_alone(const struct hp_self *self)
+{
+    for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
+        if (t != self && t->in_use && t->process == self->process && t->tid)
+            return false;
+    return true;
+}
+
+void hp_thread_kill(struct hp_self *self)
+{
+    hp_words_finish(self, HP_END_SIGNAL);
+    hp_process_add_stats();
+    if (is_alone(self))
+        hp_sys2(SYS_kill, self->process, SIGNAL_KILL);
+    for (;;)
+        hp_sys1(SYS_exit, SIGNAL_KILL);
 }
 
 static bool is_in_cache(const struct hp_self *t, const struct hp_self *self, bool borrowers)

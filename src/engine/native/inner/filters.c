@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Programs that restrict their own system calls: seccomp, and user dispatch.
+ *
+ * A filter must judge the program's calls and not the engine's. So every filter gets a few
+ * instructions before it that allow what comes from the engine's text, except for the places where
+ * calls of the program are made. Strict mode and user dispatch are done here, without the kernel.
+ */
+#include "engine/native/inner/inner.h"
+#include "engine/native/inner/sys.h"
+
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/prctl.h>
+#include <linux/seccomp.h>
+#include <string.h>
+#include <sys/personality.h>
+#include <sys/resource.h>
+
+#ifndef PR_SYS_DISPATCH_EXCLUSIVE_ON
+#define PR_SYS_DISPATCH_EXCLUSIVE_ON 1
+#endif
+#ifndef PR_SYS_DISPATCH_INCLUSIVE_ON
+#define PR_SYS_DISPATCH_INCLUSIVE_ON 2
+#endif
+#define SIGNAL_SYS        31
+#define SIGNAL_SEGV       11
+#define SYS_SECCOMP_      1 /* si_code */
+#define SYS_USER_DISPATCH 2
+
+/* --- Filters ---------------------------------------------------------------------------------- */
+
+extern const char __ehdr_start[] __attribute__((visibility("hidden")));
+extern const char etext[] __attribute__((visibility("hidden")));
+
+/* Where calls of the program are made: the addresses behind the instructions. */
+static const char *const judged[] = {hp_syscall_end, hp_judged_end, hp_clone_end, hp_exit_end,
+                                     hp_sigreturn_end};
+#define N_JUDGED (sizeof judged / sizeof *judged)
+#define N_PREFIX (N_JUDGED + 7)
+#define IP_LOW   (offsetof(struct seccomp_data, instruction_pointer))
+#define IP_HIGH  (IP_LOW + 4)
+
+static uint64_t address_of(const char *label)
+{
+    return (uint64_t)(uintptr_t)label;
+}
+
+/* Allows calls of the engine, else comes to its end with nothing changed. False: cannot be said. */
+static bool make_prefix(struct sock_filter to[N_PREFIX])
+{
+    uint64_t low = address_of(__ehdr_start), high = address_of(etext);
+    uint8_t n = 0, last = N_PREFIX - 1; /* a jump to `last` goes on with the program's filter */
+    if (low >> 32 != high >> 32)
+        return false;
+    to[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, IP_HIGH);
+    to[n] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)(low >> 32), 0,
+                                         (uint8_t)(last - n - 1));
+    n++;
+    to[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, IP_LOW);
+    to[n] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)low, 0,
+                                         (uint8_t)(last - n - 1));
+    n++;
+    to[n] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (uint32_t)high,
+                                         (uint8_t)(last - n - 1), 0);
+    n++;
+    for (size_t i = 0; i < N_JUDGED; i++, n++)
+        to[n] = (struct sock_filter)BPF_JUMP(
+            BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)address_of(judged[i]), (uint8_t)(last - n - 1), 0);
+    to[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    to[n] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_IMM, 0); /* as it begins */
+    return true;
+}
+
+/* The call installs a filter, which register `reg` points to. False: a signal came first. */
+static bool install_filter(struct hp_self *self, int reg)
+{
+    struct sock_filter code[BPF_MAXINSNS];
+    struct sock_fprog fprog;
+    uint64_t *r = self->regs.r, given = r[reg];
+    if (!hp_copy(&fprog, (const void *)given, sizeof fprog) || fprog.len == 0 ||
+        fprog.len > BPF_MAXINSNS - N_PREFIX || !make_prefix(code) ||
+        !hp_copy(code + N_PREFIX, fprog.filter, fprog.len * sizeof *code))
+        return hp_raw_syscall(self); /* wrong, or too long */
+    fprog.len = (unsigned short)(fprog.len + N_PREFIX);
+    fprog.filter = code;
+    r[reg] = (uint64_t)(uintptr_t)&fprog;
+    bool done = hp_raw_syscall(self);
+    r[reg] = given;
+    if (done && !hp_sys_failed((long)r[RAX]))
+        hp_engine.is_filtered = true;
+    return done;
+}
+
+static bool enter_strict_mode(struct hp_self *self)
+{
+    long mode = hp_sys1(SYS_prctl, PR_GET_SECCOMP);
+    self->regs.r[RAX] = mode == SECCOMP_MODE_FILTER ? (uint64_t)-22 : 0;
+    if (mode != SECCOMP_MODE_FILTER)
+        self->restricted |= HP_RESTRICTED_STRICT;
+    return true;
+}
+
+bool hp_filters_trapped(const struct hp_self *self)
+{
+    return self->has_signal && self->info.signo == SIGNAL_SYS && self->info.code == SYS_SECCOMP_;
+}
+
+bool hp_sys_seccomp(struct hp_self *self)
+{
+    const uint64_t *r = self->regs.r;
+    if ((uint32_t)r[RDI] == SECCOMP_SET_MODE_FILTER)
+        return install_filter(self, RDX);
+    if ((uint32_t)r[RDI] == SECCOMP_SET_MODE_STRICT && !(uint32_t)r[RSI] && !r[RDX])
+        return enter_strict_mode(self);
+    return hp_raw_syscall(self);
+}
+
+/* Where the next engine lies depends on these; a filter knows one place only. */
+bool hp_filters_know_next(void)
+{
+    struct rlimit stack;
+    if (!hp_engine.is_filtered)
+        return true;
+    long personality = hp_sys1(SYS_personality, 0xffffffff);
+    return personality & ADDR_NO_RANDOMIZE &&
+           !hp_sys_failed(hp_sys2(SYS_getrlimit, RLIMIT_STACK, (long)&stack)) &&
+           stack.rlim_cur == hp_engine.stack_limit;
+}
+
+/* --- User dispatch ---------------------------------------------------------------------------- */
+
+/* Whether the kernel knows the mode: tried with a place where no code is. */
+static bool has_inclusive_dispatch(void)
+{
+    if (hp_sys_failed(hp_sys6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_INCLUSIVE_ON,
+                              1, 1, 0, 0)))
+        return false;
+    hp_sys6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_OFF, 0, 0, 0, 0);
+    return true;
+}
+
+static long set_dispatch(struct hp_self *self)
+{
+    const uint64_t *r = self->regs.r;
+    uint64_t mode = r[RSI], offset = r[RDX], length = r[R10], selector = r[R8];
+    switch (mode) {
+    case PR_SYS_DISPATCH_OFF:
+        if (offset || length || selector)
+            return -22; /* EINVAL */
+        self->restricted &= ~HP_RESTRICTED_DISPATCH;
+        return 0;
+    case PR_SYS_DISPATCH_EXCLUSIVE_ON:
+        if (offset && offset + length <= offset)
+            return -22;
+        break;
+    case PR_SYS_DISPATCH_INCLUSIVE_ON:
+        if (length == 0 || offset + length <= offset || !has_inclusive_dispatch())
+            return -22;
+        offset += length;
+        length = 0 - length;
+        break;
+    default: return -22;
+    }
+    if (selector >= HP_USER_END)
+        return -14; /* EFAULT */
+    self->dispatch_offset = offset;
+    self->dispatch_length = length;
+    self->dispatch_selector = selector;
+    self->restricted |= HP_RESTRICTED_DISPATCH;
+    return 0;
+}
+
+/* Sends the call back to the program. False: a signal came first. */
+static bool dispatch(struct hp_self *self)
+{
+    struct hp_siginfo info = {
+        .signo = SIGNAL_SYS, .code = SYS_USER_DISPATCH, .address = self->regs.rip};
+    int32_t number = hp_call_number(self);
+    uint32_t arch = AUDIT_ARCH_X86_64;
+    memcpy(info.rest, &number, 4);
+    memcpy(info.rest + 4, &arch, 4);
+    return hp_signals_force(self, &info);
+}
+
+/* --- All of them ------------------------------------------------------------------------------ */
+
+bool hp_sys_prctl(struct hp_self *self)
+{
+    const uint64_t *r = self->regs.r;
+    switch ((int)r[RDI]) {
+    case PR_SET_SECCOMP:
+        if (r[RSI] == SECCOMP_MODE_FILTER)
+            return install_filter(self, RDX);
+        if (r[RSI] == SECCOMP_MODE_STRICT)
+            return enter_strict_mode(self);
+        return hp_raw_syscall(self);
+    case PR_SET_SYSCALL_USER_DISPATCH:
+        self->regs.r[RAX] = (uint64_t)set_dispatch(self);
+        return true;
+    default: return hp_raw_syscall(self);
+    }
+}
+
+static bool is_strictly_allowed(int32_t number)
+{
+    return number == SYS_read || number == SYS_write || number == SYS_exit ||
+           number == SYS_rt_sigreturn;
+}
+
+enum hp_verdict hp_filters_judge(struct hp_self *self)
+{
+    uint8_t selector;
+    if (self->restricted & HP_RESTRICTED_DISPATCH &&
+        self->regs.rip - self->dispatch_offset >= self->dispatch_length) {
+        if (!self->dispatch_selector)
+            return dispatch(self) ? HP_CALL_OVER : HP_CALL_AGAIN;
+        if (!hp_copy(&selector, (const void *)self->dispatch_selector, 1))
+            hp_signals_die(self, SIGNAL_SEGV);
+        if (selector > 1)
+            hp_signals_die(self, SIGNAL_SYS);
+        if (selector == 1)
+            return dispatch(self) ? HP_CALL_OVER : HP_CALL_AGAIN;
+    }
+    if (self->restricted & HP_RESTRICTED_STRICT && !is_strictly_allowed(hp_call_number(self)))
+        hp_thread_kill(self);
+    return HP_CALL_MADE;
+}
