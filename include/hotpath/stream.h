@@ -48,7 +48,8 @@ enum hp_word_kind {
                     run; the rest comes, if at all, as a segment that starts there */
     HP_WORD_FORK, /* the process forked here. 32-bit: pid of the child, 0 unknown */
     HP_WORD_EXEC, /* the process asked to run another program. arg: 1 it will be observed;
-                          32-bit: string id of its path */
+                          32-bit: string id of its path, behind a newline why it is not observed
+                          if the engine says so */
     HP_WORD_EXEC_FAILED, /* the exec before failed; the thread goes on */
     HP_WORD_MODULE, /* code of a module was met, or found to be gone. arg: 1 loaded, 0 unloaded;
                             32-bit: the engine's own number of it */

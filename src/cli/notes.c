@@ -48,6 +48,10 @@ static const char *why_not_native(const char *path)
 enum hp_err hp_note_exec(struct hp_profile *profile, const char *path, const char *engine,
                          bool unwanted)
 {
+    const char *newline = path ? strrchr(path, '\n') : NULL;
+    if (newline && newline[1])
+        return hp_profile_note(profile, 1, "exec", "%.*s was executed and ran outside hotpath: %s",
+                               (int)(newline - path), path, newline + 1);
     const char *name = path && *path ? path : "another program";
     if (engine && strcmp(engine, "qemu") == 0)
         return hp_profile_note(profile, 1, "exec",

@@ -15,7 +15,9 @@
 #include <stdint.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/syscall.h>
+#include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -51,8 +53,21 @@ static void count_signal(int number)
     caught += number;
 }
 
+/* Code that returns `value`, made anew by mprotect under a long number. */
+static void change_code(unsigned char *page, unsigned char value)
+{
+    unsigned char code[] = {0xb8, value, 0, 0, 0, 0xc3}; /* mov eax, value; ret */
+    CHECK(call(UPPER | SYS_mprotect, (uint64_t)page, 4096, PROT_READ | PROT_WRITE, 0) == 0);
+    memcpy(page, code, sizeof code);
+    CHECK(call(UPPER | SYS_mprotect, (uint64_t)page, 4096, PROT_READ | PROT_EXEC, 0) == 0);
+    printf("code %d\n", ((int (*)(void))(void *)page)());
+}
+
 static void numbers(void)
 {
+    unsigned char *page = mmap(NULL, 4096, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    change_code(page, 1);
+    change_code(page, 2);
     struct {
         void (*handler)(int);
         unsigned long flags;
@@ -495,10 +510,66 @@ static void dispatch(void)
     in_child("blocked", blocked_dispatch);
 }
 
+/* --- Tracing ---------------------------------------------------------------------------------- */
+
+static void say_program(pid_t child)
+{
+    char path[40], text[200];
+    snprintf(path, sizeof path, "/proc/%d/exe", child);
+    ssize_t n = readlink(path, text, sizeof text);
+    CHECK(n > 0);
+    printf("traced: %.*s\n", (int)n, text);
+}
+
+/* Runs the child from one system call to the next, and says which: its own, and nobody else's. */
+static void say_calls(pid_t child)
+{
+    int status;
+    struct user_regs_struct regs;
+    for (int stops = 0;; stops++) {
+        CHECK(ptrace(PTRACE_SYSCALL, child, 0, 0) == 0);
+        CHECK(waitpid(child, &status, 0) == child);
+        if (!WIFSTOPPED(status))
+            break;
+        CHECK(ptrace(PTRACE_GETREGS, child, 0, &regs) == 0);
+        if (stops % 2 == 0)
+            printf("%llu ", regs.orig_rax);
+    }
+    printf("\nended %x\n", (unsigned)status);
+}
+
+/* A program that is traced is what its tracer sees. */
+static void traced(void)
+{
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        char *argv[] = {"true", NULL}, *none[] = {NULL};
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        execve("/bin/true", argv, none);
+        _exit(9);
+    }
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    while (WIFSTOPPED(status) && WSTOPSIG(status) != SIGTRAP) { /* none of its own */
+        CHECK(ptrace(PTRACE_CONT, child, 0, WSTOPSIG(status)) == 0);
+        CHECK(waitpid(child, &status, 0) == child);
+    }
+    say_program(child);
+    say_calls(child);
+}
+
+// clang-format off
 static const struct part parts[] = {
-    {"numbers", numbers}, {"clone3", clone3_sizes}, {"handlers", handlers_of_children},
-    {"filters", filters}, {"dispatch", dispatch},   {NULL, NULL},
+    {"numbers", numbers},
+    {"clone3", clone3_sizes},
+    {"handlers", handlers_of_children},
+    {"filters", filters},
+    {"dispatch", dispatch},
+    {"traced", traced},
+    {NULL, NULL},
 };
+// clang-format on
 
 int main(int argc, char **argv)
 {

@@ -54,6 +54,7 @@ struct plan {
         is_program_again; /* it means /proc/self/exe, which is the engine: hp_engine.program_path */
     int dirfd;            /* the file that is being looked at, as it was named */
     const char *named;
+    const char *why;      /* it is not observed, when the file does not tell; NULL */
     int n_scripts;
     struct script scripts[SCRIPT_LEVELS];
     struct hp_start start;
@@ -563,6 +564,32 @@ static bool is_of_the_program(long error)
     return error == -E2BIG || error == -EFAULT || error == -ENOMEM || error == -EAGAIN;
 }
 
+/* Whether another process traces this thread: it wants to see the program, and not an engine. */
+static bool is_traced(void)
+{
+    static const char wanted[] = "\nTracerPid:\t";
+    char text[1024];
+    int fd = (int)hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/status",
+                          O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    long n = hp_sys3(SYS_read, fd, (long)text, sizeof text - 1);
+    close_fd(fd);
+    text[n > 0 ? n : 0] = 0;
+    for (const char *at = text; (at = strchr(at, '\n')); at++)
+        if (strncmp(at, wanted, sizeof wanted - 1) == 0)
+            return at[sizeof wanted - 1] != '0';
+    return false;
+}
+
+/* Why nothing that is executed now can be observed; NULL: it can. */
+static const char *why_not(void)
+{
+    if (!hp_filters_know_next())
+        return "a seccomp filter would stop the engine";
+    return is_traced() ? "it is traced (ptrace)" : NULL;
+}
+
 /* Finds out whether the program that would be executed is to be observed. */
 static bool decide(struct plan *plan, const uint64_t args[5])
 {
@@ -583,11 +610,29 @@ static bool decide(struct plan *plan, const uint64_t args[5])
     }
     /* The engine itself is what a hotpath that is being observed executes: it has been told what
      * to do already. */
-    if (engine || !hp_engine.arena->follow || !hp_filters_know_next()) {
+    if (!engine && hp_engine.arena->follow)
+        plan->why = why_not();
+    if (engine || !hp_engine.arena->follow || plan->why) {
         close_fd(named);
         return false;
     }
     return find_program(plan, named, args);
+}
+
+/* What is executed natively, and why. */
+static void announce_native(struct hp_self *self, struct plan *plan)
+{
+    const char *name = plan->is_program_again ? hp_engine.program_path : plan->start.name;
+    char *text = plan->start.path; /* not needed any more */
+    size_t length = strlen(name), room = sizeof plan->start.path;
+    if (!plan->why || length + strlen(plan->why) + 2 > room) {
+        hp_exec_announce(self, name, false);
+        return;
+    }
+    memcpy(text, name, length);
+    text[length] = '\n';
+    memcpy(text + length + 1, plan->why, strlen(plan->why) + 1);
+    hp_exec_announce(self, text, false);
 }
 
 long hp_exec(struct hp_self *self, const uint64_t args[5])
@@ -595,6 +640,7 @@ long hp_exec(struct hp_self *self, const uint64_t args[5])
     struct plan plan;
     plan.is_program_again = false;
     plan.n_scripts = 0;
+    plan.why = NULL;
     int flags = (int)args[FLAGS];
     if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) || !copy_path(&plan, args) ||
         !may_execute((int)args[DIRFD], plan.path, args, flags))
@@ -605,6 +651,6 @@ long hp_exec(struct hp_self *self, const uint64_t args[5])
                                    : exec_engine(self, &plan, args[ARGV], args[ENVP]);
     if (is_of_the_program(error) || hp_filters_trapped(self))
         return error;
-    hp_exec_announce(self, plan.is_program_again ? hp_engine.program_path : plan.start.name, false);
+    announce_native(self, &plan);
     return exec_natively(&plan, args);
 }

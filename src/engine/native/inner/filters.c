@@ -34,8 +34,8 @@ extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
 /* Where calls of the program are made: the addresses behind the instructions. */
-static const char *const judged[] = {hp_syscall_end, hp_judged_end, hp_clone_end, hp_exit_end,
-                                     hp_sigreturn_end};
+static const char *const judged[] = {hp_syscall_end, hp_int80_end, hp_judged_end,
+                                     hp_clone_end,   hp_exit_end,  hp_sigreturn_end};
 #define N_JUDGED (sizeof judged / sizeof *judged)
 #define N_PREFIX (N_JUDGED + 7)
 #define IP_LOW   (offsetof(struct seccomp_data, instruction_pointer))

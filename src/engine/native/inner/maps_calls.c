@@ -287,6 +287,7 @@ bool hp_maps_call(struct hp_self *self)
     struct hp_span spans[2];
     bool concerned = false;
     memcpy(r, self->regs.r, sizeof r);
+    r[RAX] = (uint64_t)hp_call_number(self);
     hp_lock();
     look_ahead(r, spans);
     if (hp_n_areas && meets_ours(self, spans)) {
