@@ -16,7 +16,10 @@
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
+#include <sys/random.h>
+#include <sys/socket.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -559,6 +562,146 @@ static void traced(void)
     say_calls(child);
 }
 
+/* --- What the kernel writes where code is ----------------------------------------------------- */
+
+#define PAGES 4
+#define AT    6000 /* of a function, in the second of them */
+
+static unsigned char *code;
+
+static int run_code(void)
+{
+    return ((int (*)(void))(void *)(code + AT))();
+}
+
+static void fill(unsigned char *image, unsigned char value)
+{
+    static const unsigned char function[] = {0xb8, 0, 0, 0, 0, 0xc3}; /* mov eax, value; ret */
+    for (volatile unsigned char *at = image; at < image + PAGES * 4096; at++)
+        *at = 0x90; /* not by one instruction, of which every step would be run natively */
+    memcpy(image + AT, function, sizeof function);
+    image[AT + 1] = value;
+}
+
+/* A function is run, then changed by `write_all`, which writes all four pages, and run again. */
+static void change_by(const char *name, ssize_t (*write_all)(unsigned char *image))
+{
+    static unsigned char image[PAGES * 4096];
+    fill(code, 1);
+    int before = run_code();
+    fill(image, 2);
+    ssize_t n = write_all(image);
+    printf("%s: %zd bytes, %d, then %d\n", name, n, before, run_code());
+}
+
+static int pipe_with(unsigned char *image)
+{
+    int ends[2];
+    CHECK(pipe(ends) == 0 && write(ends[1], image, PAGES * 4096) == PAGES * 4096);
+    close(ends[1]);
+    return ends[0];
+}
+
+static ssize_t by_read(unsigned char *image)
+{
+    return read(pipe_with(image), code, PAGES * 4096);
+}
+
+static ssize_t by_readv(unsigned char *image)
+{
+    struct iovec parts[] = {{code, 100}, {code + 100, 9000}, {code + 9100, PAGES * 4096 - 9100}};
+    return readv(pipe_with(image), parts, 3);
+}
+
+static ssize_t by_preadv(unsigned char *image)
+{
+    struct iovec parts[] = {{code, 5000}, {code + 5000, PAGES * 4096 - 5000}};
+    int fd = memfd_create("part", 0);
+    CHECK(write(fd, image, PAGES * 4096) == PAGES * 4096);
+    return preadv(fd, parts, 2, 0);
+}
+
+/* A datagram is there once only. */
+static int socket_with(unsigned char *image)
+{
+    int ends[2], size = 100000;
+    CHECK(socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0);
+    setsockopt(ends[0], SOL_SOCKET, SO_SNDBUF, &size, sizeof size);
+    CHECK(send(ends[0], image, PAGES * 4096, 0) == PAGES * 4096);
+    return ends[1];
+}
+
+static ssize_t by_recv(unsigned char *image)
+{
+    return recv(socket_with(image), code, PAGES * 4096, MSG_DONTWAIT);
+}
+
+static ssize_t by_recvmsg(unsigned char *image)
+{
+    struct iovec parts[] = {{code, 4096}, {code + 4096, PAGES * 4096 - 4096}};
+    struct msghdr message = {.msg_iov = parts, .msg_iovlen = 2};
+    return recvmsg(socket_with(image), &message, MSG_DONTWAIT);
+}
+
+static ssize_t by_recvmmsg(unsigned char *image)
+{
+    struct iovec part = {code, PAGES * 4096};
+    struct mmsghdr message = {.msg_hdr = {.msg_iov = &part, .msg_iovlen = 1}};
+    CHECK(recvmmsg(socket_with(image), &message, 1, MSG_DONTWAIT, NULL) == 1);
+    return message.msg_len;
+}
+
+static ssize_t by_process_vm_readv(unsigned char *image)
+{
+    struct iovec to = {code, PAGES * 4096}, from = {image, PAGES * 4096};
+    return process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+}
+
+static ssize_t by_process_vm_writev(unsigned char *image)
+{
+    struct iovec from = {image, PAGES * 4096}, to = {code, PAGES * 4096};
+    return process_vm_writev(getpid(), &from, 1, &to, 1, 0);
+}
+
+/* What the kernel has to tell must not be lost. */
+static ssize_t by_wait(unsigned char *image)
+{
+    (void)image;
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0)
+        _exit(0x90);
+    pid_t found = wait4(child, (int *)(void *)(code + AT - 5), 0, NULL);
+    memcpy(&status, code + AT - 5, sizeof status);
+    return found == child ? status : -1;
+}
+
+static ssize_t by_getrandom(unsigned char *image)
+{
+    (void)image;
+    run_code();
+    ssize_t n = getrandom(code, PAGES * 4096, 0);
+    fill(code, 3);
+    return n;
+}
+
+static void into_code(void)
+{
+    code = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
+                -1, 0);
+    CHECK(code != MAP_FAILED);
+    change_by("read", by_read);
+    change_by("readv", by_readv);
+    change_by("preadv", by_preadv);
+    change_by("recv", by_recv);
+    change_by("recvmsg", by_recvmsg);
+    change_by("recvmmsg", by_recvmmsg);
+    change_by("process_vm_readv", by_process_vm_readv);
+    change_by("process_vm_writev", by_process_vm_writev);
+    change_by("wait4", by_wait);
+    change_by("getrandom", by_getrandom);
+}
+
 // clang-format off
 static const struct part parts[] = {
     {"numbers", numbers},
@@ -567,6 +710,7 @@ static const struct part parts[] = {
     {"filters", filters},
     {"dispatch", dispatch},
     {"traced", traced},
+    {"into_code", into_code},
     {NULL, NULL},
 };
 // clang-format on

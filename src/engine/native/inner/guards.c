@@ -63,6 +63,11 @@ bool hp_guards_have(uint64_t address)
     }
 }
 
+bool hp_guards_any(void)
+{
+    return atomic_load_explicit(&n_guards, memory_order_relaxed) != 0;
+}
+
 /* At most half of the slots are used. The old table stays: someone may be reading it. */
 static bool grow(void)
 {

@@ -379,6 +379,8 @@ bool hp_guards_set(uint64_t low, uint64_t high);
 bool hp_guards_have(uint64_t address);
 /* Lets the pages be written: their translations are gone. True when any was guarded. Takes the lock. */
 bool hp_guards_lift(uint64_t low, uint64_t high);
+/* Whether there are any; without the lock. */
+bool hp_guards_any(void);
 /* How often a page was: a thread that was stopped by a guard may find it gone. */
 extern _Atomic uint64_t hp_guards_lifted;
 /* As hp_guards_lift(), with the lock held. */
@@ -388,6 +390,10 @@ void hp_guards_each(void (*each)(uint64_t page));
 
 /* Copies into the program's memory; false when it cannot be written. */
 bool hp_put(uint64_t to, const void *from, uint64_t size);
+
+/* The kernel may write to the program's memory in the call that is about to be made: guards that would stop it are
+ * lifted (writes.c). Only where there are guards. */
+void hp_writes_prepare(struct hp_self *self);
 
 /* --- Signals (signals.c) ---------------------------------------------------------------------- */
 

@@ -294,14 +294,6 @@ static enum outcome sys_mlockall(struct hp_self *self)
     return outcome;
 }
 
-/* The kernel writes up to `size` bytes to `to`: stopped by a guard it would write less. */
-static enum outcome sys_read(struct hp_self *self, uint64_t to, uint64_t size)
-{
-    if (size < UINT64_MAX - to)
-        hp_guards_lift(to, to + size);
-    return pass(self);
-}
-
 /* The file may be one that code is mapped from. */
 static enum outcome sys_write(struct hp_self *self, uint64_t fd)
 {
@@ -346,10 +338,6 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_shmdt:
     case SYS_remap_file_pages:
     case SYS_mseal: return hp_maps_call(self) ? DONE : AGAIN;
-
-    case SYS_read:
-    case SYS_pread64:
-    case SYS_recvfrom: return sys_read(self, r[RSI], r[RDX]);
 
     case SYS_write:
     case SYS_pwrite64:
@@ -417,7 +405,11 @@ static bool never_returns(const struct hp_self *self)
 static enum outcome judge_and_make_call(struct hp_self *self)
 {
     enum hp_verdict verdict = self->restricted ? hp_filters_judge(self) : HP_CALL_MADE;
-    return verdict == HP_CALL_MADE ? make_call(self) : verdict == HP_CALL_OVER ? DONE : AGAIN;
+    if (verdict != HP_CALL_MADE)
+        return verdict == HP_CALL_OVER ? DONE : AGAIN;
+    if (hp_guards_any())
+        hp_writes_prepare(self);
+    return make_call(self);
 }
 
 /* Makes the call that ended segment `id`, `insns` instructions long, 0: it is not recorded. */
