@@ -3,10 +3,12 @@
 #define _GNU_SOURCE
 #include "parts.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <linux/audit.h>
 #include <linux/filter.h>
+#include <linux/openat2.h>
 #include <linux/sched.h>
 #include <linux/seccomp.h>
 #include <pthread.h>
@@ -18,6 +20,7 @@
 #include <sys/ptrace.h>
 #include <sys/random.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/user.h>
@@ -685,6 +688,45 @@ static ssize_t by_getrandom(unsigned char *image)
     return n;
 }
 
+static int memory_file(const char *name)
+{
+    int fd = open(name, O_RDWR);
+    CHECK(fd >= 0);
+    return fd;
+}
+
+static ssize_t by_memory_pwrite(unsigned char *image)
+{
+    return pwrite(memory_file("/proc/self/mem"), image, PAGES * 4096, (off_t)(uintptr_t)code);
+}
+
+static ssize_t by_memory_write(unsigned char *image)
+{
+    char name[40];
+    snprintf(name, sizeof name, "/proc/%d/task/%d/mem", getpid(), gettid());
+    int fd = memory_file(name), again = dup(fd);
+    CHECK(lseek(fd, (off_t)(uintptr_t)code, SEEK_SET) == (off_t)(uintptr_t)code);
+    return write(again, image, PAGES * 4096);
+}
+
+static ssize_t by_memory_pwritev(unsigned char *image)
+{
+    struct iovec parts[] = {{image, 5000}, {image + 5000, PAGES * 4096 - 5000}};
+    int folder = open("/proc/thread-self", O_RDONLY);
+    return pwritev(openat(folder, "mem", O_RDWR), parts, 2, (off_t)(uintptr_t)code);
+}
+
+/* Not even the program could write there by itself. */
+static ssize_t by_memory_to_text(unsigned char *image)
+{
+    CHECK(mprotect(code, PAGES * 4096, PROT_READ | PROT_EXEC) == 0);
+    int before = run_code();
+    ssize_t n = by_memory_pwrite(image);
+    printf("%d, then %d; ", before, run_code());
+    CHECK(mprotect(code, PAGES * 4096, PROT_READ | PROT_WRITE | PROT_EXEC) == 0);
+    return n;
+}
+
 static void into_code(void)
 {
     code = mmap(NULL, PAGES * 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS,
@@ -700,6 +742,81 @@ static void into_code(void)
     change_by("process_vm_writev", by_process_vm_writev);
     change_by("wait4", by_wait);
     change_by("getrandom", by_getrandom);
+    change_by("mem, pwrite", by_memory_pwrite);
+    change_by("mem, write", by_memory_write);
+    change_by("mem, pwritev", by_memory_pwritev);
+    change_by("mem, text", by_memory_to_text);
+}
+
+/* --- The program's own file and descriptors --------------------------------------------------- */
+
+/* Whether an open file is the program's. */
+static void say_file(const char *what, int fd)
+{
+    struct stat st;
+    if (fd < 0) {
+        printf("%s: error %d\n", what, errno);
+        return;
+    }
+    CHECK(fstat(fd, &st) == 0);
+    printf("%s: %s, %lld bytes\n", what, S_ISLNK(st.st_mode) ? "a link" : "a file",
+           (long long)st.st_size);
+    close(fd);
+}
+
+static void say_link(const char *what, int folder, const char *name)
+{
+    char text[300];
+    ssize_t n = readlinkat(folder, name, text, sizeof text);
+    printf("%s: %.*s\n", what, n > 0 ? (int)n : 5, n > 0 ? text : "error");
+}
+
+static void exe(void)
+{
+    int folder = open("/proc/self", O_RDONLY | O_DIRECTORY);
+    struct open_how how = {0};
+    struct stat st;
+    struct statx stx;
+    char name[60];
+    say_file("open", open("/proc/self/exe", O_RDONLY));
+    say_file("openat", openat(folder, "exe", O_RDONLY));
+    say_file("no follow", open("/proc/self/exe", O_RDONLY | O_NOFOLLOW));
+    int link = open("/proc/self/exe", O_PATH | O_NOFOLLOW);
+    say_link("itself", link, "");
+    say_file("itself", link);
+    say_file("openat2", (int)syscall(SYS_openat2, folder, "exe", &how, sizeof how));
+    how.resolve = RESOLVE_NO_MAGICLINKS;
+    say_file("no magic", (int)syscall(SYS_openat2, folder, "exe", &how, sizeof how));
+    say_link("readlinkat", folder, "exe");
+    say_link("thread", AT_FDCWD, "/proc/thread-self/exe");
+    snprintf(name, sizeof name, "/proc/%d/task/%d/exe", getpid(), gettid());
+    say_link("task", AT_FDCWD, name);
+    say_link("roundabout", AT_FDCWD, "/proc/../proc/self/./exe");
+    CHECK(lstat("/proc/self/exe", &st) == 0 && S_ISLNK(st.st_mode));
+    CHECK(fstatat(folder, "exe", &st, 0) == 0);
+    printf("stat %lld bytes\n", (long long)st.st_size);
+    CHECK(fstatat(folder, "exe", &st, AT_SYMLINK_NOFOLLOW) == 0);
+    printf("stat of link %d\n", S_ISLNK(st.st_mode));
+    CHECK(statx(folder, "exe", AT_SYMLINK_NOFOLLOW, STATX_ALL, &stx) == 0);
+    printf("statx of link %d\n", S_ISLNK(stx.stx_mode));
+    printf("access %ld\n", syscall(SYS_faccessat2, folder, "exe", X_OK, AT_EACCESS));
+    say_file("another exe", open("/nowhere/exe", O_RDONLY));
+}
+
+/* As programs do that close all that they find. */
+static void descriptors(void)
+{
+    static const char *const names[] = {"/proc/self/fd", "/proc/thread-self/fdinfo"};
+    for (int i = 0; i < 2; i++) {
+        DIR *folder = opendir(names[i]);
+        struct dirent *entry;
+        CHECK(folder);
+        printf("%s:", names[i]);
+        while ((entry = readdir(folder)))
+            printf(" %s", entry->d_name);
+        puts("");
+        closedir(folder);
+    }
 }
 
 // clang-format off
@@ -711,6 +828,8 @@ static const struct part parts[] = {
     {"dispatch", dispatch},
     {"traced", traced},
     {"into_code", into_code},
+    {"exe", exe},
+    {"descriptors", descriptors},
     {NULL, NULL},
 };
 // clang-format on

@@ -54,7 +54,7 @@ struct plan {
         is_program_again; /* it means /proc/self/exe, which is the engine: hp_engine.program_path */
     int dirfd;            /* the file that is being looked at, as it was named */
     const char *named;
-    const char *why;      /* it is not observed, when the file does not tell; NULL */
+    const char *why; /* it is not observed, when the file does not tell; NULL */
     int n_scripts;
     struct script scripts[SCRIPT_LEVELS];
     struct hp_start start;

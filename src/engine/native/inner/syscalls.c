@@ -4,6 +4,7 @@
  * or that tell it something.
  */
 #include "engine/native/inner/cache.h"
+#include "engine/native/inner/proc.h"
 #include "engine/native/inner/rseq.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
@@ -11,6 +12,7 @@
 #include <fcntl.h>
 #include <linux/close_range.h>
 #include <linux/mman.h>
+#include <linux/openat2.h>
 #include <linux/prctl.h>
 #include <string.h>
 
@@ -119,35 +121,14 @@ static enum outcome sys_close_range(struct hp_self *self)
     return answer(self, result);
 }
 
-/* --- /proc/self/exe --------------------------------------------------------------------------- */
+/* --- /proc ------------------------------------------------------------------------------------ */
 
-/* Whether the program's path names its own executable by way of /proc. */
-static bool is_proc_exe(const struct hp_self *self, uint64_t path)
-{
-    static const char *const forms[] = {"/proc/self/exe", "/proc/thread-self/exe"};
-    char text[40] = "", mine[40] = "/proc/", digits[12];
-    int n = 0;
-    size_t at = 6;
-    for (size_t i = 0; i < sizeof text - 1; i++) {
-        if (!hp_copy(text + i, (const char *)path + i, 1))
-            return false;
-        if (!text[i])
-            break;
-    }
-    if (strncmp(text, "/proc/", 6) != 0)
-        return false;
-    for (uint32_t v = (uint32_t)self->process; v; v /= 10)
-        digits[n++] = (char)('0' + v % 10);
-    while (n > 0)
-        mine[at++] = digits[--n];
-    memcpy(mine + at, "/exe", 5);
-    return strcmp(text, forms[0]) == 0 || strcmp(text, forms[1]) == 0 || strcmp(text, mine) == 0;
-}
-
-static enum outcome sys_readlink(struct hp_self *self, uint64_t path, uint64_t to, uint64_t size)
+static enum outcome sys_readlink(struct hp_self *self, int dirfd, uint64_t path, uint64_t to,
+                                 uint64_t size)
 {
     enum outcome outcome = pass(self);
-    if (outcome == AGAIN || hp_sys_failed((long)self->regs.r[RAX]) || !is_proc_exe(self, path))
+    if (outcome == AGAIN || hp_sys_failed((long)self->regs.r[RAX]) ||
+        !(hp_proc_is_exe(self, dirfd, path) || hp_proc_is_open_exe(self, dirfd, path)))
         return outcome;
     uint64_t length = strlen(hp_engine.program_path);
     if (length > size)
@@ -155,16 +136,48 @@ static enum outcome sys_readlink(struct hp_self *self, uint64_t path, uint64_t t
     return answer(self, hp_put(to, hp_engine.program_path, length) ? (long)length : -14);
 }
 
-/* Calls with a path in register `reg`. */
-static enum outcome sys_path(struct hp_self *self, int reg)
+/* Calls with a path in register `reg`. `itself`: of a link that, and not where it leads. */
+static enum outcome sys_path(struct hp_self *self, int dirfd, int reg, bool itself)
 {
     uint64_t *r = self->regs.r, path = r[reg];
-    if (!is_proc_exe(self, path))
+    if (itself || !hp_proc_is_exe(self, dirfd, path))
         return pass(self);
     r[reg] = (uint64_t)(uintptr_t)hp_engine.program_path;
     enum outcome outcome = pass(self);
     r[reg] = path;
     return outcome;
+}
+
+static enum outcome sys_open(struct hp_self *self, int dirfd, int reg, bool itself)
+{
+    uint64_t path = self->regs.r[reg];
+    enum outcome outcome = sys_path(self, dirfd, reg, itself);
+    if (outcome == DONE)
+        hp_proc_opened(path, (long)self->regs.r[RAX]);
+    return outcome;
+}
+
+static enum outcome sys_openat2(struct hp_self *self)
+{
+    struct open_how how = {0};
+    const uint64_t *r = self->regs.r;
+    bool known = hp_copy(&how, (const void *)r[RDX], sizeof how);
+    return sys_open(self, (int)r[RDI], RSI, !known || how.resolve || how.flags & O_NOFOLLOW);
+}
+
+static enum outcome sys_getdents(struct hp_self *self)
+{
+    uint64_t *r = self->regs.r, number = r[RAX];
+    for (;;) {
+        if (pass(self) == AGAIN)
+            return AGAIN;
+        if ((int64_t)r[RAX] <= 0 || !hp_proc_is_fds(self, (int)r[RDI]))
+            return DONE;
+        r[RAX] = hp_proc_hide_ours(r[RSI], r[RAX]);
+        if (r[RAX]) /* 0 would be the end */
+            return DONE;
+        r[RAX] = number;
+    }
 }
 
 /* --- Programs --------------------------------------------------------------------------------- */
@@ -297,7 +310,11 @@ static enum outcome sys_mlockall(struct hp_self *self)
 /* The file may be one that code is mapped from. */
 static enum outcome sys_write(struct hp_self *self, uint64_t fd)
 {
+    struct hp_proc_write to;
+    bool is_memory = hp_proc_before_write(self, (int)fd, &to);
     enum outcome outcome = pass(self);
+    if (is_memory)
+        hp_proc_after_write(&to);
     hp_maps_written((int)fd);
     return outcome;
 }
@@ -382,15 +399,18 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_dup3: move_ours(self, r[RSI]); return pass(self);
     case SYS_close_range: return sys_close_range(self);
 
-    case SYS_readlink: return sys_readlink(self, r[RDI], r[RSI], r[RDX]);
-    case SYS_readlinkat: return sys_readlink(self, r[RSI], r[RDX], r[R10]);
-    case SYS_open:
+    case SYS_readlink: return sys_readlink(self, AT_FDCWD, r[RDI], r[RSI], r[RDX]);
+    case SYS_readlinkat: return sys_readlink(self, (int)r[RDI], r[RSI], r[RDX], r[R10]);
+    case SYS_open: return sys_open(self, AT_FDCWD, RDI, r[RSI] & O_NOFOLLOW);
+    case SYS_openat: return sys_open(self, (int)r[RDI], RSI, r[RDX] & O_NOFOLLOW);
+    case SYS_openat2: return sys_openat2(self);
     case SYS_stat:
-    case SYS_access: return sys_path(self, RDI);
-    case SYS_openat:
+    case SYS_access: return sys_path(self, AT_FDCWD, RDI, false);
+    case SYS_faccessat: return sys_path(self, (int)r[RDI], RSI, false);
     case SYS_newfstatat:
-    case SYS_faccessat:
-    case SYS_statx: return sys_path(self, RSI);
+    case SYS_faccessat2: return sys_path(self, (int)r[RDI], RSI, r[R10] & AT_SYMLINK_NOFOLLOW);
+    case SYS_statx: return sys_path(self, (int)r[RDI], RSI, r[RDX] & AT_SYMLINK_NOFOLLOW);
+    case SYS_getdents64: return sys_getdents(self);
     default: return pass(self);
     }
 }
