@@ -409,6 +409,22 @@ static void depends_on_nothing(void)
     printf(", nowhere %d\n", prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, NULL));
 }
 
+/* As long as can be. */
+static void is_long(void)
+{
+    static struct sock_filter long_one[BPF_MAXINSNS];
+    for (int i = 0; i < BPF_MAXINSNS; i++)
+        long_one[i] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
+    long_one[0] =
+        (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr));
+    long_one[1] = (struct sock_filter)BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1);
+    long_one[2] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | 5);
+    struct sock_fprog program = {BPF_MAXINSNS, long_one};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0);
+    printf("long: %ld\n", call(SYS_getppid, 0, 0, 0, 0));
+}
+
 static void strictly(void)
 {
     CHECK(prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT) == 0);
@@ -434,6 +450,7 @@ static void filters(void)
     in_child("exec", executes);
     in_child("threads", of_all_threads);
     in_child("start", depends_on_nothing);
+    in_child("long", is_long);
     in_child("strict", strictly);
     in_child("strict death", dies_strictly);
 }
@@ -819,6 +836,62 @@ static void descriptors(void)
     }
 }
 
+/* --- Tracing without an exec ------------------------------------------------------------------ */
+
+extern const char stepped[], stepped_end[];
+long run_stepped(void);
+__asm__(".pushsection .text\n"
+        "run_stepped: xorl %eax, %eax\n"
+        "stepped: incl %eax\n\t"
+        "leal 2(%rax), %eax\n\t"
+        "nop\n"
+        "stepped_end: ret\n"
+        ".popsection");
+
+static void expect_stop(pid_t child, int wanted)
+{
+    int status;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFSTOPPED(status) && WSTOPSIG(status) == wanted);
+}
+
+static long place_of(pid_t child)
+{
+    struct user_regs_struct regs;
+    CHECK(ptrace(PTRACE_GETREGS, child, 0, &regs) == 0);
+    return (long)regs.rip - (long)stepped;
+}
+
+/* A breakpoint, then step by step: what debuggers do. */
+static void debugged(void)
+{
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        ptrace(PTRACE_TRACEME, 0, 0, 0);
+        raise(SIGSTOP);
+        _exit((int)run_stepped());
+    }
+    struct user_regs_struct regs;
+    expect_stop(child, SIGSTOP);
+    long word = ptrace(PTRACE_PEEKTEXT, child, stepped, 0);
+    CHECK(ptrace(PTRACE_POKETEXT, child, stepped, (word & ~0xffl) | 0xcc) == 0);
+    CHECK(ptrace(PTRACE_CONT, child, 0, 0) == 0);
+    expect_stop(child, SIGTRAP);
+    printf("stopped at %ld\n", place_of(child));
+    CHECK(ptrace(PTRACE_POKETEXT, child, stepped, word) == 0);
+    CHECK(ptrace(PTRACE_GETREGS, child, 0, &regs) == 0);
+    regs.rip--;
+    CHECK(ptrace(PTRACE_SETREGS, child, 0, &regs) == 0);
+    for (int i = 0; i < 3; i++) {
+        CHECK(ptrace(PTRACE_SINGLESTEP, child, 0, 0) == 0);
+        expect_stop(child, SIGTRAP);
+        printf("stepped to %ld\n", place_of(child));
+    }
+    CHECK(ptrace(PTRACE_CONT, child, 0, 0) == 0);
+    printf("ended %x\n", (unsigned)status_of(child));
+}
+
 // clang-format off
 static const struct part parts[] = {
     {"numbers", numbers},
@@ -827,6 +900,7 @@ static const struct part parts[] = {
     {"filters", filters},
     {"dispatch", dispatch},
     {"traced", traced},
+    {"debugged", debugged},
     {"into_code", into_code},
     {"exe", exe},
     {"descriptors", descriptors},

@@ -23,6 +23,7 @@
 #ifndef PR_SYS_DISPATCH_INCLUSIVE_ON
 #define PR_SYS_DISPATCH_INCLUSIVE_ON 2
 #endif
+#define SYSCALL_LENGTH    2
 #define SIGNAL_SYS        31
 #define SIGNAL_SEGV       11
 #define SYS_SECCOMP_      1 /* si_code */
@@ -79,9 +80,13 @@ static bool install_filter(struct hp_self *self, int reg)
     struct sock_fprog fprog;
     uint64_t *r = self->regs.r, given = r[reg];
     if (!hp_copy(&fprog, (const void *)given, sizeof fprog) || fprog.len == 0 ||
-        fprog.len > BPF_MAXINSNS - N_PREFIX || !make_prefix(code) ||
-        !hp_copy(code + N_PREFIX, fprog.filter, fprog.len * sizeof *code))
-        return hp_raw_syscall(self); /* wrong, or too long */
+        fprog.len > BPF_MAXINSNS)
+        return hp_raw_syscall(self); /* wrong */
+    if (fprog.len > BPF_MAXINSNS - N_PREFIX || !make_prefix(code))
+        hp_release(self, self->regs.rip - SYSCALL_LENGTH,
+                   "it installs a seccomp filter that would stop the engine");
+    if (!hp_copy(code + N_PREFIX, fprog.filter, fprog.len * sizeof *code))
+        return hp_raw_syscall(self);
     fprog.len = (unsigned short)(fprog.len + N_PREFIX);
     fprog.filter = code;
     r[reg] = (uint64_t)(uintptr_t)&fprog;

@@ -11,6 +11,8 @@
 #include "engine/native/inner/signals_impl.h"
 #include "engine/native/inner/sys.h"
 
+#include <linux/prctl.h>
+
 #define XSTATE_MAGIC1 0x46505853u
 #define XSTATE_MAGIC2 0x46505845u
 #define LEGACY_SIZE   512 /* of the vector state: what FXSAVE stores */
@@ -111,6 +113,8 @@ void hp_leave(struct hp_self *self)
     frame->uc.mc.ss = USER_SS;
     frame->uc.mc.fpstate = (uint64_t)(uintptr_t)vectors;
     atomic_store(&self->where, HP_NATIVE);
+    if (self->restricted & HP_RESTRICTED_STRICT && !self->gs_by_call)
+        hp_sys2(SYS_prctl, PR_SET_SECCOMP, 1); /* the kernel's to see to from now on */
     hp_sigreturn_native(frame, self->gs_base, self->gs_by_call);
 }
 

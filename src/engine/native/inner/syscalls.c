@@ -14,6 +14,7 @@
 #include <linux/mman.h>
 #include <linux/openat2.h>
 #include <linux/prctl.h>
+#include <linux/ptrace.h>
 #include <string.h>
 
 #define ARCH_SET_GS    0x1001
@@ -281,6 +282,16 @@ static enum outcome sys_prctl(struct hp_self *self)
     return hp_sys_prctl(self) ? DONE : AGAIN;
 }
 
+/* Who is traced is seen by another process, which means the program, and not an engine. */
+static enum outcome sys_ptrace(struct hp_self *self)
+{
+    bool is_request = self->regs.r[RDI] == PTRACE_TRACEME;
+    enum outcome outcome = pass(self);
+    if (is_request && outcome == DONE && self->regs.r[RAX] == 0)
+        hp_release(self, self->regs.rip, "it is traced (ptrace)");
+    return outcome;
+}
+
 /* As of a kernel without rseq. */
 static enum outcome sys_membarrier(struct hp_self *self)
 {
@@ -390,6 +401,7 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_rseq: return sys_rseq(self);
 
     case SYS_seccomp: return hp_sys_seccomp(self) ? DONE : AGAIN;
+    case SYS_ptrace: return sys_ptrace(self);
     case SYS_membarrier: return sys_membarrier(self);
     case SYS_mlockall: return sys_mlockall(self);
     case SYS_prctl: return sys_prctl(self);
