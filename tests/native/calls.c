@@ -820,6 +820,26 @@ static void exe(void)
     say_file("another exe", open("/nowhere/exe", O_RDONLY));
 }
 
+/* A child that shares memory and not descriptors takes every number. */
+static void vforked_descriptors(void)
+{
+    char *argv[] = {"echo", "executed", NULL}, *none[] = {NULL};
+    pid_t child = vfork();
+    if (child == 0) {
+        for (int fd = 3; fd < 1024; fd++)
+            dup2(1, fd);
+        execve("/bin/echo", argv, none);
+        _exit(9);
+    }
+    printf("child %x\n", (unsigned)status_of(child));
+    child = vfork();
+    if (child == 0) {
+        execve("/bin/echo", argv, none);
+        _exit(9);
+    }
+    printf("child %x\n", (unsigned)status_of(child));
+}
+
 /* As programs do that close all that they find. */
 static void descriptors(void)
 {
@@ -834,6 +854,7 @@ static void descriptors(void)
         puts("");
         closedir(folder);
     }
+    vforked_descriptors();
 }
 
 /* --- Tracing without an exec ------------------------------------------------------------------ */

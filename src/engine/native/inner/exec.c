@@ -177,12 +177,10 @@ static int open_readable(const struct plan *plan, int named)
     return fd;
 }
 
-static bool is_engine(int fd)
+static bool is_file(int fd, const struct hp_file_id *wanted)
 {
-    struct stat st, engine;
-    return !hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)) &&
-           !hp_sys_failed(hp_sys2(SYS_fstat, hp_engine.engine_fd, (long)&engine)) &&
-           same_file(&st, &engine);
+    struct hp_file_id id = hp_file_id(fd);
+    return id.inode && id.inode == wanted->inode && id.device == wanted->device;
 }
 
 /* Whether the path is that of a link to a process's program: /proc/self/exe and the like. */
@@ -585,6 +583,9 @@ static bool is_traced(void)
 /* Why nothing that is executed now can be observed; NULL: it can. */
 static const char *why_not(void)
 {
+    if (!is_file(hp_engine.arena_fd, &hp_engine.arena_id) ||
+        !is_file(hp_engine.engine_fd, &hp_engine.engine_id))
+        return "the engine's descriptors were taken";
     if (!hp_filters_know_next())
         return "a seccomp filter would stop the engine";
     return is_traced() ? "it is traced (ptrace)" : NULL;
@@ -597,7 +598,7 @@ static bool decide(struct plan *plan, const uint64_t args[5])
     int named = open_named(plan, dirfd, plan->path, (int)args[FLAGS]);
     if (named < 0)
         return false;
-    bool engine = is_engine(named);
+    bool engine = is_file(named, &hp_engine.engine_id);
     if (engine && is_exe_link(dirfd, plan->path)) {
         close_fd(named);
         plan->is_program_again = true;

@@ -199,10 +199,16 @@ bool hp_threads_leave_cache(struct hp_self *self, unsigned tries, bool borrowers
 
 /* --- What the engine knows -------------------------------------------------------------------- */
 
+struct hp_file_id {
+    uint64_t device, inode;
+};
+
 struct hp_engine {
     struct hp_arena *arena;
     enum hp_record_mode mode;
     int arena_fd, engine_fd;
+    struct hp_file_id arena_id,
+        engine_id;    /* what is open there, unless the program took the number */
     uint32_t process; /* its number in the arena; 0: none yet */
     uint64_t room;    /* bytes of address space, or of private memory, that the process may have */
     bool has_fsgsbase, has_pext, has_xsave;
@@ -214,6 +220,9 @@ struct hp_engine {
     uint64_t tsc_start, ns_start;
 };
 extern struct hp_engine hp_engine;
+
+/* What is open there; zeros: nothing. */
+struct hp_file_id hp_file_id(int fd);
 
 /* The processor's clock, 0 where the program has forbidden to read it; and the time in nanoseconds that
  * so many ticks are. */

@@ -224,3 +224,11 @@ void hp_say(const char *text, const char *detail)
     };
     hp_sys3(SYS_writev, STDERR_FILENO, (long)parts, sizeof parts / sizeof *parts);
 }
+
+struct hp_file_id hp_file_id(int fd)
+{
+    struct stat st;
+    if (hp_sys_failed(hp_sys2(SYS_fstat, fd, (long)&st)))
+        return (struct hp_file_id){0, 0};
+    return (struct hp_file_id){st.st_dev, st.st_ino};
+}

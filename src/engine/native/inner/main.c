@@ -151,6 +151,8 @@ static void read_start(void)
     hp_engine.engine_fd = start->engine_fd;
     hp_sys3(SYS_fcntl, start->arena_fd, F_SETFD, FD_CLOEXEC);
     hp_sys3(SYS_fcntl, start->engine_fd, F_SETFD, FD_CLOEXEC);
+    hp_engine.arena_id = hp_file_id(start->arena_fd);
+    hp_engine.engine_id = hp_file_id(start->engine_fd);
     hp_engine.program_path = start->path;
 }
 
