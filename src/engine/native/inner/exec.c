@@ -466,17 +466,39 @@ static bool put_args(const struct plan *plan, uint64_t argv, uint64_t count, uin
 
 /* --- Executing -------------------------------------------------------------------------------- */
 
-/* As the program asked for it. By the call that filters are most likely to allow. */
-static long exec_natively(const struct plan *plan, const uint64_t args[5])
+/*
+ * The exec itself, by execveat() or, with dirfd AT_FDCWD and no flags, execve(): filters are most likely to
+ * allow that. The new program inherits the program's mask and what is pending. HP_EXEC_AGAIN: a signal
+ * came first, nothing was done.
+ */
+static long call_exec(struct hp_self *self, const uint64_t args[5])
 {
-    if (plan->is_program_again)
-        return hp_judged_call(SYS_execve, (long)hp_engine.program_path, (long)args[ARGV],
-                              (long)args[ENVP], 0, 0);
-    if ((int)args[DIRFD] == AT_FDCWD && (int)args[FLAGS] == 0)
-        return hp_judged_call(SYS_execve, (long)args[PATH], (long)args[ARGV], (long)args[ENVP], 0,
-                              0);
-    return hp_judged_call(SYS_execveat, (int)args[DIRFD], (long)args[PATH], (long)args[ARGV],
-                          (long)args[ENVP], (int)args[FLAGS]);
+    if (self->has_signal)
+        return HP_EXEC_AGAIN;
+    struct hp_regs saved = self->regs;
+    uint64_t *r = self->regs.r;
+    bool plain = (int)args[DIRFD] == AT_FDCWD && (int)args[FLAGS] == 0;
+    const uint64_t *first = plain ? &args[PATH] : args;
+    r[RAX] = plain ? SYS_execve : SYS_execveat;
+    r[RDI] = first[0];
+    r[RSI] = first[1];
+    r[RDX] = first[2];
+    r[R10] = first[3];
+    r[R8] = args[FLAGS];
+    hp_signals_to_kernel(self, self->mask);
+    long result = hp_raw_syscall(self) ? (long)r[RAX] : HP_EXEC_AGAIN;
+    self->regs = saved;
+    if (!self->has_signal)
+        hp_signals_set_mask(self);
+    return result;
+}
+
+/* As the program asked for it. */
+static long exec_natively(struct hp_self *self, const struct plan *plan, const uint64_t args[5])
+{
+    uint64_t again[5] = {(uint64_t)AT_FDCWD, (uint64_t)(uintptr_t)hp_engine.program_path,
+                         args[ARGV], args[ENVP], 0};
+    return call_exec(self, plan->is_program_again ? again : args);
 }
 
 /* The memory file that tells an engine what to do; it outlives the exec. Negative: none. */
@@ -508,19 +530,18 @@ static void keep_over_exec(bool keep)
     hp_sys3(SYS_fcntl, hp_engine.engine_fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
-/* The call by which the program executes: by execve when that is what it used, as its filters may
- * allow no other. */
-static long call_engine(uint64_t argv, uint64_t envp, bool at)
+/* By execve when that is what the program used, as its filters may allow no other. */
+static long call_engine(struct hp_self *self, uint64_t argv, uint64_t envp, bool at)
 {
     char path[FD_PATH];
     long error = -ENOENT;
     fd_path(path, hp_engine.engine_fd);
+    uint64_t by_path[5] = {(uint64_t)AT_FDCWD, (uint64_t)(uintptr_t)path, argv, envp, 0};
+    uint64_t by_fd[5] = {(uint64_t)hp_engine.engine_fd, (uint64_t)(uintptr_t) "", argv, envp,
+                         AT_EMPTY_PATH};
     if (hp_engine.is_filtered && !at)
-        error = hp_judged_call(SYS_execve, (long)path, (long)argv, (long)envp, 0, 0);
-    if (error != -ENOENT)
-        return error;
-    return hp_judged_call(SYS_execveat, hp_engine.engine_fd, (long)"", (long)argv, (long)envp,
-                          AT_EMPTY_PATH);
+        error = call_exec(self, by_path);
+    return error == -ENOENT ? call_exec(self, by_fd) : error;
 }
 
 /* Executes the engine. Returns why that failed, all being as before; 0: nothing was tried. */
@@ -531,7 +552,7 @@ static long exec_engine(struct hp_self *self, struct plan *plan, uint64_t argv, 
         return 0;
     keep_over_exec(true);
     hp_exec_announce(self, plan->start.path, true);
-    long error = call_engine(argv, envp, plan->path != plan->start.name);
+    long error = call_engine(self, argv, envp, plan->path != plan->start.name);
     keep_over_exec(false);
     close_fd(fd);
     return error;
@@ -559,7 +580,8 @@ static long exec_engine_for_script(struct hp_self *self, struct plan *plan, cons
 /* Errors that the program's own exec would have met as well. */
 static bool is_of_the_program(long error)
 {
-    return error == -E2BIG || error == -EFAULT || error == -ENOMEM || error == -EAGAIN;
+    return error == -E2BIG || error == -EFAULT || error == -ENOMEM || error == -EAGAIN ||
+           error == HP_EXEC_AGAIN;
 }
 
 /* Whether another process traces this thread: it wants to see the program, and not an engine. */
@@ -645,7 +667,7 @@ long hp_exec(struct hp_self *self, const uint64_t args[5])
     int flags = (int)args[FLAGS];
     if (flags & ~(AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) || !copy_path(&plan, args) ||
         !may_execute((int)args[DIRFD], plan.path, args, flags))
-        return exec_natively(&plan, args);
+        return exec_natively(self, &plan, args);
     long error = 0;
     if (decide(&plan, args))
         error = plan.n_scripts > 0 ? exec_engine_for_script(self, &plan, args)
@@ -653,5 +675,5 @@ long hp_exec(struct hp_self *self, const uint64_t args[5])
     if (is_of_the_program(error) || hp_filters_trapped(self))
         return error;
     announce_native(self, &plan);
-    return exec_natively(&plan, args);
+    return exec_natively(self, &plan, args);
 }

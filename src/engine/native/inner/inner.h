@@ -487,6 +487,7 @@ void hp_load(const char *path, struct hp_image *image);
 /* The program wants to execute another: prepares it so that it is observed, and executes it.
  * Returns the error like execve. args: as for execveat (dirfd, path, argv, envp, flags). */
 long hp_exec(struct hp_self *self, const uint64_t args[5]);
+#define HP_EXEC_AGAIN (-512) /* a signal came first: to be delivered, and the call made again */
 
 /* Called by hp_exec() right before the exec that should succeed: `path` is the file that will run
  * (as the program named it when it is not known better), `observed` whether in an engine. */

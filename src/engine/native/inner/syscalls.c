@@ -206,7 +206,7 @@ static enum outcome sys_exec(struct hp_self *self, bool at)
     long result = hp_exec(self, args);
     hp_words_event(self, hp_word_event(HP_WORD_EXEC_FAILED, 0), NULL, 0);
     hp_addresses_go_on(self);
-    return answer(self, result);
+    return result == HP_EXEC_AGAIN ? AGAIN : answer(self, result);
 }
 
 /* rt_sigaction, rt_sigprocmask: with a set of another size they do nothing. */
