@@ -494,19 +494,11 @@ void hp_sys_exit(struct hp_self *self, bool group)
     hp_exit_thread(self->is_awaited ? &kept : &self->in_use, status);
 }
 
-static bool is_alone(const struct hp_self *self)
-{
-    for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
-        if (t != self && t->in_use && t->process == self->process && t->tid)
-            return false;
-    return true;
-}
-
 void hp_thread_kill(struct hp_self *self)
 {
     hp_words_finish(self, HP_END_SIGNAL);
     hp_process_add_stats();
-    if (is_alone(self))
+    if (hp_thread_is_alone(self))
         hp_sys2(SYS_kill, self->process, SIGNAL_KILL);
     for (;;)
         hp_sys1(SYS_exit, SIGNAL_KILL);
