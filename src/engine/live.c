@@ -94,7 +94,7 @@ static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
     return shape;
 }
 
-static uint64_t limit_on(int resource)
+static uint64_t limit_on(__rlimit_resource_t resource)
 {
     struct rlimit limit;
     return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
