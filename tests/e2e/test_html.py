@@ -253,7 +253,9 @@ class Html(util_cli.Case):
             data = self.data(profile)
             code = rows(data["code"])
             kept = [b for b in rows(data["blocks"]) if b["n_code"]]
-            self.assertEqual(len(kept), len(data["blocks"]["count"]))
+            # What was only ever run as the rest of a longer block is counted there.
+            self.assertEqual(len(kept), sum(count > 0 for count in data["blocks"]["count"]))
+            self.assertGreater(len(kept), 0.99 * len(data["blocks"]["count"]))
             for block in kept:
                 mine = code[block["first_code"]:block["first_code"] + block["n_code"]]
                 self.assertEqual(len(mine), block["insns"])
