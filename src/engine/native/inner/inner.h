@@ -426,12 +426,11 @@ bool hp_sys_sigprocmask(struct hp_self *self);
 _Noreturn void hp_sys_sigreturn(struct hp_self *self);
 #define HP_SIGNAL_STOP 64 /* the engine's own, between its threads, when it comes with this code */
 #define HP_STOP_CODE   (-0x68706174)
-/* Signals that the kernel must never block while code of the program runs, whatever its mask: the
- * engine steps by SIGTRAP and finds ends of chunks, guards and bad addresses by SIGSEGV and SIGBUS. */
-#define HP_SIGNALS_NEEDED                                                                          \
-    (1ull << (5 - 1) | 1ull << (7 - 1) | 1ull << (11 - 1) | 1ull << (HP_SIGNAL_STOP - 1))
-/* And in the engine: all that an instruction may cause, so that an error of its own is seen. */
-#define HP_SIGNALS_SYNC (HP_SIGNALS_NEEDED | 1ull << (4 - 1) | 1ull << (8 - 1))
+/* Signals that the kernel must never block: an instruction may cause them, of the program or, for all
+ * but ILL and FPE, of the engine's doing (steps, ends of chunks, guards, bad addresses). */
+#define HP_SIGNALS_SYNC                                                                            \
+    (1ull << (4 - 1) | 1ull << (5 - 1) | 1ull << (7 - 1) | 1ull << (8 - 1) | 1ull << (11 - 1) |    \
+     1ull << (HP_SIGNAL_STOP - 1))
 
 /* One of them was sent while the program blocks it, or another signal waits (signals_held.c): keeps it,
  * or sends it to another thread. False: it can be delivered. In a signal handler. */

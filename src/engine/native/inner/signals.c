@@ -114,7 +114,7 @@ static _Noreturn void die(struct hp_self *self, int number)
 
 void hp_signals_set_mask(struct hp_self *self)
 {
-    uint64_t mask = self->mask & ~HP_SIGNALS_NEEDED;
+    uint64_t mask = self->mask & ~HP_SIGNALS_SYNC;
     hp_sys4(SYS_rt_sigprocmask, 2, (long)&mask, 0, 8);
     hp_signals_let_go_held(self);
 }
@@ -310,7 +310,7 @@ void hp_sys_sigreturn(struct hp_self *self)
     uint64_t size;
     uc.stack = (struct hp_altstack){.sp = (uint64_t)(uintptr_t)hp_thread_altstack(self, &size)};
     uc.stack.size = size;
-    uc.mask = uc.mask & ~HP_SIGNALS_NEEDED;
+    uc.mask = uc.mask & ~HP_SIGNALS_SYNC;
     *frame = (struct frame){.uc = uc};
     hp_sigreturn(frame);
 }
@@ -372,7 +372,7 @@ bool hp_sys_sigprocmask(struct hp_self *self)
         if (r[RSI])
             mask = how == 0 ? mask | set : how == 1 ? mask & ~set : set;
         mask &= ~(1ull << (KILL - 1) | 1ull << (STOP - 1));
-        kernel_mask = mask & ~HP_SIGNALS_NEEDED;
+        kernel_mask = mask & ~HP_SIGNALS_SYNC;
         if (r[RSI] && !call_instead(self, SYS_rt_sigprocmask, 2, (uint64_t)(uintptr_t)&kernel_mask,
                                     0, 8, &result))
             return false;

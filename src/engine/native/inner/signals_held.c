@@ -79,7 +79,7 @@ static const struct hp_self *find_taker(const struct hp_self *self, int number)
 bool hp_signals_hold(struct hp_self *self, const struct hp_siginfo *info)
 {
     int number = info->signo;
-    uint64_t blocked = self->has_signal ? HP_SIGSET_ALL : HP_SIGNALS_NEEDED & mask_of(self);
+    uint64_t blocked = self->has_signal ? HP_SIGSET_ALL : HP_SIGNALS_SYNC & mask_of(self);
     if (!(blocked & bit_of(number)))
         return false;
     bool for_thread = info->code == SI_TKILL_;
