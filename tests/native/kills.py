@@ -12,8 +12,10 @@ command and the program.
 import argparse
 import collections
 import ctypes
+import json
 import os
 import random
+import re
 import resource
 import shutil
 import signal
@@ -181,8 +183,26 @@ class Run:
             if os.listdir(folder):
                 raise Failure("left in %s: %s" % (folder, os.listdir(folder)))
 
+    def verify_whole(self, path):
+        if self.check is None:
+            with open(path, "rb") as file:
+                json.load(file)
+            return
+        done = subprocess.run([HOTPATH, *self.check, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                              timeout=LIMIT)
+        if done.returncode:
+            raise Failure("the output is broken: %r" % done.stderr)
+
+    def is_replacing(self, name):
+        """hotpath was killed in the moment in which the new file, whole, had a name and the old one its
+        own still: docs/native-engine.md has this exception."""
+        if not self.replaces or not re.fullmatch(re.escape(self.output) + r"\.\w{6,8}", name):
+            return False
+        self.verify_whole(os.path.join(self.out, name))
+        return True
+
     def verify_output(self, must_be_there):
-        names = sorted(os.listdir(self.out))
+        names = [name for name in sorted(os.listdir(self.out)) if not self.is_replacing(name)]
         path = os.path.join(self.out, self.output)
         if names not in ([], [self.output]):
             raise Failure("left behind: %s" % names)
@@ -196,14 +216,7 @@ class Run:
             if must_be_there:
                 raise Failure("the output is the old one")
             return "old"
-        if self.check is None:
-            import json
-            json.loads(content)
-        else:
-            done = subprocess.run([HOTPATH, *self.check, path], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                                  timeout=LIMIT)
-            if done.returncode:
-                raise Failure("the output is broken: %r" % done.stderr)
+        self.verify_whole(path)
         return "whole"
 
     def once(self, scale):
