@@ -23,7 +23,6 @@
 #ifndef PR_SYS_DISPATCH_INCLUSIVE_ON
 #define PR_SYS_DISPATCH_INCLUSIVE_ON 2
 #endif
-#define SYSCALL_LENGTH    2
 #define SIGNAL_SYS        31
 #define SIGNAL_SEGV       11
 #define SYS_SECCOMP_      1 /* si_code */
@@ -83,7 +82,7 @@ static bool install_filter(struct hp_self *self, int reg)
         fprog.len > BPF_MAXINSNS)
         return hp_raw_syscall(self); /* wrong */
     if (fprog.len > BPF_MAXINSNS - N_PREFIX || !make_prefix(code))
-        hp_release(self, self->regs.rip - SYSCALL_LENGTH,
+        hp_release(self, self->regs.rip - HP_SYSCALL_LENGTH,
                    "it installs a seccomp filter that would stop the engine");
     if (!hp_copy(code + N_PREFIX, fprog.filter, fprog.len * sizeof *code))
         return hp_raw_syscall(self);

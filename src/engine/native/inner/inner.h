@@ -260,6 +260,8 @@ extern const char hp_syscall_begin[], hp_syscall_insn[], hp_syscall_end[];
 long hp_judged_call(long number, long a, long b, long c, long d, long e);
 extern const char hp_judged_end[], hp_clone_end[], hp_exit_end[], hp_sigreturn_end[];
 
+#define HP_SYSCALL_LENGTH 2 /* bytes of the instruction */
+
 /* Makes the system call in self->regs, unless something is pending: then false. */
 bool hp_raw_syscall(struct hp_self *self);
 

@@ -264,8 +264,6 @@ void hp_signals_deliver(struct hp_self *self)
     hp_signals_set_mask(self);
 }
 
-#define SYSCALL_SIZE 2 /* of the instruction */
-
 /* --- Returning -------------------------------------------------------------------------------- */
 
 /* The frame is of other segments than the ordinary ones of 64-bit programs. */
@@ -282,7 +280,7 @@ void hp_sys_sigreturn(struct hp_self *self)
     if (!hp_copy(&uc, (const void *)at, sizeof uc))
         die(self, SEGV);
     if (uc.mc.cs != USER_CS || (uc.flags & HAS_SS && uc.mc.ss != USER_SS))
-        hp_release(self, self->regs.rip - SYSCALL_SIZE,
+        hp_release(self, self->regs.rip - HP_SYSCALL_LENGTH,
                    "a signal returns to other than 64-bit code");
     if (leaves_64_bits(&uc)) /* the call is made natively */
         hp_release(self, self->regs.rip - 2, "the program leaves 64-bit code");

@@ -17,9 +17,8 @@
 #include <linux/ptrace.h>
 #include <string.h>
 
-#define ARCH_SET_GS    0x1001
-#define SYSCALL_LENGTH 2 /* of the instruction */
-#define ARCH_GET_GS    0x1004
+#define ARCH_SET_GS 0x1001
+#define ARCH_GET_GS 0x1004
 
 #define SET_MDWE 65 /* of prctl */
 
@@ -457,7 +456,7 @@ static _Noreturn void make_recorded(struct hp_self *self, uint64_t behind, uint3
     if (id && never_returns(self))
         hp_words_not_ended(self, id, insns);
     if (judge_and_make_call(self) == AGAIN) {
-        behind -= SYSCALL_LENGTH;
+        behind -= HP_SYSCALL_LENGTH;
         if (id)
             hp_words_not_ended(self, id, insns - 1u);
     }
@@ -472,5 +471,5 @@ void hp_on_syscall(struct hp_self *self)
 
 void hp_syscall_at(struct hp_self *self, uint64_t pc, uint32_t id)
 {
-    make_recorded(self, pc + SYSCALL_LENGTH, id, 1);
+    make_recorded(self, pc + HP_SYSCALL_LENGTH, id, 1);
 }
