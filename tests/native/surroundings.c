@@ -368,12 +368,50 @@ static void alternate(void)
     printf("KILL: %d %s\n", result, strerrorname_np(errno));
 }
 
+/* A limit of the program's memory is one of its own memory, and is what it was set to, after exec too. */
+static void limit_memory(int resource, rlim_t most)
+{
+    struct rlimit limit = {most - 4096, most}, old;
+    CHECK(setrlimit(resource, &limit) == 0);
+    CHECK(getrlimit(resource, &old) == 0);
+    CHECK(old.rlim_cur == limit.rlim_cur && old.rlim_max == limit.rlim_max);
+    limit.rlim_cur = most;
+    CHECK(prlimit(getpid(), resource, &limit, &old) == 0);
+    CHECK(old.rlim_cur == most - 4096 && old.rlim_max == most);
+    CHECK(prlimit(0, resource, NULL, &old) == 0);
+    CHECK(old.rlim_cur == most && old.rlim_max == most);
+    limit.rlim_cur = most + 1;
+    CHECK(setrlimit(resource, &limit) == -1 && errno == EINVAL);
+    void *fits = mmap(NULL, most / 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(fits != MAP_FAILED && munmap(fits, most / 2) == 0);
+    CHECK(mmap(NULL, 2 * most, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) ==
+          MAP_FAILED);
+    CHECK(execl("/", "/", NULL) == -1 && execl("/dev/null", "null", NULL) == -1);
+    CHECK(getrlimit(resource, &old) == 0 && old.rlim_cur == most && old.rlim_max == most);
+    fits = mmap(NULL, most / 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    CHECK(fits != MAP_FAILED);
+}
+
+static void limited_space(void)
+{
+    limit_memory(RLIMIT_AS, 256 << 20);
+    execl("/bin/sh", "sh", "-c", "ulimit -v; ulimit -Hv", NULL);
+}
+
+static void limited_data(void)
+{
+    limit_memory(RLIMIT_DATA, 256 << 20);
+    execl("/bin/sh", "sh", "-c", "ulimit -d; ulimit -Hd", NULL);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
         {"names", names},
         {"auxiliary", auxiliary},
         {"mappings", mappings},
+        {"limited-space", limited_space},
+        {"limited-data", limited_data},
         {"heap", heap},
         {"descriptors", descriptors},
         {"closed", everything_closed},

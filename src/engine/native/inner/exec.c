@@ -552,7 +552,9 @@ static long exec_engine(struct hp_self *self, struct plan *plan, uint64_t argv, 
         return 0;
     keep_over_exec(true);
     hp_exec_announce(self, plan->start.path, true);
+    hp_limits_exec(true);
     long error = call_engine(self, argv, envp, plan->path != plan->start.name);
+    hp_limits_exec(false);
     keep_over_exec(false);
     close_fd(fd);
     return error;
@@ -675,5 +677,8 @@ long hp_exec(struct hp_self *self, const uint64_t args[5])
     if (is_of_the_program(error) || hp_filters_trapped(self))
         return error;
     announce_native(self, &plan);
-    return exec_natively(self, &plan, args);
+    hp_limits_exec(true);
+    error = exec_natively(self, &plan, args);
+    hp_limits_exec(false);
+    return error;
 }

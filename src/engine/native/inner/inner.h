@@ -510,4 +510,11 @@ bool hp_ours(uint64_t low, uint64_t high, struct hp_span *found);
 /* One line to stderr, "hotpath: ..." ; only for what the user must know. */
 void hp_say(const char *text, const char *detail);
 
+/* --- Limits of memory (limits.c) -------------------------------------------------------------- */
+
+/* getrlimit, setrlimit, prlimit64; false: a signal came first. */
+bool hp_sys_limit(struct hp_self *self);
+/* An exec begins, which is likely to succeed; or it has failed. */
+void hp_limits_exec(bool begins);
+
 #endif

@@ -403,6 +403,9 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_ptrace: return sys_ptrace(self);
     case SYS_membarrier: return sys_membarrier(self);
     case SYS_mlockall: return sys_mlockall(self);
+    case SYS_getrlimit:
+    case SYS_setrlimit:
+    case SYS_prlimit64: return hp_sys_limit(self) ? DONE : AGAIN;
     case SYS_prctl: return sys_prctl(self);
 
     case SYS_close: return our_descriptor(r[RDI]) ? answer(self, -9) : pass(self);
