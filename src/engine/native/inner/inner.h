@@ -512,9 +512,12 @@ void hp_say(const char *text, const char *detail);
 
 /* --- Limits of memory (limits.c) -------------------------------------------------------------- */
 
+void hp_limits_start(void);
 /* getrlimit, setrlimit, prlimit64; false: a signal came first. */
 bool hp_sys_limit(struct hp_self *self);
 /* An exec begins, which is likely to succeed; or it has failed. */
 void hp_limits_exec(bool begins);
+/* Whether brk(at) is within what the program has set. */
+bool hp_limits_let_heap_end(uint64_t at);
 
 #endif

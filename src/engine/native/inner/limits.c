@@ -25,6 +25,8 @@ static struct known {
     struct limit asked, given; /* by the program, to the kernel */
 } known[2];                    /* RLIMIT_AS, RLIMIT_DATA */
 
+static uint64_t heap_start;
+
 static struct known *known_of(uint64_t resource)
 {
     if ((uint32_t)resource == RLIMIT_AS)
@@ -134,4 +136,17 @@ void hp_limits_exec(bool begins)
         if (known[i].is_set && read_real(resources[i], &real) && same(&real, from))
             hp_sys4(SYS_prlimit64, 0, resources[i], (long)to, 0);
     }
+}
+
+void hp_limits_start(void)
+{
+    heap_start = (uint64_t)hp_sys1(SYS_brk, 0);
+}
+
+/* Of the heap alone the kernel asks whether it is within the limit of data. */
+bool hp_limits_let_heap_end(uint64_t at)
+{
+    struct limit real;
+    return !known[1].is_set || at < heap_start || at - heap_start <= known[1].asked.now ||
+           !read_real(RLIMIT_DATA, &real) || !same(&real, &known[1].given);
 }

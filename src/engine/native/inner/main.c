@@ -266,6 +266,7 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     Elf64_auxv_t *auxv = find_auxv(stack);
     look_at_auxv(auxv);
     hp_engine.room = find_room();
+    hp_limits_start();
     hp_engine.stack_limit = find_stack_limit();
     hp_engine.is_filtered = start->is_filtered;
     hp_engine.has_pext = has_fast_pext();

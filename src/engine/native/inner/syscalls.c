@@ -317,6 +317,16 @@ static enum outcome sys_mlockall(struct hp_self *self)
     return outcome;
 }
 
+static enum outcome sys_brk(struct hp_self *self)
+{
+    uint64_t end = self->regs.r[RDI];
+    if (!hp_limits_let_heap_end(end))
+        self->regs.r[RDI] = 0; /* fails: it only says where the heap ends */
+    bool done = hp_maps_call(self);
+    self->regs.r[RDI] = end;
+    return done ? DONE : AGAIN;
+}
+
 /* The file may be one that code is mapped from. */
 static enum outcome sys_write(struct hp_self *self, uint64_t fd)
 {
@@ -359,12 +369,12 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_mprotect:
     case SYS_pkey_mprotect:
     case SYS_mremap:
-    case SYS_brk:
     case SYS_madvise:
     case SYS_shmat:
     case SYS_shmdt:
     case SYS_remap_file_pages:
     case SYS_mseal: return hp_maps_call(self) ? DONE : AGAIN;
+    case SYS_brk: return sys_brk(self);
 
     case SYS_write:
     case SYS_pwrite64:
