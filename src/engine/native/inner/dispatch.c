@@ -3,6 +3,7 @@
  * What happens when translated code comes to its end: the gates call in here, and every function
  * goes back into the cache.
  */
+#include "engine/native/inner/cpu.h"
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/rseq.h"
@@ -12,7 +13,6 @@
 #include <linux/futex.h>
 #include <string.h>
 
-#define FLAG_TF     0x100u
 #define KNOWN_INSNS 1024 /* instructions run natively whose description is kept */
 #define ARCH_GET_FS 0x1003
 

@@ -5,16 +5,13 @@
  */
 #include "engine/native/inner/far.h"
 
+#include "engine/native/inner/cpu.h"
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
 #include <string.h>
 
-#define USER_CS 0x33
-#define USER_SS 0x2b
-#define FLAG_TF 0x100u
-#define FLAG_NT 0x4000u
 /* What IRET takes from the stack: CF PF AF ZF SF TF DF OF NT AC ID. */
 #define IRET_FLAGS 0x244dd5u
 
@@ -29,9 +26,9 @@ static bool is_amd(void)
 {
     static int known; /* 1 no, 2 yes */
     if (!known) {
-        uint32_t a = 0, b, c, d;
-        __asm__ volatile("cpuid" : "+a"(a), "=b"(b), "=c"(c), "=d"(d));
-        known = b == 0x68747541 || b == 0x6f677948 ? 2 : 1; /* Auth..., Hygo... */
+        uint32_t r[4];
+        hp_cpuid(0, 0, r);
+        known = r[1] == 0x68747541 || r[1] == 0x6f677948 ? 2 : 1; /* Auth..., Hygo... */
     }
     return known == 2;
 }

@@ -4,6 +4,7 @@
  * and its stack.
  */
 #include "engine/native/inner/cache.h"
+#include "engine/native/inner/cpu.h"
 #include "engine/native/inner/sys.h"
 #include "engine/native/start.h"
 
@@ -182,20 +183,15 @@ static uint64_t find_stack_limit(void)
     return limit[0];
 }
 
-static void cpuid(uint32_t leaf, uint32_t r[4])
-{
-    __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(0));
-}
-
 /* PEXT is there, and is not one of AMD's before family 25, which take hundreds of cycles. */
 static bool has_fast_pext(void)
 {
     uint32_t vendor[4], version[4], features[4];
-    cpuid(0, vendor);
-    cpuid(1, version);
+    hp_cpuid(0, 0, vendor);
+    hp_cpuid(1, 0, version);
     if (vendor[0] < 7)
         return false;
-    cpuid(7, features);
+    hp_cpuid(7, 0, features);
     uint32_t family = (version[0] >> 8 & 15) + (version[0] >> 20 & 255);
     bool is_amd = vendor[2] == 0x444d4163; /* "cAMD" */
     return features[1] >> 8 & 1 && (!is_amd || family >= 25);
@@ -204,7 +200,7 @@ static bool has_fast_pext(void)
 static bool has_xsave(void)
 {
     uint32_t features[4];
-    cpuid(1, features);
+    hp_cpuid(1, 0, features);
     return features[2] >> 27 & 1; /* and the kernel uses it */
 }
 

@@ -23,11 +23,6 @@ _Atomic bool hp_released;
 
 /* --- The vector state ------------------------------------------------------------------------- */
 
-static void cpuid(uint32_t leaf, uint32_t subleaf, uint32_t r[4])
-{
-    __asm__("cpuid" : "=a"(r[0]), "=b"(r[1]), "=c"(r[2]), "=d"(r[3]) : "a"(leaf), "c"(subleaf));
-}
-
 static uint64_t enabled_features(void)
 {
     uint32_t low, high;
@@ -42,7 +37,7 @@ static uint32_t state_size(uint64_t features)
     for (uint32_t i = 2; i < 63; i++)
         if (features >> i & 1) {
             uint32_t r[4];
-            cpuid(0xd, i, r);
+            hp_cpuid(0xd, i, r);
             if (r[1] + r[0] > size)
                 size = r[1] + r[0];
         }

@@ -266,13 +266,6 @@ void hp_signals_deliver(struct hp_self *self)
 
 /* --- Returning -------------------------------------------------------------------------------- */
 
-/* The frame is of other segments than the ordinary ones of 64-bit programs. */
-static bool leaves_64_bits(const struct ucontext *uc)
-{
-    const uint64_t has_ss = 2 | 4; /* UC_SIGCONTEXT_SS, UC_STRICT_RESTORE_SS */
-    return (uc->mc.cs | 3) != 0x33 || ((uc->flags & has_ss) == has_ss && (uc->mc.ss | 3) != 0x2b);
-}
-
 void hp_sys_sigreturn(struct hp_self *self)
 {
     struct ucontext uc;
@@ -282,8 +275,6 @@ void hp_sys_sigreturn(struct hp_self *self)
     if (uc.mc.cs != USER_CS || (uc.flags & HAS_SS && uc.mc.ss != USER_SS))
         hp_release(self, self->regs.rip - HP_SYSCALL_LENGTH,
                    "a signal returns to other than 64-bit code");
-    if (leaves_64_bits(&uc)) /* the call is made natively */
-        hp_release(self, self->regs.rip - 2, "the program leaves 64-bit code");
     struct frame *frame = (struct frame *)(void *)self->frame;
     uint8_t *vectors = self->frame + 1024;
     uint8_t header[512];

@@ -6,6 +6,7 @@
 #ifndef HP_NATIVE_SIGNALS_IMPL_H
 #define HP_NATIVE_SIGNALS_IMPL_H
 
+#include "engine/native/inner/cpu.h"
 #include "engine/native/inner/inner.h"
 
 #include <string.h>
@@ -46,14 +47,8 @@ enum {
     SYS = 31
 };
 
-#define USER_CS 0x33
-#define USER_SS 0x2b
-#define HAS_SS  2u /* UC_SIGCONTEXT_SS */
+#define HAS_SS 2u /* UC_SIGCONTEXT_SS */
 
-#define FLAG_TF   0x100u
-#define FLAG_DF   0x400u
-#define FLAG_RF   0x10000u
-#define FLAG_AC   0x40000u
 #define RED_ZONE  128
 #define FRAME_MAX 24576
 
