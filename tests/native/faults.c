@@ -269,6 +269,48 @@ static void told(void)
     raise(SIGUSR1);
 }
 
+/* The same by the kernel itself, once the engine has let the program go: for a call of 32-bit programs that
+ * maps. */
+static void let_go(void)
+{
+    long number = 125; /* mprotect, of no page */
+    __asm__ volatile("int $0x80"
+                     : "+a"(number)
+                     : "b"(1), "c"(0), "d"(0)
+                     : "r8", "r9", "r10", "r11");
+}
+
+static void told_unobserved(void (*before)(void))
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+    action.sa_sigaction = tell;
+    for (int i = 0; i < 3; i++)
+        CHECK(sigaction((int[]){SIGSEGV, SIGILL, SIGUSR1}[i], &action, NULL) == 0);
+    if (before)
+        before();
+    for (int i = 0; i < 100; i++)
+        CHECK(access((const char *)1, 0) != 0);
+    let_go();
+    raise(SIGUSR1);
+    fault_load();
+    raise(SIGUSR1);
+}
+
+static void told_of_nothing(void)
+{
+    told_unobserved(NULL);
+}
+
+static void told_of_load(void)
+{
+    told_unobserved(fault_load);
+}
+
+static void told_of_illegal(void)
+{
+    told_unobserved(fault_illegal);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
@@ -279,6 +321,9 @@ int main(int argc, char **argv)
         {"blocked", blocked},
         {"twice", twice},
         {"told", told},
+        {"told_of_nothing", told_of_nothing},
+        {"told_of_load", told_of_load},
+        {"told_of_illegal", told_of_illegal},
         {NULL, NULL},
     };
     return run_part(parts, argc, argv);

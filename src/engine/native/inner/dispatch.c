@@ -144,11 +144,13 @@ void hp_on_resume(struct hp_self *self)
 
 void hp_on_pending(struct hp_self *self)
 {
-    atomic_store(&self->where, HP_IN_ENGINE);
-    atomic_store(&self->pending, 0);
     self->stepping = false;
     if (self->probing) /* something came first */
         hp_probe_done(self, true);
+    if (atomic_load(&hp_releasing) && !atomic_load(&hp_released) && self->where == HP_IN_CACHE)
+        hp_release_fault(self); /* while it is waited for */
+    atomic_store(&self->where, HP_IN_ENGINE);
+    atomic_store(&self->pending, 0);
     if (self->has_write) {
         self->has_write = false;
         hp_guards_lift(self->write_address, self->write_address + 1);

@@ -230,6 +230,38 @@ hp_copy_failed:
         ret
         .size   hp_copy, . - hp_copy
 
+        // void hp_fault(uint64_t how, uint64_t address): makes the processor fault, as enum hp_fault
+        // says. Where nothing is wrong with the address, nothing happens to it.
+        .globl  hp_fault, hp_fault_begin, hp_fault_end
+        .hidden hp_fault, hp_fault_begin, hp_fault_end
+        .type   hp_fault, @function
+hp_fault:
+        leaq    1f(%rip), %rdx
+        movslq  (%rdx, %rdi, 4), %rdi
+        addq    %rdi, %rdx
+        xorl    %ecx, %ecx
+        movl    $1, %eax
+hp_fault_begin:
+        jmp     *%rdx
+2:      cltd
+        idivl   %ecx
+3:      pushfq
+        orl     $0x100, (%rsp)
+        popfq
+        nop
+4:      int3
+5:      int     $4
+6:      ud2
+7:      hlt
+8:      movb    (%rsi), %cl
+        ret
+9:      lock orb $0, (%rsi)
+hp_fault_end:
+        ret
+        .size   hp_fault, . - hp_fault
+        .p2align 2
+1:      .long   2b - 1b, 3b - 1b, 4b - 1b, 5b - 1b, 6b - 1b, 7b - 1b, 8b - 1b, 9b - 1b
+
         // long hp_clone(struct hp_clone_call *call): a new thread or a child with a stack of its
         // own. In the child (rax == 0) the block is call->self, and it goes on in
         // hp_on_child(self) on that block's stack. Registers: rdi call.

@@ -273,6 +273,20 @@ extern const char hp_int80_begin[], hp_int80_insn[], hp_int80_end[], hp_int80_fa
 bool hp_copy(void *to, const void *from, uint64_t size);
 extern const char hp_copy_begin[], hp_copy_end[], hp_copy_failed[];
 
+/* Faults on purpose: release.c. */
+enum hp_fault {
+    HP_FAULT_DIVIDE,
+    HP_FAULT_STEP,
+    HP_FAULT_BREAK,
+    HP_FAULT_OVERFLOW,
+    HP_FAULT_UNDEFINED,
+    HP_FAULT_PROTECTION,
+    HP_FAULT_READ, /* of `address`, and write to it: if that is wrong */
+    HP_FAULT_WRITE,
+};
+void hp_fault(enum hp_fault how, uint64_t address);
+extern const char hp_fault_begin[], hp_fault_end[];
+
 struct hp_clone_call {
     uint64_t number, args[5];
     struct hp_self *self;
@@ -330,6 +344,12 @@ _Noreturn void hp_release(struct hp_self *self, uint64_t pc, const char *why);
 /* Whether that has happened; and what a thread then does instead of entering the cache. */
 extern _Atomic bool hp_released;
 _Noreturn void hp_leave(struct hp_self *self);
+
+/* The kernel tells of a thread's last fault in every signal frame: faults again as the program did, so
+ * that a thread that will be let go finds its own and not one of the engine's. While the engine's
+ * handlers are there. */
+void hp_release_fault(const struct hp_self *self);
+extern _Atomic bool hp_releasing; /* others are waited for, that they can be let go */
 
 /* The engine itself failed, at `at`: the program goes on natively if all is known of it, else it is
  * ended with a message. */

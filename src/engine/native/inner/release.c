@@ -19,7 +19,7 @@
 #define HEADER_SIZE   64
 #define TILES         (3ull << 17) /* the kernel has no room for them before they are used */
 
-_Atomic bool hp_released;
+_Atomic bool hp_released, hp_releasing;
 
 /* --- The vector state ------------------------------------------------------------------------- */
 
@@ -66,6 +66,35 @@ static void save_state(uint8_t *area)
     memcpy(area + 472, &features, 8);
     memcpy(area + 480, &size, 4);
     memcpy(area + size, &magic2, 4);
+}
+
+/* --- The last fault --------------------------------------------------------------------------- */
+
+/* What makes the processor tell the number and the error; false: nothing here does. */
+static bool find_fault(uint64_t number, uint64_t error, enum hp_fault *how)
+{
+    static const struct {
+        uint8_t number, how;
+    } known[] = {{0, HP_FAULT_DIVIDE},   {1, HP_FAULT_STEP},      {3, HP_FAULT_BREAK},
+                 {4, HP_FAULT_OVERFLOW}, {6, HP_FAULT_UNDEFINED}, {13, HP_FAULT_PROTECTION}};
+    for (unsigned i = 0; i < sizeof known / sizeof *known; i++)
+        if (known[i].number == number && error == 0) {
+            *how = (enum hp_fault)known[i].how;
+            return true;
+        }
+    return false;
+}
+
+void hp_release_fault(const struct hp_self *self)
+{
+    const uint64_t page_fault = 14, is_write = 2;
+    bool writes = self->fault_number == page_fault && self->fault_error & is_write;
+    enum hp_fault how;
+    if (self->has_signal && is_synchronous(&self->info))
+        return; /* the last one is the program's */
+    hp_fault(writes ? HP_FAULT_WRITE : HP_FAULT_READ, self->fault_address);
+    if (find_fault(self->fault_number, self->fault_error, &how))
+        hp_fault(how, 0);
 }
 
 /* --- Leaving ---------------------------------------------------------------------------------- */
@@ -129,9 +158,12 @@ void hp_release(struct hp_self *self, uint64_t pc, const char *why)
     atomic_store(&self->where, HP_IN_ENGINE);
     note_reason(pc, why);
     hp_lock();
+    if (!atomic_load(&hp_released))
+        hp_release_fault(self);
     if (self->is_vforked) {
         hp_signals_give_back(self);
     } else if (!atomic_load(&hp_released)) {
+        atomic_store(&hp_releasing, true);
         hp_threads_leave_cache(self, 20000, false);
         hp_guards_remove(0, UINT64_MAX);
         atomic_store(&hp_released, true);

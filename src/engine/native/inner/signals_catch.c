@@ -278,6 +278,13 @@ static void fail_sigreturn(struct hp_self *self, const struct hp_siginfo *info, 
     return_to_engine(uc);
 }
 
+/* A fault of hp_fault(). */
+static void end_fault(struct sigcontext *mc)
+{
+    mc->rip = (uint64_t)(uintptr_t)hp_fault_end;
+    mc->flags &= ~(uint64_t)FLAG_TF;
+}
+
 /* Something that an instruction caused: of the program, in the cache or natively, or of ours. */
 static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, struct ucontext *uc)
 {
@@ -297,6 +304,8 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         fault(self, info, uc);
     else if (is_within(mc->rip, hp_copy_begin, hp_copy_end))
         mc->rip = (uint64_t)(uintptr_t)hp_copy_failed;
+    else if (is_within(mc->rip, hp_fault_begin, hp_fault_end))
+        end_fault(mc);
     else if (mc->rip == (uint64_t)(uintptr_t)hp_int80_insn)
         mc->rip = (uint64_t)(uintptr_t)hp_int80_failed;
     else if (mc->rip == (uint64_t)(uintptr_t)hp_rseq_abort)
