@@ -447,6 +447,16 @@ static void x87_pointer(void)
     CHECK(image[8] == 0xab || !(c >> 27 & 1));
 }
 
+/* --- Itself ------------------------------------------------------------------------------------ */
+
+/* Once the engine has let it go, for the call, the program is still what it executes. */
+static void again(void)
+{
+    call32(125, 1, 0, 0); /* mprotect, of no page */
+    execl("/proc/self/exe", "rare", "vsyscalls", NULL);
+    printf("cannot be executed\n");
+}
+
 /* --- vsyscalls --------------------------------------------------------------------------------- */
 
 static void vsyscalls(void)
@@ -473,10 +483,19 @@ static void vsyscalls(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"gs_fault", gs_fault},         {"gs_signals", gs_signals}, {"far_faults", far_faults},
-        {"far_flags", far_flags},       {"far_trap", far_trap},     {"far_32", far_32},
-        {"gs_selectors", gs_selectors}, {"calls32", calls32},       {"calls32_map", calls32_map},
-        {"x87_pointer", x87_pointer},   {"vsyscalls", vsyscalls},   {NULL, NULL},
+        {"gs_fault", gs_fault},
+        {"gs_signals", gs_signals},
+        {"far_faults", far_faults},
+        {"far_flags", far_flags},
+        {"far_trap", far_trap},
+        {"far_32", far_32},
+        {"gs_selectors", gs_selectors},
+        {"calls32", calls32},
+        {"calls32_map", calls32_map},
+        {"x87_pointer", x87_pointer},
+        {"vsyscalls", vsyscalls},
+        {"again", again},
+        {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }

@@ -502,6 +502,21 @@ static long exec_natively(struct hp_self *self, const struct plan *plan, const u
 }
 
 /* The memory file that tells an engine what to do; it outlives the exec. Negative: none. */
+static int write_start(const struct hp_start *start)
+{
+    int fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, MFD_NOEXEC_SEAL);
+    if (fd == -EINVAL) /* as before Linux 6.3 */
+        fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, 0);
+    if (fd < 0)
+        return fd;
+    long n = hp_sys4(SYS_pwrite64, fd, (long)start, sizeof *start, 0);
+    if (n != sizeof *start) {
+        close_fd(fd);
+        return -EIO;
+    }
+    return fd;
+}
+
 static int make_start(const struct hp_self *self, struct plan *plan)
 {
     plan->start.magic = HP_START_MAGIC;
@@ -510,18 +525,8 @@ static int make_start(const struct hp_self *self, struct plan *plan)
     plan->start.serial = 0;
     plan->start.former = self->number;
     plan->start.is_filtered = hp_engine.is_filtered;
-    plan->start.pad = 0;
-    int fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, MFD_NOEXEC_SEAL);
-    if (fd == -EINVAL) /* as before Linux 6.3 */
-        fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, 0);
-    if (fd < 0)
-        return fd;
-    long n = hp_sys4(SYS_pwrite64, fd, (long)&plan->start, sizeof plan->start, 0);
-    if (n != sizeof plan->start) {
-        close_fd(fd);
-        return -EIO;
-    }
-    return fd;
+    plan->start.is_let_go = false;
+    return write_start(&plan->start);
 }
 
 static void keep_over_exec(bool keep)
@@ -602,6 +607,19 @@ static bool is_traced(void)
         if (strncmp(at, wanted, sizeof wanted - 1) == 0)
             return at[sizeof wanted - 1] != '0';
     return false;
+}
+
+void hp_exec_let_go(void)
+{
+    struct hp_start start = {.magic = HP_START_MAGIC, .is_let_go = true};
+    if (!is_file(hp_engine.engine_fd, &hp_engine.engine_id) || is_traced())
+        return;
+    memcpy(start.path, hp_engine.program_path, strlen(hp_engine.program_path) + 1);
+    int fd = write_start(&start);
+    if (fd < 0)
+        return;
+    hp_sys3(SYS_dup3, fd, hp_engine.engine_fd, 0);
+    close_fd(fd);
 }
 
 /* Why nothing that is executed now can be observed; NULL: it can. */

@@ -510,6 +510,11 @@ void hp_load(const char *path, struct hp_image *image);
 long hp_exec(struct hp_self *self, const uint64_t args[5]);
 #define HP_EXEC_AGAIN (-512) /* a signal came first: to be delivered, and the call made again */
 
+/* The process is let go, and is the engine to the kernel: should it execute /proc/self/exe, the engine will find
+ * what it is to execute instead, in the place of its own file's descriptor. Not if it is traced: its
+ * tracer looks at what it executes. */
+void hp_exec_let_go(void);
+
 /* Called by hp_exec() right before the exec that should succeed: `path` is the file that will run
  * (as the program named it when it is not known better), `observed` whether in an engine. */
 void hp_exec_announce(struct hp_self *self, const char *path, bool observed);

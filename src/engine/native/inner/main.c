@@ -57,13 +57,18 @@ static void tell_why(const char *what, const char *why)
             offsetof(struct hp_arena, natively));
 }
 
-void hp_run_natively(const char *what, const char *why)
+static _Noreturn void execute(void)
 {
     uint64_t *argv = first_stack + 1, *envp = argv + first_stack[0] + 1;
-    tell_why(what, why);
     long error = hp_sys3(SYS_execve, (long)start->path, (long)argv, (long)envp);
     hp_say(start->path, "cannot be executed");
     end(error == -ENOENT ? 127 : 126);
+}
+
+void hp_run_natively(const char *what, const char *why)
+{
+    tell_why(what, why);
+    execute();
 }
 
 /* --- Itself ----------------------------------------------------------------------------------- */
@@ -148,6 +153,8 @@ static void read_start(void)
         fail("hotpath-engine is started by hotpath: use hotpath run -- PROGRAM");
     hp_sys1(SYS_close, fd);
     start = &block;
+    if (start->is_let_go)
+        execute();
     hp_engine.arena_fd = start->arena_fd;
     hp_engine.engine_fd = start->engine_fd;
     hp_sys3(SYS_fcntl, start->arena_fd, F_SETFD, FD_CLOEXEC);

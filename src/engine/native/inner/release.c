@@ -166,6 +166,7 @@ void hp_release(struct hp_self *self, uint64_t pc, const char *why)
         atomic_store(&hp_releasing, true);
         hp_threads_leave_cache(self, 20000, false);
         hp_guards_remove(0, UINT64_MAX);
+        hp_exec_let_go();
         atomic_store(&hp_released, true);
         hp_signals_give_back(self);
     }
