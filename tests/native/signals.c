@@ -9,9 +9,11 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <ucontext.h>
@@ -292,6 +294,37 @@ static void masks(void)
     printf("%d odd\n", odd);
 }
 
+/* --- Stacks for more registers ---------------------------------------------------------------- */
+
+static long permit_tiles(void)
+{
+    return syscall(SYS_arch_prctl, 0x1023, 18) == 0 ? 0
+                                                    : errno; /* ARCH_REQ_XCOMP_PERM, XTILEDATA */
+}
+
+static int set_stack(size_t size)
+{
+    static char stack[65536];
+    stack_t new = {.ss_sp = stack, .ss_size = size};
+    return sigaltstack(&new, NULL) == 0 ? 0 : errno;
+}
+
+/* What a signal stack must have room for grows with what the program may use; where there are no tile registers
+ * the answers are others, natively too. */
+static void stack_sizes(void)
+{
+    size_t enough = getauxval(AT_MINSIGSTKSZ);
+    printf("%d %d %d %d\n", set_stack(2047), set_stack(2048), set_stack(4096), set_stack(enough));
+    CHECK(set_stack(4096) == 0);
+    printf("with a small stack: %ld\n", permit_tiles());
+    stack_t none = {.ss_flags = SS_DISABLE}, now;
+    CHECK(sigaltstack(&none, NULL) == 0);
+    printf("with none: %ld\n", permit_tiles());
+    printf("%d %d %d %d\n", set_stack(2047), set_stack(2048), set_stack(4096), set_stack(enough));
+    CHECK(sigaltstack(NULL, &now) == 0);
+    CHECK(now.ss_size == enough);
+}
+
 /* --- The clock -------------------------------------------------------------------------------- */
 
 static void on_no_clock(int number, siginfo_t *info, void *context)
@@ -322,9 +355,12 @@ static void clock_off(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"step", step},       {"flags", flags}, {"sent", sent},   {"small-stack", small_stack},
-        {"once", once},       {"forks", forks}, {"execs", execs}, {"masks", masks},
-        {"clock", clock_off}, {NULL, NULL},
+        {"step", step},       {"flags", flags},
+        {"sent", sent},       {"small-stack", small_stack},
+        {"once", once},       {"forks", forks},
+        {"execs", execs},     {"masks", masks},
+        {"clock", clock_off}, {"stack-sizes", stack_sizes},
+        {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }

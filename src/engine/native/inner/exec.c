@@ -591,11 +591,12 @@ static bool is_of_the_program(long error)
            error == HP_EXEC_AGAIN;
 }
 
-/* Whether another process traces this thread: it wants to see the program, and not an engine. */
-static bool is_traced(void)
+bool hp_is_traced(const struct hp_self *self)
 {
     static const char wanted[] = "\nTracerPid:\t";
     char text[1024];
+    if (self->is_traced)
+        return true;
     int fd = (int)hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/status",
                           O_RDONLY | O_CLOEXEC, 0);
     if (fd < 0)
@@ -612,7 +613,7 @@ static bool is_traced(void)
 void hp_exec_let_go(void)
 {
     struct hp_start start = {.magic = HP_START_MAGIC, .is_let_go = true};
-    if (!is_file(hp_engine.engine_fd, &hp_engine.engine_id) || is_traced())
+    if (!is_file(hp_engine.engine_fd, &hp_engine.engine_id))
         return;
     memcpy(start.path, hp_engine.program_path, strlen(hp_engine.program_path) + 1);
     int fd = write_start(&start);
@@ -623,18 +624,18 @@ void hp_exec_let_go(void)
 }
 
 /* Why nothing that is executed now can be observed; NULL: it can. */
-static const char *why_not(void)
+static const char *why_not(const struct hp_self *self)
 {
     if (!is_file(hp_engine.arena_fd, &hp_engine.arena_id) ||
         !is_file(hp_engine.engine_fd, &hp_engine.engine_id))
         return "the engine's descriptors were taken";
     if (!hp_filters_know_next())
         return "a seccomp filter would stop the engine";
-    return is_traced() ? "it is traced (ptrace)" : NULL;
+    return hp_is_traced(self) ? "it is traced (ptrace)" : NULL;
 }
 
 /* Finds out whether the program that would be executed is to be observed. */
-static bool decide(struct plan *plan, const uint64_t args[5])
+static bool decide(const struct hp_self *self, struct plan *plan, const uint64_t args[5])
 {
     int dirfd = (int)args[DIRFD];
     int named = open_named(plan, dirfd, plan->path, (int)args[FLAGS]);
@@ -654,7 +655,7 @@ static bool decide(struct plan *plan, const uint64_t args[5])
     /* The engine itself is what a hotpath that is being observed executes: it has been told what
      * to do already. */
     if (!engine && hp_engine.arena->follow)
-        plan->why = why_not();
+        plan->why = why_not(self);
     if (engine || !hp_engine.arena->follow || plan->why) {
         close_fd(named);
         return false;
@@ -689,7 +690,7 @@ long hp_exec(struct hp_self *self, const uint64_t args[5])
         !may_execute((int)args[DIRFD], plan.path, args, flags))
         return exec_natively(self, &plan, args);
     long error = 0;
-    if (decide(&plan, args))
+    if (decide(self, &plan, args))
         error = plan.n_scripts > 0 ? exec_engine_for_script(self, &plan, args)
                                    : exec_engine(self, &plan, args[ARGV], args[ENVP]);
     if (is_of_the_program(error) || hp_filters_trapped(self))

@@ -116,6 +116,7 @@ struct hp_self {
     bool is_vforked;   /* shares the memory of the process that made it */
     bool is_awaited;   /* by the thread that made it, which frees this block */
     bool has_to_clear; /* its handlers, before it runs */
+    bool is_traced;    /* it has asked for that */
 
     /* What filters.c refuses. */
     uint32_t restricted; /* HP_RESTRICTED_* */
@@ -215,6 +216,7 @@ struct hp_engine {
     bool has_no_clock;               /* PR_SET_TSC: RDTSC faults */
     bool is_filtered;                /* the program has installed a seccomp filter */
     uint64_t stack_limit;            /* when it was started */
+    uint64_t stack_for_signals;      /* bytes that are enough for a frame with all there is */
     char *program_path;              /* of the ELF file */
     uint64_t translate_tsc, lookups; /* this process; added to the arena's when it ends */
     uint64_t tsc_start, ns_start;
@@ -347,7 +349,7 @@ _Noreturn void hp_leave(struct hp_self *self);
 
 /* The kernel tells of a thread's last fault in every signal frame: faults again as the program did, so
  * that a thread that will be let go finds its own and not one of the engine's. While the engine's
- * handlers are there. */
+ * handlers are there, and no tracer is. */
 void hp_release_fault(const struct hp_self *self);
 extern _Atomic bool hp_releasing; /* others are waited for, that they can be let go */
 
@@ -445,6 +447,8 @@ void hp_signals_set_mask(struct hp_self *self);
 bool hp_sys_sigaction(struct hp_self *self);
 bool hp_sys_sigaltstack(struct hp_self *self);
 bool hp_sys_sigprocmask(struct hp_self *self);
+/* arch_prctl: the program asks for more vector state, which frames on its signal stacks must have room for. */
+bool hp_sys_permit_state(struct hp_self *self);
 _Noreturn void hp_sys_sigreturn(struct hp_self *self);
 #define HP_SIGNAL_STOP 64 /* the engine's own, between its threads, when it comes with this code */
 #define HP_STOP_CODE   (-0x68706174)
@@ -511,9 +515,11 @@ long hp_exec(struct hp_self *self, const uint64_t args[5]);
 #define HP_EXEC_AGAIN (-512) /* a signal came first: to be delivered, and the call made again */
 
 /* The process is let go, and is the engine to the kernel: should it execute /proc/self/exe, the engine will find
- * what it is to execute instead, in the place of its own file's descriptor. Not if it is traced: its
- * tracer looks at what it executes. */
+ * what it is to execute instead, in the place of its own file's descriptor. */
 void hp_exec_let_go(void);
+
+/* Whether another process traces this thread: it wants to see the program, and not an engine. */
+bool hp_is_traced(const struct hp_self *self);
 
 /* Called by hp_exec() right before the exec that should succeed: `path` is the file that will run
  * (as the program named it when it is not known better), `observed` whether in an engine. */

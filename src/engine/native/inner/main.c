@@ -216,6 +216,8 @@ static void look_at_auxv(const Elf64_auxv_t *auxv)
     for (; auxv->a_type != AT_NULL; auxv++) {
         if (auxv->a_type == AT_HWCAP2)
             hp_engine.has_fsgsbase = auxv->a_un.a_val & 2;
+        if (auxv->a_type == AT_MINSIGSTKSZ)
+            hp_engine.stack_for_signals = auxv->a_un.a_val;
         if (auxv->a_type == AT_SYSINFO_EHDR)
             hp_maps_vdso(auxv->a_un.a_val);
     }

@@ -158,15 +158,17 @@ void hp_release(struct hp_self *self, uint64_t pc, const char *why)
     atomic_store(&self->where, HP_IN_ENGINE);
     note_reason(pc, why);
     hp_lock();
-    if (!atomic_load(&hp_released))
+    bool is_traced = hp_is_traced(self);
+    if (!atomic_load(&hp_released) && !is_traced)
         hp_release_fault(self);
     if (self->is_vforked) {
         hp_signals_give_back(self);
     } else if (!atomic_load(&hp_released)) {
-        atomic_store(&hp_releasing, true);
+        atomic_store(&hp_releasing, !is_traced);
         hp_threads_leave_cache(self, 20000, false);
         hp_guards_remove(0, UINT64_MAX);
-        hp_exec_let_go();
+        if (!is_traced) /* who is, will be looked at when it executes another program */
+            hp_exec_let_go();
         atomic_store(&hp_released, true);
         hp_signals_give_back(self);
     }

@@ -8,6 +8,8 @@
 #include "engine/native/inner/x87.h"
 #include "hotpath/stream.h"
 
+#define STACK_MIN 2048 /* bytes of a signal stack, whatever the processor */
+
 /* --- What a process does about signals -------------------------------------------------------- */
 
 static struct hp_actions first_actions;
@@ -375,6 +377,48 @@ bool hp_sys_sigprocmask(struct hp_self *self)
     return true;
 }
 
+/* The kernel's signal stack is of that size from now on, and all signals are blocked, or (0) the
+ * engine's again, and the mask is `mask` again. What the kernel says to that. */
+static long set_stack_size(struct hp_self *self, uint64_t size, uint64_t *mask)
+{
+    uint64_t all = HP_SIGSET_ALL, own;
+    struct hp_altstack stack = {.sp = (uint64_t)(uintptr_t)hp_thread_altstack(self, &own)};
+    stack.size = size ? size : own;
+    if (size)
+        hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, (long)mask, 8);
+    long result = hp_sys2(SYS_sigaltstack, (long)&stack, 0);
+    if (!size)
+        hp_sys4(SYS_rt_sigprocmask, 2, (long)mask, 0, 8);
+    return result;
+}
+
+/* Whether a stack of that size is enough: what for is the kernel's to know (vector state that the
+ * program has asked for). */
+static bool is_enough(struct hp_self *self, uint64_t size)
+{
+    uint64_t mask;
+    if (size >= hp_engine.stack_for_signals || size < STACK_MIN)
+        return size >= STACK_MIN;
+    long result = set_stack_size(self, size, &mask);
+    set_stack_size(self, 0, &mask);
+    return result == 0;
+}
+
+bool hp_sys_permit_state(struct hp_self *self)
+{
+    uint64_t least = 0, mask;
+    for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
+        if (t->in_use && t->process == self->process && !(t->altstack.flags & SS_DISABLE_) &&
+            (!least || t->altstack.size < least))
+            least = t->altstack.size;
+    if (!least || least >= hp_engine.stack_for_signals)
+        return hp_raw_syscall(self);
+    set_stack_size(self, least, &mask);
+    bool done = hp_raw_syscall(self);
+    set_stack_size(self, 0, &mask);
+    return done;
+}
+
 bool hp_sys_sigaltstack(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
@@ -391,7 +435,7 @@ bool hp_sys_sigaltstack(struct hp_self *self)
             result = -1; /* EPERM */
         else if ((mode = (uint32_t) new.flags & ~SS_AUTODISARM_) > SS_DISABLE_)
             result = -22;
-        else if (mode != SS_DISABLE_ && new.size < 2048)
+        else if (mode != SS_DISABLE_ && !is_enough(self, new.size))
             result = -12; /* ENOMEM */
         else if (mode == SS_DISABLE_)
             self->altstack = (struct hp_altstack){.flags = new.flags};

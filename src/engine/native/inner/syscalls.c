@@ -17,8 +17,9 @@
 #include <linux/ptrace.h>
 #include <string.h>
 
-#define ARCH_SET_GS 0x1001
-#define ARCH_GET_GS 0x1004
+#define ARCH_SET_GS         0x1001
+#define ARCH_GET_GS         0x1004
+#define ARCH_REQ_XCOMP_PERM 0x1023
 
 #define SET_MDWE 65 /* of prctl */
 
@@ -246,6 +247,8 @@ static enum outcome sys_arch_prctl(struct hp_self *self)
     }
     if (r[RDI] == ARCH_GET_GS)
         return answer(self, hp_put(r[RSI], &self->gs_base, 8) ? 0 : -14);
+    if (r[RDI] == ARCH_REQ_XCOMP_PERM)
+        return hp_sys_permit_state(self) ? DONE : AGAIN;
     return pass(self);
 }
 
@@ -285,8 +288,11 @@ static enum outcome sys_prctl(struct hp_self *self)
 static enum outcome sys_ptrace(struct hp_self *self)
 {
     bool is_request = self->regs.r[RDI] == PTRACE_TRACEME;
+    if (is_request)
+        hp_release_fault(self);
     enum outcome outcome = pass(self);
-    if (is_request && outcome == DONE && self->regs.r[RAX] == 0)
+    self->is_traced = is_request && outcome == DONE && self->regs.r[RAX] == 0;
+    if (self->is_traced)
         hp_release(self, self->regs.rip, "it is traced (ptrace)");
     return outcome;
 }
