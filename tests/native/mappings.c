@@ -517,6 +517,31 @@ static void outlives(void)
         sched_yield();
 }
 
+/* All addresses that are free: what the program is given, it can give back. */
+static void filled(void)
+{
+    static struct {
+        void *at;
+        size_t size;
+    } given[4000];
+    size_t n = 0;
+    for (size_t size = (size_t)1 << 46; size >= PAGE; size /= 2)
+        for (; n < 4000; n++) {
+            given[n].at = mmap(NULL, size, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+            given[n].size = size;
+            if (given[n].at == MAP_FAILED)
+                break;
+        }
+    CHECK(n > 10 && n < 4000);
+    while (n-- > 0) {
+        unsigned char in_memory;
+        CHECK(mprotect(given[n].at, PAGE, PROT_READ) == 0);
+        CHECK(munmap(given[n].at, given[n].size) == 0);
+        CHECK(mincore(given[n].at, PAGE, &in_memory) == -1);
+    }
+    puts("filled and empty again");
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
@@ -536,6 +561,7 @@ int main(int argc, char **argv)
         {"very-many", very_many},
         {"stopped", stopped},
         {"outlives", outlives},
+        {"filled", filled},
         {NULL, NULL},
     };
     return run_part(parts, argc, argv);

@@ -89,7 +89,7 @@ static bool map_twice(struct hp_area *area, uint64_t pc, uint64_t size)
     uint8_t *written = low ? hp_pages(size) : NULL;
     if (written && hp_sys_failed(hp_sys6(SYS_mmap, (long)written, (long)size,
                                          PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0))) {
-        hp_sys2(SYS_munmap, (long)written, (long)size);
+        hp_pages_give_back(written, size);
         written = NULL;
     }
     if (low && !written)
@@ -116,7 +116,7 @@ void hp_area_unmap(struct hp_area *area)
     long size = area->high - area->low;
     hp_sys2(SYS_munmap, (long)area->low, size);
     if (area->view)
-        hp_sys2(SYS_munmap, (long)(area->low + area->view), size);
+        hp_pages_give_back(area->low + area->view, (uint64_t)size);
 }
 
 /* --- Fork ------------------------------------------------------------------------------------- */

@@ -164,7 +164,7 @@ static void new_buckets(uint32_t n)
     if (!buckets)
         return; /* longer chains */
     if (by_start)
-        hp_sys2(SYS_munmap, (long)by_start, (long)(by_start_mask + 1) * 4);
+        hp_pages_give_back(by_start, (by_start_mask + 1ull) * 4);
     by_start = buckets;
     by_start_mask = n - 1;
     for (uint32_t i = 1; i <= n_segs; i++)
@@ -439,7 +439,7 @@ static void drop_extra_areas(void)
         uint64_t size = (uint64_t)(area->high - area->low);
         areas_size -= size;
         hp_area_unmap(area);
-        hp_sys2(SYS_munmap, (long)area->segments, (long)(size / 16));
+        hp_pages_give_back(area->segments, size / 16);
     }
 }
 

@@ -580,7 +580,7 @@ static long exec_engine_for_script(struct hp_self *self, struct plan *plan, cons
     if (put_args(plan, args[ARGV], count, argv))
         error = exec_engine(self, plan, (uint64_t)argv, args[ENVP]);
     if (argv != few)
-        hp_sys2(SYS_munmap, (long)argv, (long)size);
+        hp_pages_give_back(argv, size);
     return error;
 }
 

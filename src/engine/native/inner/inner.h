@@ -527,8 +527,11 @@ void hp_exec_announce(struct hp_self *self, const char *path, bool observed);
 
 /* --- Memory and text (libc.c) ----------------------------------------------------------------- */
 
-/* Memory from the kernel: zeroed, never given back. NULL: none. */
+/* Memory from the kernel: zeroed. NULL: none. */
 void *hp_pages(uint64_t size);
+/* Beginning at a multiple of `align`, a power of two; not to be given back. */
+void *hp_pages_aligned(uint64_t size, uint64_t align);
+void hp_pages_give_back(void *pages, uint64_t size);
 /* Where it comes from, as a rule. */
 void hp_pages_span(uint64_t *low, uint64_t *high);
 

@@ -196,7 +196,13 @@ pid_t getppid(void)
  * address. The sanitizers leave this place to programs. */
 #define PAGES_AT 0x7ec000000000u
 
+#define UNIT 0x10000u
+
+/* All up to here is the engine's, without a hole: else the program could be given memory there. */
 static _Atomic uint64_t pages_used;
+
+/* Pages that were given back: where they begin and how many they are, in units. */
+static _Atomic uint64_t pages_free[16];
 
 void hp_pages_span(uint64_t *low, uint64_t *high)
 {
@@ -204,12 +210,73 @@ void hp_pages_span(uint64_t *low, uint64_t *high)
     *high = PAGES_AT + atomic_load(&pages_used);
 }
 
+static long map_pages(uint64_t at, uint64_t size, int flags)
+{
+    return hp_sys6(SYS_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
+}
+
+static void *take_free(uint64_t size)
+{
+    for (unsigned i = 0; i < sizeof pages_free / sizeof *pages_free; i++) {
+        uint64_t one = atomic_load(&pages_free[i]);
+        if (one && (uint32_t)one == size / UNIT &&
+            atomic_compare_exchange_strong(&pages_free[i], &one, 0))
+            return (void *)(PAGES_AT + (one >> 32) * UNIT);
+    }
+    return NULL;
+}
+
+/* Something of the program's is there, or memory is short: anywhere. */
+static void *pages_elsewhere(uint64_t size, uint64_t align)
+{
+    uint64_t more = align > 4096 ? align : 0;
+    long memory = map_pages(0, size + more, 0);
+    if (hp_sys_failed(memory))
+        return NULL;
+    uint64_t at = (uint64_t)memory, before = more ? -at & (align - 1) : 0;
+    if (before)
+        hp_sys2(SYS_munmap, memory, (long)before);
+    if (more > before)
+        hp_sys2(SYS_munmap, (long)(at + before + size), (long)(more - before));
+    return (void *)(at + before);
+}
+
+void *hp_pages_aligned(uint64_t size, uint64_t align)
+{
+    uint64_t used = atomic_load(&pages_used), before, next;
+    size = (size + UNIT - 1) & ~(uint64_t)(UNIT - 1);
+    do {
+        before = -(PAGES_AT + used) & (align - 1);
+        next = used + before + size;
+    } while (!atomic_compare_exchange_weak(&pages_used, &used, next));
+    long memory = map_pages(PAGES_AT + used, before + size, MAP_FIXED_NOREPLACE);
+    if (memory == (long)(PAGES_AT + used))
+        return (void *)(PAGES_AT + used + before);
+    if (!hp_sys_failed(memory)) /* a kernel that does not know the flag */
+        hp_sys2(SYS_munmap, memory, (long)(before + size));
+    atomic_compare_exchange_strong(&pages_used, &next, used);
+    return pages_elsewhere(size, align);
+}
+
 void *hp_pages(uint64_t size)
 {
-    uint64_t at = PAGES_AT + atomic_fetch_add(&pages_used, (size + 0xffff) & ~0xffffull);
-    long memory = hp_sys6(SYS_mmap, (long)at, (long)size, PROT_READ | PROT_WRITE,
-                          MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    return hp_sys_failed(memory) ? NULL : (void *)memory;
+    void *again = take_free((size + UNIT - 1) & ~(uint64_t)(UNIT - 1));
+    return again ? again : hp_pages_aligned(size, UNIT);
+}
+
+void hp_pages_give_back(void *pages, uint64_t size)
+{
+    uint64_t at = (uint64_t)(uintptr_t)pages - PAGES_AT, none = 0;
+    size = (size + UNIT - 1) & ~(uint64_t)(UNIT - 1);
+    if (at >= atomic_load(&pages_used)) {
+        hp_sys2(SYS_munmap, (long)pages, (long)size);
+        return;
+    }
+    map_pages(PAGES_AT + at, size, MAP_FIXED); /* zeros again, and no memory */
+    for (unsigned i = 0; i < sizeof pages_free / sizeof *pages_free; i++, none = 0)
+        if (atomic_compare_exchange_strong(&pages_free[i], &none, at / UNIT << 32 | size / UNIT))
+            return;
 }
 
 /* In one call, so that lines of several processes do not mix. */

@@ -136,7 +136,7 @@ static void open_file(struct file *file, const char *path)
 static void close_file(struct file *file)
 {
     hp_sys1(SYS_close, file->fd);
-    hp_sys2(SYS_munmap, (long)file->segments, HEADERS_MAX);
+    hp_pages_give_back(file->segments, HEADERS_MAX);
 }
 
 static const Elf64_Phdr *find_segment(const struct file *file, uint32_t type)

@@ -18,7 +18,7 @@ bool hp_grow(void *array, uint32_t *room, uint32_t used, uint32_t size)
         return false;
     if (old) {
         memcpy(more, old, (uint64_t)used * size);
-        hp_sys2(SYS_munmap, (long)old, (long)((uint64_t)*room * size));
+        hp_pages_give_back(old, (uint64_t)*room * size);
     }
     memcpy(array, &more, sizeof more);
     *room = wanted;

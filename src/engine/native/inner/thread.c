@@ -52,19 +52,6 @@ static void add_to_list(struct hp_self *self)
     atomic_store(&list_lock, 0);
 }
 
-/* Memory that begins at a multiple of HP_BLOCK_SIZE. */
-static void *aligned_pages(uint64_t size)
-{
-    char *pages = hp_pages(size + HP_BLOCK_SIZE);
-    if (!pages)
-        return NULL;
-    uint64_t before = -(uint64_t)(uintptr_t)pages & (HP_BLOCK_SIZE - 1);
-    if (before)
-        hp_sys2(SYS_munmap, (long)pages, (long)before);
-    hp_sys2(SYS_munmap, (long)(pages + before + size), (long)(HP_BLOCK_SIZE - before));
-    return pages + before;
-}
-
 /* As new, but for what others look at meanwhile: whether it is in use, and which is next. */
 static void clear(struct hp_self *self)
 {
@@ -85,7 +72,7 @@ struct hp_self *hp_thread_new(void)
             size += hp_engine.arena->shape.counter_bytes;
         if (hp_engine.mode == HP_RECORD_MEMORY)
             size += HP_ARENA_ADDRESS_BYTES;
-        self = aligned_pages(size);
+        self = hp_pages_aligned(size, HP_BLOCK_SIZE);
         if (!self)
             return NULL;
     }
