@@ -13,8 +13,10 @@
 #include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
@@ -25,6 +27,7 @@
 #include <sys/uio.h>
 #include <sys/user.h>
 #include <sys/wait.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 #define UPPER 0x5a5a5a5a00000000u /* of a number: the kernel does not look at it */
@@ -441,8 +444,81 @@ static void dies_strictly(void)
     call(SYS_write, 1, (uint64_t) "no\n", 3, 0);
 }
 
+static _Atomic int others_done;
+
+static void *forks_and_maps(void *unused)
+{
+    for (int i = 0; i < 20; i++) {
+        pid_t child = fork();
+        if (child == 0)
+            _exit(7);
+        CHECK(status_of(child) == 7 << 8);
+        void *page = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        CHECK(page != MAP_FAILED && munmap(page, 4096) == 0);
+    }
+    others_done++;
+    return unused;
+}
+
+static void *dies_in_call(void *number)
+{
+    static const int calls[] = {SYS_clone, SYS_mprotect, -1};
+    filter(calls, SECCOMP_RET_KILL_THREAD, SECCOMP_RET_ALLOW);
+    call((uintptr_t)number,
+         number == (void *)SYS_clone ? SIGCHLD : (uint64_t)(uintptr_t)call & -4096, 4096,
+         PROT_READ | PROT_EXEC, 0);
+    printf("not killed\n");
+    return NULL;
+}
+
+/* A thread is killed in a call for which an engine may need its lock: the others go on. */
+static void loses_threads(void)
+{
+    pthread_t threads[2], others;
+    CHECK(pthread_create(&threads[0], NULL, dies_in_call, (void *)SYS_clone) == 0);
+    CHECK(pthread_create(&threads[1], NULL, dies_in_call, (void *)SYS_mprotect) == 0);
+    usleep(50000);
+    CHECK(pthread_create(&others, NULL, forks_and_maps, NULL) == 0);
+    pthread_join(others, NULL);
+    printf("others %d\n", others_done);
+}
+
+/* The first thread, of which the number stays. */
+static void loses_first(void)
+{
+    pthread_t others;
+    CHECK(pthread_create(&others, NULL, forks_and_maps, NULL) == 0);
+    dies_in_call((void *)SYS_mprotect);
+}
+
+/* A call that waits for a supervisor in such a way that only signals that kill end it. */
+static void waits_killably(void)
+{
+    struct sock_filter code[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_getppid, 0, 1),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_USER_NOTIF),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    struct sock_fprog program = {4, code};
+    struct seccomp_notif request = {0};
+    CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);
+    long listener =
+        call(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 1u << 3 | 1u << 5, (uint64_t)&program, 0);
+    if (listener < 0) /* older than Linux 5.19 */
+        return;
+    pid_t child = fork();
+    if (child == 0)
+        _exit((int)call(SYS_getppid, 0, 0, 0, 0));
+    CHECK(ioctl((int)listener, SECCOMP_IOCTL_NOTIF_RECV, &request) == 0);
+    CHECK(kill(child, SIGTERM) == 0);
+    printf("killed %x\n", (unsigned)status_of(child));
+}
+
 static void filters(void)
 {
+    in_child("lost threads", loses_threads);
+    in_child("lost first", loses_first);
+    in_child("killed in a wait", waits_killably);
     in_child("few calls", dies_of_other_calls);
     in_child("errors", fails_in_answered_calls);
     in_child("traps", is_trapped);
@@ -913,6 +989,51 @@ static void debugged(void)
     printf("ended %x\n", (unsigned)status_of(child));
 }
 
+/* --- Breakpoints of the processor ------------------------------------------------------------- */
+
+static volatile short watched;
+extern const char breakpoint_at[];
+static volatile int n_traps;
+
+static void on_trap(int number, siginfo_t *info, void *context)
+{
+    const greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    CHECK(number == SIGTRAP && (uint64_t)info->si_addr == (uint64_t)r[REG_RIP]);
+    if (n_traps++ > 0)
+        printf("at the breakpoint: %d\n", (const char *)r[REG_RIP] == breakpoint_at);
+}
+
+static bool set_debug_register(pid_t pid, int number, uint64_t value)
+{
+    return ptrace(PTRACE_POKEUSER, pid, offsetof(struct user, u_debugreg[number]), value) == 0;
+}
+
+/* On data and on code, set by a child that comes and goes. */
+static void hardware(void)
+{
+    struct sigaction action = {.sa_flags = SA_SIGINFO};
+    action.sa_sigaction = on_trap;
+    CHECK(sigaction(SIGTRAP, &action, NULL) == 0);
+    prctl(PR_SET_PTRACER, PR_SET_PTRACER_ANY, 0, 0, 0);
+    pid_t parent = getpid(), child = fork();
+    if (child == 0) {
+        if (ptrace(PTRACE_ATTACH, parent, 0, 0) != 0)
+            _exit(1); /* not allowed here */
+        expect_stop(parent, SIGSTOP);
+        bool set = set_debug_register(parent, 0, (uint64_t)&watched) &&
+                   set_debug_register(parent, 1, (uint64_t)breakpoint_at) &&
+                   set_debug_register(parent, 7, 1u << 1 | 3u << 16 | 1u << 18 | 1u << 3);
+        CHECK(ptrace(PTRACE_DETACH, parent, 0, 0) == 0);
+        _exit(set ? 0 : 1);
+    }
+    if (status_of(child) != 0)
+        return;
+    (void)watched;
+    printf("read: %d\n", n_traps);
+    __asm__ volatile(".globl breakpoint_at\nbreakpoint_at: nop");
+    printf("%d in all\n", n_traps);
+}
+
 // clang-format off
 static const struct part parts[] = {
     {"numbers", numbers},
@@ -922,6 +1043,7 @@ static const struct part parts[] = {
     {"dispatch", dispatch},
     {"traced", traced},
     {"debugged", debugged},
+    {"hardware", hardware},
     {"into_code", into_code},
     {"exe", exe},
     {"descriptors", descriptors},

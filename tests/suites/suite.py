@@ -10,12 +10,13 @@ NOBODY = 65534
 class Test:
     """One test: a name, a command, and where it runs. folder: None for an empty one of its own."""
 
-    def __init__(self, name, argv, folder=None, env=None, root=False, lacks=()):
+    def __init__(self, name, argv, folder=None, env=None, root=False, lacks=(), options=()):
         self.name = name
         self.argv = [str(a) for a in argv]
         self.folder = folder
         self.env = env or {}
         self.lacks = lacks  # programs it needs that are not installed
+        self.options = options  # of hotpath
         self.root = root  # needs the rights of root; else it runs as nobody
 
 

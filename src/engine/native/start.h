@@ -22,7 +22,8 @@ struct hp_start {
     uint32_t serial;   /* of the first thread, + 1; 0: none taken yet */
     uint32_t
         former; /* number of the process, under which the program before had its rings; 0: none */
-    uint32_t is_filtered; /* a program before has installed a seccomp filter */
+    uint16_t is_filtered;  /* a program before has installed a seccomp filter */
+    uint16_t leaves_fatal; /* one by which signals that kill are the kernel's */
     uint32_t
         is_let_go; /* its process was: the program is executed as it is, and `path` all that counts */
     char path[4096]; /* the ELF file of the program, absolute */

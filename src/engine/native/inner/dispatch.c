@@ -10,6 +10,7 @@
 #include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
+#include <errno.h>
 #include <linux/futex.h>
 #include <string.h>
 
@@ -19,24 +20,45 @@
 /* --- The lock --------------------------------------------------------------------------------- */
 
 static _Atomic uint32_t lock_word; /* 0 free, 1 taken, 2 taken and waited for */
+static _Atomic int32_t lock_owner; /* the thread that has it; 0: nobody, or not said yet */
+
+/*
+ * A thread that makes a system call with the lock held may be killed by the program's filter, alone
+ * (SECCOMP_RET_KILL_THREAD). The call was not made then, and all that the lock protects is whole.
+ */
+static bool take_from_dead(int32_t tid)
+{
+    int32_t owner = atomic_load(&lock_owner);
+    return owner && hp_thread_is_dead(owner) &&
+           atomic_compare_exchange_strong(&lock_owner, &owner, tid);
+}
 
 void hp_lock(void)
 {
     uint32_t expected = 0;
-    if (atomic_compare_exchange_strong(&lock_word, &expected, 1))
-        return;
-    while (atomic_exchange(&lock_word, 2) != 0)
-        hp_sys4(SYS_futex, (long)&lock_word, FUTEX_WAIT_PRIVATE, 2, 0);
+    int32_t tid = hp_self()->tid;
+    struct {
+        int64_t s, ns;
+    } a_while = {0, 100000000};
+    if (!atomic_compare_exchange_strong(&lock_word, &expected, 1))
+        while (atomic_exchange(&lock_word, 2) != 0)
+            if (hp_sys4(SYS_futex, (long)&lock_word, FUTEX_WAIT_PRIVATE, 2, (long)&a_while) ==
+                    -ETIMEDOUT &&
+                take_from_dead(tid))
+                break;
+    atomic_store_explicit(&lock_owner, tid, memory_order_relaxed);
 }
 
 void hp_unlock(void)
 {
+    atomic_store_explicit(&lock_owner, 0, memory_order_relaxed);
     if (atomic_exchange(&lock_word, 0) == 2)
         hp_sys3(SYS_futex, (long)&lock_word, FUTEX_WAKE_PRIVATE, 1);
 }
 
 void hp_lock_break(void)
 {
+    atomic_store(&lock_owner, 0);
     atomic_store(&lock_word, 0);
 }
 
@@ -161,6 +183,10 @@ void hp_on_pending(struct hp_self *self)
         self->has_trap_flag = false;
         hp_signals_set_mask(self);
         hp_probe(self, self->regs.rip, true);
+    }
+    if (self->has_breakpoint) {
+        self->info.address = self->regs.rip;
+        hp_release(self, self->regs.rip, "a debugger has set a hardware breakpoint");
     }
     if (self->has_signal)
         hp_signals_deliver(self);

@@ -67,30 +67,12 @@ static void close_fd(int fd)
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-/* Appends the decimal digits; returns the end. */
-static char *put_number(char *to, int number)
-{
-    char digits[12];
-    int n = 0;
-    uint32_t rest = number < 0 ? 0u - (uint32_t)number : (uint32_t)number;
-    if (number < 0)
-        *to++ = '-';
-    do {
-        digits[n++] = (char)('0' + rest % 10);
-        rest /= 10;
-    } while (rest > 0);
-    while (n > 0)
-        *to++ = digits[--n];
-    *to = 0;
-    return to;
-}
-
 /* A name for the open file. Not by /proc/self: a thread may have descriptors of its own. */
 static void fd_path(char to[FD_PATH], int fd)
 {
     static const char folder[] = "/proc/thread-self/fd/";
     memcpy(to, folder, sizeof folder);
-    put_number(to + sizeof folder - 1, fd);
+    hp_put_number(to + sizeof folder - 1, fd);
 }
 
 /* Copies a string of the program; false when it is not there or does not fit. */
@@ -120,7 +102,7 @@ static bool copy_path(struct plan *plan, const uint64_t args[5])
         return false;
     if (dirfd != AT_FDCWD && first != '/') {
         memcpy(name, "/dev/fd/", 8);
-        name = put_number(name + 8, dirfd);
+        name = hp_put_number(name + 8, dirfd);
         if (first)
             *name++ = '/';
     }
@@ -525,6 +507,7 @@ static int make_start(const struct hp_self *self, struct plan *plan)
     plan->start.serial = 0;
     plan->start.former = self->number;
     plan->start.is_filtered = hp_engine.is_filtered;
+    plan->start.leaves_fatal = hp_engine.leaves_fatal;
     plan->start.is_let_go = false;
     return write_start(&plan->start);
 }

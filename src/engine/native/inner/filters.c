@@ -27,6 +27,7 @@
 #define SIGNAL_SEGV       11
 #define SYS_SECCOMP_      1 /* si_code */
 #define SYS_USER_DISPATCH 2
+#define WAIT_KILLABLE     (1u << 5) /* SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV */
 
 /* --- Filters ---------------------------------------------------------------------------------- */
 
@@ -72,8 +73,10 @@ static bool make_prefix(struct sock_filter to[N_PREFIX])
     return true;
 }
 
-/* The call installs a filter, which register `reg` points to. False: a signal came first. */
-static bool install_filter(struct hp_self *self, int reg)
+/* The call installs a filter, which register `reg` points to. `is_killable`: calls that wait for its
+ * supervisor are ended by signals that kill, and by no other; that the engine has a handler for
+ * them would make them others. False: a signal came first. */
+static bool install_filter(struct hp_self *self, int reg, bool is_killable)
 {
     struct sock_filter code[BPF_MAXINSNS];
     struct sock_fprog fprog;
@@ -91,8 +94,11 @@ static bool install_filter(struct hp_self *self, int reg)
     r[reg] = (uint64_t)(uintptr_t)&fprog;
     bool done = hp_raw_syscall(self);
     r[reg] = given;
-    if (done && !hp_sys_failed((long)r[RAX]))
+    if (done && !hp_sys_failed((long)r[RAX])) {
         hp_engine.is_filtered = true;
+        if (is_killable)
+            hp_signals_leave_fatal(self);
+    }
     return done;
 }
 
@@ -114,7 +120,7 @@ bool hp_sys_seccomp(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
     if ((uint32_t)r[RDI] == SECCOMP_SET_MODE_FILTER)
-        return install_filter(self, RDX);
+        return install_filter(self, RDX, r[RSI] & WAIT_KILLABLE);
     if ((uint32_t)r[RDI] == SECCOMP_SET_MODE_STRICT && !(uint32_t)r[RSI] && !r[RDX])
         return enter_strict_mode(self);
     return hp_raw_syscall(self);
@@ -195,7 +201,7 @@ bool hp_sys_prctl(struct hp_self *self)
     switch ((int)r[RDI]) {
     case PR_SET_SECCOMP:
         if (r[RSI] == SECCOMP_MODE_FILTER)
-            return install_filter(self, RDX);
+            return install_filter(self, RDX, false);
         if (r[RSI] == SECCOMP_MODE_STRICT)
             return enter_strict_mode(self);
         return hp_raw_syscall(self);

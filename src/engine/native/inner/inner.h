@@ -86,10 +86,11 @@ struct hp_self {
     struct hp_actions *actions;
     uint64_t mask; /* of the program, as it believes it to be */
     struct hp_altstack altstack;
-    bool has_signal;    /* one was caught and waits for delivery; all are blocked meanwhile */
-    bool has_write;     /* the program writes to code that was translated, at `write_address` */
-    bool has_trap_flag; /* its next instruction, POPF, sets it */
-    bool stepping;      /* on to a point where the cache can be left */
+    bool has_signal;     /* one was caught and waits for delivery; all are blocked meanwhile */
+    bool has_write;      /* the program writes to code that was translated, at `write_address` */
+    bool has_trap_flag;  /* its next instruction, POPF, sets it */
+    bool has_breakpoint; /* one of the processor's was met */
+    bool stepping;       /* on to a point where the cache can be left */
     bool stepping_unaligned; /* over an access of ours that the alignment check forbids */
     bool probing;            /* runs one instruction natively, at regs.rip */
     bool probe_is_step;      /* because the program has set the trap flag */
@@ -151,6 +152,9 @@ void hp_thread_adopt(struct hp_self *self);
 void hp_thread_null_gs(struct hp_self *self);
 void hp_thread_give_gs(const struct hp_self *self);
 uint64_t hp_thread_gs(const struct hp_self *self);
+
+/* Whether there is no such thread any more, or nothing but its number. */
+bool hp_thread_is_dead(int32_t tid);
 
 /* Whether no other thread uses this memory. */
 bool hp_thread_is_alone(const struct hp_self *self);
@@ -215,6 +219,7 @@ struct hp_engine {
     bool has_fsgsbase, has_pext, has_xsave;
     bool has_no_clock;               /* PR_SET_TSC: RDTSC faults */
     bool is_filtered;                /* the program has installed a seccomp filter */
+    bool leaves_fatal;               /* signals that kill are the kernel's: see filters.c */
     uint64_t stack_limit;            /* when it was started */
     uint64_t stack_for_signals;      /* bytes that are enough for a frame with all there is */
     char *program_path;              /* of the ELF file */
@@ -432,6 +437,8 @@ void hp_writes_prepare(struct hp_self *self);
 
 void hp_signals_start(struct hp_self *self); /* once a process */
 void hp_signals_clear(struct hp_self *self); /* no handlers any more */
+/* Signals that kill by default do so, without the engine: hp_engine.leaves_fatal. */
+void hp_signals_leave_fatal(struct hp_self *self);
 /* The kernel gets the program's handlers. */
 void hp_signals_give_back(const struct hp_self *self);
 void hp_signals_thread(struct hp_self *self); /* once a thread: its alternate stack */
@@ -540,6 +547,9 @@ struct hp_span {
     uint64_t low, high;
 };
 bool hp_ours(uint64_t low, uint64_t high, struct hp_span *found);
+
+/* Appends the decimal digits; returns the end. */
+char *hp_put_number(char *to, int number);
 
 /* One line to stderr, "hotpath: ..." ; only for what the user must know. */
 void hp_say(const char *text, const char *detail);

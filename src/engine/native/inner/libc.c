@@ -299,3 +299,20 @@ struct hp_file_id hp_file_id(int fd)
         return (struct hp_file_id){0, 0};
     return (struct hp_file_id){st.st_dev, st.st_ino};
 }
+
+char *hp_put_number(char *to, int number)
+{
+    char digits[12];
+    int n = 0;
+    uint32_t rest = number < 0 ? 0u - (uint32_t)number : (uint32_t)number;
+    if (number < 0)
+        *to++ = '-';
+    do {
+        digits[n++] = (char)('0' + rest % 10);
+        rest /= 10;
+    } while (rest > 0);
+    while (n > 0)
+        *to++ = digits[--n];
+    *to = 0;
+    return to;
+}

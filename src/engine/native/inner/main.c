@@ -274,6 +274,7 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     hp_limits_start();
     hp_engine.stack_limit = find_stack_limit();
     hp_engine.is_filtered = start->is_filtered;
+    hp_engine.leaves_fatal = start->leaves_fatal;
     hp_engine.has_pext = has_fast_pext();
     hp_engine.has_xsave = has_xsave();
     const char *slash = strrchr(start->name, '/');

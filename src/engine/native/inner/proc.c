@@ -41,20 +41,6 @@ static const char *last_part(const char *name)
     return slash ? slash + 1 : name;
 }
 
-static char *put_number(char *to, uint32_t number)
-{
-    char digits[12];
-    int n = 0;
-    do {
-        digits[n++] = (char)('0' + number % 10);
-        number /= 10;
-    } while (number > 0);
-    while (n > 0)
-        *to++ = digits[--n];
-    *to = 0;
-    return to;
-}
-
 /* The name of the open file if /proc has it, else "". */
 static void name_of(int fd, char name[SHORT_NAME])
 {
@@ -63,7 +49,7 @@ static void name_of(int fd, char name[SHORT_NAME])
     struct statfs fs;
     long n = 0;
     memcpy(link, folder, sizeof folder);
-    put_number(link + sizeof folder - 1, (uint32_t)fd);
+    hp_put_number(link + sizeof folder - 1, fd);
     if (!hp_sys_failed(hp_sys2(SYS_fstatfs, fd, (long)&fs)) && fs.f_type == PROC_SUPER_MAGIC)
         n = hp_sys3(SYS_readlink, (long)link, (long)name, SHORT_NAME - 1);
     name[n > 0 ? n : 0] = 0;
@@ -73,7 +59,7 @@ static void name_of(int fd, char name[SHORT_NAME])
 static bool is_mine(const struct hp_self *self, const char *name, const char *last)
 {
     char mine[16] = "/";
-    char *end = put_number(mine + 1, (uint32_t)self->process);
+    char *end = hp_put_number(mine + 1, self->process);
     end[0] = '/';
     end[1] = 0;
     if (strcmp(last_part(name), last) != 0)
@@ -123,10 +109,10 @@ struct entry { /* the kernel's */
 static bool is_ours(const char *name)
 {
     char number[12];
-    put_number(number, (uint32_t)hp_engine.arena_fd);
+    hp_put_number(number, hp_engine.arena_fd);
     if (strcmp(name, number) == 0)
         return true;
-    put_number(number, (uint32_t)hp_engine.engine_fd);
+    hp_put_number(number, hp_engine.engine_fd);
     return strcmp(name, number) == 0;
 }
 

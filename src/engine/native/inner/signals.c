@@ -89,12 +89,17 @@ static void set_kernel_action(int number, uint64_t handler, uint64_t flags)
     hp_sys4(SYS_rt_sigaction, number, (long)&action, 0, 8);
 }
 
+/* Whether the engine wants to know when the signal kills the program, for its last words. */
+static bool is_awaited(int number)
+{
+    return is_fatal_by_default(number) && number < 32 && !hp_engine.leaves_fatal;
+}
+
 static void install(int number, const struct action *action)
 {
     bool sync = HP_SIGNALS_SYNC >> (number - 1) & 1;
     uint64_t kept = action->flags & (SA_RESTART_ | SA_NOCLDSTOP_ | SA_NOCLDWAIT_);
-    if (action->handler > SIG_IGN_ || sync ||
-        (action->handler == SIG_DFL_ && is_fatal_by_default(number) && number < 32))
+    if (action->handler > SIG_IGN_ || sync || (action->handler == SIG_DFL_ && is_awaited(number)))
         set_kernel_action(number, (uint64_t)(uintptr_t)hp_handler_entry,
                           kept | SA_SIGINFO_ | SA_ONSTACK_);
     else
@@ -470,6 +475,18 @@ void hp_signals_clear(struct hp_self *self)
         }
 }
 
+void hp_signals_leave_fatal(struct hp_self *self)
+{
+    if (hp_engine.leaves_fatal)
+        return;
+    hp_engine.leaves_fatal = true;
+    lock_actions(self->actions);
+    for (int number = 1; number < 32; number++)
+        if (number != KILL && number != STOP && self->actions->of[number].handler == SIG_DFL_)
+            install(number, &self->actions->of[number]);
+    unlock_actions(self->actions);
+}
+
 /*
  * The engine's own signal, in a process that was let go: it may have been on its way. One that is the
  * program's goes where it should. The stack and GS are the program's here.
@@ -515,7 +532,7 @@ void hp_signals_start(struct hp_self *self)
         hp_sys4(SYS_rt_sigaction, number, 0, (long)&before, 8);
         actions[number] = (struct action){.handler = before.handler};
         bool sync = HP_SIGNALS_SYNC >> (number - 1) & 1;
-        if (sync || (before.handler == SIG_DFL_ && is_fatal_by_default(number) && number < 32))
+        if (sync || (before.handler == SIG_DFL_ && is_awaited(number)))
             install(number, &actions[number]);
     }
     hp_signals_set_mask(self);

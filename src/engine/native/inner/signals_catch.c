@@ -285,6 +285,21 @@ static void end_fault(struct sigcontext *mc)
     mc->flags &= ~(uint64_t)FLAG_TF;
 }
 
+/*
+ * A breakpoint of the processor, set by a debugger: behind the instruction that met it. Others are at
+ * addresses of the program's code, where they are met only when it runs natively: it is let go. Not
+ * the program's, where the engine reads for the kernel.
+ */
+static void meet_breakpoint(struct hp_self *self, const struct hp_siginfo *info,
+                            struct ucontext *uc)
+{
+    if (!hp_cache_has(uc->mc.rip))
+        return;
+    self->has_breakpoint = true;
+    remember(self, info, uc);
+    interrupt(self, uc, false);
+}
+
 /* Something that an instruction caused: of the program, in the cache or natively, or of ours. */
 static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, struct ucontext *uc)
 {
@@ -300,6 +315,8 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         return; /* a string instruction repeats itself */
     else if (self->probing && is_step_trap(info, mc))
         probed(self, info, uc);
+    else if (is_step_trap(info, mc) && info->code == TRAP_HARDWARE_ && !self->probing)
+        meet_breakpoint(self, info, uc);
     else if (in_cache || self->probing)
         fault(self, info, uc);
     else if (is_within(mc->rip, hp_copy_begin, hp_copy_end))

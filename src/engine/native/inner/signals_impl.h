@@ -23,7 +23,8 @@
 #define SA_NODEFER_   0x40000000u
 #define SA_RESETHAND_ 0x80000000u
 
-#define SI_KERNEL_ 0x80
+#define SI_KERNEL_     0x80
+#define TRAP_HARDWARE_ 4
 
 #define SS_ONSTACK_    1
 #define SS_DISABLE_    2

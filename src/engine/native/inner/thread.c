@@ -92,6 +92,22 @@ struct hp_self *hp_thread_new(void)
     return self;
 }
 
+bool hp_thread_is_dead(int32_t tid)
+{
+    char path[40] = "/proc/", text[128];
+    if (hp_sys2(SYS_tkill, tid, 0) == -3) /* ESRCH */
+        return true;
+    memcpy(hp_put_number(path + 6, tid), "/stat", 6);
+    int fd = (int)hp_sys4(SYS_openat, AT_FDCWD, (long)path, O_RDONLY | O_CLOEXEC, 0);
+    if (fd < 0)
+        return false;
+    long n = hp_sys3(SYS_read, fd, (long)text, sizeof text - 1);
+    hp_sys1(SYS_close, fd);
+    text[n > 0 ? n : 0] = 0;
+    const char *state = strrchr(text, ')'); /* the end of its name */
+    return state && (state[2] == 'Z' || state[2] == 'X');
+}
+
 bool hp_thread_is_alone(const struct hp_self *self)
 {
     for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
