@@ -57,7 +57,7 @@ def become(user):
 
 
 def child(output, user, argv):
-    os.setsid()
+    os.setpgid(0, 0)
     null = os.open("/dev/null", os.O_RDWR)
     out = os.open(output, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o666)
     os.dup2(null, 0)
@@ -75,6 +75,7 @@ def child(output, user, argv):
 def main():
     output, limit, user, argv = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    os.setsid()  # here: alone the command would lead its session, under hotpath it could not
     begin = time.monotonic()
     pid = os.fork()
     if pid == 0:
