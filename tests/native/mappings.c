@@ -517,6 +517,35 @@ static void outlives(void)
         sched_yield();
 }
 
+/* Many mappings that come and go in no order: each has the code that was put there last. */
+static void scattered(void)
+{
+    enum { COUNT = 400 };
+    static int there[COUNT];
+    unsigned char *place = pages(COUNT, PROT_NONE);
+    int file = memfd_create("code", 0);
+    long sum = 0;
+    CHECK(file >= 0 && ftruncate(file, COUNT * PAGE) == 0);
+    for (unsigned i = 0, at = 0; i < 3 * COUNT; i++, at = (at + 237) % COUNT) {
+        unsigned char *page = place + (size_t)at * PAGE, code[7];
+        if (there[at] && i % 5 == 0) {
+            CHECK(munmap(page, PAGE) == 0);
+            there[at] = 0;
+            continue;
+        }
+        there[at] = 1 + (int)(i % 1000);
+        make_add(code, there[at]);
+        CHECK(pwrite(file, code, sizeof code, (off_t)at * PAGE) == sizeof code);
+        CHECK(mmap(page, PAGE, PROT_READ | PROT_EXEC,
+                   (i % 3 ? MAP_SHARED : MAP_PRIVATE) | MAP_FIXED, file, (off_t)at * PAGE) == page);
+        CHECK(call(page, 1) == there[at] + 1);
+    }
+    for (int at = 0; at < COUNT; at++)
+        if (there[at])
+            sum += call(place + (size_t)at * PAGE, at) - there[at] - at + 1;
+    printf("%ld pages\n", sum);
+}
+
 /* All addresses that are free: what the program is given, it can give back. */
 static void filled(void)
 {
@@ -561,6 +590,7 @@ int main(int argc, char **argv)
         {"very-many", very_many},
         {"stopped", stopped},
         {"outlives", outlives},
+        {"scattered", scattered},
         {"filled", filled},
         {NULL, NULL},
     };

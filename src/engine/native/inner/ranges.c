@@ -54,18 +54,51 @@ bool hp_ranges_touch(const struct hp_ranges *ranges, uint64_t low, uint64_t high
 
 /* --- Changing --------------------------------------------------------------------------------- */
 
+/* Before the items and behind them is room: programs map mostly downwards, the kernel's lines come upwards. */
+static bool make_room(struct hp_ranges *ranges)
+{
+    struct hp_range *all = ranges->items - ranges->front, *to = all;
+    uint32_t room = ranges->room;
+    if (ranges->n >= room / 2) {
+        room = room ? room * 2 : 65536 / sizeof *to;
+        if (room <= ranges->room || !(to = hp_pages((uint64_t)room * sizeof *to)))
+            return false;
+    }
+    uint32_t front = (room - ranges->n) / 2;
+    memmove(to + front, ranges->items, ranges->n * sizeof *to);
+    if (to != all && ranges->room)
+        hp_pages_give_back(all, (uint64_t)ranges->room * sizeof *all);
+    *ranges = (struct hp_ranges){to + front, ranges->n, room, front};
+    return true;
+}
+
+/* What is moved is the smaller part: the items before, or those behind. */
 static void delete (struct hp_ranges *ranges, uint32_t at, uint32_t n)
 {
-    memmove(ranges->items + at, ranges->items + at + n,
-            (ranges->n - at - n) * sizeof *ranges->items);
+    uint32_t behind = ranges->n - at - n;
+    if (at < behind) {
+        memmove(ranges->items + n, ranges->items, at * sizeof *ranges->items);
+        ranges->items += n;
+        ranges->front += n;
+    } else {
+        memmove(ranges->items + at, ranges->items + at + n, behind * sizeof *ranges->items);
+    }
     ranges->n -= n;
 }
 
 static bool insert(struct hp_ranges *ranges, uint32_t at, const struct hp_range *range)
 {
-    if (!hp_grow(&ranges->items, &ranges->room, ranges->n, sizeof *ranges->items))
+    uint32_t behind = ranges->n - at;
+    bool has_room = at < behind ? ranges->front > 0 : ranges->front + ranges->n < ranges->room;
+    if (!has_room && !make_room(ranges))
         return false;
-    memmove(ranges->items + at + 1, ranges->items + at, (ranges->n - at) * sizeof *ranges->items);
+    if (at < behind) {
+        memmove(ranges->items - 1, ranges->items, at * sizeof *ranges->items);
+        ranges->items--;
+        ranges->front--;
+    } else {
+        memmove(ranges->items + at + 1, ranges->items + at, behind * sizeof *ranges->items);
+    }
     ranges->items[at] = *range;
     ranges->n++;
     return true;

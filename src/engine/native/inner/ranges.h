@@ -25,7 +25,8 @@ struct hp_range {
 
 struct hp_ranges {
     struct hp_range *items;
-    uint32_t n, room;
+    uint32_t n, room; /* room: for so many, `front` of them before the first */
+    uint32_t front;
 };
 
 /* Index of the first range that ends behind `address`: it holds it, or is the next. */
