@@ -66,8 +66,7 @@ struct hp_tally {
     struct hp_map64 edge_of; /* from << 32 | to -> edge */
     struct edge *edges;
     size_t n_edges, cap_edges;
-    uint32_t *first_edge; /* by block: index + 1 */
-    size_t cap_first;
+    struct hp_map64 first_of; /* block -> the first of its edges, index + 1 */
     struct hp_edge_count *result;
 };
 
@@ -99,12 +98,12 @@ void hp_tally_free(struct hp_tally *tally)
     free(tally->directs);
     free(tally->late);
     free(tally->edges);
-    free(tally->first_edge);
     free(tally->result);
     hp_map64_fini(&tally->old_of);
     hp_map64_fini(&tally->late_of);
     hp_map64_fini(&tally->part_of);
     hp_map64_fini(&tally->edge_of);
+    hp_map64_fini(&tally->first_of);
     free(tally);
 }
 
@@ -142,17 +141,24 @@ static enum hp_err need(struct hp_tally *t, uint32_t id, bool *there)
     return HP_OK;
 }
 
+/* An edge of the block: index + 1, 0: none. */
+static uint32_t first_edge(const struct hp_tally *t, uint32_t from)
+{
+    uint32_t first = hp_map64_get(&t->first_of, from);
+    return first == HP_MAP64_NONE ? 0 : first;
+}
+
 static enum hp_err add_edge(struct hp_tally *t, uint32_t from, uint32_t to, uint64_t count)
 {
     uint64_t key = (uint64_t)from << 32 | to;
     uint32_t i = hp_map64_get(&t->edge_of, key);
     if (i == HP_MAP64_NONE) {
         HP_TRY(hp_grow(&t->edges, &t->cap_edges, t->n_edges + 1, sizeof *t->edges));
-        HP_TRY(hp_grow(&t->first_edge, &t->cap_first, (size_t)from + 1, sizeof *t->first_edge));
         i = (uint32_t)t->n_edges;
+        uint32_t first = first_edge(t, from);
+        HP_TRY(hp_map64_put(&t->first_of, from, i + 1));
         HP_TRY(hp_map64_put(&t->edge_of, key, i));
-        t->edges[t->n_edges++] = (struct edge){.from = from, .to = to, .next = t->first_edge[from]};
-        t->first_edge[from] = i + 1;
+        t->edges[t->n_edges++] = (struct edge){.from = from, .to = to, .next = first};
     }
     t->edges[i].count += count;
     return HP_OK;
@@ -268,8 +274,7 @@ static int by_start(const void *a, const void *b, void *code)
 /* Puts a part together with what was run of the block `rest`, at most `*count` times. */
 static enum hp_err join_with(struct hp_tally *t, uint32_t node, uint32_t rest, uint64_t *count)
 {
-    for (uint32_t i = rest < t->cap_first ? t->first_edge[rest] : 0; i && *count;
-         i = t->edges[i - 1].next) {
+    for (uint32_t i = first_edge(t, rest); i && *count; i = t->edges[i - 1].next) {
         struct edge *edge = &t->edges[i - 1];
         uint64_t some = edge->count < *count ? edge->count : *count;
         uint32_t to = edge->to;

@@ -1046,9 +1046,51 @@ static void deep_stacks_are_left_at_once(void **state)
     assert_in_range(unwind_all(20000, 3), 1, 3 * 20000 * 4);
 }
 
+/* A thread that was only counted needs room for what it ran, not for all code. */
+static void counted_threads_cost_what_they_ran(void **state)
+{
+    (void)state;
+    struct stream s;
+    struct hp_profile *profile;
+    struct hp_profiler *profiler;
+    stream_init(&s);
+    add_functions(&s);
+    for (uint32_t i = 0; i < 1000; i++)
+        add_segment(&s, 100 + i, 0x410000 + 2 * i, "eb 00");
+    struct hp_functions *functions = new_functions(s.code);
+    assert_int_equal(hp_exact_new(s.code, functions, false, &profiler), HP_OK);
+    const struct hp_edge_count edges[] = {{.from = 0, .to = 1, .count = 3},
+                                          {.from = 0, .to = 1, .count = 4},
+                                          {.from = 1, .to = HP_NO_ID, .count = 7}};
+    const struct hp_event end = {.kind = HP_EVENT_END, .block = HP_NO_ID};
+    for (uint32_t i = 0; i < 3; i++) {
+        void *thread;
+        assert_int_equal(
+            profiler->ops->start_thread(
+                profiler, &(struct hp_thread){.id = i, .pid = 1, .tid = (int32_t)i + 1}, &thread),
+            HP_OK);
+        profiler->ops->edges(thread, edges, 3);
+        profiler->ops->event(thread, &end);
+        assert_int_equal(((struct hp_exact_thread *)thread)->n_edges, 2);
+        assert_int_equal(((struct hp_exact_thread *)thread)->cap_cells, 0);
+    }
+    assert_int_equal(hp_profile_new(&profile), HP_OK);
+    finish_exact(s.code, functions, profiler, profile);
+    assert_int_equal(profile->n_block_counts, 6);
+    for (size_t i = 0; i < 6; i++) {
+        assert_in_range(profile->block_counts[i].item, 0, 1);
+        assert_int_equal(profile->block_counts[i].count, 7);
+    }
+    hp_profile_free(profile);
+    profiler->ops->free(profiler);
+    stream_fini(&s);
+    free(functions);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counted_threads_cost_what_they_ran),
         cmocka_unit_test(what_is_never_returned_to_costs_nothing),
         cmocka_unit_test(deep_stacks_are_left_at_once),
         cmocka_unit_test(recursion_counts_once),

@@ -513,7 +513,8 @@ static uint32_t entered_by_jump(struct hp_exact_thread *t, uint32_t from, uint32
 {
     const struct hp_spot *a = &t->exact->spots[from];
     uint32_t function = function_of(t, to);
-    bool stub = a->flow == HP_FLOW_JUMP_IND && t->cells[a->unit].insns <= STUB_INSNS &&
+    bool stub = a->flow == HP_FLOW_JUMP_IND &&
+                hp_code_block(t->exact->code, from)->insns <= STUB_INSNS &&
                 function_of(t, from) != HP_NO_ID && a->entry;
     if (function == HP_NO_ID && (stub || enters_module(t, from, to)))
         function = enter(t, to);

@@ -125,10 +125,11 @@ void hp_exact_seal(struct hp_exact_thread *t)
         hp_exact_unwind(t); /* it did not end in order */
     if (t->loops)
         hp_exact_loops_seal(t);
-    if (t->edges)
+    if (t->sealed)
         return;
+    t->sealed = true;
     hp_exact_contexts_seal(t);
-    if (!seal_tables(t, &index))
+    if (!t->unordered && !seal_tables(t, &index))
         t->exact->out_of_memory = true;
     struct hp_exact_edge *edges = realloc(t->edges, (t->n_edges + 1) * sizeof *edges);
     t->edges = edges ? edges : t->edges;
@@ -328,19 +329,22 @@ static void on_steps(void *state, const struct hp_steps *steps)
         count_steps(t, steps->steps, steps->n);
 }
 
+/* All that a thread did, at once. Tables by unit are not made for it: there may be many threads, each
+ * of which ran little of all code. */
 static void on_edges(void *state, const struct hp_edge_count *edges, size_t n)
 {
     struct hp_exact_thread *t = state;
+    struct hp_map64 index = {0};
+    size_t cap = 0;
     t->unordered = true;
-    if (!cover_code(t))
-        return;
-    for (size_t i = 0; i < n; i++)
-        if (edges[i].to == HP_NO_ID)
-            count_in(t->exact, &t->tail_of, &t->tails, &t->n_tails, &t->cap_tails, edges[i].from,
-                     edges[i].count);
-        else
-            add_to_edge(t, t->exact->spots[edges[i].from].unit, edges[i].to, edges[i].count);
-    hp_exact_count_calls(t, edges, n);
+    bool good = grow_spots(t->exact) == HP_OK;
+    for (size_t i = 0; i < n && good; i++)
+        good = add_edge(t, &cap, &index, edges[i].from, edges[i].to, edges[i].count);
+    if (good)
+        hp_exact_count_calls(t, edges, n);
+    else
+        t->exact->out_of_memory = true;
+    hp_map64_fini(&index);
 }
 
 static void on_batch(void *state, const struct hp_batch *batch)

@@ -136,7 +136,8 @@ struct hp_exact_thread {
     uint64_t clock;     /* instructions retired */
     uint64_t uncertain; /* blocks counted whole that may have been cut */
     bool fresh;         /* the next block starts a new history */
-    bool unordered;     /* no history at all: there is no shadow stack */
+    bool unordered;     /* no history at all: there is no shadow stack, and nothing but `edges` */
+    bool sealed;        /* the thread has ended */
     struct hp_frame *frames;
     size_t n_frames, cap_frames;
     struct hp_frame_search search;

@@ -88,7 +88,7 @@ static void add_thread(const struct hp_exact_thread *t, struct hp_exact_sums *su
     add_cells(t, sums);
     for (uint32_t i = 0; i < t->n_calls; i++)
         add_calls(t, sums, i, t->calls[i].count);
-    if (!t->edges)
+    if (!t->sealed)
         add_contexts(t, sums);
     for (size_t i = 0; t->loops && i < t->loops->n_records; i++)
         sums->trips[t->loops->trip_loops ? t->loops->trip_loops[i] : i] +=
@@ -110,7 +110,7 @@ enum hp_err hp_exact_peek(const struct hp_profiler *profiler, struct hp_exact_pe
     HP_TRY(hp_grow(&peek->is_ended, &peek->cap_is_ended, exact->n_threads + 1,
                    sizeof *peek->is_ended));
     for (size_t i = 0; i < exact->n_threads; i++)
-        if (exact->threads[i]->edges && !peek->is_ended[i]) {
+        if (exact->threads[i]->sealed && !peek->is_ended[i]) {
             peek->is_ended[i] = true;
             add_thread(exact->threads[i], &peek->ended);
         }

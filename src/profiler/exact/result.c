@@ -9,7 +9,15 @@
 #include "profiler/exact/loops.h"
 
 #include <stdlib.h>
-#include <string.h>
+
+struct sums {
+    uint64_t self, inclusive, entered;
+};
+
+struct touched {
+    uint32_t *items;
+    size_t n, cap;
+};
 
 struct result {
     struct hp_exact *exact;
@@ -18,9 +26,14 @@ struct result {
     struct hp_map64 edge_of;    /* from << 32 | to -> edge */
     struct hp_map64 context_of; /* as hp_exact_contexts_finish() wants it */
     uint32_t thread;
-    uint64_t *self;      /* of the thread, by profile's function */
-    uint64_t *inclusive; /* of the thread, by function id */
-    size_t cap_inclusive;
+    /* What the thread did, and the blocks and functions of which there is something: a thread may
+     * have run very little of all code. */
+    uint64_t *counts; /* by block */
+    size_t cap_counts;
+    struct touched blocks;
+    struct sums *sums; /* by the profile's function */
+    size_t cap_sums;
+    struct touched functions;
 };
 
 /* --- Edges ------------------------------------------------------------------------------------- */
@@ -66,50 +79,69 @@ static enum hp_err add_edge_count(struct result *r, uint32_t from, uint32_t to, 
 
 /* --- A thread --------------------------------------------------------------------------------- */
 
-static enum hp_err add_block_counts(struct result *r, const uint64_t *counts, size_t n)
+static enum hp_err touch(struct touched *touched, uint32_t item)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (!counts[i])
-            continue;
+    HP_TRY(hp_grow(&touched->items, &touched->cap, touched->n + 1, sizeof *touched->items));
+    touched->items[touched->n++] = item;
+    return HP_OK;
+}
+
+static enum hp_err add_to_sums(struct result *r, uint32_t function, struct sums add)
+{
+    HP_TRY(hp_grow(&r->sums, &r->cap_sums, (size_t)function + 1, sizeof *r->sums));
+    struct sums *sums = &r->sums[function];
+    if (!(add.self || add.inclusive || add.entered))
+        return HP_OK;
+    if (!(sums->self || sums->inclusive || sums->entered))
+        HP_TRY(touch(&r->functions, function));
+    sums->self += add.self;
+    sums->inclusive += add.inclusive;
+    sums->entered += add.entered;
+    return HP_OK;
+}
+
+static enum hp_err add_block_counts(struct result *r)
+{
+    for (size_t i = 0; i < r->blocks.n; i++) {
+        uint32_t block = r->blocks.items[i];
+        uint64_t count = r->counts[block];
         struct hp_pcount *out;
         HP_TRY(hp_profile_add_block_count(r->profile, &out));
-        *out = (struct hp_pcount){.item = (uint32_t)i, .thread = r->thread, .count = counts[i]};
-        uint64_t weight = counts[i] * hp_code_block(r->exact->code, (uint32_t)i)->insns;
+        *out = (struct hp_pcount){.item = block, .thread = r->thread, .count = count};
+        uint64_t weight = count * hp_code_block(r->exact->code, block)->insns;
         r->profile->threads[r->thread].instructions += weight;
-        r->profile->threads[r->thread].blocks += counts[i];
-        r->self[r->profile->blocks[i].function] += weight;
+        r->profile->threads[r->thread].blocks += count;
+        HP_TRY(add_to_sums(r, r->profile->blocks[block].function, (struct sums){.self = weight}));
+        r->counts[block] = 0;
     }
+    r->blocks.n = 0;
     return HP_OK;
 }
 
 /* Edges, and from them how often each block was executed. */
 static enum hp_err add_counts(struct result *r, const struct hp_exact_thread *t)
 {
-    size_t n = hp_code_n_blocks(r->exact->code);
-    uint64_t *counts = calloc(n + 1, sizeof *counts);
-    if (!counts)
-        return hp_fail_nomem();
-    enum hp_err err = HP_OK;
-    for (size_t i = 0; i < t->n_edges && err == HP_OK; i++) {
+    HP_TRY(
+        hp_grow(&r->counts, &r->cap_counts, hp_code_n_blocks(r->exact->code), sizeof *r->counts));
+    for (size_t i = 0; i < t->n_edges; i++) {
         const struct hp_exact_edge *edge = &t->edges[i];
-        counts[edge->from] += edge->count;
+        if (edge->count && !r->counts[edge->from])
+            HP_TRY(touch(&r->blocks, edge->from));
+        r->counts[edge->from] += edge->count;
         if (edge->to != HP_NO_ID)
-            err = add_edge_count(r, edge->from, edge->to, edge->count);
+            HP_TRY(add_edge_count(r, edge->from, edge->to, edge->count));
     }
-    if (err == HP_OK)
-        err = add_block_counts(r, counts, n);
-    free(counts);
-    return err;
+    return add_block_counts(r);
 }
 
-static enum hp_err add_calls(struct result *r, const struct hp_exact_thread *t, uint64_t *entered)
+static enum hp_err add_calls(struct result *r, const struct hp_exact_thread *t)
 {
     for (size_t i = 0; i < t->n_calls; i++) {
         const struct hp_call *call = &t->calls[i];
         uint32_t caller, callee;
         HP_TRY(hp_result_function(r->out, call->caller, &caller));
         HP_TRY(hp_result_function(r->out, call->callee, &callee));
-        entered[callee] += call->count;
+        HP_TRY(add_to_sums(r, callee, (struct sums){.entered = call->count}));
         struct hp_pcall *out;
         struct hp_pcall_count *count;
         uint32_t index = (uint32_t)r->profile->n_calls;
@@ -122,39 +154,53 @@ static enum hp_err add_calls(struct result *r, const struct hp_exact_thread *t, 
     return HP_OK;
 }
 
-/* What functions took inclusively, by id. */
-static enum hp_err spread_inclusive(struct result *r, const struct hp_exact_thread *t)
+static enum hp_err add_activities(struct result *r, const struct hp_exact_thread *t)
 {
-    size_t n = hp_functions_count(r->exact->functions);
-    HP_TRY(hp_grow(&r->inclusive, &r->cap_inclusive, n + 1, sizeof *r->inclusive));
-    memset(r->inclusive, 0, n * sizeof *r->inclusive);
-    for (size_t i = 0; i < t->n_activities; i++)
-        r->inclusive[t->activities[i].function] = t->activities[i].inclusive;
+    for (size_t i = 0; i < t->n_activities; i++) {
+        uint32_t index = hp_result_known_function(r->out, t->activities[i].function);
+        if (index != HP_PROFILE_NONE)
+            HP_TRY(add_to_sums(r, index, (struct sums){.inclusive = t->activities[i].inclusive}));
+    }
     return HP_OK;
 }
 
-static enum hp_err add_function_counts(struct result *r, const struct hp_exact_thread *t,
-                                       const uint64_t *entered)
+static enum hp_err add_function_counts(struct result *r, bool unordered)
 {
-    HP_TRY(spread_inclusive(r, t));
-    for (uint32_t id = 0; id < hp_functions_count(r->exact->functions); id++) {
-        uint32_t index = hp_result_known_function(r->out, id);
-        uint64_t inclusive = r->inclusive[id];
-        if (index == HP_PROFILE_NONE || !(r->self[index] || inclusive || entered[index]))
-            continue;
+    for (size_t i = 0; i < r->functions.n; i++) {
+        struct sums *sums = &r->sums[r->functions.items[i]];
         struct hp_pfunction_count *out;
         HP_TRY(hp_profile_add_function_count(r->profile, &out));
         /* Code that was never entered by a transfer we saw is at least its own instructions; without
          * an order nothing is known. */
-        *out =
-            (struct hp_pfunction_count){.item = index,
-                                        .thread = r->thread,
-                                        .self = r->self[index],
-                                        .inclusive = t->unordered                 ? 0
-                                                     : inclusive > r->self[index] ? inclusive
-                                                                                  : r->self[index],
-                                        .calls = entered[index]};
+        *out = (struct hp_pfunction_count){.item = r->functions.items[i],
+                                           .thread = r->thread,
+                                           .self = sums->self,
+                                           .inclusive = unordered ? 0
+                                                        : sums->inclusive > sums->self
+                                                            ? sums->inclusive
+                                                            : sums->self,
+                                           .calls = sums->entered};
+        *sums = (struct sums){0};
     }
+    r->functions.n = 0;
+    return HP_OK;
+}
+
+static enum hp_err add_notes(struct result *r, const struct hp_exact_thread *t)
+{
+    if (t->unordered)
+        HP_TRY(hp_profile_note(r->profile, 1, "counted",
+                               "what was executed was counted, not recorded in order: inclusive "
+                               "counts are not known"));
+    if (t->uncertain)
+        HP_TRY(hp_profile_note(r->profile, t->uncertain, "cut",
+                               "blocks may have been left before their end by a fatal signal; they "
+                               "are counted whole"));
+    if (t->overflows)
+        HP_TRY(hp_profile_note(r->profile, t->overflows, "depth",
+                               "a thread had %zu calls that had not returned: they were taken to "
+                               "be over",
+                               r->exact->most_frames));
     return HP_OK;
 }
 
@@ -164,36 +210,12 @@ static enum hp_err add_thread(struct result *r, struct hp_exact_thread *t)
     /* What is counted here is exact, whoever said something before. */
     struct hp_pthread *thread = &r->profile->threads[r->thread];
     thread->instructions = thread->blocks = thread->branches = 0;
-    /* Calls may still bring functions that no block is in. */
-    size_t n = r->profile->n_functions + t->n_calls * 2 + 1;
-    r->self = calloc(n, sizeof *r->self);
-    uint64_t *entered = calloc(n, sizeof *entered);
-    enum hp_err err = r->self && entered ? HP_OK : hp_fail_nomem();
-    if (err == HP_OK)
-        err = add_counts(r, t);
-    if (err == HP_OK)
-        err = add_calls(r, t, entered);
-    if (err == HP_OK)
-        err = add_function_counts(r, t, entered);
-    if (err == HP_OK)
-        err = hp_exact_contexts_finish(t, r->thread, r->out, &r->context_of);
-    free(entered);
-    free(r->self);
-    r->self = NULL;
-    if (err == HP_OK && t->unordered)
-        err = hp_profile_note(r->profile, 1, "counted",
-                              "what was executed was counted, not recorded in order: inclusive "
-                              "counts are not known");
-    if (err == HP_OK && t->uncertain)
-        err = hp_profile_note(r->profile, t->uncertain, "cut",
-                              "blocks may have been left before their end by a fatal signal; they "
-                              "are counted whole");
-    if (err == HP_OK && t->overflows)
-        err = hp_profile_note(r->profile, t->overflows, "depth",
-                              "a thread had %zu calls that had not returned: they were taken to be "
-                              "over",
-                              r->exact->most_frames);
-    return err;
+    HP_TRY(add_counts(r, t));
+    HP_TRY(add_calls(r, t)); /* may still bring functions that no block is in */
+    HP_TRY(add_activities(r, t));
+    HP_TRY(add_function_counts(r, t->unordered));
+    HP_TRY(hp_exact_contexts_finish(t, r->thread, r->out, &r->context_of));
+    return add_notes(r, t);
 }
 
 static int by_id(const void *a, const void *b)
@@ -225,7 +247,10 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *resu
         err = add_thread(&r, exact->threads[i]);
     hp_map64_fini(&r.edge_of);
     hp_map64_fini(&r.context_of);
-    free(r.inclusive);
+    free(r.counts);
+    free(r.blocks.items);
+    free(r.sums);
+    free(r.functions.items);
     if (err == HP_OK && exact->loops)
         err = hp_exact_loops_finish(exact, result);
     return err;
