@@ -4,7 +4,8 @@
  * engines write it (append-only) and one ring of words a thread.
  *
  * It is one sparse memory file, created by hotpath, mapped by the engine at start-up and inherited
- * by forked children, so every process of the run writes into the same one. No locks: ids and space
+ * by forked children, so every process of the run writes into the same one, and the same code of
+ * the same module is in it once. No locks: ids and space
  * are taken with atomic adds, so a process that is killed at any point leaves the others
  * undisturbed.
  *
@@ -26,20 +27,22 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #define HP_ARENA_MAGIC   0x616e657261707468u /* "htparena" */
-#define HP_ARENA_VERSION 4
+#define HP_ARENA_VERSION 5
 
-#define HP_ARENA_CHUNK_WORDS 32768u     /* 128 KiB: a few fit the second-level cache */
-#define HP_ARENA_CHUNKS      8u         /* 1 MiB a thread */
-#define HP_ARENA_RECORDS     (1u << 16) /* modules and strings over a run */
+#define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
+#define HP_ARENA_CHUNKS      8u     /* 1 MiB a thread */
 
 #define HP_ARENA_WHY 160 /* bytes of a reason */
 
 /* At most; an arena has a shape. */
 #define HP_ARENA_RINGS    1024u           /* threads at the same time */
-#define HP_ARENA_SEGMENTS HP_SEGMENTS_MAX /* translations over a run */
+#define HP_ARENA_SEGMENTS HP_SEGMENTS_MAX /* different translations over a run */
+#define HP_ARENA_RECORDS  (1u << 22)      /* different modules and strings over a run */
+#define HP_ARENA_KNOWN    (1u << 23)      /* places of what is there already */
 #define HP_ARENA_STORE    (8ull << 30)    /* bytes of code and names */
 
 /* Behind each chunk lies a page that holds nothing: an engine that writes words without a check
@@ -135,6 +138,7 @@ struct hp_arena_segment {
 /* A module or a string, followed by its text (terminated). */
 struct hp_arena_record {
     uint64_t base, low, high;
+    uint64_t file;   /* hp_arena_file() of a module that is one; 0: none, or it is gone */
     uint32_t length; /* of the text */
     uint32_t is_module;
 };
@@ -148,8 +152,11 @@ struct hp_arena_shape {
     uint32_t rings;
     uint32_t segments;
     uint32_t counted;
+    uint32_t records;
+    uint32_t known; /* 0, or a power of two */
     uint32_t pad;
     uint64_t store;
+    uint64_t segment_index, known_data;
     uint64_t ring_data, store_data;
     uint64_t size;                        /* of all that up to here */
     uint64_t counter_data, counter_bytes; /* of a ring's window */
@@ -197,17 +204,25 @@ struct hp_arena {
     struct hp_address_ring address_rings[HP_ARENA_RINGS];
 };
 
-/* Offsets into the file. The indices hold positions in the store in units of 8 bytes plus 1, 0: not
- * there. */
-#define HP_ARENA_RECORD_INDEX  (1ull << 20)
-#define HP_ARENA_SEGMENT_INDEX (HP_ARENA_RECORD_INDEX + HP_ARENA_RECORDS * 4ull)
-#define HP_ARENA_RING_BYTES    (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_CHUNK_STRIDE)
+/*
+ * Where things are in the file. The indices hold positions in the store in units of 8 bytes plus 1, 0: not
+ * there. The table of what is known is a cache of ids: processes that run the same code find there what another
+ * one has described already.
+ */
+#define HP_ARENA_RECORD_INDEX (1ull << 20)
+#define HP_ARENA_RING_BYTES   (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_CHUNK_STRIDE)
 
 _Static_assert(sizeof(struct hp_arena) <= HP_ARENA_RECORD_INDEX, "header overlaps the index");
 
+static inline _Atomic uint32_t *hp_shape_segment_index(const struct hp_arena_shape *shape,
+                                                       struct hp_arena *arena)
+{
+    return (_Atomic uint32_t *)(void *)((char *)arena + shape->segment_index);
+}
+
 static inline _Atomic uint32_t *hp_arena_segment_index(struct hp_arena *arena)
 {
-    return (_Atomic uint32_t *)(void *)((char *)arena + HP_ARENA_SEGMENT_INDEX);
+    return hp_shape_segment_index(&arena->shape, arena);
 }
 
 static inline _Atomic uint32_t *hp_arena_record_index(struct hp_arena *arena)
@@ -294,11 +309,27 @@ void hp_addresses_finish(struct hp_arena *arena, uint32_t index, uint32_t n);
 uint32_t hp_writer_before_fork(struct hp_arena *arena);
 void hp_writer_after_fork(struct hp_writer *writer, uint32_t serial, bool observe);
 
-/* Adds a segment; returns its id, 0 when there is no room. */
+/* Adds a segment, unless it is there already; returns its id, 0 when there is no room. */
 uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segment *segment,
                               const void *bytes);
 
-/* Adds a module or string record; returns its id, 0 when there is no room. */
+/* What tells a file from others of the same name, before and after it. Not 0. */
+static inline uint64_t hp_arena_file(const struct stat *st)
+{
+    const uint64_t parts[] = {st->st_dev,
+                              st->st_ino,
+                              (uint64_t)st->st_size,
+                              (uint64_t)st->st_mtim.tv_sec,
+                              (uint64_t)st->st_mtim.tv_nsec,
+                              (uint64_t)st->st_ctim.tv_sec,
+                              (uint64_t)st->st_ctim.tv_nsec};
+    uint64_t mark = 0;
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++)
+        mark = (mark ^ parts[i]) * 0x9e3779b97f4a7c15u;
+    return mark | 1;
+}
+
+/* Adds a module or string record, likewise. */
 uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_record *record,
                              const char *text);
 

@@ -270,31 +270,113 @@ static uint32_t reserve(struct hp_arena *arena, size_t size)
     return (uint32_t)(at / 8 + 1);
 }
 
+static uint64_t mix(uint64_t hash, const void *data, size_t size)
+{
+    const char *at = data;
+    for (uint64_t word; size > 0; at += sizeof word) {
+        size_t n = size < sizeof word ? size : sizeof word;
+        word = 0;
+        memcpy(&word, at, n);
+        size -= n;
+        hash = (hash ^ word ^ n) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+/* What is put into the store: a header and what follows it; behind a text, a 0. */
+struct entry {
+    const void *header, *data;
+    size_t header_size, size;
+    bool text;
+};
+
+/* Whether the store has the entry under this id. */
+static bool is_stored(struct hp_arena *arena, const _Atomic uint32_t *index, uint32_t limit,
+                      uint32_t id, const struct entry *e)
+{
+    uint32_t position = id && id < limit ? atomic_load(&index[id]) : 0;
+    uint64_t end = (uint64_t)(position - 1) * 8 + e->header_size + e->size;
+    if (position == 0 || end > arena->shape.store)
+        return false;
+    const char *place = hp_arena_store(arena, position);
+    return memcmp(place, e->header, e->header_size) == 0 &&
+           memcmp(place + e->header_size, e->data, e->size) == 0;
+}
+
+/*
+ * A page of the table is for what belongs to some pages of code, so that a process touches few. In it
+ * there are PROBES places for an entry: ids of segments and records, with some bits of the hash above
+ * them. What finds none free takes the place of another.
+ */
+#define CODE_BITS 10
+#define PAGE      1024u
+#define PROBES    8u
+#define ID_BITS   26
+_Static_assert(HP_ARENA_SEGMENTS <= 1u << ID_BITS && HP_ARENA_RECORDS <= 1u << ID_BITS, "");
+
+/* The id of the entry; 0: it is not known. `*place`: where it is to be noted, NULL: nowhere. */
+static uint32_t find_known(struct hp_arena *arena, const _Atomic uint32_t *index, uint32_t limit,
+                           uint64_t address, const struct entry *e, _Atomic uint32_t **place,
+                           uint32_t *tag)
+{
+    uint64_t hash = mix(mix(0, e->header, e->header_size), e->data, e->size);
+    uint64_t code = address >> CODE_BITS;
+    *place = NULL;
+    *tag = (uint32_t)(hash >> 32) & ~((1u << ID_BITS) - 1);
+    if (arena->shape.known < PAGE)
+        return 0;
+    _Atomic uint32_t *page =
+        (_Atomic uint32_t *)(void *)((char *)arena + arena->shape.known_data) +
+        (mix(0, &code, sizeof code) >> 8 & (arena->shape.known / PAGE - 1)) * PAGE;
+    for (uint32_t i = 0; i < PROBES; i++) {
+        _Atomic uint32_t *at = &page[(hash + i) % PAGE];
+        uint32_t known = atomic_load(at), id = known & ((1u << ID_BITS) - 1);
+        if (known - id == *tag && is_stored(arena, index, limit, id, e))
+            return id;
+        if (known == 0 || i == (hash >> 16) % PROBES)
+            *place = at;
+        if (known == 0)
+            break;
+    }
+    return 0;
+}
+
+static uint32_t add_entry(struct hp_arena *arena, _Atomic uint32_t *index, uint32_t limit,
+                          _Atomic uint32_t *next, uint64_t address, const struct entry *e)
+{
+    uint32_t tag;
+    _Atomic uint32_t *place;
+    uint32_t id = find_known(arena, index, limit, address, e, &place, &tag);
+    if (id)
+        return id;
+    uint32_t position = reserve(arena, e->header_size + e->size + e->text);
+    id = position ? atomic_fetch_add(next, 1) + 1 : 0;
+    if (id == 0 || id >= limit)
+        return 0;
+    char *to = hp_arena_store(arena, position);
+    memcpy(to, e->header, e->header_size);
+    memcpy(to + e->header_size, e->data, e->size);
+    if (e->text)
+        to[e->header_size + e->size] = 0;
+    atomic_store_explicit(&index[id], position, memory_order_release);
+    if (place)
+        atomic_store(place, tag | id);
+    return id;
+}
+
 uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segment *segment,
                               const void *bytes)
 {
-    uint32_t position = reserve(arena, sizeof *segment + segment->size);
-    uint32_t id = position ? atomic_fetch_add(&arena->next_segment, 1) + 1 : 0;
-    if (id == 0 || id >= arena->shape.segments)
-        return 0;
-    char *place = hp_arena_store(arena, position);
-    memcpy(place, segment, sizeof *segment);
-    memcpy(place + sizeof *segment, bytes, segment->size);
-    atomic_store_explicit(&hp_arena_segment_index(arena)[id], position, memory_order_release);
-    return id;
+    const struct entry e = {segment, bytes, sizeof *segment, segment->size, false};
+    return add_entry(arena, hp_arena_segment_index(arena), arena->shape.segments,
+                     &arena->next_segment, segment->start, &e);
 }
 
 uint32_t hp_arena_add_record(struct hp_arena *arena, const struct hp_arena_record *record,
                              const char *text)
 {
-    uint32_t position = reserve(arena, sizeof *record + record->length + 1);
-    uint32_t id = position ? atomic_fetch_add(&arena->next_record, 1) + 1 : 0;
-    if (id == 0 || id >= HP_ARENA_RECORDS)
-        return 0;
-    char *place = hp_arena_store(arena, position);
-    memcpy(place, record, sizeof *record);
-    memcpy(place + sizeof *record, text, record->length);
-    place[sizeof *record + record->length] = 0;
-    atomic_store_explicit(&hp_arena_record_index(arena)[id], position, memory_order_release);
-    return id;
+    const struct entry e = {record, text, sizeof *record, record->length, true};
+    return add_entry(arena, hp_arena_record_index(arena), arena->shape.records, &arena->next_record,
+                     record->base, &e);
 }

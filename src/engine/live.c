@@ -72,6 +72,12 @@ static uint64_t smaller(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* The largest that is not larger; 0 of 0. */
+static uint32_t power_of_two(uint64_t n)
+{
+    return n ? (uint32_t)(UINT64_C(1) << (63 - __builtin_clzll(n))) : 0;
+}
+
 /* A shape of no more than `room` bytes, or the largest there is. */
 static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
 {
@@ -82,7 +88,11 @@ static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
             (uint32_t)smaller(room / 16 / sizeof(struct hp_counter), HP_ARENA_COUNTED) & ~1023u,
         .store = smaller(room / 2, HP_ARENA_STORE) & ~(uint64_t)(HP_ARENA_GUARD - 1),
     };
-    shape.ring_data = HP_ARENA_SEGMENT_INDEX + shape.segments * 4ull;
+    shape.records = (uint32_t)smaller(room / 64 / 4, HP_ARENA_RECORDS) & ~1023u;
+    shape.known = power_of_two(smaller(room / 32 / 4, HP_ARENA_KNOWN));
+    shape.segment_index = HP_ARENA_RECORD_INDEX + shape.records * 4ull;
+    shape.known_data = shape.segment_index + shape.segments * 4ull;
+    shape.ring_data = shape.known_data + shape.known * 4ull;
     shape.store_data = shape.ring_data + shape.rings * HP_ARENA_RING_BYTES;
     shape.size = shape.store_data + shape.store;
     shape.counter_data = shape.address_data = shape.file_size = shape.size;
@@ -142,9 +152,10 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     void *memory = MAP_FAILED;
     if (!l)
         return hp_fail_nomem();
-    l->modules = calloc(HP_ARENA_RECORDS, sizeof *l->modules);
     l->fd = hp_memory_file("hotpath");
     enum hp_err err = choose_shape(options->mode, &l->shape);
+    if (err == HP_OK)
+        l->modules = calloc(l->shape.records, sizeof *l->modules);
     if (err == HP_OK && l->fd >= 0 && ftruncate(l->fd, (off_t)l->shape.file_size) == 0)
         memory =
             mmap(NULL, l->shape.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
@@ -208,7 +219,7 @@ void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *st
  * can write anywhere in the arena, so nothing in it is trusted. */
 static const char *record_text(struct hp_live *live, uint32_t id, struct hp_arena_record *record)
 {
-    if (id == 0 || id >= HP_ARENA_RECORDS)
+    if (id == 0 || id >= live->shape.records)
         return NULL;
     uint32_t position = atomic_load(&hp_arena_record_index(live->arena)[id]);
     uint64_t at = (uint64_t)(position - 1) * 8;
@@ -255,8 +266,9 @@ static enum hp_err load_module(struct hp_live *live, uint32_t record_id, uint32_
 static enum hp_err find_segment(struct hp_live *live, uint32_t id, struct hp_arena_segment *header,
                                 const uint8_t **bytes)
 {
-    uint32_t position =
-        id < live->shape.segments ? atomic_load(&hp_arena_segment_index(live->arena)[id]) : 0;
+    uint32_t position = id < live->shape.segments
+                            ? atomic_load(&hp_shape_segment_index(&live->shape, live->arena)[id])
+                            : 0;
     uint64_t at = (uint64_t)(position - 1) * 8;
     if (position == 0 || at + sizeof *header > live->shape.store)
         return hp_fail(HP_ERR_NOTFOUND, "the engine named code that is not there");

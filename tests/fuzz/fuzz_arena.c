@@ -28,7 +28,7 @@ static uint64_t choose_place(struct fuzz_in *in, const struct hp_arena_shape *sh
     case 1: offset = offsetof(struct hp_arena, rings) + index * 4; break;
     case 2: offset = offsetof(struct hp_arena, address_rings) + index * 4; break;
     case 3: offset = index % offsetof(struct hp_arena, stats); break;
-    case 4: offset = HP_ARENA_SEGMENT_INDEX + index * 4; break;
+    case 4: offset = shape->segment_index + index * 4; break;
     case 5: offset = HP_ARENA_RECORD_INDEX + index * 4; break;
     case 6:
     case 7: offset = shape->ring_data + index * 4; break;

@@ -162,7 +162,7 @@ static void segments_and_records_are_found_by_id(void **state)
     assert_int_equal(hp_arena_add_record(s->arena, &module, "[anon]"), 1);
     assert_int_equal(hp_arena_add_record(s->arena, &text, "/bin/ls"), 2);
     assert_int_equal(hp_arena_add_segment(s->arena, &segment, "\x90\x90\xc3"), 1);
-    assert_int_equal(hp_arena_add_segment(s->arena, &segment, "\x90\x90\xc3"), 2);
+    assert_int_equal(hp_arena_add_segment(s->arena, &segment, "\x90\x91\xc3"), 2);
     assert_string_equal(hp_live_string(s->live, 2), "/bin/ls");
     assert_null(hp_live_string(s->live, 3));
 
@@ -173,7 +173,7 @@ static void segments_and_records_are_found_by_id(void **state)
     assert_int_equal(source->load(source, 2), HP_OK);
     assert_int_equal(hp_code_segment(code, 2, &found), HP_OK);
     assert_int_equal(found.start, 0x400010);
-    assert_memory_equal(found.bytes, "\x90\x90\xc3", 3);
+    assert_memory_equal(found.bytes, "\x90\x91\xc3", 3);
     assert_string_equal(hp_code_module(code, found.module)->path, "[anon]");
     assert_int_equal(hp_code_module(code, found.module)->base, 0x400000);
     assert_int_equal(source->load(source, 3), HP_ERR_NOTFOUND);
@@ -187,7 +187,8 @@ static void a_full_store_is_no_harm(void **state)
     struct hp_arena_record record = {.length = 2};
     atomic_store(&s->arena->store_used, HP_ARENA_STORE - sizeof segment - 8);
     assert_int_equal(hp_arena_add_segment(s->arena, &segment, "12345678"), 1); /* just fits */
-    assert_int_equal(hp_arena_add_segment(s->arena, &segment, "12345678"), 0);
+    assert_int_equal(hp_arena_add_segment(s->arena, &segment, "12345678"), 1); /* is there */
+    assert_int_equal(hp_arena_add_segment(s->arena, &segment, "87654321"), 0);
     assert_int_equal(hp_arena_add_record(s->arena, &record, "ab"), 0);
 }
 
@@ -198,10 +199,50 @@ static void no_more_ids_are_no_harm(void **state)
     struct hp_arena_record record = {.length = 2};
     atomic_store(&s->arena->next_segment, HP_ARENA_SEGMENTS - 2);
     assert_int_equal(hp_arena_add_segment(s->arena, &segment, "1"), HP_ARENA_SEGMENTS - 1);
-    assert_int_equal(hp_arena_add_segment(s->arena, &segment, "1"), 0);
+    assert_int_equal(hp_arena_add_segment(s->arena, &segment, "2"), 0);
     atomic_store(&s->arena->next_record, HP_ARENA_RECORDS - 2);
     assert_int_equal(hp_arena_add_record(s->arena, &record, "ab"), HP_ARENA_RECORDS - 1);
-    assert_int_equal(hp_arena_add_record(s->arena, &record, "ab"), 0);
+    assert_int_equal(hp_arena_add_record(s->arena, &record, "cd"), 0);
+}
+
+/* Whichever process describes it: the same code of the same module is there once, and nothing else is taken for it. */
+static void what_is_known_is_not_added_again(void **state)
+{
+    struct shared *s = *state;
+    enum { N = 20000 };
+    struct hp_arena_record module = {.base = 0x400000, .length = 1, .is_module = 1}, other = module;
+    assert_int_equal(hp_arena_add_record(s->arena, &module, "a"), 1);
+    assert_int_equal(hp_arena_add_record(s->arena, &module, "b"), 2);
+    other.file = 7;
+    assert_int_equal(hp_arena_add_record(s->arena, &other, "a"), 3);
+    assert_int_equal(hp_arena_add_record(s->arena, &module, "a"), 1);
+    const struct hp_arena_segment one = {.start = 0x400010, .module = 1, .size = 3};
+    struct hp_arena_segment differ[4] = {one, one, one, one};
+    differ[0].start++;
+    differ[1].module++;
+    differ[2].mode++;
+    differ[3].parent++;
+    assert_int_equal(hp_arena_add_segment(s->arena, &one, "abc"), 1);
+    for (uint32_t i = 0; i < 4; i++)
+        assert_int_equal(hp_arena_add_segment(s->arena, &differ[i], "abc"), 2 + i);
+    assert_int_equal(hp_arena_add_segment(s->arena, &one, "abd"), 6);
+    assert_int_equal(hp_arena_add_segment(s->arena, &one, "abc"), 1);
+    assert_int_equal(hp_arena_add_segment(s->arena, &differ[3], "abc"), 5);
+
+    uint32_t ids[N], found = 0;
+    for (int round = 0; round < 2; round++) /* code spread as in a program, then in one place */
+        for (uint32_t pass = 0; pass < 2; pass++)
+            for (uint32_t i = 0; i < N; i++) {
+                struct hp_arena_segment each = {
+                    .start = round ? 0x500000 : 0x600000 + 12 * i, .module = 1, .size = sizeof i};
+                uint32_t id = hp_arena_add_segment(s->arena, &each, &i);
+                const char *stored = hp_arena_store(s->arena, hp_arena_segment_index(s->arena)[id]);
+                assert_memory_equal(stored, &each, sizeof each);
+                assert_memory_equal(stored + sizeof each, &i, sizeof i);
+                found += round == 0 && pass == 1 && id == ids[i];
+                ids[i] = id;
+            }
+    assert_in_range(found, N - N / 20, N);
 }
 
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -218,6 +259,7 @@ int main(void)
         CASE(segments_and_records_are_found_by_id),
         CASE(a_full_store_is_no_harm),
         CASE(no_more_ids_are_no_harm),
+        CASE(what_is_known_is_not_added_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

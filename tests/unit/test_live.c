@@ -613,6 +613,7 @@ static int write_bad_code(struct hp_arena *arena)
     for (size_t i = 0; i < sizeof segments / sizeof *segments; i++) {
         struct hp_arena_segment fits = segments[i];
         fits.size = 1;
+        fits.start += 0x2000 + i; /* none is there already */
         uint32_t id = hp_arena_add_segment(arena, &fits, "\xc3");
         memcpy(hp_arena_store(arena, hp_arena_segment_index(arena)[id]), &segments[i],
                sizeof segments[i]);
@@ -622,6 +623,7 @@ static int write_bad_code(struct hp_arena *arena)
     for (size_t i = 0; i < sizeof records / sizeof *records; i++) {
         struct hp_arena_record fits = records[i];
         fits.length = 3;
+        fits.base = i;
         uint32_t id = hp_arena_add_record(arena, &fits, "abc");
         memcpy(hp_arena_store(arena, hp_arena_record_index(arena)[id]), &records[i],
                sizeof records[i]);

@@ -127,9 +127,12 @@ static uint32_t add_module(struct hp_arena *arena, const char *path, uint64_t ba
         snprintf(name, sizeof name, n_anonymous == 1 ? "[anon]" : "[anon %u]", n_anonymous);
     }
     const char *shown = anonymous ? name : path;
+    struct stat st;
     struct hp_arena_record record = {.base = base - guest_base,
                                      .low = low - guest_base,
                                      .high = high - guest_base,
+                                     .file = !anonymous && stat(path, &st) == 0 ? hp_arena_file(&st)
+                                                                                : 0,
                                      .length = (uint32_t)strlen(shown),
                                      .is_module = 1};
     uint32_t id = hp_arena_add_record(arena, &record, shown);

@@ -113,6 +113,15 @@ static void tell(struct hp_self *self, struct module *module, bool mapped)
     module->mapped = mapped;
 }
 
+static uint64_t file_mark(const char *path)
+{
+    struct stat st;
+    if (path[0] != '/' ||
+        hp_sys_failed(hp_sys4(SYS_newfstatat, AT_FDCWD, (long)path, (long)&st, 0)))
+        return 0;
+    return hp_arena_file(&st);
+}
+
 static void add_module(struct hp_range *range)
 {
     char text[32];
@@ -124,6 +133,7 @@ static void add_module(struct hp_range *range)
     struct hp_arena_record record = {.base = range->base,
                                      .low = range->low,
                                      .high = range->high,
+                                     .file = file_mark(shown),
                                      .length = (uint32_t)strlen(shown),
                                      .is_module = 1};
     if (!hp_grow(&modules, &modules_room, n_modules, sizeof *modules))
