@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LEAP (1u << 20) /* bytes: below this it does not matter */
+#define LEAP  (1u << 20) /* bytes: below this it does not matter */
+#define LARGE (8u << 20) /* bytes: moving pages is cheap, and what is not used would be dear */
 
 /* An array that grows by leaps (to an index somebody else chose) is moved to memory that the system
  * zeroes when it is touched; what is skipped then costs nothing. */
@@ -24,7 +25,7 @@ enum hp_err hp_grow(void *array, size_t *capacity, size_t need, size_t size)
 {
     if (need <= *capacity)
         return HP_OK;
-    size_t want = *capacity + *capacity / 2;
+    size_t want = *capacity + *capacity / (*capacity < LARGE / size ? 2 : 8);
     if (want < need)
         want = need;
     if (want < 16)

@@ -192,7 +192,7 @@ enum hp_err hp_contexts_order(struct hp_profile *p)
         err = order_contexts(p, map);
     if (err == HP_OK)
         err = hp_counters_order(p->context_counts, &p->n_context_counts, sizeof *p->context_counts,
-                                map, p->n_contexts, p->n_threads, NULL);
+                                map, p->n_contexts, NULL);
     free(map);
     return err;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counters in order. They are the largest arrays of a profile, and sorted by counting: O(n), as their
- * keys are indices.
+ * Counters in order. They are the largest arrays of a profile, so they are sorted where they are; by
+ * counting, as their keys are indices.
  */
 #include "profile/profile_memory.h"
 
@@ -16,6 +16,8 @@ _Static_assert(sizeof(struct hp_pfunction_count) == HEAD + 24, "a counter is a h
 _Static_assert(sizeof(struct hp_pcall_count) == HEAD + 16, "a counter is a head and numbers");
 _Static_assert(sizeof(struct hp_ppath_count) == HEAD + 24, "a counter is a head and numbers");
 _Static_assert(sizeof(struct hp_ploop_count) == HEAD + 80, "a counter is a head and numbers");
+
+#define LARGEST sizeof(struct hp_ploop_count) /* the largest */
 
 static struct hp_counter_head head(const char *counter)
 {
@@ -60,45 +62,59 @@ static bool heads_sorted(const char *counters, size_t n, size_t size)
     return true;
 }
 
-/* A stable distribution of `from` to `to` by item, or by thread; `starts` has room for each of
- * the `values` of the key, and one more. */
-static void distribute(const char *from, char *to, size_t n, size_t size, bool by_item,
-                       size_t *starts, size_t values)
+/* Puts the counters of each item together, where they are. `next` and `ends` have room for each item, and one more. */
+static void gather_items(char *counters, size_t n, size_t size, size_t items, size_t *next,
+                         size_t *ends)
 {
-    memset(starts, 0, (values + 1) * sizeof *starts);
-    for (size_t i = 0; i < n; i++) {
-        struct hp_counter_head h = head(from + i * size);
-        starts[(by_item ? h.item : h.thread) + 1]++;
+    char moved[LARGEST];
+    memset(ends, 0, (items + 1) * sizeof *ends);
+    for (size_t i = 0; i < n; i++)
+        ends[head(counters + i * size).item]++;
+    for (size_t i = 0, start = 0; i < items; i++) {
+        next[i] = start;
+        start += ends[i];
+        ends[i] = start;
     }
-    for (size_t i = 1; i <= values; i++)
-        starts[i] += starts[i - 1];
-    for (size_t i = 0; i < n; i++) {
-        struct hp_counter_head h = head(from + i * size);
-        memcpy(to + starts[by_item ? h.item : h.thread]++ * size, from + i * size, size);
-    }
+    for (size_t i = 0; i < items; i++)
+        while (next[i] < ends[i]) {
+            char *here = counters + next[i] * size;
+            uint32_t item = head(here).item;
+            char *there = counters + next[item]++ * size;
+            if (here == there)
+                continue;
+            memcpy(moved, there, size);
+            memcpy(there, here, size);
+            memcpy(here, moved, size);
+        }
 }
 
-static enum hp_err sort(char *counters, size_t n, size_t size, size_t items, size_t threads)
+static int by_thread(const void *a, const void *b)
+{
+    return order_heads(head(a), head(b));
+}
+
+static void sort(char *counters, size_t n, size_t size, size_t items, size_t *room)
 {
     if (heads_sorted(counters, n, size))
-        return HP_OK;
-    size_t values = items > threads ? items : threads;
-    char *other = malloc(n * size);
-    size_t *starts = malloc((values + 1) * sizeof *starts);
-    if (!other || !starts) {
-        free(other);
-        free(starts);
-        return hp_fail_nomem();
+        return;
+    size_t *ends = room + items + 1;
+    gather_items(counters, n, size, items, room, ends);
+    for (size_t i = 0; i < items; i++) {
+        size_t start = i ? ends[i - 1] : 0;
+        qsort(counters + start * size, ends[i] - start, size, by_thread);
     }
-    distribute(counters, other, n, size, false, starts, threads);
-    distribute(other, counters, n, size, true, starts, items);
-    free(other);
-    free(starts);
-    return HP_OK;
 }
 
-enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint32_t *map,
-                              size_t items, size_t threads, hp_counter_join join)
+size_t *hp_counters_room(size_t items)
+{
+    size_t *room = malloc(2 * (items + 1) * sizeof *room);
+    if (!room)
+        (void)hp_fail_nomem();
+    return room;
+}
+
+void hp_counters_order_in(void *counters, size_t *n, size_t size, const uint32_t *map, size_t items,
+                          hp_counter_join join, size_t *room)
 {
     char *all = counters;
     for (size_t i = 0; i < *n; i++) {
@@ -106,7 +122,7 @@ enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint
         h.item = map[h.item];
         memcpy(all + i * size, &h, sizeof h);
     }
-    HP_TRY(sort(all, *n, size, items, threads));
+    sort(all, *n, size, items, room);
     char *last = NULL;
     size_t kept = 0;
     for (size_t i = 0; i < *n; i++) {
@@ -124,6 +140,16 @@ enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint
         memmove(last, counter, size);
     }
     *n = kept;
+}
+
+enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint32_t *map,
+                              size_t items, hp_counter_join join)
+{
+    size_t *room = hp_counters_room(items);
+    if (!room)
+        return HP_ERR_NOMEM;
+    hp_counters_order_in(counters, n, size, map, items, join, room);
+    free(room);
     return HP_OK;
 }
 

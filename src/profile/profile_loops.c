@@ -274,7 +274,7 @@ enum hp_err hp_loops_order(struct hp_profile *p, const uint32_t *blocks)
     enum hp_err err = order_loops(p, &map);
     if (err == HP_OK)
         err = hp_counters_order(p->loop_counts, &p->n_loop_counts, sizeof *p->loop_counts, map,
-                                p->n_loops, p->n_threads, join_counts);
+                                p->n_loops, join_counts);
     if (err == HP_OK)
         err = order_blocks(p, map, blocks);
     if (err == HP_OK) {

@@ -167,9 +167,16 @@ struct hp_counter_head {
 typedef void (*hp_counter_join)(void *sum, const void *counter);
 
 /* Gives the items their new index, sorts, joins the counters of the same item and thread, drops
- * those that are all zero. `size` is that of a counter; `items` and `threads` how many there are. `join` NULL: all numbers are added. */
+ * those that are all zero. `size` is that of a counter; `items` how many there are. `join` NULL: all numbers are added.
+ * HP_ERR_NOMEM: nothing was changed. */
 enum hp_err hp_counters_order(void *counters, size_t *n, size_t size, const uint32_t *map,
-                              size_t items, size_t threads, hp_counter_join join);
+                              size_t items, hp_counter_join join);
+
+/* The same in two steps, of which the second cannot fail: what sorting the counters of so many items, or fewer, needs
+ * (malloc'd; NULL: no memory), and sorting. */
+size_t *hp_counters_room(size_t items);
+void hp_counters_order_in(void *counters, size_t *n, size_t size, const uint32_t *map, size_t items,
+                          hp_counter_join join, size_t *room);
 
 /* Whether there is nothing to order. */
 bool hp_counters_normal(const void *counters, size_t n, size_t size);

@@ -2,7 +2,7 @@
 /*
  * Bringing a profile into its normal form.
  *
- * The arrays are copied, the copies are put in order from the referred-to to the referring
+ * The arrays are copied, all but the largest, the copies are put in order from the referred-to to the referring
  * (modules, functions, blocks and edges and calls, lines, counters, contexts, paths, loops, hot spots, instructions), and only when nothing can
  * fail any more do they take the place of the old ones.
  */
@@ -16,6 +16,7 @@ struct work {
     struct hp_profile next;
     struct hp_profile_memory memory;
     uint32_t *modules, *functions, *blocks, *edges, *calls;
+    size_t *room; /* for sorting counters */
 };
 
 static void work_fini(struct work *work)
@@ -29,11 +30,21 @@ static void work_fini(struct work *work)
     free(work->blocks);
     free(work->edges);
     free(work->calls);
+    free(work->room);
+}
+
+/* The largest arrays, to which nothing refers: they are not copied but put in order where they are, at last. */
+static bool stays(int array)
+{
+    return array == HP_PARRAY_BLOCK_COUNTS || array == HP_PARRAY_EDGE_COUNTS ||
+           array == HP_PARRAY_FUNCTION_COUNTS || array == HP_PARRAY_CALL_COUNTS;
 }
 
 static enum hp_err copy_arrays(struct work *work, struct hp_profile *profile)
 {
     for (int i = 0; i < HP_PARRAY_COUNT_; i++) {
+        if (stays(i))
+            continue;
         struct hp_parray_view from = hp_profile_array(profile, (enum hp_parray)i);
         struct hp_parray_view to = hp_profile_array(&work->next, (enum hp_parray)i);
         HP_TRY(hp_parray_reserve(&to, *from.n));
@@ -47,6 +58,8 @@ static enum hp_err copy_arrays(struct work *work, struct hp_profile *profile)
 static void swap_arrays(struct work *work, struct hp_profile *profile)
 {
     for (int i = 0; i < HP_PARRAY_COUNT_; i++) {
+        if (stays(i))
+            continue;
         struct hp_parray_view a = hp_profile_array(profile, (enum hp_parray)i);
         struct hp_parray_view b = hp_profile_array(&work->next, (enum hp_parray)i);
         void *items_a = hp_parray_items(&a), *items_b = hp_parray_items(&b);
@@ -152,6 +165,27 @@ static enum hp_err order_notes(struct work *work, const struct hp_profile *old)
     return HP_OK;
 }
 
+/* --- Counters --------------------------------------------------------------------------------- */
+
+static size_t most_items(const struct hp_profile *p)
+{
+    size_t most = p->n_blocks > p->n_edges ? p->n_blocks : p->n_edges;
+    most = most > p->n_functions ? most : p->n_functions;
+    return most > p->n_calls ? most : p->n_calls;
+}
+
+static void order_counts(const struct work *work, struct hp_profile *p)
+{
+    hp_counters_order_in(p->block_counts, &p->n_block_counts, sizeof *p->block_counts, work->blocks,
+                         p->n_blocks, NULL, work->room);
+    hp_counters_order_in(p->edge_counts, &p->n_edge_counts, sizeof *p->edge_counts, work->edges,
+                         p->n_edges, NULL, work->room);
+    hp_counters_order_in(p->function_counts, &p->n_function_counts, sizeof *p->function_counts,
+                         work->functions, p->n_functions, NULL, work->room);
+    hp_counters_order_in(p->call_counts, &p->n_call_counts, sizeof *p->call_counts, work->calls,
+                         p->n_calls, NULL, work->room);
+}
+
 /* --- All together ----------------------------------------------------------------------------- */
 
 static enum hp_err normalize_copy(struct work *work, struct hp_profile *profile)
@@ -165,20 +199,14 @@ static enum hp_err normalize_copy(struct work *work, struct hp_profile *profile)
     HP_TRY(hp_order_apply(&hp_order_call, p->calls, &p->n_calls, &work->calls));
     HP_TRY(order_lines(work));
     HP_TRY(order_notes(work, profile));
-    HP_TRY(hp_counters_order(p->block_counts, &p->n_block_counts, sizeof *p->block_counts,
-                             work->blocks, p->n_blocks, p->n_threads, NULL));
-    HP_TRY(hp_counters_order(p->edge_counts, &p->n_edge_counts, sizeof *p->edge_counts, work->edges,
-                             p->n_edges, p->n_threads, NULL));
-    HP_TRY(hp_counters_order(p->function_counts, &p->n_function_counts, sizeof *p->function_counts,
-                             work->functions, p->n_functions, p->n_threads, NULL));
-    HP_TRY(hp_counters_order(p->call_counts, &p->n_call_counts, sizeof *p->call_counts, work->calls,
-                             p->n_calls, p->n_threads, NULL));
     HP_TRY(hp_contexts_order(p));
     HP_TRY(hp_paths_order(p, work->blocks));
     hp_models_order(p);
     HP_TRY(hp_loops_order(p, work->blocks));
     HP_TRY(hp_hotspots_order(p, work->blocks));
-    return hp_insns_order(p);
+    HP_TRY(hp_insns_order(p));
+    work->room = hp_counters_room(most_items(p));
+    return work->room ? HP_OK : HP_ERR_NOMEM;
 }
 
 enum hp_err hp_profile_normalize(struct hp_profile *profile)
@@ -189,8 +217,10 @@ enum hp_err hp_profile_normalize(struct hp_profile *profile)
     struct work work = {0};
     work.next.memory = &work.memory;
     enum hp_err err = normalize_copy(&work, profile);
-    if (err == HP_OK)
+    if (err == HP_OK) {
         swap_arrays(&work, profile);
+        order_counts(&work, profile);
+    }
     work_fini(&work);
     return err;
 }

@@ -117,7 +117,7 @@ enum hp_err hp_paths_order(struct hp_profile *p, const uint32_t *blocks)
     enum hp_err err = join_steps(p, paths, blocks);
     if (err == HP_OK)
         err = hp_counters_order(p->path_counts, &p->n_path_counts, sizeof *p->path_counts, paths,
-                                p->n_paths, p->n_threads, NULL);
+                                p->n_paths, NULL);
     if (err == HP_OK)
         join_table_paths(p, paths);
     free(paths);

@@ -56,14 +56,29 @@ static void free_tables(struct hp_exact_thread *thread)
     hp_map64_fini(&thread->context_of);
 }
 
-static void free_thread(struct hp_exact_thread *thread)
+void hp_exact_forget(struct hp_exact_thread *thread)
 {
-    free_tables(thread);
-    free(thread->edges);
+    if (!thread->loops) { /* which are counted at last */
+        free(thread->edges);
+        thread->edges = NULL;
+        thread->n_edges = 0;
+    }
     free(thread->calls);
     free(thread->activities);
     free(thread->contexts);
     free(thread->context_more);
+    thread->calls = NULL;
+    thread->activities = NULL;
+    thread->contexts = NULL;
+    thread->context_more = NULL;
+    thread->n_calls = thread->n_activities = thread->n_contexts = 0;
+}
+
+static void free_thread(struct hp_exact_thread *thread)
+{
+    free_tables(thread);
+    hp_exact_forget(thread);
+    free(thread->edges);
     hp_exact_loops_stop(thread);
     free(thread);
 }

@@ -229,6 +229,9 @@ void hp_exact_note_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t 
  * processes. */
 void hp_exact_seal(struct hp_exact_thread *thread);
 
+/* It is in the result: frees what nothing else needs. */
+void hp_exact_forget(struct hp_exact_thread *thread);
+
 /* --- The result (result.c)
  * --------------------------------------------------------------------------- */
 

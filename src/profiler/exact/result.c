@@ -8,7 +8,11 @@
 #include "profiler/exact/exact_impl.h"
 #include "profiler/exact/loops.h"
 
+#include <malloc.h>
 #include <stdlib.h>
+
+#define TRIM                                                                                       \
+    128 /* threads: what was freed of so many is given back, as what grows needs other memory */
 
 struct sums {
     uint64_t self, inclusive, entered;
@@ -24,6 +28,7 @@ struct result {
     struct hp_result *out;
     struct hp_profile *profile;
     struct hp_map64 edge_of;    /* from << 32 | to -> edge */
+    struct hp_map64 call_of;    /* caller << 32 | callee -> call */
     struct hp_map64 context_of; /* as hp_exact_contexts_finish() wants it */
     uint32_t thread;
     /* What the thread did, and the blocks and functions of which there is something: a thread may
@@ -134,6 +139,19 @@ static enum hp_err add_counts(struct result *r, const struct hp_exact_thread *t)
     return add_block_counts(r);
 }
 
+static enum hp_err call_index(struct result *r, uint32_t caller, uint32_t callee, uint32_t *index)
+{
+    uint64_t key = (uint64_t)caller << 32 | callee;
+    struct hp_pcall *out;
+    *index = hp_map64_get(&r->call_of, key);
+    if (*index != HP_MAP64_NONE)
+        return HP_OK;
+    *index = (uint32_t)r->profile->n_calls;
+    HP_TRY(hp_profile_add_call(r->profile, &out));
+    *out = (struct hp_pcall){.caller = caller, .callee = callee};
+    return hp_map64_put(&r->call_of, key, *index);
+}
+
 static enum hp_err add_calls(struct result *r, const struct hp_exact_thread *t)
 {
     for (size_t i = 0; i < t->n_calls; i++) {
@@ -142,11 +160,9 @@ static enum hp_err add_calls(struct result *r, const struct hp_exact_thread *t)
         HP_TRY(hp_result_function(r->out, call->caller, &caller));
         HP_TRY(hp_result_function(r->out, call->callee, &callee));
         HP_TRY(add_to_sums(r, callee, (struct sums){.entered = call->count}));
-        struct hp_pcall *out;
         struct hp_pcall_count *count;
-        uint32_t index = (uint32_t)r->profile->n_calls;
-        HP_TRY(hp_profile_add_call(r->profile, &out));
-        *out = (struct hp_pcall){.caller = caller, .callee = callee};
+        uint32_t index;
+        HP_TRY(call_index(r, caller, callee, &index));
         HP_TRY(hp_profile_add_call_count(r->profile, &count));
         *count = (struct hp_pcall_count){
             .item = index, .thread = r->thread, .count = call->count, .inclusive = call->inclusive};
@@ -243,9 +259,14 @@ enum hp_err hp_exact_finish(struct hp_profiler *profiler, struct hp_result *resu
     struct result r = {.exact = exact, .out = result, .profile = result->profile};
     HP_TRY(hp_result_code(result));
     enum hp_err err = HP_OK;
-    for (size_t i = 0; err == HP_OK && i < exact->n_threads; i++)
+    for (size_t i = 0; err == HP_OK && i < exact->n_threads; i++) {
         err = add_thread(&r, exact->threads[i]);
+        hp_exact_forget(exact->threads[i]);
+        if (i % TRIM == TRIM - 1)
+            malloc_trim(0);
+    }
     hp_map64_fini(&r.edge_of);
+    hp_map64_fini(&r.call_of);
     hp_map64_fini(&r.context_of);
     free(r.counts);
     free(r.blocks.items);
