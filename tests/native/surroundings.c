@@ -166,6 +166,37 @@ static void descriptors(void)
     printf("after that: %d\n", child > 0);
 }
 
+/* Whether anything is open under this number, asked in every way. */
+static int ways_open(int fd)
+{
+    struct stat st;
+    struct statx stx;
+    char byte;
+    int copy = dup(fd), n = copy >= 0;
+    if (copy >= 0)
+        close(copy);
+    n += fcntl(fd, F_GETFD) >= 0 || errno != EBADF;
+    n += fstat(fd, &st) == 0 || errno != EBADF;
+    n += syscall(SYS_fstat, fd, &st) == 0 || errno != EBADF;
+    n += statx(fd, "", AT_EMPTY_PATH, STATX_INO, &stx) == 0 || errno != EBADF;
+    n += lseek(fd, 0, SEEK_CUR) >= 0 || errno != EBADF;
+    n += read(fd, &byte, 0) >= 0 || errno != EBADF;
+    n += write(fd, &byte, 0) >= 0 || errno != EBADF;
+    n += isatty(fd) || errno != EBADF;
+    return n;
+}
+
+static void nothing_open(void)
+{
+    int found = 0;
+    for (int i = 5; i < 5000; i++)
+        found += ways_open(i);
+    printf("open beyond the first: %d\n", found);
+    CHECK(dup2(1, 1000) == 1000 && dup2(1, 1022) == 1022 && dup2(1, 1023) == 1023);
+    printf("now: %d\n", ways_open(1000) == ways_open(1) && ways_open(1022) == ways_open(1) &&
+                            ways_open(1023) == ways_open(1));
+}
+
 static void everything_closed(void)
 {
     long result = syscall(SYS_close_range, 3u, ~0u, 0u);
@@ -411,6 +442,7 @@ int main(int argc, char **argv)
         {"auxiliary", auxiliary},
         {"mappings", mappings},
         {"limited-space", limited_space},
+        {"nothing-open", nothing_open},
         {"limited-data", limited_data},
         {"heap", heap},
         {"descriptors", descriptors},

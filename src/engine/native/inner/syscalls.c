@@ -93,8 +93,26 @@ static void move_ours(struct hp_self *self, uint64_t fd)
     if (!ours || self->is_vforked)
         return;
     long moved = hp_sys3(SYS_fcntl, *ours, F_DUPFD_CLOEXEC, *ours / 2 + 1);
-    if (!hp_sys_failed(moved))
-        *ours = (int)moved;
+    *ours = hp_sys_failed(moved) ? -1 : (int)moved;
+}
+
+/* To the program, ours are not open. A child of vfork() may have put something of its own there. */
+static bool is_hidden(const struct hp_self *self, uint64_t fd)
+{
+    return our_descriptor(fd) && !self->is_vforked;
+}
+
+static enum outcome sys_with_fd(struct hp_self *self)
+{
+    return is_hidden(self, self->regs.r[RDI]) ? answer(self, -9) : pass(self);
+}
+
+static enum outcome sys_dup_to(struct hp_self *self)
+{
+    if (is_hidden(self, self->regs.r[RDI]))
+        return answer(self, -9);
+    move_ours(self, self->regs.r[RSI]);
+    return pass(self);
 }
 
 /* All but ours. */
@@ -147,6 +165,16 @@ static enum outcome sys_path(struct hp_self *self, int dirfd, int reg, bool itse
     enum outcome outcome = pass(self);
     r[reg] = path;
     return outcome;
+}
+
+/* newfstatat, statx: the path may be empty, and the descriptor meant. */
+static enum outcome sys_stat(struct hp_self *self, uint64_t flags)
+{
+    const uint64_t *r = self->regs.r;
+    char first = 0;
+    if (is_hidden(self, r[RDI]) && hp_copy(&first, (const void *)r[RSI], 1) && first != '/')
+        return answer(self, -9);
+    return sys_path(self, (int)r[RDI], RSI, flags & AT_SYMLINK_NOFOLLOW);
 }
 
 static enum outcome sys_open(struct hp_self *self, int dirfd, int reg, bool itself)
@@ -337,6 +365,8 @@ static enum outcome sys_brk(struct hp_self *self)
 static enum outcome sys_write(struct hp_self *self, uint64_t fd)
 {
     struct hp_proc_write to;
+    if (is_hidden(self, fd))
+        return answer(self, -9);
     bool is_memory = hp_proc_before_write(self, (int)fd, &to);
     enum outcome outcome = pass(self);
     if (is_memory)
@@ -425,8 +455,17 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_prctl: return sys_prctl(self);
 
     case SYS_close: return our_descriptor(r[RDI]) ? answer(self, -9) : pass(self);
+    case SYS_read:
+    case SYS_pread64:
+    case SYS_lseek:
+    case SYS_fstat:
+    case SYS_fstatfs:
+    case SYS_fcntl:
+    case SYS_ioctl:
+    case SYS_flock:
+    case SYS_dup: return sys_with_fd(self);
     case SYS_dup2:
-    case SYS_dup3: move_ours(self, r[RSI]); return pass(self);
+    case SYS_dup3: return sys_dup_to(self);
     case SYS_close_range: return sys_close_range(self);
 
     case SYS_readlink: return sys_readlink(self, AT_FDCWD, r[RDI], r[RSI], r[RDX]);
@@ -437,9 +476,9 @@ static enum outcome make_call(struct hp_self *self)
     case SYS_stat:
     case SYS_access: return sys_path(self, AT_FDCWD, RDI, false);
     case SYS_faccessat: return sys_path(self, (int)r[RDI], RSI, false);
-    case SYS_newfstatat:
+    case SYS_newfstatat: return sys_stat(self, r[R10]);
+    case SYS_statx: return sys_stat(self, r[RDX]);
     case SYS_faccessat2: return sys_path(self, (int)r[RDI], RSI, r[R10] & AT_SYMLINK_NOFOLLOW);
-    case SYS_statx: return sys_path(self, (int)r[RDI], RSI, r[RDX] & AT_SYMLINK_NOFOLLOW);
     case SYS_getdents64: return sys_getdents(self);
     default: return pass(self);
     }
