@@ -49,6 +49,9 @@ void hp_code_free(struct hp_code *code)
     free(code->node_mems.counts);
     free(code->segment_mems.counts);
     hp_map64_fini(&code->at_start);
+    hp_map64_fini(&code->same_code);
+    hp_map64_fini(&code->same_place);
+    hp_map64_fini(&code->module_of);
     free(code->nodes);
     free(code->joins);
     hp_map64_fini(&code->join_of);
@@ -137,17 +140,37 @@ enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_s
 
 /* --- Modules and handlers --------------------------------------------------------------------- */
 
+static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
+{
+    const uint8_t *at = bytes;
+    for (size_t i = 0; i < size; i++)
+        hash = (hash ^ at[i]) * 0x100000001b3u;
+    return hp_hash64(hash);
+}
+
+/* The module like this one, or HP_MAP64_NONE. `*key`: where it belongs. */
+static uint32_t find_module(const struct hp_code *code, const struct hp_module *module,
+                            uint64_t *key)
+{
+    *key = hash_bytes(module->base, module->path, strlen(module->path));
+    for (;; (*key)++) {
+        uint32_t id = hp_map64_get(&code->module_of, *key);
+        const struct hp_module *m = id == HP_MAP64_NONE ? NULL : &code->modules[id];
+        if (!m || (m->base == module->base && strcmp(m->path, module->path) == 0 &&
+                   strcmp(m->build_id, module->build_id) == 0))
+            return id;
+    }
+}
+
 enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *module, uint32_t *id)
 {
-    for (uint32_t i = 0; i < code->n_modules; i++) {
-        struct hp_module *m = &code->modules[i];
-        if (m->base == module->base && strcmp(m->path, module->path) == 0 &&
-            strcmp(m->build_id, module->build_id) == 0) {
-            m->low = m->low < module->low ? m->low : module->low;
-            m->high = m->high > module->high ? m->high : module->high;
-            *id = i;
-            return HP_OK;
-        }
+    uint64_t key;
+    *id = find_module(code, module, &key);
+    if (*id != HP_MAP64_NONE) {
+        struct hp_module *m = &code->modules[*id];
+        m->low = m->low < module->low ? m->low : module->low;
+        m->high = m->high > module->high ? m->high : module->high;
+        return HP_OK;
     }
     HP_TRY(hp_grow(&code->modules, &code->cap_modules, (size_t)code->n_modules + 1,
                    sizeof *code->modules));
@@ -155,7 +178,7 @@ enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *mod
     *m = *module;
     m->path = strdup(module->path);
     m->build_id = strdup(module->build_id);
-    if (!m->path || !m->build_id) {
+    if (!m->path || !m->build_id || hp_map64_put(&code->module_of, key, code->n_modules) != HP_OK) {
         free((char *)m->path);
         free((char *)m->build_id);
         return hp_fail_nomem();
@@ -309,6 +332,67 @@ static struct hp_hot hot_of(const struct hp_code *code, const struct hp_block *b
     return hot;
 }
 
+/* Of the blocks at one start, so many are looked at one by one. */
+#define NEAR 4
+
+static bool is_same(const struct hp_code *code, uint32_t id, const struct hp_block *block)
+{
+    const struct hp_block *b = &code->blocks[id];
+    return b->start == block->start && b->module == block->module && b->end == block->end &&
+           b->insns == block->insns && b->flow == block->flow &&
+           !(b->flags & HP_BLOCK_THUMB) == !(block->flags & HP_BLOCK_THUMB) &&
+           memcmp(code->bytes + b->code, code->bytes + block->code,
+                  (size_t)(block->end - block->start)) == 0;
+}
+
+static bool is_in(const struct hp_code *code, uint32_t id, const struct hp_block *block)
+{
+    return code->blocks[id].start == block->start && code->blocks[id].module == block->module;
+}
+
+/* What the maps of crowded starts have for a block, or HP_NO_ID. `*key`: where it belongs. */
+static uint32_t find_code(const struct hp_code *code, const struct hp_block *block, uint64_t *key)
+{
+    *key = hash_bytes(block->start ^ (uint64_t)block->module << 40, code->bytes + block->code,
+                      (size_t)(block->end - block->start));
+    for (;; (*key)++) {
+        uint32_t id = hp_map64_get(&code->same_code, *key);
+        if (id == HP_MAP64_NONE || is_same(code, id, block))
+            return id;
+    }
+}
+
+static uint32_t find_place(const struct hp_code *code, const struct hp_block *block, uint64_t *key)
+{
+    for (*key = hp_hash64(block->start ^ (uint64_t)block->module << 40);; (*key)++) {
+        uint32_t id = hp_map64_get(&code->same_place, *key);
+        if (id == HP_MAP64_NONE || is_in(code, id, block))
+            return id;
+    }
+}
+
+uint32_t hp_code_block_in(const struct hp_code *code, uint32_t module, uint64_t address)
+{
+    const struct hp_block wanted = {.start = address, .module = module};
+    uint32_t first = hp_code_block_at(code, address), b = first;
+    for (int i = 0; b != HP_NO_ID && i < NEAR; i++, b = code->next_at_start[b])
+        if (code->blocks[b].module == module)
+            return b;
+    uint64_t key;
+    uint32_t found = b == HP_NO_ID ? HP_NO_ID : find_place(code, &wanted, &key);
+    return found == HP_NO_ID ? first : found;
+}
+
+/* Another block of a start that has one: `id`, which is not there yet, will be `block`. */
+static enum hp_err crowd(struct hp_code *code, const struct hp_block *block, uint32_t id)
+{
+    uint64_t key;
+    (void)find_code(code, block, &key);
+    HP_TRY(hp_map64_put(&code->same_code, key, id));
+    (void)find_place(code, block, &key);
+    return hp_map64_put(&code->same_place, key, id);
+}
+
 static enum hp_err add_block(struct hp_code *code, const struct hp_block *block, uint32_t *id)
 {
     if (code->n_blocks >= HP_ROUTE_NODE || code->n_units >= HP_NO_ID - 2)
@@ -320,31 +404,34 @@ static enum hp_err add_block(struct hp_code *code, const struct hp_block *block,
     HP_TRY(hp_grow(&code->unit_of, &code->cap_unit_of, need, sizeof *code->unit_of));
     HP_TRY(hp_grow(&code->units, &code->cap_units, (size_t)code->n_units + 1, sizeof *code->units));
     uint32_t first = hp_map64_get(&code->at_start, block->start);
+    code->blocks[code->n_blocks] = *block;
+    if (first != HP_MAP64_NONE && code->next_at_start[first] == HP_NO_ID)
+        HP_TRY(crowd(code, &code->blocks[first], first));
+    if (first != HP_MAP64_NONE)
+        HP_TRY(crowd(code, block, code->n_blocks));
     HP_TRY(hp_map64_put(&code->at_start, block->start, code->n_blocks));
     *id = code->n_blocks++;
     code->next_at_start[*id] = first == HP_MAP64_NONE ? HP_NO_ID : first;
-    code->blocks[*id] = *block;
     code->hot[*id] = hot_of(code, block);
     code->unit_of[*id] = code->n_units;
     code->units[code->n_units++] = (struct hp_unit){.at = *id, .n = 1};
     return HP_OK;
 }
 
+static uint32_t find_block(const struct hp_code *code, const struct hp_block *block)
+{
+    uint32_t b = hp_code_block_at(code, block->start);
+    for (int i = 0; b != HP_NO_ID && i < NEAR; i++, b = code->next_at_start[b])
+        if (is_same(code, b, block))
+            return b;
+    uint64_t key;
+    return b == HP_NO_ID ? HP_NO_ID : find_code(code, block, &key);
+}
+
 /* Finds or makes the block of a run of code that is stored at `at`. */
 static enum hp_err intern_block(struct hp_code *code, uint64_t start, uint32_t module, uint8_t mode,
                                 uint32_t at, const struct run *run, uint32_t *id)
 {
-    uint32_t b = hp_map64_get(&code->at_start, start);
-    for (; b != HP_NO_ID; b = code->next_at_start[b]) {
-        const struct hp_block *old = &code->blocks[b];
-        if (old->module == module && old->end - old->start == run->size &&
-            old->insns == run->insns && old->flow == run->last.flow &&
-            !(old->flags & HP_BLOCK_THUMB) == (mode != HP_MODE_THUMB) &&
-            memcmp(code->bytes + old->code, code->bytes + at, run->size) == 0) {
-            *id = b;
-            return HP_OK;
-        }
-    }
     struct hp_block block = {
         .start = start,
         .last = run->last.address,
@@ -363,7 +450,8 @@ static enum hp_err intern_block(struct hp_code *code, uint64_t start, uint32_t m
         block.flags |= HP_BLOCK_THUMB;
     if (hp_code_is_handler(code, start))
         block.flags |= HP_BLOCK_HANDLER;
-    return add_block(code, &block, id);
+    *id = find_block(code, &block);
+    return *id != HP_NO_ID ? HP_OK : add_block(code, &block, id);
 }
 
 enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_insn **insns)

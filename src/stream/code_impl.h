@@ -130,7 +130,11 @@ struct hp_code {
     uint32_t n_blocks;
     size_t cap_hot, cap_blocks, cap_next, cap_unit_of;
     struct hp_map64 at_start; /* start address -> block id */
-    struct hp_insn **insns;   /* by block id: decoded instructions, NULL: not asked for */
+    /* Of starts with several blocks, as of code that is made and loaded at one place over and over. Keys
+     * are hashes; where another block has one, the next number. */
+    struct hp_map64 same_code;  /* start, module, code -> block id */
+    struct hp_map64 same_place; /* start, module -> the latest block's id */
+    struct hp_insn **insns;     /* by block id: decoded instructions, NULL: not asked for */
     size_t cap_insns;
     struct hp_mems block_mems, node_mems, segment_mems;
 
@@ -149,6 +153,7 @@ struct hp_code {
     struct hp_module *modules;
     uint32_t n_modules;
     size_t cap_modules;
+    struct hp_map64 module_of; /* hash of path, build id and base, or the next number -> module */
 
     struct hp_handler *handlers;
     size_t n_handlers, cap_handlers;
@@ -181,6 +186,9 @@ static inline uint32_t hp_code_block_at(const struct hp_code *code, uint64_t add
 {
     return hp_map64_get(&code->at_start, address); /* HP_MAP64_NONE == HP_NO_ID */
 }
+
+/* As above, of this module; else any. */
+uint32_t hp_code_block_in(const struct hp_code *code, uint32_t module, uint64_t address);
 
 /* Joins `node` with the code that `route` stands for, which starts at the node's end. */
 enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, struct hp_join *join);

@@ -179,11 +179,7 @@ static enum hp_err add_inner(struct hp_tally *t, uint32_t id, uint64_t count, ui
 /* The block that `from` goes to at `address`: of the same module, if there is one. */
 static uint32_t block_at(const struct hp_code *code, uint32_t from, uint64_t address)
 {
-    uint32_t first = hp_code_block_at(code, address);
-    for (uint32_t b = first; b != HP_NO_ID; b = code->next_at_start[b])
-        if (code->blocks[b].module == code->blocks[from].module)
-            return b;
-    return first;
+    return hp_code_block_in(code, code->blocks[from].module, address);
 }
 
 /* What an edge from `from` to the address has as its end. */

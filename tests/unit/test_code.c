@@ -2,6 +2,8 @@
 /* The code map: modules, segments, blocks. */
 #include "stream_fixture.h"
 
+#include "stream/code_impl.h"
+
 static int setup(void **state)
 {
     struct stream *s = calloc(1, sizeof *s);
@@ -287,6 +289,38 @@ static void random_bytes(void **state)
     }
 }
 
+/* Code that is made, or loaded, at one place over and over. */
+static void many_blocks_at_one_place(void **state)
+{
+    struct stream *s = *state;
+    enum { N = 3000, MODULES = 50 };
+    uint32_t modules[MODULES], id;
+    for (uint32_t i = 0; i < MODULES; i++) {
+        char path[16];
+        snprintf(path, sizeof path, "/m%u", i);
+        struct hp_module m = {.path = path, .build_id = "", .high = UINT64_MAX};
+        assert_int_equal(hp_code_add_module(s->code, &m, &modules[i]), HP_OK);
+        assert_int_equal(hp_code_add_module(s->code, &m, &id), HP_OK);
+        assert_int_equal(id, modules[i]);
+    }
+    for (uint32_t round = 0; round < 2; round++)
+        for (uint32_t i = 0; i < N; i++) {
+            uint8_t bytes[] = {0xb8, 0, 0, 0, 0, 0xc3};
+            memcpy(bytes + 1, &i, sizeof i);
+            struct hp_segment segment = {.start = 0x1000,
+                                         .module = modules[i % MODULES],
+                                         .size = sizeof bytes,
+                                         .bytes = bytes};
+            assert_int_equal(hp_code_add_segment(s->code, 1 + round * N + i, &segment), HP_OK);
+            assert_int_equal(s->code->route[1 + round * N + i], i);
+        }
+    assert_int_equal(hp_code_n_blocks(s->code), N);
+    for (uint32_t i = 0; i < MODULES; i++) /* the latest of the module */
+        assert_int_equal(hp_code_block_in(s->code, modules[i], 0x1000), N - MODULES + i);
+    assert_int_equal(hp_code_block_in(s->code, HP_NO_ID - 1, 0x1000), N - 1);
+    assert_int_equal(hp_code_block_in(s->code, modules[0], 0x1001), HP_NO_ID);
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -298,6 +332,7 @@ int main(void)
         CASE(code_behind_a_transfer_is_refused),
         CASE(blocks_say_how_they_end),
         CASE(the_same_code_is_the_same_block),
+        CASE(many_blocks_at_one_place),
         CASE(open_code_is_no_block),
         CASE(the_longest_block),
         cmocka_unit_test(thumb_and_arm_code_are_told_apart),

@@ -45,10 +45,12 @@ void hp_maps_doubt(void)
 struct name {
     const char *text;
     uint32_t hash;
+    uint32_t next; /* in the same list: index + 1, 0: none */
 };
 
+#define LISTS 1024
 static struct name *names;
-static uint32_t n_names, names_room;
+static uint32_t n_names, names_room, first_names[LISTS]; /* by hash: likewise */
 
 static const char *keep(const char *path)
 {
@@ -77,12 +79,14 @@ static const char *name(const char *text)
         return hp_maps_no_path;
     for (const char *at = text; *at; at++)
         hash = hash * 33 + (uint8_t)*at;
-    for (uint32_t i = n_names; i-- > 0;)
-        if (names[i].hash == hash && strcmp(names[i].text, text) == 0)
-            return names[i].text;
+    uint32_t *first = &first_names[hash % LISTS];
+    for (uint32_t i = *first; i; i = names[i - 1].next)
+        if (names[i - 1].hash == hash && strcmp(names[i - 1].text, text) == 0)
+            return names[i - 1].text;
     if (!hp_grow(&names, &names_room, n_names, sizeof *names))
         return hp_maps_no_path;
-    names[n_names++] = (struct name){keep(text), hash};
+    names[n_names++] = (struct name){keep(text), hash, *first};
+    *first = n_names;
     return names[n_names - 1].text;
 }
 
