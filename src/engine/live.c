@@ -24,10 +24,11 @@
 #define MAX_GAP       4096       /* in the numbers of threads: more is not believed */
 #define MAX_NEW       (1u << 22) /* above all segments known, likewise: there is room for all below */
 #define NO_THREAD     UINT32_MAX
-#define IDLE_MS       20 /* how often to look after processes while nothing arrives */
-#define CHUNKS_A_TURN 4  /* read from one ring before looking at the others */
-#define ARENA_PART    4  /* of a limited address space the arena takes this part */
-#define MIN_RINGS     4  /* an arena with fewer is of no use */
+#define IDLE_MS       20     /* how often to look after processes while nothing arrives */
+#define CHUNKS_A_TURN 4      /* read from one ring before looking at the others */
+#define ARENA_PART    4      /* of a limited address space the arena takes this part */
+#define MIN_RINGS     4      /* an arena with fewer is of no use */
+#define TEXT_MAX      65536u /* of a record: longer names there are none */
 
 struct process {
     pid_t pid;
@@ -56,8 +57,13 @@ struct hp_live {
     size_t n_processes, cap_processes;
     struct reading readings[HP_ARENA_RINGS];
     char *windows[HP_ARENA_RINGS]; /* their rings of addresses, NULL: not mapped */
-    struct hp_map64 ids;           /* of threads, that were given */
-    uint32_t next_id;              /* above all of them */
+    char *text;                    /* of the record asked for last */
+    size_t cap_text;
+    uint8_t code_bytes[HP_BLOCK_MAX_INSNS * 16]; /* of the segment that is added */
+    uint32_t *words;                             /* what is delivered: a chunk, or */
+    uint64_t *addresses; /* of these. The originals can change at any time */
+    struct hp_map64 ids; /* of threads, that were given */
+    uint32_t next_id;    /* above all of them */
     pid_t first_pid;
     enum hp_err failure; /* of the consumer */
     bool detached;
@@ -161,7 +167,9 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
             mmap(NULL, l->shape.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
     if (memory != MAP_FAILED) /* who has the descriptor must not take the memory away */
         fcntl(l->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
-    if (memory == MAP_FAILED || !l->modules) {
+    l->words = malloc(HP_ARENA_CHUNK_WORDS * sizeof *l->words);
+    l->addresses = malloc(HP_ARENA_ADDRESSES * sizeof *l->addresses);
+    if (memory == MAP_FAILED || !l->modules || !l->words || !l->addresses) {
         if (err == HP_OK)
             err = hp_fail(HP_ERR_IO, "cannot create the shared memory: %s", strerror(errno));
         hp_live_free(l);
@@ -200,6 +208,9 @@ void hp_live_free(struct hp_live *live)
     hp_map64_fini(&live->ids);
     free(live->processes);
     free(live->modules);
+    free(live->text);
+    free(live->words);
+    free(live->addresses);
     free(live);
 }
 
@@ -215,8 +226,9 @@ void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *st
 
 /* --- The code map ----------------------------------------------------------------------------- */
 
-/* The text of record `id`, and its header; NULL when there is no such record. The watched process
- * can write anywhere in the arena, so nothing in it is trusted. */
+/* The text of record `id`, until the next is asked for, and its header; NULL when there is no such
+ * record. The watched process can write anywhere in the arena, at any time: nothing in it is
+ * trusted, and what is checked is a copy. */
 static const char *record_text(struct hp_live *live, uint32_t id, struct hp_arena_record *record)
 {
     if (id == 0 || id >= live->shape.records)
@@ -227,11 +239,12 @@ static const char *record_text(struct hp_live *live, uint32_t id, struct hp_aren
         return NULL;
     const char *place = hp_shape_store(&live->shape, live->arena, position);
     memcpy(record, place, sizeof *record);
-    if (record->length >= live->shape.store - at - sizeof *record ||
-        memchr(place + sizeof *record, 0, (size_t)record->length + 1) !=
-            place + sizeof *record + record->length)
+    size_t length = record->length;
+    if (length >= live->shape.store - at - sizeof *record || length > TEXT_MAX ||
+        hp_grow(&live->text, &live->cap_text, length + 1, 1) != HP_OK)
         return NULL;
-    return place + sizeof *record;
+    memcpy(live->text, place + sizeof *record, length + 1);
+    return memchr(live->text, 0, length + 1) == live->text + length ? live->text : NULL;
 }
 
 const char *hp_live_string(struct hp_live *live, uint32_t id)
@@ -275,7 +288,8 @@ static enum hp_err find_segment(struct hp_live *live, uint32_t id, struct hp_are
     const char *place = hp_shape_store(&live->shape, live->arena, position);
     memcpy(header, place, sizeof *header);
     *bytes = (const uint8_t *)place + sizeof *header;
-    if (header->size > live->shape.store - at - sizeof *header)
+    if (header->size > live->shape.store - at - sizeof *header ||
+        header->size > sizeof live->code_bytes)
         return hp_fail(HP_ERR_FORMAT, "the engine described code of impossible size");
     return HP_OK;
 }
@@ -313,7 +327,8 @@ static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
                                      .parent = header->parent,
                                      .mode = (uint8_t)header->mode,
                                      .size = header->size,
-                                     .bytes = chain[n].bytes};
+                                     .bytes = live->code_bytes};
+        memcpy(live->code_bytes, chain[n].bytes, header->size);
         HP_TRY(load_module(live, header->module, &segment.module));
         HP_TRY(hp_code_add_segment(live->code, chain[n].id, &segment));
     }
@@ -387,11 +402,18 @@ static void futex_wake(_Atomic uint32_t *word)
     syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }
 
-static void deliver(struct hp_live *live, struct hp_consumer *consumer, uint32_t thread,
-                    const uint32_t *words, size_t n)
+static void deliver(struct hp_live *live, struct hp_consumer *consumer, uint32_t thread, size_t n)
 {
     if (live->failure == HP_OK && n)
-        live->failure = consumer->words(consumer, thread, words, n);
+        live->failure = consumer->words(consumer, thread, live->words, n);
+}
+
+/* Takes a chunk out of the ring, for deliver(): what is checked must not change afterwards. */
+static void take_chunk(struct hp_live *live, uint32_t index, uint32_t chunk)
+{
+    uint32_t *words = hp_shape_chunk(&live->shape, live->arena, index, chunk);
+    memcpy(live->words, words, HP_ARENA_CHUNK_WORDS * sizeof *words);
+    memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
 }
 
 /* The id of a ring's thread: its serial number, or when that makes no sense one that is free. */
@@ -450,13 +472,11 @@ static void read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint
     struct hp_ring *ring = &live->arena->rings[index];
     struct reading *reading = &live->readings[index];
     while (n-- > 0) {
-        uint32_t *words = hp_shape_chunk(&live->shape, live->arena, index, reading->chunk);
-        deliver(live, consumer, reading->thread, words, HP_ARENA_CHUNK_WORDS);
-        memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
-        reading->chunk++;
+        take_chunk(live, index, reading->chunk++);
         atomic_store(&ring->consumed, reading->chunk);
         if (atomic_load(&ring->writer_waits))
             futex_wake(&ring->consumed);
+        deliver(live, consumer, reading->thread, HP_ARENA_CHUNK_WORDS);
         if (consumer->tick) /* with many threads a look at every ring takes long */
             consumer->tick(consumer);
     }
@@ -488,8 +508,8 @@ static void deliver_addresses(struct hp_live *live, struct hp_consumer *consumer
     if (live->failure != HP_OK || n == 0 || !consumer->addresses || !map_addresses(live, index))
         return;
     const char *place = live->windows[index] + (size_t)chunk * HP_ARENA_ADDRESS_STRIDE;
-    live->failure = consumer->addresses(consumer, live->readings[index].thread,
-                                        (const uint64_t *)(const void *)place, n);
+    memcpy(live->addresses, place, n * sizeof *live->addresses);
+    live->failure = consumer->addresses(consumer, live->readings[index].thread, live->addresses, n);
 }
 
 /* Reads the published chunks; true when there were any. */
@@ -586,10 +606,8 @@ static void close_reading(struct hp_live *live, struct hp_consumer *consumer, ui
     struct hp_ring *ring = &live->arena->rings[index];
     struct reading *reading = &live->readings[index];
     read_chunks(live, consumer, index, chunks_ready(live, index));
-    uint32_t *words = hp_shape_chunk(&live->shape, live->arena, index, reading->chunk);
-    size_t n = chunk_length(words);
-    deliver(live, consumer, reading->thread, words, n);
-    memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
+    take_chunk(live, index, reading->chunk);
+    deliver(live, consumer, reading->thread, chunk_length(live->words));
     if (live->mode == HP_RECORD_COUNT)
         take_counters(live, consumer, index);
     if (live->mode == HP_RECORD_MEMORY)

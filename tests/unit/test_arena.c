@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -245,6 +246,63 @@ static void what_is_known_is_not_added_again(void **state)
     assert_in_range(found, N - N / 20, N);
 }
 
+/* There is room for all ids below one that is defined: a watched process must not make that gigabytes. */
+static void code_far_ahead_is_refused(void **state)
+{
+    struct shared *s = *state;
+    struct hp_arena_record module = {.length = 6, .is_module = 1};
+    struct hp_arena_segment segment = {.start = 0x400010, .size = 3};
+    struct hp_code *code;
+    segment.module = hp_arena_add_record(s->arena, &module, "[anon]");
+    assert_int_equal(hp_code_new(HP_ARCH_X86_64, &code), HP_OK);
+    struct hp_segment_source *source = hp_live_source(s->live, code);
+    atomic_store(&s->arena->next_segment, HP_ARENA_SEGMENTS - 2);
+    uint32_t far = hp_arena_add_segment(s->arena, &segment, "\x90\x90\xc3");
+    assert_int_equal(source->load(source, far), HP_ERR_FORMAT);
+    assert_int_equal(hp_code_segment_limit(code), 0);
+    atomic_store(&s->arena->next_segment, 0);
+    assert_int_equal(source->load(source, hp_arena_add_segment(s->arena, &segment, "\x90\x91\xc3")),
+                     HP_OK);
+    assert_int_equal(source->load(source, far), HP_ERR_FORMAT);
+    hp_code_free(code);
+}
+
+/* A module may be named after anything: a pipe must not be waited for. */
+static void a_pipe_is_no_module(void **state)
+{
+    struct shared *s = *state;
+    char path[64];
+    snprintf(path, sizeof path, "/tmp/hotpath-pipe-%d", (int)getpid());
+    assert_int_equal(mkfifo(path, 0600), 0);
+    struct hp_arena_record module = {.length = (uint32_t)strlen(path), .is_module = 1};
+    struct hp_arena_segment segment = {.start = 0x400010, .size = 3};
+    struct hp_code *code;
+    segment.module = hp_arena_add_record(s->arena, &module, path);
+    assert_int_equal(hp_code_new(HP_ARCH_X86_64, &code), HP_OK);
+    struct hp_segment_source *source = hp_live_source(s->live, code);
+    uint32_t id = hp_arena_add_segment(s->arena, &segment, "\x90\x90\xc3");
+    alarm(60);
+    enum hp_err err = source->load(source, id);
+    alarm(0);
+    unlink(path);
+    assert_int_equal(err, HP_OK);
+    assert_string_equal(hp_code_module(code, 0)->build_id, "");
+    hp_code_free(code);
+}
+
+/* What was taken out of the arena stays as it was. */
+static void texts_are_copies(void **state)
+{
+    struct shared *s = *state;
+    struct hp_arena_record text = {.length = 7};
+    uint32_t id = hp_arena_add_record(s->arena, &text, "/bin/ls");
+    const char *found = hp_live_string(s->live, id);
+    char *place = hp_arena_store(s->arena, hp_arena_record_index(s->arena)[id]);
+    memset(place + sizeof text, 'x', 100);
+    assert_string_equal(found, "/bin/ls");
+    assert_null(hp_live_string(s->live, id)); /* it does not end where it should */
+}
+
 #define CASE(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -260,6 +318,9 @@ int main(void)
         CASE(a_full_store_is_no_harm),
         CASE(no_more_ids_are_no_harm),
         CASE(what_is_known_is_not_added_again),
+        CASE(code_far_ahead_is_refused),
+        CASE(a_pipe_is_no_module),
+        CASE(texts_are_copies),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
