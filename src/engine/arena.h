@@ -95,9 +95,10 @@ struct hp_engine_stats {
     _Atomic uint32_t detach_reason;  /* string record: why */
 };
 
+#define HP_RING_BITS 8
 enum hp_ring_state {
     HP_RING_FREE,     /* anyone may claim it */
-    HP_RING_CLAIMED,  /* its writer is filling in the header */
+    HP_RING_CLAIMED,  /* its writer is filling in the header; above HP_RING_BITS, its process */
     HP_RING_ACTIVE,   /* in use */
     HP_RING_FINISHED, /* its writer is done; the reader drains and frees it */
 };

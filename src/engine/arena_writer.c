@@ -102,13 +102,14 @@ static void go_unobserved(struct hp_writer *writer)
     writer->end = nowhere + NOWHERE_WORDS;
 }
 
-static struct hp_ring *claim_ring(struct hp_arena *arena, uint32_t *index)
+static struct hp_ring *claim_ring(struct hp_arena *arena, uint32_t process, uint32_t *index)
 {
     for (uint32_t i = 0; i < arena->shape.rings; i++) {
         struct hp_ring *ring = &arena->rings[i];
         uint32_t expected = HP_RING_FREE;
         if (atomic_load_explicit(&ring->state, memory_order_relaxed) != HP_RING_FREE ||
-            !atomic_compare_exchange_strong(&ring->state, &expected, HP_RING_CLAIMED))
+            !atomic_compare_exchange_strong(&ring->state, &expected,
+                                            HP_RING_CLAIMED | process << HP_RING_BITS))
             continue;
         uint32_t used = atomic_load(&arena->rings_used);
         while (used <= i && !atomic_compare_exchange_weak(&arena->rings_used, &used, i + 1))
@@ -122,11 +123,11 @@ static struct hp_ring *claim_ring(struct hp_arena *arena, uint32_t *index)
 static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
 {
     uint32_t index = 0;
-    struct hp_ring *ring = claim_ring(arena, &index);
+    struct hp_ring *ring = claim_ring(arena, writer->process, &index);
     /* All in use: finished ones are being drained, so wait a while for one. */
     for (int tries = 0; !ring && tries < 100 && reader_alive(arena); tries++) {
         wait_on(&arena->rings_freed, atomic_load(&arena->rings_freed), 10);
-        ring = claim_ring(arena, &index);
+        ring = claim_ring(arena, writer->process, &index);
     }
     if (!ring) {
         atomic_fetch_add(&arena->unobserved_threads, 1);

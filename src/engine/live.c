@@ -28,6 +28,7 @@
 #define CHUNKS_A_TURN 4      /* read from one ring before looking at the others */
 #define ARENA_PART    4      /* of a limited address space the arena takes this part */
 #define MIN_RINGS     4      /* an arena with fewer is of no use */
+#define CLAIM_LOOKS   50     /* at a ring that is claimed, before its writer can be thought dead */
 #define TEXT_MAX      65536u /* of a record: longer names there are none */
 
 struct process {
@@ -42,6 +43,8 @@ struct reading {
     pid_t pid;          /* whose it is */
     uint32_t chunk;     /* next to read */
     uint32_t addresses; /* chunk of addresses, likewise */
+    uint32_t claimed;   /* the state of a ring that is not in use yet, and */
+    uint32_t looks;     /* how often it was seen in it */
 };
 
 struct hp_live {
@@ -429,16 +432,22 @@ static uint32_t thread_id(struct hp_live *live, uint32_t serial)
     return serial;
 }
 
-/* The process that a ring belongs to: what it says itself may be meant for another namespace. */
-static pid_t ring_process(struct hp_live *live, const struct hp_ring *ring)
+/* The process with this number of the engine's; 0: it is gone, or was never marked. */
+static pid_t marked_process(const struct hp_live *live, uint32_t process)
 {
     struct flock mark = {.l_type = F_WRLCK,
                          .l_whence = SEEK_SET,
-                         .l_start = (off_t)hp_shape_mark(&live->shape, ring->process),
+                         .l_start = (off_t)hp_shape_mark(&live->shape, process),
                          .l_len = 1};
-    bool marked = ring->process && fcntl(live->fd, F_GETLK, &mark) == 0 && mark.l_type != F_UNLCK &&
-                  mark.l_pid > 0;
-    return marked ? mark.l_pid : ring->pid;
+    bool marked = process && fcntl(live->fd, F_GETLK, &mark) == 0 && mark.l_type != F_UNLCK;
+    return marked && mark.l_pid > 0 ? mark.l_pid : 0;
+}
+
+/* The process that a ring belongs to: what it says itself may be meant for another namespace. */
+static pid_t ring_process(const struct hp_live *live, const struct hp_ring *ring)
+{
+    pid_t marked = marked_process(live, ring->process);
+    return marked ? marked : ring->pid;
 }
 
 static void open_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
@@ -660,6 +669,25 @@ static void close_rings(struct hp_live *live, struct hp_consumer *consumer, bool
     }
 }
 
+/* Frees rings whose writer was killed when it had only just claimed them. */
+static void free_claimed(struct hp_live *live)
+{
+    uint32_t used = atomic_load(&live->arena->rings_used);
+    for (uint32_t i = 0; i < used && i < live->shape.rings; i++) {
+        struct reading *reading = &live->readings[i];
+        uint32_t state = atomic_load(&live->arena->rings[i].state), process = state >> HP_RING_BITS;
+        if (!process || state != (HP_RING_CLAIMED | process << HP_RING_BITS) ||
+            marked_process(live, process)) {
+            reading->looks = 0;
+            continue;
+        }
+        reading->looks = state == reading->claimed ? reading->looks + 1 : 0;
+        reading->claimed = state;
+        if (reading->looks >= CLAIM_LOOKS)
+            atomic_compare_exchange_strong(&live->arena->rings[i].state, &state, HP_RING_FREE);
+    }
+}
+
 /* Stops observing: writers that wait are woken and go on unobserved. */
 static void detach(struct hp_live *live)
 {
@@ -711,6 +739,7 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
         }
         look_after_processes(live);
         close_rings(live, consumer, false);
+        free_claimed(live);
         if (!is_dead(live, pid))
             wait_for_doorbell(live->arena, seen);
     }

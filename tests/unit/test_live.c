@@ -6,6 +6,7 @@
 #include "engine/arena.h"
 #include "engine/live.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <setjmp.h>
 #include <signal.h>
@@ -144,6 +145,8 @@ static void run_init(struct run *run, bool follow)
 }
 
 /* Runs `writer` in a child, which exits with what it returns, and reads what it writes. */
+static int arena_fd; /* for writers that need it */
+
 static void run_child(struct run *run, int (*writer)(struct hp_arena *arena))
 {
     fflush(NULL);
@@ -663,6 +666,39 @@ static void nonsense_in_the_code(void **state)
     run_fini(&run);
 }
 
+/* One of a process that is gone, one of a process that is there. */
+static int leave_claimed_rings(struct hp_arena *arena)
+{
+    const uint32_t gone = HP_RING_CLAIMED | 77 << HP_RING_BITS;
+    const uint32_t there = HP_RING_CLAIMED | 78 << HP_RING_BITS;
+    struct flock mark = {.l_type = F_WRLCK,
+                         .l_whence = SEEK_SET,
+                         .l_start = (off_t)hp_shape_mark(&arena->shape, 78),
+                         .l_len = 1};
+    if (fcntl(arena_fd, F_SETLK, &mark) != 0)
+        return 1;
+    atomic_store(&arena->rings[4].state, gone);
+    atomic_store(&arena->rings[5].state, there);
+    atomic_store(&arena->rings_used, 6);
+    for (int i = 0; i < 6000 && atomic_load(&arena->rings[4].state) == gone; i++)
+        usleep(10000);
+    return atomic_load(&arena->rings[4].state) == HP_RING_FREE &&
+                   atomic_load(&arena->rings[5].state) == there
+               ? 0
+               : 2;
+}
+
+static void rings_of_dead_claimants_are_freed(void **state)
+{
+    (void)state;
+    struct run run = {0};
+    run_init(&run, true);
+    arena_fd = hp_live_fd(run.live);
+    run_child(&run, leave_claimed_rings);
+    assert_exited(&run, 0);
+    run_fini(&run);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -680,6 +716,7 @@ int main(void)
         cmocka_unit_test(a_consumer_that_is_done_lets_the_program_go_on),
         cmocka_unit_test(children_that_outlive_the_program_are_left_alone),
         cmocka_unit_test(a_reader_that_dies_does_not_stop_the_writer),
+        cmocka_unit_test(rings_of_dead_claimants_are_freed),
         cmocka_unit_test(nonsense_in_the_rings),
         cmocka_unit_test(nonsense_in_the_code),
     };
