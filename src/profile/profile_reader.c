@@ -34,8 +34,8 @@ static void fail_sqlite(struct hp_reader *r)
     if (r->err != HP_OK)
         return;
     int code = sqlite3_errcode(r->db), error = sqlite3_system_errno(r->db);
-    if (code == SQLITE_NOMEM)
-        r->err = hp_fail_nomem();
+    if (code == SQLITE_NOMEM) /* a damaged file may ask for any amount */
+        hp_reader_fail(r, "SQLite cannot have the memory that it asks for");
     else if (code == SQLITE_CANTOPEN || (code == SQLITE_IOERR && error))
         r->err = hp_fail(HP_ERR_IO, "cannot read %s: %s", r->path,
                          error ? strerror(error) : sqlite3_errmsg(r->db));
