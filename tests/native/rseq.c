@@ -26,8 +26,8 @@ static struct counter {
     long n;
     char pad[120];
 } counters[CPUS];
-static long fallback;       /* counted atomically */
-static _Atomic long aborts; /* sections that were interrupted */
+static long fallback; /* counted atomically */
+_Atomic long aborts;  /* sections that were interrupted */
 static volatile bool over;
 static __thread long mine; /* what this thread has counted */
 
@@ -345,6 +345,61 @@ static void calls(void)
     puts("calls");
 }
 
+/* --- Another signature ------------------------------------------------------------------------- */
+
+#define OTHER_SIGNATURE 0x0badcafe
+
+/* (*n)++ with a pause in between; false: it was interrupted. */
+bool section_other(struct rseq *rseq, long *n, long pause), section_other_abort(void);
+__asm__("    .pushsection __rseq_cs, \"aw\"; .balign 32\n"
+        "8: .long 0, 0; .quad 1f, 2f - 1f, section_other_abort\n"
+        "    .popsection; .text\n"
+        "section_other: lea 8b(%rip), %rax; mov %rax, 8(%rdi)\n"
+        "1:  mov (%rsi), %rax\n"
+        "3:  dec %rdx; jns 3b; inc %rax; mov %rax, (%rsi)\n"
+        "2:  mov $1, %eax; ret; .byte 0x0f, 0xb9, 0x3d; .long 0x0badcafe\n"
+        "section_other_abort: incq aborts(%rip); xor %eax, %eax; ret\n");
+
+static long others, others_wanted;
+
+static void count_other(long pause)
+{
+    others_wanted++;
+    while (!section_other(area(), &others, pause))
+        ;
+}
+
+static void tick_other(int number, siginfo_t *info, void *context)
+{
+    (void)number;
+    (void)info;
+    (void)context;
+    in_handler++;
+    count_other(3);
+}
+
+static void *run_other(void *argument)
+{
+    struct itimerval timer = {{0, 200}, {0, 200}}, off = {{0, 0}, {0, 0}};
+    CHECK(rseq_call(area(), 32, 1, SIGNATURE) == 0);
+    CHECK(rseq_call(area(), 32, 0, OTHER_SIGNATURE) == 0);
+    CHECK(rseq_call(area(), 32, 1, SIGNATURE) == EPERM);
+    on(SIGALRM, tick_other);
+    CHECK(setitimer(ITIMER_REAL, &timer, NULL) == 0);
+    for (int i = 0; i < 3000 || in_handler < 20 || aborts < 10; i++)
+        count_other(i % 2 ? 1000 : 0);
+    CHECK(setitimer(ITIMER_REAL, &off, NULL) == 0);
+    CHECK(others == others_wanted);
+    return argument;
+}
+
+static void signature(void)
+{
+    if (has_rseq())
+        run_other(NULL);
+    puts("another signature");
+}
+
 /* --- Descriptions that are computed -------------------------------------------------------------- */
 
 /* (*n)++ in three steps, with a pause, in a section of which the description is anywhere. */
@@ -442,9 +497,9 @@ static void unfit(void)
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"threads", threads},     {"signals", signals}, {"moves", moves}, {"forks", forks},
-        {"faults", faults},       {"calls", calls},     {"unfit", unfit}, {"computed", computed},
-        {"generated", generated}, {NULL, NULL},
+        {"threads", threads},   {"signals", signals},     {"moves", moves}, {"forks", forks},
+        {"faults", faults},     {"signature", signature}, {"calls", calls}, {"unfit", unfit},
+        {"computed", computed}, {"generated", generated}, {NULL, NULL},
     };
     return run_part(parts, argc, argv);
 }

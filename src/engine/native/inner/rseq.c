@@ -2,12 +2,16 @@
 #include "engine/native/inner/rseq.h"
 
 #include "engine/native/inner/cache.h"
+#include "engine/native/inner/sys.h"
 #include "hotpath/stream.h"
 
 #include <string.h>
+#include <sys/mman.h>
 
-#define MAX_SECTIONS 4096
-#define MAX_SLOTS    65536
+#define MAX_SECTIONS   4096
+#define MAX_SLOTS      65536
+#define MAX_SIGNATURES 64
+#define PAGE           4096
 
 static struct hp_section *sections; /* number 0 is nobody */
 static uint32_t n_sections;
@@ -16,6 +20,62 @@ static struct hp_rseq_cs *slots;
 static uint32_t n_slots;
 
 bool hp_rseq_used;
+
+/* --- Signatures -------------------------------------------------------------------------------- */
+
+/* What the kernel wants to see before an abort address, and the address where it does. The first is
+ * the usual one; each of the others has a page. */
+static struct {
+    uint32_t signature;
+    uint64_t abort;
+} signatures[MAX_SIGNATURES] = {{HP_RSEQ_SIGNATURE, 0}};
+static _Atomic uint32_t n_signatures = 1; /* read by signal handlers */
+
+/* The place; 0: the signature is not known. */
+static uint64_t abort_of(uint32_t signature)
+{
+    for (uint32_t i = 0; i < n_signatures; i++)
+        if (signatures[i].signature == signature)
+            return i ? signatures[i].abort : (uint64_t)(uintptr_t)hp_rseq_abort;
+    return 0;
+}
+
+bool hp_rseq_is_abort(uint64_t pc)
+{
+    for (uint32_t i = 1; i < n_signatures; i++)
+        if (signatures[i].abort == pc)
+            return true;
+    return false;
+}
+
+/* With the lock held. */
+static bool add_signature(uint32_t signature)
+{
+    static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp [rip]: what is behind it */
+    uint64_t to = (uint64_t)(uintptr_t)hp_rseq_abort;
+    uint32_t n = n_signatures;
+    uint8_t *page = n < MAX_SIGNATURES ? hp_pages(PAGE) : NULL;
+    if (!page)
+        return false;
+    memcpy(page, &signature, 4);
+    memcpy(page + 4, jump, sizeof jump);
+    memcpy(page + 4 + sizeof jump, &to, 8);
+    if (hp_sys_failed(hp_sys3(SYS_mprotect, (long)page, PAGE, PROT_READ | PROT_EXEC)))
+        return false;
+    signatures[n].signature = signature;
+    signatures[n].abort = (uint64_t)(uintptr_t)page + 4;
+    n_signatures = n + 1;
+    hp_cache_invalidate(0, UINT64_MAX); /* sections may be in it that were not known for such */
+    return true;
+}
+
+bool hp_rseq_allow(uint32_t signature)
+{
+    hp_lock();
+    bool known = abort_of(signature) || add_signature(signature);
+    hp_unlock();
+    return known;
+}
 
 /* --- Sections ---------------------------------------------------------------------------------- */
 
@@ -26,7 +86,7 @@ static bool read_section(uint64_t at, struct hp_rseq_cs *cs)
     return hp_copy(cs, (const void *)at, sizeof *cs) && cs->version == 0 && cs->flags < 8 &&
            cs->start > 4096 && cs->start < top && cs->size > 0 && cs->size < 65536 &&
            cs->abort > 4096 && cs->abort < top && cs->abort - cs->start >= cs->size &&
-           hp_copy(&before, (const void *)(cs->abort - 4), 4) && before == HP_RSEQ_SIGNATURE;
+           hp_copy(&before, (const void *)(cs->abort - 4), 4) && abort_of(before);
 }
 
 void hp_rseq_learn(uint64_t at)
@@ -83,8 +143,10 @@ struct hp_rseq_cs *hp_rseq_slot(uint32_t section)
         slots = hp_pages(MAX_SLOTS * sizeof *slots);
     if (!slots || n_slots == MAX_SLOTS)
         return NULL;
-    slots[n_slots] = (struct hp_rseq_cs){.flags = sections[section].cs.flags,
-                                         .abort = (uint64_t)(uintptr_t)hp_rseq_abort};
+    const struct hp_rseq_cs *cs = &sections[section].cs;
+    uint32_t before = HP_RSEQ_SIGNATURE;
+    hp_copy(&before, (const void *)(cs->abort - 4), 4);
+    slots[n_slots] = (struct hp_rseq_cs){.flags = cs->flags, .abort = abort_of(before)};
     return &slots[n_slots++];
 }
 

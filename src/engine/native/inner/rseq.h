@@ -67,6 +67,11 @@ uint64_t hp_rseq_arrive(struct hp_self *self, uint64_t pc);
 void hp_rseq_abort(void);
 _Noreturn void hp_on_rseq_abort(struct hp_self *self);
 
+/* A thread registers with this signature. False: there can be no sections with it. Takes the lock. */
+bool hp_rseq_allow(uint32_t signature);
+/* Whether that is a place, other than hp_rseq_abort, where the kernel sends threads, and which leads there. */
+bool hp_rseq_is_abort(uint64_t pc);
+
 /* The system call was made and went well; `area` is 0 when it ended a registration. */
 void hp_rseq_registered(struct hp_self *self, uint64_t area);
 

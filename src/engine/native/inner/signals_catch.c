@@ -355,6 +355,8 @@ static void catch_any(struct hp_self *self, struct hp_siginfo *info, struct ucon
 void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc, struct hp_self *self)
 {
     bool was_native = self->native_gs, was_inside;
+    if (hp_rseq_is_abort(uc->mc.rip))
+        uc->mc.rip = (uint64_t)(uintptr_t)hp_rseq_abort;
     was_inside = is_within(uc->mc.rip, hp_gates_begin, hp_gates_end);
     (void)number;
     if (was_native) {

@@ -280,14 +280,14 @@ static enum outcome sys_arch_prctl(struct hp_self *self)
     return pass(self);
 }
 
-/* In memory mode nothing can be one piece: there is no rseq then; nor with other signatures than the usual one. */
+/* In memory mode nothing can be one piece: there is no rseq then. */
 static enum outcome sys_rseq(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
     uint64_t area = r[RDI];
     bool ends = r[RDX] & 1;
     if (hp_engine.mode == HP_RECORD_MEMORY ||
-        (!self->rseq && !ends && (uint32_t)r[R10] != HP_RSEQ_SIGNATURE))
+        (!self->rseq && !ends && !hp_rseq_allow((uint32_t)r[R10])))
         return answer(self, -38); /* ENOSYS */
     if (pass(self) == AGAIN)
         return AGAIN;
