@@ -9,13 +9,20 @@
 
 #define BITS      16 /* of the target that choose an entry: the rest is compared */
 #define PEXT_BITS 18
+#define N_CHAINS  16384u
 
 uint32_t hp_landings_at;
 bool hp_landings_have_pext;
 static uint32_t mask;
 
-/* Segments with a landing, by entry: chains in the order of the landings. */
+/* Segments with a landing: chains, by fewer bits of the target than choose an entry, in the order of
+ * the landings. */
 static uint32_t *chains;
+
+static uint32_t *chain_of(uint64_t pc)
+{
+    return &chains[pc % N_CHAINS];
+}
 
 static uint64_t *entry_of(uint64_t pc)
 {
@@ -83,7 +90,7 @@ void hp_land(uint32_t segment, uint8_t *landing)
         return;
     memcpy(hp_cache_writable(landing), entry, 8);
     seg->landing = landing;
-    uint32_t *chain = &chains[seg->start & mask];
+    uint32_t *chain = chain_of(seg->start);
     seg->next_landing = *chain;
     *chain = segment;
     __atomic_store_n(entry, (uint64_t)(uintptr_t)landing + 8, __ATOMIC_RELEASE);
@@ -94,23 +101,26 @@ void hp_landings_remove(uint32_t segment)
     struct hp_seg *seg = &hp_segs[segment];
     if (!seg->landing)
         return;
-    uint32_t *link = &chains[seg->start & mask];
-    uint64_t *pointer = entry_of(seg->start);
-    while (*link != segment) {
-        pointer = (uint64_t *)(void *)hp_cache_writable(hp_segs[*link].landing);
-        link = &hp_segs[*link].next_landing;
-    }
+    uint32_t *link = chain_of(seg->start);
+    uint64_t *entry = entry_of(seg->start), *pointer = entry;
+    for (; *link != segment; link = &hp_segs[*link].next_landing)
+        if (entry_of(hp_segs[*link].start) == entry)
+            pointer = (uint64_t *)(void *)hp_cache_writable(hp_segs[*link].landing);
     __atomic_store_n(pointer, *(uint64_t *)(void *)seg->landing, __ATOMIC_RELEASE);
     *link = seg->next_landing;
     seg->landing = NULL;
 }
 
+static void empty_table(void)
+{
+    for (uint32_t i = 0; i <= mask; i++)
+        *entry_of(i) = (uint64_t)(uintptr_t)hp_gate_miss;
+}
+
 void hp_landings_flush(void)
 {
-    for (uint32_t i = 0; i <= mask; i++) {
-        *entry_of(i) = (uint64_t)(uintptr_t)hp_gate_miss;
-        chains[i] = 0;
-    }
+    empty_table();
+    memset(chains, 0, N_CHAINS * sizeof *chains);
 }
 
 uint32_t hp_landings_mask(void)
@@ -120,19 +130,35 @@ uint32_t hp_landings_mask(void)
 
 uint64_t hp_landings_size(void)
 {
-    return (mask + 1ull) * (8 + sizeof *chains);
+    return (mask + 1ull) * 8 + N_CHAINS * sizeof *chains;
 }
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
 /* A place below 2 GiB: the kernel looks in its upper half, we in the rest. */
+static long find_place(long size)
+{
+    const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    long place = hp_sys6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE, flags | MAP_32BIT, -1, 0);
+    for (long at = 0x100000; hp_sys_failed(place) && at < 0x7f000000; at += 0x100000)
+        place =
+            hp_sys6(SYS_mmap, at, size, PROT_READ | PROT_WRITE, flags | MAP_FIXED_NOREPLACE, -1, 0);
+    return place;
+}
+
+/* All of it is written to at once, which is most of the cost of starting a small program: in one
+ * large page, if there is one. */
 static long map_table(long size)
 {
-    long table = hp_sys6(SYS_mmap, 0, size, PROT_READ | PROT_WRITE,
-                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_32BIT, -1, 0);
-    for (long at = 0x100000; hp_sys_failed(table) && at < 0x7f000000; at += 0x100000)
-        table = hp_sys6(SYS_mmap, at, size, PROT_READ | PROT_WRITE,
-                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
+    long place = find_place(2 * size);
+    if (hp_sys_failed(place))
+        return find_place(size);
+    long table = (place + size - 1) & -size;
+    if (table > place)
+        hp_sys2(SYS_munmap, place, table - place);
+    hp_sys2(SYS_munmap, table + size, place + size - table);
+    hp_sys3(SYS_madvise, table, size, MADV_HUGEPAGE);
+    hp_sys3(SYS_madvise, table, size, MADV_POPULATE_WRITE);
     return table;
 }
 
@@ -141,10 +167,10 @@ bool hp_landings_start(bool has_pext)
     hp_landings_have_pext = has_pext;
     mask = (1u << (has_pext ? PEXT_BITS : BITS)) - 1;
     long table = map_table((mask + 1l) * 8);
-    chains = hp_pages((mask + 1ull) * sizeof *chains);
+    chains = hp_pages(N_CHAINS * sizeof *chains);
     if (hp_sys_failed(table) || !chains)
         return false;
     hp_landings_at = (uint32_t)table;
-    hp_landings_flush();
+    empty_table();
     return true;
 }
