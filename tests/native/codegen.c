@@ -275,6 +275,25 @@ static void many(void)
     printf("sum %ld\n", sum);
 }
 
+/* A long fill that begins in a page of code: one instruction, which must not be stepped. */
+static void filled(void)
+{
+    enum { PAGES = 24 * 1024 };
+    unsigned char *code = pages(PAGES, PROT_READ | PROT_WRITE | PROT_EXEC), *at = code;
+    size_t n = (size_t)PAGES * PAGE;
+    long sum = 0;
+    for (int i = 0; i < 3; i++) {
+        write_add(code + 64, i);
+        write_add(code + 5 * PAGE, i);
+        sum += as_function(code + 64)(1) + as_function(code + 5 * PAGE)(1);
+        at = code;
+        n = (size_t)PAGES * PAGE;
+        __asm__ volatile("rep stosb" : "+D"(at), "+c"(n) : "a"(i) : "memory");
+        CHECK(n == 0 && at == code + (size_t)PAGES * PAGE && code[64] == i && at[-1] == i);
+    }
+    printf("sum %ld\n", sum);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
@@ -288,6 +307,7 @@ int main(int argc, char **argv)
         {"threads", with_threads},
         {"libraries", libraries},
         {"many", many},
+        {"filled", filled},
         {NULL, NULL},
     };
     return run_part(parts, argc, argv);

@@ -16,6 +16,8 @@
 
 #define KNOWN_INSNS 1024 /* instructions run natively whose description is kept */
 #define ARCH_GET_FS 0x1003
+#define PAGE        4096
+#define CODE_PAGES  16 /* more than are translated in one piece, if they can be written */
 
 /* --- The lock --------------------------------------------------------------------------------- */
 
@@ -164,6 +166,27 @@ void hp_on_resume(struct hp_self *self)
     hp_go_on(self, self->target);
 }
 
+/* Whether it is a string instruction that repeats itself: natively it would be stepped its whole length. */
+static bool is_repeated(uint64_t pc)
+{
+    uint8_t bytes[2];
+    return hp_copy(bytes, (const void *)pc, sizeof bytes) &&
+           (bytes[0] == 0xf3 || (bytes[0] == 0x66 && bytes[1] == 0xf3));
+}
+
+/* The page that is written to can be written now. The instruction is run natively, as it could be in that
+ * page itself, which would be guarded when it is translated. */
+static _Noreturn void write_again(struct hp_self *self)
+{
+    uint64_t pc = self->regs.rip, distance = self->write_address / PAGE - pc / PAGE;
+    self->has_write = false;
+    hp_guards_lift(self->write_address, self->write_address + 1);
+    hp_signals_set_mask(self);
+    if (distance + CODE_PAGES > 2 * CODE_PAGES && is_repeated(pc))
+        hp_go_on(self, pc);
+    hp_probe(self, pc, true);
+}
+
 void hp_on_pending(struct hp_self *self)
 {
     self->stepping = false;
@@ -173,12 +196,8 @@ void hp_on_pending(struct hp_self *self)
         hp_release_fault(self); /* while it is waited for */
     atomic_store(&self->where, HP_IN_ENGINE);
     atomic_store(&self->pending, 0);
-    if (self->has_write) {
-        self->has_write = false;
-        hp_guards_lift(self->write_address, self->write_address + 1);
-        hp_signals_set_mask(self);
-        hp_probe(self, self->regs.rip, true);
-    }
+    if (self->has_write)
+        write_again(self);
     if (self->has_trap_flag) {
         self->has_trap_flag = false;
         hp_signals_set_mask(self);
