@@ -352,14 +352,48 @@ static void clock_off(void)
     printf("%u %u %d %d\n", low, high, got[SIGSEGV], status);
 }
 
+/* --- Steps in an instruction ------------------------------------------------------------------ */
+
+static volatile int n_rounds;
+
+static void on_round(int number, siginfo_t *info, void *context)
+{
+    const greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
+    (void)number;
+    (void)info;
+    if (n_rounds++ % 5 == 0)
+        printf("rcx %lld\n", r[REG_RCX]);
+}
+
+/* One that repeats itself traps after each round. */
+static void rounds(void)
+{
+    char text[64];
+    void *to = text;
+    long n = 20;
+    handle(SIGTRAP, on_round, 0);
+    __asm__ volatile("sub $256, %%rsp; pushf; orl $0x100, (%%rsp); popf; rep stosb\n"
+                     "pushf; andl $~0x100, (%%rsp); popf; add $256, %%rsp"
+                     : "+D"(to), "+c"(n)
+                     : "a"('x')
+                     : "memory", "cc");
+    printf("%d traps, %ld left, %.20s\n", n_rounds, n, text);
+}
+
 int main(int argc, char **argv)
 {
     static const struct part parts[] = {
-        {"step", step},       {"flags", flags},
-        {"sent", sent},       {"small-stack", small_stack},
-        {"once", once},       {"forks", forks},
-        {"execs", execs},     {"masks", masks},
-        {"clock", clock_off}, {"stack-sizes", stack_sizes},
+        {"step", step},
+        {"flags", flags},
+        {"sent", sent},
+        {"small-stack", small_stack},
+        {"once", once},
+        {"forks", forks},
+        {"execs", execs},
+        {"masks", masks},
+        {"clock", clock_off},
+        {"rounds", rounds},
+        {"stack-sizes", stack_sizes},
         {NULL, NULL},
     };
     return run_part(parts, argc, argv);

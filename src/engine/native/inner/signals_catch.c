@@ -256,12 +256,14 @@ static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool 
     }
 }
 
-/* An instruction was run natively. If the program steps itself, the trap is its own. */
+/* An instruction was run natively, or one that repeats itself once: it counts when it is done. If the
+ * program steps itself, the trap is its own. */
 static void probed(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
+    bool repeats = uc->mc.rip == self->regs.rip && uc->mc.rcx != self->regs.r[RCX];
     take_native(self, &uc->mc);
     bool is_programs = self->probe_is_step;
-    hp_probe_done(self, false);
+    hp_probe_done(self, repeats);
     if (is_programs)
         remember(self, info, uc);
     atomic_store(&self->pending, 1);
@@ -311,7 +313,8 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         return;
     if (self->stepping && is_step_trap(info, mc))
         step(self, uc);
-    else if (self->probing && is_step_trap(info, mc) && mc->rip == self->regs.rip)
+    else if (self->probing && is_step_trap(info, mc) && mc->rip == self->regs.rip &&
+             !self->probe_is_step && !atomic_load(&self->pending))
         return; /* a string instruction repeats itself */
     else if (self->probing && is_step_trap(info, mc))
         probed(self, info, uc);
