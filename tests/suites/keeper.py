@@ -76,6 +76,8 @@ def main():
     output, limit, user, argv = sys.argv[1], float(sys.argv[2]), int(sys.argv[3]), sys.argv[4:]
     ctypes.CDLL(None).prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
     os.setsid()  # here: alone the command would lead its session, under hotpath it could not
+    for number in (signal.SIGALRM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+        signal.signal(number, lambda *_: None)  # orphans that mean their former parent
     begin = time.monotonic()
     pid = os.fork()
     if pid == 0:
