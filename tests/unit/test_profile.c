@@ -2,7 +2,7 @@
 /* The model: strings, notes, normal form, merging. */
 #include "test_profile_random.h"
 
-#include "profile/profile_memory.h"
+#include "profile/profile_impl.h"
 
 static struct hp_profile *empty_profile(void)
 {
@@ -647,8 +647,8 @@ static void counters_saturate(void **state)
 static size_t n_rows(const struct hp_profile *p)
 {
     size_t n = 0;
-    for (int i = 0; i < HP_PARRAY_COUNT_; i++)
-        n += hp_profile_array_length(p, (enum hp_parray)i);
+    for (int i = 0; i < HP_ROW_KINDS; i++)
+        n += hp_profile_n_rows(p, (enum hp_row_kind)i);
     return n;
 }
 
@@ -796,15 +796,16 @@ static uint32_t *permutation(uint64_t *state, size_t n)
 }
 
 /* Moves element i to order[i]. */
-static void permute(struct hp_profile *p, enum hp_parray which, const uint32_t *order)
+static void permute(struct hp_profile *p, enum hp_row_kind which, const uint32_t *order)
 {
-    struct hp_parray_view view = hp_profile_array(p, which);
+    struct hp_row_array view = hp_profile_rows(p, which);
     if (*view.n == 0)
         return;
-    char *items = hp_parray_items(&view), *copy = malloc(*view.n * view.size);
-    memcpy(copy, items, *view.n * view.size);
+    char *items = hp_row_items(&view), *copy = malloc(*view.n * view.format->size);
+    memcpy(copy, items, *view.n * view.format->size);
     for (size_t i = 0; i < *view.n; i++)
-        memcpy(items + order[i] * view.size, copy + i * view.size, view.size);
+        memcpy(items + order[i] * view.format->size, copy + i * view.format->size,
+               view.format->size);
     free(copy);
 }
 
@@ -817,113 +818,113 @@ static void follow(uint32_t *index, const uint32_t *order)
 static void shuffle_regions(struct hp_profile *p, uint32_t **order)
 {
     for (size_t i = 0; i < p->n_loops; i++) {
-        follow(&p->loops[i].header.module, order[HP_PARRAY_MODULES]);
-        follow(&p->loops[i].function, order[HP_PARRAY_FUNCTIONS]);
-        follow(&p->loops[i].parent, order[HP_PARRAY_LOOPS]);
+        follow(&p->loops[i].header.module, order[HP_ROW_MODULE]);
+        follow(&p->loops[i].function, order[HP_ROW_FUNCTION]);
+        follow(&p->loops[i].parent, order[HP_ROW_LOOP]);
     }
     for (size_t i = 0; i < p->n_loop_counts; i++)
-        follow(&p->loop_counts[i].item, order[HP_PARRAY_LOOPS]);
+        follow(&p->loop_counts[i].item, order[HP_ROW_LOOP]);
     for (size_t i = 0; i < p->n_loop_trips; i++)
-        follow(&p->loop_trips[i].loop, order[HP_PARRAY_LOOPS]);
+        follow(&p->loop_trips[i].loop, order[HP_ROW_LOOP]);
     for (size_t i = 0; i < p->n_loop_blocks; i++) {
-        follow(&p->loop_blocks[i].loop, order[HP_PARRAY_LOOPS]);
-        follow(&p->loop_blocks[i].block, order[HP_PARRAY_BLOCKS]);
+        follow(&p->loop_blocks[i].loop, order[HP_ROW_LOOP]);
+        follow(&p->loop_blocks[i].block, order[HP_ROW_BLOCK]);
     }
     for (size_t i = 0; i < p->n_model_loops; i++) {
-        follow(&p->model_loops[i].branch.module, order[HP_PARRAY_MODULES]);
-        follow(&p->model_loops[i].target.module, order[HP_PARRAY_MODULES]);
-        follow(&p->model_loops[i].function, order[HP_PARRAY_FUNCTIONS]);
-        follow(&p->model_loops[i].loop, order[HP_PARRAY_LOOPS]);
+        follow(&p->model_loops[i].branch.module, order[HP_ROW_MODULE]);
+        follow(&p->model_loops[i].target.module, order[HP_ROW_MODULE]);
+        follow(&p->model_loops[i].function, order[HP_ROW_FUNCTION]);
+        follow(&p->model_loops[i].loop, order[HP_ROW_LOOP]);
     }
     for (size_t i = 0; i < p->n_hotspot_branches; i++) {
-        follow(&p->hotspot_branches[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
-        follow(&p->hotspot_branches[i].branch.module, order[HP_PARRAY_MODULES]);
+        follow(&p->hotspot_branches[i].hotspot, order[HP_ROW_HOTSPOT]);
+        follow(&p->hotspot_branches[i].branch.module, order[HP_ROW_MODULE]);
     }
     for (size_t i = 0; i < p->n_hotspot_blocks; i++) {
-        follow(&p->hotspot_blocks[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
-        follow(&p->hotspot_blocks[i].block, order[HP_PARRAY_BLOCKS]);
+        follow(&p->hotspot_blocks[i].hotspot, order[HP_ROW_HOTSPOT]);
+        follow(&p->hotspot_blocks[i].block, order[HP_ROW_BLOCK]);
     }
     for (size_t i = 0; i < p->n_hotspot_slices; i++)
-        follow(&p->hotspot_slices[i].hotspot, order[HP_PARRAY_HOTSPOTS]);
+        follow(&p->hotspot_slices[i].hotspot, order[HP_ROW_HOTSPOT]);
 }
 
 static void shuffle_contexts(struct hp_profile *p, uint32_t **order)
 {
     for (size_t i = 0; i < p->n_contexts; i++) {
-        follow(&p->contexts[i].parent, order[HP_PARRAY_CONTEXTS]);
-        follow(&p->contexts[i].function, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->contexts[i].parent, order[HP_ROW_CONTEXT]);
+        follow(&p->contexts[i].function, order[HP_ROW_FUNCTION]);
     }
     for (size_t i = 0; i < p->n_context_counts; i++)
-        follow(&p->context_counts[i].item, order[HP_PARRAY_CONTEXTS]);
+        follow(&p->context_counts[i].item, order[HP_ROW_CONTEXT]);
     for (size_t i = 0; i < p->n_table_paths; i++)
-        follow(&p->table_paths[i].path, order[HP_PARRAY_PATHS]);
+        follow(&p->table_paths[i].path, order[HP_ROW_PATH]);
 }
 
 static void shuffle_insns(struct hp_profile *p, uint32_t **order)
 {
     for (size_t i = 0; i < p->n_insns; i++) {
-        follow(&p->insns[i].place.module, order[HP_PARRAY_MODULES]);
-        follow(&p->insns[i].function, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->insns[i].place.module, order[HP_ROW_MODULE]);
+        follow(&p->insns[i].function, order[HP_ROW_FUNCTION]);
     }
     for (size_t i = 0; i < p->n_insn_tallies; i++)
-        follow(&p->insn_tallies[i].insn, order[HP_PARRAY_INSNS]);
+        follow(&p->insn_tallies[i].insn, order[HP_ROW_INSN]);
     for (size_t i = 0; i < p->n_insn_cycles; i++)
-        follow(&p->insn_cycles[i].insn, order[HP_PARRAY_INSNS]);
+        follow(&p->insn_cycles[i].insn, order[HP_ROW_INSN]);
     for (size_t i = 0; i < p->n_attributions; i++)
-        follow(&p->attributions[i].insn, order[HP_PARRAY_INSNS]);
+        follow(&p->attributions[i].insn, order[HP_ROW_INSN]);
     for (size_t i = 0; i < p->n_waits; i++) {
-        follow(&p->waits[i].insn, order[HP_PARRAY_INSNS]);
-        follow(&p->waits[i].producer, order[HP_PARRAY_INSNS]);
+        follow(&p->waits[i].insn, order[HP_ROW_INSN]);
+        follow(&p->waits[i].producer, order[HP_ROW_INSN]);
     }
 }
 
 static void shuffle(struct hp_profile *p, uint64_t seed)
 {
     uint64_t state = seed;
-    uint32_t *order[HP_PARRAY_COUNT_];
-    for (int i = 0; i < HP_PARRAY_COUNT_; i++) {
-        order[i] = permutation(&state, *hp_profile_array(p, (enum hp_parray)i).n);
-        if (i != HP_PARRAY_THREADS)
-            permute(p, (enum hp_parray)i, order[i]);
+    uint32_t *order[HP_ROW_KINDS];
+    for (int i = 0; i < HP_ROW_KINDS; i++) {
+        order[i] = permutation(&state, *hp_profile_rows(p, (enum hp_row_kind)i).n);
+        if (i != HP_ROW_THREAD)
+            permute(p, (enum hp_row_kind)i, order[i]);
     }
     for (size_t i = 0; i < p->n_functions; i++)
-        follow(&p->functions[i].place.module, order[HP_PARRAY_MODULES]);
+        follow(&p->functions[i].place.module, order[HP_ROW_MODULE]);
     for (size_t i = 0; i < p->n_blocks; i++) {
-        follow(&p->blocks[i].place.module, order[HP_PARRAY_MODULES]);
-        follow(&p->blocks[i].function, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->blocks[i].place.module, order[HP_ROW_MODULE]);
+        follow(&p->blocks[i].function, order[HP_ROW_FUNCTION]);
     }
     for (size_t i = 0; i < p->n_edges; i++) {
-        follow(&p->edges[i].from.module, order[HP_PARRAY_MODULES]);
-        follow(&p->edges[i].to.module, order[HP_PARRAY_MODULES]);
+        follow(&p->edges[i].from.module, order[HP_ROW_MODULE]);
+        follow(&p->edges[i].to.module, order[HP_ROW_MODULE]);
     }
     for (size_t i = 0; i < p->n_calls; i++) {
-        follow(&p->calls[i].caller, order[HP_PARRAY_FUNCTIONS]);
-        follow(&p->calls[i].callee, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->calls[i].caller, order[HP_ROW_FUNCTION]);
+        follow(&p->calls[i].callee, order[HP_ROW_FUNCTION]);
     }
     for (size_t i = 0; i < p->n_lines; i++)
-        follow(&p->lines[i].block, order[HP_PARRAY_BLOCKS]);
+        follow(&p->lines[i].block, order[HP_ROW_BLOCK]);
     for (size_t i = 0; i < p->n_block_counts; i++)
-        follow(&p->block_counts[i].item, order[HP_PARRAY_BLOCKS]);
+        follow(&p->block_counts[i].item, order[HP_ROW_BLOCK]);
     for (size_t i = 0; i < p->n_edge_counts; i++)
-        follow(&p->edge_counts[i].item, order[HP_PARRAY_EDGES]);
+        follow(&p->edge_counts[i].item, order[HP_ROW_EDGE]);
     for (size_t i = 0; i < p->n_function_counts; i++)
-        follow(&p->function_counts[i].item, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->function_counts[i].item, order[HP_ROW_FUNCTION]);
     for (size_t i = 0; i < p->n_call_counts; i++)
-        follow(&p->call_counts[i].item, order[HP_PARRAY_CALLS]);
+        follow(&p->call_counts[i].item, order[HP_ROW_CALL]);
     for (size_t i = 0; i < p->n_paths; i++) {
-        follow(&p->paths[i].start.module, order[HP_PARRAY_MODULES]);
-        follow(&p->paths[i].function, order[HP_PARRAY_FUNCTIONS]);
+        follow(&p->paths[i].start.module, order[HP_ROW_MODULE]);
+        follow(&p->paths[i].function, order[HP_ROW_FUNCTION]);
     }
     for (size_t i = 0; i < p->n_path_steps; i++) {
-        follow(&p->path_steps[i].path, order[HP_PARRAY_PATHS]);
-        follow(&p->path_steps[i].block, order[HP_PARRAY_BLOCKS]);
+        follow(&p->path_steps[i].path, order[HP_ROW_PATH]);
+        follow(&p->path_steps[i].block, order[HP_ROW_BLOCK]);
     }
     for (size_t i = 0; i < p->n_path_counts; i++)
-        follow(&p->path_counts[i].item, order[HP_PARRAY_PATHS]);
+        follow(&p->path_counts[i].item, order[HP_ROW_PATH]);
     shuffle_contexts(p, order);
     shuffle_regions(p, order);
     shuffle_insns(p, order);
-    for (int i = 0; i < HP_PARRAY_COUNT_; i++)
+    for (int i = 0; i < HP_ROW_KINDS; i++)
         free(order[i]);
 }
 
@@ -1006,7 +1007,7 @@ static void rotate_threads(struct hp_profile *p, uint32_t by)
     uint32_t *order = malloc(n * sizeof *order);
     for (uint32_t i = 0; i < n; i++)
         order[i] = (i + by) % n;
-    permute(p, HP_PARRAY_THREADS, order);
+    permute(p, HP_ROW_THREAD, order);
     for (size_t i = 0; i < p->n_block_counts; i++)
         p->block_counts[i].thread = order[p->block_counts[i].thread];
     for (size_t i = 0; i < p->n_edge_counts; i++)

@@ -2,7 +2,7 @@
 /* Calling contexts and the paths of tables in the profile: joined, merged, saved, refused. */
 #include "test_profile_random.h"
 
-#include "profile/profile_memory.h"
+#include "profile/profile_impl.h"
 
 #include <sqlite3.h>
 #include <unistd.h>

@@ -19,7 +19,7 @@
 #define HP_PROFILE_READER_H
 
 #include "hotpath/profile.h"
-#include "profile/profile_schema.h"
+#include "profile/schema.h"
 
 #include <sqlite3.h>
 #include <stdbool.h>
@@ -29,8 +29,9 @@ struct hp_reader {
     sqlite3_stmt *select;
     int column; /* the next one to read */
     const char *path;
-    const char *table;
-    uint64_t row; /* the first is 1 */
+    size_t table;
+    const char *name; /* of the table, for errors */
+    uint64_t row;     /* the first is 1 */
     uint64_t max_rows;
     uint64_t steps_left; /* of SQLite, in thousands */
     uint64_t sum;        /* checksum of the values read from the table */
@@ -44,6 +45,7 @@ struct hp_reader {
 
     bool rescue;
     bool absent;            /* the table at hand */
+    bool has_id;            /* likewise: its rows are numbered */
     bool waits;             /* a row of SQLite's, behind rows that are missing */
     struct hp_bad_row *bad; /* rows that could not be read */
     size_t n_bad, cap_bad;
@@ -70,11 +72,11 @@ void hp_reader_fail(struct hp_reader *reader, const char *format, ...)
 void hp_reader_fail_value(struct hp_reader *reader) __attribute__((cold));
 
 /* Whether the file has that table; false only for an optional one, which must not be read then. */
-bool hp_reader_has(const struct hp_reader *reader, const char *table);
+bool hp_reader_has(const struct hp_reader *reader, size_t table);
 
 /* The rows of a table, in the order of its primary key. Read all columns of all rows:
  * hp_reader_end() compares with what was stored. */
-void hp_reader_begin(struct hp_reader *reader, const char *table);
+void hp_reader_begin(struct hp_reader *reader, size_t table);
 bool hp_reader_next(struct hp_reader *reader);
 void hp_reader_end(struct hp_reader *reader);
 
@@ -82,8 +84,7 @@ void hp_reader_end(struct hp_reader *reader);
 int64_t hp_reader_i64(struct hp_reader *reader, int64_t min, int64_t max);
 uint64_t hp_reader_u64(struct hp_reader *reader); /* 0 to 2^63-1 */
 uint32_t hp_reader_u32(struct hp_reader *reader);
-uint32_t hp_reader_index(struct hp_reader *reader); /* NULL is HP_PROFILE_NONE */
-struct hp_place hp_reader_place(struct hp_reader *reader);
+uint32_t hp_reader_index(struct hp_reader *reader);   /* NULL is HP_PROFILE_NONE */
 double hp_reader_seconds(struct hp_reader *reader);   /* finite, not negative */
 const char *hp_reader_text(struct hp_reader *reader); /* valid until the next row */
 

@@ -9,14 +9,9 @@
  * on. So it is enough to look at neighbours to see that contexts are in order: their (parent, function) grows, and so parents come first
  * and no two children of one parent have the same function.
  */
-#include "profile/profile_memory.h"
+#include "profile/profile_impl.h"
 
 #include <stdlib.h>
-
-static bool is_index(uint32_t index, size_t n)
-{
-    return index == HP_PROFILE_NONE || index < n;
-}
 
 /* --- Depth ------------------------------------------------------------------------------------ */
 
@@ -55,23 +50,6 @@ static enum hp_err measure_depths(const struct hp_profile *p, uint8_t **depths, 
 
 /* --- Checks ----------------------------------------------------------------------------------- */
 
-enum hp_err hp_contexts_check_row(const struct hp_profile *p, enum hp_parray which, size_t i)
-{
-    if (which == HP_PARRAY_CONTEXTS) {
-        if (!is_index(p->contexts[i].parent, p->n_contexts) ||
-            !is_index(p->contexts[i].function, p->n_functions))
-            return hp_fail(HP_ERR_INVALID,
-                           "context %zu is of function %u in context %u, which do not exist", i,
-                           p->contexts[i].function, p->contexts[i].parent);
-    } else if (p->context_counts[i].item >= p->n_contexts ||
-               p->context_counts[i].thread >= p->n_threads) {
-        return hp_fail(HP_ERR_INVALID,
-                       "context counter %zu is of context %u in thread %u, which do not exist", i,
-                       p->context_counts[i].item, p->context_counts[i].thread);
-    }
-    return HP_OK;
-}
-
 enum hp_err hp_contexts_check_depth(const struct hp_profile *p, uint32_t *culprit)
 {
     uint8_t *depths;
@@ -88,7 +66,7 @@ static uint64_t context_key(uint32_t parent, uint32_t function)
     return (uint64_t)(uint32_t)(parent + 1) << 32 | function;
 }
 
-static bool in_order(const struct hp_profile *p)
+bool hp_contexts_in_order(const struct hp_profile *p)
 {
     for (size_t i = 0; i < p->n_contexts; i++) {
         const struct hp_pcontext *c = &p->contexts[i];
@@ -99,15 +77,6 @@ static bool in_order(const struct hp_profile *p)
             return false;
     }
     return true;
-}
-
-const char *hp_contexts_abnormal(const struct hp_profile *p)
-{
-    if (!in_order(p))
-        return "calling contexts";
-    if (!hp_counters_normal(p->context_counts, p->n_context_counts, sizeof *p->context_counts))
-        return "context counters";
-    return NULL;
 }
 
 /* --- Order ------------------------------------------------------------------------------------ */
@@ -180,19 +149,12 @@ static enum hp_err order_contexts(struct hp_profile *p, uint32_t *map)
     return err;
 }
 
-enum hp_err hp_contexts_order(struct hp_profile *p)
+enum hp_err hp_contexts_order(struct hp_profile *p, uint32_t **map)
 {
-    uint32_t *map = malloc((p->n_contexts + 1) * sizeof *map);
-    if (!map)
+    *map = malloc((p->n_contexts + 1) * sizeof **map);
+    if (!*map)
         return hp_fail_nomem();
-    enum hp_err err = HP_OK;
     for (uint32_t i = 0; i < p->n_contexts; i++)
-        map[i] = i;
-    if (!in_order(p))
-        err = order_contexts(p, map);
-    if (err == HP_OK)
-        err = hp_counters_order(p->context_counts, &p->n_context_counts, sizeof *p->context_counts,
-                                map, p->n_contexts, NULL);
-    free(map);
-    return err;
+        (*map)[i] = i;
+    return hp_contexts_in_order(p) ? HP_OK : order_contexts(p, *map);
 }

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
-#include "profile/profile_reader.h"
+#include "profile/reader.h"
 
 #include "base/grow.h"
-#include "profile/profile_schema.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -47,7 +46,7 @@ static void fail_sqlite(struct hp_reader *r)
 
 void hp_reader_fail_value(struct hp_reader *r)
 {
-    hp_reader_fail(r, "%s, row %llu, %s has a value that cannot be", r->table,
+    hp_reader_fail(r, "%s, row %llu, %s has a value that cannot be", r->name,
                    (unsigned long long)r->row, sqlite3_column_name(r->select, r->column));
 }
 
@@ -72,7 +71,7 @@ static void overcome_row(struct hp_reader *r)
     if (hp_grow(&r->bad, &r->cap_bad, r->n_bad + 1, sizeof *r->bad) != HP_OK)
         r->err = HP_ERR_NOMEM;
     else
-        r->bad[r->n_bad++] = (struct hp_bad_row){hp_schema_find(r->table), r->row - 1};
+        r->bad[r->n_bad++] = (struct hp_bad_row){r->table, r->row - 1};
 }
 
 /* --- Rows ------------------------------------------------------------------------------------- */
@@ -85,22 +84,24 @@ static void begin_query(struct hp_reader *r, const char *sql)
     r->sum = 0;
 }
 
-bool hp_reader_has(const struct hp_reader *r, const char *table)
+bool hp_reader_has(const struct hp_reader *r, size_t table)
 {
-    return !r->missing[hp_schema_find(table)];
+    return !r->missing[table];
 }
 
 /* In the order of the key: SQLite may otherwise read an index that someone has added. */
-void hp_reader_begin(struct hp_reader *r, const char *table)
+void hp_reader_begin(struct hp_reader *r, size_t table)
 {
-    char sql[160];
+    char key[HP_SCHEMA_SQL], sql[2 * HP_SCHEMA_SQL];
     r->table = table;
+    r->name = hp_schema_name(table);
     r->absent = !hp_reader_has(r, table);
     r->waits = false;
     if (r->absent)
         return;
-    snprintf(sql, sizeof sql, "SELECT * FROM main.%s ORDER BY %s", table,
-             hp_schema_tables[hp_schema_find(table)].key);
+    hp_schema_key(table, key);
+    snprintf(sql, sizeof sql, "SELECT * FROM main.%s ORDER BY %s", r->name, key);
+    r->has_id = strcmp(key, "id") == 0;
     begin_query(r, sql);
 }
 
@@ -112,19 +113,18 @@ static void end_query(struct hp_reader *r)
 
 void hp_reader_end(struct hp_reader *r)
 {
-    size_t table = hp_schema_find(r->table);
+    size_t table = r->table;
     end_query(r);
     if (r->err == HP_OK && r->verify && !r->absent &&
         (r->row != r->stored[table].rows || r->sum != r->stored[table].sum))
-        hp_reader_fail(r, "table %s is damaged, or was changed", r->table);
+        hp_reader_fail(r, "table %s is damaged, or was changed", r->name);
     overcome(r);
 }
 
 /* Whether a row is missing before the one at hand: then it is read in its place, has another id, and is bad; and is read again. */
 static bool is_gap(struct hp_reader *r)
 {
-    const char *key = hp_schema_tables[hp_schema_find(r->table)].key;
-    if (!r->rescue || !key || strcmp(key, "id") != 0 || r->n_gaps >= MAX_GAPS ||
+    if (!r->rescue || !r->has_id || r->n_gaps >= MAX_GAPS ||
         sqlite3_column_type(r->select, 0) != SQLITE_INTEGER ||
         sqlite3_column_int64(r->select, 0) <= (int64_t)r->row - 1)
         return false;
@@ -147,7 +147,7 @@ bool hp_reader_next(struct hp_reader *r)
     }
     r->column = 0;
     if (++r->row > r->max_rows) {
-        hp_reader_fail(r, "%s has more rows than there is room for", r->table);
+        hp_reader_fail(r, "%s has more rows than there is room for", r->name);
         return false;
     }
     r->waits = is_gap(r);
@@ -189,12 +189,6 @@ uint32_t hp_reader_index(struct hp_reader *r)
     return (uint32_t)hp_reader_i64(r, 0, UINT32_MAX - 1);
 }
 
-struct hp_place hp_reader_place(struct hp_reader *r)
-{
-    uint32_t module = hp_reader_index(r);
-    return (struct hp_place){module, (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX)};
-}
-
 double hp_reader_seconds(struct hp_reader *r)
 {
     if (r->err != HP_OK)
@@ -216,7 +210,7 @@ double hp_reader_seconds(struct hp_reader *r)
 void hp_reader_id(struct hp_reader *r)
 {
     if (hp_reader_i64(r, 0, INT64_MAX) != (int64_t)r->row - 1)
-        hp_reader_fail(r, "%s, row %llu has another id than %llu", r->table,
+        hp_reader_fail(r, "%s, row %llu has another id than %llu", r->name,
                        (unsigned long long)r->row, (unsigned long long)r->row - 1);
 }
 
@@ -325,7 +319,7 @@ static void open_database(struct hp_reader *r)
 static int64_t get_pragma(struct hp_reader *r, const char *sql)
 {
     int64_t value = 0;
-    r->table = "header";
+    r->name = "header";
     begin_query(r, sql);
     if (hp_reader_next(r))
         value = hp_reader_i64(r, INT64_MIN, INT64_MAX);
@@ -348,19 +342,22 @@ static void check_version(struct hp_reader *r)
 }
 
 /* One table: there, and as we would have made it. */
-static void check_table(struct hp_reader *r, const struct hp_schema_table *table)
+static void check_table(struct hp_reader *r, size_t table)
 {
-    r->table = "schema";
+    char sql[HP_SCHEMA_SQL];
+    r->name = "schema";
     begin_query(r, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?");
     if (r->err == HP_OK)
-        sqlite3_bind_text(r->select, 1, table->name, -1, SQLITE_STATIC);
-    bool there = hp_reader_next(r), optional = !there && r->err == HP_OK && table->optional;
+        sqlite3_bind_text(r->select, 1, hp_schema_name(table), -1, SQLITE_STATIC);
+    bool there = hp_reader_next(r);
+    bool optional = !there && r->err == HP_OK && hp_schema_is_later(table);
+    hp_schema_create(table, sql);
     if (!there && !optional)
-        hp_reader_fail(r, "table %s is missing", table->name);
-    else if (there && strcmp(hp_reader_text(r), table->sql) != 0)
-        hp_reader_fail(r, "table %s is not as it should be", table->name);
+        hp_reader_fail(r, "table %s is missing", hp_schema_name(table));
+    else if (there && strcmp(hp_reader_text(r), sql) != 0)
+        hp_reader_fail(r, "table %s is not as it should be", hp_schema_name(table));
     end_query(r);
-    r->missing[table - hp_schema_tables] = optional || overcome(r);
+    r->missing[table] = optional || overcome(r);
 }
 
 /* What the tables should contain. Someone who edits a profile by hand empties this table. */
@@ -374,7 +371,7 @@ static void read_contents(struct hp_reader *r)
         if (r->err != HP_OK || table == HP_SCHEMA_TABLES)
             continue; /* a table of a later version */
         if (r->missing[table] && !r->wrong)
-            hp_reader_fail(r, "table %s is missing", hp_schema_tables[table].name);
+            hp_reader_fail(r, "table %s is missing", hp_schema_name(table));
         seen[table] = true;
         r->stored[table].rows = rows;
         r->stored[table].sum = sum;
@@ -383,9 +380,9 @@ static void read_contents(struct hp_reader *r)
     end_query(r);
     overcome(r);
     for (size_t i = 0; any && all && i < HP_SCHEMA_TABLES; i++)
-        if (!seen[i] && !r->missing[i] && strcmp(hp_schema_tables[i].name, HP_SCHEMA_CONTENTS) != 0)
-            hp_reader_fail(r, "%s does not name table %s", HP_SCHEMA_CONTENTS,
-                           hp_schema_tables[i].name);
+        if (!seen[i] && !r->missing[i] && i != HP_SCHEMA_CONTENTS)
+            hp_reader_fail(r, "%s does not name table %s", hp_schema_name(HP_SCHEMA_CONTENTS),
+                           hp_schema_name(i));
     overcome(r);
     r->verify = any && !r->wrong;
 }
@@ -393,7 +390,7 @@ static void read_contents(struct hp_reader *r)
 void hp_reader_open(struct hp_reader *r, const char *path, bool rescue)
 {
     uint64_t size = 0;
-    *r = (struct hp_reader){.path = path, .table = ""};
+    *r = (struct hp_reader){.path = path, .name = ""};
     r->err = examine(path, &size);
     if (r->err != HP_OK)
         return;
@@ -404,9 +401,8 @@ void hp_reader_open(struct hp_reader *r, const char *path, bool rescue)
     open_database(r);
     check_version(r);
     r->rescue = rescue;
-    for (const struct hp_schema_table *table = hp_schema_tables; table->name; table++)
-        if (r->err == HP_OK)
-            check_table(r, table);
+    for (size_t table = 0; table < HP_SCHEMA_TABLES && r->err == HP_OK; table++)
+        check_table(r, table);
     read_contents(r);
 }
 

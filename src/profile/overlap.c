@@ -3,7 +3,7 @@
  * Overlaps of what is at a place in the program: blocks, edges, paths and loops.
  */
 #include "base/grow.h"
-#include "profile/profile_compare.h"
+#include "profile/compare.h"
 
 #include <stdlib.h>
 

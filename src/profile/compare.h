@@ -5,7 +5,7 @@
 #ifndef HP_PROFILE_COMPARE_H
 #define HP_PROFILE_COMPARE_H
 
-#include "profile/profile_memory.h"
+#include "profile/profile_impl.h"
 
 /* hp_comparison_free() finds the strings behind the public part. */
 struct hp_comparison_own {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writing the rows of a profile's tables: the counterpart of profile_reader.h.
+ * Writing the rows of a profile's tables: the counterpart of reader.h.
  *
  * The first error stays in `err`; everything after it does nothing.
  */
@@ -9,7 +9,7 @@
 
 #include "base/map64.h"
 #include "hotpath/profile.h"
-#include "profile/profile_schema.h"
+#include "profile/schema.h"
 
 #include <sqlite3.h>
 
@@ -21,7 +21,7 @@ struct hp_store {
     int column;               /* the next one to bind */
     size_t rows_left;
     const char *path; /* for errors */
-    const char *table;
+    size_t table;
     uint64_t rows, sum; /* written to the table so far; their checksum */
     struct {
         uint64_t rows, sum;
@@ -40,28 +40,16 @@ void hp_store_run(struct hp_store *store, const char *sql);
 enum hp_err hp_store_strings(struct hp_store *store, const struct hp_profile *profile);
 
 /* A table: between these, for each of its `n` rows, all columns in order and then hp_store_next(). */
-void hp_store_begin(struct hp_store *store, const char *table, int columns, size_t n);
+void hp_store_begin(struct hp_store *store, size_t table, int columns, size_t n);
 void hp_store_next(struct hp_store *store);
 void hp_store_end(struct hp_store *store);
 
 /* The next column. */
 void hp_store_i64(struct hp_store *store, int64_t value);
-void hp_store_u64(struct hp_store *store, uint64_t value);   /* 0 to 2^63-1, else HP_ERR_INVALID */
-void hp_store_index(struct hp_store *store, uint32_t index); /* HP_PROFILE_NONE is NULL */
-void hp_store_place(struct hp_store *store, struct hp_place place);
-void hp_store_text(struct hp_store *store, const char *text);   /* must live until the next row */
+void hp_store_u64(struct hp_store *store, uint64_t value);    /* 0 to 2^63-1, else HP_ERR_INVALID */
+void hp_store_index(struct hp_store *store, uint32_t index);  /* HP_PROFILE_NONE is NULL */
+void hp_store_text(struct hp_store *store, const char *text); /* must live until the next row */
 void hp_store_seconds(struct hp_store *store, double seconds);  /* finite, not negative */
 void hp_store_string(struct hp_store *store, const char *text); /* its number in the string table */
-
-/* --- Whole tables ----------------------------------------------------------------------------- */
-
-/* Contexts, paths, stats and predictions. */
-void hp_store_models(struct hp_store *store, const struct hp_profile *profile);
-
-/* Loops and hot spots. */
-void hp_store_regions(struct hp_store *store, const struct hp_profile *profile);
-
-/* Instructions, samplers and windows. */
-void hp_store_insns(struct hp_store *store, const struct hp_profile *profile);
 
 #endif

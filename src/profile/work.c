@@ -2,7 +2,7 @@
 /*
  * What the engine did: the one list of what there is to say.
  */
-#include "profile/profile_memory.h"
+#include "profile/profile_impl.h"
 
 #define SUM(member)                                                                                \
     {                                                                                              \

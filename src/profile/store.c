@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "profile/profile_store.h"
+#include "profile/store.h"
 
 #include "base/grow.h"
-#include "profile/profile_memory.h"
+#include "profile/profile_impl.h"
 
 #include <errno.h>
 #include <math.h>
@@ -37,10 +37,10 @@ void hp_store_run(struct hp_store *w, const char *sql)
 /* --- Rows ------------------------------------------------------------------------------------- */
 
 /* "INSERT INTO table VALUES(?,?),(?,?)..." for so many rows. */
-static sqlite3_stmt *prepare_insert(struct hp_store *w, const char *table, int columns, int rows)
+static sqlite3_stmt *prepare_insert(struct hp_store *w, int columns, int rows)
 {
     char sql[4096]; /* the widest table has 38 columns: 32 rows are 2500 bytes */
-    int length = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES", table);
+    int length = snprintf(sql, sizeof sql, "INSERT INTO %s VALUES", hp_schema_name(w->table));
     for (int row = 0; row < rows; row++)
         for (int i = 0; i < columns; i++)
             length += snprintf(sql + length, sizeof sql - (size_t)length, "%s?%s",
@@ -54,7 +54,7 @@ static sqlite3_stmt *prepare_insert(struct hp_store *w, const char *table, int c
     return insert;
 }
 
-void hp_store_begin(struct hp_store *w, const char *table, int columns, size_t rows)
+void hp_store_begin(struct hp_store *w, size_t table, int columns, size_t rows)
 {
     w->table = table;
     w->column = 1;
@@ -62,8 +62,8 @@ void hp_store_begin(struct hp_store *w, const char *table, int columns, size_t r
     w->rows_left = rows;
     w->rows = rows;
     w->sum = 0;
-    w->insert = prepare_insert(w, table, columns, rows < BATCH ? 1 : BATCH);
-    w->insert_one = rows < BATCH ? NULL : prepare_insert(w, table, columns, 1);
+    w->insert = prepare_insert(w, columns, rows < BATCH ? 1 : BATCH);
+    w->insert_one = rows < BATCH ? NULL : prepare_insert(w, columns, 1);
     w->batch = rows < BATCH ? 1 : BATCH;
 }
 
@@ -72,9 +72,8 @@ void hp_store_end(struct hp_store *w)
     sqlite3_finalize(w->insert);
     sqlite3_finalize(w->insert_one);
     w->insert = w->insert_one = NULL;
-    size_t table = hp_schema_find(w->table);
-    w->done[table].rows = w->rows;
-    w->done[table].sum = w->sum;
+    w->done[w->table].rows = w->rows;
+    w->done[w->table].sum = w->sum;
 }
 
 void hp_store_next(struct hp_store *w)
@@ -107,7 +106,7 @@ void hp_store_u64(struct hp_store *w, uint64_t value)
 {
     if (w->err == HP_OK && value > INT64_MAX)
         w->err = hp_fail(HP_ERR_INVALID, "cannot write %s: %s has a number above 2^63-1: %llu",
-                         w->path, w->table, (unsigned long long)value);
+                         w->path, hp_schema_name(w->table), (unsigned long long)value);
     hp_store_i64(w, (int64_t)value);
 }
 
@@ -122,20 +121,13 @@ void hp_store_index(struct hp_store *w, uint32_t index)
         hp_store_fail(w);
 }
 
-/* Offsets are addresses, not amounts: all 64 bits are kept, those above 2^63-1 as negative. */
-void hp_store_place(struct hp_store *w, struct hp_place place)
-{
-    hp_store_index(w, place.module);
-    hp_store_i64(w, (int64_t)place.offset);
-}
-
 void hp_store_text(struct hp_store *w, const char *text)
 {
     size_t length = strlen(hp_text(text));
     w->sum = hp_schema_sum_text(w->sum, hp_text(text), length);
     if (w->err == HP_OK && length > HP_SCHEMA_MAX_TEXT)
         w->err = hp_fail(HP_ERR_INVALID, "cannot write %s: %s has a text of %zu bytes", w->path,
-                         w->table, length);
+                         hp_schema_name(w->table), length);
     if (w->err == HP_OK && sqlite3_bind_text(w->insert, w->column++, hp_text(text), (int)length,
                                              SQLITE_STATIC) != SQLITE_OK)
         hp_store_fail(w);
@@ -182,32 +174,13 @@ static int compare_strings(const void *a, const void *b)
 enum hp_err hp_store_strings(struct hp_store *w, const struct hp_profile *p)
 {
     size_t capacity = 0, n = 0;
-    for (size_t i = 0; i < p->n_functions; i++)
-        HP_TRY(note_string(w, &capacity, p->functions[i].file));
-    for (size_t i = 0; i < p->n_lines; i++) {
-        HP_TRY(note_string(w, &capacity, p->lines[i].file));
-        HP_TRY(note_string(w, &capacity, p->lines[i].inlined));
-        HP_TRY(note_string(w, &capacity, p->lines[i].inlined_at));
-    }
-    for (size_t i = 0; i < p->n_paths; i++)
-        HP_TRY(note_string(w, &capacity, p->paths[i].kind));
-    for (size_t i = 0; i < p->n_table_paths; i++)
-        HP_TRY(note_string(w, &capacity, p->table_paths[i].table));
-    for (size_t i = 0; i < p->n_loops; i++)
-        HP_TRY(note_string(w, &capacity, p->loops[i].file));
-    for (size_t i = 0; i < p->n_model_loops; i++)
-        HP_TRY(note_string(w, &capacity, p->model_loops[i].model));
-    for (size_t i = 0; i < p->n_hotspots; i++)
-        HP_TRY(note_string(w, &capacity, p->hotspots[i].detector));
-    for (size_t i = 0; i < p->n_insns; i++) {
-        HP_TRY(note_string(w, &capacity, p->insns[i].text));
-        HP_TRY(note_string(w, &capacity, p->insns[i].file));
-        HP_TRY(note_string(w, &capacity, p->insns[i].inlined));
-    }
-    for (size_t i = 0; i < p->n_insn_tallies; i++)
-        HP_TRY(note_string(w, &capacity, p->insn_tallies[i].seen));
-    for (size_t i = 0; i < p->n_attributions; i++)
-        HP_TRY(note_string(w, &capacity, p->attributions[i].scheme));
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
+        for (size_t k = 0; k < hp_row_formats[kind].n_fields; k++) {
+            const struct hp_row_field *field = &hp_row_formats[kind].fields[k];
+            size_t rows = field->type == HP_ROW_STRING ? hp_profile_n_rows(p, kind) : 0;
+            for (size_t i = 0; i < rows; i++)
+                HP_TRY(note_string(w, &capacity, hp_row_text(field, hp_profile_row(p, kind, i))));
+        }
     if (w->n_strings)
         qsort(w->strings, w->n_strings, sizeof *w->strings, compare_strings);
     for (size_t i = 0; i < w->n_strings; i++) {

@@ -6,7 +6,7 @@
  * numbers, sum(min(a * B, b * A)) / (A * B) with A and B the totals, so that equal shares give
  * exactly 100, whatever the rounding.
  */
-#include "profile/profile_compare.h"
+#include "profile/compare.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "profile/profile_file.h"
+#include "profile/file.h"
 
 #include <errno.h>
 #include <pthread.h>

@@ -1,0 +1,637 @@
+// SPDX-License-Identifier: MIT
+#include "profile/rows.h"
+
+#include "base/grow.h"
+#include "hotpath/cycles.h"
+#include "profile/profile_impl.h"
+
+#include <string.h>
+
+/* FIELD(member, column, type, rest of struct hp_row_field): of struct ROW, defined beside each. */
+#define FIELD(member, column, kind, ...)                                                           \
+    {                                                                                              \
+        .name = column, .type = HP_ROW_##kind, .offset = offsetof(ROW, member), __VA_ARGS__        \
+    }
+#define INDEX(member, column, of, ...) FIELD(member, column, INDEX, .to = HP_ROW_##of, __VA_ARGS__)
+#define LINK(member, column, of, ...)  FIELD(member, column, LINK, .to = HP_ROW_##of, __VA_ARGS__)
+#define SUM(member, ...)               FIELD(member, #member, U64, .sum = true, __VA_ARGS__)
+#define HELP(text)                     .help = text
+/* A place is two columns. */
+#define PLACE(member, prefix, ...)                                                                 \
+    LINK(member.module, prefix "module", MODULE, __VA_ARGS__),                                     \
+        FIELD(member.offset, prefix "offset", BITS, __VA_ARGS__)
+/* What every counter begins with. */
+#define COUNTER(column, of)                                                                        \
+    INDEX(item, column, of, .key = 1), INDEX(thread, "thread", THREAD, .key = 2)
+
+/* --- Code ------------------------------------------------------------------------------------- */
+
+#define ROW struct hp_pmodule
+static const struct hp_row_field module_fields[] = {
+    FIELD(path, "path", TEXT, .key = 1),
+    FIELD(build_id, "build_id", TEXT, .key = 2),
+};
+
+#undef ROW
+#define ROW struct hp_pthread
+static const struct hp_row_field thread_fields[] = {
+    FIELD(pid, "pid", I32),
+    FIELD(tid, "tid", I32),
+    FIELD(instructions, "instructions", U64, HELP("executed, as are blocks and branches")),
+    FIELD(blocks, "blocks", U64),
+    FIELD(branches, "branches", U64),
+};
+
+#undef ROW
+#define ROW struct hp_pfunction
+static const struct hp_row_field function_fields[] = {
+    PLACE(place, "", .key = 1),
+    FIELD(size, "size", U64, .prefer = -3, HELP("bytes; 0: not known")),
+    FIELD(name, "name", TEXT, .prefer = 1, HELP("demangled")),
+    FIELD(linkage, "linkage", TEXT, .prefer = 2, HELP("as in the symbol table")),
+    FIELD(file, "file", STRING, .prefer = 4),
+    FIELD(line, "line", U32, .prefer = -5),
+};
+
+#undef ROW
+#define ROW struct hp_pblock
+static const struct hp_row_field block_fields[] = {
+    PLACE(place, "", .key = 1),
+    FIELD(size, "size", U32, .key = 2, HELP("bytes")),
+    FIELD(insns, "insns", U32, .prefer = 2),
+    LINK(function, "function", FUNCTION, .prefer = 1),
+    FIELD(flow, "flow", U8, .key = 4, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
+    FIELD(branch, "branch", U32, .prefer = 3, HELP("offset of its last instruction")),
+    FIELD(version, "version", U32, .key = 3, HELP("other code seen at the same place")),
+};
+
+#undef ROW
+#define ROW struct hp_pedge
+static const struct hp_row_field edge_fields[] = {
+    PLACE(from, "from_", .key = 1),
+    PLACE(to, "to_", .key = 2),
+    FIELD(flow, "flow", U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
+    FIELD(taken, "taken", U8, .key = 4, .max = 1),
+};
+
+#undef ROW
+#define ROW struct hp_pcall
+static const struct hp_row_field call_fields[] = {
+    LINK(caller, "caller", FUNCTION, .key = 1),
+    LINK(callee, "callee", FUNCTION, .key = 2),
+};
+
+#undef ROW
+#define ROW struct hp_pline
+static const struct hp_row_field line_fields[] = {
+    INDEX(block, "block", BLOCK, .key = 1),
+    FIELD(from, "start", U32, .key = 2),
+    FIELD(to, "stop", U32, .key = 3),
+    FIELD(file, "file", STRING, .key = 4),
+    FIELD(line, "line", U32, .key = 5),
+    FIELD(inlined, "inlined", STRING, .key = 6, HELP("the function inlined here")),
+    FIELD(inlined_at, "inlined_at", STRING, .key = 7, HELP("\"file:line\"")),
+    FIELD(insns, "insns", U32, .prefer = -1),
+};
+
+/* --- Counters --------------------------------------------------------------------------------- */
+
+#undef ROW
+#define ROW struct hp_pcount
+static const struct hp_row_field block_count_fields[] = {
+    COUNTER("block", BLOCK),
+    SUM(count, HELP("executions")),
+};
+static const struct hp_row_field edge_count_fields[] = {COUNTER("edge", EDGE), SUM(count)};
+
+#undef ROW
+#define ROW struct hp_pfunction_count
+static const struct hp_row_field function_count_fields[] = {
+    COUNTER("function", FUNCTION),
+    SUM(self, HELP("instructions")),
+    SUM(inclusive, HELP("with callees, recursion once")),
+    SUM(calls),
+};
+
+#undef ROW
+#define ROW struct hp_pcall_count
+static const struct hp_row_field call_count_fields[] = {
+    COUNTER("call", CALL),
+    SUM(count),
+    SUM(inclusive),
+};
+
+#undef ROW
+#define ROW struct hp_pcontext
+static const struct hp_row_field context_fields[] = {
+    LINK(parent, "parent", CONTEXT, .key = 1,
+         HELP("the context it was called from; NULL: a thread or a signal handler began here")),
+    LINK(function, "function", FUNCTION, .key = 2),
+};
+
+#undef ROW
+#define ROW struct hp_pcontext_count
+static const struct hp_row_field context_count_fields[] = {
+    COUNTER("context", CONTEXT),
+    SUM(self, HELP("instructions, without those of contexts above")),
+    SUM(calls, HELP("times it was entered")),
+};
+
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+#undef ROW
+#define ROW struct hp_ppath
+static const struct hp_row_field path_fields[] = {
+    FIELD(kind, "kind", STRING, .key = 1, HELP("the control register that found it")),
+    PLACE(start, "", .key = 2),
+    FIELD(length, "length", U32, .key = 3, HELP("branches")),
+    FIELD(outcomes, "outcomes", BITS, .key = 4,
+          HELP("a bit a branch, the last is bit 0; 1: taken")),
+    FIELD(targets, "targets", BITS, .key = 5,
+          HELP("a hash of where its indirect branches went; 0 where that does not matter")),
+    LINK(function, "function", FUNCTION, .prefer = 1),
+};
+
+#undef ROW
+#define ROW struct hp_pstep
+static const struct hp_row_field path_step_fields[] = {
+    INDEX(path, "path", PATH, .key = 1),
+    FIELD(position, "position", U32, .key = 2, HELP("0, 1, …")),
+    INDEX(block, "block", BLOCK, .prefer = 1),
+    FIELD(how, "how", U8, .prefer = 2, .max = HP_STEP_END, HELP("→ `how`: the way it was left")),
+};
+
+#undef ROW
+#define ROW struct hp_ppath_count
+static const struct hp_row_field path_count_fields[] = {
+    COUNTER("path", PATH),
+    SUM(count, HELP("executions")),
+    FIELD(insns, "instructions", U64, .sum = true),
+    SUM(events, HELP("of the metric that the kind names, else executions")),
+};
+
+#undef ROW
+#define ROW struct hp_ptable_path
+static const struct hp_row_field table_path_fields[] = {
+    FIELD(table, "table_name", STRING, .key = 1,
+          HELP("as in the part of its `model_stat`s, without \"hpt \"")),
+    INDEX(path, "path", PATH, .key = 2),
+    SUM(events, HELP("that the table had counted for it")),
+};
+
+/* --- Models ----------------------------------------------------------------------------------- */
+
+#undef ROW
+#define ROW struct hp_pstat
+static const struct hp_row_field stat_fields[] = {
+    FIELD(part, "part", TEXT, .key = 1),
+    FIELD(name, "name", TEXT, .key = 2),
+    FIELD(unit, "unit", U8, .prefer = 1, .max = HP_STAT_SHARE,
+          HELP("0: a count, 1: a size, 2: a share in thousandths of a percent")),
+    FIELD(value, "value", U64),
+};
+
+#undef ROW
+#define ROW              struct hp_pprediction
+#define SIGNED_SUM(name) FIELD(name, #name, I64, .sum = true)
+static const struct hp_row_field prediction_fields[] = {
+    FIELD(scheme, "scheme", TEXT, .key = 1),
+    FIELD(delay, "delay", U64, .key = 2, HELP("this and the rest: prediction.md")),
+    SUM(flow),
+    SUM(paths),
+    SUM(heads),
+    SUM(hot_paths),
+    SUM(hot_flow),
+    SUM(predicted),
+    SUM(predicted_hot),
+    SUM(hits),
+    SUM(noise),
+    SUM(missed),
+    SUM(profiled),
+    SIGNED_SUM(closed_hits),
+    SIGNED_SUM(closed_noise),
+    SIGNED_SUM(closed_missed),
+    SUM(counters),
+    SUM(operations),
+    SUM(branches),
+};
+
+/* --- Loops ------------------------------------------------------------------------------------ */
+
+#undef ROW
+#define ROW struct hp_ploop
+static const struct hp_row_field loop_fields[] = {
+    LINK(function, "function", FUNCTION, .key = 1),
+    PLACE(header, "", .key = 2),
+    FIELD(version, "version", U32, .key = 3, HELP("of the header's block")),
+    LINK(parent, "parent", LOOP, HELP("the loop it is nested in")),
+    FIELD(insns, "insns", U32, HELP("static, with nested loops")),
+    FIELD(flags, "flags", U32, HELP("1: irreducible")),
+    FIELD(file, "file", STRING, .prefer = 1),
+    FIELD(first_line, "first_line", U32, .prefer = 2),
+    FIELD(last_line, "last_line", U32, .prefer = -3),
+};
+
+#undef ROW
+#define ROW struct hp_ploop_count
+static const struct hp_row_field loop_count_fields[] = {
+    COUNTER("loop", LOOP),
+    SUM(executions),
+    SUM(iterations),
+    SUM(back_edges),
+    FIELD(min, "min", U64, HELP("iterations of an execution")),
+    FIELD(max, "max", U64),
+    SUM(self, HELP("instructions, with nested loops")),
+    SUM(inclusive, HELP("with callees, too")),
+    SUM(same, HELP("executions with as many iterations as the one before")),
+    SUM(stride, HELP("or that changed by as much")),
+    SUM(interrupted, HELP("still going on at the end")),
+};
+
+#undef ROW
+#define ROW struct hp_ploop_trips
+static const struct hp_row_field loop_trips_fields[] = {
+    INDEX(loop, "loop", LOOP, .key = 1),
+    FIELD(bucket, "bucket", U8, .key = 2, .max = 1,
+          HELP("1: 2^value up to below 2^(value+1) iterations, complete; 0: exactly so many, the "
+               "16 most frequent ones")),
+    FIELD(value, "value", U64, .key = 3),
+    SUM(count, HELP("executions")),
+};
+
+#undef ROW
+#define ROW struct hp_ploop_block
+static const struct hp_row_field loop_block_fields[] = {
+    INDEX(loop, "loop", LOOP, .key = 1),
+    INDEX(block, "block", BLOCK, .key = 2),
+};
+
+#undef ROW
+#define ROW struct hp_pmodel_loop
+static const struct hp_row_field model_loop_fields[] = {
+    FIELD(model, "model", STRING, .key = 1),
+    PLACE(branch, "branch_", .key = 2, HELP("of its short backward branch")),
+    PLACE(target, "target_", .key = 3),
+    LINK(function, "function", FUNCTION, .prefer = 2),
+    LINK(loop, "loop", LOOP, .prefer = 1, HELP("the exact one that it closes")),
+    FIELD(executions, "executions", U64),
+    FIELD(average, "average", U64, HELP("thousandths of a back edge an execution")),
+    FIELD(iterations, "iterations", U64, HELP("back edges")),
+    FIELD(instructions, "instructions", U64, HELP("estimated")),
+};
+
+/* --- Hot spots -------------------------------------------------------------------------------- */
+
+#undef ROW
+#define ROW struct hp_photspot
+static const struct hp_row_field hotspot_fields[] = {
+    FIELD(run, "run", U32, .key = 1, HELP("0; in merged profiles, of which run")),
+    FIELD(detector, "detector", STRING, .key = 2),
+    FIELD(number, "number", U32, .key = 3, HELP("in the order of detection")),
+    FIELD(pid, "pid", I32, .key = 4),
+    FIELD(at_branches, "at_branches", U64, .key = 5, HELP("executed when it was detected")),
+    FIELD(at_instructions, "at_instructions", U64, .key = 6),
+    FIELD(insns, "insns", U32, .prefer = -3, HELP("static, of its region")),
+    FIELD(total, "total", U64, .prefer = -1,
+          HELP("instructions executed in its region in the whole run")),
+    FIELD(after, "after", U64, .prefer = -2, HELP("of these, since it was detected")),
+};
+
+#undef ROW
+#define ROW struct hp_photspot_branch
+static const struct hp_row_field hotspot_branch_fields[] = {
+    INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
+    PLACE(branch, "", .key = 2),
+    FIELD(flow, "flow", U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
+    FIELD(executed, "executed", U32, .sum = true, HELP("its counters when it was detected")),
+    FIELD(taken, "taken", U32, .sum = true),
+};
+
+#undef ROW
+#define ROW struct hp_photspot_block
+static const struct hp_row_field hotspot_block_fields[] = {
+    INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
+    INDEX(block, "block", BLOCK, .key = 2),
+};
+
+#undef ROW
+#define ROW struct hp_photspot_slice
+static const struct hp_row_field hotspot_slice_fields[] = {
+    INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
+    FIELD(slice, "slice", U32, .key = 2, HELP("0, 1, …")),
+    FIELD(width, "width", U64, .key = 3,
+          HELP("instructions of the run in a slice; the last slice may be shorter")),
+    SUM(instructions, HELP("executed in the region, since its detection")),
+};
+
+/* --- Instructions ----------------------------------------------------------------------------- */
+
+#undef ROW
+#define ROW struct hp_pinsn
+static const struct hp_row_field insn_fields[] = {
+    PLACE(place, "", .key = 1),
+    FIELD(version, "version", U32, .key = 2, HELP("of its block")),
+    LINK(function, "function", FUNCTION, .prefer = 1),
+    FIELD(length, "length", U32, .prefer = 2, HELP("bytes")),
+    FIELD(flow, "flow", U8, .prefer = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
+    FIELD(op, "op", U8, .prefer = 4, .max = HP_OP_COUNT_ - 1, HELP("class")),
+    FIELD(text, "text", STRING, .key = 3, HELP("disassembled")),
+    FIELD(file, "file", STRING, .prefer = 5),
+    FIELD(line, "line", U32, .prefer = 6),
+    FIELD(inlined, "inlined", STRING, .prefer = 7),
+};
+
+#undef ROW
+#define ROW                  struct hp_pinsn_tally
+#define TALLY(name, ...)     FIELD(tally.name, #name, U64, .sum = true, __VA_ARGS__)
+#define EVENT(column, event) FIELD(tally.events[HP_INSN_##event], column, U64, .sum = true)
+#define STAGE(column, stage) FIELD(tally.stages[HP_STAGE_##stage], column, U64, .sum = true)
+#define SQUARES(column, stage)                                                                     \
+    FIELD(tally.stage_squares[HP_STAGE_##stage], column, U64, .sum = true)
+static const struct hp_row_field insn_tally_fields[] = {
+    FIELD(seen, "seen", STRING, .key = 1, HELP("\"exact\", or the name of a sampler")),
+    INDEX(insn, "insn", INSN, .key = 2),
+    TALLY(fetched, HELP("all of the following three")),
+    TALLY(retired),
+    TALLY(wrong_path),
+    TALLY(trapped),
+    EVENT("l1i", L1I),
+    EVENT("itlb", ITLB),
+    EVENT("l1d", L1D),
+    EVENT("l2", L2),
+    EVENT("l3", L3),
+    EVENT("dtlb", DTLB),
+    EVENT("taken", TAKEN),
+    EVENT("mispredicted", MISPREDICTED),
+    EVENT("btb", BTB),
+    EVENT("forwarded", FORWARDED),
+    EVENT("blocked", BLOCKED),
+    EVENT("no_reorder", NO_REORDER),
+    EVENT("no_queue", NO_QUEUE),
+    EVENT("no_memory_queue", NO_MEMORY_QUEUE),
+    EVENT("no_register", NO_REGISTER),
+    EVENT("unit_busy", UNIT_BUSY),
+    STAGE("map_cycles", MAP),
+    STAGE("operands_cycles", OPERANDS),
+    STAGE("issue_cycles", ISSUE),
+    STAGE("execute_cycles", EXECUTE),
+    STAGE("retire_cycles", RETIRE),
+    STAGE("load_cycles", LOAD),
+    SQUARES("map_squares", MAP),
+    SQUARES("operands_squares", OPERANDS),
+    SQUARES("issue_squares", ISSUE),
+    SQUARES("execute_squares", EXECUTE),
+    SQUARES("retire_squares", RETIRE),
+    SQUARES("load_squares", LOAD),
+    SUM(pairs, HELP("this and the rest: of a paired sampler")),
+    SUM(progress),
+    SUM(useful),
+    SUM(near),
+};
+
+#undef ROW
+#define ROW struct hp_pinsn_cycles
+static const struct hp_row_field insn_cycles_fields[] = {
+    INDEX(insn, "insn", INSN, .key = 1),
+    FIELD(cause, "cause", U8, .key = 2, .max = HP_CAUSES - 1, HELP("→ `cause`")),
+    SUM(parts, HELP("of a cycle: 720720 are one")),
+};
+
+#undef ROW
+#define ROW struct hp_pattribution
+static const struct hp_row_field attribution_fields[] = {
+    FIELD(scheme, "scheme", STRING, .key = 1, HELP("\"dispatch\", \"next\", \"profileme\"")),
+    INDEX(insn, "insn", INSN, .key = 2),
+    SUM(weight, HELP("in its own unit")),
+};
+
+#undef ROW
+#define ROW struct hp_pwait
+static const struct hp_row_field wait_fields[] = {
+    INDEX(insn, "insn", INSN, .key = 1),
+    INDEX(producer, "producer", INSN, .key = 2),
+    SUM(count, HELP("executions")),
+    SUM(cycles, HELP("from map to data ready")),
+};
+
+#undef ROW
+#define ROW struct hp_psampler
+static const struct hp_row_field sampler_fields[] = {
+    FIELD(name, "name", TEXT, .key = 1),
+    FIELD(interval, "interval", U64, HELP("mean")),
+    FIELD(window, "pair_window", U64, HELP("0: single samples")),
+    FIELD(width, "width", U64, HELP("issue slots of a cycle")),
+    FIELD(near, "near", U64),
+    FIELD(samples, "samples", U64),
+    FIELD(empty, "empty", U64),
+    FIELD(lost, "lost", U64),
+    FIELD(interrupts, "interrupts", U64),
+    FIELD(cost, "cost", U64, HELP("cycles")),
+    FIELD(scale, "scale", U64,
+          HELP("thousandths: what estimates are multiplied by because only windows were observed")),
+};
+
+#undef ROW
+#define ROW struct hp_pwindow
+static const struct hp_row_field window_fields[] = {
+    INDEX(thread, "thread", THREAD, .key = 1),
+    FIELD(at, "at", U64, .key = 2, HELP("instructions of the thread before it")),
+    SUM(instructions, HELP("measured in it")),
+    SUM(cycles),
+};
+
+#undef ROW
+#define ROW struct hp_pnote
+static const struct hp_row_field note_fields[] = {
+    FIELD(kind, "kind", TEXT, .key = 1),
+    FIELD(text, "text", TEXT, .key = 2),
+    SUM(count),
+};
+
+/* --- All -------------------------------------------------------------------------------------- */
+
+/* Where the array of a kind is in the profile, and its fields. */
+#define ROWS(member, fields_)                                                                      \
+    .array = offsetof(struct hp_profile, member), .n = offsetof(struct hp_profile, n_##member),    \
+    .size = sizeof *((struct hp_profile *)0)->member, .fields = fields_,                           \
+    .n_fields = sizeof fields_ / sizeof *fields_
+
+const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
+    [HP_ROW_MODULE] = {"module", "module", "modules", "a file with code",
+                       ROWS(modules, module_fields), .has_id = true},
+    [HP_ROW_THREAD] = {"thread", "thread", "threads", "a thread", ROWS(threads, thread_fields),
+                       .has_id = true},
+    [HP_ROW_FUNCTION] = {"function", "function", "functions", "a function",
+                         ROWS(functions, function_fields), .has_id = true},
+    [HP_ROW_BLOCK] = {"block", "block", "blocks", "a basic block", ROWS(blocks, block_fields),
+                      .has_id = true, .check = hp_check_block},
+    [HP_ROW_EDGE] = {"edge", "edge", "edges", "a control transfer that happened",
+                     ROWS(edges, edge_fields), .has_id = true},
+    [HP_ROW_CALL] = {"call", "call", "calls", "a pair of functions, one calling the other",
+                     ROWS(calls, call_fields), .has_id = true},
+    [HP_ROW_LINE] = {"line", "line", "lines", "a byte range of a block", ROWS(lines, line_fields),
+                     .check = hp_check_line},
+    [HP_ROW_BLOCK_COUNT] = {"block_count", "block counter", "block counters", "block and thread",
+                            ROWS(block_counts, block_count_fields), .drop_zero = true},
+    [HP_ROW_EDGE_COUNT] = {"edge_count", "edge counter", "edge counters", "edge and thread",
+                           ROWS(edge_counts, edge_count_fields), .drop_zero = true},
+    [HP_ROW_FUNCTION_COUNT] = {"function_count", "function counter", "function counters",
+                               "function and thread", ROWS(function_counts, function_count_fields),
+                               .drop_zero = true},
+    [HP_ROW_CALL_COUNT] = {"call_count", "call counter", "call counters", "call and thread",
+                           ROWS(call_counts, call_count_fields), .drop_zero = true},
+    [HP_ROW_CONTEXT] = {"context", "context", "calling contexts",
+                        "a calling context: a function, and who called whom up to it",
+                        ROWS(contexts, context_fields), .has_id = true, .later = true},
+    [HP_ROW_CONTEXT_COUNT] = {"context_count", "context counter", "context counters",
+                              "context and thread", ROWS(context_counts, context_count_fields),
+                              .later = true, .drop_zero = true},
+    [HP_ROW_PATH] = {"path", "path", "paths", "a path that was executed", ROWS(paths, path_fields),
+                     .has_id = true, .later = true, .check = hp_check_path},
+    [HP_ROW_PATH_STEP] = {"path_step", "step", "steps of paths",
+                          "a block along a path; only the heaviest 10,000 paths of a kind, and "
+                          "those in tables, have them",
+                          ROWS(path_steps, path_step_fields), .later = true},
+    [HP_ROW_PATH_COUNT] = {"path_count", "path counter", "path counters", "path and thread",
+                           ROWS(path_counts, path_count_fields), .later = true, .drop_zero = true},
+    [HP_ROW_TABLE_PATH] = {"table_path", "path of a table", "paths of tables",
+                           "a path that was in a hot path table at the end",
+                           ROWS(table_paths, table_path_fields), .later = true},
+    [HP_ROW_STAT] = {"model_stat", "stat", "stats",
+                     "something a model counted: a path profiler, a hot path table, a machine",
+                     ROWS(stats, stat_fields), .has_id = true, .later = true,
+                     .join = hp_join_stats},
+    [HP_ROW_PREDICTION] = {"prediction", "prediction", "predictions",
+                           "a prediction scheme that was measured",
+                           ROWS(predictions, prediction_fields), .has_id = true, .later = true},
+    [HP_ROW_LOOP] = {"loop", "loop", "loops", "a loop ([loops.md](loops.md))",
+                     ROWS(loops, loop_fields), .has_id = true, .later = true,
+                     .check = hp_check_loop},
+    [HP_ROW_LOOP_COUNT] = {"loop_count", "loop counter", "loop counters", "loop and thread",
+                           ROWS(loop_counts, loop_count_fields), .later = true, .drop_zero = true,
+                           .check = hp_check_loop_count, .join = hp_join_loop_counts},
+    [HP_ROW_LOOP_TRIPS] = {"loop_trip", "trip count", "trip counts of loops",
+                           "a number of iterations of a loop's executions, all threads together",
+                           ROWS(loop_trips, loop_trips_fields), .later = true, .drop_zero = true,
+                           .check = hp_check_loop_trips},
+    [HP_ROW_LOOP_BLOCK] = {"loop_block", "block of a loop", "blocks of loops",
+                           "a block of a loop, not of one nested in it",
+                           ROWS(loop_blocks, loop_block_fields), .later = true},
+    [HP_ROW_MODEL_LOOP] = {"model_loop", "loop of a model", "loops of models",
+                           "a loop as a model of hardware reports it",
+                           ROWS(model_loops, model_loop_fields), .has_id = true, .later = true,
+                           .join = hp_join_model_loops},
+    [HP_ROW_HOTSPOT] = {"hotspot", "hot spot", "hot spots",
+                        "a hot spot that was detected ([hotspots.md](hotspots.md))",
+                        ROWS(hotspots, hotspot_fields), .has_id = true, .later = true,
+                        .check = hp_check_hotspot},
+    [HP_ROW_HOTSPOT_BRANCH] = {"hotspot_branch", "branch of a hot spot", "branches of hot spots",
+                               "a candidate branch of a hot spot",
+                               ROWS(hotspot_branches, hotspot_branch_fields), .has_id = true,
+                               .later = true, .check = hp_check_hotspot_branch},
+    [HP_ROW_HOTSPOT_BLOCK] = {"hotspot_block", "block of a hot spot", "blocks of hot spots",
+                              "a block of a hot spot's region",
+                              ROWS(hotspot_blocks, hotspot_block_fields), .later = true},
+    [HP_ROW_HOTSPOT_SLICE] = {"hotspot_slice", "slice of a hot spot", "slices of hot spots",
+                              "a slice of the run in which a hot spot was executed",
+                              ROWS(hotspot_slices, hotspot_slice_fields), .later = true,
+                              .drop_zero = true, .check = hp_check_hotspot_slice},
+    [HP_ROW_INSN] = {"insn", "instruction", "instructions",
+                     "an instruction that a machine in cycles fetched "
+                     "([instructions.md](instructions.md))",
+                     ROWS(insns, insn_fields), .has_id = true, .later = true},
+    [HP_ROW_INSN_TALLY] = {"insn_tally", "tally", "tallies of instructions",
+                           "an instruction, as it was seen; all threads together",
+                           ROWS(insn_tallies, insn_tally_fields), .later = true, .drop_zero = true,
+                           .check = hp_check_insn_tally},
+    [HP_ROW_INSN_CYCLES] = {"insn_cycles", "cycles", "cycles of instructions",
+                            "instruction and cause", ROWS(insn_cycles, insn_cycles_fields),
+                            .later = true, .drop_zero = true},
+    [HP_ROW_ATTRIBUTION] = {"attribution", "attribution", "attributions",
+                            "a way of sampling and an instruction",
+                            ROWS(attributions, attribution_fields), .later = true,
+                            .drop_zero = true},
+    [HP_ROW_WAIT] = {"insn_wait", "wait", "waits of instructions",
+                     "two instructions, one waiting for the result of the other",
+                     ROWS(waits, wait_fields), .later = true, .drop_zero = true},
+    [HP_ROW_SAMPLER] = {"sampler", "sampler", "samplers", "a sampler",
+                        ROWS(samplers, sampler_fields), .has_id = true, .later = true,
+                        .check = hp_check_sampler, .join = hp_join_samplers},
+    [HP_ROW_WINDOW] = {"cycle_window", "window", "windows",
+                       "a window of a run that was not observed completely in cycles",
+                       ROWS(windows, window_fields), .later = true, .drop_zero = true},
+    [HP_ROW_NOTE] = {"note", "note", "notes", "something to know about the data",
+                     ROWS(notes, note_fields), .has_id = true},
+};
+
+/* --- All rows of a kind ----------------------------------------------------------------------- */
+
+struct hp_row_array hp_profile_rows(struct hp_profile *p, enum hp_row_kind kind)
+{
+    const struct hp_row_format *format = &hp_row_formats[kind];
+    char *base = (char *)p;
+    return (struct hp_row_array){.format = format,
+                                 .array = base + format->array,
+                                 .n = (size_t *)(void *)(base + format->n),
+                                 .capacity = &p->memory->capacity[kind]};
+}
+
+size_t hp_profile_n_rows(const struct hp_profile *p, enum hp_row_kind kind)
+{
+    return *(const size_t *)(const void *)((const char *)p + hp_row_formats[kind].n);
+}
+
+void *hp_row_items(const struct hp_row_array *rows)
+{
+    void *items;
+    memcpy(&items, rows->array, sizeof items);
+    return items;
+}
+
+const void *hp_profile_row(const struct hp_profile *p, enum hp_row_kind kind, size_t i)
+{
+    const char *items;
+    memcpy(&items, (const char *)p + hp_row_formats[kind].array, sizeof items);
+    return items + i * hp_row_formats[kind].size;
+}
+
+enum hp_err hp_row_reserve(const struct hp_row_array *rows, size_t more)
+{
+    /* HP_PROFILE_NONE must not become a valid index. */
+    if (more > UINT32_MAX - *rows->n)
+        return hp_fail(HP_ERR_INVALID, "a profile cannot hold more than %u %s", UINT32_MAX,
+                       rows->format->many);
+    return hp_grow(rows->array, rows->capacity, *rows->n + more, rows->format->size);
+}
+
+/* --- One value -------------------------------------------------------------------------------- */
+
+const char *hp_row_text(const struct hp_row_field *field, const void *row)
+{
+    const char *text;
+    memcpy(&text, (const char *)row + field->offset, sizeof text);
+    return text ? text : "";
+}
+
+uint32_t *hp_row_index(const struct hp_row_field *field, void *row)
+{
+    return (uint32_t *)(void *)((char *)row + field->offset);
+}
+
+void hp_row_set_number(const struct hp_row_field *field, void *row, uint64_t value)
+{
+    char *at = (char *)row + field->offset;
+    uint8_t byte = (uint8_t)value;
+    uint32_t word = (uint32_t)value;
+    if (field->type == HP_ROW_U8)
+        memcpy(at, &byte, sizeof byte);
+    else if (field->type <= HP_ROW_LAST_OF_4)
+        memcpy(at, &word, sizeof word);
+    else
+        memcpy(at, &value, sizeof value);
+}
+
+void hp_row_set_text(const struct hp_row_field *field, void *row, const char *text)
+{
+    memcpy((char *)row + field->offset, &text, sizeof text);
+}

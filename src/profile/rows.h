@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The rows of a profile, described once. The SQL schema, saving, loading, checking, ordering,
+ * merging and the tables of docs/profile.md all follow from these descriptions: to add a column,
+ * add a member to the struct in hotpath/profile.h and a line here.
+ */
+#ifndef HP_PROFILE_ROWS_H
+#define HP_PROFILE_ROWS_H
+
+#include "hotpath/profile.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+/* The kinds of rows. A row refers to rows of its own kind or of a kind before it. */
+enum hp_row_kind {
+    HP_ROW_MODULE,
+    HP_ROW_THREAD,
+    HP_ROW_FUNCTION,
+    HP_ROW_BLOCK,
+    HP_ROW_EDGE,
+    HP_ROW_CALL,
+    HP_ROW_LINE,
+    HP_ROW_BLOCK_COUNT,
+    HP_ROW_EDGE_COUNT,
+    HP_ROW_FUNCTION_COUNT,
+    HP_ROW_CALL_COUNT,
+    HP_ROW_CONTEXT,
+    HP_ROW_CONTEXT_COUNT,
+    HP_ROW_PATH,
+    HP_ROW_PATH_STEP,
+    HP_ROW_PATH_COUNT,
+    HP_ROW_TABLE_PATH,
+    HP_ROW_STAT,
+    HP_ROW_PREDICTION,
+    HP_ROW_LOOP,
+    HP_ROW_LOOP_COUNT,
+    HP_ROW_LOOP_TRIPS,
+    HP_ROW_LOOP_BLOCK,
+    HP_ROW_MODEL_LOOP,
+    HP_ROW_HOTSPOT,
+    HP_ROW_HOTSPOT_BRANCH,
+    HP_ROW_HOTSPOT_BLOCK,
+    HP_ROW_HOTSPOT_SLICE,
+    HP_ROW_INSN,
+    HP_ROW_INSN_TALLY,
+    HP_ROW_INSN_CYCLES,
+    HP_ROW_ATTRIBUTION,
+    HP_ROW_WAIT,
+    HP_ROW_SAMPLER,
+    HP_ROW_WINDOW,
+    HP_ROW_NOTE,
+    HP_ROW_KINDS
+};
+
+enum hp_row_type {
+    HP_ROW_U8,
+    /* Of 4 bytes: */
+    HP_ROW_U32,
+    HP_ROW_INDEX, /* uint32_t: the row of kind `to` that this one belongs to */
+    HP_ROW_LINK,  /* the same, or HP_PROFILE_NONE */
+    HP_ROW_I32,
+    HP_ROW_LAST_OF_4 = HP_ROW_I32,
+    /* Of 8: */
+    HP_ROW_U64, /* an amount: at most 2^63-1 in a file */
+    HP_ROW_I64,
+    HP_ROW_BITS,   /* uint64_t: an address or a set of bits; all 64 are kept */
+    HP_ROW_TEXT,   /* kept in the row */
+    HP_ROW_STRING, /* a text that many rows have: kept once, in the string table */
+};
+
+/* A column in the file, a member in memory. */
+struct hp_row_field {
+    const char *name; /* of the column */
+    enum hp_row_type type;
+    enum hp_row_kind to; /* of an index or link */
+    uint8_t max;         /* of a U8: the largest value there is */
+    /* Rows with equal keys are the same thing, and become one. Keys are compared by rank (1 first);
+     * 0: not in the key. */
+    uint8_t key;
+    /* Of rows that are the same thing, the first by these ranks is kept: the smaller number, with a
+     * negative rank the larger one; a text that is there before "". 0: does not matter. */
+    int8_t prefer;
+    bool sum; /* ... and these are added up */
+    uint16_t offset;
+    const char *help; /* a few words; NULL: the name says it */
+};
+
+struct hp_row_format {
+    const char *table; /* in the file */
+    const char *one;   /* "block", for errors */
+    const char *many;  /* "blocks" */
+    const char *help;  /* what one row stands for */
+    size_t array, n;   /* offsets of its pointer and its length in struct hp_profile */
+    size_t size;
+    const struct hp_row_field *fields;
+    size_t n_fields;
+    bool has_id;    /* the index is a column; else the key is unique in the file */
+    bool later;     /* files from before this kind do not have the table */
+    bool drop_zero; /* rows that say nothing but zero are left out */
+    /* What references and limits cannot say: HP_ERR_INVALID when the row cannot be. NULL: nothing. */
+    enum hp_err (*check)(const struct hp_profile *profile, size_t i);
+    /* Makes `joint`, which is the first of `n` > 1 rows that are the same, what all of them are
+     * together, where adding up is not it. The rows are `stride` bytes apart. NULL: adding up. */
+    enum hp_err (*join)(void *joint, const void *rows, size_t n, size_t stride);
+};
+
+extern const struct hp_row_format hp_row_formats[HP_ROW_KINDS];
+
+/* --- All rows of a kind ----------------------------------------------------------------------- */
+
+/* One array of a profile: where its pointer, its length and its capacity are. */
+struct hp_row_array {
+    const struct hp_row_format *format;
+    void *array; /* a T ** */
+    size_t *n;
+    size_t *capacity;
+};
+
+struct hp_row_array hp_profile_rows(struct hp_profile *profile, enum hp_row_kind kind);
+size_t hp_profile_n_rows(const struct hp_profile *profile, enum hp_row_kind kind);
+/* The first row; NULL: there are none. */
+void *hp_row_items(const struct hp_row_array *rows);
+const void *hp_profile_row(const struct hp_profile *profile, enum hp_row_kind kind, size_t i);
+
+/* Makes room for `more` rows after those there. HP_ERR_INVALID: more than an index can count. */
+enum hp_err hp_row_reserve(const struct hp_row_array *rows, size_t more);
+
+/* --- One value -------------------------------------------------------------------------------- */
+
+/* Of a number or an index; signed ones as two's complement. */
+static inline uint64_t hp_row_number(const struct hp_row_field *field, const void *row)
+{
+    const char *at = (const char *)row + field->offset;
+    uint32_t word;
+    uint64_t number;
+    if (field->type == HP_ROW_U8)
+        return (uint8_t)*at;
+    if (field->type <= HP_ROW_LAST_OF_4) {
+        memcpy(&word, at, sizeof word);
+        return field->type == HP_ROW_I32 ? (uint64_t)(int64_t)(int32_t)word : word;
+    }
+    memcpy(&number, at, sizeof number);
+    return number;
+}
+const char *hp_row_text(const struct hp_row_field *field, const void *row);
+/* Of an index or a link. */
+uint32_t *hp_row_index(const struct hp_row_field *field, void *row);
+void hp_row_set_number(const struct hp_row_field *field, void *row, uint64_t value);
+void hp_row_set_text(const struct hp_row_field *field, void *row, const char *text);
+
+static inline bool hp_row_is_reference(const struct hp_row_field *field)
+{
+    return field->type == HP_ROW_INDEX || field->type == HP_ROW_LINK;
+}
+
+static inline bool hp_row_is_text(const struct hp_row_field *field)
+{
+    return field->type == HP_ROW_TEXT || field->type == HP_ROW_STRING;
+}
+
+#endif

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The file format of profiles (docs/profile.md): what saving and loading agree on.
+ */
+#ifndef HP_PROFILE_SCHEMA_H
+#define HP_PROFILE_SCHEMA_H
+
+#include "base/map64.h"
+#include "profile/rows.h"
+
+#define HP_SCHEMA_APPLICATION_ID 0x48745074 /* "HtPt" */
+#define HP_SCHEMA_VERSION        1
+#define HP_SCHEMA_MAX_TEXT       (16 << 20) /* bytes of one text */
+
+/* Every table that a profile has: those of the rows come behind the others. */
+enum {
+    HP_SCHEMA_CONTENTS, /* for every other table the number of its rows, a checksum of its values */
+    HP_SCHEMA_RUN,
+    HP_SCHEMA_ARGUMENT,
+    HP_SCHEMA_STRING,
+    HP_SCHEMA_ENGINE,
+    HP_SCHEMA_ROWS, /* the table of a kind is HP_SCHEMA_ROWS + kind */
+    HP_SCHEMA_TABLES = HP_SCHEMA_ROWS + HP_ROW_KINDS
+};
+
+const char *hp_schema_name(size_t table);
+
+/* The table of that name; HP_SCHEMA_TABLES when there is none. */
+size_t hp_schema_find(const char *name);
+
+/* It came later: a file without it is as sound as one where it is empty. */
+bool hp_schema_is_later(size_t table);
+
+/* The columns of its primary key; its CREATE TABLE statement, as SQLite keeps it. */
+#define HP_SCHEMA_SQL 4096
+void hp_schema_key(size_t table, char sql[HP_SCHEMA_SQL]);
+void hp_schema_create(size_t table, char sql[HP_SCHEMA_SQL]);
+
+/* The checksum after one more value, or text; that of no values is 0. Order matters; a change of
+ * one value always changes the sum. */
+static inline uint64_t hp_schema_sum(uint64_t sum, uint64_t value)
+{
+    return hp_hash64(sum ^ value) + 0x9e3779b97f4a7c15u;
+}
+
+uint64_t hp_schema_sum_text(uint64_t sum, const char *text, size_t length);
+
+/* Views for people, and the names of the flows; hotpath itself does not read them. */
+extern const char hp_schema_views[];
+
+#endif
