@@ -3,7 +3,7 @@
 
 #include "base/outfile.h"
 #include "cli/cli.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <ctype.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/terminal.h"
 
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,8 +2,8 @@
 #include "cli/top_page.h"
 
 #include "cli/top_rows.h"
-#include "report/number.h"
-#include "report/utf8.h"
+#include "text/number.h"
+#include "text/utf8.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define HP_CLI_TOP_PAGE_H
 
 #include "live/board.h"
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 enum hp_top_view { /* what the lower part shows: all kinds, or one */
                    HP_TOP_ALL,

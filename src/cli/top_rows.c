@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "cli/top_rows.h"
 
-#include "report/number.h"
-#include "report/utf8.h"
+#include "text/number.h"
+#include "text/utf8.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 #include "cli/cli.h"
 #include "cli/trace.h"
 #include "hotpath/trace.h"
-#include "report/json.h"
+#include "text/json.h"
 
 #include <inttypes.h>
 #include <stdio.h>

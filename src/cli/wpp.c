@@ -4,8 +4,8 @@
 #include "cli/cli.h"
 #include "cli/group.h"
 #include "hotpath/wpp.h"
-#include "report/json.h"
-#include "report/number.h"
+#include "text/json.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,9 +2,9 @@
 #include "cli/cli.h"
 #include "cli/wpp.h"
 #include "cli/wpp_names.h"
-#include "report/json.h"
-#include "report/number.h"
-#include "report/strbuf.h"
+#include "text/json.h"
+#include "text/number.h"
+#include "text/strbuf.h"
 
 #include <inttypes.h>
 #include <stdio.h>

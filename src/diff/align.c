@@ -10,8 +10,8 @@
  */
 #include "diff/diff.h"
 
-#include "report/number.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <ctype.h>
 #include <stdlib.h>

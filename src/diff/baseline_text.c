@@ -2,9 +2,9 @@
 #include "diff/baseline_text.h"
 
 #include "base/grow.h"
-#include "report/number.h"
 #include "report/tables.h"
 #include "symbols/demangle.h"
+#include "text/number.h"
 
 #include <ctype.h>
 #include <stdlib.h>

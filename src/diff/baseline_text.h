@@ -6,7 +6,7 @@
 #define HP_DIFF_BASELINE_TEXT_H
 
 #include "diff/baseline.h"
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 /* Appends what is worth keeping of a digest. */
 void hp_baseline_format(struct hp_strbuf *text, const struct hp_digest *digest);

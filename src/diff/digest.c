@@ -7,9 +7,9 @@
 #include "base/grow.h"
 #include "hotpath/cycles.h"
 #include "report/check.h"
-#include "report/number.h"
-#include "report/strbuf.h"
 #include "report/tables.h"
+#include "text/number.h"
+#include "text/strbuf.h"
 
 #include <stdlib.h>
 #include <string.h>

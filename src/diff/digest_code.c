@@ -6,8 +6,8 @@
 
 #include "base/grow.h"
 #include "report/items.h"
-#include "report/number.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

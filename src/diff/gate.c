@@ -2,8 +2,8 @@
 #include "diff/gate.h"
 
 #include "diff/baseline.h"
-#include "report/number.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -6,7 +6,7 @@
 #define HP_DIFF_GATE_H
 
 #include "diff/diff.h"
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 /* How much more there may be, in percent of the baseline; < 0: any number. */
 struct hp_gate_limits {

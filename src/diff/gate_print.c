@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "diff/gate.h"
 
-#include "report/json.h"
-#include "report/number.h"
 #include "report/print.h"
-#include "report/text_table.h"
+#include "text/json.h"
+#include "text/number.h"
+#include "text/table.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -8,8 +8,8 @@
  */
 #include "diff/diff.h"
 
-#include "report/number.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

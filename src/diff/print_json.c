@@ -2,8 +2,8 @@
 #include "diff/diff.h"
 
 #include "hotpath/cycles.h"
-#include "report/json.h"
-#include "report/number.h"
+#include "text/json.h"
+#include "text/number.h"
 
 #include <string.h>
 

@@ -2,9 +2,9 @@
 #include "diff/diff.h"
 
 #include "hotpath/cycles.h"
-#include "report/number.h"
 #include "report/print.h"
-#include "report/text_table.h"
+#include "text/number.h"
+#include "text/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -13,7 +13,7 @@
 #include "export/bolt_image.h"
 #include "export/bolt_labels.h"
 #include "export/flows.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -12,7 +12,7 @@
 #include "export/bolt.h"
 #include "export/bolt_image.h"
 #include "export/flows.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 

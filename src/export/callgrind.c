@@ -9,7 +9,7 @@
 #include "export/callgrind_rows.h"
 #include "export/names.h"
 #include "hotpath/cycles.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

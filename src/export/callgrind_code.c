@@ -7,7 +7,7 @@
 
 #include "hotpath/cycles.h"
 #include "report/items.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 

@@ -2,7 +2,7 @@
 #include "export/callgrind_rows.h"
 
 #include "base/grow.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include "base/map64.h"
 #include "report/hotspots.h"
-#include "report/json.h"
-#include "report/number.h"
+#include "text/json.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

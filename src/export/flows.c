@@ -2,8 +2,8 @@
 #include "export/flows.h"
 
 #include "export/flows_table.h"
-#include "report/number.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "export/flows_table.h"
 
 #include "hotpath/path.h"
-#include "report/number.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <stdio.h>
 #include <stdlib.h>

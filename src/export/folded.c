@@ -4,7 +4,7 @@
 #include "base/strings.h"
 #include "export/stacks.h"
 #include "report/items.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

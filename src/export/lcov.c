@@ -9,9 +9,9 @@
 #include "base/map64.h"
 #include "export/flows.h"
 #include "export/lcov_lines.h"
-#include "report/number.h"
 #include "symbols/module_code.h"
 #include "symbols/symbols.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 

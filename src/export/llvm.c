@@ -7,9 +7,9 @@
 
 #include "export/flows.h"
 #include "export/llvm_tree.h"
-#include "report/number.h"
 #include "report/tables.h"
 #include "symbols/symbols.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "export/llvm_tree.h"
 
 #include "base/grow.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

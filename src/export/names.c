@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "export/names.h"
 
-#include "report/number.h"
+#include "text/number.h"
 
 #include <string.h>
 

@@ -9,7 +9,7 @@
 #include "base/map64.h"
 #include "base/strings.h"
 #include "export/stacks.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

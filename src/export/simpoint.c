@@ -3,7 +3,7 @@
 
 #include "base/grow.h"
 #include "export/export.h"
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 #include <errno.h>
 #include <inttypes.h>

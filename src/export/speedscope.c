@@ -6,8 +6,8 @@
 #include "export/speedscope.h"
 
 #include "export/stacks.h"
-#include "report/json.h"
-#include "report/number.h"
+#include "text/json.h"
+#include "text/number.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -2,7 +2,7 @@
 #include "lab/sheet.h"
 
 #include "base/grow.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -6,7 +6,7 @@
 #ifndef HP_LAB_SHEET_H
 #define HP_LAB_SHEET_H
 
-#include "report/json.h"
+#include "text/json.h"
 
 #include <stdio.h>
 

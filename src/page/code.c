@@ -5,7 +5,7 @@
 #include "base/grow.h"
 #include "page/model.h"
 #include "report/hotspots.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 

@@ -3,7 +3,7 @@
  * Calling contexts: all threads together, with what is above them, the heaviest.
  */
 #include "page/model.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 

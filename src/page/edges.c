@@ -7,7 +7,7 @@
  * own kind. So what enters a block leaves it.
  */
 #include "page/model.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
 #include "page/model.h"
 
 #include "base/grow.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -7,8 +7,8 @@
 
 #include "page/data.h"
 #include "report/annotation.h"
-#include "report/json.h"
 #include "report/tables.h"
+#include "text/json.h"
 
 /* The rows of a table. */
 struct hp_page_rows {

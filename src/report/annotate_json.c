@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/annotation.h"
 #include "report/fields.h"
-#include "report/json.h"
+#include "text/json.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "report/annotation.h"
-#include "report/number.h"
 #include "report/text_cells.h"
 #include "report/text_insns.h"
 #include "report/text_regions.h"
-#include "report/text_table.h"
+#include "text/number.h"
+#include "text/table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -3,7 +3,7 @@
 
 #include "base/grow.h"
 #include "report/items.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * The numbers beside code, by instruction and by source line.
  */
 #include "report/annotation.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

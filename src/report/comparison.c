@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "report/json.h"
-#include "report/number.h"
 #include "report/print.h"
-#include "report/text_table.h"
+#include "text/json.h"
+#include "text/number.h"
+#include "text/table.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
  * only the first rows are kept.
  */
 #include "report/fields.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 

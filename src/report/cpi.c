@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report/cpi.h"
 
-#include "report/number.h"
 #include "report/tables.h"
 #include "report/text_cells.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

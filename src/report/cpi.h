@@ -8,7 +8,7 @@
 
 #include "hotpath/cycles.h"
 #include "report/report.h"
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 struct hp_tables;
 struct hp_rows;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/fields.h"
 
-#include "report/number.h"
+#include "text/number.h"
 
 struct hp_cell hp_cell_place(const struct hp_field_input *in, struct hp_place place)
 {

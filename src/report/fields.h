@@ -5,8 +5,8 @@
 #ifndef HP_REPORT_FIELDS_H
 #define HP_REPORT_FIELDS_H
 
-#include "report/json.h"
 #include "report/tables.h"
+#include "text/json.h"
 
 enum hp_cell_kind {
     HP_CELL_TEXT,

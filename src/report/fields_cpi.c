@@ -3,7 +3,7 @@
  * The fields of where cycles went, and of ways of sampling.
  */
 #include "report/fields.h"
-#include "report/number.h"
+#include "text/number.h"
 
 /* --- Cycles ----------------------------------------------------------------------------------- */
 

@@ -4,7 +4,7 @@
  */
 #include "report/fields.h"
 #include "report/hotspots.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 

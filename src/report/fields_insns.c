@@ -3,7 +3,7 @@
  * The fields of instructions on a machine in cycles.
  */
 #include "report/fields.h"
-#include "report/number.h"
+#include "text/number.h"
 
 static void facts_of(const struct hp_field_input *in, struct hp_insn_facts *facts)
 {

@@ -3,8 +3,8 @@
  * The fields of loops as models report them, and of partitioning.
  */
 #include "report/fields.h"
-#include "report/number.h"
 #include "report/partition.h"
+#include "text/number.h"
 
 static const char *function_name(const struct hp_field_input *in, uint32_t function)
 {

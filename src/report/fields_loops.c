@@ -3,7 +3,7 @@
  * The fields of loops.
  */
 #include "report/fields.h"
-#include "report/number.h"
+#include "text/number.h"
 
 static const char *function_name(const struct hp_field_input *in, uint32_t function)
 {

@@ -3,8 +3,8 @@
  * The fields of paths, predictions and what models counted.
  */
 #include "report/fields.h"
-#include "report/number.h"
 #include "report/path_lines.h"
+#include "text/number.h"
 
 /* --- Paths ------------------------------------------------------------------------------------ */
 

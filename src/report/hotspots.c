@@ -2,7 +2,7 @@
 #include "report/hotspots.h"
 
 #include "report/items.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <math.h>
 #include <stdlib.h>

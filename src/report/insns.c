@@ -2,9 +2,9 @@
 #include "report/insns.h"
 
 #include "report/items.h"
-#include "report/number.h"
 #include "report/tables.h"
 #include "report/text_cells.h"
+#include "text/number.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -15,7 +15,7 @@
 
 #include "base/grow.h"
 #include "base/map64.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

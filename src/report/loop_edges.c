@@ -4,8 +4,8 @@
  */
 #include "base/grow.h"
 #include "report/loops.h"
-#include "report/number.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 

@@ -2,9 +2,9 @@
 #include "report/loops.h"
 
 #include "base/grow.h"
-#include "report/number.h"
 #include "report/tables.h"
 #include "report/text_cells.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

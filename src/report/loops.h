@@ -9,7 +9,7 @@
 #define HP_REPORT_LOOPS_H
 
 #include "hotpath/profile.h"
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 struct hp_tables;
 struct hp_row;

@@ -6,8 +6,8 @@
 #ifndef HP_REPORT_PRINT_H
 #define HP_REPORT_PRINT_H
 
-#include "report/json.h"
 #include "report/tables.h"
+#include "text/json.h"
 
 enum hp_err hp_print_text(struct hp_tables *tables, const struct hp_report_options *options,
                           FILE *out);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/fields.h"
-#include "report/json.h"
 #include "report/print.h"
+#include "text/json.h"
 
 #include <string.h>
 

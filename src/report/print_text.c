@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-#include "report/number.h"
 #include "report/print.h"
 #include "report/text_cells.h"
 #include "report/text_insns.h"
 #include "report/text_paths.h"
 #include "report/text_regions.h"
 #include "report/text_views.h"
-#include "report/utf8.h"
+#include "text/number.h"
+#include "text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/tables.h"
 
-#include "report/number.h"
 #include "report/partition.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -5,8 +5,8 @@
 #include "base/grow.h"
 #include "profile/agreement.h"
 #include "report/cpi.h"
-#include "report/number.h"
 #include "report/tables.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

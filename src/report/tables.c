@@ -3,7 +3,7 @@
 
 #include "base/grow.h"
 #include "report/check.h"
-#include "report/number.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>

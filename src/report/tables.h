@@ -12,7 +12,7 @@
 #include "report/insns.h"
 #include "report/loops.h"
 #include "report/report.h"
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 /* A source line that was executed. */
 struct hp_source_line {

@@ -2,10 +2,10 @@
 /*
  * Calling contexts for people: the heavy part of the tree, each context indented below the one it was called from.
  */
-#include "report/number.h"
 #include "report/text_cells.h"
 #include "report/text_regions.h"
-#include "report/text_table.h"
+#include "text/number.h"
+#include "text/table.h"
 
 #include <stdlib.h>
 

@@ -2,10 +2,10 @@
 /*
  * Where cycles went, and ways of sampling, for people.
  */
-#include "report/number.h"
 #include "report/text_insns.h"
 #include "report/text_regions.h"
-#include "report/text_table.h"
+#include "text/number.h"
+#include "text/table.h"
 
 #define CAUSES_SHOWN 4
 

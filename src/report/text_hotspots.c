@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "report/hotspots.h"
-#include "report/number.h"
 #include "report/text_cells.h"
 #include "report/text_regions.h"
-#include "report/text_table.h"
-#include "report/utf8.h"
+#include "text/number.h"
+#include "text/table.h"
+#include "text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "report/text_insns.h"
 
-#include "report/number.h"
 #include "report/text_cells.h"
 #include "report/text_regions.h"
-#include "report/text_table.h"
-#include "report/utf8.h"
+#include "text/number.h"
+#include "text/table.h"
+#include "text/utf8.h"
 
 #include <math.h>
 #include <string.h>

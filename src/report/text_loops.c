@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "report/number.h"
 #include "report/text_cells.h"
 #include "report/text_regions.h"
-#include "report/text_table.h"
+#include "text/number.h"
+#include "text/table.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,8 +2,8 @@
 /*
  * Predictions and what models counted, for people.
  */
-#include "report/number.h"
 #include "report/text_views.h"
+#include "text/number.h"
 
 #include <string.h>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "report/text_views.h"
 
-#include "report/number.h"
 #include "report/text_cells.h"
-#include "report/utf8.h"
+#include "text/number.h"
+#include "text/utf8.h"
 
 #include <stdlib.h>
 #include <string.h>

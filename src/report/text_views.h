@@ -7,7 +7,7 @@
 
 #include "report/sources.h"
 #include "report/tables.h"
-#include "report/text_table.h"
+#include "text/table.h"
 
 /* What filling a row needs. */
 struct hp_text_view_input {

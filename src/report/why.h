@@ -12,7 +12,7 @@
 
 #include "hotpath/cycles.h"
 #include "hotpath/sample.h"
-#include "report/strbuf.h"
+#include "text/strbuf.h"
 
 /* Executions are retired ones. All zero: nothing is known. */
 struct hp_why {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profile_use.h"
 
-#include "../unit/test_profile_random.h"
+#include "../unit/fixtures/profile_random.h"
 #include "diff/diff.h"
 #include "export/export.h"
 #include "page/data.h"

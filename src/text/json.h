@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Writing JSON, piece by piece.
+ *
+ *     struct hp_json json = {.out = file, .lines = 2};
+ *     hp_json_begin_object(&json);
+ *     hp_json_key(&json, "count");
+ *     hp_json_uint(&json, 7);
+ *     hp_json_end_object(&json);
+ *     return hp_json_finish(&json);
+ *
+ * Commas, line ends and escapes are taken care of; the output does not depend on the locale. Write
+ * errors are found by hp_json_finish(). The calls must nest properly: a container that is not
+ * closed, a value without a key in an object, a key without a value make hp_json_finish() fail.
+ */
+#ifndef HP_TEXT_JSON_H
+#define HP_TEXT_JSON_H
+
+#include "hotpath/error.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#define HP_JSON_MAX_DEPTH 64
+
+/* Set `out` and `lines`, the rest to zero. */
+struct hp_json {
+    FILE *out;
+    unsigned lines; /* containers down to this depth have one element a line; 0: all on one line */
+    unsigned depth;
+    uint64_t objects; /* bit d: the container at depth d is an object */
+    uint64_t filled;  /* bit d: it has an element */
+    bool keyed;       /* a key was written, its value not */
+    bool done;        /* the outermost value is complete */
+    bool misused;
+};
+
+void hp_json_begin_object(struct hp_json *json);
+void hp_json_end_object(struct hp_json *json);
+void hp_json_begin_array(struct hp_json *json);
+void hp_json_end_array(struct hp_json *json);
+
+/* The key of the next value, in an object. */
+void hp_json_key(struct hp_json *json, const char *key);
+
+/* What is not UTF-8 becomes U+FFFD. NULL is written as null. */
+void hp_json_string(struct hp_json *json, const char *text);
+void hp_json_uint(struct hp_json *json, uint64_t value);
+void hp_json_int(struct hp_json *json, int64_t value);
+
+/* With `decimals` digits after the point (at most 9); null when it is not finite. */
+void hp_json_fixed(struct hp_json *json, double value, unsigned decimals);
+void hp_json_bool(struct hp_json *json, bool value);
+void hp_json_null(struct hp_json *json);
+
+/* Ends the text with a line end and flushes. HP_ERR_IO: something could not be written.
+ * HP_ERR_INTERNAL: the calls did not make up one JSON value. */
+enum hp_err hp_json_finish(struct hp_json *json);
+
+#endif

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Numbers as text, independent of the locale. Each function writes a terminated text of less than
+ * HP_NUMBER_SIZE bytes into `text` and returns its length.
+ */
+#ifndef HP_TEXT_NUMBER_H
+#define HP_TEXT_NUMBER_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#define HP_NUMBER_SIZE 48
+
+/* "1234567" */
+size_t hp_number_uint(char text[HP_NUMBER_SIZE], uint64_t value);
+
+/* "0x12d687" */
+size_t hp_number_hex(char text[HP_NUMBER_SIZE], uint64_t value);
+
+/* "1,234,567" */
+size_t hp_number_grouped(char text[HP_NUMBER_SIZE], uint64_t value);
+
+/* For people: exact and grouped below 100,000, else three digits and a unit: "1.23 M". */
+size_t hp_number_human(char text[HP_NUMBER_SIZE], uint64_t value);
+
+/* A fraction as a percentage of one decimal: "61.2%"; "<0.1%" for what is small but not nothing. */
+size_t hp_number_percent(char text[HP_NUMBER_SIZE], double fraction);
+
+/* `decimals` (at most 9) digits after the point, rounded to nearest. What is not a number reads as
+ * 0, what is beyond 9e15 as that. */
+size_t hp_number_fixed(char text[HP_NUMBER_SIZE], double value, unsigned decimals);
+
+/* `part` of `whole` as a fraction; 0 of nothing. */
+double hp_number_share(uint64_t part, uint64_t whole);
+
+/* Sums and products that stay at the largest value instead of wrapping around. */
+static inline uint64_t hp_saturating_add(uint64_t a, uint64_t b)
+{
+    uint64_t sum;
+    return __builtin_add_overflow(a, b, &sum) ? UINT64_MAX : sum;
+}
+
+static inline uint64_t hp_saturating_mul(uint64_t a, uint64_t b)
+{
+    uint64_t product;
+    return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+#endif

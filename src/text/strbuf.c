@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+#include "text/strbuf.h"
+
+#include "base/grow.h"
+#include "text/number.h"
+#include "text/utf8.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+const char *hp_strbuf_text(const struct hp_strbuf *buffer)
+{
+    return buffer->data ? buffer->data : "";
+}
+
+void hp_strbuf_clear(struct hp_strbuf *buffer)
+{
+    buffer->length = 0;
+    if (buffer->data)
+        buffer->data[0] = 0;
+}
+
+void hp_strbuf_fini(struct hp_strbuf *buffer)
+{
+    free(buffer->data);
+    *buffer = (struct hp_strbuf){0};
+}
+
+void hp_strbuf_bytes(struct hp_strbuf *buffer, const char *bytes, size_t n)
+{
+    if (n >= SIZE_MAX - buffer->length ||
+        hp_grow(&buffer->data, &buffer->capacity, buffer->length + n + 1, 1) != HP_OK) {
+        buffer->failed = true;
+        return;
+    }
+    memcpy(buffer->data + buffer->length, bytes, n);
+    buffer->length += n;
+    buffer->data[buffer->length] = 0;
+}
+
+void hp_strbuf_add(struct hp_strbuf *buffer, const char *text)
+{
+    hp_strbuf_bytes(buffer, text, strlen(text));
+}
+
+void hp_strbuf_uint(struct hp_strbuf *buffer, uint64_t value)
+{
+    char text[HP_NUMBER_SIZE];
+    hp_strbuf_bytes(buffer, text, hp_number_uint(text, value));
+}
+
+void hp_strbuf_hex(struct hp_strbuf *buffer, uint64_t value)
+{
+    char text[HP_NUMBER_SIZE];
+    hp_strbuf_bytes(buffer, text, hp_number_hex(text, value));
+}
+
+void hp_strbuf_human(struct hp_strbuf *buffer, uint64_t value)
+{
+    char text[HP_NUMBER_SIZE];
+    hp_strbuf_bytes(buffer, text, hp_number_human(text, value));
+}
+
+void hp_strbuf_grouped(struct hp_strbuf *buffer, uint64_t value)
+{
+    char text[HP_NUMBER_SIZE];
+    hp_strbuf_bytes(buffer, text, hp_number_grouped(text, value));
+}
+
+void hp_strbuf_percent(struct hp_strbuf *buffer, double fraction)
+{
+    char text[HP_NUMBER_SIZE];
+    hp_strbuf_bytes(buffer, text, hp_number_percent(text, fraction));
+}
+
+void hp_strbuf_fixed(struct hp_strbuf *buffer, double value, unsigned decimals)
+{
+    char text[HP_NUMBER_SIZE];
+    hp_strbuf_bytes(buffer, text, hp_number_fixed(text, value, decimals));
+}
+
+static bool is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x2028 && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
+void hp_strbuf_clean(struct hp_strbuf *buffer, const char *text)
+{
+    for (;;) {
+        size_t plain = hp_utf8_plain(text);
+        hp_strbuf_bytes(buffer, text, plain);
+        text += plain;
+        if (!*text)
+            return;
+        char bytes[4];
+        uint32_t code = hp_utf8_next(&text);
+        hp_strbuf_bytes(buffer, bytes, hp_utf8_encode(is_control(code) ? '?' : code, bytes));
+    }
+}
+
+void hp_strbuf_cut(struct hp_strbuf *buffer, const char *text, size_t columns, enum hp_cut where)
+{
+    size_t width = hp_utf8_width(text);
+    if (width <= columns) {
+        hp_strbuf_add(buffer, text);
+        return;
+    }
+    size_t keep = columns > 0 ? columns - 1 : 0; /* the rest is for the ellipsis */
+    size_t head = where == HP_CUT_END ? keep : (keep + 1) / 2;
+    size_t tail = keep - head;
+    const char *at = text;
+    size_t column = 0;
+    for (;;) {
+        const char *next = at;
+        size_t step = hp_utf8_columns(hp_utf8_next(&next));
+        if (column + step > head)
+            break;
+        column += step;
+        at = next;
+    }
+    hp_strbuf_bytes(buffer, text, (size_t)(at - text));
+    hp_strbuf_add(buffer, "…");
+    while (*at && width - column > tail)
+        column += hp_utf8_columns(hp_utf8_next(&at));
+    hp_strbuf_add(buffer, at);
+}

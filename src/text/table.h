@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A table on a terminal: columns aligned, and cut to fit where the width is limited.
+ *
+ * Every row is filled in twice, once to be measured and once to be printed, so that a table of
+ * millions of rows needs the memory of one. Cells hold clean UTF-8 (hp_strbuf_clean()).
+ */
+#ifndef HP_TEXT_TABLE_H
+#define HP_TEXT_TABLE_H
+
+#include "text/strbuf.h"
+
+#include <stdio.h>
+
+#define HP_TEXT_COLUMNS 10
+
+struct hp_column {
+    const char *title; /* NULL ends the list */
+    bool right;        /* aligned right */
+    bool flexible;     /* may be cut */
+    enum hp_cut cut;
+    bool heat; /* coloured by the row's heat */
+};
+
+struct hp_text_table {
+    FILE *out;
+    bool color;
+    int width; /* of the terminal; <= 0: no limit */
+    const struct hp_column *columns;
+    size_t n;
+    size_t widths[HP_TEXT_COLUMNS];
+    struct hp_strbuf cells[HP_TEXT_COLUMNS]; /* of one row; fill these */
+    struct hp_strbuf cut;
+};
+
+/* At most HP_TEXT_COLUMNS columns, which must outlive the table. */
+void hp_text_table_init(struct hp_text_table *table, const struct hp_column *columns, FILE *out,
+                        bool color, int width);
+void hp_text_table_fini(struct hp_text_table *table);
+
+/* Empties the cells for the next row. */
+void hp_text_table_clear(struct hp_text_table *table);
+
+/* First pass: widens the columns for the cells. */
+void hp_text_table_measure(struct hp_text_table *table);
+
+/* Between the passes: fits the columns into the width and prints the titles. */
+void hp_text_table_begin(struct hp_text_table *table);
+
+/* Second pass: prints the cells; `heat` is a share of the whole. */
+void hp_text_table_print(struct hp_text_table *table, double heat);
+
+/* HP_ERR_NOMEM when a cell could not be filled. */
+enum hp_err hp_text_table_check(const struct hp_text_table *table);
+
+/* Terminal codes, "" when `color` is not set. */
+const char *hp_text_bold(bool color);
+const char *hp_text_warn(bool color);
+const char *hp_text_plain(bool color);
+
+#endif
