@@ -2,6 +2,7 @@
 #include "report/report.h"
 
 #include "report/print.h"
+#include "report/view.h"
 
 #include <errno.h>
 #include <string.h>
@@ -48,12 +49,15 @@ enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view
             return HP_OK;
         }
     }
-    return hp_fail(
-        HP_ERR_INVALID,
-        "no view \"%s\": there are summary, functions, blocks, edges, calls, contexts, lines, "
-        "threads, modules, loops, paths, predictions, hotspots, loop-models, partition, machine, "
-        "instructions, cpi, sampling and all",
-        name);
+    struct hp_strbuf names = {0};
+    for (size_t i = 0; hp_views[i]; i++) {
+        hp_strbuf_add(&names, i == 0 ? "" : hp_views[i + 1] ? ", " : " and ");
+        hp_strbuf_add(&names, hp_views[i]->name);
+    }
+    enum hp_err err =
+        hp_fail(HP_ERR_INVALID, "no view \"%s\": there are %s", name, hp_strbuf_text(&names));
+    hp_strbuf_fini(&names);
+    return err;
 }
 
 static const char *const by_names[HP_REPORT_BY_COUNT_] = {
