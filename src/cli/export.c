@@ -17,10 +17,10 @@
 static void print_formats(void)
 {
     size_t n;
-    const struct hp_export_format *formats = hp_export_formats(&n);
+    const struct hp_export_format *const *formats = hp_export_formats(&n);
     printf("\nFormats:\n");
     for (size_t i = 0; i < n; i++)
-        printf("  %-15s %s\n", formats[i].name, formats[i].summary);
+        printf("  %-15s %s\n", formats[i]->name, formats[i]->summary);
 }
 
 static const struct hp_usage usage = {

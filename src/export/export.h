@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exports: what hotpath found, for the tools people already use. One table of formats (formats.c), each with what it is made of; one
- * file a format.
+ * Exports: what hotpath found, for the tools people already use. A format is a file with its
+ * struct hp_export_format and a line in formats.c.
  */
 #ifndef HP_EXPORT_EXPORT_H
 #define HP_EXPORT_EXPORT_H
 
-#include "export/log.h"
-#include "export/stream.h"
+#include "export/pipeline/log.h"
+#include "export/traces/stream.h"
 #include "hotpath/profile.h"
 
 #include <stdio.h>
@@ -51,7 +51,7 @@ struct hp_export_format {
 };
 
 /* All of them. */
-const struct hp_export_format *hp_export_formats(size_t *n);
+const struct hp_export_format *const *hp_export_formats(size_t *n);
 
 /* HP_ERR_INVALID: there is none of that name (NULL: none was given); the text lists them. */
 enum hp_err hp_export_find(const char *name, const struct hp_export_format **format);

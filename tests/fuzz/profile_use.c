@@ -150,8 +150,8 @@ static void report(const struct hp_profile *profile, unsigned what)
 static void export(const struct hp_profile *profile, unsigned what)
 {
     size_t n;
-    const struct hp_export_format *formats = hp_export_formats(&n);
-    const struct hp_export_format *format = &formats[what % n];
+    const struct hp_export_format *const *formats = hp_export_formats(&n);
+    const struct hp_export_format *format = formats[what % n];
     struct hp_export_written written = {0};
     if (format->source == HP_EXPORT_PROFILE)
         format->write(profile, &(struct hp_export_request){0}, fuzz_nowhere(), &written);

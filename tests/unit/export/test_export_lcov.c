@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Tracefiles, to the letter. */
-#include "export/lcov_lines.h"
+#include "export/coverage/lcov_lines.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The tree of a sample profile, to the letter. */
-#include "export/llvm_tree.h"
+#include "export/optimizers/llvm_tree.h"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Traces and vectors for simulators, of code made by hand; coverage and phases, of a profile made by hand. What is written, to the letter. */
-#include "export/chrome.h"
-#include "export/drcov.h"
 #include "export/export.h"
 #include "report_fixture.h"
 #include "stream_fixture.h"

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The format is ChampSim's struct input_instr. It has no kinds of branches: ChampSim tells them by the registers that an instruction reads
+ * and writes, of which three are special. So a branch gets those registers that make ChampSim take it for what it is.
+ */
+
+#include "base/grow.h"
+#include "export/export.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUFFER 4096 /* records that are written at once */
+
+struct record {
+    uint64_t ip;
+    uint8_t is_branch;
+    uint8_t taken;
+    uint8_t writes[2]; /* registers; 0: none */
+    uint8_t reads[4];
+    uint64_t stores[2]; /* addresses; 0: none */
+    uint64_t loads[4];
+};
+_Static_assert(sizeof(struct record) == 64, "as ChampSim has it");
+
+/* Registers have the numbers that Pin gives them, with which ChampSim's own traces are made; vectors have our own. */
+enum {
+    SP = 6,
+    FLAGS = 25,
+    IP = 26,
+    VALUE = 56, /* what an indirect branch reads that takes its target from memory */
+    VECTORS = 64,
+};
+static const uint8_t integers[16] = {10, 9, 8, 7, SP, 5, 4, 3, 11, 12, 13, 14, 15, 16, 17, 18};
+
+#define GPR_SP    (UINT64_C(1) << 4)
+#define GPR_FLAGS (UINT64_C(1) << HP_REG_FLAGS)
+
+/* The records of a block, complete but for addresses and outcome. */
+struct code {
+    struct record *records; /* NULL: not made yet */
+    const struct hp_insn *insns;
+};
+
+struct champsim {
+    struct hp_stream_setup setup;
+    struct code *codes; /* by block */
+    size_t n_codes;
+    struct record *buffer;
+    size_t n;
+    uint64_t bare; /* instructions that should have had addresses */
+};
+
+static enum hp_err open_trace(const struct hp_stream_setup *setup, void **state)
+{
+    if (hp_code_arch(setup->code) != HP_ARCH_X86_64)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "a ChampSim trace can be made of x86_64 programs only, not of %s",
+                       hp_arch_name(hp_code_arch(setup->code)));
+    struct champsim *c = calloc(1, sizeof *c);
+    if (c)
+        c->buffer = calloc(BUFFER, sizeof *c->buffer);
+    if (!c || !c->buffer) {
+        free(c);
+        return hp_fail_nomem();
+    }
+    c->setup = *setup;
+    *state = c;
+    return HP_OK;
+}
+
+/* --- Registers -------------------------------------------------------------------------------- */
+
+/* Puts a register behind those that are there, if there is room. */
+static void add(uint8_t *slots, size_t n, unsigned number)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (slots[i])
+            continue;
+        slots[i] = (uint8_t)number;
+        return;
+    }
+}
+
+/* Of more registers than there is room for the flags are left out first, then vectors. */
+static void add_set(uint8_t *slots, size_t n, struct hp_regset set)
+{
+    for (uint64_t left = set.gpr & 0xffff; left; left &= left - 1)
+        add(slots, n, integers[__builtin_ctzll(left)]);
+    for (uint64_t left = set.vec; left; left &= left - 1)
+        add(slots, n, VECTORS + (unsigned)__builtin_ctzll(left));
+    if (set.gpr & GPR_FLAGS)
+        add(slots, n, FLAGS);
+}
+
+/*
+ * ChampSim's rules, each of an instruction that writes IP:
+ *   direct jump    reads neither SP, flags nor others      conditional  reads IP and flags or others, not SP
+ *   indirect jump  reads others, not SP, IP, flags         return       reads and writes SP, does not read IP
+ *   direct call    reads and writes SP, reads IP           indirect call  that, and reads others
+ */
+static void add_branch(struct record *r, const struct hp_insn *insn)
+{
+    enum hp_flow flow = insn->flow;
+    bool stacks = flow == HP_FLOW_CALL || flow == HP_FLOW_CALL_IND || flow == HP_FLOW_RETURN;
+    struct hp_regset others = {.gpr = insn->reads.gpr & ~(GPR_SP | GPR_FLAGS)};
+    struct hp_regset written = {.gpr = insn->writes.gpr & ~(GPR_SP | GPR_FLAGS)};
+    r->is_branch = 1;
+    add(r->writes, 2, IP);
+    if (stacks) {
+        add(r->writes, 2, SP);
+        add(r->reads, 4, SP);
+    }
+    if (flow != HP_FLOW_JUMP_IND && flow != HP_FLOW_RETURN)
+        add(r->reads, 4, IP);
+    if (flow == HP_FLOW_COND && ((insn->reads.gpr & GPR_FLAGS) || !others.gpr))
+        add(r->reads, 4, FLAGS);
+    if ((flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND) && !others.gpr)
+        add(r->reads, 4, VALUE);
+    if (flow == HP_FLOW_COND || flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND)
+        add_set(r->reads, 4, others);
+    add_set(r->writes, 2, written);
+}
+
+static bool is_branch(const struct hp_insn *insn)
+{
+    return insn->flow != HP_FLOW_NONE && insn->flow != HP_FLOW_SYSCALL &&
+           insn->flow != HP_FLOW_TRAP;
+}
+
+static enum hp_err make_records(struct champsim *c, const struct hp_stream_block *block)
+{
+    const struct hp_insn *insns;
+    HP_TRY(hp_code_insns(c->setup.code, block->id, &insns));
+    struct record *records = calloc(block->code->insns, sizeof *records);
+    if (!records)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < block->code->insns; i++) {
+        records[i].ip = insns[i].address;
+        if (is_branch(&insns[i])) {
+            add_branch(&records[i], &insns[i]);
+            continue;
+        }
+        add_set(records[i].reads, 4, insns[i].reads);
+        add_set(records[i].writes, 2, insns[i].writes);
+    }
+    c->codes[block->id] = (struct code){records, insns};
+    return HP_OK;
+}
+
+/* --- Writing ---------------------------------------------------------------------------------- */
+
+static enum hp_err flush(struct champsim *c)
+{
+    if (fwrite(c->buffer, sizeof *c->buffer, c->n, c->setup.out) != c->n)
+        return hp_fail(HP_ERR_IO, "cannot write: %s", strerror(errno));
+    c->n = 0;
+    return HP_OK;
+}
+
+static void add_addresses(struct record *r, const struct hp_insn *insn, const uint64_t *addresses)
+{
+    size_t loads = 0, stores = 0;
+    for (unsigned i = 0; i < insn->n_mems; i++) {
+        if (insn->mems[i].read)
+            r->loads[loads++] = addresses[i];
+        if (insn->mems[i].write)
+            r->stores[stores++] = addresses[i];
+    }
+}
+
+static enum hp_err put_block(void *state, const struct hp_stream_block *block)
+{
+    struct champsim *c = state;
+    if (block->id >= c->n_codes || !c->codes[block->id].records) {
+        HP_TRY(hp_grow(&c->codes, &c->n_codes, (size_t)block->id + 1, sizeof *c->codes));
+        HP_TRY(make_records(c, block));
+    }
+    const struct code *code = &c->codes[block->id];
+    const uint64_t *addresses = block->addresses;
+    size_t left = block->n_addresses;
+    for (uint32_t i = 0; i < block->insns && i < block->code->insns; i++) {
+        const struct hp_insn *insn = &code->insns[i];
+        if (c->n == BUFFER)
+            HP_TRY(flush(c));
+        struct record *r = &c->buffer[c->n++];
+        *r = code->records[i];
+        r->taken = r->is_branch & block->taken; /* a branch is the last one */
+        if (insn->n_mems > left) {
+            c->bare++;
+            left = 0;
+        } else if (insn->n_mems) {
+            add_addresses(r, insn, addresses);
+            addresses += insn->n_mems;
+            left -= insn->n_mems;
+        }
+    }
+    return HP_OK;
+}
+
+static enum hp_err close_trace(void *state)
+{
+    struct champsim *c = state;
+    struct hp_export_written *written = c->setup.written;
+    if (c->bare)
+        snprintf(written->detail, sizeof written->detail,
+                 "%" PRIu64 " without the addresses of their data, which were lost", c->bare);
+    return flush(c);
+}
+
+static void free_trace(void *state)
+{
+    struct champsim *c = state;
+    if (!c)
+        return;
+    for (size_t i = 0; i < c->n_codes; i++)
+        free(c->codes[i].records);
+    free(c->codes);
+    free(c->buffer);
+    free(c);
+}
+
+static const struct hp_stream_format stream_format = {.addresses = true,
+                                                      .open = open_trace,
+                                                      .block = put_block,
+                                                      .close = close_trace,
+                                                      .free = free_trace};
+
+const struct hp_export_format hp_format_champsim = {
+    .name = "champsim",
+    .summary = "a trace of instructions for ChampSim",
+    .source = HP_EXPORT_STREAM,
+    .stream = &stream_format,
+};

@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: MIT
+
+#include "base/grow.h"
+#include "export/export.h"
+#include "text/strbuf.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEFAULT_INTERVAL 100000000 /* instructions */
+
+/* A block of the code map. */
+struct entry {
+    uint64_t executed; /* instructions, in this interval */
+    uint32_t number;   /* 1, 2, ... in the order of first execution; 0: never executed */
+};
+
+struct simpoint {
+    struct hp_stream_setup setup;
+    struct entry *entries; /* by block */
+    size_t n_entries;
+    uint32_t *order; /* blocks by number - 1 */
+    size_t n_order, cap_order;
+    uint32_t *touched; /* numbers of those of this interval */
+    size_t n_touched, cap_touched;
+    uint64_t
+        since; /* instructions since the multiple of the interval that this one begins at, or behind */
+    uint64_t in_interval, intervals;
+};
+
+/* A block must not be longer than an interval: else there would be intervals with nothing in them. */
+static enum hp_err open_vectors(const struct hp_stream_setup *setup, void **state)
+{
+    if (setup->interval && setup->interval < HP_BLOCK_MAX_INSNS)
+        return hp_fail(HP_ERR_INVALID,
+                       "--interval %" PRIu64 " is too short: at least %d instructions, the most "
+                       "that a block can have",
+                       setup->interval, HP_BLOCK_MAX_INSNS);
+    struct simpoint *s = calloc(1, sizeof *s);
+    if (!s)
+        return hp_fail_nomem();
+    s->setup = *setup;
+    if (!setup->interval)
+        s->setup.interval = DEFAULT_INTERVAL;
+    *state = s;
+    return HP_OK;
+}
+
+/* --- Vectors ---------------------------------------------------------------------------------- */
+
+static int compare_numbers(const void *a, const void *b)
+{
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return x < y ? -1 : x > y;
+}
+
+static enum hp_err end_interval(struct simpoint *s)
+{
+    FILE *out = s->setup.out;
+    qsort(s->touched, s->n_touched, sizeof *s->touched, compare_numbers);
+    fputc('T', out);
+    for (size_t i = 0; i < s->n_touched; i++) {
+        struct entry *entry = &s->entries[s->order[s->touched[i] - 1]];
+        fprintf(out, ":%" PRIu32 ":%" PRIu64 " ", entry->number, entry->executed);
+        entry->executed = 0;
+    }
+    fputc('\n', out);
+    s->n_touched = 0;
+    s->in_interval = 0;
+    s->intervals++;
+    if (ferror(out))
+        return hp_fail(HP_ERR_IO, "cannot write: %s", strerror(errno));
+    return HP_OK;
+}
+
+/* The block's entry, which has a number and is in this interval's list. */
+static enum hp_err enter(struct simpoint *s, uint32_t block)
+{
+    HP_TRY(hp_grow(&s->entries, &s->n_entries, (size_t)block + 1, sizeof *s->entries));
+    HP_TRY(hp_grow(&s->order, &s->cap_order, s->n_order + 1, sizeof *s->order));
+    HP_TRY(hp_grow(&s->touched, &s->cap_touched, s->n_touched + 1, sizeof *s->touched));
+    if (!s->entries[block].number) {
+        s->order[s->n_order++] = block;
+        s->entries[block].number = (uint32_t)s->n_order;
+    }
+    s->touched[s->n_touched++] = s->entries[block].number;
+    return HP_OK;
+}
+
+/* An interval ends with the first block that ends at or behind a multiple of its length. */
+static enum hp_err put_block(void *state, const struct hp_stream_block *block)
+{
+    struct simpoint *s = state;
+    if (!block->insns)
+        return HP_OK;
+    if (block->id >= s->n_entries || !s->entries[block->id].executed)
+        HP_TRY(enter(s, block->id));
+    s->entries[block->id].executed += block->insns;
+    s->in_interval += block->insns;
+    s->since += block->insns;
+    if (s->since < s->setup.interval)
+        return HP_OK;
+    s->since -= s->setup.interval;
+    return end_interval(s);
+}
+
+/* --- Which block a number is ------------------------------------------------------------------ */
+
+/* "F:7:401020:main", as valgrind writes it, and behind that, where the name ends, module+offset and instructions. */
+static enum hp_err put_place(struct simpoint *s, size_t i, struct hp_strbuf *name)
+{
+    uint32_t block = s->order[i];
+    const struct hp_block *code = hp_code_block(s->setup.code, block);
+    const struct hp_module *module = hp_code_module(s->setup.code, code->module);
+    struct hp_functions *functions = s->setup.functions;
+    uint32_t function = functions ? hp_functions_of_block(functions, block) : HP_NO_ID;
+    const struct hp_symbol *symbol =
+        function == HP_NO_ID ? NULL : hp_functions_get(functions, function)->symbol;
+    hp_strbuf_clear(name);
+    if (symbol)
+        hp_strbuf_clean(name, symbol->name);
+    hp_strbuf_add(name, "\t");
+    hp_strbuf_clean(name, module->path);
+    if (name->failed)
+        return hp_fail_nomem();
+    fprintf(s->setup.second, "F:%zu:%" PRIx64 ":%s+0x%" PRIx64 "\t%" PRIu32 "\n", i + 1,
+            code->start, hp_strbuf_text(name), code->start - module->base, code->insns);
+    return HP_OK;
+}
+
+static enum hp_err put_places(struct simpoint *s)
+{
+    struct hp_strbuf name = {0};
+    enum hp_err err = HP_OK;
+    for (size_t i = 0; i < s->n_order && err == HP_OK; i++)
+        err = put_place(s, i, &name);
+    hp_strbuf_fini(&name);
+    return err;
+}
+
+static enum hp_err close_vectors(void *state)
+{
+    struct simpoint *s = state;
+    struct hp_export_written *written = s->setup.written;
+    uint64_t rest = s->in_interval;
+    if (rest)
+        HP_TRY(end_interval(s));
+    int n = snprintf(written->detail, sizeof written->detail, "%" PRIu64 " intervals, %zu blocks",
+                     s->intervals, s->n_order);
+    if (rest)
+        snprintf(written->detail + n, sizeof written->detail - (size_t)n,
+                 "; the last interval has %" PRIu64 " instructions", rest);
+    return s->setup.second ? put_places(s) : HP_OK;
+}
+
+static void free_vectors(void *state)
+{
+    struct simpoint *s = state;
+    if (!s)
+        return;
+    free(s->entries);
+    free(s->order);
+    free(s->touched);
+    free(s);
+}
+
+static const struct hp_stream_format stream_format = {.all = true,
+                                                      .intervals = true,
+                                                      .second = ".pc",
+                                                      .open = open_vectors,
+                                                      .block = put_block,
+                                                      .close = close_vectors,
+                                                      .free = free_vectors};
+
+const struct hp_export_format hp_format_simpoint = {
+    .name = "simpoint",
+    .summary = "basic block vectors for SimPoint",
+    .source = HP_EXPORT_STREAM,
+    .stream = &stream_format,
+};
