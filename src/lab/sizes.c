@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "lab/sizes.h"
 
+#include "base/bisect.h"
+
 #include <stdlib.h>
 
 static int compare(const void *left, const void *right)
@@ -50,15 +52,7 @@ void hp_lab_sizes_fini(struct hp_lab_sizes *sizes)
 /* How many are below. */
 static size_t below(const struct hp_lab_sizes *sizes, uint64_t address)
 {
-    size_t low = 0, high = sizes->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (sizes->addresses[middle] < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HP_BISECT(i, 0, sizes->n, sizes->addresses[i] < address);
 }
 
 size_t hp_lab_sizes_count(const struct hp_lab_sizes *sizes, uint64_t first, uint64_t last)

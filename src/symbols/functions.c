@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/functions.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "base/map64.h"
 
@@ -209,15 +210,8 @@ static const struct hp_function *called_before(const struct hp_functions *f, uin
                                                uint64_t offset)
 {
     struct hp_function here = {.module = module, .offset = offset};
-    size_t low = 0, high = f->n_called; /* the first one behind `here` */
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (by_place(&f->called[middle], &here) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low > 0 && f->called[low - 1].module == module ? &f->called[low - 1] : NULL;
+    size_t behind = HP_BISECT(i, 0, f->n_called, by_place(&f->called[i], &here) <= 0);
+    return behind && f->called[behind - 1].module == module ? &f->called[behind - 1] : NULL;
 }
 
 uint32_t hp_functions_settle(struct hp_functions *f, uint32_t block)

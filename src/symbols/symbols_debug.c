@@ -6,6 +6,7 @@
  * in it is first asked for, into sorted arrays; after that a question is three binary searches:
  * unit, line, inlined function.
  */
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "base/map64.h"
 #include "symbols/symbols_private.h"
@@ -317,15 +318,7 @@ static enum hp_err find_unit(struct hp_debug *debug, uint64_t address, struct hp
 /* The first line behind an address. */
 static size_t line_behind(const struct hp_unit *unit, uint64_t address)
 {
-    size_t low = 0, high = unit->n_lines;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (unit->lines[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HP_BISECT(i, 0, unit->n_lines, unit->lines[i].address <= address);
 }
 
 static const struct hp_line *find_line(const struct hp_unit *unit, uint64_t address)
@@ -362,14 +355,7 @@ enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_
 /* The first mark of an index behind an address, where that comes before `until`. */
 static uint64_t next_mark(const struct hp_span_index *index, uint64_t address, uint64_t until)
 {
-    size_t low = 0, high = index->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->marks[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, index->n, index->marks[i].address <= address);
     return low < index->n && index->marks[low].address < until ? index->marks[low].address : until;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/symbols_span.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 
 #include <stdlib.h>
@@ -82,13 +83,6 @@ void hp_span_index_fini(struct hp_span_index *index)
 
 uint32_t hp_span_find(const struct hp_span_index *index, uint64_t address)
 {
-    size_t low = 0, high = index->n; /* the answer is the mark before `low` */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (index->marks[middle].address <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low ? index->marks[low - 1].id : HP_SPAN_NONE;
+    size_t behind = HP_BISECT(i, 0, index->n, index->marks[i].address <= address);
+    return behind ? index->marks[behind - 1].id : HP_SPAN_NONE;
 }

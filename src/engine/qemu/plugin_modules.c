@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "engine/qemu/plugin_modules.h"
 
+#include "base/bisect.h"
+
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -97,14 +99,7 @@ static void read_maps(void)
 
 static const struct mapping *find_mapping(uint64_t host)
 {
-    size_t low = 0, high = n_mappings;
-    while (low < high) {
-        size_t middle = (low + high) / 2;
-        if (mappings[middle].high <= host)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, n_mappings, mappings[i].high <= host);
     return low < n_mappings && mappings[low].low <= host ? &mappings[low] : NULL;
 }
 

@@ -4,6 +4,7 @@
  */
 #include "hotpath/pipe.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "base/map64.h"
 #include "machine/pipe/image.h"
@@ -276,15 +277,7 @@ struct hp_code *hp_program_code(const struct hp_program *program)
 /* The piece that an instruction is in; ids ascend with pieces. */
 static uint32_t piece_of(const struct hp_program *p, uint32_t insn)
 {
-    uint32_t low = 0, high = p->n_pieces;
-    while (high - low > 1) {
-        uint32_t middle = low + (high - low) / 2;
-        if (p->pieces[middle].first <= insn)
-            low = middle;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)HP_BISECT(i, 1, p->n_pieces, p->pieces[i].first <= insn) - 1;
 }
 
 void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size_t size)

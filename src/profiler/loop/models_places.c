@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/loop/models_places.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 
 #include <stdlib.h>
@@ -28,15 +29,8 @@ static int compare_addresses(const void *a, const void *b)
 /* The first block that starts at `address` or behind it. */
 static uint32_t first_block(const struct hp_sbb_places *places, uint64_t address)
 {
-    uint32_t low = 0, high = hp_code_n_blocks(places->code);
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (hp_code_block(places->code, places->blocks[middle])->start < address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return (uint32_t)HP_BISECT(i, 0, hp_code_n_blocks(places->code),
+                               hp_code_block(places->code, places->blocks[i])->start < address);
 }
 
 /* Adds the addresses of a block's instructions from `from` to `to`. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "hotpath/general.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "base/map64.h"
 
@@ -279,16 +280,8 @@ static enum hp_err prepare(struct hp_general *g)
 /* The first state in order that is not below the steps; with `above`, the first that is above. */
 static size_t bound(const struct hp_general *g, const uint32_t *last_first, uint32_t n, bool above)
 {
-    size_t low = 0, high = g->n_order;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = compare(g, g->order[middle], last_first, n);
-        if (order < 0 || (order == 0 && above))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    int most = above ? 0 : -1;
+    return HP_BISECT(i, 0, g->n_order, compare(g, g->order[i], last_first, n) <= most);
 }
 
 enum hp_err hp_general_count(struct hp_general *g, const struct hp_general_step *steps, uint32_t n,

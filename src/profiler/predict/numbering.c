@@ -6,6 +6,7 @@
  */
 #include "hotpath/numbering.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 
 #include <stdlib.h>
@@ -378,16 +379,10 @@ uint32_t hp_numbering_path(const struct hp_numbering *numbering, uint64_t number
     uint32_t n = 0;
     for (uint32_t v = numbering->entry; v != numbering->exit;) {
         /* The last edge whose value is not above what is left. */
-        uint32_t low = numbering->first[v], high = numbering->first[v + 1];
-        while (high - low > 1) {
-            uint32_t middle = low + (high - low) / 2;
-            if (numbering->edges[numbering->out[middle]].value <= number)
-                low = middle;
-            else
-                high = middle;
-        }
-        const struct hp_numbered_edge *edge = &numbering->edges[numbering->out[low]];
-        edges[n++] = numbering->out[low];
+        size_t above = HP_BISECT(i, numbering->first[v] + 1, numbering->first[v + 1],
+                                 numbering->edges[numbering->out[i]].value <= number);
+        edges[n++] = numbering->out[above - 1];
+        const struct hp_numbered_edge *edge = &numbering->edges[edges[n - 1]];
         number -= edge->value;
         v = edge->to;
     }

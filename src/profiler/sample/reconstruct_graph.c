@@ -2,6 +2,7 @@
 /*
  * The graph of a whole program, backwards. Like that of a function (cfg.h), but calls lead to callees and returns from them, so that they can be walked through.
  */
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
 
@@ -299,14 +300,7 @@ void hp_place_graph_fini(struct hp_place_graph *graph)
 enum hp_err hp_place_find(const struct hp_place_graph *g, uint64_t address, uint32_t *place,
                           uint32_t *index)
 {
-    uint32_t low = 0, high = g->n;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        if (g->places[middle].start <= address)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    uint32_t low = (uint32_t)HP_BISECT(i, 0, g->n, g->places[i].start <= address);
     *place = HP_NO_ID;
     *index = 0;
     for (uint32_t p = low; p-- > 0 && address - g->places[p].start < g->longest;) {

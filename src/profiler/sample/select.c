@@ -7,6 +7,8 @@
  */
 #include "profiler/sample/sampler.h"
 
+#include "base/bisect.h"
+
 /* --- Intervals -------------------------------------------------------------------------------- */
 
 static uint64_t draw_interval(struct hp_sampler *s)
@@ -81,15 +83,7 @@ static uint64_t slot_count(const struct hp_sampler *s, const struct hp_timing *t
 static size_t find_slot(const struct hp_sampler *s, const struct hp_timing *timings, size_t n,
                         uint64_t count)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (slot_count(s, &timings[middle]) < count)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HP_BISECT(i, 0, n, slot_count(s, &timings[i]) < count);
 }
 
 /* Counts the slots up to the last timing's, those without an instruction too. */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* What everything stands on: errors, growing arrays, maps, strings, files that appear whole. */
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "base/map64.h"
 #include "base/outfile.h"
@@ -51,6 +52,26 @@ static void every_code_has_a_name(void **state)
         for (int k = HP_ERR_INTERNAL; k < i; k++)
             assert_string_not_equal(hp_errstr((enum hp_err)i), hp_errstr((enum hp_err)k));
     assert_string_equal(hp_errstr((enum hp_err)99), "unknown error");
+}
+
+/* --- Binary search
+ * -------------------------------------------------------------------------------------- */
+
+static void bisection_finds_the_first(void **state)
+{
+    (void)state;
+    const int sorted[] = {1, 3, 3, 3, 7};
+    for (int value = 0; value < 9; value++)
+        for (size_t from = 0; from <= 5; from++)
+            for (size_t to = from; to <= 5; to++) {
+                size_t first = from, behind = from;
+                while (first < to && sorted[first] < value)
+                    first++;
+                while (behind < to && sorted[behind] <= value)
+                    behind++;
+                assert_int_equal(HP_BISECT(i, from, to, sorted[i] < value), first);
+                assert_int_equal(HP_BISECT(i, from, to, sorted[i] <= value), behind);
+            }
 }
 
 /* --- Arrays
@@ -303,6 +324,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_last_failure_has_a_text),
         cmocka_unit_test(every_code_has_a_name),
+        cmocka_unit_test(bisection_finds_the_first),
         cmocka_unit_test(arrays_grow_and_new_room_is_zero),
         cmocka_unit_test(arrays_that_cannot_grow_stay),
         cmocka_unit_test(maps_keep_what_is_put),
