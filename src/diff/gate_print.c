@@ -327,34 +327,23 @@ enum hp_err hp_gate_print_markdown(const struct hp_gate *gate, const struct hp_g
 
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void put_json_text(struct hp_json *json, const char *key, const char *text)
-{
-    hp_json_key(json, key);
-    hp_json_string(json, text);
-}
-
 static void put_json_counts(struct hp_json *json, uint64_t old, uint64_t new, bool exceeded)
 {
-    hp_json_key(json, "old");
-    hp_json_uint(json, old);
-    hp_json_key(json, "new");
-    hp_json_uint(json, new);
-    hp_json_key(json, "delta");
-    hp_json_int(json, hp_delta(old, new));
-    hp_json_key(json, "exceeded");
-    hp_json_bool(json, exceeded);
+    hp_json_put_uint(json, "old", old);
+    hp_json_put_uint(json, "new", new);
+    hp_json_put_int(json, "delta", hp_delta(old, new));
+    hp_json_put_bool(json, "exceeded", exceeded);
 }
 
 static void put_json_totals(struct hp_json *json, const struct hp_gate *gate)
 {
-    hp_json_key(json, "totals");
-    hp_json_begin_array(json);
+    hp_json_put_array(json, "totals");
     for (int i = 0; i < HP_TOTALS; i++) {
         enum hp_total total = (enum hp_total)i;
         if (!hp_gate_has(gate, total))
             continue;
         hp_json_begin_object(json);
-        put_json_text(json, "name", hp_total_name(total));
+        hp_json_put_string(json, "name", hp_total_name(total));
         put_json_counts(json, gate->diff->old->totals[i], gate->diff->new->totals[i],
                         hp_gate_exceeds(gate, total, false));
         hp_json_key(json, "limit");
@@ -370,18 +359,17 @@ static void put_json_totals(struct hp_json *json, const struct hp_gate *gate)
 static void put_json_functions(struct hp_json *json, const struct hp_gate *gate,
                                struct hp_strbuf *why)
 {
-    hp_json_key(json, "functions");
-    hp_json_begin_array(json);
+    hp_json_put_array(json, "functions");
     for (size_t i = 0; i < gate->n_functions; i++) {
         const struct hp_gate_function *f = &gate->functions[i];
         const struct hp_diff_function *change = &gate->diff->functions[f->function];
         hp_strbuf_clear(why);
         hp_gate_why(gate, f->function, why);
         hp_json_begin_object(json);
-        put_json_text(json, "name", shown_function(gate, f->function)->name);
-        put_json_text(json, "module", shown_function(gate, f->function)->module);
+        hp_json_put_string(json, "name", shown_function(gate, f->function)->name);
+        hp_json_put_string(json, "module", shown_function(gate, f->function)->module);
         put_json_counts(json, change->before, change->after, f->exceeded);
-        put_json_text(json, "why", hp_strbuf_text(why));
+        hp_json_put_string(json, "why", hp_strbuf_text(why));
         hp_json_end_object(json);
     }
     hp_json_end_array(json);
@@ -393,22 +381,19 @@ enum hp_err hp_gate_print_json(const struct hp_gate *gate, const struct hp_gate_
     struct hp_json json = {.out = out, .lines = 3};
     struct hp_strbuf why = {0};
     hp_json_begin_object(&json);
-    put_json_text(&json, "hotpath", HP_VERSION);
-    hp_json_key(&json, "ci");
-    hp_json_begin_object(&json);
-    put_json_text(&json, "name", print->name);
-    put_json_text(&json, "verdict", hp_gate_verdict_name(gate->verdict));
+    hp_json_put_string(&json, "hotpath", HP_VERSION);
+    hp_json_put_object(&json, "ci");
+    hp_json_put_string(&json, "name", print->name);
+    hp_json_put_string(&json, "verdict", hp_gate_verdict_name(gate->verdict));
     put_json_totals(&json, gate);
     put_json_functions(&json, gate, &why);
-    hp_json_key(&json, "others");
-    hp_json_int(&json, gate->rest);
-    hp_json_key(&json, "differences");
-    hp_json_begin_array(&json);
+    hp_json_put_int(&json, "others", gate->rest);
+    hp_json_put_array(&json, "differences");
     for (size_t i = 0; i < gate->n_differences; i++) {
         hp_json_begin_object(&json);
-        put_json_text(&json, "what", gate->differences[i].what);
-        put_json_text(&json, "old", gate->differences[i].old);
-        put_json_text(&json, "new", gate->differences[i].new);
+        hp_json_put_string(&json, "what", gate->differences[i].what);
+        hp_json_put_string(&json, "old", gate->differences[i].old);
+        hp_json_put_string(&json, "new", gate->differences[i].new);
         hp_json_end_object(&json);
     }
     hp_json_end_array(&json);

@@ -198,6 +198,54 @@ void hp_json_null(struct hp_json *json)
     put(json, "null", 4);
 }
 
+void hp_json_put_string(struct hp_json *json, const char *key, const char *text)
+{
+    hp_json_key(json, key);
+    hp_json_string(json, text);
+}
+
+void hp_json_put_uint(struct hp_json *json, const char *key, uint64_t value)
+{
+    hp_json_key(json, key);
+    hp_json_uint(json, value);
+}
+
+void hp_json_put_int(struct hp_json *json, const char *key, int64_t value)
+{
+    hp_json_key(json, key);
+    hp_json_int(json, value);
+}
+
+void hp_json_put_fixed(struct hp_json *json, const char *key, double value, unsigned decimals)
+{
+    hp_json_key(json, key);
+    hp_json_fixed(json, value, decimals);
+}
+
+void hp_json_put_bool(struct hp_json *json, const char *key, bool value)
+{
+    hp_json_key(json, key);
+    hp_json_bool(json, value);
+}
+
+void hp_json_put_null(struct hp_json *json, const char *key)
+{
+    hp_json_key(json, key);
+    hp_json_null(json);
+}
+
+void hp_json_put_object(struct hp_json *json, const char *key)
+{
+    hp_json_key(json, key);
+    hp_json_begin_object(json);
+}
+
+void hp_json_put_array(struct hp_json *json, const char *key)
+{
+    hp_json_key(json, key);
+    hp_json_begin_array(json);
+}
+
 enum hp_err hp_json_finish(struct hp_json *json)
 {
     put(json, "\n", 1);

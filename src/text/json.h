@@ -54,6 +54,16 @@ void hp_json_fixed(struct hp_json *json, double value, unsigned decimals);
 void hp_json_bool(struct hp_json *json, bool value);
 void hp_json_null(struct hp_json *json);
 
+/* A key and its value. */
+void hp_json_put_string(struct hp_json *json, const char *key, const char *text);
+void hp_json_put_uint(struct hp_json *json, const char *key, uint64_t value);
+void hp_json_put_int(struct hp_json *json, const char *key, int64_t value);
+void hp_json_put_fixed(struct hp_json *json, const char *key, double value, unsigned decimals);
+void hp_json_put_bool(struct hp_json *json, const char *key, bool value);
+void hp_json_put_null(struct hp_json *json, const char *key);
+void hp_json_put_object(struct hp_json *json, const char *key); /* begins one */
+void hp_json_put_array(struct hp_json *json, const char *key);  /* likewise */
+
 /* Ends the text with a line end and flushes. HP_ERR_IO: something could not be written.
  * HP_ERR_INTERNAL: the calls did not make up one JSON value. */
 enum hp_err hp_json_finish(struct hp_json *json);

@@ -39,21 +39,18 @@ struct slice {
 
 static void put_text(struct chrome *c, const char *key, const char *text)
 {
-    hp_json_key(&c->json, key);
-    hp_json_string(&c->json, text);
+    hp_json_put_string(&c->json, key, text);
 }
 
 static void put_number(struct chrome *c, const char *key, uint64_t value)
 {
-    hp_json_key(&c->json, key);
-    hp_json_uint(&c->json, value);
+    hp_json_put_uint(&c->json, key, value);
 }
 
 /* Instructions as microseconds, at a thousandth each. */
 static void put_time(struct chrome *c, const char *key, double instructions)
 {
-    hp_json_key(&c->json, key);
-    hp_json_fixed(&c->json, instructions / 1000, 3);
+    hp_json_put_fixed(&c->json, key, instructions / 1000, 3);
 }
 
 /* Begins an event up to its arguments, which follow. */
@@ -64,15 +61,13 @@ static void begin_event(struct chrome *c, const char *kind, const char *name, in
     put_text(c, "ph", kind);
     put_text(c, "name", name);
     put_number(c, "pid", c->process);
-    hp_json_key(&c->json, "tid");
-    hp_json_int(&c->json, tid);
+    hp_json_put_int(&c->json, "tid", tid);
     put_time(c, "ts", start);
 }
 
 static void begin_args(struct chrome *c)
 {
-    hp_json_key(&c->json, "args");
-    hp_json_begin_object(&c->json);
+    hp_json_put_object(&c->json, "args");
 }
 
 static void end_event(struct chrome *c)
@@ -94,8 +89,7 @@ static void put_counter(struct chrome *c, const char *name, double at, const cha
 {
     begin_event(c, "C", name, 0, at);
     begin_args(c);
-    hp_json_key(&c->json, unit);
-    hp_json_fixed(&c->json, value, 3);
+    hp_json_put_fixed(&c->json, unit, value, 3);
     end_event(c);
 }
 
@@ -131,8 +125,7 @@ static enum hp_err put_functions(struct chrome *c, uint32_t hotspot)
     struct hp_hotspot_function *functions;
     size_t n;
     HP_TRY(hp_hotspot_functions(&c->tables, hotspot, &functions, &n));
-    hp_json_key(&c->json, "functions");
-    hp_json_begin_array(&c->json);
+    hp_json_put_array(&c->json, "functions");
     for (size_t i = 0; i < n; i++)
         hp_json_string(&c->json, function_name(c, &functions[i]));
     hp_json_end_array(&c->json);
@@ -187,8 +180,7 @@ static enum hp_err put_phase(struct chrome *c, const struct slice *phase)
     begin_args(c);
     put_number(c, "hot spot", hotspot->number);
     put_number(c, "instructions in it", phase->instructions);
-    hp_json_key(&c->json, "percent");
-    hp_json_fixed(&c->json, 100 * share(phase), 1);
+    hp_json_put_fixed(&c->json, "percent", 100 * share(phase), 1);
     HP_TRY(put_functions(c, phase->hotspot));
     end_event(c);
     c->phases++;
@@ -360,14 +352,12 @@ static enum hp_err put_all(struct chrome *c)
     const struct hp_profile *p = c->profile;
     hp_json_begin_object(&c->json);
     put_text(c, "displayTimeUnit", "ns");
-    hp_json_key(&c->json, "otherData");
-    hp_json_begin_object(&c->json);
+    hp_json_put_object(&c->json, "otherData");
     put_text(c, "time", "instructions: one is shown as one nanosecond");
     put_text(c, "program", p->run.command && p->run.command[0] ? p->run.command[0] : "");
     put_text(c, "version", p->run.version);
     hp_json_end_object(&c->json);
-    hp_json_key(&c->json, "traceEvents");
-    hp_json_begin_array(&c->json);
+    hp_json_put_array(&c->json, "traceEvents");
     HP_TRY(put_hotspots(c));
     put_windows(c);
     hp_json_end_array(&c->json);

@@ -40,15 +40,12 @@ static uint32_t *frame_of(struct writer *w, uint32_t function)
 static void put_frame(struct writer *w, uint32_t function)
 {
     hp_json_begin_object(&w->json);
-    hp_json_key(&w->json, "name");
-    hp_json_string(&w->json, hp_views_name(w->tables, function));
+    hp_json_put_string(&w->json, "name", hp_views_name(w->tables, function));
     const struct hp_pfunction *f = function == NONE ? NULL : &w->profile->functions[function];
     if (f && *hp_text(f->file)) {
-        hp_json_key(&w->json, "file");
-        hp_json_string(&w->json, f->file);
+        hp_json_put_string(&w->json, "file", f->file);
         if (f->line) {
-            hp_json_key(&w->json, "line");
-            hp_json_uint(&w->json, f->line);
+            hp_json_put_uint(&w->json, "line", f->line);
         }
     }
     hp_json_end_object(&w->json);
@@ -129,12 +126,9 @@ static uint32_t link_trees(struct writer *w)
 static void put_event(struct writer *w, const char *type, uint32_t context, uint64_t at)
 {
     hp_json_begin_object(&w->json);
-    hp_json_key(&w->json, "type");
-    hp_json_string(&w->json, type);
-    hp_json_key(&w->json, "frame");
-    hp_json_uint(&w->json, *frame_of(w, w->profile->contexts[context].function));
-    hp_json_key(&w->json, "at");
-    hp_json_uint(&w->json, at);
+    hp_json_put_string(&w->json, "type", type);
+    hp_json_put_uint(&w->json, "frame", *frame_of(w, w->profile->contexts[context].function));
+    hp_json_put_uint(&w->json, "at", at);
     hp_json_end_object(&w->json);
 }
 
@@ -142,8 +136,7 @@ static void put_event(struct writer *w, const char *type, uint32_t context, uint
 static uint64_t put_events(struct writer *w, uint32_t context)
 {
     uint64_t at = 0;
-    hp_json_key(&w->json, "events");
-    hp_json_begin_array(&w->json);
+    hp_json_put_array(&w->json, "events");
     while (context != NONE) {
         put_event(w, "O", context, at);
         at = hp_saturating_add(at, w->self[context]);
@@ -169,17 +162,12 @@ static void put_thread(struct writer *w, size_t thread)
     snprintf(name, sizeof name, "thread %zu (process %" PRId32 ", thread %" PRId32 ")", thread,
              t->pid, t->tid);
     hp_json_begin_object(&w->json);
-    hp_json_key(&w->json, "type");
-    hp_json_string(&w->json, "evented");
-    hp_json_key(&w->json, "name");
-    hp_json_string(&w->json, name);
-    hp_json_key(&w->json, "unit");
-    hp_json_string(&w->json, "none");
-    hp_json_key(&w->json, "startValue");
-    hp_json_uint(&w->json, 0);
+    hp_json_put_string(&w->json, "type", "evented");
+    hp_json_put_string(&w->json, "name", name);
+    hp_json_put_string(&w->json, "unit", "none");
+    hp_json_put_uint(&w->json, "startValue", 0);
     uint64_t end = put_events(w, link_trees(w));
-    hp_json_key(&w->json, "endValue");
-    hp_json_uint(&w->json, end);
+    hp_json_put_uint(&w->json, "endValue", end);
     hp_json_end_object(&w->json);
     w->sum = hp_saturating_add(w->sum, end);
 }
@@ -233,21 +221,16 @@ static enum hp_err write_file(struct writer *w)
     hp_views_command(w->profile, &command);
     sort_by_thread(w);
     hp_json_begin_object(&w->json);
-    hp_json_key(&w->json, "$schema");
-    hp_json_string(&w->json, "https://www.speedscope.app/file-format-schema.json");
-    hp_json_key(&w->json, "exporter");
-    hp_json_string(&w->json, "hotpath@" HP_VERSION);
-    hp_json_key(&w->json, "name");
-    hp_json_string(&w->json, hp_strbuf_text(&command));
-    hp_json_key(&w->json, "shared");
-    hp_json_begin_object(&w->json);
+    hp_json_put_string(&w->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    hp_json_put_string(&w->json, "exporter", "hotpath@" HP_VERSION);
+    hp_json_put_string(&w->json, "name", hp_strbuf_text(&command));
+    hp_json_put_object(&w->json, "shared");
     hp_json_key(&w->json, "frames");
     put_frames(w);
     hp_json_end_object(&w->json);
     hp_json_key(&w->json, "profiles");
     size_t heaviest = put_threads(w);
-    hp_json_key(&w->json, "activeProfileIndex");
-    hp_json_uint(&w->json, heaviest);
+    hp_json_put_uint(&w->json, "activeProfileIndex", heaviest);
     hp_json_end_object(&w->json);
     bool failed = command.failed;
     hp_strbuf_fini(&command);
