@@ -4,6 +4,8 @@
  */
 #include "diff/diff.h"
 
+#include "base/bisect.h"
+
 #include "report/tables.h"
 
 #include <stdlib.h>
@@ -46,20 +48,17 @@ static enum hp_err open_nest(struct nest *nest, const struct hp_digest *digest)
     return HP_OK;
 }
 
+static bool is_before(const struct hp_dloop *loop, uint32_t function, uint32_t parent)
+{
+    return loop->function < function || (loop->function == function && loop->parent < parent);
+}
+
 /* The loops nested in `parent` (HP_PROFILE_NONE: in none) of a function; `*n` of them. */
 static const uint32_t *children(const struct nest *nest, uint32_t function, uint32_t parent,
                                 size_t *n)
 {
     const struct hp_dloop *loops = nest->digest->loops;
-    size_t low = 0, high = nest->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct hp_dloop *loop = &loops[nest->order[middle]];
-        if (loop->function < function || (loop->function == function && loop->parent < parent))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, nest->n, is_before(&loops[nest->order[i]], function, parent));
     *n = 0;
     while (low + *n < nest->n && loops[nest->order[low + *n]].function == function &&
            loops[nest->order[low + *n]].parent == parent)

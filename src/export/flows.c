@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "export/flows.h"
+#include "base/bisect.h"
 
 #include "export/flows_table.h"
 #include "report/tables.h"
@@ -185,14 +186,7 @@ void hp_flows_free(struct hp_flows *flows)
 const uint32_t *hp_flows_arrivals(const struct hp_flows *flows, uint64_t offset, size_t *n)
 {
     const struct hp_pedge *edges = flows->profile->edges;
-    size_t low = 0, high = flows->n_arrivals;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (edges[flows->arrivals[middle]].to.offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, flows->n_arrivals, edges[flows->arrivals[i]].to.offset < offset);
     *n = 0;
     while (low + *n < flows->n_arrivals && edges[flows->arrivals[low + *n]].to.offset == offset)
         ++*n;
@@ -202,28 +196,15 @@ const uint32_t *hp_flows_arrivals(const struct hp_flows *flows, uint64_t offset,
 size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place from)
 {
     const struct hp_profile *p = flows->profile;
-    size_t low = 0, high = p->n_edges;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(p->edges[middle].from, from) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, p->n_edges, hp_place_compare(p->edges[i].from, from) < 0);
     return low;
 }
 
 const struct hp_pfunction *hp_flows_function(const struct hp_flows *flows, struct hp_place place)
 {
     const struct hp_profile *p = flows->profile;
-    size_t low = 0, high = p->n_functions;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(p->functions[middle].place, place) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        HP_BISECT(i, 0, p->n_functions, hp_place_compare(p->functions[i].place, place) < 0);
     return low < p->n_functions && hp_place_compare(p->functions[low].place, place) == 0
                ? &p->functions[low]
                : NULL;
@@ -231,14 +212,8 @@ const struct hp_pfunction *hp_flows_function(const struct hp_flows *flows, struc
 
 size_t hp_flows_block(const struct hp_flows *flows, uint64_t offset)
 {
-    size_t low = flows->first_block, high = flows->end_block;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (flows->profile->blocks[middle].place.offset < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, flows->first_block, flows->end_block,
+                           flows->profile->blocks[i].place.offset < offset);
     return low;
 }
 
@@ -333,13 +308,6 @@ enum hp_err hp_flows_ranges(const struct hp_flows *flows, struct hp_flow_range *
 
 uint64_t hp_flow_ranges_at(const struct hp_flow_range *ranges, size_t n, uint64_t offset)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (ranges[middle].to <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, n, ranges[i].to <= offset);
     return low < n && ranges[low].from <= offset ? ranges[low].count : 0;
 }

@@ -8,6 +8,8 @@
  */
 #include "profile/compare.h"
 
+#include "base/bisect.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,18 +21,8 @@
 static const struct hp_pmodule *find_module(const struct hp_pmodule *const *sorted, size_t n,
                                             const struct hp_pmodule *module)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = hp_module_identity(module, sorted[middle]);
-        if (order == 0)
-            return sorted[middle];
-        if (order < 0)
-            high = middle;
-        else
-            low = middle + 1;
-    }
-    return NULL;
+    size_t i = HP_BISECT(k, 0, n, hp_module_identity(sorted[k], module) < 0);
+    return i < n && hp_module_identity(sorted[i], module) == 0 ? sorted[i] : NULL;
 }
 
 static int compare_modules(const void *a, const void *b)

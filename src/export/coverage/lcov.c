@@ -5,6 +5,7 @@
  * moved among that of other lines: no statement begins there.
  */
 
+#include "base/bisect.h"
 #include "base/map64.h"
 #include "export/coverage/lcov_lines.h"
 #include "export/export.h"
@@ -122,15 +123,8 @@ static enum hp_err add_branches(struct writer *w, const struct source *source, u
 /* The most executions of an instruction from one offset to another. */
 static uint64_t most_of(const struct writer *w, uint64_t from, uint64_t to)
 {
-    size_t low = 0, high = w->n_ranges;
     uint64_t most = 0;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (w->ranges[middle].to <= from)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, w->n_ranges, w->ranges[i].to <= from);
     for (; low < w->n_ranges && w->ranges[low].from < to; low++)
         if (w->ranges[low].count > most)
             most = w->ranges[low].count;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "export/optimizers/bolt_image.h"
+#include "base/bisect.h"
 
 #include "base/grow.h"
 #include "base/map64.h"
@@ -301,13 +302,6 @@ enum hp_err hp_bolt_image_open(const struct hp_pmodule *module, struct hp_bolt_i
 const struct hp_bolt_function *hp_bolt_image_find(const struct hp_bolt_image *image,
                                                   uint64_t offset)
 {
-    size_t low = 0, high = image->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (image->functions[middle].from <= offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, image->n, image->functions[i].from <= offset);
     return low && offset < image->functions[low - 1].to ? &image->functions[low - 1] : NULL;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "export/optimizers/bolt_labels.h"
+#include "base/bisect.h"
 
 #include "base/grow.h"
 
@@ -177,13 +178,6 @@ void hp_bolt_labels_fini(struct hp_bolt_labels *labels)
 
 bool hp_bolt_labels_has(const struct hp_bolt_labels *labels, uint64_t offset)
 {
-    size_t low = 0, high = labels->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (labels->labels[middle].at < offset)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, labels->n, labels->labels[i].at < offset);
     return low < labels->n && labels->labels[low].at == offset;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "export/optimizers/llvm_tree.h"
+#include "base/bisect.h"
 
 #include "base/grow.h"
 #include "text/number.h"
@@ -176,14 +177,7 @@ static void put_location(FILE *out, int depth, struct hp_llvm_location at)
 
 static const struct hp_llvm_entry *first_entry(const struct hp_llvm_tree *tree, uint32_t node)
 {
-    size_t low = 0, high = tree->n_entries;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (tree->entries[middle].node < node)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, tree->n_entries, tree->entries[i].node < node);
     return tree->entries + low;
 }
 

@@ -3,6 +3,7 @@
  * Costs of instructions. A profile counts blocks; which instructions a block has is read from the file that ran, where it is still there. Where it
  * is not, a block's cost is at the first instruction of each of its source lines.
  */
+#include "base/bisect.h"
 #include "export/viewers/callgrind_rows.h"
 
 #include "hotpath/cycles.h"
@@ -32,15 +33,10 @@ static int compare_ends(const void *a, const void *b, void *context)
 /* The first block at a place, in an order by start (NULL: the profile's own) or by end. */
 static uint32_t find_block(const struct hp_profile *p, const uint32_t *ends, struct hp_place place)
 {
-    size_t low = 0, high = p->n_blocks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        struct hp_place at = ends ? end_of(&p->blocks[ends[middle]]) : p->blocks[middle].place;
-        if (hp_place_compare(at, place) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        ends
+            ? HP_BISECT(i, 0, p->n_blocks, hp_place_compare(end_of(&p->blocks[ends[i]]), place) < 0)
+            : HP_BISECT(i, 0, p->n_blocks, hp_place_compare(p->blocks[i].place, place) < 0);
     if (low == p->n_blocks)
         return HP_PROFILE_NONE;
     uint32_t block = ends ? ends[low] : (uint32_t)low;
