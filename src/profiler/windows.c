@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/windows.h"
 
-#include <ctype.h>
-#include <stdlib.h>
-#include <string.h>
+#include "base/settings.h"
+#include "profiler/models.h"
 
 struct hp_windows hp_windows_usual(void)
 {
@@ -11,82 +10,69 @@ struct hp_windows hp_windows_usual(void)
         .period = 1000000, .warm = 1000000 - 52000, .ramp = 2000, .detail = 50000};
 }
 
-/* --- Reading ---------------------------------------------------------------------------------- */
+/* --- Settings --------------------------------------------------------------------------------- */
 
-/* A number that may end in K, M or G (thousands, as in --after). */
-static bool read_number(const char *text, size_t length, uint64_t *value)
-{
-    char *end;
-    if (length == 0 || !isdigit((unsigned char)*text))
-        return false;
-    uint64_t n = strtoull(text, &end, 10), factor = 1;
-    if (end < text + length) {
-        factor = *end == 'K' ? 1000 : *end == 'M' ? 1000000 : *end == 'G' ? 1000000000 : 0;
-        end++;
-    }
-    if (end != text + length || factor == 0 || n > UINT64_MAX / 16 / factor)
-        return false;
-    *value = n * factor;
-    return true;
-}
+#define LONGEST (UINT64_MAX / 16)
+#define ALL     UINT64_MAX
 
-static bool is_word(const char *text, size_t length, const char *word)
-{
-    return strlen(word) == length && memcmp(text, word, length) == 0;
-}
+/* hp_windows_usual(), with what is left of the period still open. */
+static const struct hp_windows open = {
+    .period = 1000000, .warm = ALL, .ramp = 2000, .detail = 50000};
+static const struct hp_preset presets[] = {
+    {"all", &(const struct hp_windows){0}, "no windows: everything is run in cycles", NULL},
+};
 
-static enum hp_err read_item(const char *item, size_t length, struct hp_windows *w, bool *all_warm)
-{
-    const struct {
-        const char *name;
-        uint64_t *value;
-    } names[] = {
-        {"period", &w->period}, {"warm", &w->warm}, {"ramp", &w->ramp}, {"detail", &w->detail}};
-    const char *equals = memchr(item, '=', length);
-    size_t name = equals ? (size_t)(equals - item) : length;
-    for (size_t i = 0; equals && i < sizeof names / sizeof *names; i++) {
-        if (!is_word(item, name, names[i].name))
-            continue;
-        if (names[i].value == &w->warm) {
-            *all_warm = is_word(equals + 1, length - name - 1, "all");
-            if (*all_warm)
-                return HP_OK;
-        }
-        if (read_number(equals + 1, length - name - 1, names[i].value))
-            return HP_OK;
-        return hp_fail(HP_ERR_INVALID, "'%.*s': the value is a number such as 100K or 10M",
-                       (int)length, item);
-    }
-    return hp_fail(HP_ERR_INVALID,
-                   "'%.*s' is not one of: all, period=N, detail=N, ramp=N, warm=N, warm=all",
-                   (int)length, item);
-}
+#define AT(member) HP_MEMBER(struct hp_windows, member)
+static const struct hp_setting keys[] = {
+    {"period", HP_SETTING_COUNT, AT(period), 0, LONGEST, "instructions from window to window"},
+    {"detail", HP_SETTING_COUNT, AT(detail), 1, LONGEST, "of these, run in cycles and measured"},
+    {"ramp", HP_SETTING_COUNT, AT(ramp), 1, LONGEST,
+     "before them, run in cycles to fill the pipe; it tells windows apart"},
+    {"warm", HP_SETTING_COUNT, AT(warm), 0, LONGEST,
+     "before those, run to warm caches and predictors; all: nothing is skipped", .word = "all",
+     .word_value = ALL},
+};
+#undef AT
+
+static const struct hp_model model = {
+    .name = "a window",
+    .help = "a part of each period that is run in cycles",
+    .presets = presets,
+    .n_presets = 1,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+};
+const struct hp_model_family hp_windows_family = {
+    .name = "windows",
+    .label = "windows",
+    .option = "--windows",
+    .help = "which parts of a run a machine runs in cycles (docs/machine.md)",
+    .size = sizeof(struct hp_windows),
+    .models = (const struct hp_model *const[]){&model},
+    .n_models = 1,
+    .initial = &open,
+};
 
 enum hp_err hp_windows_parse(const char *text, struct hp_windows *windows)
 {
-    bool all_warm = true;
-    struct hp_windows w = hp_windows_usual();
-    if (strcmp(text, "all") == 0) {
-        *windows = (struct hp_windows){0};
+    struct hp_windows w = open;
+    struct hp_said said = {0};
+    if (*text)
+        HP_TRY(hp_settings_parse(&hp_windows_family, text, &w, &said));
+    if (said.preset && !said.keys) {
+        *windows = w;
         return HP_OK;
     }
-    for (const char *item = text; *item;) {
-        size_t length = strcspn(item, ",");
-        HP_TRY(read_item(item, length, &w, &all_warm));
-        item += length + (item[length] == ',');
-    }
-    if (w.detail == 0)
-        return hp_fail(HP_ERR_INVALID, "detail must be at least 1");
-    if (w.ramp == 0)
-        return hp_fail(HP_ERR_INVALID, "ramp must be at least 1: it tells windows apart");
+    if (said.preset)
+        return hp_fail(HP_ERR_INVALID, "windows: nothing can follow '%s'", said.preset->name);
     if (w.period < w.detail || w.period - w.detail < w.ramp)
-        return hp_fail(HP_ERR_INVALID,
-                       "a period of %llu instructions is too short for a ramp of %llu and %llu in "
-                       "detail",
-                       (unsigned long long)w.period, (unsigned long long)w.ramp,
-                       (unsigned long long)w.detail);
+        return hp_fail(
+            HP_ERR_INVALID,
+            "windows: a period of %llu instructions is too short for a ramp of %llu and %llu in "
+            "detail",
+            (unsigned long long)w.period, (unsigned long long)w.ramp, (unsigned long long)w.detail);
     uint64_t rest = w.period - w.detail - w.ramp;
-    if (all_warm || w.warm > rest)
+    if (w.warm > rest)
         w.warm = rest;
     *windows = w;
     return HP_OK;

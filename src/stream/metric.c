@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "hotpath/metric.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static const struct {
@@ -38,11 +39,11 @@ enum hp_err hp_metric_parse(const char *name, enum hp_metric *metric)
             return HP_OK;
         }
     }
-    return hp_fail(
-        HP_ERR_INVALID,
-        "there is no metric '%s'; there are: executions, instructions, l1i, l1d, l2, l3, "
-        "itlb, dtlb, mispredictions, power, power-cycle",
-        name);
+    char names[256] = "";
+    for (size_t i = 0, at = 0; i < HP_METRICS && at < sizeof names; i++)
+        at +=
+            (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", metrics[i].name);
+    return hp_fail(HP_ERR_INVALID, "there is no metric '%s'; there are: %s", name, names);
 }
 
 bool hp_metric_needs_machine(enum hp_metric metric)

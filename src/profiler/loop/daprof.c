@@ -11,6 +11,7 @@
  */
 #include "profiler/loop/model.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #define ALWAYS_INLINE static inline __attribute__((always_inline))
@@ -263,3 +264,80 @@ static void daprof_consume(struct hp_loop_model *m, struct hp_loop_task *task,
 }
 
 const struct hp_loop_ops hp_loop_daprof = {.consume = daprof_consume};
+
+/* --- Settings --------------------------------------------------------------------------------- */
+
+#define DAPROF                                                                                     \
+    .kind = HP_LOOP_DAPROF, .entries = 32, .max_offset = 1024, .fifo = 4, .fifo_service = 3,       \
+    .execution_bits = 16, .iteration_bits = 10, .fraction_bits = 3, .depth_bits = 8, .contexts = 8
+static const struct hp_preset presets[] = {
+    {"daprof", &(const struct hp_loop_config){DAPROF, .ways = 8}, "32 entries in sets of 8", NULL},
+    {"daprof-16way", &(const struct hp_loop_config){DAPROF, .ways = 16}, "in sets of 16", NULL},
+    {"daprof-full", &(const struct hp_loop_config){DAPROF, .ways = HP_LOOP_FULL},
+     "fully associative", NULL},
+};
+#undef DAPROF
+
+/* "15/16": the number of bits. */
+static enum hp_err read_ratio(const struct hp_setting *setting, const char *text, void *config)
+{
+    for (uint64_t bits = setting->min; bits <= setting->max; bits++) {
+        char ratio[32];
+        snprintf(ratio, sizeof ratio, "%u/%u", (1u << bits) - 1, 1u << bits);
+        if (strcmp(ratio, text) == 0) {
+            hp_setting_set(setting, config, bits);
+            return HP_OK;
+        }
+    }
+    return hp_fail(HP_ERR_INVALID, "'%.40s' is none of %s", text, setting->form);
+}
+
+static void write_ratio(const struct hp_setting *setting, const void *config, char *text,
+                        size_t size)
+{
+    uint32_t all = 1u << (hp_setting_get(setting, config) & 31);
+    snprintf(text, size, "%u/%u", all - 1, all);
+}
+
+#define AT(member) HP_MEMBER(struct hp_loop_config, member)
+static const struct hp_setting keys[] = {
+    {"entries", HP_SETTING_NUMBER, AT(entries), 1, 1 << 16, "loops that it remembers"},
+    {"ways", HP_SETTING_NUMBER, AT(ways), 1, 1 << 16, "entries of a set", .word = "full",
+     .word_value = HP_LOOP_FULL},
+    {"max-offset", HP_SETTING_NUMBER, AT(max_offset), 1, 1u << 31,
+     "bytes: a branch is short when its target is fewer before it"},
+    {"fifo", HP_SETTING_NUMBER, AT(fifo), 0, 4096, "branches that can wait; 0: none is ever lost"},
+    {"fifo-service", HP_SETTING_NUMBER, AT(fifo_service), 1, 4096,
+     "instructions that pass while it takes a branch"},
+    {"execution-bits", HP_SETTING_NUMBER, AT(execution_bits), 2, 32,
+     "bits of a counter of executions"},
+    {"iteration-bits", HP_SETTING_NUMBER, AT(iteration_bits), 1, 22,
+     "bits of the current iterations, and of the average in front of the point"},
+    {"freshness", HP_SETTING_NUMBER, AT(freshness), 0, 1 << 15,
+     "its maximum; if not said half of the ways, at most 7"},
+    {"address-bits", HP_SETTING_NUMBER, AT(address_bits), 16, 64,
+     "bits of a code address, for the size; auto: by architecture", .word = "auto"},
+    {"insn-bytes", HP_SETTING_NUMBER, AT(insn_bytes), 1, 16,
+     "unit of an offset, for the size; auto: by architecture", .word = "auto"},
+    {"depth-bits", HP_SETTING_NUMBER, AT(depth_bits), 1, 16, "with calls: bits of the call depth"},
+    {"contexts", HP_SETTING_NUMBER, AT(contexts), 0, 1024,
+     "with calls: executions that recursion can put aside"},
+    {"ratio", HP_SETTING_NUMBER, AT(fraction_bits), 1, 8, "weight of the past in the average",
+     .form = "1/2, 3/4, 7/8, 15/16, ... 255/256", .read = read_ratio, .write = write_ratio},
+    {"calls", HP_SETTING_FLAG, AT(calls), 0, 0, "calls and returns are watched"},
+    {"first-average", HP_SETTING_FLAG, AT(first_average), 0, 0,
+     "the first execution is the average"},
+    {"exact-average", HP_SETTING_FLAG, AT(exact_average), 0, 0,
+     "no fixed point, nothing saturates: to compare with, not to build"},
+    {"tasks", HP_SETTING_FLAG, AT(tasks), 0, 0, "each thread has what is going on to itself"},
+};
+#undef AT
+
+const struct hp_model hp_loop_daprof_model = {
+    .name = "daprof",
+    .help = "DAProf: executions and average iterations of loops",
+    .presets = presets,
+    .n_presets = sizeof presets / sizeof *presets,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+};

@@ -64,3 +64,43 @@ static void frequent_consume(struct hp_loop_model *m, struct hp_loop_task *task,
 }
 
 const struct hp_loop_ops hp_loop_frequent = {.consume = frequent_consume};
+
+/* --- Settings --------------------------------------------------------------------------------- */
+
+static const struct hp_preset presets[] = {
+    {"frequent",
+     &(const struct hp_loop_config){.kind = HP_LOOP_FREQUENT,
+                                    .entries = 16,
+                                    .ways = HP_LOOP_FULL,
+                                    .max_offset = 256,
+                                    .fifo_service = 3,
+                                    .execution_bits = 16},
+     "16 entries, fully associative", NULL},
+};
+
+#define AT(member) HP_MEMBER(struct hp_loop_config, member)
+static const struct hp_setting keys[] = {
+    {"entries", HP_SETTING_NUMBER, AT(entries), 1, 1 << 16, "loops that it remembers"},
+    {"ways", HP_SETTING_NUMBER, AT(ways), 1, 1 << 16, "entries of a set", .word = "full",
+     .word_value = HP_LOOP_FULL},
+    {"max-offset", HP_SETTING_NUMBER, AT(max_offset), 1, 1u << 31,
+     "bytes: a branch is short when its target is fewer before it"},
+    {"fifo", HP_SETTING_NUMBER, AT(fifo), 0, 4096, "branches that can wait; 0: none is ever lost"},
+    {"fifo-service", HP_SETTING_NUMBER, AT(fifo_service), 1, 4096,
+     "instructions that pass while it takes a branch"},
+    {"execution-bits", HP_SETTING_NUMBER, AT(execution_bits), 2, 32, "bits of a frequency counter"},
+    {"address-bits", HP_SETTING_NUMBER, AT(address_bits), 16, 64,
+     "bits of a code address, for the size; auto: by architecture", .word = "auto"},
+    {"insn-bytes", HP_SETTING_NUMBER, AT(insn_bytes), 1, 16,
+     "unit of an offset, for the size; auto: by architecture", .word = "auto"},
+};
+#undef AT
+
+const struct hp_model hp_loop_frequent_model = {
+    .name = "frequent",
+    .help = "the frequent loop detector: how often short backward branches are taken",
+    .presets = presets,
+    .n_presets = sizeof presets / sizeof *presets,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+};

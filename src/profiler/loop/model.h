@@ -9,6 +9,7 @@
 #define HP_PROFILER_LOOP_MODEL_H
 
 #include "base/map64.h"
+#include "base/settings.h"
 #include "hotpath/code.h"
 #include "hotpath/loop.h"
 
@@ -116,6 +117,9 @@ struct hp_loop_model {
 };
 
 extern const struct hp_loop_ops hp_loop_daprof, hp_loop_frequent;
+
+#define HP_LOOP_FULL 0 /* ways of a preset that is fully associative, whatever its entries */
+extern const struct hp_model hp_loop_daprof_model, hp_loop_frequent_model, hp_loop_ranges_model;
 
 /* HP_ERR_INVALID. */
 enum hp_err hp_loop_config_check(const struct hp_loop_config *config);

@@ -493,3 +493,48 @@ uint64_t hp_loop_ranges_bits(const struct hp_loop_config *c)
         HP_RANGES_INSNS + bits_for(c->entries) + HP_RANGES_ASIDE + address + offset + 32;
     return c->entries * entry + c->contexts * on + bits_for(c->contexts) + rest;
 }
+
+/* --- Settings --------------------------------------------------------------------------------- */
+
+static const struct hp_preset presets[] = {
+    {"ranges",
+     &(const struct hp_loop_config){.kind = HP_LOOP_RANGES,
+                                    .entries = 21,
+                                    .ways = HP_LOOP_FULL,
+                                    .max_offset = 4096,
+                                    .execution_bits = 14,
+                                    .iteration_bits = 14,
+                                    .instruction_bits = 12,
+                                    .depth_bits = 6,
+                                    .contexts = 12},
+     "21 entries, as many bits as daprof", NULL},
+};
+
+#define AT(member) HP_MEMBER(struct hp_loop_config, member)
+static const struct hp_setting keys[] = {
+    {"entries", HP_SETTING_NUMBER, AT(entries), 1, HP_RANGES_MAX, "loops that it remembers"},
+    {"max-offset", HP_SETTING_NUMBER, AT(max_offset), 1, 1u << 31,
+     "bytes: a branch makes a loop when its target is fewer before it"},
+    {"execution-bits", HP_SETTING_NUMBER, AT(execution_bits), 2, 32,
+     "bits of the mantissa of executions"},
+    {"iteration-bits", HP_SETTING_NUMBER, AT(iteration_bits), 1, 22,
+     "bits of the mantissa of iterations"},
+    {"address-bits", HP_SETTING_NUMBER, AT(address_bits), 16, 64,
+     "bits of a code address, for the size; auto: by architecture", .word = "auto"},
+    {"insn-bytes", HP_SETTING_NUMBER, AT(insn_bytes), 1, 16,
+     "unit of an offset, for the size; auto: by architecture", .word = "auto"},
+    {"depth-bits", HP_SETTING_NUMBER, AT(depth_bits), 1, 16, "bits of the call depth"},
+    {"contexts", HP_SETTING_NUMBER, AT(contexts), 1, 1024, "loops that can be on at once"},
+    {"instruction-bits", HP_SETTING_NUMBER, AT(instruction_bits), 2, 32,
+     "bits of the mantissa of instructions"},
+};
+#undef AT
+
+const struct hp_model hp_loop_ranges_model = {
+    .name = "ranges",
+    .help = "loops as ranges of addresses, with what is executed in them (docs/better.md)",
+    .presets = presets,
+    .n_presets = sizeof presets / sizeof *presets,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+};

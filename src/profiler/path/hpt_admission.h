@@ -31,4 +31,7 @@ uint64_t hp_hpt_most(const struct hp_hpt_config *config);
 /* One of the two values of an accumulator nearest to `value`, which is at most the largest. */
 uint64_t hp_hpt_round(const struct hp_hpt_config *config, uint64_t value, uint64_t random);
 
+/* How many bits it takes to tell `n` things apart. */
+uint32_t hp_hpt_bits_for(uint32_t n);
+
 #endif

@@ -2,24 +2,19 @@
 /* The path profiler's control register as text. */
 #include "hotpath/path.h"
 
+#include "base/settings.h"
+#include "profiler/models.h"
+
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MAX_STACK     (1u << 20)
 #define MAX_EXTENSION 65535u
-#define MAX_TEXT      1024
 
 #define UPDATE HP_PATH_UPDATE
 #define COUNT  HP_PATH_UPDATE_COUNT
 #define POP    HP_PATH_POP
 #define PUSH   HP_PATH_PUSH
-
-static const char *const class_names[HP_CLASSES] = {
-    [HP_CLASS_CALL] = "call",         [HP_CLASS_RETURN] = "return",
-    [HP_CLASS_FORWARD] = "forward",   [HP_CLASS_BACKWARD] = "backward",
-    [HP_CLASS_INDIRECT] = "indirect",
-};
 
 static const struct operation {
     const char *name;
@@ -32,315 +27,241 @@ static const struct operation {
 };
 #define N_OPERATIONS (sizeof operations / sizeof *operations)
 
-/* Tables 1 and 2 of the paper, and the paths of the prediction paper. With `extension` the text goes on with ":N". */
-static const struct preset {
-    const char *name;
-    uint8_t ops[HP_CLASSES];
-    enum hp_extension extension;
-    bool by_address;
-} presets[] = {
-    {"bl",
-     {COUNT | PUSH, COUNT | POP, UPDATE, UPDATE | POP | PUSH, UPDATE | POP | PUSH},
-     HP_EXTEND_NONE,
-     false},
+#define DEFAULTS .max_length = 32, .stack_entries = 32, .counter_bits = 8
+#define BALL_LARUS                                                                                 \
+    {                                                                                              \
+        COUNT | PUSH, COUNT | POP, UPDATE, UPDATE | POP | PUSH, UPDATE | POP | PUSH                \
+    }
+#define CONFIG const struct hp_ppcr
+
+/* Tables 1 and 2 of the paper, and the paths of the prediction paper. */
+static const struct hp_preset presets[] = {
+    {"bl", &(CONFIG){BALL_LARUS, DEFAULTS},
+     "Ball-Larus paths: they end at calls, returns and backward branches", NULL},
     {"wpp",
-     {COUNT | POP | PUSH, COUNT | POP | PUSH, UPDATE, UPDATE | POP | PUSH, UPDATE | POP | PUSH},
-     HP_EXTEND_NONE,
-     false},
-    {"extended-loop",
-     {COUNT | PUSH, COUNT | POP, UPDATE, UPDATE | POP | PUSH, UPDATE | POP | PUSH},
-     HP_EXTEND_LOOP,
-     false},
-    {"extended-call",
-     {COUNT | PUSH, COUNT | POP, UPDATE, UPDATE | POP | PUSH, UPDATE | POP | PUSH},
-     HP_EXTEND_CALL,
-     false},
-    {"forward", {0, 0, UPDATE, UPDATE | POP | PUSH, 0}, HP_EXTEND_NONE, true},
+     &(CONFIG){
+         {COUNT | POP | PUSH, COUNT | POP | PUSH, UPDATE, UPDATE | POP | PUSH, UPDATE | POP | PUSH},
+         DEFAULTS},
+     "those of whole program paths: a call ends the path of the caller too", NULL},
+    {"extended-loop", &(CONFIG){BALL_LARUS, .extension = HP_EXTEND_LOOP, DEFAULTS},
+     "bl, going on over up to N backward branches", "extend"},
+    {"extended-call", &(CONFIG){BALL_LARUS, .extension = HP_EXTEND_CALL, DEFAULTS},
+     "bl, going on over up to N calls and returns", "extend"},
+    {"forward", &(CONFIG){{0, 0, UPDATE, UPDATE | POP | PUSH, 0}, .by_address = true, DEFAULTS},
+     "interprocedural forward paths: they end at branches to lower addresses", NULL},
 };
 #define N_PRESETS (sizeof presets / sizeof *presets)
 
-static const struct hp_ppcr defaults = {
-    .max_length = 32, .stack_entries = 32, .counter_bits = 8}; /* the rest: zero */
+/* Of a text that begins with no preset: it has to say all classes. */
+#define UNSAID 0xff
+static const struct hp_ppcr unsaid = {{UNSAID, UNSAID, UNSAID, UNSAID, UNSAID}, DEFAULTS};
 
-/* --- Checking --------------------------------------------------------------------------------- */
+/* --- Values of other forms -------------------------------------------------------------------- */
 
-static enum hp_err check_class(const struct hp_ppcr *ppcr, enum hp_class class)
+/* "update_count+push" */
+static enum hp_err read_class(const struct hp_setting *setting, const char *text, void *config)
 {
-    unsigned ops = ppcr->ops[class];
-    if (ops & ~(unsigned)(UPDATE | COUNT | POP | PUSH))
-        return hp_fail(HP_ERR_INVALID, "paths: class '%s' has an operation that does not exist",
-                       class_names[class]);
-    if ((ops & UPDATE) && (ops & COUNT))
-        return hp_fail(HP_ERR_INVALID, "paths: class '%s' has both update and update_count",
-                       class_names[class]);
+    unsigned ops = 0;
+    if (hp_setting_get(setting, config) != UNSAID)
+        return hp_fail(HP_ERR_INVALID, "it is given twice, or by the preset");
+    for (const char *at = *text && strcmp(text, "none") != 0 ? text : NULL; at;) {
+        size_t n = strcspn(at, "+"), i = 0;
+        while (i < N_OPERATIONS &&
+               (strlen(operations[i].name) != n || memcmp(at, operations[i].name, n) != 0))
+            i++;
+        if (i == N_OPERATIONS)
+            return hp_fail(HP_ERR_INVALID, "there is no operation '%.*s'; there are %s",
+                           n > 40 ? 40 : (int)n, at, "update, update_count, pop, push");
+        if (ops & operations[i].bit)
+            return hp_fail(HP_ERR_INVALID, "'%s' is given twice", operations[i].name);
+        ops |= operations[i].bit;
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    hp_setting_set(setting, config, ops);
     return HP_OK;
 }
 
-static enum hp_err check_range(const char *name, uint32_t value, uint32_t low, uint32_t high)
+static void write_class(const struct hp_setting *setting, const void *config, char *text,
+                        size_t size)
 {
-    if (value < low || value > high)
-        return hp_fail(HP_ERR_INVALID, "paths: %s is %u: %u to %u are possible", name, value, low,
-                       high);
+    uint64_t ops = hp_setting_get(setting, config);
+    size_t at = 0;
+    snprintf(text, size, "%s", ops == UNSAID ? "" : "none");
+    for (size_t i = 0; i < N_OPERATIONS && ops != UNSAID; i++)
+        if (ops & operations[i].bit)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? "+" : "", operations[i].name);
+}
+
+/* "loop:2"; "2" behind the name of a preset, which has said of what. */
+static enum hp_err read_extension(const struct hp_setting *setting, const char *text, void *config)
+{
+    static const struct hp_setting number = {
+        "extend", HP_SETTING_NUMBER, HP_MEMBER(struct hp_ppcr, max_extension), 1, MAX_EXTENSION};
+    struct hp_ppcr *ppcr = config;
+    bool loop = strncmp(text, "loop:", 5) == 0;
+    if (loop || strncmp(text, "call:", 5) == 0) {
+        ppcr->extension = loop ? HP_EXTEND_LOOP : HP_EXTEND_CALL;
+        text += 5;
+    }
+    if (!ppcr->extension)
+        return hp_fail(HP_ERR_INVALID, "'%.40s' is none of %s", text, setting->form);
+    return hp_setting_read(&number, text, config);
+}
+
+static void write_extension(const struct hp_setting *setting, const void *config, char *text,
+                            size_t size)
+{
+    const struct hp_ppcr *ppcr = config;
+    (void)setting;
+    snprintf(text, size, "%s:%u", ppcr->extension == HP_EXTEND_LOOP ? "loop" : "call",
+             ppcr->max_extension);
+    if (!ppcr->extension)
+        snprintf(text, size, "none");
+}
+
+static enum hp_err read_metric(const struct hp_setting *setting, const char *text, void *config)
+{
+    (void)setting;
+    return hp_metric_parse(text, &((struct hp_ppcr *)config)->metric);
+}
+
+static void write_metric(const struct hp_setting *setting, const void *config, char *text,
+                         size_t size)
+{
+    (void)setting;
+    snprintf(text, size, "%s", hp_metric_name(((const struct hp_ppcr *)config)->metric));
+}
+
+/* --- Settings --------------------------------------------------------------------------------- */
+
+static const char *const directions[] = {"dynamic", "static", NULL};
+static const char *const overflows[] = {"spill", "drop-oldest", NULL};
+static const char *const ways_to_tell[] = {"class", "address", NULL};
+
+#define AT(member) HP_MEMBER(struct hp_ppcr, member)
+#define CLASS(name, class, sentence)                                                               \
+    {                                                                                              \
+        name, HP_SETTING_NUMBER, AT(ops[class]), 0, 0, sentence,                                   \
+            .form = "update or update_count, pop, push, joined by +; none", .read = read_class,    \
+            .write = write_class                                                                   \
+    }
+static const struct hp_setting keys[] = {
+    CLASS("call", HP_CLASS_CALL, "what a call does to paths"),
+    CLASS("return", HP_CLASS_RETURN, "what a return does"),
+    CLASS("forward", HP_CLASS_FORWARD, "what a forward branch does"),
+    CLASS("backward", HP_CLASS_BACKWARD, "what a backward branch does"),
+    CLASS("indirect", HP_CLASS_INDIRECT, "what an indirect jump does"),
+    {"extend", HP_SETTING_NUMBER, AT(max_extension), 0, 0, "what paths go on over, and how often",
+     .form = "loop:N, call:N", .read = read_extension, .write = write_extension},
+    {"by", HP_SETTING_CHOICE, AT(by_address), 0, 0,
+     "whether calls, returns and indirect jumps have classes of their own", ways_to_tell},
+    {"direction", HP_SETTING_CHOICE, AT(direction), 0, 0,
+     "what makes a branch forward: where it went, or where its target is", directions},
+    {"length", HP_SETTING_NUMBER, AT(max_length), 1, HP_PATH_MAX_LENGTH, "most branches of a path"},
+    {"stack", HP_SETTING_NUMBER, AT(stack_entries), 1, MAX_STACK, "entries of the path stack"},
+    {"overflow", HP_SETTING_CHOICE, AT(overflow), 0, 0, "what happens when the stack is full",
+     overflows},
+    {"metric", HP_SETTING_NUMBER, AT(metric), 0, 0, "the events of a path that are counted",
+     .form = "a metric", .read = read_metric, .write = write_metric},
+    {"counter", HP_SETTING_NUMBER, AT(counter_bits), 1, 32,
+     "bits of the event counter of a stack entry"},
+};
+#undef AT
+#undef CLASS
+
+static const struct hp_model model = {
+    .name = "a path type",
+    .help = "what each class of branches does to the path that is going on",
+    .presets = presets,
+    .n_presets = N_PRESETS,
+    .keys = keys,
+    .n_keys = sizeof keys / sizeof *keys,
+};
+const struct hp_model_family hp_path_family = {
+    .name = "path types",
+    .label = "paths",
+    .option = "--paths",
+    .help = "where a path starts and ends (docs/paths.md)",
+    .size = sizeof(struct hp_ppcr),
+    .models = (const struct hp_model *const[]){&model},
+    .n_models = 1,
+    .initial = &unsaid,
+};
+
+/* --- Checking --------------------------------------------------------------------------------- */
+
+static enum hp_err check_class(const struct hp_ppcr *ppcr, const struct hp_setting *class)
+{
+    uint64_t ops = hp_setting_get(class, ppcr);
+    if (ops == UNSAID)
+        return hp_fail(HP_ERR_INVALID, "paths: nothing is said of '%s'", class->key);
+    if (ops & ~(uint64_t)(UPDATE | COUNT | POP | PUSH))
+        return hp_fail(HP_ERR_INVALID, "paths: %s: there is no such operation", class->key);
+    if ((ops & UPDATE) && (ops & COUNT))
+        return hp_fail(HP_ERR_INVALID, "paths: %s has both update and update_count", class->key);
+    return HP_OK;
+}
+
+static enum hp_err check_extension(const struct hp_ppcr *ppcr)
+{
+    if ((unsigned)ppcr->extension > HP_EXTEND_CALL)
+        return hp_fail(HP_ERR_INVALID, "paths: no extension has the number %d", ppcr->extension);
+    if (ppcr->extension == HP_EXTEND_NONE && ppcr->max_extension)
+        return hp_fail(HP_ERR_INVALID, "paths: %u extensions of no kind", ppcr->max_extension);
+    if (ppcr->extension && (!ppcr->max_extension || ppcr->max_extension > MAX_EXTENSION))
+        return hp_fail(HP_ERR_INVALID, "paths: extend: %u is not between 1 and %u",
+                       ppcr->max_extension, MAX_EXTENSION);
     return HP_OK;
 }
 
 enum hp_err hp_ppcr_check(const struct hp_ppcr *ppcr)
 {
     for (int i = 0; i < HP_CLASSES; i++)
-        HP_TRY(check_class(ppcr, (enum hp_class)i));
-    if ((unsigned)ppcr->extension > HP_EXTEND_CALL)
-        return hp_fail(HP_ERR_INVALID, "paths: no extension has the number %d", ppcr->extension);
-    if (ppcr->extension != HP_EXTEND_NONE)
-        HP_TRY(check_range("the extension", ppcr->max_extension, 1, MAX_EXTENSION));
-    else if (ppcr->max_extension)
-        return hp_fail(HP_ERR_INVALID, "paths: %u extensions of no kind", ppcr->max_extension);
-    if ((unsigned)ppcr->direction > HP_DIRECTION_STATIC)
-        return hp_fail(HP_ERR_INVALID, "paths: no direction has the number %d", ppcr->direction);
-    if ((unsigned)ppcr->overflow > HP_OVERFLOW_DROP_OLDEST)
-        return hp_fail(HP_ERR_INVALID, "paths: no overflow policy has the number %d",
-                       ppcr->overflow);
+        HP_TRY(check_class(ppcr, &keys[i]));
+    HP_TRY(check_extension(ppcr));
     if ((unsigned)ppcr->metric >= HP_METRICS)
         return hp_fail(HP_ERR_INVALID, "paths: no metric has the number %d", ppcr->metric);
-    HP_TRY(check_range("the length", ppcr->max_length, 1, HP_PATH_MAX_LENGTH));
-    HP_TRY(check_range("the stack", ppcr->stack_entries, 1, MAX_STACK));
-    return check_range("the counter", ppcr->counter_bits, 1, 32);
-}
-
-/* --- Reading ---------------------------------------------------------------------------------- */
-
-/* "NAME" has the value "VALUE". */
-static enum hp_err parse_number(const char *name, const char *value, uint32_t low, uint32_t high,
-                                uint32_t *number)
-{
-    char *end;
-    unsigned long n = strtoul(value, &end, 10);
-    if (*value < '0' || *value > '9' || *end)
-        return hp_fail(HP_ERR_INVALID, "paths: %s is '%s', which is not a number", name, value);
-    if (n < low || n > high)
-        return hp_fail(HP_ERR_INVALID, "paths: %s is %s: %u to %u are possible", name, value, low,
-                       high);
-    *number = (uint32_t)n;
+    for (unsigned i = HP_CLASSES; i < model.n_keys; i++)
+        HP_TRY(hp_setting_check(&keys[i], "paths", ppcr));
     return HP_OK;
 }
 
-/* `count` of the bytes of `text` are `name`. */
-static bool is_name(const char *text, size_t count, const char *name)
-{
-    return strlen(name) == count && memcmp(text, name, count) == 0;
-}
-
-/* "update_count+push" */
-static enum hp_err parse_operations(const char *class, const char *value, uint8_t *ops)
-{
-    *ops = 0;
-    if (!*value || strcmp(value, "none") == 0)
-        return HP_OK;
-    for (const char *at = value;;) {
-        size_t n = strcspn(at, "+"), i = 0;
-        while (i < N_OPERATIONS && !is_name(at, n, operations[i].name))
-            i++;
-        if (i == N_OPERATIONS)
-            return hp_fail(HP_ERR_INVALID,
-                           "paths: class '%s' has the operation '%.*s': there are update, "
-                           "update_count, pop, push",
-                           class, (int)n, at);
-        if (*ops & operations[i].bit)
-            return hp_fail(HP_ERR_INVALID, "paths: class '%s' has '%s' twice", class,
-                           operations[i].name);
-        *ops |= operations[i].bit;
-        if (!at[n])
-            return HP_OK;
-        at += n + 1;
-    }
-}
-
-/* "loop:2" */
-static enum hp_err parse_extension(const char *value, struct hp_ppcr *ppcr)
-{
-    if (strncmp(value, "loop:", 5) == 0)
-        ppcr->extension = HP_EXTEND_LOOP;
-    else if (strncmp(value, "call:", 5) == 0)
-        ppcr->extension = HP_EXTEND_CALL;
-    else
-        return hp_fail(HP_ERR_INVALID, "paths: extend is '%s': loop:N and call:N are possible",
-                       value);
-    return parse_number("the extension", value + 5, 1, MAX_EXTENSION, &ppcr->max_extension);
-}
-
-/* One of two words: `*second` says which. */
-static enum hp_err parse_word(const char *name, const char *value, const char *one,
-                              const char *other, bool *second)
-{
-    *second = strcmp(value, other) == 0;
-    if (!*second && strcmp(value, one) != 0)
-        return hp_fail(HP_ERR_INVALID, "paths: %s is '%s': %s and %s are possible", name, value,
-                       one, other);
-    return HP_OK;
-}
-
-static enum hp_err parse_option(const char *name, const char *value, struct hp_ppcr *ppcr)
-{
-    bool second;
-    if (strcmp(name, "extend") == 0)
-        return parse_extension(value, ppcr);
-    if (strcmp(name, "length") == 0)
-        return parse_number("the length", value, 1, HP_PATH_MAX_LENGTH, &ppcr->max_length);
-    if (strcmp(name, "stack") == 0)
-        return parse_number("the stack", value, 1, MAX_STACK, &ppcr->stack_entries);
-    if (strcmp(name, "counter") == 0)
-        return parse_number("the counter", value, 1, 32, &ppcr->counter_bits);
-    if (strcmp(name, "metric") == 0)
-        return hp_metric_parse(value, &ppcr->metric);
-    if (strcmp(name, "direction") == 0) {
-        HP_TRY(parse_word(name, value, "dynamic", "static", &second));
-        ppcr->direction = second ? HP_DIRECTION_STATIC : HP_DIRECTION_DYNAMIC;
-        return HP_OK;
-    }
-    if (strcmp(name, "overflow") == 0) {
-        HP_TRY(parse_word(name, value, "spill", "drop-oldest", &second));
-        ppcr->overflow = second ? HP_OVERFLOW_DROP_OLDEST : HP_OVERFLOW_SPILL;
-        return HP_OK;
-    }
-    if (strcmp(name, "by") == 0)
-        return parse_word(name, value, "class", "address", &ppcr->by_address);
-    return hp_fail(HP_ERR_INVALID,
-                   "paths: '%s' is neither a class (call, return, forward, backward, indirect) nor "
-                   "an option (extend, direction, by, length, stack, overflow, metric, counter)",
-                   name);
-}
-
-/* What has been said so far. */
-struct said {
-    unsigned classes; /* bits */
-    bool preset;
-};
-
-static enum hp_err parse_preset(const char *text, struct hp_ppcr *ppcr)
-{
-    size_t n = strcspn(text, ":"), i = 0;
-    while (i < N_PRESETS && !is_name(text, n, presets[i].name))
-        i++;
-    if (i == N_PRESETS)
-        return hp_fail(HP_ERR_INVALID,
-                       "paths: no preset is called '%s': there are bl, wpp, extended-loop:N, "
-                       "extended-call:N, forward",
-                       text);
-    memcpy(ppcr->ops, presets[i].ops, sizeof ppcr->ops);
-    ppcr->extension = presets[i].extension;
-    ppcr->by_address = presets[i].by_address;
-    if (ppcr->extension == HP_EXTEND_NONE)
-        return text[n] ? hp_fail(HP_ERR_INVALID, "paths: '%s' takes no number", presets[i].name)
-                       : HP_OK;
-    if (!text[n])
-        return hp_fail(HP_ERR_INVALID, "paths: '%s' needs a number: %s:1", text, text);
-    return parse_number("the extension", text + n + 1, 1, MAX_EXTENSION, &ppcr->max_extension);
-}
-
-/* One part between commas; it is cut at its "=". */
-static enum hp_err parse_part(char *part, bool first, struct said *said, struct hp_ppcr *ppcr)
-{
-    char *equals = strchr(part, '=');
-    if (!equals && first) {
-        said->preset = true;
-        return parse_preset(part, ppcr);
-    }
-    if (!equals)
-        return hp_fail(HP_ERR_INVALID, "paths: '%s' is neither CLASS=OPERATIONS nor OPTION=VALUE",
-                       part);
-    *equals = 0;
-    for (unsigned i = 0; i < HP_CLASSES; i++) {
-        if (strcmp(part, class_names[i]) != 0)
-            continue;
-        if (said->preset || (said->classes & 1u << i))
-            return hp_fail(HP_ERR_INVALID, "paths: class '%s' is given twice%s", part,
-                           said->preset ? ": the preset has it" : "");
-        said->classes |= 1u << i;
-        return parse_operations(part, equals + 1, &ppcr->ops[i]);
-    }
-    return parse_option(part, equals + 1, ppcr);
-}
+/* --- Reading and writing ---------------------------------------------------------------------- */
 
 enum hp_err hp_ppcr_parse(const char *text, struct hp_ppcr *ppcr)
 {
-    char copy[MAX_TEXT];
-    struct said said = {0};
-    struct hp_ppcr new = defaults;
-    if (strlen(text) >= sizeof copy)
-        return hp_fail(HP_ERR_INVALID, "paths: a description of more than %d letters",
-                       MAX_TEXT - 1);
-    strcpy(copy, text);
-    char *rest = copy, *part;
-    for (bool first = true; (part = strsep(&rest, ",")); first = false)
-        HP_TRY(parse_part(part, first, &said, &new));
-    for (unsigned i = 0; i < HP_CLASSES && !said.preset; i++)
-        if (!(said.classes & 1u << i))
-            return hp_fail(HP_ERR_INVALID, "paths: nothing is said of class '%s'", class_names[i]);
+    struct hp_ppcr new;
+    struct hp_said said;
+    HP_TRY(hp_settings_parse(&hp_path_family, text, &new, &said));
     HP_TRY(hp_ppcr_check(&new));
     *ppcr = new;
     return HP_OK;
 }
 
-/* --- Writing ---------------------------------------------------------------------------------- */
-
-static void write_class(const struct hp_ppcr *ppcr, unsigned class, FILE *out)
-{
-    const char *before = "";
-    fprintf(out, "%s%s=", class ? "," : "", class_names[class]);
-    for (size_t i = 0; i < N_OPERATIONS; i++)
-        if (ppcr->ops[class] & operations[i].bit) {
-            fprintf(out, "%s%s", before, operations[i].name);
-            before = "+";
-        }
-    if (!*before)
-        fprintf(out, "none");
-}
-
-static const struct preset *preset_of(const struct hp_ppcr *ppcr)
+static const struct hp_preset *preset_of(const struct hp_ppcr *ppcr)
 {
     for (int extended = 1; extended >= 0; extended--)
-        for (size_t i = 0; i < N_PRESETS; i++)
-            if (memcmp(presets[i].ops, ppcr->ops, sizeof ppcr->ops) == 0 &&
-                presets[i].by_address == ppcr->by_address &&
-                presets[i].extension == (extended ? ppcr->extension : HP_EXTEND_NONE))
+        for (size_t i = 0; i < N_PRESETS; i++) {
+            const struct hp_ppcr *preset = presets[i].config;
+            if (memcmp(preset->ops, ppcr->ops, sizeof ppcr->ops) == 0 &&
+                preset->by_address == ppcr->by_address &&
+                preset->extension == (extended ? ppcr->extension : HP_EXTEND_NONE))
                 return &presets[i];
+        }
     return NULL;
-}
-
-static void write_ppcr(const struct hp_ppcr *ppcr, FILE *out)
-{
-    const struct preset *preset = preset_of(ppcr);
-    if (preset)
-        fprintf(out, "%s", preset->name);
-    for (unsigned i = 0; i < HP_CLASSES && !preset; i++)
-        write_class(ppcr, i, out);
-    if (preset && preset->extension)
-        fprintf(out, ":%u", ppcr->max_extension);
-    else if (ppcr->extension)
-        fprintf(out, ",extend=%s:%u", ppcr->extension == HP_EXTEND_LOOP ? "loop" : "call",
-                ppcr->max_extension);
-    if (!preset && ppcr->by_address)
-        fprintf(out, ",by=address");
-    if (ppcr->direction == HP_DIRECTION_STATIC)
-        fprintf(out, ",direction=static");
-    if (ppcr->max_length != defaults.max_length)
-        fprintf(out, ",length=%u", ppcr->max_length);
-    if (ppcr->stack_entries != defaults.stack_entries)
-        fprintf(out, ",stack=%u", ppcr->stack_entries);
-    if (ppcr->overflow == HP_OVERFLOW_DROP_OLDEST)
-        fprintf(out, ",overflow=drop-oldest");
-    if (ppcr->metric != HP_METRIC_EXECUTIONS)
-        fprintf(out, ",metric=%s", hp_metric_name(ppcr->metric));
-    if (ppcr->counter_bits != defaults.counter_bits)
-        fprintf(out, ",counter=%u", ppcr->counter_bits);
 }
 
 void hp_ppcr_format(const struct hp_ppcr *ppcr, char *text, size_t size)
 {
-    char whole[MAX_TEXT] = "";
-    FILE *out = fmemopen(whole, sizeof whole, "w");
-    if (out) {
-        write_ppcr(ppcr, out);
-        fclose(out);
+    char whole[1024] = "";
+    const struct hp_preset *preset = preset_of(ppcr);
+    struct hp_ppcr base = preset ? *(const struct hp_ppcr *)preset->config : unsaid;
+    if (preset && preset->number) {
+        base.max_extension = ppcr->max_extension;
+        snprintf(whole, sizeof whole, "%s:%u", preset->name, ppcr->max_extension);
+    } else if (preset) {
+        snprintf(whole, sizeof whole, "%s", preset->name);
     }
-    snprintf(text, size, "%s", whole);
+    hp_settings_write(&model, ppcr, &base, whole, sizeof whole);
+    snprintf(text, size, "%s", preset ? whole : whole + 1); /* without the first comma */
 }

@@ -242,4 +242,8 @@ static enum hp_err boa_make(const struct hp_scheme_config *config, struct hp_sch
     return HP_OK;
 }
 
-const struct hp_scheme_kind hp_scheme_boa = {.name = "boa", .make = boa_make};
+const struct hp_scheme_kind hp_scheme_boa = {
+    .model = HP_SCHEME_MODEL("boa", "from a hot head, the most frequent direction of each branch",
+                             hp_scheme_delay),
+    .make = boa_make,
+};

@@ -79,4 +79,14 @@ static enum hp_err net_make(const struct hp_scheme_config *config, struct hp_sch
     return HP_OK;
 }
 
-const struct hp_scheme_kind hp_scheme_net = {.name = "net", .has_after = true, .make = net_make};
+static const char *const after_words[] = {"reset", "keep", NULL};
+static const struct hp_setting keys[] = {
+    HP_SCHEME_DELAY(HP_DELAY_MAX),
+    {"after", HP_SETTING_CHOICE, HP_MEMBER(struct hp_scheme_config, keep), 0, 0,
+     "the count of a head after a prediction", after_words},
+};
+const struct hp_scheme_kind hp_scheme_net = {
+    .model =
+        HP_SCHEME_MODEL("net", "NET: when a head of paths is hot, the next path from there", keys),
+    .make = net_make,
+};

@@ -91,10 +91,6 @@ static const struct hp_scheme_ops net_rate_ops = {
 
 static enum hp_err net_rate_make(const struct hp_scheme_config *config, struct hp_scheme **scheme)
 {
-    if (config->delay > MAX_COUNT)
-        return hp_fail(HP_ERR_INVALID,
-                       "prediction scheme net-rate: the delay can be 0 to %u, not %llu", MAX_COUNT,
-                       (unsigned long long)config->delay);
     struct net_rate *net = calloc(1, sizeof *net);
     if (!net)
         return hp_fail_nomem();
@@ -104,4 +100,9 @@ static enum hp_err net_rate_make(const struct hp_scheme_config *config, struct h
     return HP_OK;
 }
 
-const struct hp_scheme_kind hp_scheme_net_rate = {.name = "net-rate", .make = net_rate_make};
+static const struct hp_setting keys[] = {HP_SCHEME_DELAY(MAX_COUNT)};
+const struct hp_scheme_kind hp_scheme_net_rate = {
+    .model = HP_SCHEME_MODEL(
+        "net-rate", "NET by rate: a head has to be hot within an epoch (docs/better.md)", keys),
+    .make = net_rate_make,
+};

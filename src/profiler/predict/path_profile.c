@@ -67,5 +67,8 @@ static enum hp_err path_profile_make(const struct hp_scheme_config *config,
     return HP_OK;
 }
 
-const struct hp_scheme_kind hp_scheme_path_profile = {.name = "path-profile",
-                                                      .make = path_profile_make};
+const struct hp_scheme_kind hp_scheme_path_profile = {
+    .model = HP_SCHEME_MODEL("path-profile", "every path is counted, and predicted when it is hot",
+                             hp_scheme_delay),
+    .make = path_profile_make,
+};

@@ -123,4 +123,8 @@ static enum hp_err rate_table_make(const struct hp_scheme_config *config, struct
     return HP_OK;
 }
 
-const struct hp_scheme_kind hp_scheme_rate_table = {.name = "rate-table", .make = rate_table_make};
+const struct hp_scheme_kind hp_scheme_rate_table = {
+    .model = HP_SCHEME_MODEL(
+        "rate-table", "a table of 256 paths that keep up a rate (docs/better.md)", hp_scheme_delay),
+    .make = rate_table_make,
+};

@@ -131,46 +131,52 @@ static void a_text_is_cut_to_its_room(void **state)
 static void illegal_tables_are_refused(void **state)
 {
     (void)state;
-    expect_error("", "paths: no preset is called '': there are bl, wpp, extended-loop:N, "
-                     "extended-call:N, forward");
-    expect_error("blah", "paths: no preset is called 'blah': there are bl, wpp, extended-loop:N, "
-                         "extended-call:N, forward");
-    expect_error("bl:1", "paths: 'bl' takes no number");
-    expect_error("extended-loop", "paths: 'extended-loop' needs a number: extended-loop:1");
-    expect_error("extended-loop:", "paths: the extension is '', which is not a number");
-    expect_error("extended-call:x", "paths: the extension is 'x', which is not a number");
-    expect_error("extended-call:0", "paths: the extension is 0: 1 to 65535 are possible");
+    expect_error(
+        "", "paths: there is no ''; there are bl, wpp, extended-loop:N, extended-call:N, forward");
+    expect_error(
+        "blah",
+        "paths: there is no 'blah'; there are bl, wpp, extended-loop:N, extended-call:N, forward");
+    expect_error("bl:1", "paths: bl takes no number");
+    expect_error("extended-loop", "paths: extended-loop needs a number: extended-loop:N");
+    expect_error("extended-loop:", "paths: extend: '' is not a number");
+    expect_error("extended-call:x", "paths: extend: 'x' is not a number");
+    expect_error("extended-call:0", "paths: extend: 0 is not between 1 and 65535");
     expect_error("extended-call:99999999999999999999999",
-                 "paths: the extension is 99999999999999999999999: 1 to 65535 are possible");
-    expect_error("bl,wpp", "paths: 'wpp' is neither CLASS=OPERATIONS nor OPTION=VALUE");
-    expect_error("bl,", "paths: '' is neither CLASS=OPERATIONS nor OPTION=VALUE");
-    expect_error("bl,call=push", "paths: class 'call' is given twice: the preset has it");
-    expect_error("call=push,call=pop", "paths: class 'call' is given twice");
-    expect_error("call=update+update_count", "paths: nothing is said of class 'return'");
-    expect_error(TABLE_1 ",jump=pop",
-                 "paths: 'jump' is neither a class (call, return, forward, backward, indirect) nor "
-                 "an option (extend, direction, by, length, stack, overflow, metric, counter)");
+                 "paths: extend: 99999999999999999999999 is not between 1 and 65535");
+    expect_error("bl,wpp", "paths: 'wpp' has to come first");
+    expect_error("bl,",
+                 "paths: a path type has no setting ''; there are call, return, forward, backward, "
+                 "indirect, extend, by, direction, length, stack, overflow, metric, counter");
+    expect_error("bl,call=push", "paths: call: it is given twice, or by the preset");
+    expect_error("call=push,call=pop", "paths: call: it is given twice, or by the preset");
+    expect_error("call=update", "paths: nothing is said of 'return'");
+    expect_error("call=update+update_count", "paths: call has both update and update_count");
+    expect_error(
+        TABLE_1 ",jump=pop",
+        "paths: a path type has no setting 'jump'; there are call, return, forward, backward, "
+        "indirect, extend, by, direction, length, stack, overflow, metric, counter");
     expect_error("call=update+update_count,return=,forward=,backward=,indirect=",
-                 "paths: class 'call' has both update and update_count");
-    expect_error("call=pop+pop", "paths: class 'call' has 'pop' twice");
-    expect_error("call=drop", "paths: class 'call' has the operation 'drop': there are update, "
-                              "update_count, pop, push");
-    expect_error("call=pop+", "paths: class 'call' has the operation '': there are update, "
-                              "update_count, pop, push");
-    expect_error("bl,length=0", "paths: the length is 0: 1 to 64 are possible");
-    expect_error("bl,length=65", "paths: the length is 65: 1 to 64 are possible");
-    expect_error("bl,length=-1", "paths: the length is '-1', which is not a number");
-    expect_error("bl,length=4k", "paths: the length is '4k', which is not a number");
-    expect_error("bl,stack=0", "paths: the stack is 0: 1 to 1048576 are possible");
-    expect_error("bl,stack=4294967297",
-                 "paths: the stack is 4294967297: 1 to 1048576 are possible");
-    expect_error("bl,counter=0", "paths: the counter is 0: 1 to 32 are possible");
-    expect_error("bl,counter=33", "paths: the counter is 33: 1 to 32 are possible");
-    expect_error("bl,extend=both:1", "paths: extend is 'both:1': loop:N and call:N are possible");
-    expect_error("bl,extend=loop:0", "paths: the extension is 0: 1 to 65535 are possible");
-    expect_error("bl,direction=up", "paths: direction is 'up': dynamic and static are possible");
-    expect_error("bl,overflow=die", "paths: overflow is 'die': spill and drop-oldest are possible");
-    expect_error("bl,by=name", "paths: by is 'name': class and address are possible");
+                 "paths: call has both update and update_count");
+    expect_error("call=pop+pop", "paths: call: 'pop' is given twice");
+    expect_error(
+        "call=drop",
+        "paths: call: there is no operation 'drop'; there are update, update_count, pop, push");
+    expect_error(
+        "call=pop+",
+        "paths: call: there is no operation ''; there are update, update_count, pop, push");
+    expect_error("bl,length=0", "paths: length: 0 is not between 1 and 64");
+    expect_error("bl,length=65", "paths: length: 65 is not between 1 and 64");
+    expect_error("bl,length=-1", "paths: length: '-1' is not a number");
+    expect_error("bl,length=4k", "paths: length: '4k' is not a number");
+    expect_error("bl,stack=0", "paths: stack: 0 is not between 1 and 1048576");
+    expect_error("bl,stack=4294967297", "paths: stack: 4294967297 is not between 1 and 1048576");
+    expect_error("bl,counter=0", "paths: counter: 0 is not between 1 and 32");
+    expect_error("bl,counter=33", "paths: counter: 33 is not between 1 and 32");
+    expect_error("bl,extend=both:1", "paths: extend: 'both:1' is none of loop:N, call:N");
+    expect_error("bl,extend=loop:0", "paths: extend: 0 is not between 1 and 65535");
+    expect_error("bl,direction=up", "paths: direction: 'up' is none of dynamic, static");
+    expect_error("bl,overflow=die", "paths: overflow: 'die' is none of spill, drop-oldest");
+    expect_error("bl,by=name", "paths: by: 'name' is none of class, address");
     struct hp_ppcr ppcr;
     assert_int_equal(hp_ppcr_parse("bl,metric=nonsense", &ppcr), HP_ERR_INVALID);
 }
@@ -181,7 +187,7 @@ static void a_long_text_is_refused(void **state)
     char text[5000];
     memset(text, 'a', sizeof text - 1);
     text[sizeof text - 1] = 0;
-    expect_error(text, "paths: a description of more than 1023 letters");
+    expect_error(text, "paths: the text has more than 1023 characters");
 }
 
 static void registers_filled_in_by_hand_are_checked(void **state)
@@ -194,17 +200,17 @@ static void registers_filled_in_by_hand_are_checked(void **state)
     p.field = value;                                                                               \
     assert_int_equal(hp_ppcr_check(&p), HP_ERR_INVALID);                                           \
     assert_string_equal(hp_error_text(), text)
-    REFUSED(ops[HP_CLASS_RETURN], 16, "paths: class 'return' has an operation that does not exist");
-    REFUSED(ops[HP_CLASS_INDIRECT], 3, "paths: class 'indirect' has both update and update_count");
+    REFUSED(ops[HP_CLASS_RETURN], 16, "paths: return: there is no such operation");
+    REFUSED(ops[HP_CLASS_INDIRECT], 3, "paths: indirect has both update and update_count");
     REFUSED(extension, 7, "paths: no extension has the number 7");
-    REFUSED(extension, HP_EXTEND_LOOP, "paths: the extension is 0: 1 to 65535 are possible");
+    REFUSED(extension, HP_EXTEND_LOOP, "paths: extend: 0 is not between 1 and 65535");
     REFUSED(max_extension, 2, "paths: 2 extensions of no kind");
     REFUSED(direction, 5, "paths: no direction has the number 5");
-    REFUSED(overflow, 5, "paths: no overflow policy has the number 5");
+    REFUSED(overflow, 5, "paths: no overflow has the number 5");
     REFUSED(metric, HP_METRICS, "paths: no metric has the number 11");
-    REFUSED(max_length, 0, "paths: the length is 0: 1 to 64 are possible");
-    REFUSED(stack_entries, 0, "paths: the stack is 0: 1 to 1048576 are possible");
-    REFUSED(counter_bits, 64, "paths: the counter is 64: 1 to 32 are possible");
+    REFUSED(max_length, 0, "paths: length: 0 is not between 1 and 64");
+    REFUSED(stack_entries, 0, "paths: stack: 0 is not between 1 and 1048576");
+    REFUSED(counter_bits, 64, "paths: counter: 64 is not between 1 and 32");
     struct hp_detector *d;
     assert_int_equal(hp_detector_new(&p, NULL, NULL, &d), HP_ERR_INVALID);
 }

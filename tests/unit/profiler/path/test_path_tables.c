@@ -345,29 +345,39 @@ static void expect_refused(const char *text, const char *error)
 static void illegal_tables_are_refused(void **state)
 {
     (void)state;
-#define NEITHER "' is neither a preset (vaswani, random-admission) nor ENTRIESxWAYS"
-    expect_refused("", "hot path table: '" NEITHER);
-    expect_refused("512", "hot path table: '512" NEITHER);
-    expect_refused("512x", "hot path table: '512x" NEITHER);
-    expect_refused("x4", "hot path table: 'x4" NEITHER);
-    expect_refused("-512x4", "hot path table: '-512x4" NEITHER);
-    expect_refused("512x4k", "hot path table: '512x4k' is no size such as 512x4");
-    expect_refused("99999999999x4", "hot path table: '99999999999x4' is no size such as 512x4");
-#define NO_POWER "the number of sets is not a power of two"
-    expect_refused("500x4", "hot path table: 500 entries of 4 ways: " NO_POWER);
-    expect_refused("512x3", "hot path table: 512 entries of 3 ways: " NO_POWER);
+    expect_refused(
+        "", "hot path table: there is no ''; there are vaswani, random-admission, ENTRIESxWAYS");
+    expect_refused(
+        "512",
+        "hot path table: there is no '512'; there are vaswani, random-admission, ENTRIESxWAYS");
+    expect_refused(
+        "512x",
+        "hot path table: there is no '512x'; there are vaswani, random-admission, ENTRIESxWAYS");
+    expect_refused(
+        "x4",
+        "hot path table: there is no 'x4'; there are vaswani, random-admission, ENTRIESxWAYS");
+    expect_refused(
+        "-512x4",
+        "hot path table: there is no '-512x4'; there are vaswani, random-admission, ENTRIESxWAYS");
+    expect_refused(
+        "512x4k",
+        "hot path table: there is no '512x4k'; there are vaswani, random-admission, ENTRIESxWAYS");
+    expect_refused("99999999999x4", "hot path table: there is no '99999999999x4'; there are "
+                                    "vaswani, random-admission, ENTRIESxWAYS");
+    expect_refused(
+        "500x4", "hot path table: 500 entries of 4 ways: the number of sets is not a power of two");
+    expect_refused(
+        "512x3", "hot path table: 512 entries of 3 ways: the number of sets is not a power of two");
     expect_refused("0x4", "hot path table: 0 entries: 1 to 16777216 are possible");
     expect_refused("33554432x4", "hot path table: 33554432 entries: 1 to 16777216 are possible");
     expect_refused("512x0", "hot path table: 0 ways: there must be one at least");
     expect_refused("4x8", "hot path table: 8 ways are more than 4 entries");
-    expect_refused("512x4,bits=7", "hot path table: accumulators of 7 bits: 8 to 64 are possible");
-    expect_refused("512x4,bits=65",
-                   "hot path table: accumulators of 65 bits: 8 to 64 are possible");
-#define NONE_OF                                                                                    \
-    "' is none of index=xor|address|fold, policy=lfu|lru|rap, bits=N, exponent=N, packed"
-    expect_refused("512x4,bits=", "hot path table: 'bits=" NONE_OF);
-    expect_refused("512x4,policy=fifo", "hot path table: 'policy=fifo" NONE_OF);
-    expect_refused("512x4,", "hot path table: '" NONE_OF);
+    expect_refused("512x4,bits=7", "hot path table: bits: 7 is not between 8 and 64");
+    expect_refused("512x4,bits=65", "hot path table: bits: 65 is not between 8 and 64");
+    expect_refused("512x4,bits=", "hot path table: bits: '' is not a number");
+    expect_refused("512x4,policy=fifo", "hot path table: policy: 'fifo' is none of lfu, lru, rap");
+    expect_refused("512x4,", "hot path table: a table has no setting ''; there are index, policy, "
+                             "bits, exponent, packed");
     struct hp_hpt_config config;
     struct hp_hpt *hpt;
     assert_int_equal(hp_hpt_parse("512x4", &config), HP_OK);

@@ -193,7 +193,9 @@ static void illegal_delays_are_refused(void **state)
     struct hp_scheme_config config;
     struct hp_scheme *scheme;
     (void)state;
-    assert_int_equal(hp_scheme_parse("net-rate:2000000000", &config), HP_OK);
+    assert_int_equal(hp_scheme_parse("net-rate:2000000000", &config), HP_ERR_INVALID);
+    assert_int_equal(hp_scheme_parse("net-rate:20", &config), HP_OK);
+    config.delay = 2000000000;
     assert_int_equal(hp_scheme_new(&config, &scheme), HP_ERR_INVALID);
     assert_int_equal(hp_scheme_parse("net-rate:20,after=keep", &config), HP_ERR_INVALID);
     assert_int_equal(hp_scheme_parse("rate-table", &config), HP_ERR_INVALID);

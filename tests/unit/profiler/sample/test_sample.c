@@ -382,12 +382,13 @@ static void configs_that_do_not_fit_are_rejected(void **state)
     config.window = HP_SAMPLE_MACHINE_WINDOW;
     rejects(config, (struct hp_sample_machine){.width = 1}, "what window pairs have");
     config.interval = 1;
-    rejects(config, test_machine, "interval can be 2 to");
+    rejects(config, test_machine, "interval: 1 is not between 2");
     config = config_of("profileme");
     config.buffer = 0;
-    rejects(config, test_machine, "buffer can be 1 to");
+    rejects(config, test_machine, "buffer: 0 is not between 1");
+    config.buffer = 1;
     config.mode = 7;
-    rejects(config, test_machine, "no mode 7");
+    rejects(config, test_machine, "no mode has the number 7");
 }
 
 /* --- Hostile ------------------------------------------------------------------------------------ */
