@@ -66,7 +66,7 @@ class NetInterpreter(unittest.TestCase):
     def test_says_what_is_wrong_with_a_scheme(self):
         done = run(os.path.join(BUILD, "examples", "net_interpreter"), "net:often")
         self.assertEqual(done.returncode, 1)
-        self.assertIn("needs a number: net:N", done.stderr)
+        self.assertIn("delay: 'often' is not a number", done.stderr)
 
     def test_builds_against_the_installed_library(self):
         if is_sanitized():
