@@ -88,8 +88,9 @@ def damage_rows(path, number):
         if not columns:
             break  # just dropped
         column = r.choice(columns)
+        # Not longer: the path of a module is in every row of a report, which is kept here.
         value = r.choice((None, -1, 0, 1, 2**31, 2**32 - 1, 2**32, 2**63 - 1, -2**63, 1e300,
-                          "", "text", "\0\n", b"\xff\xfe", "x" * 70000))
+                          "", "text", "\0\n", b"\xff\xfe", "x" * 5000))
         how = db.execute("select sql from sqlite_master where name = ?", (table,)).fetchone()[0]
         some = f"({columns[0]} * {r.randrange(1, 999)}) % 97 < {r.choice((1, 1, 10, 97))}" \
             if how.endswith("WITHOUT ROWID") else \
