@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/annotate.h"
+#include "report/annotate/annotate.h"
 
 #include "base/outfile.h"
 #include "cli/cli.h"

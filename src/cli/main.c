@@ -99,7 +99,7 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
     options->format = output->json ? HP_REPORT_JSON : output->csv ? HP_REPORT_CSV : HP_REPORT_TEXT;
     options->top = output->top != UINT64_MAX ? (size_t)output->top : HP_REPORT_TOP_DEFAULT;
     if (output->view)
-        HP_TRY(hp_report_view_from_name(output->view, &options->view));
+        HP_TRY(hp_view_from_name(output->view, &options->view));
     if (output->threads && strcmp(output->threads, "each") == 0)
         options->per_thread = true;
     else if (output->threads && strcmp(output->threads, "all") != 0)
@@ -111,21 +111,7 @@ enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
 {
     if (options->format != HP_REPORT_TEXT)
         return HP_LINES_ALL;
-    switch (options->view) {
-    case HP_REPORT_DEFAULT:
-    case HP_REPORT_FUNCTIONS: return HP_LINES_FUNCTIONS;
-    case HP_REPORT_SUMMARY:
-    case HP_REPORT_EDGES:
-    case HP_REPORT_CALLS:
-    case HP_REPORT_CONTEXTS:
-    case HP_REPORT_THREADS:
-    case HP_REPORT_MODULES:
-    case HP_REPORT_PREDICTIONS:
-    case HP_REPORT_HOTSPOTS:
-    case HP_REPORT_MACHINE:
-    case HP_REPORT_SAMPLING: return HP_LINES_NONE;
-    default: return HP_LINES_ALL;
-    }
+    return options->view ? options->view->lines : HP_LINES_FUNCTIONS;
 }
 
 /* Were a standard descriptor closed, the next file opened would take its number, and what is

@@ -37,8 +37,8 @@ static enum hp_err read_costs(const struct costs *costs, struct hp_report_option
     struct hp_partition_costs *to = &report->partition;
     bool said = costs->iteration || costs->init != NOT_SAID || costs->sync != NOT_SAID ||
                 costs->loops != NOT_SAID;
-    bool shown = report->view == HP_REPORT_PARTITION || report->view == HP_REPORT_ALL ||
-                 (report->view == HP_REPORT_DEFAULT && report->format == HP_REPORT_JSON);
+    bool shown = report->view == &hp_view_partition || report->view == &hp_view_all ||
+                 (!report->view && report->format == HP_REPORT_JSON);
     if (said && !shown)
         return hp_fail(HP_ERR_INVALID, "--hw-cost, --init, --sync and --hw-loops are for the view "
                                        "partition");
@@ -65,8 +65,8 @@ static enum hp_err read_by(const char *by, struct hp_report_options *report)
 {
     if (!by)
         return HP_OK;
-    if (report->view != HP_REPORT_CPI && report->view != HP_REPORT_ALL &&
-        (report->view != HP_REPORT_DEFAULT || report->format != HP_REPORT_JSON))
+    if (report->view != &hp_view_cpi && report->view != &hp_view_all &&
+        (report->view || report->format != HP_REPORT_JSON))
         return hp_fail(HP_ERR_INVALID, "--by is for the view cpi");
     return hp_report_by_from_name(by, &report->by);
 }

@@ -4,7 +4,7 @@
  */
 #include "base/grow.h"
 #include "page/model.h"
-#include "report/hotspots.h"
+#include "report/hotspots/hotspots.h"
 #include "text/number.h"
 
 #include <stdlib.h>
@@ -33,8 +33,8 @@ static void want_paths(const struct hp_page *page, struct choice *choice, size_t
     const struct hp_profile *p = page->profile;
     uint32_t first = 0; /* of its kind */
     for (uint32_t i = 0; i < page->paths.n; i++) {
-        if (!hp_rows_same_group(&page->tables, HP_REPORT_PATHS, page->paths.rows[first].item,
-                                page->paths.rows[i].item))
+        if (!hp_rows_same_list(&page->tables, &hp_view_paths, page->paths.rows[first].item,
+                               page->paths.rows[i].item))
             first = i;
         const struct hp_page_part *steps = &page->path_steps[i];
         for (uint32_t k = 0; i - first < top && k < steps->n; k++)
@@ -59,7 +59,7 @@ static enum hp_err choose(struct hp_page *page, struct choice *choice)
     choice->wanted = calloc(page->profile->n_blocks + 1, sizeof *choice->wanted);
     if (!choice->wanted)
         return hp_fail_nomem();
-    HP_TRY(hp_rows_init(&heaviest, &page->tables, HP_REPORT_BLOCKS, false));
+    HP_TRY(hp_rows_init(&heaviest, &page->tables, &hp_view_blocks, false));
     want_paths(page, choice, TOP_PATHS, HP_PAGE_CODE / 2);
     for (size_t i = 0; i < heaviest.n; i++)
         want(page, choice, heaviest.rows[i].item, HP_PAGE_CODE * 3 / 4);

@@ -2,9 +2,9 @@
 #include "page/data.h"
 
 #include "page/model.h"
+#include "report/cells.h"
 #include "report/fields.h"
 #include "report/print.h"
-#include "report/text_cells.h"
 
 #include <string.h>
 
@@ -85,10 +85,15 @@ static void put_summary(struct hp_page *page)
 
 static void put_limits(struct hp_page *page)
 {
-    struct hp_cell cell = {.kind = HP_CELL_LIST,
-                           .list = page->limits.length ? page->limits.data : (char[1]){0}};
     hp_json_key(&page->json, "limits");
-    hp_json_cell(&page->json, NULL, &cell);
+    hp_json_begin_array(&page->json);
+    for (char *line = page->limits.data, *end; page->limits.length && *line; line = end) {
+        end = strchrnul(line, '\n');
+        if (*end)
+            *end++ = 0;
+        hp_json_string(&page->json, line);
+    }
+    hp_json_end_array(&page->json);
 }
 
 static enum hp_err put_all(struct hp_page *page)

@@ -155,8 +155,8 @@ static enum hp_err fill(struct hp_page *page, const struct ends *ends)
 {
     const struct hp_profile *p = page->profile;
     struct hp_rows rows;
-    HP_TRY(hp_rows_init(&rows, &page->tables, HP_REPORT_EDGES, false));
-    hp_rows_keep(&rows, &page->tables, HP_REPORT_EDGES, HP_PAGE_EDGES);
+    HP_TRY(hp_rows_init(&rows, &page->tables, &hp_view_edges, false));
+    hp_rows_keep(&rows, &page->tables, &hp_view_edges, HP_PAGE_EDGES);
     hp_page_limit(page, rows.n_left_out, "rare transfers are left out");
     page->edges = calloc(rows.n + p->n_blocks + 1, sizeof *page->edges);
     if (!page->edges) {

@@ -4,8 +4,9 @@
  */
 #include "page/model.h"
 #include "report/fields.h"
-#include "report/hotspots.h"
+#include "report/hotspots/hotspots.h"
 #include "report/items.h"
+#include "report/print.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -24,45 +25,44 @@ static const struct other *find_other(const struct other *others, const char *na
     return NULL;
 }
 
-static void put_row(struct hp_page *page, const struct hp_field *fields, const struct other *others,
-                    const struct hp_row *row)
+static void put_row(struct hp_page *page, const struct hp_bound_fields *fields,
+                    const struct other *others, const struct hp_row *row)
 {
     struct hp_json *json = &page->json;
+    struct hp_field_input input = {&page->tables, row, &page->text};
     hp_json_begin_object(json);
-    for (const struct hp_field *field = fields; field->name; field++) {
-        const struct other *other = find_other(others, field->name);
-        if (other && !other->put)
-            continue;
-        hp_json_key(json, field->name);
-        hp_strbuf_clear(&page->text);
-        if (other) {
+    for (size_t i = 0; i < fields->n; i++) {
+        const char *name = fields->fields[i].field->name;
+        const struct other *other = find_other(others, name);
+        if (!other) {
+            hp_field_json(json, &fields->fields[i], &input);
+        } else if (other->put) {
+            hp_json_key(json, name);
             other->put(page, row);
-            continue;
         }
-        struct hp_field_input input = {&page->tables, row, &page->text};
-        struct hp_cell cell = field->get(&input);
-        hp_json_cell(json, &input, &cell);
     }
     hp_json_end_object(json);
 }
 
-static void put_rows(struct hp_page *page, enum hp_report_view view, const struct other *others,
+static void put_rows(struct hp_page *page, const struct hp_view *view, const struct other *others,
                      const struct hp_row *rows, size_t n)
 {
-    const struct hp_field *fields = hp_fields(&page->tables, view);
-    hp_json_key(&page->json, hp_report_view_member(view));
+    struct hp_bound_fields fields;
+    hp_fields_bind(&fields, view, &page->tables);
     hp_json_begin_array(&page->json);
     for (size_t i = 0; i < n; i++)
-        put_row(page, fields, others, &rows[i]);
+        put_row(page, &fields, others, &rows[i]);
     hp_json_end_array(&page->json);
 }
 
 /* A view as the report has it. */
-static enum hp_err put_view(struct hp_page *page, enum hp_report_view view)
+static enum hp_err put_view(struct hp_page *page, const struct hp_view *view)
 {
     struct hp_rows rows;
-    HP_TRY(hp_tables_prepare(&page->tables, view));
+    if (view->prepare)
+        HP_TRY(view->prepare(&page->tables));
     HP_TRY(hp_rows_init(&rows, &page->tables, view, false));
+    hp_json_view_key(&page->json, view);
     put_rows(page, view, NULL, rows.rows, rows.n);
     hp_rows_fini(&rows);
     return HP_OK;
@@ -105,7 +105,8 @@ static void put_loops(struct hp_page *page)
     static const struct other others[] = {{"function", loop_function}, {"file", loop_file},
                                           {"blocks", loop_blocks},     {"models", NULL},
                                           {"branches", NULL},          {0}};
-    put_rows(page, HP_REPORT_LOOPS, others, page->loops.rows, page->loops.n);
+    hp_json_key(&page->json, "loops");
+    put_rows(page, &hp_view_loops, others, page->loops.rows, page->loops.n);
 }
 
 /* --- Hot spots -------------------------------------------------------------------------------- */
@@ -138,7 +139,8 @@ static void put_hotspots(struct hp_page *page)
 {
     static const struct other others[] = {
         {"functions", hotspot_functions}, {"blocks", hotspot_blocks}, {0}};
-    put_rows(page, HP_REPORT_HOTSPOTS, others, page->hotspots.rows, page->hotspots.n);
+    hp_json_key(&page->json, "hotspots");
+    put_rows(page, &hp_view_hotspots, others, page->hotspots.rows, page->hotspots.n);
 }
 
 /* --- Instructions ----------------------------------------------------------------------------- */
@@ -162,7 +164,8 @@ static void insn_file(struct hp_page *page, const struct hp_row *row)
 static void put_insns(struct hp_page *page)
 {
     static const struct other others[] = {{"function", insn_function}, {"file", insn_file}, {0}};
-    put_rows(page, HP_REPORT_INSTRUCTIONS, others, page->insns.rows, page->insns.n);
+    hp_json_key(&page->json, "instructions");
+    put_rows(page, &hp_view_instructions, others, page->insns.rows, page->insns.n);
 }
 
 /* --- Cycles ----------------------------------------------------------------------------------- */
@@ -172,14 +175,11 @@ static enum hp_err put_cpi_by(struct hp_page *page, enum hp_report_by by)
 {
     struct hp_rows rows;
     page->tables.by = by;
-    HP_TRY(hp_rows_init(&rows, &page->tables, HP_REPORT_CPI, false));
+    HP_TRY(hp_rows_init(&rows, &page->tables, &hp_view_cpi, false));
     size_t first = by != HP_REPORT_BY_RUN && rows.n ? 1 : 0;
     size_t n = rows.n - first < HP_PAGE_CPI ? rows.n - first : HP_PAGE_CPI;
     hp_json_key(&page->json, hp_report_by_name(by));
-    hp_json_begin_array(&page->json);
-    for (size_t i = 0; i < n; i++)
-        put_row(page, hp_cpi_fields, NULL, &rows.rows[first + i]);
-    hp_json_end_array(&page->json);
+    put_rows(page, &hp_view_cpi, NULL, rows.rows + first, n);
     hp_rows_fini(&rows);
     return HP_OK;
 }
@@ -200,11 +200,11 @@ enum hp_err hp_page_put_lists(struct hp_page *page)
 {
     put_loops(page);
     put_hotspots(page);
-    HP_TRY(put_view(page, HP_REPORT_PREDICTIONS));
-    HP_TRY(put_view(page, HP_REPORT_LOOP_MODELS));
-    HP_TRY(put_view(page, HP_REPORT_MACHINE));
-    HP_TRY(put_view(page, HP_REPORT_SAMPLING));
-    HP_TRY(put_view(page, HP_REPORT_THREADS));
+    HP_TRY(put_view(page, &hp_view_predictions));
+    HP_TRY(put_view(page, &hp_view_loop_models));
+    HP_TRY(put_view(page, &hp_view_machine));
+    HP_TRY(put_view(page, &hp_view_sampling));
+    HP_TRY(put_view(page, &hp_view_threads));
     put_insns(page);
     return put_cpi(page);
 }

@@ -58,10 +58,12 @@ static enum hp_err number_rows(struct hp_page_rows *rows, size_t n_items)
 
 /* The first `top` rows of a view of the report (0: all), of `n_items` things in the profile. */
 static enum hp_err take_rows(struct hp_page *page, struct hp_page_rows *rows,
-                             enum hp_report_view view, size_t top, size_t n_items, size_t *left_out)
+                             const struct hp_view *view, size_t top, size_t n_items,
+                             size_t *left_out)
 {
     struct hp_rows all;
-    HP_TRY(hp_tables_prepare(&page->tables, view));
+    if (view->prepare)
+        HP_TRY(view->prepare(&page->tables));
     HP_TRY(hp_rows_init(&all, &page->tables, view, false));
     hp_rows_keep(&all, &page->tables, view, top);
     *left_out = all.n_left_out;
@@ -105,7 +107,7 @@ static enum hp_err make_blocks(struct hp_page *page)
     const struct hp_profile *p = page->profile;
     struct hp_page_rows *blocks = &page->blocks;
     size_t left_out;
-    HP_TRY(take_rows(page, blocks, HP_REPORT_BLOCKS, 0, p->n_blocks, &left_out));
+    HP_TRY(take_rows(page, blocks, &hp_view_blocks, 0, p->n_blocks, &left_out));
     HP_TRY(append_rest(blocks, p->n_blocks));
     if (blocks->n > HP_PAGE_BLOCKS) {
         hp_page_limit(page, blocks->n - HP_PAGE_BLOCKS, "cold blocks are left out");
@@ -121,8 +123,8 @@ static enum hp_err make_blocks(struct hp_page *page)
 static enum hp_err make_lines(struct hp_page *page)
 {
     struct hp_rows all;
-    HP_TRY(hp_rows_init(&all, &page->tables, HP_REPORT_LINES, false));
-    hp_rows_keep(&all, &page->tables, HP_REPORT_LINES, HP_PAGE_LINES);
+    HP_TRY(hp_rows_init(&all, &page->tables, &hp_view_lines, false));
+    hp_rows_keep(&all, &page->tables, &hp_view_lines, HP_PAGE_LINES);
     hp_page_limit(page, all.n_left_out, "cold source lines are left out");
     page->lines.rows = all.rows;
     page->lines.n = all.n;
@@ -133,14 +135,14 @@ static enum hp_err make_rows(struct hp_page *page)
 {
     const struct hp_profile *p = page->profile;
     size_t left_out;
-    HP_TRY(take_rows(page, &page->functions, HP_REPORT_FUNCTIONS, 0, p->n_functions, &left_out));
+    HP_TRY(take_rows(page, &page->functions, &hp_view_functions, 0, p->n_functions, &left_out));
     HP_TRY(append_rest(&page->functions, p->n_functions));
     HP_TRY(make_blocks(page));
-    HP_TRY(take_rows(page, &page->paths, HP_REPORT_PATHS, HP_PAGE_PATHS, p->n_paths, &left_out));
+    HP_TRY(take_rows(page, &page->paths, &hp_view_paths, HP_PAGE_PATHS, p->n_paths, &left_out));
     hp_page_limit(page, left_out, "cold paths are left out");
-    HP_TRY(take_rows(page, &page->loops, HP_REPORT_LOOPS, 0, p->n_loops, &left_out));
-    HP_TRY(take_rows(page, &page->hotspots, HP_REPORT_HOTSPOTS, 0, p->n_hotspots, &left_out));
-    HP_TRY(take_rows(page, &page->insns, HP_REPORT_INSTRUCTIONS, HP_PAGE_INSTRUCTIONS, p->n_insns,
+    HP_TRY(take_rows(page, &page->loops, &hp_view_loops, 0, p->n_loops, &left_out));
+    HP_TRY(take_rows(page, &page->hotspots, &hp_view_hotspots, 0, p->n_hotspots, &left_out));
+    HP_TRY(take_rows(page, &page->insns, &hp_view_instructions, HP_PAGE_INSTRUCTIONS, p->n_insns,
                      &left_out));
     hp_page_limit(page, left_out, "instructions that took few cycles are left out");
     return make_lines(page);
@@ -181,7 +183,7 @@ static enum hp_err make_places(struct hp_page *page)
     page->function_blocks = calloc(p->n_functions + 1, sizeof *page->function_blocks);
     if (!page->module_insns || !page->function_blocks)
         return hp_fail_nomem();
-    HP_TRY(hp_rows_init(&rows, &page->tables, HP_REPORT_MODULES, false));
+    HP_TRY(hp_rows_init(&rows, &page->tables, &hp_view_modules, false));
     for (size_t i = 0; i < rows.n; i++)
         page->module_insns[rows.rows[i].item] = rows.rows[i].v[0];
     hp_rows_fini(&rows);

@@ -6,7 +6,7 @@
 #define HP_PAGE_MODEL_H
 
 #include "page/data.h"
-#include "report/annotation.h"
+#include "report/annotate/annotation.h"
 #include "report/tables.h"
 #include "text/json.h"
 

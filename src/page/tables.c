@@ -3,7 +3,7 @@
  * The tables of the data: code.
  */
 #include "page/model.h"
-#include "report/text_cells.h"
+#include "report/cells.h"
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 

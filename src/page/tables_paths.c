@@ -3,7 +3,7 @@
  * The tables of the data: paths, and calling contexts.
  */
 #include "page/model.h"
-#include "report/path_lines.h"
+#include "report/paths/lines.h"
 
 /* --- Kinds ------------------------------------------------------------------------------------ */
 

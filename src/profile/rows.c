@@ -604,6 +604,15 @@ enum hp_err hp_row_reserve(const struct hp_row_array *rows, size_t more)
     return hp_grow(rows->array, rows->capacity, *rows->n + more, rows->format->size);
 }
 
+const struct hp_row_field *hp_row_column(enum hp_row_kind kind, const char *name)
+{
+    const struct hp_row_format *format = &hp_row_formats[kind];
+    for (size_t i = 0; i < format->n_fields; i++)
+        if (strcmp(format->fields[i].name, name) == 0)
+            return &format->fields[i];
+    return NULL;
+}
+
 /* --- One value -------------------------------------------------------------------------------- */
 
 const char *hp_row_text(const struct hp_row_field *field, const void *row)

@@ -127,6 +127,9 @@ const void *hp_profile_row(const struct hp_profile *profile, enum hp_row_kind ki
 /* Makes room for `more` rows after those there. HP_ERR_INVALID: more than an index can count. */
 enum hp_err hp_row_reserve(const struct hp_row_array *rows, size_t more);
 
+/* The column of a name; NULL: there is none. */
+const struct hp_row_field *hp_row_column(enum hp_row_kind kind, const char *name);
+
 /* --- One value -------------------------------------------------------------------------------- */
 
 /* Of a number or an index; signed ones as two's complement. */

@@ -1,15 +1,13 @@
 // SPDX-License-Identifier: MIT
-#include "report/print.h"
-#include "text/json.h"
-#include "text/number.h"
-#include "text/table.h"
+#include "report/text.h"
 
+#include <math.h>
 #include <string.h>
 
 /* How many of `n` functions to print. */
 static size_t top_of(const struct hp_report_options *options, size_t n)
 {
-    size_t limit = hp_print_limit(options, HP_REPORT_FUNCTIONS);
+    size_t limit = hp_print_limit(options, &hp_view_functions);
     return limit != 0 && limit < n ? limit : n;
 }
 
@@ -18,44 +16,31 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
 {
     struct hp_json json = {.out = out, .lines = 3};
     hp_json_begin_object(&json);
-    hp_json_key(&json, "hotpath");
-    hp_json_string(&json, HP_VERSION);
+    hp_json_put_string(&json, "hotpath", HP_VERSION);
     hp_json_key(&json, "comparison");
     hp_json_begin_object(&json);
-    hp_json_key(&json, "name_a");
-    hp_json_string(&json, name_a);
-    hp_json_key(&json, "name_b");
-    hp_json_string(&json, name_b);
-    hp_json_key(&json, "instructions_a");
-    hp_json_uint(&json, c->instructions_a);
-    hp_json_key(&json, "instructions_b");
-    hp_json_uint(&json, c->instructions_b);
-    hp_json_key(&json, "block_overlap");
-    hp_json_fixed(&json, c->block_overlap, 6);
-    hp_json_key(&json, "edge_overlap");
-    hp_json_fixed(&json, c->edge_overlap, 6);
-    hp_json_key(&json, "function_overlap");
-    hp_json_fixed(&json, c->function_overlap, 6);
+    hp_json_put_string(&json, "name_a", name_a);
+    hp_json_put_string(&json, "name_b", name_b);
+    hp_json_put_uint(&json, "instructions_a", c->instructions_a);
+    hp_json_put_uint(&json, "instructions_b", c->instructions_b);
+    hp_json_put_fixed(&json, "block_overlap", c->block_overlap, 6);
+    hp_json_put_fixed(&json, "edge_overlap", c->edge_overlap, 6);
+    hp_json_put_fixed(&json, "function_overlap", c->function_overlap, 6);
     hp_json_key(&json, "path_overlaps");
     hp_json_begin_array(&json);
     for (size_t i = 0; i < c->n_kinds; i++) {
         hp_json_begin_object(&json);
-        hp_json_key(&json, "kind");
-        hp_json_string(&json, c->kinds[i].kind);
-        hp_json_key(&json, "executions");
-        hp_json_fixed(&json, c->kinds[i].executions, 6);
-        hp_json_key(&json, "instructions");
-        hp_json_fixed(&json, c->kinds[i].instructions, 6);
+        hp_json_put_string(&json, "kind", c->kinds[i].kind);
+        hp_json_put_fixed(&json, "executions", c->kinds[i].executions, 6);
+        hp_json_put_fixed(&json, "instructions", c->kinds[i].instructions, 6);
         hp_json_end_object(&json);
     }
     hp_json_end_array(&json);
     if (c->has_loops) {
         hp_json_key(&json, "loop_overlap");
         hp_json_begin_object(&json);
-        hp_json_key(&json, "instructions");
-        hp_json_fixed(&json, c->loop_instructions, 6);
-        hp_json_key(&json, "iterations");
-        hp_json_fixed(&json, c->loop_iterations, 6);
+        hp_json_put_fixed(&json, "instructions", c->loop_instructions, 6);
+        hp_json_put_fixed(&json, "iterations", c->loop_iterations, 6);
         hp_json_end_object(&json);
     }
     hp_json_key(&json, "moves");
@@ -63,18 +48,12 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
     for (size_t i = 0; i < top_of(options, c->n_moves); i++) {
         const struct hp_move *move = &c->moves[i];
         hp_json_begin_object(&json);
-        hp_json_key(&json, "name");
-        hp_json_string(&json, hp_text(move->name));
-        hp_json_key(&json, "module");
-        hp_json_string(&json, hp_text(move->module));
-        hp_json_key(&json, "a");
-        hp_json_uint(&json, move->a);
-        hp_json_key(&json, "b");
-        hp_json_uint(&json, move->b);
-        hp_json_key(&json, "share_a");
-        hp_json_fixed(&json, move->share_a, 6);
-        hp_json_key(&json, "share_b");
-        hp_json_fixed(&json, move->share_b, 6);
+        hp_json_put_string(&json, "name", hp_text(move->name));
+        hp_json_put_string(&json, "module", hp_text(move->module));
+        hp_json_put_uint(&json, "a", move->a);
+        hp_json_put_uint(&json, "b", move->b);
+        hp_json_put_fixed(&json, "share_a", move->share_a, 6);
+        hp_json_put_fixed(&json, "share_b", move->share_b, 6);
         hp_json_end_object(&json);
     }
     hp_json_end_array(&json);
@@ -128,8 +107,10 @@ static double change_of(const struct hp_move *move)
     return move->share_b - move->share_a;
 }
 
-static void fill(const struct hp_move *move, struct hp_strbuf *cells)
+static double fill(void *context, size_t i, struct hp_strbuf *cells)
 {
+    const struct hp_comparison *c = context;
+    const struct hp_move *move = &c->moves[i];
     put_signed(&cells[0], change_of(move) * 100);
     hp_strbuf_percent(&cells[1], move->share_a);
     hp_strbuf_percent(&cells[2], move->share_b);
@@ -137,29 +118,7 @@ static void fill(const struct hp_move *move, struct hp_strbuf *cells)
     hp_strbuf_human(&cells[4], move->b);
     hp_strbuf_clean(&cells[5], hp_text(move->name));
     hp_strbuf_clean(&cells[6], hp_base_name(hp_text(move->module)));
-}
-
-static enum hp_err print_moves(const struct hp_comparison *c, size_t n,
-                               const struct hp_report_options *options, FILE *out)
-{
-    struct hp_text_table table;
-    hp_text_table_init(&table, columns, out, options->color, options->width);
-    for (int pass = 0; pass < 2; pass++) {
-        if (pass == 1)
-            hp_text_table_begin(&table);
-        for (size_t i = 0; i < n; i++) {
-            double change = change_of(&c->moves[i]);
-            hp_text_table_clear(&table);
-            fill(&c->moves[i], table.cells);
-            if (pass == 0)
-                hp_text_table_measure(&table);
-            else
-                hp_text_table_print(&table, change < 0 ? -change : change);
-        }
-    }
-    enum hp_err err = hp_text_table_check(&table);
-    hp_text_table_fini(&table);
-    return err;
+    return fabs(change_of(move));
 }
 
 static enum hp_err print_head(const struct hp_comparison *c, const char *name_a, const char *name_b,
@@ -223,12 +182,14 @@ static enum hp_err print_text(const struct hp_comparison *c, const char *name_a,
     if (moved == 0)
         fputs("  (no function's share changed)\n", out);
     else
-        HP_TRY(print_moves(c, n, options, out));
-    char text[HP_NUMBER_SIZE];
-    if (n < moved) {
-        hp_number_grouped(text, moved - n);
-        fprintf(out, "  … and %s more (--top 0 shows all)\n", text);
-    }
+        HP_TRY(hp_text_rows_print(&(struct hp_text_rows){.columns = columns,
+                                                         .out = out,
+                                                         .color = options->color,
+                                                         .width = options->width,
+                                                         .n = n,
+                                                         .fill = fill,
+                                                         .context = (void *)(uintptr_t)c}));
+    hp_print_more(out, moved - n);
     return hp_print_finish(out);
 }
 

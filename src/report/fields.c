@@ -1,7 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "report/fields.h"
 
+#include "report/view.h"
 #include "text/number.h"
+
+/* --- Columns ---------------------------------------------------------------------------------- */
+
+void hp_fields_bind(struct hp_bound_fields *fields, const struct hp_view *view,
+                    const struct hp_tables *tables)
+{
+    fields->n = 0;
+    for (const struct hp_field *f = view->fields; f->name && fields->n < HP_FIELDS_MAX; f++) {
+        if (f->ordered && tables && !tables->inclusive_known)
+            continue;
+        struct hp_bound_field *to = &fields->fields[fields->n++];
+        *to = (struct hp_bound_field){.field = f, .kind = f->of ? f->of->kind : view->item};
+        if (!f->get && !f->list && f->from == HP_FROM_COLUMN)
+            to->column = hp_row_column(to->kind, f->column ? f->column : f->name);
+    }
+}
 
 struct hp_cell hp_cell_place(const struct hp_field_input *in, struct hp_place place)
 {
@@ -9,317 +26,223 @@ struct hp_cell hp_cell_place(const struct hp_field_input *in, struct hp_place pl
     return hp_cell_text(hp_strbuf_text(in->buffer));
 }
 
-static const char *function_name(const struct hp_tables *tables, uint32_t function)
+static struct hp_cell number_cell(const struct hp_field_input *in, enum hp_field_as as,
+                                  uint64_t number)
 {
-    return function == HP_PROFILE_NONE ? "" : tables->functions[function];
+    switch (as) {
+    case HP_AS_SHARE:
+        return hp_cell_fraction(hp_number_share(number, in->tables->summary.instructions));
+    case HP_AS_THOUSANDTHS: return hp_cell_fraction((double)number / 1000);
+    case HP_AS_FLAG: return (struct hp_cell){.kind = HP_CELL_BOOL, .flag = number != 0};
+    case HP_AS_FLOW: return hp_cell_text(hp_flow_name((enum hp_flow)number));
+    default: return hp_cell_number(number);
+    }
 }
 
-static const char *module_name(const struct hp_tables *tables, uint32_t module)
+static struct hp_cell reference_cell(const struct hp_tables *tables, enum hp_row_kind to,
+                                     uint64_t index)
 {
-    return module == HP_PROFILE_NONE ? "" : tables->modules[module];
+    bool none = index == HP_PROFILE_NONE;
+    if (to == HP_ROW_FUNCTION)
+        return hp_cell_text(none ? "" : tables->functions[index]);
+    if (to == HP_ROW_MODULE)
+        return hp_cell_text(none ? "" : tables->modules[index]);
+    return none ? hp_cell_none() : hp_cell_number(index);
 }
 
-/* --- Values, whatever the view ---------------------------------------------------------------- */
-
-static struct hp_cell value0(const struct hp_field_input *in)
+static struct hp_cell column_cell(const struct hp_bound_field *field,
+                                  const struct hp_field_input *in, const void *row)
 {
-    return hp_cell_number(in->row->v[0]);
+    const struct hp_row_field *column = field->column;
+    if (field->field->as == HP_AS_PLACE)
+        return hp_cell_place(
+            in, *(const struct hp_place *)(const void *)((const char *)row + column->offset));
+    if (hp_row_is_text(column))
+        return hp_cell_text(hp_row_text(column, row));
+    uint64_t number = hp_row_number(column, row);
+    if (hp_row_is_reference(column))
+        return reference_cell(in->tables, column->to, number);
+    if (column->type == HP_ROW_I32 || column->type == HP_ROW_I64)
+        return (struct hp_cell){.kind = HP_CELL_INT, .integer = (int64_t)number};
+    return number_cell(in, field->field->as, number);
 }
 
-static struct hp_cell value1(const struct hp_field_input *in)
+struct hp_cell hp_field_cell(const struct hp_bound_field *field, const struct hp_field_input *in)
 {
-    return hp_cell_number(in->row->v[1]);
+    const struct hp_field *f = field->field;
+    if (f->get)
+        return f->get(in);
+    if (f->from == HP_FROM_ITEM)
+        return hp_cell_number(in->row->item);
+    if (f->from == HP_FROM_VALUE)
+        return number_cell(in, f->as, in->row->v[f->value]);
+    const void *row =
+        f->of ? f->of->find(in) : hp_profile_row(in->tables->profile, field->kind, in->row->item);
+    if (row)
+        return column_cell(field, in, row);
+    if (f->of->null)
+        return hp_cell_none();
+    return f->as == HP_AS_PLACE || hp_row_is_text(field->column) ? hp_cell_text("")
+                                                                 : hp_cell_number(0);
 }
 
-static struct hp_cell value2(const struct hp_field_input *in)
+/* --- Lists ------------------------------------------------------------------------------------ */
+
+static void begin_item(struct hp_list *list)
 {
-    return hp_cell_number(in->row->v[2]);
+    if (list->filled)
+        hp_strbuf_add(list->text, " ");
+    list->filled = true;
+    list->member = false;
 }
 
-static struct hp_cell share(const struct hp_field_input *in)
+void hp_list_text(struct hp_list *list, const char *text)
 {
-    return (struct hp_cell){.kind = HP_CELL_SHARE,
-                            .share =
-                                hp_number_share(in->row->v[0], in->tables->summary.instructions)};
+    if (list->json)
+        hp_strbuf_clear(list->text);
+    else
+        begin_item(list);
+    for (; *text; text++)
+        hp_strbuf_bytes(list->text, *text == '\n' ? "?" : text, 1);
+    if (list->json)
+        hp_json_string(list->json, hp_strbuf_text(list->text));
 }
 
-/* --- Functions -------------------------------------------------------------------------------- */
-
-static const struct hp_pfunction *function_of(const struct hp_tables *tables,
-                                              const struct hp_row *row)
+/* An address, without line ends. */
+static void put_place(struct hp_list *list, struct hp_place place)
 {
-    return &tables->profile->functions[row->item];
+    size_t start = list->text->length;
+    hp_tables_place(list->tables, place, list->text);
+    for (size_t i = start; i < list->text->length; i++)
+        if (list->text->data[i] == '\n')
+            list->text->data[i] = '?';
 }
 
-static struct hp_cell function_own_name(const struct hp_field_input *in)
+void hp_list_place(struct hp_list *list, struct hp_place place)
 {
-    return hp_cell_text(in->tables->functions[in->row->item]);
+    if (list->json)
+        hp_strbuf_clear(list->text);
+    else
+        begin_item(list);
+    put_place(list, place);
+    if (list->json)
+        hp_json_string(list->json, hp_strbuf_text(list->text));
 }
 
-static struct hp_cell function_module(const struct hp_field_input *in)
+void hp_list_begin(struct hp_list *list)
 {
-    return hp_cell_text(module_name(in->tables, function_of(in->tables, in->row)->place.module));
+    if (list->json)
+        hp_json_begin_object(list->json);
+    else
+        begin_item(list);
 }
 
-static struct hp_cell function_address(const struct hp_field_input *in)
+void hp_list_end(struct hp_list *list)
 {
-    return hp_cell_place(in, function_of(in->tables, in->row)->place);
+    if (list->json)
+        hp_json_end_object(list->json);
 }
 
-static struct hp_cell function_file(const struct hp_field_input *in)
+static void begin_member(struct hp_list *list)
 {
-    return hp_cell_text(function_of(in->tables, in->row)->file);
+    hp_strbuf_add(list->text, list->member ? ":" : "");
+    list->member = true;
 }
 
-static struct hp_cell function_line(const struct hp_field_input *in)
+void hp_list_add_number(struct hp_list *list, const char *key, uint64_t value)
 {
-    return hp_cell_number(function_of(in->tables, in->row)->line);
+    if (list->json) {
+        hp_json_put_uint(list->json, key, value);
+        return;
+    }
+    begin_member(list);
+    hp_strbuf_uint(list->text, value);
 }
 
-static const struct hp_field function_fields[] = {{"name", HP_FIELD_PLAIN, function_own_name},
-                                                  {"module", HP_FIELD_PLAIN, function_module},
-                                                  {"address", HP_FIELD_PLAIN, function_address},
-                                                  {"file", HP_FIELD_PLAIN, function_file},
-                                                  {"line", HP_FIELD_PLAIN, function_line},
-                                                  {"self", HP_FIELD_COUNTED, value0},
-                                                  {"inclusive", HP_FIELD_COUNTED, value1},
-                                                  {"calls", HP_FIELD_COUNTED, value2},
-                                                  {"share", HP_FIELD_PLAIN, share},
-                                                  {0}};
-
-static const struct hp_field counted_function_fields[] = {
-    {"name", HP_FIELD_PLAIN, function_own_name},
-    {"module", HP_FIELD_PLAIN, function_module},
-    {"address", HP_FIELD_PLAIN, function_address},
-    {"file", HP_FIELD_PLAIN, function_file},
-    {"line", HP_FIELD_PLAIN, function_line},
-    {"self", HP_FIELD_COUNTED, value0},
-    {"calls", HP_FIELD_COUNTED, value2},
-    {"share", HP_FIELD_PLAIN, share},
-    {0}};
-
-/* --- Blocks ----------------------------------------------------------------------------------- */
-
-static const struct hp_pblock *block_of(const struct hp_tables *tables, const struct hp_row *row)
+void hp_list_add_place(struct hp_list *list, const char *key, struct hp_place place)
 {
-    return &tables->profile->blocks[row->item];
+    if (list->json) {
+        hp_strbuf_clear(list->text);
+        hp_tables_place(list->tables, place, list->text);
+        hp_json_put_string(list->json, key, hp_strbuf_text(list->text));
+        return;
+    }
+    begin_member(list);
+    put_place(list, place);
 }
 
-static struct hp_cell block_address(const struct hp_field_input *in)
+void hp_list_named(struct hp_list *list, const char *name, double value)
 {
-    return hp_cell_place(in, block_of(in->tables, in->row)->place);
+    if (list->json)
+        hp_json_put_fixed(list->json, name, value, 6);
+    else
+        hp_list_estimate(list, name, (struct hp_estimate){value, value, value});
 }
 
-static struct hp_cell block_size(const struct hp_field_input *in)
+void hp_json_estimate(struct hp_json *json, struct hp_estimate estimate)
 {
-    return hp_cell_number(block_of(in->tables, in->row)->size);
+    hp_json_begin_object(json);
+    hp_json_put_fixed(json, "value", estimate.value, 6);
+    hp_json_put_fixed(json, "low", estimate.low, 6);
+    hp_json_put_fixed(json, "high", estimate.high, 6);
+    hp_json_end_object(json);
 }
 
-static struct hp_cell block_insns(const struct hp_field_input *in)
+void hp_list_estimate(struct hp_list *list, const char *name, struct hp_estimate estimate)
 {
-    return hp_cell_number(block_of(in->tables, in->row)->insns);
+    const double values[] = {estimate.value, estimate.low, estimate.high};
+    bool one = estimate.low == estimate.high;
+    if (list->json) {
+        hp_json_key(list->json, name);
+        hp_json_estimate(list->json, estimate);
+        return;
+    }
+    begin_item(list);
+    hp_strbuf_add(list->text, name);
+    for (size_t i = 0; i < (one ? 1 : 3); i++) {
+        hp_strbuf_add(list->text, ":");
+        hp_strbuf_fixed(list->text, values[i], 6);
+    }
 }
 
-static struct hp_cell block_kind(const struct hp_field_input *in)
+void hp_field_list(const struct hp_bound_field *field, const struct hp_field_input *in)
 {
-    return hp_cell_text(hp_flow_name((enum hp_flow)block_of(in->tables, in->row)->flow));
+    struct hp_list list = {.text = in->buffer, .tables = in->tables};
+    field->field->list(in, &list);
 }
 
-static struct hp_cell block_function(const struct hp_field_input *in)
+static void list_json(struct hp_json *json, const struct hp_field *field,
+                      const struct hp_field_input *in)
 {
-    return hp_cell_text(function_name(in->tables, block_of(in->tables, in->row)->function));
+    struct hp_list list = {.json = json, .text = in->buffer, .tables = in->tables};
+    if (field->list_kind == HP_LIST_NAMED)
+        hp_json_begin_object(json);
+    else if (field->list_kind == HP_LIST_ITEMS)
+        hp_json_begin_array(json);
+    field->list(in, &list);
+    if (field->list_kind == HP_LIST_NAMED)
+        hp_json_end_object(json);
+    else if (field->list_kind == HP_LIST_ITEMS)
+        hp_json_end_array(json);
 }
 
-static struct hp_cell block_file(const struct hp_field_input *in)
+void hp_field_json(struct hp_json *json, const struct hp_bound_field *field,
+                   const struct hp_field_input *in)
 {
-    uint32_t line = in->tables->block_lines[in->row->item];
-    return hp_cell_text(line == HP_PROFILE_NONE ? "" : in->tables->profile->lines[line].file);
-}
-
-static struct hp_cell block_line(const struct hp_field_input *in)
-{
-    uint32_t line = in->tables->block_lines[in->row->item];
-    return hp_cell_number(line == HP_PROFILE_NONE ? 0 : in->tables->profile->lines[line].line);
-}
-
-static struct hp_cell block_version(const struct hp_field_input *in)
-{
-    return hp_cell_number(block_of(in->tables, in->row)->version);
-}
-
-static const struct hp_field block_fields[] = {
-    {"address", HP_FIELD_PLAIN, block_address},    {"size", HP_FIELD_PLAIN, block_size},
-    {"instructions", HP_FIELD_PLAIN, block_insns}, {"count", HP_FIELD_COUNTED, value1},
-    {"weight", HP_FIELD_COUNTED, value0},          {"share", HP_FIELD_PLAIN, share},
-    {"kind", HP_FIELD_PLAIN, block_kind},          {"function", HP_FIELD_PLAIN, block_function},
-    {"file", HP_FIELD_PLAIN, block_file},          {"line", HP_FIELD_PLAIN, block_line},
-    {"version", HP_FIELD_PLAIN, block_version},    {0}};
-
-/* --- Edges ------------------------------------------------------------------------------------ */
-
-static struct hp_cell edge_from(const struct hp_field_input *in)
-{
-    return hp_cell_place(in, in->tables->profile->edges[in->row->item].from);
-}
-
-static struct hp_cell edge_to(const struct hp_field_input *in)
-{
-    return hp_cell_place(in, in->tables->profile->edges[in->row->item].to);
-}
-
-static struct hp_cell edge_kind(const struct hp_field_input *in)
-{
-    return hp_cell_text(hp_flow_name((enum hp_flow)in->tables->profile->edges[in->row->item].flow));
-}
-
-static struct hp_cell edge_taken(const struct hp_field_input *in)
-{
-    return (struct hp_cell){.kind = HP_CELL_BOOL,
-                            .flag = in->tables->profile->edges[in->row->item].taken != 0};
-}
-
-static const struct hp_field edge_fields[] = {
-    {"from", HP_FIELD_PLAIN, edge_from}, {"to", HP_FIELD_PLAIN, edge_to},
-    {"kind", HP_FIELD_PLAIN, edge_kind}, {"taken", HP_FIELD_PLAIN, edge_taken},
-    {"count", HP_FIELD_COUNTED, value0}, {0}};
-
-/* --- Calls ------------------------------------------------------------------------------------ */
-
-static struct hp_cell call_caller(const struct hp_field_input *in)
-{
-    return hp_cell_text(
-        function_name(in->tables, in->tables->profile->calls[in->row->item].caller));
-}
-
-static struct hp_cell call_callee(const struct hp_field_input *in)
-{
-    return hp_cell_text(
-        function_name(in->tables, in->tables->profile->calls[in->row->item].callee));
-}
-
-static const struct hp_field call_fields[] = {{"caller", HP_FIELD_PLAIN, call_caller},
-                                              {"callee", HP_FIELD_PLAIN, call_callee},
-                                              {"count", HP_FIELD_COUNTED, value1},
-                                              {"inclusive", HP_FIELD_COUNTED, value0},
-                                              {0}};
-
-static const struct hp_field counted_call_fields[] = {{"caller", HP_FIELD_PLAIN, call_caller},
-                                                      {"callee", HP_FIELD_PLAIN, call_callee},
-                                                      {"count", HP_FIELD_COUNTED, value0},
-                                                      {0}};
-
-/* --- Lines ------------------------------------------------------------------------------------ */
-
-static struct hp_cell line_file(const struct hp_field_input *in)
-{
-    return hp_cell_text(in->tables->lines[in->row->item].file);
-}
-
-static struct hp_cell line_number(const struct hp_field_input *in)
-{
-    return hp_cell_number(in->tables->lines[in->row->item].line);
-}
-
-static struct hp_cell line_function(const struct hp_field_input *in)
-{
-    return hp_cell_text(in->tables->lines[in->row->item].function);
-}
-
-static const struct hp_field line_fields[] = {{"file", HP_FIELD_PLAIN, line_file},
-                                              {"line", HP_FIELD_PLAIN, line_number},
-                                              {"instructions", HP_FIELD_COUNTED, value0},
-                                              {"executions", HP_FIELD_COUNTED, value1},
-                                              {"share", HP_FIELD_PLAIN, share},
-                                              {"function", HP_FIELD_PLAIN, line_function},
-                                              {0}};
-
-/* --- Threads ---------------------------------------------------------------------------------- */
-
-static struct hp_cell thread_index(const struct hp_field_input *in)
-{
-    return hp_cell_number(in->row->item);
-}
-
-static struct hp_cell thread_pid(const struct hp_field_input *in)
-{
-    return (struct hp_cell){.kind = HP_CELL_INT,
-                            .integer = in->tables->profile->threads[in->row->item].pid};
-}
-
-static struct hp_cell thread_tid(const struct hp_field_input *in)
-{
-    return (struct hp_cell){.kind = HP_CELL_INT,
-                            .integer = in->tables->profile->threads[in->row->item].tid};
-}
-
-static const struct hp_field thread_fields[] = {
-    {"thread", HP_FIELD_PLAIN, thread_index}, {"pid", HP_FIELD_OF_RUN, thread_pid},
-    {"tid", HP_FIELD_OF_RUN, thread_tid},     {"instructions", HP_FIELD_COUNTED, value0},
-    {"blocks", HP_FIELD_COUNTED, value1},     {"branches", HP_FIELD_COUNTED, value2},
-    {"share", HP_FIELD_PLAIN, share},         {0}};
-
-/* --- Modules ---------------------------------------------------------------------------------- */
-
-static struct hp_cell module_own_name(const struct hp_field_input *in)
-{
-    return hp_cell_text(in->tables->modules[in->row->item]);
-}
-
-static struct hp_cell module_path(const struct hp_field_input *in)
-{
-    return hp_cell_text(in->tables->profile->modules[in->row->item].path);
-}
-
-static struct hp_cell module_build_id(const struct hp_field_input *in)
-{
-    return hp_cell_text(in->tables->profile->modules[in->row->item].build_id);
-}
-
-static const struct hp_field module_fields[] = {{"module", HP_FIELD_PLAIN, module_own_name},
-                                                {"path", HP_FIELD_PLAIN, module_path},
-                                                {"build_id", HP_FIELD_PLAIN, module_build_id},
-                                                {"instructions", HP_FIELD_COUNTED, value0},
-                                                {"executions", HP_FIELD_COUNTED, value1},
-                                                {"share", HP_FIELD_PLAIN, share},
-                                                {0}};
-
-struct hp_cell hp_cell_list(const struct hp_field_input *in)
-{
-    static char nothing[1];
-    return (struct hp_cell){.kind = HP_CELL_LIST,
-                            .list = in->buffer->length ? in->buffer->data : nothing};
-}
-
-void hp_list_add(struct hp_strbuf *buffer, const char *item)
-{
-    for (; *item; item++)
-        hp_strbuf_bytes(buffer, *item == '\n' ? "?" : item, 1);
-    hp_strbuf_add(buffer, "\n");
-}
-
-const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_view view)
-{
-    bool counted = !tables->inclusive_known;
-    switch (view) {
-    case HP_REPORT_FUNCTIONS: return counted ? counted_function_fields : function_fields;
-    case HP_REPORT_BLOCKS: return block_fields;
-    case HP_REPORT_EDGES: return edge_fields;
-    case HP_REPORT_CALLS: return counted ? counted_call_fields : call_fields;
-    case HP_REPORT_CONTEXTS: return hp_context_fields;
-    case HP_REPORT_LINES: return line_fields;
-    case HP_REPORT_THREADS: return thread_fields;
-    case HP_REPORT_MODULES: return module_fields;
-    case HP_REPORT_LOOPS: return hp_loop_fields;
-    case HP_REPORT_LOOP_MODELS: return hp_model_loop_fields;
-    case HP_REPORT_PARTITION: return hp_partition_fields;
-    case HP_REPORT_HOTSPOTS: return hp_hotspot_fields;
-    case HP_REPORT_PATHS: return hp_path_fields;
-    case HP_REPORT_PREDICTIONS: return hp_prediction_fields;
-    case HP_REPORT_MACHINE: return hp_machine_fields;
-    case HP_REPORT_INSTRUCTIONS: return hp_insn_fields;
-    case HP_REPORT_CPI: return hp_cpi_fields;
-    case HP_REPORT_SAMPLING: return hp_sampling_fields;
-    default: return NULL;
+    hp_json_key(json, field->field->name);
+    hp_strbuf_clear(in->buffer);
+    if (field->field->list) {
+        list_json(json, field->field, in);
+        return;
+    }
+    struct hp_cell cell = hp_field_cell(field, in);
+    switch (cell.kind) {
+    case HP_CELL_TEXT: hp_json_string(json, cell.text); break;
+    case HP_CELL_UINT: hp_json_uint(json, cell.number); break;
+    case HP_CELL_INT: hp_json_int(json, cell.integer); break;
+    case HP_CELL_SHARE: hp_json_fixed(json, cell.share, 6); break;
+    case HP_CELL_BOOL: hp_json_bool(json, cell.flag); break;
+    case HP_CELL_NONE: hp_json_null(json); break;
     }
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fields of each view for scripts: the names in JSON objects and CSV headers, in their order.
+ * The fields of each view for scripts: the names in JSON objects and CSV headers, in their order,
+ * and where the values are from. Most are columns of the profile's rows (profile/rows.h) or values
+ * of the row; only what is computed has a function.
  */
 #ifndef HP_REPORT_FIELDS_H
 #define HP_REPORT_FIELDS_H
@@ -14,18 +16,12 @@ enum hp_cell_kind {
     HP_CELL_INT,
     HP_CELL_SHARE,
     HP_CELL_BOOL,
-    HP_CELL_LIST, /* texts, in `list`, each ended by a line end */
     HP_CELL_NONE, /* not known */
 };
-
-struct hp_field_input;
 
 struct hp_cell {
     enum hp_cell_kind kind;
     const char *text; /* may point into the input's buffer */
-    char *list;       /* does; may be changed */
-    /* JSON instead of the list: writes one value. May be NULL. */
-    void (*nested)(const struct hp_field_input *input, struct hp_json *json);
     uint64_t number;
     int64_t integer;
     double share;
@@ -45,14 +41,94 @@ enum hp_field_kind {
     HP_FIELD_OF_RUN,  /* differs between equal runs */
 };
 
-struct hp_field {
-    const char *name;
-    enum hp_field_kind kind;
-    struct hp_cell (*get)(const struct hp_field_input *input);
+enum hp_field_from {
+    HP_FROM_COLUMN, /* of a row of the profile: the item, or what `of` finds */
+    HP_FROM_VALUE,  /* v[value] of the view's row */
+    HP_FROM_ITEM,   /* the index of the item */
 };
 
-/* The fields of a view that is a table, those that are known; ended by one without a name. */
-const struct hp_field *hp_fields(const struct hp_tables *tables, enum hp_report_view view);
+/* What is done with a number. */
+enum hp_field_as {
+    HP_AS_IT_IS,       /* a reference: the name of the function or module, else the index */
+    HP_AS_PLACE,       /* the column is the module of a place: "module+0xoffset" */
+    HP_AS_SHARE,       /* of all instructions */
+    HP_AS_THOUSANDTHS, /* a fraction */
+    HP_AS_FLAG,
+    HP_AS_FLOW, /* the name of an enum hp_flow */
+};
+
+/* Another row of the profile than the item. */
+struct hp_field_row {
+    enum hp_row_kind kind;
+    const void *(*find)(const struct hp_field_input *input); /* may return NULL: */
+    bool null;                                               /* null then, else 0 or "" */
+};
+
+/* What a list is written to: JSON, or text for CSV. */
+struct hp_list {
+    struct hp_json *json; /* NULL: text */
+    struct hp_strbuf *text;
+    const struct hp_tables *tables;
+    bool filled; /* an item is there */
+    bool member; /* the item has a member */
+};
+
+enum hp_list_kind {
+    HP_LIST_ITEMS, /* JSON: an array */
+    HP_LIST_NAMED, /* JSON: an object */
+    HP_LIST_VALUE, /* JSON: what the function writes */
+};
+
+struct hp_field {
+    const char *name;
+    const char *help; /* NULL: what the column says */
+    enum hp_field_kind kind;
+    bool ordered; /* needs the order of execution: not there when a run was only counted */
+    enum hp_field_from from;
+    uint8_t value;
+    enum hp_field_as as;
+    const char *column; /* NULL: as the field is called */
+    const struct hp_field_row *of;
+    /* Instead of all these, what is computed: */
+    struct hp_cell (*get)(const struct hp_field_input *input);
+    void (*list)(const struct hp_field_input *input, struct hp_list *list);
+    enum hp_list_kind list_kind;
+};
+
+/* For the tables of fields. */
+#define HP_COLUMN        .from = HP_FROM_COLUMN
+#define HP_NAMED(name)   .column = (name)
+#define HP_PLACE(prefix) .as = HP_AS_PLACE, .column = prefix "module"
+#define HP_VALUE(k)      .from = HP_FROM_VALUE, .value = (k)
+#define HP_COUNTED(k)    .kind = HP_FIELD_COUNTED, HP_VALUE(k)
+#define HP_SHARE(k)      .as = HP_AS_SHARE, HP_VALUE(k)
+
+/* --- Reading them ----------------------------------------------------------------------------- */
+
+#define HP_FIELDS_MAX 40
+
+/* The fields of a view, with the columns that they name. */
+struct hp_bound_fields {
+    size_t n;
+    struct hp_bound_field {
+        const struct hp_field *field;
+        enum hp_row_kind kind;             /* of the row */
+        const struct hp_row_field *column; /* NULL: it is from no column */
+    } fields[HP_FIELDS_MAX];
+};
+
+/* Those that are known: `tables` NULL: all that may be. */
+void hp_fields_bind(struct hp_bound_fields *fields, const struct hp_view *view,
+                    const struct hp_tables *tables);
+
+/* Of a field that is no list. */
+struct hp_cell hp_field_cell(const struct hp_bound_field *field,
+                             const struct hp_field_input *input);
+
+/* Writes a field as a member of an object; of a list for CSV, fills the input's buffer. */
+void hp_field_json(struct hp_json *json, const struct hp_bound_field *field,
+                   const struct hp_field_input *input);
+void hp_field_list(const struct hp_bound_field *field, const struct hp_field_input *input);
 
 /* --- Making cells ----------------------------------------------------------------------------- */
 
@@ -66,19 +142,9 @@ static inline struct hp_cell hp_cell_number(uint64_t value)
     return (struct hp_cell){.kind = HP_CELL_UINT, .number = value};
 }
 
-static inline struct hp_cell hp_cell_integer(int64_t value)
-{
-    return (struct hp_cell){.kind = HP_CELL_INT, .integer = value};
-}
-
 static inline struct hp_cell hp_cell_fraction(double value)
 {
     return (struct hp_cell){.kind = HP_CELL_SHARE, .share = value};
-}
-
-static inline struct hp_cell hp_cell_bool(bool value)
-{
-    return (struct hp_cell){.kind = HP_CELL_BOOL, .flag = value};
 }
 
 static inline struct hp_cell hp_cell_none(void)
@@ -86,48 +152,27 @@ static inline struct hp_cell hp_cell_none(void)
     return (struct hp_cell){.kind = HP_CELL_NONE};
 }
 
-/* None for HP_PROFILE_NONE. */
-static inline struct hp_cell hp_cell_index(uint32_t index)
-{
-    return index == HP_PROFILE_NONE ? hp_cell_none() : hp_cell_number(index);
-}
-
 /* "module+0xoffset", in the input's buffer. */
 struct hp_cell hp_cell_place(const struct hp_field_input *input, struct hp_place place);
 
-/* What was put into the input's buffer, each item ended by a line end, as a cell. */
-struct hp_cell hp_cell_list(const struct hp_field_input *input);
+/* --- Making lists ----------------------------------------------------------------------------- */
 
-/* Appends a text to a list's buffer: without line ends, and one behind it. */
-void hp_list_add(struct hp_strbuf *buffer, const char *item);
+/* An item that is a text (without line ends) or an address. */
+void hp_list_text(struct hp_list *list, const char *text);
+void hp_list_place(struct hp_list *list, struct hp_place place);
 
-/* Those of loops and hot spots (fields_loops.c, fields_loop_models.c, fields_hotspots.c). */
-extern const struct hp_field hp_loop_fields[];
-extern const struct hp_field hp_model_loop_fields[];
-extern const struct hp_field hp_partition_fields[];
-extern const struct hp_field hp_hotspot_fields[];
+/* An item of several members; in CSV they are the members without keys: "1:2". */
+void hp_list_begin(struct hp_list *list);
+void hp_list_end(struct hp_list *list);
+void hp_list_add_number(struct hp_list *list, const char *key, uint64_t value);
+void hp_list_add_place(struct hp_list *list, const char *key, struct hp_place place);
 
-/* Those of calling contexts (contexts.c). */
-extern const struct hp_field hp_context_fields[];
-
-/* Those of paths, predictions and what models counted (fields_models.c). */
-extern const struct hp_field hp_path_fields[];
-extern const struct hp_field hp_prediction_fields[];
-extern const struct hp_field hp_machine_fields[];
-
-/* Those of instructions, where cycles went, and ways of sampling (fields_insns.c, fields_cpi.c). */
-extern const struct hp_field hp_insn_fields[];
-extern const struct hp_field hp_cpi_fields[];
-extern const struct hp_field hp_sampling_fields[];
-
-/* Writes a cell as a value. */
-void hp_json_cell(struct hp_json *json, const struct hp_field_input *input,
-                  const struct hp_cell *cell);
+/* An item of a named list; in CSV "name:value", with its bounds behind where they differ. */
+void hp_list_named(struct hp_list *list, const char *name, double value);
+void hp_list_estimate(struct hp_list *list, const char *name, struct hp_estimate estimate);
 
 /* {"value", "low", "high"} */
 void hp_json_estimate(struct hp_json *json, struct hp_estimate estimate);
-/* Appends "name:value:low:high" to a list; without a name "value", "low" and "high" as three items, one where they are equal. */
-void hp_list_estimate(struct hp_strbuf *buffer, const char *name, struct hp_estimate estimate);
 
 struct hp_summary_field {
     const char *name;

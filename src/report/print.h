@@ -7,6 +7,7 @@
 #define HP_REPORT_PRINT_H
 
 #include "report/tables.h"
+#include "report/view.h"
 #include "text/json.h"
 
 enum hp_err hp_print_text(struct hp_tables *tables, const struct hp_report_options *options,
@@ -15,6 +16,9 @@ enum hp_err hp_print_json(struct hp_tables *tables, const struct hp_report_optio
                           FILE *out);
 enum hp_err hp_print_csv(struct hp_tables *tables, const struct hp_report_options *options,
                          FILE *out);
+
+/* The key of a view: its name, with "_" for "-". */
+void hp_json_view_key(struct hp_json *json, const struct hp_view *view);
 
 /* The members of the objects "run" and "summary", and the list "notes". */
 void hp_json_run(struct hp_json *json, const struct hp_run *run);
@@ -28,24 +32,23 @@ enum hp_err hp_print_finish(FILE *out);
 void hp_csv_text(FILE *out, const char *text);
 
 /* The first of what the default view shows besides the summary. */
-enum hp_report_view hp_print_default(const struct hp_tables *tables);
+const struct hp_view *hp_print_default(const struct hp_tables *tables);
 
 /* Whether code was counted: a profile may have paths or predictions only. */
 bool hp_print_is_counted(const struct hp_tables *tables);
 
 /* Whether a view was asked for, of those that have to be. */
-bool hp_print_is_there(const struct hp_tables *tables, enum hp_report_view view);
+bool hp_print_is_there(const struct hp_tables *tables, const struct hp_view *view);
 
 /* How many rows of a view to print; 0: all. */
 static inline size_t hp_print_limit(const struct hp_report_options *options,
-                                    enum hp_report_view view)
+                                    const struct hp_view *view)
 {
     if (options->top != HP_REPORT_TOP_DEFAULT)
         return options->top;
     if (options->format != HP_REPORT_TEXT)
         return 0;
-    bool tall = view == HP_REPORT_PATHS || view == HP_REPORT_INSTRUCTIONS;
-    return tall ? HP_REPORT_PATHS_TOP : HP_REPORT_TEXT_TOP;
+    return view->top == HP_VIEW_WHOLE ? 0 : view->top ? view->top : HP_REPORT_TEXT_TOP;
 }
 
 #endif

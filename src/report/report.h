@@ -11,46 +11,11 @@
 
 #include "hotpath/error.h"
 #include "hotpath/profile.h"
+#include "report/view.h"
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
-
-enum hp_report_view {
-    /* Text: the summary, and functions, loops, paths, predictions, hot spots and instructions as far as they are there; JSON: everything; CSV: the
-     * first of those. */
-    HP_REPORT_DEFAULT,
-    HP_REPORT_SUMMARY,
-    HP_REPORT_FUNCTIONS,
-    HP_REPORT_BLOCKS,
-    HP_REPORT_EDGES,
-    HP_REPORT_CALLS,
-    HP_REPORT_CONTEXTS, /* who called whom, as a tree */
-    HP_REPORT_LINES,
-    HP_REPORT_THREADS,
-    HP_REPORT_MODULES,
-    HP_REPORT_LOOPS,
-    HP_REPORT_PATHS,
-    HP_REPORT_PREDICTIONS,
-    HP_REPORT_HOTSPOTS,
-    HP_REPORT_LOOP_MODELS,  /* loops as hardware would report them */
-    HP_REPORT_PARTITION,    /* what loops would gain in hardware */
-    HP_REPORT_MACHINE,      /* what models counted */
-    HP_REPORT_INSTRUCTIONS, /* the worst instructions on a machine in cycles, and why */
-    HP_REPORT_CPI,          /* where its cycles went */
-    HP_REPORT_SAMPLING,     /* samplers, and how far ways of sampling are from the truth */
-    HP_REPORT_ALL,          /* everything; not for CSV, which holds one table */
-    HP_REPORT_COUNT_
-};
-
-/* "default", "summary", "functions", ..., "all"; NULL for what is no view. */
-const char *hp_report_view_name(enum hp_report_view view);
-
-/* The name of a view as a member of JSON: "loop_models". */
-const char *hp_report_view_member(enum hp_report_view view);
-
-/* The inverse. HP_ERR_INVALID: no view has this name; the error text lists those there are. */
-enum hp_err hp_report_view_from_name(const char *name, enum hp_report_view *view);
 
 enum hp_report_format { HP_REPORT_TEXT, HP_REPORT_JSON, HP_REPORT_CSV };
 
@@ -86,7 +51,8 @@ enum hp_err hp_report_by_from_name(const char *name, enum hp_report_by *by);
 
 /* All zero: text, the default view, every row, no colour, as wide as it gets. */
 struct hp_report_options {
-    enum hp_report_view view;
+    const struct hp_view *view; /* NULL: text: the summary and the overviews there are; JSON:
+                                 * everything; CSV: the first overview there is */
     enum hp_report_format format;
     size_t top;      /* rows of each table (of paths: of each kind); 0: all */
     bool color;      /* text: bold headers, shares coloured by heat */

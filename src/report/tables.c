@@ -3,6 +3,7 @@
 
 #include "base/grow.h"
 #include "report/check.h"
+#include "report/items.h"
 #include "text/number.h"
 
 #include <stdlib.h>
@@ -317,18 +318,8 @@ static enum hp_err sum_kinds(struct hp_tables *tables)
 
 const struct hp_pstep *hp_tables_steps(const struct hp_tables *tables, uint32_t path, size_t *n)
 {
-    const struct hp_pstep *steps = tables->profile->path_steps;
-    size_t low = 0, high = tables->profile->n_path_steps;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (steps[middle].path < path)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (*n = 0; low + *n < tables->profile->n_path_steps && steps[low + *n].path == path;)
-        ++*n;
-    return *n ? &steps[low] : NULL;
+    const struct hp_profile *p = tables->profile;
+    return hp_items_of(p->path_steps, p->n_path_steps, sizeof *p->path_steps, path, n);
 }
 
 static bool has_note(const struct hp_profile *profile, const char *kind)
@@ -369,9 +360,11 @@ enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *pr
     return err;
 }
 
-static enum hp_err count_blocks(struct hp_tables *tables)
+enum hp_err hp_tables_count_blocks(struct hp_tables *tables)
 {
     const struct hp_profile *p = tables->profile;
+    if (tables->block_counts)
+        return HP_OK;
     tables->block_counts = calloc(p->n_blocks + 1, sizeof *tables->block_counts);
     tables->block_marks = calloc(p->n_blocks + 1, sizeof *tables->block_marks);
     if (!tables->block_counts || !tables->block_marks)
@@ -382,15 +375,6 @@ static enum hp_err count_blocks(struct hp_tables *tables)
     }
     for (size_t i = 0; i < p->n_blocks; i++)
         tables->executed += tables->block_counts[i] ? p->blocks[i].insns : 0;
-    return HP_OK;
-}
-
-enum hp_err hp_tables_prepare(struct hp_tables *tables, enum hp_report_view view)
-{
-    if (view == HP_REPORT_LOOPS)
-        return hp_loops_edges(&tables->loops, tables->profile);
-    if (view == HP_REPORT_HOTSPOTS && !tables->block_counts)
-        return count_blocks(tables);
     return HP_OK;
 }
 

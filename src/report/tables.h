@@ -8,10 +8,11 @@
 
 #include "hotpath/metric.h"
 #include "hotpath/profile.h"
-#include "report/cpi.h"
-#include "report/insns.h"
-#include "report/loops.h"
+#include "report/cycles/cpi.h"
+#include "report/cycles/insns.h"
+#include "report/loops/loops.h"
 #include "report/report.h"
+#include "report/view.h"
 #include "text/strbuf.h"
 
 /* A source line that was executed. */
@@ -51,20 +52,20 @@ struct hp_tables {
     const char **functions; /* names by function: the symbol's, else module+0xoffset */
     uint32_t *by_place;     /* functions in order of their places */
     uint32_t *block_lines;  /* by block: the line of its start, HP_PROFILE_NONE unknown */
-    struct hp_source_line *lines; /* set by hp_rows_init() for HP_REPORT_LINES */
+    struct hp_source_line *lines; /* set by hp_rows_init() for the view lines */
     size_t n_lines;
     struct hp_path_kind *kinds; /* in the order of their paths */
     size_t n_kinds;
     struct hp_loops loops;
     uint64_t *
-        block_counts; /* by block, over all threads; this and the next two: see hp_tables_prepare() */
+        block_counts; /* by block, over all threads; this and the next two: see hp_tables_count_blocks() */
     bool *block_marks;               /* by block: room for marks, all false */
     uint64_t executed;               /* static instructions of all blocks that were executed */
     struct hp_partition_costs costs; /* set by hp_report() */
     enum hp_report_by by;            /* likewise */
     struct hp_insns insns;
-    struct hp_cpi_item *cpi;      /* set by hp_rows_init() for HP_REPORT_CPI */
-    struct hp_sampling_way *ways; /* likewise for HP_REPORT_SAMPLING */
+    struct hp_cpi_item *cpi;      /* set by hp_rows_init() for cpi */
+    struct hp_sampling_way *ways; /* likewise for sampling */
     size_t n_ways;
     char **owned; /* names made here */
     size_t n_owned, owned_capacity;
@@ -75,8 +76,8 @@ struct hp_tables {
 enum hp_err hp_tables_init(struct hp_tables *tables, const struct hp_profile *profile);
 void hp_tables_fini(struct hp_tables *tables);
 
-/* Makes what only one view needs: counts of blocks for hot spots, back edges for loops in JSON and CSV. */
-enum hp_err hp_tables_prepare(struct hp_tables *tables, enum hp_report_view view);
+/* Makes block_counts and what stands below it, once. */
+enum hp_err hp_tables_count_blocks(struct hp_tables *tables);
 
 /* Appends "module+0xoffset"; nothing for a place that is nowhere. */
 void hp_tables_place(const struct hp_tables *tables, struct hp_place place, struct hp_strbuf *text);
@@ -102,24 +103,8 @@ static inline const char *hp_text(const char *text)
     return text ? text : "";
 }
 
-/*
- * A row of a view. `item` is an index into the profile's array of that name (for lines, into
- * hp_tables.lines). The values, v[0] being the row's weight:
- *   functions  self, inclusive, calls          calls    inclusive, count
- *   blocks     weight, count                   lines    instructions, executions
- *   edges      count                           threads  instructions, blocks, branches
- *   modules    instructions, executions        paths    weight, count, instructions, events, weight so far
- *   loops      inclusive, self, executions, iterations
- *   loop-models iterations                     hotspots total
- *   partition  speedup in millionths           cpi      parts of cycles (of hp_tables.cpi)
- *   instructions cycles (parts, or the sampler's), executions (or samples)
- *   contexts   inclusive, self, calls
- * Predictions, what models counted (machine) and ways of sampling (of hp_tables.ways) have none: their order is that of their names.
- * Where inclusive counts are not known: those of functions are not to be shown, and
- *   calls      count
- */
-#define HP_ROW_VALUES 5
-
+/* A row of a view. `item` is an index into the profile's rows of the view's kind (of lines, cycles
+ * and ways of sampling into the arrays of hp_tables). */
 struct hp_row {
     uint32_t item;
     uint32_t thread; /* index; HP_PROFILE_NONE: all threads together */
@@ -135,32 +120,28 @@ struct hp_rows {
     size_t n_parts;
 };
 
-/* Makes the rows of one view (not SUMMARY, DEFAULT, ALL). Items that were never executed have none.
- * On failure there is nothing to release. */
-enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, enum hp_report_view view,
+/* Makes the rows of one view that is a table. Items that were never executed have none. On failure
+ * there is nothing to release. */
+enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, const struct hp_view *view,
                          bool per_thread);
 void hp_rows_fini(struct hp_rows *rows);
 
-/* Whether its items have values by thread. */
-bool hp_rows_have_parts(enum hp_report_view view);
+/* Makes a row without values for each of `n` items: for a view's `make`. */
+enum hp_err hp_rows_of_items(struct hp_rows *rows, size_t n);
 
-/* Keeps the first `top` rows, of paths those of each kind, of models' loops of each model, of hot spots of each detector and run;
- * 0: all. */
-void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, enum hp_report_view view,
+/* Keeps the first `top` rows of each list; 0: all. */
+void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, const struct hp_view *view,
                   size_t top);
 
 /* Whether two items belong to one list, as paths of a kind do. */
-bool hp_rows_same_group(const struct hp_tables *tables, enum hp_report_view view, uint32_t a,
-                        uint32_t b);
+bool hp_rows_same_list(const struct hp_tables *tables, const struct hp_view *view, uint32_t a,
+                       uint32_t b);
+
+/* How many rows from `first` on are in one list. */
+size_t hp_rows_of_list(const struct hp_rows *rows, const struct hp_tables *tables,
+                       const struct hp_view *view, size_t first);
 
 /* The parts of an item: the first of `*n`; NULL and 0 when there are none. */
 const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, size_t *n);
-
-/* Makes tables->lines and the rows of HP_REPORT_LINES, not yet in order of weight: for
- * hp_rows_init(). What was made stays in `rows` on failure. */
-enum hp_err hp_rows_lines(struct hp_rows *rows, struct hp_tables *tables, bool per_thread);
-
-/* The same for HP_REPORT_CONTEXTS. */
-enum hp_err hp_rows_contexts(struct hp_rows *rows, const struct hp_tables *tables);
 
 #endif

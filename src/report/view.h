@@ -1,16 +1,82 @@
 // SPDX-License-Identifier: MIT
 /*
- * The views of a report, one table of them: what --help, manual pages, completion and errors list.
+ * The views of a report, one table of them: what is printed, what --help, manual pages, completion
+ * and errors list, and the tables of docs/report.md. A view is an entry in a file of its own, and a
+ * line in views.c.
  */
 #ifndef HP_REPORT_VIEW_H
 #define HP_REPORT_VIEW_H
 
+#include "profile/rows.h"
+#include "symbols/functions.h"
+
+struct hp_column;
+struct hp_field;
+struct hp_row;
+struct hp_rows;
+struct hp_strbuf;
+struct hp_tables;
+struct hp_text;
+
+#define HP_ROW_VALUES 5
+
 struct hp_view {
-    const char *name; /* "loop-models" */
-    const char *help; /* a few words */
+    const char *name;          /* "loop-models" */
+    const char *help;          /* a few words */
+    const char *title;         /* above it, in text */
+    const char *each;          /* for docs/report.md: what a row stands for, */
+    const char *order;         /* and what they are ordered by */
+    const char *empty;         /* said in text when there is no row */
+    enum hp_line_detail lines; /* that its text needs */
+    bool overview;             /* part of the default view */
+    /* Whether a profile has it; NULL: when code was counted. */
+    bool (*is_there)(const struct hp_profile *profile);
+
+    /*
+     * Rows. Each is about a row of the profile, of the kind `item`; or what `make` makes. Their
+     * values are summed from the columns `values` of the rows `counter`, which say in their first
+     * two members what item and thread they are of; where `counter` is `item`, of the item itself.
+     * NULL: 0. v[0] is the weight that rows are ordered by. `adjust` changes what was read of a
+     * counter; item HP_PROFILE_NONE: it is of none.
+     */
+    enum hp_row_kind item, counter;
+    const char *values[HP_ROW_VALUES];
+    void (*adjust)(const struct hp_tables *tables, struct hp_row *row);
+    bool by_thread; /* items have values by thread; those without any values are left out */
+    /* Instead: makes the rows, in any order. What was made stays in `rows` on failure. */
+    enum hp_err (*make)(struct hp_rows *rows, struct hp_tables *tables, bool per_thread);
+    /* Makes in `tables` what only this view needs. May be NULL. */
+    enum hp_err (*prepare)(struct hp_tables *tables);
+    /* The order of items with equal weights, by index where it is 0. NULL: by index. */
+    int (*compare)(const struct hp_profile *profile, uint32_t a, uint32_t b);
+    /* Whether two items belong to one list, as paths of a kind do; the items of a list follow each
+     * other in the profile. NULL: there is one. */
+    bool (*same_list)(const struct hp_tables *tables, uint32_t a, uint32_t b);
+
+    /* For scripts: ended by one without a name. NULL: it is no table. */
+    const struct hp_field *fields;
+
+    /* For people: a table, its cells filled by `fill`, which returns the heat of the row. */
+    const struct hp_column *columns;
+    double (*fill)(const struct hp_text *text, const struct hp_row *row, struct hp_strbuf *cells);
+    /* Instead, or around it: prints the rows, which are in order, at least one, and all of them.
+     * At most `limit` rows (0: all) of each list are wanted. */
+    enum hp_err (*print)(const struct hp_text *text, struct hp_rows *rows, size_t limit);
+    size_t top; /* rows of text when nothing is said; 0: HP_REPORT_TEXT_TOP */
 };
+
+#define HP_VIEW_WHOLE SIZE_MAX /* no ranking but a list of names: text has all of it, too */
 
 /* In the order in which they are listed and printed, "all" last; ended by NULL. */
 extern const struct hp_view *const hp_views[];
+
+extern const struct hp_view hp_view_summary, hp_view_functions, hp_view_blocks, hp_view_edges,
+    hp_view_calls, hp_view_contexts, hp_view_lines, hp_view_threads, hp_view_modules, hp_view_loops,
+    hp_view_paths, hp_view_predictions, hp_view_hotspots, hp_view_loop_models, hp_view_partition,
+    hp_view_machine, hp_view_instructions, hp_view_cpi, hp_view_sampling, hp_view_all;
+
+/* The view of a name, NULL for "default". HP_ERR_INVALID: there is none; the error text lists those
+ * there are. */
+enum hp_err hp_view_from_name(const char *name, const struct hp_view **view);
 
 #endif

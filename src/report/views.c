@@ -1,34 +1,38 @@
 // SPDX-License-Identifier: MIT
 #include "report/view.h"
 
-#include <stddef.h>
+#include "text/strbuf.h"
 
-static const struct hp_view summary = {"summary", "totals of the run"};
-static const struct hp_view functions = {"functions", "functions, by their own instructions"};
-static const struct hp_view blocks = {"blocks", "basic blocks, by instructions executed in them"};
-static const struct hp_view edges = {"edges", "control transfers, by how often they happened"};
-static const struct hp_view calls = {"calls", "callers and callees"};
-static const struct hp_view contexts = {"contexts", "who called whom, as a tree"};
-static const struct hp_view lines = {"lines", "source lines"};
-static const struct hp_view threads = {"threads", "threads"};
-static const struct hp_view modules = {"modules", "files that code was executed in"};
-static const struct hp_view loops = {"loops", "loops, their trip counts and nesting"};
-static const struct hp_view paths = {"paths", "hot paths, with their source lines"};
-static const struct hp_view predictions = {"predictions", "how early hot paths can be predicted"};
-static const struct hp_view hotspots = {"hotspots", "hot spots, and when each of them ran"};
-static const struct hp_view loop_models = {"loop-models",
-                                           "loops as models of hardware report them"};
-static const struct hp_view partition = {"partition", "what loops would gain in hardware"};
-static const struct hp_view machine = {"machine", "what models counted"};
-static const struct hp_view instructions = {
-    "instructions", "the worst instructions of a machine in cycles, and why"};
-static const struct hp_view cpi = {"cpi", "where cycles went"};
-static const struct hp_view sampling = {
-    "sampling", "samplers, and how far ways of sampling are from the truth"};
-static const struct hp_view all = {"all", "everything"};
+const struct hp_view hp_view_summary = {
+    .name = "summary", .help = "totals of the run", .each = "(totals)", .lines = HP_LINES_NONE};
+
+const struct hp_view hp_view_all = {.name = "all", .help = "everything"};
 
 const struct hp_view *const hp_views[] = {
-    &summary,   &functions, &blocks,       &edges, &calls,       &contexts, &lines,
-    &threads,   &modules,   &loops,        &paths, &predictions, &hotspots, &loop_models,
-    &partition, &machine,   &instructions, &cpi,   &sampling,    &all,      NULL,
+    &hp_view_summary,  &hp_view_functions,    &hp_view_blocks,
+    &hp_view_edges,    &hp_view_calls,        &hp_view_contexts,
+    &hp_view_lines,    &hp_view_threads,      &hp_view_modules,
+    &hp_view_loops,    &hp_view_paths,        &hp_view_predictions,
+    &hp_view_hotspots, &hp_view_loop_models,  &hp_view_partition,
+    &hp_view_machine,  &hp_view_instructions, &hp_view_cpi,
+    &hp_view_sampling, &hp_view_all,          NULL,
 };
+
+enum hp_err hp_view_from_name(const char *name, const struct hp_view **view)
+{
+    struct hp_strbuf names = {0};
+    *view = NULL;
+    if (strcmp(name, "default") == 0)
+        return HP_OK;
+    for (size_t i = 0; hp_views[i]; i++) {
+        if (strcmp(name, hp_views[i]->name) == 0)
+            *view = hp_views[i];
+        hp_strbuf_add(&names, i == 0 ? "" : hp_views[i + 1] ? ", " : " and ");
+        hp_strbuf_add(&names, hp_views[i]->name);
+    }
+    enum hp_err err = HP_OK;
+    if (!*view)
+        err = hp_fail(HP_ERR_INVALID, "no view \"%s\": there are %s", name, hp_strbuf_text(&names));
+    hp_strbuf_fini(&names);
+    return err;
+}

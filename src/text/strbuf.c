@@ -49,6 +49,12 @@ void hp_strbuf_uint(struct hp_strbuf *buffer, uint64_t value)
     hp_strbuf_bytes(buffer, text, hp_number_uint(text, value));
 }
 
+void hp_strbuf_int(struct hp_strbuf *buffer, int64_t value)
+{
+    hp_strbuf_add(buffer, value < 0 ? "-" : "");
+    hp_strbuf_uint(buffer, value < 0 ? 0 - (uint64_t)value : (uint64_t)value);
+}
+
 void hp_strbuf_hex(struct hp_strbuf *buffer, uint64_t value)
 {
     char text[HP_NUMBER_SIZE];

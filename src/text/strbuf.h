@@ -29,6 +29,7 @@ void hp_strbuf_fini(struct hp_strbuf *buffer);
 void hp_strbuf_bytes(struct hp_strbuf *buffer, const char *bytes, size_t n);
 void hp_strbuf_add(struct hp_strbuf *buffer, const char *text);
 void hp_strbuf_uint(struct hp_strbuf *buffer, uint64_t value);
+void hp_strbuf_int(struct hp_strbuf *buffer, int64_t value);
 void hp_strbuf_hex(struct hp_strbuf *buffer, uint64_t value);
 void hp_strbuf_human(struct hp_strbuf *buffer, uint64_t value);
 void hp_strbuf_grouped(struct hp_strbuf *buffer, uint64_t value);

@@ -36,7 +36,8 @@ void hp_text_table_init(struct hp_text_table *table, const struct hp_column *col
 {
     *table = (struct hp_text_table){.out = out, .color = color, .width = width, .columns = columns};
     while (table->n < HP_TEXT_COLUMNS && columns[table->n].title) {
-        table->widths[table->n] = hp_utf8_width(columns[table->n].title);
+        bool hidden = columns[table->n].hidden;
+        table->widths[table->n] = hidden ? 0 : hp_utf8_width(columns[table->n].title);
         table->n++;
     }
 }
@@ -57,6 +58,8 @@ void hp_text_table_clear(struct hp_text_table *table)
 void hp_text_table_measure(struct hp_text_table *table)
 {
     for (size_t i = 0; i < table->n; i++) {
+        if (table->columns[i].hidden)
+            continue;
         size_t width = hp_utf8_width(hp_strbuf_text(&table->cells[i]));
         if (table->columns[i].flexible && table->width <= 0 && width > WIDEST_BLANK)
             width = WIDEST_BLANK;
@@ -69,8 +72,9 @@ void hp_text_table_measure(struct hp_text_table *table)
 static void fit(struct hp_text_table *table)
 {
     size_t limit = (size_t)table->width;
-    size_t total = INDENT + GAP * (table->n - 1);
+    size_t total = INDENT - GAP;
     for (size_t i = 0; i < table->n; i++) {
+        total += table->columns[i].hidden ? 0 : GAP;
         if (table->columns[i].flexible && table->widths[i] > limit)
             table->widths[i] = limit;
         total += table->widths[i];
@@ -99,6 +103,8 @@ static void put_cell(struct hp_text_table *table, size_t i, const char *text, co
                      size_t *pending)
 {
     const struct hp_column *column = &table->columns[i];
+    if (column->hidden)
+        return;
     size_t width = hp_utf8_width(text);
     if (column->flexible && table->width > 0 && width > table->widths[i]) {
         hp_strbuf_clear(&table->cut);
@@ -145,4 +151,27 @@ enum hp_err hp_text_table_check(const struct hp_text_table *table)
     for (size_t i = 0; i < table->n; i++)
         failed |= table->cells[i].failed;
     return failed ? hp_fail_nomem() : HP_OK;
+}
+
+enum hp_err hp_text_rows_print(const struct hp_text_rows *rows)
+{
+    struct hp_text_table table;
+    enum hp_err err = HP_OK;
+    hp_text_table_init(&table, rows->columns, rows->out, rows->color, rows->width);
+    for (size_t i = 0; i < rows->n; i++) {
+        hp_text_table_clear(&table);
+        rows->fill(rows->context, i, table.cells);
+        hp_text_table_measure(&table);
+    }
+    hp_text_table_begin(&table);
+    for (size_t i = 0; i < rows->n && err == HP_OK; i++) {
+        hp_text_table_clear(&table);
+        hp_text_table_print(&table, rows->fill(rows->context, i, table.cells));
+        if (rows->below)
+            err = rows->below(rows->context, i);
+    }
+    if (err == HP_OK)
+        err = hp_text_table_check(&table);
+    hp_text_table_fini(&table);
+    return err;
 }

@@ -19,7 +19,9 @@ struct hp_column {
     bool right;        /* aligned right */
     bool flexible;     /* may be cut */
     enum hp_cut cut;
-    bool heat; /* coloured by the row's heat */
+    bool heat;    /* coloured by the row's heat */
+    bool ordered; /* for reports: not shown of runs that were only counted, without their order */
+    bool hidden;  /* not shown; its cells are filled all the same */
 };
 
 struct hp_text_table {
@@ -52,6 +54,24 @@ void hp_text_table_print(struct hp_text_table *table, double heat);
 
 /* HP_ERR_NOMEM when a cell could not be filled. */
 enum hp_err hp_text_table_check(const struct hp_text_table *table);
+
+/* --- All at once ------------------------------------------------------------------------------ */
+
+struct hp_text_rows {
+    const struct hp_column *columns;
+    FILE *out;
+    bool color;
+    int width;
+    size_t n;
+    /* Fills the (empty) cells of row `i` and returns its heat; called twice. */
+    double (*fill)(void *context, size_t i, struct hp_strbuf *cells);
+    /* Prints what stands below a row. May be NULL. */
+    enum hp_err (*below)(void *context, size_t i);
+    void *context;
+};
+
+/* Prints titles and rows. */
+enum hp_err hp_text_rows_print(const struct hp_text_rows *rows);
 
 /* Terminal codes, "" when `color` is not set. */
 const char *hp_text_bold(bool color);

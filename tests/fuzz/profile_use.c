@@ -5,7 +5,7 @@
 #include "diff/diff.h"
 #include "export/export.h"
 #include "page/data.h"
-#include "report/annotate.h"
+#include "report/annotate/annotate.h"
 #include "report/report.h"
 #include "support.h"
 
@@ -136,7 +136,10 @@ const uint8_t *profile_base(size_t *size)
 
 static void report(const struct hp_profile *profile, unsigned what)
 {
-    struct hp_report_options options = {.view = (enum hp_report_view)(what % HP_REPORT_COUNT_),
+    size_t n = 0;
+    while (hp_views[n])
+        n++;
+    struct hp_report_options options = {.view = hp_views[what % (n + 1)], /* NULL: the default */
                                         .format = (enum hp_report_format)(what / 32 % 3),
                                         .by = (enum hp_report_by)(what / 3 % HP_REPORT_BY_COUNT_),
                                         .top = what & 1 ? 3 : 0,

@@ -6,7 +6,7 @@
 
 #include "base/map64.h"
 #include "export/export.h"
-#include "report/hotspots.h"
+#include "report/hotspots/hotspots.h"
 #include "text/json.h"
 #include "text/number.h"
 
@@ -386,7 +386,7 @@ static enum hp_err write_chrome(const struct hp_profile *profile,
     struct chrome c = {.profile = profile, .json = {.out = out, .lines = 2}};
     HP_TRY(check(profile, request));
     HP_TRY(hp_tables_init(&c.tables, profile));
-    enum hp_err err = hp_tables_prepare(&c.tables, HP_REPORT_HOTSPOTS);
+    enum hp_err err = hp_tables_count_blocks(&c.tables);
     c.labels = calloc(profile->n_hotspots + 1, sizeof *c.labels);
     if (err == HP_OK)
         err = c.labels ? put_all(&c) : hp_fail_nomem();

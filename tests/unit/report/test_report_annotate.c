@@ -8,8 +8,8 @@
 #include "profile_random.h"
 // clang-format on
 
-#include "report/annotate.h"
-#include "report/text_insns.h"
+#include "report/annotate/annotate.h"
+#include "report/cells.h"
 #include "symbols/module_code.h"
 #include "symbols/symbols.h"
 #include "text/utf8.h"

@@ -12,7 +12,7 @@ static struct hp_profile with_contexts(void)
 static void expect(struct hp_report_options options, const char *expected)
 {
     struct hp_profile profile = with_contexts();
-    options.view = HP_REPORT_CONTEXTS;
+    options.view = &hp_view_contexts;
     profile.n_notes = 0;
     profile.run.lost = 0;
     char *text = render(&profile, &options);
@@ -78,7 +78,7 @@ static void deep_ones_are_numbered(void **state)
     profile.n_contexts = DEPTH;
     profile.context_counts = &last;
     profile.n_context_counts = 1;
-    char *text = render(&profile, &(struct hp_report_options){.view = HP_REPORT_CONTEXTS});
+    char *text = render(&profile, &(struct hp_report_options){.view = &hp_view_contexts});
     char line[128];
     for (int depth = 28; depth < DEPTH; depth++) {
         if (depth <= 30)
@@ -94,7 +94,7 @@ static void without_contexts(void **state)
 {
     (void)state;
     struct hp_profile profile = fixture_profile();
-    char *text = render(&profile, &(struct hp_report_options){.view = HP_REPORT_CONTEXTS});
+    char *text = render(&profile, &(struct hp_report_options){.view = &hp_view_contexts});
     assert_memory_equal(text, "  (no calling context is known", 30);
     free(text);
 }

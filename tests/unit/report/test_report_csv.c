@@ -30,7 +30,7 @@ static void what_is_not_known_has_no_column(void **state)
                               "helper,libx.so,libx.so+0x500,,0,300,100,0.300000\r\n"
                               "demo+0x2000,demo,demo+0x2000,,0,40,5,0.040000\r\n");
     free(text);
-    text = render_csv(&profile, (struct hp_report_options){.view = HP_REPORT_CALLS});
+    text = render_csv(&profile, (struct hp_report_options){.view = &hp_view_calls});
     assert_string_equal(text, "caller,callee,count\r\n"
                               "work,helper,100\r\n"
                               ",work,10\r\n"
@@ -42,8 +42,8 @@ static void threads_have_rows_of_their_own(void **state)
 {
     (void)state;
     struct hp_profile profile = fixture_profile();
-    char *text = render_csv(&profile, (struct hp_report_options){
-                                          .view = HP_REPORT_EDGES, .per_thread = true, .top = 2});
+    char *text = render_csv(
+        &profile, (struct hp_report_options){.view = &hp_view_edges, .per_thread = true, .top = 2});
     assert_string_equal(text, "from,to,kind,taken,count,thread\r\n"
                               "libx.so+0x508,demo+0x1030,return,true,100,\r\n"
                               "libx.so+0x508,demo+0x1030,return,true,60,0\r\n"
@@ -77,7 +77,7 @@ static void summary_is_one_row(void **state)
 {
     (void)state;
     struct hp_profile profile = fixture_profile();
-    char *text = render_csv(&profile, (struct hp_report_options){.view = HP_REPORT_SUMMARY});
+    char *text = render_csv(&profile, (struct hp_report_options){.view = &hp_view_summary});
     assert_string_equal(text, "instructions,branches,blocks,edges,threads,functions,modules,block_"
                               "executions,paths,loops,hotspots\r\n"
                               "1000,205,5,5,2,3,2,220,0,0,0\r\n");
@@ -93,14 +93,14 @@ static void columns_are_those_of_json(void **state)
     fixture_add_loops(&profile);
     fixture_add_insns(&profile);
     fixture_add_contexts(&profile);
-    for (int view = HP_REPORT_FUNCTIONS; view < HP_REPORT_ALL; view++) {
-        struct hp_report_options options = {.view = (enum hp_report_view)view};
+    for (size_t view = 1; hp_views[view] != &hp_view_all; view++) {
+        struct hp_report_options options = {.view = hp_views[view]};
         char *csv = render_csv(&profile, options);
         options.format = HP_REPORT_JSON;
         char *json = render(&profile, &options);
         csv[strcspn(csv, "\r")] = 0;
         char path[64], header[512] = "";
-        snprintf(path, sizeof path, "%s/0", hp_report_view_member(options.view));
+        snprintf(path, sizeof path, "%s/0", fixture_member(options.view));
         const char *at = json_find(json, path);
         while (*at == '{' || *at == ',') {
             const char *end = json_string(at + 1);
@@ -119,7 +119,7 @@ static void an_empty_table_has_its_header(void **state)
 {
     (void)state;
     struct hp_profile profile = {0};
-    char *text = render_csv(&profile, (struct hp_report_options){.view = HP_REPORT_CALLS});
+    char *text = render_csv(&profile, (struct hp_report_options){.view = &hp_view_calls});
     assert_string_equal(text, "caller,callee,count,inclusive\r\n");
     free(text);
 }
@@ -128,7 +128,7 @@ static void not_everything_at_once(void **state)
 {
     (void)state;
     struct hp_profile profile = fixture_profile();
-    struct hp_report_options options = {.view = HP_REPORT_ALL, .format = HP_REPORT_CSV};
+    struct hp_report_options options = {.view = &hp_view_all, .format = HP_REPORT_CSV};
     assert_int_equal(hp_report(&profile, &options, stdout), HP_ERR_INVALID);
     assert_non_null(strstr(hp_error_text(), "one table"));
 }

@@ -257,15 +257,15 @@ static void a_view_keeps_only_its_member(void **state)
 {
     (void)state;
     struct hp_profile profile = fixture_profile();
-    for (int view = HP_REPORT_SUMMARY; view < HP_REPORT_ALL; view++) {
-        struct hp_report_options options = {.view = (enum hp_report_view)view};
+    for (size_t view = 0; hp_views[view] != &hp_view_all; view++) {
+        struct hp_report_options options = {.view = hp_views[view]};
         char *report = render_json(&profile, options);
         assert_non_null(json_find(report, "hotpath"));
         assert_null(json_find(report, "run"));
         assert_null(json_find(report, "notes"));
-        for (int other = HP_REPORT_SUMMARY; other < HP_REPORT_ALL; other++)
-            assert_true((json_find(report, hp_report_view_member((enum hp_report_view)other)) !=
-                         NULL) == (view == other));
+        for (size_t other = 0; hp_views[other] != &hp_view_all; other++)
+            assert_true((json_find(report, fixture_member(hp_views[other])) != NULL) ==
+                        (view == other));
         free(report);
     }
 }
@@ -331,8 +331,8 @@ static void an_empty_profile_is_valid(void **state)
     expect_at(report, "run/command", "[]");
     expect_at(report, "run/machine", "\"\"");
     expect_at(report, "summary/instructions", "0");
-    for (int view = HP_REPORT_FUNCTIONS; view < HP_REPORT_ALL; view++)
-        expect_at(report, hp_report_view_member((enum hp_report_view)view), "[]");
+    for (size_t view = 1; hp_views[view] != &hp_view_all; view++)
+        expect_at(report, fixture_member(hp_views[view]), "[]");
     expect_at(report, "notes", "[]");
     free(report);
 }

@@ -8,10 +8,10 @@
 #include "profile_random.h"
 // clang-format on
 
-#include "report/hotspots.h"
-#include "report/partition.h"
+#include "report/hotspots/hotspots.h"
+#include "report/loops/partition.h"
 #include "report/tables.h"
-#include "report/text_regions.h"
+#include "report/text.h"
 #include "text/utf8.h"
 
 #include <math.h>
@@ -46,7 +46,7 @@ static void loops_are_a_nest(void **state)
     (void)state;
     struct hp_profile profile = profile_with_loops();
     expect(&profile,
-           (struct hp_report_options){.view = HP_REPORT_LOOPS, .top = HP_REPORT_TOP_DEFAULT},
+           (struct hp_report_options){.view = &hp_view_loops, .top = HP_REPORT_TOP_DEFAULT},
            "4 loops, executed 115 times: 100.0% of the instructions are in one\n"
            "  ~ irreducible   ! still going on at the end\n"
            "   share   self  times   mean  iterations                foreseen  loop\n"
@@ -62,7 +62,7 @@ static void threads_and_limits_of_loops(void **state)
     struct hp_profile profile = profile_with_loops();
     expect(&profile,
            (struct hp_report_options){
-               .view = HP_REPORT_LOOPS, .top = 2, .per_thread = true, .width = 80},
+               .view = &hp_view_loops, .top = 2, .per_thread = true, .width = 80},
            "4 loops, executed 115 times: 100.0% of the instructions are in one\n"
            "   share   self  times  mean  iterations             foreseen  loop\n"
            "  100.0%  66.0%      3   3.3  1-5: 1 33%, 4 33%, 5…      0.0%  work demo.c:11-13\n"
@@ -102,7 +102,7 @@ static void the_nest_goes_before_weight(void **state)
     profile.n_loop_trips = profile.n_loop_blocks = profile.n_model_loops = 0;
     profile.n_hotspots = profile.n_hotspot_blocks = profile.n_hotspot_branches =
         profile.n_hotspot_slices = 0;
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_LOOPS},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_loops},
            "5 loops, executed 5 times: 110.0% of the instructions are in one\n"
            "  share   self  times  mean  iterations  foreseen  loop\n"
            "  50.0%  50.0%      1     7  7                     work a.c:1-9\n"
@@ -117,7 +117,7 @@ static void loops_as_json(void **state)
     (void)state;
     struct hp_profile profile = profile_with_loops();
     struct hp_report_options options = {
-        .view = HP_REPORT_LOOPS, .format = HP_REPORT_JSON, .per_thread = true};
+        .view = &hp_view_loops, .format = HP_REPORT_JSON, .per_thread = true};
     char *json = render(&profile, &options);
     assert_true(json_valid(json));
     assert_int_equal(json_length(json, "loops"), 4);
@@ -155,7 +155,7 @@ static void loops_as_csv(void **state)
 {
     (void)state;
     struct hp_profile profile = profile_with_loops();
-    struct hp_report_options options = {.view = HP_REPORT_LOOPS, .format = HP_REPORT_CSV, .top = 2};
+    struct hp_report_options options = {.view = &hp_view_loops, .format = HP_REPORT_CSV, .top = 2};
     char *csv = render(&profile, &options);
     assert_non_null(strstr(csv, "\r\n0,,0,work,/src/demo.c,11,13,,demo+0x1000,"));
     assert_non_null(strstr(csv, ",1:1 4:1 5:1,1:1 4:2,,demo+0x1000,\r\n"));
@@ -169,13 +169,13 @@ static void loops_that_were_not_recorded(void **state)
     (void)state;
     struct hp_profile profile = fixture_profile();
     profile.n_notes = 0;
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_LOOPS},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_loops},
            "  (no loop was recorded: --profile loops asks for them)\n");
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_PARTITION},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_partition},
            "  (no loop was recorded: --profile loops asks for them)\n");
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_LOOP_MODELS},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_loop_models},
            "  (no model of a loop profiler ran: --loop-model asks for one)\n");
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_HOTSPOTS},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_hotspots},
            "  (no hot spot was detected: --profile hotspots looks for them)\n");
 }
 
@@ -219,7 +219,7 @@ static void models_stand_beside_what_is_true(void **state)
 {
     (void)state;
     struct hp_profile profile = profile_with_loops();
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_LOOP_MODELS},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_loop_models},
            "daprof:\n"
            "  share  exact  times  exact  average  exact  total  exact  loop\n"
            "  59.0%  62.0%     10     10      8.9    9.0     89     90  work demo.c:12-13\n"
@@ -229,7 +229,7 @@ static void models_stand_beside_what_is_true(void **state)
            "  share  exact  times  exact  average  exact  total  exact  loop\n"
            "         62.0%            10             9.0     90     90  work demo.c:12-13\n");
     struct hp_report_options options = {
-        .view = HP_REPORT_LOOP_MODELS, .format = HP_REPORT_JSON, .top = 1};
+        .view = &hp_view_loop_models, .format = HP_REPORT_JSON, .top = 1};
     char *json = render(&profile, &options);
     assert_int_equal(json_length(json, "loop_models"), 2); /* one of each model */
     expect_at(json, "loop_models/0",
@@ -278,7 +278,7 @@ static void iterations_choose_wrongly(void **state)
         {0, 0, 5, 10000, 9995, 2000, 2000, 99000, 99000, 4, 3, 0},
         {1, 0, 6000, 12000, 6000, 2, 2, 120000, 120000, 5999, 5998, 0}};
     struct hp_profile profile = bare_loops(&thread, 300000, loops, counts, 2);
-    struct hp_report_options options = {.view = HP_REPORT_PARTITION};
+    struct hp_report_options options = {.view = &hp_view_partition};
     expect(&profile, options,
            "in hardware: a tenth of the instructions; cost: 100 + 100 each time\n"
            "  best: 1.42x: (unknown) a.c:10-20\n"
@@ -333,7 +333,7 @@ static void nested_loops_are_not_chosen_together(void **state)
     assert_int_equal(hp_tables_init(&tables, &profile), HP_OK);
     tables.costs = (struct hp_partition_costs){.set = true, .iteration = -1, .loops = 10};
     tables.costs.init = 100;
-    assert_int_equal(hp_rows_init(&rows, &tables, HP_REPORT_PARTITION, false), HP_OK);
+    assert_int_equal(hp_rows_init(&rows, &tables, &hp_view_partition, false), HP_OK);
     assert_int_equal(rows.n, 4);
     assert_int_equal(hp_partition_choose(&tables, &rows, false, &chosen, &n), HP_OK);
     assert_int_equal(n, 2); /* 3 costs more than it gains */
@@ -356,7 +356,7 @@ static void hotspots_and_when_they_ran(void **state)
 {
     (void)state;
     struct hp_profile profile = profile_with_loops();
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_HOTSPOTS},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_hotspots},
            "merten: 2 hot spots, 13 static instructions (52.0% of those executed)\n"
            "  92.0% of the run; the first after 40 branches (19.5%)\n"
            "  #  share  after  detected  of run  blocks  instr.  functions\n"
@@ -365,7 +365,7 @@ static void hotspots_and_when_they_ran(void **state)
            "  when they ran, since detected; a column is 100 instructions\n"
            "  0 |  ▅█    █▁|\n"
            "  1 |      ▆▃  |\n");
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_HOTSPOTS, .top = 1},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_hotspots, .top = 1},
            "merten: 2 hot spots, 13 static instructions (52.0% of those executed)\n"
            "  92.0% of the run; the first after 40 branches (19.5%)\n"
            "  #  share  after  detected  of run  blocks  instr.  functions\n"
@@ -374,7 +374,7 @@ static void hotspots_and_when_they_ran(void **state)
            "  when they ran, since detected; a column is 100 instructions\n"
            "  1 |      ▆▃  |\n");
     struct hp_report_options options = {
-        .view = HP_REPORT_HOTSPOTS, .format = HP_REPORT_JSON, .no_run = true};
+        .view = &hp_view_hotspots, .format = HP_REPORT_JSON, .no_run = true};
     char *json = render(&profile, &options);
     expect_at(json, "hotspots/0",
               "{\"detector\":\"merten\",\"run\":0,\"id\":1,\"detected_at\":120,"
@@ -405,7 +405,7 @@ static void the_detector_knows_best(void **state)
         {"hotspots merten", "static_instructions", 12, HP_STAT_SIZE},
         {"hotspots merten2", "static_instructions", 99, HP_STAT_SIZE}};
     profile.stats = stats, profile.n_stats = 5;
-    struct hp_report_options options = {.view = HP_REPORT_HOTSPOTS};
+    struct hp_report_options options = {.view = &hp_view_hotspots};
     char *text = render(&profile, &options);
     assert_non_null(strstr(
         text, "merten: 2 hot spots, 12 static instructions (12.0% of those executed)\n"
@@ -471,7 +471,7 @@ static void hotspots_of_merged_runs(void **state)
     spots[1].run = 1;
     profile.hotspots = spots;
     profile.run.runs = 2;
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_HOTSPOTS},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_hotspots},
            "merten, run 1: 1 hot spot, 3 static instructions (12.0% of those executed)\n"
            "  30.0% of the run; the first after 40 branches\n"
            "  #  share  after  detected  of run  blocks  instr.  functions\n"
@@ -524,8 +524,8 @@ static void hostile_names_do_no_harm(void **state)
         models[i].model = spots[i].detector = bad;
     profile.functions = functions, profile.loops = loops, profile.model_loops = models;
     profile.hotspots = spots;
-    static const enum hp_report_view views[] = {HP_REPORT_LOOPS, HP_REPORT_LOOP_MODELS,
-                                                HP_REPORT_PARTITION, HP_REPORT_HOTSPOTS};
+    static const struct hp_view *const views[] = {&hp_view_loops, &hp_view_loop_models,
+                                                  &hp_view_partition, &hp_view_hotspots};
     for (size_t i = 0; i < 4; i++) {
         struct hp_report_options options = {.view = views[i], .width = 80};
         char *text = render(&profile, &options);
@@ -560,11 +560,11 @@ static void extreme_numbers_do_no_harm(void **state)
     profile.hotspots = spots, profile.n_hotspots = 1;
     profile.hotspot_slices = slices, profile.n_hotspot_slices = 2;
     profile.n_hotspot_branches = profile.n_hotspot_blocks = 0;
-    for (int view = 0; view < HP_REPORT_COUNT_; view++)
+    for (size_t v = 0; v == 0 || hp_views[v - 1]; v++) /* the default last */
         for (int format = HP_REPORT_TEXT; format <= HP_REPORT_JSON; format++) {
-            struct hp_report_options options = {.view = (enum hp_report_view)view,
+            struct hp_report_options options = {.view = hp_views[v],
                                                 .format = (enum hp_report_format)format,
-                                                .per_thread = view % 2,
+                                                .per_thread = v % 2,
                                                 .width = 100};
             char *text = render(&profile, &options);
             if (format == HP_REPORT_JSON)
@@ -594,15 +594,18 @@ static void deep_nests_are_printed(void **state)
             .item = i, .executions = 1, .iterations = 1, .min = 1, .max = 1, .self = 1};
     }
     struct hp_profile profile = bare_loops(&thread, n, loops, counts, n);
-    for (int view = HP_REPORT_LOOPS; view <= HP_REPORT_PARTITION; view++)
+    static const struct hp_view *const views[] = {&hp_view_loops,       &hp_view_paths,
+                                                  &hp_view_predictions, &hp_view_hotspots,
+                                                  &hp_view_loop_models, &hp_view_partition};
+    for (size_t v = 0; v < 6; v++)
         for (int format = HP_REPORT_TEXT; format <= HP_REPORT_CSV; format++) {
             struct hp_report_options options = {
-                .view = (enum hp_report_view)view,
+                .view = views[v],
                 .format = (enum hp_report_format)format,
                 .partition = {.set = true, .iteration = 0, .loops = SIZE_MAX},
                 .width = 80};
             char *text = render(&profile, &options);
-            if (view == HP_REPORT_LOOPS && format == HP_REPORT_TEXT)
+            if (v == 0 && format == HP_REPORT_TEXT)
                 assert_non_null(strstr(text, "deep.c:99999\n"));
             free(text);
         }

@@ -9,7 +9,7 @@
 #include "profile_random.h"
 // clang-format on
 
-#include "report/path_lines.h"
+#include "report/paths/lines.h"
 #include "report/tables.h"
 
 #include <unistd.h>
@@ -43,7 +43,7 @@ static void a_path_is_read_line_by_line(void **state)
     (void)state;
     struct hp_profile profile = profile_with_paths();
     expect(&profile,
-           (struct hp_report_options){.view = HP_REPORT_PATHS, .top = HP_REPORT_TOP_DEFAULT},
+           (struct hp_report_options){.view = &hp_view_paths, .top = HP_REPORT_TOP_DEFAULT},
            "bl: 3 paths, executed 105 times: 83.0% of the instructions\n" LEGEND
            "  share  so far  count  instr.  branches  function  from\n"
            "  54.0%   54.0%     90       6         1  work      demo.c:12\n"
@@ -78,7 +78,7 @@ static void threads_stand_below_their_path(void **state)
     profile.n_path_steps = 8;
     expect(&profile,
            (struct hp_report_options){
-               .view = HP_REPORT_PATHS, .top = 1, .per_thread = true, .width = 60},
+               .view = &hp_view_paths, .top = 1, .per_thread = true, .width = 60},
            "bl: 3 paths, executed 105 times: 83.0% of the instructions\n" LEGEND
            "  share  so far  count  instr.  branches  function    from\n"
            "  54.0%   54.0%     90       6         1  work        demo.c:12\n"
@@ -110,7 +110,7 @@ static void source_stands_beside_its_line(void **state)
     profile.lines = lines;
     profile.run.started = 0;
     profile.n_notes = 0;
-    struct hp_report_options options = {.view = HP_REPORT_PATHS, .top = 1, .width = 72};
+    struct hp_report_options options = {.view = &hp_view_paths, .top = 1, .width = 72};
     char *text = render(&profile, &options);
     char expected[256];
     snprintf(expected, sizeof expected,
@@ -142,7 +142,7 @@ static void blocks_without_lines_have_offsets(void **state)
     profile.path_steps = steps;
     profile.n_path_steps = 3;
     profile.n_lines = 0;
-    struct hp_report_options options = {.view = HP_REPORT_PATHS};
+    struct hp_report_options options = {.view = &hp_view_paths};
     char *text = render(&profile, &options);
     assert_non_null(strstr(text, "          +0x0    -> work    libx.so+0x500\n"
                                  "          work    -> helper  demo+0x1000\n"
@@ -160,7 +160,7 @@ static void long_paths_are_shortened(void **state)
         steps[i] = (struct hp_pstep){2, i, i % 2 ? 3 : 4, HP_STEP_TAKEN};
     profile.path_steps = steps;
     profile.n_path_steps = 300;
-    struct hp_report_options options = {.view = HP_REPORT_PATHS, .top = 1};
+    struct hp_report_options options = {.view = &hp_view_paths, .top = 1};
     char *text = render(&profile, &options);
     assert_non_null(strstr(text, "          … 250 more lines …\n"));
     size_t n = 0;
@@ -174,20 +174,20 @@ static void predictions_and_machine(void **state)
 {
     (void)state;
     struct hp_profile profile = profile_with_paths();
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_PREDICTIONS},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_predictions},
            "  scheme    hits   noise  missed  profiled  predicted  counters  ops/branch\n"
            "  net:50   87.5%  112.5%   12.5%     15.0%         35        20       0.100\n"
            "  net:100  75.0%   10.0%   25.0%     25.0%         30        20       0.150\n" NOTES);
-    expect(&profile, (struct hp_report_options){.view = HP_REPORT_MACHINE},
+    expect(&profile, (struct hp_report_options){.view = &hp_view_machine},
            "  part          name         value\n"
            "  hpt 512x4 bl  bytes        7,488\n"
            "                overlap      98.8%\n"
            "  paths bl      splits   1,234,567\n" NOTES);
     struct hp_profile none = fixture_profile();
     none.n_notes = 0;
-    expect(&none, (struct hp_report_options){.view = HP_REPORT_PATHS},
+    expect(&none, (struct hp_report_options){.view = &hp_view_paths},
            "  (no path was recorded: --profile paths asks for them)\n");
-    expect(&none, (struct hp_report_options){.view = HP_REPORT_MACHINE},
+    expect(&none, (struct hp_report_options){.view = &hp_view_machine},
            "  (no model counted anything)\n");
 }
 
@@ -216,7 +216,7 @@ static void the_default_is_what_there_is(void **state)
     assert_true(shows(&profile, HP_REPORT_TEXT, "  share  so far"));
     assert_true(shows(&profile, HP_REPORT_TEXT, "205 branches   5 paths   2 threads\n"));
     assert_true(shows(&profile, HP_REPORT_CSV, "kind,start,length,outcomes"));
-    struct hp_report_options all = {.view = HP_REPORT_ALL}, calls = {.view = HP_REPORT_CALLS};
+    struct hp_report_options all = {.view = &hp_view_all}, calls = {.view = &hp_view_calls};
     char *text = render(&profile, &all);
     assert_null(strstr(text, "Functions\n"));
     assert_non_null(strstr(text, "Threads\n"));
@@ -293,7 +293,7 @@ static void csv_has_lists_with_blanks(void **state)
     (void)state;
     struct hp_profile profile = profile_with_paths();
     struct hp_report_options options = {
-        .view = HP_REPORT_PATHS, .format = HP_REPORT_CSV, .top = 1, .per_thread = true};
+        .view = &hp_view_paths, .format = HP_REPORT_CSV, .top = 1, .per_thread = true};
     expect(&profile, options,
            "kind,start,length,outcomes,targets,count,instructions,share,metric,events,event_share,"
            "function,lines,blocks,ways,thread\r\n"
@@ -365,11 +365,11 @@ static void every_profile_can_be_printed(void **state)
     for (uint64_t seed = 0; seed < 12; seed++) {
         struct hp_profile *p = random_profile(seed, seed * 30);
         assert_int_equal(hp_profile_normalize(p), HP_OK);
-        for (int view = 0; view < HP_REPORT_COUNT_; view++)
+        for (size_t v = 0; v == 0 || hp_views[v - 1]; v++) /* the default last */
             for (int format = HP_REPORT_TEXT; format <= HP_REPORT_CSV; format++) {
-                if (view == HP_REPORT_ALL && format == HP_REPORT_CSV)
+                if (hp_views[v] == &hp_view_all && format == HP_REPORT_CSV)
                     continue;
-                struct hp_report_options options = {.view = (enum hp_report_view)view,
+                struct hp_report_options options = {.view = hp_views[v],
                                                     .format = (enum hp_report_format)format,
                                                     .per_thread = seed % 2,
                                                     .color = seed % 3 == 0,

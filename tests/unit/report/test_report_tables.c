@@ -2,7 +2,7 @@
 /* What is printed, apart from how: names, order, and the sums, against slow and obvious ones. */
 #include "report_fixture.h"
 
-#include "report/tables.h"
+#include "report/fields.h"
 #include "text/number.h"
 
 /* --- Names ------------------------------------------------------------------------------------ */
@@ -84,7 +84,7 @@ static void ties_are_broken_by_address(void **state)
     struct hp_tables tables;
     struct hp_rows rows;
     assert_int_equal(hp_tables_init(&tables, &profile), HP_OK);
-    assert_int_equal(hp_rows_init(&rows, &tables, HP_REPORT_FUNCTIONS, false), HP_OK);
+    assert_int_equal(hp_rows_init(&rows, &tables, &hp_view_functions, false), HP_OK);
     assert_int_equal(rows.n, N);
     for (size_t i = 1; i < rows.n; i++) {
         const struct hp_row *a = &rows.rows[i - 1], *b = &rows.rows[i];
@@ -223,7 +223,7 @@ static void lines_equal_the_slow_sums(void **state)
         struct hp_tables tables;
         struct hp_rows rows;
         assert_int_equal(hp_tables_init(&tables, &r.profile), HP_OK);
-        assert_int_equal(hp_rows_init(&rows, &tables, HP_REPORT_LINES, true), HP_OK);
+        assert_int_equal(hp_rows_init(&rows, &tables, &hp_view_lines, true), HP_OK);
         assert_true(rows.n > 5 && rows.n <= 10);
         uint64_t total = 0, parts_total = 0;
         for (size_t i = 0; i < rows.n; i++) {
@@ -266,7 +266,7 @@ static void equal_functions_of_a_line_go_by_name(void **state)
     struct hp_tables tables;
     struct hp_rows rows;
     assert_int_equal(hp_tables_init(&tables, &profile), HP_OK);
-    assert_int_equal(hp_rows_init(&rows, &tables, HP_REPORT_LINES, false), HP_OK);
+    assert_int_equal(hp_rows_init(&rows, &tables, &hp_view_lines, false), HP_OK);
     assert_int_equal(rows.n, 1);
     assert_string_equal(tables.lines[0].function, "first");
     assert_int_equal(rows.rows[0].v[0], 60);
@@ -285,7 +285,7 @@ static void blocks_and_modules_equal_the_slow_sums(void **state)
     struct hp_tables tables;
     struct hp_rows rows;
     assert_int_equal(hp_tables_init(&tables, &r.profile), HP_OK);
-    assert_int_equal(hp_rows_init(&rows, &tables, HP_REPORT_BLOCKS, true), HP_OK);
+    assert_int_equal(hp_rows_init(&rows, &tables, &hp_view_blocks, true), HP_OK);
     assert_int_equal(rows.n, tables.summary.blocks);
     for (size_t i = 0; i < rows.n; i++) {
         size_t n;
@@ -299,7 +299,7 @@ static void blocks_and_modules_equal_the_slow_sums(void **state)
         }
     }
     hp_rows_fini(&rows);
-    assert_int_equal(hp_rows_init(&rows, &tables, HP_REPORT_MODULES, true), HP_OK);
+    assert_int_equal(hp_rows_init(&rows, &tables, &hp_view_modules, true), HP_OK);
     for (size_t i = 0; i < rows.n; i++) {
         uint64_t expected = 0, sum = 0;
         for (uint32_t block = 0; block < N_BLOCKS; block++)
@@ -390,19 +390,43 @@ static void damaged_references_are_refused(void **state)
 static void view_names_round_trip(void **state)
 {
     (void)state;
-    for (int view = 0; view < HP_REPORT_COUNT_; view++) {
-        enum hp_report_view found;
-        const char *name = hp_report_view_name((enum hp_report_view)view);
-        assert_int_equal(hp_report_view_from_name(name, &found), HP_OK);
-        assert_int_equal(found, view);
+    const struct hp_view *found;
+    for (size_t i = 0; hp_views[i]; i++) {
+        assert_int_equal(hp_view_from_name(hp_views[i]->name, &found), HP_OK);
+        assert_ptr_equal(found, hp_views[i]);
     }
-    enum hp_report_view found;
-    assert_int_equal(hp_report_view_from_name("nonsense", &found), HP_ERR_INVALID);
-    assert_non_null(strstr(hp_error_text(), "\"nonsense\""));
-    assert_null(hp_report_view_name(HP_REPORT_COUNT_));
-    struct hp_profile profile = fixture_profile();
-    struct hp_report_options options = {.view = HP_REPORT_COUNT_};
-    assert_int_equal(hp_report(&profile, &options, stdout), HP_ERR_INVALID);
+    assert_int_equal(hp_view_from_name("default", &found), HP_OK);
+    assert_null(found);
+    assert_int_equal(hp_view_from_name("nonsense", &found), HP_ERR_INVALID);
+    assert_string_equal(hp_error_text(),
+                        "no view \"nonsense\": there are summary, functions, blocks, edges, "
+                        "calls, contexts, lines, threads, modules, loops, paths, predictions, "
+                        "hotspots, loop-models, partition, machine, instructions, cpi, sampling "
+                        "and all");
+}
+
+/* A field that names a column which is not there would be read from nowhere. */
+static void every_field_is_from_somewhere(void **state)
+{
+    (void)state;
+    for (size_t i = 0; hp_views[i]; i++) {
+        const struct hp_view *view = hp_views[i];
+        struct hp_bound_fields bound;
+        for (size_t k = 0; k < HP_ROW_VALUES && view->values[k]; k++)
+            assert_non_null(hp_row_column(view->counter, view->values[k]));
+        if (!view->fields)
+            continue;
+        hp_fields_bind(&bound, view, NULL);
+        assert_null(view->fields[bound.n].name); /* there was room for all */
+        for (size_t k = 0; k < bound.n; k++) {
+            const struct hp_field *field = bound.fields[k].field;
+            assert_true(field->get || field->list || field->from != HP_FROM_COLUMN ||
+                        bound.fields[k].column);
+            assert_true(field->help || bound.fields[k].column->help);
+            if (field->as == HP_AS_PLACE)
+                assert_int_equal(bound.fields[k].column->to, HP_ROW_MODULE);
+        }
+    }
 }
 
 int main(void)
@@ -416,6 +440,7 @@ int main(void)
         cmocka_unit_test(blocks_and_modules_equal_the_slow_sums),
         cmocka_unit_test(damaged_references_are_refused),
         cmocka_unit_test(view_names_round_trip),
+        cmocka_unit_test(every_field_is_from_somewhere),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -24,7 +24,7 @@ static void expect_text(const struct hp_profile *profile, struct hp_report_optio
     free(text);
 }
 
-static void expect_view(enum hp_report_view view, const char *expected)
+static void expect_view(const struct hp_view *view, const char *expected)
 {
     struct hp_profile profile = fixture_profile();
     expect_text(&profile, (struct hp_report_options){.view = view}, expected);
@@ -34,7 +34,7 @@ static void default_is_summary_functions_notes(void **state)
 {
     (void)state;
     expect_view(
-        HP_REPORT_DEFAULT,
+        NULL,
         "hotpath: ./demo 'two words' 'it'\\''s'    qemu engine, x86_64, 1.84 s, exit status 3\n"
         "  1,000 instructions   205 branches   5 blocks   2 threads\n"
         "\n"
@@ -48,7 +48,7 @@ static void summary_view(void **state)
 {
     (void)state;
     expect_view(
-        HP_REPORT_SUMMARY,
+        &hp_view_summary,
         "hotpath: ./demo 'two words' 'it'\\''s'    qemu engine, x86_64, 1.84 s, exit status 3\n"
         "  1,000 instructions   205 branches   5 blocks   2 threads\n" NOTES);
 }
@@ -57,7 +57,7 @@ static void blocks_view(void **state)
 {
     (void)state;
     expect_view(
-        HP_REPORT_BLOCKS,
+        &hp_view_blocks,
         "  share  instructions  count  length  block        where      address\n"
         "  60.0%           600    100       6  work+0x10    demo.c:12  demo+0x1010\n"
         "  30.0%           300    100       3  helper                  libx.so+0x500\n"
@@ -69,7 +69,7 @@ static void blocks_view(void **state)
 static void edges_view(void **state)
 {
     (void)state;
-    expect_view(HP_REPORT_EDGES,
+    expect_view(&hp_view_edges,
                 "  count  taken %  kind            from         to\n"
                 "    100           return          helper+0x8   -> work+0x30\n"
                 "     95    90.5%  cond taken      work+0x1e    -> work+0x10\n"
@@ -81,7 +81,7 @@ static void edges_view(void **state)
 static void calls_view(void **state)
 {
     (void)state;
-    expect_view(HP_REPORT_CALLS,
+    expect_view(&hp_view_calls,
                 "  inclusive %  inclusive  count  caller     callee\n"
                 "       100.0%      1,000     10  (unknown)  -> work\n"
                 "        30.0%        300    100  work       -> helper\n"
@@ -93,7 +93,7 @@ static void what_is_not_known_has_no_column(void **state)
     (void)state;
     struct hp_profile profile = fixture_counted_profile();
     expect_text(&profile,
-                (struct hp_report_options){.view = HP_REPORT_FUNCTIONS, .per_thread = true},
+                (struct hp_report_options){.view = &hp_view_functions, .per_thread = true},
                 "  self %  self  calls  function     where\n"
                 "   66.0%   660     10  work         demo.c:10\n"
                 "   40.4%   404      6    thread 0\n"
@@ -104,7 +104,7 @@ static void what_is_not_known_has_no_column(void **state)
                 "    4.0%    40      5  demo+0x2000  demo\n"
                 "    4.0%    40      5    thread 0\n"
                 "\nnote: inclusive counts are not known (2 times)\n");
-    expect_text(&profile, (struct hp_report_options){.view = HP_REPORT_CALLS},
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_calls},
                 "  count  caller     callee\n"
                 "    100  work       -> helper\n"
                 "     10  (unknown)  -> work\n"
@@ -115,7 +115,7 @@ static void what_is_not_known_has_no_column(void **state)
 static void threads_view(void **state)
 {
     (void)state;
-    expect_view(HP_REPORT_THREADS,
+    expect_view(&hp_view_threads,
                 "  share  instructions  blocks  branches  thread  pid  tid\n"
                 "  62.4%           624     136       125       0  100  100\n"
                 "  37.6%           376      84        80       1  100  101\n" NOTES);
@@ -125,7 +125,7 @@ static void modules_view_by_thread(void **state)
 {
     (void)state;
     struct hp_profile profile = fixture_profile();
-    expect_text(&profile, (struct hp_report_options){.view = HP_REPORT_MODULES, .per_thread = true},
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_modules, .per_thread = true},
                 "  share  instructions  blocks  module            build id\n"
                 "  70.0%           700     120  /opt/demo         aa11\n"
                 "  44.4%           444      76    thread 0\n"
@@ -140,7 +140,7 @@ static void top_says_what_is_left_out(void **state)
     (void)state;
     struct hp_profile profile = fixture_profile();
     profile.n_notes = 0;
-    expect_text(&profile, (struct hp_report_options){.view = HP_REPORT_FUNCTIONS, .top = 1},
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_functions, .top = 1},
                 "  self %  self  inclusive  calls  function  where\n"
                 "   66.0%   660      1,000     10  work      demo.c:10\n"
                 "  … and 2 more (--top 0 shows all)\n");
@@ -193,7 +193,7 @@ static void lines_view_shows_the_source(void **state)
     struct hp_pline lines[4];
     write_source(1600000000);
     struct hp_profile profile = profile_with_source(lines);
-    expect_text(&profile, (struct hp_report_options){.view = HP_REPORT_LINES},
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_lines},
                 "  share  instructions  executions  line       function  source\n"
                 "  42.0%           420         105  demo.c:13  twice     the last, without an end\n"
                 "  20.0%           200         100  demo.c:12  work      line no ?12\n"
@@ -207,7 +207,7 @@ static void changed_source_is_noted(void **state)
     struct hp_pline lines[4];
     write_source(1800000000);
     struct hp_profile profile = profile_with_source(lines);
-    struct hp_report_options options = {.view = HP_REPORT_LINES};
+    struct hp_report_options options = {.view = &hp_view_lines};
     char *text = render(&profile, &options);
     assert_non_null(strstr(text,
                            "\nnote: demo.c changed after the run: the source shown may not be "
@@ -232,7 +232,7 @@ static void odd_source_files_are_left_alone(void **state)
             lines[k].file = odd[i];
         profile.lines = lines;
         profile.run.directory = "";
-        struct hp_report_options options = {.view = HP_REPORT_LINES};
+        struct hp_report_options options = {.view = &hp_view_lines};
         char *text = render(&profile, &options);
         assert_non_null(strstr(text, "twice\n"));
         free(text);
@@ -252,7 +252,7 @@ static void long_names_are_cut_to_the_width(void **state)
     profile.functions = functions;
     profile.n_notes = 0;
     expect_text(&profile,
-                (struct hp_report_options){.view = HP_REPORT_FUNCTIONS, .top = 2, .width = 80},
+                (struct hp_report_options){.view = &hp_view_functions, .top = 2, .width = 80},
                 "  self %  self  inclusive  calls  function                             where\n"
                 "   66.0%   660      1,000     10  std::map<std::str…:operator[](long)  demo.c:10\n"
                 "   30.0%   300        300    100  helper                               libx.so\n"
@@ -271,14 +271,14 @@ static void lines_stay_within_the_width(void **state)
     functions[0].name = functions[0].file = functions[2].name = name;
     profile.functions = functions;
     for (int width = 80; width < 200; width += 7) {
-        struct hp_report_options options = {.view = HP_REPORT_ALL, .width = width};
+        struct hp_report_options options = {.view = &hp_view_all, .width = width};
         char *text = render(&profile, &options);
         for (char *line = strtok(text, "\n"); line; line = strtok(NULL, "\n"))
             assert_true(hp_utf8_width(line) <= (size_t)width || strncmp(line, "note:", 5) == 0);
         free(text);
     }
     for (int width = 1; width < 10; width++) { /* too narrow for anything: all the same a report */
-        struct hp_report_options options = {.view = HP_REPORT_ALL, .width = width};
+        struct hp_report_options options = {.view = &hp_view_all, .width = width};
         free(render(&profile, &options));
     }
 }
@@ -294,7 +294,7 @@ static void nothing_is_cut_without_a_width(void **state)
     memcpy(functions, profile.functions, sizeof functions);
     functions[0].name = name;
     profile.functions = functions;
-    struct hp_report_options options = {.view = HP_REPORT_FUNCTIONS};
+    struct hp_report_options options = {.view = &hp_view_functions};
     char *text = render(&profile, &options);
     assert_non_null(strstr(text, name));
     char row[128]; /* one long name does not move the others */
@@ -308,14 +308,14 @@ static void colour_only_when_asked_for(void **state)
     (void)state;
     struct hp_profile profile = fixture_profile();
     profile.n_notes = 1;
-    expect_text(&profile, (struct hp_report_options){.view = HP_REPORT_FUNCTIONS, .color = true},
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_functions, .color = true},
                 "  \033[1mself %\033[0m  \033[1mself\033[0m  \033[1minclusive\033[0m  "
                 "\033[1mcalls\033[0m  \033[1mfunction\033[0m     \033[1mwhere\033[0m\n"
                 "   \033[1;31m66.0%\033[0m   660      1,000     10  work         demo.c:10\n"
                 "   \033[1;31m30.0%\033[0m   300        300    100  helper       libx.so\n"
                 "    \033[33m4.0%\033[0m    40         40      5  demo+0x2000  demo\n"
                 "\n\033[1;33mnote:\033[0m process 102 started /bin/true, which was not observed\n");
-    struct hp_report_options options = {.view = HP_REPORT_ALL};
+    struct hp_report_options options = {.view = &hp_view_all};
     char *text = render(&profile, &options);
     assert_null(strchr(text, '\033'));
     free(text);
@@ -327,7 +327,7 @@ static void an_empty_profile_says_so(void **state)
 {
     (void)state;
     struct hp_profile profile = {0};
-    expect_text(&profile, (struct hp_report_options){.view = HP_REPORT_ALL, .per_thread = true},
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_all, .per_thread = true},
                 "hotpath: (unknown command)    none, 0.00 s, exit status 0\n"
                 "  0 instructions   0 branches   0 blocks   0 threads\n"
                 "\nFunctions\n  (no function was executed)\n"
@@ -343,7 +343,7 @@ static void losses_are_noted_even_without_a_note(void **state)
 {
     (void)state;
     struct hp_profile profile = {.run = {.lost = 3}};
-    struct hp_report_options options = {.view = HP_REPORT_FUNCTIONS};
+    struct hp_report_options options = {.view = &hp_view_functions};
     char *text = render(&profile, &options);
     assert_non_null(strstr(text, "note: the stream has gaps: counts are too low (3 times)\n"));
     free(text);
@@ -361,7 +361,7 @@ static void one_of_a_kind_is_singular(void **state)
     (void)state;
     struct hp_pthread thread = {1, 1, 1, 1, 1};
     struct hp_profile profile = {.threads = &thread, .n_threads = 1, .run = {.runs = 12}};
-    expect_text(&profile, (struct hp_report_options){.view = HP_REPORT_SUMMARY},
+    expect_text(&profile, (struct hp_report_options){.view = &hp_view_summary},
                 "hotpath: (unknown command)    none, 0.00 s, exit status 0, 12 runs\n"
                 "  1 instruction   1 branch   0 blocks   1 thread\n");
 }
@@ -381,7 +381,7 @@ static void the_engine_says_what_it_did(void **state)
                                                   .cache_bytes = 3355443,
                                                   .memory_bytes = UINT64_C(123) << 20}}};
     expect_text(
-        &profile, (struct hp_report_options){.view = HP_REPORT_SUMMARY},
+        &profile, (struct hp_report_options){.view = &hp_view_summary},
         "hotpath: (unknown command)    native engine, none, 0.00 s, exit status 0\n"
         "  5 instructions   1 branch   0 blocks   1 thread\n"
         "  engine native: 12,345 blocks in 4,567 segments, 1 link, 0 flushes, translated in "

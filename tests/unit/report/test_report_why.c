@@ -10,7 +10,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "report/why.h"
+#include "report/cycles/why.h"
 
 #include <string.h>
 

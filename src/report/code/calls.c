@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#include "report/fields.h"
+#include "report/text.h"
+
+static const struct hp_field fields[] = {
+    {"caller", "function; empty: a thread or a signal handler began", HP_COLUMN},
+    {"callee", "function that it called", HP_COLUMN},
+    {"count", "calls", HP_COUNTED(1)},
+    {"inclusive", "instructions executed during them", HP_COUNTED(0), .ordered = true},
+    {0}};
+
+static const struct hp_column columns[] = {
+    {"inclusive %", .right = true, .heat = true, .ordered = true},
+    {"inclusive", .right = true, .ordered = true},
+    {"count", .right = true},
+    {"caller", .flexible = true},
+    {"callee", .flexible = true},
+    {0}};
+
+static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+{
+    const struct hp_pcall *call = &in->tables->profile->calls[row->item];
+    double share = hp_put_share(in, row->v[0], &cells[0]);
+    hp_strbuf_human(&cells[1], row->v[0]);
+    hp_strbuf_human(&cells[2], row->v[1]);
+    if (hp_put_thread(row, &cells[3]))
+        return share;
+    hp_put_function(in->tables, call->caller, &cells[3]);
+    hp_strbuf_add(&cells[4], "-> ");
+    hp_put_function(in->tables, call->callee, &cells[4]);
+    return share;
+}
+
+/* The weight of runs that were only counted is the count. */
+static void weigh(const struct hp_tables *tables, struct hp_row *row)
+{
+    if (!tables->inclusive_known)
+        row->v[0] = row->v[1];
+}
+
+static struct hp_place place_of(const struct hp_profile *profile, uint32_t function)
+{
+    if (function == HP_PROFILE_NONE)
+        return (struct hp_place){HP_PROFILE_NONE, UINT64_MAX};
+    return profile->functions[function].place;
+}
+
+static int compare(const struct hp_profile *p, uint32_t a, uint32_t b)
+{
+    const struct hp_pcall *x = &p->calls[a], *y = &p->calls[b];
+    int order = hp_place_compare(place_of(p, x->caller), place_of(p, y->caller));
+    return order ? order : hp_place_compare(place_of(p, x->callee), place_of(p, y->callee));
+}
+
+const struct hp_view hp_view_calls = {
+    .name = "calls",
+    .help = "callers and callees",
+    .title = "Calls",
+    .each = "pair of caller and callee",
+    .order = "`inclusive` (`count` where that is not known), then addresses",
+    .empty = "no call was executed",
+    .lines = HP_LINES_NONE,
+    .item = HP_ROW_CALL,
+    .counter = HP_ROW_CALL_COUNT,
+    .values = {"inclusive", "count"},
+    .adjust = weigh,
+    .by_thread = true,
+    .compare = compare,
+    .fields = fields,
+    .columns = columns,
+    .fill = fill,
+};

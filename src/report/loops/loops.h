@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Loops as reports need them: all threads together, as a forest in the order in which people read it.
+ *
+ * Positions: functions by their heaviest loop, in them the loops by weight (instructions, callees included), each followed by
+ * those that are nested in it.
+ */
+#ifndef HP_REPORT_LOOPS_H
+#define HP_REPORT_LOOPS_H
+
+#include "hotpath/profile.h"
+#include "text/strbuf.h"
+
+struct hp_tables;
+struct hp_row;
+
+struct hp_loop_info {
+    struct hp_ploop_count total; /* all threads; item and thread mean nothing */
+    double foreseen;             /* of the executions, how many could be; < 0: not known */
+    uint32_t depth;              /* 0: in no other */
+    uint32_t at, end;            /* its position, and that behind the last one nested in it */
+    uint32_t rank;               /* by iterations, from 1 */
+};
+
+/* A back edge of a loop that is an edge of the profile. */
+struct hp_back_edge {
+    uint32_t loop;
+    uint32_t edge;
+    uint64_t count;
+};
+
+struct hp_loops {
+    struct hp_loop_info *info;
+    uint32_t *models; /* indices of the profile's loops of models that know their loop, by loop */
+    size_t n_models;
+    struct hp_back_edge *back_edges; /* by loop, the most frequent first; see hp_loops_edges() */
+    size_t n_back_edges;
+    bool edges_known;
+};
+
+/* HP_ERR_INVALID: loops are nested in each other. What was made stays on failure. */
+enum hp_err hp_loops_init(struct hp_loops *loops, const struct hp_profile *profile);
+void hp_loops_fini(struct hp_loops *loops);
+
+/* Finds the back edges, once. Those of calls are no edges of the profile and are not there; of an irreducible loop only those to
+ * the header that names it. */
+enum hp_err hp_loops_edges(struct hp_loops *loops, const struct hp_profile *profile);
+
+/* Those of a loop, its reports by models, its trip counts (buckets or exact values): the first of `*n`. */
+const struct hp_back_edge *hp_loop_edges(const struct hp_loops *loops, uint32_t loop, size_t *n);
+const uint32_t *hp_loop_models(const struct hp_loops *loops, const struct hp_profile *profile,
+                               uint32_t loop, size_t *n);
+const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uint32_t loop,
+                                           bool buckets, size_t *n);
+
+/* The counts of a row of the loops view: of all threads, or of one. */
+const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
+                                            const struct hp_row *row);
+
+/* "demo.c:11-20" with `name` behind the function's; without source "work+0x1c", or without `name` "+0x1c"; of a function without a
+ * name the address. */
+void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell);
+
+/* For views of loops: their order by address, and whether there are any. */
+int hp_loop_compare(const struct hp_profile *profile, uint32_t a, uint32_t b);
+bool hp_loops_are_there(const struct hp_profile *profile);
+
+#endif

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: MIT
+#include "report/fields.h"
+#include "report/text.h"
+
+#include <string.h>
+
+/* What the exact loop did; NULL where it is not known. */
+static const void *exact_of(const struct hp_field_input *in)
+{
+    uint32_t loop = in->tables->profile->model_loops[in->row->item].loop;
+    return loop == HP_PROFILE_NONE ? NULL : &in->tables->loops.info[loop].total;
+}
+
+static const struct hp_field_row exact = {HP_ROW_LOOP_COUNT, exact_of, true};
+
+static struct hp_cell exact_average(const struct hp_field_input *in)
+{
+    const struct hp_ploop_count *count = exact_of(in);
+    return count ? hp_cell_fraction(hp_number_share(count->back_edges, count->executions))
+                 : hp_cell_none();
+}
+
+static const struct hp_field fields[] = {
+    {"model", "that reports it", HP_COLUMN},
+    {"branch", "address of its short backward branch", HP_PLACE("branch_")},
+    {"target", "of the branch", HP_PLACE("target_")},
+    {"function", "that it is in", HP_COLUMN},
+    {"loop", "`id` of the exact loop that the branch closes; null: there is none", HP_COLUMN},
+    {"executions", "as the model counts them; what it does not know is 0", HP_COLUMN},
+    {"average", "back edges of an execution", HP_COLUMN, .as = HP_AS_THOUSANDTHS},
+    {"iterations", "back edges over all executions", HP_COLUMN},
+    {"instructions", "estimated", HP_COLUMN},
+    {"share", "of `instructions` in all of them", HP_NAMED("instructions"), .as = HP_AS_SHARE},
+    {"exact_executions", "what is true", .of = &exact, HP_NAMED("executions")},
+    {"exact_average", "likewise", .get = exact_average},
+    {"exact_iterations", "likewise: back edges", .of = &exact, HP_NAMED("back_edges")},
+    {"exact_instructions", "likewise: `self`", .of = &exact, HP_NAMED("self")},
+    {"exact_share", "of that in all instructions", .of = &exact, HP_NAMED("self"),
+     .as = HP_AS_SHARE},
+    {0}};
+
+static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
+                                           {"exact", .right = true},
+                                           {"times", .right = true},
+                                           {"exact", .right = true},
+                                           {"average", .right = true},
+                                           {"exact", .right = true},
+                                           {"total", .right = true},
+                                           {"exact", .right = true},
+                                           {"loop", .flexible = true},
+                                           {0}};
+
+static void put_average(double average, struct hp_strbuf *cell)
+{
+    if (average < 1000)
+        hp_strbuf_fixed(cell, average, 1);
+    else
+        hp_strbuf_human(cell, (uint64_t)(average < 1e18 ? average + 0.5 : 1e18));
+}
+
+/* What a model does not know it reports as 0. */
+static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+{
+    const struct hp_tables *tables = in->tables;
+    const struct hp_pmodel_loop *loop = &tables->profile->model_loops[row->item];
+    double share = hp_number_share(loop->instructions, tables->summary.instructions);
+    if (loop->instructions)
+        hp_strbuf_percent(&cells[0], share);
+    if (loop->executions)
+        hp_strbuf_human(&cells[2], loop->executions);
+    if (loop->average)
+        put_average((double)loop->average / 1000, &cells[4]);
+    hp_strbuf_human(&cells[6], loop->iterations);
+    if (loop->loop == HP_PROFILE_NONE) {
+        hp_put_code(tables, loop->function, loop->target, &cells[8]);
+        return share;
+    }
+    const struct hp_ploop_count *total = &tables->loops.info[loop->loop].total;
+    hp_put_share(in, total->self, &cells[1]);
+    hp_strbuf_human(&cells[3], total->executions);
+    put_average(hp_number_share(total->back_edges, total->executions), &cells[5]);
+    hp_strbuf_human(&cells[7], total->back_edges);
+    hp_put_loop(tables, loop->loop, true, &cells[8]);
+    return share;
+}
+
+static enum hp_err print_model(const struct hp_text *text, const struct hp_rows *rows)
+{
+    struct hp_strbuf name = {0};
+    hp_strbuf_clean(&name, hp_text(text->tables->profile->model_loops[rows->rows[0].item].model));
+    hp_strbuf_add(&name, ":");
+    HP_TRY(hp_print_last_line(&name, text->options, text->out));
+    return hp_print_rows(text, &hp_view_loop_models, NULL, rows, NULL);
+}
+
+static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
+{
+    hp_rows_keep(rows, text->tables, &hp_view_loop_models, limit);
+    for (size_t i = 0, n; i < rows->n; i += n) {
+        n = hp_rows_of_list(rows, text->tables, &hp_view_loop_models, i);
+        if (i > 0)
+            putc('\n', text->out);
+        HP_TRY(print_model(text, &(struct hp_rows){.rows = rows->rows + i, .n = n}));
+    }
+    hp_print_more(text->out, rows->n_left_out);
+    return HP_OK;
+}
+
+static bool same_model(const struct hp_tables *tables, uint32_t a, uint32_t b)
+{
+    const struct hp_pmodel_loop *loops = tables->profile->model_loops;
+    return strcmp(hp_text(loops[a].model), hp_text(loops[b].model)) == 0;
+}
+
+static bool is_there(const struct hp_profile *profile)
+{
+    return profile->n_model_loops > 0;
+}
+
+const struct hp_view hp_view_loop_models = {
+    .name = "loop-models",
+    .help = "loops as models of hardware report them",
+    .title = "Loop models",
+    .each = "loop that a model of hardware reports",
+    .order = "model, then `iterations`, then address",
+    .empty = "no model of a loop profiler ran: --loop-model asks for one",
+    .is_there = is_there,
+    .item = HP_ROW_MODEL_LOOP,
+    .counter = HP_ROW_MODEL_LOOP,
+    .values = {"iterations"},
+    .same_list = same_model,
+    .fields = fields,
+    .columns = columns,
+    .fill = fill,
+    .print = print,
+};

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+#include "report/fields.h"
+#include "report/text.h"
+
+#include <string.h>
+
+static const struct hp_pstat *stat_of(const struct hp_field_input *in)
+{
+    return &in->tables->profile->stats[in->row->item];
+}
+
+static struct hp_cell unit(const struct hp_field_input *in)
+{
+    static const char *const names[] = {"count", "size", "share"};
+    unsigned number = stat_of(in)->unit;
+    return hp_cell_text(number <= HP_STAT_SHARE ? names[number] : "");
+}
+
+/* A share is a fraction here, as everywhere. */
+static struct hp_cell value(const struct hp_field_input *in)
+{
+    if (stat_of(in)->unit == HP_STAT_SHARE)
+        return hp_cell_fraction((double)stat_of(in)->value / 100000);
+    return hp_cell_number(stat_of(in)->value);
+}
+
+static const struct hp_field fields[] = {
+    {"part", "model that counted it", HP_COLUMN},
+    {"name", "of what it counted", HP_COLUMN},
+    {"value", "a count or a size; of a share the fraction", .get = value},
+    {"unit", "`count`, `size` or `share`", .get = unit},
+    {0}};
+
+static const struct hp_column columns[] = {
+    {"part", .flexible = true}, {"name", .flexible = true}, {"value", .right = true}, {0}};
+
+static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+{
+    const struct hp_pstat *stat = &in->tables->profile->stats[row->item];
+    if (row->item == 0 || strcmp(hp_text(stat[-1].part), hp_text(stat->part)) != 0)
+        hp_strbuf_clean(&cells[0], hp_text(stat->part));
+    hp_strbuf_clean(&cells[1], hp_text(stat->name));
+    if (stat->unit == HP_STAT_SHARE) {
+        hp_strbuf_fixed(&cells[2], (double)stat->value / 1000, 1);
+        hp_strbuf_add(&cells[2], "%");
+    } else {
+        hp_strbuf_grouped(&cells[2], stat->value);
+    }
+    return 0;
+}
+
+static bool is_there(const struct hp_profile *profile)
+{
+    return profile->n_stats > 0;
+}
+
+const struct hp_view hp_view_machine = {
+    .name = "machine",
+    .help = "what models counted",
+    .title = "Machine",
+    .each = "something a model counted",
+    .order = "part, then name",
+    .empty = "no model counted anything",
+    .lines = HP_LINES_NONE,
+    .is_there = is_there,
+    .item = HP_ROW_STAT,
+    .fields = fields,
+    .columns = columns,
+    .fill = fill,
+    .top = HP_VIEW_WHOLE,
+};
