@@ -6,7 +6,7 @@
  */
 #include "base/grow.h"
 #include "hotpath/machine.h"
-#include "lab/observe.h"
+#include "hotpath/session.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -184,24 +184,42 @@ static enum hp_err measure(struct kept *k, struct hp_code *code, char *machines,
     return err;
 }
 
+struct request {
+    struct kept *kept;
+    char *machines;
+    int passes;
+};
+
+static enum hp_err attach(void *context, struct hp_session *session)
+{
+    return hp_session_add(session, &((struct request *)context)->kept->profiler);
+}
+
+static enum hp_err collect(void *context, struct hp_session *session)
+{
+    const struct request *r = context;
+    if (r->kept->failed || !r->kept->n)
+        return hp_fail(HP_ERR_INVALID, "nothing was kept");
+    return measure(r->kept, hp_session_code(session), r->machines, r->passes);
+}
+
 static enum hp_err observe(struct kept *k, uint64_t instructions, char **argv, char *machines,
                            int passes)
 {
-    struct hp_observation_options options = {
-        .arch = HP_ARCH_X86_64, .addresses = true, .instructions = instructions};
-    char input[] = "/dev/null";
-    struct hp_lab_command command = {.argv = argv, .input = input, .arch = HP_ARCH_X86_64};
-    struct hp_observation *observation;
-    HP_TRY(hp_observation_new(&options, &observation));
-    enum hp_err err = hp_observation_add(observation, &k->profiler);
-    if (err == HP_OK)
-        err = hp_observation_run(observation, &command);
-    if (err == HP_OK && (k->failed || !k->n))
-        err = hp_fail(HP_ERR_INVALID, "%s: nothing was kept", argv[0]);
-    if (err == HP_OK)
-        err = measure(k, observation->code, machines, passes);
-    hp_observation_free(observation);
-    return err;
+    struct request request = {k, machines, passes};
+    int status;
+    return hp_session_run(&(struct hp_session_settings){.engine = "native",
+                                                        .addresses = true,
+                                                        .length = instructions,
+                                                        .stop = true,
+                                                        .no_follow = true,
+                                                        .input = "/dev/null",
+                                                        .output = "/dev/null",
+                                                        .lines = HP_LINES_NONE,
+                                                        .context = &request,
+                                                        .attach = attach,
+                                                        .collect = collect},
+                          argv, NULL, &status);
 }
 
 int main(int argc, char **argv)

@@ -134,6 +134,13 @@ enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_
  * get HP_BLOCK_HANDLER. */
 enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address);
 
+/* Which source lines are wanted of a run: reading debug information can take longer than it. */
+enum hp_line_detail {
+    HP_LINES_ALL,       /* of every instruction */
+    HP_LINES_FUNCTIONS, /* where functions begin */
+    HP_LINES_NONE,
+};
+
 #ifdef __cplusplus
 }
 #endif

@@ -2,7 +2,7 @@
 #include "base/outfile.h"
 #include "cli/ci_environment.h"
 #include "cli/cli.h"
-#include "cli/session.h"
+#include "cli/session_options.h"
 #include "diff/baseline.h"
 #include "diff/gate.h"
 #include "engine/program.h"
@@ -34,7 +34,9 @@ enum { EXIT_REGRESSION = 3 };
 #define DEFAULT_THRESHOLD 1.0
 
 struct options {
-    struct hp_session_options session;
+    struct hp_session_settings session;
+    struct hp_progress progress;
+    bool quiet;
     const char *baseline, *name, *threshold, *function_threshold, *json, *summary, *output;
     struct hp_texts limits, modules, environment;
     bool update, keep_environment;
@@ -90,10 +92,10 @@ static enum hp_err read_limits(struct ci *ci)
 }
 
 /* A machine is run in cycles, all of the run: numbers that are extrapolated do not repeat so well. */
-static void choose_profile(struct hp_session_options *session)
+static void choose_profile(struct hp_session_settings *session)
 {
-    if (!session->wanted.profile)
-        session->wanted.profile = session->wanted.machine ? "exact,cycles" : "exact";
+    if (!session->profile)
+        session->profile = session->machine ? "exact,cycles" : "exact";
 }
 
 /* The name of the program's own file in the profile; NULL when it is not found (the run will tell). */
@@ -140,7 +142,7 @@ static enum hp_err update(struct ci *ci)
 {
     HP_TRY(hp_baseline_put(ci->baseline, ci->o->name, ci->new));
     HP_TRY(hp_baseline_save(ci->baseline, ci->o->baseline));
-    if (!ci->o->session.quiet)
+    if (!ci->o->quiet)
         fprintf(stderr, "hotpath: baseline written to %s\n", ci->o->baseline);
     return HP_OK;
 }
@@ -191,7 +193,7 @@ static enum hp_err judge(struct ci *ci)
         HP_TRY(write_summary(ci, &print));
     if (ci->profile->run.lost)
         fprintf(stderr, "hotpath: parts of the run were lost: the counts are too low\n");
-    if (ci->o->session.quiet && ci->gate->verdict == HP_GATE_WITHIN)
+    if (ci->o->quiet && ci->gate->verdict == HP_GATE_WITHIN)
         return HP_OK;
     return hp_gate_print_text(ci->gate, &print, stderr);
 }
@@ -206,8 +208,8 @@ static enum hp_err run(struct ci *ci, char **argv, int *status)
         ci->o->session.environment = ci->environment;
     }
     ci->program = own_module(argv);
-    HP_TRY(hp_profile_new(&ci->profile));
-    HP_TRY(hp_session_run(&ci->o->session, argv, NULL, ci->profile, status));
+    hp_progress_of_session(&ci->o->progress, &ci->o->session, ci->o->quiet);
+    HP_TRY(hp_session_run(&ci->o->session, argv, &ci->profile, status));
     if (ci->o->output)
         HP_TRY(hp_profile_save(ci->profile, ci->o->output));
     if (*status != 0)
@@ -242,7 +244,7 @@ static void close_ci(struct ci *ci)
 
 int hp_cmd_ci(int argc, char **argv)
 {
-    struct options o = {.session = HP_SESSION_DEFAULTS, .baseline = DEFAULT_FILE};
+    struct options o = {.baseline = DEFAULT_FILE};
     const struct hp_option options[] = {
         {"baseline", 'b', HP_OPT_TEXT, &o.baseline, "FILE",
          "the baseline (default: " DEFAULT_FILE ")"},
@@ -265,15 +267,16 @@ int hp_cmd_ci(int argc, char **argv)
          "a variable for the program (may be repeated)"},
         {"keep-env", 0, HP_OPT_FLAG, &o.keep_environment, NULL,
          "run the program in the environment as it is"},
-        {"machine", 0, HP_OPT_TEXT, &o.session.wanted.machine, "NAME",
+        {"machine", 0, HP_OPT_TEXT, &o.session.machine, "NAME",
          "model a machine, too: cycles, misses, mispredictions"},
-        {"windows", 0, HP_OPT_TEXT, &o.session.wanted.windows, "WINDOWS",
+        {"windows", 0, HP_OPT_TEXT, &o.session.windows, "WINDOWS",
          "what is run in cycles: all (default), or\nperiod=1M,detail=50K,ramp=2K,warm=all"},
         HP_SESSION_REGION_ROWS(o.session),
         HP_SESSION_WATCH_ROWS(o.session),
+        {"quiet", 'q', HP_OPT_FLAG, &o.quiet, NULL, "no progress, no closing line"},
         {0},
     };
-    int n, status = HP_EXIT_FAILED;
+    int n, status = HP_STATUS_FAILED;
     bool exit_now;
     enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
     if (err == HP_OK && exit_now)

@@ -7,15 +7,8 @@
 
 #include "cli/options.h"
 #include "hotpath/profile.h"
+#include "hotpath/session.h"
 #include "report/report.h"
-#include "symbols/functions.h"
-
-/* Exit status when hotpath itself fails, and as `env` has it for programs that cannot be run. */
-enum {
-    HP_EXIT_FAILED = 125,
-    HP_EXIT_CANNOT_RUN = 126,
-    HP_EXIT_NOT_FOUND = 127,
-};
 
 /* The commands: argv[0] is the command's name. Return the exit status. */
 int hp_cmd_run(int argc, char **argv);

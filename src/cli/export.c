@@ -3,7 +3,8 @@
 #include "base/outfile.h"
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/session.h"
+#include "cli/session_options.h"
+#include "session/session_impl.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -50,8 +51,9 @@ static const struct hp_usage usage = {
 /* What the command line says, and what becomes of it. */
 struct export
 {
-    struct hp_observer observer; /* first */
-    struct hp_session_options session;
+    struct hp_progress progress; /* first */
+    bool quiet;
+    struct hp_session_settings session;
     const struct hp_export_format *format;
     const char *name;    /* of the format */
     const char *pattern; /* of the output's name; NULL: standard output */
@@ -64,29 +66,32 @@ struct export
     struct hp_export_written written; /* of HP_EXPORT_STREAM */
 };
 
-static enum hp_err open_log(struct hp_observer *observer, struct hp_program *program,
-                            struct hp_functions *functions, struct hp_profiler **profiler)
+static enum hp_err open_log(void *context, struct hp_session *session)
 {
-    struct export *e = (struct export *)observer;
+    struct export *e = context;
+    struct hp_profiler *profiler;
     FILE *file = e->pattern ? e->out.file : stdout;
-    HP_TRY(hp_log_new(e->format->log, file, program, functions, e->thread, &e->log));
-    return hp_log_profiler_new(e->log, profiler);
+    HP_TRY(hp_log_new(e->format->log, file, hp_session_program(session),
+                      hp_session_functions(session), e->thread, &e->log));
+    HP_TRY(hp_log_profiler_new(e->log, &profiler));
+    return hp_session_add(session, profiler);
 }
 
-static enum hp_err open_stream(struct hp_observer *observer, struct hp_code *code,
-                               struct hp_functions *functions, struct hp_profiler **profiler)
+static enum hp_err open_stream(void *context, struct hp_session *session)
 {
-    struct export *e = (struct export *)observer;
-    return hp_stream_profiler_new(
+    struct export *e = context;
+    struct hp_profiler *profiler;
+    HP_TRY(hp_stream_profiler_new(
         e->format->stream,
         &(struct hp_stream_setup){.out = e->pattern ? e->out.file : stdout,
                                   .second = e->second.file,
-                                  .code = code,
-                                  .functions = functions,
+                                  .code = hp_session_code(session),
+                                  .functions = hp_session_functions(session),
                                   .thread = e->thread,
                                   .interval = e->interval == NOT_GIVEN ? 0 : e->interval,
                                   .written = &e->written},
-        profiler);
+        &profiler));
+    return hp_session_add(session, profiler);
 }
 
 /* --- What was said ---------------------------------------------------------------------------- */
@@ -127,7 +132,7 @@ static enum hp_err check_words(struct export *e, int n, int n_program)
 /* An option that says nothing to what the format is made of is a mistake. */
 static enum hp_err check_options(const struct export *e)
 {
-    const struct hp_session_options *session = &e->session;
+    const struct hp_session_settings *session = &e->session;
     bool of_profile = e->format->source == HP_EXPORT_PROFILE;
     bool cuts = e->format->stream && e->format->stream->intervals;
     const struct {
@@ -137,7 +142,7 @@ static enum hp_err check_options(const struct export *e)
         {"module", e->request.module, of_profile},
         {"table", e->request.table, of_profile},
         {"metric", e->request.metric, of_profile},
-        {"machine", session->wanted.machine, e->format->source == HP_EXPORT_TIMINGS},
+        {"machine", session->machine, e->format->source == HP_EXPORT_TIMINGS},
         {"interval", e->interval != NOT_GIVEN, cuts},
         {"thread", e->thread_name, !of_profile},
         {"from", session->from, !of_profile},
@@ -168,11 +173,12 @@ static enum hp_err settle_options(struct export *e)
     if (e->session.length == NOT_GIVEN)
         e->session.length = e->format->source == HP_EXPORT_TIMINGS ? WINDOW : 0;
     if (e->format->source == HP_EXPORT_TIMINGS)
-        e->observer.open = open_log;
+        e->session.attach = open_log;
     else if (e->format->source == HP_EXPORT_STREAM) {
-        e->observer.open_stream = open_stream;
-        e->observer.addresses = e->format->stream->addresses;
+        e->session.attach = open_stream;
+        e->session.addresses = e->format->stream->addresses;
     }
+    e->session.timings = e->format->source == HP_EXPORT_TIMINGS;
     return HP_OK;
 }
 
@@ -237,7 +243,7 @@ static enum hp_err convert(struct export *e, const char *file)
         err = hp_fail(HP_ERR_IO, "standard output: %s", strerror(errno));
     hp_outfile_abort(&e->out);
     hp_profile_free(profile);
-    if (err == HP_OK && e->pattern && !e->session.quiet)
+    if (err == HP_OK && e->pattern && !e->quiet)
         print_written(&written, e->pattern);
     return err;
 }
@@ -275,14 +281,13 @@ static enum hp_err run(struct export *e, char **argv, bool is_program, int *stat
         HP_TRY(path ? HP_OK : hp_fail_nomem());
     }
     enum hp_err err = path ? open_files(e, path) : HP_OK;
+    hp_progress_of_session(&e->progress, &e->session, e->quiet);
     if (err == HP_OK)
-        err = hp_profile_new(&profile);
-    if (err == HP_OK)
-        err = is_program ? hp_session_run(&e->session, argv + 1, NULL, profile, status)
-                         : hp_session_replay(&e->session, argv[1], false, profile);
+        err = is_program ? hp_session_run(&e->session, argv + 1, &profile, status)
+                         : hp_session_replay(&e->session, argv[1], &profile);
     if (err == HP_OK && path)
         err = commit_files(e);
-    if (err == HP_OK && !e->session.quiet)
+    if (err == HP_OK && !e->quiet)
         print_end(e, path ? path : "standard output", profile);
     hp_outfile_abort(&e->out);
     hp_outfile_abort(&e->second);
@@ -293,7 +298,7 @@ static enum hp_err run(struct export *e, char **argv, bool is_program, int *stat
 
 int hp_cmd_export(int argc, char **argv)
 {
-    struct export e = {.session = HP_SESSION_DEFAULTS, .interval = NOT_GIVEN};
+    struct export e = {.interval = NOT_GIVEN};
     const struct hp_option options[] = {
         {"format", 'f', HP_OPT_TEXT, &e.name, "FORMAT", "what to write; see below"},
         {"output", 'o', HP_OPT_TEXT, &e.pattern, "FILE",
@@ -305,7 +310,7 @@ int hp_cmd_export(int argc, char **argv)
          "of a profile: counts of this hot path table, not the\nexact ones"},
         {"metric", 0, HP_OPT_TEXT, &e.request.metric, "NAME",
          "of a profile: instructions (default) or cycles"},
-        {"machine", 'm', HP_OPT_TEXT, &e.session.wanted.machine, "NAME",
+        {"machine", 'm', HP_OPT_TEXT, &e.session.machine, "NAME",
          "of a pipeline log: the machine, vaswani, alpha21264,\narm9, modern (the default), or a "
          "file"},
         {"interval", 0, HP_OPT_COUNT, &e.interval, "N",
@@ -318,13 +323,13 @@ int hp_cmd_export(int argc, char **argv)
         {"for", 0, HP_OPT_COUNT, &e.session.length, "N",
          "write N instructions (default: all; of a pipeline\nlog 10000, 0: all)"},
         HP_SESSION_WATCH_ROWS(e.session),
+        {"quiet", 'q', HP_OPT_FLAG, &e.quiet, NULL, "no progress, no closing line"},
         {0},
     };
-    int n, status = HP_EXIT_FAILED, dashes = find_dashes(argc, argv);
+    int n, status = HP_STATUS_FAILED, dashes = find_dashes(argc, argv);
     bool exit_now;
     e.session.length = NOT_GIVEN;
     e.session.lines = HP_LINES_NONE;
-    e.session.wanted.observer = &e.observer;
     enum hp_err err = hp_options_parse(&usage, options, false, argc, argv, &n, &exit_now);
     if (err == HP_OK && exit_now)
         return 0;

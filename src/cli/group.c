@@ -20,7 +20,7 @@ int hp_group_run(const struct hp_group *group, int argc, char **argv)
     const char *name = argc > 1 ? argv[1] : "--help";
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         print_help(group);
-        return argc > 1 ? 0 : HP_EXIT_FAILED;
+        return argc > 1 ? 0 : HP_STATUS_FAILED;
     }
     for (const struct hp_command *c = group->commands; c->name; c++)
         if (strcmp(c->name, name) == 0)

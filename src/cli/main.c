@@ -54,7 +54,7 @@ int hp_cli_fail(enum hp_err err)
     const char *text = hp_error_text();
     snprintf(line, sizeof line, "%s", *text ? text : hp_errstr(err));
     print_line(line);
-    return HP_EXIT_FAILED;
+    return HP_STATUS_FAILED;
 }
 
 int hp_cli_ran(enum hp_err err, int status)
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     if (argc < 2 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 ||
         strcmp(name, "help") == 0) {
         print_help();
-        return argc < 2 ? HP_EXIT_FAILED : 0;
+        return argc < 2 ? HP_STATUS_FAILED : 0;
     }
     if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0) {
         printf("hotpath " HP_VERSION "\n");

@@ -127,15 +127,17 @@ static enum hp_err set_value(const struct hp_option *option, const char *argumen
 {
     switch (option->kind) {
     case HP_OPT_FLAG: *(bool *)option->value = true; return HP_OK;
-    case HP_OPT_NOT: *(bool *)option->value = false; return HP_OK;
     case HP_OPT_TEXT: *(const char **)option->value = argument; return HP_OK;
     case HP_OPT_TEXTS: return add_text(option, argument);
     case HP_OPT_COUNT:
     case HP_OPT_SIZE: {
         char reason[256];
-        if ((option->kind == HP_OPT_SIZE ? hp_parse_size : hp_parse_count)(argument,
-                                                                           option->value) == HP_OK)
+        if ((option->kind == HP_OPT_SIZE ? hp_parse_size
+                                         : hp_parse_count)(argument, option->value) == HP_OK) {
+            if (option->kind == HP_OPT_SIZE && !*(uint64_t *)option->value)
+                *(uint64_t *)option->value = 1; /* 0 is not said */
             return HP_OK;
+        }
         snprintf(reason, sizeof reason, "%s", hp_error_text());
         return hp_fail(HP_ERR_INVALID, "--%s: %s", option->name, reason);
     }
@@ -181,7 +183,7 @@ static enum hp_err parse_option(const struct hp_usage *usage, const struct hp_op
     if (!option)
         return hp_fail(HP_ERR_INVALID, "unknown option %s (%s --help lists them)", word,
                        usage->command);
-    bool takes = option->kind != HP_OPT_FLAG && option->kind != HP_OPT_NOT;
+    bool takes = option->kind != HP_OPT_FLAG;
     if (!takes && argument)
         return hp_fail(HP_ERR_INVALID, "option --%s takes no argument", option->name);
     if (takes && !argument) {

@@ -6,7 +6,7 @@
 #ifndef HP_CLI_OPTIONS_H
 #define HP_CLI_OPTIONS_H
 
-#include "hotpath/error.h"
+#include "hotpath/session.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,18 +14,10 @@
 
 enum hp_option_kind {
     HP_OPT_FLAG,  /* bool: becomes true */
-    HP_OPT_NOT,   /* bool: becomes false */
     HP_OPT_TEXT,  /* const char * */
     HP_OPT_COUNT, /* uint64_t: 1000, 10k, 2.5M, 1G */
     HP_OPT_SIZE,  /* uint64_t, bytes: 65536, 64k, 2.5M, 1G */
     HP_OPT_TEXTS, /* struct hp_texts: may be given several times */
-};
-
-#define HP_TEXTS_MAX 16
-
-struct hp_texts {
-    const char *items[HP_TEXTS_MAX];
-    size_t n;
 };
 
 struct hp_option {

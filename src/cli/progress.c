@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "cli/progress.h"
 
+#include "cli/cli.h"
+#include "hotpath/session.h"
+
 #include <stdio.h>
 #include <time.h>
 #include <unistd.h>
@@ -46,4 +49,29 @@ void hp_progress_end(struct hp_progress *progress)
     if (progress->shown)
         fprintf(stderr, "\r\033[K");
     progress->shown = false;
+}
+
+static void tick(void *context, struct hp_session *session)
+{
+    struct hp_progress *progress = context;
+    if (hp_session_is_over(session))
+        hp_progress_end(progress);
+    else if (hp_progress_due(progress))
+        hp_progress_show(progress, hp_session_info(session).instructions);
+}
+
+static void warn(void *context, const char *text)
+{
+    (void)context;
+    hp_cli_note(NULL, text);
+}
+
+void hp_progress_of_session(struct hp_progress *progress, struct hp_session_settings *settings,
+                            bool quiet)
+{
+    hp_progress_start(progress, quiet);
+    settings->context = progress;
+    settings->tick = tick;
+    settings->warn = warn;
+    settings->pass_signals = true;
 }

@@ -8,6 +8,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct hp_session;
+struct hp_session_settings;
+
 struct hp_progress {
     bool enabled;
     bool shown;
@@ -22,6 +25,11 @@ void hp_progress_start(struct hp_progress *progress, bool quiet);
 bool hp_progress_due(struct hp_progress *progress);
 
 void hp_progress_show(struct hp_progress *progress, uint64_t instructions);
+
+/* Makes it the context of a session: settings whose `context` begins with a hp_progress. Such a
+ * session shows progress, unless `quiet`, prints warnings, and passes signals on to the program. */
+void hp_progress_of_session(struct hp_progress *progress, struct hp_session_settings *settings,
+                            bool quiet);
 
 /* Clears the line. */
 void hp_progress_end(struct hp_progress *progress);

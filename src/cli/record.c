@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/session.h"
+#include "cli/session_options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,18 +31,21 @@ static char *default_name(const char *program)
 
 int hp_cmd_record(int argc, char **argv)
 {
-    struct hp_session_options session = HP_SESSION_DEFAULTS;
+    struct hp_session_settings session = {0};
+    struct hp_progress progress;
+    bool quiet = false;
     const char *pattern = NULL;
     const struct hp_option options[] = {
         {"output", 'o', HP_OPT_TEXT, &pattern, "FILE", "where to (default: PROGRAM.hotpath)"},
         HP_SESSION_PROFILE_ROWS(session),
         HP_SESSION_REGION_ROWS(session),
         HP_SESSION_WATCH_ROWS(session),
+        {"quiet", 'q', HP_OPT_FLAG, &quiet, NULL, "no progress, no closing line"},
         {0},
     };
     struct hp_profile *profile = NULL;
     char *path = NULL;
-    int n, status = HP_EXIT_FAILED;
+    int n, status = HP_STATUS_FAILED;
     bool exit_now;
     enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
     if (err == HP_OK && exit_now)
@@ -54,14 +57,13 @@ int hp_cmd_record(int argc, char **argv)
         path = pattern ? hp_output_name(pattern, getpid()) : default_name(argv[1]);
         err = path ? hp_output_check(path) : hp_fail_nomem();
     }
+    hp_progress_of_session(&progress, &session, quiet);
     if (err == HP_OK)
-        err = hp_profile_new(&profile);
-    if (err == HP_OK)
-        err = hp_session_run(&session, argv + 1, NULL, profile, &status);
+        err = hp_session_run(&session, argv + 1, &profile, &status);
     if (err == HP_OK)
         err = hp_profile_save(profile, path);
     status = hp_cli_ran(err, status);
-    if (err == HP_OK && !session.quiet) {
+    if (err == HP_OK && !quiet) {
         fprintf(stderr, "hotpath: profile written to %s (hotpath report %s)\n", path, path);
     }
     hp_profile_free(profile);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/session.h"
+#include "cli/session_options.h"
 
 #include <stdio.h>
 
@@ -20,7 +20,9 @@ static const struct hp_usage usage = {
 
 int hp_cmd_run(int argc, char **argv)
 {
-    struct hp_session_options session = HP_SESSION_DEFAULTS;
+    struct hp_session_settings session = {0};
+    struct hp_progress progress;
+    bool quiet = false;
     struct hp_cli_output output = {.top = UINT64_MAX};
     const char *json = NULL;
     const struct hp_option options[] = {
@@ -35,11 +37,12 @@ int hp_cmd_run(int argc, char **argv)
         HP_SESSION_PROFILE_ROWS(session),
         HP_SESSION_REGION_ROWS(session),
         HP_SESSION_WATCH_ROWS(session),
+        {"quiet", 'q', HP_OPT_FLAG, &quiet, NULL, "no progress, no closing line"},
         {0},
     };
     struct hp_report_options report;
     struct hp_profile *profile = NULL;
-    int n, status = HP_EXIT_FAILED;
+    int n, status = HP_STATUS_FAILED;
     bool exit_now;
     enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
     if (err == HP_OK && exit_now)
@@ -49,11 +52,10 @@ int hp_cmd_run(int argc, char **argv)
     if (err == HP_OK)
         err = hp_cli_report_options(&output, &report);
     if (err == HP_OK)
-        err = hp_profile_new(&profile);
-    if (err == HP_OK)
         session.lines = json ? HP_LINES_ALL : hp_cli_lines(&report);
+    hp_progress_of_session(&progress, &session, quiet);
     if (err == HP_OK)
-        err = hp_session_run(&session, argv + 1, NULL, profile, &status);
+        err = hp_session_run(&session, argv + 1, &profile, &status);
     if (err == HP_OK && json) {
         struct hp_report_options all = {.format = HP_REPORT_JSON,
                                         .per_thread = report.per_thread,

@@ -6,10 +6,9 @@
 #include "cli/cli.h"
 #include "cli/output.h"
 #include "cli/progress.h"
-#include "cli/session.h"
+#include "cli/session_options.h"
 #include "cli/terminal.h"
 #include "cli/top_page.h"
-#include "profiler/path/paths.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -51,7 +50,6 @@ static const struct hp_usage usage = {
 
 /* The one who looks. */
 struct top {
-    struct hp_onlooker onlooker; /* first */
     struct hp_top_page page;
     struct hp_board board;
     struct hp_capture capture;
@@ -68,21 +66,12 @@ struct top {
 
 /* --- The view --------------------------------------------------------------------------------- */
 
-static void open_board(struct top *top, const struct hp_ongoing *run)
+static void open_board(struct top *top, struct hp_session *session)
 {
     top->opened = true;
-    top->board.code = run->code;
-    top->board.functions = run->functions;
-    top->board.pipeline = run->pipeline;
-    top->board.exact = run->parts->exact;
-    top->board.paths = run->parts->paths;
-    top->board.hotspots = run->parts->hotspots;
-    top->board.loops = run->wanted->loops;
-    if (run->parts->paths)
-        top->board.ppcr = hp_paths_config(run->parts->paths)->ppcr;
-    top->board.looked = top->started;
+    hp_board_open(&top->board, session, top->started);
     top->page.board = &top->board;
-    top->page.engine = run->engine;
+    top->page.engine = hp_session_info(session).engine;
 }
 
 static void close_view(struct top *top)
@@ -199,11 +188,11 @@ static bool attend(struct top *top, pid_t program)
     return !top->closed;
 }
 
-static void look_if_due(struct hp_onlooker *onlooker, const struct hp_ongoing *run)
+static void look_if_due(void *context, struct hp_session *session)
 {
-    struct top *top = (struct top *)onlooker;
+    struct top *top = context;
     double now = hp_now();
-    if (run->over)
+    if (hp_session_is_over(session))
         close_view(top);
     if (now < top->next_keys && (top->page.paused || now < top->next_look))
         return;
@@ -214,8 +203,8 @@ static void look_if_due(struct hp_onlooker *onlooker, const struct hp_ongoing *r
         return;
     }
     if (!top->opened)
-        open_board(top, run);
-    if (!attend(top, run->pid)) {
+        open_board(top, session);
+    if (!attend(top, hp_session_info(session).pid)) {
         top->next_look = now + KEYS_SECONDS;
         return;
     }
@@ -230,10 +219,10 @@ static void look_if_due(struct hp_onlooker *onlooker, const struct hp_ongoing *r
 /* --- The command ------------------------------------------------------------------------------ */
 
 struct request {
-    struct hp_session_options session;
+    struct hp_session_settings session;
     const char *view, *interval, *output;
     uint64_t top;
-    bool plain, since;
+    bool plain, since, quiet;
     char *path;    /* of the profile */
     char *profile; /* list of profiles */
     char *command;
@@ -263,16 +252,16 @@ static char *join(char *const *argv)
 /* The view cannot be without the exact counts. */
 static enum hp_err complete_profile(struct request *request)
 {
-    const char *list = request->session.wanted.profile;
+    const char *list = request->session.profile;
     if (!list) {
-        request->session.wanted.profile = DEFAULT_PROFILE;
+        request->session.profile = DEFAULT_PROFILE;
         return HP_OK;
     }
     if (asprintf(&request->profile, "exact,%s", list) < 0) {
         request->profile = NULL;
         return hp_fail_nomem();
     }
-    request->session.wanted.profile = request->profile;
+    request->session.profile = request->profile;
     return HP_OK;
 }
 
@@ -299,7 +288,6 @@ static enum hp_err prepare(struct request *request, struct top *top, char *const
 static enum hp_err open_view(const struct request *request, struct top *top)
 {
     struct hp_report_options style = {0};
-    top->onlooker.look = look_if_due;
     top->page.plain = request->plain || !hp_terminal_open();
     hp_cli_style(&style, stderr);
     top->page.color = style.color && !top->page.plain;
@@ -319,17 +307,25 @@ static void close_all(struct top *top)
     hp_strbuf_fini(&top->text);
 }
 
-static enum hp_err watch(struct request *request, char *const *argv, struct hp_profile *profile,
+static void warn(void *context, const char *text)
+{
+    (void)context;
+    hp_cli_note(NULL, text);
+}
+
+static enum hp_err watch(struct request *request, char *const *argv, struct hp_profile **profile,
                          int *status)
 {
     struct top top = {.failure = request->failure, .failure_size = sizeof request->failure};
     HP_TRY(prepare(request, &top, argv));
     enum hp_err err = open_view(request, &top);
-    struct hp_session_options session = request->session;
-    session.onlooker = &top.onlooker;
-    session.quiet = true; /* the view is the progress */
+    struct hp_session_settings session = request->session;
+    session.context = &top;
+    session.tick = look_if_due;
+    session.warn = warn;
+    session.pass_signals = true;
     if (err == HP_OK)
-        err = hp_session_run(&session, argv, NULL, profile, status);
+        err = hp_session_run(&session, argv, profile, status);
     close_all(&top);
     return err;
 }
@@ -340,7 +336,7 @@ static enum hp_err report(const struct request *request, const struct hp_report_
     struct hp_report_options styled = *options;
     if (request->path)
         HP_TRY(hp_profile_save(profile, request->path));
-    if (request->session.quiet)
+    if (request->quiet)
         return HP_OK;
     hp_cli_style(&styled, stderr);
     HP_TRY(hp_report(profile, &styled, stderr));
@@ -356,9 +352,8 @@ static enum hp_err run(struct request *request, char **argv, int *status)
     struct hp_report_options options;
     struct hp_profile *profile = NULL;
     HP_TRY(hp_cli_report_options(&output, &options));
-    HP_TRY(hp_profile_new(&profile));
     request->session.lines = request->output ? HP_LINES_ALL : hp_cli_lines(&options);
-    enum hp_err err = watch(request, argv, profile, status);
+    enum hp_err err = watch(request, argv, &profile, status);
     if (err == HP_OK)
         err = report(request, &options, profile);
     hp_profile_free(profile);
@@ -367,7 +362,7 @@ static enum hp_err run(struct request *request, char **argv, int *status)
 
 int hp_cmd_top(int argc, char **argv)
 {
-    struct request r = {.session = HP_SESSION_DEFAULTS, .top = DEFAULT_TOP};
+    struct request r = {.top = DEFAULT_TOP};
     const struct hp_option options[] = {
         {"view", 'v', HP_OPT_TEXT, &r.view, "VIEW",
          "what to begin with: all (default), functions, paths,\nloops, hotspots"},
@@ -378,22 +373,23 @@ int hp_cmd_top(int argc, char **argv)
         {"plain", 0, HP_OPT_FLAG, &r.plain, NULL, "print pages one below the other, without keys"},
         {"top", 'n', HP_OPT_COUNT, &r.top, "N", "rows of the report (default 5; 0: all)"},
         {"output", 'o', HP_OPT_TEXT, &r.output, "FILE", "keep the profile, as hotpath record does"},
-        {"profile", 'p', HP_OPT_TEXT, &r.session.wanted.profile, "LIST",
+        {"profile", 'p', HP_OPT_TEXT, &r.session.profile, "LIST",
          "what to make of it besides exact, joined by commas:\nloops, paths, hotspots (default: "
          "all three), predictions;\nfewer are faster"},
-        {"paths", 0, HP_OPT_TEXT, &r.session.wanted.paths, "TYPE",
+        {"paths", 0, HP_OPT_TEXT, &r.session.paths, "TYPE",
          "which paths: bl (default), wpp, extended-loop:N,\nextended-call:N, forward, or a table "
          "of operations"},
-        {"max-paths", 0, HP_OPT_COUNT, &r.session.wanted.max_paths, "N",
+        {"max-paths", 0, HP_OPT_COUNT, &r.session.max_paths, "N",
          "distinct paths to keep, a thread (default 33M)"},
-        {"hotspots", 0, HP_OPT_TEXT, &r.session.wanted.hotspots, "NAME",
+        {"hotspots", 0, HP_OPT_TEXT, &r.session.hotspots, "NAME",
          "which hot spot detector: merten (default), dense; and\nchanges to it: "
          "merten,candidate=8"},
         HP_SESSION_REGION_ROWS(r.session),
         HP_SESSION_WATCH_ROWS(r.session),
+        {"quiet", 'q', HP_OPT_FLAG, &r.quiet, NULL, "no progress, no closing line"},
         {0},
     };
-    int n, status = HP_EXIT_FAILED;
+    int n, status = HP_STATUS_FAILED;
     bool exit_now;
     enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
     if (err == HP_OK && exit_now)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/session.h"
+#include "cli/session_options.h"
 #include "cli/trace.h"
 
 #include <stdio.h>
@@ -19,17 +19,20 @@ static const struct hp_usage usage = {
 
 int hp_trace_cmd_record(int argc, char **argv)
 {
-    struct hp_session_options session = HP_SESSION_DEFAULTS;
+    struct hp_session_settings session = {0};
+    struct hp_progress progress;
+    bool quiet = false;
     const char *pattern = NULL;
     const struct hp_option options[] = {
         {"output", 'o', HP_OPT_TEXT, &pattern, "FILE", "where to (%p: hotpath's process id)"},
         {"addresses", 'a', HP_OPT_FLAG, &session.addresses, NULL,
          "with the addresses of data, for the machine's data\nside (native engine)"},
         HP_SESSION_WATCH_ROWS(session),
+        {"quiet", 'q', HP_OPT_FLAG, &quiet, NULL, "no progress, no closing line"},
         {0},
     };
     char *path = NULL;
-    int n, status = HP_EXIT_FAILED;
+    int n, status = HP_STATUS_FAILED;
     bool exit_now;
     enum hp_err err = hp_options_parse(&usage, options, true, argc, argv, &n, &exit_now);
     if (err == HP_OK && exit_now)
@@ -41,10 +44,11 @@ int hp_trace_cmd_record(int argc, char **argv)
         path = hp_output_name(pattern, getpid());
         err = path ? HP_OK : hp_fail_nomem();
     }
+    hp_progress_of_session(&progress, &session, quiet);
     if (err == HP_OK)
-        err = hp_session_run(&session, argv + 1, path, NULL, &status);
+        err = hp_session_record(&session, argv + 1, path, &status);
     status = hp_cli_ran(err, status);
-    if (err == HP_OK && !session.quiet) {
+    if (err == HP_OK && !quiet) {
         fprintf(stderr, "hotpath: trace written to %s (hotpath trace info %s)\n", path, path);
     }
     free(path);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 #include "cli/output.h"
-#include "cli/session.h"
+#include "cli/session_options.h"
 #include "cli/trace.h"
 
 #include <stdio.h>
@@ -19,18 +19,18 @@ static const struct hp_usage usage = {
 
 int hp_trace_cmd_replay(int argc, char **argv)
 {
-    struct hp_session_options session = HP_SESSION_DEFAULTS;
+    struct hp_session_settings session = {0};
+    struct hp_progress progress;
     struct hp_cli_output output = {.top = UINT64_MAX};
     const char *path = NULL;
-    bool salvage = false;
     const struct hp_option options[] = {
         {"output", 'o', HP_OPT_TEXT, &path, "FILE", "keep the profile in FILE"},
         {"view", 'v', HP_OPT_TEXT, &output.view, "VIEW", "what to print (see hotpath report)"},
         {"top", 'n', HP_OPT_COUNT, &output.top, "N", "rows to print (default 20; 0: all)"},
         {"json", 'j', HP_OPT_FLAG, &output.json, NULL, "print JSON"},
-        {"salvage", 0, HP_OPT_FLAG, &salvage, NULL,
+        {"salvage", 0, HP_OPT_FLAG, &session.salvage, NULL,
          "skip damaged parts and note them, instead of\ngiving up"},
-        HP_WANTED_ROWS(session.wanted),
+        HP_WANTED_ROWS(session),
         HP_SESSION_REGION_ROWS(session),
         {0},
     };
@@ -46,11 +46,10 @@ int hp_trace_cmd_replay(int argc, char **argv)
     if (err == HP_OK)
         err = hp_cli_report_options(&output, &report);
     if (err == HP_OK)
-        err = hp_profile_new(&profile);
-    if (err == HP_OK)
         session.lines = path ? HP_LINES_ALL : hp_cli_lines(&report);
+    hp_progress_of_session(&progress, &session, false);
     if (err == HP_OK)
-        err = hp_session_replay(&session, argv[1], salvage, profile);
+        err = hp_session_replay(&session, argv[1], &profile);
     if (err == HP_OK)
         err = path ? hp_profile_save(profile, path) : hp_output_report(profile, &report, NULL);
     hp_profile_free(profile);

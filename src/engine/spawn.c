@@ -22,9 +22,9 @@ enum hp_err hp_find_part(const char *file, int access_mode, char **path)
 {
     char self[4096];
     hp_own_directory(self, sizeof self);
-    const char *directories[] = {getenv("HOTPATH_PLUGIN_DIR"), self, self};
-    const char *between[] = {"", "", "/../lib/hotpath"};
-    for (int i = 0; i < 3; i++) {
+    const char *directories[] = {getenv("HOTPATH_PLUGIN_DIR"), self, self, HP_PART_DIR};
+    const char *between[] = {"", "", "/../lib/hotpath", ""};
+    for (int i = 0; i < 4; i++) {
         if (!directories[i])
             continue;
         if (asprintf(path, "%s%s/%s", directories[i], between[i], file) < 0)
@@ -35,8 +35,8 @@ enum hp_err hp_find_part(const char *file, int access_mode, char **path)
     }
     *path = NULL;
     return hp_fail(HP_ERR_NOTFOUND,
-                   "%s is neither beside the hotpath command nor in ../lib/hotpath; set "
-                   "HOTPATH_PLUGIN_DIR to its directory",
+                   "%s is neither beside the hotpath command nor in ../lib/hotpath or " HP_PART_DIR
+                   "; set HOTPATH_PLUGIN_DIR to its directory",
                    file);
 }
 

@@ -128,7 +128,7 @@ struct hp_general_stats hp_lab_flow_general(const struct hp_lab_flow *flow)
 /* Without symbols functions are what was called, so calls come first. */
 static enum hp_err find_functions(struct hp_lab_survey *s)
 {
-    const struct hp_observation *o = s->observation;
+    const struct hp_session *o = s->session;
     const struct hp_lab_flow *w = s->flow;
     s->n_blocks = hp_code_n_blocks(o->code);
     s->function = malloc(((size_t)s->n_blocks + 1) * sizeof *s->function);
@@ -189,10 +189,10 @@ static enum hp_err group(struct hp_lab_survey *s)
     return HP_OK;
 }
 
-enum hp_err hp_lab_survey(struct hp_observation *observation, const struct hp_lab_flow *flow,
+enum hp_err hp_lab_survey(struct hp_session *session, const struct hp_lab_flow *flow,
                           struct hp_lab_survey *survey)
 {
-    *survey = (struct hp_lab_survey){.observation = observation, .flow = flow};
+    *survey = (struct hp_lab_survey){.session = session, .flow = flow};
     enum hp_err err = flow->err == HP_OK ? find_functions(survey) : hp_fail_nomem();
     if (err == HP_OK)
         err = group(survey);

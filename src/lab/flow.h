@@ -7,7 +7,7 @@
 
 #include "base/map64.h"
 #include "hotpath/general.h"
-#include "lab/observe.h"
+#include "session/session_impl.h"
 #include "symbols/functions.h"
 
 /* A profiler. */
@@ -33,7 +33,7 @@ struct hp_general_stats hp_lab_flow_general(const struct hp_lab_flow *flow);
 /* After the run: by functions. Of function `f` there are blocks[first_block[f]] up to blocks[first_block[f + 1]];
  * likewise the edges that touch it, so an edge between two functions is there twice. */
 struct hp_lab_survey {
-    struct hp_observation *observation;
+    struct hp_session *session;
     const struct hp_lab_flow *flow;
     uint32_t *function; /* of each block; HP_NO_ID: not executed */
     uint32_t n_blocks, n_functions;
@@ -43,7 +43,7 @@ struct hp_lab_survey {
 };
 
 /* HP_ERR_NOMEM, also when it ran out during the run. */
-enum hp_err hp_lab_survey(struct hp_observation *observation, const struct hp_lab_flow *flow,
+enum hp_err hp_lab_survey(struct hp_session *session, const struct hp_lab_flow *flow,
                           struct hp_lab_survey *survey);
 void hp_lab_survey_fini(struct hp_lab_survey *survey);
 

@@ -86,14 +86,14 @@ struct probe {
     struct hp_profiler *profilers[N_DETECTORS];
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     for (size_t d = 0; d < N_DETECTORS; d++) {
         HP_TRY(hp_hotspot_config_parse(detectors[d].text, &probe->configs[d]));
-        HP_TRY(hp_hotspot_profiler_new(observation->code, observation->functions,
+        HP_TRY(hp_hotspot_profiler_new(hp_session_code(session), hp_session_functions(session),
                                        &probe->configs[d], &probe->profilers[d]));
-        HP_TRY(hp_observation_add(observation, probe->profilers[d]));
+        HP_TRY(hp_session_add(session, probe->profilers[d]));
     }
     return HP_OK;
 }
@@ -103,10 +103,10 @@ static double percent(uint64_t part, uint64_t whole)
     return whole ? 100 * (double)part / (double)whole : (double)NAN;
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     const struct probe *probe = context;
-    (void)observation;
+    (void)session;
     for (size_t d = 0; d < N_DETECTORS; d++) {
         const struct hp_hotspot_stats *stats = hp_hotspot_profiler_stats(probe->profilers[d]);
         struct hp_hotspot_summary s;

@@ -10,21 +10,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum hp_err hp_lab_insns_attach(struct hp_observation *observation, const char *const *samplers,
-                                size_t n)
+enum hp_err hp_lab_insns_attach(struct hp_session *session, const char *const *samplers, size_t n)
 {
     struct hp_profiler *profiler;
     struct hp_cycles_config config = {.interval = 0};
     /* Where there are no symbols, functions are what was called: the exact profile knows. */
-    HP_TRY(hp_exact_new(observation->code, observation->functions, false, &profiler));
-    HP_TRY(hp_observation_add(observation, profiler));
-    HP_TRY(hp_cycles_profiler_new(&config, observation->program, &profiler));
-    HP_TRY(hp_observation_add(observation, profiler));
+    HP_TRY(hp_exact_new(hp_session_code(session), hp_session_functions(session), false, &profiler));
+    HP_TRY(hp_session_add(session, profiler));
+    HP_TRY(hp_cycles_profiler_new(&config, hp_session_program(session), &profiler));
+    HP_TRY(hp_session_add(session, profiler));
     for (size_t i = 0; i < n; i++) {
         struct hp_sample_config sampler;
         HP_TRY(hp_sample_config_parse(samplers[i], &sampler));
-        HP_TRY(hp_sample_profiler_new(&sampler, observation->program, &profiler));
-        HP_TRY(hp_observation_add(observation, profiler));
+        HP_TRY(hp_sample_profiler_new(&sampler, hp_session_program(session), &profiler));
+        HP_TRY(hp_session_add(session, profiler));
     }
     return HP_OK;
 }

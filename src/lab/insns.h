@@ -10,9 +10,8 @@
 #include "lab/lab.h"
 #include "profile/agreement.h"
 
-/* Adds the exact profiler of cycles and a sampler for each text (hp_sample_config_parse()) to an observation with a machine. */
-enum hp_err hp_lab_insns_attach(struct hp_observation *observation, const char *const *samplers,
-                                size_t n);
+/* Adds the exact profiler of cycles and a sampler for each text (hp_sample_config_parse()) to a session with a machine. */
+enum hp_err hp_lab_insns_attach(struct hp_session *session, const char *const *samplers, size_t n);
 
 /* The tallies of a sampler ("exact": all), by instruction of the profile; NULL where it has none. Freed with free(); NULL without memory. */
 const struct hp_pinsn_tally **hp_lab_tallies(const struct hp_profile *profile, const char *seen);

@@ -17,7 +17,7 @@ struct probe {
     struct hp_prediction *results;
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct hp_judge_config config = {0};
@@ -30,15 +30,15 @@ static enum hp_err attach(void *context, struct hp_observation *observation)
                      hp_lab_schemes[s].options);
             HP_TRY(hp_scheme_parse(text, &config.schemes[config.n_schemes++]));
         }
-    HP_TRY(hp_predictions_new(observation->code, &config, &probe->profiler));
-    return hp_observation_add(observation, probe->profiler);
+    HP_TRY(hp_predictions_new(hp_session_code(session), &config, &probe->profiler));
+    return hp_session_add(session, probe->profiler);
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     const struct hp_judge *judge = hp_predictions_judge(probe->profiler);
-    (void)observation;
+    (void)session;
     HP_TRY(hp_judge_check(judge));
     for (size_t i = 0; i < hp_lab_n_schemes * probe->n; i++)
         hp_judge_result(judge, i, &probe->results[i]);

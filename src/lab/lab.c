@@ -51,12 +51,54 @@ static void fill_in(const struct hp_experiment *experiment, struct hp_lab_option
         options->window = brief ? 5000000 : 100000000;
 }
 
-static void on_tick(void *context, uint64_t instructions)
+/* One run of the current program. */
+struct observation {
+    struct hp_lab *lab;
+    const struct hp_lab_command *command;
+    const struct hp_lab_probe *probe;
+    struct hp_windows windows;
+};
+
+uint64_t hp_lab_instructions(struct hp_session *session)
 {
-    const struct hp_lab *lab = context;
-    if (lab->options.progress)
+    uint64_t instructions = hp_session_info(session).instructions;
+    uint64_t bound = session->settings->length;
+    return bound && instructions > bound ? bound : instructions;
+}
+
+static enum hp_err attach(void *context, struct hp_session *session)
+{
+    const struct observation *o = context;
+    enum hp_arch arch = hp_code_arch(hp_session_code(session));
+    if (arch != o->command->arch)
+        return hp_fail(HP_ERR_UNSUPPORTED, "%s is a program for %s, not for %s",
+                       o->command->argv[0], hp_arch_name(arch), hp_arch_name(o->command->arch));
+    return o->probe->attach(o->probe->context, session);
+}
+
+static void tick(void *context, struct hp_session *session)
+{
+    const struct hp_lab *lab = ((struct observation *)context)->lab;
+    if (lab->options.progress && !hp_session_is_over(session))
         lab->options.progress(lab->options.context, lab->programs.programs[lab->current].name,
-                              instructions);
+                              hp_session_info(session).instructions);
+}
+
+/* A program that did not end as it should did something else than what is measured. */
+static enum hp_err check_end(const struct hp_lab_command *command,
+                             const struct hp_session_info *info)
+{
+    const char *name = command->argv[0];
+    if (info->stopped)
+        return HP_OK;
+    if (info->status > 128)
+        return hp_fail(HP_ERR_UNSUPPORTED, "%s ended with signal %d", name, info->status - 128);
+    if (info->status != command->status)
+        return hp_fail(HP_ERR_UNSUPPORTED, "%s ended with status %d instead of %d", name,
+                       info->status, command->status);
+    if (info->lost)
+        return hp_fail(HP_ERR_FORMAT, "%s: a part of what it did was lost", name);
+    return HP_OK;
 }
 
 /* Figures of nothing are none. */
@@ -69,43 +111,51 @@ static enum hp_err check_windows(const struct hp_windows *windows, uint64_t inst
                    (unsigned long long)instructions);
 }
 
-static enum hp_err observe(struct hp_lab *lab, const struct hp_lab_command *command,
-                           struct hp_observation_options *options, const struct hp_lab_probe *probe)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
-    struct hp_lab_outcome *outcome = &lab->outcomes[lab->current];
-    struct hp_observation *observation;
-    options->arch = command->arch;
-    options->tick = on_tick;
-    options->context = lab;
-    HP_TRY(hp_observation_new(options, &observation));
-    enum hp_err err = probe->attach(probe->context, observation);
-    if (err == HP_OK)
-        err = hp_observation_run(observation, command);
-    if (err == HP_OK)
-        err = check_windows(&options->windows, observation->instructions);
-    if (err == HP_OK)
-        err = probe->collect(probe->context, observation);
-    if (observation->instructions > outcome->instructions)
-        outcome->instructions = observation->instructions;
-    outcome->seconds += observation->seconds;
-    hp_observation_free(observation);
-    return err;
+    const struct observation *o = context;
+    struct hp_lab_outcome *outcome = &o->lab->outcomes[o->lab->current];
+    struct hp_session_info info = hp_session_info(session);
+    uint64_t instructions = hp_lab_instructions(session);
+    if (instructions > outcome->instructions)
+        outcome->instructions = instructions;
+    outcome->seconds += info.seconds;
+    HP_TRY(check_end(o->command, &info));
+    HP_TRY(check_windows(&o->windows, instructions));
+    return o->probe->collect(o->probe->context, session);
+}
+
+/* The settings come with what differs: addresses, instructions, machine, windows. */
+static enum hp_err observe(struct observation *o, struct hp_session_settings *settings)
+{
+    int status;
+    settings->engine = o->command->sysroot ? "qemu" : "native";
+    settings->sysroot = o->command->sysroot;
+    settings->input = o->command->input;
+    settings->output = "/dev/null";
+    settings->no_follow = settings->stop = true;
+    settings->lines = HP_LINES_NONE;
+    settings->context = o;
+    settings->attach = attach;
+    settings->tick = tick;
+    settings->collect = collect;
+    return hp_session_run(settings, o->command->argv, NULL, &status);
 }
 
 enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command,
                            const struct hp_lab_probe *probe)
 {
-    struct hp_observation_options options = {.instructions = lab->options.instructions};
-    return observe(lab, command, &options, probe);
+    struct observation o = {lab, command, probe, {0}};
+    return observe(&o, &(struct hp_session_settings){.length = lab->options.instructions});
 }
 
 enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
                                    unsigned nth, const struct hp_lab_probe *probe)
 {
     uint64_t instructions = lab->options.machine_instructions / nth;
-    struct hp_observation_options options = {.addresses = true,
-                                             .instructions = instructions ? instructions : 1};
-    return observe(lab, command, &options, probe);
+    struct observation o = {lab, command, probe, {0}};
+    return observe(&o, &(struct hp_session_settings){.addresses = true,
+                                                     .length = instructions ? instructions : 1});
 }
 
 struct hp_windows hp_lab_windows(const struct hp_lab *lab, unsigned nth)
@@ -125,19 +175,19 @@ struct hp_windows hp_lab_windows(const struct hp_lab *lab, unsigned nth)
 enum hp_err hp_lab_observe_cycles(struct hp_lab *lab, const struct hp_lab_command *command,
                                   const char *machine, bool whole, const struct hp_lab_probe *probe)
 {
-    struct hp_machine *model;
-    HP_TRY(hp_machine_load(machine, &model));
-    struct hp_observation_options options = {.addresses = true,
-                                             .instructions = lab->options.machine_instructions,
-                                             .machine = model,
-                                             .windows = hp_lab_windows(lab, 1)};
-    if (whole) {
-        options.instructions = lab->options.cycle_instructions;
-        options.windows = (struct hp_windows){0};
+    char text[128];
+    struct observation o = {lab, command, probe, {0}};
+    struct hp_session_settings settings = {.machine = machine,
+                                           .timings = true,
+                                           .addresses = true,
+                                           .length = lab->options.cycle_instructions};
+    if (!whole) {
+        o.windows = hp_lab_windows(lab, 1);
+        hp_windows_format(&o.windows, text, sizeof text);
+        settings.windows = text;
+        settings.length = lab->options.machine_instructions;
     }
-    enum hp_err err = observe(lab, command, &options, probe);
-    hp_machine_free(model);
-    return err;
+    return observe(&o, &settings);
 }
 
 static void measure_program(struct hp_lab *lab)

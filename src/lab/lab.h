@@ -7,9 +7,9 @@
 #ifndef HP_LAB_LAB_H
 #define HP_LAB_LAB_H
 
-#include "lab/observe.h"
 #include "lab/program.h"
 #include "lab/sheet.h"
+#include "session/session_impl.h"
 
 #include <stdio.h>
 
@@ -91,10 +91,13 @@ enum hp_err hp_lab_write(const struct hp_lab *lab, FILE *out);
 struct hp_sheet *hp_lab_sheet(struct hp_lab *lab, const char *key, const char *title,
                               const char *rows_are);
 
+/* Of the run, or of what was observed of it. */
+uint64_t hp_lab_instructions(struct hp_session *session);
+
 /* What is put behind a program, and what is asked of it afterwards. */
 struct hp_lab_probe {
-    enum hp_err (*attach)(void *context, struct hp_observation *observation);
-    enum hp_err (*collect)(void *context, struct hp_observation *observation);
+    enum hp_err (*attach)(void *context, struct hp_session *session);
+    enum hp_err (*collect)(void *context, struct hp_session *session);
     void *context;
 };
 

@@ -221,22 +221,23 @@ static enum hp_err parse_models(struct probe *probe, enum hp_arch arch)
 }
 
 /* What comes before the program's own code is the dynamic linker's: the paper's programs have none. */
-static enum hp_err add_gated(struct probe *probe, struct hp_observation *observation,
+static enum hp_err add_gated(struct probe *probe, struct hp_session *session,
                              struct hp_profiler *profiler)
 {
-    HP_TRY(hp_lab_gate_new(observation->code, probe->path, profiler, &probe->gate));
-    return hp_observation_add(observation, probe->gate);
+    HP_TRY(hp_lab_gate_new(hp_session_code(session), probe->path, profiler, &probe->gate));
+    return hp_session_add(session, probe->gate);
 }
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    HP_TRY(parse_models(probe, hp_code_arch(observation->code)));
-    HP_TRY(hp_exact_new(observation->code, observation->functions, true, &probe->exact));
-    HP_TRY(add_gated(probe, observation, probe->exact));
-    HP_TRY(hp_loop_models_new(observation->code, observation->functions, probe->configs,
-                              N_MODELS + N_FIFOS, &probe->models));
-    return add_gated(probe, observation, probe->models);
+    HP_TRY(parse_models(probe, hp_code_arch(hp_session_code(session))));
+    HP_TRY(
+        hp_exact_new(hp_session_code(session), hp_session_functions(session), true, &probe->exact));
+    HP_TRY(add_gated(probe, session, probe->exact));
+    HP_TRY(hp_loop_models_new(hp_session_code(session), hp_session_functions(session),
+                              probe->configs, N_MODELS + N_FIFOS, &probe->models));
+    return add_gated(probe, session, probe->models);
 }
 
 static enum hp_err set(const struct probe *probe, size_t kind, const char *column, double value)
@@ -367,19 +368,19 @@ static enum hp_err collect_sets(struct probe *probe, const struct hp_code *code,
     return HP_OK;
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     const struct hp_exact_loop *exact;
     size_t n;
     HP_TRY(hp_exact_loops(probe->exact, &exact, &n));
-    uint64_t instructions = observation->instructions - hp_lab_gate_hidden(probe->gate);
-    HP_TRY(hp_lab_loops_init(&probe->loops, observation->code, exact, n, instructions));
-    HP_TRY(hp_lab_sizes_init(&probe->sizes, observation->code));
+    uint64_t instructions = hp_lab_instructions(session) - hp_lab_gate_hidden(probe->gate);
+    HP_TRY(hp_lab_loops_init(&probe->loops, hp_session_code(session), exact, n, instructions));
+    HP_TRY(hp_lab_sizes_init(&probe->sizes, hp_session_code(session)));
     HP_TRY(set_loops(probe));
-    HP_TRY(collect_sets(probe, observation->code, exact));
+    HP_TRY(collect_sets(probe, hp_session_code(session), exact));
     for (size_t m = 0; m < N_MODELS; m++)
-        HP_TRY(collect_model(probe, observation->code, m, exact));
+        HP_TRY(collect_model(probe, hp_session_code(session), m, exact));
     for (size_t f = 0; f < N_FIFOS; f++) {
         const struct hp_loop_stats *stats =
             hp_loop_model_stats(hp_loop_models_get(probe->models, N_MODELS + f));
@@ -392,17 +393,17 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
 
 /* --- The second run --------------------------------------------------------------------------- */
 
-static enum hp_err attach_within(void *context, struct hp_observation *observation)
+static enum hp_err attach_within(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    HP_TRY(hp_lab_within_new(observation->code, &probe->sets, &probe->within));
-    return add_gated(probe, observation, probe->within);
+    HP_TRY(hp_lab_within_new(hp_session_code(session), &probe->sets, &probe->within));
+    return add_gated(probe, session, probe->within);
 }
 
-static enum hp_err collect_within(void *context, struct hp_observation *observation)
+static enum hp_err collect_within(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    (void)observation;
+    (void)session;
     for (unsigned s = 0; s < N_SETS; s++) {
         const char *key = s < N_MODELS ? models[s].key : s == BEST ? "best" : "loops";
         double share;

@@ -20,7 +20,7 @@ const size_t hp_lab_n_main_tables = N_TABLES - 4;
 
 /* --- Making ----------------------------------------------------------------------------------- */
 
-enum hp_err hp_lab_paths_new(struct hp_observation *observation, const char *ppcr,
+enum hp_err hp_lab_paths_new(struct hp_session *session, const char *ppcr,
                              const struct hp_lab_table *tables, size_t n, uint64_t window,
                              struct hp_profiler **profiler)
 {
@@ -28,7 +28,7 @@ enum hp_err hp_lab_paths_new(struct hp_observation *observation, const char *ppc
     HP_TRY(hp_ppcr_parse(ppcr, &config.ppcr));
     for (size_t i = 0; i < n; i++)
         HP_TRY(hp_hpt_parse(tables[i].text, &config.tables[i]));
-    return hp_paths_new(observation->code, observation->functions, &config, profiler);
+    return hp_paths_new(hp_session_code(session), hp_session_functions(session), &config, profiler);
 }
 
 void hp_lab_table_columns(struct hp_sheet *sheet, const struct hp_lab_table *tables, size_t n)

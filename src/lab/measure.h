@@ -27,7 +27,7 @@ extern const size_t hp_lab_n_main_tables;
 void hp_lab_table_columns(struct hp_sheet *sheet, const struct hp_lab_table *tables, size_t n);
 
 /* Makes a path profiler with those of the `n` tables. `window` 0: no dynamic profile. */
-enum hp_err hp_lab_paths_new(struct hp_observation *observation, const char *ppcr,
+enum hp_err hp_lab_paths_new(struct hp_session *session, const char *ppcr,
                              const struct hp_lab_table *tables, size_t n, uint64_t window,
                              struct hp_profiler **profiler);
 

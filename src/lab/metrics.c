@@ -12,7 +12,7 @@ void hp_lab_ppcr(const char *metric, char *text, size_t size)
     snprintf(text, size, "bl,metric=%s%s", metric, wide ? ",counter=16" : "");
 }
 
-static enum hp_err add_metrics(struct hp_observation *observation, const char *const *metrics,
+static enum hp_err add_metrics(struct hp_session *session, const char *const *metrics,
                                size_t n_metrics, const struct hp_lab_table *tables, size_t n_tables,
                                uint64_t window, struct hp_profiler *bank)
 {
@@ -20,19 +20,19 @@ static enum hp_err add_metrics(struct hp_observation *observation, const char *c
         struct hp_profiler *profiler;
         char ppcr[64];
         hp_lab_ppcr(metrics[i], ppcr, sizeof ppcr);
-        HP_TRY(hp_lab_paths_new(observation, ppcr, tables, n_tables, window, &profiler));
+        HP_TRY(hp_lab_paths_new(session, ppcr, tables, n_tables, window, &profiler));
         HP_TRY(hp_bank_add(bank, profiler));
     }
     return HP_OK;
 }
 
-enum hp_err hp_lab_metrics_new(struct hp_observation *observation, const char *const *metrics,
+enum hp_err hp_lab_metrics_new(struct hp_session *session, const char *const *metrics,
                                size_t n_metrics, const struct hp_lab_table *tables, size_t n_tables,
                                uint64_t window, struct hp_profiler **bank)
 {
     struct hp_machine *machine;
     HP_TRY(hp_machine_load("vaswani", &machine));
-    HP_TRY(hp_bank_new(observation->code, machine, bank));
-    HP_TRY(hp_observation_add(observation, *bank));
-    return add_metrics(observation, metrics, n_metrics, tables, n_tables, window, *bank);
+    HP_TRY(hp_bank_new(hp_session_code(session), machine, bank));
+    HP_TRY(hp_session_add(session, *bank));
+    return add_metrics(session, metrics, n_metrics, tables, n_tables, window, *bank);
 }

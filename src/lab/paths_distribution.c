@@ -84,19 +84,19 @@ static enum hp_err set_lengths(struct probe *probe, const struct hp_path_count *
 }
 
 /* Paths are as long as they can be, so that few are split. */
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    HP_TRY(hp_lab_paths_new(observation, "bl,length=64", NULL, 0, 0, &probe->profiler));
-    return hp_observation_add(observation, probe->profiler);
+    HP_TRY(hp_lab_paths_new(session, "bl,length=64", NULL, 0, 0, &probe->profiler));
+    return hp_session_add(session, probe->profiler);
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct hp_path_count *paths;
     size_t n;
-    (void)observation;
+    (void)session;
     HP_TRY(hp_lab_all_paths(probe->profiler, &paths, &n));
     enum hp_err err = set_ranks(probe, INSTRUCTIONS, paths, n, HP_WEIGHT_INSNS);
     if (err == HP_OK)
@@ -107,16 +107,16 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
     return err;
 }
 
-static enum hp_err attach_events(void *context, struct hp_observation *observation)
+static enum hp_err attach_events(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    return hp_lab_metrics_new(observation, metrics, 2, NULL, 0, 0, &probe->profiler);
+    return hp_lab_metrics_new(session, metrics, 2, NULL, 0, 0, &probe->profiler);
 }
 
-static enum hp_err collect_events(void *context, struct hp_observation *observation)
+static enum hp_err collect_events(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    (void)observation;
+    (void)session;
     HP_TRY(hp_bank_check(probe->profiler));
     for (size_t m = 0; m < 2; m++) {
         struct hp_path_count *paths;

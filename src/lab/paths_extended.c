@@ -38,21 +38,21 @@ struct probe {
     struct hp_profiler *profilers[N_KINDS];
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     for (size_t k = 0; k < N_KINDS; k++) {
-        HP_TRY(hp_lab_paths_new(observation, kinds[k].ppcr, hp_lab_main_tables,
-                                hp_lab_n_main_tables, 0, &probe->profilers[k]));
-        HP_TRY(hp_observation_add(observation, probe->profilers[k]));
+        HP_TRY(hp_lab_paths_new(session, kinds[k].ppcr, hp_lab_main_tables, hp_lab_n_main_tables, 0,
+                                &probe->profilers[k]));
+        HP_TRY(hp_session_add(session, probe->profilers[k]));
     }
     return HP_OK;
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    (void)observation;
+    (void)session;
     for (size_t k = 0; k < N_KINDS; k++) {
         struct hp_sheet *sheet = probe->lab->sheets[k];
         struct hp_sheet_row *row;

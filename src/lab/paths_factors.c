@@ -113,14 +113,14 @@ struct probe {
     double overlap[N_METRICS][N_MACHINES][N_TABLES];
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     for (unsigned i = 0; i < N_MACHINES; i++) {
         struct hp_machine *machine;
         HP_TRY(make_machine(i, &machine));
-        HP_TRY(hp_bank_new(observation->code, machine, &probe->banks[i]));
-        HP_TRY(hp_observation_add(observation, probe->banks[i]));
+        HP_TRY(hp_bank_new(hp_session_code(session), machine, &probe->banks[i]));
+        HP_TRY(hp_session_add(session, probe->banks[i]));
         for (size_t k = 0; k < N_METRICS; k++) {
             size_t m = (k + 1) % N_METRICS; /* the one that no machine changes last, once */
             struct hp_profiler *profiler;
@@ -128,7 +128,7 @@ static enum hp_err attach(void *context, struct hp_observation *observation)
             if (m == EXECUTIONS && i > 0)
                 continue;
             hp_lab_ppcr(metrics[m], ppcr, sizeof ppcr);
-            HP_TRY(hp_lab_paths_new(observation, ppcr, tables, N_TABLES, 0, &profiler));
+            HP_TRY(hp_lab_paths_new(session, ppcr, tables, N_TABLES, 0, &profiler));
             HP_TRY(hp_bank_add(probe->banks[i], profiler));
         }
     }
@@ -185,11 +185,11 @@ static enum hp_err set_effects(struct probe *probe, size_t m, const struct hp_de
     return HP_OK;
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct hp_design design, full;
-    (void)observation;
+    (void)session;
     HP_TRY(collect_overlaps(probe));
     HP_TRY(hp_design_plackett_burman(N_FACTORS, 12, true, &design));
     HP_TRY(hp_design_full(N_FACTORS, &full));

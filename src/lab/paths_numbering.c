@@ -74,8 +74,9 @@ static void add_executions(struct totals *t, const struct hp_lab_survey *s, uint
         if (s->function[edge->from] != f)
             continue;
         t->blocks += edge->count;
-        t->branches +=
-            hp_lab_is_branch(hp_code_block(s->observation->code, edge->from)) ? edge->count : 0;
+        t->branches += hp_lab_is_branch(hp_code_block(hp_session_code(s->session), edge->from))
+                           ? edge->count
+                           : 0;
     }
 }
 
@@ -88,10 +89,10 @@ static enum hp_err number_function(struct totals *t, const struct hp_lab_survey 
     if (n == 0)
         return HP_OK; /* known, but not executed */
     t->functions++;
-    while (entry < n && !hp_functions_is_entry(s->observation->functions, blocks[entry]))
+    while (entry < n && !hp_functions_is_entry(hp_session_functions(s->session), blocks[entry]))
         entry++;
     enum hp_err err = entry == n ? HP_ERR_UNSUPPORTED
-                                 : hp_cfg_new(s->observation->code, blocks, n, blocks[entry],
+                                 : hp_cfg_new(hp_session_code(s->session), blocks, n, blocks[entry],
                                               s->edges + s->first_edge[f],
                                               s->first_edge[f + 1] - s->first_edge[f], &cfg);
     if (err == HP_ERR_UNSUPPORTED) {
@@ -215,13 +216,13 @@ struct probe {
     struct hp_profiler *paths;
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    HP_TRY(hp_lab_paths_new(observation, "bl", NULL, 0, 0, &probe->paths));
-    HP_TRY(hp_observation_add(observation, probe->paths));
+    HP_TRY(hp_lab_paths_new(session, "bl", NULL, 0, 0, &probe->paths));
+    HP_TRY(hp_session_add(session, probe->paths));
     HP_TRY(hp_lab_flow_new(K, &probe->flow));
-    return hp_observation_add(observation, &probe->flow->profiler);
+    return hp_session_add(session, &probe->flow->profiler);
 }
 
 static enum hp_err collect_numbers(struct probe *probe, struct hp_lab_survey *s, struct totals *t)
@@ -240,18 +241,18 @@ static enum hp_err collect_numbers(struct probe *probe, struct hp_lab_survey *s,
     return set_numbering(probe->lab->sheets[NUMBERING], probe->program, t, blocks, distinct);
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct hp_lab_survey survey;
     struct totals totals = {0};
-    HP_TRY(hp_lab_survey(observation, probe->flow, &survey));
+    HP_TRY(hp_lab_survey(session, probe->flow, &survey));
     enum hp_err err = collect_numbers(probe, &survey, &totals);
     hp_lab_survey_fini(&survey);
     free(totals.possible);
     if (err == HP_OK)
         err = set_general(probe->lab->sheets[GENERAL], probe->program, probe->flow,
-                          observation->code);
+                          hp_session_code(session));
     return err;
 }
 

@@ -211,7 +211,7 @@ static enum hp_err begin(struct hp_lab *lab)
     return HP_OK;
 }
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct overhead *o = calloc(1, sizeof *o);
@@ -219,24 +219,24 @@ static enum hp_err attach(void *context, struct hp_observation *observation)
     if (!o)
         return hp_fail_nomem();
     o->base.ops = &overhead_ops;
-    o->code = observation->code;
+    o->code = hp_session_code(session);
     probe->overhead = o;
     enum hp_err err = open_overhead(o, &windows);
     if (err != HP_OK) {
         free_overhead(&o->base);
         return err;
     }
-    return hp_observation_add(observation, &o->base);
+    return hp_session_add(session, &o->base);
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct overhead *o = probe->overhead;
     struct hp_sheet *sheet = probe->lab->sheets[0];
     struct hp_sheet_row *row;
     uint64_t retired = 0;
-    (void)observation;
+    (void)session;
     HP_TRY(o->failure);
     for (const struct side_thread *t = o->threads; t; t = t->next) {
         for (size_t q = 0; q < N_QUEUES; q++)

@@ -118,35 +118,35 @@ struct probe {
     struct hp_profiler *profiler; /* paths, or a bank */
 };
 
-static enum hp_err attach_executions(void *context, struct hp_observation *observation)
+static enum hp_err attach_executions(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    HP_TRY(hp_lab_paths_new(observation, "bl", hp_lab_tables, hp_lab_n_tables,
+    HP_TRY(hp_lab_paths_new(session, "bl", hp_lab_tables, hp_lab_n_tables,
                             probe->lab->options.window, &probe->profiler));
-    return hp_observation_add(observation, probe->profiler);
+    return hp_session_add(session, probe->profiler);
 }
 
-static enum hp_err collect_executions(void *context, struct hp_observation *observation)
+static enum hp_err collect_executions(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    (void)observation;
+    (void)session;
     return set_rows(probe->lab, 0, probe->program, probe->profiler);
 }
 
-static enum hp_err attach_events(void *context, struct hp_observation *observation)
+static enum hp_err attach_events(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     const char *metrics[N_COUNTED - 1];
     for (size_t m = 1; m < N_COUNTED; m++)
         metrics[m - 1] = counted[m].metric;
-    return hp_lab_metrics_new(observation, metrics, N_COUNTED - 1, hp_lab_tables, hp_lab_n_tables,
+    return hp_lab_metrics_new(session, metrics, N_COUNTED - 1, hp_lab_tables, hp_lab_n_tables,
                               probe->lab->options.window, &probe->profiler);
 }
 
-static enum hp_err collect_events(void *context, struct hp_observation *observation)
+static enum hp_err collect_events(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    (void)observation;
+    (void)session;
     HP_TRY(hp_bank_check(probe->profiler));
     for (size_t m = 1; m < N_COUNTED; m++)
         HP_TRY(set_rows(probe->lab, m, probe->program, hp_bank_profiler(probe->profiler, m - 1)));

@@ -184,17 +184,16 @@ static const struct hp_profiler_ops power_ops = {.name = "power",
                                                  .finish = finish,
                                                  .free = free_power};
 
-static enum hp_err open_power(struct power *p, struct hp_observation *observation)
+static enum hp_err open_power(struct power *p, struct hp_session *session)
 {
     p->base.ops = &power_ops;
-    p->code = observation->code;
+    p->code = hp_session_code(session);
     HP_TRY(hp_machine_load("vaswani", &p->machine));
     HP_TRY(hp_program_new(p->machine, p->code, &p->program));
     for (size_t m = 0; m < MODELS; m++) {
         char ppcr[64];
         hp_lab_ppcr(metrics[m], ppcr, sizeof ppcr);
-        HP_TRY(
-            hp_lab_paths_new(observation, ppcr, hp_lab_tables, hp_lab_n_tables, 0, &p->paths[m]));
+        HP_TRY(hp_lab_paths_new(session, ppcr, hp_lab_tables, hp_lab_n_tables, 0, &p->paths[m]));
     }
     return HP_OK;
 }
@@ -229,19 +228,19 @@ struct probe {
     struct power *power;
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct power *p = calloc(1, sizeof *p);
     if (!p)
         return hp_fail_nomem();
     probe->power = p;
-    enum hp_err err = open_power(p, observation);
+    enum hp_err err = open_power(p, session);
     if (err != HP_OK) {
         free_power(&p->base);
         return err;
     }
-    return hp_observation_add(observation, &p->base);
+    return hp_session_add(session, &p->base);
 }
 
 static enum hp_err set_tables(struct probe *probe, size_t m)
@@ -305,12 +304,12 @@ static enum hp_err compare(struct probe *probe, struct hp_path_count *a, size_t 
     return HP_OK;
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct hp_path_count *paths[MODELS] = {0};
     size_t n[MODELS] = {0};
-    (void)observation;
+    (void)session;
     enum hp_err err = probe->power->failure;
     for (size_t m = 0; m < MODELS && err == HP_OK; m++) {
         err = set_tables(probe, m);

@@ -133,17 +133,17 @@ static enum hp_err fill(struct hp_lab *lab, const struct hp_profile *profile,
     return add_loop(lab, "all", points, n);
 }
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     static const char *const samplers[] = {SAMPLER};
     (void)context;
-    return hp_lab_insns_attach(observation, samplers, 1);
+    return hp_lab_insns_attach(session, samplers, 1);
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct hp_profile *profile;
-    HP_TRY(hp_observation_profile(observation, &profile));
+    HP_TRY(hp_session_profile(session, &profile));
     enum hp_err err =
         profile->n_samplers == 1 ? HP_OK : hp_fail(HP_ERR_UNSUPPORTED, "nothing was sampled");
     const struct hp_pinsn_tally **exact = NULL, **sampled = NULL;

@@ -88,13 +88,13 @@ struct probe {
     const char *program;
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     const char *samplers[N_INTERVALS];
     (void)context;
     for (size_t s = 0; s < N_INTERVALS; s++)
         samplers[s] = intervals[s].sampler;
-    return hp_lab_insns_attach(observation, samplers, N_INTERVALS);
+    return hp_lab_insns_attach(session, samplers, N_INTERVALS);
 }
 
 static enum hp_err compare(const struct probe *probe, const struct hp_profile *profile, size_t s,
@@ -122,10 +122,10 @@ static enum hp_err compare(const struct probe *probe, const struct hp_profile *p
     return HP_OK;
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct hp_profile *profile;
-    HP_TRY(hp_observation_profile(observation, &profile));
+    HP_TRY(hp_session_profile(session, &profile));
     const struct hp_pinsn_tally **exact = hp_lab_tallies(profile, "exact");
     enum hp_err err = exact ? HP_OK : HP_ERR_NOMEM;
     for (size_t s = 0; s < N_INTERVALS && err == HP_OK; s++)

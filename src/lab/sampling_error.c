@@ -55,11 +55,11 @@ struct probe {
     struct hp_sheet *sheet;
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     static const char *const samplers[] = {SAMPLER};
     (void)context;
-    return hp_lab_insns_attach(observation, samplers, 1);
+    return hp_lab_insns_attach(session, samplers, 1);
 }
 
 /* A column, or two, of the row. Frees `weights`. */
@@ -106,10 +106,10 @@ static enum hp_err fill_row(const struct probe *probe, const struct hp_profile *
     return HP_OK;
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct hp_profile *profile;
-    HP_TRY(hp_observation_profile(observation, &profile));
+    HP_TRY(hp_session_profile(session, &profile));
     double *exact = hp_lab_exact_weights(profile);
     enum hp_err err = exact ? fill_row(context, profile, exact) : HP_ERR_NOMEM;
     free(exact);

@@ -48,20 +48,20 @@ static enum hp_err take(void *context, const struct hp_timing *timings, size_t n
     return HP_OK;
 }
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
-    const struct hp_machine *machine = hp_program_machine(observation->program);
+    const struct hp_machine *machine = hp_program_machine(hp_session_program(session));
     HP_TRY(hp_windowed_ipc_init(&probe->ipc, HP_IPC_WINDOW, (uint32_t)machine->core.retire));
     hp_watch_init(&probe->watch, take, &probe->ipc);
-    return hp_observation_add(observation, &probe->watch.base);
+    return hp_session_add(session, &probe->watch.base);
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct hp_sheet_row *row;
-    (void)observation;
+    (void)session;
     hp_windowed_ipc_end(&probe->ipc);
     struct hp_ipc_summary s = hp_windowed_ipc_summary(&probe->ipc);
     HP_TRY(hp_sheet_row(probe->sheet, probe->program, &row));

@@ -148,7 +148,7 @@ static uint32_t function_of(struct hp_frame_source *source, uint32_t block)
 static bool is_entry(struct hp_frame_source *source, uint32_t block)
 {
     const struct hp_lab_survey *survey = ((struct frames *)source)->survey;
-    return hp_functions_is_entry(survey->observation->functions, block);
+    return hp_functions_is_entry(hp_session_functions(survey->session), block);
 }
 
 struct totals {
@@ -237,14 +237,14 @@ struct probe {
     struct hp_lab_path_samples *samples;
 };
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     size_t wanted = probe->lab->options.short_form ? 10000 : 100000;
     HP_TRY(hp_lab_flow_new(0, &probe->flow));
-    HP_TRY(hp_observation_add(observation, &probe->flow->profiler));
+    HP_TRY(hp_session_add(session, &probe->flow->profiler));
     HP_TRY(hp_lab_path_samples_new(wanted, BITS, WINDOW, &probe->samples));
-    return hp_observation_add(observation, &probe->samples->profiler);
+    return hp_session_add(session, &probe->samples->profiler);
 }
 
 static double percent(uint64_t part, uint64_t whole)
@@ -303,7 +303,7 @@ static enum hp_err ask_all(struct probe *probe, struct hp_lab_survey *survey, st
     return set_rates(probe, &a->totals);
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct asker *a = calloc(1, sizeof *a);
@@ -311,10 +311,10 @@ static enum hp_err collect(void *context, struct hp_observation *observation)
     if (!a)
         return hp_fail_nomem();
     a->samples = probe->samples;
-    a->code = observation->code;
+    a->code = hp_session_code(session);
     enum hp_err err = probe->samples->err;
     if (err == HP_OK)
-        err = hp_lab_survey(observation, probe->flow, &survey);
+        err = hp_lab_survey(session, probe->flow, &survey);
     if (err == HP_OK) {
         err = ask_all(probe, &survey, a);
         hp_lab_survey_fini(&survey);

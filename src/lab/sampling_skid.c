@@ -88,18 +88,18 @@ static enum hp_err take(void *context, const struct hp_timing *timings, size_t n
     return hp_skid_timings(((struct probe *)context)->skid, timings, n);
 }
 
-static enum hp_err attach(void *context, struct hp_observation *observation)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     const struct machine *m = &machines[probe->machine];
-    const struct hp_machine *machine = hp_program_machine(observation->program);
+    const struct hp_machine *machine = hp_program_machine(hp_session_program(session));
     struct hp_skid_config config = {
         .every = EVERY, .delay = m->delay, .in_order = machine->core.in_order};
-    probe->program = observation->program;
-    probe->functions = observation->functions;
+    probe->program = hp_session_program(session);
+    probe->functions = hp_session_functions(session);
     HP_TRY(hp_skid_new(&config, interrupt, probe, &probe->skid));
     hp_watch_init(&probe->watch, take, probe);
-    return hp_observation_add(observation, &probe->watch.base);
+    return hp_session_add(session, &probe->watch.base);
 }
 
 /* How many places hold 90 % of the interrupts. */
@@ -136,11 +136,11 @@ static enum hp_err set_spread(struct probe *probe)
     return HP_OK;
 }
 
-static enum hp_err collect(void *context, struct hp_observation *observation)
+static enum hp_err collect(void *context, struct hp_session *session)
 {
     struct probe *probe = context;
     struct hp_sheet *where = probe->lab->sheets[0];
-    (void)observation;
+    (void)session;
     HP_TRY(probe->watch.failure);
     HP_TRY(hp_skid_end(probe->skid));
     if (probe->total == 0)

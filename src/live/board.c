@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "live/board_impl.h"
+#include "session/session_impl.h"
 
 #include "base/grow.h"
 
@@ -314,6 +315,21 @@ static enum hp_err name_rows(struct hp_board *b)
         for (size_t i = 0; i < b->kinds[kind].n; i++)
             HP_TRY(hp_board_name(b, kind, &b->kinds[kind].rows[i]));
     return b->spot.id == HP_BOARD_NO_SPOT ? HP_OK : hp_board_name(b, HP_BOARD_HOTSPOTS, &b->spot);
+}
+
+void hp_board_open(struct hp_board *board, struct hp_session *session, double started)
+{
+    const struct hp_profilers *profilers = &session->profilers;
+    board->code = session->code;
+    board->functions = session->functions;
+    board->pipeline = session->pipeline;
+    board->exact = profilers->exact;
+    board->paths = profilers->paths;
+    board->hotspots = profilers->hotspots;
+    board->loops = session->plan.selection.loops;
+    if (profilers->paths)
+        board->ppcr = hp_paths_config(profilers->paths)->ppcr;
+    board->looked = started;
 }
 
 enum hp_err hp_board_look(struct hp_board *b, const struct hp_board_wish *wish, double now)

@@ -66,11 +66,12 @@ struct hp_board_moment {
     uint32_t hot_spot; /* number */
 };
 
+struct hp_session;
 struct hp_board_owner;
 struct hp_board_thread;
 struct hp_board_end;
 
-/* All zero, with the first group filled in, is a new one. */
+/* All zero, with the first group filled in as hp_board_open() does, is a new one. */
 struct hp_board {
     struct hp_code *code;
     struct hp_functions *functions;
@@ -124,6 +125,9 @@ struct hp_board {
     struct hp_board_end *ends;
     size_t n_ends, cap_ends;
 };
+
+/* Of a session that runs, since `started`. */
+void hp_board_open(struct hp_board *board, struct hp_session *session, double started);
 
 /* `now`: seconds of a clock that never goes back. HP_ERR_NOMEM: what is found is of no use. */
 enum hp_err hp_board_look(struct hp_board *board, const struct hp_board_wish *wish, double now);

@@ -4,6 +4,8 @@
 #include "base/settings.h"
 #include "profiler/models.h"
 
+#include <stdio.h>
+
 struct hp_windows hp_windows_usual(void)
 {
     return (struct hp_windows){
@@ -76,6 +78,16 @@ enum hp_err hp_windows_parse(const char *text, struct hp_windows *windows)
         w.warm = rest;
     *windows = w;
     return HP_OK;
+}
+
+void hp_windows_format(const struct hp_windows *w, char *text, size_t size)
+{
+    if (w->period)
+        snprintf(text, size, "period=%llu,detail=%llu,ramp=%llu,warm=%llu",
+                 (unsigned long long)w->period, (unsigned long long)w->detail,
+                 (unsigned long long)w->ramp, (unsigned long long)w->warm);
+    else
+        snprintf(text, size, "all");
 }
 
 /* --- Where an instruction is ------------------------------------------------------------------ */

@@ -23,6 +23,9 @@ struct hp_windows {
  * hp_windows_usual(). HP_ERR_INVALID: the text says what is wrong. */
 enum hp_err hp_windows_parse(const char *text, struct hp_windows *windows);
 
+/* As hp_windows_parse() reads it. */
+void hp_windows_format(const struct hp_windows *windows, char *text, size_t size);
+
 /* A twentieth of the run, everything else warms. */
 struct hp_windows hp_windows_usual(void);
 

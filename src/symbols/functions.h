@@ -19,13 +19,6 @@ struct hp_function {
     const struct hp_symbol *symbol; /* NULL: found by a call */
 };
 
-/* Which source lines are wanted of a run: reading debug information can take longer than it. */
-enum hp_line_detail {
-    HP_LINES_ALL,       /* of every instruction */
-    HP_LINES_FUNCTIONS, /* where functions begin */
-    HP_LINES_NONE,
-};
-
 struct hp_functions;
 
 /* Keeps `code`. Symbol files are opened when first needed. */

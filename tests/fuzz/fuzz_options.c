@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* What is written on a command line or in a file with a name, an equals sign and a number: every parser of such texts, and what prints them again. */
-#include "cli/wanted.h"
+#include "cli/options.h"
 #include "hotpath/hotspot.h"
 #include "hotpath/loop.h"
 #include "hotpath/metric.h"
 #include "hotpath/path.h"
 #include "hotpath/predict.h"
 #include "hotpath/sample.h"
+#include "session/selection.h"
 #include "support.h"
 
 #include <string.h>
@@ -34,12 +35,12 @@ AGAIN(struct hp_scheme_config, hp_scheme_parse, hp_scheme_format)
 AGAIN(struct hp_loop_config, hp_loop_config_parse, hp_loop_config_format)
 AGAIN(struct hp_hotspot_config, hp_hotspot_config_parse, hp_hotspot_config_format)
 
-static void parse_wanted(struct fuzz_in *in)
+static void parse_settings(struct fuzz_in *in)
 {
     char texts[9][80];
     for (size_t i = 0; i < 9; i++)
         fuzz_text(in, texts[i], sizeof texts[i]);
-    struct hp_wanted_options options = {
+    struct hp_session_settings settings = {
         .profile = *texts[0] ? texts[0] : NULL,
         .paths = *texts[1] ? texts[1] : NULL,
         .metric = *texts[2] ? texts[2] : NULL,
@@ -51,8 +52,8 @@ static void parse_wanted(struct fuzz_in *in)
         .windows = *texts[8] ? texts[8] : NULL,
         .machine = fuzz_uint(in, 1) & 1 ? "arm9" : NULL,
     };
-    struct hp_wanted wanted;
-    hp_wanted_parse(&options, &wanted);
+    struct hp_selection selection;
+    hp_selection_parse(&settings, &selection);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -67,7 +68,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint64_t number;
     double percent;
     if (kind % 10 == 9) {
-        parse_wanted(&in);
+        parse_settings(&in);
         return 0;
     }
     size_t n =

@@ -73,13 +73,13 @@ static void sizes(void **state)
 /* --- Command lines
  * ------------------------------------------------------------------------------- */
 
-static bool quiet, follow;
+static bool quiet, no_follow;
 static const char *output;
 static uint64_t top;
 
 static const struct hp_option options[] = {
     {"quiet", 'q', HP_OPT_FLAG, &quiet, NULL, "say nothing"},
-    {"no-follow", 0, HP_OPT_NOT, &follow, NULL, "stay with the program\nonly"},
+    {"no-follow", 0, HP_OPT_FLAG, &no_follow, NULL, "stay with the program\nonly"},
     {"output", 'o', HP_OPT_TEXT, &output, "FILE", "write to FILE"},
     {"a-name-that-is-long", 't', HP_OPT_COUNT, &top, "COUNT", "so many"},
     {NULL, 0, HP_OPT_FLAG, NULL, NULL, NULL},
@@ -101,7 +101,7 @@ static enum hp_err parse(const char *line, bool stop_at_word, char *left)
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         argv[argc++] = strcmp(word, "EMPTY") == 0 ? empty : word;
     argv[argc] = NULL;
-    quiet = false, follow = true, output = "", top = 0;
+    quiet = false, no_follow = false, output = "", top = 0;
     enum hp_err err = hp_options_parse(&usage, options, stop_at_word, argc, argv, &n, &exit_now);
     left[0] = 0;
     for (int i = 0; err == HP_OK && !exit_now && i < n; i++)
@@ -118,7 +118,7 @@ static void expect_parsed(const char *line, bool stop_at_word, const char *expec
 {
     char left[256], all[512];
     assert_int_equal(parse(line, stop_at_word, left), HP_OK);
-    snprintf(all, sizeof all, "%s%s%s%s %llu|%s", quiet ? "q" : "", follow ? "" : "n",
+    snprintf(all, sizeof all, "%s%s%s%s %llu|%s", quiet ? "q" : "", no_follow ? "n" : "",
              *output ? "o=" : "", output, (unsigned long long)top, left);
     assert_string_equal(all, expected);
     assert_false(exit_now);

@@ -2,8 +2,8 @@
 /*
  * What the reader of a profile must know about it: what was not seen, and why.
  */
-#ifndef HP_CLI_NOTES_H
-#define HP_CLI_NOTES_H
+#ifndef HP_SESSION_NOTES_H
+#define HP_SESSION_NOTES_H
 
 #include "engine/live.h"
 #include "hotpath/profile.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/notes.h"
+#include "session/notes.h"
 
 #include "engine/elf_file.h"
 

@@ -2,8 +2,8 @@
 /*
  * What is known of a run apart from its stream: command, place, time.
  */
-#ifndef HP_CLI_DESCRIBE_H
-#define HP_CLI_DESCRIBE_H
+#ifndef HP_SESSION_DESCRIBE_H
+#define HP_SESSION_DESCRIBE_H
 
 #include "hotpath/profile.h"
 #include "hotpath/trace.h"

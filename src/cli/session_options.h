@@ -1,51 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is wanted of a run: which profilers, with which parameters. From the command line's words to the profilers themselves.
+ * The options of commands that run a program.
  */
-#ifndef HP_CLI_WANTED_H
-#define HP_CLI_WANTED_H
+#ifndef HP_CLI_SESSION_OPTIONS_H
+#define HP_CLI_SESSION_OPTIONS_H
 
 #include "cli/options.h"
-#include "hotpath/machine.h"
-#include "hotpath/sample.h"
-#include "hotpath/wpp.h"
-#include "profiler/hotspot/profiler.h"
-#include "profiler/loop/models.h"
-#include "profiler/path/paths.h"
-#include "profiler/predict/predictions.h"
-#include "profiler/result.h"
-#include "profiler/windows.h"
+#include "cli/progress.h"
+#include "hotpath/session.h"
 
-/* Somebody who wants what a machine in cycles says of a run, or just what is executed: makes the profiler that gets it, which is then the
- * session's. One of the two. */
-struct hp_observer {
-    enum hp_err (*open)(struct hp_observer *observer, struct hp_program *program,
-                        struct hp_functions *functions, struct hp_profiler **profiler);
-    enum hp_err (*open_stream)(struct hp_observer *observer, struct hp_code *code,
-                               struct hp_functions *functions, struct hp_profiler **profiler);
-    bool addresses; /* what is executed is wanted with the addresses of data */
-};
-
-/* As given: NULL, 0 or none where nothing was said. */
-struct hp_wanted_options {
-    const char *profile;    /* a list: see read_list() */
-    const char *paths;      /* a control register: hp_ppcr_parse() */
-    const char *metric;     /* what is counted along paths */
-    struct hp_texts tables; /* hot path tables: hp_hpt_parse() */
-    uint64_t window;        /* instructions */
-    uint64_t max_paths;
-    const char *wpp;             /* file of the whole program path */
-    uint64_t wpp_memory;         /* bytes */
-    struct hp_texts schemes;     /* of prediction: hp_scheme_parse() */
-    struct hp_texts loop_models; /* hp_loop_config_parse() */
-    const char *hotspots;        /* a detector: hp_hotspot_config_parse() */
-    const char *machine;         /* hp_machine_load() */
-    struct hp_texts samplers;    /* of instructions: hp_sample_config_parse() */
-    const char *windows;         /* what is run in cycles: hp_windows_parse() */
-    struct hp_observer *observer;
-};
-
-/* The rows for these in a command's option table. */
 #define HP_WANTED_ROWS(o)                                                                            \
     {"profile",                                                                                      \
      'p',                                                                                            \
@@ -125,54 +88,34 @@ struct hp_wanted_options {
             "what is run in cycles: all, or\nperiod=1M,detail=50K,ramp=2K,warm=all"                  \
     }
 
-#define HP_SAMPLERS_MAX 4
+/* The rows for these in a command's option table: how to watch, and which region. */
+#define HP_SESSION_WATCH_ROWS(o)                                                                   \
+    {"engine",    'e',    HP_OPT_TEXT,                                                             \
+     &(o).engine, "NAME", "how to watch the program: native (default where\nit can) or qemu"},     \
+        {"no-follow", 0, HP_OPT_FLAG, &(o).no_follow, NULL, "do not observe children"},            \
+        {"cache-size", 0,                                                                          \
+         HP_OPT_SIZE,  &(o).cache_size,                                                            \
+         "SIZE",       "translated code that the native engine keeps, a\nprocess (default 256M)"}, \
+        {"aslr",         0,    HP_OPT_FLAG,                                                        \
+         &(o).randomize, NULL, "let addresses differ from run to run (native engine)"},            \
+    {                                                                                              \
+        "sysroot", 0, HP_OPT_TEXT, &(o).sysroot, "DIR",                                            \
+            "where a foreign program's libraries are\n(default: /usr/TRIPLE)"                      \
+    }
 
-struct hp_wanted {
-    bool exact, loops, paths, predictions, hotspots; /* from the order of execution */
-    bool cycles, instructions;                       /* from a machine in cycles */
-    bool counts;                                     /* from counters */
-    bool addresses;                                  /* something needs those of data */
-    struct hp_paths_config paths_config;
-    struct hp_judge_config judge_config;
-    struct hp_loop_config loop_models[HP_TEXTS_MAX];
-    size_t n_loop_models;
-    struct hp_hotspot_config hotspot_config;
-    struct hp_sample_config samplers[HP_SAMPLERS_MAX];
-    size_t n_samplers;
-    struct hp_windows windows;
-    const char *machine; /* NULL: none */
-    const struct hp_wanted_options *options;
-};
+#define HP_SESSION_PROFILE_ROWS(o)                                                                 \
+    HP_WANTED_ROWS((o)),                                                                           \
+    {                                                                                              \
+        "record", 0, HP_OPT_TEXT, &(o).record, "WHAT",                                             \
+            "what the engine records, for measuring it: none,\ncount, stream or memory"            \
+    }
 
-/* Reads the words. HP_ERR_INVALID: the text says what is wrong. */
-enum hp_err hp_wanted_parse(const struct hp_wanted_options *options, struct hp_wanted *wanted);
-
-/* Whether it is nothing at all. */
-bool hp_wanted_nothing(const struct hp_wanted *wanted);
-
-#define HP_WANTED_MAX 12
-
-/* What was made of it. */
-struct hp_wanted_parts {
-    struct hp_profiler *profilers[HP_WANTED_MAX]; /* in the order in which they finish */
-    size_t n;
-    struct hp_wpp *wpp;         /* NULL: not wanted */
-    struct hp_machine *machine; /* likewise */
-    struct hp_program *program; /* its code, where it is run in cycles */
-    struct hp_profiler *samplers[HP_SAMPLERS_MAX];
-    size_t n_samplers;                            /* some of the profilers */
-    struct hp_profiler *exact, *paths, *hotspots; /* some of the profilers; NULL: not wanted */
-};
-
-/* What was made stays in `parts` on failure. */
-enum hp_err hp_wanted_open(const struct hp_wanted *wanted, struct hp_code *code,
-                           struct hp_functions *functions, struct hp_wanted_parts *parts);
-
-/* The end of the run: everything goes into the profile, or into files of its own. */
-enum hp_err hp_wanted_finish(const struct hp_wanted *wanted, struct hp_wanted_parts *parts,
-                             const struct hp_trace_run *about, struct hp_result *result);
-
-/* Frees all, finished or not. */
-void hp_wanted_close(struct hp_wanted_parts *parts);
+#define HP_SESSION_REGION_ROWS(o)                                                                  \
+    {"from", 0, HP_OPT_TEXT, &(o).from, "FUNCTION", "start when FUNCTION is first entered"},       \
+        {"after", 0, HP_OPT_COUNT, &(o).after, "N", "skip N instructions (10M, 1G, ...)"},         \
+    {                                                                                              \
+        "for", 0, HP_OPT_COUNT, &(o).length, "N",                                                  \
+            "profile N instructions; the program goes on\nunobserved"                              \
+    }
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/plan.h"
+#include "session/plan.h"
 
 #include "engine/native/native.h"
 
@@ -7,8 +7,9 @@
 
 /* A code cache smaller than this would be flushed all the time; a larger one would be out of reach
  * of branches with 32 bits of distance. */
-#define MIN_CACHE (UINT64_C(1) << 20)
-#define MAX_CACHE (UINT64_C(1) << 30)
+#define MIN_CACHE     (UINT64_C(1) << 20)
+#define MAX_CACHE     (UINT64_C(1) << 30)
+#define DEFAULT_CACHE (UINT64_C(256) << 20)
 
 static const char *const engine_names[] = {[HP_PLAN_NATIVE] = "native", [HP_PLAN_QEMU] = "qemu"};
 
@@ -33,64 +34,64 @@ static size_t find(const char *const *names, size_t n, const char *word)
     return i;
 }
 
-/* --- What is wanted --------------------------------------------------------------------------- */
+/* --- What is selected ---------------------------------------------------------------------------- */
 
 /* What the engine has to record. With a machine that is everything that it can. */
-static enum hp_record_mode mode_for(const struct hp_wanted *wanted)
+static enum hp_record_mode mode_for(const struct hp_selection *selection)
 {
-    if (wanted->counts)
+    if (selection->counts)
         return HP_RECORD_COUNT;
-    return wanted->machine || wanted->addresses ? HP_RECORD_MEMORY : HP_RECORD_STREAM;
+    return selection->machine || selection->addresses ? HP_RECORD_MEMORY : HP_RECORD_STREAM;
 }
 
-static bool fits(const struct hp_wanted *wanted, enum hp_record_mode mode)
+static bool fits(const struct hp_selection *selection, enum hp_record_mode mode)
 {
-    if (hp_wanted_nothing(wanted))
+    if (hp_selection_is_empty(selection))
         return true;
-    if (wanted->counts)
+    if (selection->counts)
         return mode == HP_RECORD_COUNT;
-    return mode == HP_RECORD_MEMORY || (mode == HP_RECORD_STREAM && !wanted->addresses);
+    return mode == HP_RECORD_MEMORY || (mode == HP_RECORD_STREAM && !selection->addresses);
 }
 
-static enum hp_err read_words(const struct hp_session_options *options, struct hp_plan *plan)
+static enum hp_err read_words(const struct hp_session_settings *settings, struct hp_plan *plan)
 {
-    struct hp_wanted *wanted = &plan->wanted;
-    HP_TRY(hp_wanted_parse(&options->wanted, wanted));
-    wanted->addresses |= options->addresses;
-    plan->mode = mode_for(wanted);
-    if (!options->record)
+    struct hp_selection *selection = &plan->selection;
+    HP_TRY(hp_selection_parse(settings, selection));
+    plan->mode = mode_for(selection);
+    if (!settings->record)
         return HP_OK;
-    size_t mode = find(record_names, COUNT(record_names), options->record);
+    size_t mode = find(record_names, COUNT(record_names), settings->record);
     if (mode == COUNT(record_names))
         return hp_fail(HP_ERR_INVALID,
                        "--record is 'none', 'count', 'stream' or 'memory', not '%s'",
-                       options->record);
+                       settings->record);
     plan->mode = (enum hp_record_mode)mode;
-    if (!options->wanted.profile && wanted->exact) { /* nobody asked for it */
-        wanted->exact = plan->mode == HP_RECORD_STREAM;
-        wanted->counts = plan->mode == HP_RECORD_COUNT;
+    if (!settings->profile && selection->exact) { /* nobody asked for it */
+        selection->exact = plan->mode == HP_RECORD_STREAM;
+        selection->counts = plan->mode == HP_RECORD_COUNT;
     }
-    if (!fits(wanted, plan->mode))
+    if (!fits(selection, plan->mode))
         return hp_fail(HP_ERR_INVALID, "--profile %s cannot be made from --record %s",
-                       options->wanted.profile ? options->wanted.profile
-                                               : "paths, predictions, loops, hotspots, cycles "
-                                                 "or instructions",
-                       options->record);
+                       settings->profile ? settings->profile
+                                         : "paths, predictions, loops, hotspots, cycles "
+                                           "or instructions",
+                       settings->record);
     return HP_OK;
 }
 
-enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_plan *plan)
+enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct hp_plan *plan)
 {
-    if (options->engine &&
-        find(engine_names, COUNT(engine_names), options->engine) == COUNT(engine_names))
+    if (settings->engine &&
+        find(engine_names, COUNT(engine_names), settings->engine) == COUNT(engine_names))
         return hp_fail(HP_ERR_INVALID, "there is no engine '%s'; there are: native, qemu",
-                       options->engine);
-    if (options->cache_size < MIN_CACHE || options->cache_size > MAX_CACHE)
+                       settings->engine);
+    plan->cache_size = settings->cache_size ? settings->cache_size : DEFAULT_CACHE;
+    if (plan->cache_size < MIN_CACHE || plan->cache_size > MAX_CACHE)
         return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not %llu bytes",
-                       (unsigned long long)options->cache_size);
-    HP_TRY(read_words(options, plan));
-    if ((plan->wanted.counts || hp_wanted_nothing(&plan->wanted)) &&
-        (options->from || options->after || options->length))
+                       (unsigned long long)plan->cache_size);
+    HP_TRY(read_words(settings, plan));
+    if ((plan->selection.counts || hp_selection_is_empty(&plan->selection)) &&
+        (settings->from || settings->after || settings->length))
         return hp_fail(HP_ERR_INVALID,
                        "--from, --after and --for need the order of execution: --profile exact, "
                        "loops, paths, predictions, hotspots, cycles or instructions");
@@ -99,20 +100,20 @@ enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_
 
 /* --- Who can do it ---------------------------------------------------------------------------- */
 
-enum hp_err hp_plan_choose(const struct hp_session_options *options,
+enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
                            const struct hp_executable *program, struct hp_plan *plan)
 {
     enum hp_err native = hp_native_check(program);
-    bool is_for_native = native == HP_OK || (native == HP_ERR_NOTFOUND && !options->sysroot);
-    if (options->engine)
+    bool is_for_native = native == HP_OK || (native == HP_ERR_NOTFOUND && !settings->sysroot);
+    if (settings->engine)
         plan->engine =
-            (enum hp_plan_engine)find(engine_names, COUNT(engine_names), options->engine);
+            (enum hp_plan_engine)find(engine_names, COUNT(engine_names), settings->engine);
     else
         plan->engine = is_for_native && hp_native_installed() ? HP_PLAN_NATIVE : HP_PLAN_QEMU;
     if (plan->engine == HP_PLAN_NATIVE)
         return hp_native_check(program);
     /* Without addresses a machine models the instruction side and the branches. */
-    if (plan->mode == HP_RECORD_MEMORY && !options->record && !plan->wanted.addresses)
+    if (plan->mode == HP_RECORD_MEMORY && !settings->record && !plan->selection.addresses)
         plan->mode = HP_RECORD_STREAM;
     if (plan->mode != HP_RECORD_STREAM)
         return hp_fail(HP_ERR_UNSUPPORTED,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/signals.h"
+#include "session/signals.h"
 
 #include <signal.h>
 #include <stddef.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "cli/describe.h"
+#include "session/describe.h"
 
 #include <stdio.h>
 #include <sys/utsname.h>

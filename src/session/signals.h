@@ -3,8 +3,8 @@
  * Signals while a program is watched: they are for the program, which decides what happens. One from
  * the terminal reaches it by itself; one that is sent to hotpath is passed on.
  */
-#ifndef HP_CLI_SIGNALS_H
-#define HP_CLI_SIGNALS_H
+#ifndef HP_SESSION_SIGNALS_H
+#define HP_SESSION_SIGNALS_H
 
 #include <sys/types.h>
 

@@ -1,36 +1,37 @@
 // SPDX-License-Identifier: MIT
 /*
- * From what the command line asks for to how a program is watched: which engine, what it records,
+ * From what the settings ask for to how a program is watched: which engine, what it records,
  * what is made of it.
  */
-#ifndef HP_CLI_PLAN_H
-#define HP_CLI_PLAN_H
+#ifndef HP_SESSION_PLAN_H
+#define HP_SESSION_PLAN_H
 
-#include "cli/session.h"
 #include "engine/arena.h"
 #include "engine/program.h"
+#include "session/selection.h"
 
 enum hp_plan_engine { HP_PLAN_NATIVE, HP_PLAN_QEMU };
 
 struct hp_plan {
-    struct hp_wanted wanted;
+    struct hp_selection selection;
     enum hp_record_mode mode;
     enum hp_plan_engine engine;
+    uint64_t cache_size;
 };
 
 /* "native", "qemu". */
 const char *hp_plan_engine_name(enum hp_plan_engine engine);
 
-/* Checks the words of the options and that they fit together; all but the engine is decided then.
+/* Checks the words of the settings and that they fit together; all but the engine is decided then.
  * HP_ERR_INVALID: the text says what is wrong. */
-enum hp_err hp_plan_options(const struct hp_session_options *options, struct hp_plan *plan);
+enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct hp_plan *plan);
 
 /*
  * Chooses the engine for the program: the one asked for, else native where it can run the program
  * and is installed. HP_ERR_UNSUPPORTED: what was asked for cannot run it, or cannot record what is
  * wanted.
  */
-enum hp_err hp_plan_choose(const struct hp_session_options *options,
+enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
                            const struct hp_executable *program, struct hp_plan *plan);
 
 #endif

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+#include "session/selection.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- The list --------------------------------------------------------------------------------- */
+
+/* One row a profiler; `flag` is the one in a selection that it sets. */
+static const struct hp_session_profiler profilers[] = {
+    {"exact", "blocks, edges, calls and functions, exactly (the default)", "4 times", "order"},
+    {"counts", "the same with counters: cheaper, without the order", "2 times", ""},
+    {"loops", "loops: iterations, trip counts, nesting", "9 times", "order"},
+    {"paths", "hot paths, hot path tables", "6 times", "order"},
+    {"predictions", "how early hot paths can be predicted", "10 times", "order"},
+    {"hotspots", "hot spots as hardware detects them, and phases", "4 times", "order"},
+    {"cycles", "where the cycles of a machine model go", "100 times", "machine"},
+    {"instructions", "instructions, sampled on a machine model", "100 times", "machine"},
+    {"none", "nothing: the program under the engine alone", "1.3 times", ""},
+    {0},
+};
+
+const struct hp_session_profiler *hp_session_profilers(void)
+{
+    return profilers;
+}
+
+/* The flag of a row of the table; NULL for the last, which asks for nothing. */
+static bool *flag_of(struct hp_selection *selection, size_t row)
+{
+    bool *const flags[] = {&selection->exact,  &selection->counts,      &selection->loops,
+                           &selection->paths,  &selection->predictions, &selection->hotspots,
+                           &selection->cycles, &selection->instructions};
+    return row < sizeof flags / sizeof *flags ? flags[row] : NULL;
+}
+
+static enum hp_err select_profiler(struct hp_selection *selection, const char *word, size_t length,
+                                   bool *none)
+{
+    char list[256] = "";
+    for (size_t i = 0; profilers[i].name; i++) {
+        const char *name = profilers[i].name;
+        if (strlen(name) == length && memcmp(name, word, length) == 0) {
+            bool *flag = flag_of(selection, i);
+            *(flag ? flag : none) = true;
+            return HP_OK;
+        }
+        snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", name);
+    }
+    return hp_fail(HP_ERR_INVALID, "there is no profile '%.*s'; there are: %s", (int)length, word,
+                   list);
+}
+
+static bool needs_order(const struct hp_selection *selection)
+{
+    return selection->exact || selection->loops || selection->paths || selection->predictions ||
+           selection->hotspots || selection->cycles || selection->instructions ||
+           selection->settings->attach;
+}
+
+/* What is said in a list; what is asked for in detail need not be listed. */
+static enum hp_err read_list(struct hp_selection *selection)
+{
+    const struct hp_session_settings *o = selection->settings;
+    bool none = false;
+    for (const char *word = o->profile; word && *word;) {
+        size_t length = strcspn(word, ",");
+        HP_TRY(select_profiler(selection, word, length, &none));
+        word += length + (word[length] == ',');
+    }
+    if (o->paths || o->metric || o->tables.n || o->window || o->wpp)
+        selection->paths = true;
+    if (o->schemes.n)
+        selection->predictions = true;
+    if (o->loop_models.n)
+        selection->loops = true;
+    if (o->hotspots)
+        selection->hotspots = true;
+    if (o->samplers.n)
+        selection->instructions = true;
+    if (o->machine && !o->profile && !needs_order(selection)) /* nothing else was said of it */
+        selection->exact = selection->cycles = selection->instructions = true;
+    bool ordered = needs_order(selection);
+    if (none && (ordered || selection->counts))
+        return hp_fail(HP_ERR_INVALID, "--profile none goes with no other profile");
+    if (selection->counts && (ordered || o->machine))
+        return hp_fail(HP_ERR_INVALID,
+                       "--profile counts goes with no other: they need the order of execution");
+    if (!none && !ordered && !selection->counts)
+        selection->exact = true;
+    return HP_OK;
+}
+
+enum hp_err hp_in_setting(enum hp_err err, const char *option)
+{
+    char reason[512];
+    if (err == HP_OK)
+        return HP_OK;
+    snprintf(reason, sizeof reason, "%s", hp_error_text());
+    return hp_fail(err, "--%s: %s", option, reason);
+}
+
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+static enum hp_err read_paths(struct hp_selection *selection)
+{
+    const struct hp_session_settings *o = selection->settings;
+    struct hp_paths_config *config = &selection->paths_config;
+    const char *type = o->paths ? o->paths : o->wpp ? "wpp" : "bl";
+    HP_TRY(hp_in_setting(hp_ppcr_parse(type, &config->ppcr), "paths"));
+    if (o->metric) {
+        HP_TRY(hp_in_setting(hp_metric_parse(o->metric, &config->ppcr.metric), "metric"));
+        if (config->ppcr.metric > HP_METRIC_EXECUTIONS)
+            config->ppcr.counter_bits = 32; /* a profile is to be exact */
+    }
+    if (hp_metric_needs_machine(config->ppcr.metric) &&
+        (selection->cycles || selection->instructions))
+        return hp_fail(
+            HP_ERR_INVALID,
+            "--metric %s counts on a machine without cycles: not with --profile cycles or "
+            "instructions",
+            o->metric);
+    if (hp_metric_needs_machine(config->ppcr.metric) && !o->machine)
+        return hp_fail(HP_ERR_INVALID, "counting %s takes a machine: --machine vaswani, for one",
+                       hp_metric_title(config->ppcr.metric));
+    selection->addresses = hp_metric_needs_addresses(config->ppcr.metric);
+    config->max_paths = o->max_paths;
+    config->window = o->window;
+    for (size_t i = 0; i < o->tables.n; i++)
+        HP_TRY(hp_in_setting(hp_hpt_parse(o->tables.items[i], &config->tables[config->n_tables++]),
+                             "table"));
+    if (o->window && !o->tables.n)
+        HP_TRY(hp_hpt_parse("vaswani", &config->tables[config->n_tables++]));
+    return HP_OK;
+}
+
+/* --- Predictions ------------------------------------------------------------------------------ */
+
+static enum hp_err read_schemes(struct hp_selection *selection)
+{
+    const struct hp_session_settings *o = selection->settings;
+    struct hp_judge_config *config = &selection->judge_config;
+    static const char *const usual[] = {"net:50", "path-profile:50"};
+    const char *const *schemes = o->schemes.n ? o->schemes.items : usual;
+    size_t n = o->schemes.n ? o->schemes.n : sizeof usual / sizeof *usual;
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(hp_in_setting(hp_scheme_parse(schemes[i], &config->schemes[config->n_schemes++]),
+                             "predict"));
+    config->max_paths = o->max_paths;
+    return HP_OK;
+}
+
+/* --- Loops and hot spots ---------------------------------------------------------------------- */
+
+static enum hp_err read_loop_models(struct hp_selection *selection)
+{
+    const struct hp_texts *models = &selection->settings->loop_models;
+    for (size_t i = 0; i < models->n; i++)
+        HP_TRY(
+            hp_in_setting(hp_loop_config_parse(models->items[i],
+                                               &selection->loop_models[selection->n_loop_models++]),
+                          "loop-model"));
+    return HP_OK;
+}
+
+static enum hp_err read_hotspots(struct hp_selection *selection)
+{
+    const char *detector = selection->settings->hotspots ? selection->settings->hotspots : "merten";
+    return hp_in_setting(hp_hotspot_config_parse(detector, &selection->hotspot_config), "hotspots");
+}
+
+/* --- A machine in cycles ---------------------------------------------------------------------- */
+
+static enum hp_err read_samplers(struct hp_selection *selection)
+{
+    static const char *const usual[] = {"profileme,pairs,interval=1000"};
+    const struct hp_texts *samplers = &selection->settings->samplers;
+    const char *const *names = samplers->n ? samplers->items : usual;
+    size_t n = samplers->n ? samplers->n : sizeof usual / sizeof *usual;
+    if (n > HP_SAMPLERS_MAX)
+        return hp_fail(HP_ERR_INVALID, "more than %d samplers at once", HP_SAMPLERS_MAX);
+    for (size_t i = 0; i < n; i++)
+        HP_TRY(hp_in_setting(hp_sample_config_parse(names[i], &selection->samplers[i]), "sample"));
+    selection->n_samplers = n;
+    return HP_OK;
+}
+
+bool hp_selection_is_in_cycles(const struct hp_selection *selection)
+{
+    return selection->cycles || selection->instructions || selection->settings->timings;
+}
+
+/* What was asked for by name is run in cycles from end to end; where just a machine was named, in windows. */
+static enum hp_err read_cycles(struct hp_selection *selection)
+{
+    const struct hp_session_settings *o = selection->settings;
+    bool in_cycles = hp_selection_is_in_cycles(selection);
+    if (o->windows && !in_cycles)
+        return hp_fail(HP_ERR_INVALID, "--windows is for --profile cycles or instructions");
+    if (!in_cycles)
+        return HP_OK;
+    if (!selection->machine)
+        selection->machine = "modern";
+    if (o->windows)
+        HP_TRY(hp_in_setting(hp_windows_parse(o->windows, &selection->windows), "windows"));
+    else if (!o->profile && !o->samplers.n && !o->attach)
+        selection->windows = hp_windows_usual();
+    return selection->instructions ? read_samplers(selection) : HP_OK;
+}
+
+enum hp_err hp_selection_parse(const struct hp_session_settings *settings,
+                               struct hp_selection *selection)
+{
+    *selection = (struct hp_selection){.settings = settings, .machine = settings->machine};
+    HP_TRY(read_list(selection));
+    if (selection->paths)
+        HP_TRY(read_paths(selection));
+    if (selection->predictions)
+        HP_TRY(read_schemes(selection));
+    HP_TRY(read_loop_models(selection));
+    HP_TRY(read_cycles(selection));
+    if (selection->hotspots)
+        HP_TRY(read_hotspots(selection));
+    selection->addresses |= settings->addresses;
+    if (settings->max_paths && !selection->paths && !selection->predictions)
+        return hp_fail(HP_ERR_INVALID, "--max-paths is for --profile paths or predictions");
+    if (settings->wpp_memory && !settings->wpp)
+        return hp_fail(HP_ERR_INVALID, "--wpp-memory is for --wpp FILE");
+    return HP_OK;
+}
+
+bool hp_selection_is_empty(const struct hp_selection *selection)
+{
+    return !needs_order(selection) && !selection->counts;
+}

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which profilers a session has, with which parameters: from the words of the settings to the
+ * profilers themselves.
+ */
+#ifndef HP_SESSION_SELECTION_H
+#define HP_SESSION_SELECTION_H
+
+#include "hotpath/machine.h"
+#include "hotpath/sample.h"
+#include "hotpath/session.h"
+#include "hotpath/wpp.h"
+#include "profiler/hotspot/profiler.h"
+#include "profiler/loop/models.h"
+#include "profiler/path/paths.h"
+#include "profiler/predict/predictions.h"
+#include "profiler/result.h"
+#include "profiler/windows.h"
+
+#define HP_SAMPLERS_MAX 4
+
+struct hp_selection {
+    bool exact, loops, paths, predictions, hotspots; /* from the order of execution */
+    bool cycles, instructions;                       /* from a machine in cycles */
+    bool counts;                                     /* from counters */
+    bool addresses;                                  /* something needs those of data */
+    struct hp_paths_config paths_config;
+    struct hp_judge_config judge_config;
+    struct hp_loop_config loop_models[HP_TEXTS_MAX];
+    size_t n_loop_models;
+    struct hp_hotspot_config hotspot_config;
+    struct hp_sample_config samplers[HP_SAMPLERS_MAX];
+    size_t n_samplers;
+    struct hp_windows windows;
+    const char *machine; /* NULL: none */
+    const struct hp_session_settings *settings;
+};
+
+/* Reads the words. HP_ERR_INVALID: the text says what is wrong. */
+enum hp_err hp_selection_parse(const struct hp_session_settings *settings,
+                               struct hp_selection *selection);
+
+/* Whether it is nothing at all. */
+bool hp_selection_is_empty(const struct hp_selection *selection);
+
+/* Whether a machine is run in cycles. */
+bool hp_selection_is_in_cycles(const struct hp_selection *selection);
+
+/* An error of a part, with the setting it came from; HP_OK stays. */
+enum hp_err hp_in_setting(enum hp_err err, const char *option);
+
+/* What was made of it. */
+struct hp_profilers {
+    struct hp_profiler **list; /* in the order in which they finish */
+    size_t n, capacity;
+    struct hp_wpp *wpp;         /* NULL: not selected */
+    struct hp_machine *machine; /* likewise */
+    struct hp_program *program; /* its code, where it is run in cycles */
+    struct hp_profiler *samplers[HP_SAMPLERS_MAX];
+    size_t n_samplers;                            /* some of the profilers */
+    struct hp_profiler *exact, *paths, *hotspots; /* likewise; NULL: not selected */
+};
+
+/* Makes the profilers. What was made stays in `profilers` on failure. */
+enum hp_err hp_profilers_open(const struct hp_selection *selection, struct hp_code *code,
+                              struct hp_functions *functions, struct hp_profilers *profilers);
+
+/* Takes one more, also when this fails. */
+enum hp_err hp_profilers_add(struct hp_profilers *profilers, struct hp_profiler *profiler);
+
+/* The end of the run: everything goes into the profile, or into files of its own. */
+enum hp_err hp_profilers_finish(struct hp_profilers *profilers,
+                                const struct hp_selection *selection,
+                                const struct hp_trace_run *about, struct hp_result *result);
+
+/* Frees all, finished or not. */
+void hp_profilers_close(struct hp_profilers *profilers);
+
+#endif

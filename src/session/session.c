@@ -1,0 +1,387 @@
+// SPDX-License-Identifier: MIT
+#include "engine/engine.h"
+#include "engine/native/native.h"
+#include "engine/qemu/qemu.h"
+#include "engine/spawn.h"
+#include "engine/trace/replay.h"
+#include "session/session_impl.h"
+#include "session/signals.h"
+#include "session/standard.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+/* --- For callbacks ---------------------------------------------------------------------------- */
+
+struct hp_session_info hp_session_info(struct hp_session *s)
+{
+    struct hp_session_info info = {.pid = s->pid,
+                                   .engine = s->run->engine,
+                                   .over = s->over,
+                                   .stopped = s->stopped,
+                                   .status = s->run->exit_status,
+                                   .seconds = s->run->seconds};
+    if (s->pipeline) {
+        const struct hp_cursor_stats *stats = &hp_pipeline_stats(s->pipeline)->cursor;
+        info.instructions = stats->instructions;
+        info.lost = stats->losses;
+    }
+    return info;
+}
+
+bool hp_session_is_over(const struct hp_session *s)
+{
+    return s->over;
+}
+
+struct hp_code *hp_session_code(struct hp_session *s)
+{
+    return s->code;
+}
+
+struct hp_functions *hp_session_functions(struct hp_session *s)
+{
+    return s->functions;
+}
+
+struct hp_program *hp_session_program(struct hp_session *s)
+{
+    return s->profilers.program;
+}
+
+enum hp_err hp_session_add(struct hp_session *s, struct hp_profiler *profiler)
+{
+    return hp_profilers_add(&s->profilers, profiler);
+}
+
+/* --- Setting up ------------------------------------------------------------------------------- */
+
+/* The default report prints paths by line and loops with their lines, where they are selected. */
+static enum hp_line_detail lines_for(const struct hp_session *s)
+{
+    const struct hp_selection *selection = &s->plan.selection;
+    bool by_line =
+        selection->paths || selection->loops || selection->cycles || selection->instructions;
+    enum hp_line_detail lines = s->settings->lines;
+    return by_line && lines == HP_LINES_FUNCTIONS ? HP_LINES_ALL : lines;
+}
+
+static enum hp_err open_session(struct hp_session *s, enum hp_arch arch, bool with_profilers)
+{
+    hp_session_init_consumer(s);
+    HP_TRY(hp_code_new(arch, &s->code));
+    HP_TRY(hp_functions_new(s->code, &s->functions));
+    hp_functions_want_lines(s->functions, with_profilers ? lines_for(s) : s->settings->lines);
+    if (!with_profilers)
+        return HP_OK;
+    HP_TRY(hp_profilers_open(&s->plan.selection, s->code, s->functions, &s->profilers));
+    return s->settings->attach ? s->settings->attach(s->settings->context, s) : HP_OK;
+}
+
+static enum hp_err open_pipeline(struct hp_session *s, struct hp_segment_source *source)
+{
+    const struct hp_session_settings *settings = s->settings;
+    const struct hp_profilers *p = &s->profilers;
+    struct hp_region region = {
+        .from = settings->from, .after = settings->after, .length = settings->length};
+    HP_TRY(hp_pipeline_new(s->code, source, s->functions, &region, &s->pipeline));
+    for (size_t i = 0; i < p->n; i++)
+        HP_TRY(hp_pipeline_add(s->pipeline, p->list[i]));
+    if (p->machine)
+        HP_TRY(hp_pipeline_set_machine(s->pipeline, p->machine));
+    if (p->program)
+        hp_pipeline_set_cycles(
+            s->pipeline,
+            &(struct hp_cycles_setup){.program = p->program, .windows = s->plan.selection.windows});
+    return HP_OK;
+}
+
+static void expect_addresses(struct hp_session *s)
+{
+    hp_pipeline_expect_addresses(s->pipeline);
+    s->addressed = true;
+}
+
+static void close_session(struct hp_session *s)
+{
+    if (!s->over)
+        hp_session_tick(s, true);
+    hp_trace_writer_abort(s->writer);
+    hp_profilers_close(&s->profilers);
+    hp_pipeline_free(s->pipeline);
+    hp_functions_free(s->functions);
+    hp_code_free(s->code);
+    hp_live_free(s->live);
+    hp_trace_reader_close(s->reader);
+}
+
+/* What is done with a run that is over. `profile` NULL: no profile is made of it. */
+static enum hp_err use_results(struct hp_session *s, struct hp_profile **profile)
+{
+    if (s->settings->collect)
+        HP_TRY(s->settings->collect(s->settings->context, s));
+    return profile ? hp_session_profile(s, profile) : HP_OK;
+}
+
+/* --- A live run ------------------------------------------------------------------------------- */
+
+static double now(void)
+{
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+}
+
+static int shell_status(int status)
+{
+    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+}
+
+static enum hp_err store_strings(struct hp_session *s)
+{
+    const uint32_t *ids;
+    size_t n = hp_pipeline_execs(s->pipeline, &ids);
+    for (size_t i = 0; i < n && s->writer; i++) {
+        const char *text = hp_live_string(s->live, ids[i]);
+        if (text)
+            HP_TRY(hp_trace_writer_string(s->writer, ids[i], text));
+    }
+    return HP_OK;
+}
+
+static enum hp_err finish_trace(struct hp_session *s)
+{
+    if (s->writer)
+        hp_session_trace_result(s, store_strings(s));
+    struct hp_trace_writer *writer = s->writer;
+    s->writer = NULL;
+    if (writer)
+        hp_session_trace_result(
+            s, hp_trace_writer_finish(writer, s->run->seconds, s->run->exit_status));
+    return s->trace_failure == HP_OK ? HP_OK : hp_fail(s->trace_failure, "%s", s->trace_error);
+}
+
+/* The engine ended, or never began, before it could run the first instruction. */
+static enum hp_err fail_unattached(const struct hp_session *s)
+{
+    int status = s->live_stats.status;
+    if (s->plan.engine == HP_PLAN_QEMU)
+        return hp_fail(HP_ERR_UNSUPPORTED, "the engine did not start: see QEMU's message above");
+    return hp_fail(HP_ERR_UNSUPPORTED,
+                   "the native engine ended (%s %d) before the program began; --engine qemu may be "
+                   "able to run it",
+                   WIFSIGNALED(status) ? "signal" : "status",
+                   WIFSIGNALED(status) ? WTERMSIG(status) : WEXITSTATUS(status));
+}
+
+static enum hp_err start_engine(struct hp_session *s, const struct hp_executable *program)
+{
+    const struct hp_session_settings *settings = s->settings;
+    struct hp_standard standard;
+    int fd = hp_live_fd(s->live);
+    HP_TRY(hp_standard_redirect(settings->input, settings->output, &standard));
+    enum hp_err err = s->plan.engine == HP_PLAN_QEMU
+                          ? hp_qemu_start(program, settings->sysroot, fd, &s->pid)
+                          : hp_native_start(program, fd, settings->randomize, &s->pid);
+    hp_standard_restore(&standard);
+    return err;
+}
+
+static enum hp_err start(struct hp_session *s, const struct hp_executable *program)
+{
+    if (!hp_selection_is_empty(&s->plan.selection))
+        HP_TRY(open_pipeline(s, hp_live_source(s->live, s->code)));
+    if (s->plan.selection.counts)
+        HP_TRY(hp_pipeline_expect_counts(s->pipeline));
+    if (s->pipeline && s->plan.mode == HP_RECORD_MEMORY)
+        expect_addresses(s);
+    if (s->settings->pass_signals)
+        hp_signals_catch();
+    enum hp_err err = start_engine(s, program);
+    if (err != HP_OK && s->settings->pass_signals)
+        hp_signals_restore();
+    s->started = err == HP_OK;
+    return err;
+}
+
+static enum hp_err run_live(struct hp_session *s, const struct hp_executable *program, int *status)
+{
+    double started = now();
+    HP_TRY(start(s, program));
+    if (s->settings->pass_signals)
+        hp_signals_pass_to(s->pid);
+    enum hp_err err = hp_live_run(s->live, s->pid, &s->consumer, &s->live_stats);
+    hp_session_tick(s, true);
+    if (s->settings->pass_signals)
+        hp_signals_restore();
+    s->about.run.seconds = now() - started;
+    s->about.run.exit_status = *status = shell_status(s->live_stats.status);
+    HP_TRY(err);
+    if (!s->live_stats.attached && s->live_stats.natively)
+        return hp_fail(HP_ERR_UNOBSERVED, "the program ran unobserved: %s", s->live_stats.why);
+    if (s->live_stats.attached)
+        return HP_OK;
+    *status = HP_STATUS_FAILED;
+    return fail_unattached(s);
+}
+
+/* --- Without an engine ------------------------------------------------------------------------ */
+
+/* Runs the program as if hotpath were not there, because of the last failure. */
+static enum hp_err run_natively(const struct hp_session_settings *settings,
+                                const struct hp_executable *program, int *status)
+{
+    char why[256];
+    int ended = 0;
+    pid_t pid;
+    struct hp_standard standard;
+    snprintf(why, sizeof why, "%s", hp_error_text());
+    HP_TRY(hp_standard_redirect(settings->input, settings->output, &standard));
+    if (settings->pass_signals)
+        hp_signals_catch();
+    enum hp_err err =
+        hp_spawn(program->path, program->argv,
+                 program->environment ? program->environment : environ, NULL, 0, &pid);
+    hp_standard_restore(&standard);
+    if (err == HP_OK) {
+        if (settings->pass_signals)
+            hp_signals_pass_to(pid);
+        while (waitpid(pid, &ended, 0) < 0 && errno == EINTR)
+            ;
+        *status = shell_status(ended);
+        err = hp_fail(HP_ERR_UNOBSERVED, "the program ran unobserved: %s", why);
+    }
+    if (settings->pass_signals)
+        hp_signals_restore();
+    return err;
+}
+
+/* Whether the program is none of the reasons for the failure, and can do without us. */
+static bool can_run_natively(enum hp_err err, const struct hp_executable *program)
+{
+    return (err == HP_ERR_IO || err == HP_ERR_NOMEM) && program->elf.arch == HP_ARCH_X86_64;
+}
+
+/* What is to become of a run: one of the two, or neither. */
+struct request {
+    const char *trace_path;
+    struct hp_profile **profile;
+    bool with_profilers;
+};
+
+/* With the program found. */
+static enum hp_err run_program(struct hp_session *s, const struct hp_executable *program,
+                               char *const *argv, const struct request *request, int *status)
+{
+    struct hp_live_options live_options = {
+        .follow = !s->settings->no_follow, .mode = s->plan.mode, .cache_size = s->plan.cache_size};
+    hp_describe_start(&s->about, argv, program->elf.arch, hp_plan_engine_name(s->plan.engine));
+    s->run = &s->about.run;
+    s->about.run.addresses = s->plan.mode == HP_RECORD_MEMORY;
+    enum hp_err err = open_session(s, program->elf.arch, request->with_profilers);
+    if (err == HP_OK && request->trace_path)
+        err = hp_trace_writer_new(request->trace_path, s->run, s->code, &s->writer);
+    bool asked_right = err == HP_OK;
+    if (asked_right)
+        err = hp_live_new(&live_options, &s->live);
+    if (err == HP_OK)
+        err = run_live(s, program, status);
+    if (err == HP_OK)
+        err = finish_trace(s);
+    if (err == HP_OK)
+        err = use_results(s, request->profile);
+    bool started = s->started;
+    close_session(s);
+    if (err != HP_OK && asked_right && !started && can_run_natively(err, program))
+        err = run_natively(s->settings, program, status);
+    return err;
+}
+
+static int not_run_status(enum hp_err err)
+{
+    return err == HP_ERR_NOTFOUND ? HP_STATUS_NOT_FOUND : HP_STATUS_CANNOT_RUN;
+}
+
+static enum hp_err run(const struct hp_session_settings *settings, char *const *argv,
+                       const struct request *request, int *status)
+{
+    struct hp_executable program;
+    struct hp_session s = {.settings = settings};
+    *status = HP_STATUS_FAILED;
+    HP_TRY(hp_plan_settings(settings, &s.plan));
+    enum hp_err err = hp_executable_find(argv, &program);
+    program.environment = settings->environment;
+    bool unobserved = err == HP_ERR_UNOBSERVED;
+    if (err == HP_OK)
+        err = hp_plan_choose(settings, &program, &s.plan);
+    if (err == HP_OK)
+        err = run_program(&s, &program, argv, request, status);
+    else if (unobserved)
+        err = run_natively(settings, &program, status);
+    else
+        *status = not_run_status(err);
+    hp_executable_fini(&program);
+    return err;
+}
+
+enum hp_err hp_session_run(const struct hp_session_settings *settings, char *const *argv,
+                           struct hp_profile **profile, int *status)
+{
+    if (profile)
+        *profile = NULL;
+    return run(settings, argv, &(struct request){.profile = profile, .with_profilers = true},
+               status);
+}
+
+enum hp_err hp_session_record(const struct hp_session_settings *settings, char *const *argv,
+                              const char *trace_path, int *status)
+{
+    return run(settings, argv, &(struct request){.trace_path = trace_path}, status);
+}
+
+/* --- A replay --------------------------------------------------------------------------------- */
+
+/* What a trace can give: the order of execution, no counters, addresses if they were recorded. */
+static enum hp_err plan_replay(struct hp_session *s)
+{
+    struct hp_selection *selection = &s->plan.selection;
+    HP_TRY(hp_selection_parse(s->settings, selection));
+    if (selection->counts || hp_selection_is_empty(selection))
+        return hp_fail(HP_ERR_INVALID, "a trace is profiled with --profile exact, paths or "
+                                       "predictions");
+    if (selection->addresses && !s->run->addresses)
+        return hp_fail(HP_ERR_UNSUPPORTED,
+                       "the trace holds no addresses of data, which this needs: record it with "
+                       "--addresses, or give the program");
+    return HP_OK;
+}
+
+static enum hp_err replay(struct hp_session *s)
+{
+    HP_TRY(plan_replay(s));
+    HP_TRY(open_session(s, s->run->arch, true));
+    HP_TRY(open_pipeline(s, NULL));
+    if (s->run->addresses && (s->profilers.machine || s->plan.selection.addresses)) {
+        hp_trace_reader_want_addresses(s->reader);
+        expect_addresses(s);
+    }
+    return hp_replay(s->reader, s->code, &s->consumer, s->settings->salvage, &s->damaged);
+}
+
+enum hp_err hp_session_replay(const struct hp_session_settings *settings, const char *trace_path,
+                              struct hp_profile **profile)
+{
+    struct hp_session s = {.settings = settings};
+    *profile = NULL;
+    HP_TRY(hp_trace_reader_open(trace_path, &s.reader));
+    s.run = &hp_trace_reader_info(s.reader)->run;
+    enum hp_err err = replay(&s);
+    hp_session_tick(&s, true);
+    if (err == HP_OK)
+        err = use_results(&s, profile);
+    close_session(&s);
+    return err;
+}

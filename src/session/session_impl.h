@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A session, for the parts of the library that look into one.
+ */
+#ifndef HP_SESSION_IMPL_H
+#define HP_SESSION_IMPL_H
+
+#include "engine/live.h"
+#include "engine/program.h"
+#include "hotpath/session.h"
+#include "hotpath/trace.h"
+#include "profiler/pipeline.h"
+#include "session/describe.h"
+#include "session/plan.h"
+#include "session/selection.h"
+#include "symbols/functions.h"
+
+/* The consumer stands between the engine and the pipeline: it copies the words into the trace. */
+struct hp_session {
+    struct hp_consumer consumer; /* first */
+    const struct hp_session_settings *settings;
+    struct hp_plan plan;
+    struct hp_code *code;
+    struct hp_functions *functions;
+    struct hp_profilers profilers;
+    struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
+    struct hp_trace_writer *writer; /* NULL: no trace is written */
+    struct hp_trace_reader *reader; /* NULL: not a replay */
+    struct hp_live *live;           /* NULL: a replay */
+    struct hp_live_stats live_stats;
+    struct hp_run_about about;      /* of a program */
+    const struct hp_trace_run *run; /* the same, or that of the trace */
+    uint64_t damaged;               /* parts of the trace */
+    bool addressed;                 /* the stream comes with addresses */
+    bool started, over, stopped;    /* the program */
+    pid_t pid;
+    enum hp_err trace_failure;
+    char trace_error[256];
+};
+
+/* What comes from the engine goes to the pipeline and the trace. */
+void hp_session_init_consumer(struct hp_session *session);
+
+/* Calls the caller's tick(). */
+void hp_session_tick(struct hp_session *session, bool over);
+
+/* The trace could not be written: it ends, and the failure is reported after the run. */
+void hp_session_trace_result(struct hp_session *session, enum hp_err err);
+
+struct hp_functions *hp_session_functions(struct hp_session *session);
+
+#endif
