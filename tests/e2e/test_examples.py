@@ -26,6 +26,25 @@ def is_sanitized():
         return "HP_SANITIZE:BOOL=ON" in cache.read()
 
 
+def build_installed(test, source):
+    """Builds a program as a user would: against an installed library, with pkg-config."""
+    if is_sanitized():
+        test.skipTest("the library then needs the sanitizers' run time too")
+    if not shutil.which("pkg-config") or not shutil.which("cc"):
+        test.skipTest("there is no pkg-config or no compiler")
+    stage = tempfile.mkdtemp(prefix="hotpath-examples.")
+    test.addCleanup(shutil.rmtree, stage, ignore_errors=True)
+    done = run("cmake", "--install", BUILD, "--prefix", stage)
+    test.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+    found = [d for d, _, files in os.walk(stage) if "hotpath.pc" in files]
+    test.assertEqual(len(found), 1)
+    program = os.path.join(stage, "bin", os.path.splitext(os.path.basename(source))[0])
+    done = run("sh", "-c", 'cc -O2 -o "$0" "$1" $(pkg-config --cflags --libs hotpath)', program,
+               os.path.join(SRC, source), env=dict(os.environ, PKG_CONFIG_PATH=found[0]))
+    test.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+    return program
+
+
 def primes(below):
     crossed = [False] * below
     for n in range(2, below):
@@ -69,23 +88,30 @@ class NetInterpreter(unittest.TestCase):
         self.assertIn("delay: 'often' is not a number", done.stderr)
 
     def test_builds_against_the_installed_library(self):
-        if is_sanitized():
-            self.skipTest("the library then needs the sanitizers' run time too")
-        if not shutil.which("pkg-config") or not shutil.which("cc"):
-            self.skipTest("there is no pkg-config or no compiler")
-        stage = tempfile.mkdtemp(prefix="hotpath-examples.")
-        self.addCleanup(shutil.rmtree, stage, ignore_errors=True)
-        done = run("cmake", "--install", BUILD, "--prefix", stage)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        found = [d for d, _, files in os.walk(stage) if "hotpath.pc" in files]
-        self.assertEqual(len(found), 1)
-        environment = dict(os.environ, PKG_CONFIG_PATH=found[0])
-        program = os.path.join(stage, "net_interpreter")
-        source = os.path.join(SRC, "examples", "net_interpreter.c")
-        done = run("sh", "-c", 'cc -O2 -o "$0" "$1" $(pkg-config --cflags --libs hotpath)', program, source,
-                   env=environment)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        self.check(program)
+        self.check(build_installed(self, "examples/net_interpreter.c"))
+
+
+class HottestPaths(unittest.TestCase):
+    """The sample runs a program from C, with the engine that is installed with the library."""
+
+    def test_finds_the_loop(self):
+        program = build_installed(self, "samples/hottest_paths.c")
+        done = run(program, os.path.join(BUILD, "samples", "sample"))
+        self.assertEqual(done.returncode, 0, done.stderr)
+        rows = re.findall(r"^ *([\d.]+)%  (\d+) times, (\d+) branches, (\S+)$", done.stdout, re.M)
+        self.assertEqual(len(rows), 5, done.stdout)
+        shares = [float(row[0]) for row in rows]
+        self.assertEqual(shares, sorted(shares, reverse=True))
+        self.assertGreater(shares[0], 5)
+
+    def test_status_and_failures(self):
+        program = os.path.join(BUILD, "samples", "hottest_paths")
+        environment = dict(os.environ, HOTPATH_PLUGIN_DIR=BUILD)
+        done = run(program, "sh", "-c", "exit 7", env=environment)
+        self.assertEqual(done.returncode, 7, done.stderr)
+        done = run(program, "/no/such/program", env=environment)
+        self.assertEqual(done.returncode, 127)
+        self.assertIn("/no/such/program", done.stderr)
 
 
 class LoopCounter(unittest.TestCase):
