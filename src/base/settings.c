@@ -105,13 +105,14 @@ static uint64_t factor_of(enum hp_setting_type type, char suffix)
     }
 }
 
-static enum hp_err check_bounds(const struct hp_setting *setting, uint64_t value)
+/* `text` is the value as it was said. */
+static enum hp_err check_bounds(const struct hp_setting *setting, uint64_t value, const char *text)
 {
     if (value < setting->min || value > setting->max)
-        return hp_fail(HP_ERR_INVALID, "%" PRIu64 " is not between %" PRIu64 " and %" PRIu64, value,
+        return hp_fail(HP_ERR_INVALID, "%.40s is not between %" PRIu64 " and %" PRIu64, text,
                        setting->min, setting->max);
     if (setting->type == HP_SETTING_POWER && (value & (value - 1)) != 0)
-        return hp_fail(HP_ERR_INVALID, "%" PRIu64 " is not a power of two", value);
+        return hp_fail(HP_ERR_INVALID, "%s is not a power of two", text);
     return HP_OK;
 }
 
@@ -129,7 +130,7 @@ static enum hp_err read_number(const struct hp_setting *setting, const char *tex
     if (errno || __builtin_mul_overflow(*value, factor, value))
         return hp_fail(HP_ERR_INVALID, "%.40s is not between %" PRIu64 " and %" PRIu64, text,
                        setting->min, setting->max);
-    return check_bounds(setting, *value);
+    return check_bounds(setting, *value, text);
 }
 
 enum hp_err hp_setting_read(const struct hp_setting *setting, const char *text, void *config)
@@ -173,10 +174,11 @@ enum hp_err hp_setting_check(const struct hp_setting *setting, const char *label
                          : hp_fail(HP_ERR_INVALID, "%s: no %s has the number %" PRIu64, label,
                                    setting->key, value);
     }
+    char text[MAX_VALUE], why[MAX_VALUE];
     bool is_word = setting->word && value == setting->word_value;
-    if (is_word || setting->max == 0 || check_bounds(setting, value) == HP_OK)
+    snprintf(text, sizeof text, "%" PRIu64, value);
+    if (is_word || setting->max == 0 || check_bounds(setting, value, text) == HP_OK)
         return HP_OK;
-    char why[MAX_VALUE];
     snprintf(why, sizeof why, "%s", hp_error_text());
     return hp_fail(HP_ERR_INVALID, "%s: %s: %s", label, setting->key, why);
 }

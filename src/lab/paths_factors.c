@@ -10,7 +10,7 @@
 #include "lab/design.h"
 #include "lab/experiments.h"
 #include "lab/metrics.h"
-#include "machine/machine.h"
+#include "machine/keys.h"
 
 enum { ENTRIES, WAYS, INDEX, L2_SIZE, L2_WAYS, PREDICTOR, N_FACTORS };
 enum { EXECUTIONS, L2, MISPREDICTIONS, N_METRICS };
@@ -45,13 +45,13 @@ static enum hp_err make_machine(unsigned which, struct hp_machine **machine)
     m->l2.size = which & 1 ? 2048 << 10 : 256 << 10;
     m->l2.ways = which & 2 ? 8 : 1;
     /* The two-level predictor: 2K counters, chosen by 11 branches of history. */
-    m->branch.gshare_entries = 2048;
-    m->branch.gshare_history = 11;
-    m->branch.predictor = which & 4 ? HP_PREDICT_COMBINED : HP_PREDICT_GSHARE;
-    m->branch.first = HP_PREDICT_BIMODAL;
-    m->branch.second = HP_PREDICT_GSHARE;
-    m->branch.bimodal_entries = 8192;
-    m->branch.meta_entries = 8192;
+    m->branch.predictor = which & 4 ? HP_PREDICT_combined : HP_PREDICT_gshare;
+    *hp_machine_value(m, "gshare", "entries") = 2048;
+    *hp_machine_value(m, "gshare", "history") = 11;
+    *hp_machine_value(m, "combined", "first") = HP_PREDICT_bimodal;
+    *hp_machine_value(m, "combined", "second") = HP_PREDICT_gshare;
+    *hp_machine_value(m, "combined", "meta") = 8192;
+    *hp_machine_value(m, "bimodal", "entries") = 8192;
     return HP_OK;
 }
 

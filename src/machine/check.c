@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "machine/check.h"
 
+#include "machine/predictor.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-static bool fault_at(struct hp_machine_fault *fault, const char *section, const char *key,
-                     const char *format, ...) __attribute__((format(printf, 4, 5)));
-
-static bool fault_at(struct hp_machine_fault *fault, const char *section, const char *key,
-                     const char *format, ...)
+bool hp_fault_at(struct hp_machine_fault *fault, const char *section, const char *key,
+                 const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
@@ -33,17 +32,18 @@ static bool check_sets(const char *section, uint64_t entries, const char *what, 
     if (*ways == 0)
         *ways = entries;
     if (*ways > entries)
-        return fault_at(fault, section, "ways", "%" PRIu64 " ways are more than its %" PRIu64 " %s",
-                        *ways, entries, what);
+        return hp_fault_at(fault, section, "ways",
+                           "%" PRIu64 " ways are more than its %" PRIu64 " %s", *ways, entries,
+                           what);
     if (entries % *ways || !is_power(entries / *ways))
-        return fault_at(fault, section, "ways",
-                        "%" PRIu64 " %s in %" PRIu64
-                        " ways do not make a number of sets that is a power of two",
-                        entries, what, *ways);
+        return hp_fault_at(fault, section, "ways",
+                           "%" PRIu64 " %s in %" PRIu64
+                           " ways do not make a number of sets that is a power of two",
+                           entries, what, *ways);
     if (replacement == HP_PLRU && (!is_power(*ways) || *ways > 64))
-        return fault_at(fault, section, "ways",
-                        "replacement = plru needs a power of two of at most 64 ways, not %" PRIu64,
-                        *ways);
+        return hp_fault_at(
+            fault, section, "ways",
+            "replacement = plru needs a power of two of at most 64 ways, not %" PRIu64, *ways);
     return true;
 }
 
@@ -55,13 +55,13 @@ static bool check_cache(const char *section, struct hp_cache_config *cache,
     if (!cache->present)
         return true;
     if (cache->line > cache->size)
-        return fault_at(fault, section, "line",
-                        "a line of %" PRIu64 " bytes does not fit in a cache of %" PRIu64,
-                        cache->line, cache->size);
+        return hp_fault_at(fault, section, "line",
+                           "a line of %" PRIu64 " bytes does not fit in a cache of %" PRIu64,
+                           cache->line, cache->size);
     if (cache->size % cache->line)
-        return fault_at(fault, section, "size",
-                        "%" PRIu64 " bytes are not a number of lines of %" PRIu64, cache->size,
-                        cache->line);
+        return hp_fault_at(fault, section, "size",
+                           "%" PRIu64 " bytes are not a number of lines of %" PRIu64, cache->size,
+                           cache->line);
     return check_sets(section, cache->size / cache->line, "lines", &cache->ways, cache->replacement,
                       fault);
 }
@@ -72,16 +72,16 @@ static bool check_order(const char *upper_name, const struct hp_cache_config *up
                         struct hp_machine_fault *fault)
 {
     if (upper->present && lower->present && upper->line > lower->line)
-        return fault_at(fault, lower_name, "line",
-                        "a line of %" PRIu64 " bytes is smaller than one of [%s], %" PRIu64,
-                        lower->line, upper_name, upper->line);
+        return hp_fault_at(fault, lower_name, "line",
+                           "a line of %" PRIu64 " bytes is smaller than one of [%s], %" PRIu64,
+                           lower->line, upper_name, upper->line);
     return true;
 }
 
 static bool check_caches(struct hp_machine *m, struct hp_machine_fault *fault)
 {
     if (m->l3.present && !m->l2.present)
-        return fault_at(fault, "l3", NULL, "there is an [l3] but no [l2]");
+        return hp_fault_at(fault, "l3", NULL, "there is an [l3] but no [l2]");
     return check_cache("l1i", &m->l1i, fault) && check_cache("l1d", &m->l1d, fault) &&
            check_cache("l2", &m->l2, fault) && check_cache("l3", &m->l3, fault) &&
            check_order("l1i", &m->l1i, "l2", &m->l2, fault) &&
@@ -95,16 +95,16 @@ static bool check_tlb(const char *section, struct hp_tlb_config *tlb,
     if (!tlb->present)
         return true;
     if (second->present && tlb->page != second->page)
-        return fault_at(fault, section, "page",
-                        "pages of %" PRIu64 " bytes, but [tlb2] has them of %" PRIu64, tlb->page,
-                        second->page);
+        return hp_fault_at(fault, section, "page",
+                           "pages of %" PRIu64 " bytes, but [tlb2] has them of %" PRIu64, tlb->page,
+                           second->page);
     return check_sets(section, tlb->entries, "entries", &tlb->ways, tlb->replacement, fault);
 }
 
 static bool check_tlbs(struct hp_machine *m, struct hp_machine_fault *fault)
 {
     if (m->tlb2.present && !m->itlb.present && !m->dtlb.present)
-        return fault_at(fault, "tlb2", NULL, "there is a [tlb2] but no [itlb] or [dtlb]");
+        return hp_fault_at(fault, "tlb2", NULL, "there is a [tlb2] but no [itlb] or [dtlb]");
     return check_tlb("itlb", &m->itlb, &m->tlb2, fault) &&
            check_tlb("dtlb", &m->dtlb, &m->tlb2, fault) &&
            check_tlb("tlb2", &m->tlb2, &m->tlb2, fault);
@@ -112,42 +112,34 @@ static bool check_tlbs(struct hp_machine *m, struct hp_machine_fault *fault)
 
 /* --- Branches --------------------------------------------------------------------------------- */
 
-static bool check_part(const char *key, uint64_t kind, struct hp_machine_fault *fault)
-{
-    if (kind != HP_PREDICT_BIMODAL && kind != HP_PREDICT_GSHARE && kind != HP_PREDICT_LOCAL)
-        return fault_at(fault, "combined", key,
-                        "only bimodal, gshare and local predictors can be combined");
-    return true;
-}
-
-static bool check_tage(const char *section, const struct hp_tage_config *tage,
-                       struct hp_machine_fault *fault)
+bool hp_check_tage(const char *section, const struct hp_tage_config *tage,
+                   struct hp_machine_fault *fault)
 {
     if (tage->shortest > tage->longest)
-        return fault_at(fault, section, "shortest",
-                        "the shortest history, %" PRIu64 ", is longer than the longest, %" PRIu64,
-                        tage->shortest, tage->longest);
+        return hp_fault_at(fault, section, "shortest",
+                           "the shortest history, %" PRIu64
+                           ", is longer than the longest, %" PRIu64,
+                           tage->shortest, tage->longest);
     return true;
 }
 
-/* A history that is longer than the index of its table would be cut off without a word. */
-static bool check_history(const char *section, uint64_t history, uint64_t entries,
-                          struct hp_machine_fault *fault)
+bool hp_check_history(const char *section, uint64_t history, uint64_t entries,
+                      struct hp_machine_fault *fault)
 {
     if ((uint64_t)1 << history > entries)
-        return fault_at(fault, section, "history",
-                        "a history of %" PRIu64 " bits needs more than %" PRIu64 " entries",
-                        history, entries);
+        return hp_fault_at(fault, section, "history",
+                           "a history of %" PRIu64 " bits needs more than %" PRIu64 " entries",
+                           history, entries);
     return true;
 }
 
 static bool check_branches(struct hp_machine *m, struct hp_machine_fault *fault)
 {
     struct hp_branch_config *b = &m->branch;
-    return check_part("first", b->first, fault) && check_part("second", b->second, fault) &&
-           check_history("gshare", b->gshare_history, b->gshare_entries, fault) &&
-           check_history("local", b->local_history, b->local_entries, fault) &&
-           check_tage("tage", &b->tage, fault) && check_tage("ittage", &b->ittage, fault) &&
+    for (unsigned i = 0; i < HP_N_PREDICTORS; i++)
+        if (hp_predictor_kinds[i]->check && !hp_predictor_kinds[i]->check(b->settings[i], fault))
+            return false;
+    return hp_check_tage("ittage", &b->ittage, fault) &&
            check_sets("btb", b->btb_entries, "entries", &b->btb_ways, HP_LRU, fault);
 }
 
@@ -156,10 +148,10 @@ static bool check_branches(struct hp_machine *m, struct hp_machine_fault *fault)
 static bool check_core(const struct hp_machine *m, struct hp_machine_fault *fault)
 {
     if (m->core.memory_queue > m->core.reorder)
-        return fault_at(fault, "core", "memory_queue",
-                        "%" PRIu64 " loads and stores are more than the %" PRIu64
-                        " instructions in flight (reorder)",
-                        m->core.memory_queue, m->core.reorder);
+        return hp_fault_at(fault, "core", "memory_queue",
+                           "%" PRIu64 " loads and stores are more than the %" PRIu64
+                           " instructions in flight (reorder)",
+                           m->core.memory_queue, m->core.reorder);
     return true;
 }
 

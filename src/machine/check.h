@@ -17,4 +17,15 @@ struct hp_machine_fault {
 /* Checks, and replaces "full" by the number of ways that it means. False: `*fault` says why. */
 bool hp_machine_check(struct hp_machine *machine, struct hp_machine_fault *fault);
 
+/* Describes a fault; returns false. */
+bool hp_fault_at(struct hp_machine_fault *fault, const char *section, const char *key,
+                 const char *format, ...) __attribute__((format(printf, 4, 5)));
+
+/* Checks that predictors share. A history that is longer than the index of its table would be cut off
+ * without a word. */
+bool hp_check_history(const char *section, uint64_t history, uint64_t entries,
+                      struct hp_machine_fault *fault);
+bool hp_check_tage(const char *section, const struct hp_tage_config *tage,
+                   struct hp_machine_fault *fault);
+
 #endif

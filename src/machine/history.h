@@ -11,10 +11,15 @@
 #ifndef HP_MACHINE_HISTORY_H
 #define HP_MACHINE_HISTORY_H
 
+#include "base/settings.h"
 #include "machine/machine.h"
 
 #define HP_TAGE_TABLES 16
 #define HP_HISTORY_MAX 2000
+
+/* The keys of TAGE, which ITTAGE has too. */
+#define HP_TAGE_KEYS 7
+extern const struct hp_setting hp_tage_keys[HP_TAGE_KEYS];
 
 /* Four tables' numbers side by side. */
 typedef uint32_t hp_lanes __attribute__((vector_size(16)));

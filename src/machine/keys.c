@@ -2,12 +2,8 @@
 #include "machine/keys.h"
 
 #include "machine/history.h"
+#include "machine/predictor.h"
 
-#include <ctype.h>
-#include <errno.h>
-#include <inttypes.h>
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* --- The tables ------------------------------------------------------------------------------- */
@@ -16,235 +12,230 @@ static const char *const no_yes[] = {"no", "yes", NULL};
 static const char *const yes_no[] = {"yes", "no", NULL};
 static const char *const replacements[] = {"lru", "plru", "random", NULL};
 static const char *const write_policies[] = {"back", "through", NULL};
-static const char *const predictors[] = {"static",   "bimodal",    "gshare", "local",
-                                         "combined", "alpha21264", "tage",   NULL};
 static const char *const indirects[] = {"btb", "ittage", NULL};
 
-#define MANY      (1u << 24) /* entries of a table */
+#define MANY      HP_TABLE_MAX
 #define BYTES_MAX ((uint64_t)1 << 32)
-#define NONE      HP_KEY_REQUIRED
+#define NONE      HP_SETTING_REQUIRED
 
-#define AT_CORE(field) offsetof(struct hp_core_config, field)
-static const struct hp_key core_keys[] = {
-    {"width", HP_KEY_NUMBER, AT_CORE(width), 1, 64, NONE, NULL},
-    {"issue", HP_KEY_NUMBER, AT_CORE(issue), 1, 64, NONE, NULL},
-    {"retire", HP_KEY_NUMBER, AT_CORE(retire), 1, 64, NONE, NULL},
-    {"in_order", HP_KEY_CHOICE, AT_CORE(in_order), 0, 0, 0, no_yes},
-    {"fetch_queue", HP_KEY_NUMBER, AT_CORE(fetch_queue), 1, 4096, 16, NULL},
-    {"reorder", HP_KEY_NUMBER, AT_CORE(reorder), 1, 65536, NONE, NULL},
-    {"memory_queue", HP_KEY_NUMBER, AT_CORE(memory_queue), 1, 65536, NONE, NULL},
-    {"int_queue", HP_KEY_NUMBER, AT_CORE(int_queue), 1, 65536, 64, NULL},
-    {"fp_queue", HP_KEY_NUMBER, AT_CORE(fp_queue), 0, 65536, 0, NULL},
-    {"int_registers", HP_KEY_NUMBER, AT_CORE(int_registers), 33, 65536, 256, NULL},
-    {"fp_registers", HP_KEY_NUMBER, AT_CORE(fp_registers), 33, 65536, 256, NULL},
-    {"front_stages", HP_KEY_NUMBER, AT_CORE(front_stages), 2, 64, 3, NULL},
-    {"mispredict", HP_KEY_NUMBER, AT_CORE(mispredict), 0, 1000, 3, NULL},
-    {"misses", HP_KEY_NUMBER, AT_CORE(misses), 1, 1024, 64, NULL},
+#define AT_CORE(field) HP_MEMBER(struct hp_core_config, field)
+static const struct hp_setting core_keys[] = {
+    {"width", HP_SETTING_SIZE, AT_CORE(width), 1, 64,
+     "instructions fetched, and mapped, in a cycle", .initial = NONE},
+    {"issue", HP_SETTING_SIZE, AT_CORE(issue), 1, 64, "instructions issued in a cycle",
+     .initial = NONE},
+    {"retire", HP_SETTING_SIZE, AT_CORE(retire), 1, 64, "instructions retired in a cycle",
+     .initial = NONE},
+    {"in_order", HP_SETTING_CHOICE, AT_CORE(in_order), 0, 0,
+     "whether instructions are issued in the order of the program", no_yes, .initial = 0},
+    {"fetch_queue", HP_SETTING_SIZE, AT_CORE(fetch_queue), 1, 4096,
+     "instructions between fetch and map", .initial = 16},
+    {"reorder", HP_SETTING_SIZE, AT_CORE(reorder), 1, 65536, "instructions in flight",
+     .initial = NONE},
+    {"memory_queue", HP_SETTING_SIZE, AT_CORE(memory_queue), 1, 65536, "loads and stores in flight",
+     .initial = NONE},
+    {"int_queue", HP_SETTING_SIZE, AT_CORE(int_queue), 1, 65536, "slots of the integer issue queue",
+     .initial = 64},
+    {"fp_queue", HP_SETTING_SIZE, AT_CORE(fp_queue), 0, 65536,
+     "slots of the floating point issue queue; 0: one queue for all", .initial = 0},
+    {"int_registers", HP_SETTING_SIZE, AT_CORE(int_registers), 33, 65536,
+     "physical integer registers", .initial = 256},
+    {"fp_registers", HP_SETTING_SIZE, AT_CORE(fp_registers), 33, 65536,
+     "physical floating point registers", .initial = 256},
+    {"front_stages", HP_SETTING_SIZE, AT_CORE(front_stages), 2, 64,
+     "cycles from fetch to issue, at least", .initial = 3},
+    {"mispredict", HP_SETTING_SIZE, AT_CORE(mispredict), 0, 1000,
+     "cycles that fetch waits when a misprediction is known", .initial = 3},
+    {"misses", HP_SETTING_SIZE, AT_CORE(misses), 1, 1024, "lines on their way to the L1D at once",
+     .initial = 64},
 };
 
-#define AT_UNIT(field) offsetof(struct hp_unit_config, field)
-static const struct hp_key unit_keys[] = {
-    {"alu", HP_KEY_NUMBER, AT_UNIT(alu), 1, 64, NONE, NULL},
-    {"mul", HP_KEY_NUMBER, AT_UNIT(mul), 1, 64, NONE, NULL},
-    {"fp", HP_KEY_NUMBER, AT_UNIT(fp), 1, 64, NONE, NULL},
-    {"fp_mul", HP_KEY_NUMBER, AT_UNIT(fp_mul), 1, 64, NONE, NULL},
-    {"vector", HP_KEY_NUMBER, AT_UNIT(vector), 1, 64, 1, NULL},
-    {"load", HP_KEY_NUMBER, AT_UNIT(load), 1, 64, NONE, NULL},
-    {"store", HP_KEY_NUMBER, AT_UNIT(store), 1, 64, NONE, NULL},
-    {"branch", HP_KEY_NUMBER, AT_UNIT(branch), 1, 64, 1, NULL},
+#define AT_UNIT(field) HP_MEMBER(struct hp_unit_config, field)
+static const struct hp_setting unit_keys[] = {
+    {"alu", HP_SETTING_SIZE, AT_UNIT(alu), 1, 64, "integer units", .initial = NONE},
+    {"mul", HP_SETTING_SIZE, AT_UNIT(mul), 1, 64, "units that multiply and divide integers",
+     .initial = NONE},
+    {"fp", HP_SETTING_SIZE, AT_UNIT(fp), 1, 64, "floating point units", .initial = NONE},
+    {"fp_mul", HP_SETTING_SIZE, AT_UNIT(fp_mul), 1, 64,
+     "units that multiply and divide floating point numbers", .initial = NONE},
+    {"vector", HP_SETTING_SIZE, AT_UNIT(vector), 1, 64, "vector units", .initial = 1},
+    {"load", HP_SETTING_SIZE, AT_UNIT(load), 1, 64, "loads in a cycle", .initial = NONE},
+    {"store", HP_SETTING_SIZE, AT_UNIT(store), 1, 64, "stores in a cycle", .initial = NONE},
+    {"branch", HP_SETTING_SIZE, AT_UNIT(branch), 1, 64, "branches in a cycle", .initial = 1},
 };
 
-#define AT_LATENCY(field) offsetof(struct hp_latency_config, field)
-static const struct hp_key latency_keys[] = {
-    {"alu", HP_KEY_NUMBER, AT_LATENCY(alu), 1, 1000, 1, NULL},
-    {"mul", HP_KEY_NUMBER, AT_LATENCY(mul), 1, 1000, 3, NULL},
-    {"div", HP_KEY_NUMBER, AT_LATENCY(div), 1, 1000, 20, NULL},
-    {"fp", HP_KEY_NUMBER, AT_LATENCY(fp), 1, 1000, 2, NULL},
-    {"fp_mul", HP_KEY_NUMBER, AT_LATENCY(fp_mul), 1, 1000, 4, NULL},
-    {"fp_div", HP_KEY_NUMBER, AT_LATENCY(fp_div), 1, 1000, 12, NULL},
-    {"vector", HP_KEY_NUMBER, AT_LATENCY(vector), 1, 1000, 1, NULL},
-    {"branch", HP_KEY_NUMBER, AT_LATENCY(branch), 1, 1000, 1, NULL},
+#define AT_LATENCY(field) HP_MEMBER(struct hp_latency_config, field)
+static const struct hp_setting latency_keys[] = {
+    {"alu", HP_SETTING_SIZE, AT_LATENCY(alu), 1, 1000, "cycles of an integer operation",
+     .initial = 1},
+    {"mul", HP_SETTING_SIZE, AT_LATENCY(mul), 1, 1000, "cycles of an integer multiplication",
+     .initial = 3},
+    {"div", HP_SETTING_SIZE, AT_LATENCY(div), 1, 1000, "cycles of an integer division",
+     .initial = 20},
+    {"fp", HP_SETTING_SIZE, AT_LATENCY(fp), 1, 1000, "cycles of a floating point operation",
+     .initial = 2},
+    {"fp_mul", HP_SETTING_SIZE, AT_LATENCY(fp_mul), 1, 1000,
+     "cycles of a floating point multiplication", .initial = 4},
+    {"fp_div", HP_SETTING_SIZE, AT_LATENCY(fp_div), 1, 1000, "cycles of a floating point division",
+     .initial = 12},
+    {"vector", HP_SETTING_SIZE, AT_LATENCY(vector), 1, 1000, "cycles of a vector operation",
+     .initial = 1},
+    {"branch", HP_SETTING_SIZE, AT_LATENCY(branch), 1, 1000, "cycles of a branch", .initial = 1},
 };
 
 /* The last two are not for an instruction cache. */
-#define AT_CACHE(field) offsetof(struct hp_cache_config, field)
+#define AT_CACHE(field) HP_MEMBER(struct hp_cache_config, field)
 #define N_WRITE_KEYS    2
-static const struct hp_key cache_keys[] = {
-    {"size", HP_KEY_NUMBER, AT_CACHE(size), 64, BYTES_MAX, NONE, NULL},
-    {"line", HP_KEY_POWER, AT_CACHE(line), 16, 4096, NONE, NULL},
-    {"ways", HP_KEY_WAYS, AT_CACHE(ways), 1, MANY, NONE, NULL},
-    {"replacement", HP_KEY_CHOICE, AT_CACHE(replacement), 0, 0, HP_LRU, replacements},
-    {"ports", HP_KEY_NUMBER, AT_CACHE(ports), 1, 64, 1, NULL},
-    {"latency", HP_KEY_NUMBER, AT_CACHE(latency), 1, 10000, NONE, NULL},
-    {"write", HP_KEY_CHOICE, AT_CACHE(through), 0, 0, 0, write_policies},
-    {"allocate", HP_KEY_CHOICE, AT_CACHE(no_allocate), 0, 0, 0, yes_no},
+static const struct hp_setting cache_keys[] = {
+    {"size", HP_SETTING_SIZE, AT_CACHE(size), 64, BYTES_MAX, "bytes", .initial = NONE},
+    {"line", HP_SETTING_POWER, AT_CACHE(line), 16, 4096, "bytes of a line", .initial = NONE},
+    {"ways", HP_SETTING_SIZE, AT_CACHE(ways), 1, MANY, "lines of a set", .initial = NONE,
+     .word = "full"},
+    {"replacement", HP_SETTING_CHOICE, AT_CACHE(replacement), 0, 0,
+     "which line of a full set leaves", replacements, .initial = HP_LRU},
+    {"ports", HP_SETTING_SIZE, AT_CACHE(ports), 1, 64, "accesses in a cycle", .initial = 1},
+    {"latency", HP_SETTING_SIZE, AT_CACHE(latency), 1, 10000, "cycles of an access",
+     .initial = NONE},
+    {"write", HP_SETTING_CHOICE, AT_CACHE(through), 0, 0,
+     "whether writes are passed on when a line leaves, or at once", write_policies, .initial = 0},
+    {"allocate", HP_SETTING_CHOICE, AT_CACHE(no_allocate), 0, 0,
+     "whether a write that misses brings its line in", yes_no, .initial = 0},
 };
 
-#define AT_TLB(field) offsetof(struct hp_tlb_config, field)
-static const struct hp_key tlb_keys[] = {
-    {"entries", HP_KEY_NUMBER, AT_TLB(entries), 1, MANY, NONE, NULL},
-    {"ways", HP_KEY_WAYS, AT_TLB(ways), 1, MANY, NONE, NULL},
-    {"page", HP_KEY_POWER, AT_TLB(page), 4096, 1u << 30, 4096, NULL},
-    {"replacement", HP_KEY_CHOICE, AT_TLB(replacement), 0, 0, HP_LRU, replacements},
-    {"latency", HP_KEY_NUMBER, AT_TLB(latency), 1, 10000, 30, NULL},
+#define AT_TLB(field) HP_MEMBER(struct hp_tlb_config, field)
+static const struct hp_setting tlb_keys[] = {
+    {"entries", HP_SETTING_SIZE, AT_TLB(entries), 1, MANY, "pages that it knows", .initial = NONE},
+    {"ways", HP_SETTING_SIZE, AT_TLB(ways), 1, MANY, "entries of a set", .initial = NONE,
+     .word = "full"},
+    {"page", HP_SETTING_POWER, AT_TLB(page), 4096, 1u << 30, "bytes of a page", .initial = 4096},
+    {"replacement", HP_SETTING_CHOICE, AT_TLB(replacement), 0, 0,
+     "which entry of a full set leaves", replacements, .initial = HP_LRU},
+    {"latency", HP_SETTING_SIZE, AT_TLB(latency), 1, 10000,
+     "cycles of a miss: to ask the second level, or to walk the tables", .initial = 30},
 };
 
-static const struct hp_key memory_keys[] = {
-    {"latency", HP_KEY_NUMBER, offsetof(struct hp_memory_config, latency), 1, 100000, NONE, NULL},
-    {"power", HP_KEY_NUMBER, offsetof(struct hp_memory_config, power), 1, 4096, 100, NULL},
+static const struct hp_setting memory_keys[] = {
+    {"latency", HP_SETTING_SIZE, HP_MEMBER(struct hp_memory_config, latency), 1, 100000,
+     "cycles of an access", .initial = NONE},
+    {"power", HP_SETTING_SIZE, HP_MEMBER(struct hp_memory_config, power), 1, 4096,
+     "of an access, in accesses of the L1I", .initial = 100},
 };
 
-#define AT_BRANCH(field) offsetof(struct hp_branch_config, field)
-static const struct hp_key branch_keys[] = {
-    {"predictor", HP_KEY_CHOICE, AT_BRANCH(predictor), 0, 0, NONE, predictors},
-    {"indirect", HP_KEY_CHOICE, AT_BRANCH(indirect), 0, 0, HP_INDIRECT_BTB, indirects},
+#define AT_BRANCH(field) HP_MEMBER(struct hp_branch_config, field)
+static const struct hp_setting branch_keys[] = {
+    {"predictor", HP_SETTING_NUMBER, AT_BRANCH(predictor), 0, 0, "which way branches go", NULL,
+     NONE, .form = "a predictor", .read = hp_predictor_read, .write = hp_predictor_write},
+    {"indirect", HP_SETTING_CHOICE, AT_BRANCH(indirect), 0, 0, "where indirect jumps go", indirects,
+     .initial = HP_INDIRECT_BTB},
 };
-static const struct hp_key bimodal_keys[] = {
-    {"entries", HP_KEY_POWER, AT_BRANCH(bimodal_entries), 1, MANY, 2048, NULL},
+static const struct hp_setting btb_keys[] = {
+    {"entries", HP_SETTING_SIZE, AT_BRANCH(btb_entries), 1, MANY, "branches that it knows",
+     .initial = NONE},
+    {"ways", HP_SETTING_SIZE, AT_BRANCH(btb_ways), 1, MANY, "entries of a set", .initial = NONE,
+     .word = "full"},
 };
-static const struct hp_key gshare_keys[] = {
-    {"entries", HP_KEY_POWER, AT_BRANCH(gshare_entries), 1, MANY, 4096, NULL},
-    {"history", HP_KEY_NUMBER, AT_BRANCH(gshare_history), 0, 24, 12, NULL},
-};
-static const struct hp_key local_keys[] = {
-    {"histories", HP_KEY_POWER, AT_BRANCH(local_histories), 1, MANY, 1024, NULL},
-    {"history", HP_KEY_NUMBER, AT_BRANCH(local_history), 1, 24, 10, NULL},
-    {"entries", HP_KEY_POWER, AT_BRANCH(local_entries), 1, MANY, 1024, NULL},
-};
-static const struct hp_key combined_keys[] = {
-    {"first", HP_KEY_CHOICE, AT_BRANCH(first), 0, 0, HP_PREDICT_BIMODAL, predictors},
-    {"second", HP_KEY_CHOICE, AT_BRANCH(second), 0, 0, HP_PREDICT_GSHARE, predictors},
-    {"meta", HP_KEY_POWER, AT_BRANCH(meta_entries), 1, MANY, 1024, NULL},
-};
-static const struct hp_key alpha_keys[] = {
-    {"histories", HP_KEY_POWER, AT_BRANCH(alpha_histories), 1, MANY, 1024, NULL},
-    {"local", HP_KEY_NUMBER, AT_BRANCH(alpha_local), 1, 16, 10, NULL},
-    {"global", HP_KEY_NUMBER, AT_BRANCH(alpha_global), 1, 24, 12, NULL},
-};
-static const struct hp_key btb_keys[] = {
-    {"entries", HP_KEY_NUMBER, AT_BRANCH(btb_entries), 1, MANY, NONE, NULL},
-    {"ways", HP_KEY_WAYS, AT_BRANCH(btb_ways), 1, MANY, NONE, NULL},
-};
-static const struct hp_key ras_keys[] = {
-    {"entries", HP_KEY_NUMBER, AT_BRANCH(ras_entries), 0, 4096, 16, NULL},
+static const struct hp_setting ras_keys[] = {
+    {"entries", HP_SETTING_SIZE, AT_BRANCH(ras_entries), 0, 4096,
+     "return addresses; 0: returns are predicted as indirect jumps", .initial = 16},
 };
 
-#define AT_TAGE(field) offsetof(struct hp_tage_config, field)
-static const struct hp_key tage_keys[] = {
-    {"base", HP_KEY_POWER, AT_TAGE(base), 16, MANY, 4096, NULL},
-    {"tables", HP_KEY_NUMBER, AT_TAGE(tables), 1, HP_TAGE_TABLES, 7, NULL},
-    {"entries", HP_KEY_POWER, AT_TAGE(entries), 16, MANY, 1024, NULL},
-    {"tag", HP_KEY_NUMBER, AT_TAGE(tag), 4, 15, 11, NULL},
-    {"shortest", HP_KEY_NUMBER, AT_TAGE(shortest), 1, HP_HISTORY_MAX, 5, NULL},
-    {"longest", HP_KEY_NUMBER, AT_TAGE(longest), 1, HP_HISTORY_MAX, 130, NULL},
-    {"reset", HP_KEY_NUMBER, AT_TAGE(reset), 1, 1u << 30, 1 << 18, NULL},
-};
+/* --- Sections --------------------------------------------------------------------------------- */
+
+#define N(keys) (sizeof(keys) / sizeof *(keys))
+#define SECTION(name, sentence, keys)                                                              \
+    static const struct hp_model name = {#name, sentence, NULL, 0, keys, N(keys)};
+SECTION(core, "the pipeline", core_keys)
+SECTION(units, "functional units", unit_keys)
+SECTION(latency, "what operations take; may be left out", latency_keys)
+static const struct hp_model l1i = {"l1i",      "the first level instruction cache", NULL, 0,
+                                    cache_keys, N(cache_keys) - N_WRITE_KEYS};
+SECTION(l1d, "the first level data cache", cache_keys)
+SECTION(l2, "the second level cache; without it there is none", cache_keys)
+SECTION(l3, "the third level cache; without it there is none", cache_keys)
+SECTION(itlb, "the TLB of instructions; without it there is none", tlb_keys)
+SECTION(dtlb, "the TLB of data; without it there is none", tlb_keys)
+SECTION(tlb2, "the second level TLB; without it there is none", tlb_keys)
+SECTION(memory, "what is behind the caches", memory_keys)
+SECTION(branch, "branch prediction", branch_keys)
+SECTION(ittage, "the indirect predictor ITTAGE; may be left out", hp_tage_keys)
+SECTION(btb, "the branch target buffer", btb_keys)
+SECTION(ras, "the return address stack; may be left out", ras_keys)
+#undef SECTION
 
 #define AT(field) offsetof(struct hp_machine, field)
-#define N(keys)   (sizeof(keys) / sizeof *(keys))
-const struct hp_section hp_sections[] = {
-    {"core", HP_SECTION_REQUIRED, AT(core), core_keys, N(core_keys)},
-    {"units", HP_SECTION_REQUIRED, AT(units), unit_keys, N(unit_keys)},
-    {"latency", HP_SECTION_DEFAULTS, AT(latency), latency_keys, N(latency_keys)},
-    {"l1i", HP_SECTION_REQUIRED, AT(l1i), cache_keys, N(cache_keys) - N_WRITE_KEYS},
-    {"l1d", HP_SECTION_REQUIRED, AT(l1d), cache_keys, N(cache_keys)},
-    {"l2", HP_SECTION_OPTIONAL, AT(l2), cache_keys, N(cache_keys)},
-    {"l3", HP_SECTION_OPTIONAL, AT(l3), cache_keys, N(cache_keys)},
-    {"itlb", HP_SECTION_OPTIONAL, AT(itlb), tlb_keys, N(tlb_keys)},
-    {"dtlb", HP_SECTION_OPTIONAL, AT(dtlb), tlb_keys, N(tlb_keys)},
-    {"tlb2", HP_SECTION_OPTIONAL, AT(tlb2), tlb_keys, N(tlb_keys)},
-    {"memory", HP_SECTION_REQUIRED, AT(memory), memory_keys, N(memory_keys)},
-    {"branch", HP_SECTION_REQUIRED, AT(branch), branch_keys, N(branch_keys)},
-    {"bimodal", HP_SECTION_DEFAULTS, AT(branch), bimodal_keys, N(bimodal_keys)},
-    {"gshare", HP_SECTION_DEFAULTS, AT(branch), gshare_keys, N(gshare_keys)},
-    {"local", HP_SECTION_DEFAULTS, AT(branch), local_keys, N(local_keys)},
-    {"combined", HP_SECTION_DEFAULTS, AT(branch), combined_keys, N(combined_keys)},
-    {"alpha21264", HP_SECTION_DEFAULTS, AT(branch), alpha_keys, N(alpha_keys)},
-    {"tage", HP_SECTION_DEFAULTS, AT(branch.tage), tage_keys, N(tage_keys)},
-    {"ittage", HP_SECTION_DEFAULTS, AT(branch.ittage), tage_keys, N(tage_keys)},
-    {"btb", HP_SECTION_REQUIRED, AT(branch), btb_keys, N(btb_keys)},
-    {"ras", HP_SECTION_DEFAULTS, AT(branch), ras_keys, N(ras_keys)},
+const struct hp_section hp_sections[] = {{&core, HP_SECTION_REQUIRED, AT(core)},
+                                         {&units, HP_SECTION_REQUIRED, AT(units)},
+                                         {&latency, HP_SECTION_DEFAULTS, AT(latency)},
+                                         {&l1i, HP_SECTION_REQUIRED, AT(l1i)},
+                                         {&l1d, HP_SECTION_REQUIRED, AT(l1d)},
+                                         {&l2, HP_SECTION_OPTIONAL, AT(l2)},
+                                         {&l3, HP_SECTION_OPTIONAL, AT(l3)},
+                                         {&itlb, HP_SECTION_OPTIONAL, AT(itlb)},
+                                         {&dtlb, HP_SECTION_OPTIONAL, AT(dtlb)},
+                                         {&tlb2, HP_SECTION_OPTIONAL, AT(tlb2)},
+                                         {&memory, HP_SECTION_REQUIRED, AT(memory)},
+                                         {&branch, HP_SECTION_REQUIRED, AT(branch)},
+                                         {&ittage, HP_SECTION_DEFAULTS, AT(branch.ittage)},
+                                         {&btb, HP_SECTION_REQUIRED, AT(branch)},
+                                         {&ras, HP_SECTION_DEFAULTS, AT(branch)},
+#define EACH(name)                                                                                 \
+    {&hp_predict_##name.model, HP_SECTION_DEFAULTS, AT(branch.settings[HP_PREDICT_##name])},
+                                         HP_PREDICTORS(EACH)
+#undef EACH
 };
 const unsigned hp_n_sections = N(hp_sections);
 
 _Static_assert(N(hp_sections) <= HP_SECTIONS_MAX, "HP_SECTIONS_MAX");
-_Static_assert(N(core_keys) <= HP_KEYS_MAX, "HP_KEYS_MAX");
+_Static_assert(N(core_keys) <= HP_KEYS_MAX && HP_PREDICTOR_SETTINGS <= HP_KEYS_MAX, "HP_KEYS_MAX");
+
+/* The machines that hotpath comes with: machines/NAME.ini. */
+static const struct hp_preset machines[] = {
+    {"vaswani", NULL, "the processor of the path profiler's paper", NULL},
+    {"alpha21264", NULL, "the Alpha 21264, of ProfileMe", NULL},
+    {"arm9", NULL, "a small core in order, of the loops paper", NULL},
+    {"modern", NULL, "a recent desktop core: TAGE, three levels of caches", NULL},
+};
+static const struct hp_model shipped = {.name = "machine files",
+                                        .help = "a name of these, or a file that ends in .ini",
+                                        .presets = machines,
+                                        .n_presets = N(machines)};
+static const struct hp_model *const models[] = {&shipped, &core, &units, &latency, &l1i,  &l1d,
+                                                &l2,      &l3,   &itlb,  &dtlb,    &tlb2, &memory,
+                                                &branch,  &btb,  &ras,   &ittage};
+const struct hp_model_family hp_machine_family = {
+    .name = "machines",
+    .label = "machine",
+    .option = "--machine",
+    .help = "machine files and their sections (docs/machine.md)",
+    .models = models,
+    .n_models = N(models),
+};
 
 /* --- Finding ---------------------------------------------------------------------------------- */
 
 int hp_section_find(const char *name, size_t length)
 {
-    for (unsigned i = 0; i < hp_n_sections; i++)
-        if (strncmp(hp_sections[i].name, name, length) == 0 && hp_sections[i].name[length] == 0)
+    for (unsigned i = 0; i < hp_n_sections; i++) {
+        const struct hp_model *model = hp_sections[i].model;
+        if (model->n_keys && strlen(model->name) == length &&
+            memcmp(model->name, name, length) == 0)
             return (int)i;
+    }
     return -1;
 }
 
 int hp_key_find(const struct hp_section *section, const char *name)
 {
-    for (unsigned i = 0; i < section->n_keys; i++)
-        if (strcmp(section->keys[i].name, name) == 0)
-            return (int)i;
-    return -1;
+    const struct hp_setting *key = hp_setting_find(section->model, name);
+    return key ? (int)(key - section->model->keys) : -1;
 }
 
-/* --- Values ----------------------------------------------------------------------------------- */
-
-static enum hp_err read_choice(const struct hp_key *key, const char *text, uint64_t *value)
+uint64_t *hp_machine_value(struct hp_machine *machine, const char *section, const char *key)
 {
-    char list[128] = "";
-    for (uint64_t i = 0; key->choices[i]; i++) {
-        if (strcmp(key->choices[i], text) == 0) {
-            *value = i;
-            return HP_OK;
-        }
-        if (i)
-            strncat(list, ", ", sizeof list - strlen(list) - 1);
-        strncat(list, key->choices[i], sizeof list - strlen(list) - 1);
-    }
-    return hp_fail(HP_ERR_INVALID, "'%s' is none of %s", text, list);
-}
-
-static unsigned suffix_bits(char suffix)
-{
-    switch (suffix) {
-    case 'K': return 10;
-    case 'M': return 20;
-    case 'G': return 30;
-    default: return 0;
-    }
-}
-
-/* Digits, and a suffix. */
-static enum hp_err read_number(const struct hp_key *key, const char *text, uint64_t *value)
-{
-    char *end = NULL;
-    errno = 0;
-    unsigned long long number = isdigit((unsigned char)*text) ? strtoull(text, &end, 10) : 0;
-    unsigned shift = 0;
-    if (end && *end) {
-        shift = suffix_bits(*end);
-        end += shift != 0;
-    }
-    if (!end || *end)
-        return hp_fail(HP_ERR_INVALID, "'%s' is not a number", text);
-    if (errno || number > UINT64_MAX >> shift || number << shift < key->low ||
-        number << shift > key->high)
-        return hp_fail(HP_ERR_INVALID, "%s is not between %" PRIu64 " and %" PRIu64, text, key->low,
-                       key->high);
-    *value = number << shift;
-    if (key->kind == HP_KEY_POWER && (*value & (*value - 1)) != 0)
-        return hp_fail(HP_ERR_INVALID, "%s is not a power of two", text);
-    return HP_OK;
-}
-
-enum hp_err hp_key_read(const struct hp_key *key, const char *text, uint64_t *value)
-{
-    if (key->kind == HP_KEY_CHOICE)
-        return read_choice(key, text, value);
-    if (key->kind == HP_KEY_WAYS && strcmp(text, "full") == 0) {
-        *value = 0;
-        return HP_OK;
-    }
-    return read_number(key, text, value);
+    int s = hp_section_find(section, strlen(section));
+    int k = s < 0 ? -1 : hp_key_find(&hp_sections[s], key);
+    if (k < 0)
+        return NULL;
+    char *values = hp_section_of(&hp_sections[s], machine);
+    return (uint64_t *)(void *)(values + hp_sections[s].model->keys[k].offset);
 }

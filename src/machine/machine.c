@@ -2,6 +2,7 @@
 #include "machine/machine.h"
 
 #include "base/own_directory.h"
+#include "machine/keys.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -70,6 +71,21 @@ static enum hp_err load_file(const char *path, struct hp_machine **machine)
 
 /* --- Finding ---------------------------------------------------------------------------------- */
 
+static enum hp_err no_such_machine(const char *name)
+{
+    const struct hp_model *shipped = hp_machine_family.models[0];
+    char names[200] = "";
+    for (unsigned i = 0, at = 0; i < shipped->n_presets && at < sizeof names; i++) {
+        const char *before = i + 1 == shipped->n_presets ? " and " : ", ";
+        at += (unsigned)snprintf(names + at, sizeof names - at, "%s%s", i ? before : "",
+                                 shipped->presets[i].name);
+    }
+    return hp_fail(HP_ERR_NOTFOUND,
+                   "there is no machine '%s'; hotpath comes with %s, and takes a file's name if it "
+                   "ends in .ini or has a '/'",
+                   name, names);
+}
+
 /* A shipped machine: where the environment says, in the build tree, or installed. */
 static enum hp_err find(const char *name, char **path)
 {
@@ -86,11 +102,7 @@ static enum hp_err find(const char *name, char **path)
             return HP_OK;
         free(*path);
     }
-    return hp_fail(
-        HP_ERR_NOTFOUND,
-        "there is no machine '%s'; hotpath comes with vaswani, alpha21264, arm9 and modern, and "
-        "takes a file's name if it ends in .ini or has a '/'",
-        name);
+    return no_such_machine(name);
 }
 
 enum hp_err hp_machine_load(const char *name, struct hp_machine **machine)

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * A machine as its parts see it: every parameter of a machine file, checked. The parameters are
- * listed, with their bounds, defaults and meaning, in keys.c; docs/machine.md is for people.
+ * listed, with their bounds, defaults and meaning, in keys.c, those of a predictor in its own file;
+ * docs/machine.md is for people.
  */
 #ifndef HP_MACHINE_MACHINE_H
 #define HP_MACHINE_MACHINE_H
 
 #include "hotpath/machine.h"
 #include "machine/cache.h"
+#include "machine/predictors.h"
 
 /* All numbers are 64 bits wide, so that one table can describe them. */
 
@@ -61,17 +63,6 @@ struct hp_memory_config {
     uint64_t power; /* of an access, in L1I accesses */
 };
 
-enum hp_predictor_kind {
-    HP_PREDICT_STATIC,
-    HP_PREDICT_BIMODAL,
-    HP_PREDICT_GSHARE,
-    HP_PREDICT_LOCAL,
-    HP_PREDICT_COMBINED,
-    HP_PREDICT_ALPHA21264,
-    HP_PREDICT_TAGE,
-    HP_PREDICTORS
-};
-
 enum hp_indirect_kind {
     HP_INDIRECT_BTB,
     HP_INDIRECT_ITTAGE,
@@ -87,15 +78,11 @@ struct hp_tage_config {
 };
 
 struct hp_branch_config {
-    uint64_t predictor;     /* enum hp_predictor_kind */
-    uint64_t indirect;      /* enum hp_indirect_kind */
-    uint64_t first, second; /* of a combined one: bimodal, gshare or local */
-    uint64_t bimodal_entries;
-    uint64_t gshare_entries, gshare_history;
-    uint64_t local_histories, local_history, local_entries;
-    uint64_t meta_entries;
-    uint64_t alpha_histories, alpha_local, alpha_global;
-    struct hp_tage_config tage, ittage;
+    uint64_t predictor; /* enum hp_predictor_id */
+    uint64_t indirect;  /* enum hp_indirect_kind */
+    /* Of each predictor, as its own file describes them. */
+    uint64_t settings[HP_N_PREDICTORS][HP_PREDICTOR_SETTINGS];
+    struct hp_tage_config ittage;
     uint64_t btb_entries, btb_ways;
     uint64_t ras_entries;
 };

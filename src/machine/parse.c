@@ -107,17 +107,19 @@ static int take_value(void *user, const char *section_name, const char *name, co
     const struct hp_section *section = &hp_sections[r->section];
     int index = hp_key_find(section, name);
     if (index < 0)
-        return fail_at(r, r->line, "[%s] has no '%s'", section->name, name), 0;
-    const struct hp_key *key = &section->keys[index];
+        return fail_at(r, r->line, "[%s] has no '%s'", section->model->name, name), 0;
+    const struct hp_setting *key = &section->model->keys[index];
     int *line = &r->key_lines[r->section][index];
     if (*line)
-        return fail_at(r, r->line, "[%s] %s was in line %d already", section->name, name, *line), 0;
+        return fail_at(r, r->line, "[%s] %s was in line %d already", section->model->name, name,
+                       *line),
+               0;
     *line = r->line;
-    if (hp_key_read(key, text, hp_key_value(section, key, r->machine)) == HP_OK)
+    if (hp_setting_read(key, text, hp_section_of(section, r->machine)) == HP_OK)
         return 1;
     char reason[200];
     snprintf(reason, sizeof reason, "%s", hp_error_text());
-    return fail_at(r, r->line, "[%s] %s: %s", section->name, name, reason), 0;
+    return fail_at(r, r->line, "[%s] %s: %s", section->model->name, name, reason), 0;
 }
 
 /* Defaults for what is not there, or an error. */
@@ -126,15 +128,15 @@ static enum hp_err complete_section(struct reading *r, unsigned index)
     const struct hp_section *section = &hp_sections[index];
     int line = r->section_lines[index];
     if (!line && section->kind == HP_SECTION_REQUIRED)
-        return fail_at(r, 0, "there is no [%s]", section->name);
-    for (unsigned i = 0; i < section->n_keys; i++) {
-        const struct hp_key *key = &section->keys[i];
+        return fail_at(r, 0, "there is no [%s]", section->model->name);
+    for (unsigned i = 0; i < section->model->n_keys; i++) {
+        const struct hp_setting *key = &section->model->keys[i];
         if (r->key_lines[index][i])
             continue;
-        if (line && key->initial == HP_KEY_REQUIRED)
-            return fail_at(r, line, "[%s] needs '%s'", section->name, key->name);
-        if (key->initial != HP_KEY_REQUIRED)
-            *hp_key_value(section, key, r->machine) = (uint64_t)key->initial;
+        if (line && key->initial == HP_SETTING_REQUIRED)
+            return fail_at(r, line, "[%s] needs '%s'", section->model->name, key->key);
+        if (key->initial != HP_SETTING_REQUIRED)
+            hp_setting_set(key, hp_section_of(section, r->machine), (uint64_t)key->initial);
     }
     return HP_OK;
 }

@@ -7,6 +7,10 @@
 
 #include <stdlib.h>
 
+struct settings {
+    uint64_t histories, local, global;
+};
+
 struct alpha {
     struct hp_predictor predictor; /* first */
     uint64_t histories_mask, local_mask, global_mask;
@@ -49,19 +53,21 @@ static void alpha_free(struct hp_predictor *predictor)
     free(a);
 }
 
-enum hp_err hp_alpha_new(uint64_t histories, uint64_t local, uint64_t global,
-                         struct hp_predictor **predictor)
+static enum hp_err alpha_make(const void *settings, const struct hp_branch_config *config,
+                              struct hp_predictor **predictor)
 {
+    const struct settings *own = settings;
+    (void)config;
     struct alpha *a = malloc(sizeof *a);
     if (!a)
         return hp_fail_nomem();
-    uint64_t locals = (uint64_t)1 << local, globals = (uint64_t)1 << global;
+    uint64_t locals = (uint64_t)1 << own->local, globals = (uint64_t)1 << own->global;
     *a = (struct alpha){
         .predictor = {.predict = alpha_predict, .update = alpha_update, .free = alpha_free},
-        .histories_mask = histories - 1,
+        .histories_mask = own->histories - 1,
         .local_mask = locals - 1,
         .global_mask = globals - 1,
-        .histories = calloc(histories, sizeof *a->histories),
+        .histories = calloc(own->histories, sizeof *a->histories),
         .local = hp_counters_new(locals, 3),
         .global = hp_counters_new(globals, 2),
         .choices = hp_counters_new(globals, 2)};
@@ -72,3 +78,18 @@ enum hp_err hp_alpha_new(uint64_t histories, uint64_t local, uint64_t global,
     *predictor = &a->predictor;
     return HP_OK;
 }
+
+static const struct hp_setting keys[] = {
+    {"histories", HP_SETTING_POWER, HP_MEMBER(struct settings, histories), 1, HP_TABLE_MAX,
+     "registers of a branch's own outcomes, by address", .initial = 1024},
+    {"local", HP_SETTING_SIZE, HP_MEMBER(struct settings, local), 1, 16,
+     "outcomes in each; they choose one of 2^local 3-bit counters", .initial = 10},
+    {"global", HP_SETTING_SIZE, HP_MEMBER(struct settings, global), 1, 24,
+     "outcomes of all branches, that choose a 2-bit counter and whom to believe", .initial = 12},
+};
+
+const struct hp_predictor_kind hp_predict_alpha = {
+    .model = {"alpha21264", "the tournament predictor of the Alpha 21264", NULL, 0, keys,
+              sizeof keys / sizeof *keys},
+    .make = alpha_make,
+};

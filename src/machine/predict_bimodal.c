@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+struct settings {
+    uint64_t entries;
+};
+
 struct bimodal {
     struct hp_predictor predictor; /* first */
     uint64_t mask;
@@ -30,15 +34,18 @@ static void bimodal_free(struct hp_predictor *predictor)
     free(b);
 }
 
-enum hp_err hp_bimodal_new(uint64_t entries, struct hp_predictor **predictor)
+static enum hp_err bimodal_make(const void *settings, const struct hp_branch_config *config,
+                                struct hp_predictor **predictor)
 {
+    const struct settings *own = settings;
+    (void)config;
     struct bimodal *b = malloc(sizeof *b);
     if (!b)
         return hp_fail_nomem();
     *b = (struct bimodal){
         .predictor = {.predict = bimodal_predict, .update = bimodal_update, .free = bimodal_free},
-        .mask = entries - 1,
-        .counters = hp_counters_new(entries, 2)};
+        .mask = own->entries - 1,
+        .counters = hp_counters_new(own->entries, 2)};
     if (!b->counters) {
         bimodal_free(&b->predictor);
         return hp_fail_nomem();
@@ -46,3 +53,14 @@ enum hp_err hp_bimodal_new(uint64_t entries, struct hp_predictor **predictor)
     *predictor = &b->predictor;
     return HP_OK;
 }
+
+static const struct hp_setting keys[] = {
+    {"entries", HP_SETTING_POWER, HP_MEMBER(struct settings, entries), 1, HP_TABLE_MAX,
+     "2-bit counters", .initial = 2048},
+};
+
+const struct hp_predictor_kind hp_predict_bimodal = {
+    .model = {"bimodal", "2-bit counters, by address", NULL, 0, keys, sizeof keys / sizeof *keys},
+    .can_be_combined = true,
+    .make = bimodal_make,
+};

@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+struct settings {
+    uint64_t first, second, meta;
+};
+
 struct combined {
     struct hp_predictor predictor; /* first */
     struct hp_predictor *parts[2];
@@ -38,25 +42,57 @@ static void combined_free(struct hp_predictor *predictor)
     free(c);
 }
 
-enum hp_err hp_combined_new(struct hp_predictor *first, struct hp_predictor *second,
-                            uint64_t entries, struct hp_predictor **predictor)
+static enum hp_err combined_make(const void *settings, const struct hp_branch_config *config,
+                                 struct hp_predictor **predictor)
 {
+    const struct settings *own = settings;
     struct combined *c = malloc(sizeof *c);
-    if (!c) {
-        hp_predictor_free(first);
-        hp_predictor_free(second);
+    if (!c)
         return hp_fail_nomem();
-    }
     *c = (struct combined){.predictor = {.predict = combined_predict,
                                          .update = combined_update,
                                          .free = combined_free},
-                           .parts = {first, second},
-                           .mask = entries - 1,
-                           .choices = hp_counters_new(entries, 2)};
-    if (!c->choices) {
+                           .mask = own->meta - 1,
+                           .choices = hp_counters_new(own->meta, 2)};
+    enum hp_err err = c->choices ? HP_OK : hp_fail_nomem();
+    if (err == HP_OK)
+        err = hp_predictor_make(config, own->first, &c->parts[0]);
+    if (err == HP_OK)
+        err = hp_predictor_make(config, own->second, &c->parts[1]);
+    if (err != HP_OK)
         combined_free(&c->predictor);
-        return hp_fail_nomem();
-    }
-    *predictor = &c->predictor;
-    return HP_OK;
+    else
+        *predictor = &c->predictor;
+    return err;
 }
+
+static bool check_part(const char *key, uint64_t id, struct hp_machine_fault *fault)
+{
+    if (!hp_predictor_kinds[id]->can_be_combined)
+        return hp_fault_at(fault, "combined", key,
+                           "only bimodal, gshare and local predictors can be combined");
+    return true;
+}
+
+static bool check(const void *settings, struct hp_machine_fault *fault)
+{
+    const struct settings *own = settings;
+    return check_part("first", own->first, fault) && check_part("second", own->second, fault);
+}
+
+#define PREDICTOR .form = "a predictor", .read = hp_predictor_read, .write = hp_predictor_write
+static const struct hp_setting keys[] = {
+    {"first", HP_SETTING_NUMBER, HP_MEMBER(struct settings, first), 0, 0, "one predictor", NULL,
+     HP_PREDICT_bimodal, PREDICTOR},
+    {"second", HP_SETTING_NUMBER, HP_MEMBER(struct settings, second), 0, 0, "the other", NULL,
+     HP_PREDICT_gshare, PREDICTOR},
+    {"meta", HP_SETTING_POWER, HP_MEMBER(struct settings, meta), 1, HP_TABLE_MAX,
+     "2-bit counters that choose between the two, by address", .initial = 1024},
+};
+
+const struct hp_predictor_kind hp_predict_combined = {
+    .model = {"combined", "two predictors, and counters that learn which one to believe", NULL, 0,
+              keys, sizeof keys / sizeof *keys},
+    .check = check,
+    .make = combined_make,
+};

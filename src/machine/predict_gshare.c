@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+struct settings {
+    uint64_t entries, history;
+};
+
 struct gshare {
     struct hp_predictor predictor; /* first */
     uint64_t mask, history, history_mask;
@@ -31,16 +35,19 @@ static void gshare_free(struct hp_predictor *predictor)
     free(g);
 }
 
-enum hp_err hp_gshare_new(uint64_t entries, uint64_t history, struct hp_predictor **predictor)
+static enum hp_err gshare_make(const void *settings, const struct hp_branch_config *config,
+                               struct hp_predictor **predictor)
 {
+    const struct settings *own = settings;
+    (void)config;
     struct gshare *g = malloc(sizeof *g);
     if (!g)
         return hp_fail_nomem();
     *g = (struct gshare){
         .predictor = {.predict = gshare_predict, .update = gshare_update, .free = gshare_free},
-        .mask = entries - 1,
-        .history_mask = ((uint64_t)1 << history) - 1,
-        .counters = hp_counters_new(entries, 2)};
+        .mask = own->entries - 1,
+        .history_mask = ((uint64_t)1 << own->history) - 1,
+        .counters = hp_counters_new(own->entries, 2)};
     if (!g->counters) {
         gshare_free(&g->predictor);
         return hp_fail_nomem();
@@ -48,3 +55,24 @@ enum hp_err hp_gshare_new(uint64_t entries, uint64_t history, struct hp_predicto
     *predictor = &g->predictor;
     return HP_OK;
 }
+
+static bool check(const void *settings, struct hp_machine_fault *fault)
+{
+    const struct settings *own = settings;
+    return hp_check_history("gshare", own->history, own->entries, fault);
+}
+
+static const struct hp_setting keys[] = {
+    {"entries", HP_SETTING_POWER, HP_MEMBER(struct settings, entries), 1, HP_TABLE_MAX,
+     "2-bit counters", .initial = 4096},
+    {"history", HP_SETTING_SIZE, HP_MEMBER(struct settings, history), 0, 24,
+     "outcomes in the history", .initial = 12},
+};
+
+const struct hp_predictor_kind hp_predict_gshare = {
+    .model = {"gshare", "2-bit counters, by address xor the last outcomes (McFarling)", NULL, 0,
+              keys, sizeof keys / sizeof *keys},
+    .can_be_combined = true,
+    .check = check,
+    .make = gshare_make,
+};

@@ -22,8 +22,10 @@ static void static_free(struct hp_predictor *predictor)
     free(predictor);
 }
 
-enum hp_err hp_static_new(struct hp_predictor **predictor)
+static enum hp_err static_make(const void *settings, const struct hp_branch_config *config,
+                               struct hp_predictor **predictor)
 {
+    (void)settings, (void)config;
     struct hp_predictor *p = malloc(sizeof *p);
     if (!p)
         return hp_fail_nomem();
@@ -32,3 +34,9 @@ enum hp_err hp_static_new(struct hp_predictor **predictor)
     *predictor = p;
     return HP_OK;
 }
+
+/* Backward branches are taken, forward ones are not. */
+const struct hp_predictor_kind hp_predict_static = {
+    .model = {.name = "static", .help = "backward branches are taken, forward ones are not"},
+    .make = static_make,
+};

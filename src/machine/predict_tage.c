@@ -167,18 +167,21 @@ static void tage_free(struct hp_predictor *predictor)
     free(t);
 }
 
-enum hp_err hp_tage_new(const struct hp_tage_config *config, struct hp_predictor **predictor)
+static enum hp_err tage_make(const void *settings, const struct hp_branch_config *config,
+                             struct hp_predictor **predictor)
 {
+    const struct hp_tage_config *own = settings;
+    (void)config;
     struct tage *t = calloc(1, sizeof *t);
     if (!t)
         return hp_fail_nomem();
     t->predictor = (struct hp_predictor){
         .predict = tage_predict, .update = tage_update, .note = tage_note, .free = tage_free};
-    hp_tagged_init(&t->tagged, config);
-    t->base = hp_counters_new(config->base, 2);
-    t->base_mask = config->base - 1;
-    t->n_entries = config->entries * config->tables;
-    t->reset = t->until_reset = config->reset;
+    hp_tagged_init(&t->tagged, own);
+    t->base = hp_counters_new(own->base, 2);
+    t->base_mask = own->base - 1;
+    t->n_entries = own->entries * own->tables;
+    t->reset = t->until_reset = own->reset;
     t->use_alternate = 8;
     t->tags = malloc(t->n_entries * sizeof *t->tags);
     t->entries = malloc(t->n_entries * sizeof *t->entries);
@@ -194,3 +197,35 @@ enum hp_err hp_tage_new(const struct hp_tage_config *config, struct hp_predictor
     *predictor = &t->predictor;
     return HP_OK;
 }
+
+_Static_assert(sizeof(struct hp_tage_config) <= HP_PREDICTOR_SETTINGS * sizeof(uint64_t),
+               "HP_PREDICTOR_SETTINGS");
+
+#define AT(member) HP_MEMBER(struct hp_tage_config, member)
+const struct hp_setting hp_tage_keys[HP_TAGE_KEYS] = {
+    {"base", HP_SETTING_POWER, AT(base), 16, HP_TABLE_MAX, "entries of the table without history",
+     .initial = 4096},
+    {"tables", HP_SETTING_SIZE, AT(tables), 1, HP_TAGE_TABLES, "tables with history", .initial = 7},
+    {"entries", HP_SETTING_POWER, AT(entries), 16, HP_TABLE_MAX, "entries of each",
+     .initial = 1024},
+    {"tag", HP_SETTING_SIZE, AT(tag), 4, 15, "bits of a tag", .initial = 11},
+    {"shortest", HP_SETTING_SIZE, AT(shortest), 1, HP_HISTORY_MAX, "history of the first table",
+     .initial = 5},
+    {"longest", HP_SETTING_SIZE, AT(longest), 1, HP_HISTORY_MAX,
+     "history of the last; those between are geometric", .initial = 130},
+    {"reset", HP_SETTING_SIZE, AT(reset), 1, 1u << 30,
+     "predictions after which usefulness is halved", .initial = 1 << 18},
+};
+#undef AT
+
+static bool check(const void *settings, struct hp_machine_fault *fault)
+{
+    return hp_check_tage("tage", settings, fault);
+}
+
+const struct hp_predictor_kind hp_predict_tage = {
+    .model = {"tage", "TAGE: tagged tables with histories of geometric length", NULL, 0,
+              hp_tage_keys, HP_TAGE_KEYS},
+    .check = check,
+    .make = tage_make,
+};

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "machine/predictor.h"
 
+#include "machine/keys.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,35 +21,56 @@ void hp_predictor_free(struct hp_predictor *predictor)
         predictor->free(predictor);
 }
 
-static enum hp_err make(const struct hp_branch_config *config, uint64_t kind,
-                        struct hp_predictor **predictor)
+const struct hp_predictor_kind *const hp_predictor_kinds[HP_N_PREDICTORS] = {
+#define EACH(name) &hp_predict_##name,
+    HP_PREDICTORS(EACH)
+#undef EACH
+};
+
+static const struct hp_model *const models[] = {
+#define EACH(name) &hp_predict_##name.model,
+    HP_PREDICTORS(EACH)
+#undef EACH
+};
+
+const struct hp_model_family hp_predictor_family = {
+    .name = "branch predictors",
+    .label = "predictor",
+    .option = "[branch] predictor, in a machine file",
+    .help = "predict which way conditional branches go; the keys are those of a section",
+    .models = models,
+    .n_models = HP_N_PREDICTORS,
+};
+
+enum hp_err hp_predictor_make(const struct hp_branch_config *config, uint64_t id,
+                              struct hp_predictor **predictor)
 {
-    switch (kind) {
-    case HP_PREDICT_STATIC: return hp_static_new(predictor);
-    case HP_PREDICT_BIMODAL: return hp_bimodal_new(config->bimodal_entries, predictor);
-    case HP_PREDICT_GSHARE:
-        return hp_gshare_new(config->gshare_entries, config->gshare_history, predictor);
-    case HP_PREDICT_LOCAL:
-        return hp_local_new(config->local_histories, config->local_history, config->local_entries,
-                            predictor);
-    case HP_PREDICT_ALPHA21264:
-        return hp_alpha_new(config->alpha_histories, config->alpha_local, config->alpha_global,
-                            predictor);
-    case HP_PREDICT_TAGE: return hp_tage_new(&config->tage, predictor);
-    default: return hp_fail(HP_ERR_INTERNAL, "no predictor of kind %d", (int)kind);
-    }
+    return hp_predictor_kinds[id]->make(config->settings[id], config, predictor);
 }
 
 enum hp_err hp_predictor_new(const struct hp_branch_config *config, struct hp_predictor **predictor)
 {
-    struct hp_predictor *first = NULL, *second = NULL;
-    if (config->predictor != HP_PREDICT_COMBINED)
-        return make(config, config->predictor, predictor);
-    HP_TRY(make(config, config->first, &first));
-    enum hp_err err = make(config, config->second, &second);
-    if (err != HP_OK) {
-        hp_predictor_free(first);
-        return err;
+    return hp_predictor_make(config, config->predictor, predictor);
+}
+
+enum hp_err hp_predictor_read(const struct hp_setting *setting, const char *text, void *config)
+{
+    char names[200] = "";
+    size_t at = 0;
+    for (unsigned i = 0; i < HP_N_PREDICTORS; i++) {
+        if (strcmp(models[i]->name, text) == 0) {
+            hp_setting_set(setting, config, i);
+            return HP_OK;
+        }
+        if (at < sizeof names)
+            at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "",
+                                   models[i]->name);
     }
-    return hp_combined_new(first, second, config->meta_entries, predictor);
+    return hp_fail(HP_ERR_INVALID, "'%.40s' is none of %s", text, names);
+}
+
+void hp_predictor_write(const struct hp_setting *setting, const void *config, char *text,
+                        size_t size)
+{
+    snprintf(text, size, "%s", models[hp_setting_get(setting, config)]->name);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Direction predictors: one interface, one module each (predict_*.c).
+ * Direction predictors: one interface, and a file each (predict_*.c) with all that is its own.
  *
  * For every conditional branch, in order: predict(), then update() with what happened. `pc` is the
  * branch's address without the low bits that are always 0 on its architecture. note() tells of a
@@ -13,6 +13,8 @@
 #ifndef HP_MACHINE_PREDICTOR_H
 #define HP_MACHINE_PREDICTOR_H
 
+#include "base/settings.h"
+#include "machine/check.h"
 #include "machine/machine.h"
 
 struct hp_predictor {
@@ -22,38 +24,36 @@ struct hp_predictor {
     void (*free)(struct hp_predictor *predictor);
 };
 
-/* The predictor of a machine. HP_ERR_NOMEM. */
+/* A predictor that a machine file can choose. */
+struct hp_predictor_kind {
+    /* Its name, and the keys of the section of that name, whose values are `settings`. */
+    struct hp_model model;
+    bool can_be_combined; /* [combined] can have it as a part */
+    /* What concerns several keys; NULL: nothing. False: `*fault` says what is wrong. */
+    bool (*check)(const void *settings, struct hp_machine_fault *fault);
+    /* HP_ERR_NOMEM. */
+    enum hp_err (*make)(const void *settings, const struct hp_branch_config *config,
+                        struct hp_predictor **predictor);
+};
+
+#define EACH(name) extern const struct hp_predictor_kind hp_predict_##name;
+HP_PREDICTORS(EACH)
+#undef EACH
+extern const struct hp_predictor_kind *const hp_predictor_kinds[HP_N_PREDICTORS];
+
+/* The predictor of a machine; any one, with the settings that the machine has for it. HP_ERR_NOMEM. */
 enum hp_err hp_predictor_new(const struct hp_branch_config *config,
                              struct hp_predictor **predictor);
+enum hp_err hp_predictor_make(const struct hp_branch_config *config, uint64_t id,
+                              struct hp_predictor **predictor);
 void hp_predictor_free(struct hp_predictor *predictor);
 
-/* Backward branches are taken, forward ones are not. */
-enum hp_err hp_static_new(struct hp_predictor **predictor);
+/* For keys whose value is the name of a predictor: see struct hp_setting. */
+enum hp_err hp_predictor_read(const struct hp_setting *setting, const char *text, void *config);
+void hp_predictor_write(const struct hp_setting *setting, const void *config, char *text,
+                        size_t size);
 
-/* `entries` 2-bit counters, by address. */
-enum hp_err hp_bimodal_new(uint64_t entries, struct hp_predictor **predictor);
-
-/* `entries` 2-bit counters, by address xor the last `history` outcomes (McFarling). */
-enum hp_err hp_gshare_new(uint64_t entries, uint64_t history, struct hp_predictor **predictor);
-
-/* `histories` registers of the branch's own last `history` outcomes, by address; `entries` 2-bit
- * counters by that and, above it, as many bits of the address as fit (Yeh and Patt). With one
- * register the history is everybody's. */
-enum hp_err hp_local_new(uint64_t histories, uint64_t history, uint64_t entries,
-                         struct hp_predictor **predictor);
-
-/* Two predictors, which become its own even when this fails, and `entries` 2-bit counters by address that
- * choose: "taken" means the second. They learn where the two disagree. */
-enum hp_err hp_combined_new(struct hp_predictor *first, struct hp_predictor *second,
-                            uint64_t entries, struct hp_predictor **predictor);
-
-/* The 21264's: `histories` registers of `local` bits that choose one of 2^local 3-bit counters; 2^global
- * 2-bit counters by the last `global` outcomes; and as many that choose ("taken" means global). */
-enum hp_err hp_alpha_new(uint64_t histories, uint64_t local, uint64_t global,
-                         struct hp_predictor **predictor);
-
-/* TAGE: predict_tage.c. */
-enum hp_err hp_tage_new(const struct hp_tage_config *config, struct hp_predictor **predictor);
+#define HP_TABLE_MAX (1u << 24) /* entries of a predictor's table */
 
 /* --- Counters --------------------------------------------------------------------------------- */
 

@@ -104,11 +104,11 @@ static void test_vaswani_is_table_3(void **state)
     assert_int_equal(m->l2.ways, 4);
     assert_int_equal(m->l2.latency, 10);
     assert_int_equal(m->memory.latency, 100);
-    assert_int_equal(m->branch.predictor, HP_PREDICT_COMBINED);
-    assert_int_equal(m->branch.gshare_history, 12);
-    assert_int_equal(m->branch.gshare_entries, 8192);
-    assert_int_equal(m->branch.bimodal_entries, 8192);
-    assert_int_equal(m->branch.meta_entries, 1024);
+    assert_int_equal(m->branch.predictor, HP_PREDICT_combined);
+    assert_int_equal(*hp_machine_value(m, "gshare", "history"), 12);
+    assert_int_equal(*hp_machine_value(m, "gshare", "entries"), 8192);
+    assert_int_equal(*hp_machine_value(m, "bimodal", "entries"), 8192);
+    assert_int_equal(*hp_machine_value(m, "combined", "meta"), 1024);
     assert_int_equal(m->core.mispredict, 3);
     assert_int_equal(m->branch.ras_entries, 32);
     assert_int_equal(m->branch.btb_entries, 2048);
@@ -130,7 +130,7 @@ static void test_defaults_and_full(void **state)
     assert_true(m->l1i.present && m->l1d.present);
     assert_false(m->l2.present || m->l3.present || m->itlb.present || m->tlb2.present);
     assert_int_equal(m->latency.mul, 3);
-    assert_int_equal(m->branch.tage.tables, 7);
+    assert_int_equal(*hp_machine_value(m, "tage", "tables"), 7);
     hp_machine_free(m);
 }
 
@@ -162,21 +162,23 @@ static void test_every_key_is_kept(void **state)
     (void)state;
     for (unsigned i = 0; i < hp_n_sections; i++) {
         const struct hp_section *section = &hp_sections[i];
-        for (unsigned k = 0; k < section->n_keys; k++) {
-            const struct hp_key *key = &section->keys[k];
+        for (unsigned k = 0; k < section->model->n_keys; k++) {
+            const struct hp_setting *keys = section->model->keys, *key = &keys[k];
             struct hp_machine machine = {0};
-            uint64_t *value = hp_key_value(section, key, &machine);
+            uint64_t *value = hp_machine_value(&machine, section->model->name, key->key);
+            assert_int_equal(key->size, sizeof *value);
             assert_true((char *)value >= (char *)&machine + offsetof(struct hp_machine, core));
             assert_true((char *)(value + 1) <= (char *)(&machine + 1));
             for (unsigned j = 0; j < k; j++)
-                assert_ptr_not_equal(value, hp_key_value(section, &section->keys[j], &machine));
-            assert_true(key->kind == HP_KEY_CHOICE || key->low <= key->high);
-            assert_true(
-                key->kind == HP_KEY_CHOICE || key->initial == HP_KEY_REQUIRED ||
-                ((uint64_t)key->initial >= key->low && (uint64_t)key->initial <= key->high));
-            assert_int_equal(hp_key_find(section, key->name), k);
+                assert_ptr_not_equal(value,
+                                     hp_machine_value(&machine, section->model->name, keys[j].key));
+            assert_true(key->min <= key->max);
+            assert_true(key->choices || key->read || key->initial == HP_SETTING_REQUIRED ||
+                        ((uint64_t)key->initial >= key->min && (uint64_t)key->initial <= key->max));
+            assert_int_equal(hp_key_find(section, key->key), k);
         }
-        assert_int_equal(hp_section_find(section->name, strlen(section->name)), i);
+        assert_int_equal(hp_section_find(section->model->name, strlen(section->model->name)),
+                         section->model->n_keys ? (int)i : -1);
     }
 }
 

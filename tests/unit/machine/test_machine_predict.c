@@ -109,12 +109,18 @@ static struct naive *new_naive(uint64_t entries, uint64_t history, uint64_t hist
     return n;
 }
 
+/* One by itself; settings are those of its keys, in their order. */
+static enum hp_err make(enum hp_predictor_id id, const void *settings, struct hp_predictor **p)
+{
+    return hp_predictor_kinds[id]->make(settings, NULL, p);
+}
+
 static void test_bimodal(void **state)
 {
     struct hp_predictor *p;
     (void)state;
     for (uint64_t entries = 1; entries <= 4096; entries *= 8) {
-        assert_int_equal(hp_bimodal_new(entries, &p), HP_OK);
+        assert_int_equal(make(HP_PREDICT_bimodal, (uint64_t[8]){entries}, &p), HP_OK);
         compare_simple(p, bimodal_index, new_naive(entries, 0, 0));
     }
 }
@@ -123,11 +129,11 @@ static void test_gshare(void **state)
 {
     struct hp_predictor *p;
     (void)state;
-    assert_int_equal(hp_gshare_new(8192, 12, &p), HP_OK);
+    assert_int_equal(make(HP_PREDICT_gshare, (uint64_t[8]){8192, 12}, &p), HP_OK);
     compare_simple(p, gshare_index, new_naive(8192, 12, 0));
-    assert_int_equal(hp_gshare_new(4096, 3, &p), HP_OK);
+    assert_int_equal(make(HP_PREDICT_gshare, (uint64_t[8]){4096, 3}, &p), HP_OK);
     compare_simple(p, gshare_index, new_naive(4096, 3, 0));
-    assert_int_equal(hp_gshare_new(1024, 0, &p), HP_OK);
+    assert_int_equal(make(HP_PREDICT_gshare, (uint64_t[8]){1024, 0}, &p), HP_OK);
     compare_simple(p, gshare_index, new_naive(1024, 0, 0));
 }
 
@@ -135,23 +141,27 @@ static void test_local(void **state)
 {
     struct hp_predictor *p;
     (void)state;
-    assert_int_equal(hp_local_new(1024, 10, 1024, &p), HP_OK);
+    assert_int_equal(make(HP_PREDICT_local, (uint64_t[8]){1024, 10, 1024}, &p), HP_OK);
     compare_simple(p, local_index, new_naive(1024, 10, 1024));
-    assert_int_equal(hp_local_new(64, 6, 4096, &p), HP_OK);
+    assert_int_equal(make(HP_PREDICT_local, (uint64_t[8]){64, 6, 4096}, &p), HP_OK);
     compare_simple(p, local_index, new_naive(4096, 6, 64));
-    assert_int_equal(hp_local_new(1, 8, 2048, &p), HP_OK); /* one history for all */
+    assert_int_equal(make(HP_PREDICT_local, (uint64_t[8]){1, 8, 2048}, &p),
+                     HP_OK); /* one history for all */
     compare_simple(p, local_index, new_naive(2048, 8, 1));
 }
 
 static void test_combined(void **state)
 {
-    struct hp_predictor *parts[2], *p;
+    struct hp_predictor *p;
     struct naive *b = new_naive(1024, 0, 0), *g = new_naive(4096, 8, 0);
     int *choices = calloc(256, sizeof *choices), used[2] = {0};
     (void)state;
-    assert_int_equal(hp_bimodal_new(1024, &parts[0]), HP_OK);
-    assert_int_equal(hp_gshare_new(4096, 8, &parts[1]), HP_OK);
-    assert_int_equal(hp_combined_new(parts[0], parts[1], 256, &p), HP_OK);
+    const struct hp_branch_config config = {
+        .predictor = HP_PREDICT_combined,
+        .settings = {[HP_PREDICT_bimodal] = {1024},
+                     [HP_PREDICT_gshare] = {4096, 8},
+                     [HP_PREDICT_combined] = {HP_PREDICT_bimodal, HP_PREDICT_gshare, 256}}};
+    assert_int_equal(hp_predictor_new(&config, &p), HP_OK);
     b->all = g->all = make_outcomes(3);
     for (int i = 0; i < 1 << 16; i++)
         b->counters[i] = g->counters[i] = 1;
@@ -184,7 +194,7 @@ static void test_alpha21264(void **state)
     struct naive *n = new_naive(0, 10, 1024);
     int used[2] = {0};
     (void)state;
-    assert_int_equal(hp_alpha_new(1024, 10, 12, &p), HP_OK);
+    assert_int_equal(make(HP_PREDICT_alpha, (uint64_t[8]){1024, 10, 12}, &p), HP_OK);
     n->all = make_outcomes(11);
     for (int i = 0; i < 1 << 16; i++) {
         n->counters[i] = 3; /* 3 bits */
@@ -359,7 +369,7 @@ static void test_tage(void **state)
     struct outcome *all = make_outcomes(5);
     int right = 0;
     (void)state;
-    assert_int_equal(hp_tage_new(&tage_config, &p), HP_OK);
+    assert_int_equal(make(HP_PREDICT_tage, &tage_config, &p), HP_OK);
     for (int i = 0; i < T_TABLES; i++)
         assert_int_equal(hp_tagged_length(&tage_config, (unsigned)i), n->lengths[i]);
     for (int i = 0; i < N_OUTCOMES; i++) {
@@ -393,7 +403,7 @@ static void test_tage_learns_long_patterns(void **state)
     struct hp_predictor *p;
     int wrong = 0;
     (void)state;
-    assert_int_equal(hp_tage_new(&config, &p), HP_OK);
+    assert_int_equal(make(HP_PREDICT_tage, &config, &p), HP_OK);
     for (int i = 0; i < 50 * 400; i++) {
         bool taken = i % 50 != 49;
         wrong += p->predict(p, 0x1234, true) != taken && i >= 50 * 200;
@@ -477,7 +487,7 @@ static void test_ittage(void **state)
 
 /* --- The branch unit -------------------------------------------------------------------------- */
 
-static const struct hp_branch_config small_unit = {.predictor = HP_PREDICT_STATIC,
+static const struct hp_branch_config small_unit = {.predictor = HP_PREDICT_static,
                                                    .indirect = HP_INDIRECT_BTB,
                                                    .btb_entries = 4,
                                                    .btb_ways = 2,
