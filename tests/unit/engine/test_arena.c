@@ -281,7 +281,7 @@ static void a_pipe_is_no_module(void **state)
     assert_int_equal(hp_code_new(HP_ARCH_X86_64, &code), HP_OK);
     struct hp_segment_source *source = hp_live_source(s->live, code);
     uint32_t id = hp_arena_add_segment(s->arena, &segment, "\x90\x90\xc3");
-    alarm(60);
+    alarm(600);
     enum hp_err err = source->load(source, id);
     alarm(0);
     unlink(path);

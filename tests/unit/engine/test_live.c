@@ -510,7 +510,7 @@ static void children_that_outlive_the_program_are_left_alone(void **state)
     struct run run = {0};
     run_init(&run, true);
     run.reader.delay = 2000; /* slower than the writer: it never catches up */
-    alarm(60);
+    alarm(600);
     run_child(&run, leave_a_child_behind);
     alarm(0);
     assert_exited(&run, 5);
@@ -551,7 +551,7 @@ static void a_reader_that_dies_does_not_stop_the_writer(void **state)
     close(report[1]);
     assert_int_equal(read(report[0], &c, 1), 1);
     assert_int_equal(kill(pid, SIGKILL), 0); /* and it stays a zombie for now */
-    alarm(30);
+    alarm(600);
     assert_int_equal(read(report[0], &c, 1), 1);
     alarm(0);
     assert_int_equal(c, 'e');
@@ -586,7 +586,7 @@ static void nonsense_in_the_rings(void **state)
     struct run run = {0};
     run_init(&run, true);
     run.reader.free_words = true;
-    alarm(60);
+    alarm(600);
     run_child(&run, write_nonsense);
     alarm(0);
     assert_exited(&run, 0);
