@@ -28,6 +28,9 @@ enum hp_err {
     HP_ERR_UNOBSERVED = -9,  /* the program ran, but nothing is known of it */
 };
 
+/* Of a function whose failure must not be ignored: what was asked for did not happen. */
+#define HP_MUST_CHECK __attribute__((warn_unused_result))
+
 /* A fixed name for the code ("out of memory"); never NULL. */
 const char *hp_errstr(enum hp_err err);
 

@@ -16,6 +16,6 @@
  * least a half. On HP_ERR_NOMEM the array is unchanged and still owned by the caller. Free it with
  * free().
  */
-enum hp_err hp_grow(void *array, size_t *capacity, size_t need, size_t size);
+HP_MUST_CHECK enum hp_err hp_grow(void *array, size_t *capacity, size_t need, size_t size);
 
 #endif

@@ -30,8 +30,22 @@ static enum hp_err rehash(struct hp_map64 *map, size_t count)
     return HP_OK;
 }
 
+/* The slot of a key that the map has; NULL: it has none. */
+static struct hp_map64_slot *find(const struct hp_map64 *map, uint64_t key)
+{
+    size_t i = hp_hash64(key) & map->mask;
+    while (map->slots[i].value != HP_MAP64_NONE && map->slots[i].key != key)
+        i = (i + 1) & map->mask;
+    return map->slots[i].value != HP_MAP64_NONE ? &map->slots[i] : NULL;
+}
+
 enum hp_err hp_map64_put(struct hp_map64 *map, uint64_t key, uint32_t value)
 {
+    struct hp_map64_slot *known = map->used * 2 > map->mask && map->slots ? find(map, key) : NULL;
+    if (known) {
+        known->value = value;
+        return HP_OK;
+    }
     if (!map->slots)
         HP_TRY(rehash(map, 64));
     else if (map->used * 2 > map->mask)

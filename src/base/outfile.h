@@ -21,10 +21,10 @@ struct hp_outfile {
 };
 
 /* Creates the file, in the directory of `path`, with the permissions of a new file. */
-enum hp_err hp_outfile_open(struct hp_outfile *out, const char *path);
+HP_MUST_CHECK enum hp_err hp_outfile_open(struct hp_outfile *out, const char *path);
 
 /* Flushes and names it. On failure nothing is left of it. Either way `out` is empty afterwards. */
-enum hp_err hp_outfile_commit(struct hp_outfile *out);
+HP_MUST_CHECK enum hp_err hp_outfile_commit(struct hp_outfile *out);
 
 /* Removes what was written; does nothing to an empty `out`. */
 void hp_outfile_abort(struct hp_outfile *out);

@@ -90,8 +90,8 @@ struct hp_said {
 
 /* Reads a text. Checks each value alone; what concerns several is the model's to check. `config` is
  * changed even in failure. HP_ERR_INVALID. */
-enum hp_err hp_settings_parse(const struct hp_model_family *family, const char *text, void *config,
-                              struct hp_said *said);
+HP_MUST_CHECK enum hp_err hp_settings_parse(const struct hp_model_family *family, const char *text,
+                                            void *config, struct hp_said *said);
 
 /* Whether a text said a key. */
 bool hp_settings_said(const struct hp_said *said, const char *key);
@@ -105,12 +105,13 @@ unsigned hp_settings_differences(const struct hp_model *model, const void *confi
                                  const void *base);
 
 /* Whether a value is what the setting can be. HP_ERR_INVALID: "LABEL: KEY: 5 is not between ...". */
-enum hp_err hp_setting_check(const struct hp_setting *setting, const char *label,
-                             const void *config);
+HP_MUST_CHECK enum hp_err hp_setting_check(const struct hp_setting *setting, const char *label,
+                                           const void *config);
 
 /* One value: reads the text that is behind the "="; HP_ERR_INVALID: the message says what is wrong with the value, not
  * whose it is. Writes it as it is read. */
-enum hp_err hp_setting_read(const struct hp_setting *setting, const char *text, void *config);
+HP_MUST_CHECK enum hp_err hp_setting_read(const struct hp_setting *setting, const char *text,
+                                          void *config);
 void hp_setting_write(const struct hp_setting *setting, const void *config, char *text,
                       size_t size);
 uint64_t hp_setting_get(const struct hp_setting *setting, const void *config);

@@ -428,7 +428,8 @@ static uint32_t thread_id(struct hp_live *live, uint32_t serial)
         serial++;
     if (serial >= live->next_id)
         live->next_id = serial + 1;
-    hp_map64_put(&live->ids, serial, 1);
+    if (live->failure == HP_OK)
+        live->failure = hp_map64_put(&live->ids, serial, 1);
     return serial;
 }
 

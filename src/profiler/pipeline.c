@@ -164,7 +164,7 @@ static bool is_named(struct hp_pipeline *p, uint32_t block)
     for (size_t i = 0; i < n && i < 16; i++)
         if (offsets[i] == function->offset)
             return true;
-    hp_map64_put(&p->not_from, id, 1); /* only a cache: without memory it is asked again */
+    hp_map64_keep(&p->not_from, id, 1);
     return false;
 }
 

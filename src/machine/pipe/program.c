@@ -181,7 +181,7 @@ void hp_program_reach(struct hp_program *program, uint32_t piece)
     if (before != HP_MAP64_NONE)
         program->origins[before].current = false;
     if (hp_code_arch(program->code) == HP_ARCH_ARM)
-        hp_map64_put(&program->page_mode, origin->start >> PAGE_BITS, origin->mode);
+        hp_map64_keep(&program->page_mode, origin->start >> PAGE_BITS, origin->mode);
     if (!hp_images_known(&program->images, hp_code_block(program->code, block)->module))
         reach_module(program, block);
 }
@@ -234,11 +234,11 @@ uint32_t hp_program_at(struct hp_program *program, uint64_t address)
         return HP_NO_ID;
     enum hp_err err = guess(program, address);
     if (err == HP_ERR_NOTFOUND)
-        hp_map64_put(&program->nothing, address, 0);
+        hp_map64_keep(&program->nothing, address, 0);
     if (err != HP_OK)
         return HP_NO_ID;
     piece = program->n_pieces - 1;
-    hp_map64_put(&program->guessed, address, piece);
+    hp_map64_keep(&program->guessed, address, piece);
     return piece;
 }
 

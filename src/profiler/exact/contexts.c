@@ -106,7 +106,7 @@ static bool has_below(struct hp_exact_thread *t, uint32_t context, uint32_t func
                              : t->context_more[at].call == call)
             break;
     }
-    (void)hp_map64_put(&t->below_of, key, at != HP_NO_ID); /* it is only slower without */
+    hp_map64_keep(&t->below_of, key, at != HP_NO_ID);
     return at != HP_NO_ID;
 }
 

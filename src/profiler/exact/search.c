@@ -34,9 +34,9 @@ static void take_out(struct hp_frame_search *s)
 {
     const struct hp_indexed_frame *frame = &s->frames[--s->n];
     if (frame->expects)
-        (void)hp_map64_put(&s->expecting, frame->expects, frame->lower_expecting);
+        hp_map64_keep(&s->expecting, frame->expects, frame->lower_expecting);
     if (frame->function != HP_NO_ID)
-        (void)hp_map64_put(&s->of, frame->function, frame->lower_function);
+        hp_map64_keep(&s->of, frame->function, frame->lower_function);
 }
 
 static bool put_in(struct hp_frame_search *s, struct hp_frame *from)

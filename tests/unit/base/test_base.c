@@ -138,7 +138,9 @@ static void maps_keep_what_is_put(void **state)
         for (uint32_t i = 0; i < n; i++) {
             assert_int_equal(hp_map64_get(&map, key(i, kind)), HP_MAP64_NONE);
             assert_int_equal(hp_map64_put(&map, key(i, kind), i), HP_OK);
+            size_t mask = map.mask;
             assert_int_equal(hp_map64_put(&map, key(i, kind), i + 1), HP_OK);
+            assert_int_equal(map.mask, mask); /* a key that is there needs no room */
         }
         assert_int_equal(map.used, n);
         for (uint32_t i = 0; i < n; i++)
