@@ -6,7 +6,7 @@
 
 #include "base/grow.h"
 #include "hotpath/cycles.h"
-#include "report/check.h"
+#include "profile/rows.h"
 #include "report/tables.h"
 #include "text/number.h"
 #include "text/strbuf.h"

@@ -153,7 +153,7 @@ enum hp_err hp_profile_check_row(const struct hp_profile *p, enum hp_row_kind ki
 }
 
 /* The same for all rows, field by field. */
-static enum hp_err check_rows(const struct hp_profile *p, enum hp_row_kind kind)
+static enum hp_err check_fields(const struct hp_profile *p, enum hp_row_kind kind)
 {
     const struct hp_row_format *format = &hp_row_formats[kind];
     size_t n = hp_profile_n_rows(p, kind);
@@ -165,8 +165,30 @@ static enum hp_err check_rows(const struct hp_profile *p, enum hp_row_kind kind)
             if (!is_within(field, items + i * format->size, limit))
                 return refuse(format, field, items + i * format->size, i);
     }
-    for (size_t i = 0; format->check && i < n; i++)
+    return HP_OK;
+}
+
+static enum hp_err check_rows(const struct hp_profile *p, enum hp_row_kind kind)
+{
+    const struct hp_row_format *format = &hp_row_formats[kind];
+    HP_TRY(check_fields(p, kind));
+    for (size_t i = 0; format->check && i < hp_profile_n_rows(p, kind); i++)
         HP_TRY(format->check(p, i));
+    return HP_OK;
+}
+
+enum hp_err hp_profile_check_references(const struct hp_profile *p)
+{
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++) {
+        if (hp_profile_n_rows(p, kind) >= HP_PROFILE_NONE)
+            return hp_fail(HP_ERR_INVALID, "the profile has %zu %s, too many",
+                           hp_profile_n_rows(p, kind), hp_row_formats[kind].many);
+        HP_TRY(check_fields(p, kind));
+    }
+    for (size_t i = 0; i < p->n_contexts; i++)
+        if (p->contexts[i].parent != HP_PROFILE_NONE && p->contexts[i].parent >= i)
+            return hp_fail(HP_ERR_INVALID, "context %zu has parent %u, which comes behind it", i,
+                           p->contexts[i].parent);
     return HP_OK;
 }
 

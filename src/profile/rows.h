@@ -127,6 +127,10 @@ const void *hp_profile_row(const struct hp_profile *profile, enum hp_row_kind ki
 /* Makes room for `more` rows after those there. HP_ERR_INVALID: more than an index can count. */
 enum hp_err hp_row_reserve(const struct hp_row_array *rows, size_t more);
 
+/* HP_ERR_INVALID: a reference leads nowhere, or from a context to one that comes behind it. A part of
+ * hp_profile_check(), enough for reading the rows. */
+enum hp_err hp_profile_check_references(const struct hp_profile *profile);
+
 /* The column of a name; NULL: there is none. */
 const struct hp_row_field *hp_row_column(enum hp_row_kind kind, const char *name);
 

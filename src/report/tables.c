@@ -2,7 +2,6 @@
 #include "report/tables.h"
 
 #include "base/grow.h"
-#include "report/check.h"
 #include "report/items.h"
 #include "text/number.h"
 

@@ -402,7 +402,7 @@ static void references_of_paths_are_checked(void **state)
         case 4: count.thread = 2; break;
         }
         assert_int_equal(hp_report(&profile, &options, stdout), HP_ERR_INVALID);
-        assert_non_null(strstr(hp_error_text(), "damaged"));
+        assert_non_null(strstr(hp_error_text(), "which does not exist"));
     }
 }
 

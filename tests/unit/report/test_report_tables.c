@@ -368,22 +368,22 @@ static void damaged_references_are_refused(void **state)
     {
         COPY(block_counts);
         copy[7].thread = 2;
-        expect_damage(&damaged, "block count 7");
+        expect_damage(&damaged, "block counter 7");
     }
     {
         COPY(edge_counts);
         copy[0].item = 5;
-        expect_damage(&damaged, "edge count 0");
+        expect_damage(&damaged, "edge counter 0");
     }
     {
         COPY(function_counts);
         copy[0].item = 4;
-        expect_damage(&damaged, "function count 0");
+        expect_damage(&damaged, "function counter 0");
     }
     {
         COPY(call_counts);
         copy[0].item = 3;
-        expect_damage(&damaged, "call count 0");
+        expect_damage(&damaged, "call counter 0");
     }
 }
 
