@@ -12,8 +12,7 @@
 
 static void put_text(struct hp_page *page, const char *key, const char *value)
 {
-    hp_json_key(&page->json, key);
-    hp_json_string(&page->json, value);
+    hp_json_put_string(&page->json, key, value);
 }
 
 /* --- What ran --------------------------------------------------------------------------------- */
@@ -26,8 +25,7 @@ static void put_run(struct hp_page *page)
     hp_strbuf_clear(&page->text);
     hp_strbuf_cut(&page->text, hp_strbuf_text(&command), TITLE_COLUMNS, HP_CUT_END);
     put_text(page, "title", hp_strbuf_text(&page->text));
-    hp_json_key(&page->json, "run");
-    hp_json_begin_object(&page->json);
+    hp_json_put_object(&page->json, "run");
     hp_json_run(&page->json, run);
     put_text(page, "command_text", hp_strbuf_text(&command));
     hp_json_end_object(&page->json);
@@ -69,12 +67,10 @@ static void put_cycles(struct hp_page *page)
 static void put_summary(struct hp_page *page)
 {
     struct hp_json *json = &page->json;
-    hp_json_key(json, "summary");
-    hp_json_begin_object(json);
+    hp_json_put_object(json, "summary");
     hp_json_summary(json, &page->tables.summary);
     put_cycles(page);
-    hp_json_key(json, "has_contexts");
-    hp_json_bool(json, page->profile->n_contexts > 0);
+    hp_json_put_bool(json, "has_contexts", page->profile->n_contexts > 0);
     put_text(page, "machine_name", machine_name(page->profile));
     hp_json_end_object(json);
     hp_json_key(json, "notes");
@@ -85,8 +81,7 @@ static void put_summary(struct hp_page *page)
 
 static void put_limits(struct hp_page *page)
 {
-    hp_json_key(&page->json, "limits");
-    hp_json_begin_array(&page->json);
+    hp_json_put_array(&page->json, "limits");
     for (char *line = page->limits.data, *end; page->limits.length && *line; line = end) {
         end = strchrnul(line, '\n');
         if (*end)
@@ -99,8 +94,7 @@ static void put_limits(struct hp_page *page)
 static enum hp_err put_all(struct hp_page *page)
 {
     hp_json_begin_object(&page->json);
-    hp_json_key(&page->json, "format");
-    hp_json_uint(&page->json, 1);
+    hp_json_put_uint(&page->json, "format", 1);
     put_text(page, "hotpath", HP_VERSION);
     put_run(page);
     put_summary(page);

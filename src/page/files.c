@@ -65,25 +65,15 @@ static uint64_t line_number(const struct hp_page *page, size_t row)
     return page->tables.lines[page->lines.rows[row].item].line;
 }
 
-static uint64_t line_insns(const struct hp_page *page, size_t row)
-{
-    return page->lines.rows[row].v[0];
-}
-
-static uint64_t line_executions(const struct hp_page *page, size_t row)
-{
-    return page->lines.rows[row].v[1];
-}
-
 void hp_page_put_lines(struct hp_page *page)
 {
-    static const struct hp_page_column columns[] = {
-        {.name = "file", .index = line_file},
-        {.name = "line", .count = line_number},
-        {.name = "instructions", .count = line_insns},
-        {.name = "executions", .count = line_executions},
-        {0}};
-    hp_page_put_table(page, "lines", columns, page->lines.n);
+    static const struct hp_page_column columns[] = {{.name = "file", .index = line_file},
+                                                    {.name = "line", .count = line_number},
+                                                    {.name = "instructions", .value = 1},
+                                                    {.name = "executions", .value = 2},
+                                                    {0}};
+    hp_page_put_table(page, "lines", columns,
+                      (struct hp_page_source){.rows = page->lines.rows, .n = page->lines.n});
 }
 
 static const char *file_path(struct hp_page *page, size_t row)
@@ -166,10 +156,8 @@ static void put_part(struct hp_page *page, struct part part)
 {
     struct hp_json *json = &page->json;
     hp_json_begin_object(json);
-    hp_json_key(json, "first");
-    hp_json_uint(json, part.first);
-    hp_json_key(json, "lines");
-    hp_json_begin_array(json);
+    hp_json_put_uint(json, "first", part.first);
+    hp_json_put_array(json, "lines");
     for (uint32_t i = part.first; i <= part.last; i++) {
         if (!is_near(&part, i)) {
             hp_json_null(json);
@@ -237,9 +225,8 @@ enum hp_err hp_page_put_sources(struct hp_page *page)
     struct left_out left_out = {0};
     int64_t *ages;
     HP_TRY(find_ages(page, &ages));
-    hp_page_put_table(page, "files", columns, page->files.n);
-    hp_json_key(&page->json, "sources");
-    hp_json_begin_array(&page->json);
+    hp_page_put_table(page, "files", columns, (struct hp_page_source){.n = page->files.n});
+    hp_json_put_array(&page->json, "sources");
     put_texts(page, ages, &left_out);
     hp_json_end_array(&page->json);
     free(ages);

@@ -186,8 +186,7 @@ static enum hp_err put_cpi_by(struct hp_page *page, enum hp_report_by by)
 
 static enum hp_err put_cpi(struct hp_page *page)
 {
-    hp_json_key(&page->json, "cpi");
-    hp_json_begin_object(&page->json);
+    hp_json_put_object(&page->json, "cpi");
     HP_TRY(put_cpi_by(page, HP_REPORT_BY_RUN));
     HP_TRY(put_cpi_by(page, HP_REPORT_BY_FUNCTION));
     HP_TRY(put_cpi_by(page, HP_REPORT_BY_LOOP));

@@ -105,9 +105,24 @@ static inline uint32_t hp_page_row(const struct hp_page_rows *rows, uint32_t ite
 
 /* --- Writing it ------------------------------------------------------------------------------- */
 
-/* A column: one of the three. `index` is written as -1 for HP_PROFILE_NONE; a text may be in page->text, which is empty before. */
+/* What a table is made of: rows of the report, or 0, 1, ...; `kind` is that of their items. */
+struct hp_page_source {
+    enum hp_row_kind kind;
+    const struct hp_row *rows; /* NULL: row i is item i */
+    size_t n;
+};
+
+static inline struct hp_page_source hp_page_source(enum hp_row_kind kind,
+                                                   const struct hp_page_rows *rows)
+{
+    return (struct hp_page_source){kind, rows->rows, rows->n};
+}
+
+/* A column: one of these, or the profile's column of that name. `index` is written as -1 for
+ * HP_PROFILE_NONE; a text may be in page->text, which is empty before. */
 struct hp_page_column {
     const char *name;
+    uint8_t value; /* k + 1: v[k] of the row */
     uint32_t (*index)(const struct hp_page *page, size_t row);
     uint64_t (*count)(const struct hp_page *page, size_t row);
     const char *(*text)(struct hp_page *page, size_t row);
@@ -115,7 +130,7 @@ struct hp_page_column {
 
 /* Writes a table as a member. Columns end with one without a name. */
 void hp_page_put_table(struct hp_page *page, const char *name, const struct hp_page_column *columns,
-                       size_t n);
+                       struct hp_page_source source);
 void hp_page_put_index(struct hp_page *page, uint32_t index);
 
 /* A number in hexadecimal, in page->text. */

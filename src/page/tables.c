@@ -12,30 +12,58 @@ void hp_page_put_index(struct hp_page *page, uint32_t index)
     hp_json_int(&page->json, index == HP_PROFILE_NONE ? -1 : (int64_t)index);
 }
 
-static void put_column(struct hp_page *page, const struct hp_page_column *column, size_t n)
+/* A column of the profile's row: its type says how it is written. */
+static void put_member(struct hp_page *page, const struct hp_row_field *field, const void *row)
 {
-    hp_json_key(&page->json, column->name);
-    hp_json_begin_array(&page->json);
-    for (size_t i = 0; i < n; i++) {
-        if (column->index) {
+    if (hp_row_is_text(field)) {
+        const char *text = hp_row_text(field, row);
+        if (field->type == HP_ROW_STRING)
+            hp_page_put_index(page, hp_page_text_find(&page->files, text));
+        else
+            hp_json_string(&page->json, text);
+        return;
+    }
+    uint64_t number = hp_row_number(field, row);
+    if (hp_row_is_reference(field))
+        hp_page_put_index(page, field->to == HP_ROW_FUNCTION
+                                    ? hp_page_row(&page->functions, (uint32_t)number)
+                                    : (uint32_t)number);
+    else if (field->type == HP_ROW_BITS)
+        hp_json_string(&page->json, hp_page_hex(page, number));
+    else
+        hp_json_uint(&page->json, number);
+}
+
+static void put_column(struct hp_page *page, const struct hp_page_column *column,
+                       const struct hp_page_source *source)
+{
+    const struct hp_row_field *field = NULL;
+    if (!column->index && !column->count && !column->text && !column->value)
+        field = hp_row_column(source->kind, column->name);
+    hp_json_put_array(&page->json, column->name);
+    for (size_t i = 0; i < source->n; i++) {
+        size_t item = source->rows ? source->rows[i].item : i;
+        hp_strbuf_clear(&page->text);
+        if (field)
+            put_member(page, field, hp_profile_row(page->profile, source->kind, item));
+        else if (column->value)
+            hp_json_uint(&page->json, source->rows[i].v[column->value - 1]);
+        else if (column->index)
             hp_page_put_index(page, column->index(page, i));
-        } else if (column->count) {
+        else if (column->count)
             hp_json_uint(&page->json, column->count(page, i));
-        } else {
-            hp_strbuf_clear(&page->text);
+        else
             hp_json_string(&page->json, hp_text(column->text(page, i)));
-        }
     }
     hp_json_end_array(&page->json);
 }
 
 void hp_page_put_table(struct hp_page *page, const char *name, const struct hp_page_column *columns,
-                       size_t n)
+                       struct hp_page_source source)
 {
-    hp_json_key(&page->json, name);
-    hp_json_begin_object(&page->json);
+    hp_json_put_object(&page->json, name);
     for (; columns->name; columns++)
-        put_column(page, columns, n);
+        put_column(page, columns, &source);
     hp_json_end_object(&page->json);
 }
 
@@ -52,16 +80,6 @@ static const char *module_name(struct hp_page *page, size_t row)
     return page->tables.modules[row];
 }
 
-static const char *module_path(struct hp_page *page, size_t row)
-{
-    return page->profile->modules[row].path;
-}
-
-static const char *module_build_id(struct hp_page *page, size_t row)
-{
-    return page->profile->modules[row].build_id;
-}
-
 static uint64_t module_insns(const struct hp_page *page, size_t row)
 {
     return page->module_insns[row];
@@ -70,64 +88,26 @@ static uint64_t module_insns(const struct hp_page *page, size_t row)
 void hp_page_put_modules(struct hp_page *page)
 {
     static const struct hp_page_column columns[] = {{.name = "name", .text = module_name},
-                                                    {.name = "path", .text = module_path},
-                                                    {.name = "build_id", .text = module_build_id},
+                                                    {.name = "path"},
+                                                    {.name = "build_id"},
                                                     {.name = "instructions", .count = module_insns},
                                                     {0}};
-    hp_page_put_table(page, "modules", columns, page->profile->n_modules);
+    hp_page_put_table(
+        page, "modules", columns,
+        (struct hp_page_source){.kind = HP_ROW_MODULE, .n = page->profile->n_modules});
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */
-
-static const struct hp_pfunction *function_of(const struct hp_page *page, size_t row)
-{
-    return &page->profile->functions[page->functions.rows[row].item];
-}
 
 static const char *function_name(struct hp_page *page, size_t row)
 {
     return page->tables.functions[page->functions.rows[row].item];
 }
 
-static uint32_t function_module(const struct hp_page *page, size_t row)
-{
-    return function_of(page, row)->place.module;
-}
-
-static const char *function_offset(struct hp_page *page, size_t row)
-{
-    return hp_page_hex(page, function_of(page, row)->place.offset);
-}
-
-static uint32_t function_file(const struct hp_page *page, size_t row)
-{
-    return hp_page_text_find(&page->files, function_of(page, row)->file);
-}
-
-static uint64_t function_line(const struct hp_page *page, size_t row)
-{
-    return function_of(page, row)->line;
-}
-
-static uint64_t function_self(const struct hp_page *page, size_t row)
-{
-    return page->functions.rows[row].v[0];
-}
-
-static uint64_t function_inclusive(const struct hp_page *page, size_t row)
-{
-    return page->functions.rows[row].v[1];
-}
-
 static uint32_t function_not_known(const struct hp_page *page, size_t row)
 {
     (void)page, (void)row;
     return HP_PROFILE_NONE;
-}
-
-static uint64_t function_calls(const struct hp_page *page, size_t row)
-{
-    return page->functions.rows[row].v[2];
 }
 
 static uint64_t function_cycles(const struct hp_page *page, size_t row)
@@ -148,68 +128,29 @@ static uint64_t function_n_blocks(const struct hp_page *page, size_t row)
 void hp_page_put_functions(struct hp_page *page)
 {
     struct hp_page_column columns[] = {{.name = "name", .text = function_name},
-                                       {.name = "module", .index = function_module},
-                                       {.name = "offset", .text = function_offset},
-                                       {.name = "file", .index = function_file},
-                                       {.name = "line", .count = function_line},
-                                       {.name = "self", .count = function_self},
-                                       {.name = "calls", .count = function_calls},
+                                       {.name = "module"},
+                                       {.name = "offset"},
+                                       {.name = "file"},
+                                       {.name = "line"},
+                                       {.name = "self", .value = 1},
+                                       {.name = "calls", .value = 3},
                                        {.name = "cycles", .count = function_cycles},
                                        {.name = "first_block", .count = function_first_block},
                                        {.name = "n_blocks", .count = function_n_blocks},
-                                       {.name = "inclusive", .count = function_inclusive},
+                                       {.name = "inclusive", .value = 2},
                                        {0}};
     if (!page->tables.inclusive_known)
         columns[10] = (struct hp_page_column){.name = "inclusive", .index = function_not_known};
-    hp_page_put_table(page, "functions", columns, page->functions.n);
+    hp_page_put_table(page, "functions", columns,
+                      hp_page_source(HP_ROW_FUNCTION, &page->functions));
 }
 
 /* --- Blocks ----------------------------------------------------------------------------------- */
-
-static const struct hp_pblock *block_of(const struct hp_page *page, size_t row)
-{
-    return &page->profile->blocks[page->blocks.rows[row].item];
-}
 
 static const struct hp_pline *block_source(const struct hp_page *page, size_t row)
 {
     uint32_t line = page->tables.block_lines[page->blocks.rows[row].item];
     return line == HP_PROFILE_NONE ? NULL : &page->profile->lines[line];
-}
-
-static uint32_t block_function(const struct hp_page *page, size_t row)
-{
-    return hp_page_row(&page->functions, block_of(page, row)->function);
-}
-
-static uint32_t block_module(const struct hp_page *page, size_t row)
-{
-    return block_of(page, row)->place.module;
-}
-
-static const char *block_offset(struct hp_page *page, size_t row)
-{
-    return hp_page_hex(page, block_of(page, row)->place.offset);
-}
-
-static uint64_t block_size(const struct hp_page *page, size_t row)
-{
-    return block_of(page, row)->size;
-}
-
-static uint64_t block_insns(const struct hp_page *page, size_t row)
-{
-    return block_of(page, row)->insns;
-}
-
-static uint64_t block_count(const struct hp_page *page, size_t row)
-{
-    return page->blocks.rows[row].v[0];
-}
-
-static uint64_t block_flow(const struct hp_page *page, size_t row)
-{
-    return block_of(page, row)->flow;
 }
 
 static uint64_t block_line(const struct hp_page *page, size_t row)
@@ -242,20 +183,20 @@ static uint32_t block_loop(const struct hp_page *page, size_t row)
 void hp_page_put_blocks(struct hp_page *page)
 {
     static const struct hp_page_column columns[] = {
-        {.name = "function", .index = block_function},
-        {.name = "module", .index = block_module},
-        {.name = "offset", .text = block_offset},
-        {.name = "size", .count = block_size},
-        {.name = "insns", .count = block_insns},
-        {.name = "count", .count = block_count},
-        {.name = "flow", .count = block_flow},
+        {.name = "function"},
+        {.name = "module"},
+        {.name = "offset"},
+        {.name = "size"},
+        {.name = "insns"},
+        {.name = "count", .value = 1},
+        {.name = "flow"},
         {.name = "line", .count = block_line},
         {.name = "file", .index = block_file},
         {.name = "first_code", .count = block_first_code},
         {.name = "n_code", .count = block_n_code},
         {.name = "loop", .index = block_loop},
         {0}};
-    hp_page_put_table(page, "blocks", columns, page->blocks.n);
+    hp_page_put_table(page, "blocks", columns, hp_page_source(HP_ROW_BLOCK, &page->blocks));
 }
 
 /* --- Edges ------------------------------------------------------------------------------------ */
@@ -291,9 +232,8 @@ void hp_page_put_edges(struct hp_page *page)
         {.name = "from", .count = edge_from},   {.name = "to", .count = edge_to},
         {.name = "count", .count = edge_count}, {.name = "taken", .count = edge_taken},
         {.name = "flow", .count = edge_flow},   {0}};
-    hp_page_put_table(page, "edges", columns, page->n_edges);
-    hp_json_key(&page->json, "flows");
-    hp_json_begin_array(&page->json);
+    hp_page_put_table(page, "edges", columns, (struct hp_page_source){.n = page->n_edges});
+    hp_json_put_array(&page->json, "flows");
     for (int i = 0; i < HP_FLOW_COUNT_; i++)
         hp_json_string(&page->json, hp_flow_name((enum hp_flow)i));
     hp_json_string(&page->json, "overlap");
@@ -342,9 +282,8 @@ void hp_page_put_code(struct hp_page *page)
                                                     {.name = "inlined", .index = code_inlined},
                                                     {.name = "insn", .index = code_insn},
                                                     {0}};
-    hp_page_put_table(page, "code", columns, page->n_code);
-    hp_json_key(&page->json, "names");
-    hp_json_begin_array(&page->json);
+    hp_page_put_table(page, "code", columns, (struct hp_page_source){.n = page->n_code});
+    hp_json_put_array(&page->json, "names");
     for (size_t i = 0; i < page->names.n; i++)
         hp_json_string(&page->json, page->names.texts[i]);
     hp_json_end_array(&page->json);

@@ -7,28 +7,19 @@
 
 /* --- Kinds ------------------------------------------------------------------------------------ */
 
-static void put_number(struct hp_json *json, const char *key, uint64_t value)
-{
-    hp_json_key(json, key);
-    hp_json_uint(json, value);
-}
-
 static void put_kinds(struct hp_page *page)
 {
     struct hp_json *json = &page->json;
-    hp_json_key(json, "kinds");
-    hp_json_begin_array(json);
+    hp_json_put_array(json, "kinds");
     for (size_t i = 0; i < page->tables.n_kinds; i++) {
         const struct hp_path_kind *kind = &page->tables.kinds[i];
         hp_json_begin_object(json);
-        hp_json_key(json, "kind");
-        hp_json_string(json, kind->name);
-        hp_json_key(json, "metric");
-        hp_json_string(json, hp_metric_name(kind->metric));
-        put_number(json, "paths", kind->distinct);
-        put_number(json, "count", kind->count);
-        put_number(json, "instructions", kind->insns);
-        put_number(json, "events", kind->events);
+        hp_json_put_string(json, "kind", kind->name);
+        hp_json_put_string(json, "metric", hp_metric_name(kind->metric));
+        hp_json_put_uint(json, "paths", kind->distinct);
+        hp_json_put_uint(json, "count", kind->count);
+        hp_json_put_uint(json, "instructions", kind->insns);
+        hp_json_put_uint(json, "events", kind->events);
         hp_json_end_object(json);
     }
     hp_json_end_array(json);
@@ -47,45 +38,10 @@ static uint64_t path_kind(const struct hp_page *page, size_t row)
                       page->tables.kinds);
 }
 
-static uint32_t path_function(const struct hp_page *page, size_t row)
-{
-    return hp_page_row(&page->functions, path_of(page, row)->function);
-}
-
-static const char *path_offset(struct hp_page *page, size_t row)
-{
-    return hp_page_hex(page, path_of(page, row)->start.offset);
-}
-
-static uint32_t path_module(const struct hp_page *page, size_t row)
-{
-    return path_of(page, row)->start.module;
-}
-
-static uint64_t path_length(const struct hp_page *page, size_t row)
-{
-    return path_of(page, row)->length;
-}
-
 static const char *path_outcomes(struct hp_page *page, size_t row)
 {
     hp_path_outcomes(path_of(page, row), &page->text);
     return hp_strbuf_text(&page->text);
-}
-
-static uint64_t path_count(const struct hp_page *page, size_t row)
-{
-    return page->paths.rows[row].v[1];
-}
-
-static uint64_t path_insns(const struct hp_page *page, size_t row)
-{
-    return page->paths.rows[row].v[2];
-}
-
-static uint64_t path_events(const struct hp_page *page, size_t row)
-{
-    return page->paths.rows[row].v[3];
 }
 
 static uint64_t path_first_step(const struct hp_page *page, size_t row)
@@ -117,24 +73,23 @@ void hp_page_put_paths(struct hp_page *page)
 {
     static const struct hp_page_column columns[] = {
         {.name = "kind", .count = path_kind},
-        {.name = "function", .index = path_function},
-        {.name = "offset", .text = path_offset},
-        {.name = "module", .index = path_module},
-        {.name = "length", .count = path_length},
+        {.name = "function"},
+        {.name = "offset"},
+        {.name = "module"},
+        {.name = "length"},
         {.name = "outcomes", .text = path_outcomes},
-        {.name = "count", .count = path_count},
-        {.name = "instructions", .count = path_insns},
-        {.name = "events", .count = path_events},
+        {.name = "count", .value = 2},
+        {.name = "instructions", .value = 3},
+        {.name = "events", .value = 4},
         {.name = "first_step", .count = path_first_step},
         {.name = "n_steps", .count = path_n_steps},
         {0}};
     static const struct hp_page_column steps[] = {
         {.name = "block", .index = step_block}, {.name = "how", .count = step_how}, {0}};
     put_kinds(page);
-    hp_page_put_table(page, "paths", columns, page->paths.n);
-    hp_page_put_table(page, "steps", steps, page->n_steps);
-    hp_json_key(&page->json, "hows");
-    hp_json_begin_array(&page->json);
+    hp_page_put_table(page, "paths", columns, hp_page_source(HP_ROW_PATH, &page->paths));
+    hp_page_put_table(page, "steps", steps, (struct hp_page_source){.n = page->n_steps});
+    hp_json_put_array(&page->json, "hows");
     for (unsigned i = 0; i <= HP_STEP_END; i++)
         hp_json_string(&page->json, hp_step_name(i));
     hp_json_end_array(&page->json);
@@ -177,5 +132,5 @@ void hp_page_put_contexts(struct hp_page *page)
         {.name = "inclusive", .count = context_inclusive},
         {.name = "calls", .count = context_calls},
         {0}};
-    hp_page_put_table(page, "contexts", columns, page->n_contexts);
+    hp_page_put_table(page, "contexts", columns, (struct hp_page_source){.n = page->n_contexts});
 }

@@ -17,8 +17,7 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
     struct hp_json json = {.out = out, .lines = 3};
     hp_json_begin_object(&json);
     hp_json_put_string(&json, "hotpath", HP_VERSION);
-    hp_json_key(&json, "comparison");
-    hp_json_begin_object(&json);
+    hp_json_put_object(&json, "comparison");
     hp_json_put_string(&json, "name_a", name_a);
     hp_json_put_string(&json, "name_b", name_b);
     hp_json_put_uint(&json, "instructions_a", c->instructions_a);
@@ -26,8 +25,7 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
     hp_json_put_fixed(&json, "block_overlap", c->block_overlap, 6);
     hp_json_put_fixed(&json, "edge_overlap", c->edge_overlap, 6);
     hp_json_put_fixed(&json, "function_overlap", c->function_overlap, 6);
-    hp_json_key(&json, "path_overlaps");
-    hp_json_begin_array(&json);
+    hp_json_put_array(&json, "path_overlaps");
     for (size_t i = 0; i < c->n_kinds; i++) {
         hp_json_begin_object(&json);
         hp_json_put_string(&json, "kind", c->kinds[i].kind);
@@ -37,14 +35,12 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
     }
     hp_json_end_array(&json);
     if (c->has_loops) {
-        hp_json_key(&json, "loop_overlap");
-        hp_json_begin_object(&json);
+        hp_json_put_object(&json, "loop_overlap");
         hp_json_put_fixed(&json, "instructions", c->loop_instructions, 6);
         hp_json_put_fixed(&json, "iterations", c->loop_iterations, 6);
         hp_json_end_object(&json);
     }
-    hp_json_key(&json, "moves");
-    hp_json_begin_array(&json);
+    hp_json_put_array(&json, "moves");
     for (size_t i = 0; i < top_of(options, c->n_moves); i++) {
         const struct hp_move *move = &c->moves[i];
         hp_json_begin_object(&json);

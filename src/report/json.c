@@ -29,8 +29,7 @@ static void print_parts(struct printer *p, const struct hp_bound_fields *fields,
 {
     size_t n;
     const struct hp_row *parts = hp_rows_parts(rows, item, &n);
-    hp_json_key(&p->json, "threads");
-    hp_json_begin_array(&p->json);
+    hp_json_put_array(&p->json, "threads");
     for (size_t i = 0; i < n; i++) {
         hp_json_begin_object(&p->json);
         hp_json_put_uint(&p->json, "thread", parts[i].thread);
@@ -76,8 +75,7 @@ static enum hp_err print_table(struct printer *p, const struct hp_view *view)
 
 static void print_work(struct hp_json *json, const struct hp_engine_work *work)
 {
-    hp_json_key(json, "engine_stats");
-    hp_json_begin_object(json);
+    hp_json_put_object(json, "engine_stats");
     for (const struct hp_engine_work_field *field = hp_engine_work_fields; field->name; field++) {
         hp_json_put_uint(json, field->name,
                          *(const uint64_t *)(const void *)((const char *)work + field->offset));
@@ -87,8 +85,7 @@ static void print_work(struct hp_json *json, const struct hp_engine_work *work)
 
 void hp_json_run(struct hp_json *json, const struct hp_run *run)
 {
-    hp_json_key(json, "command");
-    hp_json_begin_array(json);
+    hp_json_put_array(json, "command");
     for (char **argument = run->command; argument && *argument; argument++)
         hp_json_string(json, *argument);
     hp_json_end_array(json);
@@ -130,14 +127,12 @@ static enum hp_err print_views(struct printer *p)
     const struct hp_view *view = p->options->view;
     bool all = !view || view == &hp_view_all;
     if (all && !p->options->no_run) {
-        hp_json_key(&p->json, "run");
-        hp_json_begin_object(&p->json);
+        hp_json_put_object(&p->json, "run");
         hp_json_run(&p->json, &p->tables->profile->run);
         hp_json_end_object(&p->json);
     }
     if (all || view == &hp_view_summary) {
-        hp_json_key(&p->json, "summary");
-        hp_json_begin_object(&p->json);
+        hp_json_put_object(&p->json, "summary");
         hp_json_summary(&p->json, &p->tables->summary);
         hp_json_end_object(&p->json);
     }

@@ -84,8 +84,7 @@ static void print_line(struct hp_annotator *a, struct hp_json *json,
     print_source(a, json, line, buffer);
     hp_json_key(json, "executions");
     hp_json_estimate(json, line->times);
-    hp_json_key(json, "instructions");
-    hp_json_fixed(json, line->retired, 0);
+    hp_json_put_fixed(json, "instructions", line->retired, 0);
     hp_json_put_fixed(json, "share", hp_annotator_share(a, line->weight), 6);
     for (int i = 0; i < HP_CAUSES; i++)
         cycles += line->causes[i];
@@ -94,8 +93,7 @@ static void print_line(struct hp_annotator *a, struct hp_json *json,
         hp_json_fixed(json, cycles, 6);
     else
         hp_json_null(json);
-    hp_json_key(json, "causes");
-    hp_json_begin_object(json);
+    hp_json_put_object(json, "causes");
     for (int i = 0; i < HP_CAUSES; i++) {
         if (line->causes[i] <= 0)
             continue;
@@ -119,16 +117,14 @@ static enum hp_err print_parts(struct hp_annotator *a, struct hp_json *json, uin
     enum hp_err err = hp_annotator_lines(a, function, code, n, &lines, &n_lines);
     if (err == HP_OK) {
         hp_json_put_string(json, "missing", missing);
-        hp_json_key(json, "lines");
-        hp_json_begin_array(json);
+        hp_json_put_array(json, "lines");
         for (size_t i = 0; i < n_lines; i++)
             print_line(a, json, &lines[i], buffer);
         hp_json_end_array(json);
         free(lines);
     }
     if (err == HP_OK && !a->options->lines) {
-        hp_json_key(json, "instructions");
-        hp_json_begin_array(json);
+        hp_json_put_array(json, "instructions");
         for (size_t i = 0; i < n; i++)
             print_code(a, json, &code[i], buffer);
         hp_json_end_array(json);
@@ -147,8 +143,7 @@ enum hp_err hp_annotate_json(struct hp_annotator *a, const struct hp_hot_functio
     hp_json_begin_object(&json);
     hp_json_put_string(&json, "hotpath", HP_VERSION);
     hp_json_put_string(&json, "by", units[a->by]);
-    hp_json_key(&json, "functions");
-    hp_json_begin_array(&json);
+    hp_json_put_array(&json, "functions");
     for (size_t i = 0; i < n && err == HP_OK; i++) {
         const struct hp_pfunction *f = &a->tables->profile->functions[functions[i].function];
         hp_json_begin_object(&json);

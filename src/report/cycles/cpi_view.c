@@ -118,8 +118,7 @@ static void list_extrapolated(const struct hp_field_input *in, struct hp_list *l
     if (list->json) {
         hp_json_begin_object(list->json);
         hp_json_put_uint(list->json, "windows", windows->n);
-        hp_json_key(list->json, "trusted");
-        hp_json_bool(list->json, windows->n >= HP_WINDOWS_TRUSTED);
+        hp_json_put_bool(list->json, "trusted", windows->n >= HP_WINDOWS_TRUSTED);
         hp_json_put_uint(list->json, "measured", windows->instructions);
         hp_json_put_uint(list->json, "instructions", windows->run);
     }

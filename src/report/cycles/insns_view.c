@@ -169,8 +169,7 @@ static void list_waits(const struct hp_field_input *in, struct hp_list *list)
 static void begin_part(struct hp_list *list, const char *key)
 {
     if (list->json) {
-        hp_json_key(list->json, key);
-        hp_json_begin_object(list->json);
+        hp_json_put_object(list->json, key);
     }
 }
 

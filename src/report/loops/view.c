@@ -137,8 +137,7 @@ static void list_models(const struct hp_field_input *in, struct hp_list *list)
         hp_json_put_string(list->json, "model", hp_text(loop->model));
         hp_list_add_place(list, "branch", loop->branch);
         hp_list_add_number(list, "executions", loop->executions);
-        hp_json_key(list->json, "average");
-        hp_json_fixed(list->json, (double)loop->average / 1000, 3);
+        hp_json_put_fixed(list->json, "average", (double)loop->average / 1000, 3);
         hp_list_add_number(list, "iterations", loop->iterations);
         hp_list_add_number(list, "instructions", loop->instructions);
         hp_list_end(list);

@@ -652,7 +652,7 @@ static void damaged_loops_are_refused(void **state)
     {
         COPY(loop_counts);
         copy[2].thread = 2;
-        expect_damage(&damaged, "loop count 2");
+        expect_damage(&damaged, "loop counter 2");
     }
     {
         COPY(loop_trips);
@@ -662,15 +662,15 @@ static void damaged_loops_are_refused(void **state)
     {
         COPY(loop_blocks);
         copy[0].block = 5;
-        expect_damage(&damaged, "loop block 0");
+        expect_damage(&damaged, "block of a loop 0");
     }
     {
         COPY(model_loops);
         copy[1].branch.module = 2;
-        expect_damage(&damaged, "model loop 1");
+        expect_damage(&damaged, "loop of a model 1");
         copy[1].branch.module = 0;
         copy[0].loop = 4;
-        expect_damage(&damaged, "model loop 0");
+        expect_damage(&damaged, "loop of a model 0");
     }
 }
 
@@ -681,17 +681,17 @@ static void damaged_hotspots_are_refused(void **state)
     {
         COPY(hotspot_branches);
         copy[1].branch.module = 2;
-        expect_damage(&damaged, "hot spot branch 1");
+        expect_damage(&damaged, "branch of a hot spot 1");
     }
     {
         COPY(hotspot_blocks);
         copy[1].block = 5;
-        expect_damage(&damaged, "hot spot block 1");
+        expect_damage(&damaged, "block of a hot spot 1");
     }
     {
         COPY(hotspot_slices);
         copy[5].hotspot = 2;
-        expect_damage(&damaged, "hot spot slice 5");
+        expect_damage(&damaged, "slice of a hot spot 5");
     }
 }
 
