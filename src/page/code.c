@@ -2,6 +2,7 @@
 /*
  * The instructions of the blocks that matter: of the heaviest paths, the heaviest blocks, hot spots, and more as far as there is room.
  */
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "page/model.h"
 #include "report/hotspots/hotspots.h"
@@ -86,14 +87,8 @@ struct lines {
 /* The lines of a block: as many instructions as fill it, without a gap. Other versions of the code may be between them; then it has none. */
 static void find_block(const struct hp_pblock *block, struct lines *lines, size_t *at, size_t *n)
 {
-    size_t low = 0, high = lines->n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(lines->lines[middle].place, block->place) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        HP_BISECT(i, 0, lines->n, hp_place_compare(lines->lines[i].place, block->place) < 0);
     *at = low;
     *n = 0;
     uint64_t offset = 0;

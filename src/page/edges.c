@@ -6,6 +6,7 @@
  * and nobody counted from which of them it was reached. Edges leave the last one to begin; the others go on as the next one, by edges of their
  * own kind. So what enters a block leaves it.
  */
+#include "base/bisect.h"
 #include "page/model.h"
 #include "text/number.h"
 
@@ -81,14 +82,8 @@ static uint32_t block_from(const struct hp_page *page, const struct ends *ends,
                            struct hp_place branch)
 {
     const struct hp_profile *p = page->profile;
-    size_t low = 0, high = p->n_blocks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(branch_of(&p->blocks[ends->by_branch[middle]]), branch) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, p->n_blocks,
+                           hp_place_compare(branch_of(&p->blocks[ends->by_branch[i]]), branch) < 0);
     if (low == p->n_blocks ||
         hp_place_compare(branch_of(&p->blocks[ends->by_branch[low]]), branch) != 0)
         return HP_PROFILE_NONE;
@@ -98,14 +93,7 @@ static uint32_t block_from(const struct hp_page *page, const struct ends *ends,
 static uint32_t block_to(const struct hp_page *page, const struct ends *ends, struct hp_place place)
 {
     const struct hp_profile *p = page->profile;
-    size_t low = 0, high = p->n_blocks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(p->blocks[middle].place, place) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, p->n_blocks, hp_place_compare(p->blocks[i].place, place) < 0);
     if (low == p->n_blocks || hp_place_compare(p->blocks[low].place, place) != 0)
         return HP_PROFILE_NONE;
     return ends->to[low];

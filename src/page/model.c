@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "page/model.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "text/number.h"
 
@@ -240,15 +241,8 @@ static enum hp_err make_block_loops(struct hp_page *page)
 uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place)
 {
     const struct hp_profile *p = page->profile;
-    size_t low = 0, high = p->n_blocks;
     uint32_t best = HP_PROFILE_NONE;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(p->blocks[middle].place, place) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, p->n_blocks, hp_place_compare(p->blocks[i].place, place) <= 0);
     for (size_t i = 0; low-- > 0 && i < MOST_OVERLAPS; i++) {
         const struct hp_pblock *block = &p->blocks[low];
         if (block->place.module != place.module ||

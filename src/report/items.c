@@ -1,40 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "report/items.h"
 
+#include "base/bisect.h"
+
 #include <string.h>
+
+static uint32_t owner_of(const char *item)
+{
+    uint32_t owner;
+    memcpy(&owner, item, sizeof owner);
+    return owner;
+}
 
 const void *hp_items_of(const void *items, size_t n_items, size_t size, uint32_t owner, size_t *n)
 {
     const char *all = items;
-    size_t low = 0, high = n_items;
-    uint32_t of;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        memcpy(&of, all + middle * size, sizeof of);
-        if (of < owner)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    for (*n = 0; low + *n < n_items; ++*n) {
-        memcpy(&of, all + (low + *n) * size, sizeof of);
-        if (of != owner)
-            break;
-    }
+    size_t low = HP_BISECT(i, 0, n_items, owner_of(all + i * size) < owner);
+    for (*n = 0; low + *n < n_items && owner_of(all + (low + *n) * size) == owner;)
+        ++*n;
     return *n ? all + low * size : NULL;
 }
 
 const struct hp_pline *hp_line_at(const struct hp_profile *p, uint32_t block, uint32_t offset)
 {
-    size_t low = 0, high = p->n_lines; /* sorted by block, then start */
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        const struct hp_pline *line = &p->lines[middle];
-        if (line->block < block || (line->block == block && line->from <= offset))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, p->n_lines, /* sorted by block, then start */
+                           p->lines[i].block < block ||
+                               (p->lines[i].block == block && p->lines[i].from <= offset));
     if (low == 0 || p->lines[low - 1].block != block || p->lines[low - 1].to <= offset)
         return NULL;
     return &p->lines[low - 1];

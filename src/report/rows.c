@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/bisect.h"
 #include "report/tables.h"
 #include "report/view.h"
 #include "text/number.h"
@@ -108,14 +109,7 @@ static enum hp_err sum_parts(struct hp_rows *rows, const struct source *source)
 
 const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, size_t *n)
 {
-    size_t low = 0, high = rows->n_parts;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (rows->parts[middle].item < item)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, rows->n_parts, rows->parts[i].item < item);
     *n = 0;
     while (low + *n < rows->n_parts && rows->parts[low + *n].item == item)
         ++*n;

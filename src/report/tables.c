@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/tables.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "report/items.h"
 #include "text/number.h"
@@ -146,14 +147,9 @@ static enum hp_err order_functions(struct hp_tables *tables)
 uint32_t hp_tables_function_at(const struct hp_tables *tables, struct hp_place place)
 {
     const struct hp_pfunction *functions = tables->profile->functions;
-    size_t low = 0, high = tables->profile->n_functions;
-    while (low < high) { /* finds the first function behind the place */
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(functions[tables->by_place[middle]].place, place) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    /* finds the first function behind the place */
+    size_t low = HP_BISECT(i, 0, tables->profile->n_functions,
+                           hp_place_compare(functions[tables->by_place[i]].place, place) <= 0);
     if (low == 0 || place.module == HP_PROFILE_NONE)
         return HP_PROFILE_NONE;
     const struct hp_pfunction *function = &functions[tables->by_place[low - 1]];
@@ -282,15 +278,8 @@ static enum hp_err find_kinds(struct hp_tables *tables)
 
 const struct hp_path_kind *hp_tables_kind(const struct hp_tables *tables, uint32_t path)
 {
-    size_t low = 0, high = tables->n_kinds;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        if (tables->kinds[middle].first <= path)
-            low = middle;
-        else
-            high = middle;
-    }
-    return &tables->kinds[low];
+    size_t behind = HP_BISECT(i, 0, tables->n_kinds, tables->kinds[i].first <= path);
+    return &tables->kinds[behind - 1];
 }
 
 /* What each kind amounts to. */

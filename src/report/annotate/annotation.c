@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/annotate/annotation.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "report/items.h"
 #include "text/number.h"
@@ -359,17 +360,9 @@ static void drop_known_blocks(struct code *code)
 static size_t first_of(const struct hp_annotator *a, bool blocks, uint32_t function)
 {
     const struct hp_profile *p = a->tables->profile;
-    size_t low = 0, high = blocks ? p->n_blocks : p->n_insns;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        uint32_t of =
-            blocks ? p->blocks[a->blocks[middle]].function : p->insns[a->insns[middle]].function;
-        if (of < function)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    if (blocks)
+        return HP_BISECT(i, 0, p->n_blocks, p->blocks[a->blocks[i]].function < function);
+    return HP_BISECT(i, 0, p->n_insns, p->insns[a->insns[i]].function < function);
 }
 
 static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct code *code,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/cycles/cpi.h"
 
+#include "base/bisect.h"
 #include "report/cells.h"
 #include "report/tables.h"
 #include "text/number.h"
@@ -52,14 +53,7 @@ static int compare_blocks(const void *a, const void *b, void *context)
 static uint32_t loop_at(const struct hp_profile *p, const struct hp_ploop_block *blocks, size_t n,
                         struct hp_place place)
 {
-    size_t low = 0, high = n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(p->blocks[blocks[middle].block].place, place) <= 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, n, hp_place_compare(p->blocks[blocks[i].block].place, place) <= 0);
     if (low == 0)
         return HP_PROFILE_NONE;
     const struct hp_pblock *block = &p->blocks[blocks[low - 1].block];

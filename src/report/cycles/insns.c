@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/cycles/insns.h"
 
+#include "base/bisect.h"
 #include "report/cells.h"
 #include "report/items.h"
 #include "report/tables.h"
@@ -40,16 +41,8 @@ static void sum_windows(const struct hp_profile *p, struct hp_windows_sum *sum)
 /* How many tallies come before those of a name, or behind the last of them. They are sorted by it. */
 static size_t tallies_before(const struct hp_profile *p, const char *seen, bool behind)
 {
-    size_t low = 0, high = p->n_insn_tallies;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        int order = strcmp(hp_text(p->insn_tallies[middle].seen), seen);
-        if (order < 0 || (behind && order == 0))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return HP_BISECT(i, 0, p->n_insn_tallies,
+                     strcmp(hp_text(p->insn_tallies[i].seen), seen) < behind);
 }
 
 size_t hp_insn_tallies(const struct hp_profile *p, const char *seen, size_t *n)
@@ -111,14 +104,7 @@ void hp_insns_init(struct hp_insns *insns, const struct hp_profile *p)
 static const struct hp_pinsn_tally *find_tally(const struct hp_profile *p, size_t first, size_t n,
                                                uint32_t insn)
 {
-    size_t low = first, high = first + n;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (p->insn_tallies[middle].insn < insn)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, first, first + n, p->insn_tallies[i].insn < insn);
     bool found = low < first + n && p->insn_tallies[low].insn == insn;
     return found ? &p->insn_tallies[low] : NULL;
 }

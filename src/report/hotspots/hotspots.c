@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/hotspots/hotspots.h"
 
+#include "base/bisect.h"
 #include "report/items.h"
 #include "text/number.h"
 
@@ -100,14 +101,7 @@ static int compare_stat(const struct hp_pstat *stat, const char *detector, const
 static bool find_stat(const struct hp_profile *p, const char *detector, const char *name,
                       uint64_t *value)
 {
-    size_t low = 0, high = p->n_stats;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_stat(&p->stats[middle], detector, name) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, p->n_stats, compare_stat(&p->stats[i], detector, name) < 0);
     if (low == p->n_stats || compare_stat(&p->stats[low], detector, name) != 0)
         return false;
     *value = p->stats[low].value;

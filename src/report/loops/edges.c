@@ -2,6 +2,7 @@
 /*
  * Which edges of the profile are back edges of which loop: those to its header from a block of it, or of one nested in it.
  */
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "report/items.h"
 #include "report/loops/loops.h"
@@ -61,14 +62,7 @@ static bool ends_in(const struct search *s, struct hp_place place, uint32_t loop
 {
     const struct hp_loop_info *info = &s->loops->info[loop];
     struct end first = {place, info->at};
-    size_t low = 0, high = s->profile->n_loop_blocks;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (compare_ends(&s->ends[middle], &first) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low = HP_BISECT(i, 0, s->profile->n_loop_blocks, compare_ends(&s->ends[i], &first) < 0);
     return low < s->profile->n_loop_blocks && s->ends[low].at < info->end &&
            hp_place_compare(s->ends[low].place, place) == 0;
 }
@@ -76,14 +70,8 @@ static bool ends_in(const struct search *s, struct hp_place place, uint32_t loop
 /* The first header that is not before a place. */
 static size_t find_header(const struct search *s, struct hp_place place)
 {
-    size_t low = 0, high = s->profile->n_loops;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(s->headers[middle].place, place) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        HP_BISECT(i, 0, s->profile->n_loops, hp_place_compare(s->headers[i].place, place) < 0);
     return low;
 }
 

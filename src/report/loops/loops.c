@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/loops/loops.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "report/cells.h"
 #include "report/tables.h"
@@ -220,14 +221,8 @@ static enum hp_err find_models(struct hp_loops *loops, const struct hp_profile *
 const uint32_t *hp_loop_models(const struct hp_loops *loops, const struct hp_profile *profile,
                                uint32_t loop, size_t *n)
 {
-    size_t low = 0, high = loops->n_models;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (profile->model_loops[loops->models[middle]].loop < loop)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        HP_BISECT(i, 0, loops->n_models, profile->model_loops[loops->models[i]].loop < loop);
     for (*n = 0;
          low + *n < loops->n_models && profile->model_loops[loops->models[low + *n]].loop == loop;)
         ++*n;
@@ -261,15 +256,9 @@ const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uin
                                            bool buckets, size_t *n)
 {
     const struct hp_ploop_trips *trips = profile->loop_trips;
-    size_t low = 0, high = profile->n_loop_trips;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (trips[middle].loop < loop ||
-            (trips[middle].loop == loop && !trips[middle].bucket && buckets))
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t low =
+        HP_BISECT(i, 0, profile->n_loop_trips,
+                  trips[i].loop < loop || (trips[i].loop == loop && !trips[i].bucket && buckets));
     for (*n = 0; low + *n < profile->n_loop_trips && trips[low + *n].loop == loop &&
                  trips[low + *n].bucket == buckets;)
         ++*n;
@@ -280,18 +269,13 @@ const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
                                             const struct hp_row *row)
 {
     const struct hp_profile *p = tables->profile;
-    size_t low = 0, high = p->n_loop_counts;
+    const struct hp_ploop_count *counts = p->loop_counts;
     if (row->thread == HP_PROFILE_NONE)
         return &tables->loops.info[row->item].total;
-    while (high - low > 1) {
-        size_t middle = low + (high - low) / 2;
-        const struct hp_ploop_count *count = &p->loop_counts[middle];
-        if (count->item < row->item || (count->item == row->item && count->thread <= row->thread))
-            low = middle;
-        else
-            high = middle;
-    }
-    return &p->loop_counts[low];
+    size_t behind = HP_BISECT(i, 0, p->n_loop_counts,
+                              counts[i].item < row->item ||
+                                  (counts[i].item == row->item && counts[i].thread <= row->thread));
+    return &counts[behind ? behind - 1 : 0];
 }
 
 void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell)

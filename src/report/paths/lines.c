@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/paths/lines.h"
 
+#include "base/bisect.h"
 #include "base/grow.h"
 #include "report/cells.h"
 
@@ -130,14 +131,8 @@ void hp_path_lines_fini(struct hp_path_lines *lines)
 static uint32_t target_function(const struct hp_tables *tables, struct hp_place from)
 {
     const struct hp_pedge *edges = tables->profile->edges;
-    size_t low = 0, high = tables->profile->n_edges, n = tables->profile->n_edges;
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-        if (hp_place_compare(edges[middle].from, from) < 0)
-            low = middle + 1;
-        else
-            high = middle;
-    }
+    size_t n = tables->profile->n_edges;
+    size_t low = HP_BISECT(i, 0, n, hp_place_compare(edges[i].from, from) < 0);
     uint32_t found = HP_PROFILE_NONE;
     for (; low < n && hp_place_compare(edges[low].from, from) == 0; low++) {
         uint32_t function = hp_tables_function_at(tables, edges[low].to);
