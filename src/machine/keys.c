@@ -163,24 +163,24 @@ SECTION(ras, "the return address stack; may be left out", ras_keys)
 #undef SECTION
 
 #define AT(field) offsetof(struct hp_machine, field)
-const struct hp_section hp_sections[] = {{&core, HP_SECTION_REQUIRED, AT(core)},
-                                         {&units, HP_SECTION_REQUIRED, AT(units)},
-                                         {&latency, HP_SECTION_DEFAULTS, AT(latency)},
-                                         {&l1i, HP_SECTION_REQUIRED, AT(l1i)},
-                                         {&l1d, HP_SECTION_REQUIRED, AT(l1d)},
-                                         {&l2, HP_SECTION_OPTIONAL, AT(l2)},
-                                         {&l3, HP_SECTION_OPTIONAL, AT(l3)},
-                                         {&itlb, HP_SECTION_OPTIONAL, AT(itlb)},
-                                         {&dtlb, HP_SECTION_OPTIONAL, AT(dtlb)},
-                                         {&tlb2, HP_SECTION_OPTIONAL, AT(tlb2)},
-                                         {&memory, HP_SECTION_REQUIRED, AT(memory)},
-                                         {&branch, HP_SECTION_REQUIRED, AT(branch)},
-                                         {&ittage, HP_SECTION_DEFAULTS, AT(branch.ittage)},
-                                         {&btb, HP_SECTION_REQUIRED, AT(branch)},
-                                         {&ras, HP_SECTION_DEFAULTS, AT(branch)},
+const struct hp_machine_section hp_sections[] = {{&core, HP_SECTION_REQUIRED, AT(core)},
+                                                 {&units, HP_SECTION_REQUIRED, AT(units)},
+                                                 {&latency, HP_SECTION_DEFAULTS, AT(latency)},
+                                                 {&l1i, HP_SECTION_REQUIRED, AT(l1i)},
+                                                 {&l1d, HP_SECTION_REQUIRED, AT(l1d)},
+                                                 {&l2, HP_SECTION_OPTIONAL, AT(l2)},
+                                                 {&l3, HP_SECTION_OPTIONAL, AT(l3)},
+                                                 {&itlb, HP_SECTION_OPTIONAL, AT(itlb)},
+                                                 {&dtlb, HP_SECTION_OPTIONAL, AT(dtlb)},
+                                                 {&tlb2, HP_SECTION_OPTIONAL, AT(tlb2)},
+                                                 {&memory, HP_SECTION_REQUIRED, AT(memory)},
+                                                 {&branch, HP_SECTION_REQUIRED, AT(branch)},
+                                                 {&ittage, HP_SECTION_DEFAULTS, AT(branch.ittage)},
+                                                 {&btb, HP_SECTION_REQUIRED, AT(branch)},
+                                                 {&ras, HP_SECTION_DEFAULTS, AT(branch)},
 #define EACH(name)                                                                                 \
     {&hp_predict_##name.model, HP_SECTION_DEFAULTS, AT(branch.settings[HP_PREDICT_##name])},
-                                         HP_PREDICTORS(EACH)
+                                                 HP_PREDICTORS(EACH)
 #undef EACH
 };
 const unsigned hp_n_sections = N(hp_sections);
@@ -224,7 +224,7 @@ int hp_section_find(const char *name, size_t length)
     return -1;
 }
 
-int hp_key_find(const struct hp_section *section, const char *name)
+int hp_key_find(const struct hp_machine_section *section, const char *name)
 {
     const struct hp_setting *key = hp_setting_find(section->model, name);
     return key ? (int)(key - section->model->keys) : -1;

@@ -17,22 +17,23 @@ enum hp_section_kind {
     HP_SECTION_DEFAULTS, /* without it, every key has its default */
 };
 
-struct hp_section {
+struct hp_machine_section {
     const struct hp_model *model; /* without keys: there is no such section */
     enum hp_section_kind kind;
     size_t offset; /* of its struct, in struct hp_machine */
 };
 
-extern const struct hp_section hp_sections[];
+extern const struct hp_machine_section hp_sections[];
 extern const unsigned hp_n_sections;
 extern const struct hp_model_family hp_machine_family, hp_predictor_family;
 
 /* The index of a section, or of a key in a section; -1: there is none. */
 int hp_section_find(const char *name, size_t length);
-int hp_key_find(const struct hp_section *section, const char *name);
+int hp_key_find(const struct hp_machine_section *section, const char *name);
 
 /* The struct of a section, in which its keys are. */
-static inline void *hp_section_of(const struct hp_section *section, struct hp_machine *machine)
+static inline void *hp_section_of(const struct hp_machine_section *section,
+                                  struct hp_machine *machine)
 {
     return (char *)machine + section->offset;
 }

@@ -104,7 +104,7 @@ static int take_value(void *user, const char *section_name, const char *name, co
         return 0;
     if (r->section < 0)
         return fail_at(r, r->line, "'%s' is in no [section]", name), 0;
-    const struct hp_section *section = &hp_sections[r->section];
+    const struct hp_machine_section *section = &hp_sections[r->section];
     int index = hp_key_find(section, name);
     if (index < 0)
         return fail_at(r, r->line, "[%s] has no '%s'", section->model->name, name), 0;
@@ -125,7 +125,7 @@ static int take_value(void *user, const char *section_name, const char *name, co
 /* Defaults for what is not there, or an error. */
 static enum hp_err complete_section(struct reading *r, unsigned index)
 {
-    const struct hp_section *section = &hp_sections[index];
+    const struct hp_machine_section *section = &hp_sections[index];
     int line = r->section_lines[index];
     if (!line && section->kind == HP_SECTION_REQUIRED)
         return fail_at(r, 0, "there is no [%s]", section->model->name);

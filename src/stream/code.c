@@ -126,7 +126,7 @@ enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_s
 {
     if (id >= code->segment_limit || !code->segs[id].defined)
         return hp_fail(HP_ERR_NOTFOUND, "segment %u is not defined", id);
-    const struct hp_seg *seg = &code->segs[id];
+    const struct hp_code_segment *seg = &code->segs[id];
     *segment = (struct hp_segment){
         .start = seg->start,
         .module = seg->module,
@@ -192,7 +192,7 @@ bool hp_code_is_handler(const struct hp_code *code, uint64_t address)
     return hp_map64_get(&code->handler_at, address) != HP_MAP64_NONE;
 }
 
-enum hp_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal)
+enum hp_signal_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal)
 {
     enum { ILL = 4, TRAP = 5, BUS = 7, FPE = 8, BUS_ALPHA = 10, SEGV = 11 };
     uint32_t bus = code->arch == HP_ARCH_ALPHA ? BUS_ALPHA : BUS;
@@ -212,14 +212,14 @@ static uint64_t code_address(const struct hp_code *code, uint64_t address)
 void hp_code_set_handler_signal(struct hp_code *code, uint64_t address, uint32_t signal)
 {
     uint32_t id = hp_map64_get(&code->handler_at, code_address(code, address));
-    enum hp_cause cause = hp_code_signal_cause(code, signal);
+    enum hp_signal_cause cause = hp_code_signal_cause(code, signal);
     if (id == HP_MAP64_NONE)
         return;
     code->handlers[id].outside |= cause != HP_CAUSE_FAULT;
     code->handlers[id].fault |= cause != HP_CAUSE_OUTSIDE;
 }
 
-enum hp_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address)
+enum hp_signal_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address)
 {
     uint32_t id = hp_map64_get(&code->handler_at, address);
     if (id == HP_MAP64_NONE || code->handlers[id].outside == code->handlers[id].fault)
@@ -758,13 +758,13 @@ enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct 
     uint32_t at, route;
     HP_TRY(store_bytes(code, segment->bytes, segment->size, &at));
     HP_TRY(route_run(code, segment->start, segment->module, segment->mode, at, &run, &route));
-    code->segs[id] = (struct hp_seg){.start = segment->start,
-                                     .module = segment->module,
-                                     .size = segment->size,
-                                     .code = at,
-                                     .parent = segment->parent,
-                                     .mode = segment->mode,
-                                     .defined = 1};
+    code->segs[id] = (struct hp_code_segment){.start = segment->start,
+                                              .module = segment->module,
+                                              .size = segment->size,
+                                              .code = at,
+                                              .parent = segment->parent,
+                                              .mode = segment->mode,
+                                              .defined = 1};
     code->chains[id] = make_run(code, segment->parent, segment->start, route);
     code->route[id] = route;
     return HP_OK;

@@ -77,7 +77,7 @@ struct hp_join {
     uint32_t rest;
 };
 
-struct hp_seg {
+struct hp_code_segment {
     uint64_t start;
     uint32_t module;
     uint32_t size;
@@ -89,7 +89,7 @@ struct hp_seg {
 
 /* How a signal came to interrupt the code: between two instructions, because of an instruction that
  * could not be run (and is run again afterwards), or not known which. */
-enum hp_cause {
+enum hp_signal_cause {
     HP_CAUSE_OUTSIDE,
     HP_CAUSE_FAULT,
     HP_CAUSE_EITHER,
@@ -112,7 +112,7 @@ struct hp_code {
 
     uint32_t *route; /* by segment id */
     struct hp_chain *chains;
-    struct hp_seg *segs;
+    struct hp_code_segment *segs;
     uint32_t segment_limit; /* routes, chains and segs below this are valid */
     size_t cap_route, cap_chains, cap_segs;
     uint32_t *chain_blocks;
@@ -217,11 +217,11 @@ enum hp_err hp_code_segment_mems(struct hp_code *code, uint32_t id, uint32_t ins
 bool hp_code_is_handler(const struct hp_code *code, uint64_t address);
 
 /* The cause of a signal, by its number in the program's numbering; 0: unknown. */
-enum hp_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal);
+enum hp_signal_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal);
 
 /* Notes that the handler at `address` was installed for `signal`, and asks what that says of the
  * signals that arrive there. */
 void hp_code_set_handler_signal(struct hp_code *code, uint64_t address, uint32_t signal);
-enum hp_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address);
+enum hp_signal_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address);
 
 #endif

@@ -39,7 +39,7 @@ struct context {
     uint32_t partial; /* node; NONE */
     uint32_t before;  /* the block before `block`; NONE */
     bool joined;      /* `block` was run in pieces */
-    enum hp_cause cause;
+    enum hp_signal_cause cause;
     size_t held;    /* where its addresses are held */
     uint32_t split; /* how many of them are those of `block` */
 };
@@ -325,7 +325,7 @@ static enum hp_err lose(struct hp_cursor *c, enum hp_lost_reason reason)
 
 /* `cause`: why the code is interrupted. When another signal comes before interrupted code could go
  * on, the cause of the first stays: it says where the code will go on. */
-static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_cause cause)
+static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_signal_cause cause)
 {
     flush(c);
     if (c->n_contexts == MAX_CONTEXTS)
@@ -350,7 +350,7 @@ static enum hp_err enter_signal(struct hp_cursor *c, uint32_t number, enum hp_ca
 }
 
 /* The handler is over: back to what was interrupted; says why it was. */
-static enum hp_err leave_signal(struct hp_cursor *c, enum hp_cause *cause)
+static enum hp_err leave_signal(struct hp_cursor *c, enum hp_signal_cause *cause)
 {
     c->sigreturn = false;
     HP_TRY(drop_pending(c, true));
@@ -565,7 +565,7 @@ static enum hp_err cut_last(struct hp_cursor *c, uint64_t start, bool *done)
  * is so after a signal that an instruction caused; and when the translator made a piece of that one
  * instruction, which the block was not made of, to redo it alone.
  */
-static bool runs_again(const struct hp_cursor *c, uint32_t route, enum hp_cause cause)
+static bool runs_again(const struct hp_cursor *c, uint32_t route, enum hp_signal_cause cause)
 {
     if (cause == HP_CAUSE_FAULT)
         return true;
@@ -585,7 +585,7 @@ static enum hp_err discontinuity(struct hp_cursor *c)
 /* What runs next, whatever it is. */
 static enum hp_err slow_route(struct hp_cursor *c, uint32_t route)
 {
-    enum hp_cause cause = HP_CAUSE_OUTSIDE;
+    enum hp_signal_cause cause = HP_CAUSE_OUTSIDE;
     if (c->sigreturn)
         HP_TRY(leave_signal(c, &cause));
     uint64_t start = route_start(c->code, route);
@@ -658,7 +658,7 @@ static enum hp_err handle_event(struct hp_cursor *c)
 {
     uint32_t arg = hp_word_arg(c->event[0]);
     uint64_t wide = c->event[1] | (uint64_t)c->event[2] << 32;
-    enum hp_cause cause = HP_CAUSE_OUTSIDE;
+    enum hp_signal_cause cause = HP_CAUSE_OUTSIDE;
     switch ((enum hp_word_kind)hp_word_kind(c->event[0])) {
     case HP_WORD_END: return end_stream(c, (enum hp_end_reason)arg);
     case HP_WORD_LOST:

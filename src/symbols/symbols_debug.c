@@ -26,12 +26,12 @@ struct hp_debug {
     struct hp_elf alternate_file;
     bool broken; /* memory ran out inside libdw: it is not used again */
     struct hp_strings *strings;
-    struct hp_unit *units;
+    struct hp_debug_unit *units;
     size_t n_units, units_capacity;
     struct hp_span_index unit_index; /* address to unit */
     struct hp_span_index code;
     struct hp_map64 unit_by_die;
-    struct hp_span *spans; /* of units, while they are collected */
+    struct hp_symbol_span *spans; /* of units, while they are collected */
     size_t n_spans, spans_capacity;
 };
 
@@ -74,7 +74,7 @@ static enum hp_err add_span(struct hp_debug *debug, uint64_t low, uint64_t high,
         return HP_OK;
     HP_TRY(
         hp_grow(&debug->spans, &debug->spans_capacity, debug->n_spans + 1, sizeof *debug->spans));
-    debug->spans[debug->n_spans++] = (struct hp_span){.low = low, .high = high, .id = unit};
+    debug->spans[debug->n_spans++] = (struct hp_symbol_span){.low = low, .high = high, .id = unit};
     return HP_OK;
 }
 
@@ -122,7 +122,7 @@ static enum hp_err add_unit(struct hp_debug *debug, Dwarf_Off die)
         return HP_OK;
     HP_TRY(
         hp_grow(&debug->units, &debug->units_capacity, debug->n_units + 1, sizeof *debug->units));
-    debug->units[debug->n_units] = (struct hp_unit){.die = die};
+    debug->units[debug->n_units] = (struct hp_debug_unit){.die = die};
     HP_TRY(hp_map64_put(&debug->unit_by_die, die, (uint32_t)debug->n_units));
     debug->n_units++;
     return HP_OK;
@@ -228,7 +228,7 @@ void hp_debug_close(struct hp_debug *debug)
     if (!debug)
         return;
     for (size_t i = 0; i < debug->n_units; i++) {
-        struct hp_unit *unit = &debug->units[i];
+        struct hp_debug_unit *unit = &debug->units[i];
         free(unit->lines);
         free(unit->inlines);
         free(unit->spans);
@@ -271,7 +271,7 @@ static const char *directory_of(Dwarf_Die *die)
 }
 
 /* The spans that were collected become an index. */
-static enum hp_err build_index(struct hp_unit *unit, struct hp_span_index *index)
+static enum hp_err build_index(struct hp_debug_unit *unit, struct hp_span_index *index)
 {
     enum hp_err err = hp_span_index_build(index, unit->spans, unit->n_spans);
     free(unit->spans);
@@ -282,7 +282,7 @@ static enum hp_err build_index(struct hp_unit *unit, struct hp_span_index *index
 
 static enum hp_err load_unit(struct hp_debug *debug, void *argument)
 {
-    struct hp_unit *unit = argument;
+    struct hp_debug_unit *unit = argument;
     Dwarf_Die die;
     if (!dwarf_offdie(debug->dwarf, unit->die, &die))
         return HP_OK;
@@ -295,7 +295,7 @@ static enum hp_err load_unit(struct hp_debug *debug, void *argument)
 
 static enum hp_err load_scopes(struct hp_debug *debug, void *argument)
 {
-    struct hp_unit *unit = argument;
+    struct hp_debug_unit *unit = argument;
     Dwarf_Die die;
     if (!dwarf_offdie(debug->dwarf, unit->die, &die))
         return HP_OK;
@@ -305,7 +305,7 @@ static enum hp_err load_scopes(struct hp_debug *debug, void *argument)
 }
 
 /* The unit of an address, read; NULL: there is none. */
-static enum hp_err find_unit(struct hp_debug *debug, uint64_t address, struct hp_unit **unit)
+static enum hp_err find_unit(struct hp_debug *debug, uint64_t address, struct hp_debug_unit **unit)
 {
     uint32_t found = hp_span_find(&debug->unit_index, address);
     *unit = found == HP_SPAN_NONE ? NULL : &debug->units[found];
@@ -316,12 +316,12 @@ static enum hp_err find_unit(struct hp_debug *debug, uint64_t address, struct hp
 }
 
 /* The first line behind an address. */
-static size_t line_behind(const struct hp_unit *unit, uint64_t address)
+static size_t line_behind(const struct hp_debug_unit *unit, uint64_t address)
 {
     return HP_BISECT(i, 0, unit->n_lines, unit->lines[i].address <= address);
 }
 
-static const struct hp_line *find_line(const struct hp_unit *unit, uint64_t address)
+static const struct hp_line *find_line(const struct hp_debug_unit *unit, uint64_t address)
 {
     size_t behind = line_behind(unit, address);
     const struct hp_line *line = behind ? &unit->lines[behind - 1] : NULL;
@@ -336,7 +336,7 @@ static enum hp_err no_line(uint64_t address)
 
 enum hp_err hp_debug_source(struct hp_debug *debug, uint64_t address, struct hp_source *source)
 {
-    struct hp_unit *unit;
+    struct hp_debug_unit *unit;
     HP_TRY(find_unit(debug, address, &unit));
     const struct hp_line *line = unit ? find_line(unit, address) : NULL;
     if (!line)
@@ -377,7 +377,7 @@ static enum hp_err add_frame(struct hp_source_frames *frames, const struct hp_sc
 enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
                             struct hp_source_frames *frames)
 {
-    struct hp_unit *unit;
+    struct hp_debug_unit *unit;
     frames->n = 0;
     frames->until = next_mark(&debug->unit_index, address, UINT64_MAX);
     HP_TRY(find_unit(debug, address, &unit));

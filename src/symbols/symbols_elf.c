@@ -44,7 +44,7 @@ Elf_Scn *hp_elf_section_named(Elf *elf, const char *name)
 
 enum hp_err hp_elf_code(Elf *elf, struct hp_span_index *code)
 {
-    struct hp_span *spans = NULL;
+    struct hp_symbol_span *spans = NULL;
     size_t n = 0, capacity = 0;
     enum hp_err err = HP_OK;
     for (Elf_Scn *section = NULL; err == HP_OK && (section = elf_nextscn(elf, section));) {
@@ -54,8 +54,8 @@ enum hp_err hp_elf_code(Elf *elf, struct hp_span_index *code)
             continue;
         err = hp_grow(&spans, &capacity, n + 1, sizeof *spans);
         if (err == HP_OK)
-            spans[n++] =
-                (struct hp_span){.low = header.sh_addr, .high = header.sh_addr + header.sh_size};
+            spans[n++] = (struct hp_symbol_span){.low = header.sh_addr,
+                                                 .high = header.sh_addr + header.sh_size};
     }
     if (err == HP_OK)
         err = hp_span_index_build(code, spans, n);

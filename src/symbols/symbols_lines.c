@@ -47,7 +47,7 @@ struct hp_lines {
     struct hp_strings *kept;
     struct part *parts;
     size_t n_parts, parts_capacity;
-    struct hp_span *spans; /* of them, while they are collected */
+    struct hp_symbol_span *spans; /* of them, while they are collected */
     size_t n_spans, spans_capacity;
     struct hp_span_index index; /* address to part */
 };
@@ -184,7 +184,7 @@ static enum hp_err add_part(struct hp_lines *lines, const struct part *part, uin
     HP_TRY(
         hp_grow(&lines->spans, &lines->spans_capacity, lines->n_spans + 1, sizeof *lines->spans));
     lines->spans[lines->n_spans++] =
-        (struct hp_span){.low = low, .high = high, .id = (uint32_t)lines->n_parts};
+        (struct hp_symbol_span){.low = low, .high = high, .id = (uint32_t)lines->n_parts};
     lines->parts[lines->n_parts++] = *part;
     return HP_OK;
 }

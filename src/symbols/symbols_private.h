@@ -168,14 +168,14 @@ struct hp_scope {
 };
 
 /* What is known of a unit once it was asked for. All zero: nothing. */
-struct hp_unit {
+struct hp_debug_unit {
     Dwarf_Off die; /* offset of its DIE */
     bool loaded;
     struct hp_line *lines;
     size_t n_lines, lines_capacity;
     struct hp_inline *inlines;
     size_t n_inlines, inlines_capacity;
-    struct hp_span *spans; /* of `inlines`, while they are collected */
+    struct hp_symbol_span *spans; /* of `inlines`, while they are collected */
     size_t n_spans, spans_capacity;
     struct hp_span_index inline_index;
     bool scoped; /* and the following is there, too */
@@ -187,13 +187,13 @@ struct hp_unit {
 /* Fill the lines and the inlined functions of a unit. What cannot be read is left out; they fail
  * with HP_ERR_NOMEM only. `code`: where there is code; lines elsewhere are left over from functions
  * the linker discarded. */
-enum hp_err hp_unit_load_lines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_lines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                const struct hp_span_index *code, struct hp_strings *strings);
-enum hp_err hp_unit_load_inlines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_inlines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                  struct hp_strings *strings);
 
 /* Likewise all functions, inlined or not. */
-enum hp_err hp_unit_load_scopes(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                 struct hp_strings *strings);
 
 /* --- For these -------------------------------------------------------------------------------- */
@@ -215,6 +215,7 @@ const char *hp_unit_file(Dwarf_Files *files, size_t index, const char *directory
 uint64_t hp_die_number(Dwarf_Die *die, unsigned attribute);
 
 /* Adds the ranges of a DIE, as `id`, to the spans that are collected. */
-enum hp_err hp_unit_add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t depth, uint32_t id);
+enum hp_err hp_unit_add_spans(struct hp_debug_unit *unit, Dwarf_Die *die, uint32_t depth,
+                              uint32_t id);
 
 #endif

@@ -13,7 +13,7 @@
 #endif
 
 struct walk {
-    struct hp_unit *unit;
+    struct hp_debug_unit *unit;
     const char *directory;
     struct hp_strings *strings;
     Dwarf_Files *files;                    /* NULL: none */
@@ -51,7 +51,7 @@ static uint32_t number_of(Dwarf_Die *die, unsigned name)
 
 static enum hp_err add_scope(struct walk *walk, Dwarf_Die *die, uint32_t depth, bool inlined)
 {
-    struct hp_unit *unit = walk->unit;
+    struct hp_debug_unit *unit = walk->unit;
     Dwarf_Addr entry = 0;
     size_t before = unit->n_spans;
     HP_TRY(hp_unit_add_spans(unit, die, depth, (uint32_t)unit->n_scopes));
@@ -92,7 +92,7 @@ static enum hp_err visit(void *context, Dwarf_Die *die, uint32_t depth)
     return add_scope(walk, die, depth, tag == DW_TAG_inlined_subroutine);
 }
 
-enum hp_err hp_unit_load_scopes(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                 struct hp_strings *strings)
 {
     struct walk walk = {.unit = unit, .directory = directory, .strings = strings};

@@ -13,7 +13,7 @@ static int compare(uint64_t a, uint64_t b)
 
 static int compare_spans(const void *a, const void *b)
 {
-    const struct hp_span *x = a, *y = b;
+    const struct hp_symbol_span *x = a, *y = b;
     if (x->low != y->low)
         return compare(x->low, y->low);
     if (x->depth != y->depth)
@@ -34,8 +34,8 @@ static enum hp_err mark(struct hp_span_index *index, uint64_t address, uint32_t 
 }
 
 /* Removes the spans from the stack that end up to `address`, marking where others show again. */
-static enum hp_err retire(struct hp_span_index *index, const struct hp_span **stack, size_t *depth,
-                          uint64_t address)
+static enum hp_err retire(struct hp_span_index *index, const struct hp_symbol_span **stack,
+                          size_t *depth, uint64_t address)
 {
     while (*depth && stack[*depth - 1]->high <= address) {
         uint64_t end = stack[*depth - 1]->high;
@@ -46,8 +46,8 @@ static enum hp_err retire(struct hp_span_index *index, const struct hp_span **st
     return HP_OK;
 }
 
-static enum hp_err sweep(struct hp_span_index *index, const struct hp_span *spans, size_t n,
-                         const struct hp_span **stack)
+static enum hp_err sweep(struct hp_span_index *index, const struct hp_symbol_span *spans, size_t n,
+                         const struct hp_symbol_span **stack)
 {
     size_t depth = 0;
     for (size_t i = 0; i < n; i++) {
@@ -60,11 +60,11 @@ static enum hp_err sweep(struct hp_span_index *index, const struct hp_span *span
     return retire(index, stack, &depth, UINT64_MAX);
 }
 
-enum hp_err hp_span_index_build(struct hp_span_index *index, struct hp_span *spans, size_t n)
+enum hp_err hp_span_index_build(struct hp_span_index *index, struct hp_symbol_span *spans, size_t n)
 {
     if (!n)
         return HP_OK;
-    const struct hp_span **stack = calloc(n, sizeof(struct hp_span *));
+    const struct hp_symbol_span **stack = calloc(n, sizeof(struct hp_symbol_span *));
     if (!stack)
         return hp_fail_nomem();
     qsort(spans, n, sizeof *spans, compare_spans);

@@ -13,7 +13,7 @@
 #define HP_SPAN_NONE UINT32_MAX
 
 /* The addresses low <= a < high belong to `id`. */
-struct hp_span {
+struct hp_symbol_span {
     uint64_t low, high;
     uint32_t depth; /* of spans that start together the deepest is the innermost */
     uint32_t id;
@@ -36,7 +36,8 @@ struct hp_span_index {
  * innermost span is the one that starts last (then the deepest, then the one with the largest id);
  * where it ends, the one that starts last of those that still go on takes over.
  */
-enum hp_err hp_span_index_build(struct hp_span_index *index, struct hp_span *spans, size_t n);
+enum hp_err hp_span_index_build(struct hp_span_index *index, struct hp_symbol_span *spans,
+                                size_t n);
 void hp_span_index_fini(struct hp_span_index *index);
 
 /* The id of the innermost span at `address`, or HP_SPAN_NONE. */

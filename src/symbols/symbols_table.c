@@ -162,7 +162,7 @@ static void drop_inner_labels(struct hp_symbol_table *table)
 }
 
 /* Of each group of aliases the first gets the span; without a size, up to the next group. */
-static size_t make_spans(const struct hp_symbol_table *table, struct hp_span *spans)
+static size_t make_spans(const struct hp_symbol_table *table, struct hp_symbol_span *spans)
 {
     size_t n = 0;
     for (size_t i = 0, next; i < table->n; i = next) {
@@ -174,7 +174,7 @@ static size_t make_spans(const struct hp_symbol_table *table, struct hp_span *sp
             high = low + entry->symbol.size;
         else if (next < table->n && table->entries[next].symbol.offset < high)
             high = table->entries[next].symbol.offset;
-        spans[n++] = (struct hp_span){.low = low, .high = high, .id = (uint32_t)i};
+        spans[n++] = (struct hp_symbol_span){.low = low, .high = high, .id = (uint32_t)i};
     }
     return n;
 }
@@ -186,7 +186,7 @@ enum hp_err hp_symbol_table_build(struct hp_symbol_table *table)
         return HP_OK;
     qsort(table->entries, table->n, sizeof *table->entries, compare_entries);
     drop_inner_labels(table);
-    struct hp_span *spans = calloc(table->n, sizeof *spans);
+    struct hp_symbol_span *spans = calloc(table->n, sizeof *spans);
     if (!spans)
         return hp_fail_nomem();
     enum hp_err err = hp_span_index_build(&table->index, spans, make_spans(table, spans));

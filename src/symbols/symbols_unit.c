@@ -54,7 +54,7 @@ static const char *path_of(struct paths *paths, Dwarf_Line *line)
 
 /* libdw sorts the lines by address, ends of sequences first: of several at one address the last
  * counts. */
-static enum hp_err add_line(struct hp_unit *unit, const struct hp_line *line)
+static enum hp_err add_line(struct hp_debug_unit *unit, const struct hp_line *line)
 {
     if (unit->n_lines && unit->lines[unit->n_lines - 1].address == line->address)
         unit->n_lines--;
@@ -78,7 +78,7 @@ static bool read_line(Dwarf_Line *line, struct hp_line *read, bool *end)
     return true;
 }
 
-static enum hp_err add_lines(struct hp_unit *unit, Dwarf_Lines *lines, size_t n,
+static enum hp_err add_lines(struct hp_debug_unit *unit, Dwarf_Lines *lines, size_t n,
                              const struct hp_span_index *code, struct paths *paths)
 {
     for (size_t i = 0; i < n; i++) {
@@ -97,7 +97,7 @@ static enum hp_err add_lines(struct hp_unit *unit, Dwarf_Lines *lines, size_t n,
     return HP_OK;
 }
 
-enum hp_err hp_unit_load_lines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_lines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                const struct hp_span_index *code, struct hp_strings *strings)
 {
     Dwarf_Lines *lines;
@@ -118,7 +118,7 @@ enum hp_err hp_unit_load_lines(struct hp_unit *unit, Dwarf_Die *die, const char 
 /* --- Inlined functions ------------------------------------------------------------------------ */
 
 struct walk {
-    struct hp_unit *unit;
+    struct hp_debug_unit *unit;
     const char *directory;
     struct hp_strings *strings;
     Dwarf_Files *files; /* NULL: none */
@@ -153,7 +153,8 @@ uint64_t hp_die_number(Dwarf_Die *die, unsigned attribute_name)
     return value;
 }
 
-enum hp_err hp_unit_add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t depth, uint32_t id)
+enum hp_err hp_unit_add_spans(struct hp_debug_unit *unit, Dwarf_Die *die, uint32_t depth,
+                              uint32_t id)
 {
     Dwarf_Addr base, start, end;
     for (ptrdiff_t at = 0; (at = dwarf_ranges(die, at, &base, &start, &end)) > 0;) {
@@ -164,7 +165,7 @@ enum hp_err hp_unit_add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t dep
         HP_TRY(
             hp_grow(&unit->spans, &unit->spans_capacity, unit->n_spans + 1, sizeof *unit->spans));
         unit->spans[unit->n_spans++] =
-            (struct hp_span){.low = start, .high = end, .depth = depth, .id = id};
+            (struct hp_symbol_span){.low = start, .high = end, .depth = depth, .id = id};
     }
     return HP_OK;
 }
@@ -172,7 +173,7 @@ enum hp_err hp_unit_add_spans(struct hp_unit *unit, Dwarf_Die *die, uint32_t dep
 static enum hp_err add_inline(void *context, Dwarf_Die *die, uint32_t depth)
 {
     struct walk *walk = context;
-    struct hp_unit *unit = walk->unit;
+    struct hp_debug_unit *unit = walk->unit;
     if (dwarf_tag(die) != DW_TAG_inlined_subroutine)
         return HP_OK;
     size_t before = unit->n_spans;
@@ -254,7 +255,7 @@ enum hp_err hp_unit_walk(Dwarf_Die *unit, hp_die_visit *visit, void *context)
     return walk_tree(unit, next - unit_start, visit, context);
 }
 
-enum hp_err hp_unit_load_inlines(struct hp_unit *unit, Dwarf_Die *die, const char *directory,
+enum hp_err hp_unit_load_inlines(struct hp_debug_unit *unit, Dwarf_Die *die, const char *directory,
                                  struct hp_strings *strings)
 {
     struct walk walk = {.unit = unit, .directory = directory, .strings = strings};

@@ -15,7 +15,7 @@ void hp_images_fini(struct hp_images *images)
     *images = (struct hp_images){0};
 }
 
-static bool overlap(const struct hp_image *a, const struct hp_image *b)
+static bool overlap(const struct hp_code_image *a, const struct hp_code_image *b)
 {
     uint64_t low, high, other_low, other_high;
     for (size_t i = 0; hp_module_code_range(a->code, i, &low, &high); i++)
@@ -37,7 +37,7 @@ size_t hp_images_read(const struct hp_images *images, uint64_t address, uint8_t 
                       enum hp_isa_mode *mode)
 {
     for (size_t i = images->n; i-- > 0;) {
-        const struct hp_image *image = &images->images[i];
+        const struct hp_code_image *image = &images->images[i];
         size_t n = hp_module_code_read(image->code, address - image->base, bytes, size);
         if (n) {
             *mode = image->mode;
@@ -50,7 +50,7 @@ size_t hp_images_read(const struct hp_images *images, uint64_t address, uint8_t 
 /* --- Opening ---------------------------------------------------------------------------------- */
 
 /* Whether the block has the same code in the file. */
-static bool has_code(const struct hp_image *image, const struct hp_code *code,
+static bool has_code(const struct hp_code_image *image, const struct hp_code *code,
                      const struct hp_block *block)
 {
     const uint8_t *bytes = hp_code_bytes(code, block);
@@ -66,7 +66,7 @@ static bool has_code(const struct hp_image *image, const struct hp_code *code,
 }
 
 /* Where there is no file, or another one, there is no code; that is no error. */
-static enum hp_err open_image(struct hp_image *image, const struct hp_code *code,
+static enum hp_err open_image(struct hp_code_image *image, const struct hp_code *code,
                               const struct hp_block *block)
 {
     const struct hp_module *module = hp_code_module(code, block->module);
@@ -86,8 +86,9 @@ static enum hp_err open_image(struct hp_image *image, const struct hp_code *code
 enum hp_err hp_images_reach(struct hp_images *images, const struct hp_code *code, uint32_t block)
 {
     const struct hp_block *b = hp_code_block(code, block);
-    struct hp_image image = {.base = hp_code_module(code, b->module)->base,
-                             .mode = b->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT};
+    struct hp_code_image image = {.base = hp_code_module(code, b->module)->base,
+                                  .mode =
+                                      b->flags & HP_BLOCK_THUMB ? HP_MODE_THUMB : HP_MODE_DEFAULT};
     HP_TRY(hp_grow(&images->known, &images->cap_known, (size_t)b->module + 1, 1));
     HP_TRY(hp_grow(&images->images, &images->cap, images->n + 1, sizeof image));
     HP_TRY(open_image(&image, code, b));

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 
 /* A module that was reached and has a file. */
-struct hp_image {
+struct hp_code_image {
     struct hp_module_code *code;
     uint64_t base; /* where offset 0 is */
     uint8_t mode;  /* enum hp_isa_mode of the block that was reached first */
@@ -22,7 +22,7 @@ struct hp_image {
 
 /* All zero is an empty list. */
 struct hp_images {
-    struct hp_image *images; /* in the order of their first block */
+    struct hp_code_image *images; /* in the order of their first block */
     size_t n, cap;
     uint8_t *known; /* by module: it is among them */
     size_t cap_known;

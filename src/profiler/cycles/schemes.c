@@ -31,7 +31,7 @@ static uint64_t look(struct hp_looks *looks, uint64_t from, uint64_t to)
 /* --- The ways --------------------------------------------------------------------------------- */
 
 /* It is the first measured one behind something that was not: what was before its fetch does not count. */
-static void begin(struct hp_scheme *s, const struct hp_timing *t)
+static void begin(struct hp_cycle_scheme *s, const struct hp_timing *t)
 {
     s->begins = false;
     if (t->fetched > s->next)
@@ -39,7 +39,7 @@ static void begin(struct hp_scheme *s, const struct hp_timing *t)
 }
 
 /* How many of the cycles up to `cycle` that nobody has are looked at: they are of `t`, which was mapped (retired) then. */
-static uint64_t take_cycles(struct hp_scheme *s, const struct hp_timing *t, uint64_t cycle)
+static uint64_t take_cycles(struct hp_cycle_scheme *s, const struct hp_timing *t, uint64_t cycle)
 {
     bool measured = t->events & HP_TIMING_MEASURED;
     if (measured && s->begins)

@@ -20,15 +20,15 @@ struct hp_looks {
 };
 
 /* Of a way that looks at cycles. */
-struct hp_scheme {
+struct hp_cycle_scheme {
     struct hp_looks looks;
     uint64_t next; /* the first cycle that is nobody's yet */
     bool begins;   /* the next measured one is behind something that was not, or the first of all */
 };
 
 struct hp_schemes {
-    struct hp_scheme dispatch, retired; /* retired: the way `next` */
-    struct hp_looks fetched;            /* profileme; counts measured instructions */
+    struct hp_cycle_scheme dispatch, retired; /* retired: the way `next` */
+    struct hp_looks fetched;                  /* profileme; counts measured instructions */
     uint64_t n_fetched;
 };
 

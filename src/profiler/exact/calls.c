@@ -84,7 +84,7 @@ ALWAYS_INLINE void pop_to(struct hp_exact_thread *t, size_t n_frames)
 
 static __attribute__((noinline)) void ask(struct hp_exact *exact, uint32_t block)
 {
-    struct hp_spot *spot = &exact->spots[block];
+    struct hp_stack_block *spot = &exact->spots[block];
     spot->function = hp_functions_of_block(exact->functions, block);
     spot->entry = hp_functions_is_entry(exact->functions, block);
     spot->asked = true;
@@ -93,7 +93,7 @@ static __attribute__((noinline)) void ask(struct hp_exact *exact, uint32_t block
 /* The function of a block by its symbol, or that was entered there; else HP_NO_ID. */
 ALWAYS_INLINE uint32_t function_of(struct hp_exact_thread *t, uint32_t block)
 {
-    const struct hp_spot *spot = &t->exact->spots[block];
+    const struct hp_stack_block *spot = &t->exact->spots[block];
     if (!spot->asked)
         ask(t->exact, block);
     return spot->function;
@@ -177,7 +177,7 @@ static __attribute__((noinline)) enum hp_how on_loop_call(struct hp_exact_thread
 static __attribute__((noinline)) enum hp_how unexpected_return(struct hp_exact_thread *t,
                                                                uint32_t from, uint32_t to)
 {
-    const struct hp_spot *spot = &t->exact->spots[from];
+    const struct hp_stack_block *spot = &t->exact->spots[from];
     uint64_t address = t->exact->spots[to].start;
     if (address == spot->end && spot->may_not_go)
         return HP_HOW_STAYED; /* a conditional return not taken */
@@ -324,7 +324,7 @@ static __attribute__((noinline)) void show_loops(struct hp_exact_thread *t, uint
 static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint32_t to,
                                   uint64_t insns, uint32_t at)
 {
-    const struct hp_spot *a = &t->exact->spots[from], *b = &t->exact->spots[to];
+    const struct hp_stack_block *a = &t->exact->spots[from], *b = &t->exact->spots[to];
     bool known = a->asked && b->asked && a->function != HP_NO_ID && b->function != HP_NO_ID;
     return (struct hp_exact_op){.expects = a->end,
                                 .insns = (uint32_t)insns,
@@ -369,7 +369,7 @@ static __attribute__((noinline)) void cover(struct hp_exact_thread *t, uint32_t 
 static __attribute__((noinline)) uint64_t walk(struct hp_exact_thread *t, uint32_t unit,
                                                uint64_t clock, bool counts)
 {
-    const struct hp_spot *spots = t->exact->spots;
+    const struct hp_stack_block *spots = t->exact->spots;
     struct hp_exact_op ops[HP_RUN_MAX];
     uint64_t start = clock;
     size_t marked = t->loops ? t->loops->n_marked : 0;
@@ -511,7 +511,7 @@ static void add_calls(struct hp_exact_thread *t, uint32_t from, uint32_t callee,
 /* The function that a jump enters, as on_jump() would say; HP_NO_ID: none. */
 static uint32_t entered_by_jump(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    const struct hp_spot *a = &t->exact->spots[from];
+    const struct hp_stack_block *a = &t->exact->spots[from];
     uint32_t function = function_of(t, to);
     bool stub = a->flow == HP_FLOW_JUMP_IND &&
                 hp_code_block(t->exact->code, from)->insns <= STUB_INSNS &&
@@ -521,12 +521,12 @@ static uint32_t entered_by_jump(struct hp_exact_thread *t, uint32_t from, uint32
     return function != function_of(t, from) && t->exact->spots[to].entry ? function : HP_NO_ID;
 }
 
-static bool is_call(const struct hp_spot *from, const struct hp_spot *to)
+static bool is_call(const struct hp_stack_block *from, const struct hp_stack_block *to)
 {
     return (from->flow == HP_FLOW_CALL || from->flow == HP_FLOW_CALL_IND) && to->start != from->end;
 }
 
-static bool is_jump(const struct hp_spot *from)
+static bool is_jump(const struct hp_stack_block *from)
 {
     return from->flow == HP_FLOW_JUMP || from->flow == HP_FLOW_COND ||
            from->flow == HP_FLOW_JUMP_IND;
@@ -535,7 +535,7 @@ static bool is_jump(const struct hp_spot *from)
 /* First what is called or returned to: that tells where functions without symbols are. */
 void hp_exact_count_calls(struct hp_exact_thread *t, const struct hp_edge_count *edges, size_t n)
 {
-    struct hp_spot *spots = t->exact->spots;
+    struct hp_stack_block *spots = t->exact->spots;
     for (size_t i = 0; i < n; i++) {
         uint32_t from = edges[i].from, to = edges[i].to;
         if (to == HP_NO_ID)

@@ -164,7 +164,7 @@ static enum hp_err grow_spots(struct hp_exact *exact)
     for (; exact->n_spots < n; exact->n_spots++) {
         const struct hp_block *block = hp_code_block(exact->code, (uint32_t)exact->n_spots);
         exact->homes[exact->n_spots] = HP_NO_ID;
-        exact->spots[exact->n_spots] = (struct hp_spot){
+        exact->spots[exact->n_spots] = (struct hp_stack_block){
             .start = block->start,
             .end = block->end,
             .function = HP_NO_ID,

@@ -57,7 +57,7 @@ struct hp_exact_op {
  * What the shadow stack needs to know of a block, together, so that a call or return costs a cache
  * line a block. By block id, for all threads. `function` and `entry` are valid once `asked`.
  */
-struct hp_spot {
+struct hp_stack_block {
     uint64_t start, end;
     uint32_t function; /* HP_NO_ID: not known */
     uint32_t module;
@@ -164,7 +164,7 @@ struct hp_exact {
     struct hp_profiler base; /* first */
     struct hp_code *code;
     struct hp_functions *functions;
-    struct hp_spot *spots; /* by block id */
+    struct hp_stack_block *spots; /* by block id */
     size_t n_spots, cap_spots;
     uint32_t
         *homes; /* by block: the function in whose frame a call first returned there; HP_NO_ID */

@@ -321,7 +321,7 @@ void hp_exact_loops_learn(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 
 void hp_exact_loops_stay_new(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    const struct hp_spot *spot = &t->exact->spots[from];
+    const struct hp_stack_block *spot = &t->exact->spots[from];
     bool falls = spot->end == t->exact->spots[to].start && spot->may_not_go;
     if (spot->flow == HP_FLOW_RETURN && !falls)
         add(t, &t->loops->odd, (uint64_t)from << 32 | to, 1);
@@ -332,7 +332,7 @@ void hp_exact_loops_stay_new(struct hp_exact_thread *t, uint32_t from, uint32_t 
 /* A jump that made or ended a frame, although in one function. */
 static void note_odd(struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
-    struct hp_spot *spot = &t->exact->spots[from];
+    struct hp_stack_block *spot = &t->exact->spots[from];
     if (spot->flow == HP_FLOW_CALL || spot->flow == HP_FLOW_CALL_IND ||
         spot->flow == HP_FLOW_RETURN || !same_function(&t->loops->all->graph, from, to))
         return;

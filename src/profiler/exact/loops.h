@@ -195,7 +195,7 @@ void hp_exact_loops_stay_new(struct hp_exact_thread *thread, uint32_t from, uint
 
 static inline void hp_exact_loops_stay(struct hp_exact_thread *thread, uint32_t from, uint32_t to)
 {
-    const struct hp_spot *spot = &thread->exact->spots[from];
+    const struct hp_stack_block *spot = &thread->exact->spots[from];
     if (thread->loops->is_new || spot->odd ||
         (spot->flow == HP_FLOW_RETURN &&
          !(spot->may_not_go && spot->end == thread->exact->spots[to].start)))

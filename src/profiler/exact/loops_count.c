@@ -171,7 +171,8 @@ static enum hp_err add_back(struct counting *c, uint32_t from, uint32_t to, uint
 /* How often a transfer neither made nor ended a frame. */
 static uint64_t stayed(const struct counting *c, const struct hp_exact_edge *edge)
 {
-    const struct hp_spot *from = &c->exact->spots[edge->from], *to = &c->exact->spots[edge->to];
+    const struct hp_stack_block *from = &c->exact->spots[edge->from],
+                                *to = &c->exact->spots[edge->to];
     uint64_t key = (uint64_t)edge->from << 32 | edge->to;
     switch (from->flow) {
     case HP_FLOW_CALL:

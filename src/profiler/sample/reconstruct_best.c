@@ -26,7 +26,7 @@ static bool before(const struct hp_walk_choice *a, const struct hp_walk_choice *
     return a->state != b->state ? a->state < b->state : a->arrow < b->arrow;
 }
 
-static enum hp_err put(struct hp_walk *walk, const struct hp_walk_choice *choice)
+static enum hp_err put(struct hp_backward_walk *walk, const struct hp_walk_choice *choice)
 {
     HP_TRY(hp_grow(&walk->heap, &walk->cap_heap, walk->n_heap + 1, sizeof *walk->heap));
     size_t i = walk->n_heap++;
@@ -37,7 +37,7 @@ static enum hp_err put(struct hp_walk *walk, const struct hp_walk_choice *choice
     return HP_OK;
 }
 
-static struct hp_walk_choice take(struct hp_walk *walk)
+static struct hp_walk_choice take(struct hp_backward_walk *walk)
 {
     struct hp_walk_choice best = walk->heap[0], last = walk->heap[--walk->n_heap];
     size_t i = 0, child;
@@ -61,7 +61,7 @@ static double unlikely(uint64_t part, uint64_t whole)
     return log((whole ? (double)whole : 1) / (part ? (double)part : 0.5));
 }
 
-static bool allowed(const struct hp_walk *walk, const struct hp_walk_state *state,
+static bool allowed(const struct hp_backward_walk *walk, const struct hp_walk_state *state,
                     const struct hp_arrow *arrow)
 {
     const struct hp_walk_query *q = walk->query;
@@ -71,7 +71,7 @@ static bool allowed(const struct hp_walk *walk, const struct hp_walk_state *stat
 }
 
 /* The best of a list of arrows, from `arrow` on. */
-static enum hp_err offer_next(struct hp_walk *walk, uint32_t id, size_t arrow, size_t end)
+static enum hp_err offer_next(struct hp_backward_walk *walk, uint32_t id, size_t arrow, size_t end)
 {
     const struct hp_walk_state *state = &walk->states[id];
     const struct hp_arrow *arrows = walk->graph->arrows;
@@ -85,10 +85,10 @@ static enum hp_err offer_next(struct hp_walk *walk, uint32_t id, size_t arrow, s
 }
 
 /* The call that has to be met: that it was from there is known, so only how often the place was called at all counts. */
-static enum hp_err offer_call(struct hp_walk *walk, uint32_t id)
+static enum hp_err offer_call(struct hp_backward_walk *walk, uint32_t id)
 {
     const struct hp_walk_state *state = &walk->states[id];
-    const struct hp_place *place = &walk->graph->places[state->place];
+    const struct hp_graph_place *place = &walk->graph->places[state->place];
     const struct hp_arrow *call =
         hp_place_arrow(walk->graph, walk->frames[state->stack].site, state->place);
     if (!call || call->kind != HP_ARROW_CALL || !allowed(walk, state, call))
@@ -100,10 +100,10 @@ static enum hp_err offer_call(struct hp_walk *walk, uint32_t id)
     return put(walk, &choice);
 }
 
-static enum hp_err offer_beginning(struct hp_walk *walk, uint32_t id)
+static enum hp_err offer_beginning(struct hp_backward_walk *walk, uint32_t id)
 {
     const struct hp_walk_state *state = &walk->states[id];
-    const struct hp_place *place = &walk->graph->places[state->place];
+    const struct hp_graph_place *place = &walk->graph->places[state->place];
     double cost = place->entered ? unlikely(place->entered, place->came) : 0;
     if (!place->begins || !hp_walk_accepts(walk->query, state))
         return HP_OK;
@@ -112,10 +112,10 @@ static enum hp_err offer_beginning(struct hp_walk *walk, uint32_t id)
 }
 
 /* All that may come before a state. */
-static enum hp_err offer(struct hp_walk *walk, uint32_t id)
+static enum hp_err offer(struct hp_backward_walk *walk, uint32_t id)
 {
     const struct hp_walk_state *state = &walk->states[id];
-    const struct hp_place *place = &walk->graph->places[state->place];
+    const struct hp_graph_place *place = &walk->graph->places[state->place];
     bool top = state->stack == HP_WALK_EMPTY;
     HP_TRY(offer_next(walk, id, place->first, place->calls));
     if (!top)
@@ -127,7 +127,7 @@ static enum hp_err offer(struct hp_walk *walk, uint32_t id)
 /* --- The walk --------------------------------------------------------------------------------- */
 
 /* A segment of a length is found. */
-static void answer_with(struct hp_walk *walk, uint32_t bits, uint32_t end, uint64_t path)
+static void answer_with(struct hp_backward_walk *walk, uint32_t bits, uint32_t end, uint64_t path)
 {
     if (walk->answer->paths[bits] == walk->ways)
         return;
@@ -139,7 +139,7 @@ static void answer_with(struct hp_walk *walk, uint32_t bits, uint32_t end, uint6
 }
 
 /* A new state like that, if there are not as many as wanted; HP_NO_ID: there are. */
-static uint32_t find_way(struct hp_walk *walk, struct hp_walk_state *like)
+static uint32_t find_way(struct hp_backward_walk *walk, struct hp_walk_state *like)
 {
     for (like->way = 0; like->way < walk->ways; like->way++) {
         uint32_t before = walk->n_states, id = hp_walk_find(walk, like);
@@ -150,7 +150,7 @@ static uint32_t find_way(struct hp_walk *walk, struct hp_walk_state *like)
     return HP_NO_ID;
 }
 
-static enum hp_err go(struct hp_walk *walk, const struct hp_walk_choice *choice)
+static enum hp_err go(struct hp_backward_walk *walk, const struct hp_walk_choice *choice)
 {
     const struct hp_walk_query *q = walk->query;
     const struct hp_arrow *arrow = &walk->graph->arrows[choice->arrow];
@@ -175,7 +175,7 @@ static enum hp_err go(struct hp_walk *walk, const struct hp_walk_choice *choice)
     return next.level < q->bits ? offer(walk, id) : HP_OK;
 }
 
-static enum hp_err choose(struct hp_walk *walk, const struct hp_walk_choice *choice)
+static enum hp_err choose(struct hp_backward_walk *walk, const struct hp_walk_choice *choice)
 {
     const struct hp_walk_state *state = &walk->states[choice->state];
     if (choice->arrow == BEGINS) {
@@ -183,7 +183,7 @@ static enum hp_err choose(struct hp_walk *walk, const struct hp_walk_choice *cho
             answer_with(walk, n, choice->state, hp_walk_path(state->path, HP_WALK_BEGINNING));
         return HP_OK;
     }
-    const struct hp_place *place = &walk->graph->places[state->place];
+    const struct hp_graph_place *place = &walk->graph->places[state->place];
     size_t end = choice->arrow < place->calls ? place->calls : place[1].first;
     if (!choice->only)
         HP_TRY(offer_next(walk, choice->state, choice->arrow + 1, end));
@@ -191,7 +191,7 @@ static enum hp_err choose(struct hp_walk *walk, const struct hp_walk_choice *cho
 }
 
 /* Advances `*low`: lengths up to there are answered, as there are as many segments as wanted, or as nothing shorter is left to be prolonged. */
-static void advance(const struct hp_walk *walk, uint32_t *low)
+static void advance(const struct hp_backward_walk *walk, uint32_t *low)
 {
     uint32_t left = 0;
     for (uint32_t level = 0; level < *low; level++)
@@ -204,7 +204,7 @@ static void advance(const struct hp_walk *walk, uint32_t *low)
 }
 
 /* Choices at `high` branches and more are of no use any more: all longer segments were found. */
-static enum hp_err walk_on(struct hp_walk *walk, uint32_t *low)
+static enum hp_err walk_on(struct hp_backward_walk *walk, uint32_t *low)
 {
     uint32_t high = walk->query->bits;
     for (advance(walk, low); walk->n_heap && *low < high; advance(walk, low)) {
@@ -224,8 +224,8 @@ static enum hp_err walk_on(struct hp_walk *walk, uint32_t *low)
     return HP_OK;
 }
 
-enum hp_err hp_walk_best(struct hp_walk *walk, const struct hp_walk_query *query, uint8_t ways,
-                         bool linked, struct hp_reconstruct_answer *answer)
+enum hp_err hp_walk_best(struct hp_backward_walk *walk, const struct hp_walk_query *query,
+                         uint8_t ways, bool linked, struct hp_reconstruct_answer *answer)
 {
     struct hp_walk_state first = {.place = query->place, .path = query->place};
     hp_walk_start(walk, query, answer);

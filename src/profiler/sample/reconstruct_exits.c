@@ -95,7 +95,7 @@ static void find_exits(struct forward *f, uint32_t routine)
     meet(f, routine, routine, &n);
     while (n) {
         uint32_t p = f->todo[--n];
-        const struct hp_place *place = &g->places[p];
+        const struct hp_graph_place *place = &g->places[p];
         if (place->flow == HP_FLOW_RETURN)
             f->exits[f->n_exits++] = p;
         if (hp_place_calls(place))

@@ -43,14 +43,14 @@ static enum hp_err add_place(struct build *b, uint32_t id)
     const struct hp_insn *insns;
     HP_TRY(hp_code_insns(b->code, id, &insns));
     HP_TRY(hp_grow(&g->places, &g->cap_places, (size_t)g->n + 2, sizeof *g->places));
-    struct hp_place place = {.start = block.start,
-                             .last = block.last,
-                             .end = block.end,
-                             .target = block.target,
-                             .block = id,
-                             .insns = block.insns,
-                             .flow = block.flow,
-                             .flags = block.flags};
+    struct hp_graph_place place = {.start = block.start,
+                                   .last = block.last,
+                                   .end = block.end,
+                                   .target = block.target,
+                                   .block = id,
+                                   .insns = block.insns,
+                                   .flow = block.flow,
+                                   .flags = block.flags};
     for (uint32_t i = 1; i < block.insns; i++) {
         if (hp_map64_get(&b->longest, insns[i].address) == HP_MAP64_NONE)
             continue;
@@ -68,7 +68,7 @@ static enum hp_err add_place(struct build *b, uint32_t id)
 
 static int by_start(const void *a, const void *b)
 {
-    const struct hp_place *x = a, *y = b;
+    const struct hp_graph_place *x = a, *y = b;
     return (x->start > y->start) - (x->start < y->start);
 }
 
@@ -85,7 +85,7 @@ static enum hp_err make_places(struct build *b)
             HP_TRY(add_place(b, i));
     qsort(g->places, g->n, sizeof *g->places, by_start);
     for (uint32_t p = 0; p < g->n; p++) {
-        const struct hp_place *place = &g->places[p];
+        const struct hp_graph_place *place = &g->places[p];
         HP_TRY(hp_map64_put(&g->by_start, place->start, p));
         if (hp_place_calls(place))
             HP_TRY(hp_map64_put(&g->by_call, place->end, p));
@@ -109,7 +109,7 @@ enum hp_err hp_place_graph_add(struct hp_place_graph *g, uint32_t from, uint32_t
         return hp_fail_nomem();
     HP_TRY(hp_grow(&g->arrows, &g->cap_arrows, g->n_arrows + 1, sizeof *g->arrows));
     HP_TRY(hp_map64_put(&g->by_ends, key, (uint32_t)g->n_arrows));
-    const struct hp_place *a = &g->places[from];
+    const struct hp_graph_place *a = &g->places[from];
     bool behind = g->places[to].start == a->end; /* not taken; or a call that reads its address */
     bool conditional = hp_place_conditional(a);
     struct hp_arrow arrow = {.from = from, .to = to, .site = HP_NO_ID, .count = count};
@@ -171,7 +171,7 @@ static enum hp_err add_sides(struct hp_place_graph *g)
     return HP_OK;
 }
 
-static uint32_t function_of(struct build *b, const struct hp_place *place)
+static uint32_t function_of(struct build *b, const struct hp_graph_place *place)
 {
     return b->frames->function_of(b->frames, place->block);
 }
@@ -185,7 +185,7 @@ static void find_tails(struct build *b)
             g->places[g->arrows[i].to].begins = true;
     for (size_t i = 0; i < g->n_arrows && b->frames; i++) {
         struct hp_arrow *arrow = &g->arrows[i];
-        const struct hp_place *from = &g->places[arrow->from], *to = &g->places[arrow->to];
+        const struct hp_graph_place *from = &g->places[arrow->from], *to = &g->places[arrow->to];
         if (arrow->kind != HP_ARROW_PLAIN ||
             (!to->begins && !b->frames->is_entry(b->frames, to->block)))
             continue;
@@ -219,7 +219,7 @@ static enum hp_err order_arrows(struct hp_place_graph *g)
         qsort(g->arrows, g->n_arrows, sizeof *g->arrows, by_to);
     size_t i = 0;
     for (uint32_t p = 0; p <= g->n; p++) {
-        struct hp_place *place = &g->places[p];
+        struct hp_graph_place *place = &g->places[p];
         place->first = i;
         while (i < g->n_arrows && g->arrows[i].to == p && g->arrows[i].kind != HP_ARROW_CALL)
             i++;

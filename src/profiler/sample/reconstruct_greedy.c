@@ -5,7 +5,8 @@
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
 
-static uint64_t weight_of(const struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
+static uint64_t weight_of(const struct hp_backward_walk *walk, const struct hp_arrow *arrow,
+                          uint32_t stack)
 {
     if (walk->query->scheme == HP_RECONSTRUCT_COUNTS)
         return walk->graph->places[arrow->from].left;
@@ -15,9 +16,9 @@ static uint64_t weight_of(const struct hp_walk *walk, const struct hp_arrow *arr
 }
 
 /* The heaviest arrow of those that the rules allow; NULL: the routine was entered more often than that, or there is nothing. */
-static const struct hp_arrow *heaviest(struct hp_walk *walk, uint32_t at, uint32_t stack)
+static const struct hp_arrow *heaviest(struct hp_backward_walk *walk, uint32_t at, uint32_t stack)
 {
-    const struct hp_place *place = &walk->graph->places[at];
+    const struct hp_graph_place *place = &walk->graph->places[at];
     const struct hp_arrow *best = NULL, *arrows = walk->graph->arrows;
     uint64_t most = 0;
     bool top = stack == HP_WALK_EMPTY, across = walk->query->across;
@@ -44,7 +45,7 @@ static enum hp_err follow_trail(struct hp_walk_trail *trail, uint32_t place)
     return HP_OK;
 }
 
-enum hp_err hp_walk_greedy(struct hp_walk *walk, const struct hp_walk_query *query,
+enum hp_err hp_walk_greedy(struct hp_backward_walk *walk, const struct hp_walk_query *query,
                            struct hp_walk_trail *trail, struct hp_reconstruct_answer *answer)
 {
     uint32_t at = query->place, stack = HP_WALK_EMPTY, steps = 0;

@@ -27,7 +27,7 @@ struct hp_arrow {
     uint64_t count;
 };
 
-struct hp_place {
+struct hp_graph_place {
     uint64_t start, last, end, target; /* as in struct hp_block */
     uint32_t block; /* one that starts here: its first `insns` instructions are the place's */
     uint32_t insns;
@@ -43,7 +43,7 @@ struct hp_place {
 
 struct hp_place_graph {
     struct hp_code *code;
-    struct hp_place *places; /* by address; one more, with `first` only */
+    struct hp_graph_place *places; /* by address; one more, with `first` only */
     uint32_t n;
     size_t cap_places;
     struct hp_arrow *arrows; /* by `to`, calls last, how often, kind, `from` */
@@ -74,12 +74,12 @@ uint32_t hp_place_of_block(const struct hp_place_graph *graph, uint32_t block);
 const struct hp_arrow *hp_place_arrow(const struct hp_place_graph *graph, uint32_t from,
                                       uint32_t to);
 
-static inline bool hp_place_conditional(const struct hp_place *place)
+static inline bool hp_place_conditional(const struct hp_graph_place *place)
 {
     return place->flow == HP_FLOW_COND || place->flags & HP_BLOCK_CONDITIONAL;
 }
 
-static inline bool hp_place_calls(const struct hp_place *place)
+static inline bool hp_place_calls(const struct hp_graph_place *place)
 {
     return place->flow == HP_FLOW_CALL || place->flow == HP_FLOW_CALL_IND;
 }
@@ -137,7 +137,7 @@ struct hp_walk_slot {
     uint32_t round, value;
 };
 
-struct hp_walk {
+struct hp_backward_walk {
     const struct hp_place_graph *graph;
     uint32_t limit; /* of states */
     bool linked;    /* keep links */
@@ -162,31 +162,32 @@ struct hp_walk {
     bool over;
 };
 
-enum hp_err hp_walk_init(struct hp_walk *walk, const struct hp_place_graph *graph, uint32_t states);
-void hp_walk_fini(struct hp_walk *walk);
+enum hp_err hp_walk_init(struct hp_backward_walk *walk, const struct hp_place_graph *graph,
+                         uint32_t states);
+void hp_walk_fini(struct hp_backward_walk *walk);
 
 /* All segments of the full length: afterwards every way from a state with `ends` along links to state 0 is one; unless it is `over`. HP_ERR_NOMEM. */
-enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query);
+enum hp_err hp_walk_all(struct hp_backward_walk *walk, const struct hp_walk_query *query);
 /* For all lengths the likeliest segment, or whether there are two: `ways`. With `linked`, the likeliest one of the full length is from `end` along links. HP_ERR_NOMEM. */
-enum hp_err hp_walk_best(struct hp_walk *walk, const struct hp_walk_query *query, uint8_t ways,
-                         bool linked, struct hp_reconstruct_answer *answer);
+enum hp_err hp_walk_best(struct hp_backward_walk *walk, const struct hp_walk_query *query,
+                         uint8_t ways, bool linked, struct hp_reconstruct_answer *answer);
 /* Step by step alone: COUNTS and EDGES. `trail`, unless NULL, gets the places, the sample's first. */
 struct hp_walk_trail {
     uint32_t *places;
     size_t n, cap;
 };
-enum hp_err hp_walk_greedy(struct hp_walk *walk, const struct hp_walk_query *query,
+enum hp_err hp_walk_greedy(struct hp_backward_walk *walk, const struct hp_walk_query *query,
                            struct hp_walk_trail *trail, struct hp_reconstruct_answer *answer);
 
 /* Begins with a query. */
-void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
+void hp_walk_start(struct hp_backward_walk *walk, const struct hp_walk_query *query,
                    struct hp_reconstruct_answer *answer);
 
 /* The state like that, a new one if need be; HP_NO_ID when there is no room. */
-uint32_t hp_walk_find(struct hp_walk *walk, const struct hp_walk_state *like);
+uint32_t hp_walk_find(struct hp_backward_walk *walk, const struct hp_walk_state *like);
 
 /* Notes how a state leads to one nearer to the sample. */
-enum hp_err hp_walk_join(struct hp_walk *walk, uint32_t from, uint32_t to);
+enum hp_err hp_walk_join(struct hp_backward_walk *walk, uint32_t from, uint32_t to);
 
 /* Takes `insns` more instructions, up to the end of those of a place, into a state's segment. False: the pair's other instruction should be among
  * them, and is not. */
@@ -197,7 +198,8 @@ bool hp_walk_accepts(const struct hp_walk_query *query, const struct hp_walk_sta
 
 /* What is left of a stack behind a step back; HP_NO_ID: that is no step, or there is no room. */
 #define HP_WALK_EMPTY 0 /* the stack of no calls */
-uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack);
+uint32_t hp_walk_behind(struct hp_backward_walk *walk, const struct hp_arrow *arrow,
+                        uint32_t stack);
 
 /* Identities of paths: of none, of one longer by a place, of one that begins there. */
 static inline uint64_t hp_walk_path(uint64_t path, uint32_t place)

@@ -39,7 +39,7 @@ static enum hp_err clear(struct hp_reconstruct_paths *paths)
 
 /* One way at a time: the states on it, and which link was taken from each. */
 struct lister {
-    const struct hp_walk *walk;
+    const struct hp_backward_walk *walk;
     struct hp_reconstruct_paths *paths;
     size_t limit, steps;
     uint32_t states[LENGTH], links[LENGTH];
@@ -99,7 +99,7 @@ static enum hp_err list_from(struct lister *l, uint32_t state)
 }
 
 /* The segment is found by its end; else all states are asked. */
-static bool ends_here(const struct hp_walk *walk, uint32_t id)
+static bool ends_here(const struct hp_backward_walk *walk, uint32_t id)
 {
     return walk->query->likeliest ? id == walk->end : walk->states[id].ends;
 }

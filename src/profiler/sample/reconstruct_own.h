@@ -16,7 +16,7 @@ struct hp_reconstruct_kept {
 
 struct hp_reconstruct {
     struct hp_place_graph graph;
-    struct hp_walk walk;
+    struct hp_backward_walk walk;
     struct hp_reconstruct_kept *cache; /* direct mapped */
     uint32_t mask;
     struct hp_reconstruct_stats stats;

@@ -16,12 +16,13 @@
 
 /* --- Memory ----------------------------------------------------------------------------------- */
 
-enum hp_err hp_walk_init(struct hp_walk *walk, const struct hp_place_graph *graph, uint32_t states)
+enum hp_err hp_walk_init(struct hp_backward_walk *walk, const struct hp_place_graph *graph,
+                         uint32_t states)
 {
     uint32_t size = 16;
     while (size < 2 * states)
         size *= 2;
-    *walk = (struct hp_walk){.graph = graph, .limit = states, .mask = size - 1};
+    *walk = (struct hp_backward_walk){.graph = graph, .limit = states, .mask = size - 1};
     walk->states = calloc(states, sizeof *walk->states);
     walk->frames = calloc((size_t)states + 1, sizeof *walk->frames);
     walk->todo = calloc(states, sizeof *walk->todo);
@@ -33,7 +34,7 @@ enum hp_err hp_walk_init(struct hp_walk *walk, const struct hp_place_graph *grap
     return hp_fail_nomem();
 }
 
-void hp_walk_fini(struct hp_walk *walk)
+void hp_walk_fini(struct hp_backward_walk *walk)
 {
     free(walk->states);
     free(walk->frames);
@@ -42,10 +43,10 @@ void hp_walk_fini(struct hp_walk *walk)
     free(walk->todo);
     free(walk->state_slots);
     free(walk->frame_slots);
-    *walk = (struct hp_walk){0};
+    *walk = (struct hp_backward_walk){0};
 }
 
-void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
+void hp_walk_start(struct hp_backward_walk *walk, const struct hp_walk_query *query,
                    struct hp_reconstruct_answer *answer)
 {
     if (++walk->round == 0) { /* once in 2^32 queries */
@@ -66,7 +67,7 @@ void hp_walk_start(struct hp_walk *walk, const struct hp_walk_query *query,
 }
 
 /* The stack with one call more; HP_NO_ID when there is no room, or it is too deep. Equal stacks have equal numbers. */
-static uint32_t push(struct hp_walk *walk, uint32_t below, uint32_t site)
+static uint32_t push(struct hp_backward_walk *walk, uint32_t below, uint32_t site)
 {
     uint32_t i = (uint32_t)hp_hash64((uint64_t)below << 32 | site) & walk->mask;
     for (; walk->frame_slots[i].round == walk->round; i = (i + 1) & walk->mask) {
@@ -89,7 +90,7 @@ static bool same_state(const struct hp_walk_state *a, const struct hp_walk_state
            a->level == b->level && a->seen == b->seen && a->way == b->way;
 }
 
-uint32_t hp_walk_find(struct hp_walk *walk, const struct hp_walk_state *like)
+uint32_t hp_walk_find(struct hp_backward_walk *walk, const struct hp_walk_state *like)
 {
     uint64_t hash = hp_hash64((uint64_t)like->stack << 32 | like->place);
     hash = hp_hash64(hash ^ ((uint64_t)like->near << 16 | (uint64_t)like->level << 8 |
@@ -133,7 +134,7 @@ bool hp_walk_accepts(const struct hp_walk_query *q, const struct hp_walk_state *
 
 /* --- All ways --------------------------------------------------------------------------------- */
 
-enum hp_err hp_walk_join(struct hp_walk *walk, uint32_t from, uint32_t to)
+enum hp_err hp_walk_join(struct hp_backward_walk *walk, uint32_t from, uint32_t to)
 {
     HP_TRY(hp_grow(&walk->links, &walk->cap_links, walk->n_links + 1, sizeof *walk->links));
     walk->links[walk->n_links] = (struct hp_walk_link){to, walk->states[from].link};
@@ -141,7 +142,7 @@ enum hp_err hp_walk_join(struct hp_walk *walk, uint32_t from, uint32_t to)
     return HP_OK;
 }
 
-uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
+uint32_t hp_walk_behind(struct hp_backward_walk *walk, const struct hp_arrow *arrow, uint32_t stack)
 {
     bool top = stack == EMPTY;
     switch (arrow->kind) {
@@ -156,7 +157,7 @@ uint32_t hp_walk_behind(struct hp_walk *walk, const struct hp_arrow *arrow, uint
 }
 
 /* A step from a state, if the rules allow it. What it leads to is looked at later, once. */
-static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow *arrow)
+static enum hp_err step(struct hp_backward_walk *walk, uint32_t id, const struct hp_arrow *arrow)
 {
     const struct hp_walk_query *q = walk->query;
     const struct hp_walk_state *state = &walk->states[id];
@@ -182,10 +183,10 @@ static enum hp_err step(struct hp_walk *walk, uint32_t id, const struct hp_arrow
 }
 
 /* With calls on the stack only one call can come before; at the top within a routine, none. */
-static enum hp_err expand(struct hp_walk *walk, uint32_t id)
+static enum hp_err expand(struct hp_backward_walk *walk, uint32_t id)
 {
     struct hp_walk_state *state = &walk->states[id];
-    const struct hp_place *place = &walk->graph->places[state->place];
+    const struct hp_graph_place *place = &walk->graph->places[state->place];
     bool top = state->stack == EMPTY, across = walk->query->across;
     state->ends = top && !across && place->begins && hp_walk_accepts(walk->query, state);
     size_t end = top && across ? place[1].first : place->calls;
@@ -198,7 +199,7 @@ static enum hp_err expand(struct hp_walk *walk, uint32_t id)
     return call && call->kind == HP_ARROW_CALL ? step(walk, id, call) : HP_OK;
 }
 
-enum hp_err hp_walk_all(struct hp_walk *walk, const struct hp_walk_query *query)
+enum hp_err hp_walk_all(struct hp_backward_walk *walk, const struct hp_walk_query *query)
 {
     struct hp_walk_state first = {.place = query->place};
     struct hp_reconstruct_answer answer; /* nobody asks */

@@ -161,7 +161,7 @@ static void test_every_key_is_kept(void **state)
 {
     (void)state;
     for (unsigned i = 0; i < hp_n_sections; i++) {
-        const struct hp_section *section = &hp_sections[i];
+        const struct hp_machine_section *section = &hp_sections[i];
         for (unsigned k = 0; k < section->model->n_keys; k++) {
             const struct hp_setting *keys = section->model->keys, *key = &keys[k];
             struct hp_machine machine = {0};

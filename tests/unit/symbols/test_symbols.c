@@ -103,11 +103,11 @@ static void paths_are_normalised(void **state)
 }
 
 /* The slow way: of the spans that contain the address, the one that starts last wins. */
-static uint32_t innermost(const struct hp_span *spans, size_t n, uint64_t address)
+static uint32_t innermost(const struct hp_symbol_span *spans, size_t n, uint64_t address)
 {
-    const struct hp_span *best = NULL;
+    const struct hp_symbol_span *best = NULL;
     for (size_t i = 0; i < n; i++) {
-        const struct hp_span *span = &spans[i];
+        const struct hp_symbol_span *span = &spans[i];
         if (address < span->low || address >= span->high)
             continue;
         if (!best || span->low > best->low ||
@@ -123,14 +123,14 @@ static void spans_agree_with_the_slow_way(void **state)
     (void)state;
     srand(1);
     for (int round = 0; round < 300; round++) {
-        struct hp_span spans[40];
+        struct hp_symbol_span spans[40];
         size_t n = (size_t)rand() % 41;
         for (size_t i = 0; i < n; i++) {
             uint64_t low = (uint64_t)(rand() % 100);
-            spans[i] = (struct hp_span){.low = low,
-                                        .high = low + (uint64_t)(rand() % 30),
-                                        .depth = (uint32_t)rand() % 3,
-                                        .id = (uint32_t)i};
+            spans[i] = (struct hp_symbol_span){.low = low,
+                                               .high = low + (uint64_t)(rand() % 30),
+                                               .depth = (uint32_t)rand() % 3,
+                                               .id = (uint32_t)i};
         }
         struct hp_span_index index = {0};
         assert_int_equal(hp_span_index_build(&index, spans, n), HP_OK);

@@ -19,7 +19,7 @@
 
 struct hp_seg *hp_segs;
 struct hp_exit *hp_exits;
-struct hp_piece *hp_pieces;
+struct hp_cached_piece *hp_pieces;
 
 static uint32_t n_segs, n_exits, n_pieces; /* used; number 0 is nobody */
 struct hp_area hp_areas[MAX_AREAS];
@@ -252,7 +252,7 @@ static void note_page(uint32_t piece, uint64_t page, uint32_t *next)
 static void note_pages(const struct hp_seg *seg)
 {
     for (uint32_t i = 0; i < seg->n_pieces; i++) {
-        struct hp_piece *piece = &hp_pieces[seg->first_piece + i];
+        struct hp_cached_piece *piece = &hp_pieces[seg->first_piece + i];
         uint64_t first = piece->start >> 12, last = (piece->start + piece->size - 1) >> 12;
         note_page(seg->first_piece + i, first, &piece->next);
         if (last != first)
@@ -260,7 +260,7 @@ static void note_pages(const struct hp_seg *seg)
     }
 }
 
-static bool is_in(const struct hp_piece *piece, uint64_t low, uint64_t high)
+static bool is_in(const struct hp_cached_piece *piece, uint64_t low, uint64_t high)
 {
     return piece->start < high && piece->start + piece->size > low && !hp_segs[piece->segment].gone;
 }
@@ -384,7 +384,7 @@ static uint32_t invalidate_page(uint64_t page, uint64_t low, uint64_t high)
 {
     uint32_t n = 0, *link = page_bucket(page);
     while (*link) {
-        struct hp_piece *piece = &hp_pieces[*link >> 1];
+        struct hp_cached_piece *piece = &hp_pieces[*link >> 1];
         uint32_t *next = *link & 1 ? &piece->next_too : &piece->next;
         if (is_in(piece, low, high)) {
             remove_segment(piece->segment);

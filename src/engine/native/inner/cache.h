@@ -21,7 +21,7 @@
 #define HP_PIECES_MAX  16 /* blocks in a segment */
 #define HP_SECTION_MAX 48 /* in one that has to be one piece (rseq.h) */
 
-struct hp_piece {
+struct hp_cached_piece {
     uint64_t start;
     uint32_t size;     /* of the source, bytes */
     uint32_t id;       /* in the stream */
@@ -75,9 +75,9 @@ extern struct hp_area hp_areas[];
 extern unsigned hp_n_areas;
 extern struct hp_seg *hp_segs;
 extern struct hp_exit *hp_exits;
-extern struct hp_piece *hp_pieces;
+extern struct hp_cached_piece *hp_pieces;
 
-static inline const struct hp_piece *hp_last_piece(uint32_t segment)
+static inline const struct hp_cached_piece *hp_last_piece(uint32_t segment)
 {
     return &hp_pieces[hp_segs[segment].first_piece + hp_segs[segment].n_pieces - 1];
 }

@@ -260,7 +260,7 @@ static bool is_described(uint32_t id, uint64_t pc, const uint8_t *bytes, uint32_
 static uint32_t describe_insn(struct hp_self *self, uint64_t pc, struct hp_x86 *insn)
 {
     static uint32_t known[KNOWN_INSNS];
-    struct hp_place place;
+    struct hp_mapped_place place;
     hp_lock();
     bool found = hp_maps_find(self, pc, &place) && place.executable;
     uint8_t bytes[15];

@@ -163,7 +163,7 @@ static void take_back(struct hp_self *self, const struct hp_last *l)
 void hp_last_read(const struct hp_self *self, struct hp_last *l)
 {
     const struct hp_exit *exit = &hp_exits[self->exit];
-    const struct hp_piece *piece = hp_last_piece(exit->segment);
+    const struct hp_cached_piece *piece = hp_last_piece(exit->segment);
     *l = (struct hp_last){.pc = exit->target,
                           .behind = piece->start + piece->size,
                           .id = exit->id,

@@ -390,7 +390,7 @@ bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, u
 
 /* --- Code in memory (maps.c) ------------------------------------------------------------------ */
 
-struct hp_place {
+struct hp_mapped_place {
     uint64_t high;   /* end of the mapping, or of adjacent executable ones */
     uint32_t module; /* record id */
     bool executable;
@@ -398,7 +398,7 @@ struct hp_place {
 };
 
 /* What is mapped at `address`; false: nothing. With the lock held. */
-bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place);
+bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_mapped_place *place);
 /* A system call of the program that changes what is mapped (its registers are in self->regs): makes it, and takes note.
  * False: a signal came first. Takes the lock. */
 bool hp_maps_call(struct hp_self *self);

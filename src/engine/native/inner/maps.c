@@ -379,7 +379,7 @@ static bool goes_on(const struct hp_range *range, const struct hp_range *next, u
            !range->shared && next->path;
 }
 
-bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place)
+bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_mapped_place *place)
 {
     struct hp_range *range = in_doubt ? NULL : hp_ranges_at(&hp_maps, address);
     if (!is_known_code(range)) {
@@ -390,8 +390,8 @@ bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_place *place
         return false;
     if (!range->path)
         range->path = hp_maps_no_path;
-    *place = (struct hp_place){.high = range->high,
-                               .executable = range->prot & PROT_EXEC && range->prot & PROT_READ};
+    *place = (struct hp_mapped_place){
+        .high = range->high, .executable = range->prot & PROT_EXEC && range->prot & PROT_READ};
     if (!place->executable)
         return true;
     place->writable = range->prot & PROT_WRITE || range->shared;

@@ -21,7 +21,7 @@ static bool is_within(uint64_t pc, const char *low, const char *high)
 /* What was run of the segment before it was left in the middle. */
 static void record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot)
 {
-    const struct hp_piece *piece = &hp_pieces[seg->first_piece + spot->piece];
+    const struct hp_cached_piece *piece = &hp_pieces[seg->first_piece + spot->piece];
     if (spot->insns >= piece->insns)
         hp_words_ran(self, piece->id, false);
     else if (spot->insns > 0)

@@ -136,7 +136,7 @@ bool hp_work_describe(struct work *w, uint64_t end)
         w->id = hp_pieces[hp_segs[w->segment].first_piece + w->pieces].id;
         return true;
     }
-    struct hp_piece *piece = w->piece;
+    struct hp_cached_piece *piece = w->piece;
     piece->size = (uint32_t)(end - piece->start);
     piece->insns = (uint16_t)w->insns;
     struct hp_arena_segment segment = {
@@ -152,21 +152,22 @@ bool hp_work_begin(struct work *w, uint64_t pc)
     w->insns = 0;
     hp_memory_begin(w);
     if (w->again) {
-        const struct hp_piece *piece = &hp_pieces[hp_segs[w->segment].first_piece + w->pieces];
+        const struct hp_cached_piece *piece =
+            &hp_pieces[hp_segs[w->segment].first_piece + w->pieces];
         uint32_t position = hp_arena_segment_index(hp_engine.arena)[piece->id];
         const struct hp_arena_segment *stored = hp_arena_store(hp_engine.arena, position);
         w->bytes = (const uint8_t *)(stored + 1);
         w->high = piece->start + piece->size;
         return true;
     }
-    struct hp_place place;
+    struct hp_mapped_place place;
     uint8_t first;
     if (!hp_maps_find(w->self, pc, &place) || !place.executable ||
         !hp_copy(&first, (const void *)pc, 1)) /* a file may be shorter than its mapping */
         return false;
     uint32_t number = hp_cache_new_piece();
     w->piece = &hp_pieces[number];
-    *w->piece = (struct hp_piece){.start = pc, .segment = w->segment};
+    *w->piece = (struct hp_cached_piece){.start = pc, .segment = w->segment};
     if (w->pieces == 0)
         hp_segs[w->segment].first_piece = number;
     w->bytes = (const uint8_t *)(uintptr_t)pc;
@@ -212,7 +213,7 @@ static bool goes_on(const struct work *w, uint64_t next)
     if (!hp_emit_reaches((uint64_t)(uintptr_t)w->area->low, next) || hp_rseq_at(next) ||
         !(hp_engine.mode == HP_RECORD_NONE ? may_be_short(w, next) : may_be_long(w, next)))
         return false;
-    struct hp_place place;
+    struct hp_mapped_place place;
     if (!hp_maps_find(w->self, next, &place) || !place.executable ||
         (place.writable && next >> 12 != seg->start >> 12))
         return false;

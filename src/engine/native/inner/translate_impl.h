@@ -39,7 +39,7 @@ struct work {
     uint64_t pc;
     uint64_t high; /* where readable code ends */
     struct hp_x86 insn;
-    struct hp_piece *piece; /* NULL when translating again */
+    struct hp_cached_piece *piece; /* NULL when translating again */
     uint32_t module;
     uint64_t unguarded;  /* source from here on could be written while it is read */
     uint64_t guarded[2]; /* of the segment, from and to: source that could be written */
