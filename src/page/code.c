@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The instructions of the blocks that matter: of the heaviest paths, the heaviest blocks, hot spots, and more as far as there is room.
+ * The instructions of the blocks that matter: of the heaviest paths, the heaviest blocks, hot
+ * spots, and more as far as there is room.
  */
 #include "base/bisect.h"
 #include "base/grow.h"
@@ -84,7 +85,8 @@ struct lines {
     bool *used;
 };
 
-/* The lines of a block: as many instructions as fill it, without a gap. Other versions of the code may be between them; then it has none. */
+/* The lines of a block: as many instructions as fill it, without a gap. Other versions of the code
+ * may be between them; then it has none. */
 static void find_block(const struct hp_pblock *block, struct lines *lines, size_t *at, size_t *n)
 {
     size_t low =

@@ -44,7 +44,8 @@ static int compare_counts(const void *a, const void *b)
     return x > y ? -1 : x < y;
 }
 
-/* What a context must have in it to be kept: so much that there are few enough. No child has more than its parent. */
+/* What a context must have in it to be kept: so much that there are few enough. No child has more
+ * than its parent. */
 static enum hp_err find_least(const struct hp_page *page, uint64_t *least)
 {
     size_t n = page->profile->n_contexts;

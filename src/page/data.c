@@ -33,7 +33,8 @@ static void put_run(struct hp_page *page)
     hp_strbuf_fini(&command);
 }
 
-/* The name of the machine that was modelled, in cycles if any was: a part of the name of its stats. */
+/* The name of the machine that was modelled, in cycles if any was: a part of the name of its
+ * stats. */
 static const char *machine_name(const struct hp_profile *p)
 {
     static const char *const prefixes[] = {"cycles ", "machine "};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A profile as the page needs it: one JSON object (docs/page.md), whose numbers are those of the report.
+ * A profile as the page needs it: one JSON object (docs/page.md), whose numbers are those of the
+ * report.
  */
 #ifndef HP_PAGE_DATA_H
 #define HP_PAGE_DATA_H
@@ -27,8 +28,8 @@ struct hp_page_options {
 #define HP_PAGE_SOURCE_BYTES (8u << 20)
 
 /*
- * Writes the data of a normal profile to `out` and flushes it. HP_ERR_INVALID: the profile's references do not fit together. HP_ERR_IO:
- * `out` could not be written. HP_ERR_NOMEM.
+ * Writes the data of a normal profile to `out` and flushes it. HP_ERR_INVALID: the profile's
+ * references do not fit together. HP_ERR_IO: `out` could not be written. HP_ERR_NOMEM.
  */
 enum hp_err hp_page_data(const struct hp_profile *profile, const struct hp_page_options *options,
                          FILE *out);

@@ -2,9 +2,10 @@
 /*
  * Edges between blocks. The profile has them between places: from a branch to what ran next.
  *
- * Blocks may overlap: a loop that is entered from above is the end of one block and another block of its own. They end with the same branch,
- * and nobody counted from which of them it was reached. Edges leave the last one to begin; the others go on as the next one, by edges of their
- * own kind. So what enters a block leaves it.
+ * Blocks may overlap: a loop that is entered from above is the end of one block and another block
+ * of its own. They end with the same branch, and nobody counted from which of them it was reached.
+ * Edges leave the last one to begin; the others go on as the next one, by edges of their own kind.
+ * So what enters a block leaves it.
  */
 #include "base/bisect.h"
 #include "page/model.h"
@@ -43,14 +44,16 @@ static int compare_edges(const void *a, const void *b)
     return (x->taken > y->taken) - (x->taken < y->taken);
 }
 
-/* Blocks in the order of their branches; and for the first of those with the same branch, or the same start, the one that stands for them. */
+/* Blocks in the order of their branches; and for the first of those with the same branch, or the
+ * same start, the one that stands for them. */
 struct ends {
     uint32_t *by_branch;
     uint32_t *from; /* by position in that order */
     uint32_t *to;   /* by block */
 };
 
-/* Of the blocks that end with a branch, the last one to begin; of several versions the one that was executed most often. */
+/* Of the blocks that end with a branch, the last one to begin; of several versions the one that was
+ * executed most often. */
 static void choose_from(const struct hp_page *page, struct ends *ends)
 {
     const struct hp_pblock *blocks = page->profile->blocks;

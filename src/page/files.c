@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The source: lines and what was executed for them, files, and their text as far as it can be what the program was built from.
+ * The source: lines and what was executed for them, files, and their text as far as it can be what
+ * the program was built from.
  */
 #include "base/grow.h"
 #include "page/model.h"
@@ -99,7 +100,8 @@ static enum hp_err find_times(const struct hp_profile *p, int64_t **times)
     return HP_OK;
 }
 
-/* Until when each file may have been changed: until the first module that has code of it was built. */
+/* Until when each file may have been changed: until the first module that has code of it was
+ * built. */
 static enum hp_err find_ages(const struct hp_page *page, int64_t **ages)
 {
     const struct hp_profile *p = page->profile;

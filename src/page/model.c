@@ -102,7 +102,8 @@ static int compare_blocks(const void *a, const void *b, void *context)
     return order ? order : (x > y) - (x < y);
 }
 
-/* The heaviest, by function, then address; those that were not counted belong to them as far as there is room. */
+/* The heaviest, by function, then address; those that were not counted belong to them as far as
+ * there is room. */
 static enum hp_err make_blocks(struct hp_page *page)
 {
     const struct hp_profile *p = page->profile;

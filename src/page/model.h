@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the writers of the data share: which rows its tables have, and where an element of the profile is among them.
+ * What the writers of the data share: which rows its tables have, and where an element of the
+ * profile is among them.
  */
 #ifndef HP_PAGE_MODEL_H
 #define HP_PAGE_MODEL_H
@@ -24,7 +25,8 @@ struct hp_page_edge {
     uint8_t flow; /* enum hp_flow; HP_FLOW_COUNT_: the block goes on as the other one */
 };
 
-/* Texts in the order in which they came, each once. They are told apart by their address: those of a profile are kept once. */
+/* Texts in the order in which they came, each once. They are told apart by their address: those of
+ * a profile are kept once. */
 struct hp_page_texts {
     const char **texts;
     size_t n, capacity;
@@ -87,7 +89,8 @@ enum hp_err hp_page_make_contexts(struct hp_page *page);
 enum hp_err hp_page_make_files(struct hp_page *page);
 enum hp_err hp_page_make_code(struct hp_page *page);
 
-/* The block of the profile that an instruction is in: the one that is executed most often; HP_PROFILE_NONE: none. */
+/* The block of the profile that an instruction is in: the one that is executed most often;
+ * HP_PROFILE_NONE: none. */
 uint32_t hp_page_block_at(const struct hp_page *page, struct hp_place place);
 
 /* The number of a text, which is added if need be; HP_PROFILE_NONE for "". */

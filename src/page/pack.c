@@ -38,7 +38,8 @@ static int put_text(struct hp_pack *pack)
     return fwrite(pack->text, 1, length, pack->out) == length ? 0 : -1;
 }
 
-/* Compresses what is in zip.next_in; bytes are written when there is a chunk of them, or at the end. */
+/* Compresses what is in zip.next_in; bytes are written when there is a chunk of them, or at the
+ * end. */
 static int compress_all(struct hp_pack *pack, int flush)
 {
     int status;

@@ -31,7 +31,8 @@ void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell);
 /* The same with what indents it, tabs as blanks up to the next column of eight. */
 void hp_put_indented_source(const char *text, size_t length, struct hp_strbuf *cell);
 
-/* An instruction, without the zeroes that fill an address up: "jne 0x0000000000001010" is no easier to read. */
+/* An instruction, without the zeroes that fill an address up: "jne 0x0000000000001010" is no easier
+ * to read. */
 void hp_put_assembly(const char *text, struct hp_strbuf *cell);
 
 /* A command as a shell would need it, clean; "(unknown command)" without one. */

@@ -19,7 +19,8 @@
 
 enum hp_report_format { HP_REPORT_TEXT, HP_REPORT_JSON, HP_REPORT_CSV };
 
-/* As many as a person reads: in text HP_REPORT_TEXT_TOP rows, or HP_REPORT_PATHS_TOP paths with their lines, or instructions with the reason; else all. */
+/* As many as a person reads: in text HP_REPORT_TEXT_TOP rows, or HP_REPORT_PATHS_TOP paths with
+ * their lines, or instructions with the reason; else all. */
 #define HP_REPORT_TOP_DEFAULT SIZE_MAX
 #define HP_REPORT_TEXT_TOP    20
 #define HP_REPORT_PATHS_TOP   10

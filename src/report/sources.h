@@ -22,11 +22,12 @@ struct hp_source_file {
 
 struct hp_sources {
     const char *directory; /* where relative names are looked up; "" or NULL: here */
-    const char *
-        path; /* where files are looked for first: by their name, and its ends ("src/a.c", "a.c"); NULL: nowhere */
+    /* where files are looked for first: by their name, and its ends ("src/a.c", "a.c"); NULL:
+     * nowhere */
+    const char *path;
     int64_t time; /* seconds; files changed later are counted. 0: not known */
-    bool
-        only_older; /* only files that were not changed since are read: none when the time is not known */
+    /* only files that were not changed since are read: none when the time is not known */
+    bool only_older;
     struct hp_map64 by_name; /* by the address of the name */
     struct hp_source_file *files;
     size_t n_files, capacity;
@@ -40,7 +41,8 @@ struct hp_sources {
  * pointer for the same file. Valid until hp_sources_fini(). */
 const char *hp_sources_line(struct hp_sources *sources, const char *file, uint32_t line,
                             size_t *length);
-/* The file itself, read now if it was not before; NULL when memory ran out. Valid until the next call. */
+/* The file itself, read now if it was not before; NULL when memory ran out. Valid until the next
+ * call. */
 const struct hp_source_file *hp_sources_file(struct hp_sources *sources, const char *file);
 void hp_sources_fini(struct hp_sources *sources);
 

@@ -57,8 +57,8 @@ struct hp_tables {
     struct hp_path_kind *kinds; /* in the order of their paths */
     size_t n_kinds;
     struct hp_loops loops;
-    uint64_t *
-        block_counts; /* by block, over all threads; this and the next two: see hp_tables_count_blocks() */
+    /* by block, over all threads; this and the next two: see hp_tables_count_blocks() */
+    uint64_t *block_counts;
     bool *block_marks;               /* by block: room for marks, all false */
     uint64_t executed;               /* static instructions of all blocks that were executed */
     struct hp_partition_costs costs; /* set by hp_report() */
@@ -112,8 +112,8 @@ struct hp_row {
 };
 
 struct hp_rows {
-    struct hp_row
-        *rows; /* by weight, descending, then by address; paths by kind before that, and so on */
+    /* by weight, descending, then by address; paths by kind before that, and so on */
+    struct hp_row *rows;
     size_t n;
     size_t n_left_out;    /* by hp_rows_keep() */
     struct hp_row *parts; /* with `per_thread`: each item's values by thread, in order of both */

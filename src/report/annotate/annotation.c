@@ -242,7 +242,8 @@ static enum hp_err disassemble(struct hp_annotator *a, const struct hp_module_co
     return HP_OK;
 }
 
-/* A block whose instructions are not known: a row for each part of it that is of one source line or, where these are not all known, one. */
+/* A block whose instructions are not known: a row for each part of it that is of one source line
+ * or, where these are not all known, one. */
 static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct code *code)
 {
     const struct hp_profile *p = a->tables->profile;
@@ -296,7 +297,8 @@ static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct code
     return add_parts(a, block, code);
 }
 
-/* By place and version; the profile's own rows before what was disassembled, whole blocks before their instructions. */
+/* By place and version; the profile's own rows before what was disassembled, whole blocks before
+ * their instructions. */
 static int compare_lines(const void *a, const void *b)
 {
     const struct hp_code_line *x = a, *y = b;

@@ -62,7 +62,8 @@ void hp_annotator_fini(struct hp_annotator *annotator);
 enum hp_err hp_annotator_functions(const struct hp_annotator *annotator,
                                    struct hp_hot_function **functions, size_t *n);
 
-/* The code of a function in order; free() it. `*missing`: why the instructions of some of its blocks are not known, or NULL. */
+/* The code of a function in order; free() it. `*missing`: why the instructions of some of its
+ * blocks are not known, or NULL. */
 enum hp_err hp_annotator_code(struct hp_annotator *annotator, uint32_t function,
                               struct hp_code_line **lines, size_t *n, const char **missing);
 
@@ -81,7 +82,8 @@ struct hp_annotated_line {
     double causes[HP_CAUSES]; /* cycles, exact ones */
 };
 
-/* Sums the code by source line: those of the function's file first, then by file and line; what has no line is left out. free() them. */
+/* Sums the code by source line: those of the function's file first, then by file and line; what has
+ * no line is left out. free() them. */
 enum hp_err hp_annotator_lines(const struct hp_annotator *annotator, uint32_t function,
                                const struct hp_code_line *code, size_t n,
                                struct hp_annotated_line **lines, size_t *n_lines);

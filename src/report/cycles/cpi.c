@@ -49,7 +49,8 @@ static int compare_blocks(const void *a, const void *b, void *context)
     return order ? order : (x->loop > y->loop) - (x->loop < y->loop);
 }
 
-/* The loop of the last block that starts at or before a place. Blocks that overlap end together, so that one has the instruction if any has. */
+/* The loop of the last block that starts at or before a place. Blocks that overlap end together, so
+ * that one has the instruction if any has. */
 static uint32_t loop_at(const struct hp_profile *p, const struct hp_ploop_block *blocks, size_t n,
                         struct hp_place place)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions taken together: by source line, loop, function, or all of them. Where their cycles went (the CPI stack), and how far ways of
- * sampling are from that.
+ * Instructions taken together: by source line, loop, function, or all of them. Where their cycles
+ * went (the CPI stack), and how far ways of sampling are from that.
  */
 #ifndef HP_REPORT_CPI_H
 #define HP_REPORT_CPI_H
@@ -15,8 +15,9 @@ struct hp_rows;
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
-/* The group of each instruction (malloc'd), in 0 ... *n - 1. By run: one. By instruction: each its own. Without a source line those of a function are
- * together, and so are all that are in no loop, and all that are in no function. */
+/* The group of each instruction (malloc'd), in 0 ... *n - 1. By run: one. By instruction: each its
+ * own. Without a source line those of a function are together, and so are all that are in no loop,
+ * and all that are in no function. */
 enum hp_err hp_insn_groups(const struct hp_tables *tables, enum hp_report_by by, uint32_t **groups,
                            size_t *n);
 
@@ -54,8 +55,8 @@ struct hp_sampling_way {
     const char *name;
     const struct hp_psampler *sampler; /* NULL: it is no sampler of ours */
     uint64_t instructions;             /* that it knows */
-    double errors
-        [HP_REPORT_BY_COUNT_]; /* of the time, how much is at another place than exactly; < 0: not known */
+    /* of the time, how much is at another place than exactly; < 0: not known */
+    double errors[HP_REPORT_BY_COUNT_];
 };
 
 /* Makes tables->ways and the rows of the view. */

@@ -38,7 +38,8 @@ static void sum_windows(const struct hp_profile *p, struct hp_windows_sum *sum)
     sum->all = (struct hp_estimate){sum->cpi.value * run, sum->cpi.low * run, sum->cpi.high * run};
 }
 
-/* How many tallies come before those of a name, or behind the last of them. They are sorted by it. */
+/* How many tallies come before those of a name, or behind the last of them. They are sorted by
+ * it. */
 static size_t tallies_before(const struct hp_profile *p, const char *seen, bool behind)
 {
     return HP_BISECT(i, 0, p->n_insn_tallies,
@@ -165,7 +166,8 @@ struct hp_insn_executions hp_insn_executions(const struct hp_insn_facts *facts,
                                        hp_estimate_count(t->tally.trapped, distance, scale)};
 }
 
-/* Of the sum of several quantities: the root of its squares is at most the sum of theirs (Minkowski). */
+/* Of the sum of several quantities: the root of its squares is at most the sum of theirs
+ * (Minkowski). */
 static double latency_squares(const struct hp_insn_tally *tally)
 {
     double sum = 0;

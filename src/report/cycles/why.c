@@ -165,7 +165,8 @@ static void put_unit(struct hp_strbuf *text, const struct hp_why *why, double cy
     put_each(text, cycles, why->rates[HP_INSN_UNIT_BUSY]);
 }
 
-/* Before it is issued, though it is the oldest: a unit, or only the cycle that follows what it waited for. */
+/* Before it is issued, though it is the oldest: a unit, or only the cycle that follows what it
+ * waited for. */
 static void put_issue(struct hp_strbuf *text, const struct hp_why *why, double cycles)
 {
     if (why->rates[HP_INSN_UNIT_BUSY] > 0) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Why an instruction takes its time, as one plain sentence (without a capital letter and a full stop): "waits 41 cycles for the load at
- * foo.c:12, which misses L2 in 38 % of executions".
+ * Why an instruction takes its time, as one plain sentence (without a capital letter and a full
+ * stop): "waits 41 cycles for the load at foo.c:12, which misses L2 in 38 % of executions".
  *
- * Where every cycle was attributed exactly, the sentence is about the cause that most of the instruction's cycles have; where only latencies are known
- * (sampling) about the stage that takes longest. What it waits for follows when it waits longer than it
- * takes itself, or stands alone when that is next to nothing.
+ * Where every cycle was attributed exactly, the sentence is about the cause that most of the
+ * instruction's cycles have; where only latencies are known (sampling) about the stage that takes
+ * longest. What it waits for follows when it waits longer than it takes itself, or stands alone
+ * when that is next to nothing.
  */
 #ifndef HP_REPORT_WHY_H
 #define HP_REPORT_WHY_H

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Hot spots as reports need them: what belongs to each, the functions that its region is in, all of a detector together, and when they ran.
+ * Hot spots as reports need them: what belongs to each, the functions that its region is in, all of
+ * a detector together, and when they ran.
  */
 #ifndef HP_REPORT_HOTSPOTS_H
 #define HP_REPORT_HOTSPOTS_H
@@ -26,8 +27,9 @@ struct hp_hotspot_function {
 enum hp_err hp_hotspot_functions(const struct hp_tables *tables, uint32_t hotspot,
                                  struct hp_hotspot_function **functions, size_t *n);
 
-/* The hot spots of one detector in one run, which are neighbours: `n` from `first` on. As the detector's profiler says; of a merged profile, whose
- * stats are of all runs together, as the blocks say (those that overlap count twice). After hp_tables_count_blocks(). */
+/* The hot spots of one detector in one run, which are neighbours: `n` from `first` on. As the
+ * detector's profiler says; of a merged profile, whose stats are of all runs together, as the
+ * blocks say (those that overlap count twice). After hp_tables_count_blocks(). */
 struct hp_hotspot_sum {
     uint64_t insns;        /* static, in any region */
     uint64_t executed;     /* static, executed at all; 0: not known */
@@ -46,7 +48,8 @@ struct hp_timeline {
     double end;    /* of the run; 0: not known */
 };
 
-/* That of the hot spots `first` to `first` + `n` - 1, in at most `most` columns. No columns: nothing is known. */
+/* That of the hot spots `first` to `first` + `n` - 1, in at most `most` columns. No columns:
+ * nothing is known. */
 void hp_timeline_fit(const struct hp_tables *tables, uint32_t first, size_t n, size_t most,
                      struct hp_timeline *line);
 

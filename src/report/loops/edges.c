@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which edges of the profile are back edges of which loop: those to its header from a block of it, or of one nested in it.
+ * Which edges of the profile are back edges of which loop: those to its header from a block of it,
+ * or of one nested in it.
  */
 #include "base/bisect.h"
 #include "base/grow.h"

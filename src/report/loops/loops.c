@@ -33,7 +33,8 @@ static void add_count(struct hp_ploop_count *sum, const struct hp_ploop_count *c
     sum->interrupted = hp_saturating_add(sum->interrupted, count->interrupted);
 }
 
-/* How many of those executions that have one before them (two, for a stride) had the iterations that one would have said. */
+/* How many of those executions that have one before them (two, for a stride) had the iterations
+ * that one would have said. */
 static double foreseen(const struct hp_ploop_count *total, uint64_t after_one, uint64_t after_two)
 {
     double same = after_one ? hp_number_share(total->same, after_one) : -1;
@@ -105,7 +106,8 @@ struct forest {
     uint32_t *seen;         /* by function: the rank of its heaviest loop, from 1 */
 };
 
-/* The lists of children, heaviest first: filled from the lightest on. `roots` gets those in no other, by weight; returns how many. */
+/* The lists of children, heaviest first: filled from the lightest on. `roots` gets those in no
+ * other, by weight; returns how many. */
 static size_t link_loops(const struct hp_profile *p, struct forest *f, uint32_t *roots)
 {
     size_t n_roots = 0;
@@ -131,7 +133,8 @@ static size_t link_loops(const struct hp_profile *p, struct forest *f, uint32_t 
     return n_roots;
 }
 
-/* Numbers a loop and all that is nested in it, without recursion: nesting may be as deep as there are loops. */
+/* Numbers a loop and all that is nested in it, without recursion: nesting may be as deep as there
+ * are loops. */
 static void number_tree(struct hp_loops *loops, const struct hp_profile *p, const struct forest *f,
                         uint32_t root, uint32_t *position)
 {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops as reports need them: all threads together, as a forest in the order in which people read it.
+ * Loops as reports need them: all threads together, as a forest in the order in which people read
+ * it.
  *
- * Positions: functions by their heaviest loop, in them the loops by weight (instructions, callees included), each followed by
- * those that are nested in it.
+ * Positions: functions by their heaviest loop, in them the loops by weight (instructions, callees
+ * included), each followed by those that are nested in it.
  */
 #ifndef HP_REPORT_LOOPS_H
 #define HP_REPORT_LOOPS_H
@@ -42,11 +43,12 @@ struct hp_loops {
 enum hp_err hp_loops_init(struct hp_loops *loops, const struct hp_profile *profile);
 void hp_loops_fini(struct hp_loops *loops);
 
-/* Finds the back edges, once. Those of calls are no edges of the profile and are not there; of an irreducible loop only those to
- * the header that names it. */
+/* Finds the back edges, once. Those of calls are no edges of the profile and are not there; of an
+ * irreducible loop only those to the header that names it. */
 enum hp_err hp_loops_edges(struct hp_loops *loops, const struct hp_profile *profile);
 
-/* Those of a loop, its reports by models, its trip counts (buckets or exact values): the first of `*n`. */
+/* Those of a loop, its reports by models, its trip counts (buckets or exact values): the first of
+ * `*n`. */
 const struct hp_back_edge *hp_loop_edges(const struct hp_loops *loops, uint32_t loop, size_t *n);
 const uint32_t *hp_loop_models(const struct hp_loops *loops, const struct hp_profile *profile,
                                uint32_t loop, size_t *n);
@@ -57,8 +59,8 @@ const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uin
 const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
                                             const struct hp_row *row);
 
-/* "demo.c:11-20" with `name` behind the function's; without source "work+0x1c", or without `name` "+0x1c"; of a function without a
- * name the address. */
+/* "demo.c:11-20" with `name` behind the function's; without source "work+0x1c", or without `name`
+ * "+0x1c"; of a function without a name the address. */
 void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell);
 
 /* For views of loops: their order by address, and whether there are any. */

@@ -51,8 +51,9 @@ enum hp_err hp_rows_partition(struct hp_rows *rows, struct hp_tables *tables, bo
     return HP_OK;
 }
 
-/* No loop that is nested in the chosen one, or in which that is nested, can be chosen any more. `blocked` by position, `above`
- * by loop: of those that are blocked for what is in them, all around them are, too. */
+/* No loop that is nested in the chosen one, or in which that is nested, can be chosen any more.
+ * `blocked` by position, `above` by loop: of those that are blocked for what is in them, all around
+ * them are, too. */
 static void block(const struct hp_tables *tables, uint32_t loop, bool *blocked, bool *above)
 {
     const struct hp_loop_info *info = tables->loops.info;

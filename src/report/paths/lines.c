@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of a block's line ranges, and of the lines in them: more are not looked at. A profile may be made to have millions in
- * every step. */
+/* Of a block's line ranges, and of the lines in them: more are not looked at. A profile may be made
+ * to have millions in every step. */
 #define MAX_RANGES 256
 #define MAX_LINES  64
 

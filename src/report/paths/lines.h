@@ -2,9 +2,9 @@
 /*
  * A path as a person reads it: source line by source line, with the ways its branches went.
  *
- * A block is the lines its instructions come from, each once, that of its last instruction last (compilers mix the
- * instructions of neighbouring lines; the order among them means nothing). Neighbours of the same line are one. A
- * block without debug information is a line by itself.
+ * A block is the lines its instructions come from, each once, that of its last instruction last
+ * (compilers mix the instructions of neighbouring lines; the order among them means nothing).
+ * Neighbours of the same line are one. A block without debug information is a line by itself.
  */
 #ifndef HP_REPORT_PATH_LINES_H
 #define HP_REPORT_PATH_LINES_H
@@ -28,7 +28,8 @@ struct hp_path_lines {
     size_t n, capacity;
 };
 
-/* Makes those of a path, in the place of those before. None where the profile does not have its steps. */
+/* Makes those of a path, in the place of those before. None where the profile does not have its
+ * steps. */
 enum hp_err hp_path_lines_make(struct hp_path_lines *lines, const struct hp_tables *tables,
                                uint32_t path);
 void hp_path_lines_fini(struct hp_path_lines *lines);
@@ -39,8 +40,8 @@ void hp_path_outcomes(const struct hp_ppath *path, struct hp_strbuf *text);
 /* "fell", "taken", "called", "entered", "returned", "end". */
 const char *hp_step_name(unsigned how);
 
-/* How a step was left, for people: "->" taken, "-> name" into another function, "." not taken, "call name", "return", "…" not known;
- * nothing where there was no choice. */
+/* How a step was left, for people: "->" taken, "-> name" into another function, "." not taken,
+ * "call name", "return", "…" not known; nothing where there was no choice. */
 void hp_put_exit(const struct hp_tables *tables, const struct hp_path_lines *lines, size_t step,
                  struct hp_strbuf *cell);
 

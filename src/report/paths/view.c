@@ -171,8 +171,8 @@ static double fill(const struct hp_text *in, const struct hp_row *row, struct hp
 
 /* --- Its lines -------------------------------------------------------------------------------- */
 
-/* "file.c:12"; without that "+0x1c" in the function that the line before was in (the first: that of the path's row), else with
- * the function's name. */
+/* "file.c:12"; without that "+0x1c" in the function that the line before was in (the first: that of
+ * the path's row), else with the function's name. */
 static void put_line_place(struct printer *p, size_t i)
 {
     const struct hp_profile *profile = p->tables->profile;
