@@ -2,7 +2,7 @@
 /*
  * The profiler interface: how a model consumes the stream.
  *
- * Order of calls, all in one thread (but see hp_profiler_ops.apart):
+ * Order of calls, all in one thread (but see hp_profiler_ops.independent):
  *   - start_thread(P, T): once for each thread of the program, before its first batch; returns the state S
  *   - batch(S, ...): the thread's blocks in order; batches of different threads interleave freely
  *   - event(S, ...): between the thread's batches
@@ -31,7 +31,7 @@ struct hp_profiler_ops {
     const char *name;
     /* batch() and steps() read the code map (not hp_code_insns()), and else touch nothing that is not the profiler's own: they may
      * be called in another thread, beside those of other profilers, never beside anything else. */
-    bool apart;
+    bool independent;
     enum hp_err (*start_thread)(struct hp_profiler *profiler, const struct hp_thread *thread,
                                 void **state);
     void (*batch)(void *state, const struct hp_batch *batch);

@@ -48,7 +48,7 @@ struct hp_pipeline {
     uint64_t counted;         /* instructions since the start, or since region.from was entered */
     struct hp_map64 not_from; /* functions known not to be region.from */
     struct hp_profiler *profilers[MAX_PROFILERS];
-    bool aside[MAX_PROFILERS]; /* it runs in the lane */
+    bool in_lane[MAX_PROFILERS]; /* it runs in the lane */
     size_t n_profilers;
     struct hp_lane *lane;    /* NULL: everything runs in one thread */
     struct thread **threads; /* by thread id */
@@ -69,12 +69,12 @@ struct delivery {
     const struct hp_steps *steps;
 };
 
-static void deliver_to(const struct delivery *d, bool aside)
+static void deliver_to(const struct delivery *d, bool in_lane)
 {
     struct hp_pipeline *p = d->thread->pipeline;
     for (size_t i = 0; i < p->n_profilers; i++) {
         const struct hp_profiler_ops *ops = p->profilers[i]->ops;
-        if (p->aside[i] != aside)
+        if (p->in_lane[i] != in_lane)
             continue;
         if (d->steps)
             ops->steps(d->thread->states[i], d->steps);
@@ -83,7 +83,7 @@ static void deliver_to(const struct delivery *d, bool aside)
     }
 }
 
-static void deliver_aside(void *context)
+static void deliver_in_lane(void *context)
 {
     deliver_to(context, true);
 }
@@ -93,22 +93,22 @@ static void deliver(struct delivery *d)
 {
     struct hp_lane *lane = d->thread->pipeline->lane;
     if (lane)
-        hp_lane_begin(lane, deliver_aside, d);
+        hp_lane_begin(lane, deliver_in_lane, d);
     deliver_to(d, false);
     if (lane)
         hp_lane_wait(lane);
 }
 
-/* Before the first batch: who runs aside. Without a second thread it is slower, no more. */
+/* Before the first batch: who runs in the lane. Without a second thread it is slower, no more. */
 static void share_out(struct hp_pipeline *p)
 {
-    size_t n_aside = 0;
+    size_t n_in_lane = 0;
     for (size_t i = 0; i < p->n_profilers; i++)
-        n_aside += p->profilers[i]->ops->apart;
-    if (n_aside == 0 || p->n_profilers < 2 || p->counting || hp_lane_new(&p->lane) != HP_OK)
+        n_in_lane += p->profilers[i]->ops->independent;
+    if (n_in_lane == 0 || p->n_profilers < 2 || p->counting || hp_lane_new(&p->lane) != HP_OK)
         return;
     for (size_t i = 0; i < p->n_profilers; i++)
-        p->aside[i] = p->profilers[i]->ops->apart && (i > 0 || n_aside < p->n_profilers);
+        p->in_lane[i] = p->profilers[i]->ops->independent && (i > 0 || n_in_lane < p->n_profilers);
 }
 
 /* To the thread's core, and then, if they are to see it, to the profilers. */

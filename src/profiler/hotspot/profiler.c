@@ -251,7 +251,7 @@ static void spots_free(struct hp_profiler *profiler)
 
 static const struct hp_profiler_ops spots_ops = {
     .name = "hotspots",
-    .apart = true,
+    .independent = true,
     .start_thread = start_thread,
     .batch = take_batch,
     .steps = take_steps,

@@ -115,7 +115,7 @@ static void models_free(struct hp_profiler *profiler)
 
 static const struct hp_profiler_ops models_ops = {
     .name = "loop models",
-    .apart = true,
+    .independent = true,
     .start_thread = start_thread,
     .batch = take_batch,
     .steps = take_steps,

@@ -128,7 +128,7 @@ static void predictions_free(struct hp_profiler *profiler)
 
 static const struct hp_profiler_ops predictions_ops = {
     .name = "predictions",
-    .apart = true,
+    .independent = true,
     .start_thread = start_thread,
     .batch = take_batch,
     .steps = take_steps,
