@@ -9,7 +9,7 @@
 
 #define BITS      16 /* of the target that choose an entry: the rest is compared */
 #define PEXT_BITS 18
-#define N_CHAINS  16384u
+#define N_CHAINS  65536u
 
 uint32_t hp_landings_at;
 bool hp_landings_have_pext;

@@ -100,7 +100,8 @@ static void send_again(const struct hp_self *self, uint64_t set)
     bool is_alone = hp_thread_is_alone(self);
     for (int i = 0; i < HELD_MAX; i++) {
         uint32_t expected = FULL;
-        if (!atomic_compare_exchange_strong(&held[i].state, &expected, BUSY))
+        if (atomic_load_explicit(&held[i].state, memory_order_relaxed) != FULL ||
+            !atomic_compare_exchange_strong(&held[i].state, &expected, BUSY))
             continue;
         if (!is_for(&held[i], self) || !(set & ~sent & bit_of(held[i].info.signo))) {
             atomic_store(&held[i].state, FULL);
