@@ -10,28 +10,19 @@
 #include "hotpath/session.h"
 #include "report/report.h"
 
-/* The commands: argv[0] is the command's name. Return the exit status. */
-int hp_cmd_run(int argc, char **argv);
-int hp_cmd_record(int argc, char **argv);
-int hp_cmd_top(int argc, char **argv);
-int hp_cmd_report(int argc, char **argv);
-int hp_cmd_export(int argc, char **argv);
-int hp_cmd_annotate(int argc, char **argv);
-int hp_cmd_html(int argc, char **argv);
-int hp_cmd_compare(int argc, char **argv);
-int hp_cmd_diff(int argc, char **argv);
-int hp_cmd_ci(int argc, char **argv);
-int hp_cmd_merge(int argc, char **argv);
-int hp_cmd_trace(int argc, char **argv);
-int hp_cmd_wpp(int argc, char **argv);
-int hp_cmd_lab(int argc, char **argv);
+/* All commands, ended by NULL. */
+extern const struct hp_command *const hp_commands[];
+
+extern const struct hp_command hp_command_run, hp_command_record, hp_command_top, hp_command_report,
+    hp_command_export, hp_command_annotate, hp_command_html, hp_command_compare, hp_command_diff,
+    hp_command_ci, hp_command_merge, hp_command_trace, hp_command_wpp, hp_command_lab,
+    hp_command_help;
+extern const struct hp_command hp_command_trace_record, hp_command_trace_info,
+    hp_command_trace_check, hp_command_trace_dump, hp_command_trace_replay;
+extern const struct hp_command hp_command_wpp_info, hp_command_wpp_expand, hp_command_wpp_hot;
 
 /* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
 int hp_cli_fail(enum hp_err err);
-
-/* Likewise, of a command that ran a program which ended with `status`: that status stays, unless it
- * is 0 and hides what failed. A program that ran unobserved is no failure of its. */
-int hp_cli_ran(enum hp_err err, int status);
 
 /* Prints a note about a file, or, with NULL, about what is at hand, as one line. */
 void hp_cli_note(const char *path, const char *text);

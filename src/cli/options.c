@@ -6,48 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Help ------------------------------------------------------------------------------------- */
-
-static void print_option(const struct hp_option *option)
-{
-    char left[64];
-    char letter[] = {'-', option->letter, ',', ' ', 0};
-    snprintf(left, sizeof left, "  %s--%s%s%s", option->letter ? letter : "    ", option->name,
-             option->argument ? " " : "", option->argument ? option->argument : "");
-    if (strlen(left) > 25)
-        printf("%s\n%-26s", left, "");
-    else
-        printf("%-26s", left);
-    /* The help text, wrapped by hand in the tables at newlines. */
-    for (const char *c = option->help; *c; c++)
-        if (*c == '\n')
-            printf("\n%-26s", "");
-        else
-            putchar(*c);
-    putchar('\n');
-}
-
-static void print_help(const struct hp_usage *usage, const struct hp_option *options)
-{
-    printf("Usage: %s %s\n\n%s\n", usage->command, usage->synopsis, usage->help);
-    printf("Options:\n");
-    for (const struct hp_option *o = options; o->name; o++)
-        print_option(o);
-    printf("  -h, --help              show this\n");
-    if (usage->lists)
-        usage->lists();
-    if (usage->examples)
-        printf("\nExamples:\n%s", usage->examples);
-}
-
-/* For the shell's completion: the option names, one a line. */
-static void print_names(const struct hp_option *options)
-{
-    for (const struct hp_option *o = options; o->name; o++)
-        printf("--%s\n", o->name);
-    printf("--help\n");
-}
-
 /* --- Values ----------------------------------------------------------------------------------- */
 
 static double scale_of(char letter, double thousand)
@@ -113,76 +71,81 @@ enum hp_err hp_parse_percent(const char *text, double *value)
     return HP_OK;
 }
 
-static enum hp_err add_text(const struct hp_option *option, const char *argument)
+static enum hp_err add_text(const char *name, struct hp_texts *texts, const char *argument)
 {
-    struct hp_texts *texts = option->value;
     if (texts->n == HP_TEXTS_MAX)
-        return hp_fail(HP_ERR_INVALID, "--%s is given more than %d times", option->name,
-                       HP_TEXTS_MAX);
+        return hp_fail(HP_ERR_INVALID, "--%s is given more than %d times", name, HP_TEXTS_MAX);
     texts->items[texts->n++] = argument;
     return HP_OK;
 }
 
-static enum hp_err set_value(const struct hp_option *option, const char *argument)
+static enum hp_err set_number(const struct hp_option *option, uint64_t *value, const char *argument)
+{
+    char reason[256];
+    enum hp_err err = option->kind == HP_OPT_SIZE ? hp_parse_size(argument, value)
+                                                  : hp_parse_count(argument, value);
+    if (err == HP_OK)
+        return HP_OK;
+    snprintf(reason, sizeof reason, "%s", hp_error_text());
+    return hp_fail(err, "--%s: %s", option->name, reason);
+}
+
+static enum hp_err set_value(const struct hp_option *option, void *value, const char *argument)
 {
     switch (option->kind) {
-    case HP_OPT_FLAG: *(bool *)option->value = true; return HP_OK;
-    case HP_OPT_TEXT: *(const char **)option->value = argument; return HP_OK;
-    case HP_OPT_TEXTS: return add_text(option, argument);
+    case HP_OPT_FLAG: *(bool *)value = true; return HP_OK;
+    case HP_OPT_TEXT: *(const char **)value = argument; return HP_OK;
+    case HP_OPT_TEXTS: return add_text(option->name, value, argument);
     case HP_OPT_COUNT:
-    case HP_OPT_SIZE: {
-        char reason[256];
-        if ((option->kind == HP_OPT_SIZE ? hp_parse_size
-                                         : hp_parse_count)(argument, option->value) == HP_OK) {
-            if (option->kind == HP_OPT_SIZE && !*(uint64_t *)option->value)
-                *(uint64_t *)option->value = 1; /* 0 is not said */
-            return HP_OK;
-        }
-        snprintf(reason, sizeof reason, "%s", hp_error_text());
-        return hp_fail(HP_ERR_INVALID, "--%s: %s", option->name, reason);
-    }
+    case HP_OPT_SIZE: return set_number(option, value, argument);
     }
     return HP_ERR_INTERNAL;
 }
 
 /* --- Parsing ---------------------------------------------------------------------------------- */
 
-static const struct hp_option *find(const struct hp_option *options, const char *name,
-                                    size_t length)
+/* By name or, where that is NULL, by letter; `*at` is where its value is. */
+static const struct hp_option *find(const struct hp_command *command, const char *name,
+                                    size_t length, char letter, size_t *at)
 {
-    for (const struct hp_option *o = options; o->name; o++)
-        if (strlen(o->name) == length && memcmp(o->name, name, length) == 0)
-            return o;
+    for (const struct hp_option_group *group = command->options; group && group->rows; group++)
+        for (const struct hp_option *o = group->rows; o->name; o++)
+            if (name ? strlen(o->name) == length && memcmp(o->name, name, length) == 0
+                     : o->letter && o->letter == letter) {
+                *at = group->at + o->at;
+                return o;
+            }
     return NULL;
 }
 
-static const struct hp_option *find_letter(const struct hp_option *options, char letter)
+const char *hp_command_title(const struct hp_command *command, char *text, size_t size)
 {
-    for (const struct hp_option *o = options; o->name; o++)
-        if (o->letter && o->letter == letter)
-            return o;
-    return NULL;
+    snprintf(text, size, "hotpath %s%s%s", command->group ? command->group : "",
+             command->group ? " " : "", command->name);
+    return text;
 }
 
 /* Parses argv[*i], which starts with a dash, and moves *i over what it uses. */
-static enum hp_err parse_option(const struct hp_usage *usage, const struct hp_option *options,
-                                int argc, char **argv, int *i)
+static enum hp_err parse_option(const struct hp_command *command, char *values, int argc,
+                                char **argv, int *i)
 {
     const char *word = argv[*i], *argument = NULL;
     const struct hp_option *option;
+    char title[64];
+    size_t at;
     if (word[1] == '-') {
         size_t length = strcspn(word + 2, "=");
-        option = find(options, word + 2, length);
+        option = find(command, word + 2, length, 0, &at);
         if (word[2 + length])
             argument = word + 3 + length;
     } else {
-        option = find_letter(options, word[1]);
+        option = find(command, NULL, 0, word[1], &at);
         if (option && word[2])
             argument = word + 2;
     }
     if (!option)
         return hp_fail(HP_ERR_INVALID, "unknown option %s (%s --help lists them)", word,
-                       usage->command);
+                       hp_command_title(command, title, sizeof title));
     bool takes = option->kind != HP_OPT_FLAG;
     if (!takes && argument)
         return hp_fail(HP_ERR_INVALID, "option --%s takes no argument", option->name);
@@ -191,36 +154,34 @@ static enum hp_err parse_option(const struct hp_usage *usage, const struct hp_op
             return hp_fail(HP_ERR_INVALID, "option --%s needs %s", option->name, option->argument);
         argument = argv[++*i];
     }
-    return set_value(option, argument);
+    return set_value(option, values + at, argument);
 }
 
-enum hp_err hp_options_parse(const struct hp_usage *usage, const struct hp_option *options,
-                             bool stop_at_word, int argc, char **argv, int *n_words, bool *exit_now)
+enum hp_err hp_options_parse(const struct hp_command *command, void *values, int argc, char **argv,
+                             int *n_words, enum hp_asked *asked)
 {
     int words = 0, i = 1;
-    *exit_now = false;
+    *asked = HP_ASKED_NOTHING;
     for (; i < argc; i++) {
         char *word = argv[i];
         if (strcmp(word, "--") == 0) {
             i++;
+            if (command->behind_dashes)
+                *(int *)((char *)values + command->behind_dashes) = argc - i;
             break;
         }
-        if (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0 ||
-            strcmp(word, "--list-options") == 0) {
-            if (word[2] == 'l')
-                print_names(options);
-            else
-                print_help(usage, options);
-            *exit_now = true;
+        bool help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+        if (help || strcmp(word, "--list-options") == 0) {
+            *asked = help ? HP_ASKED_HELP : HP_ASKED_NAMES;
             return HP_OK;
         }
         if (word[0] != '-' || !word[1]) {
-            if (stop_at_word)
+            if (command->stop_at_word)
                 break;
             argv[1 + words++] = word;
             continue;
         }
-        HP_TRY(parse_option(usage, options, argc, argv, &i));
+        HP_TRY(parse_option(command, values, argc, argv, &i));
     }
     for (; i < argc; i++)
         argv[1 + words++] = argv[i];

@@ -87,15 +87,32 @@ class Completion(Scratch):
     def complete(self, *words):
         """What bash offers for the last of the words."""
         script = ("PATH=%s:$PATH; . %s; COMP_WORDS=(hotpath %s); COMP_CWORD=%d; _hotpath; printf '%%s\\n' \"${COMPREPLY[@]}\""
-                  % (BUILD, os.path.join(SRC, "scripts", "hotpath.bash"), " ".join(word or "''" for word in words), len(words)))
+                  % (BUILD, os.path.join(BUILD, "completion", "hotpath.bash"), " ".join(word or "''" for word in words), len(words)))
         return run("bash", "-c", script, cwd=self.dir).stdout.split()
 
     def test_formats_and_views(self):
         formats = re.findall(r"(?m)^  ([a-z0-9-]+) ", hotpath("export", "--help").split("Formats:")[1].split("\n\n")[0])
         self.assertGreater(len(formats), 10)
         self.assertEqual(self.complete("export", "--format", ""), formats)
-        views = hotpath("report", "--help").split("VIEW is one of:")[1].split(".")[0].replace(",", " ").split()
+        views = re.findall(r"(?m)^  ([a-z-]+) ", hotpath("help", "views"))
+        self.assertGreater(len(views), 15)
         self.assertEqual(sorted(self.complete("report", "FILE", "")), sorted(views))
+
+    def test_options_and_commands(self):
+        self.assertEqual(self.complete("re"), ["record", "report"])
+        self.assertEqual(self.complete("trace", "re"), ["record", "replay"])
+        self.assertEqual(self.complete("trace", "record", "--no"), ["--no-follow"])
+        self.assertEqual(self.complete("run", "--engine", ""), ["native", "qemu"])
+        self.assertIn("hotspots", self.complete("run", "-p", ""))
+        self.assertEqual(self.complete("help", "prof"), ["profilers"])
+
+    def test_other_shells_can_read_theirs(self):
+        for shell, check in (("zsh", "-n"), ("fish", "--no-execute")):
+            script = os.path.join(BUILD, "completion", "hotpath." + shell)
+            with open(script) as file:
+                self.assertIn("max-paths", file.read())
+            if shutil.which(shell):
+                self.assertEqual(run(shell, check, script).returncode, 0)
 
 
 class Readme(Scratch):

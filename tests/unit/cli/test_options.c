@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Command lines. The parser belongs to the command, not to the library: it is compiled in here. */
-#include "cli/options.c"
+/* Command lines. */
+#include "cli/cli.h"
+#include "cli/options.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -73,22 +76,35 @@ static void sizes(void **state)
 /* --- Command lines
  * ------------------------------------------------------------------------------- */
 
-static bool quiet, no_follow;
-static const char *output;
-static uint64_t top;
-
-static const struct hp_option options[] = {
-    {"quiet", 'q', HP_OPT_FLAG, &quiet, NULL, "say nothing"},
-    {"no-follow", 0, HP_OPT_FLAG, &no_follow, NULL, "stay with the program\nonly"},
-    {"output", 'o', HP_OPT_TEXT, &output, "FILE", "write to FILE"},
-    {"a-name-that-is-long", 't', HP_OPT_COUNT, &top, "COUNT", "so many"},
-    {NULL, 0, HP_OPT_FLAG, NULL, NULL, NULL},
+struct values {
+    bool quiet, no_follow;
+    const char *output;
+    uint64_t top;
 };
 
-static const struct hp_usage usage = {
-    .command = "hotpath try", .synopsis = "[OPTIONS] WORDS", .help = "Tries.\n", .examples = NULL};
+static struct values values;
 
-static bool exit_now;
+static const struct hp_option rows[] = {
+    {"quiet", 'q', HP_OPT_FLAG, offsetof(struct values, quiet), NULL, "say nothing", 0},
+    {"no-follow", 0, HP_OPT_FLAG, offsetof(struct values, no_follow), NULL,
+     "stay with the program\nonly", 0},
+    {"output", 'o', HP_OPT_TEXT, offsetof(struct values, output), "FILE", "write to FILE", 0},
+    {"a-name-that-is-long", 't', HP_OPT_COUNT, offsetof(struct values, top), "COUNT", "so many", 0},
+    {0},
+};
+
+static const struct hp_option_group options[] = {{rows, 0}, {0}};
+
+static const struct hp_command commands[] = {
+    {.name = "try",
+     .synopsis = "[OPTIONS] WORDS",
+     .help = "Tries.\n",
+     .options = options,
+     .size = sizeof(struct values)},
+    {.name = "try", .options = options, .stop_at_word = true},
+};
+
+static enum hp_asked exit_now;
 
 /* Parses the blank-separated words of `line`; afterwards `left` are the words that are no options,
  * joined by blanks. */
@@ -101,16 +117,16 @@ static enum hp_err parse(const char *line, bool stop_at_word, char *left)
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         argv[argc++] = strcmp(word, "EMPTY") == 0 ? empty : word;
     argv[argc] = NULL;
-    quiet = false, no_follow = false, output = "", top = 0;
-    enum hp_err err = hp_options_parse(&usage, options, stop_at_word, argc, argv, &n, &exit_now);
+    values = (struct values){.output = ""};
+    enum hp_err err = hp_options_parse(&commands[stop_at_word], &values, argc, argv, &n, &exit_now);
     left[0] = 0;
     for (int i = 0; err == HP_OK && !exit_now && i < n; i++)
         snprintf(left + strlen(left), 128, "%s%s", i ? " " : "", argv[1 + i]);
     if (err == HP_OK && !exit_now)
         assert_null(argv[1 + n]);
     static char kept[256];
-    snprintf(kept, sizeof kept, "%s", output);
-    output = kept;
+    snprintf(kept, sizeof kept, "%s", values.output);
+    values.output = kept;
     return err;
 }
 
@@ -118,10 +134,11 @@ static void expect_parsed(const char *line, bool stop_at_word, const char *expec
 {
     char left[256], all[512];
     assert_int_equal(parse(line, stop_at_word, left), HP_OK);
-    snprintf(all, sizeof all, "%s%s%s%s %llu|%s", quiet ? "q" : "", no_follow ? "n" : "",
-             *output ? "o=" : "", output, (unsigned long long)top, left);
+    snprintf(all, sizeof all, "%s%s%s%s %llu|%s", values.quiet ? "q" : "",
+             values.no_follow ? "n" : "", *values.output ? "o=" : "", values.output,
+             (unsigned long long)values.top, left);
     assert_string_equal(all, expected);
-    assert_false(exit_now);
+    assert_int_equal(exit_now, HP_ASKED_NOTHING);
 }
 
 static void options_and_words(void **state)
@@ -181,23 +198,27 @@ static void errors_say_what_is_wrong(void **state)
 /* --- Help
  * ---------------------------------------------------------------------------------------- */
 
-/* What the parser prints for a command line. */
+/* What is printed for a command line. */
 static void printed(const char *line, char *text, size_t size)
 {
-    char left[256];
+    static char name[] = "try";
+    char copy[256], *argv[32] = {name};
+    int argc = 1;
+    snprintf(copy, sizeof copy, "%s", line);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
     int old = dup(STDOUT_FILENO);
     FILE *file = tmpfile();
     fflush(stdout);
     dup2(fileno(file), STDOUT_FILENO);
-    enum hp_err err = parse(line, false, left);
+    int status = hp_command_execute(&commands[0], argc, argv);
     fflush(stdout);
     dup2(old, STDOUT_FILENO);
     close(old);
     rewind(file);
     text[fread(text, 1, size - 1, file)] = 0;
     fclose(file);
-    assert_int_equal(err, HP_OK);
-    assert_true(exit_now);
+    assert_int_equal(status, 0);
 }
 
 static void help_is_made_of_the_table(void **state)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Pages of the live view, whatever is on the board. They belong to the command, not to the library: compiled in here. */
-#include "cli/top_page.c"
-#include "cli/top_rows.c"
+#include "cli/top/page.c"
+#include "cli/top/rows.c"
 
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+#include "cli/cli.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+const struct hp_command *const hp_commands[] = {
+    &hp_command_run,    &hp_command_record,   &hp_command_top,   &hp_command_report,
+    &hp_command_export, &hp_command_annotate, &hp_command_html,  &hp_command_compare,
+    &hp_command_diff,   &hp_command_ci,       &hp_command_merge, &hp_command_trace,
+    &hp_command_wpp,    &hp_command_lab,      &hp_command_help,  NULL,
+};
+
+/* One line, whatever is in a file's name or contents. */
+static void print_line(char *line)
+{
+    for (char *c = line; *c; c++)
+        if (iscntrl((unsigned char)*c))
+            *c = '?';
+    fprintf(stderr, "hotpath: %s\n", line);
+}
+
+int hp_cli_fail(enum hp_err err)
+{
+    char line[1024];
+    const char *text = hp_error_text();
+    snprintf(line, sizeof line, "%s", *text ? text : hp_errstr(err));
+    print_line(line);
+    return HP_STATUS_FAILED;
+}
+
+void hp_cli_note(const char *path, const char *text)
+{
+    char line[1024];
+    snprintf(line, sizeof line, "note: %s%s%s", path ? path : "", path ? ": " : "", text);
+    print_line(line);
+}
+
+enum hp_err hp_cli_load(const char *path, struct hp_profile **profile)
+{
+    const char *what;
+    HP_TRY(hp_profile_rescue(path, profile, &what));
+    if (what)
+        hp_cli_note(path, what);
+    return HP_OK;
+}
+
+void hp_cli_style(struct hp_report_options *options, FILE *file)
+{
+    struct winsize size;
+    bool terminal = isatty(fileno(file));
+    const char *no_color = getenv("NO_COLOR");
+    options->color = terminal && !(no_color && *no_color);
+    options->width = terminal && ioctl(fileno(file), TIOCGWINSZ, &size) == 0 ? size.ws_col : 0;
+}
+
+enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
+                                  struct hp_report_options *options)
+{
+    *options = (struct hp_report_options){0};
+    if (output->json && output->csv)
+        return hp_fail(HP_ERR_INVALID, "--json and --csv exclude each other");
+    options->format = output->json ? HP_REPORT_JSON : output->csv ? HP_REPORT_CSV : HP_REPORT_TEXT;
+    options->top = output->top != UINT64_MAX ? (size_t)output->top : HP_REPORT_TOP_DEFAULT;
+    if (output->view)
+        HP_TRY(hp_view_from_name(output->view, &options->view));
+    if (output->threads && strcmp(output->threads, "each") == 0)
+        options->per_thread = true;
+    else if (output->threads && strcmp(output->threads, "all") != 0)
+        return hp_fail(HP_ERR_INVALID, "--threads is 'each' or 'all', not '%s'", output->threads);
+    return HP_OK;
+}
+
+enum hp_line_detail hp_cli_lines(const struct hp_report_options *options)
+{
+    if (options->format != HP_REPORT_TEXT)
+        return HP_LINES_ALL;
+    return options->view ? options->view->lines : HP_LINES_FUNCTIONS;
+}

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: MIT
+#include "cli/top/capture.h"
+
+#include "base/memory_file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+/* A file in TMPDIR that is gone when it is closed: what a program prints may be more than memory
+ * takes. Where no such file can be made, one in memory. */
+static int open_file(void)
+{
+    const char *directory = getenv("TMPDIR");
+    int file = open(directory && *directory ? directory : "/tmp",
+                    O_TMPFILE | O_RDWR | O_APPEND | O_CLOEXEC, 0600);
+    if (file >= 0)
+        return file;
+    file = hp_memory_file("hotpath-output");
+    if (file >= 0)
+        fcntl(file, F_SETFL, O_APPEND);
+    return file;
+}
+
+static bool replace(struct hp_capture *c, int standard, int by)
+{
+    c->saved[standard] = fcntl(standard, F_DUPFD_CLOEXEC, 3);
+    return c->saved[standard] >= 0 && dup2(by, standard) >= 0;
+}
+
+enum hp_err hp_capture_begin(struct hp_capture *c)
+{
+    *c = (struct hp_capture){.active = true, .file = open_file(), .saved = {-1, -1, -1}};
+    int null = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    bool good = c->file >= 0 && null >= 0;
+    fflush(NULL);
+    for (int standard = 0; standard < 3 && good; standard++)
+        if (isatty(standard))
+            good = replace(c, standard, standard == STDIN_FILENO ? null : c->file);
+    if (null >= 0)
+        close(null);
+    if (good)
+        return HP_OK;
+    enum hp_err err =
+        hp_fail(HP_ERR_IO, "cannot keep the program's output in a temporary file: %m; --plain "
+                           "needs none");
+    hp_capture_end(c);
+    return err;
+}
+
+static void write_all(int fd, const char *bytes, size_t n)
+{
+    while (n > 0) {
+        ssize_t done = write(fd, bytes, n);
+        if (done < 0 && errno == EINTR)
+            continue;
+        if (done <= 0)
+            return;
+        bytes += done;
+        n -= (size_t)done;
+    }
+}
+
+void hp_capture_show(struct hp_capture *c)
+{
+    char bytes[16384];
+    int to = c->saved[STDOUT_FILENO] >= 0 ? c->saved[STDOUT_FILENO] : c->saved[STDERR_FILENO];
+    if (!c->active || c->file < 0 || to < 0)
+        return;
+    for (ssize_t n; (n = pread(c->file, bytes, sizeof bytes, c->shown)) > 0; c->shown += n)
+        write_all(to, bytes, (size_t)n);
+}
+
+void hp_capture_say(const struct hp_capture *c, const char *text)
+{
+    bool replaced = c->active && c->saved[STDERR_FILENO] >= 0;
+    write_all(replaced ? c->saved[STDERR_FILENO] : STDERR_FILENO, text, strlen(text));
+}
+
+void hp_capture_end(struct hp_capture *c)
+{
+    if (!c->active)
+        return;
+    fflush(NULL);
+    hp_capture_show(c);
+    for (int standard = 0; standard < 3; standard++) {
+        if (c->saved[standard] < 0)
+            continue;
+        dup2(c->saved[standard], standard);
+        close(c->saved[standard]);
+    }
+    if (c->file >= 0)
+        close(c->file);
+    *c = (struct hp_capture){0};
+}
