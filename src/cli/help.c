@@ -141,7 +141,7 @@ static void print_models(void)
     printf("Models, their presets and keys: a text is \"PRESET,KEY=VALUE,...\".\n");
     for (unsigned i = 0; i < hp_n_model_families; i++) {
         const struct hp_model_family *family = hp_model_families[i];
-        printf("\n--%s: %s\n", family->option, family->help);
+        printf("\n%s: %s\n", family->option, family->help);
         for (unsigned m = 0; m < family->n_models; m++)
             print_model(family->models[m]);
     }
