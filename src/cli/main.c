@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
+#include "base/debug.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 
 #include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -35,6 +37,8 @@ int main(int argc, char **argv)
 {
     keep_standard_descriptors();
     survive_file_size_limit();
+    if (hp_debug_start(getenv("HOTPATH_DEBUG")) != HP_OK)
+        return hp_cli_fail(HP_ERR_INVALID);
     const char *name = argc > 1 ? argv[1] : "";
     if (argc < 2 || strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) {
         hp_help();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/live.h"
 
+#include "base/debug.h"
 #include "base/grow.h"
 #include "base/map64.h"
 #include "base/memory_file.h"
@@ -187,6 +188,8 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     l->mode = (enum hp_record_mode)options->mode;
     l->arena->cache_size = options->cache_size;
     hold_word(l);
+    hp_debug(HP_DEBUG_ENGINE, "shared memory of %llu MiB, reserved, for %d rings",
+             (unsigned long long)l->shape.size >> 20, HP_ARENA_RINGS);
     for (size_t i = 0; i < HP_ARENA_RINGS; i++)
         l->readings[i].thread = NO_THREAD;
     *live = l;

@@ -3,6 +3,7 @@
  * Loading: the tables, one after the other. What refers to what is checked by normalising, which
  * also restores the order in a file edited by hand.
  */
+#include "base/debug.h"
 #include "base/grow.h"
 #include "profile/profile_impl.h"
 #include "profile/reader.h"
@@ -265,6 +266,8 @@ static enum hp_err load(const char *path, struct hp_profile **profile, const cha
         hp_profile_free(l.profile);
         return l.reader.err;
     }
+    hp_debug(HP_DEBUG_PROFILE, "%s is loaded: %zu blocks, %zu strings", path, l.profile->n_blocks,
+             l.n_strings);
     *profile = l.profile;
     return HP_OK;
 }

@@ -3,6 +3,7 @@
  * Saving: the file is made aside in one transaction, without journal and without syncing, as
  * nobody can see it until it is complete and renamed.
  */
+#include "base/debug.h"
 #include "base/outfile.h"
 #include "profile/file.h"
 #include "profile/profile_impl.h"
@@ -173,5 +174,6 @@ enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path)
         hp_outfile_abort(&out);
         return err;
     }
+    hp_debug(HP_DEBUG_PROFILE, "%s is written", path);
     return hp_outfile_commit(&out);
 }

@@ -2,6 +2,7 @@
 /*
  * Between an engine and the pipeline.
  */
+#include "base/debug.h"
 #include "session/session_impl.h"
 
 #include <signal.h>
@@ -20,6 +21,7 @@ void hp_session_trace_result(struct hp_session *s, enum hp_err err)
 static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thread *thread)
 {
     struct hp_session *s = (struct hp_session *)consumer;
+    hp_debug(HP_DEBUG_ENGINE, "process %d, thread %d begins", (int)thread->pid, (int)thread->tid);
     if (!s->pipeline)
         return HP_OK;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
@@ -65,10 +67,23 @@ static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
     return HP_OK;
 }
 
+static const char *end_name(enum hp_end_reason reason)
+{
+    switch (reason) {
+    case HP_END_EXIT: return "exit";
+    case HP_END_KILLED: return "killed";
+    case HP_END_EXEC: return "exec";
+    case HP_END_DETACHED: return "goes on unobserved";
+    case HP_END_SIGNAL: return "signal";
+    default: return "unknown";
+    }
+}
+
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
                             enum hp_end_reason reason)
 {
     struct hp_session *s = (struct hp_session *)consumer;
+    hp_debug(HP_DEBUG_ENGINE, "thread number %u ends: %s", thread, end_name(reason));
     if (!s->pipeline)
         return HP_OK;
     struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "session/plan.h"
 
+#include "base/debug.h"
 #include "engine/native/native.h"
 
 #include <string.h>
@@ -110,6 +111,12 @@ enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
             (enum hp_plan_engine)find(engine_names, COUNT(engine_names), settings->engine);
     else
         plan->engine = is_for_native && hp_native_installed() ? HP_PLAN_NATIVE : HP_PLAN_QEMU;
+    hp_debug(HP_DEBUG_SESSION, "%s: engine %s (%s), which records: %s; code cache %llu MiB",
+             program->path, engine_names[plan->engine],
+             settings->engine ? "asked for"
+             : is_for_native  ? hp_native_installed() ? "the default" : "native is missing"
+                              : "the program is not for the native engine",
+             record_names[plan->mode], (unsigned long long)plan->cache_size >> 20);
     if (plan->engine == HP_PLAN_NATIVE)
         return hp_native_check(program);
     /* Without addresses a machine models the instruction side and the branches. */

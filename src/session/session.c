@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/debug.h"
 #include "engine/engine.h"
 #include "engine/native/native.h"
 #include "engine/qemu/qemu.h"
@@ -123,7 +124,14 @@ static enum hp_err use_results(struct hp_session *s, struct hp_profile **profile
 {
     if (s->settings->collect)
         HP_TRY(s->settings->collect(s->settings->context, s));
-    return profile ? hp_session_profile(s, profile) : HP_OK;
+    if (!profile)
+        return HP_OK;
+    hp_debug(HP_DEBUG_PROFILER, "%zu profilers finish", s->profilers.n);
+    HP_TRY(hp_session_profile(s, profile));
+    hp_debug(HP_DEBUG_PROFILER, "finished: %zu blocks, %zu functions, %zu paths, %zu loops",
+             (*profile)->n_blocks, (*profile)->n_functions, (*profile)->n_paths,
+             (*profile)->n_loops);
+    return HP_OK;
 }
 
 /* --- A live run ------------------------------------------------------------------------------- */
@@ -207,6 +215,15 @@ static enum hp_err start(struct hp_session *s, const struct hp_executable *progr
     return err;
 }
 
+static void debug_stream(const struct hp_session *s)
+{
+    if (!s->pipeline)
+        return;
+    const struct hp_cursor_stats *stats = &hp_pipeline_stats(s->pipeline)->cursor;
+    hp_debug(HP_DEBUG_STREAM, "%llu instructions, %llu gaps",
+             (unsigned long long)stats->instructions, (unsigned long long)stats->losses);
+}
+
 static enum hp_err run_live(struct hp_session *s, const struct hp_executable *program, int *status)
 {
     double started = now();
@@ -219,6 +236,9 @@ static enum hp_err run_live(struct hp_session *s, const struct hp_executable *pr
         hp_signals_restore();
     s->about.run.seconds = now() - started;
     s->about.run.exit_status = *status = shell_status(s->live_stats.status);
+    hp_debug(HP_DEBUG_SESSION, "the program ended with status %d after %.3f s", *status,
+             s->about.run.seconds);
+    debug_stream(s);
     HP_TRY(err);
     if (!s->live_stats.attached && s->live_stats.natively)
         return hp_fail(HP_ERR_UNOBSERVED, "the program ran unobserved: %s", s->live_stats.why);

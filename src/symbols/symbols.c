@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "symbols/symbols.h"
 
+#include "base/debug.h"
 #include "symbols/demangle.h"
 #include "symbols/symbols_private.h"
 
@@ -78,6 +79,7 @@ static enum hp_err open_symbols(struct hp_symbols *symbols, const char *path, co
 
 enum hp_err hp_symbols_open(const char *path, const char *build_id, struct hp_symbols **symbols)
 {
+    hp_debug(HP_DEBUG_SYMBOLS, "%s is read", path);
     *symbols = NULL;
     struct hp_symbols *opened = calloc(1, sizeof *opened);
     if (!opened)
