@@ -53,6 +53,7 @@ const struct hp_model_family hp_windows_family = {
     .models = (const struct hp_model *const[]){&model},
     .n_models = 1,
     .initial = &open,
+    .form = "period=N, detail=N, ramp=N, warm=N",
 };
 
 enum hp_err hp_windows_parse(const char *text, struct hp_windows *windows)

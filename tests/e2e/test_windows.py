@@ -118,7 +118,7 @@ class Windows(E2E):
     def test_wrong_words(self):
         for options, text in (
                 (("--windows", "period=1M"), "--windows is for"),
-                ((*DETAIL, "--windows", "often"), "there is no 'often'"),
+                ((*DETAIL, "--windows", "often"), "there is no 'often'; there are all, period=N, detail=N"),
                 ((*DETAIL, "--sample", "perf"), "--sample:"),
                 ((*DETAIL, "--metric", "l1d"), "without cycles")):
             done = self.hotpath("record", *options, "-o", self.path("x.hotpath"), "--", program("sort"), status=125)
