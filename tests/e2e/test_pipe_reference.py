@@ -18,6 +18,7 @@ COMPARE = os.environ.get("PIPE_COMPARE", "build/tests/pipe_compare")
 LONG = os.environ.get("HOTPATH_LONG")
 MACHINES = ["vaswani", "alpha21264", "arm9", "modern"]
 PERL = "my %h; for (1 .. 20000) { $h{$_ % 997} .= $_; } print length(join('', sort values %h)), qq(\\n);"
+ENVIRONMENT = {"PATH": os.environ["PATH"], "LC_ALL": "C", "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"}
 # What a machine that is better in one respect may lose: other things happen in another order then.
 NOISE = 1.01
 
@@ -29,10 +30,11 @@ class Traces(unittest.TestCase):
 
     def record(self, argv, *options):
         trace = os.path.join(self.directory.name, "trace")
-        done = subprocess.run([HOTPATH, "trace", "record", "-q", *options, "-o", trace, "--"] + argv, timeout=300,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                              # perl executes the same code in every run only so
-                              env={**os.environ, "PERL_HASH_SEED": "0", "PERL_PERTURB_KEYS": "0"})
+        # The same code at the same addresses in every run: no address is chosen at random, the environment is
+        # always the same, perl's hashes too.
+        done = subprocess.run(["setarch", "-R", HOTPATH, "trace", "record", "-q", *options, "-o", trace, "--"] + argv,
+                              timeout=300, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE, env=ENVIRONMENT)
         self.assertNotEqual(done.returncode, 125, done.stderr)
         return trace
 
@@ -108,8 +110,10 @@ class Monotonous(Traces):
     def test_more_is_not_slower(self):
         trace = self.record(["perl", "-e", PERL], "--addresses")
         for machine in ("vaswani", "modern"):
-            better = [{}, {"core__reorder": 512}, {"core__fetch_queue": 256}, {"core__memory_queue": 128},
-                      {"core__int_queue": 512}, {"core__retire": 16}, {"core__mispredict": 0}, {"core__front_stages": 2},
+            # Not more retirement alone: a store that retires sooner leaves the queue in which loads find its value,
+            # and they wait for the cache instead (0.5 to 1.1 % slower with 16 on "modern").
+            better = [{}, {"core__mispredict": 0}, {"core__reorder": 512}, {"core__fetch_queue": 256},
+                      {"core__memory_queue": 128}, {"core__int_queue": 512}, {"core__front_stages": 2},
                       {"units__alu": 8}, {"units__load": 8}, {"latency__alu": 1, "latency__mul": 1, "latency__div": 2},
                       {"l1d__latency": 1}, {"l2__latency": 5}, {"memory__latency": 20}, {"l1i__ports": 4},
                       {"dtlb__entries": 1024, "dtlb__ways": "full"},
@@ -121,7 +125,7 @@ class Monotonous(Traces):
                 self.assertLessEqual(done["cycles"], base * NOISE, "%s with %s" % (machine, values))
             # Some of it helps.
             self.assertLess(runs[-1]["cycles"], base)
-            self.assertLess(runs[6]["cycles"], base)
+            self.assertLess(runs[1]["cycles"], base)
 
 
 if __name__ == "__main__":
