@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-machine INSTRUCTIONS PASSES MACHINE,... -- PROGRAM ARGUMENTS: runs PROGRAM (without input) under the native engine, keeps the blocks and
- * addresses of its first INSTRUCTIONS in memory, and times machines on them, pass by pass in turn. Prints one JSON object: instructions, and for each machine its times, processor time in
- * nanoseconds, and a checksum of all its counts: what must not change when it gets faster.
+ * bench-machine INSTRUCTIONS PASSES MACHINE,... -- PROGRAM ARGUMENTS: runs PROGRAM (without input)
+ * under the native engine, keeps the blocks and addresses of its first INSTRUCTIONS in memory, and
+ * times machines on them, pass by pass in turn. Prints one JSON object: instructions, and for each
+ * machine its times, processor time in nanoseconds, and a checksum of all its counts: what must not
+ * change when it gets faster.
  */
 #include "base/grow.h"
 #include "hotpath/machine.h"

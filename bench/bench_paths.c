@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-paths TRACE PASSES WORDS [BLOCKS]: times path detectors and what takes their paths, on the words of TRACE (at most WORDS of
- * them, 0: all; with BLOCKS, laid out as runs of at most that many blocks), and prints one JSON object. Times are processor time of
- * this process from words in memory to finished paths, one number a pass, in nanoseconds.
+ * bench-paths TRACE PASSES WORDS [BLOCKS]: times path detectors and what takes their paths, on the
+ * words of TRACE (at most WORDS of them, 0: all; with BLOCKS, laid out as runs of at most that many
+ * blocks), and prints one JSON object. Times are processor time of this process from words in
+ * memory to finished paths, one number a pass, in nanoseconds.
  */
 #include "hotpath/path.h"
 #include "profiler/path/detector_impl.h"
@@ -33,8 +34,8 @@ struct bench {
     struct hp_functions *functions;
     const char *preset;
     struct hp_path_sink *sink;
-    bool
-        folds; /* executions of the same path are added up: the sink does not care for their order */
+    bool folds; /* executions of the same path are added up: the sink does not care for their order
+                 */
     struct hp_path_sink nothing;
     struct hp_path_frames frames;
     struct hp_detector **detectors;
@@ -96,7 +97,8 @@ static void add_stats(struct hp_detector_stats *sum, const struct hp_detector_st
 
 /* --- What is timed ---------------------------------------------------------------------------- */
 
-/* The recording through the iterator and a detector of `preset` to `sink`; the time goes to `*ns`. */
+/* The recording through the iterator and a detector of `preset` to `sink`; the time goes to `*ns`.
+ */
 static enum hp_err play(struct bench *b, const char *preset, struct hp_path_sink *sink, bool folds,
                         uint64_t *ns)
 {

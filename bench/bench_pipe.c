@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-pipe TRACE PASSES WORDS MACHINE...: times the machine in cycles on the words of TRACE (at most WORDS of them, 0: all), with ProfileMe
- * behind it (pairs, one in 1000 instructions), and prints one JSON object: retired instructions, and for each machine its
- * cycles, and times, one number a pass, processor time in nanoseconds.
+ * bench-pipe TRACE PASSES WORDS MACHINE...: times the machine in cycles on the words of TRACE (at
+ * most WORDS of them, 0: all), with ProfileMe behind it (pairs, one in 1000 instructions), and
+ * prints one JSON object: retired instructions, and for each machine its cycles, and times, one
+ * number a pass, processor time in nanoseconds.
  *
- * Where the trace has no addresses they are made up, the same in each run: of the operands, most stay where they are, as on a stack, some walk through
- * 32 KB, few are anywhere in 4 MB.
+ * Where the trace has no addresses they are made up, the same in each run: of the operands, most
+ * stay where they are, as on a stack, some walk through 32 KB, few are anywhere in 4 MB.
  */
 #include "base/grow.h"
 #include "base/map64.h"

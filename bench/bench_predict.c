@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-predict TRACE PASSES WORDS BLOCKS SCHEME...: times the prediction of hot paths on the words of TRACE (at most WORDS of
- * them, 0: all; with BLOCKS not 0, laid out as runs of at most that many blocks), all schemes at once, and prints one JSON object. Times are
- * processor time of this thread, one number a pass, in nanoseconds.
+ * bench-predict TRACE PASSES WORDS BLOCKS SCHEME...: times the prediction of hot paths on the words
+ * of TRACE (at most WORDS of them, 0: all; with BLOCKS not 0, laid out as runs of at most that many
+ * blocks), all schemes at once, and prints one JSON object. Times are processor time of this
+ * thread, one number a pass, in nanoseconds.
  */
 #include "profiler/pipeline.h"
 #include "profiler/predict/predictions.h"

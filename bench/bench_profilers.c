@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * bench-profilers TRACE PASSES WORDS PROFILER...: times profilers on the words of TRACE (at most WORDS of them, 0: all), one after the other, and
- * prints one JSON object: retired branches, and for each profiler its times, one number a pass, processor time in nanoseconds.
- * PROFILER: nothing, exact, loops (exact ones), loop:MODEL, hotspots:DETECTOR.
+ * bench-profilers TRACE PASSES WORDS PROFILER...: times profilers on the words of TRACE (at most
+ * WORDS of them, 0: all), one after the other, and prints one JSON object: retired branches, and
+ * for each profiler its times, one number a pass, processor time in nanoseconds. PROFILER: nothing,
+ * exact, loops (exact ones), loop:MODEL, hotspots:DETECTOR.
  */
 #include "profiler/exact/exact.h"
 #include "profiler/hotspot/profiler.h"

@@ -30,8 +30,8 @@ struct recording {
     size_t n_addresses, cap_addresses;
 };
 
-/* Loads the trace at `path`, at most `max_words` of it (0: all), with its addresses if it has any. With a limit, the last part may have more
- * addresses than its words need. */
+/* Loads the trace at `path`, at most `max_words` of it (0: all), with its addresses if it has any.
+ * With a limit, the last part may have more addresses than its words need. */
 enum hp_err recording_load(struct recording *recording, const char *path, size_t max_words);
 void recording_fini(struct recording *recording);
 
@@ -41,8 +41,8 @@ void recording_fini(struct recording *recording);
  */
 enum hp_err recording_lay_out(struct recording *recording, uint32_t longest);
 
-/* Delivers it to a consumer, threads and their ends included; addresses, if there are any and the consumer takes them, behind the words of
- * their part. */
+/* Delivers it to a consumer, threads and their ends included; addresses, if there are any and the
+ * consumer takes them, behind the words of their part. */
 enum hp_err recording_play(const struct recording *recording, struct hp_consumer *consumer);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * An interpreter that embeds the hot spot detector: it feeds its branches to it, and its handler "compiles" what was found: from then on each branch of the
- * hot spot, with the code up to it, costs less. It shows what a runtime optimizer needs of hotpath:
- *   [1] a detector and a handler   [2] a call for every branch   [3] the branches of a hot spot, with their counters, when it is detected
+ * An interpreter that embeds the hot spot detector: it feeds its branches to it, and its handler
+ * "compiles" what was found: from then on each branch of the hot spot, with the code up to it,
+ * costs less. It shows what a runtime optimizer needs of hotpath: [1] a detector and a handler [2]
+ * a call for every branch [3] the branches of a hot spot, with their counters, when it is detected
  *
  *   hotspot_handler [DETECTOR]
  *

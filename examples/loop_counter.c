@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A simulator that embeds a loop profiler: a toy machine runs a program with a loop that calls a function with a loop, and shows every branch it retires to
- * a model of hotpath/loop.h. Argument: a model, as in `hotpath run --loop-model` (default: "daprof").
+ * A simulator that embeds a loop profiler: a toy machine runs a program with a loop that calls a
+ * function with a loop, and shows every branch it retires to a model of hotpath/loop.h. Argument: a
+ * model, as in `hotpath run --loop-model` (default: "daprof").
  *
  * The program: 40 times 25 rows, and for each row a call of a function that adds up 8 numbers.
  */

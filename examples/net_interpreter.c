@@ -2,8 +2,9 @@
 /*
  * An interpreter that finds its own hot paths.
  *
- * This is a small register machine, as it might sit in an emulator or under a scripting language, and what it takes to
- * make it a tracing one with libhotpath. Read it from here down; what concerns prediction is marked [1] to [5]:
+ * This is a small register machine, as it might sit in an emulator or under a scripting language,
+ * and what it takes to make it a tracing one with libhotpath. Read it from here down; what concerns
+ * prediction is marked [1] to [5]:
  *
  *   [1] make a predictor and tell it where the program starts
  *   [2] tell it every branch that is executed
@@ -11,12 +12,13 @@
  *   [4] where paths start, ask whether one is hot from here; if so, run its trace
  *   [5] when a trace is left, tell the predictor where control is now
  *
- * A trace is the path as one straight list of operations, with a guard where the path had a branch: no fetching, no
- * decoding, no branches to report. (A JIT would emit machine code here.) One dispatch runs all of it.
+ * A trace is the path as one straight list of operations, with a guard where the path had a branch:
+ * no fetching, no decoding, no branches to report. (A JIT would emit machine code here.) One
+ * dispatch runs all of it.
  *
- * The program is run twice, without and with traces, and has to compute the same. Build it against the installed
- * library with
- *   cc -O2 -o net_interpreter net_interpreter.c $(pkg-config --cflags --libs hotpath)
+ * The program is run twice, without and with traces, and has to compute the same. Build it against
+ * the installed library with cc -O2 -o net_interpreter net_interpreter.c $(pkg-config --cflags
+ * --libs hotpath)
  */
 #include <hotpath/predict.h>
 
@@ -153,7 +155,8 @@ static const struct {
 
 /* --- Branches --------------------------------------------------------------------------------- */
 
-/* Executes the branch at `pc`; returns where it leads. A branch that is not taken leads behind itself. */
+/* Executes the branch at `pc`; returns where it leads. A branch that is not taken leads behind
+ * itself. */
 static uint32_t branch(struct machine *m, uint32_t pc, bool *taken)
 {
     const struct insn *in = &m->code[pc];
@@ -190,7 +193,8 @@ static enum hp_flow kind_of(const struct insn *in)
 
 /* --- Traces ----------------------------------------------------------------------------------- */
 
-/* One operation of a trace. A guard is a branch of the path: when it leads elsewhere now, the trace is left there. */
+/* One operation of a trace. A guard is a branch of the path: when it leads elsewhere now, the trace
+ * is left there. */
 struct trace_op {
     operation *run; /* NULL: a guard */
     struct insn in;
@@ -205,7 +209,8 @@ struct trace {
     uint64_t runs;
 };
 
-/* [3] The path gives us its branches; what is between them is straight code. Jumps need not be in a trace at all. */
+/* [3] The path gives us its branches; what is between them is straight code. Jumps need not be in a
+ * trace at all. */
 static struct trace *make_trace(const struct machine *m, const struct hp_hot_path *path)
 {
     struct trace *trace = calloc(1, sizeof *trace);
@@ -283,7 +288,8 @@ static uint32_t note_branch(struct machine *m, struct tracer *tracer, uint32_t p
     return run_traces(m, tracer, to);
 }
 
-/* Runs the program from its start. `tracer` may be NULL: then it is an interpreter like any other. */
+/* Runs the program from its start. `tracer` may be NULL: then it is an interpreter like any other.
+ */
 static void interpret(struct machine *m, struct tracer *tracer)
 {
     uint32_t pc = 0;

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A simulator that embeds ProfileMe, and asks pairs of samples a question of its own: how many other loads are under way when a load is issued? That is
- * memory-level parallelism, by instruction; no counter says it. Argument: a sampler, as in `hotpath run --sample` (default: "profileme,pairs,interval=200").
+ * A simulator that embeds ProfileMe, and asks pairs of samples a question of its own: how many
+ * other loads are under way when a load is issued? That is memory-level parallelism, by
+ * instruction; no counter says it. Argument: a sampler, as in `hotpath run --sample` (default:
+ * "profileme,pairs,interval=200").
  *
- * The program: a loop that follows a list (each load needs the one before), then one that reads an array (no load needs another). Both loads take as long; only
- * the first loop is slow.
+ * The program: a loop that follows a list (each load needs the one before), then one that reads an
+ * array (no load needs another). Both loads take as long; only the first loop is slow.
  */
 #include <hotpath/sample.h>
 
@@ -13,7 +15,7 @@
 
 #define TURNS 100000 /* of each loop */
 
-/* --- The machine -------------------------------------------------------------------------------- */
+/* --- The machine / ---------------------------------------------------------------------------- */
 
 #define WIDTH   4  /* fetched a cycle; any number can be issued and retired */
 #define REORDER 32 /* in flight */
@@ -62,7 +64,8 @@ static uint64_t left(const struct hp_timing *timing)
     return timing->fetched + timing->left;
 }
 
-/* Runs the n-th instruction: fetched in order as there is room, issued when its operand is there, retired in order. */
+/* Runs the n-th instruction: fetched in order as there is room, issued when its operand is there,
+ * retired in order. */
 static void run(struct hp_timing *timings, size_t n)
 {
     struct hp_timing *t = &timings[n];
@@ -92,9 +95,10 @@ static void run(struct hp_timing *timings, size_t n)
     };
 }
 
-/* --- The question ------------------------------------------------------------------------------- */
+/* --- The question / --------------------------------------------------------------------------- */
 
-/* Of a pair: is the other a load that is under way when this load is issued? `later`: by how many cycles the other was fetched later. */
+/* Of a pair: is the other a load that is under way when this load is issued? `later`: by how many
+ * cycles the other was fetched later. */
 static double is_under_way(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
                            void *context)
 {
@@ -120,7 +124,7 @@ static double count_under_way(const struct hp_timing *timings, uint32_t insn)
     return (double)sum;
 }
 
-/* --- Both ----------------------------------------------------------------------------------------- */
+/* --- Both ------------------------------------------------------------------------------------- */
 
 static int print(const struct hp_sampler *sampler, const struct hp_overlap_tally *tally,
                  const struct hp_timing *timings)

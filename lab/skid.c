@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loop of figure 2 of ProfileMe, for the experiment sampling-skid: one load that hits the cache, and hundreds of instructions that
- * do nothing.
+ * The loop of figure 2 of ProfileMe, for the experiment sampling-skid: one load that hits the
+ * cache, and hundreds of instructions that do nothing.
  */
 #include <stdint.h>
 #include <stdlib.h>

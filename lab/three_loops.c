@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Three loops for the experiment sampling-bottlenecks (figure 7 of ProfileMe): how long their instructions take, and how much else
- * the processor finds to do meanwhile, differ.
+ * Three loops for the experiment sampling-bottlenecks (figure 7 of ProfileMe): how long their
+ * instructions take, and how much else the processor finds to do meanwhile, differ.
  *
  *   chase    each load needs the one before it, and misses: long latencies, nothing else to do
- *   stream   loads that miss too, but do not need each other, and much independent work: long latencies, well hidden
+ *   stream   loads that miss too, but do not need each other, and much independent work: long
+ *            latencies, well hidden
  *   serial   one chain of multiplications: short latencies, nothing else to do
  */
 #include <stdint.h>
@@ -15,8 +16,9 @@
 
 static uint64_t memory[WORDS];
 
-/* One cycle through all lines, in an order that nobody guesses. Each line is read before it is written: stores alone would be far ahead of
- * the memory, and the first loads of the loops would wait for them all. */
+/* One cycle through all lines, in an order that nobody guesses. Each line is read before it is
+ * written: stores alone would be far ahead of the memory, and the first loads of the loops would
+ * wait for them all. */
 static void link_lines(void)
 {
     uint32_t lines = WORDS / 8, line = 0;

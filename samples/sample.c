@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program that `make run` profiles: a sieve, a word count and a sort, so that the report has something to say.
+ * The program that `make run` profiles: a sieve, a word count and a sort, so that the report has
+ * something to say.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts the words of a text and prints the ten most frequent ones. It is slower than it need be: docs/tutorial.md finds out why.
+ * Counts the words of a text and prints the ten most frequent ones. It is slower than it need be:
+ * docs/tutorial.md finds out why.
  */
 #include <ctype.h>
 #include <stdio.h>

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A function's control flow graph, recovered from the code map: of the code that was executed, as there is no other.
+ * A function's control flow graph, recovered from the code map: of the code that was executed, as
+ * there is no other.
  *
- * Blocks of the code map overlap; they are cut into basic blocks wherever one starts. A call leads to the instruction behind it, as in Ball and
- * Larus; a return, a jump out of the function, and what nothing is known to follow, leads to the exit.
+ * Blocks of the code map overlap; they are cut into basic blocks wherever one starts. A call leads
+ * to the instruction behind it, as in Ball and Larus; a return, a jump out of the function, and
+ * what nothing is known to follow, leads to the exit.
  */
 #ifndef HOTPATH_CFG_H
 #define HOTPATH_CFG_H
@@ -36,21 +38,24 @@ struct hp_cfg {
 };
 
 /*
- * `blocks`: those of the function. `entry`: the one at which it is entered. `observed`: which block came after which, how often (of
- * the function at least; others do no harm): targets of indirect jumps, other entries and the counts come from there; may be empty.
- * HP_ERR_UNSUPPORTED: its code was changed while it ran. HP_ERR_INVALID: the entry is not one of the blocks.
+ * `blocks`: those of the function. `entry`: the one at which it is entered. `observed`: which block
+ * came after which, how often (of the function at least; others do no harm): targets of indirect
+ * jumps, other entries and the counts come from there; may be empty. HP_ERR_UNSUPPORTED: its code
+ * was changed while it ran. HP_ERR_INVALID: the entry is not one of the blocks.
  */
 enum hp_err hp_cfg_new(struct hp_code *code, const uint32_t *blocks, size_t n_blocks,
                        uint32_t entry, const struct hp_edge_count *observed, size_t n_observed,
                        struct hp_cfg **cfg);
 void hp_cfg_free(struct hp_cfg *cfg);
 
-/* The vertex that starts at an address, or HP_NO_ID; the edge between two vertices, or HP_NO_EDGE. */
+/* The vertex that starts at an address, or HP_NO_ID; the edge between two vertices, or HP_NO_EDGE.
+ */
 uint32_t hp_cfg_at(const struct hp_cfg *cfg, uint64_t address);
 uint32_t hp_cfg_edge(const struct hp_cfg *cfg, uint32_t from, uint32_t to);
 
-/* A path of the numbering as the path detector's `bl` would describe it: start, branches, outcomes (the last branch is bit 0). `edges` are
- * its edges. False: longer than 64 branches, or an outcome cannot be told (an edge that is taken and not taken). */
+/* A path of the numbering as the path detector's `bl` would describe it: start, branches, outcomes
+ * (the last branch is bit 0). `edges` are its edges. False: longer than 64 branches, or an outcome
+ * cannot be told (an edge that is taken and not taken). */
 struct hp_cfg_signature {
     uint64_t start;
     uint64_t outcomes;

@@ -88,12 +88,12 @@ uint32_t hp_code_n_modules(const struct hp_code *code);
 const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id);
 
 /*
- * Defines segment `id` (1 ... HP_SEGMENTS_MAX - 1; any order, but the map takes room for every id below
- * the highest). HP_ERR_INVALID: id out of range or defined
- * before, no such module, no code. HP_ERR_FORMAT: the bytes do not decode to a piece of
- * straight-line code that ends at its first control transfer or earlier; or the parent is not
- * defined, is an open piece, has HP_RUN_MAX blocks already, or cannot lead here (it falls through
- * or has a direct target elsewhere; an indirect transfer or a return leads anywhere).
+ * Defines segment `id` (1 ... HP_SEGMENTS_MAX - 1; any order, but the map takes room for every id
+ * below the highest). HP_ERR_INVALID: id out of range or defined before, no such module, no code.
+ * HP_ERR_FORMAT: the bytes do not decode to a piece of straight-line code that ends at its first
+ * control transfer or earlier; or the parent is not defined, is an open piece, has HP_RUN_MAX
+ * blocks already, or cannot lead here (it falls through or has a direct target elsewhere; an
+ * indirect transfer or a return leads anywhere).
  */
 enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id,
                                 const struct hp_segment *segment);
@@ -111,13 +111,14 @@ const struct hp_block *hp_code_block(const struct hp_code *code, uint32_t id);
 const struct hp_block *hp_code_blocks(const struct hp_code *code);
 
 /*
- * Units: what is executed as a whole, and can be counted as a whole. Each block is one, and each run
- * of several blocks that is a segment. Ids in order of appearance.
+ * Units: what is executed as a whole, and can be counted as a whole. Each block is one, and each
+ * run of several blocks that is a segment. Ids in order of appearance.
  */
 uint32_t hp_code_n_units(const struct hp_code *code);
 uint32_t hp_code_unit_of_block(const struct hp_code *code, uint32_t block);
 
-/* The blocks of a unit: `*n` ids, in order, each following from the one before; valid like the tables. */
+/* The blocks of a unit: `*n` ids, in order, each following from the one before; valid like the
+ * tables. */
 const uint32_t *hp_code_unit(const struct hp_code *code, uint32_t unit, uint32_t *n);
 
 /* The code of a block: `block->end - block->start` bytes, valid like the tables. */

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * General paths of at most k branches (Young and Smith, Better global scheduling using path profiles, MICRO 1998): docs/numbering.md.
+ * General paths of at most k branches (Young and Smith, Better global scheduling using path
+ * profiles, MICRO 1998): docs/numbering.md.
  *
- * A general path is any sequence of branches that were executed one after the other, loops and all. The last k branches are in a FIFO, one for
- * each frame (or one for all). Every retired branch is an execution of each path that ends with it: of the k suffixes of the FIFO. Only
- * the longest is counted; how often a shorter one was executed is the sum over those that end with it, and is computed when asked for.
+ * A general path is any sequence of branches that were executed one after the other, loops and all.
+ * The last k branches are in a FIFO, one for each frame (or one for all). Every retired branch is
+ * an execution of each path that ends with it: of the k suffixes of the FIFO. Only the longest is
+ * counted; how often a shorter one was executed is the sum over those that end with it, and is
+ * computed when asked for.
  */
 #ifndef HOTPATH_GENERAL_H
 #define HOTPATH_GENERAL_H
@@ -24,7 +27,8 @@ struct hp_general_step {
 };
 
 enum hp_general_scope {
-    HP_GENERAL_FUNCTION, /* a FIFO a frame: a call begins with an empty one, and its return goes on with that of the caller */
+    HP_GENERAL_FUNCTION, /* a FIFO a frame: a call begins with an empty one, and its return goes on
+                            with that of the caller */
     HP_GENERAL_PROGRAM,  /* one FIFO; calls and returns are branches like others */
 };
 
@@ -37,16 +41,17 @@ struct hp_general_stats {
 
 struct hp_general;
 
-/* k: 1 ... HP_GENERAL_MAX. `max_states` (0: the default) bounds the memory: branches that would need more are counted in `lost`, and their FIFO
- * begins anew. HP_ERR_INVALID: k out of range. */
+/* k: 1 ... HP_GENERAL_MAX. `max_states` (0: the default) bounds the memory: branches that would
+ * need more are counted in `lost`, and their FIFO begins anew. HP_ERR_INVALID: k out of range. */
 enum hp_err hp_general_new(uint32_t k, enum hp_general_scope scope, uint32_t max_states,
                            struct hp_general **general);
 void hp_general_free(struct hp_general *general);
 
 /*
- * One retired branch of the thread. Within functions the steps are jumps and conditional branches; calls and returns only change the frame. As a branch
- * does not say where its call returns to, a return belongs to the nearest frame whose call lies up to 16 bytes before its
- * target; if there is none, all FIFOs are emptied.
+ * One retired branch of the thread. Within functions the steps are jumps and conditional branches;
+ * calls and returns only change the frame. As a branch does not say where its call returns to, a
+ * return belongs to the nearest frame whose call lies up to 16 bytes before its target; if there is
+ * none, all FIFOs are emptied.
  */
 void hp_general_branch(struct hp_general *general, const struct hp_branch *branch);
 
@@ -57,8 +62,9 @@ void hp_general_reset(struct hp_general *general);
 enum hp_err hp_general_count(struct hp_general *general, const struct hp_general_step *steps,
                              uint32_t n, uint64_t *count);
 
-/* What FIFOs held, in the order in which that first happened: number `i` below stats.states. Its steps, oldest first, into `steps` (room for k); how often a
- * branch left a FIFO so into `*count`. Returns how many steps. */
+/* What FIFOs held, in the order in which that first happened: number `i` below stats.states. Its
+ * steps, oldest first, into `steps` (room for k); how often a branch left a FIFO so into `*count`.
+ * Returns how many steps. */
 uint32_t hp_general_path(const struct hp_general *general, uint32_t i,
                          struct hp_general_step *steps, uint64_t *count);
 const struct hp_general_stats *hp_general_stats(const struct hp_general *general);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hot spot detector (docs/hotspots.md): branch behavior buffer, detection counter, monitor table.
+ * The hot spot detector (docs/hotspots.md): branch behavior buffer, detection counter, monitor
+ * table.
  *
- * An emulator, a JIT or a simulator embeds one: hp_hotspots_branch() for every retired branch; its handler is called for every hot spot that is
- * detected. The profiler behind `hotpath run --profile hotspots` feeds the same detector with the stream, faster, and knows regions.
+ * An emulator, a JIT or a simulator embeds one: hp_hotspots_branch() for every retired branch; its
+ * handler is called for every hot spot that is detected. The profiler behind `hotpath run --profile
+ * hotspots` feeds the same detector with the stream, faster, and knows regions.
  */
 #ifndef HOTPATH_HOTSPOT_H
 #define HOTPATH_HOTSPOT_H
@@ -20,7 +22,8 @@ extern "C" {
 #endif
 
 enum hp_hotspot_index { HP_INDEX_ADDRESS, HP_INDEX_DIRECTION, HP_INDEX_TARGET };
-/* When there is a hot spot: when the detection counter is down, or when branches are dense (docs: "Density"). */
+/* When there is a hot spot: when the detection counter is down, or when branches are dense (docs:
+ * "Density"). */
 enum hp_hotspot_rule { HP_RULE_COUNTER, HP_RULE_DENSITY };
 
 #define HP_HOTSPOT_SHIFT_ARCH UINT32_MAX /* see `shift` */
@@ -38,7 +41,8 @@ struct hp_hotspot_config {
     uint32_t ranges;                        /* of the first level, address ranges; 0: one level */
     uint32_t range_gap;                     /* bytes between neighbours in a range, at most: 64 */
     uint32_t address_bits;                  /* of a code address, for the size: 32 */
-    /* Of addresses, where a set is chosen. HP_HOTSPOT_SHIFT_ARCH: what suits the code's architecture; 0 where that is not known. */
+    /* Of addresses, where a set is chosen. HP_HOTSPOT_SHIFT_ARCH: what suits the code's
+     * architecture; 0 where that is not known. */
     uint32_t shift;
     enum hp_hotspot_index index;
     bool monitor;              /* false: none, hot spots are found again and again */
@@ -50,18 +54,21 @@ struct hp_hotspot_config {
     uint32_t density;  /* of a candidate, in tenths of the mean over all code that was executed */
     uint32_t patience; /* that long it has to be denser than that: millions of instructions */
     uint32_t gain;     /* least share of all candidates together, in 1/1024 */
-    uint32_t map_bits,
-        map_share; /* the map of addresses: log2 of its bits, and of how many addresses one is marked */
+    uint32_t map_bits, map_share; /* the map of addresses: log2 of its bits, and of how many
+                                     addresses one is marked */
 };
 
-/* Reads a preset ("merten": the slides'; "dense": ours) and changes to it: "merten,entries=1024,ways=4,candidate=8,only=conditional-indirect,index=target,monitor=off,...";
+/* Reads a preset ("merten": the slides'; "dense": ours) and changes to it:
+ * "merten,entries=1024,ways=4,candidate=8,only=conditional-indirect,index=target,monitor=off,...";
  * all of them are in docs/hotspots.md. HP_ERR_INVALID: one line. */
 enum hp_err hp_hotspot_config_parse(const char *text, struct hp_hotspot_config *config);
 /* Whether there can be such a detector. HP_ERR_INVALID: one line. */
 enum hp_err hp_hotspot_config_check(const struct hp_hotspot_config *config);
-/* A text that hp_hotspot_config_parse() reads: a preset and what is different from it; cut to `size`. */
+/* A text that hp_hotspot_config_parse() reads: a preset and what is different from it; cut to
+ * `size`. */
 void hp_hotspot_config_format(const struct hp_hotspot_config *config, char *text, size_t size);
-/* Bits of the buffer, the counters and timers; `monitor` (may be NULL): those of a monitor table, of `monitored` entries where it is not bounded. */
+/* Bits of the buffer, the counters and timers; `monitor` (may be NULL): those of a monitor table,
+ * of `monitored` entries where it is not bounded. */
 uint64_t hp_hotspot_config_bits(const struct hp_hotspot_config *config, uint64_t monitored,
                                 uint64_t *monitor);
 
@@ -74,16 +81,16 @@ struct hp_hotspot_branch {
 };
 
 struct hp_hotspot {
-    uint32_t number;  /* 0, 1, ... in the order of detection */
-    uint32_t process; /* whose: as given to hp_hotspots_branch() */
-    uint64_t
-        branches; /* retired when it was detected, of all processes, the last one included; profiled kinds */
+    uint32_t number;   /* 0, 1, ... in the order of detection */
+    uint32_t process;  /* whose: as given to hp_hotspots_branch() */
+    uint64_t branches; /* retired when it was detected, of all processes, the last one included;
+                          profiled kinds */
     const struct hp_hotspot_branch *candidates;
     size_t n_candidates;
 };
 
-/* Called on detection, when the candidates are in the monitor table. The hot spot is valid during the call. Candidates are in the order of their sets. The
- * handler must not call the detector. */
+/* Called on detection, when the candidates are in the monitor table. The hot spot is valid during
+ * the call. Candidates are in the order of their sets. The handler must not call the detector. */
 typedef void (*hp_hotspot_handler)(void *context, const struct hp_hotspot *hotspot);
 
 struct hp_hotspot_stats {
@@ -95,8 +102,8 @@ struct hp_hotspot_stats {
     uint64_t monitored;        /* most entries there ever were in the monitor table's branches */
     uint64_t monitored_ranges; /* and in its first level */
     uint64_t monitor_full;     /* branches that found no place in it */
-    uint64_t monitor_hits
-        [2]; /* branches found: in the table of branches; in the ranges, which are asked first */
+    uint64_t monitor_hits[2];  /* branches found: in the table of branches; in the ranges, which are
+                                  asked first */
     uint64_t switched_on, switched_off;
     uint64_t passed_on; /* the buffer went from one process to another */
 };
@@ -107,7 +114,8 @@ struct hp_hotspots;
 enum hp_err hp_hotspots_new(const struct hp_hotspot_config *config, hp_hotspot_handler handler,
                             void *context, struct hp_hotspots **hotspots);
 void hp_hotspots_free(struct hp_hotspots *hotspots);
-/* `process`: any number; branches of several may interleave. Of the branch: address, target, flow, taken; with rule=density also insns. */
+/* `process`: any number; branches of several may interleave. Of the branch: address, target, flow,
+ * taken; with rule=density also insns. */
 void hp_hotspots_branch(struct hp_hotspots *hotspots, uint32_t process,
                         const struct hp_branch *branch);
 /* The process is over: it holds the buffer no more, and its branches leave the monitor table. */

@@ -79,8 +79,8 @@ const char *hp_op_name(enum hp_op op);
  * bit 40; ARM: s0-s31 in bits 0-31, of which d0-d15 and q0-q7 are made, d16-d31 in bits 32-47, the
  * flags of FPSCR in bit 48; RISC-V: f n in bits 0-31, v n in bits 32-63).
  *
- * A register that is written in part, or only under a condition, counts as read too. One that is combined with itself
- * to a constant is not read (x86: xor eax, eax, pxor xmm0, xmm0 and the like).
+ * A register that is written in part, or only under a condition, counts as read too. One that is
+ * combined with itself to a constant is not read (x86: xor eax, eax, pxor xmm0, xmm0 and the like).
  */
 struct hp_regset {
     uint64_t gpr;

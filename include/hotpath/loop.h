@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loop profilers that fit into hardware (docs/loops.md): DAProf, the frequent loop detection profiler, and ours. They see short backward
- * branches (taken, to an address less than `max_offset` bytes before them) and, with the extension `calls`, calls and returns.
+ * Loop profilers that fit into hardware (docs/loops.md): DAProf, the frequent loop detection
+ * profiler, and ours. They see short backward branches (taken, to an address less than `max_offset`
+ * bytes before them) and, with the extension `calls`, calls and returns.
  *
- * An emulator or a simulator embeds a model: hp_loop_model_branch() for every retired branch, then hp_loop_model_entries(). The profiler behind `hotpath
- * run --loop-model` feeds the same models with the stream, faster.
+ * An emulator or a simulator embeds a model: hp_loop_model_branch() for every retired branch, then
+ * hp_loop_model_entries(). The profiler behind `hotpath run --loop-model` feeds the same models
+ * with the stream, faster.
  */
 #ifndef HOTPATH_LOOP_H
 #define HOTPATH_LOOP_H
@@ -32,7 +34,8 @@ struct hp_loop_config {
     uint32_t fifo_service;   /* instructions the profiler takes for one branch: 3 */
     uint32_t execution_bits; /* of `executions`; frequent: of the frequency counter */
     uint32_t iteration_bits; /* of the current iterations, and of the integer part of the average */
-    /* Of the average: 2^fraction_bits is the weight of the past + 1 (3: 7/8, 4: 15/16, 5: 31/32). */
+    /* Of the average: 2^fraction_bits is the weight of the past + 1 (3: 7/8, 4: 15/16, 5: 31/32).
+     */
     uint32_t fraction_bits;
     uint32_t freshness;    /* its maximum: at most half of the ways */
     uint32_t address_bits; /* of a code address, for the size; 0: see below */
@@ -43,17 +46,22 @@ struct hp_loop_config {
     bool first_average;
     bool exact_average; /* no fixed point: iterations and executions unbounded (to compare with) */
     bool tasks;         /* what is going on is kept a thread */
-    /* ranges: mantissa of the instructions; execution_bits and iteration_bits are those of the others. `contexts` are the loops that can be on at once. */
+    /* ranges: mantissa of the instructions; execution_bits and iteration_bits are those of the
+     * others. `contexts` are the loops that can be on at once. */
     uint32_t instruction_bits;
 };
-/* address_bits and insn_bytes of 0 are the paper's, 32 and 4; `hotpath run` puts those of the program's architecture there: x86-64 48 and 1, AArch64 and Alpha
- * 48 and 4, RISC-V 48 and 2, ARM 32 and 4 (Thumb code: say insn-bytes=2). */
+/* address_bits and insn_bytes of 0 are the paper's, 32 and 4; `hotpath run` puts those of the
+ * program's architecture there: x86-64 48 and 1, AArch64 and Alpha 48 and 4, RISC-V 48 and 2, ARM
+ * 32 and 4 (Thumb code: say insn-bytes=2). */
 
 /*
- * Reads a preset and changes to it: "daprof,ways=16,calls,ratio=15/16". Presets: "daprof" (32 entries, 8 ways), "daprof-16way", "daprof-full",
- * "frequent", "ranges" (ours, docs/better.md: 21 entries). Changes: entries, ways (a number, or "full"), max-offset, fifo, fifo-service, execution-bits, iteration-bits, ratio, freshness, address-bits,
- * insn-bytes, depth-bits, contexts, instruction-bits with a number; calls, first-average, exact-average, tasks without. What is fully associative stays so with other entries; where
- * freshness is not said it is half of the ways, at most 7. HP_ERR_INVALID: one line.
+ * Reads a preset and changes to it: "daprof,ways=16,calls,ratio=15/16". Presets: "daprof" (32
+ * entries, 8 ways), "daprof-16way", "daprof-full", "frequent", "ranges" (ours, docs/better.md: 21
+ * entries). Changes: entries, ways (a number, or "full"), max-offset, fifo, fifo-service,
+ * execution-bits, iteration-bits, ratio, freshness, address-bits, insn-bytes, depth-bits, contexts,
+ * instruction-bits with a number; calls, first-average, exact-average, tasks without. What is fully
+ * associative stays so with other entries; where freshness is not said it is half of the ways, at
+ * most 7. HP_ERR_INVALID: one line.
  */
 enum hp_err hp_loop_config_parse(const char *text, struct hp_loop_config *config);
 /* A text that hp_loop_config_parse() reads, cut to `size`. */
@@ -66,12 +74,13 @@ uint64_t hp_loop_config_bits(const struct hp_loop_config *config);
 struct hp_loop_entry {
     uint64_t address; /* of its short backward branch; ranges: of the last one */
     uint64_t target;  /* of that: the loop's first instruction; ranges: where it is entered */
-    /* As counted; only shares among the entries mean anything once they were halved. 0: not known. */
+    /* As counted; only shares among the entries mean anything once they were halved. 0: not known.
+     */
     double executions;
-    double average;    /* iterations (back edges) an execution; 0: not known */
-    double iterations; /* in all: their product, or the frequency */
-    double
-        instructions; /* estimated, executed in it: iterations x (offset / insn_bytes + 1); for insn_bytes 1 as if they were 4; ranges: as counted */
+    double average;      /* iterations (back edges) an execution; 0: not known */
+    double iterations;   /* in all: their product, or the frequency */
+    double instructions; /* estimated, executed in it: iterations x (offset / insn_bytes + 1); for
+                            insn_bytes 1 as if they were 4; ranges: as counted */
 };
 
 struct hp_loop_stats {
@@ -80,8 +89,8 @@ struct hp_loop_stats {
     uint64_t replacements; /* of entries in use */
     uint64_t halvings;
     uint64_t saturations; /* iterations not counted: current iterations were at their maximum */
-    uint64_t
-        context_overflows; /* calls: executions ended because there was no context to put them aside */
+    uint64_t context_overflows; /* calls: executions ended because there was no context to put them
+                                   aside */
 };
 
 struct hp_loop_model;
@@ -91,14 +100,16 @@ enum hp_err hp_loop_model_new(const struct hp_loop_config *config, struct hp_loo
 void hp_loop_model_free(struct hp_loop_model *model);
 
 /*
- * A retired branch, of thread `thread` (0 when there is one only): address, target, insns, flow and taken matter, and `end`, where it is known, tells a
- * call of what is behind it, which is none. The instructions are the FIFO's time; blocks that end with no branch may come as HP_FLOW_NONE, not taken.
+ * A retired branch, of thread `thread` (0 when there is one only): address, target, insns, flow and
+ * taken matter, and `end`, where it is known, tells a call of what is behind it, which is none. The
+ * instructions are the FIFO's time; blocks that end with no branch may come as HP_FLOW_NONE, not
+ * taken.
  */
 void hp_loop_model_branch(struct hp_loop_model *model, uint32_t thread,
                           const struct hp_branch *branch);
 
-/* What it knows, by descending iterations, then address. `*entries` is freed with free(). HP_ERR_NOMEM: now, or for a thread of a
- * model with `tasks`. */
+/* What it knows, by descending iterations, then address. `*entries` is freed with free().
+ * HP_ERR_NOMEM: now, or for a thread of a model with `tasks`. */
 enum hp_err hp_loop_model_entries(const struct hp_loop_model *model, struct hp_loop_entry **entries,
                                   size_t *n);
 const struct hp_loop_stats *hp_loop_model_stats(const struct hp_loop_model *model);

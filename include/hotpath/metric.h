@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Metrics: what can be counted along executed code. The first two need nothing but the stream; the others are
- * made by a machine model (machine.h), block by block.
+ * Metrics: what can be counted along executed code. The first two need nothing but the stream; the
+ * others are made by a machine model (machine.h), block by block.
  */
 #ifndef HOTPATH_METRIC_H
 #define HOTPATH_METRIC_H
@@ -35,8 +35,8 @@ struct hp_events {
     uint32_t count[HP_METRICS];
 };
 
-/* "executions", "instructions", "l1i", "l1d", "l2", "l3", "itlb", "dtlb", "mispredictions", "power", "power-cycle"; never
- * NULL. */
+/* "executions", "instructions", "l1i", "l1d", "l2", "l3", "itlb", "dtlb", "mispredictions",
+ * "power", "power-cycle"; never NULL. */
 const char *hp_metric_name(enum hp_metric metric);
 /* "L1 data cache misses" and so on, for people. */
 const char *hp_metric_title(enum hp_metric metric);

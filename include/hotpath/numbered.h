@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counts the Ball-Larus paths of one function in one thread's stream, as an instrumented program would: a register a frame, changed on the
- * chords of the spanning tree only, and a counter where a path ends.
+ * Counts the Ball-Larus paths of one function in one thread's stream, as an instrumented program
+ * would: a register a frame, changed on the chords of the spanning tree only, and a counter where a
+ * path ends.
  */
 #ifndef HOTPATH_NUMBERED_H
 #define HOTPATH_NUMBERED_H

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ball-Larus path numbering (Ball and Larus, Efficient path profiling, MICRO 1996) of any control flow graph: docs/numbering.md.
+ * Ball-Larus path numbering (Ball and Larus, Efficient path profiling, MICRO 1996) of any control
+ * flow graph: docs/numbering.md.
  *
- * Back edges are cut: each becomes two *dummy* edges, from the entry to its head and from its tail to the exit (one of each for a vertex,
- * however many back edges meet there). Then every path from the entry to the exit has a number of its own, 0 ... n - 1, without gaps: the sum of
- * the values of its edges. The same sums come from the increments of few edges, the chords of a spanning tree.
+ * Back edges are cut: each becomes two *dummy* edges, from the entry to its head and from its tail
+ * to the exit (one of each for a vertex, however many back edges meet there). Then every path from
+ * the entry to the exit has a number of its own, 0 ... n - 1, without gaps: the sum of the values
+ * of its edges. The same sums come from the increments of few edges, the chords of a spanning tree.
  */
 #ifndef HOTPATH_NUMBERING_H
 #define HOTPATH_NUMBERING_H
@@ -63,18 +65,22 @@ struct hp_numbering {
 };
 
 /*
- * `counted`: the spanning tree is one of maximum weight by the edges' counts, so the fewest events are counted; without it weights are
- * estimated, a loop taking ten iterations and branches being even. Of edges that leave a vertex, the first has the smallest value.
- * HP_ERR_INVALID: an edge to or from a vertex that is not there, to the entry, or from the exit; a vertex that can be reached and that no edge leaves. HP_ERR_UNSUPPORTED: more than 2^63 paths.
+ * `counted`: the spanning tree is one of maximum weight by the edges' counts, so the fewest events
+ * are counted; without it weights are estimated, a loop taking ten iterations and branches being
+ * even. Of edges that leave a vertex, the first has the smallest value. HP_ERR_INVALID: an edge to
+ * or from a vertex that is not there, to the entry, or from the exit; a vertex that can be reached
+ * and that no edge leaves. HP_ERR_UNSUPPORTED: more than 2^63 paths.
  */
 enum hp_err hp_numbering_new(const struct hp_graph *graph, bool counted,
                              struct hp_numbering **numbering);
 void hp_numbering_free(struct hp_numbering *numbering);
 
-/* The edges of the path with this number, into `edges` (there are at most n); returns how many, 0: there is no such path. */
+/* The edges of the path with this number, into `edges` (there are at most n); returns how many, 0:
+ * there is no such path. */
 uint32_t hp_numbering_path(const struct hp_numbering *numbering, uint64_t number, uint32_t *edges);
 
-/* The number of a path, given by its edges. HP_ERR_INVALID: they are no path from the entry to the exit. */
+/* The number of a path, given by its edges. HP_ERR_INVALID: they are no path from the entry to the
+ * exit. */
 enum hp_err hp_numbering_number(const struct hp_numbering *numbering, const uint32_t *edges,
                                 uint32_t n, uint64_t *number);
 

@@ -2,12 +2,14 @@
 /*
  * Paths: the programmable path profiler (docs/paths.md).
  *
- * A *detector* turns one thread's retired branches into paths: a path stack programmed by a control register
- * (PPCR). What becomes of the paths is another matter: a detector hands them in batches to a sink. Sinks in the
- * library: the complete profile, the hot path table, the whole program path, the prediction of hot paths.
+ * A *detector* turns one thread's retired branches into paths: a path stack programmed by a control
+ * register (PPCR). What becomes of the paths is another matter: a detector hands them in batches to
+ * a sink. Sinks in the library: the complete profile, the hot path table, the whole program path,
+ * the prediction of hot paths.
  *
- * A detector is fed either with batches of the stream (hp_detector_batch, _steps, _event), or, by an emulator, a JIT or a
- * simulator, with branches of its own (hp_detector_branch). Nothing allocates per branch.
+ * A detector is fed either with batches of the stream (hp_detector_batch, _steps, _event), or, by
+ * an emulator, a JIT or a simulator, with branches of its own (hp_detector_branch). Nothing
+ * allocates per branch.
  */
 #ifndef HOTPATH_PATH_H
 #define HOTPATH_PATH_H
@@ -40,8 +42,9 @@ enum {                                /* operations on the path stack, always in
 enum hp_extension { HP_EXTEND_NONE, HP_EXTEND_LOOP, HP_EXTEND_CALL };
 
 enum hp_direction {
-    HP_DIRECTION_DYNAMIC, /* a conditional branch is backward when it is taken to an address at or below its own */
-    HP_DIRECTION_STATIC, /* ... when its encoded target is there, taken or not */
+    HP_DIRECTION_DYNAMIC, /* a conditional branch is backward when it is taken to an address at or
+                             below its own */
+    HP_DIRECTION_STATIC,  /* ... when its encoded target is there, taken or not */
 };
 
 enum hp_overflow {
@@ -56,8 +59,9 @@ struct hp_ppcr {
     enum hp_extension extension;
     uint32_t max_extension;
     enum hp_direction direction;
-    /* Interprocedural forward paths: calls, returns and indirect jumps too are forward or backward by where they
-     * go, and the targets of indirect ones (and of returns) become part of the path. */
+    /* Interprocedural forward paths: calls, returns and indirect jumps too are forward or backward
+     * by where they go, and the targets of indirect ones (and of returns) become part of the path.
+     */
     bool by_address;
     uint32_t max_length;    /* of a path, branches: 1 ... HP_PATH_MAX_LENGTH */
     uint32_t stack_entries; /* before the stack overflows */
@@ -67,19 +71,26 @@ struct hp_ppcr {
 };
 
 /*
- * Reads a preset: "bl", "wpp", "extended-loop:N", "extended-call:N", "forward"; or a whole table, classes and options in any
- * order: "call=update_count+push,return=update_count+pop,forward=update,backward=update+pop+push,indirect=update+pop+push"
- * with, optionally, ",extend=loop:N" or "call:N", ",direction=static", ",length=N", ",stack=N", ",overflow=drop-oldest|spill",
- * ",metric=NAME", ",counter=BITS". The options may follow a preset too: "bl,length=64". What is not said: dynamic direction, length 32, a
- * stack of 32 entries that spills, executions, counters of 8 bits. A class may have the empty set ("call=" or "call=none").
+ * Reads a preset: "bl", "wpp", "extended-loop:N", "extended-call:N", "forward"; or a whole table,
+ * classes and options in any order:
+ *
+ *     call=update_count+push,return=update_count+pop,forward=update,backward=update+pop+push,
+ *     indirect=update+pop+push
+ *
+ * with, optionally, ",extend=loop:N" or "call:N", ",direction=static", ",length=N", ",stack=N",
+ * ",overflow=drop-oldest|spill", ",metric=NAME", ",counter=BITS". The options may follow a preset
+ * too: "bl,length=64". What is not said: dynamic direction, length 32, a stack of 32 entries that
+ * spills, executions, counters of 8 bits. A class may have the empty set ("call=" or "call=none").
  * HP_ERR_INVALID: one line that says what is wrong with which part.
  */
 enum hp_err hp_ppcr_parse(const char *text, struct hp_ppcr *ppcr);
 
-/* The same for one filled in by hand: the rules of the PPCR (not both of update and update_count; sizes in range). */
+/* The same for one filled in by hand: the rules of the PPCR (not both of update and update_count;
+ * sizes in range). */
 enum hp_err hp_ppcr_check(const struct hp_ppcr *ppcr);
 
-/* A text that hp_ppcr_parse() reads: the preset's name where it is one. Written to `text`, cut to `size`. */
+/* A text that hp_ppcr_parse() reads: the preset's name where it is one. Written to `text`, cut to
+ * `size`. */
 void hp_ppcr_format(const struct hp_ppcr *ppcr, char *text, size_t size);
 
 /* --- Paths ------------------------------------------------------------------------------------ */
@@ -95,8 +106,8 @@ struct hp_path {
     uint8_t n_targets; /* by_address: indirect targets, in the batch's list; at most length */
     uint16_t reserved;
     uint32_t first_target; /* where in it */
-    uint32_t
-        more; /* executions just like this one that it stands for besides: 0 without hp_detector_fold() */
+    uint32_t more;         /* executions just like this one that it stands for besides: 0 without
+                              hp_detector_fold() */
 };
 
 /* Whether they are the same path: executed before. */
@@ -140,27 +151,28 @@ struct hp_path_sink {
 
 struct hp_detector_stats {
     uint64_t branches;
-    uint64_t blocks;       /* retired */
-    uint64_t instructions; /* retired */
-    uint64_t paths;        /* finished */
-    uint64_t splits;       /* paths ended by max_length; counted in `paths` */
-    uint64_t overflows;    /* pushes on a full stack */
-    uint64_t dropped;      /* paths forgotten by HP_OVERFLOW_DROP_OLDEST */
-    uint64_t underflows;   /* returns on an empty stack: a fresh path starts at their target */
-    uint64_t repairs;      /* times frames were found to be gone (longjmp, exceptions) */
-    uint64_t repaired;     /* paths thrown away by that */
-    uint64_t purges;       /* times the whole stack was thrown away: the history was lost */
-    uint64_t unfinished;   /* paths open at the end of the thread, or purged */
-    uint64_t
-        unfinished_insns; /* instructions in all paths that were dropped, repaired away or left unfinished */
-    uint64_t saturated; /* event counters that were */
+    uint64_t blocks;           /* retired */
+    uint64_t instructions;     /* retired */
+    uint64_t paths;            /* finished */
+    uint64_t splits;           /* paths ended by max_length; counted in `paths` */
+    uint64_t overflows;        /* pushes on a full stack */
+    uint64_t dropped;          /* paths forgotten by HP_OVERFLOW_DROP_OLDEST */
+    uint64_t underflows;       /* returns on an empty stack: a fresh path starts at their target */
+    uint64_t repairs;          /* times frames were found to be gone (longjmp, exceptions) */
+    uint64_t repaired;         /* paths thrown away by that */
+    uint64_t purges;           /* times the whole stack was thrown away: the history was lost */
+    uint64_t unfinished;       /* paths open at the end of the thread, or purged */
+    uint64_t unfinished_insns; /* instructions in all paths that were dropped, repaired away or left
+                                  unfinished */
+    uint64_t saturated;        /* event counters that were */
 };
 
 struct hp_detector;
 
 /*
- * One a thread. Asks `function_of` (NULL: nobody knows) for the function of a block, to find the live frame after a longjmp or an exception. The sink
- * is called when a batch is full, at events, and by hp_detector_flush().
+ * One a thread. Asks `function_of` (NULL: nobody knows) for the function of a block, to find the
+ * live frame after a longjmp or an exception. The sink is called when a batch is full, at events,
+ * and by hp_detector_flush().
  */
 struct hp_frame_source {
     /* An id, the same for all blocks of a function; HP_NO_ID unknown. */
@@ -178,13 +190,15 @@ void hp_detector_batch(struct hp_detector *detector, const struct hp_batch *batc
 void hp_detector_steps(struct hp_detector *detector, const struct hp_steps *steps);
 void hp_detector_event(struct hp_detector *detector, const struct hp_event *event);
 
-/* A branch of somebody who has no code map: `events` of the metric in the block that it ends (ignored for the first two). */
+/* A branch of somebody who has no code map: `events` of the metric in the block that it ends
+ * (ignored for the first two). */
 void hp_detector_branch(struct hp_detector *detector, const struct hp_branch *branch,
                         uint32_t events);
 
 /*
- * From now on executions of the same path are added up before they are handed over (hp_path.more), in no particular order: for a
- * sink that only counts. Before the first branch. Without effect for paths by address. HP_ERR_NOMEM.
+ * From now on executions of the same path are added up before they are handed over (hp_path.more),
+ * in no particular order: for a sink that only counts. Before the first branch. Without effect for
+ * paths by address. HP_ERR_NOMEM.
  */
 enum hp_err hp_detector_fold(struct hp_detector *detector);
 
@@ -207,7 +221,8 @@ struct hp_path_count {
 
 struct hp_complete;
 
-/* Grows with distinct paths only. `max_paths` bounds them (0: HP_COMPLETE_DEFAULT): what comes after is added up in `lost`, never silently. */
+/* Grows with distinct paths only. `max_paths` bounds them (0: HP_COMPLETE_DEFAULT): what comes
+ * after is added up in `lost`, never silently. */
 #define HP_COMPLETE_DEFAULT (UINT64_C(1) << 25)
 enum hp_err hp_complete_new(uint64_t max_paths, struct hp_complete **complete);
 void hp_complete_free(struct hp_complete *complete);
@@ -243,16 +258,17 @@ struct hp_hpt_config {
     enum hp_hpt_policy policy;
     uint32_t accumulator_bits; /* 8 ... 64; saturates */
     uint32_t exponent_bits; /* of these: 0: it counts exactly; else to powers of two, by chance */
-    /* An entry does not keep what its set tells of the start address, and keeps the length as a leading one in front of the
-     * outcomes (for the size in bytes only). */
+    /* An entry does not keep what its set tells of the start address, and keeps the length as a
+     * leading one in front of the outcomes (for the size in bytes only). */
     bool packed;
     uint32_t address_bits; /* of a start address, kept in an entry (for the size in bytes only) */
     uint32_t max_length;   /* of a path (for the size in bytes only) */
 };
 
-/* Reads a preset ("vaswani": the paper's 512x4, xor, lfu, 32 bits; "random-admission": the best of as many bytes, 608x19), or
- * ENTRIESxWAYS, with optional ",index=xor|address|fold", ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed".
- * HP_ERR_INVALID: no power of two of sets, zero ways, more ways than entries, ...: one line. */
+/* Reads a preset ("vaswani": the paper's 512x4, xor, lfu, 32 bits; "random-admission": the best of
+ * as many bytes, 608x19), or ENTRIESxWAYS, with optional ",index=xor|address|fold",
+ * ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed". HP_ERR_INVALID: no power of two of
+ * sets, zero ways, more ways than entries, ...: one line. */
 enum hp_err hp_hpt_parse(const char *text, struct hp_hpt_config *config);
 enum hp_err hp_hpt_check(const struct hp_hpt_config *config);
 void hp_hpt_format(const struct hp_hpt_config *config, char *text, size_t size);
@@ -271,7 +287,8 @@ void hp_hpt_free(struct hp_hpt *hpt);
 struct hp_path_sink *
 hp_hpt_sink(struct hp_hpt *hpt); /* adds hp_path.events to the path's accumulator */
 
-/* The paths in it, with their accumulators in `count`, in no order: at most `entries`; returns how many. */
+/* The paths in it, with their accumulators in `count`, in no order: at most `entries`; returns how
+ * many. */
 size_t hp_hpt_paths(const struct hp_hpt *hpt, struct hp_path_count *paths);
 const struct hp_hpt_stats *hp_hpt_stats(const struct hp_hpt *hpt);
 void hp_hpt_clear(struct hp_hpt *hpt);
@@ -280,13 +297,14 @@ void hp_hpt_clear(struct hp_hpt *hpt);
 
 enum hp_weight { HP_WEIGHT_COUNT, HP_WEIGHT_INSNS, HP_WEIGHT_EVENTS }; /* of struct hp_path_count */
 
-/* Percent: the sum over paths of min(share in A, share in B). Weight of the table's entries is always their `count`. 100 when both are
- * empty, 0 when one is. `targets` need not be valid. */
+/* Percent: the sum over paths of min(share in A, share in B). Weight of the table's entries is
+ * always their `count`. 100 when both are empty, 0 when one is. `targets` need not be valid. */
 enum hp_err hp_path_overlap(const struct hp_path_count *table, size_t n_table,
                             const struct hp_path_count *complete, size_t n_complete,
                             enum hp_weight weight, double *percent);
 
-/* Percent of the whole that the `n` heaviest paths have: what the best possible table of n entries covers. */
+/* Percent of the whole that the `n` heaviest paths have: what the best possible table of n entries
+ * covers. */
 enum hp_err hp_path_coverage(const struct hp_path_count *complete, size_t n_complete,
                              enum hp_weight weight, size_t n, double *percent);
 

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The machine model in cycles: an out-of-order or in-order core that runs the retired stream, with what it fetches on wrong paths. The
- * rules, to the cycle, are in docs/pipeline.md.
+ * The machine model in cycles: an out-of-order or in-order core that runs the retired stream, with
+ * what it fetches on wrong paths. The rules, to the cycle, are in docs/pipeline.md.
  *
- * A *program* (hp_program) is the static code, instruction by instruction, each split into micro-operations for one machine; all threads
- * share it. A *pipe* is one core; every thread has one. It is fed blocks in the order of retirement, and says of every instruction that it
- * fetched, right or wrong, in the order of fetch, what became of it and when: a *timing*.
+ * A *program* (hp_program) is the static code, instruction by instruction, each split into
+ * micro-operations for one machine; all threads share it. A *pipe* is one core; every thread has
+ * one. It is fed blocks in the order of retirement, and says of every instruction that it fetched,
+ * right or wrong, in the order of fetch, what became of it and when: a *timing*.
  */
 #ifndef HOTPATH_PIPE_H
 #define HOTPATH_PIPE_H
@@ -33,16 +34,17 @@ enum hp_unit_kind {
 const char *hp_unit_name(enum hp_unit_kind unit);
 
 #define HP_UOPS_MAX                                                                                \
-    6 /* of an instruction: two loads, one that computes, one that updates addresses, two stores */
+    6 /* of an instruction: two loads, one that computes, one that updates addresses, two stores   \
+       */
 
 struct hp_uop {
     uint8_t unit;    /* enum hp_unit_kind */
     uint8_t operand; /* LOAD and STORE: which of the instruction's memory operands */
-    uint8_t
-        after; /* bit i: it needs the result of the instruction's micro-operation i, i below its own index */
-    uint8_t
-        access; /* HP_ACCESS_* of src/machine/memory.h: of a LOAD READ, or 0: a prefetch; of a STORE WRITE. In order cores access an
-                         operand that is read and written once: the LOAD has both, the STORE 0 */
+    uint8_t after; /* bit i: it needs the result of the instruction's micro-operation i, i below its
+                      own index */
+    uint8_t access;   /* HP_ACCESS_* of src/machine/memory.h: of a LOAD READ, or 0: a prefetch; of a
+                         STORE WRITE. In order cores access an   operand that is read and written
+                         once:   the LOAD has both, the STORE 0 */
     uint16_t latency; /* not of a LOAD */
     uint16_t busy; /* cycles for which the unit takes nothing else: 1, or the latency (divisions) */
     uint32_t size; /* LOAD and STORE: bytes, at least 1 */
@@ -94,9 +96,10 @@ enum hp_err hp_program_block(struct hp_program *program, uint32_t block, uint32_
 /* Says that the block of a piece was fetched on the right path: from now on wrong paths find it. */
 void hp_program_reach(struct hp_program *program, uint32_t piece);
 
-/* The piece that starts at an address, for a wrong path: the block that was reached there (the latest, where code changed), else what the file of
- * the module has there; at most HP_PIECE_MAX instructions. HP_NO_ID: nobody knows (no file, not code, no memory). So the answer does not depend on
- * how much of the stream has been read ahead. */
+/* The piece that starts at an address, for a wrong path: the block that was reached there (the
+ * latest, where code changed), else what the file of the module has there; at most HP_PIECE_MAX
+ * instructions. HP_NO_ID: nobody knows (no file, not code, no memory). So the answer does not
+ * depend on how much of the stream has been read ahead. */
 #define HP_PIECE_MAX 64
 uint32_t hp_program_at(struct hp_program *program, uint64_t address);
 
@@ -110,7 +113,8 @@ struct hp_code *hp_program_code(const struct hp_program *program);
 
 /* The text of an instruction, always terminated ("(bad)" when it is not known). */
 void hp_program_text(struct hp_program *program, uint32_t insn, char *text, size_t size);
-/* The same, as it reads at another address: targets in the text go with it. By its offset in the module it is the same wherever that was loaded. */
+/* The same, as it reads at another address: targets in the text go with it. By its offset in the
+ * module it is the same wherever that was loaded. */
 void hp_program_text_at(struct hp_program *program, uint32_t insn, uint64_t address, char *text,
                         size_t size);
 
@@ -132,10 +136,9 @@ enum {
     HP_TIMING_MISPREDICTED = 1u << 11,
     HP_TIMING_BTB = 1u << 12,       /* a direct transfer whose target had to be decoded first */
     HP_TIMING_FORWARDED = 1u << 13, /* a load got its value from a store in flight */
-    HP_TIMING_BLOCKED =
-        1u
-        << 14, /* a load waited for a store that has part of its value, or because it was too early once */
-    HP_TIMING_MERGED = 1u << 15, /* a load found its line on its way already */
+    HP_TIMING_BLOCKED = 1u << 14,   /* a load waited for a store that has part of its value, or
+                                       because it was too early once */
+    HP_TIMING_MERGED = 1u << 15,    /* a load found its line on its way already */
     /* It could have been mapped, but there was no ... */
     HP_TIMING_NO_REORDER = 1u << 16,
     HP_TIMING_NO_QUEUE = 1u << 17,
@@ -166,21 +169,21 @@ struct hp_timing {
     uint32_t done;   /* the last one complete: ready to retire */
     uint32_t left;   /* retired, or aborted */
     uint32_t loaded; /* its last load complete; HP_NEVER: it does not load */
-    uint32_t
-        waited; /* cycles between issued and done in which none of its micro-operations was executing */
-    uint32_t insn; /* static id: hp_program_insns() */
+    uint32_t waited; /* cycles between issued and done in which none of its micro-operations was
+                        executing */
+    uint32_t insn;   /* static id: hp_program_insns() */
     uint32_t
         producer; /* static id of what it waited for longest to become ready; HP_NO_ID: nothing */
-    uint32_t
-        history; /* directions of the last 32 conditional branches before it, as fetched; the latest is bit 0 */
-    uint64_t
-        address; /* its first memory operand's (on a wrong path: as assumed); of an indirect transfer without one: its target; else 0 */
-    uint32_t events; /* HP_TIMING_* */
-    uint8_t slot;    /* 0 ... width - 1: place in the cycle's fetch */
-    uint8_t data_from,
-        code_from; /* enum hp_source_level: the farthest; code_from: NOWHERE when its line had been fetched already */
-    uint8_t
-        unit; /* enum hp_unit_kind of the micro-operation that completed last; HP_UNITS: it has none */
+    uint32_t history; /* directions of the last 32 conditional branches before it, as fetched; the
+                         latest is bit 0 */
+    uint64_t address; /* its first memory operand's (on a wrong path: as assumed); of an indirect
+                         transfer without one: its target; else 0 */
+    uint32_t events;  /* HP_TIMING_* */
+    uint8_t slot;     /* 0 ... width - 1: place in the cycle's fetch */
+    uint8_t data_from, code_from; /* enum hp_source_level: the farthest; code_from: NOWHERE when its
+                                     line had been fetched already */
+    uint8_t unit; /* enum hp_unit_kind of the micro-operation that completed last; HP_UNITS: it has
+                     none */
 };
 
 /* --- The core --------------------------------------------------------------------------------- */
@@ -193,19 +196,22 @@ struct hp_pipe_config {
     void *context;
     /* A profiler behind a queue (docs/pipeline.md, "The branch queue"); queue < 0: none. */
     int queue;
-    /* Gets what each block that was fed caused (HP_METRIC_*, POWER_CYCLE in real cycles: docs/machine.md), in the order they were fed, tails too, many at a
-     * time, after they have retired. NULL: not wanted; it costs time. */
+    /* Gets what each block that was fed caused (HP_METRIC_*, POWER_CYCLE in real cycles:
+     * docs/machine.md), in the order they were fed, tails too, many at a time, after they have
+     * retired. NULL: not wanted; it costs time. */
     void (*blocks)(void *context, const uint32_t *blocks, const struct hp_events *events, size_t n);
     bool no_wrong_path; /* behind a misprediction nothing is fetched until the redirect */
 };
 
-/* On the caches and predictors of `core`, which hp_core_batch() may use in between, when the pipe is empty. Keeps everything. HP_ERR_NOMEM. */
+/* On the caches and predictors of `core`, which hp_core_batch() may use in between, when the pipe
+ * is empty. Keeps everything. HP_ERR_NOMEM. */
 enum hp_err hp_pipe_new(struct hp_program *program, struct hp_core *core,
                         const struct hp_pipe_config *config, struct hp_pipe **pipe);
 void hp_pipe_free(struct hp_pipe *pipe);
 
-/* Runs the first n blocks of the batch, as far as it can be known what happens in a cycle; the rest is kept and run later: where batches end
- * makes no difference. `costs`: with a branch queue, cycles that the profiler takes for the branch of blocks[i]; NULL: none. HP_ERR_NOMEM.  */
+/* Runs the first n blocks of the batch, as far as it can be known what happens in a cycle; the rest
+ * is kept and run later: where batches end makes no difference. `costs`: with a branch queue,
+ * cycles that the profiler takes for the branch of blocks[i]; NULL: none. HP_ERR_NOMEM.  */
 enum hp_err hp_pipe_batch(struct hp_pipe *pipe, const struct hp_batch *batch,
                           const uint16_t *costs);
 
@@ -218,7 +224,8 @@ enum hp_err hp_pipe_break(struct hp_pipe *pipe);
 /* Whether what is fed from now on is measured; at first it is. */
 void hp_pipe_measure(struct hp_pipe *pipe, bool measured);
 
-/* Runs until nothing is in flight, and hands out all timings. Afterwards as after hp_pipe_break(). */
+/* Runs until nothing is in flight, and hands out all timings. Afterwards as after hp_pipe_break().
+ */
 enum hp_err hp_pipe_drain(struct hp_pipe *pipe);
 
 struct hp_pipe_stats {
@@ -232,8 +239,9 @@ struct hp_pipe_stats {
 };
 const struct hp_pipe_stats *hp_pipe_stats(const struct hp_pipe *pipe);
 
-/* By metric (not HP_METRIC_EXECUTIONS): all that was caused; and what of it by instructions that were aborted, which is no block's. After
- * hp_pipe_drain(), the events of all blocks and these are all. NULL without hp_pipe_config.blocks. */
+/* By metric (not HP_METRIC_EXECUTIONS): all that was caused; and what of it by instructions that
+ * were aborted, which is no block's. After hp_pipe_drain(), the events of all blocks and these are
+ * all. NULL without hp_pipe_config.blocks. */
 struct hp_pipe_caused {
     uint64_t all[HP_METRICS], aborted[HP_METRICS];
 };

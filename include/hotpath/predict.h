@@ -2,12 +2,13 @@
 /*
  * Prediction: which paths will be hot (docs/prediction.md).
  *
- * Paths are interprocedural forward paths (the PPCR "forward" of path.h). An *index* gives every distinct one an id,
- * and every distinct start (head) an id. A *scheme* sees, path by path, (path id, head id), keeps its counters and says
- * what it predicts. A *judge* knows the exact frequencies and measures schemes: hits, noise, missed
- * opportunity, profiled flow, counters, operations.
+ * Paths are interprocedural forward paths (the PPCR "forward" of path.h). An *index* gives every
+ * distinct one an id, and every distinct start (head) an id. A *scheme* sees, path by path, (path
+ * id, head id), keeps its counters and says what it predicts. A *judge* knows the exact frequencies
+ * and measures schemes: hits, noise, missed opportunity, profiled flow, counters, operations.
  *
- * An emulator or a JIT embeds hp_path_predictor: it feeds branches and is told when a path becomes hot.
+ * An emulator or a JIT embeds hp_path_predictor: it feeds branches and is told when a path becomes
+ * hot.
  */
 #ifndef HOTPATH_PREDICT_H
 #define HOTPATH_PREDICT_H
@@ -25,7 +26,8 @@ struct hp_flow_step {
     uint32_t path; /* ids from 0 in order of appearance */
     uint32_t head;
     uint32_t length; /* branches */
-    /* Executions of paths up to this one, also of predicted ones: the clock. In a real system a cycle counter will do. */
+    /* Executions of paths up to this one, also of predicted ones: the clock. In a real system a
+     * cycle counter will do. */
     uint64_t flow;
 };
 
@@ -35,8 +37,8 @@ struct hp_flow_branch {
     uint64_t target; /* where control went: also when it fell through. 0: not known (an indirect
                         branch back, which ends the path: its target is not part of it) */
     bool taken;
-    bool
-        indirect; /* a computed jump or call, or a return: where it goes forward, the target is part of the path */
+    bool indirect; /* a computed jump or call, or a return: where it goes forward, the target is
+                      part of the path */
 };
 
 struct hp_scheme_cost {
@@ -47,9 +49,10 @@ struct hp_scheme_cost {
 struct hp_scheme;
 
 /*
- * The interface behind which a scheme stands. profile() is called for every execution of a path that the scheme has
- * not predicted yet, in order, and for no other: it returns whether the path is predicted now (then this was its last profiled
- * execution). A prediction of another path than the one at hand is made with hp_scheme_host.predict().
+ * The interface behind which a scheme stands. profile() is called for every execution of a path
+ * that the scheme has not predicted yet, in order, and for no other: it returns whether the path is
+ * predicted now (then this was its last profiled execution). A prediction of another path than the
+ * one at hand is made with hp_scheme_host.predict().
  */
 struct hp_scheme_ops {
     const char *name;
@@ -58,7 +61,8 @@ struct hp_scheme_ops {
     enum hp_err (*grow)(struct hp_scheme *scheme, size_t n_paths, size_t n_heads);
     bool (*profile)(struct hp_scheme *scheme, const struct hp_flow_step *step);
     struct hp_scheme_cost (*cost)(const struct hp_scheme *scheme);
-    /* HP_ERR_NOMEM: it ran out of memory in profile(), and predicts no more. NULL when it cannot. */
+    /* HP_ERR_NOMEM: it ran out of memory in profile(), and predicts no more. NULL when it cannot.
+     */
     enum hp_err (*check)(const struct hp_scheme *scheme);
     void (*free)(struct hp_scheme *scheme);
 };
@@ -68,17 +72,19 @@ struct hp_scheme_host {
     /* The path of this step: as in a struct hp_path, its targets where `*targets` points. */
     void (*path)(struct hp_scheme_host *host, const struct hp_flow_step *step, struct hp_path *path,
                  const uint64_t **targets);
-    /* Its branches, in order: at most HP_PATH_MAX_LENGTH, fewer where the code is not known. Returns how many. */
+    /* Its branches, in order: at most HP_PATH_MAX_LENGTH, fewer where the code is not known.
+     * Returns how many. */
     size_t (*branches)(struct hp_scheme_host *host, const struct hp_flow_step *step,
                        struct hp_flow_branch *branches);
-    /* Predicts a path that need not have run yet; targets[0] is its first target, `branches` are its branches. Nothing
-     * happens when it is predicted already. Returns whether it was not. */
+    /* Predicts a path that need not have run yet; targets[0] is its first target, `branches` are
+     * its branches. Nothing happens when it is predicted already. Returns whether it was not. */
     bool (*predict)(struct hp_scheme_host *host, struct hp_scheme *scheme,
                     const struct hp_path *path, const uint64_t *targets,
                     const struct hp_flow_branch *branches);
 };
 
-/* First member of every scheme. `host` and `max_length` (of a path) are set by its owner before the first path. */
+/* First member of every scheme. `host` and `max_length` (of a path) are set by its owner before the
+ * first path. */
 struct hp_scheme {
     const struct hp_scheme_ops *ops;
     struct hp_scheme_host *host;
@@ -93,8 +99,8 @@ struct hp_scheme_config {
     bool keep;      /* net: after = keep */
 };
 
-/* Reads "net:50", "net:50,after=keep", "net:50,after=reset", "path-profile:50", "boa:50", "net-rate:50",
- * "rate-table:50". HP_ERR_INVALID: one line. */
+/* Reads "net:50", "net:50,after=keep", "net:50,after=reset", "path-profile:50", "boa:50",
+ * "net-rate:50", "rate-table:50". HP_ERR_INVALID: one line. */
 enum hp_err hp_scheme_parse(const char *text, struct hp_scheme_config *config);
 /* A text that hp_scheme_parse() reads, cut to `size`. */
 void hp_scheme_format(const struct hp_scheme_config *config, char *text, size_t size);
@@ -128,7 +134,8 @@ struct hp_index;
 enum hp_err hp_index_new(uint64_t max_paths, uint64_t mark, struct hp_index **index);
 void hp_index_free(struct hp_index *index);
 
-/* Finds the ids of paths, in order, adding those that are new. HP_NO_ID: there is no room for it. */
+/* Finds the ids of paths, in order, adding those that are new. HP_NO_ID: there is no room for it.
+ */
 void hp_index_add(struct hp_index *index, const struct hp_paths *paths, uint32_t *ids);
 
 /* HP_NO_ID: it is not there. */
@@ -229,7 +236,8 @@ struct hp_flow_sink *hp_judge_flow_sink(struct hp_judge *judge);
 const struct hp_judge_config *hp_judge_config(const struct hp_judge *judge);
 /* The measures of scheme `i`, of everything so far. */
 void hp_judge_result(const struct hp_judge *judge, size_t i, struct hp_prediction *prediction);
-/* The paths with their counts; hp_indexed_path.mark: bit i is set while scheme i has not predicted it. */
+/* The paths with their counts; hp_indexed_path.mark: bit i is set while scheme i has not predicted
+ * it. */
 struct hp_index *hp_judge_index(const struct hp_judge *judge);
 /* More executions than this make a path hot. */
 uint64_t hp_judge_threshold(const struct hp_judge *judge);
@@ -248,9 +256,9 @@ enum hp_err hp_judge_check(const struct hp_judge *judge);
 /* --- For JITs and emulators ------------------------------------------------------------------- */
 
 /*
- * A predictor is fed with the branches of one thread of whatever is being run, by address: machine code, byte code, anything
- * with addresses in which "backward" means a loop. It needs no code map. Nothing allocates per branch: memory is taken only for
- * a head or a path not met before.
+ * A predictor is fed with the branches of one thread of whatever is being run, by address: machine
+ * code, byte code, anything with addresses in which "backward" means a loop. It needs no code map.
+ * Nothing allocates per branch: memory is taken only for a head or a path not met before.
  */
 struct hp_path_predictor_config {
     struct hp_scheme_config scheme;
@@ -289,17 +297,18 @@ enum hp_err hp_path_predictor_new(const struct hp_path_predictor_config *config,
                                   struct hp_path_predictor **predictor);
 void hp_path_predictor_free(struct hp_path_predictor *predictor);
 
-/* Control is at `address` now, however it got there: what was going on is forgotten and a path starts. Called before the
- * first branch, after running code of one's own for a hot path, after an exception. */
+/* Control is at `address` now, however it got there: what was going on is forgotten and a path
+ * starts. Called before the first branch, after running code of one's own for a hot path, after an
+ * exception. */
 void hp_path_predictor_start(struct hp_path_predictor *predictor, uint64_t address);
 
-/* The branch at `address` was executed and control is at `target` now (also when it was not taken). `kind`: enum hp_flow;
- * it matters whether it is indirect or a return. */
+/* The branch at `address` was executed and control is at `target` now (also when it was not taken).
+ * `kind`: enum hp_flow; it matters whether it is indirect or a return. */
 enum hp_news hp_path_predictor_branch(struct hp_path_predictor *predictor, uint64_t address,
                                       uint64_t target, bool taken, enum hp_flow kind);
 
-/* So many paths were executed in code of one's own, unseen: for the clock of schemes that look at rates (net-rate,
- * rate-table). An estimate will do. */
+/* So many paths were executed in code of one's own, unseen: for the clock of schemes that look at
+ * rates (net-rate, rate-table). An estimate will do. */
 void hp_path_predictor_ran(struct hp_path_predictor *predictor, uint64_t paths);
 
 /* After HP_NEWS_HOT: the path that was predicted. Valid until the next branch. */

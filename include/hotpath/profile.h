@@ -158,10 +158,11 @@ struct hp_pcall_count {
 };
 
 /*
- * A calling context: a function, and the functions that called each other up to it. Contexts are a forest: in the normal form a parent
- * comes before its children, and no two children of one parent have the same function. Where stacks are deeper than HP_CONTEXT_DEPTH, or a
- * thread has more than HP_CONTEXTS_MAX contexts (then the heaviest stay), what runs above belongs to the context below (the note "contexts"
- * says how often).
+ * A calling context: a function, and the functions that called each other up to it. Contexts are a
+ * forest: in the normal form a parent comes before its children, and no two children of one parent
+ * have the same function. Where stacks are deeper than HP_CONTEXT_DEPTH, or a thread has more than
+ * HP_CONTEXTS_MAX contexts (then the heaviest stay), what runs above belongs to the context below
+ * (the note "contexts" says how often).
  */
 struct hp_pcontext {
     uint32_t parent;   /* index; HP_PROFILE_NONE: the start of a thread, or a signal's handler */
@@ -179,8 +180,8 @@ struct hp_pcontext_count {
 };
 
 /*
- * Paths. `kind` is the control register that found them (hp_ppcr_format()): a run may have several kinds. Every path that was executed is
- * there; the heaviest also have their steps.
+ * Paths. `kind` is the control register that found them (hp_ppcr_format()): a run may have several
+ * kinds. Every path that was executed is there; the heaviest also have their steps.
  */
 struct hp_ppath {
     const char *kind;
@@ -216,7 +217,8 @@ struct hp_ppath_count {
     uint64_t events; /* of the metric in the path's kind */
 };
 
-/* A path that was in a hot path table at the end, and what the table counted for it: the lossy profile that the hardware gives. */
+/* A path that was in a hot path table at the end, and what the table counted for it: the lossy
+ * profile that the hardware gives. */
 struct hp_ptable_path {
     const char *table; /* as in the part of its stats, "hpt 512x4 bl", without "hpt " */
     uint32_t path;
@@ -275,8 +277,8 @@ struct hp_ploop_count {
     uint64_t interrupted;
 };
 
-/* How many executions, of all threads, had `value` iterations; as a bucket: 2^value up to the next power. Buckets are complete, values the
- * most frequent ones (at most HP_LOOP_VALUES a loop). */
+/* How many executions, of all threads, had `value` iterations; as a bucket: 2^value up to the next
+ * power. Buckets are complete, values the most frequent ones (at most HP_LOOP_VALUES a loop). */
 struct hp_ploop_trips {
     uint32_t loop;
     uint8_t bucket;
@@ -333,8 +335,9 @@ struct hp_photspot_block {
     uint32_t block;
 };
 
-/* How many instructions were executed in the region of a hot spot, since its detection, during slice number `slice` of the
- * run; all slices are `width` instructions of the run, the last one may be shorter. Zero ones are left out. */
+/* How many instructions were executed in the region of a hot spot, since its detection, during
+ * slice number `slice` of the run; all slices are `width` instructions of the run, the last one may
+ * be shorter. Zero ones are left out. */
 struct hp_photspot_slice {
     uint32_t hotspot;
     uint32_t slice;
@@ -357,17 +360,18 @@ struct hp_pinsn {
     const char *inlined; /* as in hp_pline */
 };
 
-/* How a machine, or a sampler on one, saw an instruction; all threads together. `seen` is "exact", or the sampler (hp_sample_config_format()). */
+/* How a machine, or a sampler on one, saw an instruction; all threads together. `seen` is "exact",
+ * or the sampler (hp_sample_config_format()). */
 struct hp_pinsn_tally {
     const char *seen;
     uint32_t insn;
     struct hp_insn_tally tally;
     /* Of a paired sampler. */
-    uint64_t pairs; /* in which it is, counted twice when it is both */
-    uint64_t
-        progress; /* cycles from fetch to retire ready, over those (to the end, where it did not become ready) */
-    uint64_t useful; /* of those pairs, with useful overlap */
-    uint64_t near;   /* ... in which both retire within the window */
+    uint64_t pairs;    /* in which it is, counted twice when it is both */
+    uint64_t progress; /* cycles from fetch to retire ready, over those (to the end, where it did
+                          not become ready) */
+    uint64_t useful;   /* of those pairs, with useful overlap */
+    uint64_t near;     /* ... in which both retire within the window */
 };
 
 /* Where cycles went, in HP_CYCLE_PARTS. All zero ones are left out. */
@@ -384,7 +388,8 @@ struct hp_pattribution {
     uint64_t weight;
 };
 
-/* That an instruction waited for the result of another: retired executions, and cycles from map to data ready in those. */
+/* That an instruction waited for the result of another: retired executions, and cycles from map to
+ * data ready in those. */
 struct hp_pwait {
     uint32_t insn, producer;
     uint64_t count, cycles;
@@ -402,8 +407,8 @@ struct hp_psampler {
     uint64_t lost;       /* cut off by the end of the run, or of a window */
     uint64_t interrupts; /* deliveries */
     uint64_t cost;       /* cycles they would have taken */
-    uint64_t
-        scale; /* thousandths: what estimates are multiplied by because only windows were observed; 1000: all was */
+    uint64_t scale;      /* thousandths: what estimates are multiplied by because only windows were
+                            observed; 1000: all was */
 };
 
 /* A window of detail of a run that was not observed completely in cycles: one row each. */
@@ -533,17 +538,18 @@ enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t count, const ch
 enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv);
 
 /*
- * Leaves out, or mends, rows that hp_profile_normalize() would refuse, and notes it ("mended"): one bad row must not cost the rest. `*what`: says what was wrong,
- * lives as long as the profile; NULL: nothing.
+ * Leaves out, or mends, rows that hp_profile_normalize() would refuse, and notes it ("mended"): one
+ * bad row must not cost the rest. `*what`: says what was wrong, lives as long as the profile; NULL:
+ * nothing.
  */
 enum hp_err hp_profile_mend(struct hp_profile *profile, const char **what);
 
 /*
  * Brings the profile into its canonical form: equal modules, functions, blocks (by place, size,
- * version, flow), edges, calls, paths, loops and counters joined, every array sorted (modules by path, the rest
- * by place; counters by item, then thread), zero counters dropped, indices rewritten. Two runs that
- * executed the same code equally often have equal normal forms, wherever the code was loaded.
- * HP_ERR_INVALID: an index out of range; the profile is unchanged then.
+ * version, flow), edges, calls, paths, loops and counters joined, every array sorted (modules by
+ * path, the rest by place; counters by item, then thread), zero counters dropped, indices
+ * rewritten. Two runs that executed the same code equally often have equal normal forms, wherever
+ * the code was loaded. HP_ERR_INVALID: an index out of range; the profile is unchanged then.
  */
 enum hp_err hp_profile_normalize(struct hp_profile *profile);
 
@@ -555,14 +561,15 @@ enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
  * together. HP_ERR_VERSION: written by a later, incompatible version. */
 enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
 
-/* The same, and of a file that is damaged, or was changed, all that can be read: it has a note then ("damaged"), which is `*what`. `*what` NULL: the file is as
- * it was written. HP_ERR_FORMAT: not a profile, or nothing of it can be read. */
+/* The same, and of a file that is damaged, or was changed, all that can be read: it has a note then
+ * ("damaged"), which is `*what`. `*what` NULL: the file is as it was written. HP_ERR_FORMAT: not a
+ * profile, or nothing of it can be read. */
 enum hp_err hp_profile_rescue(const char *path, struct hp_profile **profile, const char **what);
 
-/* Adds everything of `other` to `profile`: threads and hot spots side by side, the rest joined by place. Modules
- * are the same when their build ids are (or, without, their paths). Both stay valid; `profile`
- * becomes normal. HP_ERR_INVALID: their architectures differ, or one is not sound; `profile` is
- * unchanged then. */
+/* Adds everything of `other` to `profile`: threads and hot spots side by side, the rest joined by
+ * place. Modules are the same when their build ids are (or, without, their paths). Both stay valid;
+ * `profile` becomes normal. HP_ERR_INVALID: their architectures differ, or one is not sound;
+ * `profile` is unchanged then. */
 enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile *other);
 
 /* --- Comparing -------------------------------------------------------------------------------- */
@@ -587,17 +594,18 @@ struct hp_comparison {
     double function_overlap;
     struct hp_kind_overlap *kinds; /* in the order of their names */
     size_t n_kinds;
-    int has_loops; /* both have */
-    double
-        loop_instructions; /* percent, by the instructions executed in a loop, not in one nested in it */
-    double loop_iterations; /* percent, by iterations */
+    int has_loops;            /* both have */
+    double loop_instructions; /* percent, by the instructions executed in a loop, not in one nested
+                                 in it */
+    double loop_iterations;   /* percent, by iterations */
     uint64_t instructions_a, instructions_b;
     struct hp_move *moves; /* functions, largest change of share first */
     size_t n_moves;
 };
 
 /* Compares two normal profiles (HP_ERR_INVALID: one is not); what is matched with what is told in
- * docs/profile.md. The strings of `moves` and `kinds` belong to the profiles (or the comparison). */
+ * docs/profile.md. The strings of `moves` and `kinds` belong to the profiles (or the comparison).
+ */
 enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profile *b,
                                struct hp_comparison **comparison);
 void hp_comparison_free(struct hp_comparison *comparison);

@@ -3,10 +3,12 @@
  * The profiler interface: how a model consumes the stream.
  *
  * Order of calls, all in one thread (but see hp_profiler_ops.independent):
- *   - start_thread(P, T): once for each thread of the program, before its first batch; returns the state S
+ *   - start_thread(P, T): once for each thread of the program, before its first batch; returns the
+ * state S
  *   - batch(S, ...): the thread's blocks in order; batches of different threads interleave freely
  *   - event(S, ...): between the thread's batches
- *   - finish(P, result): once, after the last thread's HP_EVENT_END: adds what was found to the result's profile
+ *   - finish(P, result): once, after the last thread's HP_EVENT_END: adds what was found to the
+ * result's profile
  *   - free(P): once, whether or not finish() was called; frees every thread's state too
  *
  * batch() and event() must not allocate per block, do I/O or take a lock. They may grow tables when
@@ -29,21 +31,23 @@ struct hp_result; /* where all profilers of a run put what they found: see below
 
 struct hp_profiler_ops {
     const char *name;
-    /* batch() and steps() read the code map (not hp_code_insns()), and else touch nothing that is not the profiler's own: they may
-     * be called in another thread, beside those of other profilers, never beside anything else. */
+    /* batch() and steps() read the code map (not hp_code_insns()), and else touch nothing that is
+     * not the profiler's own: they may be called in another thread, beside those of other
+     * profilers, never beside anything else. */
     bool independent;
     enum hp_err (*start_thread)(struct hp_profiler *profiler, const struct hp_thread *thread,
                                 void **state);
     void (*batch)(void *state, const struct hp_batch *batch);
-    /* The same by units; NULL when the profiler wants blocks only. Of a thread it gets one or the other,
-     * and the result must not depend on it. */
+    /* The same by units; NULL when the profiler wants blocks only. Of a thread it gets one or the
+     * other, and the result must not depend on it. */
     void (*steps)(void *state, const struct hp_steps *steps);
     /* All that is known of a thread whose order was not recorded, once, before its end; instead of
      * batches and steps. NULL when the profiler needs the order. */
     void (*edges)(void *state, const struct hp_edge_count *edges, size_t n);
     void (*event)(void *state, const struct hp_event *event);
-    /* With a machine in cycles: what became of the thread's instructions, in the order of fetch (pipe.h). They come later than the batches
-     * they are of, and before the thread's HP_EVENT_END. NULL when the profiler does not want them. */
+    /* With a machine in cycles: what became of the thread's instructions, in the order of fetch
+     * (pipe.h). They come later than the batches they are of, and before the thread's HP_EVENT_END.
+     * NULL when the profiler does not want them. */
     void (*timings)(void *state, const struct hp_timing *timings, size_t n);
     enum hp_err (*finish)(struct hp_profiler *profiler, struct hp_result *result);
     void (*free)(struct hp_profiler *profiler);
@@ -59,16 +63,16 @@ struct hp_profiler {
 /* The profile: to it a profiler adds its own rows. */
 struct hp_profile *hp_result_profile(struct hp_result *result);
 
-/* Brings the code map into the profile, unless another profiler did. After this the profile's modules and blocks are those of the
- * code map: index == id. */
+/* Brings the code map into the profile, unless another profiler did. After this the profile's
+ * modules and blocks are those of the code map: index == id. */
 enum hp_err hp_result_code(struct hp_result *result);
 
 /* The profile's index of a thread; adds it when it is new. */
 enum hp_err hp_result_thread(struct hp_result *result, const struct hp_thread *thread,
                              uint32_t *index);
 
-/* How much the thread of that index executed, from a profiler that counted it on the way. Where somebody said it before, or counts
- * every block, this changes nothing. */
+/* How much the thread of that index executed, from a profiler that counted it on the way. Where
+ * somebody said it before, or counts every block, this changes nothing. */
 void hp_result_thread_counts(struct hp_result *result, uint32_t index, uint64_t instructions,
                              uint64_t blocks, uint64_t branches);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions: what is known of each static instruction from the timings of its executions (pipe.h): of all of them (exact), or of a sample
- * in the manner of ProfileMe (Dean et al., MICRO 1997). docs/instructions.md.
+ * Instructions: what is known of each static instruction from the timings of its executions
+ * (pipe.h): of all of them (exact), or of a sample in the manner of ProfileMe (Dean et al., MICRO
+ * 1997). docs/instructions.md.
  */
 #ifndef HOTPATH_SAMPLE_H
 #define HOTPATH_SAMPLE_H
@@ -18,9 +19,10 @@ extern "C" {
 enum hp_insn_event {
     HP_INSN_L1I,
     HP_INSN_ITLB,
-    HP_INSN_L1D, /* the data were not in the L1: they came from, or were on their way from, farther */
-    HP_INSN_L2, /* ... they came from beyond the L2 */
-    HP_INSN_L3, /* ... beyond the L3 */
+    HP_INSN_L1D, /* the data were not in the L1: they came from, or were on their way from, farther
+                  */
+    HP_INSN_L2,  /* ... they came from beyond the L2 */
+    HP_INSN_L3,  /* ... beyond the L3 */
     HP_INSN_DTLB,
     HP_INSN_TAKEN,
     HP_INSN_MISPREDICTED,
@@ -34,8 +36,8 @@ enum hp_insn_event {
     HP_INSN_UNIT_BUSY,
     HP_INSN_EVENTS
 };
-/* "l1i", "itlb", "l1d", "l2", "l3", "dtlb", "taken", "mispredicted", "btb", "forwarded", "blocked", "no-reorder", "no-queue",
- * "no-memory-queue", "no-register", "unit-busy". */
+/* "l1i", "itlb", "l1d", "l2", "l3", "dtlb", "taken", "mispredicted", "btb", "forwarded", "blocked",
+ * "no-reorder", "no-queue", "no-memory-queue", "no-register", "unit-busy". */
 const char *hp_insn_event_name(enum hp_insn_event event);
 
 /* Stages between two of a timing's points; of retired executions. */
@@ -45,7 +47,8 @@ enum hp_stage {
     HP_STAGE_ISSUE,    /* data ready to issue: no unit */
     HP_STAGE_EXECUTE,  /* issue to retire ready */
     HP_STAGE_RETIRE,   /* retire ready to retire: older instructions */
-    HP_STAGE_LOAD, /* issue to the completion of its last load; 0 when it does not load. Part of EXECUTE */
+    HP_STAGE_LOAD,     /* issue to the completion of its last load; 0 when it does not load. Part of
+                          EXECUTE */
     HP_STAGES
 };
 /* "map", "operands", "issue", "execute", "retire", "load". */
@@ -56,14 +59,15 @@ struct hp_insn_tally {
     uint64_t fetched; /* all of the following three */
     uint64_t retired, wrong_path, trapped;
     uint64_t events[HP_INSN_EVENTS];
-    uint64_t stages[HP_STAGES]; /* cycles */
-    uint64_t stage_squares
-        [HP_STAGES]; /* sums of squares of each execution's, for confidence intervals */
+    uint64_t stages[HP_STAGES];        /* cycles */
+    uint64_t stage_squares[HP_STAGES]; /* sums of squares of each execution's, for confidence
+                                          intervals */
 };
 
 /* Adds one. What is not HP_TIMING_MEASURED is the caller's to leave out. */
 void hp_insn_tally_add(struct hp_insn_tally *tally, const struct hp_timing *timing);
-/* Adds what another saw: of another thread, or of the instructions of a line, a loop, a function. */
+/* Adds what another saw: of another thread, or of the instructions of a line, a loop, a function.
+ */
 void hp_insn_tally_merge(struct hp_insn_tally *tally, const struct hp_insn_tally *other);
 
 /* --- The sampler ------------------------------------------------------------------------------ */
@@ -77,11 +81,10 @@ enum hp_sample_mode {
 
 struct hp_sample_config {
     enum hp_sample_mode mode;
-    uint64_t
-        interval; /* mean, at least 2; intervals are uniform around it, from half of it to once and a half. Of pairs: between first ones */
-    uint64_t
-        window; /* of pairs: the distance, in what the mode counts, is uniform in 1 ... window; 0: single samples. At least the
-                          machine's instructions in flight */
+    uint64_t interval; /* mean, at least 2; intervals are uniform around it, from half of it to once
+                          and a half. Of pairs: between first ones */
+    uint64_t window; /* of pairs: the distance, in what the mode counts, is uniform in 1 ... window;
+                        0: single samples. At least the machine's instructions in flight */
     uint64_t seed;   /* a thread's generator starts with this and its number */
     uint32_t buffer; /* samples (pairs) an interrupt */
     uint32_t interrupt_cycles, sample_cycles; /* cost of an interrupt, and of reading each sample */
@@ -89,14 +92,16 @@ struct hp_sample_config {
     uint32_t history; /* bits of the path register, at most 32 */
 };
 
-/* "profileme", or that followed by changes, joined by commas: mode=slots, interval=N, pairs, window=N, seed=N, buffer=N,
- * interrupt=N, sample=N, near=N, history=N. window=0 with pairs: that of the machine; another window means pairs. Defaults: instructions,
- * interval 10000, single samples, seed 1, a buffer of 1, 1000 cycles an interrupt and 100 a sample, near 30, 12 bits of history.
- * HP_ERR_INVALID: the text says what is wrong. */
+/* "profileme", or that followed by changes, joined by commas: mode=slots, interval=N, pairs,
+ * window=N, seed=N, buffer=N, interrupt=N, sample=N, near=N, history=N. window=0 with pairs: that
+ * of the machine; another window means pairs. Defaults: instructions, interval 10000, single
+ * samples, seed 1, a buffer of 1, 1000 cycles an interrupt and 100 a sample, near 30, 12 bits of
+ * history. HP_ERR_INVALID: the text says what is wrong. */
 enum hp_err hp_sample_config_parse(const char *text, struct hp_sample_config *config);
 /* The inverse, in one form only. At most 256 bytes. */
 void hp_sample_config_format(const struct hp_sample_config *config, char *text, size_t size);
-/* The mean distance of samples: what a count of them is multiplied by. The interval, or half of it when they come in pairs (window > 0). */
+/* The mean distance of samples: what a count of them is multiplied by. The interval, or half of it
+ * when they come in pairs (window > 0). */
 double hp_sample_distance(uint64_t interval, uint64_t window);
 
 /* The profile registers of one tagged instruction, when it has retired or was aborted. */
@@ -104,8 +109,8 @@ struct hp_sample {
     int32_t pid, tid;
     bool empty; /* the selected slot held no instruction: the rest is 0 but for timing.fetched */
     uint64_t pc;
-    struct hp_timing
-        timing; /* events, latencies, address, path register (history, cut to the configured bits) */
+    struct hp_timing timing; /* events, latencies, address, path register (history, cut to the
+                                configured bits) */
 };
 
 struct hp_sample_pair {
@@ -117,7 +122,8 @@ struct hp_sample_pair {
 
 struct hp_sampler;
 
-/* What a sampler has to know of the machine whose timings it sees: ours, or that of another simulator. */
+/* What a sampler has to know of the machine whose timings it sees: ours, or that of another
+ * simulator. */
 struct hp_sample_machine {
     uint64_t width;     /* fetch opportunities of a cycle, at least 1 */
     uint64_t in_flight; /* instructions that are in flight at once, at most; 0: not known */
@@ -126,12 +132,13 @@ struct hp_sample_machine {
     uint64_t (*pc)(const void *context, uint32_t insn);
     const void *context;
 };
-/* That of the machine of a program; its context is the program. The window holds all that can be in flight beside an instruction, and what can
- * retire within `near` cycles. */
+/* That of the machine of a program; its context is the program. The window holds all that can be in
+ * flight beside an instruction, and what can retire within `near` cycles. */
 struct hp_sample_machine hp_sample_machine_of(const struct hp_sample_config *config,
                                               const struct hp_program *program);
 
-/* Delivers full buffers, and the rest at the end; with a machine's context that is kept. HP_ERR_INVALID: the config does not fit the machine. HP_ERR_NOMEM. */
+/* Delivers full buffers, and the rest at the end; with a machine's context that is kept.
+ * HP_ERR_INVALID: the config does not fit the machine. HP_ERR_NOMEM. */
 typedef void (*hp_sample_deliver)(void *context, const struct hp_sample_pair *samples, size_t n);
 enum hp_err hp_sampler_new(const struct hp_sample_config *config, const struct hp_program *program,
                            const struct hp_thread *thread, hp_sample_deliver deliver, void *context,
@@ -143,7 +150,8 @@ enum hp_err hp_sampler_new_on(const struct hp_sample_config *config,
                               void *context, struct hp_sampler **sampler);
 void hp_sampler_free(struct hp_sampler *sampler);
 
-/* All timings of a thread, in the order of fetch; HP_TIMING_MEASURED ones are counted and sampled. Rules: docs/instructions.md. */
+/* All timings of a thread, in the order of fetch; HP_TIMING_MEASURED ones are counted and sampled.
+ * Rules: docs/instructions.md. */
 void hp_sampler_timings(struct hp_sampler *sampler, const struct hp_timing *timings, size_t n);
 /* Delivers what is left. */
 void hp_sampler_end(struct hp_sampler *sampler);
@@ -159,40 +167,48 @@ const struct hp_sampler_stats *hp_sampler_stats(const struct hp_sampler *sampler
 
 /* --- Estimates -------------------------------------------------------------------------------- */
 
-/* A number of executions, events or cycles in all, and what it is between with a confidence of 95 %. */
+/* A number of executions, events or cycles in all, and what it is between with a confidence of 95
+ * %. */
 struct hp_estimate {
     double value, low, high;
 };
 
-/* kS, of k samples with a property at a mean distance of S (hp_sample_distance()); scale: hp_psampler.scale / 1000. */
+/* kS, of k samples with a property at a mean distance of S (hp_sample_distance()); scale:
+ * hp_psampler.scale / 1000. */
 struct hp_estimate hp_estimate_count(uint64_t k, double distance, double scale);
-/* The total of a quantity, never negative, of which the samples have this sum and sum of squares. When they had none of it: as of a count of 0, so that what
- * was not seen is taken to be 1 each. What comes of few, very long ones is easily missed by samples, and by this interval. */
+/* The total of a quantity, never negative, of which the samples have this sum and sum of squares.
+ * When they had none of it: as of a count of 0, so that what was not seen is taken to be 1 each.
+ * What comes of few, very long ones is easily missed by samples, and by this interval. */
 struct hp_estimate hp_estimate_total(double sum, double squares, double distance, double scale);
 /* The share of k in n samples, in 0 ... 1. */
 struct hp_estimate hp_estimate_share(uint64_t k, uint64_t n);
 
-/* Wasted issue slots: progress * width * interval / 2 - useful * window * interval (section 5.2.3), times scale. */
+/* Wasted issue slots: progress * width * interval / 2 - useful * window * interval (section 5.2.3),
+ * times scale. */
 struct hp_estimate hp_estimate_wasted(uint64_t progress, uint64_t useful, uint64_t pairs,
                                       uint64_t width, uint64_t window, double interval,
                                       double scale);
 
-/* Instructions retired a cycle around an instruction, itself included: it retired in `retired` pairs (counted twice when it is both), in `near` of them
- * the other retired at most `cycles` before or after it. Between 0 and what the window can hold. */
+/* Instructions retired a cycle around an instruction, itself included: it retired in `retired`
+ * pairs (counted twice when it is both), in `near` of them the other retired at most `cycles`
+ * before or after it. Between 0 and what the window can hold. */
 struct hp_estimate hp_estimate_ipc(uint64_t near, uint64_t retired, uint64_t window,
                                    uint64_t cycles);
 
 /* --- Overlap ---------------------------------------------------------------------------------- */
 
-/* A measure of how two instructions overlap: of `it`, which is the one looked at, and `other`, fetched `later` cycles after it (negative:
- * before). Asked of each pair both ways round. */
+/* A measure of how two instructions overlap: of `it`, which is the one looked at, and `other`,
+ * fetched `later` cycles after it (negative: before). Asked of each pair both ways round. */
 typedef double (*hp_overlap)(const struct hp_sample *it, const struct hp_sample *other,
                              int64_t later, void *context);
 
-/* Those the paper names. All but the last are 1 or 0; with an empty sample all are 0. hp_overlap_useful: other is issued while `it` is between fetch
- * and retire ready (in one of the hp_sample_progress() cycles from its fetch on), and retires. hp_overlap_near: both retire, at most *(uint32_t *)context cycles
- * apart. hp_overlap_around: other is issued while `it` is mapped and not issued. hp_overlap_busy: in how many cycles other executes (on the unit
- * *(enum hp_unit_kind *)context; NULL: on any) while `it` executes; executing is from issue to retire ready. */
+/* Those the paper names. All but the last are 1 or 0; with an empty sample all are 0.
+ * hp_overlap_useful: other is issued while `it` is between fetch and retire ready (in one of the
+ * hp_sample_progress() cycles from its fetch on), and retires. hp_overlap_near: both retire, at
+ * most *(uint32_t *)context cycles apart. hp_overlap_around: other is issued while `it` is mapped
+ * and not issued. hp_overlap_busy: in how many cycles other executes (on the unit
+ * *(enum hp_unit_kind *)context; NULL: on any) while `it` executes; executing is from issue to
+ * retire ready. */
 double hp_overlap_useful(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
                          void *context);
 double hp_overlap_near(const struct hp_sample *it, const struct hp_sample *other, int64_t later,
@@ -217,9 +233,11 @@ struct hp_overlap_tally;
 enum hp_err hp_overlap_tally_new(hp_overlap measure, void *context,
                                  struct hp_overlap_tally **tally);
 void hp_overlap_tally_free(struct hp_overlap_tally *tally);
-/* Adds what was delivered: an hp_sample_deliver with the tally as its context. Single samples and empty slots have nothing to say. */
+/* Adds what was delivered: an hp_sample_deliver with the tally as its context. Single samples and
+ * empty slots have nothing to say. */
 void hp_overlap_tally_pairs(void *tally, const struct hp_sample_pair *samples, size_t n);
-/* All 0: the instruction is in no pair. HP_ERR_NOMEM: memory ran out on the way, pairs are missing. */
+/* All 0: the instruction is in no pair. HP_ERR_NOMEM: memory ran out on the way, pairs are missing.
+ */
 enum hp_err hp_overlap_tally_get(const struct hp_overlap_tally *tally, uint32_t insn,
                                  struct hp_overlap_sum *sum);
 

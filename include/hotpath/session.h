@@ -100,9 +100,9 @@ struct hp_session_settings {
 };
 
 /*
- * Runs the program argv[0] to its end. `*profile` gets what the profilers found, normalized; free it
- * with hp_profile_free(); `profile` NULL: no profile is made. `*status` is the program's exit status
- * as a shell gives it; it is set whenever the program ran, also when this fails.
+ * Runs the program argv[0] to its end. `*profile` gets what the profilers found, normalized; free
+ * it with hp_profile_free(); `profile` NULL: no profile is made. `*status` is the program's exit
+ * status as a shell gives it; it is set whenever the program ran, also when this fails.
  * HP_ERR_INVALID: the settings are wrong; the program did not run.
  * HP_ERR_UNOBSERVED: the engine could not be had; the program ran natively.
  * HP_ERR_NOTFOUND, HP_ERR_UNSUPPORTED with the status 127 or 126: the program could not be run.

@@ -8,8 +8,8 @@
  *   0x80000000 and above  an event: bits 24-30 the kind, bits 0-23 an argument, followed by the
  * kind's fixed number of payload words
  *
- * Addresses. Beside the words an engine may deliver, for every instruction that was run, in order, one
- * 64-bit address for each memory operand in hp_insn.mems, in that order: docs/stream.md.
+ * Addresses. Beside the words an engine may deliver, for every instruction that was run, in order,
+ * one 64-bit address for each memory operand in hp_insn.mems, in that order: docs/stream.md.
  *
  * A cursor (one a thread) turns words into batches of blocks and into events. Profilers never see
  * words.
@@ -53,8 +53,8 @@ enum hp_word_kind {
     HP_WORD_EXEC_FAILED, /* the exec before failed; the thread goes on */
     HP_WORD_MODULE, /* code of a module was met, or found to be gone. arg: 1 loaded, 0 unloaded;
                             32-bit: the engine's own number of it */
-    HP_WORD_PART, /* count mode: of the segment's last block only `arg` instructions were run. 32-bit:
-                     the segment */
+    HP_WORD_PART,   /* count mode: of the segment's last block only `arg` instructions were run.
+                       32-bit:   the segment */
     HP_WORD_KIND_COUNT_
 };
 
@@ -72,9 +72,10 @@ enum hp_lost_reason {
     HP_LOST_UNKNOWN,   /* a word named a segment nobody defined */
     HP_LOST_DETACHED,  /* hotpath stopped reading */
     HP_LOST_RECORD,    /* a trace's record of it is damaged or missing */
-    HP_LOST_ADDRESSES, /* which addresses belong to which instructions is not known any more: from here on the thread's
-                          batches have none */
-    HP_LOST_ABORTED, /* the kernel aborted a restartable sequence: how much of it was run is not known */
+    HP_LOST_ADDRESSES, /* which addresses belong to which instructions is not known any more: from
+                          here on the thread's batches have none */
+    HP_LOST_ABORTED,   /* the kernel aborted a restartable sequence: how much of it was run is not
+                          known */
     HP_LOST_REASON_COUNT_
 };
 
@@ -117,8 +118,9 @@ struct hp_thread {
  * n, so there are n + 1 ids, n control transfers with a known outcome, and blocks[n] comes again as
  * blocks[0] of the thread's next batch (or in an HP_EVENT_TAIL; or, when it was cut short, as
  * another block with the same start, or not at all before a loss or a discontinuity if nothing of
- * it was run). taken[i] is 0 when blocks[i] fell through to its end, else 1 (unconditional transfers
- * are always 1; a system call that continues behind itself and a block split by length are 0).
+ * it was run). taken[i] is 0 when blocks[i] fell through to its end, else 1 (unconditional
+ * transfers are always 1; a system call that continues behind itself and a block split by length
+ * are 0).
  */
 struct hp_batch {
     const struct hp_code *code;
@@ -126,9 +128,9 @@ struct hp_batch {
     const uint32_t *blocks;
     const uint8_t *taken;
     size_t n;
-    /* Where the engine delivers addresses: those of blocks[i], i < n, are addresses[address_at[i]] up to
-     * addresses[address_at[i + 1]]: one for every memory operand (hp_insn.mems) of its instructions
-     * (hp_code_insns()), in order. NULL otherwise. */
+    /* Where the engine delivers addresses: those of blocks[i], i < n, are addresses[address_at[i]]
+     * up to addresses[address_at[i + 1]]: one for every memory operand (hp_insn.mems) of its
+     * instructions (hp_code_insns()), in order. NULL otherwise. */
     const uint64_t *addresses;
     const uint32_t *address_at; /* n + 1 */
     /* With a machine model: what blocks[i] caused, i < n. NULL otherwise. */
@@ -232,15 +234,15 @@ struct hp_event {
     uint32_t block; /* HP_EVENT_TAIL only */
     uint32_t insns; /* HP_EVENT_TAIL only */
     bool exact;
-    /* HP_EVENT_TAIL only: as in a batch, of this block; NULL where there are none. A branch that ends it is not predicted: nobody
-     * knows its outcome. */
+    /* HP_EVENT_TAIL only: as in a batch, of this block; NULL where there are none. A branch that
+     * ends it is not predicted: nobody knows its outcome. */
     const uint64_t *addresses;
     size_t n_addresses;
     const struct hp_events *events;
 };
 
-/* Who takes what a cursor finds. Called in the thread that feeds the cursor. A sink with `steps` gets
- * them instead of batches; one without may leave it NULL. */
+/* Who takes what a cursor finds. Called in the thread that feeds the cursor. A sink with `steps`
+ * gets them instead of batches; one without may leave it NULL. */
 struct hp_sink {
     void (*batch)(struct hp_sink *sink, const struct hp_batch *batch);
     void (*steps)(struct hp_sink *sink, const struct hp_steps *steps);
@@ -280,9 +282,10 @@ void hp_cursor_free(struct hp_cursor *cursor);
 enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_t *words, size_t n);
 
 /*
- * Before the first word: the thread's addresses come too (docs/stream.md), and batches and tails have
- * theirs. A word then waits until the addresses of what it says was run have been fed, and until the next word
- * has, which may say that it was not all run. The sink gets batches, never steps. HP_ERR_NOMEM.
+ * Before the first word: the thread's addresses come too (docs/stream.md), and batches and tails
+ * have theirs. A word then waits until the addresses of what it says was run have been fed, and
+ * until the next word has, which may say that it was not all run. The sink gets batches, never
+ * steps. HP_ERR_NOMEM.
  */
 enum hp_err hp_cursor_expect_addresses(struct hp_cursor *cursor);
 

@@ -60,8 +60,9 @@ enum hp_err hp_trace_writer_string(struct hp_trace_writer *writer, uint32_t id, 
 enum hp_err hp_trace_writer_words(struct hp_trace_writer *writer, uint32_t thread,
                                   const uint32_t *words, size_t n);
 
-/* Appends addresses of a thread, which may come before or after the words they belong to. Those that no word asks for by the end of
- * the thread are left out; words that have none are written without, and so are all that come after them. */
+/* Appends addresses of a thread, which may come before or after the words they belong to. Those
+ * that no word asks for by the end of the thread are left out; words that have none are written
+ * without, and so are all that come after them. */
 enum hp_err hp_trace_writer_addresses(struct hp_trace_writer *writer, uint32_t thread,
                                       const uint64_t *addresses, size_t n);
 
@@ -96,11 +97,12 @@ struct hp_trace_reader;
 enum hp_err hp_trace_reader_open(const char *path, struct hp_trace_reader **reader);
 void hp_trace_reader_close(struct hp_trace_reader *reader);
 
-/* Has the addresses read, too, where the trace has them (run.addresses): before the first item. Otherwise they are passed over. */
+/* Has the addresses read, too, where the trace has them (run.addresses): before the first item.
+ * Otherwise they are passed over. */
 void hp_trace_reader_want_addresses(struct hp_trace_reader *reader);
 
-/* Counts of frames, words, addresses, threads, segments and modules, the run time and the exit status are 0
- * when the trace is not complete. */
+/* Counts of frames, words, addresses, threads, segments and modules, the run time and the exit
+ * status are 0 when the trace is not complete. */
 const struct hp_trace_info *hp_trace_reader_info(const struct hp_trace_reader *reader);
 
 /* What hp_trace_reader_next() found. */
@@ -109,7 +111,8 @@ enum hp_trace_item_kind {
     HP_TRACE_THREAD,     /* a thread begins: `thread`; its pid and the like are 0 when lost */
     HP_TRACE_WORDS,      /* `words`, `n_words` of `thread.id` */
     HP_TRACE_THREAD_END, /* `thread.id` ended: `reason` */
-    HP_TRACE_ADDRESSES, /* `addresses`, `n_addresses` of `thread.id`: those of the words in the item before */
+    HP_TRACE_ADDRESSES, /* `addresses`, `n_addresses` of `thread.id`: those of the words in the item
+                           before */
 };
 
 struct hp_trace_item {
@@ -125,8 +128,9 @@ struct hp_trace_item {
 /* Reads on. Modules and segments met on the way are added to `code`, which was made by the caller
  * with the trace's architecture and must be the same in every call. HP_ERR_FORMAT on damage: the
  * text says where; a further call goes on behind the damaged frame, after the item for which words
- * are lost: an HP_TRACE_WORDS item whose only word is HP_WORD_LOST with its payload. Where addresses are wanted and those of some words
- * are lost, such an item with HP_LOST_ADDRESSES comes before them: from there on the thread has none. */
+ * are lost: an HP_TRACE_WORDS item whose only word is HP_WORD_LOST with its payload. Where
+ * addresses are wanted and those of some words are lost, such an item with HP_LOST_ADDRESSES comes
+ * before them: from there on the thread has none. */
 enum hp_err hp_trace_reader_next(struct hp_trace_reader *reader, struct hp_code *code,
                                  struct hp_trace_item *item);
 

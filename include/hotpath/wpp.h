@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The whole program path: every path of a run, in order, as a grammar that generates exactly that sequence (docs/wpp.md).
+ * The whole program path: every path of a run, in order, as a grammar that generates exactly that
+ * sequence (docs/wpp.md).
  *
- * Writing: one sink for each thread of the program takes its paths (any control register; `wpp` is meant). A thread of its own turns
- * them into a grammar, in bounded memory, and writes the file. Reading: the grammar's rules are subpaths that were
- * executed again and again, across loops and calls; the sequence can be had back, exactly.
+ * Writing: one sink for each thread of the program takes its paths (any control register; `wpp` is
+ * meant). A thread of its own turns them into a grammar, in bounded memory, and writes the file.
+ * Reading: the grammar's rules are subpaths that were executed again and again, across loops and
+ * calls; the sequence can be had back, exactly.
  */
 #ifndef HOTPATH_WPP_H
 #define HOTPATH_WPP_H
@@ -39,22 +41,23 @@ struct hp_wpp_stats {
 struct hp_wpp;
 
 /*
- * Begins a file; it appears under `path` when hp_wpp_finish() succeeds, not before. Keeps `code`: paths are located in its blocks.
- * `bound`: bytes of memory for grammars, the table of known paths and what waits in between (0: the default). When grammars need
- * more, the largest is closed, written as one part, and its thread goes on with an empty one: nothing is lost but
- * compression across the cut. HP_ERR_INVALID: a bound below HP_WPP_BOUND_MIN.
+ * Begins a file; it appears under `path` when hp_wpp_finish() succeeds, not before. Keeps `code`:
+ * paths are located in its blocks. `bound`: bytes of memory for grammars, the table of known paths
+ * and what waits in between (0: the default). When grammars need more, the largest is closed,
+ * written as one part, and its thread goes on with an empty one: nothing is lost but compression
+ * across the cut. HP_ERR_INVALID: a bound below HP_WPP_BOUND_MIN.
  */
 enum hp_err hp_wpp_new(const char *path, const struct hp_code *code, size_t bound,
                        struct hp_wpp **wpp);
 
-/* The sink for a thread's paths; lives as long as `wpp`. All sinks are used by one thread at a time (the profilers'); it waits while the
- * grammar's thread is behind. What fails meanwhile, and a failure of
- * this function, is told by hp_wpp_finish() too. */
+/* The sink for a thread's paths; lives as long as `wpp`. All sinks are used by one thread at a time
+ * (the profilers'); it waits while the grammar's thread is behind. What fails meanwhile, and a
+ * failure of this function, is told by hp_wpp_finish() too. */
 enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
                           struct hp_path_sink **sink);
 
-/* Ends all sequences, writes the rest, moves the file into place; frees `wpp` whatever happens. `ppcr` (text) says what the paths are;
- * `stats` may be NULL. */
+/* Ends all sequences, writes the rest, moves the file into place; frees `wpp` whatever happens.
+ * `ppcr` (text) says what the paths are; `stats` may be NULL. */
 enum hp_err hp_wpp_finish(struct hp_wpp *wpp, const struct hp_trace_run *about, const char *ppcr,
                           struct hp_wpp_stats *stats);
 
@@ -96,8 +99,8 @@ struct hp_wpp_about {
 
 struct hp_wpp_reader;
 
-/* Reads and checks all of a file. HP_ERR_FORMAT: not a whole program path, damaged, truncated, or it contradicts itself.
- * HP_ERR_VERSION: written by a later, incompatible version. */
+/* Reads and checks all of a file. HP_ERR_FORMAT: not a whole program path, damaged, truncated, or
+ * it contradicts itself. HP_ERR_VERSION: written by a later, incompatible version. */
 enum hp_err hp_wpp_open(const char *path, struct hp_wpp_reader **reader);
 void hp_wpp_close(struct hp_wpp_reader *reader);
 
@@ -110,7 +113,8 @@ const struct hp_wpp_path *hp_wpp_paths(const struct hp_wpp_reader *reader, size_
 
 /* --- The sequence ----------------------------------------------------------------------------- */
 
-/* Goes through a thread's sequence (its index in hp_wpp_threads()) with a stack as high as the grammar is deep. */
+/* Goes through a thread's sequence (its index in hp_wpp_threads()) with a stack as high as the
+ * grammar is deep. */
 struct hp_wpp_cursor;
 enum hp_err hp_wpp_cursor_new(const struct hp_wpp_reader *reader, size_t thread,
                               struct hp_wpp_cursor **cursor);
@@ -133,9 +137,10 @@ struct hp_wpp_subpath {
 };
 
 /*
- * Cuts all sequences into subpaths of at most `max_length` paths: the largest rules that are not longer, and where there is none,
- * single paths. Every path executed is in exactly one of them, so the shares of all add up to one. The `top` heaviest (0: all) by
- * count times instructions, then the shorter, then in the order of the file. `*list` is freed with hp_wpp_subpaths_free().
+ * Cuts all sequences into subpaths of at most `max_length` paths: the largest rules that are not
+ * longer, and where there is none, single paths. Every path executed is in exactly one of them, so
+ * the shares of all add up to one. The `top` heaviest (0: all) by count times instructions, then
+ * the shorter, then in the order of the file. `*list` is freed with hp_wpp_subpaths_free().
  */
 enum hp_err hp_wpp_subpaths(const struct hp_wpp_reader *reader, size_t max_length, size_t top,
                             struct hp_wpp_subpath **list, size_t *n);

@@ -8,8 +8,8 @@
 #include <stddef.h>
 
 /*
- * The first index in [from, to) for which `is_before`, an expression of the index `i`, is false; `to`
- * where there is none. It is true up to some index and false from there on:
+ * The first index in [from, to) for which `is_before`, an expression of the index `i`, is false;
+ * `to` where there is none. It is true up to some index and false from there on:
  *
  *     size_t first = HP_BISECT(i, 0, n, lines[i].address < address);
  *

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Debug messages: what the parts of hotpath do, a line each on stderr, for who asks for it. Each part
- * is a domain. Nothing is printed, and nothing computed, until hp_debug_start() names some. Never for
- * an event of the stream: for what happens once, or once a thread or file.
+ * Debug messages: what the parts of hotpath do, a line each on stderr, for who asks for it. Each
+ * part is a domain. Nothing is printed, and nothing computed, until hp_debug_start() names some.
+ * Never for an event of the stream: for what happens once, or once a thread or file.
  */
 #ifndef HP_BASE_DEBUG_H
 #define HP_BASE_DEBUG_H
@@ -21,8 +21,8 @@ enum hp_debug_domain {
     HP_DEBUG_DOMAINS
 };
 
-/* Turns on what a list names, "engine,stream" or "all". NULL or "": none. HP_ERR_INVALID: a domain that
- * there is not; the text lists them. Call it once, before threads are made. */
+/* Turns on what a list names, "engine,stream" or "all". NULL or "": none. HP_ERR_INVALID: a domain
+ * that there is not; the text lists them. Call it once, before threads are made. */
 enum hp_err hp_debug_start(const char *list);
 
 bool hp_debug_is_on(enum hp_debug_domain domain);

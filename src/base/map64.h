@@ -44,8 +44,8 @@ static inline uint32_t hp_map64_get(const struct hp_map64 *map, uint64_t key)
     }
 }
 
-/* Sets the value of `key`; `value` is not HP_MAP64_NONE. On HP_ERR_NOMEM the map is unchanged; a key
- * that it has already needs no memory. */
+/* Sets the value of `key`; `value` is not HP_MAP64_NONE. On HP_ERR_NOMEM the map is unchanged; a
+ * key that it has already needs no memory. */
 HP_MUST_CHECK enum hp_err hp_map64_put(struct hp_map64 *map, uint64_t key, uint32_t value);
 
 /* The same where a failure does no harm: for keys that the map has, and for maps that only save the

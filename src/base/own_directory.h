@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where the running command is: what belongs to it is found from there, in a build tree and installed.
+ * Where the running command is: what belongs to it is found from there, in a build tree and
+ * installed.
  */
 #ifndef HP_BASE_OWN_DIRECTORY_H
 #define HP_BASE_OWN_DIRECTORY_H

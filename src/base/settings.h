@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Settings as text: "preset,key=value,key=value". A model lists its presets and its keys in two
- * tables; reading, writing, messages and `hotpath help models` follow from them. Machine files, which
- * have sections of keys, use the same tables of keys.
+ * tables; reading, writing, messages and `hotpath help models` follow from them. Machine files,
+ * which have sections of keys, use the same tables of keys.
  */
 #ifndef HP_BASE_SETTINGS_H
 #define HP_BASE_SETTINGS_H
@@ -35,8 +35,9 @@ struct hp_setting {
     int64_t initial;     /* of a key in a machine file: the default, or HP_SETTING_REQUIRED */
     const char *word;    /* a word that can stand in place of a number; NULL: none */
     uint64_t word_value; /* what it means */
-    /* For values of another form. `read` stores what the text says, HP_ERR_INVALID as hp_setting_read();
-     * `write` writes it; NULL: as the type says. `form` is shown in place of the bounds ("1/2"). */
+    /* For values of another form. `read` stores what the text says, HP_ERR_INVALID as
+     * hp_setting_read(); `write` writes it; NULL: as the type says. `form` is shown in place of the
+     * bounds ("1/2"). */
     const char *form;
     enum hp_err (*read)(const struct hp_setting *setting, const char *text, void *config);
     void (*write)(const struct hp_setting *setting, const void *config, char *text, size_t size);
@@ -64,7 +65,8 @@ struct hp_model {
     unsigned n_keys; /* at most 64 */
 };
 
-/* Models that are chosen among, by the names of their presets; they share a configuration struct. */
+/* Models that are chosen among, by the names of their presets; they share a configuration struct.
+ */
 struct hp_model_family {
     const char *name;   /* "loop models" */
     const char *label;  /* begins messages: "loop model" */
@@ -73,10 +75,11 @@ struct hp_model_family {
     size_t size; /* of the configuration */
     const struct hp_model *const *models;
     unsigned n_models;
-    /* The configuration to start with when a text begins with a key, which is then one of the first model's; NULL: a preset
-     * is needed. */
+    /* The configuration to start with when a text begins with a key, which is then one of the first
+     * model's; NULL: a preset is needed. */
     const void *initial;
-    /* Another form of what begins a text, where it is no preset ("512x4"). `form` shows it in messages. */
+    /* Another form of what begins a text, where it is no preset ("512x4"). `form` shows it in
+     * messages. */
     const char *form;
     enum hp_err (*read_first)(const char *text, void *config);
 };
@@ -104,12 +107,13 @@ void hp_settings_write(const struct hp_model *model, const void *config, const v
 unsigned hp_settings_differences(const struct hp_model *model, const void *config,
                                  const void *base);
 
-/* Whether a value is what the setting can be. HP_ERR_INVALID: "LABEL: KEY: 5 is not between ...". */
+/* Whether a value is what the setting can be. HP_ERR_INVALID: "LABEL: KEY: 5 is not between ...".
+ */
 HP_MUST_CHECK enum hp_err hp_setting_check(const struct hp_setting *setting, const char *label,
                                            const void *config);
 
-/* One value: reads the text that is behind the "="; HP_ERR_INVALID: the message says what is wrong with the value, not
- * whose it is. Writes it as it is read. */
+/* One value: reads the text that is behind the "="; HP_ERR_INVALID: the message says what is wrong
+ * with the value, not whose it is. Writes it as it is read. */
 HP_MUST_CHECK enum hp_err hp_setting_read(const struct hp_setting *setting, const char *text,
                                           void *config);
 void hp_setting_write(const struct hp_setting *setting, const void *config, char *text,

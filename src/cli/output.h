@@ -15,7 +15,8 @@ enum hp_err hp_output_report(const struct hp_profile *profile, struct hp_report_
 /* `pattern` with "%p" replaced by `pid` and "%%" by "%". Free the result; NULL without memory. */
 char *hp_output_name(const char *pattern, int pid);
 
-/* HP_ERR_IO: a file of that name cannot be written. That should be known before a program runs for an hour. */
+/* HP_ERR_IO: a file of that name cannot be written. That should be known before a program runs for
+ * an hour. */
 enum hp_err hp_output_check(const char *path);
 
 #endif

@@ -4,9 +4,9 @@
  *
  * The lines of a function that come from one file and one inlined function are a list, in the order
  * of the source. Two lists are aligned as `diff` aligns files: in order, at the least cost. Where
- * the source of both is at hand, lines of equal text are the same, and what is left between two such
- * pairs is taken as changed, line by line. Elsewhere lines are the same by their distance from the
- * function's start, unless they and those behind them fit better shifted.
+ * the source of both is at hand, lines of equal text are the same, and what is left between two
+ * such pairs is taken as changed, line by line. Elsewhere lines are the same by their distance from
+ * the function's start, unless they and those behind them fit better shifted.
  */
 #include "diff/diff.h"
 
@@ -227,7 +227,8 @@ static struct list list_at(const struct hp_digest *d, struct hp_sources *sources
     return list;
 }
 
-/* Whether two lists are of the same file and inlined function; the own file of a function may have another name. */
+/* Whether two lists are of the same file and inlined function; the own file of a function may have
+ * another name. */
 static bool same_origin(const struct list *a, const struct hp_dfunction *f, const struct list *b,
                         const struct hp_dfunction *g)
 {
@@ -239,7 +240,8 @@ static bool same_origin(const struct list *a, const struct hp_dfunction *f, cons
     return *x->file && *y->file && strcmp(x->file, f->file) == 0 && strcmp(y->file, g->file) == 0;
 }
 
-/* Whether a list of `new` was aligned with another one: files of the same name in different directories are told apart by their order. */
+/* Whether a list of `new` was aligned with another one: files of the same name in different
+ * directories are told apart by their order. */
 static bool is_taken(const struct hp_diff *diff, const struct list *list)
 {
     for (uint32_t i = 0; i < list->n; i++)

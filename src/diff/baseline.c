@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Baselines as files: sections of lines of words. A word has no blanks: what is not printable ASCII is
- * written as %XX, nothing as "-".
+ * Baselines as files: sections of lines of words. A word has no blanks: what is not printable ASCII
+ * is written as %XX, nothing as "-".
  */
 #include "diff/baseline.h"
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A baseline: digests of named benchmarks in a text file that is kept with the source of a program
- * (docs/howto-ci.md shows one). Of a digest it has what is worth comparing: the totals, functions and
- * lines with at least one in HP_BASELINE_PART of the instructions.
+ * (docs/howto-ci.md shows one). Of a digest it has what is worth comparing: the totals, functions
+ * and lines with at least one in HP_BASELINE_PART of the instructions.
  */
 #ifndef HP_DIFF_BASELINE_H
 #define HP_DIFF_BASELINE_H
@@ -25,7 +25,8 @@ struct hp_baseline {
     struct hp_strings strings;
 };
 
-/* Reads a baseline. HP_ERR_NOTFOUND: there is no such file. HP_ERR_FORMAT, HP_ERR_VERSION: it is none, or of another version. */
+/* Reads a baseline. HP_ERR_NOTFOUND: there is no such file. HP_ERR_FORMAT, HP_ERR_VERSION: it is
+ * none, or of another version. */
 enum hp_err hp_baseline_load(const char *path, struct hp_baseline **baseline);
 
 /* An empty one. */
@@ -33,9 +34,9 @@ enum hp_err hp_baseline_new(struct hp_baseline **baseline);
 void hp_baseline_free(struct hp_baseline *baseline);
 
 /*
- * The digest of a benchmark, with one more function that stands for all that are not listed; free it
- * with hp_digest_free(). HP_ERR_NOTFOUND: the text lists the names there are. HP_ERR_FORMAT: the text
- * says which line is wrong.
+ * The digest of a benchmark, with one more function that stands for all that are not listed; free
+ * it with hp_digest_free(). HP_ERR_NOTFOUND: the text lists the names there are. HP_ERR_FORMAT: the
+ * text says which line is wrong.
  */
 enum hp_err hp_baseline_get(const struct hp_baseline *baseline, const char *name,
                             struct hp_digest **digest);

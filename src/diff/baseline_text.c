@@ -10,7 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Lines of a function itself are kept by their distance from its start, which is here: any number that leaves room for lines before it. */
+/* Lines of a function itself are kept by their distance from its start, which is here: any number
+ * that leaves room for lines before it. */
 #define START 1000000
 
 /* --- Words ------------------------------------------------------------------------------------ */

@@ -38,7 +38,8 @@ static void add_function(struct hp_diff *diff, uint32_t old, uint32_t new, enum 
     };
 }
 
-/* In which function of a digest most instructions of each inlined function are, by the address of its name. */
+/* In which function of a digest most instructions of each inlined function are, by the address of
+ * its name. */
 static enum hp_err map_inlined(const struct hp_digest *d, struct hp_map64 *map)
 {
     for (uint32_t i = 0; i < d->n_lines; i++) {

@@ -21,8 +21,8 @@ enum hp_diff_how {
 struct hp_diff_function {
     uint32_t old, new;
     enum hp_diff_how how;
-    uint32_t
-        inlined; /* of one that is gone: the function of the other version that it is inlined in, HP_PROFILE_NONE none */
+    uint32_t inlined; /* of one that is gone: the function of the other version that it is inlined
+                         in, HP_PROFILE_NONE none */
     uint64_t before, after; /* instructions */
     int64_t delta;
 };
@@ -63,7 +63,8 @@ struct hp_diff {
     uint32_t *old_line;
 };
 
-/* Where to find the source of each version. NULL: where the debug information says, unless it was changed after the run. */
+/* Where to find the source of each version. NULL: where the debug information says, unless it was
+ * changed after the run. */
 struct hp_diff_options {
     const char *old_source, *new_source; /* directories */
 };

@@ -142,7 +142,8 @@ static enum hp_err name_function(struct making *m, const struct symbol *symbol,
     const char *linkage = hp_text(m->profile->functions[symbol->index].linkage);
     struct hp_strbuf text = {0};
     if (*name)
-        /* "foo" for foo.part.0 where there is no foo; what is demangled says it by itself: "foo() [clone .part.0]" */
+        /* "foo" for foo.part.0 where there is no foo; what is demangled says it by itself: "foo()
+         * [clone .part.0]" */
         hp_strbuf_bytes(&text, name,
                         strcmp(name, linkage) == 0 ? hp_symbol_stem(name) : strlen(name));
     else if (*symbol->key)
@@ -181,8 +182,9 @@ static enum hp_err new_group(struct making *m, const struct symbol *symbol, uint
     return HP_OK;
 }
 
-/* The group among those from `first` on, which have its name, that a symbol belongs to: that of its file; a part also to the only whole
- * function there is; what has no name to the one without. HP_PROFILE_NONE: to none of them. */
+/* The group among those from `first` on, which have its name, that a symbol belongs to: that of its
+ * file; a part also to the only whole function there is; what has no name to the one without.
+ * HP_PROFILE_NONE: to none of them. */
 static uint32_t find_group(const struct hp_digest *d, uint32_t first, size_t wholes,
                            const struct symbol *symbol)
 {

@@ -105,8 +105,8 @@ struct hp_digest {
 
 /* What goes into a digest. All zero: everything. */
 struct hp_digest_options {
-    const struct hp_profile *
-        other; /* functions without a symbol are kept apart in modules that this has too; NULL: nowhere */
+    const struct hp_profile *other; /* functions without a symbol are kept apart in modules that
+                                       this has too; NULL: nowhere */
     const char *const *modules; /* only these files: "gzip", "libz.so"; ended by NULL. NULL: all */
 };
 
@@ -118,7 +118,8 @@ enum hp_err hp_digest_make(const struct hp_profile *profile,
                            const struct hp_digest_options *options, struct hp_digest **digest);
 void hp_digest_free(struct hp_digest *digest);
 
-/* The parts of making one: from the group (function of the digest) of each function of the profile. */
+/* The parts of making one: from the group (function of the digest) of each function of the profile.
+ */
 enum hp_err hp_digest_lines(struct hp_digest *digest, const struct hp_profile *profile,
                             const uint32_t *groups);
 enum hp_err hp_digest_loops(struct hp_digest *digest, const struct hp_profile *profile,
@@ -131,16 +132,20 @@ const char *hp_digest_string(struct hp_digest *digest, const char *text);
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
-/* How many bytes of a symbol are its name in the source: without ".constprop.0", ".llvm.123", ".cold" and the like. */
+/* How many bytes of a symbol are its name in the source: without ".constprop.0", ".llvm.123",
+ * ".cold" and the like. */
 size_t hp_symbol_stem(const char *symbol);
 
-/* A name that stays the same from build to build: the stem, and without the hash of Rust. Without memory NULL. free() it. */
+/* A name that stays the same from build to build: the stem, and without the hash of Rust. Without
+ * memory NULL. free() it. */
 char *hp_symbol_key(const char *symbol);
 
-/* The name of a file without directory and, of a library, without what is behind ".so". free() it. */
+/* The name of a file without directory and, of a library, without what is behind ".so". free() it.
+ */
 char *hp_module_key(const char *path);
 
-/* The name with the numbers of lambdas and closures left out; NULL when it has none (or no memory). free() it. */
+/* The name with the numbers of lambdas and closures left out; NULL when it has none (or no memory).
+ * free() it. */
 char *hp_lambda_key(const char *name);
 
 #endif

@@ -191,7 +191,8 @@ static int compare_weights(const void *a, const void *b)
     return (x->path > y->path) - (x->path < y->path);
 }
 
-/* The line of the end of each block: where it is left. HP_PROFILE_NONE: the block is in no function. */
+/* The line of the end of each block: where it is left. HP_PROFILE_NONE: the block is in no
+ * function. */
 static enum hp_err line_blocks(const struct hp_digest *d, const struct hp_profile *p,
                                const uint32_t *groups, uint32_t **lines)
 {
@@ -216,7 +217,8 @@ static enum hp_err line_blocks(const struct hp_digest *d, const struct hp_profil
     return HP_OK;
 }
 
-/* The lines of a path, behind those that are there; false: it leaves the functions that are known. */
+/* The lines of a path, behind those that are there; false: it leaves the functions that are known.
+ */
 static enum hp_err add_steps(struct hp_digest *d, const struct hp_profile *p, const uint32_t *lines,
                              uint32_t path, bool *known)
 {

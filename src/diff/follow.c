@@ -66,7 +66,8 @@ static const uint32_t *children(const struct nest *nest, uint32_t function, uint
     return &nest->order[low];
 }
 
-/* Whether the first line of a loop is the same: as lines are matched, or by its distance from the function's start. */
+/* Whether the first line of a loop is the same: as lines are matched, or by its distance from the
+ * function's start. */
 static bool same_start(const struct hp_diff *diff, const struct hp_dloop *a,
                        const struct hp_dloop *b)
 {

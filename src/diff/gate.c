@@ -163,7 +163,8 @@ static void put_calls(struct hp_strbuf *text, uint64_t old_calls, uint64_t new_c
     hp_strbuf_add(text, " instructions a call");
 }
 
-/* The line that most of the change is at. A line that the baseline does not have may have been below what it keeps. */
+/* The line that most of the change is at. A line that the baseline does not have may have been
+ * below what it keeps. */
 static void put_line(const struct hp_gate *gate, uint32_t function, struct hp_strbuf *text)
 {
     const struct hp_diff *diff = gate->diff;

@@ -58,7 +58,8 @@ bool hp_gate_has(const struct hp_gate *gate, enum hp_total total);
 /* Whether a total rose (or, with `down`, fell) by more than its limit. */
 bool hp_gate_exceeds(const struct hp_gate *gate, enum hp_total total, bool down);
 
-/* Why a function changed: "called as often, 12 more instructions a call, most at inflate.c:210". Clean. */
+/* Why a function changed: "called as often, 12 more instructions a call, most at inflate.c:210".
+ * Clean. */
 void hp_gate_why(const struct hp_gate *gate, uint32_t function, struct hp_strbuf *text);
 
 /* --- Printing --------------------------------------------------------------------------------- */

@@ -65,7 +65,8 @@ static int by_name_base(const struct hp_dfunction *a, const struct hp_dfunction 
     return order ? order : by_base(a, b);
 }
 
-/* Of code without symbols: that of the only module with such in each version, whatever it is called. */
+/* Of code without symbols: that of the only module with such in each version, whatever it is
+ * called. */
 static int by_symbol_or_none(const struct hp_dfunction *a, const struct hp_dfunction *b)
 {
     int order = strcmp(a->key, b->key);
@@ -193,7 +194,8 @@ static const char *line_text(struct hp_sources *sources, const struct hp_dline *
     return line->line ? hp_sources_line(sources, line->file, line->line, n) : NULL;
 }
 
-/* Whether line `i` behind the start of each is the same: by text where both have it, else by distance from the start and instructions. */
+/* Whether line `i` behind the start of each is the same: by text where both have it, else by
+ * distance from the start and instructions. */
 static bool same_line(struct matching *m, const struct hp_dfunction *f, const struct hp_dline *x,
                       const struct hp_dfunction *g, const struct hp_dline *y)
 {
@@ -205,8 +207,8 @@ static bool same_line(struct matching *m, const struct hp_dfunction *f, const st
     return x->line - f->line == y->line - g->line && x->instructions == y->instructions;
 }
 
-/* Whether they are clearly the same: of the lines behind the first (which has the name) at least four of five, in order. Lines of inlined functions
- * do not count. */
+/* Whether they are clearly the same: of the lines behind the first (which has the name) at least
+ * four of five, in order. Lines of inlined functions do not count. */
 static bool look_alike(struct matching *m, uint32_t old, uint32_t new)
 {
     const struct hp_digest *a = m->diff->old, *b = m->diff->new;

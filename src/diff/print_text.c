@@ -133,7 +133,8 @@ static void print_left(size_t left, FILE *out)
         fprintf(out, "  … and %s more (--top 0 shows all)\n", text);
 }
 
-/* A table of the first rows of `rows`, with a title and what was left out; nothing when there are none. */
+/* A table of the first rows of `rows`, with a title and what was left out; nothing when there are
+ * none. */
 static enum hp_err print_part(const struct hp_diff *diff, const struct hp_diff_print *print,
                               const char *title, const struct hp_column *columns, fill_row *fill,
                               const size_t *rows, size_t n, size_t usual, FILE *out)

@@ -145,8 +145,8 @@ struct hp_arena_record {
 };
 
 /*
- * How large the parts of an arena are, and where in the file they begin: less where address space is
- * limited. Header and indices, rings and store are mapped as one; windows behind them only where
+ * How large the parts of an arena are, and where in the file they begin: less where address space
+ * is limited. Header and indices, rings and store are mapped as one; windows behind them only where
  * they are needed.
  */
 struct hp_arena_shape {
@@ -166,9 +166,9 @@ struct hp_arena_shape {
 };
 
 /*
- * A process number n is marked by a lock (fcntl) on this byte of the file, behind its end, which its
- * process has as long as it lives: by that the reader can tell which one it is among those that it
- * sees, whatever the process takes itself for.
+ * A process number n is marked by a lock (fcntl) on this byte of the file, behind its end, which
+ * its process has as long as it lives: by that the reader can tell which one it is among those that
+ * it sees, whatever the process takes itself for.
  */
 static inline uint64_t hp_shape_mark(const struct hp_arena_shape *shape, uint32_t process)
 {
@@ -206,9 +206,9 @@ struct hp_arena {
 };
 
 /*
- * Where things are in the file. The indices hold positions in the store in units of 8 bytes plus 1, 0: not
- * there. The table of what is known is a cache of ids: processes that run the same code find there what another
- * one has described already.
+ * Where things are in the file. The indices hold positions in the store in units of 8 bytes plus 1,
+ * 0: not there. The table of what is known is a cache of ids: processes that run the same code find
+ * there what another one has described already.
  */
 #define HP_ARENA_RECORD_INDEX (1ull << 20)
 #define HP_ARENA_RING_BYTES   (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_CHUNK_STRIDE)
@@ -303,9 +303,9 @@ bool hp_addresses_next(struct hp_arena *arena, uint32_t index, uint32_t n);
 void hp_addresses_finish(struct hp_arena *arena, uint32_t index, uint32_t n);
 
 /*
- * Around a fork, in the forking thread. Before it the child's number is taken, so that children are numbered in the
- * order in which they were made, not in which they happen to run. In the child the parent's ring is
- * forgotten; with `observe` false the child is not observed.
+ * Around a fork, in the forking thread. Before it the child's number is taken, so that children are
+ * numbered in the order in which they were made, not in which they happen to run. In the child the
+ * parent's ring is forgotten; with `observe` false the child is not observed.
  */
 uint32_t hp_writer_before_fork(struct hp_arena *arena);
 void hp_writer_after_fork(struct hp_writer *writer, uint32_t serial, bool observe);

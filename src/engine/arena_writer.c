@@ -306,9 +306,9 @@ static bool is_stored(struct hp_arena *arena, const _Atomic uint32_t *index, uin
 }
 
 /*
- * A page of the table is for what belongs to some pages of code, so that a process touches few. In it
- * there are PROBES places for an entry: ids of segments and records, with some bits of the hash above
- * them. What finds none free takes the place of another.
+ * A page of the table is for what belongs to some pages of code, so that a process touches few. In
+ * it there are PROBES places for an entry: ids of segments and records, with some bits of the hash
+ * above them. What finds none free takes the place of another.
  */
 #define CODE_BITS 10
 #define PAGE      1024u

@@ -2,8 +2,8 @@
 /*
  * An environment that puts a program's stack at the same place of a page, whatever is in it.
  *
- * Arguments and environment lie above the first frame, so their length decides where in a page, and in
- * a cache line, everything on the stack is; routines that look at alignment then execute other
+ * Arguments and environment lie above the first frame, so their length decides where in a page, and
+ * in a cache line, everything on the stack is; routines that look at alignment then execute other
  * instructions.
  */
 #ifndef HP_ENGINE_ENVIRONMENT_H

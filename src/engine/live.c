@@ -23,7 +23,7 @@
 #include <unistd.h>
 
 #define MAX_GAP       4096       /* in the numbers of threads: more is not believed */
-#define MAX_NEW       (1u << 22) /* above all segments known, likewise: there is room for all below */
+#define MAX_NEW       (1u << 22) /* above all known segments, likewise: there is room below */
 #define NO_THREAD     UINT32_MAX
 #define IDLE_MS       20     /* how often to look after processes while nothing arrives */
 #define CHUNKS_A_TURN 4      /* read from one ring before looking at the others */
@@ -136,8 +136,8 @@ static enum hp_err choose_shape(enum hp_record_mode mode, struct hp_arena_shape 
                                              : "the size of files (ulimit -f)");
 }
 
-/* From here on the kernel marks arena->reader when this thread dies. The list is not the C library's,
- * whose elements would lie in the arena, where the watched process can write. */
+/* From here on the kernel marks arena->reader when this thread dies. The list is not the C
+ * library's, whose elements would lie in the arena, where the watched process can write. */
 static void hold_word(struct hp_live *live)
 {
     size_t size;

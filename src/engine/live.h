@@ -33,7 +33,8 @@ int hp_live_fd(const struct hp_live *live);
  */
 struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code);
 
-/* The text of a string id (a path given to exec), valid until the next call; NULL when there is none. */
+/* The text of a string id (a path given to exec), valid until the next call; NULL when there is
+ * none. */
 const char *hp_live_string(struct hp_live *live, uint32_t id);
 
 /* What the engine did so far. Written by the watched processes: any number can be in it. */

@@ -64,8 +64,8 @@ enum hp_err hp_spare_descriptors(int *numbers, size_t n)
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-/* In the child: only what is left must be done, and nothing that needs memory. Returns when the exec
- * failed. */
+/* In the child: only what is left must be done, and nothing that needs memory. Returns when the
+ * exec failed. */
 static void become(const char *path, char *const *argv, char *const *environment,
                    const struct hp_handed *handed, size_t n)
 {

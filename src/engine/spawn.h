@@ -31,8 +31,8 @@ struct hp_handed {
 
 /*
  * Forks and executes `path`. Of our descriptors the process gets those that are not close-on-exec
- * and the `n` handed ones, whose new numbers must be free here. HP_ERR_IO: it could not be executed;
- * there is no process then.
+ * and the `n` handed ones, whose new numbers must be free here. HP_ERR_IO: it could not be
+ * executed; there is no process then.
  */
 enum hp_err hp_spawn(const char *path, char *const *argv, char *const *environment,
                      const struct hp_handed *handed, size_t n, pid_t *pid);

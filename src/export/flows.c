@@ -36,8 +36,8 @@ static uint64_t returns_to(const struct hp_flows *flows, uint64_t offset)
     return sum;
 }
 
-/* What is behind calls, and behind blocks that were cut for their length. A return to elsewhere is none from a call: so come handlers of
- * exceptions. */
+/* What is behind calls, and behind blocks that were cut for their length. A return to elsewhere is
+ * none from a call: so come handlers of exceptions. */
 static void add_continued(struct hp_flows *flows)
 {
     const struct hp_pblock *blocks = flows->profile->blocks;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What was executed in one file of a profile, as the formats for optimisers need it: how often every block ran, and how often control
- * went from one place to another. The counts are the exact ones, or those of a hot path table.
+ * What was executed in one file of a profile, as the formats for optimisers need it: how often
+ * every block ran, and how often control went from one place to another. The counts are the exact
+ * ones, or those of a hot path table.
  */
 #ifndef HP_EXPORT_FLOWS_H
 #define HP_EXPORT_FLOWS_H
@@ -16,8 +17,8 @@ struct hp_flows {
     uint64_t *blocks;       /* executions, by the profile's index; of all modules */
     uint64_t *edges;        /* likewise */
     uint64_t *mispredicted; /* of these; all 0 where no machine was watched */
-    uint64_t *
-        continued; /* blocks: come to from the one above without a branch, behind its call or where it was cut */
+    uint64_t *continued; /* blocks: come to from the one above without a branch, behind its call or
+                            where it was cut */
     size_t first_block, end_block; /* those of the module */
     uint32_t *arrivals;            /* edges that lead into the module, by where to */
     size_t n_arrivals;
@@ -25,10 +26,13 @@ struct hp_flows {
 };
 
 /*
- * Counts for the module that the request is about. With a table, every path that was in it at the end has run as often as the table counted:
- * so have the blocks along it, and the transfers between them. A branch at its end went where it always goes. One with several targets went to where paths start that are not accounted for
- * otherwise; where it was a return, it is left out. A table is called as in the profile, "512x4 bl", or by the first word where that is enough.
- * HP_ERR_INVALID: there is no such module or table, or the table counts something else than executions or instructions. HP_ERR_NOMEM.
+ * Counts for the module that the request is about. With a table, every path that was in it at the
+ * end has run as often as the table counted: so have the blocks along it, and the transfers between
+ * them. A branch at its end went where it always goes. One with several targets went to where paths
+ * start that are not accounted for otherwise; where it was a return, it is left out. A table is
+ * called as in the profile, "512x4 bl", or by the first word where that is enough. HP_ERR_INVALID:
+ * there is no such module or table, or the table counts something else than executions or
+ * instructions. HP_ERR_NOMEM.
  */
 enum hp_err hp_flows_new(const struct hp_profile *profile, const struct hp_export_request *request,
                          struct hp_flows **flows);
@@ -40,7 +44,8 @@ struct hp_flow_range {
     uint64_t count;
 };
 
-/* The executed code of the module, in order, without overlaps; neighbours may have equal counts. Every block starts one. free() them. HP_ERR_NOMEM. */
+/* The executed code of the module, in order, without overlaps; neighbours may have equal counts.
+ * Every block starts one. free() them. HP_ERR_NOMEM. */
 enum hp_err hp_flows_ranges(const struct hp_flows *flows, struct hp_flow_range **ranges, size_t *n);
 
 /* Executions of the instruction at an offset, in the ranges. */
@@ -55,7 +60,8 @@ size_t hp_flows_block(const struct hp_flows *flows, uint64_t offset);
 /* The function that starts at a place, of any module; NULL: none does. */
 const struct hp_pfunction *hp_flows_function(const struct hp_flows *flows, struct hp_place place);
 
-/* How often the function at an offset of the module was entered, in whatever way: its first instruction's executions, but for jumps of its own. */
+/* How often the function at an offset of the module was entered, in whatever way: its first
+ * instruction's executions, but for jumps of its own. */
 uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset);
 
 /* The first edge that leaves a place, where there is one: those of a place are together. */
@@ -64,7 +70,8 @@ size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place);
 /* Instructions executed in the module, by these counts. */
 uint64_t hp_flows_instructions(const struct hp_flows *flows);
 
-/* Says where the rest is of what was written: `where`, if there is any, and what the table does not know. */
+/* Says where the rest is of what was written: `where`, if there is any, and what the table does not
+ * know. */
 void hp_flows_missing(const struct hp_flows *flows, const char *where,
                       struct hp_export_written *written);
 

@@ -21,12 +21,14 @@ static struct hp_place branch_of(const struct hp_pblock *block)
     return (struct hp_place){block->place.module, block->place.offset + block->branch};
 }
 
-/* Where paths ended: by edges, or, where a branch had several targets, by the first edge of that branch. */
+/* Where paths ended: by edges, or, where a branch had several targets, by the first edge of that
+ * branch. */
 struct ends {
     uint64_t *known, *open;
 };
 
-/* That a block's end was passed `count` times: to `next`, or, when that is not known (NULL), to the only place where it ever led. */
+/* That a block's end was passed `count` times: to `next`, or, when that is not known (NULL), to the
+ * only place where it ever led. */
 static void add_transfer(struct hp_flows *flows, struct ends *ends, const struct hp_pblock *block,
                          const struct hp_place *next, bool taken, uint64_t count)
 {
@@ -183,8 +185,8 @@ static uint64_t open_of(const struct hp_flows *flows, const struct ends *ends, u
     return ends->open[hp_flows_departures(flows, edges[edge].from)];
 }
 
-/* Paths that start at a block were come to over edges. Those that no path is known to have ended with are shared among the branches that have several targets, of which
- * this is one. */
+/* Paths that start at a block were come to over edges. Those that no path is known to have ended
+ * with are shared among the branches that have several targets, of which this is one. */
 static void share_starts(struct hp_flows *flows, const struct ends *ends, size_t block,
                          uint64_t starts)
 {

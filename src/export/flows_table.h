@@ -7,7 +7,8 @@
 
 #include "export/flows.h"
 
-/* Adds those of the table to flows that are empty, but know their module. Errors: as hp_flows_new(). */
+/* Adds those of the table to flows that are empty, but know their module. Errors: as
+ * hp_flows_new(). */
 enum hp_err hp_flows_add_table(struct hp_flows *flows, const char *name);
 
 #endif

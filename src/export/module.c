@@ -76,7 +76,8 @@ static bool find_program(const struct hp_profile *p, const char *name, char real
     return false;
 }
 
-/* The interpreter that a script names in its first line, the program behind "env" where it is that. False: it is none. */
+/* The interpreter that a script names in its first line, the program behind "env" where it is that.
+ * False: it is none. */
 static bool interpreter_of(const char *script, char name[PATH_MAX])
 {
     char line[PATH_MAX + 8];
@@ -110,7 +111,8 @@ static uint32_t with_main(const struct hp_profile *p)
     return module;
 }
 
-/* By the command, followed through PATH, links and the first lines of scripts; where the files are gone, by its name. */
+/* By the command, followed through PATH, links and the first lines of scripts; where the files are
+ * gone, by its name. */
 static enum hp_err started(const struct hp_profile *p, uint32_t *module)
 {
     char name[PATH_MAX], real[PATH_MAX];

@@ -149,7 +149,8 @@ static bool is_chosen(const struct hp_lab_loops *loops, const struct hp_lab_loop
     return false;
 }
 
-/* Puts `i` where its weight belongs among the heaviest so far, which weigh `weights`; returns how many there are now. */
+/* Puts `i` where its weight belongs among the heaviest so far, which weigh `weights`; returns how
+ * many there are now. */
 static size_t insert(size_t top[HP_LAB_TOP], double weights[HP_LAB_TOP], size_t n, size_t i,
                      double weight)
 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How good a loop profiler is: what it reports beside the exact loops of the same run. The measures are those of docs/lab.md.
+ * How good a loop profiler is: what it reports beside the exact loops of the same run. The measures
+ * are those of docs/lab.md.
  */
 #ifndef HP_LAB_ACCURACY_H
 #define HP_LAB_ACCURACY_H
@@ -46,8 +47,9 @@ enum hp_err hp_lab_loops_init(struct hp_lab_loops *loops, const struct hp_code *
 void hp_lab_loops_fini(struct hp_lab_loops *loops);
 
 /*
- * The index of the loop that a backward branch stands for; loops->n: none. The branch is a back edge of it; or the branch is in it and in no loop nested in
- * it, and it has no back edge that is a short backward branch (it is entered in its midst), or `target` is its header.
+ * The index of the loop that a backward branch stands for; loops->n: none. The branch is a back
+ * edge of it; or the branch is in it and in no loop nested in it, and it has no back edge that is a
+ * short backward branch (it is entered in its midst), or `target` is its header.
  */
 size_t hp_lab_loops_find(const struct hp_lab_loops *loops, uint64_t branch, uint64_t target);
 
@@ -59,7 +61,8 @@ enum hp_lab_choice {
     HP_LAB_CALM, /* of these: nothing is called */
 };
 
-/* The ten with the most own instructions, that first; fewer when there are not that many. Of equals the first one counts. Returns how many. */
+/* The ten with the most own instructions, that first; fewer when there are not that many. Of equals
+ * the first one counts. Returns how many. */
 size_t hp_lab_loops_top(const struct hp_lab_loops *loops, enum hp_lab_choice choice,
                         size_t top[HP_LAB_TOP]);
 
@@ -90,7 +93,8 @@ struct hp_lab_errors {
 void hp_lab_errors(const struct hp_lab_loops *loops, const struct hp_lab_report *report,
                    enum hp_lab_choice choice, double whole, struct hp_lab_errors *errors);
 
-/* Percent of all instructions that are own ones of the loops that the report takes for the heaviest; or of all it has. */
+/* Percent of all instructions that are own ones of the loops that the report takes for the
+ * heaviest; or of all it has. */
 double hp_lab_captured(const struct hp_lab_loops *loops, const struct hp_lab_report *report);
 double hp_lab_captured_all(const struct hp_lab_loops *loops, const struct hp_lab_report *report);
 

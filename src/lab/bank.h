@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A bank: one machine with profilers behind it that count its events. Several banks stand side by side behind one
- * program, each with a machine of its own.
+ * A bank: one machine with profilers behind it that count its events. Several banks stand side by
+ * side behind one program, each with a machine of its own.
  */
 #ifndef HP_LAB_BANK_H
 #define HP_LAB_BANK_H

@@ -16,20 +16,24 @@ extern const struct hp_experiment hp_paths_extended;     /* figure 10 */
 extern const struct hp_experiment hp_paths_overhead; /* figure 12 */
 extern const struct hp_experiment hp_paths_power;    /* figure 11 */
 
-/* Ball, Larus: Efficient path profiling (MICRO 1996); Young, Smith: Better global scheduling using path profiles (1998). */
+/* Ball, Larus: Efficient path profiling (MICRO 1996); Young, Smith: Better global scheduling using
+ * path profiles (1998). */
 extern const struct hp_experiment hp_paths_numbering;
 
 /* Duesterwald, Bala: Software Profiling for Hot Path Prediction: Less is More (ASPLOS 2000). */
 extern const struct hp_experiment hp_prediction_curves; /* figures 2 and 3 */
 extern const struct hp_experiment hp_prediction_space;  /* tables 1 and 2, figure 4 */
 
-/* Nair, Lysecky: Non-Intrusive Dynamic Application Profiler for Detailed Loop Execution Characterization (CASES 2008). */
+/* Nair, Lysecky: Non-Intrusive Dynamic Application Profiler for Detailed Loop Execution
+ * Characterization (CASES 2008). */
 extern const struct hp_experiment hp_loops_accuracy; /* figures 4, 5 and 7 */
 
-/* Merten and others: A Hardware-Driven Profiling Scheme for Identifying Program Hot Spots (ISCA 1999). */
+/* Merten and others: A Hardware-Driven Profiling Scheme for Identifying Program Hot Spots (ISCA
+ * 1999). */
 extern const struct hp_experiment hp_hotspots_table; /* the table of the slides */
 
-/* Dean and others: ProfileMe: Hardware Support for Instruction-Level Profiling on Out-of-Order Processors (MICRO 1997). */
+/* Dean and others: ProfileMe: Hardware Support for Instruction-Level Profiling on Out-of-Order
+ * Processors (MICRO 1997). */
 extern const struct hp_experiment hp_sampling_skid;        /* figure 2 */
 extern const struct hp_experiment hp_sampling_convergence; /* figure 3 */
 extern const struct hp_experiment hp_sampling_paths;       /* figure 6 */

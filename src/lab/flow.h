@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The flow of control in a run: which block came after which, how often, function by function; and the general paths.
+ * The flow of control in a run: which block came after which, how often, function by function; and
+ * the general paths.
  */
 #ifndef HP_LAB_FLOW_H
 #define HP_LAB_FLOW_H
@@ -30,8 +31,9 @@ enum hp_err hp_lab_flow_new(uint32_t k, struct hp_lab_flow **flow);
 /* The sum over all threads. */
 struct hp_general_stats hp_lab_flow_general(const struct hp_lab_flow *flow);
 
-/* After the run: by functions. Of function `f` there are blocks[first_block[f]] up to blocks[first_block[f + 1]];
- * likewise the edges that touch it, so an edge between two functions is there twice. */
+/* After the run: by functions. Of function `f` there are blocks[first_block[f]] up to
+ * blocks[first_block[f + 1]]; likewise the edges that touch it, so an edge between two functions is
+ * there twice. */
 struct hp_lab_survey {
     struct hp_session *session;
     const struct hp_lab_flow *flow;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A gate before a profiler: it sees a program from when the first code of the program's own file runs, and nothing of the dynamic linker's
- * work before that.
+ * A gate before a profiler: it sees a program from when the first code of the program's own file
+ * runs, and nothing of the dynamic linker's work before that.
  */
 #ifndef HP_LAB_GATE_H
 #define HP_LAB_GATE_H
@@ -12,7 +12,8 @@
 enum hp_err hp_lab_gate_new(struct hp_code *code, const char *path, struct hp_profiler *profiler,
                             struct hp_profiler **gate);
 
-/* How many instructions the profiler did not see; the last block before the program's own is not one of them. */
+/* How many instructions the profiler did not see; the last block before the program's own is not
+ * one of them. */
 uint64_t hp_lab_gate_hidden(const struct hp_profiler *gate);
 
 #endif

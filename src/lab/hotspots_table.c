@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hot spot detector on real programs (the table of the slides): how little code covers how much of the execution, and how
- * soon it is found.
+ * The hot spot detector on real programs (the table of the slides): how little code covers how much
+ * of the execution, and how soon it is found.
  */
 #include "lab/experiments.h"
 #include "profiler/hotspot/profiler.h"
@@ -20,7 +20,8 @@ static const struct detector {
 };
 #define N_DETECTORS (sizeof detectors / sizeof *detectors)
 
-/* The slides' table, for the programs that ours stand for, or are like. Millions of instructions. */
+/* The slides' table, for the programs that ours stand for, or are like. Millions of instructions.
+ */
 static const struct published {
     const char *name;
     double hotspots, insns, of_static, total, detected, after;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The laboratory: the papers' experiments on real programs. An experiment runs each program under the native engine (one of another
- * architecture under the qemu engine) with everything attached that it compares, and fills sheets: ours beside the paper's. See
- * docs/lab.md.
+ * The laboratory: the papers' experiments on real programs. An experiment runs each program under
+ * the native engine (one of another architecture under the qemu engine) with everything attached
+ * that it compares, and fills sheets: ours beside the paper's. See docs/lab.md.
  */
 #ifndef HP_LAB_LAB_H
 #define HP_LAB_LAB_H
@@ -23,10 +23,10 @@ struct hp_lab;
 
 struct hp_experiment {
     const char *name;
-    const char *summary; /* one line */
-    const char *paper;   /* what it says about this, in lines */
-    const char *
-        programs; /* names with commas between: what it runs when nobody says; NULL: HP_LAB_PROGRAMS */
+    const char *summary;  /* one line */
+    const char *paper;    /* what it says about this, in lines */
+    const char *programs; /* names with commas between: what it runs when nobody says; NULL:
+                             HP_LAB_PROGRAMS */
     /* Makes the sheets. */
     enum hp_err (*begin)(struct hp_lab *lab);
     /* Runs one program, as often as needed, and fills its rows. A failure is that program's. */
@@ -50,7 +50,8 @@ struct hp_lab_options {
     uint64_t machine_instructions; /* the same with a machine model; 0: 300 M (20 M) */
     uint64_t cycle_instructions;   /* the same with a machine in cycles; 0: 30 M (1 M) */
     uint64_t window;               /* of the dynamic profiles; 0: 100 M (5 M) */
-    /* Called now and then while `program` (NULL: none now) is run: the library itself prints nothing. May be NULL. */
+    /* Called now and then while `program` (NULL: none now) is run: the library itself prints
+     * nothing. May be NULL. */
     void (*progress)(void *context, const char *program, uint64_t instructions);
     void *context;
 };
@@ -74,8 +75,9 @@ struct hp_lab {
 };
 
 /*
- * Runs an experiment. A program that is not installed, or fails, is left out and says so in its outcome. `*lab` holds
- * the results until it is freed. HP_ERR_INVALID: of the programs none could be run.
+ * Runs an experiment. A program that is not installed, or fails, is left out and says so in its
+ * outcome. `*lab` holds the results until it is freed. HP_ERR_INVALID: of the programs none could
+ * be run.
  */
 enum hp_err hp_lab_run(const struct hp_experiment *experiment, const struct hp_lab_options *options,
                        struct hp_lab **lab);
@@ -105,14 +107,17 @@ struct hp_lab_probe {
 enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command,
                            const struct hp_lab_probe *probe);
 
-/* The same with addresses, for a machine model: for an n-th of machine_instructions, n machines taking n times as long. */
+/* The same with addresses, for a machine model: for an n-th of machine_instructions, n machines
+ * taking n times as long. */
 enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
                                    unsigned nth, const struct hp_lab_probe *probe);
 
-/* Windows, spread over an n-th of machine_instructions, that are in cycles: an n-th of cycle_instructions in all. */
+/* Windows, spread over an n-th of machine_instructions, that are in cycles: an n-th of
+ * cycle_instructions in all. */
 struct hp_windows hp_lab_windows(const struct hp_lab *lab, unsigned nth);
 
-/* The same with a machine in cycles behind the program, in those windows; `whole`: all in detail, cycle_instructions from the start. */
+/* The same with a machine in cycles behind the program, in those windows; `whole`: all in detail,
+ * cycle_instructions from the start. */
 enum hp_err hp_lab_observe_cycles(struct hp_lab *lab, const struct hp_lab_command *command,
                                   const char *machine, bool whole,
                                   const struct hp_lab_probe *probe);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loop profilers in hardware beside the exact loops (figures 4, 5 and 7 of the paper): errors in iterations, executions and
- * execution time of the ten heaviest loops, and how much of the execution the reported loops capture.
+ * Loop profilers in hardware beside the exact loops (figures 4, 5 and 7 of the paper): errors in
+ * iterations, executions and execution time of the ten heaviest loops, and how much of the
+ * execution the reported loops capture.
  */
 #include "lab/accuracy.h"
 #include "lab/experiments.h"
@@ -220,7 +221,8 @@ static enum hp_err parse_models(struct probe *probe, enum hp_arch arch)
     return HP_OK;
 }
 
-/* What comes before the program's own code is the dynamic linker's: the paper's programs have none. */
+/* What comes before the program's own code is the dynamic linker's: the paper's programs have none.
+ */
 static enum hp_err add_gated(struct probe *probe, struct hp_session *session,
                              struct hp_profiler *profiler)
 {

@@ -4,7 +4,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Of its four sizes the paper's text names one, 512x4; it says that more than 2048 entries gain little. */
+/* Of its four sizes the paper's text names one, 512x4; it says that more than 2048 entries gain
+ * little. */
 const struct hp_lab_table hp_lab_tables[] = {
     {"128x4", NULL, "128x4"},
     {"256x4", NULL, "256x4"},

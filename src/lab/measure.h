@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the experiments on paths share: path profilers behind a program, and how well their tables did.
+ * What the experiments on paths share: path profilers behind a program, and how well their tables
+ * did.
  */
 #ifndef HP_LAB_MEASURE_H
 #define HP_LAB_MEASURE_H
@@ -11,7 +12,8 @@
 #define HP_LAB_TABLE "512x4" /* the paper's choice */
 #define HP_LAB_BEST  512     /* entries of the best possible table */
 
-/* The tables that are compared, by their texts for hp_hpt_parse(): the paper's, and ours of the same size in bytes. */
+/* The tables that are compared, by their texts for hp_hpt_parse(): the paper's, and ours of the
+ * same size in bytes. */
 struct hp_lab_table {
     const char *key;   /* of a column */
     const char *title; /* shorter, for people; NULL: the key */
@@ -42,7 +44,8 @@ struct hp_lab_overlaps {
 };
 enum hp_err hp_lab_overlaps(const struct hp_profiler *profiler, struct hp_lab_overlaps *overlaps);
 
-/* All paths of a profiler, freed with free(). HP_ERR_NOMEM: some are missing, as there were too many. */
+/* All paths of a profiler, freed with free(). HP_ERR_NOMEM: some are missing, as there were too
+ * many. */
 enum hp_err hp_lab_all_paths(const struct hp_profiler *profiler, struct hp_path_count **paths,
                              size_t *n);
 

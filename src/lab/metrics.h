@@ -7,8 +7,8 @@
 
 #include "lab/measure.h"
 
-/* The paper's machine ("vaswani"), and behind it path profilers for the metrics by their names, the tables being those
- * given. The bank is the session's. */
+/* The paper's machine ("vaswani"), and behind it path profilers for the metrics by their names, the
+ * tables being those given. The bank is the session's. */
 enum hp_err hp_lab_metrics_new(struct hp_session *session, const char *const *metrics,
                                size_t n_metrics, const struct hp_lab_table *tables, size_t n_tables,
                                uint64_t window, struct hp_profiler **bank);

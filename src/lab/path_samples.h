@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples of a run with the way that led to each: instructions at random, all over the run, and the blocks before them. How long the run will be is
- * not known: sampling starts dense, and whenever there are too many, every other one is dropped and the interval doubled.
+ * Samples of a run with the way that led to each: instructions at random, all over the run, and the
+ * blocks before them. How long the run will be is not known: sampling starts dense, and whenever
+ * there are too many, every other one is dropped and the interval doubled.
  */
 #ifndef HP_LAB_PATH_SAMPLES_H
 #define HP_LAB_PATH_SAMPLES_H
@@ -33,12 +34,14 @@ struct hp_lab_path_samples {
     enum hp_err err;
 };
 
-/* At least `wanted` samples, of a run that is long enough; fewer than twice as many. Blocks reach back to the `bits`-th conditional branch before the sample, or as
- * far as is known. Distances are uniform in 1 ... window; a sample with nothing that far before it is left out. */
+/* At least `wanted` samples, of a run that is long enough; fewer than twice as many. Blocks reach
+ * back to the `bits`-th conditional branch before the sample, or as far as is known. Distances are
+ * uniform in 1 ... window; a sample with nothing that far before it is left out. */
 enum hp_err hp_lab_path_samples_new(size_t wanted, uint32_t bits, uint32_t window,
                                     struct hp_lab_path_samples **samples);
 
-/* Directions of the conditional branches before a sample, the latest in bit 0; returns how many, at most `bits`. */
+/* Directions of the conditional branches before a sample, the latest in bit 0; returns how many, at
+ * most `bits`. */
 uint32_t hp_lab_path_history(const struct hp_lab_path_samples *samples, const struct hp_code *code,
                              const struct hp_lab_path_sample *sample, uint32_t *history);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much of a run is along how few paths (figure 2 of the paper), and how long those are (figure 3).
+ * How much of a run is along how few paths (figure 2 of the paper), and how long those are (figure
+ * 3).
  */
 #include "lab/bank.h"
 #include "lab/experiments.h"

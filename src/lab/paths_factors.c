@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the quality of a hot path table depends on (table 4 of the paper): a Plackett-Burman design over six factors, three of
- * the table and three of the machine, and all combinations of the table's three.
+ * What the quality of a hot path table depends on (table 4 of the paper): a Plackett-Burman design
+ * over six factors, three of the table and three of the machine, and all combinations of the
+ * table's three.
  *
- * All tables and all machines stand behind one run of a program: eight machines, each with path profilers for its
- * events, each of those with eight tables.
+ * All tables and all machines stand behind one run of a program: eight machines, each with path
+ * profilers for its events, each of those with eight tables.
  */
 #include "lab/bank.h"
 #include "lab/design.h"
@@ -17,7 +18,8 @@ enum { EXECUTIONS, L2, MISPREDICTIONS, N_METRICS };
 #define N_TABLES   8 /* bit 0: entries, bit 1: ways, bit 2: index */
 #define N_MACHINES 8 /* bit 0: L2 size, bit 1: L2 ways, bit 2: predictor */
 
-/* The sheets: effects of each metric, ranks, effects by all combinations, the table's combinations. */
+/* The sheets: effects of each metric, ranks, effects by all combinations, the table's combinations.
+ */
 enum { RANKS = N_METRICS, ALL, FULL };
 
 static const char *const factors[N_FACTORS] = {"entries", "ways",    "index",

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What it takes to profile paths by numbering them in advance (Ball and Larus), or by keeping the last branches (Young
- * and Smith): docs/numbering.md. The graphs are those of the functions as far as they were executed.
+ * What it takes to profile paths by numbering them in advance (Ball and Larus), or by keeping the
+ * last branches (Young and Smith): docs/numbering.md. The graphs are those of the functions as far
+ * as they were executed.
  */
 #include "base/grow.h"
 #include "hotpath/cfg.h"
@@ -30,7 +31,8 @@ struct totals {
     size_t n_possible, cap_possible;
 };
 
-/* Both numberings are of the same graph, so their edges are the same; only one of them has the counts. */
+/* Both numberings are of the same graph, so their edges are the same; only one of them has the
+ * counts. */
 static void add_edges(struct totals *t, const struct hp_numbering *counted,
                       const struct hp_numbering *estimated)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the path profiler in hardware costs (figure 12 of the paper): the same program on cores that differ in the queue between
- * retirement and the profiler only.
+ * What the path profiler in hardware costs (figure 12 of the paper): the same program on cores that
+ * differ in the queue between retirement and the profiler only.
  */
 #include "lab/experiments.h"
 #include "profiler/path/detector_impl.h"
@@ -57,7 +57,8 @@ static unsigned operations(const struct hardware *h, const struct hp_branch *b)
     return (unsigned)__builtin_popcount(h->ppcr.ops[hp_detector_class(&h->ppcr, &x)]);
 }
 
-/* One cycle an operation; a path that ends: one more to find it in the table, or log2(ways) when it is not there. */
+/* One cycle an operation; a path that ends: one more to find it in the table, or log2(ways) when it
+ * is not there. */
 static uint16_t cost_of(struct hardware *h, const struct hp_batch *batch, size_t i)
 {
     struct hp_branch branch;

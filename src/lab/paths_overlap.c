@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much of a complete path profile a small table keeps (figures 7, 8 and 11 of the paper): for executions in one
- * run, for the events of a machine in another.
+ * How much of a complete path profile a small table keeps (figures 7, 8 and 11 of the paper): for
+ * executions in one run, for the events of a machine in another.
  */
 #include "lab/bank.h"
 #include "lab/experiments.h"
@@ -9,7 +9,8 @@
 
 #include <math.h>
 
-/* What is counted along paths. Each has two sheets: complete and dynamic. The first needs no machine. */
+/* What is counted along paths. Each has two sheets: complete and dynamic. The first needs no
+ * machine. */
 static const struct counted {
     const char *metric;
     const char *title, *dynamic_title;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Power along paths (figure 11 of the paper): by the analytical model, and by the cycle model in the cycles of a pipeline; how much of either the
- * tables keep, and how alike the two are.
+ * Power along paths (figure 11 of the paper): by the analytical model, and by the cycle model in
+ * the cycles of a pipeline; how much of either the tables keep, and how alike the two are.
  */
 #include "base/grow.h"
 #include "lab/experiments.h"
@@ -61,7 +61,8 @@ static void take_blocks(void *context, const uint32_t *blocks, const struct hp_e
     b->known += n;
 }
 
-/* To the path profilers: all blocks whose events are known and whose successor is. blocks[n] is there too. */
+/* To the path profilers: all blocks whose events are known and whose successor is. blocks[n] is
+ * there too. */
 static void hand_on(struct power_thread *t)
 {
     struct backlog *b = &t->backlog;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Hit and noise rate over profiled flow (figures 2 and 3 of the paper), for every scheme, by letting its delay vary.
+ * Hit and noise rate over profiled flow (figures 2 and 3 of the paper), for every scheme, by
+ * letting its delay vary.
  */
 #include "lab/design.h"
 #include "lab/experiments.h"
@@ -9,8 +10,9 @@
 #include <math.h>
 #include <string.h>
 
-/* The sheets: each program where 10 % of the flow is profiled, and where the hit rate is 97.5 %; means over profiled
- * flow and by delay; curves read at the same places for each program; everything. */
+/* The sheets: each program where 10 % of the flow is profiled, and where the hit rate is 97.5 %;
+ * means over profiled flow and by delay; curves read at the same places for each program;
+ * everything. */
 enum { AT_TEN, AT_HIT, FLOW, DELAY, READ, ALL };
 #define HIT 97.5
 
@@ -130,8 +132,8 @@ static enum hp_err add_to(struct hp_sheet *sheet, unsigned name, size_t column, 
     return HP_OK;
 }
 
-/* A scheme's curve. With an endless delay everything is profiled, and nothing predicted; how little can be profiled is the
- * scheme's own. */
+/* A scheme's curve. With an endless delay everything is profiled, and nothing predicted; how little
+ * can be profiled is the scheme's own. */
 struct curve {
     double profiled[N_DELAYS + 1], hit[N_DELAYS + 1], noise[N_DELAYS + 1];
     size_t n;

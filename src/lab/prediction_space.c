@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What prediction has to keep and to do (tables 1 and 2, figure 4 of the paper): paths, hot paths and heads, counters
- * of each scheme, operations for a branch.
+ * What prediction has to keep and to do (tables 1 and 2, figure 4 of the paper): paths, hot paths
+ * and heads, counters of each scheme, operations for a branch.
  */
 #include "lab/experiments.h"
 #include "lab/judging.h"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The programs of the experiments: real ones of the distribution, with generated inputs. Which there are, and how
- * their inputs are made, is written down once, in lab/programs.py; this asks it.
+ * The programs of the experiments: real ones of the distribution, with generated inputs. Which
+ * there are, and how their inputs are made, is written down once, in lab/programs.py; this asks it.
  */
 #ifndef HP_LAB_PROGRAM_H
 #define HP_LAB_PROGRAM_H
@@ -24,8 +24,8 @@ struct hp_lab_programs {
 };
 
 /*
- * All of them, or with `wanted` (names with commas between) those, in that order. HP_ERR_NOTFOUND: no such program, or
- * the script or python3 is not there; the text says which.
+ * All of them, or with `wanted` (names with commas between) those, in that order. HP_ERR_NOTFOUND:
+ * no such program, or the script or python3 is not there; the text says which.
  */
 enum hp_err hp_lab_programs(const char *wanted, struct hp_lab_programs *programs);
 void hp_lab_programs_fini(struct hp_lab_programs *programs);
@@ -48,8 +48,8 @@ struct hp_lab_request {
 };
 
 /*
- * The command of a program, with its input files, which are made when they are not there yet. HP_ERR_UNSUPPORTED: the
- * program is not installed; the text says where it is to be had.
+ * The command of a program, with its input files, which are made when they are not there yet.
+ * HP_ERR_UNSUPPORTED: the program is not installed; the text says where it is to be had.
  */
 enum hp_err hp_lab_command(const struct hp_lab_program *program,
                            const struct hp_lab_request *request, struct hp_lab_command *command);

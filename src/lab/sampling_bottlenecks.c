@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Latency against wasted issue slots (figure 7 of ProfileMe): instructions of three loops that differ in how much else there is to do while
- * one of their instructions is in progress. Estimated from pairs of samples; beside them what the pipeline really did.
+ * Latency against wasted issue slots (figure 7 of ProfileMe): instructions of three loops that
+ * differ in how much else there is to do while one of their instructions is in progress. Estimated
+ * from pairs of samples; beside them what the pipeline really did.
  */
 #include "lab/experiments.h"
 #include "lab/insns.h"

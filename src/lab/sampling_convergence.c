@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * How fast estimates from samples converge (figure 3 of ProfileMe): for each static instruction the estimated number of times it retired,
- * and missed the D-cache, over the actual one; two thirds of the points are expected within 1 +- 1/sqrt(k).
+ * How fast estimates from samples converge (figure 3 of ProfileMe): for each static instruction the
+ * estimated number of times it retired, and missed the D-cache, over the actual one; two thirds of
+ * the points are expected within 1 +- 1/sqrt(k).
  */
 #include "lab/experiments.h"
 #include "lab/insns.h"
@@ -19,10 +20,12 @@ static const struct interval {
 };
 #define N_INTERVALS (sizeof intervals / sizeof *intervals)
 
-/* Of a property: retired, or missed the D-cache. Points are static instructions with k samples that have it. */
+/* Of a property: retired, or missed the D-cache. Points are static instructions with k samples that
+ * have it. */
 struct points {
     double all, inside; /* k >= 1 */
-    /* By the samples that can be expected, not by k: those that have 10 by chance are the wrong ones. */
+    /* By the samples that can be expected, not by k: those that have 10 by chance are the wrong
+     * ones. */
     double many, many_inside; /* at least 10 */
     double most, worst;       /* at least 100: how many; the largest error */
 };

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * How wrong the ways of sampling are: what they say of the time of instructions, against the exact attribution of every cycle on the
- * same pipeline. Applied to every cycle, so that only the way is wrong and not the number of samples; and ProfileMe as it is, with samples.
+ * How wrong the ways of sampling are: what they say of the time of instructions, against the exact
+ * attribution of every cycle on the same pipeline. Applied to every cycle, so that only the way is
+ * wrong and not the number of samples; and ProfileMe as it is, with samples.
  */
 #include "lab/experiments.h"
 #include "lab/insns.h"

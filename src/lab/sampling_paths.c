@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How often a sample's path can be told from its history of branches (figure 6 of ProfileMe): for histories of 1 to 16 bits, within routines and across them. One run: samples with
- * the way that really led to each, and the edges; when it is over, the graph is complete and every sample is asked for.
+ * How often a sample's path can be told from its history of branches (figure 6 of ProfileMe): for
+ * histories of 1 to 16 bits, within routines and across them. One run: samples with the way that
+ * really led to each, and the edges; when it is over, the graph is complete and every sample is
+ * asked for.
  */
 #include "hotpath/reconstruct.h"
 #include "lab/experiments.h"

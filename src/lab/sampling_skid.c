@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where an event counter's interrupts arrive (figure 2 of ProfileMe): a loop with one load and hundreds of nops; how many instructions
- * behind the load is the one that an interrupt for a D-cache reference sees, on an in-order and on an out-of-order core. And ProfileMe.
- * The model has no noise: in the loop each time is like the other. So real programs are measured too.
+ * Where an event counter's interrupts arrive (figure 2 of ProfileMe): a loop with one load and
+ * hundreds of nops; how many instructions behind the load is the one that an interrupt for a
+ * D-cache reference sees, on an in-order and on an out-of-order core. And ProfileMe. The model has
+ * no noise: in the loop each time is like the other. So real programs are measured too.
  */
 #include "lab/experiments.h"
 #include "lab/watch.h"
@@ -62,7 +63,8 @@ static bool is_loop(const struct probe *probe)
     return strcmp(probe->name, "skid") == 0;
 }
 
-/* Whether an instruction is one of the loop: what its start-up code does is none of the figure's. */
+/* Whether an instruction is one of the loop: what its start-up code does is none of the figure's.
+ */
 static bool is_ours(const struct probe *probe, uint32_t insn)
 {
     if (!is_loop(probe))

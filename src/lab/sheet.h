@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A sheet: a table of numbers, one row a program (or whatever is compared), with the mean and the paper's figures
- * below. Printed for people, or written as JSON.
+ * A sheet: a table of numbers, one row a program (or whatever is compared), with the mean and the
+ * paper's figures below. Printed for people, or written as JSON.
  */
 #ifndef HP_LAB_SHEET_H
 #define HP_LAB_SHEET_H
@@ -29,9 +29,9 @@ struct hp_sheet {
     const char *title;    /* a sentence; must outlive the sheet */
     const char *rows_are; /* "program", "tau", ...; likewise */
     bool detail;          /* too long for people: only in JSON */
-    bool
-        whole; /* in the mean only rows that have all values count, so that columns can be compared */
-    bool mean; /* a line with the mean of each column */
+    bool whole; /* in the mean only rows that have all values count, so that columns can be compared
+                 */
+    bool mean;  /* a line with the mean of each column */
     struct hp_sheet_column columns[HP_SHEET_COLUMNS];
     size_t n_columns;
     struct hp_sheet_row *rows;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A watch: a profiler that hands the timings of a program's threads to a function of the experiment. Threads are not told apart: for
- * programs that have one, or measures to which it does not matter.
+ * A watch: a profiler that hands the timings of a program's threads to a function of the
+ * experiment. Threads are not told apart: for programs that have one, or measures to which it does
+ * not matter.
  */
 #ifndef HP_LAB_WATCH_H
 #define HP_LAB_WATCH_H

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How much of a run is executed within sets of blocks, with all that is called from there. Sets are bits of a mask: each
- * block has those that it is in. An instruction counts for a set once, however many calls deep it is within it. A
- * signal handler is within what the calls are that it interrupts.
+ * How much of a run is executed within sets of blocks, with all that is called from there. Sets are
+ * bits of a mask: each block has those that it is in. An instruction counts for a set once, however
+ * many calls deep it is within it. A signal handler is within what the calls are that it
+ * interrupts.
  */
 #ifndef HP_LAB_WITHIN_H
 #define HP_LAB_WITHIN_H
@@ -10,8 +11,8 @@
 #include "base/map64.h"
 #include "hotpath/profiler.h"
 
-/* Blocks by the address that they start at, of an earlier run of the same program. All of them must be there, also those in no set: where one
- * starts in the midst of another, that one is divided. */
+/* Blocks by the address that they start at, of an earlier run of the same program. All of them must
+ * be there, also those in no set: where one starts in the midst of another, that one is divided. */
 struct hp_lab_sets {
     struct hp_map64 masks; /* by address */
 };
@@ -24,7 +25,8 @@ void hp_lab_sets_fini(struct hp_lab_sets *sets);
 enum hp_err hp_lab_within_new(struct hp_code *code, const struct hp_lab_sets *sets,
                               struct hp_profiler **within);
 
-/* Percent of all instructions that were executed within the set of that bit; after the run. HP_ERR_NOMEM: memory ran out on the way. */
+/* Percent of all instructions that were executed within the set of that bit; after the run.
+ * HP_ERR_NOMEM: memory ran out on the way. */
 enum hp_err hp_lab_within_share(const struct hp_profiler *within, unsigned bit, double *share);
 
 #endif

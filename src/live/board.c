@@ -138,7 +138,8 @@ static void find_rates(struct hp_board *b, uint64_t *recent)
 
 /* --- Functions -------------------------------------------------------------------------------- */
 
-/* The function of a block without a symbol: the nearest that was called before it. Searched anew only when so many more are known that it may be another. */
+/* The function of a block without a symbol: the nearest that was called before it. Searched anew
+ * only when so many more are known that it may be another. */
 static uint32_t owner_of(struct hp_board *b, uint32_t block, uint32_t n_functions)
 {
     struct hp_board_owner *owner = &b->owners[block];
@@ -158,7 +159,8 @@ static enum hp_err add_to_function(struct hp_board *b, uint32_t id, uint64_t wei
     return HP_OK;
 }
 
-/* Blocks with symbols first: the functions they bring would make every search among the others start anew. */
+/* Blocks with symbols first: the functions they bring would make every search among the others
+ * start anew. */
 static enum hp_err add_up_functions(struct hp_board *b)
 {
     HP_TRY(hp_grow(&b->owners, &b->cap_owners, b->change.n_blocks + 1, sizeof *b->owners));
@@ -267,7 +269,8 @@ static enum hp_err look_spots(struct hp_board *b, bool since, uint64_t recent, d
     size_t n = b->detector.found;
     HP_TRY(hp_grow(&b->spots_before, &b->cap_spots_before, n + 1, sizeof *b->spots_before));
     HP_TRY(hp_grow(&b->spots_base, &b->cap_spots_base, n + 1, sizeof *b->spots_base));
-    /* Of one that is new it is not known what its region executed when; its share would be more than all. */
+    /* Of one that is new it is not known what its region executed when; its share would be more
+     * than all. */
     for (size_t i = n_before; i < n; i++)
         b->spots_before[i] = b->spots[i].executed < recent ? 0 : b->spots[i].executed - recent;
     find_spot(b, recent, now);

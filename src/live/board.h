@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The board: what a live view shows of a run, worked out from profilers that are still counting (docs/top.md).
+ * The board: what a live view shows of a run, worked out from profilers that are still counting
+ * (docs/top.md).
  *
- * Nothing is done per event. hp_board_look(), between batches, takes the difference of counters to the look before (or since the start), keeps the heaviest
- * of each kind, and finds names for these only. A look costs as long as there are blocks, distinct paths and regions; how long, it says.
+ * Nothing is done per event. hp_board_look(), between batches, takes the difference of counters to
+ * the look before (or since the start), keeps the heaviest of each kind, and finds names for these
+ * only. A look costs as long as there are blocks, distinct paths and regions; how long, it says.
  */
 #ifndef HP_LIVE_BOARD_H
 #define HP_LIVE_BOARD_H
@@ -90,8 +92,8 @@ struct hp_board {
     bool waits;       /* for the part of the run that was asked for */
     uint64_t whole;   /* instructions that shares are of */
     struct hp_board_rows kinds[HP_BOARD_KINDS];
-    bool
-        stale; /* the last look was not at paths: what they did since then is known after the next */
+    bool stale; /* the last look was not at paths: what they did since then is known after the next
+                 */
     struct hp_hotspot_state detector;
     struct hp_board_row spot; /* the hot spot of now; `id` HP_BOARD_NO_SPOT: none */
     double spot_share;

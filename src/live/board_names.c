@@ -37,7 +37,8 @@ static enum hp_err remember_end(struct hp_board *b, const struct hp_path *path, 
     return hp_map64_put(&b->ends_of, hash, (uint32_t)b->n_ends++);
 }
 
-/* The last block of a path; HP_NO_ID: not known. The targets of paths by address are not at hand: those are not followed. */
+/* The last block of a path; HP_NO_ID: not known. The targets of paths by address are not at hand:
+ * those are not followed. */
 static enum hp_err find_end(struct hp_board *b, const struct hp_path *path, uint32_t *block)
 {
     uint64_t hash = hp_path_hash(path);

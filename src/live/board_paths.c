@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The heaviest paths. Each thread has its complete profile, so the same path may be in several: the heaviest of each are put together. What a thread has
- * of a path that is not among its own heaviest is missing in the sum.
+ * The heaviest paths. Each thread has its complete profile, so the same path may be in several: the
+ * heaviest of each are put together. What a thread has of a path that is not among its own heaviest
+ * is missing in the sum.
  */
 #include "live/board_impl.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a core needs to know of a block, worked out once: what it fetches and accesses, in program order, and how it
- * ends; and what of its power does not depend on hits and misses.
+ * What a core needs to know of a block, worked out once: what it fetches and accesses, in program
+ * order, and how it ends; and what of its power does not depend on hits and misses.
  */
 #ifndef HP_MACHINE_BLOCKS_H
 #define HP_MACHINE_BLOCKS_H
@@ -52,8 +52,8 @@ void hp_blocks_init(struct hp_blocks *blocks, const struct hp_machine *machine,
                     const struct hp_memory *memory);
 void hp_blocks_fini(struct hp_blocks *blocks);
 
-/* Works the first `n` instructions of a block out (all, when it has no more); its steps are the last in the list, from
- * which the caller may take them again. HP_ERR_NOMEM. */
+/* Works the first `n` instructions of a block out (all, when it has no more); its steps are the
+ * last in the list, from which the caller may take them again. HP_ERR_NOMEM. */
 enum hp_err hp_blocks_part(struct hp_blocks *blocks, struct hp_code *code, uint32_t block,
                            uint32_t n, struct hp_block_info *info);
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The branch unit: direction predictor, BTB, return address stack and indirect predictor together see every
- * retired transfer and say whether it was mispredicted:
- *   conditional transfers   the direction was wrong
- *   returns                 the return address stack had another address (without one: as indirect)
- *   indirect jumps, calls   the BTB, or ITTAGE, had another target or none
- * A direct transfer that is taken and not in the BTB is counted apart: the target is in the
- * instruction, so it costs a fetch bubble and not a misprediction.
+ * The branch unit: direction predictor, BTB, return address stack and indirect predictor together
+ * see every retired transfer and say whether it was mispredicted: conditional transfers   the
+ * direction was wrong returns                 the return address stack had another address (without
+ * one: as indirect) indirect jumps, calls   the BTB, or ITTAGE, had another target or none A direct
+ * transfer that is taken and not in the BTB is counted apart: the target is in the instruction, so
+ * it costs a fetch bubble and not a misprediction.
  */
 #ifndef HP_MACHINE_BRANCHES_H
 #define HP_MACHINE_BRANCHES_H
@@ -20,9 +19,9 @@ struct hp_transfer {
     uint64_t pc;     /* as predictors want it */
     uint64_t target; /* the address run next */
     uint64_t end;    /* the address behind the instruction */
-    uint64_t
-        direct; /* where a direct transfer leads when it is taken, else 0; for hp_branches_predict() */
-    uint8_t flow; /* enum hp_flow; not NONE, SYSCALL, TRAP */
+    uint64_t direct; /* where a direct transfer leads when it is taken, else 0; for
+                        hp_branches_predict() */
+    uint8_t flow;    /* enum hp_flow; not NONE, SYSCALL, TRAP */
     bool conditional, backward, taken;
 };
 
@@ -47,10 +46,10 @@ void hp_branches_fini(struct hp_branches *branches);
 
 /* What the predictors said of a transfer. */
 struct hp_forecast {
-    uint64_t
-        next; /* the address to be run next; 0: they did not know. Right when the transfer was not mispredicted */
-    bool taken;      /* what they said; unconditional transfers are */
-    bool wrong;      /* mispredicted */
+    uint64_t next; /* the address to be run next; 0: they did not know. Right when the transfer was
+                      not mispredicted */
+    bool taken;    /* what they said; unconditional transfers are */
+    bool wrong;    /* mispredicted */
     bool btb_missed; /* a direct transfer that was taken and not in the BTB */
 };
 

@@ -20,8 +20,8 @@ enum hp_replacement {
 
 /*
  * An entry is line << 2 | dirty << 1 | valid, so lines are below 2^62; 0 is an empty way. With
- * HP_LRU the ways of a set are in order of use, the latest first; otherwise, and where there are many ways (HP_CACHE_WIDE), a
- * line keeps its way, and empty ways are filled first, from way 0.
+ * HP_LRU the ways of a set are in order of use, the latest first; otherwise, and where there are
+ * many ways (HP_CACHE_WIDE), a line keeps its way, and empty ways are filled first, from way 0.
  */
 #define HP_CACHE_VALID 1u
 #define HP_CACHE_DIRTY 2u
@@ -35,7 +35,8 @@ struct hp_cache {
     uint32_t random; /* state of the generator */
     enum hp_replacement replacement;
     bool simple; /* to use the first way of a set changes nothing but whether it is dirty */
-    /* Of a wide one: in which way a line was seen last, by its low bits; and with HP_LRU, when each entry was used last. */
+    /* Of a wide one: in which way a line was seen last, by its low bits; and with HP_LRU, when each
+     * entry was used last. */
     uint32_t *hints;
     uint64_t hint_mask;
     uint64_t *used, clock;

@@ -7,8 +7,8 @@
 
 #include "machine/machine.h"
 
-/* What is wrong: the text without the place, which is given by section and key (NULL: the section as a
- * whole). */
+/* What is wrong: the text without the place, which is given by section and key (NULL: the section
+ * as a whole). */
 struct hp_machine_fault {
     const char *section, *key;
     char text[200];
@@ -21,8 +21,8 @@ bool hp_machine_check(struct hp_machine *machine, struct hp_machine_fault *fault
 bool hp_fault_at(struct hp_machine_fault *fault, const char *section, const char *key,
                  const char *format, ...) __attribute__((format(printf, 4, 5)));
 
-/* Checks that predictors share. A history that is longer than the index of its table would be cut off
- * without a word. */
+/* Checks that predictors share. A history that is longer than the index of its table would be cut
+ * off without a word. */
 bool hp_check_history(const char *section, uint64_t history, uint64_t entries,
                       struct hp_machine_fault *fault);
 bool hp_check_tage(const char *section, const struct hp_tage_config *tage,

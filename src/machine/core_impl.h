@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A core from within: for its functional form (core.c) and for the pipeline around it (pipe/), which use the same caches and predictors.
+ * A core from within: for its functional form (core.c) and for the pipeline around it (pipe/),
+ * which use the same caches and predictors.
  */
 #ifndef HP_MACHINE_CORE_IMPL_H
 #define HP_MACHINE_CORE_IMPL_H
@@ -23,7 +24,8 @@ struct hp_core {
     unsigned n_stats;
 };
 
-/* Adds what a retired block is, whatever it hit and missed: instructions, power, and with `addresses` its operands. */
+/* Adds what a retired block is, whatever it hit and missed: instructions, power, and with
+ * `addresses` its operands. */
 void hp_core_count(struct hp_core *core, const struct hp_block_info *info, bool addresses,
                    struct hp_events *events);
 

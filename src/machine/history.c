@@ -47,8 +47,8 @@ void hp_tagged_init(struct hp_tagged *tagged, const struct hp_tage_config *confi
 
 /* --- Following the history -------------------------------------------------------------------- */
 
-/* Eight bits of the history from the one at `bits` on, the first in bit 0: the product has byte i in bit 56 + i, and what
- * else it has is below. */
+/* Eight bits of the history from the one at `bits` on, the first in bit 0: the product has byte i
+ * in bit 56 + i, and what else it has is below. */
 static uint32_t gather(const uint8_t *bits)
 {
     uint64_t bytes;

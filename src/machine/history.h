@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Long histories for TAGE and ITTAGE. A table with a history of `length` bits and an index of `width` bits
- * sees the history folded: bit i of it (0 is the latest) is xored into bit i % width. The folds
- * follow the history, so their cost does not depend on the length.
+ * Long histories for TAGE and ITTAGE. A table with a history of `length` bits and an index of
+ * `width` bits sees the history folded: bit i of it (0 is the latest) is xored into bit i % width.
+ * The folds follow the history, so their cost does not depend on the length.
  *
- * They follow it only when a prediction is asked for, up to eight bits at a time, for all tables at once:
- * of a fold F of width w, k <= w bits later, with `in` the new bits and `out` those that have become too old,
- *     G = (F << k | in) ^ out << length % w,     F' = (G ^ G >> w) & (2^w - 1)
+ * They follow it only when a prediction is asked for, up to eight bits at a time, for all tables at
+ * once: of a fold F of width w, k <= w bits later, with `in` the new bits and `out` those that have
+ * become too old, G = (F << k | in) ^ out << length % w,     F' = (G ^ G >> w) & (2^w - 1)
  */
 #ifndef HP_MACHINE_HISTORY_H
 #define HP_MACHINE_HISTORY_H
@@ -34,8 +34,8 @@ union hp_numbers {
 
 #define HP_HISTORY_ROOM_ 8192
 
-/* The latest bit is bits[at], the one before it the next, one a byte; it grows downwards and is moved up when
- * it has arrived at the bottom. */
+/* The latest bit is bits[at], the one before it the next, one a byte; it grows downwards and is
+ * moved up when it has arrived at the bottom. */
 struct hp_history {
     uint8_t bits[HP_HISTORY_ROOM_];
     uint32_t at;
@@ -49,8 +49,8 @@ struct hp_fold {
     uint32_t width;
 };
 
-/* Tagged tables: what each sees of the history, folded for its index and twice for its tag, and where they are for the branch at
- * hand. */
+/* Tagged tables: what each sees of the history, folded for its index and twice for its tag, and
+ * where they are for the branch at hand. */
 struct hp_tagged {
     union hp_numbers row; /* where each table begins, in one array of all */
     union hp_numbers at;  /* of each table's entry for the branch, in that array */

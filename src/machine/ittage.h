@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * ITTAGE (Seznec, "A 64-Kbytes ITTAGE indirect branch predictor", JWAC-2, 2011): targets of indirect jumps
- * and calls, by histories of geometric length. A base table holds the last target by address; an
- * entry of the others a target, a tag, 2 bits of confidence and one of usefulness.
+ * ITTAGE (Seznec, "A 64-Kbytes ITTAGE indirect branch predictor", JWAC-2, 2011): targets of
+ * indirect jumps and calls, by histories of geometric length. A base table holds the last target by
+ * address; an entry of the others a target, a tag, 2 bits of confidence and one of usefulness.
  *
- * The history has one bit for each conditional branch and four bits of the target of each indirect transfer.
+ * The history has one bit for each conditional branch and four bits of the target of each indirect
+ * transfer.
  */
 #ifndef HP_MACHINE_ITTAGE_H
 #define HP_MACHINE_ITTAGE_H

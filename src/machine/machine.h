@@ -99,8 +99,8 @@ struct hp_machine {
 };
 
 /*
- * Reads a machine from the `size` bytes at `text`. `file` is what it is called in errors, `name` what
- * it calls itself. HP_ERR_FORMAT, with file and line.
+ * Reads a machine from the `size` bytes at `text`. `file` is what it is called in errors, `name`
+ * what it calls itself. HP_ERR_FORMAT, with file and line.
  */
 enum hp_err hp_machine_parse(const char *text, size_t size, const char *file, const char *name,
                              struct hp_machine **machine);

@@ -65,7 +65,8 @@ static void charge(struct hp_memory *memory, uint32_t cost)
     memory->events->count[HP_METRIC_POWER_CYCLE] += cost;
 }
 
-/* An access to a level behind the L1s; the L1s' own are known beforehand, and charged by the owner. */
+/* An access to a level behind the L1s; the L1s' own are known beforehand, and charged by the owner.
+ */
 static void charge_access(struct hp_memory *memory, struct hp_level *level)
 {
     if (level->cycle != memory->cycle) {
@@ -83,8 +84,8 @@ static void charge_access(struct hp_memory *memory, struct hp_level *level)
 static void put(struct hp_memory *memory, unsigned depth, uint64_t address, uint64_t size,
                 bool demand);
 
-/* Brings a line into a level that misses it, once the levels below have it; depth is that of the level
- * below. */
+/* Brings a line into a level that misses it, once the levels below have it; depth is that of the
+ * level below. */
 static void install(struct hp_memory *memory, struct hp_level *level, unsigned depth, uint64_t line,
                     bool dirty)
 {
@@ -97,8 +98,8 @@ static void install(struct hp_memory *memory, struct hp_level *level, unsigned d
     }
 }
 
-/* A level is asked for the line at an address, on behalf of an instruction or (not `demand`) of a written
- * line that comes down and is only part of a line here. Returns where it was. */
+/* A level is asked for the line at an address, on behalf of an instruction or (not `demand`) of a
+ * written line that comes down and is only part of a line here. Returns where it was. */
 static enum hp_source_level get(struct hp_memory *memory, unsigned depth, uint64_t address,
                                 bool demand)
 {
@@ -120,7 +121,8 @@ static enum hp_source_level get(struct hp_memory *memory, unsigned depth, uint64
     return from;
 }
 
-/* `size` bytes of one line are written to a level: by a store (`demand`) or because the level above evicts them. */
+/* `size` bytes of one line are written to a level: by a store (`demand`) or because the level above
+ * evicts them. */
 static void put(struct hp_memory *memory, unsigned depth, uint64_t address, uint64_t size,
                 bool demand)
 {

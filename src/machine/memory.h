@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The memory side of a core: L1 instruction and data caches, up to two unified levels behind them, memory, and TLBs.
+ * The memory side of a core: L1 instruction and data caches, up to two unified levels behind them,
+ * memory, and TLBs.
  *
- * Caches are neither inclusive nor exclusive: a line is brought into every level that missed, and an eviction
- * touches only its own level. An access is an instruction or a memory operand: what crosses lines
- * uses each of them, and has missed (once) when one of them was missing. Each line that an L1 is missing is one
- * access of the next level, and so on down. Lines that were written come down when they are
- * evicted, or with every write (`through`); they are counted apart, and are no misses of the code that
- * happens to evict them.
+ * Caches are neither inclusive nor exclusive: a line is brought into every level that missed, and
+ * an eviction touches only its own level. An access is an instruction or a memory operand: what
+ * crosses lines uses each of them, and has missed (once) when one of them was missing. Each line
+ * that an L1 is missing is one access of the next level, and so on down. Lines that were written
+ * come down when they are evicted, or with every write (`through`); they are counted apart, and are
+ * no misses of the code that happens to evict them.
  *
  * Everything that happens is added to the events of the block that is being run.
  */
@@ -52,8 +53,8 @@ struct hp_memory {
 enum hp_err hp_memory_init(struct hp_memory *memory, const struct hp_machine *machine);
 void hp_memory_fini(struct hp_memory *memory);
 
-/* Fetches from a line of the L1I that is not the last one. `same`: for the instruction that the call before was
- * for, so that a miss is not counted twice. */
+/* Fetches from a line of the L1I that is not the last one. `same`: for the instruction that the
+ * call before was for, so that a miss is not counted twice. */
 void hp_memory_fetch(struct hp_memory *memory, uint64_t line, bool same);
 
 enum { HP_ACCESS_READ = 1, HP_ACCESS_WRITE = 2 };
@@ -62,8 +63,9 @@ enum { HP_ACCESS_READ = 1, HP_ACCESS_WRITE = 2 };
 void hp_memory_access_any(struct hp_memory *memory, uint64_t address, uint32_t size,
                           unsigned access);
 
-/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. In line here is what happens most: one line, that was used last in
- * its set, on the page used last; nothing else comes of it. */
+/* A memory operand: HP_ACCESS_* and its size in bytes, at least 1. In line here is what happens
+ * most: one line, that was used last in its set, on the page used last; nothing else comes of it.
+ */
 static inline void hp_memory_access(struct hp_memory *memory, uint64_t address, uint32_t size,
                                     unsigned access)
 {
@@ -85,15 +87,15 @@ static inline uint64_t hp_operand_last(uint64_t address, uint32_t size)
     return address + (size - 1) < address ? UINT64_MAX : address + (size - 1);
 }
 
-/* Uses the pages of the operand from `address` to `last`: whether one was missing in the DTLB, and in the second level. Without a DTLB
- * never. */
+/* Uses the pages of the operand from `address` to `last`: whether one was missing in the DTLB, and
+ * in the second level. Without a DTLB never. */
 struct hp_pages {
     bool missed, missed2;
 };
 struct hp_pages hp_memory_pages(struct hp_memory *memory, uint64_t address, uint64_t last);
 
-/* Accesses one line of the L1D, `size` bytes of it. Where it was found: HP_FROM_L1, or farther and it is in the L1 now; HP_FROM_NOWHERE: a
- * write that missed and does not allocate. */
+/* Accesses one line of the L1D, `size` bytes of it. Where it was found: HP_FROM_L1, or farther and
+ * it is in the L1 now; HP_FROM_NOWHERE: a write that missed and does not allocate. */
 enum hp_source_level hp_memory_line(struct hp_memory *memory, uint64_t line, unsigned access,
                                     uint64_t size);
 

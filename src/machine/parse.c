@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading a machine file. The syntax is libinih's; because it neither tells line numbers nor sections
- * without keys, and cuts long lines, it gets its lines from here, one by one.
+ * Reading a machine file. The syntax is libinih's; because it neither tells line numbers nor
+ * sections without keys, and cuts long lines, it gets its lines from here, one by one.
  */
 #include "machine/check.h"
 #include "machine/keys.h"
@@ -62,7 +62,8 @@ static void open_section(struct reading *r, const char *line)
         r->section_lines[r->section = section] = r->line;
 }
 
-/* For libinih: the next line, without what is left of its key; NULL at the end, and after an error. */
+/* For libinih: the next line, without what is left of its key; NULL at the end, and after an error.
+ */
 static char *next_line(char *text, int size, void *user)
 {
     struct reading *r = user;

@@ -17,8 +17,9 @@ double hp_power_access(const struct hp_cache_config *cache);
 uint32_t hp_power_cost(const struct hp_cache_config *cache, const struct hp_cache_config *l1i);
 
 /*
- * The cycle model: what the n-th access in a cycle adds to the cost of the n - 1 before, for a cache with `ports`:
- * all accesses together cost one access up to n = ports, n / ports of one beyond.
+ * The cycle model: what the n-th access in a cycle adds to the cost of the n - 1 before, for a
+ * cache with `ports`: all accesses together cost one access up to n = ports, n / ports of one
+ * beyond.
  */
 static inline uint32_t hp_power_nth(uint32_t cost, uint32_t ports, uint32_t n)
 {

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * TAGE (Seznec and Michaud, "A case for (partially) TAgged GEometric history length branch prediction",
- * JILP 8, 2006), without loop predictor and statistical corrector.
+ * TAGE (Seznec and Michaud, "A case for (partially) TAgged GEometric history length branch
+ * prediction", JILP 8, 2006), without loop predictor and statistical corrector.
  *
- * A base table of 2-bit counters by address, and tables indexed by address and a history of geometric
- * length. An entry has a 3-bit counter, a tag and 2 bits of usefulness. The *provider* is the matching
- * table with the longest history; the *alternate* is what would be said without it. A provider that is
- * new (weak counter, usefulness 0) is believed only if that has paid off lately (`use_alternate`).
- * Update: the provider's counter (or the base's) learns; its usefulness counts whether it was right where
- * the alternate was wrong; after a misprediction an entry with usefulness 0 in a longer table is taken
- * (of the first two that have one, the shorter twice as often), or all that might have been lose one of
- * usefulness. Usefulness is halved now and then.
+ * A base table of 2-bit counters by address, and tables indexed by address and a history of
+ * geometric length. An entry has a 3-bit counter, a tag and 2 bits of usefulness. The *provider* is
+ * the matching table with the longest history; the *alternate* is what would be said without it. A
+ * provider that is new (weak counter, usefulness 0) is believed only if that has paid off lately
+ * (`use_alternate`). Update: the provider's counter (or the base's) learns; its usefulness counts
+ * whether it was right where the alternate was wrong; after a misprediction an entry with
+ * usefulness 0 in a longer table is taken (of the first two that have one, the shorter twice as
+ * often), or all that might have been lose one of usefulness. Usefulness is halved now and then.
  *
- * The history has one bit for each conditional branch, and one for every other transfer, made of its
- * target.
+ * The history has one bit for each conditional branch, and one for every other transfer, made of
+ * its target.
  */
 #include "machine/history.h"
 #include "machine/predictor.h"

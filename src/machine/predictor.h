@@ -6,9 +6,9 @@
  * branch's address without the low bits that are always 0 on its architecture. note() tells of a
  * transfer that was no conditional branch; only predictors whose history has them take it.
  *
- * Counters are unsigned and saturate; one of n bits says "taken" from 2^(n-1) on, and starts just below
- * (weakly not taken). Histories start as not taken. The model is updated at once: nothing is in
- * flight between a prediction and its outcome.
+ * Counters are unsigned and saturate; one of n bits says "taken" from 2^(n-1) on, and starts just
+ * below (weakly not taken). Histories start as not taken. The model is updated at once: nothing is
+ * in flight between a prediction and its outcome.
  */
 #ifndef HP_MACHINE_PREDICTOR_H
 #define HP_MACHINE_PREDICTOR_H
@@ -41,7 +41,8 @@ HP_PREDICTORS(EACH)
 #undef EACH
 extern const struct hp_predictor_kind *const hp_predictor_kinds[HP_N_PREDICTORS];
 
-/* The predictor of a machine; any one, with the settings that the machine has for it. HP_ERR_NOMEM. */
+/* The predictor of a machine; any one, with the settings that the machine has for it. HP_ERR_NOMEM.
+ */
 enum hp_err hp_predictor_new(const struct hp_branch_config *config,
                              struct hp_predictor **predictor);
 enum hp_err hp_predictor_make(const struct hp_branch_config *config, uint64_t id,

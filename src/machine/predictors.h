@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The direction predictors there are. To add one: a file predict_NAME.c that defines hp_predict_NAME
- * (see predictor.h), and a line here.
+ * The direction predictors there are. To add one: a file predict_NAME.c that defines
+ * hp_predict_NAME (see predictor.h), and a line here.
  */
 #ifndef HP_MACHINE_PREDICTORS_H
 #define HP_MACHINE_PREDICTORS_H

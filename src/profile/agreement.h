@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far two ways of attributing time agree: the sum over all groups of instructions of the smaller of their two shares. One minus this is
- * the error of docs/instructions.md.
+ * How far two ways of attributing time agree: the sum over all groups of instructions of the
+ * smaller of their two shares. One minus this is the error of docs/instructions.md.
  */
 #ifndef HP_PROFILE_AGREEMENT_H
 #define HP_PROFILE_AGREEMENT_H
@@ -18,11 +18,13 @@ enum hp_agreement_by {
 /* "instruction", "line", "function". */
 const char *hp_agreement_by_name(enum hp_agreement_by by);
 
-/* The group of each instruction of the profile, into groups[n_insns]: 0, 1, ...; how many there are. HP_ERR_NOMEM. */
+/* The group of each instruction of the profile, into groups[n_insns]: 0, 1, ...; how many there
+ * are. HP_ERR_NOMEM. */
 enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreement_by by,
                                 uint32_t *groups, uint32_t *n_groups);
 
-/* In 0 ... 1; of weights by instruction. 0 when one has no weight at all, 1 when both have none. HP_ERR_NOMEM. */
+/* In 0 ... 1; of weights by instruction. 0 when one has no weight at all, 1 when both have none.
+ * HP_ERR_NOMEM. */
 enum hp_err hp_agreement_of(const uint32_t *groups, size_t n_groups, const double *a,
                             const double *b, size_t n_insns, double *overlap);
 

@@ -45,7 +45,8 @@ static inline double hp_overlap_percent(unsigned __int128 sum, uint64_t total_a,
     return part > 1.0 ? 100.0 : part * 100.0;
 }
 
-/* Overlaps of what is at a place: blocks or edges, paths (into the comparison's kinds), loops. HP_ERR_NOMEM. */
+/* Overlaps of what is at a place: blocks or edges, paths (into the comparison's kinds), loops.
+ * HP_ERR_NOMEM. */
 enum hp_err hp_compare_code(struct hp_compare *compare, bool edges, double *overlap);
 enum hp_err hp_compare_paths(struct hp_compare *compare, bool by_insns);
 enum hp_err hp_compare_loops(struct hp_compare *compare, bool by_insns, double *overlap);

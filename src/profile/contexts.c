@@ -2,12 +2,13 @@
 /*
  * Calling contexts: are they sound, and their normal form.
  *
- * A tree in a file may have any shape, so it is walked without recursion, and one that is deeper than any that is recorded is refused:
- * who reads a profile may walk up and down it freely.
+ * A tree in a file may have any shape, so it is walked without recursion, and one that is deeper
+ * than any that is recorded is refused: who reads a profile may walk up and down it freely.
  *
- * The normal form goes by depth: first those without a parent, by function, then the children of the first of these, by function, and so
- * on. So it is enough to look at neighbours to see that contexts are in order: their (parent, function) grows, and so parents come first
- * and no two children of one parent have the same function.
+ * The normal form goes by depth: first those without a parent, by function, then the children of
+ * the first of these, by function, and so on. So it is enough to look at neighbours to see that
+ * contexts are in order: their (parent, function) grows, and so parents come first and no two
+ * children of one parent have the same function.
  */
 #include "profile/profile_impl.h"
 

@@ -2,8 +2,9 @@
 /*
  * Loops in their normal form.
  *
- * Where loops are joined they may be nested in different ones: a run that never iterated the loop in
- * the middle does not know it. Of the loops that one is said to be in, the smallest stays its parent.
+ * Where loops are joined they may be nested in different ones: a run that never iterated the loop
+ * in the middle does not know it. Of the loops that one is said to be in, the smallest stays its
+ * parent.
  */
 #include "profile/profile_impl.h"
 
@@ -35,7 +36,8 @@ enum hp_err hp_loops_check_nesting(const struct hp_profile *p, uint32_t *culprit
     return err;
 }
 
-/* Parents from different runs can contradict each other: a circle of them is opened at its first loop. */
+/* Parents from different runs can contradict each other: a circle of them is opened at its first
+ * loop. */
 static enum hp_err open_circles(struct hp_profile *p)
 {
     uint32_t *seen = calloc(p->n_loops + 1, sizeof *seen); /* by which walk, from 1 */

@@ -2,8 +2,9 @@
 /*
  * Keeping what is right of a profile in which something is not.
  *
- * Row by row: what hp_profile_check() refuses loses the references that lead nowhere, where a row may do without them, or what contradicts itself; what is
- * still refused is left out. Then what belongs to rows that are left out is, too, and references get the new indices.
+ * Row by row: what hp_profile_check() refuses loses the references that lead nowhere, where a row
+ * may do without them, or what contradicts itself; what is still refused is left out. Then what
+ * belongs to rows that are left out is, too, and references get the new indices.
  */
 #include "profile/profile_impl.h"
 
@@ -123,7 +124,8 @@ static enum hp_err mend_samplers(struct mending *m)
 
 /* --- What is left out ------------------------------------------------------------------------- */
 
-/* What refers to something that is left out. What is referred to comes first in the order of kinds. */
+/* What refers to something that is left out. What is referred to comes first in the order of kinds.
+ */
 static enum hp_err spread(struct mending *m, enum hp_row_kind kind,
                           const struct hp_row_field *field)
 {

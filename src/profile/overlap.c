@@ -135,7 +135,8 @@ static size_t kind_end(const struct hp_profile *p, size_t at)
     return end;
 }
 
-/* Items of all paths, those of a kind in order. What makes a path, in the members that an edge has. */
+/* Items of all paths, those of a kind in order. What makes a path, in the members that an edge has.
+ */
 static struct item *path_items(const struct hp_profile *p, const uint32_t *modules, bool by_insns)
 {
     struct item *items = calloc(p->n_paths + 1, sizeof *items);
@@ -208,7 +209,8 @@ static uint64_t without(uint64_t a, uint64_t b)
     return a > b ? a - b : 0;
 }
 
-/* Weighed by iterations, or by the instructions that are in no loop nested in it: so none counts twice. */
+/* Weighed by iterations, or by the instructions that are in no loop nested in it: so none counts
+ * twice. */
 static struct item *loop_items(const struct hp_profile *p, const uint32_t *modules, bool by_insns)
 {
     struct item *items = calloc(p->n_loops + 1, sizeof *items);

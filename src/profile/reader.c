@@ -121,7 +121,8 @@ void hp_reader_end(struct hp_reader *r)
     overcome(r);
 }
 
-/* Whether a row is missing before the one at hand: then it is read in its place, has another id, and is bad; and is read again. */
+/* Whether a row is missing before the one at hand: then it is read in its place, has another id,
+ * and is bad; and is read again. */
 static bool is_gap(struct hp_reader *r)
 {
     if (!r->rescue || !r->has_id || r->n_gaps >= MAX_GAPS ||

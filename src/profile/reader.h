@@ -12,8 +12,9 @@
  *
  * The first error stays in `err`; everything after it does nothing and gives zeroes and "".
  *
- * With `rescue` that is so only to the end of the row, or of the table: what is wrong is remembered, and reading goes on. A table that is not there, or not as it
- * should be, has no rows. Rows that are missing in between are there, and bad.
+ * With `rescue` that is so only to the end of the row, or of the table: what is wrong is
+ * remembered, and reading goes on. A table that is not there, or not as it should be, has no rows.
+ * Rows that are missing in between are there, and bad.
  */
 #ifndef HP_PROFILE_READER_H
 #define HP_PROFILE_READER_H

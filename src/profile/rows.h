@@ -99,7 +99,8 @@ struct hp_row_format {
     bool has_id;    /* the index is a column; else the key is unique in the file */
     bool later;     /* files from before this kind do not have the table */
     bool drop_zero; /* rows that say nothing but zero are left out */
-    /* What references and limits cannot say: HP_ERR_INVALID when the row cannot be. NULL: nothing. */
+    /* What references and limits cannot say: HP_ERR_INVALID when the row cannot be. NULL: nothing.
+     */
     enum hp_err (*check)(const struct hp_profile *profile, size_t i);
     /* Makes `joint`, which is the first of `n` > 1 rows that are the same, what all of them are
      * together, where adding up is not it. The rows are `stride` bytes apart. NULL: adding up. */
@@ -127,8 +128,8 @@ const void *hp_profile_row(const struct hp_profile *profile, enum hp_row_kind ki
 /* Makes room for `more` rows after those there. HP_ERR_INVALID: more than an index can count. */
 enum hp_err hp_row_reserve(const struct hp_row_array *rows, size_t more);
 
-/* HP_ERR_INVALID: a reference leads nowhere, or from a context to one that comes behind it. A part of
- * hp_profile_check(), enough for reading the rows. */
+/* HP_ERR_INVALID: a reference leads nowhere, or from a context to one that comes behind it. A part
+ * of hp_profile_check(), enough for reading the rows. */
 enum hp_err hp_profile_check_references(const struct hp_profile *profile);
 
 /* The column of a name; NULL: there is none. */

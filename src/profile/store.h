@@ -39,7 +39,8 @@ void hp_store_run(struct hp_store *store, const char *sql);
 /* Numbers the texts that the string table is to hold. */
 enum hp_err hp_store_strings(struct hp_store *store, const struct hp_profile *profile);
 
-/* A table: between these, for each of its `n` rows, all columns in order and then hp_store_next(). */
+/* A table: between these, for each of its `n` rows, all columns in order and then hp_store_next().
+ */
 void hp_store_begin(struct hp_store *store, size_t table, int columns, size_t n);
 void hp_store_next(struct hp_store *store);
 void hp_store_end(struct hp_store *store);

@@ -18,8 +18,8 @@ struct hp_cores {
 enum hp_err hp_cores_init(struct hp_cores *cores, const struct hp_machine *machine);
 void hp_cores_fini(struct hp_cores *cores);
 
-/* Runs the batch, of at most HP_BATCH_MAX blocks, on a core and gives it its events: valid until the next one.
- * HP_ERR_NOMEM. */
+/* Runs the batch, of at most HP_BATCH_MAX blocks, on a core and gives it its events: valid until
+ * the next one. HP_ERR_NOMEM. */
 enum hp_err hp_cores_run(struct hp_cores *cores, struct hp_core *core, struct hp_code *code,
                          struct hp_batch *batch);
 

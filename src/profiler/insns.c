@@ -47,8 +47,9 @@ static enum hp_err cover(struct hp_result *r, const struct hp_program *program)
 
 /* --- What is said of one ---------------------------------------------------------------------- */
 
-/* The module of code that was never executed, which a file had at an address: the one in which it was seen, of several the latest; else, for a
- * module may reach further than it was seen to, the file that starts last before it. HP_NO_ID: none. */
+/* The module of code that was never executed, which a file had at an address: the one in which it
+ * was seen, of several the latest; else, for a module may reach further than it was seen to, the
+ * file that starts last before it. HP_NO_ID: none. */
 static uint32_t module_at(const struct hp_code *code, uint64_t address)
 {
     uint32_t below = HP_NO_ID;

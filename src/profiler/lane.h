@@ -9,7 +9,8 @@
 
 struct hp_lane;
 
-/* Starts the thread; no signal is ever delivered to it. HP_ERR_UNSUPPORTED: it cannot be started, or there is no second processor. */
+/* Starts the thread; no signal is ever delivered to it. HP_ERR_UNSUPPORTED: it cannot be started,
+ * or there is no second processor. */
 enum hp_err hp_lane_new(struct hp_lane **lane);
 
 /* Not while something is going on. */

@@ -88,7 +88,8 @@ static void deliver_in_lane(void *context)
     deliver_to(context, true);
 }
 
-/* Where there are two lanes, all have got it when this returns: nobody is ever ahead, and the code map does not change under anyone. */
+/* Where there are two lanes, all have got it when this returns: nobody is ever ahead, and the code
+ * map does not change under anyone. */
 static void deliver(struct delivery *d)
 {
     struct hp_lane *lane = d->thread->pipeline->lane;
@@ -137,7 +138,8 @@ static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
     deliver(&(struct delivery){.thread = (struct thread *)sink, .steps = steps});
 }
 
-/* Whether everybody takes steps. A region may begin and end inside a run; addresses and events are by block. */
+/* Whether everybody takes steps. A region may begin and end inside a run; addresses and events are
+ * by block. */
 static bool by_steps(const struct hp_pipeline *p)
 {
     bool all = !p->has_region && !p->addressed && !p->cores.machine && p->n_profilers > 0;

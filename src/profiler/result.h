@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The result: where profilers put what they found. It brings the code map into the profile once, whoever asks first: modules, functions,
- * blocks with their lines, threads. What a profiler of somebody else's needs of it is in hotpath/profiler.h.
+ * The result: where profilers put what they found. It brings the code map into the profile once,
+ * whoever asks first: modules, functions, blocks with their lines, threads. What a profiler of
+ * somebody else's needs of it is in hotpath/profiler.h.
  */
 #ifndef HP_PROFILER_RESULT_H
 #define HP_PROFILER_RESULT_H
@@ -24,7 +25,8 @@ enum hp_err hp_result_new(struct hp_code *code, struct hp_functions *functions,
                           struct hp_profile *profile, struct hp_result **result);
 void hp_result_free(struct hp_result *result);
 
-/* The profile's index of a function by its id; HP_PROFILE_NONE for HP_NO_ID. Adds it when it is new. */
+/* The profile's index of a function by its id; HP_PROFILE_NONE for HP_NO_ID. Adds it when it is
+ * new. */
 enum hp_err hp_result_function(struct hp_result *result, uint32_t id, uint32_t *index);
 
 /* The same, but HP_PROFILE_NONE when it is not there yet. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What runs a thread on a machine: its core and, where the machine is run in cycles, the pipe around it; and which of the two runs what
- * (windows.h).
+ * What runs a thread on a machine: its core and, where the machine is run in cycles, the pipe
+ * around it; and which of the two runs what (windows.h).
  */
 #ifndef HP_PROFILER_RUNNER_H
 #define HP_PROFILER_RUNNER_H
@@ -14,8 +14,8 @@
 struct hp_cycles_setup {
     struct hp_program *program;
     struct hp_windows windows;
-    bool
-        has_queue; /* a profiler in hardware takes the branches, through a queue (docs/pipeline.md, "The branch queue") */
+    bool has_queue; /* a profiler in hardware takes the branches, through a queue (docs/pipeline.md,
+                       "The branch queue") */
     unsigned queue; /* of so many entries */
 };
 
@@ -29,15 +29,16 @@ struct hp_runner {
     struct hp_core *core;
     struct hp_pipe *pipe; /* NULL: there are no cycles */
     const struct hp_cycles_setup *setup;
-    enum hp_phase phase; /* that of what came last */
-    const uint16_t *
-        costs; /* of the branches of the next batch, for the queue; the owner's to set. NULL: none */
+    enum hp_phase phase;   /* that of what came last */
+    const uint16_t *costs; /* of the branches of the next batch, for the queue; the owner's to set.
+                              NULL: none */
     struct hp_runner_stats stats;
     uint64_t *windows; /* where those measured begin: instructions of the thread before them */
     size_t n_windows, cap_windows;
 };
 
-/* Keeps everything. `setup` NULL: no cycles. `timings` gets what the pipe says, with `context`. HP_ERR_NOMEM; hp_runner_fini() is safe then. */
+/* Keeps everything. `setup` NULL: no cycles. `timings` gets what the pipe says, with `context`.
+ * HP_ERR_NOMEM; hp_runner_fini() is safe then. */
 enum hp_err hp_runner_init(
     struct hp_runner *runner, const struct hp_machine *machine, const struct hp_cycles_setup *setup,
     void (*timings)(void *context, const struct hp_timing *timings, size_t n), void *context);
@@ -45,12 +46,14 @@ enum hp_err hp_runner_init(
 void hp_runner_close(struct hp_runner *runner);
 void hp_runner_fini(struct hp_runner *runner);
 
-/* Runs a batch, of at most HP_BATCH_MAX blocks. `in_region` false: it only warms. Without cycles the batch gets its events. */
+/* Runs a batch, of at most HP_BATCH_MAX blocks. `in_region` false: it only warms. Without cycles
+ * the batch gets its events. */
 enum hp_err hp_runner_batch(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
                             struct hp_batch *batch, bool in_region);
 
-/* What an event means for the machine: the block of a tail is run, and `*events` are its events (NULL when there are none, and for all
- * other events); what comes behind a signal, say, does not follow from what came before; at the end everything in flight is finished. */
+/* What an event means for the machine: the block of a tail is run, and `*events` are its events
+ * (NULL when there are none, and for all other events); what comes behind a signal, say, does not
+ * follow from what came before; at the end everything in flight is finished. */
 enum hp_err hp_runner_event(struct hp_runner *runner, struct hp_cores *cores, struct hp_code *code,
                             const struct hp_event *event, bool in_region,
                             const struct hp_events **events);

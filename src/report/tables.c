@@ -48,8 +48,10 @@ static enum hp_err own(struct hp_tables *tables, struct hp_strbuf *text, const c
     return HP_OK;
 }
 
-/* --- Module names: the base name, the path where two share that, with the build id where they
- * share even the path (a file that was rebuilt between merged runs) --- */
+/* --- Module names ----------------------------------------------------------------------------- */
+
+/* The base name; the path where two share that, with the build id where they share even the path
+ * (a file that was rebuilt between merged runs). */
 
 static int compare_base(const void *a, const void *b, void *context)
 {

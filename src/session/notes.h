@@ -14,8 +14,8 @@
 enum hp_err hp_note_losses(struct hp_profile *profile, const struct hp_pipeline_stats *stats);
 
 /*
- * A program that was executed and not observed. `path`: of it, NULL not known; `engine`: the name of
- * the one that saw it; `unwanted`: the user asked for it (--no-follow).
+ * A program that was executed and not observed. `path`: of it, NULL not known; `engine`: the name
+ * of the one that saw it; `unwanted`: the user asked for it (--no-follow).
  */
 enum hp_err hp_note_exec(struct hp_profile *profile, const char *path, const char *engine,
                          bool unwanted);

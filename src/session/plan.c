@@ -35,7 +35,7 @@ static size_t find(const char *const *names, size_t n, const char *word)
     return i;
 }
 
-/* --- What is selected ---------------------------------------------------------------------------- */
+/* --- What is selected / ----------------------------------------------------------------------- */
 
 /* What the engine has to record. With a machine that is everything that it can. */
 static enum hp_record_mode mode_for(const struct hp_selection *selection)

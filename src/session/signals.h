@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Signals while a program is watched: they are for the program, which decides what happens. One from
- * the terminal reaches it by itself; one that is sent to hotpath is passed on.
+ * Signals while a program is watched: they are for the program, which decides what happens. One
+ * from the terminal reaches it by itself; one that is sent to hotpath is passed on.
  */
 #ifndef HP_SESSION_SIGNALS_H
 #define HP_SESSION_SIGNALS_H

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * State, the same in coder and decoder after each address; all zero at the start:
- *   operands[place]  what the operand did: its last address, its stride, how far it was from a recent address, and
- *                    which rule held the last time
- *   recent[]         the last addresses of all operands, a ring
- *   after[], next[]  by place and the address before (of any operand, of this one): which address came then
+ *   operands[place]  what the operand did: its last address, its stride, how far it was from a
+ * recent address, and which rule held the last time recent[]         the last addresses of all
+ * operands, a ring after[], next[]  by place and the address before (of any operand, of this one):
+ * which address came then
  *
  * The two tables are for addresses that nothing simpler foretells, and only those enter them.
  *
- * The code is one byte an address, and for those that were not foretold the differences, in byte planes.
+ * The code is one byte an address, and for those that were not foretold the differences, in byte
+ * planes.
  */
 #include "stream/address_codec.h"
 
@@ -32,8 +33,8 @@ enum rule {
     RULES
 };
 
-/* The byte of an address: 0 the rule that held the last time, then the rules, then the bases of a difference, each with a number
- * of bytes (0 to 8). */
+/* The byte of an address: 0 the rule that held the last time, then the rules, then the bases of a
+ * difference, each with a number of bytes (0 to 8). */
 #define CODE_RULE  1
 #define CODE_BASE  (CODE_RULE + RULES)
 #define BASES      (RECENT + 1) /* recent ones, and the operand's own last */

@@ -2,11 +2,12 @@
 /*
  * Coding a thread's data addresses into few bytes.
  *
- * Every address comes with its *place*: which memory operand of the code it belongs to (trace_operands.h). An operand mostly goes on as it
- * did: at the same address, a stride further, at the same distance from an address a little before (fields of an object, a
- * frame on the stack), or where it went the last time after the same address. The code of an address says which of these
- * holds, mostly "the same as the last time", a byte 0, and leaves the rest to the compressor. An address that nothing foretold is a
- * difference to the nearest one known.
+ * Every address comes with its *place*: which memory operand of the code it belongs to
+ * (trace_operands.h). An operand mostly goes on as it did: at the same address, a stride further,
+ * at the same distance from an address a little before (fields of an object, a frame on the stack),
+ * or where it went the last time after the same address. The code of an address says which of these
+ * holds, mostly "the same as the last time", a byte 0, and leaves the rest to the compressor. An
+ * address that nothing foretold is a difference to the nearest one known.
  */
 #ifndef HP_STREAM_ADDRESS_CODEC_H
 #define HP_STREAM_ADDRESS_CODEC_H
@@ -29,15 +30,15 @@ void hp_address_codec_free(struct hp_address_codec *codec);
 size_t hp_address_code_bound(size_t n);
 
 /*
- * Codes `n` addresses (any values). `*bytes` belongs to the coder and is valid until the next call with it.
- * HP_ERR_INVALID: more than HP_ADDRESS_CODEC_MAX. HP_ERR_NOMEM.
+ * Codes `n` addresses (any values). `*bytes` belongs to the coder and is valid until the next call
+ * with it. HP_ERR_INVALID: more than HP_ADDRESS_CODEC_MAX. HP_ERR_NOMEM.
  */
 enum hp_err hp_address_encode(struct hp_address_codec *codec, const uint16_t *places,
                               const uint64_t *addresses, size_t n, const uint8_t **bytes,
                               size_t *size);
 
-/* The inverse, with the same places. HP_ERR_FORMAT: the bytes are not the code of n addresses (any bytes are safe).
- * HP_ERR_INVALID: more than HP_ADDRESS_CODEC_MAX. */
+/* The inverse, with the same places. HP_ERR_FORMAT: the bytes are not the code of n addresses (any
+ * bytes are safe). HP_ERR_INVALID: more than HP_ADDRESS_CODEC_MAX. */
 enum hp_err hp_address_decode(struct hp_address_codec *codec, const uint8_t *bytes, size_t size,
                               const uint16_t *places, uint64_t *addresses, size_t n);
 

@@ -469,8 +469,8 @@ enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_
                       (size_t)(b->end - at), false, &decoded[i]);
             at += decoded[i].length;
             if (at > b->end)
-                at =
-                    b->end; /* what does not decode may be of another length than it was taken for */
+                at = b->end; /* what does not decode may be of another length than it was taken for
+                              */
         }
         code->insns[block] = decoded;
     }
@@ -678,8 +678,8 @@ static enum hp_err check_parent(const struct hp_code *code, uint32_t id,
     return HP_OK;
 }
 
-/* Makes the unit of `run`, which has more than one block: `parent`'s blocks, where they are if nothing
- * else was put behind them, and `last`. There is room. */
+/* Makes the unit of `run`, which has more than one block: `parent`'s blocks, where they are if
+ * nothing else was put behind them, and `last`. There is room. */
 static void add_unit(struct hp_code *code, const struct hp_chain *parent, uint32_t last,
                      struct hp_chain *run)
 {

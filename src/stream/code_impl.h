@@ -45,9 +45,8 @@ struct hp_chain {
     uint32_t unit;         /* valid when there are blocks; with blocks[0], a struct hp_step */
     uint32_t blocks[HP_CHAIN_NEAR]; /* the first of them */
     uint32_t taken;                 /* how the first three went on: bytes 1 to 3 */
-    int64_t
-        weight; /* instructions in its whole blocks, and their number times HP_CHAIN_BLOCK; an open
-                       piece is not among them. Negative: not without a closer look */
+    int64_t weight; /* instructions in its whole blocks, and their number times HP_CHAIN_BLOCK; an
+                       open piece is not among them. Negative: not without a closer look */
 };
 #define HP_CHAIN_BLOCK ((int64_t)1 << 40)
 #define HP_CHAIN_SLOW  INT64_MIN
@@ -130,8 +129,8 @@ struct hp_code {
     uint32_t n_blocks;
     size_t cap_hot, cap_blocks, cap_next, cap_unit_of;
     struct hp_map64 at_start; /* start address -> block id */
-    /* Of starts with several blocks, as of code that is made and loaded at one place over and over. Keys
-     * are hashes; where another block has one, the next number. */
+    /* Of starts with several blocks, as of code that is made and loaded at one place over and over.
+     * Keys are hashes; where another block has one, the next number. */
     struct hp_map64 same_code;  /* start, module, code -> block id */
     struct hp_map64 same_place; /* start, module -> the latest block's id */
     struct hp_insn **insns;     /* by block id: decoded instructions, NULL: not asked for */
@@ -206,9 +205,9 @@ enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *bl
 
 /*
  * How many memory operands (hp_insn.n_mems) the first `insns` instructions of the code of `route`
- * have; likewise all that the word of a defined segment stands for, of whose own code only `insns` instructions
- * count. UINT32_MAX: all of them; these numbers are remembered, a segment's with those of all its
- * blocks. HP_ERR_NOMEM.
+ * have; likewise all that the word of a defined segment stands for, of whose own code only `insns`
+ * instructions count. UINT32_MAX: all of them; these numbers are remembered, a segment's with those
+ * of all its blocks. HP_ERR_NOMEM.
  */
 enum hp_err hp_code_mems(struct hp_code *code, uint32_t route, uint32_t insns, uint32_t *mems);
 enum hp_err hp_code_segment_mems(struct hp_code *code, uint32_t id, uint32_t insns, uint32_t *mems);

@@ -8,8 +8,8 @@
  *  - An open segment starts or continues a *partial* block; it is joined with what runs next until
  *    it ends. A REP instruction that an engine shows once an iteration is folded into one.
  *  - A block that was cut short (a fault, an atomic operation redone by the translator, code that
- *    modified itself) shows as a successor inside the block itself: its first part becomes a partial
- *    block again. Where the block might as well have gone there by itself, see runs_again().
+ *    modified itself) shows as a successor inside the block itself: its first part becomes a
+ * partial block again. Where the block might as well have gone there by itself, see runs_again().
  *  - A signal pushes what was going on (*context*) and starts afresh; the signal return pops it,
  *    and the code goes on as if nothing had been between. Engines that cannot announce signals
  *    announce handlers: arriving at one other than by a branch that leads there is a signal.
@@ -18,9 +18,9 @@
  * With addresses, words wait until they can be processed for good (pair_words), and a block's
  * addresses are taken with its code: see pairing.h.
  *
- * Invariant between calls: what is buffered was run in order, each following from the one before; the
- * successor of the last block is not known; `partial` is what the thread is in the middle of behind
- * that last one.
+ * Invariant between calls: what is buffered was run in order, each following from the one before;
+ * the successor of the last block is not known; `partial` is what the thread is in the middle of
+ * behind that last one.
  */
 #include "base/grow.h"
 #include "hotpath/stream.h"
@@ -458,8 +458,8 @@ static enum hp_err accept(struct hp_cursor *c, uint32_t route)
     return HP_OK;
 }
 
-/* One more iteration of the REP instruction that the partial block ends with: it has the addresses of
- * the first. */
+/* One more iteration of the REP instruction that the partial block ends with: it has the addresses
+ * of the first. */
 static enum hp_err fold(struct hp_cursor *c, uint32_t route)
 {
     uint32_t n;
@@ -872,7 +872,8 @@ static enum hp_err lose_addresses(struct hp_cursor *c)
     return err;
 }
 
-/* As the fast loop does: takes a run of whole blocks, with `n` addresses, that follows from the last one. */
+/* As the fast loop does: takes a run of whole blocks, with `n` addresses, that follows from the
+ * last one. */
 static bool pair_run(struct hp_cursor *c, uint32_t id, uint32_t n)
 {
     struct hp_pairing *p = c->pairing;
@@ -909,8 +910,8 @@ static enum hp_err count_needed(struct hp_cursor *c, uint32_t id, uint32_t *need
     return *found ? hp_code_segment_mems(c->code, id, c->limit, need) : HP_OK;
 }
 
-/* The next word that waits is a segment: takes it when all addresses of it are there. `ended`: nothing
- * more will come. */
+/* The next word that waits is a segment: takes it when all addresses of it are there. `ended`:
+ * nothing more will come. */
 static enum hp_err pair_segment(struct hp_cursor *c, bool ended, bool *done)
 {
     struct hp_pairing *p = c->pairing;

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A native thread's rings hold a quarter of a million words and half a million addresses, and addresses are
- * published with words. A word may mean hundreds of addresses, so these may be further ahead. */
+/* A native thread's rings hold a quarter of a million words and half a million addresses, and
+ * addresses are published with words. A word may mean hundreds of addresses, so these may be
+ * further ahead. */
 #define MOST_WORDS     ((size_t)16 << 20)
 #define MOST_ADDRESSES ((size_t)256 << 20)
 

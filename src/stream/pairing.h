@@ -3,10 +3,10 @@
  * Addresses on their way through a cursor (memory mode).
  *
  * Words and addresses arrive in batches of their own: what has no partner yet *waits* here. The
- * addresses of code that the cursor has taken are *held* until its block is delivered, in the order in
- * which they were run: those of the blocks in the cursor's buffer, then those of its partial block.
- * What a signal interrupted keeps its own below those of the handler: held addresses are a stack, and
- * `base` is where the present ones begin.
+ * addresses of code that the cursor has taken are *held* until its block is delivered, in the order
+ * in which they were run: those of the blocks in the cursor's buffer, then those of its partial
+ * block. What a signal interrupted keeps its own below those of the handler: held addresses are a
+ * stack, and `base` is where the present ones begin.
  */
 #ifndef HP_STREAM_PAIRING_H
 #define HP_STREAM_PAIRING_H
@@ -23,8 +23,8 @@ struct hp_pairing {
     uint64_t *held;
     size_t n_held, cap_held;
     size_t base;
-    /* at[i]: where those of the i-th block in the buffer begin, from `base`; behind the last block's
-     * those of the partial block begin. at[0] is 0. */
+    /* at[i]: where those of the i-th block in the buffer begin, from `base`; behind the last
+     * block's those of the partial block begin. at[0] is 0. */
     uint32_t at[HP_BATCH_MAX + 2];
     bool over;     /* the engine says that there are no more addresses */
     bool mismatch; /* code was found to have other operands than when its addresses were taken */

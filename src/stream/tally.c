@@ -27,8 +27,8 @@ struct part {
     uint64_t count;
 };
 
-/* In an edge: LATE | index of an address at which no whole block is known yet. There may be one when all
- * parts are put together. */
+/* In an edge: LATE | index of an address at which no whole block is known yet. There may be one
+ * when all parts are put together. */
 #define LATE 0x80000000u
 
 /* What a counter says. */

@@ -20,8 +20,9 @@ struct hp_trace_addresses {
 void hp_trace_addresses_fini(struct hp_trace_addresses *in);
 
 /*
- * Reads the addresses of `n` words from the frame at `offset`: frame->count of them. `code` has what the words name, and is the same in every
- * call. HP_ERR_FORMAT: they are damaged, or not as many as the words mean. HP_ERR_NOMEM, HP_ERR_IO.
+ * Reads the addresses of `n` words from the frame at `offset`: frame->count of them. `code` has
+ * what the words name, and is the same in every call. HP_ERR_FORMAT: they are damaged, or not as
+ * many as the words mean. HP_ERR_NOMEM, HP_ERR_IO.
  */
 enum hp_err hp_trace_addresses_read(struct hp_trace_addresses *in, struct hp_trace_input *input,
                                     uint64_t offset, const struct hp_trace_frame *frame,

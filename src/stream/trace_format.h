@@ -67,8 +67,8 @@ struct hp_trace_head {
 /* In the present version. */
 void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch, bool addresses);
 
-/* Reads a file header of which `size` bytes are there. HP_ERR_FORMAT, HP_ERR_VERSION, HP_ERR_UNSUPPORTED (an architecture without a name here); the text
- * starts with `path`. */
+/* Reads a file header of which `size` bytes are there. HP_ERR_FORMAT, HP_ERR_VERSION,
+ * HP_ERR_UNSUPPORTED (an architecture without a name here); the text starts with `path`. */
 enum hp_err hp_trace_unpack_header(const char *path, const uint8_t *bytes, size_t size,
                                    struct hp_trace_head *head);
 

@@ -21,7 +21,8 @@ static uint32_t first_place(uint64_t start)
     return (uint32_t)(start * 0x9e3779b97f4a7c15u >> 40);
 }
 
-/* Works out the places of a segment: its parent's, and those of its own code. HP_ERR_NOTFOUND: nobody knows it. */
+/* Works out the places of a segment: its parent's, and those of its own code. HP_ERR_NOTFOUND:
+ * nobody knows it. */
 static enum hp_err add_segment(struct hp_trace_operands *o, uint32_t id)
 {
     struct hp_segment segment;
@@ -68,7 +69,8 @@ static enum hp_err find_segment(struct hp_trace_operands *o, uint32_t id)
     return HP_OK;
 }
 
-/* How many instructions of the last block of the segment before words[at] were run. False: that is not known yet. */
+/* How many instructions of the last block of the segment before words[at] were run. False: that is
+ * not known yet. */
 static bool find_cut(const uint32_t *words, size_t n, size_t at, bool last, uint32_t *insns)
 {
     while (at < n && words[at] & HP_WORD_EVENT && hp_word_kind(words[at]) == HP_WORD_PAD)

@@ -8,9 +8,9 @@
  *  - a bad header: the next good one is searched for;
  *  - frames are numbered, so a frame that is missing or repeated is noticed;
  *  - words are numbered, so each thread learns how many of its words are missing where;
- *  - the addresses of a words frame are in the frame behind it, and are read with it: when they cannot be, the thread is told before it
- *    gets the words.
- * The reader only ever moves forward, so any file is read in time proportional to its size.
+ *  - the addresses of a words frame are in the frame behind it, and are read with it: when they
+ * cannot be, the thread is told before it gets the words. The reader only ever moves forward, so
+ * any file is read in time proportional to its size.
  */
 #include "base/grow.h"
 #include "base/map64.h"
@@ -297,8 +297,8 @@ static enum hp_err check_order(const struct hp_trace_reader *reader, const struc
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-/* Reads the addresses of the words frame at hand from the frame behind it. HP_ERR_NOTFOUND: it has none. HP_ERR_FORMAT: they are
- * damaged, which will be said when the reader comes there. */
+/* Reads the addresses of the words frame at hand from the frame behind it. HP_ERR_NOTFOUND: it has
+ * none. HP_ERR_FORMAT: they are damaged, which will be said when the reader comes there. */
 static enum hp_err find_addresses(struct hp_trace_reader *reader,
                                   const struct hp_trace_frame *words, struct hp_code *code,
                                   struct hp_trace_frame *frame)

@@ -4,8 +4,9 @@
  *  1. A words frame starts at a word that is not the payload of an event, so a frame can be read
  *     without the one before it.
  *  2. Strings, modules and segments are in the file before the first words frame that names them.
- *  3. With addresses, a words frame has only words whose addresses are there, and the frame behind it has these. What has
- *     none, once and for all, is written without, and so is the rest of its thread.
+ *  3. With addresses, a words frame has only words whose addresses are there, and the frame behind
+ * it has these. What has none, once and for all, is written without, and so is the rest of its
+ * thread.
  *  4. After a failed write every call fails alike, and finish removes the file.
  */
 #include "base/grow.h"

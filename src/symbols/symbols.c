@@ -260,7 +260,8 @@ static bool is_mangled(const char *name)
     return strncmp(name, "_Z", 2) == 0 || strncmp(name, "_R", 2) == 0;
 }
 
-/* Of functions of one file, and with few debug information of all, only the symbol has the name that is needed. Those of parts have something behind a dot. */
+/* Of functions of one file, and with few debug information of all, only the symbol has the name
+ * that is needed. Those of parts have something behind a dot. */
 static void name_by_symbol(const struct hp_symbols *symbols, struct hp_source_frames *frames)
 {
     struct hp_source_frame *outer = &frames->frames[frames->n - 1];

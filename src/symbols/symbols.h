@@ -99,8 +99,10 @@ struct hp_source_frames {
 };
 
 /*
- * The functions at an instruction, with the places in them that it comes from. `*frames` is all zero, or was filled before; free() its array. Strings live as long as
- * `symbols`. HP_ERR_NOTFOUND: there is no debug information for it; `n` is 0 then, `until` is valid (at least offset + 1). HP_ERR_NOMEM.
+ * The functions at an instruction, with the places in them that it comes from. `*frames` is all
+ * zero, or was filled before; free() its array. Strings live as long as `symbols`. HP_ERR_NOTFOUND:
+ * there is no debug information for it; `n` is 0 then, `until` is valid (at least offset + 1).
+ * HP_ERR_NOMEM.
  */
 enum hp_err hp_symbols_frames(struct hp_symbols *symbols, uint64_t offset,
                               struct hp_source_frames *frames);

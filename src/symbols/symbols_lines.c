@@ -5,9 +5,9 @@
  *
  * libdw comes to a line table through the unit it belongs to, and to that through .debug_info and
  * .debug_abbrev, which are most of a debug file and mostly compressed: for the C library 50 of 60
- * ms. DWARF 5 tables name their files in full, so here they are read on their own: one pass over all
- * of them finds which part of which covers what; a question then runs one part. What is not DWARF
- * 5, or odd in any way, is left to libdw: this gives up.
+ * ms. DWARF 5 tables name their files in full, so here they are read on their own: one pass over
+ * all of them finds which part of which covers what; a question then runs one part. What is not
+ * DWARF 5, or odd in any way, is left to libdw: this gives up.
  */
 #include "base/grow.h"
 #include "symbols/symbols_line_names.h"
@@ -189,8 +189,8 @@ static enum hp_err add_part(struct hp_lines *lines, const struct part *part, uin
     return HP_OK;
 }
 
-/* Finds the parts of a sequence and moves `b` behind it. A sequence that starts outside of `code` is
- * left over from a function that the linker discarded. */
+/* Finds the parts of a sequence and moves `b` behind it. A sequence that starts outside of `code`
+ * is left over from a function that the linker discarded. */
 static enum hp_err index_sequence(struct hp_lines *lines, const struct table *table,
                                   struct hp_bytes *b, struct part *part,
                                   const struct advances *advances, const struct hp_span_index *code)

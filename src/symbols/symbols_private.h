@@ -130,8 +130,8 @@ enum hp_err hp_debug_frames(struct hp_debug *debug, uint64_t address,
 /* The line tables of one file. */
 struct hp_lines;
 
-/* HP_ERR_UNSUPPORTED: none, or not all of a kind that is understood; ask hp_debug_open(). `file` and
- * `strings` must outlive it. */
+/* HP_ERR_UNSUPPORTED: none, or not all of a kind that is understood; ask hp_debug_open(). `file`
+ * and `strings` must outlive it. */
 enum hp_err hp_lines_open(struct hp_elf *file, struct hp_strings *strings, struct hp_lines **lines);
 void hp_lines_close(struct hp_lines *lines);
 
@@ -204,7 +204,8 @@ enum hp_err hp_unit_load_scopes(struct hp_debug_unit *unit, Dwarf_Die *die, cons
 /* What is done with a DIE; `depth` is below HP_DIE_MAX_DEPTH. */
 typedef enum hp_err hp_die_visit(void *context, Dwarf_Die *die, uint32_t depth);
 
-/* Visits the DIEs of a unit below which there may be code, parents first. Stops when `visit` fails. */
+/* Visits the DIEs of a unit below which there may be code, parents first. Stops when `visit` fails.
+ */
 enum hp_err hp_unit_walk(Dwarf_Die *unit, hp_die_visit *visit, void *context);
 
 /* The path of file `index` of a unit's file table; "" when it has none, NULL: memory ran out. */

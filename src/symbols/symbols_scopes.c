@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The functions of a compilation unit, inlined or not, as a forest: which was inlined into which, and where.
+ * The functions of a compilation unit, inlined or not, as a forest: which was inlined into which,
+ * and where.
  */
 #include "base/grow.h"
 #include "symbols/symbols_private.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The arena: a watched process may write anything anywhere in it. The input: what is recorded; then writes: where, how many bytes, the bytes. Then
- * hotpath reads it, as of a process that has ended, through a pipeline with the checker.
+ * The arena: a watched process may write anything anywhere in it. The input: what is recorded; then
+ * writes: where, how many bytes, the bytes. Then hotpath reads it, as of a process that has ended,
+ * through a pipeline with the checker.
  */
 #include "engine/live.h"
 #include "profiler/check/check.h"
@@ -79,7 +80,7 @@ static pid_t ended_process(void)
     return pid;
 }
 
-/* --- A consumer that looks at everything it gets, and passes it on. ------------------------------ */
+/* --- A consumer that looks at everything it gets, and passes it on. / ------------------------- */
 
 struct looking {
     struct hp_consumer consumer; /* first */

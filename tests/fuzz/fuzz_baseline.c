@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Baselines of hotpath ci: any text; what is accepted is compared with itself, judged, printed, and written so that it reads the same. */
+/* Baselines of hotpath ci: any text; what is accepted is compared with itself, judged, printed, and
+ * written so that it reads the same. */
 #include "diff/baseline.h"
 #include "diff/gate.h"
 #include "support.h"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The coded words and addresses of a trace, without the frames around them: any bytes are decoded; any words and addresses come back. */
+/* The coded words and addresses of a trace, without the frames around them: any bytes are decoded;
+ * any words and addresses come back. */
 #include "stream/address_codec.h"
 #include "stream/word_codec.h"
 #include "support.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The stream: any words, addresses and counters, against a code map of any code. What comes out keeps what is promised of it (stream.h), and the
- * checker agrees. The input: architecture and mode; segments; words.
+ * The stream: any words, addresses and counters, against a code map of any code. What comes out
+ * keeps what is promised of it (stream.h), and the checker agrees. The input: architecture and
+ * mode; segments; words.
  */
 #include "profiler/check/check.h"
 #include "profiler/pipeline.h"

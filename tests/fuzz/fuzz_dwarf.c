@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Debug information: an ELF file is made around it. The input: sections, each a byte which, two bytes how long, the bytes; so a change in one
- * does not move the others.
+ * Debug information: an ELF file is made around it. The input: sections, each a byte which, two
+ * bytes how long, the bytes; so a change in one does not move the others.
  */
 #include "support.h"
 #include "symbols/symbols.h"

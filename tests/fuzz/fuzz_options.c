@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What is written on a command line or in a file with a name, an equals sign and a number: every parser of such texts, and what prints them again. */
+/* What is written on a command line or in a file with a name, an equals sign and a number: every
+ * parser of such texts, and what prints them again. */
 #include "cli/options.h"
 #include "hotpath/hotspot.h"
 #include "hotpath/loop.h"

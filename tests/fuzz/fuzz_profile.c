@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Profiles: the file of a small one with bytes changed anywhere. The input: what to do with it; then changes: 3 bytes where, a byte how many, the
- * bytes; the last change may cut the file off.
+ * Profiles: the file of a small one with bytes changed anywhere. The input: what to do with it;
+ * then changes: 3 bytes where, a byte how many, the bytes; the last change may cut the file off.
  */
 #include "profile_use.h"
 #include "support.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Profiles that are sound databases with rows that make no sense. The input: what to do with it; then changes: table, how, row, column, value.
+ * Profiles that are sound databases with rows that make no sense. The input: what to do with it;
+ * then changes: table, how, row, column, value.
  */
 #include "profile/schema.h"
 #include "profile_use.h"

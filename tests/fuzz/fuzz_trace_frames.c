@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Trace files whose checksums are right, so that what is behind them is reached. The input: which command, architecture, addresses or not; then
- * frames: kind, thread, count, first word, size of the content, the content. Index and trailer are made.
+ * Trace files whose checksums are right, so that what is behind them is reached. The input: which
+ * command, architecture, addresses or not; then frames: kind, thread, count, first word, size of
+ * the content, the content. Index and trailer are made.
  */
 #include "stream/trace_format.h"
 #include "support.h"

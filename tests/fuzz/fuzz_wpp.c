@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Whole program paths: any bytes, with checksums made right (but where the first byte's second bit says otherwise), through every command that
- * reads one.
+ * Whole program paths: any bytes, with checksums made right (but where the first byte's second bit
+ * says otherwise), through every command that reads one.
  */
 #include "support.h"
 

@@ -14,7 +14,9 @@
 #define SEED  7
 #define ITEMS 10
 
-/* --- Memory for SQLite: sanitizers' is slow, and SQLite itself is not checked with them anyway. --- */
+/* --- Memory for SQLite ------------------------------------------------------------------------ */
+
+/* Sanitizers' is slow, and SQLite itself is not checked with them anyway. */
 
 #define KINDS 28 /* sizes are powers of two; the first 8 bytes of a piece say which */
 

@@ -10,11 +10,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The file of a small profile with something in every table, without checksums of its tables (so that changes are not found by these). Valid
- * for ever. */
+/* The file of a small profile with something in every table, without checksums of its tables (so
+ * that changes are not found by these). Valid for ever. */
 const uint8_t *profile_base(size_t *size);
 
-/* Loads the profile and, when that succeeds, makes something of it, by number: a report, a page, an export, ... */
+/* Loads the profile and, when that succeeds, makes something of it, by number: a report, a page, an
+ * export, ... */
 void profile_use(const char *path, unsigned what);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Runs a harness over files, without libFuzzer: HARNESS [-random=N] [-seed=N] FILE-OR-DIRECTORY... With -random each file is also run N times with
- * random changes. An input that takes longer than LIMIT_SECONDS, or memory beyond LIMIT_MEGABYTES, is an error.
+ * Runs a harness over files, without libFuzzer: HARNESS [-random=N] [-seed=N] FILE-OR-DIRECTORY...
+ * With -random each file is also run N times with random changes. An input that takes longer than
+ * LIMIT_SECONDS, or memory beyond LIMIT_MEGABYTES, is an error.
  */
 #include "support.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the fuzz harnesses share. A harness is one fuzz_NAME.c with LLVMFuzzerTestOneInput(): with HP_FUZZ=ON libFuzzer calls it, else
- * runner.c does, with the files of corpus/NAME. See docs/fuzzing.md.
+ * What the fuzz harnesses share. A harness is one fuzz_NAME.c with LLVMFuzzerTestOneInput(): with
+ * HP_FUZZ=ON libFuzzer calls it, else runner.c does, with the files of corpus/NAME. See
+ * docs/fuzzing.md.
  */
 #ifndef HP_FUZZ_SUPPORT_H
 #define HP_FUZZ_SUPPORT_H
@@ -21,7 +22,8 @@ _Noreturn void fuzz_wrong(const char *format, ...) __attribute__((format(printf,
             fuzz_wrong("%s:%d: %s", __FILE__, __LINE__, #condition);                               \
     while (0)
 
-/* A file of that name in a directory of this process's own, with these bytes. The path is valid until the next call with that name. */
+/* A file of that name in a directory of this process's own, with these bytes. The path is valid
+ * until the next call with that name. */
 const char *fuzz_file(const char *name, const void *bytes, size_t size);
 
 /* The path of such a file, whether it is there or not. */
@@ -30,7 +32,8 @@ const char *fuzz_path(const char *name);
 /* Where output goes that nobody reads. */
 FILE *fuzz_nowhere(void);
 
-/* Runs the command with these words (the last is NULL; not counting "hotpath"); returns its status. Insists that an error is one line. */
+/* Runs the command with these words (the last is NULL; not counting "hotpath"); returns its status.
+ * Insists that an error is one line. */
 int fuzz_command(const char *const *words);
 
 /* --- Taking an input apart: behind its end come zeroes. --------------------------------------- */

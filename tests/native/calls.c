@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* System calls that an engine answers itself or has to follow: their numbers, errors and filters. */
+/* System calls that an engine answers itself or has to follow: their numbers, errors and filters.
+ */
 #define _GNU_SOURCE
 #include "parts.h"
 
@@ -234,7 +235,8 @@ static void handlers_of_children(void)
 
 #define N_CALLS 32
 
-/* Installs a filter: `action` for the calls listed, which end with -1; `otherwise` for all others. */
+/* Installs a filter: `action` for the calls listed, which end with -1; `otherwise` for all others.
+ */
 static void filter(const int *calls, uint32_t action, uint32_t otherwise)
 {
     struct sock_filter code[N_CALLS * 2 + 2];

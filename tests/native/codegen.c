@@ -127,8 +127,8 @@ static void twice_mapped(void)
 
 /* --- Code that changes itself ----------------------------------------------------------------- */
 
-/* patch_next(n): writes n into the instruction right behind the write. patch_loop(n): each time round
- * adds 1 to the constant that the loop itself adds. */
+/* patch_next(n): writes n into the instruction right behind the write. patch_loop(n): each time
+ * round adds 1 to the constant that the loop itself adds. */
 int patch_next(int), patch_loop(int);
 extern unsigned char patch_start[], patch_end[];
 __asm__("    .text\n"
@@ -211,7 +211,8 @@ static void *runner(void *unused)
     return NULL;
 }
 
-/* One thread patches an aligned byte of an immediate while others run it: old or new, never else. */
+/* One thread patches an aligned byte of an immediate while others run it: old or new, never else.
+ */
 static void with_threads(void)
 {
     pthread_t thread[2];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * deny HOW COMMAND...: runs a command where no memory can be writable and executable. HOW is
- * "filter", as systemd's MemoryDenyWriteExecute= does it, or "kernel" (PR_SET_MDWE). Status 77: that
- * is not possible here.
+ * "filter", as systemd's MemoryDenyWriteExecute= does it, or "kernel" (PR_SET_MDWE). Status 77:
+ * that is not possible here.
  */
 #include <errno.h>
 #include <linux/audit.h>

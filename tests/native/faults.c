@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Synchronous signals: handlers see the program's own addresses and registers, and may change them. */
+/* Synchronous signals: handlers see the program's own addresses and registers, and may change them.
+ */
 #define _GNU_SOURCE
 #include "parts.h"
 
@@ -269,8 +270,8 @@ static void told(void)
     raise(SIGUSR1);
 }
 
-/* The same by the kernel itself, once the engine has let the program go: for a call of 32-bit programs that
- * maps. */
+/* The same by the kernel itself, once the engine has let the program go: for a call of 32-bit
+ * programs that maps. */
 static void let_go(void)
 {
     long number = 125; /* mprotect, of no page */

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Code in memory of every kind: thrown away, shared, mapped twice, mapped by many threads, where nothing can be asked. */
+/* Code in memory of every kind: thrown away, shared, mapped twice, mapped by many threads, where
+ * nothing can be asked. */
 #define _GNU_SOURCE
 #include "parts.h"
 
@@ -429,7 +430,8 @@ static void alias_fork(void)
 
 /* --- Very many pages -------------------------------------------------------------------------- */
 
-/* More pages of code that can be written, each apart from the next, than a process may have mappings. */
+/* More pages of code that can be written, each apart from the next, than a process may have
+ * mappings. */
 static void very_many(void)
 {
     enum { COUNT = 36000 };

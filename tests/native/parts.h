@@ -22,7 +22,8 @@ struct part {
         }                                                                                          \
     } while (0)
 
-/* Runs the part that argv[1] names; without it prints the names. The table ends with a NULL name. */
+/* Runs the part that argv[1] names; without it prints the names. The table ends with a NULL name.
+ */
 static inline int run_part(const struct part *parts, int argc, char **argv)
 {
     for (const struct part *p = parts; p->name; p++)

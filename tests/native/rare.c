@@ -29,7 +29,7 @@ static void on(int number, void (*handler)(int, siginfo_t *, void *))
     CHECK(sigaction(number, &action, NULL) == 0);
 }
 
-/* --- GS ---------------------------------------------------------------------------------------- */
+/* --- GS / ------------------------------------------------------------------------------------- */
 
 static char *pages; /* two, the second without access */
 
@@ -167,7 +167,7 @@ static void gs_selectors(void)
     set_gs(NULL);
 }
 
-/* --- Far transfers ----------------------------------------------------------------------------- */
+/* --- Far transfers / -------------------------------------------------------------------------- */
 
 /* A far return that faults: to a selector that does not exist, to no address, from no stack. */
 void far_bad(uint64_t selector, uint64_t target), far_bad_at(void), far_bad_on(void);
@@ -308,7 +308,7 @@ static void far_trap(void)
            (long)(trapped[1] - start), (long)(trapped[2] - start));
 }
 
-/* --- int 0x80 ---------------------------------------------------------------------------------- */
+/* --- int 0x80 / ------------------------------------------------------------------------------- */
 
 static long call32(long number, long a, long b, long c)
 {
@@ -368,7 +368,7 @@ static void calls32_map(void)
     printf("%d\n", ((int (*)(void))(uintptr_t)0x10002000)());
 }
 
-/* --- The x87 instruction pointer --------------------------------------------------------------- */
+/* --- The x87 instruction pointer / ------------------------------------------------------------ */
 
 void x87_last(void); /* its third instruction is the last of x87 */
 void x87_last_at(void);
@@ -447,7 +447,7 @@ static void x87_pointer(void)
     CHECK(image[8] == 0xab || !(c >> 27 & 1));
 }
 
-/* --- Itself ------------------------------------------------------------------------------------ */
+/* --- Itself / --------------------------------------------------------------------------------- */
 
 /* Once the engine has let it go, for the call, the program is still what it executes. */
 static void again(void)
@@ -457,7 +457,7 @@ static void again(void)
     printf("cannot be executed\n");
 }
 
-/* --- vsyscalls --------------------------------------------------------------------------------- */
+/* --- vsyscalls / ------------------------------------------------------------------------------ */
 
 static void vsyscalls(void)
 {

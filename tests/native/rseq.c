@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Restartable sequences: sections that the kernel aborts. An engine may do without them (ENOSYS): then all is done
- * with atomic instructions, and comes out the same. */
+/* Restartable sequences: sections that the kernel aborts. An engine may do without them (ENOSYS):
+ * then all is done with atomic instructions, and comes out the same. */
 #define _GNU_SOURCE
 #include "parts.h"
 
@@ -156,7 +156,7 @@ static void threads(void)
     finish(expected);
 }
 
-/* --- Signals ----------------------------------------------------------------------------------- */
+/* --- Signals / -------------------------------------------------------------------------------- */
 
 static volatile long in_handler;
 
@@ -188,7 +188,7 @@ static void signals(void)
     finish(mine);
 }
 
-/* --- Moves ------------------------------------------------------------------------------------- */
+/* --- Moves / ---------------------------------------------------------------------------------- */
 
 static void *stay(void *argument)
 {
@@ -223,7 +223,7 @@ static void moves(void)
     finish(expected);
 }
 
-/* --- Processes --------------------------------------------------------------------------------- */
+/* --- Processes / ------------------------------------------------------------------------------ */
 
 static void forks(void)
 {
@@ -250,7 +250,7 @@ static void forks(void)
     finish(5);
 }
 
-/* --- Faults ------------------------------------------------------------------------------------ */
+/* --- Faults / --------------------------------------------------------------------------------- */
 
 void section_fault(struct rseq *rseq, volatile long *from), section_fault_abort(void);
 void section_trap(struct rseq *rseq), section_trap_at(void), section_trap_abort(void);
@@ -298,7 +298,7 @@ static void faults(void)
         section_trap(area());
 }
 
-/* --- The calls --------------------------------------------------------------------------------- */
+/* --- The calls / ------------------------------------------------------------------------------ */
 
 static int rseq_call(void *at, uint32_t size, int flags, uint32_t signature)
 {
@@ -345,7 +345,7 @@ static void calls(void)
     puts("calls");
 }
 
-/* --- Another signature ------------------------------------------------------------------------- */
+/* --- Another signature / ---------------------------------------------------------------------- */
 
 #define OTHER_SIGNATURE 0x0badcafe
 
@@ -400,7 +400,7 @@ static void signature(void)
     puts("another signature");
 }
 
-/* --- Descriptions that are computed -------------------------------------------------------------- */
+/* --- Descriptions that are computed / --------------------------------------------------------- */
 
 /* (*n)++ in three steps, with a pause, in a section of which the description is anywhere. */
 bool section_any(struct rseq *rseq, unsigned cpu, long *n, const void *description, long pause);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Signals to the letter: the trap flag, signals that instructions cause when they are sent instead,
- * signal stacks without room, handlers that are used up, and signals that come around fork and exec.
+ * signal stacks without room, handlers that are used up, and signals that come around fork and
+ * exec.
  */
 #define _GNU_SOURCE
 #include "parts.h"
@@ -176,7 +177,8 @@ static void on_overflow(int number, siginfo_t *info, void *context)
     _exit(write(1, text, sizeof text - 1) == sizeof text - 1 ? 7 : 8);
 }
 
-/* The frame does not fit: the signal becomes a SIGSEGV, whose handler runs on the ordinary stack. */
+/* The frame does not fit: the signal becomes a SIGSEGV, whose handler runs on the ordinary stack.
+ */
 static void small_stack(void)
 {
     char *pages = mmap(NULL, 3 * 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -235,8 +237,8 @@ static void forks(void)
     printf("%d odd\n", odd);
 }
 
-/* A program is executed in the middle of a storm of signals that it finds ignored, and blocked ones: its
- * mask and its fate are those of the parent's choice. */
+/* A program is executed in the middle of a storm of signals that it finds ignored, and blocked
+ * ones: its mask and its fate are those of the parent's choice. */
 static void execs(void)
 {
     sigset_t set;
@@ -309,8 +311,8 @@ static int set_stack(size_t size)
     return sigaltstack(&new, NULL) == 0 ? 0 : errno;
 }
 
-/* What a signal stack must have room for grows with what the program may use; where there are no tile registers
- * the answers are others, natively too. */
+/* What a signal stack must have room for grows with what the program may use; where there are no
+ * tile registers the answers are others, natively too. */
 static void stack_sizes(void)
 {
     size_t enough = getauxval(AT_MINSIGSTKSZ);

@@ -399,7 +399,8 @@ static void alternate(void)
     printf("KILL: %d %s\n", result, strerrorname_np(errno));
 }
 
-/* A limit of the program's memory is one of its own memory, and is what it was set to, after exec too. */
+/* A limit of the program's memory is one of its own memory, and is what it was set to, after exec
+ * too. */
 static void limit_memory(int resource, rlim_t most)
 {
     struct rlimit limit = {most - 4096, most}, old;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Programs to be killed, or to outlive a hotpath that is killed: each takes some ten milliseconds and
- * prints one line that says that it did everything.
+ * Programs to be killed, or to outlive a hotpath that is killed: each takes some ten milliseconds
+ * and prints one line that says that it did everything.
  *
  *     victim busy | threads | forks | execs N
  */

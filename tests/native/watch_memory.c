@@ -51,7 +51,7 @@ static void must(enum hp_err err, const char *what)
         give_up(what);
 }
 
-/* --- Blocks ------------------------------------------------------------------------------------- */
+/* --- Blocks / --------------------------------------------------------------------------------- */
 
 static void check_pair(struct watch *w, const struct hp_insn *insn, const struct hp_mem *mem,
                        uint64_t address)
@@ -101,7 +101,7 @@ static void on_event(struct hp_sink *sink, const struct hp_event *event)
     t->lost |= event->kind == HP_EVENT_LOST && event->value != HP_LOST_UNKNOWN;
 }
 
-/* --- The consumer ------------------------------------------------------------------------------- */
+/* --- The consumer / --------------------------------------------------------------------------- */
 
 static enum hp_err on_thread(struct hp_consumer *consumer, const struct hp_thread *thread)
 {

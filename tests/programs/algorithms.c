@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Small well-known algorithms, each named by the first argument; without one their names are printed.
- * Deterministic, without the heap and without printing floating point, so that the executed code does
- * not depend on the machine or on where things are in memory.
+ * Small well-known algorithms, each named by the first argument; without one their names are
+ * printed. Deterministic, without the heap and without printing floating point, so that the
+ * executed code does not depend on the machine or on where things are in memory.
  */
 #include <ctype.h>
 #include <setjmp.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Three kernels, A B C A B C, each long enough for a detector of hot spots to settle. With an argument, in processes: the parent runs A, and a child each B and C; then once
- * more.
+ * Three kernels, A B C A B C, each long enough for a detector of hot spots to settle. With an
+ * argument, in processes: the parent runs A, and a child each B and C; then once more.
  */
 #include <stdint.h>
 #include <string.h>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops whose executions and iterations are known on paper, whatever the compiler makes of them: each is in a function of its own, goes round by a
- * condition at its end, and has work in it that can be neither moved nor joined (KEEP). tests/e2e/test_loops_trips.py has the numbers.
+ * Loops whose executions and iterations are known on paper, whatever the compiler makes of them:
+ * each is in a function of its own, goes round by a condition at its end, and has work in it that
+ * can be neither moved nor joined (KEEP). tests/e2e/test_loops_trips.py has the numbers.
  */
 #define KEEP   __asm__ volatile("" : : : "memory")
 #define SINGLE __attribute__((noinline, noclone))

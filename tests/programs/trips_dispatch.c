@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * An interpreter by computed goto, every operation with a jump of its own (-O2): the loops of the interpreted program are loops among the
- * operations. As trips.c.
+ * An interpreter by computed goto, every operation with a jump of its own (-O2): the loops of the
+ * interpreted program are loops among the operations. As trips.c.
  */
 #define SINGLE __attribute__((noinline, noclone))
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Loops in which the program ends: by exit(), by a signal, by a fault. As trips.c; the argument says how. */
+/* Loops in which the program ends: by exit(), by a signal, by a fault. As trips.c; the argument
+ * says how. */
 #include <signal.h>
 #include <stdlib.h>
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* A process that is forked in the third of five rounds: what is known of the child begins inside the loop. As trips.c. */
+/* A process that is forked in the third of five rounds: what is known of the child begins inside
+ * the loop. As trips.c. */
 #include <sys/wait.h>
 #include <unistd.h>
 

@@ -14,7 +14,8 @@ SINGLE void leave(int now)
     sink++;
 }
 
-/* A nest of two loops that is left from the inside by longjmp, in the third row, in round `round_`. */
+/* A nest of two loops that is left from the inside by longjmp, in the third row, in round `round_`.
+ */
 SINGLE void left(int n)
 {
     int i = 0;

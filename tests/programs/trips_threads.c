@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The same loop in several threads, 100 times the thread's number of rounds each, in three executions. As trips.c. */
+/* The same loop in several threads, 100 times the thread's number of rounds each, in three
+ * executions. As trips.c. */
 #include <pthread.h>
 
 #define THREADS 4

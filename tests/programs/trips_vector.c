@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops that the compiler unrolls, by a factor that is said here, or vectorises (-O3): the rounds of the loops that it makes are fewer, the
- * elements are the same. As trips.c.
+ * Loops that the compiler unrolls, by a factor that is said here, or vectorises (-O3): the rounds
+ * of the loops that it makes are fewer, the elements are the same. As trips.c.
  */
 #define SINGLE __attribute__((noinline, noclone))
 #define N      1003

@@ -2,8 +2,9 @@
 /*
  * Holds the profiler of loop models against the slow reference, on a recorded trace:
  *   daprof_compare TRACE MODEL...
- * Prints for each model a line with what it did and "equal", or what is different, then a line for each entry: "loop ADDRESS TARGET EXECUTIONS
- * AVERAGE ITERATIONS". Exit status 0 equal, 1 different, 2 trouble.
+ * Prints for each model a line with what it did and "equal", or what is different, then a line for
+ * each entry: "loop ADDRESS TARGET EXECUTIONS AVERAGE ITERATIONS". Exit status 0 equal, 1
+ * different, 2 trouble.
  */
 #include "daprof_reference.h"
 

@@ -35,7 +35,8 @@ struct daprof_reference {
     struct task **tasks;
     size_t n_tasks;
     struct task *task;
-    /* The FIFO: when the profiler will begin with each branch that waits; and when it will be idle. */
+    /* The FIFO: when the profiler will begin with each branch that waits; and when it will be idle.
+     */
     uint64_t *waiting;
     size_t n_waiting;
     uint64_t now, idle_at;
@@ -115,7 +116,8 @@ static void forget(struct task *task, uint32_t entry)
             remove_context(task, i);
 }
 
-/* The old task's flags are saved with the tags, the new one's come back where the tag is still the same. */
+/* The old task's flags are saved with the tags, the new one's come back where the tag is still the
+ * same. */
 static void switch_to(struct daprof_reference *r, uint32_t thread)
 {
     struct task *old = r->task;
@@ -167,7 +169,8 @@ static uint64_t total(const struct daprof_reference *r, uint32_t i)
     return r->config.exact_average ? r->avg_iter[i] : r->avg_iter[i] * r->execs[i];
 }
 
-/* replaceIndex: an empty entry first; then the one with the least total iterations that is not fresh. */
+/* replaceIndex: an empty entry first; then the one with the least total iterations that is not
+ * fresh. */
 static uint32_t replace_index(const struct daprof_reference *r, uint64_t address)
 {
     for (uint32_t i = 0; i < r->config.entries; i++)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loop models once more, slowly, as the hardware of the paper would be: arrays with the names of its figure 2, a counter of calls, a FIFO
- * of branches that wait. Shares nothing with the models but the configuration.
+ * The loop models once more, slowly, as the hardware of the paper would be: arrays with the names
+ * of its figure 2, a counter of calls, a FIFO of branches that wait. Shares nothing with the models
+ * but the configuration.
  */
 #ifndef HP_TEST_DAPROF_REFERENCE_H
 #define HP_TEST_DAPROF_REFERENCE_H

@@ -2,10 +2,12 @@
 /*
  * Holds the profiler of hot spots against the slow reference, on a recorded trace:
  *   hotspot_compare TRACE DETECTOR...
- * By units, and by blocks, it must find the same hot spots at the same time with the same counters, regions, counts and time line. Prints a line for each detector with
- * some numbers and "equal", or what is different. Exit status 0 equal, 1 different, 2 trouble.
+ * By units, and by blocks, it must find the same hot spots at the same time with the same counters,
+ * regions, counts and time line. Prints a line for each detector with some numbers and "equal", or
+ * what is different. Exit status 0 equal, 1 different, 2 trouble.
  *
- * The reference reads the trace twice: first it detects, and works out regions when everything is known; then it counts what is executed in them.
+ * The reference reads the trace twice: first it detects, and works out regions when everything is
+ * known; then it counts what is executed in them.
  */
 #include "hotspot_reference.h"
 
@@ -274,7 +276,8 @@ static bool is_candidate(const struct spot *spot, uint64_t address)
     return hp_map64_get(&spot->branches, address) != HP_MAP64_NONE;
 }
 
-/* Marks in `ways` the blocks that start there, were run, and end without a profiled branch. Whether there is a new one. */
+/* Marks in `ways` the blocks that start there, were run, and end without a profiled branch. Whether
+ * there is a new one. */
 static bool go_to(const struct index *index, const struct spot *spot, uint64_t address,
                   uint8_t *ways)
 {
@@ -304,7 +307,8 @@ static unsigned successors(const struct hp_block *b, uint64_t to[2])
     return n;
 }
 
-/* Whether a block that starts there, and was run, ends with a candidate or is marked as leading to one. */
+/* Whether a block that starts there, and was run, ends with a candidate or is marked as leading to
+ * one. */
 static bool arrives(const struct index *index, const struct spot *spot, uint64_t address,
                     const uint8_t *ways)
 {
@@ -384,7 +388,8 @@ static bool leads_to(const struct index *index, const struct spot *spot,
     return false;
 }
 
-/* Whether the block, which ends with a candidate, is one from which on instructions belong to the region. */
+/* Whether the block, which ends with a candidate, is one from which on instructions belong to the
+ * region. */
 static bool is_entry(const struct index *index, const struct spot *spot, uint32_t block)
 {
     const struct slow *s = index->s;

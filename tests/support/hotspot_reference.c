@@ -260,7 +260,8 @@ static void know_cluster(struct hotspot_reference *r, uint32_t process, const ui
         know_branch(r, process, addresses[i]);
 }
 
-/* Takes the largest cluster away, until there is none: clusters are far apart, so taking one does not change the others. */
+/* Takes the largest cluster away, until there is none: clusters are far apart, so taking one does
+ * not change the others. */
 static void know_clusters(struct hotspot_reference *r, uint32_t process, uint64_t *addresses,
                           size_t n)
 {

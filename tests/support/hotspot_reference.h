@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hot spot detector as its rules are written (docs/hotspots.md), with lists and linear searches; shares nothing with the detector but the types of
- * its interface.
+ * The hot spot detector as its rules are written (docs/hotspots.md), with lists and linear
+ * searches; shares nothing with the detector but the types of its interface.
  */
 #ifndef HP_TEST_HOTSPOT_REFERENCE_H
 #define HP_TEST_HOTSPOT_REFERENCE_H

@@ -2,10 +2,11 @@
 /*
  * Holds the exact loops against the slow reference, on a recorded trace:
  *   loop_compare [--batches] [--list] [--spoil] TRACE
- * Both must find the same loops and count the same. Prints the first differences and one line: how many loops, how many were compared in
- * full, "equal" or "DIFFERENT". Exit status 0 equal, 1 different, 2 trouble.
- * With --batches the profiler is given batches instead of steps; with --list all loops of the reference are printed, by
- * address; with --spoil the reference misses a block, to see that a difference is found.
+ * Both must find the same loops and count the same. Prints the first differences and one line: how
+ * many loops, how many were compared in full, "equal" or "DIFFERENT". Exit status 0 equal, 1
+ * different, 2 trouble. With --batches the profiler is given batches instead of steps; with --list
+ * all loops of the reference are printed, by address; with --spoil the reference misses a block, to
+ * see that a difference is found.
  */
 #include "loop_judge.h"
 

@@ -203,7 +203,8 @@ static void compare_values(struct loop_verdict *v, const struct loop_result *l, 
 
 /* --- All loops -------------------------------------------------------------------------------- */
 
-/* Whether it is irreducible, or in one that is: what its back edges are was not known from the beginning. */
+/* Whether it is irreducible, or in one that is: what its back edges are was not known from the
+ * beginning. */
 static bool is_shaky(const struct loop_verdict *v, const struct loop_result *l)
 {
     for (; !(l->flags & HP_LOOP_IRREDUCIBLE); l = &v->reference[l->parent])

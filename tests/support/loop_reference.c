@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The loop reference: the stream that is kept, and what is counted in it by rules 6 to 9 of docs/loops.md. */
+/* The loop reference: the stream that is kept, and what is counted in it by rules 6 to 9 of
+ * docs/loops.md. */
 #include "loop_reference_impl.h"
 
 #include "base/grow.h"

@@ -7,7 +7,8 @@
 
 /* --- Rule 1: chains --------------------------------------------------------------------------- */
 
-/* Of the instructions of `a`, how many come before the one that `b` starts with; 0: `a` does not contain `b`. */
+/* Of the instructions of `a`, how many come before the one that `b` starts with; 0: `a` does not
+ * contain `b`. */
 static uint32_t contains(struct loop_reference *r, uint32_t a, uint32_t b)
 {
     const struct hp_block *x = hp_code_block(r->code, a), *y = hp_code_block(r->code, b);
@@ -100,7 +101,8 @@ void loop_reference_stray(struct loop_reference *r, uint32_t node)
         abort();
 }
 
-/* Whether a node with a symbol is run by an activation of another function, or something jumps there from such. */
+/* Whether a node with a symbol is run by an activation of another function, or something jumps
+ * there from such. */
 static void note_stray(struct walk *w, const struct activation *a, uint32_t id, uint32_t from,
                        enum came came)
 {
@@ -248,8 +250,8 @@ static void graph_fini(struct graph *g)
 }
 
 /*
- * The nodes of the set of `start` that can be reached from it (or that reach it) without taking a back edge of a
- * loop around. They are put into `queue` and marked as seen; how many there are.
+ * The nodes of the set of `start` that can be reached from it (or that reach it) without taking a
+ * back edge of a loop around. They are put into `queue` and marked as seen; how many there are.
  */
 static size_t reach(struct graph *g, uint32_t start, bool forwards, uint32_t *queue, bool *seen)
 {
@@ -366,7 +368,8 @@ static void make_loop(struct graph *g, uint32_t *nodes, size_t n, uint32_t paren
     find_loops(g, nodes, n, id);
 }
 
-/* The component of a node, in its set: what it reaches and what reaches it. It becomes a set of its own. */
+/* The component of a node, in its set: what it reaches and what reaches it. It becomes a set of its
+ * own. */
 static uint32_t *component(struct graph *g, uint32_t node, size_t *n)
 {
     size_t n_after = reach(g, node, true, g->queue, g->seen);

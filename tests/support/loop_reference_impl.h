@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parts of the loop reference: the shadow stack (loop_reference_stack.c) walks the stream and says which nodes were run; the
- * graph (loop_reference_graph.c) listens the first time, the counts (loop_reference.c) the second time.
+ * Parts of the loop reference: the shadow stack (loop_reference_stack.c) walks the stream and says
+ * which nodes were run; the graph (loop_reference_graph.c) listens the first time, the counts
+ * (loop_reference.c) the second time.
  */
 #ifndef HP_TESTS_LOOP_REFERENCE_IMPL_H
 #define HP_TESTS_LOOP_REFERENCE_IMPL_H
@@ -85,8 +86,8 @@ struct walk_thread {
     size_t n, cap;
     bool fresh;
     uint64_t clock;
-    uint32_t *
-        abandoned; /* blocks that were run, then signals came and something else was run; their tails will come */
+    uint32_t *abandoned; /* blocks that were run, then signals came and something else was run;
+                            their tails will come */
     size_t n_abandoned, cap_abandoned;
     struct hp_map64 edges_seen; /* from << 32 | to, of direct jumps */
     bool *watched;              /* by block: a direct jump that left its function */
@@ -96,7 +97,8 @@ struct walk;
 
 /* Who listens to a walk. */
 struct listener {
-    /* `node` is run by the activation, which came there from node `from` (HP_NO_ID: none). The clock does not include it yet. */
+    /* `node` is run by the activation, which came there from node `from` (HP_NO_ID: none). The
+     * clock does not include it yet. */
     void (*run)(struct walk *w, struct walk_thread *t, struct activation *a, uint32_t node,
                 uint32_t from, enum came came);
     /* A signal comes when the block that the activation goes on with has been run. */

@@ -48,7 +48,8 @@ static void retire(struct walk *w, struct walk_thread *t, struct activation *a, 
     a->pending = HP_NO_ID;
 }
 
-/* What a signal interrupted never goes on: the block was run before that. Its tail is still to come. */
+/* What a signal interrupted never goes on: the block was run before that. Its tail is still to
+ * come. */
 static void abandon(struct walk *w, struct walk_thread *t, struct activation *a)
 {
     if (a->pending == HP_NO_ID)
@@ -98,7 +99,8 @@ static size_t expecting(const struct walk_thread *t, uint64_t address)
     return 0;
 }
 
-/* The same for the newest of a function; with `by_jumps`, only those that the newest was reached from by jumps. */
+/* The same for the newest of a function; with `by_jumps`, only those that the newest was reached
+ * from by jumps. */
 static size_t activation_of(const struct walk_thread *t, uint32_t function, bool by_jumps)
 {
     for (size_t n = t->n; n > 0; n--) {
@@ -164,7 +166,8 @@ static enum came on_return(struct walk *w, struct walk_thread *t, const struct h
     return came;
 }
 
-/* Whether a jump that ends `from` is one that a stub ends with: `from` is all that its activation ran. */
+/* Whether a jump that ends `from` is one that a stub ends with: `from` is all that its activation
+ * ran. */
 static bool is_stub(struct walk_thread *t, const struct hp_block *from)
 {
     return from->flow == HP_FLOW_JUMP_IND && from->insns <= STUB_INSNS && top(t) &&
@@ -204,7 +207,8 @@ static enum came on_jump(struct walk *w, struct walk_thread *t, uint32_t from_id
     return CAME_JUMPED;
 }
 
-/* Direct jumps are looked at once one of their block left its function, when that way was new to the thread. */
+/* Direct jumps are looked at once one of their block left its function, when that way was new to
+ * the thread. */
 static bool is_watched(struct walk *w, struct walk_thread *t, uint32_t from, uint32_t to)
 {
     uint64_t key = (uint64_t)from << 32 | to;
@@ -266,8 +270,9 @@ static bool was_abandoned(struct walk_thread *t, uint32_t block)
 }
 
 /*
- * The first block of a batch: run since the batch before, unless a handler that seemed to be left came back to it. Then, or when the block was
- * cut short and is another one now, nobody knows what to call it: what is said of these functions is not for comparing.
+ * The first block of a batch: run since the batch before, unless a handler that seemed to be left
+ * came back to it. Then, or when the block was cut short and is another one now, nobody knows what
+ * to call it: what is said of these functions is not for comparing.
  */
 static void run_first(struct walk *w, struct walk_thread *t, uint32_t block)
 {

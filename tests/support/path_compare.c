@@ -2,9 +2,10 @@
 /*
  * Holds the detector of paths against the slow reference, on a recorded trace:
  *   path_compare [OPTIONS] TRACE PPCR...
- * For each control register both must find the same paths in the same order, and count the same. Prints one line for each:
- * how many paths, a hash of their sequence, "equal"; or the first difference. Exit status 0 equal, 1 different, 2 trouble.
- * With --steps the detector is given steps instead of batches; with --no-frames nobody knows functions; with
+ * For each control register both must find the same paths in the same order, and count the same.
+ * Prints one line for each: how many paths, a hash of their sequence, "equal"; or the first
+ * difference. Exit status 0 equal, 1 different, 2 trouble. With --steps the detector is given steps
+ * instead of batches; with --no-frames nobody knows functions; with
  * --reference-without-frames the detector alone does, to see that a difference is found.
  */
 #include "path_reference.h"
@@ -116,7 +117,8 @@ static void compare_path(struct pair *pair, const struct hp_path *path, const ui
     pair->paths++;
 }
 
-/* The detector hands over paths later than the reference, so the queue is never empty: what was compared goes. */
+/* The detector hands over paths later than the reference, so the queue is never empty: what was
+ * compared goes. */
 static void forget_done(struct pair *pair)
 {
     size_t rest = pair->n - pair->done, first = pair->expected[pair->done].first_target;

@@ -274,7 +274,8 @@ static uint32_t function_of(const struct reference *r, uint32_t block)
     return r->frames ? r->frames->function_of(r->frames, block) : HP_NO_ID;
 }
 
-/* The nearest of at most `limit` entries below the top that started in the function of the target; r->n when there is none. */
+/* The nearest of at most `limit` entries below the top that started in the function of the target;
+ * r->n when there is none. */
 static size_t find_function(const struct reference *r, const struct transfer *x, size_t limit)
 {
     uint32_t function = function_of(r, x->t_id);
@@ -290,7 +291,8 @@ static size_t find_function(const struct reference *r, const struct transfer *x,
     return r->n;
 }
 
-/* The nearest entry below the top that returns to the target, in this handler; r->n when there is none. */
+/* The nearest entry below the top that returns to the target, in this handler; r->n when there is
+ * none. */
 static size_t find_return(const struct reference *r, const struct transfer *x)
 {
     size_t searched = 0;

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow reference of path detection: paths recomputed from the raw stream, by the rules of docs/paths.md and in
- * the plainest way there is. A path is the list of the blocks that were retired along it and of the outcomes it recorded;
- * everything else is added up from these lists when it is finished. Nothing is shared with the detector that it is held
- * against. It is for tests: it aborts when memory runs out.
+ * The slow reference of path detection: paths recomputed from the raw stream, by the rules of
+ * docs/paths.md and in the plainest way there is. A path is the list of the blocks that were
+ * retired along it and of the outcomes it recorded; everything else is added up from these lists
+ * when it is finished. Nothing is shared with the detector that it is held against. It is for
+ * tests: it aborts when memory runs out.
  */
 #ifndef HP_TESTS_PATH_REFERENCE_H
 #define HP_TESTS_PATH_REFERENCE_H
@@ -34,7 +35,8 @@ void reference_batch(struct reference *r, const struct hp_batch *batch);
 void reference_event(struct reference *r, const struct hp_event *event);
 const struct hp_detector_stats *reference_stats(const struct reference *r);
 
-/* The presets, spelt out once more: "bl", "wpp", "extended-loop:N", "extended-call:N", "forward". False: no such preset. */
+/* The presets, spelt out once more: "bl", "wpp", "extended-loop:N", "extended-call:N", "forward".
+ * False: no such preset. */
 bool reference_preset(const char *name, struct hp_ppcr *ppcr);
 
 /* The same as the detector's struct; `targets` are those of the callback. */

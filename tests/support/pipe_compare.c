@@ -2,9 +2,10 @@
 /*
  * Holds the fast pipe against the slow one on a recorded trace, of its first thread:
  *   pipe_compare [--fast] TRACE AFTER INSTRUCTIONS MACHINE...
- * Feeds both with so many instructions from there on; 0: all. Where the trace has no addresses, they are made up, the same in each run. Prints a line for each machine: what was done,
- * and "equal", or what is different; and whether the laws hold that tie it to the functional model. With --fast the slow one is left out.
- * Exit status 0 equal, 1 different, 2 trouble.
+ * Feeds both with so many instructions from there on; 0: all. Where the trace has no addresses,
+ * they are made up, the same in each run. Prints a line for each machine: what was done, and
+ * "equal", or what is different; and whether the laws hold that tie it to the functional model.
+ * With --fast the slow one is left out. Exit status 0 equal, 1 different, 2 trouble.
  */
 #include "pipe_feed.h"
 
@@ -167,7 +168,8 @@ static void read_trace(const char *path, const struct hp_region *region, struct 
 
 /* --- Comparing -------------------------------------------------------------------------------- */
 
-/* In order and without wrong paths, what happens in the first levels is what happens in the functional model. */
+/* In order and without wrong paths, what happens in the first levels is what happens in the
+ * functional model. */
 static bool is_functional(const struct pipe_feed *feed, const struct hp_machine *machine)
 {
     struct pipe_setup setup = {.machine = machine, .queue = -1, .no_wrong_path = true};

@@ -393,7 +393,8 @@ static bool same_level(const struct hp_level *slow, const struct hp_level *fast,
     return same;
 }
 
-/* What the caches, TLBs and predictors have seen. (What the functional model counts of each block is not the slow pipe's business.) */
+/* What the caches, TLBs and predictors have seen. (What the functional model counts of each block
+ * is not the slow pipe's business.) */
 static bool same_core(const struct pipe_run *slow, const struct pipe_run *fast, FILE *out)
 {
     const struct hp_memory *s = &slow->core->memory, *f = &fast->core->memory;

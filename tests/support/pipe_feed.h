@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a pipe is fed, written down, so that the fast pipe and the slow one can be fed the same; and their results, compared in every field.
- * When memory runs out everything here says so and aborts.
+ * What a pipe is fed, written down, so that the fast pipe and the slow one can be fed the same; and
+ * their results, compared in every field. When memory runs out everything here says so and aborts.
  */
 #ifndef HP_TEST_PIPE_FEED_H
 #define HP_TEST_PIPE_FEED_H
@@ -21,8 +21,8 @@ enum feed_kind {
 
 struct feed_item {
     enum feed_kind kind;
-    size_t blocks, taken,
-        at; /* a batch: where its n + 1 blocks, n outcomes and costs, n + 1 places of addresses begin */
+    size_t blocks, taken, at; /* a batch: where its n + 1 blocks, n outcomes and costs, n + 1 places
+                                 of addresses begin */
     size_t n;
     size_t addresses, n_addresses;
     bool has_addresses;
@@ -94,12 +94,14 @@ void pipe_run_fast(struct pipe_run *run, const struct pipe_feed *feed,
                    const struct pipe_setup *setup);
 void pipe_run_fini(struct pipe_run *run);
 
-/* Whether both did the same. If not, `out` gets the first instruction that is different and what was fetched around it. */
+/* Whether both did the same. If not, `out` gets the first instruction that is different and what
+ * was fetched around it. */
 bool pipe_runs_equal(const struct pipe_run *slow, const struct pipe_run *fast, FILE *out);
 
-/* Whether a run obeys the laws, whatever the machine: what is retired is what was fed, stages follow each other, sums are right; branches are predicted as in
- * the functional model, and operands accessed as often; in order and without wrong paths, the first levels have the same misses. If not, `out` gets
- * which one. pipe_laws.c. */
+/* Whether a run obeys the laws, whatever the machine: what is retired is what was fed, stages
+ * follow each other, sums are right; branches are predicted as in the functional model, and
+ * operands accessed as often; in order and without wrong paths, the first levels have the same
+ * misses. If not, `out` gets which one. pipe_laws.c. */
 bool pipe_run_lawful(const struct pipe_run *run, const struct pipe_feed *feed,
                      const struct pipe_setup *setup, FILE *out);
 

@@ -63,7 +63,8 @@ static bool at_most(uint32_t a, uint32_t b)
     return b == HP_NEVER || (a != HP_NEVER && a <= b);
 }
 
-/* Stages follow each other; what retires has gone through all of them; each is one of retired, wrong path, trapped. */
+/* Stages follow each other; what retires has gone through all of them; each is one of retired,
+ * wrong path, trapped. */
 static bool timing_is_sound(const struct pipe_run *run, const struct hp_timing *t)
 {
     uint32_t fate = t->events & (HP_TIMING_RETIRED | HP_TIMING_WRONG_PATH | HP_TIMING_TRAPPED);
@@ -111,7 +112,8 @@ static bool sums_are_right(const struct pipe_run *run, const struct pipe_feed *f
 
 /* --- Beside the functional model -------------------------------------------------------------- */
 
-/* What does not depend on the order in which caches are asked; what depends only on that of each of the L1s and TLBs of the first level. */
+/* What does not depend on the order in which caches are asked; what depends only on that of each of
+ * the L1s and TLBs of the first level. */
 static const char *const always[] = {"blocks",
                                      "instructions",
                                      "l1d.accesses",
@@ -187,7 +189,8 @@ static bool agrees_with_functional(const struct pipe_run *run, const struct pipe
 
 /* --- What blocks caused ----------------------------------------------------------------------- */
 
-/* Walks through what was fed to the pipe, block by block, and lets the functional model run it all. */
+/* Walks through what was fed to the pipe, block by block, and lets the functional model run it all.
+ */
 struct beside {
     const struct pipe_feed *feed;
     struct hp_core *core;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random work for a pipe: a machine of small odd parts, code of real instructions on x86-64, AArch64, RISC-V or ARM, and a walk through it
- * with addresses from a small pool, so that loads and stores meet. All from one seed.
+ * Random work for a pipe: a machine of small odd parts, code of real instructions on x86-64,
+ * AArch64, RISC-V or ARM, and a walk through it with addresses from a small pool, so that loads and
+ * stores meet. All from one seed.
  */
 #ifndef HP_TEST_PIPE_RANDOM_H
 #define HP_TEST_PIPE_RANDOM_H
@@ -24,7 +25,8 @@ struct random_code {
 /* Free the code with hp_code_free(). */
 void pipe_random_code(uint64_t *seed, struct random_code *code);
 
-/* About `blocks` blocks, in batches, with tails, breaks, and stretches that are not measured. `costs`: branches have costs for a profiler. */
+/* About `blocks` blocks, in batches, with tails, breaks, and stretches that are not measured.
+ * `costs`: branches have costs for a profiler. */
 void pipe_random_walk(uint64_t *seed, const struct random_code *code, size_t blocks, bool costs,
                       struct pipe_feed *feed);
 

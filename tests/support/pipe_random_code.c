@@ -195,7 +195,8 @@ static uint32_t leave(struct walk *w, const struct hp_block *block, uint8_t *tak
     }
 }
 
-/* Fills a batch of `n` blocks, or fewer if there is no way on. Its last successor is where the walk is then. */
+/* Fills a batch of `n` blocks, or fewer if there is no way on. Its last successor is where the walk
+ * is then. */
 static void walk(struct walk *w, size_t n, bool costs)
 {
     w->n = 0;

@@ -382,7 +382,8 @@ void pipe_reference_drain(struct pipe_reference *r)
 {
     uint64_t retired = r->stats.retired, since = r->cycle;
     r->core->memory.events = &r->events;
-    /* Draining is a break: what comes after it is fetched in the cycle in which the last instruction retired. */
+    /* Draining is a break: what comes after it is fetched in the cycle in which the last
+     * instruction retired. */
     if (r->cycle > 0) {
         r->cycle--;
         fetch_phase(r);

@@ -38,7 +38,8 @@ static uint64_t read_line(struct pipe_reference *r, uint64_t line)
     return wait;
 }
 
-/* The lines of an instruction, as far as they have not been read for it. False: fetch stops for this cycle. */
+/* The lines of an instruction, as far as they have not been read for it. False: fetch stops for
+ * this cycle. */
 static bool read_lines(struct pipe_reference *r, struct reading *reading,
                        const struct hp_static *insn)
 {
@@ -112,7 +113,8 @@ static void start_wrong_path(struct pipe_reference *r, const struct right *right
     r->wrong.returns = 0;
 }
 
-/* A transfer of which the outcome is known. Returns whether fetch stops behind it for this cycle. */
+/* A transfer of which the outcome is known. Returns whether fetch stops behind it for this cycle.
+ */
 static bool right_transfer(struct pipe_reference *r, struct entry *e, struct right *right,
                            const struct hp_static *insn)
 {

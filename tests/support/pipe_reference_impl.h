@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow pipe from within: pipe_reference.c feeds it, redirects and retires; pipe_reference_map.c maps; pipe_reference_fetch.c fetches; pipe_reference_issue.c issues
- * and accesses memory. All cycles here are absolute.
+ * The slow pipe from within: pipe_reference.c feeds it, redirects and retires; pipe_reference_map.c
+ * maps; pipe_reference_fetch.c fetches; pipe_reference_issue.c issues and accesses memory. All
+ * cycles here are absolute.
  */
 #ifndef HP_TEST_PIPE_REFERENCE_IMPL_H
 #define HP_TEST_PIPE_REFERENCE_IMPL_H
@@ -32,8 +33,8 @@ struct uop {
     uint32_t what;           /* hp_program_uops() */
     uint32_t waits, n_waits; /* for micro-operations of other instructions: indices into `waits` */
     uint64_t issued, completes;
-    uint32_t
-        store; /* a load: micro-operation that forwarded to it, or that it is blocked by; HP_NO_ID: none */
+    uint32_t store; /* a load: micro-operation that forwarded to it, or that it is blocked by;
+                       HP_NO_ID: none */
     bool forwarded, blocked; /* by `store` */
     bool after_stores;       /* it was too early once: it waits for the stores before it */
 };
@@ -113,7 +114,8 @@ struct pipe_reference {
     uint32_t history;
     struct hp_events events; /* nobody looks at */
 
-    /* By static instruction: operands' addresses when it was fetched last; period in which its load was too early, and one more. */
+    /* By static instruction: operands' addresses when it was fetched last; period in which its load
+     * was too early, and one more. */
     struct known {
         uint64_t address[HP_INSN_MAX_MEMS];
         bool has_address[HP_INSN_MAX_MEMS];
@@ -126,8 +128,8 @@ struct pipe_reference {
     uint64_t *places;          /* for lines on their way: the cycle from which it is free */
     struct line *line;
     size_t n_lines, cap_lines;
-    uint32_t
-        trapped; /* entry of the oldest load that was found too early in the cycle before; HP_NO_ID: none */
+    uint32_t trapped; /* entry of the oldest load that was found too early in the cycle before;
+                         HP_NO_ID: none */
 
     /* The branch queue. */
     int queue;
@@ -171,7 +173,8 @@ void issue_phase(struct pipe_reference *r);
 void map_phase(struct pipe_reference *r);
 void fetch_phase(struct pipe_reference *r);
 
-/* Accesses the L1D for an instruction; returns when the data are there. `waits`: a load that waits for a line that is on its way. */
+/* Accesses the L1D for an instruction; returns when the data are there. `waits`: a load that waits
+ * for a line that is on its way. */
 uint64_t access_data(struct pipe_reference *r, struct entry *e, uint64_t address, uint32_t size,
                      unsigned access, bool waits);
 

@@ -27,8 +27,8 @@ static uint64_t take_place(struct pipe_reference *r, uint64_t latency)
     return start;
 }
 
-/* Sends for a line: a load as soon as there is a place. Returns when it arrives. If it was on its way already, and evicted, it comes with
- * this one. */
+/* Sends for a line: a load as soon as there is a place. Returns when it arrives. If it was on its
+ * way already, and evicted, it comes with this one. */
 static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source_level from,
                          uint64_t latency, bool store)
 {
@@ -43,7 +43,8 @@ static uint64_t send_for(struct pipe_reference *r, uint64_t line, enum hp_source
     return start + latency;
 }
 
-/* One line of an access, whose pages cost `pages` cycles. `waits`: for a line that is on its way. */
+/* One line of an access, whose pages cost `pages` cycles. `waits`: for a line that is on its way.
+ */
 static uint64_t access_line(struct pipe_reference *r, struct entry *e, uint64_t line,
                             unsigned access, uint64_t size, uint64_t pages, bool waits)
 {

@@ -76,7 +76,8 @@ static uint32_t is_missing(const struct pipe_reference *r, const struct hp_stati
     return 0;
 }
 
-/* Adds to what a uop waits for those that write a register in the last instruction before it that does. */
+/* Adds to what a uop waits for those that write a register in the last instruction before it that
+ * does. */
 static void wait_for_register(struct pipe_reference *r, size_t entry, struct uop *u, bool vec,
                               unsigned bit)
 {

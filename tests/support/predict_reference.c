@@ -151,7 +151,8 @@ static struct known_branch *find_branch(struct predict_reference *r,
 
 /* --- Schemes ---------------------------------------------------------------------------------- */
 
-/* The direction that was counted most; the buckets have the newest first, so of equals the last is the oldest. */
+/* The direction that was counted most; the buckets have the newest first, so of equals the last is
+ * the oldest. */
 static struct known_branch *likeliest(struct predict_reference *r, uint64_t address)
 {
     struct known_branch *best = NULL;

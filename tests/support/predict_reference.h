@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The slow reference of prediction: schemes and measures from their definitions, in the plainest way there is. Every execution is written down; what is
- * measured is counted from that in the end. Nothing is shared with the library but the names of
- * its structs. It is for tests: it aborts when memory runs out.
+ * The slow reference of prediction: schemes and measures from their definitions, in the plainest
+ * way there is. Every execution is written down; what is measured is counted from that in the end.
+ * Nothing is shared with the library but the names of its structs. It is for tests: it aborts when
+ * memory runs out.
  */
 #ifndef HP_TESTS_PREDICT_REFERENCE_H
 #define HP_TESTS_PREDICT_REFERENCE_H
@@ -23,7 +24,8 @@ struct predict_reference *predict_reference_new(const struct hp_scheme_config *c
                                                 uint32_t max_length);
 void predict_reference_free(struct predict_reference *r);
 
-/* The path was executed. Returns the path that is predicted now, or NULL; valid until the next call. */
+/* The path was executed. Returns the path that is predicted now, or NULL; valid until the next
+ * call. */
 const struct tested_path *predict_reference_run(struct predict_reference *r,
                                                 const struct tested_path *path);
 

@@ -73,14 +73,16 @@ static enum hp_err read_limits(struct ci *ci)
     return HP_OK;
 }
 
-/* A machine is run in cycles, all of the run: numbers that are extrapolated do not repeat so well. */
+/* A machine is run in cycles, all of the run: numbers that are extrapolated do not repeat so well.
+ */
 static void choose_profile(struct hp_session_settings *session)
 {
     if (!session->profile)
         session->profile = session->machine ? "exact,cycles" : "exact";
 }
 
-/* The name of the program's own file in the profile; NULL when it is not found (the run will tell). */
+/* The name of the program's own file in the profile; NULL when it is not found (the run will tell).
+ */
 static char *own_module(char *const *argv)
 {
     struct hp_executable program;

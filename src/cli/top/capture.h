@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program's output while a view fills the terminal: what it would print there goes into a file without a name, to be shown later. The
- * terminal as its input is /dev/null meanwhile. What is redirected stays so.
+ * The program's output while a view fills the terminal: what it would print there goes into a file
+ * without a name, to be shown later. The terminal as its input is /dev/null meanwhile. What is
+ * redirected stays so.
  */
 #ifndef HP_CLI_CAPTURE_H
 #define HP_CLI_CAPTURE_H

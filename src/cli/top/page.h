@@ -36,7 +36,8 @@ struct hp_top_page {
 /* How many rows of a kind such a page has room for, and which kinds it shows: what to wish for. */
 void hp_top_page_wish(const struct hp_top_page *page, struct hp_board_wish *wish);
 
-/* Appends the lines, each ended by a newline, none wider than the page, no more than its height. Names cannot contain anything that moves the cursor. */
+/* Appends the lines, each ended by a newline, none wider than the page, no more than its height.
+ * Names cannot contain anything that moves the cursor. */
 void hp_top_page_draw(const struct hp_top_page *page, struct hp_strbuf *out);
 
 #endif

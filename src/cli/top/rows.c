@@ -175,7 +175,8 @@ static void put_count(const struct hp_top_page *page, uint64_t count, struct hp_
         hp_strbuf_human(cell, (uint64_t)((double)count / page->board->seconds));
 }
 
-/* The mean iterations; of an execution that goes on all the time it is only known that there are more. */
+/* The mean iterations; of an execution that goes on all the time it is only known that there are
+ * more. */
 static void put_trips(const struct hp_board_row *row, struct hp_strbuf *cell)
 {
     double mean = row->times ? (double)row->count / (double)row->times : 0;

@@ -20,7 +20,7 @@
 #define PLAIN_INTERVAL   1.0
 #define PLAIN_WIDTH      80
 #define DEFAULT_TOP      5
-#define COST_SHARE       100 /* of the time between two looks, one takes one part of so many at most */
+#define COST_SHARE       100  /* a look takes at most this part of the time between two */
 #define KEYS_SECONDS     0.03 /* how often keys are looked for */
 #define SOON             0.15 /* the next look when something else is to be shown */
 

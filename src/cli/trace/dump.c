@@ -66,7 +66,8 @@ static void print_code(const struct dump *d, uint32_t id, const uint64_t *addres
     }
 }
 
-/* What is asked for beside the line of a block, which has `n` addresses (NULL: they are not known). */
+/* What is asked for beside the line of a block, which has `n` addresses (NULL: they are not known).
+ */
 static void print_more(const struct dump *d, uint32_t id, const uint64_t *addresses, size_t n)
 {
     if (d->with_code) {

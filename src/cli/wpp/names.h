@@ -18,7 +18,8 @@ struct hp_wpp_names {
 enum hp_err hp_wpp_names_init(struct hp_wpp_names *names, const struct hp_wpp_reader *reader);
 void hp_wpp_names_fini(struct hp_wpp_names *names);
 
-/* The function in which the path starts; NULL where that is not known. Symbols are read when first needed. */
+/* The function in which the path starts; NULL where that is not known. Symbols are read when first
+ * needed. */
 const struct hp_symbol *hp_wpp_names_function(struct hp_wpp_names *names,
                                               const struct hp_wpp_path *path);
 

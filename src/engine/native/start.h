@@ -24,10 +24,10 @@ struct hp_start {
         former; /* number of the process, under which the program before had its rings; 0: none */
     uint16_t is_filtered;  /* a program before has installed a seccomp filter */
     uint16_t leaves_fatal; /* one by which signals that kill are the kernel's */
-    uint32_t
-        is_let_go; /* its process was: the program is executed as it is, and `path` all that counts */
-    char path[4096]; /* the ELF file of the program, absolute */
-    char name[4096]; /* what the kernel would put into AT_EXECFN: the name as it was given */
+    uint32_t is_let_go;    /* its process was: the program is executed as it is, and `path` all that
+                              counts */
+    char path[4096];       /* the ELF file of the program, absolute */
+    char name[4096];       /* what the kernel would put into AT_EXECFN: the name as it was given */
 };
 
 #endif

@@ -8,9 +8,9 @@
 #include "engine/arena.h"
 
 /*
- * The arena's record id of the module mapped at `host`; `*is_new` when it was not there before. Reads
- * the maps again only when something was mapped since. Code in no file belongs to "[anon]" modules,
- * one a mapping.
+ * The arena's record id of the module mapped at `host`; `*is_new` when it was not there before.
+ * Reads the maps again only when something was mapped since. Code in no file belongs to "[anon]"
+ * modules, one a mapping.
  */
 uint32_t hp_modules_find(struct hp_arena *arena, uint64_t host, uint64_t guest_base, bool *is_new);
 

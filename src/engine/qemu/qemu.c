@@ -12,7 +12,7 @@
 
 #define PLUGIN "hotpath-qemu.so"
 
-/* --- The parts --------------------------------------------------------------------------------- */
+/* --- The parts / ------------------------------------------------------------------------------ */
 
 /* Appends a text with its commas doubled: a single one separates QEMU's options. */
 static char *put_doubled(char *out, const char *text)
@@ -71,14 +71,15 @@ static const char *find_sysroot(const struct hp_executable *program)
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-/* Variables for the dynamic linker are the program's, not QEMU's. (QEMU's option to set a variable cannot take
- * a comma; such a one stays.) */
+/* Variables for the dynamic linker are the program's, not QEMU's. (QEMU's option to set a variable
+ * cannot take a comma; such a one stays.) */
 static bool is_for_linker(const char *variable)
 {
     return strncmp(variable, "LD_", 3) == 0 && !strchr(variable, ',');
 }
 
-/* qemu-ARCH [-L SYSROOT] [-E LD_...] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its arguments. */
+/* qemu-ARCH [-L SYSROOT] [-E LD_...] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its
+ * arguments. */
 static char **qemu_argv(const struct hp_executable *program, char *const *environment,
                         const char *qemu, const char *sysroot, const char *option)
 {

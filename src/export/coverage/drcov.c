@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where modules were loaded is not in a profile, and does not matter to readers: blocks are offsets from the start of their module. In the table
- * modules lie one behind the other.
+ * Where modules were loaded is not in a profile, and does not matter to readers: blocks are offsets
+ * from the start of their module. In the table modules lie one behind the other.
  */
 
 #include "export/export.h"

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Walks over all code of the file that has lines, executed or not, and then over what was executed: a line is entered where control comes to it
- * from another one, and once more with every turn of a loop in it. What comes back from a call in it does not enter it. Neither does code of it that the compiler
- * moved among that of other lines: no statement begins there.
+ * Walks over all code of the file that has lines, executed or not, and then over what was executed:
+ * a line is entered where control comes to it from another one, and once more with every turn of a
+ * loop in it. What comes back from a call in it does not enter it. Neither does code of it that the
+ * compiler moved among that of other lines: no statement begins there.
  */
 
 #include "base/bisect.h"
@@ -218,7 +219,8 @@ static enum hp_err goes_round(struct writer *w, size_t i, const struct source *l
     return comes_to(w, edge->to.offset, edge->from.offset, line, MAX_TURN, round);
 }
 
-/* Where control comes from over an edge: the branch, or, behind a call that it came back to, the call. */
+/* Where control comes from over an edge: the branch, or, behind a call that it came back to, the
+ * call. */
 static enum hp_err origin_of(struct writer *w, size_t i, const struct source *target,
                              struct source *origin)
 {
@@ -236,7 +238,8 @@ static enum hp_err origin_of(struct writer *w, size_t i, const struct source *ta
     return source_at(w, block->place.offset + block->branch, origin);
 }
 
-/* The first line of a block: by the edges that lead there, and what they do not explain (a thread's start, a signal's handler). */
+/* The first line of a block: by the edges that lead there, and what they do not explain (a thread's
+ * start, a signal's handler). */
 static enum hp_err enter_block(struct writer *w, const struct hp_pblock *block, uint64_t count)
 {
     struct source target, origin;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is said of the lines of source files: how often they, their functions and their branches were executed.
+ * What is said of the lines of source files: how often they, their functions and their branches
+ * were executed.
  */
 #ifndef HP_EXPORT_LCOV_LINES_H
 #define HP_EXPORT_LCOV_LINES_H
@@ -52,8 +53,10 @@ enum hp_err hp_lcov_add_function(struct hp_lcov_lines *all,
 enum hp_err hp_lcov_add_branch(struct hp_lcov_lines *all, const struct hp_lcov_branch *branch);
 
 /*
- * Sorts and joins all of it, and writes it, file by file. A line was executed as often as it was entered from another line: so does gcov count. One that never was, because it is only a part of
- * what the compiler made of others, as often as its most often executed instruction, copies added up.
+ * Sorts and joins all of it, and writes it, file by file. A line was executed as often as it was
+ * entered from another line: so does gcov count. One that never was, because it is only a part of
+ * what the compiler made of others, as often as its most often executed instruction, copies added
+ * up.
  */
 void hp_lcov_write(struct hp_lcov_lines *all, FILE *out);
 void hp_lcov_fini(struct hp_lcov_lines *all);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Three lists, each behind its length: runs of instructions with how often they were executed (`from-to:count`, both ends are instructions), instructions
- * (`address:count`), and branches (`from->to:count`). Addresses are link-time ones in hexadecimal; 0 is outside of the file.
+ * Three lists, each behind its length: runs of instructions with how often they were executed
+ * (`from-to:count`, both ends are instructions), instructions
+ * (`address:count`), and branches (`from->to:count`). Addresses are link-time ones in hexadecimal;
+ * 0 is outside of the file.
  */
 
 #include "export/export.h"

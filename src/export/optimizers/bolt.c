@@ -4,8 +4,9 @@
  *
  *   <is symbol> <function> <offset> <is symbol> <function> <offset> <mispredicted> <count>
  *
- * for taken branches and calls, and for running from one of BOLT's basic blocks into the next. Returns are left out, but for those that come from outside:
- * BOLT knows where they lead. What is outside of the file is "0 [unknown] 0".
+ * for taken branches and calls, and for running from one of BOLT's basic blocks into the next.
+ * Returns are left out, but for those that come from outside: BOLT knows where they lead. What is
+ * outside of the file is "0 [unknown] 0".
  */
 
 #include "base/grow.h"
@@ -107,7 +108,8 @@ static enum hp_err add_edge(struct writer *w, size_t i)
 
 /* --- Running into labels ---------------------------------------------------------------------- */
 
-/* How often control came to an offset from above: in the middle of a block, by a branch that was not taken, or without one. */
+/* How often control came to an offset from above: in the middle of a block, by a branch that was
+ * not taken, or without one. */
 static uint64_t from_above(const struct writer *w, uint64_t offset)
 {
     const struct hp_flows *flows = w->flows;

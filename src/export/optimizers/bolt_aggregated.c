@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pre-aggregated profile that perf2bolt and llvm-bolt take with --pa: branches that were taken, and runs of instructions without one.
+ * The pre-aggregated profile that perf2bolt and llvm-bolt take with --pa: branches that were taken,
+ * and runs of instructions without one.
  *
  *   B <from> <to> <count> <mispredicted>   a taken branch
  *   F <from> <to> <count>                  from one instruction to another without a taken branch
- *   f <from> <to> <count>                  the same behind a return: the call before it was passed, too
+ *   f <from> <to> <count>                  the same behind a return: it passed the call, too
  *
- * Addresses are link-time ones; 0 is outside of the file. perf2bolt cuts runs at its own basic blocks, so a run need not be as long as it was in
- * the program: here it is a block, or the step from a branch that was not taken to what is behind it.
+ * Addresses are link-time ones; 0 is outside of the file. perf2bolt cuts runs at its own basic
+ * blocks, so a run need not be as long as it was in the program: here it is a block, or the step
+ * from a branch that was not taken to what is behind it.
  */
 #include "export/export.h"
 #include "export/flows.h"

@@ -2,8 +2,10 @@
 /*
  * A program's file as BOLT sees it: its functions, under the names that BOLT gives them.
  *
- * BOLT takes functions from .symtab, in the order of addresses. Global ones keep their names; to that of a local one "/1" is added, "/2" to the next
- * local symbol of that name, and so on: so functions of the same name in two files are told apart. Entries of the procedure linkage table are "name@PLT".
+ * BOLT takes functions from .symtab, in the order of addresses. Global ones keep their names; to
+ * that of a local one "/1" is added, "/2" to the next local symbol of that name, and so on: so
+ * functions of the same name in two files are told apart. Entries of the procedure linkage table
+ * are "name@PLT".
  */
 #ifndef HP_EXPORT_BOLT_IMAGE_H
 #define HP_EXPORT_BOLT_IMAGE_H
@@ -27,8 +29,8 @@ struct hp_bolt_image {
 };
 
 /*
- * Opens the file of a module. HP_ERR_NOTFOUND: it is gone, or it is another one now. HP_ERR_INVALID: it has no symbols. All say so in one line that
- * has its path. HP_ERR_NOMEM.
+ * Opens the file of a module. HP_ERR_NOTFOUND: it is gone, or it is another one now.
+ * HP_ERR_INVALID: it has no symbols. All say so in one line that has its path. HP_ERR_NOMEM.
  */
 enum hp_err hp_bolt_image_open(const struct hp_pmodule *module, struct hp_bolt_image *image);
 void hp_bolt_image_close(struct hp_bolt_image *image);

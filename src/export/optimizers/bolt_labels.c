@@ -133,7 +133,8 @@ static enum hp_err note_label(struct walk *walk, const struct hp_insn *insn)
 
 /* --- The whole -------------------------------------------------------------------------------- */
 
-/* Computed jumps stay in their function when they are a switch; what they led to is a label then. */
+/* Computed jumps stay in their function when they are a switch; what they led to is a label then.
+ */
 static enum hp_err note_executed(struct walk *walk, const struct hp_flows *flows)
 {
     for (size_t i = 0; i < flows->profile->n_edges; i++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where BOLT cuts functions into blocks, beside behind branches: at every place that something jumps to, executed or not. A profile has to say how often
- * control ran into such a place from above.
+ * Where BOLT cuts functions into blocks, beside behind branches: at every place that something
+ * jumps to, executed or not. A profile has to say how often control ran into such a place from
+ * above.
  */
 #ifndef HP_EXPORT_BOLT_LABELS_H
 #define HP_EXPORT_BOLT_LABELS_H
@@ -19,8 +20,8 @@ struct hp_bolt_labels {
     size_t n;
 };
 
-/* Decodes all functions of the file: targets of direct jumps, and of those computed ones that were executed. HP_ERR_UNSUPPORTED: there is no decoder
- * for the architecture. HP_ERR_NOMEM. */
+/* Decodes all functions of the file: targets of direct jumps, and of those computed ones that were
+ * executed. HP_ERR_UNSUPPORTED: there is no decoder for the architecture. HP_ERR_NOMEM. */
 enum hp_err hp_bolt_labels_find(const struct hp_bolt_image *image, const struct hp_flows *flows,
                                 struct hp_bolt_labels *labels);
 void hp_bolt_labels_fini(struct hp_bolt_labels *labels);

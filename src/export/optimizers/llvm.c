@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A line of a function ran as often as its most often executed instruction, as AutoFDO and llvm-profgen have it. Lines of executed functions that
- * did not run are there, with 0: else the compiler has to guess.
+ * A line of a function ran as often as its most often executed instruction, as AutoFDO and
+ * llvm-profgen have it. Lines of executed functions that did not run are there, with 0: else the
+ * compiler has to guess.
  */
 
 #include "export/export.h"
@@ -27,8 +28,8 @@ struct writer {
 
 /* --- Discriminators --------------------------------------------------------------------------- */
 
-/* clang puts three numbers into one, each with a prefix that says how long it is: which piece of the line it is, how many copies of the code were folded
- * into this one, and which copy it is. */
+/* clang puts three numbers into one, each with a prefix that says how long it is: which piece of
+ * the line it is, how many copies of the code were folded into this one, and which copy it is. */
 static uint32_t first_number(uint32_t bits)
 {
     if (bits & 1)
@@ -129,7 +130,8 @@ static enum hp_err frames_at(struct writer *w, uint64_t offset)
     return err == HP_ERR_NOTFOUND ? HP_OK : err;
 }
 
-/* All code from one offset to another, in pieces that are the same line. `*range` is where in the ranges it is. */
+/* All code from one offset to another, in pieces that are the same line. `*range` is where in the
+ * ranges it is. */
 static enum hp_err add_piece(struct writer *w, uint64_t from, uint64_t to, size_t *range)
 {
     while (from < to) {
@@ -200,7 +202,8 @@ static enum hp_err add_lines(struct writer *w)
 
 /* --- Calls ------------------------------------------------------------------------------------ */
 
-/* The name of what a call leads to; NULL: not known. It is written into `text` where it has to be made. */
+/* The name of what a call leads to; NULL: not known. It is written into `text` where it has to be
+ * made. */
 static enum hp_err target_of(struct writer *w, const struct hp_pedge *edge, char **text,
                              const char **name)
 {

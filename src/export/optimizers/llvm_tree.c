@@ -116,7 +116,8 @@ static int order_entries(const void *a, const void *b)
     return order ? order : compare_u64(x->instance, y->instance);
 }
 
-/* Joins entry `entry` to `into`, which is the same thing. `most` is the largest of its instance so far. */
+/* Joins entry `entry` to `into`, which is the same thing. `most` is the largest of its instance so
+ * far. */
 static void join(struct hp_llvm_entry *into, uint64_t *most, const struct hp_llvm_entry *entry)
 {
     if (entry->target || entry->instance != into->instance) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A sample profile of LLVM: functions, how often their lines were executed, what they called, and in them the functions that were inlined into them,
- * with the same.
+ * A sample profile of LLVM: functions, how often their lines were executed, what they called, and
+ * in them the functions that were inlined into them, with the same.
  */
 #ifndef HP_EXPORT_LLVM_TREE_H
 #define HP_EXPORT_LLVM_TREE_H
@@ -15,7 +15,8 @@
 
 #define HP_LLVM_NONE UINT32_MAX
 
-/* A place in a function: lines from where it is declared, and which of several pieces of code on the line. */
+/* A place in a function: lines from where it is declared, and which of several pieces of code on
+ * the line. */
 struct hp_llvm_location {
     uint32_t line, discriminator;
 };
@@ -51,11 +52,13 @@ struct hp_llvm_tree {
 /* Whether a name can be in the text: it can have no white space, and not begin like a comment. */
 int hp_llvm_name_fits(const char *name);
 
-/* The function of that name inlined at a place of another (HP_LLVM_NONE: not inlined), made when it is new. */
+/* The function of that name inlined at a place of another (HP_LLVM_NONE: not inlined), made when it
+ * is new. */
 enum hp_err hp_llvm_tree_node(struct hp_llvm_tree *tree, uint32_t parent,
                               struct hp_llvm_location at, const char *name, uint32_t *node);
 
-/* Adds an execution. Of code on the same place the most often executed counts; several instances are added up, and so are calls of the same target. */
+/* Adds an execution. Of code on the same place the most often executed counts; several instances
+ * are added up, and so are calls of the same target. */
 enum hp_err hp_llvm_tree_add(struct hp_llvm_tree *tree, const struct hp_llvm_entry *entry);
 
 /* Ends it: joins the entries, and adds up. Nothing is added afterwards. */

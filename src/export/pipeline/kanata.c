@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A Kanata log goes cycle by cycle, and what comes here goes instruction by instruction. So what happens to an instruction after its fetch waits in a
- * heap, by cycle, until an instruction is fetched later than that: nothing earlier can come any more.
+ * A Kanata log goes cycle by cycle, and what comes here goes instruction by instruction. So what
+ * happens to an instruction after its fetch waits in a heap, by cycle, until an instruction is
+ * fetched later than that: nothing earlier can come any more.
  */
 
 #include "base/grow.h"
@@ -225,7 +226,8 @@ static enum hp_err put_stages(struct kanata *k, const struct hp_log_insn *insn)
     return HP_OK;
 }
 
-/* Lane 1: what it waited for in front of the map. Only the last cycles of that are known to be so: it could have been mapped as soon as the one before it. */
+/* Lane 1: what it waited for in front of the map. Only the last cycles of that are known to be so:
+ * it could have been mapped as soon as the one before it. */
 static enum hp_err put_stall(struct kanata *k, const struct hp_log_insn *insn)
 {
     const struct hp_timing *t = insn->timing;

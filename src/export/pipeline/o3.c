@@ -2,8 +2,9 @@
 #define TICKS 1000 /* a cycle */
 
 /*
- * Seven lines an instruction, all together: an instruction is written when it comes, and the order of the file is that of fetch. Tick 0 means that it
- * never got there, so the first cycle is tick 1000.
+ * Seven lines an instruction, all together: an instruction is written when it comes, and the order
+ * of the file is that of fetch. Tick 0 means that it never got there, so the first cycle is tick
+ * 1000.
  */
 
 #include "export/export.h"

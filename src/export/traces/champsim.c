@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The format is ChampSim's struct input_instr. It has no kinds of branches: ChampSim tells them by the registers that an instruction reads
- * and writes, of which three are special. So a branch gets those registers that make ChampSim take it for what it is.
+ * The format is ChampSim's struct input_instr. It has no kinds of branches: ChampSim tells them by
+ * the registers that an instruction reads and writes, of which three are special. So a branch gets
+ * those registers that make ChampSim take it for what it is.
  */
 
 #include "base/grow.h"
@@ -25,7 +26,8 @@ struct record {
 };
 _Static_assert(sizeof(struct record) == 64, "as ChampSim has it");
 
-/* Registers have the numbers that Pin gives them, with which ChampSim's own traces are made; vectors have our own. */
+/* Registers have the numbers that Pin gives them, with which ChampSim's own traces are made;
+ * vectors have our own. */
 enum {
     SP = 6,
     FLAGS = 25,
@@ -97,9 +99,12 @@ static void add_set(uint8_t *slots, size_t n, struct hp_regset set)
 
 /*
  * ChampSim's rules, each of an instruction that writes IP:
- *   direct jump    reads neither SP, flags nor others      conditional  reads IP and flags or others, not SP
- *   indirect jump  reads others, not SP, IP, flags         return       reads and writes SP, does not read IP
- *   direct call    reads and writes SP, reads IP           indirect call  that, and reads others
+ *   direct jump    reads neither SP, flags nor others
+ *   conditional    reads IP and flags or others, not SP
+ *   indirect jump  reads others, not SP, IP, flags
+ *   return         reads and writes SP, does not read IP
+ *   direct call    reads and writes SP, reads IP
+ *   indirect call  that, and reads others
  */
 static void add_branch(struct record *r, const struct hp_insn *insn)
 {

@@ -25,12 +25,13 @@ struct simpoint {
     size_t n_order, cap_order;
     uint32_t *touched; /* numbers of those of this interval */
     size_t n_touched, cap_touched;
-    uint64_t
-        since; /* instructions since the multiple of the interval that this one begins at, or behind */
+    uint64_t since; /* instructions since the multiple of the interval that this one begins at, or
+                       behind */
     uint64_t in_interval, intervals;
 };
 
-/* A block must not be longer than an interval: else there would be intervals with nothing in them. */
+/* A block must not be longer than an interval: else there would be intervals with nothing in them.
+ */
 static enum hp_err open_vectors(const struct hp_stream_setup *setup, void **state)
 {
     if (setup->interval && setup->interval < HP_BLOCK_MAX_INSNS)
@@ -108,7 +109,8 @@ static enum hp_err put_block(void *state, const struct hp_stream_block *block)
 
 /* --- Which block a number is ------------------------------------------------------------------ */
 
-/* "F:7:401020:main", as valgrind writes it, and behind that, where the name ends, module+offset and instructions. */
+/* "F:7:401020:main", as valgrind writes it, and behind that, where the name ends, module+offset and
+ * instructions. */
 static enum hp_err put_place(struct simpoint *s, size_t i, struct hp_strbuf *name)
 {
     uint32_t block = s->order[i];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Formats that are made of everything a thread executes, block by block, as it comes: traces and vectors for simulators. A profiler on the
- * batches gives the blocks to the writer of a format.
+ * Formats that are made of everything a thread executes, block by block, as it comes: traces and
+ * vectors for simulators. A profiler on the batches gives the blocks to the writer of a format.
  */
 #ifndef HP_EXPORT_STREAM_H
 #define HP_EXPORT_STREAM_H
@@ -39,11 +39,11 @@ struct hp_stream_setup {
 };
 
 struct hp_stream_format {
-    bool addresses; /* it needs those of data */
-    bool all;       /* it can be of all threads */
-    bool intervals; /* it cuts the run */
-    const char *
-        second; /* what the second file's name has behind the first one's: ".pc"; NULL: there is none */
+    bool addresses;     /* it needs those of data */
+    bool all;           /* it can be of all threads */
+    bool intervals;     /* it cuts the run */
+    const char *second; /* what the second file's name has behind the first one's: ".pc"; NULL:
+                           there is none */
     /* HP_ERR_INVALID, HP_ERR_UNSUPPORTED: not of this; the text says why. HP_ERR_NOMEM. */
     enum hp_err (*open)(const struct hp_stream_setup *setup, void **state);
     /* The next block. HP_ERR_NOMEM, HP_ERR_IO. */
@@ -53,8 +53,8 @@ struct hp_stream_format {
     void (*free)(void *state); /* NULL is allowed */
 };
 
-/* A profiler that gives what it gets to a format. It writes while the program runs: that is what it is for. A failure is told in
- * finish(). */
+/* A profiler that gives what it gets to a format. It writes while the program runs: that is what it
+ * is for. A failure is told in finish(). */
 enum hp_err hp_stream_profiler_new(const struct hp_stream_format *format,
                                    const struct hp_stream_setup *setup,
                                    struct hp_profiler **profiler);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Positions are absolute throughout: callgrind_annotate and KCachegrind do not read relative addresses alike.
+ * Positions are absolute throughout: callgrind_annotate and KCachegrind do not read relative
+ * addresses alike.
  */
 
 #include "base/map64.h"
@@ -84,7 +85,8 @@ static void put_function(struct writer *w, const char *key, uint32_t function)
     w->functions[id] = true;
 }
 
-/* The number of a file's name; HP_MAP64_NONE: it has none yet. `*own`: the text that it is found by. */
+/* The number of a file's name; HP_MAP64_NONE: it has none yet. `*own`: the text that it is found
+ * by. */
 static enum hp_err find_file(struct writer *w, const char *file, const char **own, uint32_t *id)
 {
     *own = hp_strings_add(&w->texts, file, strlen(file));
@@ -108,7 +110,8 @@ static enum hp_err put_file(struct writer *w, const char *key, const char *file)
     return HP_OK;
 }
 
-/* The file that a jump leads to. There are readers that pass over jumps (speedscope): no name gets its number here. */
+/* The file that a jump leads to. There are readers that pass over jumps (speedscope): no name gets
+ * its number here. */
 static enum hp_err put_jump_file(struct writer *w, const char *file)
 {
     const char *own;

@@ -134,9 +134,10 @@ static enum hp_err add_call(struct hp_cg_rows *rows, struct hp_place place,
     return HP_OK;
 }
 
-/* Shares a call out to the instructions that made it; what is rounded off goes to later ones. Without any (the run began in the middle of it) it is
- * where the function begins. Readers take the cost of 0 calls for the function's own: a jump into a part of another function, which is not counted as
- * a call, is written as one. */
+/* Shares a call out to the instructions that made it; what is rounded off goes to later ones.
+ * Without any (the run began in the middle of it) it is where the function begins. Readers take the
+ * cost of 0 calls for the function's own: a jump into a part of another function, which is not
+ * counted as a call, is written as one. */
 static enum hp_err add_pair(const struct hp_cg_code *code, const struct hp_pcall *call,
                             struct hp_pcall_count sum, const uint32_t *sites, size_t n,
                             struct hp_cg_rows *rows)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Costs of instructions. A profile counts blocks; which instructions a block has is read from the file that ran, where it is still there. Where it
- * is not, a block's cost is at the first instruction of each of its source lines.
+ * Costs of instructions. A profile counts blocks; which instructions a block has is read from the
+ * file that ran, where it is still there. Where it is not, a block's cost is at the first
+ * instruction of each of its source lines.
  */
 #include "base/bisect.h"
 #include "export/viewers/callgrind_rows.h"
@@ -263,7 +264,8 @@ static enum hp_err add_insns(struct hp_cg_code *code, uint32_t block, struct hp_
     return HP_OK;
 }
 
-/* A block whose instructions are not known: by source line or, where these are not all known, as one. */
+/* A block whose instructions are not known: by source line or, where these are not all known, as
+ * one. */
 static enum hp_err add_lines(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows *rows)
 {
     const struct hp_profile *p = code->tables->profile;

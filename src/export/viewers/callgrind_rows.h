@@ -58,7 +58,8 @@ struct hp_cg_rows {
     size_t n, capacity;
 };
 
-/* Appends a row, all zero but for where it is, and returns it through `row`, valid until the next one. */
+/* Appends a row, all zero but for where it is, and returns it through `row`, valid until the next
+ * one. */
 enum hp_err hp_cg_rows_add(struct hp_cg_rows *rows, enum hp_cg_kind kind, struct hp_place place,
                            struct hp_cg_source source, struct hp_cg_row **row);
 
@@ -76,8 +77,8 @@ struct hp_cg_edge {
 /* Things of the profile by the function that they belong to. */
 struct hp_cg_group {
     uint32_t *items; /* those of a function in the profile's order */
-    size_t *
-        first; /* by function, and then of what belongs to none: where its items begin, up to the next */
+    size_t *first;   /* by function, and then of what belongs to none: where its items begin, up to
+                        the next */
 };
 
 struct hp_cg_code {
@@ -99,7 +100,8 @@ void hp_cg_code_fini(struct hp_cg_code *code);
 /* The address that an instruction has in its file. */
 uint64_t hp_cg_code_address(const struct hp_cg_code *code, struct hp_place place);
 
-/* Where a place in a block comes from; where that is not known, the file is that of the function. block HP_PROFILE_NONE: nothing is known. */
+/* Where a place in a block comes from; where that is not known, the file is that of the function.
+ * block HP_PROFILE_NONE: nothing is known. */
 struct hp_cg_source hp_cg_code_source(const struct hp_cg_code *code, uint32_t block,
                                       uint32_t offset);
 
@@ -107,15 +109,17 @@ struct hp_cg_source hp_cg_code_source(const struct hp_cg_code *code, uint32_t bl
 const uint32_t *hp_cg_items(const struct hp_cg_code *code, const struct hp_cg_group *group,
                             uint32_t function, size_t *n);
 
-/* Adds the costs of a function's instructions: by its blocks and edges, and by the machine. HP_PROFILE_NONE: of what belongs to no function. */
+/* Adds the costs of a function's instructions: by its blocks and edges, and by the machine.
+ * HP_PROFILE_NONE: of what belongs to no function. */
 enum hp_err hp_cg_code_costs(struct hp_cg_code *code, uint32_t function, struct hp_cg_rows *rows);
 
 /* Adds the jumps inside of a function. */
 enum hp_err hp_cg_add_jumps(const struct hp_cg_code *code, uint32_t function,
                             struct hp_cg_rows *rows);
 
-/* Adds the calls from a function, at the instructions that call. The profile has them by caller and callee: where there are several
- * instructions, the inclusive cost is shared out by how often each of them called. */
+/* Adds the calls from a function, at the instructions that call. The profile has them by caller and
+ * callee: where there are several instructions, the inclusive cost is shared out by how often each
+ * of them called. */
 enum hp_err hp_cg_add_calls(const struct hp_cg_code *code, uint32_t function,
                             struct hp_cg_rows *rows);
 

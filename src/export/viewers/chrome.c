@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The events of one detector in one run are one "process" of the trace: a track of phases for each process of the program, a counter for
- * each hot spot. Windows in cycles are another. Slices and windows are far from each other in time, so nothing is thinned out.
+ * The events of one detector in one run are one "process" of the trace: a track of phases for each
+ * process of the program, a counter for each hot spot. Windows in cycles are another. Slices and
+ * windows are far from each other in time, so nothing is thinned out.
  */
 
 #include "base/map64.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * profile.proto, written field by field: a message is a key (number and wire type) and a value for each of its fields, in any order, so that
- * samples can be written as they come, and the table of strings last.
+ * profile.proto, written field by field: a message is a key (number and wire type) and a value for
+ * each of its fields, in any order, so that samples can be written as they come, and the table of
+ * strings last.
  */
 
 #include "base/grow.h"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A profile a thread, of the kind "evented": every context is opened and closed once, where the instructions would be if the thread had run
- * context after context. So the file grows with the number of contexts, not with their depth.
+ * A profile a thread, of the kind "evented": every context is opened and closed once, where the
+ * instructions would be if the thread had run context after context. So the file grows with the
+ * number of contexts, not with their depth.
  */
 
 #include "export/export.h"
@@ -88,7 +89,8 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Finds the contexts in which a thread executed something, and their callers, with the instructions of each. */
+/* Finds the contexts in which a thread executed something, and their callers, with the instructions
+ * of each. */
 static void collect(struct writer *w, size_t thread)
 {
     const struct hp_profile *p = w->profile;
@@ -132,7 +134,8 @@ static void put_event(struct writer *w, const char *type, uint32_t context, uint
     hp_json_end_object(&w->json);
 }
 
-/* Walks the trees without a stack of its own: a damaged profile may be deep. Returns where it ends. */
+/* Walks the trees without a stack of its own: a damaged profile may be deep. Returns where it ends.
+ */
 static uint64_t put_events(struct writer *w, uint32_t context)
 {
     uint64_t at = 0;

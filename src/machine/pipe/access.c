@@ -53,7 +53,8 @@ static void put(struct hp_pipe *p, uint64_t line, uint64_t arrives, uint8_t leve
         lines->last = arrives;
 }
 
-/* Takes the place that is free first until `cycles` after that, or after now; returns when that is. */
+/* Takes the place that is free first until `cycles` after that, or after now; returns when that is.
+ */
 static uint64_t take_place(struct hp_pipe *p, uint64_t cycles)
 {
     uint64_t *heap = p->lines.places;

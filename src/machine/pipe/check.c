@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conservation laws, looked at in every cycle of a build with HP_CHECKS: everything that is kept up step by step is counted anew.
+ * Conservation laws, looked at in every cycle of a build with HP_CHECKS: everything that is kept up
+ * step by step is counted anew.
  */
 #include "machine/pipe/pipe_impl.h"
 

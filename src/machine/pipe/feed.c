@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What is fed: blocks with their addresses, in two rings, from when they are fed until they have retired.
+ * What is fed: blocks with their addresses, in two rings, from when they are fed until they have
+ * retired.
  */
 #include "machine/pipe/pipe_impl.h"
 #include "machine/pipe/power.h"

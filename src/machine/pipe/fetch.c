@@ -307,7 +307,8 @@ static inline bool lines_are_there(struct hp_pipe *p, const struct pipe_static *
     return true;
 }
 
-/* Fetches what is left of the block at hand, from slot `*slot` to `end`; false: fetch ends for this cycle. */
+/* Fetches what is left of the block at hand, from slot `*slot` to `end`; false: fetch ends for this
+ * cycle. */
 static bool fetch_block(struct hp_pipe *p, uint32_t *slot, uint32_t end, uint32_t *ports)
 {
     struct pipe_fed *fed = fed_at(p, p->fed_at);

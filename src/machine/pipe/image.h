@@ -35,15 +35,17 @@ static inline bool hp_images_known(const struct hp_images *images, uint32_t modu
     return module < images->cap_known && images->known[module];
 }
 
-/* Notes that a block of a module that is not known was executed, and opens its file. The file has to have the build id
- * of the module; where that has none, the code of the block. Files that cannot be used are no error. HP_ERR_NOMEM. */
+/* Notes that a block of a module that is not known was executed, and opens its file. The file has
+ * to have the build id of the module; where that has none, the code of the block. Files that cannot
+ * be used are no error. HP_ERR_NOMEM. */
 enum hp_err hp_images_reach(struct hp_images *images, const struct hp_code *code, uint32_t block);
 
 /* Whether the module that was reached last has code where another one has some, too. */
 bool hp_images_overlap(const struct hp_images *images);
 
-/* Reads up to `size` bytes of code at an address, fewer where the code ends, from the module that was reached last of
- * those that have some there. `*mode`: as of that module's first block. 0: there is none. */
+/* Reads up to `size` bytes of code at an address, fewer where the code ends, from the module that
+ * was reached last of those that have some there. `*mode`: as of that module's first block. 0:
+ * there is none. */
 size_t hp_images_read(const struct hp_images *images, uint64_t address, uint8_t *bytes, size_t size,
                       enum hp_isa_mode *mode);
 

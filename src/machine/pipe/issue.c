@@ -198,7 +198,8 @@ static inline unsigned oldest_kind(const struct hp_pipe *p, uint32_t kinds)
     return oldest;
 }
 
-/* A division takes its unit for longer than this cycle: then `units` does not count it, and `used` need not. */
+/* A division takes its unit for longer than this cycle: then `units` does not count it, and `used`
+ * need not. */
 static void issue_oldest(struct hp_pipe *p)
 {
     uint8_t used[HP_UNITS] = {0};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The order of loads and stores (rule 9): who gets a value from whom, and who was too early. The loads and the stores of the right path
- * that are in the reorder buffer are two rings, in program order; what has not been issued has an empty range, which overlaps nothing.
+ * The order of loads and stores (rule 9): who gets a value from whom, and who was too early. The
+ * loads and the stores of the right path that are in the reorder buffer are two rings, in program
+ * order; what has not been issued has an empty range, which overlaps nothing.
  */
 #include "machine/pipe/pipe_impl.h"
 
@@ -90,7 +91,8 @@ static void wake_for_all(struct hp_pipe *p)
     }
 }
 
-/* The oldest load behind the store that overlaps it and has its value from before it was too early. */
+/* The oldest load behind the store that overlaps it and has its value from before it was too early.
+ */
 static void look_for_early(struct hp_pipe *p, const struct pipe_store *store, uint32_t position)
 {
     for (uint32_t at = store->loads; at != p->loads_tail; at++) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Making and running a pipe. A cycle has five phases; fetch, the last, may have to wait until more has been fed, and the cycle goes on from there. So
- * the other phases never depend on what has been fed.
+ * Making and running a pipe. A cycle has five phases; fetch, the last, may have to wait until more
+ * has been fed, and the cycle goes on from there. So the other phases never depend on what has been
+ * fed.
  */
 #include "machine/pipe/pipe_impl.h"
 #include "machine/pipe/power.h"
@@ -192,7 +193,8 @@ static uint64_t earlier(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
-/* The next cycle in which something can happen, when nothing did in this one: all that is waited for has a time. */
+/* The next cycle in which something can happen, when nothing did in this one: all that is waited
+ * for has a time. */
 static uint64_t next_event(struct hp_pipe *p)
 {
     uint64_t next = hp_pipe_next_arrival(p);

@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: MIT
 /*
- * A core in cycles from within. docs/pipeline.md has the rules; "rule n" below and in the .c files is one of those.
+ * A core in cycles from within. docs/pipeline.md has the rules; "rule n" below and in the .c files
+ * is one of those.
  *
- * What is fetched gets a *position*, counted up from 1; a redirect takes positions back. From oldest to youngest: the reorder buffer
- * (head ... mapped), then the fetch queue (mapped ... tail). Positions are places in a ring, and so are their micro-operations: the
- * *key* of one, position * 8 + index, is its age.
+ * What is fetched gets a *position*, counted up from 1; a redirect takes positions back. From
+ * oldest to youngest: the reorder buffer (head ... mapped), then the fetch queue (mapped ... tail).
+ * Positions are places in a ring, and so are their micro-operations: the *key* of one, position * 8
+ * + index, is its age.
  *
- * Nothing is looked at in every cycle that nothing happens to. When a uop is issued, it is known when it will be complete: those that wait for it are
- * told, and whoever waits for nothing any more goes into a wheel of buckets, one a cycle, until that cycle. Then it is *ready*, in a list of its
- * unit's kind by age. A cycle in which nothing moved is the last before the next known time at which something can.
+ * Nothing is looked at in every cycle that nothing happens to. When a uop is issued, it is known
+ * when it will be complete: those that wait for it are told, and whoever waits for nothing any more
+ * goes into a wheel of buckets, one a cycle, until that cycle. Then it is *ready*, in a list of its
+ * unit's kind by age. A cycle in which nothing moved is the last before the next known time at
+ * which something can.
  *
- * The wheel keeps what was aborted: of a key that comes up, the uop is looked at, and whether it is to be ready in this cycle.
+ * The wheel keeps what was aborted: of a key that comes up, the uop is looked at, and whether it is
+ * to be ready in this cycle.
  */
 #ifndef HP_MACHINE_PIPE_IMPL_H
 #define HP_MACHINE_PIPE_IMPL_H
@@ -62,8 +67,8 @@ enum {
 };
 
 /*
- * Resources that are counted, three in a word, each with a bit above it that is set while there is no less than none: so one subtraction
- * asks for all.
+ * Resources that are counted, three in a word, each with a bit above it that is set while there is
+ * no less than none: so one subtraction asks for all.
  */
 enum { HOLDS_PLACES = 0, HOLDS_INTS = 20, HOLDS_VECS = 40 }; /* `holds` */
 enum {
@@ -94,7 +99,8 @@ struct pipe_static {
     bool crosses; /* ends in the next line */
 };
 
-/* Registers are numbered through: general ones, then vector registers. Those that are read come first. */
+/* Registers are numbered through: general ones, then vector registers. Those that are read come
+ * first. */
 #define PIPE_REGS 18
 #define PIPE_MANY UINT8_MAX /* n_reads: there are more than that, hp_uop has them */
 struct pipe_suop {
@@ -128,13 +134,13 @@ struct pipe_insn {
 enum { UOP_WAITING, UOP_READY, UOP_ASLEEP, UOP_ISSUED };
 
 struct pipe_uop {
-    uint64_t ready; /* as far as is known; when it is issued: when it is complete */
-    uint64_t
-        producer_done; /* when what it waited for longest was complete; at first the cycle behind map */
-    uint32_t producer;    /* that one's static id */
-    uint32_t producer_at; /* and position, modulo 2^32 */
-    uint32_t waiting;     /* list of those that wait for it, the youngest first */
-    uint16_t pending;     /* results it waits for whose time is not known */
+    uint64_t ready;         /* as far as is known; when it is issued: when it is complete */
+    uint64_t producer_done; /* when what it waited for longest was complete; at first the cycle
+                               behind map */
+    uint32_t producer;      /* that one's static id */
+    uint32_t producer_at;   /* and position, modulo 2^32 */
+    uint32_t waiting;       /* list of those that wait for it, the youngest first */
+    uint16_t pending;       /* results it waits for whose time is not known */
     uint8_t state, unit;
 };
 
@@ -169,7 +175,8 @@ struct pipe_held {
     uint64_t *until; /* the cycle in which each is free again */
 };
 
-/* A store of the right path in the reorder buffer. Until its address is known its range is empty. */
+/* A store of the right path in the reorder buffer. Until its address is known its range is empty.
+ */
 struct pipe_store {
     uint64_t first, last;
     uint32_t loads;   /* position in the load queue: those from there on are younger */
@@ -379,13 +386,14 @@ void hp_pipe_block_retired(struct hp_pipe *p);
 /* fetch.c: the fetch phase; false: it has to know more of the right path first. */
 bool hp_pipe_fetch(struct hp_pipe *p);
 
-/* wrong.c: begins, asks for the next instruction's static id (HP_NO_ID: nobody knows), and goes on behind it, which was fetched: says
- * whether it is predicted taken. */
+/* wrong.c: begins, asks for the next instruction's static id (HP_NO_ID: nobody knows), and goes on
+ * behind it, which was fetched: says whether it is predicted taken. */
 void hp_pipe_wrong_start(struct hp_pipe *p, uint64_t at);
 uint32_t hp_pipe_wrong_insn(struct hp_pipe *p);
 bool hp_pipe_wrong_next(struct hp_pipe *p, const struct hp_static *s);
 
-/* map.c: the map phase; and registers written by what was aborted from `position` on have their writers back. */
+/* map.c: the map phase; and registers written by what was aborted from `position` on have their
+ * writers back. */
 void hp_pipe_map(struct hp_pipe *p);
 void hp_pipe_restore_writers(struct hp_pipe *p, uint64_t position);
 
@@ -409,7 +417,8 @@ uint64_t hp_pipe_next_arrival(struct hp_pipe *p);
 void hp_pipe_issue(struct hp_pipe *p);
 uint64_t hp_pipe_next_free_unit(struct hp_pipe *p);
 
-/* access.c: an operand's access in this cycle, with its events and level; returns when it is complete. */
+/* access.c: an operand's access in this cycle, with its events and level; returns when it is
+ * complete. */
 uint64_t hp_pipe_access(struct hp_pipe *p, struct pipe_insn *insn, const struct pipe_suop *uop,
                         bool wait);
 
@@ -432,7 +441,8 @@ bool hp_pipe_timing_room(struct hp_pipe *p);
 /* Hands out those that are complete, if there are `least` of them. */
 void hp_pipe_hand_out(struct hp_pipe *p, uint64_t least);
 
-/* check.c: with HP_CHECKS, at the end of every cycle: everything is as it must be, or the process ends. */
+/* check.c: with HP_CHECKS, at the end of every cycle: everything is as it must be, or the process
+ * ends. */
 void hp_pipe_check(struct hp_pipe *p);
 void hp_pipe_check_issued(struct hp_pipe *p, uint64_t key);
 void hp_pipe_check_retired(struct hp_pipe *p, const struct pipe_insn *insn);

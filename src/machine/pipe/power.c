@@ -86,7 +86,8 @@ static uint64_t cost_of(uint64_t cost, uint32_t ports, uint32_t n)
     return n <= ports ? cost : cost * n / ports;
 }
 
-/* The part of `cost` for accesses number `from` to `to` - 1 of n: all parts together are all of it. */
+/* The part of `cost` for accesses number `from` to `to` - 1 of n: all parts together are all of it.
+ */
 static uint32_t part(uint64_t cost, uint64_t from, uint64_t to, uint64_t n)
 {
     return (uint32_t)(cost * to / n - cost * from / n);
@@ -110,7 +111,8 @@ static void settle_cache(struct pipe_power *w, struct power_cache *cache)
     cache->n = cache->n_uses = 0;
 }
 
-/* The lines of a cycle are shared by all that was fetched in it, and what it was still reading for. */
+/* The lines of a cycle are shared by all that was fetched in it, and what it was still reading for.
+ */
 static void settle_fetch(struct pipe_power *w)
 {
     if (w->reads) {

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What each retired block caused, for hp_pipe_config.blocks: misses, and the power of the caches in real cycles (docs/machine.md, "Power").
+ * What each retired block caused, for hp_pipe_config.blocks: misses, and the power of the caches in
+ * real cycles (docs/machine.md, "Power").
  *
- * The pipe tells of every access of a cache which instruction makes it; that one's events are kept by its position until it leaves. What the accesses of a cache
- * in a cycle cost together is known when the cycle is over, and apportioned then over those that made them.
+ * The pipe tells of every access of a cache which instruction makes it; that one's events are kept
+ * by its position until it leaves. What the accesses of a cache in a cycle cost together is known
+ * when the cycle is over, and apportioned then over those that made them.
  */
 #ifndef HP_MACHINE_PIPE_POWER_H
 #define HP_MACHINE_PIPE_POWER_H
@@ -61,12 +63,14 @@ struct pipe_power {
 enum hp_err hp_pipe_power_new(struct hp_pipe *p);
 void hp_pipe_power_free(struct hp_pipe *p);
 
-/* Fetch is at the next instruction; reads a line for it; has fetched it: its position is p->tail. */
+/* Fetch is at the next instruction; reads a line for it; has fetched it: its position is p->tail.
+ */
 void hp_pipe_power_begin(struct hp_pipe *p);
 void hp_pipe_power_read(struct hp_pipe *p);
 void hp_pipe_power_fetched(struct hp_pipe *p);
 
-/* Around an access of the memory side: by the instruction that fetch is at, or one in flight (`n` accesses of the L1D). */
+/* Around an access of the memory side: by the instruction that fetch is at, or one in flight (`n`
+ * accesses of the L1D). */
 void hp_pipe_power_start(struct hp_pipe *p);
 void hp_pipe_power_end_fetch(struct hp_pipe *p);
 void hp_pipe_power_end(struct hp_pipe *p, const struct pipe_insn *insn, uint32_t n);

@@ -155,7 +155,8 @@ static void redirect(struct hp_pipe *p)
     abort_from(p, p->unresolved + 1);
 }
 
-/* A load that was too early is older than the transfer behind which a wrong path is fetched: it was on the right one. */
+/* A load that was too early is older than the transfer behind which a wrong path is fetched: it was
+ * on the right one. */
 void hp_pipe_redirect(struct hp_pipe *p)
 {
     if (p->trap_at)

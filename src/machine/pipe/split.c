@@ -59,8 +59,8 @@ static bool is_leave(enum hp_arch arch, const struct hp_insn *insn)
            insn->mems[0].base == frame && insn->writes.gpr == (1u << stack | 1u << frame);
 }
 
-/* Addresses that an instruction steps on. The pointer of a plain load that overwrites its own base is
- * its result, not a step. */
+/* Addresses that an instruction steps on. The pointer of a plain load that overwrites its own base
+ * is its result, not a step. */
 static void find_update(struct split *s, enum hp_arch arch)
 {
     const struct hp_insn *insn = s->insn;

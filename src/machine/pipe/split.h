@@ -12,7 +12,8 @@
 unsigned hp_split(const struct hp_machine *machine, enum hp_arch arch, const struct hp_insn *insn,
                   struct hp_uop uops[HP_UOPS_MAX]);
 
-/* Fills what an instruction is, but for `uops`, `block` and `first_mem`, from it and its micro-operations. */
+/* Fills what an instruction is, but for `uops`, `block` and `first_mem`, from it and its
+ * micro-operations. */
 void hp_split_describe(const struct hp_insn *insn, const struct hp_uop *uops, unsigned n_uops,
                        struct hp_static *out);
 

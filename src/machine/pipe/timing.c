@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Timings: a ring in the order of fetch, filled in while the instruction is in flight, and handed out from it.
+ * Timings: a ring in the order of fetch, filled in while the instruction is in flight, and handed
+ * out from it.
  */
 #include "machine/pipe/pipe_impl.h"
 

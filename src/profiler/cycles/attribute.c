@@ -35,7 +35,8 @@ static void give_cycles(struct hp_attributor *a, struct hp_cycles_row *rows, uin
         give(a, rows, insn, cause, (to - from) * HP_CYCLE_PARTS);
 }
 
-/* The cycle in which the last ones retired is theirs. Where it cannot be divided the first has the rest. */
+/* The cycle in which the last ones retired is theirs. Where it cannot be divided the first has the
+ * rest. */
 static void share_out(struct hp_attributor *a, struct hp_cycles_row *rows)
 {
     uint32_t n = a->n_group;
@@ -83,13 +84,15 @@ static void front_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
     give_cycles(a, rows, insn, cause, from, to);
 }
 
-/* What is near, and would have been there in time if it had not begun so late, has the cause why it did. */
+/* What is near, and would have been there in time if it had not begun so late, has the cause why it
+ * did. */
 static enum hp_cause late(const struct hp_timing *t, enum hp_cause cause)
 {
     return t->events & HP_TIMING_SERIAL ? HP_CAUSE_SERIAL : cause;
 }
 
-/* A value from a store in flight is not waited for longer than one from the L1, wherever its line is. */
+/* A value from a store in flight is not waited for longer than one from the L1, wherever its line
+ * is. */
 static enum hp_cause cause_of_load(const struct hp_timing *t)
 {
     uint8_t from = t->events & HP_TIMING_FORWARDED ? HP_FROM_NOWHERE : t->data_from;
@@ -104,7 +107,8 @@ static enum hp_cause cause_of_load(const struct hp_timing *t)
     return late(t, t->events & HP_TIMING_BLOCKED ? HP_CAUSE_BLOCKED : HP_CAUSE_L1);
 }
 
-/* Cycles in which `t` was the oldest in the reorder buffer: up to its issue, its last load, its completion, and behind that. */
+/* Cycles in which `t` was the oldest in the reorder buffer: up to its issue, its last load, its
+ * completion, and behind that. */
 static void oldest_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
                          const struct hp_timing *t, uint32_t insn, uint64_t from, uint64_t to)
 {
@@ -123,8 +127,8 @@ static void oldest_stall(struct hp_attributor *a, struct hp_cycles_row *rows,
 
 /* --- The retired ones, in order --------------------------------------------------------------- */
 
-/* It is behind something that was not measured, or the first of all: what was before does not count, and its time is its own from its
- * fetch on. */
+/* It is behind something that was not measured, or the first of all: what was before does not
+ * count, and its time is its own from its fetch on. */
 static enum hp_err begin_window(struct hp_attributor *a, const struct hp_timing *t)
 {
     HP_TRY(hp_grow(&a->windows, &a->cap_windows, a->n_windows + 1, sizeof *a->windows));

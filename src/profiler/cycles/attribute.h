@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The exact attribution of cycles: docs/instructions.md, "Where the cycles went". One attributor a thread; the rows, by static instruction,
- * may be those of all threads.
+ * The exact attribution of cycles: docs/instructions.md, "Where the cycles went". One attributor a
+ * thread; the rows, by static instruction, may be those of all threads.
  */
 #ifndef HP_PROFILER_CYCLES_ATTRIBUTE_H
 #define HP_PROFILER_CYCLES_ATTRIBUTE_H
@@ -42,7 +42,8 @@ struct hp_attributor {
 void hp_attributor_init(struct hp_attributor *attributor, uint64_t front_stages);
 void hp_attributor_fini(struct hp_attributor *attributor);
 
-/* All timings of a thread in the order of fetch; every id has a row. HP_ERR_NOMEM: no room for another window. */
+/* All timings of a thread in the order of fetch; every id has a row. HP_ERR_NOMEM: no room for
+ * another window. */
 enum hp_err hp_attributor_timings(struct hp_attributor *attributor, struct hp_cycles_row *rows,
                                   const struct hp_timing *timings, size_t n);
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Windowed IPC (ProfileMe, section 6): how many instructions retired in each of successive windows of a fixed number of cycles. One a thread,
- * fed with all its timings in the order of fetch; measured ones count.
+ * Windowed IPC (ProfileMe, section 6): how many instructions retired in each of successive windows
+ * of a fixed number of cycles. One a thread, fed with all its timings in the order of fetch;
+ * measured ones count.
  *
- * The first window starts in the cycle in which the first instruction was fetched (the first behind something that was not measured, too); one that
- * is not over at the end, or when measuring stops, is left out.
+ * The first window starts in the cycle in which the first instruction was fetched (the first behind
+ * something that was not measured, too); one that is not over at the end, or when measuring stops,
+ * is left out.
  */
 #ifndef HP_PROFILER_CYCLES_IPC_H
 #define HP_PROFILER_CYCLES_IPC_H
@@ -29,7 +31,8 @@ struct hp_ipc_summary {
     double weighed_mean, deviation; /* standard deviation, in the unit of the mean */
 };
 
-/* `window` at least 1; `most`: instructions that retire in a cycle. HP_ERR_INVALID, HP_ERR_NOMEM. */
+/* `window` at least 1; `most`: instructions that retire in a cycle. HP_ERR_INVALID, HP_ERR_NOMEM.
+ */
 #define HP_IPC_WINDOW 30 /* cycles; the paper's */
 enum hp_err hp_windowed_ipc_init(struct hp_windowed_ipc *ipc, uint32_t window, uint32_t most);
 void hp_windowed_ipc_fini(struct hp_windowed_ipc *ipc);

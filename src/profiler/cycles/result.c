@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From counters by static id to rows of the profile. Several ids may be one row: the same instruction in blocks that overlap.
+ * From counters by static id to rows of the profile. Several ids may be one row: the same
+ * instruction in blocks that overlap.
  */
 #include "profile/agreement.h"
 #include "profiler/cycles/profiler_impl.h"
@@ -201,7 +202,8 @@ static enum hp_err add_totals(struct out *out)
     return HP_OK;
 }
 
-/* How far the ways agree with what is exact. As an agreement, not an error, because of merged profiles the smaller share stays. */
+/* How far the ways agree with what is exact. As an agreement, not an error, because of merged
+ * profiles the smaller share stays. */
 static enum hp_err add_overlaps(struct out *out, enum hp_agreement_by by, uint32_t *groups)
 {
     uint32_t n_groups;

@@ -30,7 +30,8 @@ static uint64_t look(struct hp_looks *looks, uint64_t from, uint64_t to)
 
 /* --- The ways --------------------------------------------------------------------------------- */
 
-/* It is the first measured one behind something that was not: what was before its fetch does not count. */
+/* It is the first measured one behind something that was not: what was before its fetch does not
+ * count. */
 static void begin(struct hp_cycle_scheme *s, const struct hp_timing *t)
 {
     s->begins = false;
@@ -38,7 +39,8 @@ static void begin(struct hp_cycle_scheme *s, const struct hp_timing *t)
         s->next = t->fetched;
 }
 
-/* How many of the cycles up to `cycle` that nobody has are looked at: they are of `t`, which was mapped (retired) then. */
+/* How many of the cycles up to `cycle` that nobody has are looked at: they are of `t`, which was
+ * mapped (retired) then. */
 static uint64_t take_cycles(struct hp_cycle_scheme *s, const struct hp_timing *t, uint64_t cycle)
 {
     bool measured = t->events & HP_TIMING_MEASURED;

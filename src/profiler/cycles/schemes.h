@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * What other ways of sampling say of the time of instructions: docs/instructions.md, "Other ways to attribute". One a thread, fed with all
- * its timings in the order of fetch.
+ * What other ways of sampling say of the time of instructions: docs/instructions.md, "Other ways to
+ * attribute". One a thread, fed with all its timings in the order of fetch.
  *
- * Without an interval a way looks at every cycle (at every instruction), so that what is wrong with it is the way, not chance. With one,
- * dispatch and next look at the same random cycles, and profileme at as random instructions.
+ * Without an interval a way looks at every cycle (at every instruction), so that what is wrong with
+ * it is the way, not chance. With one, dispatch and next look at the same random cycles, and
+ * profileme at as random instructions.
  */
 #ifndef HP_PROFILER_CYCLES_SCHEMES_H
 #define HP_PROFILER_CYCLES_SCHEMES_H

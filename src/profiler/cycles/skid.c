@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Timings come in the order of fetch, references happen in any. What happened before a cycle is known as soon as one that is fetched
- * in it comes: a heap keeps references until then, a queue those that retire.
+ * Timings come in the order of fetch, references happen in any. What happened before a cycle is
+ * known as soon as one that is fetched in it comes: a heap keeps references until then, a queue
+ * those that retire.
  */
 #include "profiler/cycles/skid.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What instructions waited for: pairs of a static instruction and the one whose result it needed last, of retired executions in which it
- * was not there when the instruction was mapped.
+ * What instructions waited for: pairs of a static instruction and the one whose result it needed
+ * last, of retired executions in which it was not there when the instruction was mapped.
  */
 #ifndef HP_PROFILER_CYCLES_WAITS_H
 #define HP_PROFILER_CYCLES_WAITS_H

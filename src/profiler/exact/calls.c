@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The shadow stack: which function runs inside which. And the loop that counts edges: it stands here so that what a
- * call or return does is part of it (a tenth faster than across files).
+ * The shadow stack: which function runs inside which. And the loop that counts edges: it stands
+ * here so that what a call or return does is part of it (a tenth faster than across files).
  */
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
@@ -38,8 +38,8 @@ uint32_t hp_exact_find_call(struct hp_exact_thread *t, uint32_t caller, uint32_t
 
 static __attribute__((noinline)) bool make_room(struct hp_exact_thread *t, uint32_t from);
 
-/* `caller`: of the call that makes it, or HP_CONTEXT_NO_CALL. `from`: the block from which the frame at the top is left; HP_NO_ID: from
- * none. */
+/* `caller`: of the call that makes it, or HP_CONTEXT_NO_CALL. `from`: the block from which the
+ * frame at the top is left; HP_NO_ID: from none. */
 ALWAYS_INLINE void push(struct hp_exact_thread *t, enum hp_frame_kind kind, uint64_t expects,
                         uint32_t function, uint32_t caller, uint32_t from, const bool loops)
 {
@@ -109,7 +109,8 @@ ALWAYS_INLINE uint32_t enter(struct hp_exact_thread *t, uint32_t block)
     return t->exact->spots[block].function;
 }
 
-/* The function that control comes back to in an unexpected way: where there is no symbol, the one that calls returned to there. */
+/* The function that control comes back to in an unexpected way: where there is no symbol, the one
+ * that calls returned to there. */
 static uint32_t landing(struct hp_exact_thread *t, uint32_t block)
 {
     uint32_t function = function_of(t, block);
@@ -219,8 +220,8 @@ ALWAYS_INLINE enum hp_how on_return(struct hp_exact_thread *t, uint32_t from, ui
 }
 
 /*
- * Whether the block is a stub: a few instructions, entered just now, that only jump on (a PLT entry). Where it
- * goes, a function begins, whether or not there is a symbol for it.
+ * Whether the block is a stub: a few instructions, entered just now, that only jump on (a PLT
+ * entry). Where it goes, a function begins, whether or not there is a symbol for it.
  */
 static bool is_stub(struct hp_exact_thread *t, uint32_t block)
 {
@@ -229,8 +230,8 @@ static bool is_stub(struct hp_exact_thread *t, uint32_t block)
            t->clock - top(t)->entered == insns;
 }
 
-/* Whether a jump comes from another module. Then it leads to a function (the dynamic linker, binding lazily),
- * unless calls return there: longjmp. */
+/* Whether a jump comes from another module. Then it leads to a function (the dynamic linker,
+ * binding lazily), unless calls return there: longjmp. */
 static bool enters_module(const struct hp_exact_thread *t, uint32_t from, uint32_t to)
 {
     return t->exact->spots[from].module != t->exact->spots[to].module &&
@@ -336,7 +337,8 @@ static struct hp_exact_op make_op(struct hp_exact_thread *t, uint32_t from, uint
                                 .is_call = known && a->flow == HP_FLOW_CALL && b->start != a->end};
 }
 
-/* Keeps the `n` operations of a run; without room for them it stays new. `last`: what has to be watched at its end. */
+/* Keeps the `n` operations of a run; without room for them it stays new. `last`: what has to be
+ * watched at its end. */
 static void keep_ops(struct hp_exact_thread *t, struct hp_exact_cell *cell,
                      const struct hp_exact_op *ops, uint32_t n, uint32_t last)
 {
@@ -586,8 +588,8 @@ void hp_exact_leave_signal(struct hp_exact_thread *t)
 }
 
 /*
- * Room for one more frame, above what is left from the block `from`. When there are too many a new history begins in what runs: nobody knows which of them will ever be
- * returned to.
+ * Room for one more frame, above what is left from the block `from`. When there are too many a new
+ * history begins in what runs: nobody knows which of them will ever be returned to.
  */
 static bool make_room(struct hp_exact_thread *t, uint32_t from)
 {

@@ -90,7 +90,8 @@ static uint32_t find(struct hp_exact_thread *t, uint32_t parent, uint32_t functi
 /* --- Rests ------------------------------------------------------------------------------------ */
 
 /*
- * The frames in a rest are not told apart by contexts: of them it is counted what is active, and the contexts below are looked through.
+ * The frames in a rest are not told apart by contexts: of them it is counted what is active, and
+ * the contexts below are looked through.
  */
 static bool has_below(struct hp_exact_thread *t, uint32_t context, uint32_t function, uint32_t call)
 {
@@ -199,7 +200,8 @@ static void visit(struct hp_exact_thread *t, uint32_t i, bool begin)
         activity->active--;
 }
 
-/* Goes through the tree: children before siblings. `links`: of each context the first child and the next sibling; 0: none. */
+/* Goes through the tree: children before siblings. `links`: of each context the first child and the
+ * next sibling; 0: none. */
 static void visit_all(struct hp_exact_thread *t, uint32_t (*links)[2])
 {
     for (size_t i = t->n_contexts; i-- > 1;) {
@@ -277,7 +279,8 @@ static enum hp_err find_least(const struct hp_exact_thread *t, uint64_t *least)
     return HP_OK;
 }
 
-/* Makes rests of the contexts that spent less, and so do all above them; but signals, and where a history begins, stay. */
+/* Makes rests of the contexts that spent less, and so do all above them; but signals, and where a
+ * history begins, stay. */
 static void drop_light(struct hp_exact_thread *t, uint64_t least)
 {
     for (size_t i = 1; i < t->n_contexts; i++) {
@@ -291,7 +294,8 @@ static void drop_light(struct hp_exact_thread *t, uint64_t least)
     }
 }
 
-/* Makes `inclusive` the instructions of the context alone: without those of its children, which come later, but for a rest. */
+/* Makes `inclusive` the instructions of the context alone: without those of its children, which
+ * come later, but for a rest. */
 static void leave_own(struct hp_exact_thread *t)
 {
     for (size_t i = 1; i < t->n_contexts; i++) {

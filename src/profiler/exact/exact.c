@@ -245,8 +245,8 @@ static bool cover_code(struct hp_exact_thread *t)
     return !t->loops || t->loops->n_sites == t->exact->n_spots || hp_exact_loops_cover(t);
 }
 
-/* From now on the transfers of this block, a direct jump, are shown to the shadow stack, whichever run
- * it is in. */
+/* From now on the transfers of this block, a direct jump, are shown to the shadow stack, whichever
+ * run it is in. */
 static void watch_block(struct hp_exact_thread *t, uint32_t block)
 {
     struct hp_exact_cell *cell = &t->cells[t->exact->spots[block].unit];
@@ -344,8 +344,8 @@ static void on_steps(void *state, const struct hp_steps *steps)
         count_steps(t, steps->steps, steps->n);
 }
 
-/* All that a thread did, at once. Tables by unit are not made for it: there may be many threads, each
- * of which ran little of all code. */
+/* All that a thread did, at once. Tables by unit are not made for it: there may be many threads,
+ * each of which ran little of all code. */
 static void on_edges(void *state, const struct hp_edge_count *edges, size_t n)
 {
     struct hp_exact_thread *t = state;

@@ -20,7 +20,7 @@
 enum hp_err hp_exact_new(struct hp_code *code, struct hp_functions *functions, bool loops,
                          struct hp_profiler **profiler);
 
-/* --- For finish(), experiments and tests: after the last thread's HP_EVENT_END ----------------- */
+/* --- For finish(), experiments and tests: after the last thread's HP_EVENT_END / -------------- */
 
 /* A back edge: the branch that ends a node of the loop. */
 struct hp_exact_back_edge {
@@ -44,11 +44,12 @@ struct hp_exact_loop {
     size_t n_nodes;
 };
 
-/* All loops; parents before what is nested in them. They belong to the profiler. HP_ERR_INVALID: it was made without loops. */
+/* All loops; parents before what is nested in them. They belong to the profiler. HP_ERR_INVALID: it
+ * was made without loops. */
 enum hp_err hp_exact_loops(struct hp_profiler *profiler, const struct hp_exact_loop **loops,
                            size_t *n);
 
-/* --- While the program runs (peek.c): between batches, in the thread that delivers them ---------- */
+/* --- While the program runs (peek.c): between batches, in the thread that delivers them / ----- */
 
 struct hp_exact_sums {
     uint64_t *blocks; /* executions, by block */
@@ -58,7 +59,8 @@ struct hp_exact_sums {
     size_t cap_blocks, cap_calls, cap_trips;
 };
 
-/* What was counted so far, all threads together. All zero at first; the same one is filled again and again. */
+/* What was counted so far, all threads together. All zero at first; the same one is filled again
+ * and again. */
 struct hp_exact_peek {
     struct hp_exact_sums now;
     struct hp_exact_sums ended; /* of threads that have: they are added up once */
@@ -66,7 +68,8 @@ struct hp_exact_peek {
     size_t cap_is_ended;
 };
 
-/* Changes nothing in the profiler. Takes as long as there are units in the threads that run. HP_ERR_NOMEM. */
+/* Changes nothing in the profiler. Takes as long as there are units in the threads that run.
+ * HP_ERR_NOMEM. */
 enum hp_err hp_exact_peek(const struct hp_profiler *profiler, struct hp_exact_peek *peek);
 void hp_exact_peek_fini(struct hp_exact_peek *peek);
 
@@ -80,8 +83,9 @@ struct hp_exact_peek_loop {
     uint64_t self;       /* instructions in it, those of nested loops too, not of what it calls */
 };
 
-/* What `blocks`, executions of the first `n` blocks, mean for the loops: `*n_loops` in the array `*loops` of capacity `*cap`, which grows by
- * hp_grow(); what is nested comes after what it is in. HP_ERR_INVALID: it was made without loops. HP_ERR_NOMEM. */
+/* What `blocks`, executions of the first `n` blocks, mean for the loops: `*n_loops` in the array
+ * `*loops` of capacity `*cap`, which grows by hp_grow(); what is nested comes after what it is in.
+ * HP_ERR_INVALID: it was made without loops. HP_ERR_NOMEM. */
 enum hp_err hp_exact_peek_loops(const struct hp_profiler *profiler, const uint64_t *blocks,
                                 size_t n, struct hp_exact_peek_loop **loops, size_t *cap,
                                 size_t *n_loops);

@@ -24,10 +24,10 @@ struct hp_exact_cell {
 };
 
 /*
- * `watch`, lowest two bits: what the transfers of the unit's last block may mean for the shadow stack,
- * here because it decides what is done next. Of a run, HP_WATCH_INNER when those of the others mean
- * anything. The bits between are a place: of a run, the first of its `ops`. With HP_WATCH_NEW it has
- * yet to be looked at what these are.
+ * `watch`, lowest two bits: what the transfers of the unit's last block may mean for the shadow
+ * stack, here because it decides what is done next. Of a run, HP_WATCH_INNER when those of the
+ * others mean anything. The bits between are a place: of a run, the first of its `ops`. With
+ * HP_WATCH_NEW it has yet to be looked at what these are.
  */
 enum { HP_WATCH_NOT, HP_WATCH_JUMP, HP_WATCH_CALL, HP_WATCH_RETURN };
 #define HP_WATCH_LAST  3u
@@ -40,8 +40,8 @@ static inline uint32_t hp_watch_place(uint32_t watch)
     return watch >> 2 & 0x0fffffffu;
 }
 
-/* An inner transfer of a run that concerns the shadow stack, or loops: `insns` instructions behind its start.
- * A direct call between known functions is always the same one: `is_call`. */
+/* An inner transfer of a run that concerns the shadow stack, or loops: `insns` instructions behind
+ * its start. A direct call between known functions is always the same one: `is_call`. */
 struct hp_exact_op {
     uint64_t expects;
     uint32_t insns;
@@ -88,7 +88,8 @@ struct hp_frame {
     bool indexed;      /* search.h */
 };
 
-/* Frames of a thread: of more, all end, as at a gap. What never returns must not take all memory. */
+/* Frames of a thread: of more, all end, as at a gap. What never returns must not take all memory.
+ */
 #define HP_FRAMES_MAX ((size_t)1 << 22)
 
 enum hp_frame_kind {
@@ -186,22 +187,23 @@ struct hp_exact {
     bool out_of_memory;
 };
 
-/* --- The shadow stack (calls.c)
- * ---------------------------------------------------------------------- */
+/* --- The shadow stack (calls.c) --------------------------------------------------------------- */
 
 /* Whether the transfers of a block have to be shown to the stack: calls, returns,
  * computed jumps. Direct jumps are watched once one of them has left its function. */
 uint32_t hp_exact_always_watch(const struct hp_block *block);
 bool hp_exact_leaves_function(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* Counts that steps[i + 1] came after steps[i] for every i < n, and what that means for the stack. */
+/* Counts that steps[i + 1] came after steps[i] for every i < n, and what that means for the stack.
+ */
 void hp_exact_count(struct hp_exact_thread *thread, const struct hp_step *steps, size_t n);
 
 /* Counts calls where only edges are known: by their ends, without a stack. */
 void hp_exact_count_calls(struct hp_exact_thread *thread, const struct hp_edge_count *edges,
                           size_t n);
 
-/* The index of the call from `caller` to `callee`, which may be new; HP_NO_ID: there is no memory. */
+/* The index of the call from `caller` to `callee`, which may be new; HP_NO_ID: there is no memory.
+ */
 uint32_t hp_exact_find_call(struct hp_exact_thread *thread, uint32_t caller, uint32_t callee);
 
 /* A new history starts with `block`. */
@@ -213,17 +215,17 @@ void hp_exact_leave_signal(struct hp_exact_thread *thread);
 /* Everything on the stack ends now, with the history. */
 void hp_exact_unwind(struct hp_exact_thread *thread);
 
-/* --- Counting (exact.c) ---------------------------------------------------------------------------- */
+/* --- Counting (exact.c) ----------------------------------------------------------------------- */
 
 /* That the block `to` came after the unit `from`, where that is not in one of the cell's places, or
  * not yet. */
 void hp_exact_count_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* That the block `to` can come after the block `from`: it is looked whether that leaves a function. */
+/* That the block `to` can come after the block `from`: it is looked whether that leaves a function.
+ */
 void hp_exact_note_edge(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* --- The end of a thread (exact.c)
- * -------------------------------------------------------------------- */
+/* --- The end of a thread (exact.c) ------------------------------------------------------------ */
 
 /* Turns the tables into `edges` and frees them: a program may have thousands of threads and
  * processes. */
@@ -232,8 +234,7 @@ void hp_exact_seal(struct hp_exact_thread *thread);
 /* It is in the result: frees what nothing else needs. */
 void hp_exact_forget(struct hp_exact_thread *thread);
 
-/* --- The result (result.c)
- * --------------------------------------------------------------------------- */
+/* --- The result (result.c) -------------------------------------------------------------------- */
 
 /* All threads have ended: seals them, in the order in which they were made. */
 enum hp_err hp_exact_settle(struct hp_exact *exact);

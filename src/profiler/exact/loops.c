@@ -143,7 +143,8 @@ static bool grow_records(struct hp_exact_loop_thread *l, size_t n)
     return true;
 }
 
-/* Memory ran out: there will be no result. Until the thread ends, nothing may point to what there is no room for. */
+/* Memory ran out: there will be no result. Until the thread ends, nothing may point to what there
+ * is no room for. */
 static void give_up(struct hp_exact_thread *t)
 {
     struct hp_loop_graph *g = &t->loops->all->graph;
@@ -212,8 +213,9 @@ static void restore(struct hp_exact_loop_thread *l, struct hp_loop_record *r)
     l->free_saved = i;
 }
 
-/* Makes the record of a loop the one of the activation at the top: ends those of activations that have ended, the newest first, and puts
- * aside one that goes on below. Afterwards its activation is the top's or 0. */
+/* Makes the record of a loop the one of the activation at the top: ends those of activations that
+ * have ended, the newest first, and puts aside one that goes on below. Afterwards its activation is
+ * the top's or 0. */
 static void change_activation(struct hp_exact_thread *t, uint32_t loop, struct hp_loop_record *r)
 {
     for (;;) {
@@ -234,8 +236,9 @@ static void change_activation(struct hp_exact_thread *t, uint32_t loop, struct h
 
 static inline void run_header(struct hp_exact_thread *t, uint32_t loop, bool back);
 
-/* A header was run in an activation that the record is not of. A back edge without a record: the loop has just been found, so this is the second iteration; or
- * control came into the activation in a way that nobody understands, then it belongs to no execution. */
+/* A header was run in an activation that the record is not of. A back edge without a record: the
+ * loop has just been found, so this is the second iteration; or control came into the activation in
+ * a way that nobody understands, then it belongs to no execution. */
 static __attribute__((noinline)) void switch_execution(struct hp_exact_thread *t, uint32_t loop,
                                                        bool back)
 {
@@ -401,7 +404,8 @@ void hp_exact_loops_begin(struct hp_exact_thread *t, uint32_t block, bool by_tra
 
 /* --- Frames ----------------------------------------------------------------------------------- */
 
-/* The cover of a frame's site and of those below it in the same function. Mostly those below are worked out. */
+/* The cover of a frame's site and of those below it in the same function. Mostly those below are
+ * worked out. */
 static uint32_t sites_of(struct hp_exact_loop_thread *l, uint32_t index)
 {
     uint32_t path[32], n = 0;

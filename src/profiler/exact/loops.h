@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loops while the program runs: what the exact profiler keeps for them beside its counts (docs/loops.md).
+ * Loops while the program runs: what the exact profiler keeps for them beside its counts
+ * (docs/loops.md).
  *
- * Nearly everything follows from counts in the end (loops_result.c). While the program runs, only three things need attention:
+ * Nearly everything follows from counts in the end (loops_result.c). While the program runs, only
+ * three things need attention:
  *  - the graph, whenever a transfer is new (learning);
- *  - the iterations of each execution: a loop has a *record* of the execution that is going on, which counts back edges to its
- *    headers and is closed when a header is run otherwise. Exits need not be watched;
- *  - what runs while a lower activation of the same function is in a loop: it is in that loop already, and must not count again.
+ *  - the iterations of each execution: a loop has a *record* of the execution that is going on,
+ * which counts back edges to its headers and is closed when a header is run otherwise. Exits need
+ * not be watched;
+ *  - what runs while a lower activation of the same function is in a loop: it is in that loop
+ * already, and must not count again.
  */
 #ifndef HP_PROFILER_EXACT_LOOPS_H
 #define HP_PROFILER_EXACT_LOOPS_H
@@ -109,8 +113,8 @@ struct hp_exact_loop_thread {
 
     struct hp_counters
         returns[2]; /* site << 32 | block, where that is not the site's `to`; [1]: unexpected */
-    /* from << 32 | to. Of returns: that stayed in their frame; of jumps: that did not, although in one
-     * function. */
+    /* from << 32 | to. Of returns: that stayed in their frame; of jumps: that did not, although in
+     * one function. */
     struct hp_counters odd;
     struct hp_counters begins; /* block: histories that begin there, by no transfer */
     struct hp_counters begun;  /* block: activations found going on there */
@@ -129,8 +133,8 @@ void hp_exact_loops_stop(struct hp_exact_thread *thread); /* frees */
 /* Tables for what is new in the code map. */
 bool hp_exact_loops_cover(struct hp_exact_thread *thread);
 
-/* Before steps of the thread: makes it know what others found. `block` is what goes on now, HP_NO_ID: a history begins; a block that was cut
- * short may go on as another. */
+/* Before steps of the thread: makes it know what others found. `block` is what goes on now,
+ * HP_NO_ID: a history begins; a block that was cut short may go on as another. */
 void hp_exact_loops_resume(struct hp_exact_thread *thread, uint32_t block);
 
 /* The thread has ended: closes all records and keeps what the result needs. */
@@ -152,8 +156,8 @@ enum hp_how {
 /* A transfer that is new and of which the stack need not be shown anything. */
 void hp_exact_loops_learn(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* The block is run: what that means for headers in its chain. `from`: hp_loop_position() of the node it came from by an edge,
- * HP_LOOP_NOWHERE: by none. */
+/* The block is run: what that means for headers in its chain. `from`: hp_loop_position() of the
+ * node it came from by an edge, HP_LOOP_NOWHERE: by none. */
 void hp_exact_loops_arrive(struct hp_exact_thread *thread, uint64_t from, uint32_t to);
 #define HP_LOOP_NOWHERE UINT64_MAX
 #define HP_LOOP_NOBODY  UINT64_MAX /* the activation when there is no frame */
@@ -223,7 +227,8 @@ static inline void hp_exact_loops_call(struct hp_exact_thread *thread, uint32_t 
 /* A jump that did. */
 void hp_exact_loops_jump(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
-/* A jump to the beginning of a function that was left by jumps: its frame is used again, for another activation. */
+/* A jump to the beginning of a function that was left by jumps: its frame is used again, for
+ * another activation. */
 void hp_exact_loops_again(struct hp_exact_thread *thread, uint32_t from, uint32_t to);
 
 /* Frames ended: it goes on in one that was left. */
@@ -249,7 +254,7 @@ static inline void hp_exact_loops_back(struct hp_exact_thread *thread, uint32_t 
 /* A history, or an activation of which nothing is known, begins with the block. */
 void hp_exact_loops_begin(struct hp_exact_thread *thread, uint32_t block, bool by_transfer);
 
-/* --- Frames ------------------------------------------------------------------------------------- */
+/* --- Frames / --------------------------------------------------------------------------------- */
 
 bool hp_exact_loops_grow_frames(struct hp_exact_thread *thread);
 
@@ -305,7 +310,7 @@ static inline void hp_exact_loops_covered(struct hp_exact_thread *thread, uint32
 /* All on the stack ends with the history. */
 void hp_exact_loops_interrupt(struct hp_exact_thread *thread);
 
-/* --- The result --------------------------------------------------------------------------------- */
+/* --- The result / ----------------------------------------------------------------------------- */
 
 struct hp_exact_loop_result {
     struct hp_exact_loop *loops; /* parents first */

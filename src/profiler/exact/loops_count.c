@@ -41,7 +41,7 @@ void hp_exact_loops_result_free(struct hp_exact_loop_result *r)
     free(r);
 }
 
-/* --- Which loops there are --------------------------------------------------------------------- */
+/* --- Which loops there are / ------------------------------------------------------------------ */
 
 /* The nodes of a function, by position. */
 static void order_nodes(const struct hp_loop_graph *g, const struct hp_loop_function *f,
@@ -91,7 +91,7 @@ static enum hp_err list_loops(struct counting *c)
     return r->trips && r->unknown ? HP_OK : hp_fail_nomem();
 }
 
-/* --- By node ----------------------------------------------------------------------------------- */
+/* --- By node / -------------------------------------------------------------------------------- */
 
 /* The loop of the result of which a node is a header; HP_NO_ID: of none. */
 static uint32_t headed_by(const struct counting *c, uint32_t node)
@@ -156,7 +156,7 @@ static enum hp_err count_nodes(struct counting *c)
     return HP_OK;
 }
 
-/* --- Back edges -------------------------------------------------------------------------------- */
+/* --- Back edges / ----------------------------------------------------------------------------- */
 
 /* Control went over an edge from a node to another. */
 static enum hp_err add_back(struct counting *c, uint32_t from, uint32_t to, uint64_t count)
@@ -215,7 +215,7 @@ static enum hp_err count_back_edges(struct counting *c)
     return count_returns(c, true);
 }
 
-/* --- The rest ---------------------------------------------------------------------------------- */
+/* --- The rest / ------------------------------------------------------------------------------- */
 
 /* Histories that begin inside a loop. */
 static void count_begun(struct counting *c)
@@ -332,7 +332,8 @@ static enum hp_err uncount_covered(struct counting *c)
 {
     HP_TRY(uncount_all(c, &c->thread->loops->covered, false));
     HP_TRY(uncount_all(c, &c->thread->loops->covered_calls, true));
-    /* Where control got into functions in ways that nobody understands, it is not known what is in what. */
+    /* Where control got into functions in ways that nobody understands, it is not known what is in
+     * what. */
     for (size_t i = 0; i < c->result->n; i++) {
         struct hp_ploop_count *count = &c->counts[i];
         if (count->inclusive > c->thread->clock)
@@ -365,8 +366,9 @@ static bool is_irregular(const struct counting *c, uint32_t loop)
     return loop != HP_NO_ID;
 }
 
-/* Whether the executions that were told apart while the program ran are those of the final graph. What a loop is changes while an irreducible
- * one is found: then they need not be, and the sums tell. */
+/* Whether the executions that were told apart while the program ran are those of the final graph.
+ * What a loop is changes while an irreducible one is found: then they need not be, and the sums
+ * tell. */
 static bool fits(const struct counting *c, uint32_t loop, const struct hp_ploop_count *count,
                  const struct hp_trips *trips)
 {
@@ -418,7 +420,7 @@ static void leave_unknown(struct hp_exact_loop_result *r)
     }
 }
 
-/* --- Threads ----------------------------------------------------------------------------------- */
+/* --- Threads / -------------------------------------------------------------------------------- */
 
 static void sum_up(struct hp_ploop_count *sum, const struct hp_ploop_count *add)
 {
@@ -482,9 +484,10 @@ static enum hp_err count_thread(struct counting *c, uint32_t thread)
     return keep_counts(c, thread);
 }
 
-/* --- The list of back edges --------------------------------------------------------------------- */
+/* --- The list of back edges / ----------------------------------------------------------------- */
 
-/* The address of the instruction that leads from a node on: its branch, or the last one before the next node of its chain. */
+/* The address of the instruction that leads from a node on: its branch, or the last one before the
+ * next node of its chain. */
 static enum hp_err branch_of(const struct counting *c, uint32_t node, uint64_t *address)
 {
     const struct hp_insn *insns;
@@ -540,7 +543,7 @@ static enum hp_err list_back_edges(struct counting *c)
     return err;
 }
 
-/* --- All --------------------------------------------------------------------------------------- */
+/* --- All / ------------------------------------------------------------------------------------ */
 
 static enum hp_err count_all(struct counting *c)
 {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Source lines ------------------------------------------------------------------------------- */
+/* --- Source lines / --------------------------------------------------------------------------- */
 
 /* The lines of the profile by block: `first[block]` up to `first[block + 1]`. */
 static enum hp_err index_lines(const struct hp_profile *profile, size_t **first)
@@ -37,8 +37,8 @@ static const struct hp_pline *line_at(const struct lines *l, uint32_t block, uin
     return NULL;
 }
 
-/* The line of the branch that went back most often, where there is one. It belongs to the function that has the loop in its source, and not to what
- * was inlined into its body. */
+/* The line of the branch that went back most often, where there is one. It belongs to the function
+ * that has the loop in its source, and not to what was inlined into its body. */
 static const struct hp_pline *line_of_branch(const struct lines *l, const struct hp_code *code,
                                              const struct hp_exact_loop *loop)
 {
@@ -58,7 +58,8 @@ static const struct hp_pline *line_of_branch(const struct lines *l, const struct
     return found ? found : line_at(l, loop->header, 0);
 }
 
-/* The lines of the loop's instructions that are of the same function, inlined or not, as that branch. */
+/* The lines of the loop's instructions that are of the same function, inlined or not, as that
+ * branch. */
 static void find_lines(const struct lines *l, const struct hp_loop_graph *g,
                        const struct hp_exact_loop *loop, struct hp_ploop *out)
 {
@@ -83,7 +84,7 @@ static void find_lines(const struct lines *l, const struct hp_loop_graph *g,
     }
 }
 
-/* --- Rows --------------------------------------------------------------------------------------- */
+/* --- Rows / ----------------------------------------------------------------------------------- */
 
 static enum hp_err add_loop(struct hp_result *to, const struct lines *lines,
                             const struct hp_exact *exact, const struct hp_exact_loop *loop,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The counts of a program that is still running: what result.c makes of sealed threads in the end, made of the tables as they are.
+ * The counts of a program that is still running: what result.c makes of sealed threads in the end,
+ * made of the tables as they are.
  */
 #include "base/grow.h"
 #include "profiler/exact/contexts.h"
@@ -72,7 +73,8 @@ static void add_calls(const struct hp_exact_thread *t, struct hp_exact_sums *sum
         sums->calls[t->calls[call].callee] += count;
 }
 
-/* While a thread runs, calls are counted in contexts, when their frames end; those on the stack have not. */
+/* While a thread runs, calls are counted in contexts, when their frames end; those on the stack
+ * have not. */
 static void add_contexts(const struct hp_exact_thread *t, struct hp_exact_sums *sums)
 {
     for (size_t i = 1; i < t->n_contexts; i++)

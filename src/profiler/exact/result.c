@@ -41,7 +41,7 @@ struct result {
     struct touched functions;
 };
 
-/* --- Edges ------------------------------------------------------------------------------------- */
+/* --- Edges / ---------------------------------------------------------------------------------- */
 
 static enum hp_err edge_index(struct result *r, uint32_t from, uint32_t to, uint32_t *index)
 {
@@ -186,8 +186,8 @@ static enum hp_err add_function_counts(struct result *r, bool unordered)
         struct sums *sums = &r->sums[r->functions.items[i]];
         struct hp_pfunction_count *out;
         HP_TRY(hp_profile_add_function_count(r->profile, &out));
-        /* Code that was never entered by a transfer we saw is at least its own instructions; without
-         * an order nothing is known. */
+        /* Code that was never entered by a transfer we saw is at least its own instructions;
+         * without an order nothing is known. */
         *out = (struct hp_pfunction_count){.item = r->functions.items[i],
                                            .thread = r->thread,
                                            .self = sums->self,

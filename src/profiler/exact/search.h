@@ -2,9 +2,10 @@
 /*
  * Finding a frame far down the shadow stack.
  *
- * Nearly always what is looked for is near the top, and the stack changes with every call. So frames are entered into an index only when something is looked for
- * below the nearest ones: each at most once while it is there, whatever is looked for and however often. Pushing and popping know nothing of it but that a new
- * frame is not `indexed`; those that are, are always the lowest.
+ * Nearly always what is looked for is near the top, and the stack changes with every call. So
+ * frames are entered into an index only when something is looked for below the nearest ones: each
+ * at most once while it is there, whatever is looked for and however often. Pushing and popping
+ * know nothing of it but that a new frame is not `indexed`; those that are, are always the lowest.
  */
 #ifndef HP_PROFILER_EXACT_SEARCH_H
 #define HP_PROFILER_EXACT_SEARCH_H
@@ -32,10 +33,12 @@ struct hp_frame_search {
 
 struct hp_exact_thread;
 
-/* The number of frames up to the highest that expects `address`, itself included, or 0. Does not look below what a signal interrupted. */
+/* The number of frames up to the highest that expects `address`, itself included, or 0. Does not
+ * look below what a signal interrupted. */
 size_t hp_search_expecting(struct hp_exact_thread *thread, uint64_t address);
 
-/* Likewise for a frame of `function`; with `tails_only`, no further than the frame that was called. */
+/* Likewise for a frame of `function`; with `tails_only`, no further than the frame that was called.
+ */
 size_t hp_search_function(struct hp_exact_thread *thread, uint32_t function, bool tails_only);
 
 void hp_search_fini(struct hp_frame_search *search);

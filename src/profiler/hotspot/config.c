@@ -207,7 +207,8 @@ static bool is_nearer(int64_t wanted, int64_t up, int64_t down, int64_t other_up
     return error * (other_up + other_down) < other * (up + down);
 }
 
-/* "66.7%": the pair of steps that comes nearest; of equals the one with the smallest sum, then the smaller `up`. */
+/* "66.7%": the pair of steps that comes nearest; of equals the one with the smallest sum, then the
+ * smaller `up`. */
 static enum hp_err read_threshold(const struct hp_setting *setting, const char *text, void *config)
 {
     char *end;
@@ -258,8 +259,8 @@ static uint64_t bits_below(uint64_t n)
     return bits;
 }
 
-/* The map and how much of it is set; the random number; the branches until the next sample, and the period; samples and
- * their instructions; the threshold, which the software works out. */
+/* The map and how much of it is set; the random number; the branches until the next sample, and the
+ * period; samples and their instructions; the threshold, which the software works out. */
 static uint64_t density_bits(const struct hp_hotspot_config *config)
 {
     return ((uint64_t)1 << config->map_bits) + config->map_bits + 64 + 25 + 5 + 32 + 32 +

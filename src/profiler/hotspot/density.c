@@ -41,7 +41,8 @@ static uint64_t next_random(struct hp_density *d)
 
 /* --- How much code there is ------------------------------------------------------------------- */
 
-/* With `set` of m bits set it takes m / (m - set) different addresses on average until another one is. */
+/* With `set` of m bits set it takes m / (m - set) different addresses on average until another one
+ * is. */
 static void mark(struct hp_density *d, uint64_t address)
 {
     if (hp_density_knows(d, address))
@@ -52,7 +53,8 @@ static void mark(struct hp_density *d, uint64_t address)
     d->set++;
 }
 
-/* density * (instructions sampled / static instructions) * (1 + patience / time), rounded up; time is in instructions: branches * instructions / samples. */
+/* density * (instructions sampled / static instructions) * (1 + patience / time), rounded up; time
+ * is in instructions: branches * instructions / samples. */
 uint64_t hp_density_threshold(const struct hp_hotspots *h)
 {
     const struct hp_density *d = &h->density;
@@ -80,7 +82,8 @@ static struct hp_spot_entry *find_least(const struct hp_hotspots *h, struct hp_s
     return least;
 }
 
-/* Random admission: a newcomer takes the least one's place with a chance of about 1 in its count, and goes on from there. */
+/* Random admission: a newcomer takes the least one's place with a chance of about 1 in its count,
+ * and goes on from there. */
 static bool is_admitted(struct hp_density *d, uint32_t least)
 {
     uint32_t chance = 1u << (31 - __builtin_clz(least + 1));
@@ -141,7 +144,8 @@ static void look(struct hp_hotspots *h, struct hp_spot_process *p)
     drop_known(h, p, threshold);
 }
 
-/* Counts become small again, as if branches had been sampled half as often from the beginning and half of that forgotten; so they are from now on. */
+/* Counts become small again, as if branches had been sampled half as often from the beginning and
+ * half of that forgotten; so they are from now on. */
 static void age(struct hp_hotspots *h)
 {
     struct hp_density *d = &h->density;
@@ -161,7 +165,8 @@ static void age(struct hp_hotspots *h)
         }
 }
 
-/* The number of branches until the next sample is odd, between 1 and twice the period: the period on average. */
+/* The number of branches until the next sample is odd, between 1 and twice the period: the period
+ * on average. */
 static void wait(struct hp_density *d)
 {
     d->left = 1 + (next_random(d) >> 32 & (((uint64_t)2 << d->doubled) - 2));

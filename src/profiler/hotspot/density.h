@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * rule=density (docs/hotspots.md, "Density"): what a detector has instead of the detection counter. Branches are sampled at random, ever more rarely; the buffer keeps the most
- * frequent of them; a map of addresses tells how much code there is. A candidate is executed so many times as often as the mean of that code.
+ * rule=density (docs/hotspots.md, "Density"): what a detector has instead of the detection counter.
+ * Branches are sampled at random, ever more rarely; the buffer keeps the most frequent of them; a
+ * map of addresses tells how much code there is. A candidate is executed so many times as often as
+ * the mean of that code.
  */
 #ifndef HP_PROFILER_HOTSPOT_DENSITY_H
 #define HP_PROFILER_HOTSPOT_DENSITY_H

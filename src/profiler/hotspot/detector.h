@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The inside of a hot spot detector (hotpath/hotspot.h), for the profiler: it does the same by units, and leaves to hp_hotspots_retire() what is rare.
+ * The inside of a hot spot detector (hotpath/hotspot.h), for the profiler: it does the same by
+ * units, and leaves to hp_hotspots_retire() what is rare.
  *
  * Invariants:
- *   1. `owner` is NULL or a process that is on (rule=density: that is not over); while a process is on, there is one.
+ *   1. `owner` is NULL or a process that is on (rule=density: that is not over); while a process is
+ * on, there is one.
  *   2. `detect` is from 1 to `detect_max`; the `left` of a timer at least 1.
  *   3. Entries of no use have executed == 0.
  */
@@ -92,7 +94,8 @@ static inline struct hp_spot_entry *hp_hotspots_set(const struct hp_hotspots *h,
     return &h->entries[(mixed & h->set_mask) * h->config.ways];
 }
 
-/* A branch that has no entry: gives it one, if it can have one. Counts the miss. Whether it is a candidate. */
+/* A branch that has no entry: gives it one, if it can have one. Counts the miss. Whether it is a
+ * candidate. */
 bool hp_hotspots_miss(struct hp_hotspots *h, struct hp_spot_entry *set, uint64_t address,
                       uint64_t part, uint8_t flow, bool taken);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The monitor table: the branches of known hot spots, of all processes. Two levels: ranges of addresses, which are asked first, and branches. Without
- * ranges it is one table of branches.
+ * The monitor table: the branches of known hot spots, of all processes. Two levels: ranges of
+ * addresses, which are asked first, and branches. Without ranges it is one table of branches.
  */
 #ifndef HP_PROFILER_HOTSPOT_MONITOR_H
 #define HP_PROFILER_HOTSPOT_MONITOR_H
@@ -44,7 +44,8 @@ void hp_monitor_fini(struct hp_monitor *monitor);
 enum hp_monitor_level hp_monitor_find(const struct hp_monitor *monitor,
                                       const struct hp_monitor_own *own, uint64_t address);
 
-/* Enters the branches of a hot spot (docs: "Two levels"); sorts `addresses`. HP_ERR_NOMEM: some are in. */
+/* Enters the branches of a hot spot (docs: "Two levels"); sorts `addresses`. HP_ERR_NOMEM: some are
+ * in. */
 enum hp_err hp_monitor_add(struct hp_monitor *monitor, struct hp_monitor_own *own,
                            uint64_t *addresses, size_t n);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where computed branches went: each pair of branch and target once, in the order in which they were first seen.
+ * Where computed branches went: each pair of branch and target once, in the order in which they
+ * were first seen.
  */
 #ifndef HP_PROFILER_HOTSPOT_PAIRS_H
 #define HP_PROFILER_HOTSPOT_PAIRS_H

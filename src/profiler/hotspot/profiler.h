@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The profiler of hot spots: a detector over all threads and processes of the run (or one a thread), the regions of what it found, how much was
- * executed in them, and when. finish() adds the struct hp_photspot and what belongs to them, and stats ("hotspots DETECTOR").
+ * The profiler of hot spots: a detector over all threads and processes of the run (or one a
+ * thread), the regions of what it found, how much was executed in them, and when. finish() adds the
+ * struct hp_photspot and what belongs to them, and stats ("hotspots DETECTOR").
  */
 #ifndef HP_PROFILER_HOTSPOT_PROFILER_H
 #define HP_PROFILER_HOTSPOT_PROFILER_H
@@ -17,7 +18,8 @@ enum hp_err hp_hotspot_profiler_new(struct hp_code *code, struct hp_functions *f
                                     const struct hp_hotspot_config *config,
                                     struct hp_profiler **profiler);
 
-/* The slides' table, for experiments and tests: after the last thread's HP_EVENT_END. Instructions of all processes. */
+/* The slides' table, for experiments and tests: after the last thread's HP_EVENT_END. Instructions
+ * of all processes. */
 struct hp_hotspot_summary {
     uint64_t hotspots;
     uint64_t insns;          /* static, in any hot spot */
@@ -33,13 +35,13 @@ enum hp_err hp_hotspot_summary(struct hp_profiler *profiler, struct hp_hotspot_s
 /* Complete after the last thread's HP_EVENT_END. */
 const struct hp_hotspot_stats *hp_hotspot_profiler_stats(const struct hp_profiler *profiler);
 
-/* --- While the program runs (peek.c): between batches, when no other thread has one --------------- */
+/* --- While the program runs (peek.c): between batches, when no other thread has one ----------- */
 
 struct hp_hotspot_peek {
-    uint32_t number; /* as in the profile */
-    uint32_t blocks; /* of its region */
-    uint32_t
-        hottest; /* block of the region, by `weights` and instructions; HP_NO_ID: none has a weight */
+    uint32_t number;   /* as in the profile */
+    uint32_t blocks;   /* of its region */
+    uint32_t hottest;  /* block of the region, by `weights` and instructions; HP_NO_ID: none has a
+                          weight */
     uint64_t executed; /* instructions in its region, since the start of the run */
     uint64_t at_instructions;
 };
@@ -50,8 +52,9 @@ struct hp_hotspot_state {
     uint32_t looking; /* and those for which the detector is on */
 };
 
-/* The hot spots found so far, in the order of detection, in the array `*peeks` of capacity `*cap`, which grows by hp_grow(). `weights`: of
- * the first `n_weights` blocks. What is found later does not depend on this. HP_ERR_NOMEM. */
+/* The hot spots found so far, in the order of detection, in the array `*peeks` of capacity `*cap`,
+ * which grows by hp_grow(). `weights`: of the first `n_weights` blocks. What is found later does
+ * not depend on this. HP_ERR_NOMEM. */
 enum hp_err hp_hotspot_peek(struct hp_profiler *profiler, const uint64_t *weights, size_t n_weights,
                             struct hp_hotspot_peek **peeks, size_t *cap,
                             struct hp_hotspot_state *state);

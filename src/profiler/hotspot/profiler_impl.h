@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The inside of the profiler of hot spots: counting (profiler.c), the fast loops (steps.c), what was found and when it ran (regions.c), the result (result.c).
+ * The inside of the profiler of hot spots: counting (profiler.c), the fast loops (steps.c), what
+ * was found and when it ran (regions.c), the result (result.c).
  *
- * What is executed is counted by units, one increment a step, and by blocks where something may happen inside a unit: a detection, a timer, a
- * switch, the end of a slice. Counts of blocks are complete only after hp_spots_flush().
+ * What is executed is counted by units, one increment a step, and by blocks where something may
+ * happen inside a unit: a detection, a timer, a switch, the end of a slice. Counts of blocks are
+ * complete only after hp_spots_flush().
  */
 #ifndef HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
 #define HP_PROFILER_HOTSPOT_PROFILER_IMPL_H
@@ -27,9 +29,11 @@ struct hp_spots_block {
 _Static_assert(sizeof(struct hp_spots_block) == 32, "two are a cache line");
 
 /*
- * What a unit does to a process's monitor counter, worked out when it is first run and again when the monitor table has changed. Going up and down within
- * limits, one by one, is a function min(x + net, max + lowest) as long as it does not come down to 0, and max(x + net, highest) as
- * long as it does not come up to the maximum: `lowest` and `highest` are those of the sums of the last steps, of none too.
+ * What a unit does to a process's monitor counter, worked out when it is first run and again when
+ * the monitor table has changed. Going up and down within limits, one by one, is a function min(x +
+ * net, max + lowest) as long as it does not come down to 0, and max(x + net, highest) as long as it
+ * does not come up to the maximum: `lowest` and `highest` are those of the sums of the last steps,
+ * of none too.
  */
 struct hp_spots_unit {
     uint64_t count; /* executions since the last flush */
@@ -44,14 +48,15 @@ _Static_assert(sizeof(struct hp_spots_unit) == 32, "two are a cache line");
 /* A profiled branch of a unit. */
 struct hp_spots_op {
     uint64_t address;
-    uint64_t
-        target; /* where it goes; of the last branch, which goes anywhere: where it falls through to */
-    uint32_t place; /* as in struct hp_spots_block */
+    uint64_t target; /* where it goes; of the last branch, which goes anywhere: where it falls
+                        through to */
+    uint32_t place;  /* as in struct hp_spots_block */
     uint8_t flow;
     bool taken;
 };
 
-/* The profiled branches of a unit, together, so that they cost a cache line or two: the same for all processes. */
+/* The profiled branches of a unit, together, so that they cost a cache line or two: the same for
+ * all processes. */
 struct hp_spots_list {
     uint32_t first; /* in `ops` */
     uint8_t n;      /* inside: their outcomes are known */
@@ -92,8 +97,8 @@ struct hp_spots_found {
     uint32_t *modules; /* of the candidates; after it was sealed */
     size_t n_candidates;
     struct hp_map64 branches; /* candidate's address -> 1 */
-    struct hp_map64
-        longest; /* region=tight: candidate's address -> the longest block of the region that ends there */
+    struct hp_map64 longest; /* region=tight: candidate's address -> the longest block of the region
+                                that ends there */
     struct hp_map64 member_of; /* block -> index */
     struct hp_spots_member *members;
     size_t n_members, cap_members;
@@ -119,8 +124,8 @@ struct hp_spots_process {
     size_t n_active, cap_active;
     uint64_t *counts; /* executions by block */
     size_t n_counts, cap_counts;
-    uint64_t *
-        hot; /* by block: one more than the executions before the first hot spot with it was detected; 0: none has it */
+    uint64_t *hot; /* by block: one more than the executions before the first hot spot with it was
+                      detected; 0: none has it */
     size_t cap_hot;
     struct hp_spot_pairs pairs;
     uint32_t found;             /* one more than the index of its latest; 0: none */
@@ -184,7 +189,8 @@ void hp_spots_run(struct hp_spots_process *process, const struct hp_steps *steps
 /* Makes counts of blocks complete. */
 void hp_spots_flush(struct hp_spots_process *process);
 
-/* The same, because the monitor table has changed: what units do to its counter will be worked out again. */
+/* The same, because the monitor table has changed: what units do to its counter will be worked out
+ * again. */
 void hp_spots_forget(struct hp_spots_process *process);
 
 /* --- regions.c -------------------------------------------------------------------------------- */
@@ -195,7 +201,8 @@ void hp_spots_on_detection(void *context, const struct hp_hotspot *hotspot);
 /* The clock has come to the end of the slice. */
 void hp_spots_end_slice(struct hp_spots *spots);
 
-/* The process is over: works out what is to be known of its hot spots, and adds it to the summary. */
+/* The process is over: works out what is to be known of its hot spots, and adds it to the summary.
+ */
 void hp_spots_seal(struct hp_spots_process *process);
 
 /* Instructions executed in the region so far; of counts that are complete. */

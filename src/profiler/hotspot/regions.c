@@ -2,8 +2,9 @@
 /*
  * Regions of hot spots, and the time line.
  *
- * A region is worked out when its hot spot is detected, from what the process has executed by then; a block that appears later and ends with a candidate branch joins it.
- * Of each of its blocks it is remembered how often it had been executed, so what was executed since is a difference of counts.
+ * A region is worked out when its hot spot is detected, from what the process has executed by then;
+ * a block that appears later and ends with a candidate branch joins it. Of each of its blocks it is
+ * remembered how often it had been executed, so what was executed since is a difference of counts.
  */
 #include "profiler/hotspot/profiler_impl.h"
 
@@ -117,7 +118,8 @@ static bool is_own(const struct hp_spots_found *f, uint64_t address)
     return hp_map64_get(&f->branches, address) != HP_MAP64_NONE;
 }
 
-/* A candidate went there: a block that starts there and ends with a candidate belongs to the region, if one of the two is its own. */
+/* A candidate went there: a block that starts there and ends with a candidate belongs to the
+ * region, if one of the two is its own. */
 static enum hp_err enter(struct hp_spots_process *p, struct hp_spots_found *f, bool own,
                          uint64_t start)
 {
@@ -218,7 +220,8 @@ static unsigned successors(const struct hp_spots *spots, uint32_t id, uint64_t t
     return n;
 }
 
-/* Whether a block that starts there ends with a candidate, or is a way to one (those have value 2). */
+/* Whether a block that starts there ends with a candidate, or is a way to one (those have value 2).
+ */
 static bool leads_in(const struct ways *w, uint64_t address)
 {
     const struct hp_spots *spots = w->process->spots;
@@ -476,7 +479,8 @@ void hp_spots_end_slice(struct hp_spots *spots)
 
 /* --- The end ---------------------------------------------------------------------------------- */
 
-/* What is to be known of a hot spot once its process's counts are gone: only blocks that were executed stay. */
+/* What is to be known of a hot spot once its process's counts are gone: only blocks that were
+ * executed stay. */
 static enum hp_err seal_found(struct hp_spots_process *p, struct hp_spots_found *f)
 {
     const struct hp_spots *spots = p->spots;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Hot spot detection by units: the same as hp_hotspots_branch() for every branch. What can happen inside a unit (a detection, a timer, a switch, the end of a slice) is
- * foreseen, conservatively, and such a unit is run block by block.
+ * Hot spot detection by units: the same as hp_hotspots_branch() for every branch. What can happen
+ * inside a unit (a detection, a timer, a switch, the end of a slice) is foreseen, conservatively,
+ * and such a unit is run block by block.
  */
 #include "base/grow.h"
 #include "profiler/hotspot/profiler_impl.h"
@@ -141,7 +142,8 @@ void hp_spots_forget(struct hp_spots_process *p)
         p->units[i].insns = 0;
 }
 
-/* How many branches there are before something happens to one of them: a sample, of the process that has the buffer. */
+/* How many branches there are before something happens to one of them: a sample, of the process
+ * that has the buffer. */
 static uint64_t until_sample(const struct hp_spots_process *p)
 {
     const struct hp_hotspots *h = p->detector;
@@ -158,7 +160,8 @@ static bool takes_next(const struct hp_spots_process *p)
     return h->owner == p->state && (h->config.rule != HP_RULE_DENSITY || h->density.left == 1);
 }
 
-/* A computed branch went to a block that ends without a profiled branch: a way between candidates may lead there. */
+/* A computed branch went to a block that ends without a profiled branch: a way between candidates
+ * may lead there. */
 static __attribute__((noinline)) void note_pair(struct hp_spots_process *p, uint64_t branch,
                                                 uint64_t target)
 {
@@ -220,8 +223,8 @@ static void pass_samples(struct hp_spots_process *p, uint64_t sizes)
         hp_density_pass(&p->detector->density, hp_spots_profiled(sizes));
 }
 
-/* While the buffer counts nothing, because the process is off, or the buffer is another's, or it takes samples only: until something may happen
- * in a unit, which is returned. */
+/* While the buffer counts nothing, because the process is off, or the buffer is another's, or it
+ * takes samples only: until something may happen in a unit, which is returned. */
 ALWAYS_INLINE const struct hp_step *run_unprofiled(struct hp_spots_process *p,
                                                    const struct hp_step *step,
                                                    const struct hp_step *end, const bool off)
@@ -271,7 +274,8 @@ run_waiting(struct hp_spots_process *p, const struct hp_step *step, const struct
     return run_unprofiled(p, step, end, false);
 }
 
-/* Counts the branch in the buffer. Whether it is a candidate. `ways` and `by_address` as the configuration has them, where the compiler can know. */
+/* Counts the branch in the buffer. Whether it is a candidate. `ways` and `by_address` as the
+ * configuration has them, where the compiler can know. */
 ALWAYS_INLINE bool count_branch(struct hp_hotspots *h, const struct hp_spots_op *op,
                                 uint64_t target, bool taken, const uint32_t ways,
                                 const bool by_address)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * DAProf's profiler controller: figure 2 of the paper, and docs/loops.md. The lines that are named here are those of the figure.
+ * DAProf's profiler controller: figure 2 of the paper, and docs/loops.md. The lines that are named
+ * here are those of the figure.
  *
- * Two things are kept in another way than in the figure, with the same result. The in-loop flags are a list (`live`) of the executions that
- * go on, because there are few. Freshness is the time since it was at its maximum, because otherwise it is
- * decremented everywhere by each execution that begins.
+ * Two things are kept in another way than in the figure, with the same result. The in-loop flags
+ * are a list (`live`) of the executions that go on, because there are few. Freshness is the time
+ * since it was at its maximum, because otherwise it is decremented everywhere by each execution
+ * that begins.
  *
- * With `calls` the depth of calls comes with each branch, and the least depth since the one before: so it is known which activations are over.
- * The list is a stack then: what is pushed is as deep as anything in it, or deeper.
+ * With `calls` the depth of calls comes with each branch, and the least depth since the one before:
+ * so it is known which activations are over. The list is a stack then: what is pushed is as deep as
+ * anything in it, or deeper.
  */
 #include "profiler/loop/model.h"
 
@@ -28,8 +31,9 @@ static uint64_t total_iterations(const struct hp_loop_model *m, const struct hp_
     return m->config.exact_average ? slot->average : slot->average * slot->executions;
 }
 
-/* The slot to be replaced: an empty one; else, of those that are not fresh, the first with the fewest iterations. Half of them at least are
- * not: executions begin one at a time, so at most `freshness` slots are fresh in the whole cache. */
+/* The slot to be replaced: an empty one; else, of those that are not fresh, the first with the
+ * fewest iterations. Half of them at least are not: executions begin one at a time, so at most
+ * `freshness` slots are fresh in the whole cache. */
 static uint32_t find_replacement(const struct hp_loop_model *m, uint64_t address)
 {
     uint32_t first = hp_loop_set(m, address), best = HP_NO_ID;

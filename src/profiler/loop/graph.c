@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENDS_TRIED                                                                                 \
-    64 /* chains with the same end but other code that a new block is compared with */
+#define ENDS_TRIED     64 /* chains of other code with its end that a new block is compared with */
 #define ENDS_LOOKED_AT 8192
-#define LATE_SHARE     8 /* of a function's edges that have to be new before its loops are computed */
+#define LATE_SHARE     8 /* part of a function's edges that is new before its loops are computed */
 
 enum hp_err hp_loop_graph_init(struct hp_loop_graph *graph, struct hp_code *code,
                                struct hp_functions *functions)
@@ -115,9 +114,9 @@ static void adopt(struct hp_loop_graph *g, uint32_t id)
 }
 
 /*
- * Notes that there is an edge from node `a` to node `b`, both of one function, and whether that may change its loops. It does not when
- * every loop that it leads into is entered by its header anyway, and it leads forward, or back to the header, in the loop that
- * both are in.
+ * Notes that there is an edge from node `a` to node `b`, both of one function, and whether that may
+ * change its loops. It does not when every loop that it leads into is entered by its header anyway,
+ * and it leads forward, or back to the header, in the loop that both are in.
  */
 static void connect(struct hp_loop_graph *g, uint32_t a, uint32_t b)
 {
@@ -331,8 +330,8 @@ static bool same_end(const struct hp_block *a, const struct hp_block *b)
     return a->module == b->module && a->last == b->last && a->end == b->end;
 }
 
-/* Finds the chains that a new block belongs to: by their last nodes, because a block that has to do with one of a
- * chain has to do with its last. */
+/* Finds the chains that a new block belongs to: by their last nodes, because a block that has to do
+ * with one of a chain has to do with its last. */
 static void enter_chains(struct hp_loop_graph *g, uint32_t b)
 {
     const struct hp_block *block = hp_code_block(g->code, b);

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The graphs of functions as they are found while a program runs, and their loops (docs/loops.md, rules 1 to 5).
+ * The graphs of functions as they are found while a program runs, and their loops (docs/loops.md,
+ * rules 1 to 5).
  *
- * Nodes are the blocks of the code map, by id. Whoever watches the program says what was run (hp_loop_graph_run()), what came
- * after what in one activation (hp_loop_graph_edge()) and where activations begin (hp_loop_graph_root()); after hp_loop_graph_update() the loops are
- * right. No call does anything when it is repeated. For all threads together.
+ * Nodes are the blocks of the code map, by id. Whoever watches the program says what was run
+ * (hp_loop_graph_run()), what came after what in one activation (hp_loop_graph_edge()) and where
+ * activations begin (hp_loop_graph_root()); after hp_loop_graph_update() the loops are right. No
+ * call does anything when it is repeated. For all threads together.
  *
- * The nodes of a function have positions such that each loop is an interval of them, and edges that close no loop go forward. So most new
- * edges are seen to change nothing; else the function's loops are computed anew. After HP_LOOP_WORK_MAX steps of such work for one function,
- * that is done only when its edges have become an eighth more; the loops are `late` then, until hp_loop_graph_settle().
+ * The nodes of a function have positions such that each loop is an interval of them, and edges that
+ * close no loop go forward. So most new edges are seen to change nothing; else the function's loops
+ * are computed anew. After HP_LOOP_WORK_MAX steps of such work for one function, that is done only
+ * when its edges have become an eighth more; the loops are `late` then, until
+ * hp_loop_graph_settle().
  */
 #ifndef HP_PROFILER_LOOP_GRAPH_H
 #define HP_PROFILER_LOOP_GRAPH_H
@@ -99,8 +103,8 @@ struct hp_loop_graph {
     size_t n_loops, cap_loops;
     uint32_t *dirty;
     size_t n_dirty, cap_dirty;
-    uint32_t *
-        marked; /* blocks whose arrival has come to mean something, in this order, each once at least */
+    uint32_t *marked; /* blocks whose arrival has come to mean something, in this order, each once
+                         at least */
     size_t n_marked, cap_marked;
     uint32_t clock;          /* blocks first run */
     uint64_t version;        /* how often loops were computed */
@@ -122,7 +126,8 @@ void hp_loop_graph_run(struct hp_loop_graph *graph, uint32_t block, uint32_t run
 /* In one activation, `to` came after `from`; both were run. Of different functions, it is none. */
 void hp_loop_graph_edge(struct hp_loop_graph *graph, uint32_t from, uint32_t to, bool exceptional);
 
-/* The block, which was run, was called, or come to from another function, other than by coming back to a frame. */
+/* The block, which was run, was called, or come to from another function, other than by coming back
+ * to a frame. */
 void hp_loop_graph_root(struct hp_loop_graph *graph, uint32_t block);
 
 /* Computes the loops that may have changed. */
@@ -158,7 +163,7 @@ static inline bool hp_loop_has(const struct hp_loop_graph *graph, const struct h
 /* A node's own instructions: those before the next one of its chain. */
 uint32_t hp_loop_graph_own(const struct hp_loop_graph *graph, uint32_t node);
 
-/* --- nest.c ------------------------------------------------------------------------------------- */
+/* --- nest.c / --------------------------------------------------------------------------------- */
 
 /* Computes the loops of a function; HP_ERR_NOMEM: they are as before. */
 enum hp_err hp_loop_nest(struct hp_loop_graph *graph, uint32_t function);

@@ -28,7 +28,8 @@ static struct hp_loop_task *new_task(struct hp_loop_model *m)
     return task;
 }
 
-/* The thread comes back: what it was in the middle of in slots that other loops have now is lost. */
+/* The thread comes back: what it was in the middle of in slots that other loops have now is lost.
+ */
 static void drop_replaced(const struct hp_loop_model *m, struct hp_loop_task *task)
 {
     size_t kept = 0;

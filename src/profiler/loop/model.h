@@ -2,8 +2,9 @@
 /*
  * Inside of the loop models: what all kinds have in common, and how they are fed.
  *
- * A model is fed with *chunks*: short backward branches of one thread as an array, with what lies between them (instructions, for the FIFO; how deep calls
- * went) worked out before. The depth is counted from the beginning of the chunk, so a chunk is the same whatever state a model is in.
+ * A model is fed with *chunks*: short backward branches of one thread as an array, with what lies
+ * between them (instructions, for the FIFO; how deep calls went) worked out before. The depth is
+ * counted from the beginning of the chunk, so a chunk is the same whatever state a model is in.
  */
 #ifndef HP_PROFILER_LOOP_MODEL_H
 #define HP_PROFILER_LOOP_MODEL_H
@@ -25,8 +26,9 @@ struct hp_sbb {
 };
 
 /*
- * It was taken `times` in a row. `first` instructions lie between it and the event before, itself included; `rest` between the others, all told, and these
- * are either all equal or each at least as many as any model takes for a branch. Between the others no depth was less or more than here.
+ * It was taken `times` in a row. `first` instructions lie between it and the event before, itself
+ * included; `rest` between the others, all told, and these are either all equal or each at least as
+ * many as any model takes for a branch. Between the others no depth was less or more than here.
  */
 struct hp_sbb_event {
     uint32_t sbb; /* index */
@@ -45,7 +47,8 @@ struct hp_sbb_chunk {
     int32_t low;    /* the least since the last event */
 };
 
-/* Whether a taken branch is a short backward one. The decoder says so, so it is a direct one; neither call nor return. */
+/* Whether a taken branch is a short backward one. The decoder says so, so it is a direct one;
+ * neither call nor return. */
 static inline bool hp_sbb_is(uint8_t flow, uint64_t address, uint64_t target, uint32_t max_offset)
 {
     return (flow == HP_FLOW_JUMP || flow == HP_FLOW_COND) && target <= address &&
@@ -131,7 +134,8 @@ void hp_loop_config_widths(struct hp_loop_config *config, enum hp_arch arch);
 void hp_loop_model_consume(struct hp_loop_model *model, uint32_t thread,
                            const struct hp_sbb_chunk *chunk);
 
-/* There are tags up to `n`; a model that was told so is never fed by hp_loop_model_branch(). HP_ERR_NOMEM. */
+/* There are tags up to `n`; a model that was told so is never fed by hp_loop_model_branch().
+ * HP_ERR_NOMEM. */
 enum hp_err hp_loop_model_tags(struct hp_loop_model *model, size_t n);
 
 /* The slot as users see it. */
@@ -164,8 +168,9 @@ static inline uint32_t hp_loop_find(const struct hp_loop_model *m, const struct 
 }
 
 /*
- * The FIFO: how many of the event's branches go through. `backlog` is the time until the profiler is through with all it has; what waits, without the one that
- * is worked on, is in the FIFO. So an arrival finds it full when more than its entries' worth of time is left.
+ * The FIFO: how many of the event's branches go through. `backlog` is the time until the profiler
+ * is through with all it has; what waits, without the one that is worked on, is in the FIFO. So an
+ * arrival finds it full when more than its entries' worth of time is left.
  */
 static inline uint32_t hp_loop_fifo(struct hp_loop_model *m, const struct hp_sbb_event *e)
 {

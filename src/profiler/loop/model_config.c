@@ -87,7 +87,8 @@ enum hp_err hp_loop_config_check(const struct hp_loop_config *config)
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-/* A preset as it is where the configuration leaves it as it is: ways and freshness follow others. */
+/* A preset as it is where the configuration leaves it as it is: ways and freshness follow others.
+ */
 static struct hp_loop_config preset_for(const struct hp_preset *preset,
                                         const struct hp_loop_config *config)
 {

@@ -81,8 +81,8 @@ static void take_batch(void *state, const struct hp_batch *batch)
     run_steps(thread, steps, batch->n);
 }
 
-/* A signal handler runs as if it were called from where the program was; it returns like any function, to what makes the signal return. Hardware does not know of
- * anything else. */
+/* A signal handler runs as if it were called from where the program was; it returns like any
+ * function, to what makes the signal return. Hardware does not know of anything else. */
 static void take_event(void *state, const struct hp_event *event)
 {
     struct hp_loop_thread *thread = state;

@@ -72,7 +72,8 @@ static enum hp_err add_threads(const struct hp_loop_models *p, struct hp_result 
     return HP_OK;
 }
 
-/* Its loops, by descending iterations. A loop's last branch is a short backward one that was planned. */
+/* Its loops, by descending iterations. A loop's last branch is a short backward one that was
+ * planned. */
 static enum hp_err add_ranges(struct hp_loop_models *p, size_t m, struct hp_sbb_places *places,
                               struct hp_result *result)
 {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loops of one function: strongly connected components, and in each of them, without the edges to its headers, again.
+ * The loops of one function: strongly connected components, and in each of them, without the edges
+ * to its headers, again.
  *
- * A *region* is what components are looked for in: an interval of `order`, first the whole function, then each loop. Tarjan's algorithm (without
- * recursion: functions may have many thousand nodes) gives the components of a region in reverse topological order, so they are put into
- * it from its end on. In the end a node's position is its place in `order`.
+ * A *region* is what components are looked for in: an interval of `order`, first the whole
+ * function, then each loop. Tarjan's algorithm (without recursion: functions may have many thousand
+ * nodes) gives the components of a region in reverse topological order, so they are put into it
+ * from its end on. In the end a node's position is its place in `order`.
  */
 #include "profiler/loop/graph.h"
 
@@ -286,7 +288,8 @@ static enum hp_err loop_of(struct hp_nest *n, uint32_t node, uint32_t *id)
     return HP_OK;
 }
 
-/* Whether a component, from `low` on, is a loop: then which nodes of it are its headers, and which of them names it. */
+/* Whether a component, from `low` on, is a loop: then which nodes of it are its headers, and which
+ * of them names it. */
 static bool has_cycle(const struct hp_nest *n, const struct region *region, uint32_t low,
                       uint32_t high)
 {

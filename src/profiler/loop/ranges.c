@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The model "ranges", run by run; ranges_steps.c takes whole units. docs/better.md says why it is as it is.
+ * The model "ranges", run by run; ranges_steps.c takes whole units. docs/better.md says why it is
+ * as it is.
  */
 #include "profiler/loop/ranges.h"
 
@@ -104,7 +105,8 @@ static void end(struct hp_loop_ranges *r, size_t i)
     r->n_live--;
 }
 
-/* Makes room: of this activation the first that does not have the address in its range; else the first of all. */
+/* Makes room: of this activation the first that does not have the address in its range; else the
+ * first of all. */
 static void make_room(struct hp_loop_ranges *r, uint64_t address)
 {
     size_t victim = 0;
@@ -236,7 +238,8 @@ static void shun(struct hp_loop_ranges *r, uint32_t slot)
     r->generation++;
 }
 
-/* The slot for a new loop, after a contest with the one that has the fewest instructions; HP_NO_ID: that one stays. */
+/* The slot for a new loop, after a contest with the one that has the fewest instructions; HP_NO_ID:
+ * that one stays. */
 static uint32_t choose_slot(struct hp_loop_ranges *r, uint64_t size)
 {
     uint64_t on = 0, fewest = UINT64_MAX;
@@ -281,8 +284,8 @@ static uint32_t strength(const struct hp_ranges_live *live)
     return !live ? 0 : live->many ? HP_RANGES_CURRENT : live->current;
 }
 
-/* Whether the branch leads back into a loop that is on, from blocks that lie behind it. If there is a loop at its target that does not go round as often, that
- * is none. */
+/* Whether the branch leads back into a loop that is on, from blocks that lie behind it. If there is
+ * a loop at its target that does not go round as often, that is none. */
 static bool is_way_back(struct hp_loop_ranges *r, uint64_t address, uint64_t target, uint32_t there)
 {
     for (size_t i = r->n_live; i-- > r->frame_first;) {
@@ -488,7 +491,8 @@ uint64_t hp_loop_ranges_bits(const struct hp_loop_config *c)
                        UINT64_C(3) * HP_RANGES_EXPONENT;
     uint64_t entry = address + 2 * offset + numbers + bits_for(TRUST_MAX) + 1; /* shunned */
     uint64_t on = bits_for(c->entries - 1) + bits_for(HP_RANGES_CURRENT) + c->depth_bits + 2;
-    /* What is charged and to whom, what is aside, the last branch forward (where to, and how far), random bits. */
+    /* What is charged and to whom, what is aside, the last branch forward (where to, and how far),
+     * random bits. */
     uint64_t rest =
         HP_RANGES_INSNS + bits_for(c->entries) + HP_RANGES_ASIDE + address + offset + 32;
     return c->entries * entry + c->contexts * on + bits_for(c->contexts) + rest;

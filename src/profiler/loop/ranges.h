@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loop profiler "ranges": our own (docs/better.md). A loop is a range of addresses, from the lowest target of its backward branches to the
- * highest of these branches, and the place in it where it is entered: its head.
+ * The loop profiler "ranges": our own (docs/better.md). A loop is a range of addresses, from the
+ * lowest target of its backward branches to the highest of these branches, and the place in it
+ * where it is entered: its head.
  *
- * It sees every retired run: the instructions from `start`, where control arrived, to the branch at `address`. A loop is *on* from the first run
- * that ends in its range until its activation returns, or branches back to below the range; calls are counted, so what is called is another activation.
- * A run of the head when the loop is on is an iteration; the first one makes it an execution. What is executed goes to the smallest
- * loop that it is in.
+ * It sees every retired run: the instructions from `start`, where control arrived, to the branch at
+ * `address`. A loop is *on* from the first run that ends in its range until its activation returns,
+ * or branches back to below the range; calls are counted, so what is called is another activation.
+ * A run of the head when the loop is on is an iteration; the first one makes it an execution. What
+ * is executed goes to the smallest loop that it is in.
  */
 #ifndef HP_PROFILER_LOOP_RANGES_H
 #define HP_PROFILER_LOOP_RANGES_H
@@ -111,15 +113,16 @@ size_t hp_loop_ranges_entries(const struct hp_loop_ranges *ranges, struct hp_loo
 /* Bits of it all. */
 uint64_t hp_loop_ranges_bits(const struct hp_loop_config *config);
 
-/* For the part that takes steps: which slots have an address in their range; a run that ends in these; where it went then,
- * `depth` is 1 for a call, -1 for a return. */
+/* For the part that takes steps: which slots have an address in their range; a run that ends in
+ * these; where it went then, `depth` is 1 for a call, -1 for a return. */
 uint64_t hp_loop_ranges_find(const struct hp_loop_ranges *ranges, uint64_t address);
 void hp_loop_ranges_run(struct hp_loop_ranges *ranges, uint64_t slots, uint64_t start,
                         uint64_t address, uint32_t insns);
 void hp_loop_ranges_transfer(struct hp_loop_ranges *ranges, uint64_t address, uint64_t target,
                              uint8_t flow, int depth);
 
-/* The instructions of a slot in which nothing begins: those aside are its, too. HP_RANGES_MAX: they are outside of all. */
+/* The instructions of a slot in which nothing begins: those aside are its, too. HP_RANGES_MAX: they
+ * are outside of all. */
 void hp_loop_ranges_charge(struct hp_loop_ranges *ranges, uint32_t slot, uint32_t insns);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The model "ranges" by units. Mostly a unit's runs all end in the ranges of loops that are on, in one smallest one, and leave everything as
- * it is: then it adds instructions, and perhaps iterations. That is worked out once, and again when a range has changed.
+ * The model "ranges" by units. Mostly a unit's runs all end in the ranges of loops that are on, in
+ * one smallest one, and leave everything as it is: then it adds instructions, and perhaps
+ * iterations. That is worked out once, and again when a range has changed.
  */
 #include "profiler/loop/ranges.h"
 
@@ -41,7 +42,8 @@ static bool plan_run(const struct hp_loop_ranges *r, const struct hp_block *bloc
     return true;
 }
 
-/* Whether it goes back to the beginning of the loop that it is in, and to no place inside of another that lies before it; nothing changes then. */
+/* Whether it goes back to the beginning of the loop that it is in, and to no place inside of
+ * another that lies before it; nothing changes then. */
 static bool is_back(const struct hp_loop_ranges *r, const struct hp_block *block, uint32_t home,
                     uint64_t target)
 {

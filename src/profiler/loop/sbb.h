@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * From the stream to short backward branches: what each unit of the code map has of them, worked out once, for all models and threads. Of a
- * unit only its last transfer is open; where it goes to is where the next unit starts.
+ * From the stream to short backward branches: what each unit of the code map has of them, worked
+ * out once, for all models and threads. Of a unit only its last transfer is open; where it goes to
+ * is where the next unit starts.
  */
 #ifndef HP_PROFILER_LOOP_SBB_H
 #define HP_PROFILER_LOOP_SBB_H
@@ -55,14 +56,16 @@ void hp_sbb_finder_init(struct hp_sbb_finder *finder, uint32_t max_offset, uint3
                         bool calls);
 void hp_sbb_finder_fini(struct hp_sbb_finder *finder);
 
-/* Covers all units of the code map; there may be more branches afterwards. HP_ERR_NOMEM: what was covered before stays. */
+/* Covers all units of the code map; there may be more branches afterwards. HP_ERR_NOMEM: what was
+ * covered before stays. */
 enum hp_err hp_sbb_finder_grow(struct hp_sbb_finder *finder, const struct hp_code *code);
 
 struct hp_sbb_counts {
     uint64_t blocks, branches;
 };
 
-/* Hands over what the steps have, in chunks; all units are covered. What was retired, as a batch has it. */
+/* Hands over what the steps have, in chunks; all units are covered. What was retired, as a batch
+ * has it. */
 struct hp_sbb_counts hp_sbb_finder_steps(struct hp_sbb_finder *finder, const struct hp_step *steps,
                                          size_t n, hp_sbb_take *take, void *context);
 

@@ -37,10 +37,12 @@ struct hp_trips {
 /* An execution ended after `n` iterations. HP_ERR_NOMEM: it is not counted. */
 enum hp_err hp_trips_add(struct hp_trips *trips, uint64_t n);
 
-/* Before all others, there were `executions` of one iteration each. After this, only merging makes sense. */
+/* Before all others, there were `executions` of one iteration each. After this, only merging makes
+ * sense. */
 enum hp_err hp_trips_precede(struct hp_trips *trips, uint64_t executions);
 
-/* Adds those of another thread; predictability and counts add up, order does not matter any more. */
+/* Adds those of another thread; predictability and counts add up, order does not matter any more.
+ */
 enum hp_err hp_trips_merge(struct hp_trips *trips, const struct hp_trips *other);
 
 void hp_trips_fini(struct hp_trips *trips);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The complete profile: every distinct path with its counts. Its memory is far larger than the caches where a program has many
- * paths, so a batch is looked up in three passes that fetch ahead: slots, then paths, then the counts.
+ * The complete profile: every distinct path with its counts. Its memory is far larger than the
+ * caches where a program has many paths, so a batch is looked up in three passes that fetch ahead:
+ * slots, then paths, then the counts.
  */
 #include "profiler/path/path_index.h"
 

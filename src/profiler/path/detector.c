@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Path detection, a transfer at a time: Vaswani, Thazhuthaveetil, Srikant, "A Programmable Hardware Path Profiler", section 3, as docs/paths.md has
- * it under "Exact rules". What the paper does not say, and is here: frames that are left by longjmp or an exception, signal
- * handlers, gaps in the history.
+ * Path detection, a transfer at a time: Vaswani, Thazhuthaveetil, Srikant, "A Programmable Hardware
+ * Path Profiler", section 3, as docs/paths.md has it under "Exact rules". What the paper does not
+ * say, and is here: frames that are left by longjmp or an exception, signal handlers, gaps in the
+ * history.
  */
 #include "profiler/path/detector_impl.h"
 
@@ -217,7 +218,8 @@ static uint32_t function_of(const struct hp_detector *d, uint32_t block)
     return d->frames && block != HP_NO_ID ? d->frames->function_of(d->frames, block) : HP_NO_ID;
 }
 
-/* The nearest of at most `limit` entries below `n` whose path starts in `function`: its place + 1; 0: none. */
+/* The nearest of at most `limit` entries below `n` whose path starts in `function`: its place + 1;
+ * 0: none. */
 static size_t find_function(const struct hp_detector *d, size_t n, uint32_t function, size_t limit)
 {
     for (; n > d->low && limit; n--, limit--)
@@ -226,7 +228,8 @@ static size_t find_function(const struct hp_detector *d, size_t n, uint32_t func
     return 0;
 }
 
-/* Goes back to the frame at `place`, which goes on at the target; what it was doing is not known. */
+/* Goes back to the frame at `place`, which goes on at the target; what it was doing is not known.
+ */
 static void resume(struct hp_detector *d, size_t place, const struct hp_path_transfer *x)
 {
     uint64_t return_to = d->entries[place].return_to;
@@ -261,7 +264,8 @@ static void unexpected_return(struct hp_detector *d, const struct hp_path_transf
     push(d, x->target, x->to, 0);
 }
 
-/* The place + 1 of the frame that an indirect jump goes back to (longjmp, an exception); 0: none, it is a jump like others. */
+/* The place + 1 of the frame that an indirect jump goes back to (longjmp, an exception); 0: none,
+ * it is a jump like others. */
 static size_t find_landing(const struct hp_detector *d, const struct hp_path_transfer *x)
 {
     uint32_t from = function_of(d, x->from), to = function_of(d, x->to);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * The inside of a path detector: the stack and what is done to it, a transfer at a time (detector.c), and the loop over
- * whole units (detector_steps.c).
+ * The inside of a path detector: the stack and what is done to it, a transfer at a time
+ * (detector.c), and the loop over whole units (detector_steps.c).
  *
  * Invariants between calls:
- *  1. entries[low] ... entries[n - 1] are the stack, the top last. What is below a marker's `base` was interrupted by a signal.
+ *  1. entries[low] ... entries[n - 1] are the stack, the top last. What is below a marker's `base`
+ * was interrupted by a signal.
  *  2. Unless `fresh`, there is an entry above the newest marker.
- *  3. Every retired instruction is in one place: an entry, `pending`, a marker's `pending`, a path handed over or waiting to be, or
- *     stats.unfinished_insns.
+ *  3. Every retired instruction is in one place: an entry, `pending`, a marker's `pending`, a path
+ * handed over or waiting to be, or stats.unfinished_insns.
  */
 #ifndef HP_PROFILER_PATH_DETECTOR_IMPL_H
 #define HP_PROFILER_PATH_DETECTOR_IMPL_H
@@ -44,8 +45,8 @@ struct hp_path_marker {
 #define HP_DETECTOR_TARGETS 4096
 
 /*
- * Executions of the same path, added up on their way to the sink: a table of recent paths, each in the one place that its hash
- * says. What another one pushes out goes to the sink.
+ * Executions of the same path, added up on their way to the sink: a table of recent paths, each in
+ * the one place that its hash says. What another one pushes out goes to the sink.
  */
 #define HP_FOLD_BITS 12
 
@@ -86,7 +87,8 @@ struct hp_detector {
     uint64_t targets[HP_DETECTOR_TARGETS]; /* of those */
 };
 
-/* As hp_detector_new(), with the control register and functions of a plan that is shared with others, and outlives it. */
+/* As hp_detector_new(), with the control register and functions of a plan that is shared with
+ * others, and outlives it. */
 enum hp_err hp_detector_new_shared(struct hp_path_plan *plan, struct hp_path_sink *sink,
                                    struct hp_detector **detector);
 
@@ -120,7 +122,8 @@ enum hp_class hp_detector_class(const struct hp_ppcr *ppcr, const struct hp_path
 /* What it does; the instructions of its block are in `pending`. */
 void hp_detector_transfer(struct hp_detector *d, const struct hp_path_transfer *x);
 
-/* A block was retired, and `to` comes next: everything that follows from it. `events`: of the metric, in the block. */
+/* A block was retired, and `to` comes next: everything that follows from it. `events`: of the
+ * metric, in the block. */
 void hp_detector_retire(struct hp_detector *d, const struct hp_block *table, uint32_t from,
                         uint32_t to, bool taken, uint32_t events);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Path detection by units: the same as detector.c, a segment of the plan at a time. The top of the stack is in local variables; what is rare (a path that
- * is full, an extension, a system call, a frame that is gone, a stack that is full) goes through hp_detector_transfer(), a
- * transfer at a time.
+ * Path detection by units: the same as detector.c, a segment of the plan at a time. The top of the
+ * stack is in local variables; what is rare (a path that is full, an extension, a system call, a
+ * frame that is gone, a stack that is full) goes through hp_detector_transfer(), a transfer at a
+ * time.
  */
 #include "profiler/path/detector_impl.h"
 
@@ -13,15 +14,17 @@
 #define AHEAD         8 /* units for which the plan is fetched */
 
 /*
- * The state of the detector while the loop runs: a variable whose address nobody takes, so that most of it is in registers. In memory, where
- * what is called from the loop would see it, an outcome would wait for the one before to be stored: a third of the speed.
+ * The state of the detector while the loop runs: a variable whose address nobody takes, so that
+ * most of it is in registers. In memory, where what is called from the loop would see it, an
+ * outcome would wait for the one before to be stored: a third of the speed.
  */
 struct state {
     /* The top of the stack. */
     uint64_t start, outcomes, insns, return_to;
     uint32_t block;
     int32_t length;
-    /* The longest path there may be; below 0 when something is pending, which is a matter for the slow way. */
+    /* The longest path there may be; below 0 when something is pending, which is a matter for the
+     * slow way. */
     int32_t room;
     struct hp_path_entry *top;          /* its place */
     struct hp_path_entry *bottom, *end; /* a return from here, a call from here is slow */
@@ -137,7 +140,8 @@ static __attribute__((noinline)) struct hp_path *flush(struct hp_detector *d,
     return d->paths;
 }
 
-/* A path that is not among those being added up takes the place of another, which is handed over. */
+/* A path that is not among those being added up takes the place of another, which is handed over.
+ */
 static __attribute__((noinline)) struct hp_path *replace_fold(struct hp_detector *d,
                                                               const struct hp_path *out,
                                                               struct hp_path_fold *place,

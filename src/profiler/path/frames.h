@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Functions by their symbols, as path detectors ask for them, remembered for each block. Functions that were found by calls do not count: who finds
- * them, and when, depends on which other profilers run.
+ * Functions by their symbols, as path detectors ask for them, remembered for each block. Functions
+ * that were found by calls do not count: who finds them, and when, depends on which other profilers
+ * run.
  */
 #ifndef HP_PROFILER_PATH_FRAMES_H
 #define HP_PROFILER_PATH_FRAMES_H

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hot path table: section 4 of the paper. A set-associative table of path descriptors with an accumulator each. A path that is
- * there adds its events; one that is not takes the place of the least frequently (or least recently) used of its set.
+ * The hot path table: section 4 of the paper. A set-associative table of path descriptors with an
+ * accumulator each. A path that is there adds its events; one that is not takes the place of the
+ * least frequently (or least recently) used of its set.
  *
- * Deviations: descriptors are compared whole, also the block and the hash of indirect targets that our paths have. More than
- * the paper has: the policy of random admission, floating accumulators and packed entries (docs/better.md).
+ * Deviations: descriptors are compared whole, also the block and the hash of indirect targets that
+ * our paths have. More than the paper has: the policy of random admission, floating accumulators
+ * and packed entries (docs/better.md).
  */
 #include "profiler/path/hpt_admission.h"
 
@@ -71,7 +73,8 @@ static uint32_t victim(const struct hp_hpt *t, const struct entry *set)
     return least;
 }
 
-/* A path that is not in its set. By random admission it goes on from the count of the one that it replaces. */
+/* A path that is not in its set. By random admission it goes on from the count of the one that it
+ * replaces. */
 static __attribute__((noinline)) void miss(struct hp_hpt *t, uint32_t set, uint32_t tag,
                                            const struct hp_path *path)
 {

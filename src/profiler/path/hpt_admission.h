@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the hot path table does by chance: who gets a place, and how accumulators of few bits count far. See docs/better.md.
+ * What the hot path table does by chance: who gets a place, and how accumulators of few bits count
+ * far. See docs/better.md.
  *
- * Random admission (RAP: Ben Basat, Einziger, Friedman, Kassner, "Randomized admission policy for efficient top-k and frequency
- * estimation", INFOCOM 2017). A path that is not in its full set gets the place of the least entry, of count c, by a lottery
- * that it wins about once in c executions, and goes on from c: so it gets in when it has come about as often as the one
- * it replaces, and what comes rarely never disturbs the others, however many rare ones there are. Here the probability is
- * events / 2^floor(log2(c + events)): a mask and a comparison in hardware, where 1 / (c + 1) takes a division.
+ * Random admission (RAP: Ben Basat, Einziger, Friedman, Kassner, "Randomized admission policy for
+ * efficient top-k and frequency estimation", INFOCOM 2017). A path that is not in its full set gets
+ * the place of the least entry, of count c, by a lottery that it wins about once in c executions,
+ * and goes on from c: so it gets in when it has come about as often as the one it replaces, and
+ * what comes rarely never disturbs the others, however many rare ones there are. Here the
+ * probability is events / 2^floor(log2(c + events)): a mask and a comparison in hardware, where 1 /
+ * (c + 1) takes a division.
  *
- * Floating accumulators (Csuros, "Approximate counting with a floating-point counter", COCOON 2010). A count has a mantissa and an exponent; what
- * is below the mantissa's last bit is rounded up or down by chance, in proportion, so that on average nothing is lost.
+ * Floating accumulators (Csuros, "Approximate counting with a floating-point counter", COCOON
+ * 2010). A count has a mantissa and an exponent; what is below the mantissa's last bit is rounded
+ * up or down by chance, in proportion, so that on average nothing is lost.
  */
 #ifndef HP_PROFILER_PATH_HPT_ADMISSION_H
 #define HP_PROFILER_PATH_HPT_ADMISSION_H

@@ -164,9 +164,9 @@ uint32_t hp_hpt_bits_for(uint32_t n)
 }
 
 /*
- * A descriptor and its accumulator; LRU ranks each entry in its set. An accumulator of 0 is an empty entry. Whatever the index,
- * it is an exclusive or of low bits of the start address with other bits of the descriptor: so these low bits need not be
- * kept where the set is known (packed).
+ * A descriptor and its accumulator; LRU ranks each entry in its set. An accumulator of 0 is an
+ * empty entry. Whatever the index, it is an exclusive or of low bits of the start address with
+ * other bits of the descriptor: so these low bits need not be kept where the set is known (packed).
  */
 uint64_t hp_hpt_bytes(const struct hp_hpt_config *config)
 {

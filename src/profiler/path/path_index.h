@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a path to its place in an array of struct hp_path_count: open addressing over half of the hash, so that nearly every
- * look-up reads one slot and one path.
+ * From a path to its place in an array of struct hp_path_count: open addressing over half of the
+ * hash, so that nearly every look-up reads one slot and one path.
  */
 #ifndef HP_PROFILER_PATH_PATH_INDEX_H
 #define HP_PROFILER_PATH_PATH_INDEX_H
@@ -38,7 +38,8 @@ static inline uint32_t hp_path_index_find(const struct hp_path_index *index,
     }
 }
 
-/* Enters `place`, whose path is not in it yet: paths[place] is not read. HP_ERR_NOMEM: unchanged. */
+/* Enters `place`, whose path is not in it yet: paths[place] is not read. HP_ERR_NOMEM: unchanged.
+ */
 enum hp_err hp_path_index_add(struct hp_path_index *index, const struct hp_path_count *paths,
                               uint32_t place, uint64_t hash);
 

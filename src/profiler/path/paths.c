@@ -67,7 +67,8 @@ static void to_window(struct profiler *p, const struct hp_paths *paths)
     }
 }
 
-/* A window ends with the path that fills it: its instructions are those of the paths that finished in it. */
+/* A window ends with the path that fills it: its instructions are those of the paths that finished
+ * in it. */
 static void fill_windows(struct profiler *p, const struct hp_paths *paths)
 {
     for (size_t from = 0, i = 0; i < paths->n; i++) {

@@ -78,7 +78,8 @@ static struct action action_of_class(const struct hp_path_plan *plan, enum hp_cl
     return act == HP_ACT_SLOW ? slow : (struct action){act, (ops & HP_PATH_UPDATE) != 0};
 }
 
-/* A transfer whose target, where it is computed, is not known: the one behind it is the least likely. */
+/* A transfer whose target, where it is computed, is not known: the one behind it is the least
+ * likely. */
 static struct action action_of(const struct hp_path_plan *plan, const struct hp_block *block,
                                bool taken)
 {

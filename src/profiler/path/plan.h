@@ -1,18 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
- * The plan: what each unit of the code map does to a path stack with a given control register, worked out once. The detectors of all threads
- * share it.
+ * The plan: what each unit of the code map does to a path stack with a given control register,
+ * worked out once. The detectors of all threads share it.
  *
- * A unit is cut into *segments*. A segment is a run of transfers that only append outcomes and add instructions, up to and with one that
- * may do more: finish a path, start one. The last segment of a unit ends with the transfer that leaves it, whose target is known only when
- * the next unit is. Most units have one segment.
+ * A unit is cut into *segments*. A segment is a run of transfers that only append outcomes and add
+ * instructions, up to and with one that may do more: finish a path, start one. The last segment of
+ * a unit ends with the transfer that leaves it, whose target is known only when the next unit is.
+ * Most units have one segment.
  */
 #ifndef HP_PROFILER_PATH_PLAN_H
 #define HP_PROFILER_PATH_PLAN_H
 
 #include "hotpath/path.h"
 
-/* What the transfer at the end of a segment does, after its outcome and its instructions were added. */
+/* What the transfer at the end of a segment does, after its outcome and its instructions were
+ * added. */
 enum hp_path_act {
     HP_ACT_NONE,
     HP_ACT_CYCLE,    /* finishes the path, starts one in the same frame */
@@ -35,12 +37,12 @@ struct hp_path_segment {
     uint32_t insns;
     uint32_t
         to; /* the block it goes to; or, in the last segment, the function it leaves: see landing */
-    uint32_t next; /* the unit's next segment, in `more`; 0: this is the last */
-    uint32_t
-        landing; /* the function that the unit's first block is in the middle of: see hp_path_plan_landing() */
-    uint8_t length; /* outcomes */
-    uint8_t add;    /* 1: the last transfer's is among them */
-    uint8_t act[2]; /* enum hp_path_act: when it is not taken, and when it is */
+    uint32_t next;    /* the unit's next segment, in `more`; 0: this is the last */
+    uint32_t landing; /* the function that the unit's first block is in the middle of: see
+                         hp_path_plan_landing() */
+    uint8_t length;   /* outcomes */
+    uint8_t add;      /* 1: the last transfer's is among them */
+    uint8_t act[2];   /* enum hp_path_act: when it is not taken, and when it is */
     uint8_t branches;
     uint8_t first, n; /* blocks of the unit */
     uint8_t reserved;
@@ -67,8 +69,8 @@ void hp_path_plan_fini(struct hp_path_plan *plan);
 /* Covers all units of the code map. HP_ERR_NOMEM: what was covered before stays. */
 enum hp_err hp_path_plan_grow(struct hp_path_plan *plan, const struct hp_code *code);
 
-/* Finds out `landing` of the unit: the function that a jump to its first block `block` would go back to, HP_LANDING_NOT when that cannot
- * be a longjmp. */
+/* Finds out `landing` of the unit: the function that a jump to its first block `block` would go
+ * back to, HP_LANDING_NOT when that cannot be a longjmp. */
 uint32_t hp_path_plan_landing(struct hp_path_plan *plan, uint32_t unit, uint32_t block);
 
 /* Whether a block may go on behind itself, and is not taken then: as the cursor has it. */

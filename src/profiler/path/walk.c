@@ -74,8 +74,8 @@ uint32_t hp_walk_block_at(const struct hp_walk *w, uint64_t address)
     return id == HP_MAP64_NONE ? HP_NO_ID : id;
 }
 
-/* The block at `address`, preferably of `from`'s module: another program of the run may have had other
- * code there. */
+/* The block at `address`, preferably of `from`'s module: another program of the run may have had
+ * other code there. */
 static uint32_t find(const struct hp_walk *w, const struct hp_block *from, uint64_t address)
 {
     uint32_t id = hp_map64_get(&w->by_module, module_key(from->module, address));
@@ -146,9 +146,10 @@ static bool next_outcome(struct hp_walk *w, bool *taken)
 }
 
 /*
- * Which way a transfer goes. One that is always taken has its outcome in the path or not. Of one that may fall through it must be there
- * whichever way it goes, else nobody can tell whose outcome the next one is; but when it would end the path (a conditional return) it
- * cannot have been taken while there are outcomes left.
+ * Which way a transfer goes. One that is always taken has its outcome in the path or not. Of one
+ * that may fall through it must be there whichever way it goes, else nobody can tell whose outcome
+ * the next one is; but when it would end the path (a conditional return) it cannot have been taken
+ * while there are outcomes left.
  */
 static bool choose(struct hp_walk *w, const struct hp_block *block, bool *taken)
 {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a path back to its blocks: the code map is walked from the start block by the outcomes, with the same
- * control register that found the path.
+ * From a path back to its blocks: the code map is walked from the start block by the outcomes, with
+ * the same control register that found the path.
  *
- * What the register does not record cannot be followed: behind a transfer whose target or outcome is neither in the code nor in the path the
- * walk ends with HP_STEP_END. With the presets this happens where a call through a pointer is followed by extended-call, and
- * after conditional calls (ARM), as only one of the two ways has an outcome in the path.
+ * What the register does not record cannot be followed: behind a transfer whose target or outcome
+ * is neither in the code nor in the path the walk ends with HP_STEP_END. With the presets this
+ * happens where a call through a pointer is followed by extended-call, and after conditional calls
+ * (ARM), as only one of the two ways has an outcome in the path.
  */
 #ifndef HP_PROFILER_PATH_WALK_H
 #define HP_PROFILER_PATH_WALK_H
@@ -22,8 +23,8 @@ struct hp_walk_step {
 
 struct hp_walk;
 
-/* For all paths found with `ppcr` in `code`; when that has grown, hp_walk_cover() comes before the next path. Keeps `code`. Where code changed the blocks are those
- * that came last. */
+/* For all paths found with `ppcr` in `code`; when that has grown, hp_walk_cover() comes before the
+ * next path. Keeps `code`. Where code changed the blocks are those that came last. */
 enum hp_err hp_walk_new(const struct hp_code *code, const struct hp_ppcr *ppcr,
                         struct hp_walk **walk);
 void hp_walk_free(struct hp_walk *walk);
@@ -32,8 +33,9 @@ void hp_walk_free(struct hp_walk *walk);
 enum hp_err hp_walk_cover(struct hp_walk *walk);
 
 /*
- * The blocks of a path, in order; returns how many, 0 when it has no start block. `targets`: its indirect targets, path->n_targets of them (by_address
- * only). `*steps` is valid until the next call.
+ * The blocks of a path, in order; returns how many, 0 when it has no start block. `targets`: its
+ * indirect targets, path->n_targets of them (by_address only). `*steps` is valid until the next
+ * call.
  */
 size_t hp_walk_path(struct hp_walk *walk, const struct hp_path *path, const uint64_t *targets,
                     const struct hp_walk_step **steps);

@@ -162,7 +162,8 @@ struct making {
     uint32_t n;
 };
 
-/* Where the block falls through to. Any transfer of Thumb may be conditional, and of code that nobody can decode. */
+/* Where the block falls through to. Any transfer of Thumb may be conditional, and of code that
+ * nobody can decode. */
 static uint64_t fall_of(const struct hp_code *code, const struct hp_block *block)
 {
     bool may = block->flow == HP_FLOW_COND || !hp_rule_is_branch(block) ||

@@ -2,15 +2,15 @@
 /*
  * The automaton behind the fast detector of forward paths.
  *
- * A *node* is all that matters of what was executed before: the path at hand as far as it goes (a *prefix*), and the
- * block whose successor is not known yet. From a node, a unit (code.h) that is executed next leads to another
- * node, and on the way paths may end: an *arc*. Arcs are made by the rules of paths when they are first needed; from then on a
- * step, however many blocks and paths it stands for, is a look at a node or into a hash table. Paths are ids of
- * an index.
+ * A *node* is all that matters of what was executed before: the path at hand as far as it goes (a
+ * *prefix*), and the block whose successor is not known yet. From a node, a unit (code.h) that is
+ * executed next leads to another node, and on the way paths may end: an *arc*. Arcs are made by the
+ * rules of paths when they are first needed; from then on a step, however many blocks and paths it
+ * stands for, is a look at a node or into a hash table. Paths are ids of an index.
  *
- * Measured on traces with a word a block, nanoseconds a branch for all that is behind the cursor: outcomes shifted
- * into a register and a hash at the end of a path 6 to 7, arcs in a hash table only 3.5 to 8, this 2.5 to 4. Where
- * a word is a run of blocks it is below 2.
+ * Measured on traces with a word a block, nanoseconds a branch for all that is behind the cursor:
+ * outcomes shifted into a register and a hash at the end of a path 6 to 7, arcs in a hash table
+ * only 3.5 to 8, this 2.5 to 4. Where a word is a run of blocks it is below 2.
  */
 #ifndef HP_PROFILER_PREDICT_AUTOMATON_H
 #define HP_PROFILER_PREDICT_AUTOMATON_H
@@ -25,8 +25,8 @@ struct hp_prefix {
     uint64_t list[HP_PATH_MAX_LENGTH]; /* of targets */
 };
 
-/* A step to a unit: where it leads, and the path that ends on the way; HP_ARC_NONE: none. Several: where in
- * `lists` they are, their number first, with HP_ARC_MANY set. */
+/* A step to a unit: where it leads, and the path that ends on the way; HP_ARC_NONE: none. Several:
+ * where in `lists` they are, their number first, with HP_ARC_MANY set. */
 struct hp_arc {
     uint32_t unit;
     uint32_t next; /* node */
@@ -41,8 +41,9 @@ static inline bool hp_arc_is_many(uint32_t path)
     return path + 1 > HP_ARC_MANY;
 }
 
-/* The arcs of a node that are looked at first, in order of appearance; of nodes made one after another they are side by
- * side. All others are in a hash table. (Bringing those near that are needed often was no faster.) */
+/* The arcs of a node that are looked at first, in order of appearance; of nodes made one after
+ * another they are side by side. All others are in a hash table. (Bringing those near that are
+ * needed often was no faster.) */
 #define HP_NODE_ARCS 2
 struct hp_node_arcs {
     struct hp_arc arcs[HP_NODE_ARCS]; /* next 0: free */

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prediction from branch frequencies, as the binary translator Boa makes it (Sathaye et al.; related work of Duesterwald and
- * Bala): every branch direction is counted while paths are profiled, and heads as in NET. When a head is hot, a path
- * is made from there by always following the direction that was counted most (of equals, the one met first), to the first
- * backward branch. Correlation of branches is lost, so the path may be one that never runs; it is predicted all the same.
- * Then the head's count restarts.
+ * Prediction from branch frequencies, as the binary translator Boa makes it (Sathaye et al.;
+ * related work of Duesterwald and Bala): every branch direction is counted while paths are
+ * profiled, and heads as in NET. When a head is hot, a path is made from there by always following
+ * the direction that was counted most (of equals, the one met first), to the first backward branch.
+ * Correlation of branches is lost, so the path may be one that never runs; it is predicted all the
+ * same. Then the head's count restarts.
  *
- * A *site* is a branch, an *edge* one of its directions. What comes after an edge is the site that came after it when it
- * was first met.
+ * A *site* is a branch, an *edge* one of its directions. What comes after an edge is the site that
+ * came after it when it was first met.
  *
- * Operations: for an execution, one for the head and one for each branch; for a prediction, one for each branch followed.
+ * Operations: for an execution, one for the head and one for each branch; for a prediction, one for
+ * each branch followed.
  */
 #include "base/grow.h"
 #include "base/map64.h"
@@ -140,7 +142,8 @@ static const struct edge *likeliest(const struct boa *boa, uint32_t site)
     return best;
 }
 
-/* Follows the likelier directions from `site` on, to a backward branch or as far as a path can be; predicts that. */
+/* Follows the likelier directions from `site` on, to a backward branch or as far as a path can be;
+ * predicts that. */
 static void follow(struct boa *boa, const struct hp_flow_step *step, uint32_t site)
 {
     struct hp_flow_branch branches[HP_PATH_MAX_LENGTH];

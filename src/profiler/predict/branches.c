@@ -23,7 +23,8 @@ static void update(struct hp_branch_finder *f)
     }
 }
 
-/* The block at an address, preferably of a module: another program of the run may have had other code there. */
+/* The block at an address, preferably of a module: another program of the run may have had other
+ * code there. */
 static const struct hp_block *block_at(const struct hp_branch_finder *f, uint32_t module,
                                        uint64_t address)
 {

@@ -29,7 +29,8 @@ struct build {
 
 /* --- Basic blocks ----------------------------------------------------------------------------- */
 
-/* Two blocks may start at the same address when one of them was cut short; else the code was changed. */
+/* Two blocks may start at the same address when one of them was cut short; else the code was
+ * changed. */
 static enum hp_err add_start(struct build *b, uint32_t id)
 {
     const struct hp_block *block = hp_code_block(b->code, id);
@@ -287,7 +288,8 @@ uint32_t hp_cfg_edge(const struct hp_cfg *cfg, uint32_t from, uint32_t to)
 
 /* --- As the detector sees it ------------------------------------------------------------------ */
 
-/* The outcome of the branch at the end of a vertex when control goes on to `to`; -1: no branch is recorded; -2: it cannot be told. */
+/* The outcome of the branch at the end of a vertex when control goes on to `to`; -1: no branch is
+ * recorded; -2: it cannot be told. */
 static int outcome(const struct hp_cfg_vertex *from, const struct hp_cfg_vertex *to, bool leaves)
 {
     switch (from->flow) {

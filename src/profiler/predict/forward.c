@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fast detector of forward paths: one automaton for all threads. Between calls a thread keeps the path at hand
- * itself, so the automaton can be thrown away and made again when it has grown too large.
+ * The fast detector of forward paths: one automaton for all threads. Between calls a thread keeps
+ * the path at hand itself, so the automaton can be thrown away and made again when it has grown too
+ * large.
  */
 #include "profiler/predict/forward.h"
 
@@ -46,7 +47,8 @@ struct hp_forward {
 
 /* --- What was executed ------------------------------------------------------------------------ */
 
-/* Instructions, blocks and branches in one number, so that those of CHUNK runs can be added up at once. */
+/* Instructions, blocks and branches in one number, so that those of CHUNK runs can be added up at
+ * once. */
 #define CHUNK      1024
 #define ONE_BLOCK  (UINT64_C(1) << 30)
 #define ONE_BRANCH (UINT64_C(1) << 47)
@@ -93,8 +95,8 @@ static size_t copy_many(const struct hp_automaton *a, uint32_t path, uint32_t *o
     return list[0];
 }
 
-/* Walks along steps[1] ... steps[n] from `node`; returns where it got to. Each step waits for the one before to say
- * which node it is at: there is time for everything else. */
+/* Walks along steps[1] ... steps[n] from `node`; returns where it got to. Each step waits for the
+ * one before to say which node it is at: there is time for everything else. */
 static uint32_t walk(struct hp_forward *f, uint32_t node, const struct hp_step *steps, size_t n,
                      struct hp_forward_counts *counts)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A detector of interprocedural forward paths and of nothing else: it finds the paths that hp_detector finds with the PPCR
- * "forward", but as ids of an index, and several times as fast.
+ * A detector of interprocedural forward paths and of nothing else: it finds the paths that
+ * hp_detector finds with the PPCR "forward", but as ids of an index, and several times as fast.
  */
 #ifndef HP_PROFILER_PREDICT_FORWARD_H
 #define HP_PROFILER_PREDICT_FORWARD_H
@@ -16,8 +16,9 @@ struct hp_forward_stats {
     uint64_t flushes; /* the automaton grew too large and was started afresh */
 };
 
-/* What is common to the threads. Paths of up to `max_length` branches are put into `index`; the sink gets those of a thread before each of the
- * functions below returns. Keeps the pointers. `max_nodes`: of the automaton; 0: the default. */
+/* What is common to the threads. Paths of up to `max_length` branches are put into `index`; the
+ * sink gets those of a thread before each of the functions below returns. Keeps the pointers.
+ * `max_nodes`: of the automaton; 0: the default. */
 enum hp_err hp_forward_new(const struct hp_code *code, struct hp_index *index, uint32_t max_length,
                            struct hp_flow_sink *sink, size_t max_nodes,
                            struct hp_forward **forward);

@@ -146,7 +146,8 @@ static enum hp_err state_with(struct hp_general *g, const uint32_t *contents, ui
     return HP_OK;
 }
 
-/* Where a step leads from a state: what it held without its oldest step, if it is full, and this one. Looked up once. */
+/* Where a step leads from a state: what it held without its oldest step, if it is full, and this
+ * one. Looked up once. */
 static enum hp_err next_state(struct hp_general *g, uint32_t from, uint32_t step, uint32_t *to)
 {
     uint64_t key = (uint64_t)from << 32 | step;
@@ -228,7 +229,8 @@ void hp_general_reset(struct hp_general *g)
 
 /* --- Questions -------------------------------------------------------------------------------- */
 
-/* Compares what a state holds, from its last step back, with `n` steps (last one first); 0 when it ends with them. */
+/* Compares what a state holds, from its last step back, with `n` steps (last one first); 0 when it
+ * ends with them. */
 static int compare(const struct hp_general *g, uint32_t state, const uint32_t *last_first,
                    uint32_t n)
 {

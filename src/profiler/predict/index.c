@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The index of paths: open addressing over small slots, the paths themselves in an array in order of appearance.
+ * The index of paths: open addressing over small slots, the paths themselves in an array in order
+ * of appearance.
  *
- * A batch is looked up in three passes, so that what is far away in memory is on its way while the others are worked
- * on: hash and fetch the slot; read the slot and fetch the path; compare. Only the last pass changes anything.
+ * A batch is looked up in three passes, so that what is far away in memory is on its way while the
+ * others are worked on: hash and fetch the slot; read the slot and fetch the path; compare. Only
+ * the last pass changes anything.
  */
 #include "base/grow.h"
 #include "base/map64.h"

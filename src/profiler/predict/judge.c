@@ -2,9 +2,10 @@
 /*
  * The judge: several schemes on one index, measured exactly.
  *
- * All that depends on the order of executions is when a path was predicted: how often it had been run by then. A path
- * has a bit for each scheme that has not predicted it yet; while there are any, those schemes are shown
- * its executions. Once all have predicted it an execution costs an increment. The measures follow in the end from the counts.
+ * All that depends on the order of executions is when a path was predicted: how often it had been
+ * run by then. A path has a bit for each scheme that has not predicted it yet; while there are any,
+ * those schemes are shown its executions. Once all have predicted it an execution costs an
+ * increment. The measures follow in the end from the counts.
  */
 #include "base/grow.h"
 #include "hotpath/predict.h"

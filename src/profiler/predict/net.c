@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Next executing tail (Duesterwald and Bala, section 4.1): only heads are counted. A head is counted when control
- * arrives there; when its count exceeds the delay, the path that is executed next from there, which is the one that
- * starts with this arrival, is predicted as a whole.
+ * Next executing tail (Duesterwald and Bala, section 4.1): only heads are counted. A head is
+ * counted when control arrives there; when its count exceeds the delay, the path that is executed
+ * next from there, which is the one that starts with this arrival, is predicted as a whole.
  *
- * Afterwards the count restarts (after = reset), so another path of the head takes as many arrivals again; or it stays
- * (after = keep), so that every other path of the head is predicted when it is first executed.
+ * Afterwards the count restarts (after = reset), so another path of the head takes as many arrivals
+ * again; or it stays (after = keep), so that every other path of the head is predicted when it is
+ * first executed.
  *
  * Operations: one for a counted arrival; for a prediction, one for each branch that is collected.
  */

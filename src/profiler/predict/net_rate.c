@@ -2,15 +2,18 @@
 /*
  * NET with a clock: a head is hot by its rate, not by its count. See docs/better.md.
  *
- * With NET every head that is met often enough becomes hot some day, however slowly; and what is hot is a share of what is executed
- * (one path in a thousand), not a number. Here time is cut into epochs, and a head has to exceed the delay within one: counts of
- * earlier epochs are forgotten. An epoch is WINDOW executions of paths (of whichever, predicted or not: the clock) for each
- * count that is asked for, so what is slower than one in WINDOW is never predicted. The count asked for grows with
- * the time that the program has been running, one in GROWTH executions: the longer it has been, the more a path that
- * turns up must still be executed to be hot in the end, so the more evidence is asked for.
+ * With NET every head that is met often enough becomes hot some day, however slowly; and what is
+ * hot is a share of what is executed (one path in a thousand), not a number. Here time is cut into
+ * epochs, and a head has to exceed the delay within one: counts of earlier epochs are forgotten. An
+ * epoch is WINDOW executions of paths (of whichever, predicted or not: the clock) for each count
+ * that is asked for, so what is slower than one in WINDOW is never predicted. The count asked for
+ * grows with the time that the program has been running, one in GROWTH executions: the longer it
+ * has been, the more a path that turns up must still be executed to be hot in the end, so the more
+ * evidence is asked for.
  *
- * As many counters as NET, each in one word of 32 bits: the count and the number of its epoch, modulo 16, so that nothing has
- * to be swept. (A head not met for exactly 16 epochs goes on from its old count: rare, and harmless.)
+ * As many counters as NET, each in one word of 32 bits: the count and the number of its epoch,
+ * modulo 16, so that nothing has to be swept. (A head not met for exactly 16 epochs goes on from
+ * its old count: rare, and harmless.)
  *
  * Operations: as NET's.
  */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The increments are found by potentials instead of cycles: give every vertex a number p so that value + p(from) - p(to) is 0 for every edge of the
- * spanning tree; then that expression, for a chord, is its increment. Along a path the p cancel out but for the first and the last, which are equal
- * as the tree contains an (imaginary) edge from the exit to the entry.
+ * The increments are found by potentials instead of cycles: give every vertex a number p so that
+ * value + p(from) - p(to) is 0 for every edge of the spanning tree; then that expression, for a
+ * chord, is its increment. Along a path the p cancel out but for the first and the last, which are
+ * equal as the tree contains an (imaginary) edge from the exit to the entry.
  */
 #include "hotpath/numbering.h"
 
@@ -62,8 +63,8 @@ static void sort_edges(struct work *w)
     memcpy(w->next, w->starts, graph->n * sizeof *w->next);
 }
 
-/* Depth first from the entry. An edge to a vertex on the stack is a back edge; what is left has no cycles, whether or not the loops have one
- * entry. */
+/* Depth first from the entry. An edge to a vertex on the stack is a back edge; what is left has no
+ * cycles, whether or not the loops have one entry. */
 static void find_back_edges(struct work *w)
 {
     uint32_t depth = 0;
@@ -168,7 +169,8 @@ static enum hp_err assign_values(struct work *w)
 
 /* --- The spanning tree ------------------------------------------------------------------------ */
 
-/* Executions as they may be: a branch goes either way, a loop's head is executed ten times as often as it is entered. */
+/* Executions as they may be: a branch goes either way, a loop's head is executed ten times as often
+ * as it is entered. */
 static void estimate(struct work *w)
 {
     struct hp_numbering *out = w->out;
@@ -209,7 +211,8 @@ static int heaviest_first(const void *a, const void *b, void *context)
     return (i > k) - (i < k);
 }
 
-/* Kruskal's. The imaginary edge from exit to entry is in the tree. `order` has room for the edges. */
+/* Kruskal's. The imaginary edge from exit to entry is in the tree. `order` has room for the edges.
+ */
 static void grow_tree(struct hp_numbering *out, uint32_t *parents, uint32_t *order)
 {
     uint32_t n = 0;
@@ -228,7 +231,8 @@ static void grow_tree(struct hp_numbering *out, uint32_t *parents, uint32_t *ord
     }
 }
 
-/* Potentials, from the entry along the tree, in either direction; then the increments. Arithmetic is modulo 2^64, as the sums are. */
+/* Potentials, from the entry along the tree, in either direction; then the increments. Arithmetic
+ * is modulo 2^64, as the sums are. */
 static enum hp_err assign_increments(struct hp_numbering *out)
 {
     uint64_t *potential = calloc(out->n, sizeof *potential);

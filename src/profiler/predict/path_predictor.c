@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * A predictor for JITs and emulators: a detector of forward paths that is fed with branches, and one scheme behind it.
+ * A predictor for JITs and emulators: a detector of forward paths that is fed with branches, and
+ * one scheme behind it.
  *
- * The branches of the path at hand are kept as they come. Of a scheme that counts heads only (NET), the index holds
- * nothing but predicted paths, so memory grows with heads and predictions; else it holds all paths, and `mark` tells those
- * that are not predicted.
+ * The branches of the path at hand are kept as they come. Of a scheme that counts heads only (NET),
+ * the index holds nothing but predicted paths, so memory grows with heads and predictions; else it
+ * holds all paths, and `mark` tells those that are not predicted.
  */
 #include "base/grow.h"
 #include "hotpath/predict.h"

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Path profile based prediction (Duesterwald and Bala, section 4): every path is counted, and predicted when its count
- * exceeds the delay.
+ * Path profile based prediction (Duesterwald and Bala, section 4): every path is counted, and
+ * predicted when its count exceeds the delay.
  *
- * Operations: for an execution, one for each branch (its outcome is shifted into the history) and one for the counter.
+ * Operations: for an execution, one for each branch (its outcome is shifted into the history) and
+ * one for the counter.
  */
 #include "base/grow.h"
 #include "profiler/predict/scheme.h"

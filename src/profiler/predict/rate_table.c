@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A path profile of 256 counters: paths are counted, not heads, but only those that are hot at present. See docs/better.md.
+ * A path profile of 256 counters: paths are counted, not heads, but only those that are hot at
+ * present. See docs/better.md.
  *
- * A small set-associative table holds paths that are not predicted yet, each with a count and the time when it came. A path in it
- * has to keep up a rate: when it is slower than one in WINDOW executions (of whichever paths: the clock), with a credit of SLACK, its
- * place is free for the next path that wants one. So at most WINDOW paths can hold a place for long, the crowd
- * of rare paths passes by, and a path that is refused tries again when it is executed next. It is predicted when its count exceeds the delay
- * and what net_rate.c asks for beside it.
+ * A small set-associative table holds paths that are not predicted yet, each with a count and the
+ * time when it came. A path in it has to keep up a rate: when it is slower than one in WINDOW
+ * executions (of whichever paths: the clock), with a credit of SLACK, its place is free for the
+ * next path that wants one. So at most WINDOW paths can hold a place for long, the crowd of rare
+ * paths passes by, and a path that is refused tries again when it is executed next. It is predicted
+ * when its count exceeds the delay and what net_rate.c asks for beside it.
  *
- * Fewer counters than NET has, for real programs, though each belongs to a path and not to a head. Operations: as a path
- * profile's, one for each branch and one for the counter.
+ * Fewer counters than NET has, for real programs, though each belongs to a path and not to a head.
+ * Operations: as a path profile's, one for each branch and one for the counter.
  */
 #include "profiler/predict/scheme.h"
 

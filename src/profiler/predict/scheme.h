@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schemes there are. To add one: a file that defines its struct hp_scheme_kind, declared here, and a line in
- * the table in scheme.c.
+ * The schemes there are. To add one: a file that defines its struct hp_scheme_kind, declared here,
+ * and a line in the table in scheme.c.
  */
 #ifndef HP_PROFILER_PREDICT_SCHEME_H
 #define HP_PROFILER_PREDICT_SCHEME_H

@@ -27,7 +27,8 @@ static bool is_issued(const struct hp_sample *sample)
     return !sample->empty && sample->timing.issued != HP_NEVER;
 }
 
-/* Where it stops executing: with what was issued of an aborted one the units go on, but nobody waits for that. */
+/* Where it stops executing: with what was issued of an aborted one the units go on, but nobody
+ * waits for that. */
 static int64_t execution_end(const struct hp_sample *sample)
 {
     return (int64_t)hp_sample_progress(sample);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * ProfileMe as a profiler: a sampler for each thread, and beside it the software that reads its buffer: a tally of the samples of each
- * instruction, and of pairs what the paper's metrics need, aggregated as they come (5.2.3).
+ * ProfileMe as a profiler: a sampler for each thread, and beside it the software that reads its
+ * buffer: a tally of the samples of each instruction, and of pairs what the paper's metrics need,
+ * aggregated as they come (5.2.3).
  */
 #include "profiler/sample/profiler.h"
 

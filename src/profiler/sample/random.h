@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sampler's random numbers: xoshiro256** (Blackman, Vigna, "Scrambled Linear Pseudorandom Number Generators", 2018), seeded by
- * splitmix64. The same on every machine.
+ * The sampler's random numbers: xoshiro256** (Blackman, Vigna, "Scrambled Linear Pseudorandom
+ * Number Generators", 2018), seeded by splitmix64. The same on every machine.
  */
 #ifndef HP_PROFILER_SAMPLE_RANDOM_H
 #define HP_PROFILER_SAMPLE_RANDOM_H
@@ -46,7 +46,8 @@ static inline uint64_t hp_random_next(struct hp_random *random)
     return scrambled;
 }
 
-/* Uniform in from ... to (from <= to, not all 2^64 numbers). The bias of the multiplication is below (to - from + 1) / 2^64. */
+/* Uniform in from ... to (from <= to, not all 2^64 numbers). The bias of the multiplication is
+ * below (to - from + 1) / 2^64. */
 static inline uint64_t hp_random_between(struct hp_random *random, uint64_t from, uint64_t to)
 {
     unsigned __int128 product = (unsigned __int128)hp_random_next(random) * (to - from + 1);

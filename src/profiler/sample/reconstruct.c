@@ -194,7 +194,8 @@ static bool step_back(struct follower *f, uint32_t from)
     return f->answer->known < f->bits;
 }
 
-/* The place of a block that has its instruction `insn` in it, and the place before in the block (HP_NO_ID: none). */
+/* The place of a block that has its instruction `insn` in it, and the place before in the block
+ * (HP_NO_ID: none). */
 static uint32_t place_within(const struct hp_place_graph *g, uint32_t block, uint32_t insn)
 {
     uint32_t p = hp_place_of_block(g, block);
@@ -207,7 +208,8 @@ static uint32_t place_within(const struct hp_place_graph *g, uint32_t block, uin
     return p;
 }
 
-/* Back through the places of a block up to `place`, which is one of them. Blocks are cut into few; so from the front for each. */
+/* Back through the places of a block up to `place`, which is one of them. Blocks are cut into few;
+ * so from the front for each. */
 static bool through_block(struct follower *f, uint32_t block, uint32_t place)
 {
     uint32_t first = hp_place_of_block(f->graph, block);

@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The likeliest way back that agrees with the history; and whether it is the only one. How likely a step is, is how often it was taken of all times that control came to
- * its place; that of a way is the product. Ways are prolonged in the order of their likelihood (Dijkstra's algorithm, with logarithms as lengths), so the first one that is long
- * enough is the likeliest. Of a place with thousands of callers only the next best is looked at, at a time: arrows are in order of their counts.
+ * The likeliest way back that agrees with the history; and whether it is the only one. How likely a
+ * step is, is how often it was taken of all times that control came to its place; that of a way is
+ * the product. Ways are prolonged in the order of their likelihood (Dijkstra's algorithm, with
+ * logarithms as lengths), so the first one that is long enough is the likeliest. Of a place with
+ * thousands of callers only the next best is looked at, at a time: arrows are in order of their
+ * counts.
  *
- * To know whether there are several, every state may be come to by two ways, the two likeliest; when there are two that are long enough that is all one wants to know. So where
- * thousands of ways agree it is over soon, and where one does there is little to be tried.
+ * To know whether there are several, every state may be come to by two ways, the two likeliest;
+ * when there are two that are long enough that is all one wants to know. So where thousands of ways
+ * agree it is over soon, and where one does there is little to be tried.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
@@ -84,7 +88,8 @@ static enum hp_err offer_next(struct hp_backward_walk *walk, uint32_t id, size_t
     return put(walk, &(struct hp_walk_choice){.cost = cost, .state = id, .arrow = arrow});
 }
 
-/* The call that has to be met: that it was from there is known, so only how often the place was called at all counts. */
+/* The call that has to be met: that it was from there is known, so only how often the place was
+ * called at all counts. */
 static enum hp_err offer_call(struct hp_backward_walk *walk, uint32_t id)
 {
     const struct hp_walk_state *state = &walk->states[id];
@@ -190,7 +195,8 @@ static enum hp_err choose(struct hp_backward_walk *walk, const struct hp_walk_ch
     return go(walk, choice);
 }
 
-/* Advances `*low`: lengths up to there are answered, as there are as many segments as wanted, or as nothing shorter is left to be prolonged. */
+/* Advances `*low`: lengths up to there are answered, as there are as many segments as wanted, or as
+ * nothing shorter is left to be prolonged. */
 static void advance(const struct hp_backward_walk *walk, uint32_t *low)
 {
     uint32_t left = 0;

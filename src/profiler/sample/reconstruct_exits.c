@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where routines are left: so that a call may be returned to from all exits of what it calls, also from those that never returned to this very call.
+ * Where routines are left: so that a call may be returned to from all exits of what it calls, also
+ * from those that never returned to this very call.
  */
 #include "profiler/sample/reconstruct_impl.h"
 
 #include <stdlib.h>
 
-/* Where control can go from a place, without going into what is called; and where it returned from. */
+/* Where control can go from a place, without going into what is called; and where it returned from.
+ */
 struct forward {
     struct hp_place_graph *graph;
     size_t *first; /* by place */
@@ -25,7 +27,8 @@ static bool is_inner(const struct hp_arrow *arrow)
     return arrow->kind == HP_ARROW_PLAIN || arrow->kind == HP_ARROW_TAIL;
 }
 
-/* Counting sort: sizes first, two places further, then each list's start moves on to be the next one's. */
+/* Counting sort: sizes first, two places further, then each list's start moves on to be the next
+ * one's. */
 static void group(struct forward *f)
 {
     const struct hp_place_graph *g = f->graph;
@@ -86,7 +89,8 @@ static void meet(struct forward *f, uint32_t place, uint32_t routine, uint32_t *
     f->todo[(*n)++] = place;
 }
 
-/* The returns that can be reached from where a routine begins: of what it jumps to at its end, too. */
+/* The returns that can be reached from where a routine begins: of what it jumps to at its end, too.
+ */
 static void find_exits(struct forward *f, uint32_t routine)
 {
     const struct hp_place_graph *g = f->graph;
@@ -118,8 +122,9 @@ static void mark_returns(struct forward *f, const struct hp_arrow *calls, size_t
     }
 }
 
-/* Whoever calls a routine may be returned to from all its exits: the returns that can be reached in it, and were seen behind a call of it. (Reached alone would not do: through
- * the dynamic linker, which jumps to whatever is called for the first time, everything is.) */
+/* Whoever calls a routine may be returned to from all its exits: the returns that can be reached in
+ * it, and were seen behind a call of it. (Reached alone would not do: through the dynamic linker,
+ * which jumps to whatever is called for the first time, everything is.) */
 static enum hp_err add_routine(struct forward *f, const struct hp_arrow *calls, size_t n)
 {
     struct hp_place_graph *g = f->graph;

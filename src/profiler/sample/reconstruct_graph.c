@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The graph of a whole program, backwards. Like that of a function (cfg.h), but calls lead to callees and returns from them, so that they can be walked through.
+ * The graph of a whole program, backwards. Like that of a function (cfg.h), but calls lead to
+ * callees and returns from them, so that they can be walked through.
  */
 #include "base/bisect.h"
 #include "base/grow.h"
@@ -20,7 +21,8 @@ struct build {
 
 /* --- Places ----------------------------------------------------------------------------------- */
 
-/* Two blocks may start at the same address when one of them was cut short. Otherwise the code was changed: the first one stays. */
+/* Two blocks may start at the same address when one of them was cut short. Otherwise the code was
+ * changed: the first one stays. */
 static enum hp_err add_start(struct build *b, uint32_t id)
 {
     const struct hp_block *block = hp_code_block(b->code, id);
@@ -124,7 +126,8 @@ enum hp_err hp_place_graph_add(struct hp_place_graph *g, uint32_t from, uint32_t
     return HP_OK;
 }
 
-/* The last place of a block; on the way the arrows within it. HP_NO_ID: the block is not what is there. */
+/* The last place of a block; on the way the arrows within it. HP_NO_ID: the block is not what is
+ * there. */
 static enum hp_err go_through(struct hp_place_graph *g, uint32_t block, uint64_t count,
                               uint32_t *last)
 {
@@ -176,7 +179,8 @@ static uint32_t function_of(struct build *b, const struct hp_graph_place *place)
     return b->frames->function_of(b->frames, place->block);
 }
 
-/* Jumps, or falls, to another function's beginning: it is one when somebody calls it, too, or by its symbol. */
+/* Jumps, or falls, to another function's beginning: it is one when somebody calls it, too, or by
+ * its symbol. */
 static void find_tails(struct build *b)
 {
     struct hp_place_graph *g = b->graph;
@@ -296,7 +300,8 @@ void hp_place_graph_fini(struct hp_place_graph *graph)
 
 /* --- Finding ---------------------------------------------------------------------------------- */
 
-/* Places overlap where code jumps into the midst of an instruction: then the one that starts last and has it. */
+/* Places overlap where code jumps into the midst of an instruction: then the one that starts last
+ * and has it. */
 enum hp_err hp_place_find(const struct hp_place_graph *g, uint64_t address, uint32_t *place,
                           uint32_t *index)
 {

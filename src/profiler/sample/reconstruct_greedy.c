@@ -15,7 +15,8 @@ static uint64_t weight_of(const struct hp_backward_walk *walk, const struct hp_a
                : arrow->count;
 }
 
-/* The heaviest arrow of those that the rules allow; NULL: the routine was entered more often than that, or there is nothing. */
+/* The heaviest arrow of those that the rules allow; NULL: the routine was entered more often than
+ * that, or there is nothing. */
 static const struct hp_arrow *heaviest(struct hp_backward_walk *walk, uint32_t at, uint32_t stack)
 {
     const struct hp_graph_place *place = &walk->graph->places[at];

@@ -60,12 +60,14 @@ enum hp_err hp_place_graph_init(struct hp_place_graph *graph, struct hp_code *co
                                 struct hp_frame_source *frames, bool executed);
 void hp_place_graph_fini(struct hp_place_graph *graph);
 
-/* While it is made: adds an arrow, or adds to its count; lets all exits of a routine return to whoever calls it. */
+/* While it is made: adds an arrow, or adds to its count; lets all exits of a routine return to
+ * whoever calls it. */
 enum hp_err hp_place_graph_add(struct hp_place_graph *graph, uint32_t from, uint32_t to,
                                uint64_t count);
 enum hp_err hp_place_graph_exits(struct hp_place_graph *graph);
 
-/* The place that has the instruction at an address, and which of its instructions that is; HP_NO_ID: none. */
+/* The place that has the instruction at an address, and which of its instructions that is;
+ * HP_NO_ID: none. */
 enum hp_err hp_place_find(const struct hp_place_graph *graph, uint64_t address, uint32_t *place,
                           uint32_t *index);
 /* The place in which a block begins; HP_NO_ID when it is not in the graph. */
@@ -128,8 +130,9 @@ struct hp_walk_frame {
     uint32_t depth;
 };
 
-/* Returns one in the other, of which the calls have not been met: a segment with more is not considered. Else a routine that calls itself, and
- * after that does nothing but return, would have segments without end. */
+/* Returns one in the other, of which the calls have not been met: a segment with more is not
+ * considered. Else a routine that calls itself, and after that does nothing but return, would have
+ * segments without end. */
 #define HP_WALK_DEPTH 64
 
 /* A slot of a hash table that is emptied by counting up. */
@@ -166,12 +169,15 @@ enum hp_err hp_walk_init(struct hp_backward_walk *walk, const struct hp_place_gr
                          uint32_t states);
 void hp_walk_fini(struct hp_backward_walk *walk);
 
-/* All segments of the full length: afterwards every way from a state with `ends` along links to state 0 is one; unless it is `over`. HP_ERR_NOMEM. */
+/* All segments of the full length: afterwards every way from a state with `ends` along links to
+ * state 0 is one; unless it is `over`. HP_ERR_NOMEM. */
 enum hp_err hp_walk_all(struct hp_backward_walk *walk, const struct hp_walk_query *query);
-/* For all lengths the likeliest segment, or whether there are two: `ways`. With `linked`, the likeliest one of the full length is from `end` along links. HP_ERR_NOMEM. */
+/* For all lengths the likeliest segment, or whether there are two: `ways`. With `linked`, the
+ * likeliest one of the full length is from `end` along links. HP_ERR_NOMEM. */
 enum hp_err hp_walk_best(struct hp_backward_walk *walk, const struct hp_walk_query *query,
                          uint8_t ways, bool linked, struct hp_reconstruct_answer *answer);
-/* Step by step alone: COUNTS and EDGES. `trail`, unless NULL, gets the places, the sample's first. */
+/* Step by step alone: COUNTS and EDGES. `trail`, unless NULL, gets the places, the sample's first.
+ */
 struct hp_walk_trail {
     uint32_t *places;
     size_t n, cap;
@@ -189,11 +195,12 @@ uint32_t hp_walk_find(struct hp_backward_walk *walk, const struct hp_walk_state 
 /* Notes how a state leads to one nearer to the sample. */
 enum hp_err hp_walk_join(struct hp_backward_walk *walk, uint32_t from, uint32_t to);
 
-/* Takes `insns` more instructions, up to the end of those of a place, into a state's segment. False: the pair's other instruction should be among
- * them, and is not. */
+/* Takes `insns` more instructions, up to the end of those of a place, into a state's segment.
+ * False: the pair's other instruction should be among them, and is not. */
 bool hp_walk_extend(const struct hp_walk_query *query, struct hp_walk_state *state, uint32_t place,
                     uint32_t insns);
-/* Whether a segment that begins here has the pair's other instruction in it, or is too short to have it. */
+/* Whether a segment that begins here has the pair's other instruction in it, or is too short to
+ * have it. */
 bool hp_walk_accepts(const struct hp_walk_query *query, const struct hp_walk_state *state);
 
 /* What is left of a stack behind a step back; HP_NO_ID: that is no step, or there is no room. */

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Listing path segments: from where they begin along the links of the walk to the sample. Every link leads there, so nothing is tried in vain, unless a loop without a
- * conditional branch is gone round and round; steps are bounded for that.
+ * Listing path segments: from where they begin along the links of the walk to the sample. Every
+ * link leads there, so nothing is tried in vain, unless a loop without a conditional branch is gone
+ * round and round; steps are bounded for that.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_own.h"

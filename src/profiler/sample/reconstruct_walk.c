@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Walks backwards from a sample. Ways that cannot be told apart by what may still come before are one *state*: the same place, the same calls to be met, as many branches and
- * (with a pair) as many instructions behind. So the work is bounded by the states, however many paths there are.
+ * Walks backwards from a sample. Ways that cannot be told apart by what may still come before are
+ * one *state*: the same place, the same calls to be met, as many branches and (with a pair) as many
+ * instructions behind. So the work is bounded by the states, however many paths there are.
  *
- * Here: states and stacks, found by hashing, and the walk along all ways at once, for who wants to list them.
+ * Here: states and stacks, found by hashing, and the walk along all ways at once, for who wants to
+ * list them.
  */
 #include "base/grow.h"
 #include "profiler/sample/reconstruct_impl.h"
@@ -66,7 +68,8 @@ void hp_walk_start(struct hp_backward_walk *walk, const struct hp_walk_query *qu
     *answer = (struct hp_reconstruct_answer){0};
 }
 
-/* The stack with one call more; HP_NO_ID when there is no room, or it is too deep. Equal stacks have equal numbers. */
+/* The stack with one call more; HP_NO_ID when there is no room, or it is too deep. Equal stacks
+ * have equal numbers. */
 static uint32_t push(struct hp_backward_walk *walk, uint32_t below, uint32_t site)
 {
     uint32_t i = (uint32_t)hp_hash64((uint64_t)below << 32 | site) & walk->mask;

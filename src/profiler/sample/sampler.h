@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sampler inside (docs/instructions.md, "Sampling"): what is selected (select.c), and the profile registers, which hold it until it is
- * delivered (registers.c).
+ * The sampler inside (docs/instructions.md, "Sampling"): what is selected (select.c), and the
+ * profile registers, which hold it until it is delivered (registers.c).
  *
  * A *count* is the number of a measured instruction, or slot, from 1 on, over all windows of a run.
  */
@@ -44,8 +44,9 @@ enum hp_err hp_sample_config_check(const struct hp_sample_config *config);
 /* Sets the counter for the first time. */
 void hp_sampler_start(struct hp_sampler *sampler);
 
-/* An instruction was selected, or an empty slot in a cycle (timing NULL), as the first of a pair or the only one; as the second. The first returns the distance
- * at which the second is to be selected; 0: none is. */
+/* An instruction was selected, or an empty slot in a cycle (timing NULL), as the first of a pair or
+ * the only one; as the second. The first returns the distance at which the second is to be
+ * selected; 0: none is. */
 uint64_t hp_sampler_first(struct hp_sampler *sampler, const struct hp_timing *timing,
                           uint64_t cycle);
 void hp_sampler_second(struct hp_sampler *sampler, const struct hp_timing *timing, uint64_t cycle);

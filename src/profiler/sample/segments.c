@@ -128,7 +128,8 @@ struct out {
     uint32_t thread;
 };
 
-/* How a place was left: the block that starts there may be cut, where another one starts in its midst. */
+/* How a place was left: the block that starts there may be cut, where another one starts in its
+ * midst. */
 static enum hp_step_how how_left(const struct hp_block *block, uint64_t next)
 {
     if (next > block->start && next <= block->end)
@@ -147,8 +148,8 @@ static bool left_by_condition(const struct hp_block *block, uint64_t next)
     return !cut && (block->flow == HP_FLOW_COND || block->flags & HP_BLOCK_CONDITIONAL);
 }
 
-/* Adds the steps, and counts the conditional branches between. A part of a block that nothing starts with is no row: the block it is in is
- * there already. */
+/* Adds the steps, and counts the conditional branches between. A part of a block that nothing
+ * starts with is no row: the block it is in is there already. */
 static enum hp_err add_steps(struct out *out, uint32_t path,
                              const struct hp_reconstruct_segment *segment, uint32_t *branches)
 {
@@ -172,7 +173,8 @@ static enum hp_err add_steps(struct out *out, uint32_t path,
     return HP_OK;
 }
 
-/* What came before a path that begins with its routine is not a part of it: of the history it has its own branches. */
+/* What came before a path that begins with its routine is not a part of it: of the history it has
+ * its own branches. */
 static enum hp_err add_path(struct out *out, const struct path *path)
 {
     struct hp_profile *profile = out->result->profile;

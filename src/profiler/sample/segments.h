@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Samples by path: the path register of each retired sample, and the graph of what was executed, tell the way that led to it within its routine: of
- * those that agree with the history, the likeliest (hotpath/reconstruct.h; how often that is right: the experiment sampling-paths).
+ * Samples by path: the path register of each retired sample, and the graph of what was executed,
+ * tell the way that led to it within its routine: of those that agree with the history, the
+ * likeliest (hotpath/reconstruct.h; how often that is right: the experiment sampling-paths).
  */
 #ifndef HP_PROFILER_SAMPLE_SEGMENTS_H
 #define HP_PROFILER_SAMPLE_SEGMENTS_H
@@ -40,8 +41,9 @@ enum hp_err hp_segments_batch(struct hp_segments *segments, const struct hp_batc
 enum hp_err hp_segments_sample(struct hp_segments *segments, const struct hp_sample *sample);
 
 /*
- * Adds paths of the kind `kind` to the profile: of each `count` its samples, `insns` the instructions and `events` the cycles that
- * they stand for at an interval (of single samples) and scale. Stats say how many samples had no path.
+ * Adds paths of the kind `kind` to the profile: of each `count` its samples, `insns` the
+ * instructions and `events` the cycles that they stand for at an interval (of single samples) and
+ * scale. Stats say how many samples had no path.
  */
 enum hp_err hp_segments_finish(struct hp_segments *segments, struct hp_result *result,
                                const char *kind, double interval);

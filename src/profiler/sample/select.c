@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which instructions, or slots, are selected: the fetched instruction counter of ProfileMe (section 4.1.1), its major and minor intervals
- * (4.2).
+ * Which instructions, or slots, are selected: the fetched instruction counter of ProfileMe
+ * (section 4.1.1), its major and minor intervals (4.2).
  *
- * What will be selected is known in advance, as a count; so nothing is done for the timings in between but to see that they are measured.
+ * What will be selected is known in advance, as a count; so nothing is done for the timings in
+ * between but to see that they are measured.
  */
 #include "profiler/sample/sampler.h"
 
@@ -18,8 +19,9 @@ static uint64_t draw_interval(struct hp_sampler *s)
 }
 
 /*
- * So that every count is selected with probability 1 / S from the very first on, the first is drawn as if the counter had been running for ever:
- * n with a probability in proportion to that of an interval of at least n.
+ * So that every count is selected with probability 1 / S from the very first on, the first is drawn
+ * as if the counter had been running for ever: n with a probability in proportion to that of an
+ * interval of at least n.
  */
 void hp_sampler_start(struct hp_sampler *s)
 {
@@ -66,7 +68,8 @@ static void run_instructions(struct hp_sampler *s, const struct hp_timing *timin
 
 /* --- Mode slots ------------------------------------------------------------------------------- */
 
-/* No instruction keeps fetch from going on for longer: a timing's cycles have 32 bits. What does is no timing of a pipe. */
+/* No instruction keeps fetch from going on for longer: a timing's cycles have 32 bits. What does is
+ * no timing of a pipe. */
 #define LONGEST_STALL ((uint64_t)1 << 32)
 
 static uint64_t slot_number(const struct hp_sampler *s, const struct hp_timing *timing)
@@ -120,7 +123,8 @@ static void end_window(struct hp_sampler *s)
     hp_sampler_cut(s);
 }
 
-/* The counter stands still between windows: the first slot of one comes behind the last of the one before. */
+/* The counter stands still between windows: the first slot of one comes behind the last of the one
+ * before. */
 static void begin_window(struct hp_sampler *s, const struct hp_timing *timing)
 {
     s->in_window = true;

@@ -80,7 +80,8 @@ static void add_stage(struct hp_insn_tally *tally, enum hp_stage stage, uint32_t
     tally->stage_squares[stage] += cycles * cycles;
 }
 
-/* A point that an instruction did not come to lies where the one before it does: a nop is never issued, and all its time from map to retire ready is execution. */
+/* A point that an instruction did not come to lies where the one before it does: a nop is never
+ * issued, and all its time from map to retire ready is execution. */
 static uint32_t later(uint32_t point, uint32_t before)
 {
     return point == HP_NEVER || point < before ? before : point;

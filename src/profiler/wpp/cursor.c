@@ -120,7 +120,8 @@ size_t hp_wpp_cursor_next(struct hp_wpp_cursor *c, uint32_t *paths, size_t max)
     return n;
 }
 
-/* Leaves out whole repetitions of the body that begins or has ended on top; returns how many paths are still to be left out. */
+/* Leaves out whole repetitions of the body that begins or has ended on top; returns how many paths
+ * are still to be left out. */
 static uint64_t skip_repeats(struct hp_wpp_cursor *c, uint64_t n)
 {
     struct frame *top = &c->stack[c->depth - 1];

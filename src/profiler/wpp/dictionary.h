@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * From paths to small numbers, in bounded memory. Numbers are given in the order in which paths come; when there is no room for
- * another path all are forgotten, and those that come again get new numbers.
+ * From paths to small numbers, in bounded memory. Numbers are given in the order in which paths
+ * come; when there is no room for another path all are forgotten, and those that come again get new
+ * numbers.
  */
 #ifndef HP_PROFILER_WPP_DICTIONARY_H
 #define HP_PROFILER_WPP_DICTIONARY_H

@@ -43,8 +43,8 @@ static inline int64_t hp_unzigzag(uint64_t value)
 enum hp_err hp_wpp_frame_begin(struct hp_bytes_out *out, enum hp_wpp_frame kind);
 enum hp_err hp_wpp_frame_end(struct hp_bytes_out *out);
 
-/* The rules of a closed grammar, each after those it names, the start rule last. Takes the count of uses out of the
- * grammar: it cannot be checked any more. */
+/* The rules of a closed grammar, each after those it names, the start rule last. Takes the count of
+ * uses out of the grammar: it cannot be checked any more. */
 enum hp_err hp_wpp_encode(struct hp_grammar *grammar, struct hp_bytes_out *out);
 
 #endif

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * One deviation from the textbook: a digram is looked at only when its right node is whole, that is, when another symbol has been
- * appended behind it. A run of one path then never touches the table, and whole runs are compared with whole runs.
+ * One deviation from the textbook: a digram is looked at only when its right node is whole, that
+ * is, when another symbol has been appended behind it. A run of one path then never touches the
+ * table, and whole runs are compared with whole runs.
  *
- * Whatever a step changes leaves new neighbours somewhere; they are put on a list and looked at one by one until there are none,
- * wherever they are.
+ * Whatever a step changes leaves new neighbours somewhere; they are put on a list and looked at one
+ * by one until there are none, wherever they are.
  */
 #include "profiler/wpp/grammar.h"
 
@@ -15,8 +16,10 @@
 #include <string.h>
 
 #define FIRST_CAPACITY 128
-#define SPARE          32 /* nodes that must be free before a symbol is appended, beside those that follow */
-#define MAX_CAPACITY   (1u << 30)
+#define SPARE                                                                                      \
+    32 /* nodes that must be free before a symbol is appended, beside those that follow            \
+        */
+#define MAX_CAPACITY (1u << 30)
 
 /* --- Digrams ---------------------------------------------------------------------------------- */
 
@@ -149,7 +152,8 @@ static bool rehash(struct hp_grammar *g, uint32_t n_slots)
     return true;
 }
 
-/* The largest capacity up to `want` for which there is money: while the table grows, the old one is there too. */
+/* The largest capacity up to `want` for which there is money: while the table grows, the old one is
+ * there too. */
 static uint32_t affordable(const struct hp_grammar *g, uint32_t want)
 {
     size_t now = g->n_slots * sizeof(struct slot);
@@ -249,7 +253,8 @@ static void look_at(struct hp_grammar *g, uint32_t left)
         g->full = true; /* a digram may stay twice: the grammar is longer, not wrong */
 }
 
-/* Makes one node of `left` and its right neighbour if they have the same symbol. No digram of the two is in the table. */
+/* Makes one node of `left` and its right neighbour if they have the same symbol. No digram of the
+ * two is in the table. */
 static void join(struct hp_grammar *g, uint32_t left)
 {
     uint32_t right = g->nodes[left].next;
@@ -270,7 +275,8 @@ static void join(struct hp_grammar *g, uint32_t left)
     look_at(g, left);
 }
 
-/* Puts the rule in the place of the nodes from `first` to `last`, whose digrams are not in the table. */
+/* Puts the rule in the place of the nodes from `first` to `last`, whose digrams are not in the
+ * table. */
 static void substitute(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t rule)
 {
     struct node *node = &g->nodes[first];
@@ -293,7 +299,8 @@ static void substitute(struct hp_grammar *g, uint32_t first, uint32_t last, uint
     join(g, before);
 }
 
-/* Makes the nodes from `first` to `last` the body of a new rule, which takes their place. Their digrams stay where they are. */
+/* Makes the nodes from `first` to `last` the body of a new rule, which takes their place. Their
+ * digrams stay where they are. */
 static uint32_t extract(struct hp_grammar *g, uint32_t first, uint32_t last)
 {
     uint32_t before = g->nodes[first].prev, behind = g->nodes[last].next;
@@ -332,7 +339,8 @@ static void dissolve(struct hp_grammar *g, uint32_t i)
     join(g, before);
 }
 
-/* The rule whose whole body is the nodes from `first` to `last`; 0: none. The start rule does not count. */
+/* The rule whose whole body is the nodes from `first` to `last`; 0: none. The start rule does not
+ * count. */
 static uint32_t whole(const struct hp_grammar *g, uint32_t first, uint32_t last)
 {
     uint32_t guard = g->nodes[first].prev;
@@ -341,7 +349,8 @@ static uint32_t whole(const struct hp_grammar *g, uint32_t first, uint32_t last)
     return is ? guard : 0;
 }
 
-/* The nodes from `first` to `last` are also at `other` to `other_last`, whose digrams are in the table. */
+/* The nodes from `first` to `last` are also at `other` to `other_last`, whose digrams are in the
+ * table. */
 static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t other,
                   uint32_t other_last)
 {
@@ -359,7 +368,8 @@ static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t 
             rule = extract(g, other, other_last);
         substitute(g, first, last, rule);
     }
-    /* Rules further along were completed while they were followed: they are used elsewhere too, as before. */
+    /* Rules further along were completed while they were followed: they are used elsewhere too, as
+     * before. */
     uint32_t second = g->nodes[g->nodes[rule].next].next;
     dissolve(g, g->nodes[rule].next);
     if (second != rule)
@@ -369,12 +379,14 @@ static void match(struct hp_grammar *g, uint32_t first, uint32_t last, uint32_t 
 /* --- The end of the sequence ------------------------------------------------------------------ */
 
 /*
- * When the last whole digram of the sequence occurs elsewhere, nothing is done yet: the end of the sequence *follows* that place as long as
- * what is appended is what comes there, which costs a comparison. The textbook would make a rule of every prefix, and dissolve it again.
+ * When the last whole digram of the sequence occurs elsewhere, nothing is done yet: the end of the
+ * sequence *follows* that place as long as what is appended is what comes there, which costs a
+ * comparison. The textbook would make a rule of every prefix, and dissolve it again.
  *
- * Where a rule comes, its body is followed, and so on: a level for each. What followed a whole body becomes one node that names the
- * rule. Meanwhile nothing else changes. In the end, what was followed on the first level is a match; what was followed of bodies that are not
- * complete is taken off and appended again, node by node.
+ * Where a rule comes, its body is followed, and so on: a level for each. What followed a whole body
+ * becomes one node that names the rule. Meanwhile nothing else changes. In the end, what was
+ * followed on the first level is a match; what was followed of bodies that are not complete is
+ * taken off and appended again, node by node.
  */
 
 static void settle(struct hp_grammar *g);
@@ -391,7 +403,8 @@ static void end_following(struct hp_grammar *g)
     settle(g);
 }
 
-/* The nodes at the end that followed a whole body become a node of its rule, or one more repetition of it. */
+/* The nodes at the end that followed a whole body become a node of its rule, or one more repetition
+ * of it. */
 static uint32_t collapse(struct hp_grammar *g, struct level *level)
 {
     uint32_t end = g->nodes[g->start].prev, rule = g->nodes[level->at].next, to = level->node;
@@ -443,7 +456,8 @@ static void advance(struct hp_grammar *g, uint32_t node, uint32_t place)
     }
 }
 
-/* Whether `last`, the last whole node of the sequence, is also the next one at the place that is followed. */
+/* Whether `last`, the last whole node of the sequence, is also the next one at the place that is
+ * followed. */
 static bool follow(struct hp_grammar *g, uint32_t last)
 {
     const struct node *a = &g->nodes[last];
@@ -477,7 +491,8 @@ static void look_at_end(struct hp_grammar *g)
     }
 }
 
-/* Looks at all that is to be looked at; at the end of the sequence last, when nothing moves any more. */
+/* Looks at all that is to be looked at; at the end of the sequence last, when nothing moves any
+ * more. */
 static void settle(struct hp_grammar *g)
 {
     bool at_end = false;

@@ -2,8 +2,9 @@
 /*
  * The inside of a grammar, for its check.
  *
- * Nodes lie in one array and name each other by index; 0 is nobody. A rule is its *guard*: a node that closes the ring of the
- * rule's body, so the rule's symbol is HP_GRAMMAR_RULE | index of the guard. Of a guard, `repeat` counts the nodes that name the rule.
+ * Nodes lie in one array and name each other by index; 0 is nobody. A rule is its *guard*: a node
+ * that closes the ring of the rule's body, so the rule's symbol is HP_GRAMMAR_RULE | index of the
+ * guard. Of a guard, `repeat` counts the nodes that name the rule.
  */
 #ifndef HP_PROFILER_WPP_GRAMMAR_IMPL_H
 #define HP_PROFILER_WPP_GRAMMAR_IMPL_H
@@ -31,8 +32,8 @@ struct slot {
 struct level {
     uint32_t at;    /* the node that was reached, of the body or its guard */
     uint32_t first; /* the first node of the sequence in this body; 0: none */
-    uint32_t
-        node; /* the node of the sequence that names the rule, as often as its body was complete already; 0: none */
+    uint32_t node;  /* the node of the sequence that names the rule, as often as its body was
+                       complete already; 0: none */
 };
 
 struct hp_grammar {
@@ -50,8 +51,9 @@ struct hp_grammar {
     uint32_t *todo; /* left nodes of digrams that are new */
     size_t n_todo, todo_capacity;
     uint64_t symbols;
-    /* The nodes of the start rule from follow_from to follow_last are also at follow_other to levels[0].at. follow_from 0: not so. What
-     * comes behind follow_last, up to the last but one, is in the bodies of further levels. */
+    /* The nodes of the start rule from follow_from to follow_last are also at follow_other to
+     * levels[0].at. follow_from 0: not so. What comes behind follow_last, up to the last but one,
+     * is in the bodies of further levels. */
     uint32_t follow_from, follow_last, follow_other;
     uint32_t tail; /* nodes there */
     uint32_t n_levels;

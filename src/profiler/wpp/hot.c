@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How often a rule is executed follows from the grammar: once for a start rule, and as often as the rules that name it, times the exponent.
- * Rules that are short enough are not looked into: they are the subpaths. The same one may be a rule of several parts, or of one part twice,
- * with other exponents or boundaries; they are recognized by what they generate.
+ * How often a rule is executed follows from the grammar: once for a start rule, and as often as the
+ * rules that name it, times the exponent. Rules that are short enough are not looked into: they are
+ * the subpaths. The same one may be a rule of several parts, or of one part twice, with other
+ * exponents or boundaries; they are recognized by what they generate.
  */
 #include "profiler/wpp/reader.h"
 

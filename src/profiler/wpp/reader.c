@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Nothing in the file is believed: every number is checked against what there is before it is used, so what is read can be expanded without
- * further checks. Rules can name only earlier ones, so there are no cycles; lengths and instructions of expansions are added up with checks
- * for overflow, without expanding anything.
+ * Nothing in the file is believed: every number is checked against what there is before it is used,
+ * so what is read can be expanded without further checks. Rules can name only earlier ones, so
+ * there are no cycles; lengths and instructions of expansions are added up with checks for
+ * overflow, without expanding anything.
  */
 #include "profiler/wpp/reader.h"
 

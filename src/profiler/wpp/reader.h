@@ -54,7 +54,8 @@ static inline uint64_t hp_wpp_length(const struct hp_wpp_reader *reader, uint32_
     return symbol & HP_GRAMMAR_RULE ? reader->rules[symbol & ~HP_GRAMMAR_RULE].length : 1;
 }
 
-/* A cursor for symbols instead of a thread's sequence: it goes through what the symbol generates. */
+/* A cursor for symbols instead of a thread's sequence: it goes through what the symbol generates.
+ */
 enum hp_err hp_wpp_cursor_new_for(const struct hp_wpp_reader *reader,
                                   struct hp_wpp_cursor **cursor);
 void hp_wpp_cursor_symbol(struct hp_wpp_cursor *cursor, uint32_t symbol);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two threads. The profilers' turns paths into numbers and puts them, in chunks, on a queue of bounded length; the grammar's takes them
- * off, one chunk after the other, whichever thread of the program they are of. Only the queue and the file are shared.
+ * Two threads. The profilers' turns paths into numbers and puts them, in chunks, on a queue of
+ * bounded length; the grammar's takes them off, one chunk after the other, whichever thread of the
+ * program they are of. Only the queue and the file are shared.
  */
 #include "hotpath/wpp.h"
 

@@ -16,8 +16,7 @@
 
 #include <cmocka.h>
 
-/* --- Errors
- * -------------------------------------------------------------------------------------- */
+/* --- Errors ----------------------------------------------------------------------------------- */
 
 static void *fail_elsewhere(void *data)
 {
@@ -54,8 +53,7 @@ static void every_code_has_a_name(void **state)
     assert_string_equal(hp_errstr((enum hp_err)99), "unknown error");
 }
 
-/* --- Binary search
- * -------------------------------------------------------------------------------------- */
+/* --- Binary search ---------------------------------------------------------------------------- */
 
 static void bisection_finds_the_first(void **state)
 {
@@ -74,8 +72,7 @@ static void bisection_finds_the_first(void **state)
             }
 }
 
-/* --- Arrays
- * -------------------------------------------------------------------------------------- */
+/* --- Arrays ----------------------------------------------------------------------------------- */
 
 static void arrays_grow_and_new_room_is_zero(void **state)
 {
@@ -113,8 +110,7 @@ static void arrays_that_cannot_grow_stay(void **state)
     free(array);
 }
 
-/* --- Maps
- * ---------------------------------------------------------------------------------------- */
+/* --- Maps ------------------------------------------------------------------------------------- */
 
 /* Keys that are alike in their low or in their high bits, each put twice. */
 static uint64_t key(uint64_t i, int kind)
@@ -153,8 +149,7 @@ static void maps_keep_what_is_put(void **state)
     }
 }
 
-/* --- Strings
- * ------------------------------------------------------------------------------------- */
+/* --- Strings ---------------------------------------------------------------------------------- */
 
 static void strings_are_kept_once(void **state)
 {
@@ -196,8 +191,7 @@ static void strings_of_any_length(void **state)
     hp_strings_fini(&strings);
 }
 
-/* --- Files
- * --------------------------------------------------------------------------------------- */
+/* --- Files ------------------------------------------------------------------------------------ */
 
 static char directory[64], path[128];
 

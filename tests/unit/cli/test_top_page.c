@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Pages of the live view, whatever is on the board. They belong to the command, not to the library: compiled in here. */
+/* Pages of the live view, whatever is on the board. They belong to the command, not to the library:
+ * compiled in here. */
 #include "cli/top/page.c"
 #include "cli/top/rows.c"
 

@@ -70,7 +70,8 @@ static struct hp_profile *new_profile(const char *program)
     return p;
 }
 
-/* A function whose lines from `line` on have these instructions, executed once (0 ends the list). */
+/* A function whose lines from `line` on have these instructions, executed once (0 ends the list).
+ */
 static void add_function(struct hp_profile *p, const char *symbol, const char *file, uint32_t line,
                          uint64_t calls, const uint32_t *instructions)
 {

@@ -38,8 +38,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* --- Mapping
- * ------------------------------------------------------------------------------------- */
+/* --- Mapping ---------------------------------------------------------------------------------- */
 
 static void the_arena_is_known_by_its_header(void **state)
 {
@@ -70,8 +69,7 @@ static void other_files_are_no_arena(void **state)
     close(pipe_fds[1]);
 }
 
-/* --- Words
- * --------------------------------------------------------------------------------------- */
+/* --- Words ------------------------------------------------------------------------------------ */
 
 static void a_writer_claims_a_ring_with_its_first_word(void **state)
 {
@@ -150,8 +148,7 @@ static void nobody_writes_for_nobody(void **state)
     assert_false(child.unobserved);
 }
 
-/* --- Code
- * ---------------------------------------------------------------------------------------- */
+/* --- Code ------------------------------------------------------------------------------------- */
 
 static void segments_and_records_are_found_by_id(void **state)
 {
@@ -206,7 +203,8 @@ static void no_more_ids_are_no_harm(void **state)
     assert_int_equal(hp_arena_add_record(s->arena, &record, "cd"), 0);
 }
 
-/* Whichever process describes it: the same code of the same module is there once, and nothing else is taken for it. */
+/* Whichever process describes it: the same code of the same module is there once, and nothing else
+ * is taken for it. */
 static void what_is_known_is_not_added_again(void **state)
 {
     struct shared *s = *state;
@@ -246,7 +244,8 @@ static void what_is_known_is_not_added_again(void **state)
     assert_in_range(found, N - N / 20, N);
 }
 
-/* There is room for all ids below one that is defined: a watched process must not make that gigabytes. */
+/* There is room for all ids below one that is defined: a watched process must not make that
+ * gigabytes. */
 static void code_far_ahead_is_refused(void **state)
 {
     struct shared *s = *state;

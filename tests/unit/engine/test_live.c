@@ -21,8 +21,7 @@
 
 #include <cmocka.h>
 
-/* --- The reading side
- * ---------------------------------------------------------------------------- */
+/* --- The reading side ------------------------------------------------------------------------- */
 
 #define MAX_THREADS 4096
 
@@ -116,8 +115,7 @@ static void reader_init(struct reader *r)
         .threads = calloc(MAX_THREADS, sizeof(struct seen))};
 }
 
-/* --- The writing side
- * ---------------------------------------------------------------------------- */
+/* --- The writing side ------------------------------------------------------------------------- */
 
 static void put_words(struct hp_arena *arena, struct hp_writer *w, uint32_t first, uint32_t n)
 {
@@ -180,8 +178,7 @@ static void assert_exited(const struct run *run, int status)
     assert_int_equal(WEXITSTATUS(run->stats.status), status);
 }
 
-/* --- Every word, in order
- * ------------------------------------------------------------------------ */
+/* --- Every word, in order --------------------------------------------------------------------- */
 
 #define MANY (HP_ARENA_CHUNK_WORDS * (HP_ARENA_CHUNKS * 4 + 1) + 12345)
 
@@ -275,8 +272,7 @@ static void events_are_not_divided(void **state)
     run_fini(&run);
 }
 
-/* --- Threads and processes
- * ----------------------------------------------------------------------- */
+/* --- Threads and processes -------------------------------------------------------------------- */
 
 #define THREAD_WORDS 150000
 
@@ -434,8 +430,7 @@ static void children_are_not_followed(void **state)
     run_fini(&run);
 }
 
-/* --- Deaths
- * -------------------------------------------------------------------------------------- */
+/* --- Deaths ----------------------------------------------------------------------------------- */
 
 static int write_and_die(struct hp_arena *arena)
 {
@@ -559,8 +554,7 @@ static void a_reader_that_dies_does_not_stop_the_writer(void **state)
     close(report[0]);
 }
 
-/* --- Hostile processes
- * --------------------------------------------------------------------------- */
+/* --- Hostile processes ------------------------------------------------------------------------ */
 
 static int write_nonsense(struct hp_arena *arena)
 {

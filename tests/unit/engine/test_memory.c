@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The cursor with addresses: what it delivers against a naive walk over the words. Every address is
- * the number of its operand in the order in which they were run, so each can be told from all others.
+ * the number of its operand in the order in which they were run, so each can be told from all
+ * others.
  */
 #include "program_fixture.h"
 

@@ -169,7 +169,8 @@ static void fails_when_no_descriptor_is_free(void **state)
     assert_int_equal(spawned, HP_ERR_IO);
 }
 
-/* The path is the file's own, as /proc/self/exe has it; the name as it would be given to execve(). */
+/* The path is the file's own, as /proc/self/exe has it; the name as it would be given to execve().
+ */
 static void paths_are_real_and_names_as_given(void **state)
 {
     (void)state;

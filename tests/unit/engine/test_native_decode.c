@@ -43,7 +43,7 @@ static int close_witness(void **state)
     return 0;
 }
 
-/* --- What Zydis says ---------------------------------------------------------------------------- */
+/* --- What Zydis says / ------------------------------------------------------------------------ */
 
 struct said {
     ZydisDecodedInstruction zi;
@@ -135,7 +135,7 @@ static bool ask_zydis(struct witness *w, const uint8_t *code, size_t size, struc
     return true;
 }
 
-/* --- Comparing ---------------------------------------------------------------------------------- */
+/* --- Comparing / ------------------------------------------------------------------------------ */
 
 /*
  * Which flows of the isa part a kind may be:
@@ -406,7 +406,7 @@ static unsigned check(struct witness *w, const uint8_t *code, size_t size, struc
     return s.zi.length ? s.zi.length : 1;
 }
 
-/* --- All opcodes -------------------------------------------------------------------------------- */
+/* --- All opcodes / ---------------------------------------------------------------------------- */
 
 enum { PADDED = 24 };
 
@@ -546,7 +546,7 @@ static void prefixes(void **state)
     assert_int_equal(f.count, 0);
 }
 
-/* --- Real code ---------------------------------------------------------------------------------- */
+/* --- Real code / ------------------------------------------------------------------------------ */
 
 static void check_section(struct witness *w, const struct elf_section *section, struct failures *f)
 {
@@ -589,7 +589,7 @@ static void real_code(void **state)
     assert_int_equal(f.count, 0);
 }
 
-/* --- Hostile bytes ------------------------------------------------------------------------------ */
+/* --- Hostile bytes / -------------------------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *seed)
 {

@@ -103,8 +103,7 @@ static int teardown(void **state)
     return system(command);
 }
 
-/* --- ELF files
- * ----------------------------------------------------------------------------------- */
+/* --- ELF files -------------------------------------------------------------------------------- */
 
 static void an_elf_file_is_read(void **state)
 {
@@ -175,8 +174,7 @@ static void damaged_elf_files(void **state)
     }
 }
 
-/* --- Programs
- * ------------------------------------------------------------------------------------ */
+/* --- Programs --------------------------------------------------------------------------------- */
 
 /* Finds the program of a command; `expected` is its path and then its arguments. */
 static void expect_program(char **command, const char *expected)

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The counts that formats for optimisers are made of: a profile made by hand. Their own readers are in tests/e2e/test_export_optimizers.py. */
+/* The counts that formats for optimisers are made of: a profile made by hand. Their own readers are
+ * in tests/e2e/test_export_optimizers.py. */
 #include "export/flows.h"
 
 #include <setjmp.h>
@@ -10,8 +11,9 @@
 #include <cmocka.h>
 
 /*
- * main at 0x100: A (0x100, 16 bytes) ends with a conditional branch at 0x10c, to itself or to B (0x110), which calls f in the library and comes back to C (0x118).
- * D (0x108) is the end of A, jumped to from C.
+ * main at 0x100: A (0x100, 16 bytes) ends with a conditional branch at 0x10c, to itself or to B
+ * (0x110), which calls f in the library and comes back to C (0x118). D (0x108) is the end of A,
+ * jumped to from C.
  */
 static struct hp_pmodule modules[] = {{"/lib/lib.so", ""}, {"/bin/prog", ""}};
 static struct hp_pthread threads[] = {{1, 1, 0, 0, 0}, {1, 2, 0, 0, 0}};

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Traces and vectors for simulators, of code made by hand; coverage and phases, of a profile made by hand. What is written, to the letter. */
+/* Traces and vectors for simulators, of code made by hand; coverage and phases, of a profile made
+ * by hand. What is written, to the letter. */
 #include "export/export.h"
 #include "report_fixture.h"
 #include "stream_fixture.h"
@@ -474,7 +475,8 @@ static void chrome_has_phases_and_shares(void **state)
     free(o.text);
 }
 
-/* Of two hot spots in a slice the heavier is its phase; runs and processes have tracks of their own; the last slice ends with the run. */
+/* Of two hot spots in a slice the heavier is its phase; runs and processes have tracks of their
+ * own; the last slice ends with the run. */
 static void chrome_tells_tracks_apart(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Formats for viewers: a profile made by hand, and what is written of it. Their own readers are in tests/e2e/test_export_views.py. */
+/* Formats for viewers: a profile made by hand, and what is written of it. Their own readers are in
+ * tests/e2e/test_export_views.py. */
 #include "report_fixture.h"
 
 #include "export/export.h"
@@ -335,7 +336,8 @@ static uint64_t read_varint(struct message *m)
     }
 }
 
-/* The next field: its number; a number in `value`, or what is in it in `inner`. 0: there is none. */
+/* The next field: its number; a number in `value`, or what is in it in `inner`. 0: there is none.
+ */
 static unsigned read_field(struct message *m, uint64_t *value, struct message *inner)
 {
     if (m->at == m->end)
@@ -433,7 +435,7 @@ static void equal_profiles_make_equal_files(void **state)
     free(b);
 }
 
-/* --- What cannot be ---------------------------------------------------------------------------- */
+/* --- What cannot be / ------------------------------------------------------------------------- */
 
 static const char *const stacks[] = {"folded", "pprof", "speedscope"};
 

@@ -13,12 +13,12 @@ static void assert_near(double value, double expected)
         fail_msg("%g instead of %g", value, expected);
 }
 
-/* --- Four loops, a run of 2000 instructions ----------------------------------------------------- */
+/* --- Four loops, a run of 2000 instructions / ------------------------------------------------- */
 
 enum { OUTER, INNER, FAR, MIDST, N };
 
-/* The outer one calls something; the inner one has two back edges; the third is too long to be seen; into the fourth one gets at 2003, so what
- * goes back to there is no branch. */
+/* The outer one calls something; the inner one has two back edges; the third is too long to be
+ * seen; into the fourth one gets at 2003, so what goes back to there is no branch. */
 static const struct hp_exact_back_edge outer_edges[] = {{0x1200, 0x1000, 9}};
 static const struct hp_exact_back_edge inner_edges[] = {{0x1080, 0x1040, 60}, {0x1090, 0x1040, 30}};
 static const struct hp_exact_back_edge far_edges[] = {{0x5400, 0x5000, 40}};
@@ -195,8 +195,8 @@ static void a_perfect_report_has_no_errors(void **state)
 static void errors_are_those_of_the_paper(void **state)
 {
     (void)state;
-    /* The inner loop's second back edge is not there; the outer loop's executions are three times too many; something is no loop; the
-     * far one is not reported. */
+    /* The inner loop's second back edge is not there; the outer loop's executions are three times
+     * too many; something is no loop; the far one is not reported. */
     const struct hp_loop_entry entries[] = {
         {.address = 0x1080,
          .target = 0x1040,
@@ -265,7 +265,7 @@ static void nothing_reported_is_all_wrong(void **state)
     clear(&s, &loops);
 }
 
-/* --- More than ten ------------------------------------------------------------------------------ */
+/* --- More than ten / -------------------------------------------------------------------------- */
 
 static void ten_are_the_heaviest(void **state)
 {

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* A profiler behind a gate sees the program's own code, and all that comes after its first block. */
+/* A profiler behind a gate sees the program's own code, and all that comes after its first block.
+ */
 #include "stream_fixture.h"
 
 #include "lab/gate.h"
 
-/* --- A profiler that counts -------------------------------------------------------------------- */
+/* --- A profiler that counts / ----------------------------------------------------------------- */
 
 struct counter {
     struct hp_profiler base; /* first */
@@ -71,7 +72,7 @@ static const struct hp_profiler_ops with_steps = {.start_thread = start_thread,
 static const struct hp_profiler_ops without_steps = {
     .start_thread = start_thread, .batch = take_batch, .event = take_event, .free = free_counter};
 
-/* --- A linker (1000: 2, 1003: 3 instructions) and a program (9000: 2, 9003: 1) ------------------ */
+/* --- A linker (1000: 2, 1003: 3 instructions) and a program (9000: 2, 9003: 1) / -------------- */
 
 enum { LINKER = 1, LAST, MAIN, CALLED };
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the experiments on instructions make of a profile: weights, and how far two ways to attribute are apart; by hand.
+ * What the experiments on instructions make of a profile: weights, and how far two ways to
+ * attribute are apart; by hand.
  */
 #include "lab/insns.h"
 
@@ -101,7 +102,8 @@ static void ways_are_told_apart(void **state)
     hp_profile_free(profile);
 }
 
-/* From fetch to retire ready: what it waits to retire is not its own, its load is in the execution already. */
+/* From fetch to retire ready: what it waits to retire is not its own, its load is in the execution
+ * already. */
 static void samplers_weigh_by_progress(void **state)
 {
     struct hp_profile *profile = make_profile();
@@ -161,7 +163,8 @@ static void the_same_is_not_wrong(void **state)
 static void half_of_what_is_apart(void **state)
 {
     struct hp_profile *profile = make_profile();
-    /* Shares 1/4 1/4 1/2 0 0, and 1/4 0 1/2 1/4 0: a quarter is elsewhere, in another function too. */
+    /* Shares 1/4 1/4 1/2 0 0, and 1/4 0 1/2 1/4 0: a quarter is elsewhere, in another function too.
+     */
     const double a[INSNS] = {1, 1, 2, 0, 0}, b[INSNS] = {5, 0, 10, 5, 0};
     (void)state;
     assert_true(fabs(error_of(profile, a, b, HP_AGREE_BY_INSN) - 25) < 1e-9);

@@ -1,16 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* How much is executed within sets of blocks, on a loop that calls a function, worked out by hand. */
+/* How much is executed within sets of blocks, on a loop that calls a function, worked out by hand.
+ */
 #include "stream_fixture.h"
 
 #include "lab/within.h"
 
 /*
- *  1000: nop, nop, [1002:] nop, call 1100    the loop's first round begins in the midst of this block
- *  1008: nop, jne 1002
- *  100b: nop, call 1100                      behind the loop
- *  1011: nop, ret
- *  1100: nop, nop, ret
- *  1200: nop, nop, syscall                   a signal handler
+ *  1000: nop, nop, [1002:] nop, call 1100    the loop's first round begins in the midst of this
+ * block 1008: nop, jne 1002 100b: nop, call 1100                      behind the loop 1011: nop,
+ * ret 1100: nop, nop, ret 1200: nop, nop, syscall                   a signal handler
  */
 enum { ENTRY = 1, AGAIN, CLOSE, FUNCTION, BEHIND, LAST, HANDLER };
 enum { LOOP, CALLED, UNUSED };
@@ -76,10 +74,12 @@ static void a_return_that_no_call_expects_changes_nothing(void **state)
     (void)state;
     struct fixture f;
     make(&f);
-    /* The function that the loop calls returns to behind the loop. A gap before it ends all calls. */
+    /* The function that the loop calls returns to behind the loop. A gap before it ends all calls.
+     */
     FEED(&f.stream, BEHIND, FUNCTION, LAST, EVENT(LOST, 0), 0, 0, ENTRY, FUNCTION, BEHIND, FUNCTION,
          LAST, EVENT(END, HP_END_EXIT));
-    /* BEHIND 2, FUNCTION 3, LAST 2; then 2 + 2, 3, and as nothing expects 100b the call still goes on: 2, 3, 2. */
+    /* BEHIND 2, FUNCTION 3, LAST 2; then 2 + 2, 3, and as nothing expects 100b the call still goes
+     * on: 2, 3, 2. */
     assert_int_equal(f.stream.recorder.instructions, 21);
     assert_within(&f, LOOP, 2 + 3 + 2 + 3 + 2, 21);
     clear(&f);

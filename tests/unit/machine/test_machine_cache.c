@@ -57,7 +57,8 @@ static void test_policies_are_the_naive_ones(void **state)
     compare(8, 12, HP_RANDOM, 22);
     compare(4, 5, HP_RANDOM, 23);
     compare(4, 40, HP_LRU, 24);
-    /* Many lines with the same low bits, in a wide set: where one was seen says nothing of the next. */
+    /* Many lines with the same low bits, in a wide set: where one was seen says nothing of the
+     * next. */
     for (int policy = 0; policy < HP_REPLACEMENTS; policy++) {
         compare_apart(1, 64, (enum hp_replacement)policy, 25, 256);
         compare_apart(1, 32, (enum hp_replacement)policy, 26, 1 << 20);
@@ -97,10 +98,12 @@ static void test_plru_by_hand(void **state)
     assert_int_equal(hp_cache_insert(&cache, 5, false), 2 << 2 | 1);
     /* Order of use now 1 3 4 5. LRU would take 1; the root points left, where 4 was last: 1 too. */
     assert_true(hp_cache_touch(&cache, 1, false));
-    /* 3 4 5 1: the root points right, where 5 was last: 3. Use 3, and the tree takes 4 where LRU has 4. */
+    /* 3 4 5 1: the root points right, where 5 was last: 3. Use 3, and the tree takes 4 where LRU
+     * has 4. */
     assert_true(hp_cache_touch(&cache, 3, false));
     assert_int_equal(hp_cache_insert(&cache, 6, false), 4 << 2 | 1);
-    /* 5 1 3 6: way 0 has 6, so right; there 3 was last: 5. Use 5 and then 6: LRU has 1, the tree takes 3. */
+    /* 5 1 3 6: way 0 has 6, so right; there 3 was last: 5. Use 5 and then 6: LRU has 1, the tree
+     * takes 3. */
     assert_true(hp_cache_touch(&cache, 5, false));
     assert_true(hp_cache_touch(&cache, 6, false));
     assert_int_equal(hp_cache_insert(&cache, 7, false), 3 << 2 | 1);
@@ -140,7 +143,8 @@ static void test_second_level_is_asked_on_misses(void **state)
         assert_int_equal(hp_tlb_use(&first, pages[i]), hits[i]);
     assert_int_equal(first.misses, 7);
     assert_int_equal(second.lookups, 7);
-    /* 1 2 3 are new, 2 is there; 4 fills it; 5 and then 1 (not used since the first time) are not there. */
+    /* 1 2 3 are new, 2 is there; 4 fills it; 5 and then 1 (not used since the first time) are not
+     * there. */
     assert_int_equal(second.misses, 6);
     hp_tlb_fini(&first);
     hp_tlb_fini(&second);

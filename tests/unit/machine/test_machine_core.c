@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The core: by hand on small code, and against a naive model of caches, TLBs and power that goes from instruction to
- * instruction and takes no short cut. Predictors have tests of their own.
+ * The core: by hand on small code, and against a naive model of caches, TLBs and power that goes
+ * from instruction to instruction and takes no short cut. Predictors have tests of their own.
  */
 #include "machine/branches.h"
 #include "machine/machine.h"
@@ -123,7 +123,8 @@ static void test_small_machine_by_hand(void **state)
     expect_events(&r, 0, 0, 0, 0, 0);
     assert_int_equal(r.events.count[HP_METRIC_MISPREDICTIONS], 1); /* and say "taken" since */
 
-    /* 0x8040 takes the place of 0x8000, which is clean; the second half is in 0x8060, for 0x8020, which is not. */
+    /* 0x8040 takes the place of 0x8000, which is clean; the second half is in 0x8060, for 0x8020,
+     * which is not. */
     run_block(&r, 0x1008, 0x1000, true, ADDRESSES(0x805c));
     expect_events(&r, 0, 1, 2, 0, 0);
     assert_int_equal(stat_of(r.core, "l1d.writebacks"), 1);
@@ -137,7 +138,8 @@ static void test_small_machine_by_hand(void **state)
     expect_events(&r, 0, 2, 0, 0, 0);
     assert_int_equal(stat_of(r.core, "l1d.writebacks"), 3);
 
-    /* The instruction is in the line fetched last, 0x1000, and in 0x1020. The operand is on three lines' pages: two. */
+    /* The instruction is in the line fetched last, 0x1000, and in 0x1020. The operand is on three
+     * lines' pages: two. */
     run_block(&r, 0x101e, 0x1000, true, ADDRESSES(0x8ffc));
     expect_events(&r, 1, 1, 3, 0, 1);
     assert_int_equal(stat_of(r.core, "l1i.accesses"), 3 + 3 + 2 + 3 + 2);
@@ -166,7 +168,8 @@ static void test_crossing_misses_once(void **state)
     run_fini(&r);
 }
 
-/* After a line that missed, an instruction that starts in it and misses the next line has missed itself. */
+/* After a line that missed, an instruction that starts in it and misses the next line has missed
+ * itself. */
 static void test_next_instruction_misses_itself(void **state)
 {
     struct run r;
@@ -209,7 +212,8 @@ static void test_write_policies(void **state)
     run_fini(&r);
 }
 
-/* 8 instructions of one block, two of them with operands in the first cycle of four, three in the second. */
+/* 8 instructions of one block, two of them with operands in the first cycle of four, three in the
+ * second. */
 static void test_power_by_hand(void **state)
 {
     struct run r;
@@ -219,8 +223,8 @@ static void test_power_by_hand(void **state)
     /* mov rax,[rbx] twice, nop twice; add [rbx],rax; mov rax,[rbx]; nop; jmp */
     add_segment(&r.s, 1, 0x1000, "48 8b 03 48 8b 03 90 90 48 01 03 48 8b 03 90 eb ef");
     run_block(&r, 0x1000, 0x1000, true, ADDRESSES(0x8000, 0x8000, 0x8000, 0x8000));
-    /* Both caches are the same, so an access of either costs 16. Misses: the L1I and the L1D bring a line in (16 each) from
-     * memory (50 * 16 each). */
+    /* Both caches are the same, so an access of either costs 16. Misses: the L1I and the L1D bring
+     * a line in (16 each) from memory (50 * 16 each). */
     uint32_t misses = 2 * (16 + 50 * 16);
     assert_int_equal(r.events.count[HP_METRIC_POWER], (8 + 2 + 2 + 1) * 16 + misses);
     /* One fetch a cycle; two accesses with two ports are one, three are one and a half. */
@@ -737,7 +741,8 @@ static void test_batches_do_not_matter(void **state)
     hp_machine_free(machine);
 }
 
-/* Other architectures: the low bits that are always 0 are left out, and conditional returns are predicted. */
+/* Other architectures: the low bits that are always 0 are left out, and conditional returns are
+ * predicted. */
 static void test_arm_code(void **state)
 {
     struct hp_machine *machine;

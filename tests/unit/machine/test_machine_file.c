@@ -378,8 +378,8 @@ static char *shipped_text(const char *name, size_t *size)
     return text;
 }
 
-/* Bytes changed, cut out, doubled: read, or refused with a place; never anything else. A machine that is accepted can
- * be built, unless it is too large. */
+/* Bytes changed, cut out, doubled: read, or refused with a place; never anything else. A machine
+ * that is accepted can be built, unless it is too large. */
 static void damage(const char *text, size_t size, uint64_t *seed, unsigned *accepted)
 {
     static const char odd[] = "\n\n=[];#:0129KMG \t\r\xef\x80";

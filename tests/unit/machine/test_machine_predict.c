@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Predictors against naive ones, which keep the whole history of the program and work everything out from it; and by
- * hand.
+ * Predictors against naive ones, which keep the whole history of the program and work everything
+ * out from it; and by hand.
  */
 #include "machine/branches.h"
 #include "machine/history.h"
@@ -39,8 +39,8 @@ static struct outcome *make_outcomes(uint64_t seed)
 
 /* --- Naive predictors ------------------------------------------------------------------------- */
 
-/* A naive predictor says what it would for outcomes[at], from all outcomes before it. Counters are kept by an
- * arbitrary number, their index. */
+/* A naive predictor says what it would for outcomes[at], from all outcomes before it. Counters are
+ * kept by an arbitrary number, their index. */
 struct naive {
     const struct outcome *all;
     int counters[1 << 16];
@@ -53,7 +53,8 @@ static int bump(int counter, int most, bool up)
     return up ? (counter < most ? counter + 1 : most) : (counter > 0 ? counter - 1 : 0);
 }
 
-/* The last `n` outcomes before `at`, the latest in bit 0; of one register's branches, or (histories 0) of all. */
+/* The last `n` outcomes before `at`, the latest in bit 0; of one register's branches, or (histories
+ * 0) of all. */
 static uint64_t recent(const struct outcome *all, int at, uint64_t n, uint64_t histories)
 {
     uint64_t bits = 0, found = 0;
@@ -390,7 +391,8 @@ static void test_tage(void **state)
     hp_predictor_free(p);
 }
 
-/* What TAGE is for: a loop of 50 turns among noise-free branches is foreseen, and by bimodal never. */
+/* What TAGE is for: a loop of 50 turns among noise-free branches is foreseen, and by bimodal never.
+ */
 static void test_tage_learns_long_patterns(void **state)
 {
     struct hp_tage_config config = {.base = 1024,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The data of the page: its tables fit together whatever the profile, its numbers are those that can be checked on paper; and how it is packed.
+ * The data of the page: its tables fit together whatever the profile, its numbers are those that
+ * can be checked on paper; and how it is packed.
  */
 #include "report_fixture.h"
 #include "report_parse.h"
@@ -385,7 +386,8 @@ static void contexts_include_what_is_above_them(void **state)
     free(text);
 }
 
-/* A root, and below it three times as many as there is room for, each the child of a heavier one. */
+/* A root, and below it three times as many as there is room for, each the child of a heavier one.
+ */
 static void light_contexts_are_left_out(void **state)
 {
     (void)state;

@@ -340,7 +340,8 @@ static void add_loop_count(struct hp_profile *p, uint32_t loop, uint64_t executi
                                      .self = 1};
 }
 
-/* Counts are added; the smallest and the largest stay that, and one that was never executed has none. */
+/* Counts are added; the smallest and the largest stay that, and one that was never executed has
+ * none. */
 static void equal_loops_join(void **state)
 {
     (void)state;
@@ -371,8 +372,8 @@ static void equal_loops_join(void **state)
     hp_profile_free(p);
 }
 
-/* 0x300 is said to be in 0x100 and in 0x200, which is in 0x100: the smaller one is its parent. And 0x400 and 0x500 are each said to
- * be in the other: the first of them is in none. */
+/* 0x300 is said to be in 0x100 and in 0x200, which is in 0x100: the smaller one is its parent. And
+ * 0x400 and 0x500 are each said to be in the other: the first of them is in none. */
 static void the_nearest_parent_stays(void **state)
 {
     (void)state;

@@ -221,8 +221,9 @@ static void add_path(struct hp_profile *p, const char *kind, uint32_t module, ui
 }
 
 /*
- * A, bl: 0x10.10 3 times (30 instructions), 0x10.11 once (70). B: 0x10.10 once (50), 0x10.010 once (50).
- * executions: min(.75, .5) = .5; instructions: min(.3, .5) = .3. Kinds that one of them lacks are not there.
+ * A, bl: 0x10.10 3 times (30 instructions), 0x10.11 once (70). B: 0x10.10 once (50), 0x10.010 once
+ * (50). executions: min(.75, .5) = .5; instructions: min(.3, .5) = .3. Kinds that one of them lacks
+ * are not there.
  */
 static void paths_overlap_by_kind(void **state)
 {
@@ -310,8 +311,8 @@ static void add_loop(struct hp_profile *p, uint32_t module, uint64_t header, uin
 }
 
 /*
- * A: outer 10 iterations, 1000 instructions of which 700 in inner (90 iterations): weights 300 and 700
- * B: outer 30 iterations, 100 instructions; another one, 70 iterations, 100 instructions
+ * A: outer 10 iterations, 1000 instructions of which 700 in inner (90 iterations): weights 300 and
+ * 700 B: outer 30 iterations, 100 instructions; another one, 70 iterations, 100 instructions
  * instructions: min(.3, .5) = 30 %; iterations: min(.1, .3) = 10 %.
  */
 static void loops_overlap_without_what_is_nested(void **state)

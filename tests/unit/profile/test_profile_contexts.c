@@ -67,7 +67,8 @@ static uint32_t add(struct hp_profile *p, uint32_t parent, uint32_t function, ui
     return (uint32_t)p->n_contexts - 1;
 }
 
-/* Every context of the profile with its counters, as "a;b;c thread self calls\n", in the profile's order. */
+/* Every context of the profile with its counters, as "a;b;c thread self calls\n", in the profile's
+ * order. */
 static char *text_of(const struct hp_profile *p)
 {
     char *text;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The file: what is saved is loaded again; what was damaged is refused, or rescued as far as it can be read. */
+/* The file: what is saved is loaded again; what was damaged is refused, or rescued as far as it can
+ * be read. */
 #include "profile_random.h"
 
 #include "profile/profile_impl.h"
@@ -806,7 +807,8 @@ static void views_add_up(void **state)
     hp_profile_free(p);
 }
 
-/* Columns and rows that have the names of events, stages and causes: as the library has them, '_' for '-'. */
+/* Columns and rows that have the names of events, stages and causes: as the library has them, '_'
+ * for '-'. */
 static void names_in_the_file_are_those_of_the_library(void **state)
 {
     (void)state;
@@ -845,7 +847,8 @@ static void names_in_the_file_are_those_of_the_library(void **state)
 
 static int n_rescued;
 
-/* Of a file that is refused what can be read is sound, and says what it is; of any other it is all, and says nothing. */
+/* Of a file that is refused what can be read is sound, and says what it is; of any other it is all,
+ * and says nothing. */
 static void rescue_damaged(const struct hp_profile *loaded)
 {
     struct hp_profile *p;

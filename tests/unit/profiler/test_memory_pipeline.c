@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The pipeline with addresses and a machine. The core is faked: it numbers the blocks it sees, so it is
- * known which of them it saw, and in which order. */
+/* The pipeline with addresses and a machine. The core is faked: it numbers the blocks it sees, so
+ * it is known which of them it saw, and in which order. */
 #include "program_fixture.h"
 
 #include "profiler/pipeline.h"

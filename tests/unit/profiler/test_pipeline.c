@@ -5,8 +5,7 @@
 
 #include "profiler/pipeline.h"
 
-/* --- Functions
- * ----------------------------------------------------------------------------------- */
+/* --- Functions -------------------------------------------------------------------------------- */
 
 #define FUNCTION_BYTES 64
 
@@ -63,8 +62,7 @@ size_t hp_symbols_by_name(const struct hp_symbols *symbols, const char *name, ui
     return 1;
 }
 
-/* --- A profiler that puts down what it sees
- * ------------------------------------------------------ */
+/* --- A profiler that puts down what it sees --------------------------------------------------- */
 
 struct tape {
     struct hp_profiler base; /* first */
@@ -121,8 +119,7 @@ static void tape_fini(struct tape *t)
     free(t->insns);
 }
 
-/* --- Regions
- * ------------------------------------------------------------------------------------- */
+/* --- Regions ---------------------------------------------------------------------------------- */
 
 /* Runs the words of one thread through a pipeline with that region. */
 static void run_region(struct stream *s, const struct program *p, const struct hp_region *region,
@@ -290,8 +287,7 @@ static void done_when_the_region_is_over(void **state)
     program_fini(&p);
 }
 
-/* --- Threads
- * ------------------------------------------------------------------------------------- */
+/* --- Threads ---------------------------------------------------------------------------------- */
 
 struct pipe_test {
     struct stream s;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What runs a thread on a machine: which of its instructions go to the pipe, to the core, or nowhere; what is measured of them.
+ * What runs a thread on a machine: which of its instructions go to the pipe, to the core, or
+ * nowhere; what is measured of them.
  */
 #include "pipe_fixture.h"
 #include "profiler/runner.h"
@@ -336,7 +337,8 @@ static void an_empty_tail_begins_no_second_window(void **state)
     end(&r);
 }
 
-/* In the pipe what follows waits until everything before it has retired; without one there is nothing to wait for. */
+/* In the pipe what follows waits until everything before it has retired; without one there is
+ * nothing to wait for. */
 static void breaks(void **state)
 {
     struct running r;

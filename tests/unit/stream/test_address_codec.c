@@ -23,7 +23,7 @@ static uint32_t below(uint32_t n)
     return random32() % n;
 }
 
-/* --- A slow reader of the format, straight from its description -------------------------------- */
+/* --- A slow reader of the format, straight from its description / ----------------------------- */
 
 struct place_state {
     uint64_t last, stride, step, distance;

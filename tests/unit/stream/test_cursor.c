@@ -295,7 +295,8 @@ static void an_open_piece_at_the_end(void **state)
     expect(s, "1000/3+ 1010/1? end(1)");
 }
 
-/* A page ends in the middle of the jump: the translator shows its first byte but does not run it. */
+/* A page ends in the middle of the jump: the translator shows its first byte but does not run it.
+ */
 static void a_truncated_instruction_belongs_to_the_next_piece(void **state)
 {
     struct stream *s = *state;

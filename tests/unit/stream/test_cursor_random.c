@@ -93,8 +93,7 @@ static void runs_of_blocks_are_taken_apart(void **state)
     assert_true(sum.cuts > 5000);
 }
 
-/* --- Nonsense
- * ------------------------------------------------------------------------------------ */
+/* --- Nonsense --------------------------------------------------------------------------------- */
 
 static void nonsense_is_delivered_consistently(void **state)
 {

@@ -498,7 +498,8 @@ static void parts_are_put_together(void **state)
     tally_fini(&t);
 }
 
-/* What is jumped and returned to was only ever run in two pieces: the edges lead to the block that they make. */
+/* What is jumped and returned to was only ever run in two pieces: the edges lead to the block that
+ * they make. */
 static void edges_find_blocks_that_were_put_together(void **state)
 {
     struct stream *s = *state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Traces with addresses: they come back with the words they belong to, whatever happens to the file. */
+/* Traces with addresses: they come back with the words they belong to, whatever happens to the
+ * file. */
 #include "trace_support.h"
 
 #include "stream/address_codec.h"
@@ -14,7 +15,8 @@ struct did {
     size_t n, n_addresses;
 };
 
-/* How many operands the words from `from` to `to` mean: a segment's id says, and a word behind it may cut it short. */
+/* How many operands the words from `from` to `to` mean: a segment's id says, and a word behind it
+ * may cut it short. */
 static size_t count_operands(const uint32_t *words, size_t from, size_t to)
 {
     size_t n = 0;

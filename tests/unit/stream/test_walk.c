@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a path back to its blocks. Random programs of functions, branches, loops, calls and returns are run; a
- * slow detector keeps, with every path, the blocks that it went through; the walk has to find the same.
+ * From a path back to its blocks. Random programs of functions, branches, loops, calls and returns
+ * are run; a slow detector keeps, with every path, the blocks that it went through; the walk has to
+ * find the same.
  */
 #include "profiler/path/walk.h"
 
@@ -157,8 +158,8 @@ static void push(struct detector *d, uint32_t block, uint64_t return_to)
     e->n = 0;
 }
 
-/* A path was popped by a return to `to`: those of frames that are gone go too. (They are when a path was split inside a call
- * that it followed.) */
+/* A path was popped by a return to `to`: those of frames that are gone go too. (They are when a
+ * path was split inside a call that it followed.) */
 static void unwind(struct detector *d, uint64_t popped, uint64_t to)
 {
     if (popped == 0 || popped == to)

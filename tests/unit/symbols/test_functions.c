@@ -44,8 +44,7 @@ static uint64_t offset_of(const struct test *t, uint32_t function)
     return hp_functions_get(t->functions, function)->offset;
 }
 
-/* --- Without symbols
- * ----------------------------------------------------------------------------- */
+/* --- Without symbols -------------------------------------------------------------------------- */
 
 static void code_without_symbols_has_no_function_yet(void **state)
 {
@@ -111,8 +110,7 @@ static void blocks_that_come_later_are_known(void **state)
     assert_int_equal(hp_functions_count(t->functions), 1000);
 }
 
-/* --- With symbols
- * -------------------------------------------------------------------------------- */
+/* --- With symbols ----------------------------------------------------------------------------- */
 
 int probed_function(int n);
 __attribute__((noinline)) int probed_function(int n)

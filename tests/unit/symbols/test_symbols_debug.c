@@ -233,8 +233,8 @@ static void lines_and_inlining_agree_with_libdw(void **state)
 
 /* --- Line tables alone ------------------------------------------------------------------------ */
 
-/* Every byte of a program: hp_symbols_line() gives what hp_symbols_source() gives. It may know more:
- * it does not depend on what a unit says about where its code is. */
+/* Every byte of a program: hp_symbols_line() gives what hp_symbols_source() gives. It may know
+ * more: it does not depend on what a unit says about where its code is. */
 static void check_lines_alone(const char *command)
 {
     if (run("%s", command) != 0)

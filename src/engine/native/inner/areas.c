@@ -43,8 +43,8 @@ static uint8_t *map_at_distance(uint64_t pc, uint64_t distance, uint64_t size, i
     return NULL;
 }
 
-/* Memory for code within reach of `pc`, at best 1 GiB away: there the kernel does not put what the program maps, before
- * it has mapped a lot. */
+/* Memory for code within reach of `pc`, at best 1 GiB away: there the kernel does not put what the
+ * program maps, before it has mapped a lot. */
 static uint8_t *map_near(uint64_t pc, uint64_t size, int fd)
 {
     uint8_t *place = map_at_distance(pc, 1ull << 30, size, fd);

@@ -459,9 +459,9 @@ void hp_cache_flush(void)
 /* --- Getting ---------------------------------------------------------------------------------- */
 
 /*
- * The cache is full: flushes it. Where a thread does not leave it, nothing of it may be used anew: the cache
- * grows beyond its size instead, until the next time it is full. There is no waiting for such a thread: it may
- * itself wait for one that needs the lock.
+ * The cache is full: flushes it. Where a thread does not leave it, nothing of it may be used anew:
+ * the cache grows beyond its size instead, until the next time it is full. There is no waiting for
+ * such a thread: it may itself wait for one that needs the lock.
  */
 static bool make_room(struct hp_self *self, uint64_t pc, const char **why)
 {

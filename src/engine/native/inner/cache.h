@@ -84,8 +84,8 @@ static inline const struct hp_cached_piece *hp_last_piece(uint32_t segment)
 
 void hp_cache_start(void);
 
-/* The segment that starts at `pc`, translating it if need be (`land`: see hp_translate); 0 when there is no code there or (see `*why`) it
- * cannot be translated. */
+/* The segment that starts at `pc`, translating it if need be (`land`: see hp_translate); 0 when
+ * there is no code there or (see `*why`) it cannot be translated. */
 uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char **why);
 
 /* The same, only if it is there. */
@@ -136,8 +136,8 @@ uint64_t hp_cache_tables_used(void);
 void hp_cache_flush(void);
 extern _Atomic uint64_t hp_cache_flushes; /* of this process */
 
-/* A process is about to be forked: makes a copy of the cache for it, if it would be shared. The child takes it, and runs nothing from the
- * cache before. With the lock held. */
+/* A process is about to be forked: makes a copy of the cache for it, if it would be shared. The
+ * child takes it, and runs nothing from the cache before. With the lock held. */
 enum { HP_NO_COPY = -1, HP_COPY_FAILED = -2 };
 int hp_cache_copy(void); /* a descriptor, or one of these */
 bool hp_cache_take_copy(int fd);
@@ -159,8 +159,8 @@ static inline struct hp_emit hp_area_emit(const struct hp_area *area, uint8_t *p
 
 /* --- The translator (translate.c) ------------------------------------------------------------- */
 
-/* Translates the code at `pc`; with `land` it gets a landing at once. 0: there is no code (`*why` is
- * NULL), or it cannot be translated. */
+/* Translates the code at `pc`; with `land` it gets a landing at once. 0: there is no code (`*why`
+ * is NULL), or it cannot be translated. */
 uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char **why);
 
 /* What an address in a segment's code stands for. */

@@ -16,8 +16,8 @@
 /* What the translator must do with an instruction. */
 enum hp_x86_kind {
     HP_X86_PLAIN,   /* copy; only a RIP-relative or GS operand needs care */
-    HP_X86_INVALID, /* no such instruction (or longer than 15 bytes, or cut off by `size`): running it
-                       raises #UD; length is what was looked at, at least 1 */
+    HP_X86_INVALID, /* no such instruction (or longer than 15 bytes, or cut off by `size`): running
+                       it raises #UD; length is what was looked at, at least 1 */
 
     HP_X86_JUMP,     /* JMP rel8/rel32 */
     HP_X86_COND,     /* Jcc rel8/rel32; `condition` is the low nibble of the opcode */
@@ -85,8 +85,9 @@ struct hp_x86 {
     bool is_rep;       /* a string instruction with a REP or REPNE prefix */
     bool is_string;    /* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS */
     bool wide;         /* REX.W or its like: 64-bit operands */
-    /* What it does to general registers, for finding a free one. Conservative: an instruction that is not
-     * known in detail uses and reads everything, flags included, and surely writes nothing. */
+    /* What it does to general registers, for finding a free one. Conservative: an instruction that
+     * is not known in detail uses and reads everything, flags included, and surely writes nothing.
+     */
     uint16_t uses;   /* every register it mentions in any way, implicit ones included */
     uint16_t reads;  /* registers whose old value may matter, those in addresses included; a
                         register of which only a part is written counts as read */
@@ -101,8 +102,8 @@ struct hp_x86 {
 };
 
 /*
- * Decodes one instruction at `code`, of which `size` bytes can be read (15 are always enough). Never
- * fails: see HP_X86_INVALID. `*insn` is filled completely.
+ * Decodes one instruction at `code`, of which `size` bytes can be read (15 are always enough).
+ * Never fails: see HP_X86_INVALID. `*insn` is filled completely.
  */
 void hp_x86_decode(const uint8_t *code, unsigned size, struct hp_x86 *insn);
 

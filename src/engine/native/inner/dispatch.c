@@ -166,7 +166,8 @@ void hp_on_resume(struct hp_self *self)
     hp_go_on(self, self->target);
 }
 
-/* Whether it is a string instruction that repeats itself: natively it would be stepped its whole length. */
+/* Whether it is a string instruction that repeats itself: natively it would be stepped its whole
+ * length. */
 static bool is_repeated(uint64_t pc)
 {
     uint8_t bytes[2];
@@ -174,8 +175,8 @@ static bool is_repeated(uint64_t pc)
            (bytes[0] == 0xf3 || (bytes[0] == 0x66 && bytes[1] == 0xf3));
 }
 
-/* The page that is written to can be written now. The instruction is run natively, as it could be in that
- * page itself, which would be guarded when it is translated. */
+/* The page that is written to can be written now. The instruction is run natively, as it could be
+ * in that page itself, which would be guarded when it is translated. */
 static _Noreturn void write_again(struct hp_self *self)
 {
     uint64_t pc = self->regs.rip, distance = self->write_address / PAGE - pc / PAGE;

@@ -146,8 +146,8 @@ static inline void hp_emit_nops(struct hp_emit *e, unsigned n)
         hp_emit_byte(e, 0x90);
 }
 
-/* The four bytes at offset `ahead` from here will be patched while others run them: they must lie in
- * one cache line. */
+/* The four bytes at offset `ahead` from here will be patched while others run them: they must lie
+ * in one cache line. */
 static inline void hp_emit_align_patch(struct hp_emit *e, unsigned ahead)
 {
     unsigned in_line = (unsigned)(e->at + ahead) & 63;

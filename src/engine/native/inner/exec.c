@@ -449,9 +449,9 @@ static bool put_args(const struct plan *plan, uint64_t argv, uint64_t count, uin
 /* --- Executing -------------------------------------------------------------------------------- */
 
 /*
- * The exec itself, by execveat() or, with dirfd AT_FDCWD and no flags, execve(): filters are most likely to
- * allow that. The new program inherits the program's mask and what is pending. HP_EXEC_AGAIN: a signal
- * came first, nothing was done.
+ * The exec itself, by execveat() or, with dirfd AT_FDCWD and no flags, execve(): filters are most
+ * likely to allow that. The new program inherits the program's mask and what is pending.
+ * HP_EXEC_AGAIN: a signal came first, nothing was done.
  */
 static long call_exec(struct hp_self *self, const uint64_t args[5])
 {

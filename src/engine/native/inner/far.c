@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Far transfers that stay in 64-bit code, done in C, and system calls by int 0x80. What leaves 64-bit code
- * cannot be observed.
+ * Far transfers that stay in 64-bit code, done in C, and system calls by int 0x80. What leaves
+ * 64-bit code cannot be observed.
  */
 #include "engine/native/inner/far.h"
 
@@ -44,8 +44,8 @@ static unsigned operand_size(const struct hp_last *l)
     return 4;
 }
 
-/* Something else than the ordinary user segments: there may be such a one (`stack`: for SS, else for CS), or
- * the processor will fault. */
+/* Something else than the ordinary user segments: there may be such a one (`stack`: for SS, else
+ * for CS), or the processor will fault. */
 static enum verdict judge_selector(uint16_t selector, bool stack)
 {
     uint32_t rights = 0;
@@ -209,11 +209,11 @@ bool hp_is_sysenter(uint64_t pc)
     return insn.kind == HP_X86_SYSTEM && bytes[insn.opcode_at + 1] == 0x34;
 }
 
-/* --- int 0x80 ---------------------------------------------------------------------------------- */
+/* --- int 0x80 / ------------------------------------------------------------------------------- */
 
 /*
- * Calls of i386 that the engine would have to know of: they make threads, processes, mappings or signal
- * handlers, or change what the engine has in the kernel.
+ * Calls of i386 that the engine would have to know of: they make threads, processes, mappings or
+ * signal handlers, or change what the engine has in the kernel.
  */
 static bool is_ours(uint32_t number)
 {
@@ -224,7 +224,8 @@ static bool is_ours(uint32_t number)
                                                         mmap2, pkey_mprotect, shmat */
         48,  67,  68,  69,  72,  119, 126, 173,
         174, /* signal, sigaction, sgetmask, ssetmask,
-                                                        sigsuspend, sigreturn, sigprocmask, rt_... */
+                                                        sigsuspend, sigreturn, sigprocmask, rt_...
+              */
         175, 179, 186, 308, 309, 319, 413, 414,
         441,                               /* rt_sigprocmask, rt_sigsuspend, sigaltstack,
                                                         pselect6, ppoll, epoll_pwait, ... */

@@ -18,7 +18,8 @@ struct hp_last {
     bool before_taken;
 };
 
-/* The instruction at the exit by which the thread left the cache. Before the thread says that it is out. */
+/* The instruction at the exit by which the thread left the cache. Before the thread says that it is
+ * out. */
 void hp_last_read(const struct hp_self *self, struct hp_last *last);
 
 #endif

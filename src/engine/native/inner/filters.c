@@ -73,8 +73,8 @@ static bool make_prefix(struct sock_filter to[N_PREFIX])
     return true;
 }
 
-/* The call installs a filter, which register `reg` points to. `is_killable`: calls that wait for its
- * supervisor are ended by signals that kill, and by no other; that the engine has a handler for
+/* The call installs a filter, which register `reg` points to. `is_killable`: calls that wait for
+ * its supervisor are ended by signals that kill, and by no other; that the engine has a handler for
  * them would make them others. False: a signal came first. */
 static bool install_filter(struct hp_self *self, int reg, bool is_killable)
 {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * Pages through which translated code can be written. They are made read-only (guarded) until the
- * program writes to them; then the translations go and they can be written until they are translated
- * again. Beside the page itself these are pages of other shared mappings of the same part of a file.
+ * program writes to them; then the translations go and they can be written until they are
+ * translated again. Beside the page itself these are pages of other shared mappings of the same
+ * part of a file.
  *
  * The table is read without the lock, by signal handlers, which look again when it changed
  * meanwhile.
@@ -129,7 +130,8 @@ static long protect(uint64_t page, int prot)
     return hp_sys3(SYS_mprotect, (long)page, 4096, prot);
 }
 
-/* Not where the way back is barred: some systems let nothing be made writable that is executable. */
+/* Not where the way back is barred: some systems let nothing be made writable that is executable.
+ */
 static bool guard(uint64_t page, int prot)
 {
     if (has(page))

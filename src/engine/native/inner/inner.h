@@ -197,9 +197,10 @@ void hp_process_add_stats(void);
 /* In a forked child: the other threads are gone. */
 void hp_threads_after_fork(struct hp_self *self);
 
-/* Makes every other thread (`borrowers`: and every child that borrows our memory) leave the cache, and looks up to `tries` times, 0.1 ms apart, whether each has. False: one has
- * not; it may be stopped, or wait in the middle of an instruction for another. With the lock held: who has left comes
- * back in after hp_unlock(). */
+/* Makes every other thread (`borrowers`: and every child that borrows our memory) leave the cache,
+ * and looks up to `tries` times, 0.1 ms apart, whether each has. False: one has not; it may be
+ * stopped, or wait in the middle of an instruction for another. With the lock held: who has left
+ * comes back in after hp_unlock(). */
 bool hp_threads_leave_cache(struct hp_self *self, unsigned tries, bool borrowers);
 
 /* --- What the engine knows -------------------------------------------------------------------- */
@@ -231,12 +232,13 @@ extern struct hp_engine hp_engine;
 /* What is open there; zeros: nothing. */
 struct hp_file_id hp_file_id(int fd);
 
-/* The processor's clock, 0 where the program has forbidden to read it; and the time in nanoseconds that
- * so many ticks are. */
+/* The processor's clock, 0 where the program has forbidden to read it; and the time in nanoseconds
+ * that so many ticks are. */
 uint64_t hp_engine_ticks(void);
 uint64_t hp_engine_ns(uint64_t ticks);
 
-/* The lock of everything that translates: cache, tables, maps, memory. Never taken on the executed path. */
+/* The lock of everything that translates: cache, tables, maps, memory. Never taken on the executed
+ * path. */
 void hp_lock(void);
 void hp_unlock(void);
 void hp_lock_break(void); /* whoever has it will never come back */
@@ -323,7 +325,8 @@ _Noreturn void hp_go_on(struct hp_self *self, uint64_t pc);
 /* Goes on at `pc`, where the indirect transfer that ends segment `id` led. */
 _Noreturn void hp_go_on_from(struct hp_self *self, uint32_t id, uint64_t pc);
 
-/* The addresses of the memory operands of the instruction, with the registers in self->regs; returns how many. */
+/* The addresses of the memory operands of the instruction, with the registers in self->regs;
+ * returns how many. */
 struct hp_x86;
 unsigned hp_operands(const struct hp_self *self, const uint8_t *bytes, const struct hp_x86 *insn,
                      uint64_t pc, uint64_t addresses[2]);
@@ -331,8 +334,8 @@ unsigned hp_operands(const struct hp_self *self, const uint8_t *bytes, const str
 /* Whether it is SYSENTER, which leads to 32-bit code. */
 bool hp_is_sysenter(uint64_t pc);
 
-/* Runs the one instruction at `pc` natively and then goes on. `counts`: it is known and recorded; else it is a gap
- * in the stream. */
+/* Runs the one instruction at `pc` natively and then goes on. `counts`: it is known and recorded;
+ * else it is a gap in the stream. */
 _Noreturn void hp_probe(struct hp_self *self, uint64_t pc, bool counts);
 /* The same for the instruction at self->regs.rip, as the program's own trap flag demands. */
 _Noreturn void hp_step(struct hp_self *self);
@@ -352,9 +355,9 @@ _Noreturn void hp_release(struct hp_self *self, uint64_t pc, const char *why);
 extern _Atomic bool hp_released;
 _Noreturn void hp_leave(struct hp_self *self);
 
-/* The kernel tells of a thread's last fault in every signal frame: faults again as the program did, so
- * that a thread that will be let go finds its own and not one of the engine's. While the engine's
- * handlers are there, and no tracer is. */
+/* The kernel tells of a thread's last fault in every signal frame: faults again as the program did,
+ * so that a thread that will be let go finds its own and not one of the engine's. While the
+ * engine's handlers are there, and no tracer is. */
 void hp_release_fault(const struct hp_self *self);
 extern _Atomic bool hp_releasing; /* others are waited for, that they can be let go */
 
@@ -367,14 +370,15 @@ _Noreturn void hp_crashed(struct hp_self *self, uint64_t at);
 /* Room for at least one word, and a guard page behind it. */
 void hp_words_refill(struct hp_self *self);
 void hp_words_event(struct hp_self *self, uint32_t word, const uint32_t *payload, int n);
-/* The segment `id` was run to its end, which is not an indirect transfer; `taken` as in hp_counter. */
+/* The segment `id` was run to its end, which is not an indirect transfer; `taken` as in hp_counter.
+ */
 void hp_words_ran(struct hp_self *self, uint32_t id, bool taken);
 /* As above, the end being an indirect transfer to segment `entered`. */
 void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered);
 /* It was run, but only `insns` instructions of its last block. */
 void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns);
-/* The system call that ended the segment, which was said to have been run, will be made again, or does not
- * return: `insns` of its last block count, and what is behind it was not entered. */
+/* The system call that ended the segment, which was said to have been run, will be made again, or
+ * does not return: `insns` of its last block count, and what is behind it was not entered. */
 void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns);
 /* The thread is over. */
 void hp_words_finish(struct hp_self *self, enum hp_end_reason reason);
@@ -399,8 +403,8 @@ struct hp_mapped_place {
 
 /* What is mapped at `address`; false: nothing. With the lock held. */
 bool hp_maps_find(struct hp_self *self, uint64_t address, struct hp_mapped_place *place);
-/* A system call of the program that changes what is mapped (its registers are in self->regs): makes it, and takes note.
- * False: a signal came first. Takes the lock. */
+/* A system call of the program that changes what is mapped (its registers are in self->regs): makes
+ * it, and takes note. False: a signal came first. Takes the lock. */
 bool hp_maps_call(struct hp_self *self);
 /* The program wrote to a file: code from shared mappings of it goes. Takes the lock. */
 void hp_maps_written(int fd);
@@ -408,14 +412,16 @@ void hp_maps_written(int fd);
 void hp_maps_loaded(uint64_t low, uint64_t high, int prot, const char *path, uint64_t base);
 void hp_maps_vdso(uint64_t at);
 
-/* --- Code that can be written (guards.c) ------------------------------------------------------- */
+/* --- Code that can be written (guards.c) / ---------------------------------------------------- */
 
-/* The pages of [low, high) hold code that is translated now: those that can be written there, or through another mapping
- * of the same file, are made read-only until they are. False: that is not possible. With the lock held. */
+/* The pages of [low, high) hold code that is translated now: those that can be written there, or
+ * through another mapping of the same file, are made read-only until they are. False: that is not
+ * possible. With the lock held. */
 bool hp_guards_set(uint64_t low, uint64_t high);
 /* Whether a write to `address` is stopped by that; without the lock. */
 bool hp_guards_have(uint64_t address);
-/* Lets the pages be written: their translations are gone. True when any was guarded. Takes the lock. */
+/* Lets the pages be written: their translations are gone. True when any was guarded. Takes the
+ * lock. */
 bool hp_guards_lift(uint64_t low, uint64_t high);
 /* Whether there are any; without the lock. */
 bool hp_guards_any(void);
@@ -429,8 +435,8 @@ void hp_guards_each(void (*each)(uint64_t page));
 /* Copies into the program's memory; false when it cannot be written. */
 bool hp_put(uint64_t to, const void *from, uint64_t size);
 
-/* The kernel may write to the program's memory in the call that is about to be made: guards that would stop it are
- * lifted (writes.c). Only where there are guards. */
+/* The kernel may write to the program's memory in the call that is about to be made: guards that
+ * would stop it are lifted (writes.c). Only where there are guards. */
 void hp_writes_prepare(struct hp_self *self);
 
 /* --- Signals (signals.c) ---------------------------------------------------------------------- */
@@ -442,7 +448,8 @@ void hp_signals_leave_fatal(struct hp_self *self);
 /* The kernel gets the program's handlers. */
 void hp_signals_give_back(const struct hp_self *self);
 void hp_signals_thread(struct hp_self *self); /* once a thread: its alternate stack */
-/* What a child that shares our memory does about signals: the same, or a copy of its own. NULL: no memory. */
+/* What a child that shares our memory does about signals: the same, or a copy of its own. NULL: no
+ * memory. */
 struct hp_actions *hp_actions_for_child(struct hp_actions *parent, bool shared);
 void hp_actions_drop(struct hp_actions *actions); /* a thread needs it no more */
 void hp_actions_after_fork(struct hp_actions *mine);
@@ -454,19 +461,22 @@ void hp_signals_set_mask(struct hp_self *self);
 bool hp_sys_sigaction(struct hp_self *self);
 bool hp_sys_sigaltstack(struct hp_self *self);
 bool hp_sys_sigprocmask(struct hp_self *self);
-/* arch_prctl: the program asks for more vector state, which frames on its signal stacks must have room for. */
+/* arch_prctl: the program asks for more vector state, which frames on its signal stacks must have
+ * room for. */
 bool hp_sys_permit_state(struct hp_self *self);
 _Noreturn void hp_sys_sigreturn(struct hp_self *self);
-#define HP_SIGNAL_STOP 64 /* the engine's own, between its threads, when it comes with this code */
-#define HP_STOP_CODE   (-0x68706174)
-/* Signals that the kernel must never block: an instruction may cause them, of the program or, for all
- * but ILL and FPE, of the engine's doing (steps, ends of chunks, guards, bad addresses). */
+#define HP_SIGNAL_STOP                                                                             \
+    64 /* the engine's own, between its threads, when it comes with this code                      \
+        */
+#define HP_STOP_CODE (-0x68706174)
+/* Signals that the kernel must never block: an instruction may cause them, of the program or, for
+ * all but ILL and FPE, of the engine's doing (steps, ends of chunks, guards, bad addresses). */
 #define HP_SIGNALS_SYNC                                                                            \
     (1ull << (4 - 1) | 1ull << (5 - 1) | 1ull << (7 - 1) | 1ull << (8 - 1) | 1ull << (11 - 1) |    \
      1ull << (HP_SIGNAL_STOP - 1))
 
-/* One of them was sent while the program blocks it, or another signal waits (signals_held.c): keeps it,
- * or sends it to another thread. False: it can be delivered. In a signal handler. */
+/* One of them was sent while the program blocks it, or another signal waits (signals_held.c): keeps
+ * it, or sends it to another thread. False: it can be delivered. In a signal handler. */
 bool hp_signals_hold(struct hp_self *self, const struct hp_siginfo *info);
 /* The thread's mask has changed: what it does not block any more comes now. */
 void hp_signals_let_go_held(const struct hp_self *self);
@@ -476,12 +486,12 @@ bool hp_signals_any_held(const struct hp_self *self);
 void hp_signals_to_kernel(const struct hp_self *self, uint64_t mask);
 void hp_signals_forget_held(void); /* a forked child has none */
 
-/* Sends the thread a signal that it can neither block nor ignore, as for what an instruction causes. False: something
- * else came first. */
+/* Sends the thread a signal that it can neither block nor ignore, as for what an instruction
+ * causes. False: something else came first. */
 bool hp_signals_force(struct hp_self *self, const struct hp_siginfo *info);
 _Noreturn void hp_signals_die(struct hp_self *self, int number); /* it ends the process */
 
-/* --- Restrictions of system calls (filters.c) -------------------------------------------------- */
+/* --- Restrictions of system calls (filters.c) / ----------------------------------------------- */
 
 #define HP_RESTRICTED_STRICT   1u /* seccomp's strict mode */
 #define HP_RESTRICTED_DISPATCH 2u /* calls go back to the program */
@@ -509,8 +519,8 @@ struct hp_image {
     bool executable_stack; /* the program asks for one (PT_GNU_STACK) */
 };
 
-/* The program cannot be run in the engine, of which nothing has begun yet: executes it natively. The
- * reader is told why. */
+/* The program cannot be run in the engine, of which nothing has begun yet: executes it natively.
+ * The reader is told why. */
 _Noreturn void hp_run_natively(const char *what, const char *why);
 
 /* Maps the ELF file and its interpreter. What cannot be loaded is run natively. */
@@ -521,8 +531,8 @@ void hp_load(const char *path, struct hp_image *image);
 long hp_exec(struct hp_self *self, const uint64_t args[5]);
 #define HP_EXEC_AGAIN (-512) /* a signal came first: to be delivered, and the call made again */
 
-/* The process is let go, and is the engine to the kernel: should it execute /proc/self/exe, the engine will find
- * what it is to execute instead, in the place of its own file's descriptor. */
+/* The process is let go, and is the engine to the kernel: should it execute /proc/self/exe, the
+ * engine will find what it is to execute instead, in the place of its own file's descriptor. */
 void hp_exec_let_go(void);
 
 /* Whether another process traces this thread: it wants to see the program, and not an engine. */
@@ -542,7 +552,8 @@ void hp_pages_give_back(void *pages, uint64_t size);
 /* Where it comes from, as a rule. */
 void hp_pages_span(uint64_t *low, uint64_t *high);
 
-/* The first part of [low, high) that is the engine's own memory (ours.c), all of that part; false: none is. */
+/* The first part of [low, high) that is the engine's own memory (ours.c), all of that part; false:
+ * none is. */
 struct hp_span {
     uint64_t low, high;
 };

@@ -15,8 +15,8 @@ uint32_t hp_landings_at;
 bool hp_landings_have_pext;
 static uint32_t mask;
 
-/* Segments with a landing: chains, by fewer bits of the target than choose an entry, in the order of
- * the landings. */
+/* Segments with a landing: chains, by fewer bits of the target than choose an entry, in the order
+ * of the landings. */
 static uint32_t *chains;
 
 static uint32_t *chain_of(uint64_t pc)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * How indirect transfers find their segment, without the engine. There is a table of addresses; some
- * low bits of the target choose the entry. It leads to the first of a chain of *landings*. A landing
- * belongs to a segment, compares the rest of the target with where that starts, and goes there or to
- * the next. So an entry that is changed while threads run is never wrong, only slower.
+ * How indirect transfers find their segment, without the engine. There is a table of addresses;
+ * some low bits of the target choose the entry. It leads to the first of a chain of *landings*. A
+ * landing belongs to a segment, compares the rest of the target with where that starts, and goes
+ * there or to the next. So an entry that is changed while threads run is never wrong, only slower.
  */
 #ifndef HP_NATIVE_LANDINGS_H
 #define HP_NATIVE_LANDINGS_H
@@ -25,8 +25,8 @@ uint64_t hp_landings_size(void);
 /* The low bits of a target that choose its entry. */
 uint32_t hp_landings_mask(void);
 
-/* Writes a landing for the segment at `pc` at a place that is a multiple of 8, leaving out the jump to the segment
- * when it follows. Returns where it ends. */
+/* Writes a landing for the segment at `pc` at a place that is a multiple of 8, leaving out the jump
+ * to the segment when it follows. Returns where it ends. */
 uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_t *segment);
 
 /* Makes indirect transfers find the segment: by a landing that was written before, or makes one. */

@@ -25,7 +25,8 @@
 #define HP_AT_FLAGS   (HP_AT_REGS + 17 * 8)
 #define HP_AT_NATIVE  (HP_AT_REGS + 18 * 8) /* not 0: GS is the program's own (32 bits) */
 #define HP_AT_BY_CALL                                                                              \
-    (HP_AT_NATIVE + 4) /* not 0: its base is set by a system call, for want of WRGSBASE (32 bits) */
+    (HP_AT_NATIVE + 4) /* not 0: its base is set by a system call, for want of WRGSBASE (32 bits)  \
+                        */
 #define HP_AT_RSEQ  (HP_AT_NATIVE + 8)  /* the thread's struct rseq, 0: none */
 #define HP_AT_UNIT  (HP_AT_NATIVE + 16) /* number of the section that was entered last (32 bits) */
 #define HP_AT_BEGUN (HP_AT_NATIVE + 20) /* what is saved while it is run: see rseq.h (32 bits) */

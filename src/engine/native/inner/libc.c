@@ -192,8 +192,8 @@ pid_t getppid(void)
 
 /* --- For the engine --------------------------------------------------------------------------- */
 
-/* Away from where the kernel puts what the program maps: what the program gives back, it may want again at the same
- * address. The sanitizers leave this place to programs. */
+/* Away from where the kernel puts what the program maps: what the program gives back, it may want
+ * again at the same address. The sanitizers leave this place to programs. */
 #define PAGES_AT 0x7ec000000000u
 
 #define UNIT 0x10000u

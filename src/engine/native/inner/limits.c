@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Limits of the address space and of data (RLIMIT_AS, RLIMIT_DATA) that the program sets for itself.
- * It means its own memory. The kernel counts the engine's with it, so it is given as much more; the
- * program is told what it has set. What it executes starts with the limit as it was set: the next
- * engine then takes little (main.c).
+ * Limits of the address space and of data (RLIMIT_AS, RLIMIT_DATA) that the program sets for
+ * itself. It means its own memory. The kernel counts the engine's with it, so it is given as much
+ * more; the program is told what it has set. What it executes starts with the limit as it was set:
+ * the next engine then takes little (main.c).
  *
  * A child of vfork() shares this state with its parent, but has limits of its own: it sets what it
  * was asked for, since it will execute something.
@@ -95,7 +95,8 @@ static bool set(struct hp_self *self, struct known *of, int reg, const struct li
     return done;
 }
 
-/* `set_in`, `get_in`: the registers that point to the new limit and to where the old one is wanted; -1: none. */
+/* `set_in`, `get_in`: the registers that point to the new limit and to where the old one is wanted;
+ * -1: none. */
 static bool get_and_set(struct hp_self *self, struct known *of, uint64_t resource, int set_in,
                         int get_in)
 {

@@ -16,14 +16,16 @@ extern const char hp_maps_no_path[];
 /* The list may be wrong: it is read again before it is used. */
 void hp_maps_doubt(void);
 
-/* What was in [low, high) is no longer mapped there. Code from there was removed by hp_maps_let_go(). */
+/* What was in [low, high) is no longer mapped there. Code from there was removed by
+ * hp_maps_let_go(). */
 void hp_maps_drop(struct hp_self *self, uint64_t low, uint64_t high);
 
-/* The contents or the protection of [low, high) will change: code from there goes, and all of it is as the program wants it. */
+/* The contents or the protection of [low, high) will change: code from there goes, and all of it is
+ * as the program wants it. */
 void hp_maps_let_go(uint64_t low, uint64_t high);
 
-/* The file's bytes [low, high) may have changed, or may change without our knowing: code from shared mappings of them
- * goes. */
+/* The file's bytes [low, high) may have changed, or may change without our knowing: code from
+ * shared mappings of them goes. */
 void hp_maps_file_changed(uint64_t inode, uint64_t low, uint64_t high);
 
 /* Code was translated from a shared mapping. */

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program's calls that change its mappings. Where code may be concerned the lock is held over the
- * call, so that what is noted is what was done: before it, code from there goes and the pages are
- * made as the program wants them; after it the list is changed. The rest is not waited for.
+ * The program's calls that change its mappings. Where code may be concerned the lock is held over
+ * the call, so that what is noted is what was done: before it, code from there goes and the pages
+ * are made as the program wants them; after it the list is changed. The rest is not waited for.
  */
 #include "engine/native/inner/maps.h"
 #include "engine/native/inner/sys.h"

@@ -7,7 +7,8 @@
 
 #include "engine/native/inner/inner.h"
 
-/* Whether the program's path is the link to its own file (/proc/self/exe, by any way to it), which leads to the engine's. */
+/* Whether the program's path is the link to its own file (/proc/self/exe, by any way to it), which
+ * leads to the engine's. */
 bool hp_proc_is_exe(const struct hp_self *self, int dirfd, uint64_t path);
 /* Whether the path is empty and the descriptor is that link itself (O_PATH). */
 bool hp_proc_is_open_exe(const struct hp_self *self, int fd, uint64_t path);
@@ -24,8 +25,8 @@ struct hp_proc_write {
     uint64_t low, high;
 };
 
-/* Whether the call that is about to be made writes to `fd`, and that is the memory of a process: then guards are
- * lifted, and hp_proc_after_write() is to follow the call. */
+/* Whether the call that is about to be made writes to `fd`, and that is the memory of a process:
+ * then guards are lifted, and hp_proc_after_write() is to follow the call. */
 bool hp_proc_before_write(const struct hp_self *self, int fd, struct hp_proc_write *to);
 void hp_proc_after_write(const struct hp_proc_write *to);
 

@@ -54,7 +54,8 @@ bool hp_ranges_touch(const struct hp_ranges *ranges, uint64_t low, uint64_t high
 
 /* --- Changing --------------------------------------------------------------------------------- */
 
-/* Before the items and behind them is room: programs map mostly downwards, the kernel's lines come upwards. */
+/* Before the items and behind them is room: programs map mostly downwards, the kernel's lines come
+ * upwards. */
 static bool make_room(struct hp_ranges *ranges)
 {
     struct hp_range *all = ranges->items - ranges->front, *to = all;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
  * The mappings that have to do with code: those that are executable or were, and all that are
- * shared (through which code elsewhere may be written). Kept in order of addresses and up to date by
- * what the program does (maps_calls.c); what cannot be known that way is read from /proc (maps.c).
- * All of it with the lock held.
+ * shared (through which code elsewhere may be written). Kept in order of addresses and up to date
+ * by what the program does (maps_calls.c); what cannot be known that way is read from /proc
+ * (maps.c). All of it with the lock held.
  */
 #ifndef HP_NATIVE_RANGES_H
 #define HP_NATIVE_RANGES_H
@@ -39,7 +39,8 @@ bool hp_ranges_touch(const struct hp_ranges *ranges, uint64_t low, uint64_t high
 void hp_ranges_remove(struct hp_ranges *ranges, uint64_t low, uint64_t high);
 /* In the place of what was there. Forgotten when there is no memory for it. */
 void hp_ranges_put(struct hp_ranges *ranges, const struct hp_range *range);
-/* What is in [low, high) has this protection. What was of no interest there becomes known when it is executable. */
+/* What is in [low, high) has this protection. What was of no interest there becomes known when it
+ * is executable. */
 void hp_ranges_protect(struct hp_ranges *ranges, uint64_t low, uint64_t high, uint8_t prot);
 /* Adds to the protection of what is in [low, high). */
 void hp_ranges_allow(struct hp_ranges *ranges, uint64_t low, uint64_t high, uint8_t prot);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Restartable sequences (rseq). A *section* of the program's code is described by a struct rseq_cs of the
- * program; the kernel moves a thread that it interrupts in it to the section's abort address. A section is
- * translated as one segment with a description of its own, a *slot*, so that the kernel does the same for
- * the translation.
+ * Restartable sequences (rseq). A *section* of the program's code is described by a struct rseq_cs
+ * of the program; the kernel moves a thread that it interrupts in it to the section's abort
+ * address. A section is translated as one segment with a description of its own, a *slot*, so that
+ * the kernel does the same for the translation.
  */
 #ifndef HP_NATIVE_RSEQ_H
 #define HP_NATIVE_RSEQ_H
@@ -37,8 +37,8 @@ enum {
 /* Some thread of the process has registered: sections are made one piece from then on. */
 extern bool hp_rseq_used;
 
-/* A constant in the program's code: remembers the section if it is the address of one's description. With the
- * lock held. */
+/* A constant in the program's code: remembers the section if it is the address of one's
+ * description. With the lock held. */
 void hp_rseq_learn(uint64_t at);
 
 /* The section that starts at `pc`; 0: none. Only what is known, and still there. */
@@ -52,13 +52,14 @@ struct hp_section *hp_rseq_section(uint32_t section);
 /* A slot for a translation of the section, to be filled in; NULL: there are no more. */
 struct hp_rseq_cs *hp_rseq_slot(uint32_t section);
 
-/* Where a thread that is let go at `pc` has to begin: not in a section, of which the kernel may think that it was
- * left, but where an interrupted one goes on. */
+/* Where a thread that is let go at `pc` has to begin: not in a section, of which the kernel may
+ * think that it was left, but where an interrupted one goes on. */
 uint64_t hp_rseq_leave_at(const struct hp_self *self, uint64_t pc);
 
 /*
- * A thread of which all registers are the program's comes to `pc`. Returns where it has to go on: if it has announced
- * a section that was not known and is in the middle of it, that is where an interrupted one goes. With the lock held.
+ * A thread of which all registers are the program's comes to `pc`. Returns where it has to go on:
+ * if it has announced a section that was not known and is in the middle of it, that is where an
+ * interrupted one goes. With the lock held.
  */
 uint64_t hp_rseq_arrive(struct hp_self *self, uint64_t pc);
 
@@ -67,9 +68,11 @@ uint64_t hp_rseq_arrive(struct hp_self *self, uint64_t pc);
 void hp_rseq_abort(void);
 _Noreturn void hp_on_rseq_abort(struct hp_self *self);
 
-/* A thread registers with this signature. False: there can be no sections with it. Takes the lock. */
+/* A thread registers with this signature. False: there can be no sections with it. Takes the lock.
+ */
 bool hp_rseq_allow(uint32_t signature);
-/* Whether that is a place, other than hp_rseq_abort, where the kernel sends threads, and which leads there. */
+/* Whether that is a place, other than hp_rseq_abort, where the kernel sends threads, and which
+ * leads there. */
 bool hp_rseq_is_abort(uint64_t pc);
 
 /* The system call was made and went well; `area` is 0 when it ended a registration. */

@@ -147,7 +147,8 @@ static uint64_t frame_place(const struct hp_self *self, const struct action *act
     return on_alternate && !on_altstack(self, place) ? 0 : place;
 }
 
-/* The kernel tells of the thread's last fault in every frame. Ours are no business of the program. */
+/* The kernel tells of the thread's last fault in every frame. Ours are no business of the program.
+ */
 static void tell_fault(struct hp_self *self, struct sigcontext *mc)
 {
     if (is_synchronous(&self->info)) {
@@ -488,8 +489,8 @@ void hp_signals_leave_fatal(struct hp_self *self)
 }
 
 /*
- * The engine's own signal, in a process that was let go: it may have been on its way. One that is the
- * program's goes where it should. The stack and GS are the program's here.
+ * The engine's own signal, in a process that was let go: it may have been on its way. One that is
+ * the program's goes where it should. The stack and GS are the program's here.
  */
 static uint64_t late_handler; /* the program's, for that signal */
 

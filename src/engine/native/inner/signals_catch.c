@@ -75,7 +75,8 @@ static void keep_vectors(struct hp_self *self, const struct ucontext *uc)
     }
 }
 
-/* A signal that was caught and waits is to wait in the kernel: another has to be delivered first. */
+/* A signal that was caught and waits is to wait in the kernel: another has to be delivered first.
+ */
 static void send_again(struct hp_self *self)
 {
     hp_sys4(SYS_rt_tgsigqueueinfo, self->process, self->tid, self->info.signo, (long)&self->info);
@@ -256,8 +257,8 @@ static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool 
     }
 }
 
-/* An instruction was run natively, or one that repeats itself once: it counts when it is done. If the
- * program steps itself, the trap is its own. */
+/* An instruction was run natively, or one that repeats itself once: it counts when it is done. If
+ * the program steps itself, the trap is its own. */
 static void probed(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
     bool repeats = uc->mc.rip == self->regs.rip && uc->mc.rcx != self->regs.r[RCX];
@@ -288,9 +289,9 @@ static void end_fault(struct sigcontext *mc)
 }
 
 /*
- * A breakpoint of the processor, set by a debugger: behind the instruction that met it. Others are at
- * addresses of the program's code, where they are met only when it runs natively: it is let go. Not
- * the program's, where the engine reads for the kernel.
+ * A breakpoint of the processor, set by a debugger: behind the instruction that met it. Others are
+ * at addresses of the program's code, where they are met only when it runs natively: it is let go.
+ * Not the program's, where the engine reads for the kernel.
  */
 static void meet_breakpoint(struct hp_self *self, const struct hp_siginfo *info,
                             struct ucontext *uc)
@@ -336,7 +337,8 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         hp_crashed(self, mc->rip);
 }
 
-/* The program's system call is being made: what the kernel forces on it then is no instruction's. */
+/* The program's system call is being made: what the kernel forces on it then is no instruction's.
+ */
 static bool is_in_call(const struct sigcontext *mc)
 {
     return is_within(mc->rip, hp_syscall_insn, hp_syscall_end + 1);

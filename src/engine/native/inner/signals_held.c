@@ -2,8 +2,9 @@
 /*
  * Signals that the engine must never block (an instruction of its own may cause them) while the
  * program does. When one is *sent* then, it is caught all the same, and held here until the program
- * unblocks it; so is one that comes while another waits to be delivered. While a system call is made the kernel has them: it is told the program's own mask,
- * and what is held is sent again, so that sigpending(), sigwait(), signalfd and the like find it.
+ * unblocks it; so is one that comes while another waits to be delivered. While a system call is
+ * made the kernel has them: it is told the program's own mask, and what is held is sent again, so
+ * that sigpending(), sigwait(), signalfd and the like find it.
  *
  * Handlers put in and threads take out without a lock: a slot is free, busy or full.
  */
@@ -92,8 +93,8 @@ bool hp_signals_hold(struct hp_self *self, const struct hp_siginfo *info)
     return true;
 }
 
-/* Sends again what is held for the thread and in `set`: one of a kind, as the next would be taken for
- * the same. */
+/* Sends again what is held for the thread and in `set`: one of a kind, as the next would be taken
+ * for the same. */
 static void send_again(const struct hp_self *self, uint64_t set)
 {
     uint64_t sent = 0;

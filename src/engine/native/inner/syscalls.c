@@ -61,7 +61,8 @@ static enum outcome answer(struct hp_self *self, long result)
 }
 
 /* A call that the engine will answer: whether the program's filters let it be made. They are asked
- * by making it with `value` in `reg`, by which it does nothing and fails, or not, with `expected`. */
+ * by making it with `value` in `reg`, by which it does nothing and fails, or not, with `expected`.
+ */
 static bool is_let(struct hp_self *self, int reg, uint64_t value, int64_t expected,
                    enum outcome *outcome)
 {
@@ -296,7 +297,8 @@ static enum outcome sys_rseq(struct hp_self *self)
     return DONE;
 }
 
-/* After it, pages may not be made writable and executable any more: all guards are lifted while that can be done. */
+/* After it, pages may not be made writable and executable any more: all guards are lifted while
+ * that can be done. */
 static enum outcome sys_restrict(struct hp_self *self)
 {
     hp_guards_lift(0, UINT64_MAX);
@@ -375,7 +377,8 @@ static enum outcome sys_write(struct hp_self *self, uint64_t fd)
     return outcome;
 }
 
-/* A call that blocks other signals while it waits: `mask` points to the set, `size` is its length. */
+/* A call that blocks other signals while it waits: `mask` points to the set, `size` is its length.
+ */
 static enum outcome sys_with_mask(struct hp_self *self, uint64_t mask, uint64_t size)
 {
     self->has_call_mask = mask && size == 8 && hp_copy(&self->call_mask, (const void *)mask, 8);

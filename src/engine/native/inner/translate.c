@@ -23,7 +23,7 @@
 #define SMALL_MAX    3072  /* bytes of stubs of a segment */
 #define CODE_RESERVE 320   /* what an instruction may need, with all that goes with it */
 
-/* --- What the head does ------------------------------------------------------------------------ */
+/* --- What the head does / --------------------------------------------------------------------- */
 
 static void learn_head(struct work *w)
 {
@@ -39,7 +39,7 @@ static void learn_head(struct work *w)
     if (!w->may_fault)
         w->dead |= insn->writes & (uint16_t)~w->head_reads;
 }
-/* --- Blocks ------------------------------------------------------------------------------------ */
+/* --- Blocks / --------------------------------------------------------------------------------- */
 
 bool hp_work_is_foreign(const struct hp_x86 *insn)
 {
@@ -185,14 +185,16 @@ bool hp_work_begin(struct work *w, uint64_t pc)
     return true;
 }
 
-/* Where a segment costs nothing but its translation, it is short and nothing is translated twice. */
+/* Where a segment costs nothing but its translation, it is short and nothing is translated twice.
+ */
 static bool may_be_short(const struct work *w, uint64_t next)
 {
     return w->pieces + 1 < SHORT_PIECES && w->total <= SHORT_INSNS && !hp_cache_find(next) &&
            !(w->insn.kind == HP_X86_COND && w->insn.imm < 0) && next != hp_segs[w->segment].start;
 }
 
-/* Where it costs a word or a counter when it is left, it is long: goes on into known code, and round loops. */
+/* Where it costs a word or a counter when it is left, it is long: goes on into known code, and
+ * round loops. */
 static bool may_be_long(const struct work *w, uint64_t next)
 {
     const struct hp_seg *seg = &hp_segs[w->segment];
@@ -223,7 +225,8 @@ static bool goes_on(const struct work *w, uint64_t next)
     return !hp_work_is_foreign(&insn);
 }
 
-/* A conditional jump: backwards it is expected to be taken (a loop, which is unrolled), else not. */
+/* A conditional jump: backwards it is expected to be taken (a loop, which is unrolled), else not.
+ */
 static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t *next)
 {
     bool back = w->insn.imm < 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions that do not pass control on: copied, with operands rewritten that depend on where the
- * instruction is, or on GS.
+ * Instructions that do not pass control on: copied, with operands rewritten that depend on where
+ * the instruction is, or on GS.
  */
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/translate_impl.h"
 
 #include <string.h>
 
-/* --- Rewritten operands ------------------------------------------------------------------------ */
+/* --- Rewritten operands / --------------------------------------------------------------------- */
 
 /* reg := reg + the program's GS base, by way of `other`. */
 static void emit_add_gs_base(struct work *w, unsigned reg, unsigned other)
@@ -27,7 +27,8 @@ static unsigned free_register(const struct work *w, unsigned but)
     for (unsigned i = 0; i < sizeof candidates; i++)
         if (!(w->insn.uses >> candidates[i] & 1) && candidates[i] != but)
             return candidates[i];
-    /* Not known in detail: a vector instruction, whose general registers are in ModRM if anywhere. */
+    /* Not known in detail: a vector instruction, whose general registers are in ModRM if anywhere.
+     */
     unsigned reg = w->insn.modrm_at ? w->bytes[w->insn.modrm_at] >> 3 & 7 : 0;
     unsigned rm = w->insn.modrm_at ? w->bytes[w->insn.modrm_at] & 7 : 0;
     for (unsigned i = 0; i < sizeof candidates; i++)
@@ -166,11 +167,11 @@ static bool emit_far_lea(struct work *w)
     return true;
 }
 
-/* --- Operands relative to GS that ModRM does not give ------------------------------------------- */
+/* --- Operands relative to GS that ModRM does not give / --------------------------------------- */
 
 /*
- * MOVS, CMPS, LODS, OUTS: with the program's GS base in rsi, which is taken out again. Repeated, the
- * instruction can be stopped in the middle as ever: hp_spot.biased.
+ * MOVS, CMPS, LODS, OUTS: with the program's GS base in rsi, which is taken out again. Repeated,
+ * the instruction can be stopped in the middle as ever: hp_spot.biased.
  */
 static void emit_gs_string(struct work *w)
 {
@@ -240,7 +241,7 @@ static void emit_gs_operand(struct work *w)
         emit_gs_accumulator(w);
 }
 
-/* --- All of them ------------------------------------------------------------------------------- */
+/* --- All of them / ---------------------------------------------------------------------------- */
 
 /* POPF that sets the trap flag is left to hp_step(): HLT faults. The flags are dead here. */
 static void emit_pop_flags(struct work *w)
@@ -279,7 +280,7 @@ void hp_emit_copy(struct work *w)
     uint32_t value = hp_emit_rel(behind, operand);
     memcpy(disp, &value, 4);
 }
-/* --- GS ---------------------------------------------------------------------------------------- */
+/* --- GS / ------------------------------------------------------------------------------------- */
 
 void hp_emit_gs_base(struct work *w)
 {

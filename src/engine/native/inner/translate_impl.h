@@ -83,7 +83,7 @@ struct work {
     struct hp_spot *spot, last;
 };
 
-/* --- Watching ---------------------------------------------------------------------------------- */
+/* --- Watching / ------------------------------------------------------------------------------- */
 
 /* From here on the code stands for this state. */
 static inline void mark(struct work *w, bool clean, bool rcx_saved, uint8_t first, uint8_t second)
@@ -127,13 +127,13 @@ static inline void mark_recording(struct work *w, uint8_t first, uint8_t second)
     w->all_clean = w->again && !w->found;
 }
 
-/* --- The source (translate.c) ------------------------------------------------------------------ */
+/* --- The source (translate.c) / --------------------------------------------------------------- */
 
 /* Whether an instruction has to be left to the processor: it cannot be copied. */
 bool hp_work_is_foreign(const struct hp_x86 *insn);
 
-/* Decodes the instruction at `pc`, whose bytes are at `bytes`, so that it stays what it is until the
- * piece is described. There is at least one byte. */
+/* Decodes the instruction at `pc`, whose bytes are at `bytes`, so that it stays what it is until
+ * the piece is described. There is at least one byte. */
 void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn);
 
 /* The source of the next piece is at `pc`. False when there is no code. */
@@ -146,9 +146,10 @@ bool hp_work_straight(struct work *w);
 /* The piece is complete: gives it its id in the stream. False when the code map is full. */
 bool hp_work_describe(struct work *w, uint64_t end);
 
-/* --- Sections of rseq (translate_section.c) ----------------------------------------------------- */
+/* --- Sections of rseq (translate_section.c) / ------------------------------------------------- */
 
-/* Looks whether a section is at `pc` (then w->section is set). False: there is one that cannot be translated. */
+/* Looks whether a section is at `pc` (then w->section is set). False: there is one that cannot be
+ * translated. */
 bool hp_section_begin(struct work *w, uint64_t pc, const char **why);
 
 /* Makes the section's pieces; again, for hp_locate(). */
@@ -161,7 +162,7 @@ uint64_t hp_section_stop(const struct work *w, uint64_t pc);
 /* Whether w->insn can be in a section: nothing is added to what the program does. */
 bool hp_section_takes(const struct work *w);
 
-/* --- Copying (translate_copy.c) ---------------------------------------------------------------- */
+/* --- Copying (translate_copy.c) / ------------------------------------------------------------- */
 
 /* w->insn, with what depends on its address rewritten. */
 void hp_emit_copy(struct work *w);
@@ -172,10 +173,10 @@ void hp_emit_gs_base(struct work *w);
 /* reg := the address of the memory operand, without its segment. */
 void hp_emit_address(struct work *w, unsigned reg);
 
-/* --- Exits (translate_exits.c) ----------------------------------------------------------------- */
+/* --- Exits (translate_exits.c) / -------------------------------------------------------------- */
 
-/* Jumps to another segment: always, when the condition of w->insn holds (`taken`) or does not, or as LOOP
- * and its like say. `taken` is what the stream counts. */
+/* Jumps to another segment: always, when the condition of w->insn holds (`taken`) or does not, or
+ * as LOOP and its like say. `taken` is what the stream counts. */
 void hp_exit_jump(struct work *w, uint64_t target, bool taken);
 void hp_exit_cond(struct work *w, uint64_t target, bool taken);
 void hp_exit_counted(struct work *w, uint64_t target);
@@ -183,8 +184,8 @@ void hp_exit_counted(struct work *w, uint64_t target);
 /* The program's return address goes to the stack. */
 void hp_exit_push_return(struct work *w);
 
-/* Indirect jumps and calls, returns; a return that is expected to go to `expected`, where the segment
- * goes on. */
+/* Indirect jumps and calls, returns; a return that is expected to go to `expected`, where the
+ * segment goes on. */
 void hp_exit_indirect(struct work *w);
 void hp_exit_return(struct work *w);
 void hp_exit_expected_return(struct work *w, uint64_t expected);
@@ -192,7 +193,7 @@ void hp_exit_expected_return(struct work *w, uint64_t expected);
 /* Into C, for good. */
 void hp_exit_gate(struct work *w, int gate, uint64_t target);
 
-/* --- Addresses (translate_memory.c) ------------------------------------------------------------ */
+/* --- Addresses (translate_memory.c) / --------------------------------------------------------- */
 
 /* w->insn is next: emits what records its addresses, and marks its beginning. */
 void hp_memory_insn(struct work *w);

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sections of rseq (rseq.h): the whole section is one segment, in the order of its code, and the kernel is told
- * where it is when it is entered. All ways out lead to exits, which are elsewhere, but for the end, which is the end
- * of what the kernel knows.
+ * Sections of rseq (rseq.h): the whole section is one segment, in the order of its code, and the
+ * kernel is told where it is when it is entered. All ways out lead to exits, which are elsewhere,
+ * but for the end, which is the end of what the kernel knows.
  *
- * A section may branch within itself. A branch's target is a *label*: a run of blocks with ids of its own begins
- * there, and what leads to it says, in the section, that the run before is over. Nothing else is recorded
- * inside; registers that are used for that are known to hp_on_rseq_abort().
+ * A section may branch within itself. A branch's target is a *label*: a run of blocks with ids of
+ * its own begins there, and what leads to it says, in the section, that the run before is over.
+ * Nothing else is recorded inside; registers that are used for that are known to
+ * hp_on_rseq_abort().
  */
 #include "engine/native/inner/translate_impl.h"
 
@@ -14,7 +15,7 @@
 
 static const char unfit[] = "a restartable sequence (rseq) that cannot be run in one piece";
 
-/* --- Labels ------------------------------------------------------------------------------------ */
+/* --- Labels / --------------------------------------------------------------------------------- */
 
 static bool is_inside(const struct work *w, uint64_t pc)
 {
@@ -99,11 +100,11 @@ static void fix_jumps(struct work *w)
     }
 }
 
-/* --- The code ---------------------------------------------------------------------------------- */
+/* --- The code / ------------------------------------------------------------------------------- */
 
 /*
- * The way into a section: says to the kernel that it begins (unless the thread has no rseq) with the last
- * instruction before it. Registers that are needed for that are put back inside.
+ * The way into a section: says to the kernel that it begins (unless the thread has no rseq) with
+ * the last instruction before it. Registers that are needed for that are put back inside.
  */
 static void emit_section_entrance(struct work *w)
 {
@@ -270,7 +271,7 @@ static void make_pieces(struct work *w, uint64_t pc, const char **why)
     }
 }
 
-/* --- The whole --------------------------------------------------------------------------------- */
+/* --- The whole / ------------------------------------------------------------------------------ */
 
 bool hp_section_begin(struct work *w, uint64_t pc, const char **why)
 {

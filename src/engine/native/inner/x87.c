@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The x87 instruction pointer. The processor keeps the address of the last x87 instruction, which is one in
- * the cache; where it is stored it is replaced by the program's.
+ * The x87 instruction pointer. The processor keeps the address of the last x87 instruction, which
+ * is one in the cache; where it is stored it is replaced by the program's.
  */
 #include "engine/native/inner/x87.h"
 
@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* The instruction of the program that the one at `address` in the cache stands for; 0: it is not there any
- * more. With the lock held. */
+/* The instruction of the program that the one at `address` in the cache stands for; 0: it is not
+ * there any more. With the lock held. */
 static uint64_t program_address(uint64_t address)
 {
     struct hp_spot spot = {0};
@@ -58,7 +58,7 @@ void hp_x87_correct_frame(struct hp_self *self, uint8_t *state)
         memcpy(state + 8, &pointer, 8);
 }
 
-/* --- Instructions ------------------------------------------------------------------------------ */
+/* --- Instructions / --------------------------------------------------------------------------- */
 
 /* Where the pointer is in what the instruction stored at `at`, and its size; 0: it stored none. */
 static uint64_t find_pointer(const struct hp_self *self, const struct hp_last *l, uint64_t at,

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pipe: that nothing depends on how it is fed, that what retires is what was fed, and each mechanism once, on a small machine.
- * Exact cycles of kernels on the shipped machines are in test_pipe_kernels.c.
+ * The pipe: that nothing depends on how it is fed, that what retires is what was fed, and each
+ * mechanism once, on a small machine. Exact cycles of kernels on the shipped machines are in
+ * test_pipe_kernels.c.
  */
 #include "pipe_fixture.h"
 
@@ -229,7 +230,8 @@ static void test_nothing_fed(void **state)
     piped_fini(&p);
 }
 
-/* What is behind a break, or a drain, is fetched in the cycle in which the last before it retires. */
+/* What is behind a break, or a drain, is fetched in the cycle in which the last before it retires.
+ */
 static void test_break_and_drain(void **state)
 {
     struct piped p;
@@ -578,7 +580,8 @@ static void test_very_long_latencies(void **state)
     piped_fini(&p);
 }
 
-/* Behind a load that takes long, one misprediction after the other: nothing can be handed out, and the ring has to grow. */
+/* Behind a load that takes long, one misprediction after the other: nothing can be handed out, and
+ * the ring has to grow. */
 static void test_many_timings_wait(void **state)
 {
     struct piped p;

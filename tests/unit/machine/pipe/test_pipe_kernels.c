@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pipe: cycles counted by hand, on each shipped machine. F is `front_stages`: what is fetched in cycle 0 is issued in cycle F at the earliest. The last instruction
- * retires in the last cycle, so cycles = its cycle of retirement + 1; what is alone at the end of a chain retires when it is done.
+ * The pipe: cycles counted by hand, on each shipped machine. F is `front_stages`: what is fetched
+ * in cycle 0 is issued in cycle F at the earliest. The last instruction retires in the last cycle,
+ * so cycles = its cycle of retirement + 1; what is alone at the end of a chain retires when it is
+ * done.
  */
 #include "pipe_kernel.h"
 
 /* --- Chains and streams ----------------------------------------------------------------------- */
 
-/* The first is issued in F, each `alu` cycles behind the one before: the last of n is done in F + n * alu. */
+/* The first is issued in F, each `alu` cycles behind the one before: the last of n is done in F + n
+ * * alu. */
 static void dependent_adds(struct kernel *k)
 {
     put(k, 40, ADD_CHAIN);
@@ -15,7 +18,8 @@ static void dependent_adds(struct kernel *k)
     expect_cycles(k, "dependent adds", front(k) + 40 * k->m->latency.alu + 1);
 }
 
-/* As many at once as there are units, if so many come: `alu` is at most `width` on all four, and a group is issued in each cycle from F on. */
+/* As many at once as there are units, if so many come: `alu` is at most `width` on all four, and a
+ * group is issued in each cycle from F on. */
 static void independent_adds(struct kernel *k)
 {
     const struct hp_core_config *core = &k->m->core;
@@ -33,7 +37,8 @@ static void dependent_multiplies(struct kernel *k)
     expect_cycles(k, "dependent multiplies", front(k) + 10 * k->m->latency.mul + 1);
 }
 
-/* The units take one in each cycle: n / mul groups, the last of which is issued in F + n / mul - 1. */
+/* The units take one in each cycle: n / mul groups, the last of which is issued in F + n / mul - 1.
+ */
 static void independent_multiplies(struct kernel *k)
 {
     uint64_t n = 16, at_once = k->m->units.mul;
@@ -61,7 +66,8 @@ static void fp_divisions(struct kernel *k)
     expect_cycles(k, "fp divisions", front(k) + n / at_once * k->m->latency.fp_div + 1);
 }
 
-/* A multiplication, what needs it, and what does not: in order that has to wait a cycle more than what is before it. */
+/* A multiplication, what needs it, and what does not: in order that has to wait a cycle more than
+ * what is before it. */
 static void stall_in_order(struct kernel *k)
 {
     put(k, 1, MUL);
@@ -81,8 +87,9 @@ static void stall_in_order(struct kernel *k)
     assert_int_equal(timing(k, 2)->producer, HP_NO_ID);
 }
 
-/* What runs alone is mapped when the one before has retired, in F + alu; it is issued in the cycle after, and retires alu later. Then the next
- * is mapped, issued a cycle later and done alu later. */
+/* What runs alone is mapped when the one before has retired, in F + alu; it is issued in the cycle
+ * after, and retires alu later. Then the next is mapped, issued a cycle later and done alu later.
+ */
 static void fence(struct kernel *k)
 {
     uint64_t alu = k->m->latency.alu;
@@ -119,8 +126,9 @@ static void test_order_of_issue(void **state)
 
 /* --- Code ------------------------------------------------------------------------------------- */
 
-/* Two nops on both sides of a line's end, on a page and in lines that nobody has seen. The first is fetched when its line is there; the second
- * line is read in the next cycle (one port), and comes from memory as well. A nop retires F after it was fetched. */
+/* Two nops on both sides of a line's end, on a page and in lines that nobody has seen. The first is
+ * fetched when its line is there; the second line is read in the next cycle (one port), and comes
+ * from memory as well. A nop retires F after it was fetched. */
 static void cold_code(struct kernel *k)
 {
     static const uint32_t nops[] = {NOP, NOP, RETURN};
@@ -138,8 +146,9 @@ static void cold_code(struct kernel *k)
     assert_int_equal(timing(k, 1)->code_from, HP_FROM_MEMORY);
 }
 
-/* Nops by the line, all known: each cycle reads one line, so a line of n instructions takes n / width cycles, rounded up. What was fetched in the last
- * of them retires F later. The fetch queue has room for what is fetched in the F - 1 cycles until it is mapped. */
+/* Nops by the line, all known: each cycle reads one line, so a line of n instructions takes n /
+ * width cycles, rounded up. What was fetched in the last of them retires F later. The fetch queue
+ * has room for what is fetched in the F - 1 cycles until it is mapped. */
 static void lines_of_code(struct kernel *k)
 {
     const struct hp_core_config *core = &k->m->core;
@@ -187,8 +196,8 @@ static void feed_blocks(struct kernel *k, const uint32_t *blocks, uint32_t n)
     pipe_feed_tail(&k->feed, &last);
 }
 
-/* Jumps to where nobody knows: the right target is fetched `mispredict` after the jump is done, which is F + branch after it was fetched. Behind the last
- * is an add. */
+/* Jumps to where nobody knows: the right target is fetched `mispredict` after the jump is done,
+ * which is F + branch after it was fetched. Behind the last is an add. */
 static void mispredicted_jumps(struct kernel *k)
 {
     static const uint32_t jump[] = {JUMP}, add[] = {ADD, RETURN};
@@ -204,8 +213,8 @@ static void mispredicted_jumps(struct kernel *k)
     expect_cycles(k, "mispredicted jumps", JUMPS * period + front(k) + k->m->latency.alu + 1);
 }
 
-/* A forward branch that is taken when it is new: no predictor says so. What is behind it is fetched, and aborted when it is done, without costing
- * anything: the sum is that of a jump. */
+/* A forward branch that is taken when it is new: no predictor says so. What is behind it is
+ * fetched, and aborted when it is done, without costing anything: the sum is that of a jump. */
 static void wrong_path(struct kernel *k, bool none)
 {
     static const uint32_t branch[] = {0x54000801u /* b.ne 256 bytes on */};
@@ -235,7 +244,8 @@ static void no_wrong_path(struct kernel *k)
     assert_int_equal(k->run.stats.wrong_path, 0);
 }
 
-/* The same branch, run twice before: not taken to what is behind it, which goes back; now it is known code. */
+/* The same branch, run twice before: not taken to what is behind it, which goes back; now it is
+ * known code. */
 static void wrong_path_known(struct kernel *k)
 {
     static const uint32_t branch[] = {0x54000801u};
@@ -277,9 +287,10 @@ static void test_mispredictions(void **state)
 
 #define COST 9
 
-/* Jumps that each keep the profiler for COST cycles; one is fetched every other cycle at least (no target is in the BTB), so they wait for it. The first starts when it retires, in
- * F + branch, and they are finished one after the other, every COST cycles. The i-th retires when all but Q of those before it are finished: that many times COST
- * after the first. */
+/* Jumps that each keep the profiler for COST cycles; one is fetched every other cycle at least (no
+ * target is in the BTB), so they wait for it. The first starts when it retires, in F + branch, and
+ * they are finished one after the other, every COST cycles. The i-th retires when all but Q of
+ * those before it are finished: that many times COST after the first. */
 static void branch_queue(struct kernel *k)
 {
     static const uint32_t jump[] = {0x14000040u /* b 256 bytes on */}, add[] = {ADD, RETURN};
@@ -306,7 +317,8 @@ static void branch_queue(struct kernel *k)
     for (unsigned i = 0; i < JUMPS; i++)
         assert_int_equal(left(k, i), first + (i <= queue ? 2 * i : (i - queue) * COST));
     assert_int_equal(with_event(k, HP_TIMING_QUEUE_STALL), JUMPS - 1 - queue);
-    /* The first that has to wait is there when it is done; the others in the cycle in which the one before leaves, if they could leave with it. */
+    /* The first that has to wait is there when it is done; the others in the cycle in which the one
+     * before leaves, if they could leave with it. */
     uint64_t waits = COST - (k->m->core.retire == 1);
     assert_int_equal(k->run.stats.queue_stalls,
                      COST - 2 * (queue + 1) + (JUMPS - 2 - queue) * waits);

@@ -25,8 +25,9 @@ static void chain_in_l1(struct kernel *k)
     expect_chain(k, "chain in L1", k->m->l1d.latency, HP_FROM_L1);
 }
 
-/* Lines of one set, one more than it has ways, round and round: with LRU each has just been evicted. `above`: of the level that they are too many for.
- * All fit the level below, whose sets they share out; the pages fit the DTLB. Twice before, to begin with all of them known. */
+/* Lines of one set, one more than it has ways, round and round: with LRU each has just been
+ * evicted. `above`: of the level that they are too many for. All fit the level below, whose sets
+ * they share out; the pages fit the DTLB. Twice before, to begin with all of them known. */
 static void chain_behind(struct kernel *k, const struct hp_cache_config *above, const char *what,
                          uint64_t latency, enum hp_source_level from)
 {
@@ -84,8 +85,9 @@ static void test_load_chains(void **state)
 
 /* --- Lines on their way ----------------------------------------------------------------------- */
 
-/* One load more than lines can be on their way: it starts when the first has arrived, in F + memory, and is there `memory` later. If the
- * memory queue is no longer than that, the load is only mapped then, when the first has retired, and starts a cycle later. */
+/* One load more than lines can be on their way: it starts when the first has arrived, in F +
+ * memory, and is there `memory` later. If the memory queue is no longer than that, the load is only
+ * mapped then, when the first has retired, and starts a cycle later. */
 static void too_many_misses(struct kernel *k)
 {
     uint64_t n = k->m->core.misses + 1;
@@ -125,9 +127,10 @@ static void test_lines_on_their_way(void **state)
 
 #define PAIRS 8
 
-/* A store and a load of one place, whose address the load before has. Out of order both are ready when that is done; the store is first, so the load
- * has the value after l1d.latency, although the line is far away. In order they are issued one after the other; when the load is, the store
- * has retired, and the value is in the cache (if it is there: no line is brought in by a store). */
+/* A store and a load of one place, whose address the load before has. Out of order both are ready
+ * when that is done; the store is first, so the load has the value after l1d.latency, although the
+ * line is far away. In order they are issued one after the other; when the load is, the store has
+ * retired, and the value is in the cache (if it is there: no line is brought in by a store). */
 static void forwarding(struct kernel *k)
 {
     bool in_order = k->m->core.in_order;
@@ -143,8 +146,9 @@ static void forwarding(struct kernel *k)
     assert_int_equal(k->run.stats.traps, 0);
 }
 
-/* The store has half of what the load wants, and waits to retire behind a multiplication that is done in F + mul. The load is issued in the cycle in which the
- * store retires: the same, or where one retires a cycle the next. */
+/* The store has half of what the load wants, and waits to retire behind a multiplication that is
+ * done in F + mul. The load is issued in the cycle in which the store retires: the same, or where
+ * one retires a cycle the next. */
 static void half_covered(struct kernel *k)
 {
     put(k, 1, MUL);
@@ -158,8 +162,9 @@ static void half_covered(struct kernel *k)
     expect_cycles(k, "half covered", retired + k->m->l1d.latency + 1);
 }
 
-/* The store waits for its data until F + mul; the load did not wait for it, and is found out then. In the next cycle it is aborted, `mispredict` cycles later
- * fetched again, F later issued; the store has long retired. In order the load is issued a cycle behind the store. */
+/* The store waits for its data until F + mul; the load did not wait for it, and is found out then.
+ * In the next cycle it is aborted, `mispredict` cycles later fetched again, F later issued; the
+ * store has long retired. In order the load is issued a cycle behind the store. */
 static void too_early(struct kernel *k)
 {
     uint64_t stored = front(k) + k->m->latency.mul;
@@ -185,7 +190,8 @@ static void too_early(struct kernel *k)
 
 #define PERIOD 16384 /* cycles */
 
-/* Feeds the first `n` instructions of a block as a tail, and what the functional model has to see of them before. */
+/* Feeds the first `n` instructions of a block as a tail, and what the functional model has to see
+ * of them before. */
 static void feed_part(struct kernel *k, uint32_t block, uint64_t n, size_t n_addresses)
 {
     static const uint64_t addresses[] = {DATA, DATA};
@@ -198,8 +204,9 @@ static void feed_part(struct kernel *k, uint32_t block, uint64_t n, size_t n_add
     pipe_feed_tail(&k->feed, &tail);
 }
 
-/* The kernel `too_early` three times, behind as many dependent adds as it takes to have its load found out in cycle `found`. Each starts in the cycle in which the one before
- * has retired; n adds take F + n cycles. */
+/* The kernel `too_early` three times, behind as many dependent adds as it takes to have its load
+ * found out in cycle `found`. Each starts in the cycle in which the one before has retired; n adds
+ * take F + n cycles. */
 static size_t traps_when_found_in(struct kernel *k, uint64_t found)
 {
     static const uint32_t early[] = {MUL_DATA, STORE, LOAD_23, RETURN};
@@ -226,8 +233,9 @@ static size_t traps_when_found_in(struct kernel *k, uint64_t found)
     return k->run.stats.traps;
 }
 
-/* A load that was found too early waits for the stores before it until the period is over in which it was. Found in the last cycle of one, it is
- * found once more; after that, and in the first cycle of the next, it has learnt. */
+/* A load that was found too early waits for the stores before it until the period is over in which
+ * it was. Found in the last cycle of one, it is found once more; after that, and in the first cycle
+ * of the next, it has learnt. */
 static void found_at_the_end(struct kernel *k)
 {
     assert_int_equal(traps_when_found_in(k, PERIOD - 1), k->m->core.in_order ? 0 : 2);
@@ -240,8 +248,9 @@ static void found_at_the_start(struct kernel *k)
     assert_int_equal(with_event(k, HP_TIMING_BLOCKED), k->m->core.in_order ? 0 : 2);
 }
 
-/* A pointer that steps on does not wait for memory: the updates are a chain of adds, each store is issued with its own (it needs the one before). In order, one a
- * cycle, they take turns: the update first. */
+/* A pointer that steps on does not wait for memory: the updates are a chain of adds, each store is
+ * issued with its own (it needs the one before). In order, one a cycle, they take turns: the update
+ * first. */
 static void stepping_stores(struct kernel *k)
 {
     for (unsigned i = 0; i < LOADS; i++)
@@ -279,9 +288,10 @@ static void test_stores_and_loads(void **state)
 
 /* --- Full queues ------------------------------------------------------------------------------ */
 
-/* In all of these the first instruction is a load from memory, issued in F and done in F + memory; what comes after it fills something, and the last instruction
- * needs one more, which is there in the cycle in which that load retires or wakes up the first that waits for it. It has been fetched long
- * before. */
+/* In all of these the first instruction is a load from memory, issued in F and done in F + memory;
+ * what comes after it fills something, and the last instruction needs one more, which is there in
+ * the cycle in which that load retires or wakes up the first that waits for it. It has been fetched
+ * long before. */
 static void expect_last_mapped(struct kernel *k, const char *what, uint32_t event)
 {
     uint64_t expected = front(k) + memory(k);
@@ -310,13 +320,15 @@ static void reorder_full(struct kernel *k)
     put(k, 1, ADD);
     run_kernel(k);
     expect_last_mapped(k, "reorder buffer", HP_TIMING_NO_REORDER);
-    /* They retire in order, so many a cycle, from F + memory on; the last is done by then or alu + 1 after it was mapped. */
+    /* They retire in order, so many a cycle, from F + memory on; the last is done by then or alu +
+     * 1 after it was mapped. */
     uint64_t slots = front(k) + memory(k) + k->m->core.reorder / k->m->core.retire;
     uint64_t done_in = front(k) + memory(k) + 1 + k->m->latency.alu;
     expect_cycles(k, "reorder buffer", (slots > done_in ? slots : done_in) + 1);
 }
 
-/* Adds of what is loaded wait in the queue. Where it has room for all in flight, the reorder buffer is full first. */
+/* Adds of what is loaded wait in the queue. Where it has room for all in flight, the reorder buffer
+ * is full first. */
 static void int_queue_full(struct kernel *k)
 {
     const struct hp_core_config *core = &k->m->core;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What blocks cause in a pipe: nothing is lost, nothing depends on how it is fed, and power in real cycles by hand.
+ * What blocks cause in a pipe: nothing is lost, nothing depends on how it is fed, and power in real
+ * cycles by hand.
  */
 #include "machine/core_impl.h"
 #include "pipe_fixture.h"
@@ -249,7 +250,8 @@ static void two_loads_in_a_cycle(void **state)
     powered_fini(&w);
 }
 
-/* jne (never taken) | nop; jmp back: the jne and the nop of the next block are fetched in one cycle, and share it. */
+/* jne (never taken) | nop; jmp back: the jne and the nop of the next block are fetched in one
+ * cycle, and share it. */
 static void blocks_share_a_cycle(void **state)
 {
     (void)state;
@@ -292,7 +294,8 @@ static void a_miss(void **state)
     powered_fini(&w);
 }
 
-/* add [rdi], rax; jmp back. Out of order: a load and, later, a store. In order: one access that counts for two. */
+/* add [rdi], rax; jmp back. Out of order: a load and, later, a store. In order: one access that
+ * counts for two. */
 static void an_update(void **state)
 {
     (void)state;

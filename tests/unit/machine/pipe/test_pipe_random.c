@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pipe against the slow one, which looks at everything in every cycle: random machines, random code, random ways through it. They agree in every
- * field of every timing.
+ * The pipe against the slow one, which looks at everything in every cycle: random machines, random
+ * code, random ways through it. They agree in every field of every timing.
  *
  * PIPE_RANDOM_SEED and PIPE_RANDOM_COUNT in the environment: where to begin, and how many.
  */
@@ -25,7 +25,8 @@ static struct hp_machine *make_machine(uint64_t *seed, char *text, size_t size)
     return machine;
 }
 
-/* What has been seen in all cases, so that a generator that makes too little of something is noticed. */
+/* What has been seen in all cases, so that a generator that makes too little of something is
+ * noticed. */
 struct seen {
     uint64_t events, retired, wrong_path, traps, forwards, queue_stalls;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The static program: pieces of blocks, and wrong paths into files. The file is this test's own program: what it says has to be what is in
- * memory.
+ * The static program: pieces of blocks, and wrong paths into files. The file is this test's own
+ * program: what it says has to be what is in memory.
  */
 #include "engine/elf_file.h"
 #include "hotpath/pipe.h"
@@ -11,7 +11,8 @@
 #include <link.h>
 #include <unistd.h>
 
-/* Straight code, more than fits in a piece, with a load in it; then a jump over one byte that is no instruction. */
+/* Straight code, more than fits in a piece, with a load in it; then a jump over one byte that is no
+ * instruction. */
 void long_code(void);
 __asm__(".text\n"
         ".globl long_code\n"

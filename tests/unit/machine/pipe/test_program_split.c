@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions split into micro-operations: real bytes, and what rule 1 of docs/pipeline.md makes of them, worked out by hand.
+ * Instructions split into micro-operations: real bytes, and what rule 1 of docs/pipeline.md makes
+ * of them, worked out by hand.
  *
  * Micro-operations as text, in order, with " | " between:
- *   load0:8r r3 >r0            of operand 0, 8 bytes (r: reads, p: a prefetch, rw: for both); reads r3, writes r0
- *   mul:20* r0 r3 <0 >r0 flags latency 20, the unit busy all the time; needs the result of micro-operation 0
- *   store1:4w r3               ("-" for w: its load accesses for it)
+ *   load0:8r r3 >r0            of operand 0, 8 bytes (r: reads, p: a prefetch, rw: for both); reads
+ *                              r3, writes r0
+ *   mul:20* r0 r3 <0 >r0 flags latency 20, the unit busy all the time; needs the result of
+ * micro-operation 0 store1:4w r3               ("-" for w: its load accesses for it)
  */
 #include "machine/memory.h"
 #include "machine/pipe/split.h"
@@ -329,7 +331,8 @@ static void riscv(void **state)
         {"53 f5 c5 1a", "fp_mul:12* v11 v12 >v10", "f"},
         {"53 f5 c5 02", "fp:2 v11 v12 >v10", "f"},
         {"43 f5 c5 6a", "fp_mul:4 v11 v12 v13 >v10", "f"},
-        /* amoswap.d a0, a2, (a1); jal ra, .+8; ret; beq a0, a1, .-4; nop; ecall; c.ldsp a0, 8(sp) */
+        /* amoswap.d a0, a2, (a1); jal ra, .+8; ret; beq a0, a1, .-4; nop; ecall; c.ldsp a0, 8(sp)
+         */
         {"2f b5 c5 08", "load0:8r r11 | alu:1 r11 r12 <0 >r10 | store0:8w r11 <1", "s"},
         {"ef 00 80 00", "branch:1 >r1", "t"},
         {"67 80 00 00", "branch:1 r1", "t"},
@@ -389,7 +392,8 @@ static void alpha(void **state)
 
 /* --- Machines --------------------------------------------------------------------------------- */
 
-/* The latencies of each machine file, class by class: imul, div, addsd, mulps, divsd, paddd, jne, add. */
+/* The latencies of each machine file, class by class: imul, div, addsd, mulps, divsd, paddd, jne,
+ * add. */
 static void latencies_of_machines(void **state)
 {
     (void)state;

@@ -91,7 +91,8 @@ static void expect_no_more(struct run *r)
 
 /* --- Retiring --------------------------------------------------------------------------------- */
 
-/* Fetched in 10, mapped in 12: what a core does at its best. The first has its cycles from its fetch on: 10, 11, 12 FETCH; 13 EXECUTE. */
+/* Fetched in 10, mapped in 12: what a core does at its best. The first has its cycles from its
+ * fetch on: 10, 11, 12 FETCH; 13 EXECUTE. */
 static void those_that_retire_share_a_cycle(void **state)
 {
     (void)state;
@@ -202,7 +203,8 @@ static void time_before_it_was_the_oldest_is_not_its_own(void **state)
 
 /* --- There is none ---------------------------------------------------------------------------- */
 
-/* Next fetched in 10, mapped in 14, done and retired in 16: 5 ... 14 there was nothing, 15 it executes. */
+/* Next fetched in 10, mapped in 14, done and retired in 16: 5 ... 14 there was nothing, 15 it
+ * executes. */
 #define LATE(events)                                                                               \
     {                                                                                              \
         1, 10, 14, 15, 0, 16, 16, events, 0                                                        \
@@ -231,7 +233,8 @@ static void why_fetch_was_late(void **state)
     }
 }
 
-/* It could have been mapped in 12: what comes after that is because it is alone; before, because of its line. */
+/* It could have been mapped in 12: what comes after that is because it is alone; before, because of
+ * its line. */
 static void an_instruction_that_runs_alone(void **state)
 {
     (void)state;
@@ -379,7 +382,8 @@ static void expect_weights(const struct run *r, enum hp_attribution way, uint64_
         assert_int_equal(r->rows[i].weights[way], expected[i]);
 }
 
-/* 1 is a long load; 2 waits behind it, 3 is fetched down the wrong path of 2 and mapped; then 0 again. */
+/* 1 is a long load; 2 waits behind it, 3 is fetched down the wrong path of 2 and mapped; then 0
+ * again. */
 static void what_other_ways_say(void **state)
 {
     (void)state;
@@ -410,8 +414,8 @@ static void agreement_of_two_ways(void **state)
     const struct hp_profile profile = {.insns = insns, .n_insns = 6};
     const double a[] = {100, 0, 0, 0, 50, 50}, b[] = {0, 10, 4, 4, 0, 2}, none[6] = {0};
     static const uint32_t expected[HP_AGREEMENTS] = {6, 4, 2};
-    /* By instruction only the last: 1/10 of b. By line the first two, half of a and of b, and the last (2/10 + 1/10 of b, 1/4 of a). By
-     * function: 1 has 1/4 of a and 4/20 of b. */
+    /* By instruction only the last: 1/10 of b. By line the first two, half of a and of b, and the
+     * last (2/10 + 1/10 of b, 1/4 of a). By function: 1 has 1/4 of a and 4/20 of b. */
     static const double overlaps[HP_AGREEMENTS] = {0.1, 0.5 + 0.25, 0.75 + 0.2};
     for (int by = 0; by < HP_AGREEMENTS; by++) {
         uint32_t groups[6], n;

@@ -39,7 +39,8 @@ static void is_close(double value, double expected)
         fail_msg("%.12f, not %.12f", value, expected);
 }
 
-/* Windows of 10 from 5 on: 5-14 has 4, 15-24 has 1, 25-34 none, 35-44 has 3, and 45-54 is not over. */
+/* Windows of 10 from 5 on: 5-14 has 4, 15-24 has 1, 25-34 none, 35-44 has 3, and 45-54 is not over.
+ */
 static void windows_of_ten_cycles(void **state)
 {
     (void)state;
@@ -77,7 +78,8 @@ static void the_last_window(void **state)
     hp_windowed_ipc_fini(&ipc);
 }
 
-/* 0-9 with two; what is not measured ends the next; from 42 on: 42-51 with one, and one that is not over. */
+/* 0-9 with two; what is not measured ends the next; from 42 on: 42-51 with one, and one that is not
+ * over. */
 static void windows_begin_anew_when_measuring_does(void **state)
 {
     (void)state;
@@ -179,8 +181,8 @@ static struct hp_timing load_at(uint64_t fetched, uint32_t issued, uint64_t cycl
     return t;
 }
 
-/* One instruction a cycle, issued 3 and retired 4 cycles after its fetch; every 20th is a load. It is issued when the one before it retires:
- * 6 cycles later the fifth behind it does. Always. */
+/* One instruction a cycle, issued 3 and retired 4 cycles after its fetch; every 20th is a load. It
+ * is issued when the one before it retires: 6 cycles later the fifth behind it does. Always. */
 static void in_order_the_distance_is_always_the_same(void **state)
 {
     (void)state;
@@ -199,7 +201,8 @@ static void in_order_the_distance_is_always_the_same(void **state)
     }
 }
 
-/* 0 is slow; 2 loads early, 1 late; 3 is of a wrong path, 4 stores. In order of time: 3 (cycle 5), 2 (6), 1 (30), 4 (41). */
+/* 0 is slow; 2 loads early, 1 late; 3 is of a wrong path, 4 stores. In order of time: 3 (cycle 5),
+ * 2 (6), 1 (30), 4 (41). */
 static void references_count_in_the_order_of_time(void **state)
 {
     (void)state;
@@ -232,7 +235,8 @@ static void references_count_in_the_order_of_time(void **state)
     }
 }
 
-/* On an in-order core a store accesses when it is issued; what is not measured does not count, and behind the last nobody sees. */
+/* On an in-order core a store accesses when it is issued; what is not measured does not count, and
+ * behind the last nobody sees. */
 static void what_counts(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Where the cycles of the pipe went, against the rules applied cycle by cycle to its timings, and against what it says itself. */
+/* Where the cycles of the pipe went, against the rules applied cycle by cycle to its timings, and
+ * against what it says itself. */
 #include "cycles_naive.h"
 #include "pipe_fixture.h"
 
@@ -14,7 +15,8 @@
  * A: load, store, load, divide, test; branches to C or goes on to
  * B: a locked increment; jumps to
  * C: nop, add; jumps to A.
- * Most addresses are within some bytes of each other, so that loads get values, or parts of them, from stores, or are too early.
+ * Most addresses are within some bytes of each other, so that loads get values, or parts of them,
+ * from stores, or are too early.
  */
 static void add_code(struct piped *p)
 {
@@ -41,7 +43,8 @@ static void add_blocks(struct piped *p, uint64_t *seed, size_t rounds)
     }
 }
 
-/* Feeds all but the last block; `toggle`: measuring starts and stops now and then (per thousand blocks). */
+/* Feeds all but the last block; `toggle`: measuring starts and stops now and then (per thousand
+ * blocks). */
 static void feed_blocks(struct piped *p, uint64_t *seed, uint32_t toggle)
 {
     bool measured = true;
@@ -83,7 +86,8 @@ static uint64_t compare(const struct piped *p, uint64_t *causes)
     return sum;
 }
 
-/* Whether the sum of all parts is what the pipe says of its cycles: all of them from when the first one was fetched. */
+/* Whether the sum of all parts is what the pipe says of its cycles: all of them from when the first
+ * one was fetched. */
 static void expect_all_cycles(const struct piped *p, uint64_t sum)
 {
     assert_int_equal(sum % HP_CYCLE_PARTS, 0);

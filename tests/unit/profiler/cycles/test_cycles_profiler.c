@@ -187,7 +187,8 @@ static uint64_t weight(const struct fixture *f, const char *scheme, uint32_t ins
     return 0;
 }
 
-/* The second instruction takes 100 cycles, alternately in the one and in the other block: it is one row. */
+/* The second instruction takes 100 cycles, alternately in the one and in the other block: it is one
+ * row. */
 static void what_the_ways_say_by_row(void **state)
 {
     (void)state;

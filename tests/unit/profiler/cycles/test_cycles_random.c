@@ -100,8 +100,9 @@ static void only_what_is_measured_counts(void **state)
 
 /* --- Looking now and then --------------------------------------------------------------------- */
 
-/* Of 200 000 cycles about 2 000 are looked at: a share s of them with a standard deviation of sqrt(2000 s (1 - s)), at most 22.4. So 100 is
- * more than four of them; the sums are what 2 000 looks at uniform intervals of 1 ... 199 give: +- 5 x 0.58 x sqrt(2000) = 130. */
+/* Of 200 000 cycles about 2 000 are looked at: a share s of them with a standard deviation of
+ * sqrt(2000 s (1 - s)), at most 22.4. So 100 is more than four of them; the sums are what 2 000
+ * looks at uniform intervals of 1 ... 199 give: +- 5 x 0.58 x sqrt(2000) = 130. */
 static void samples_are_like_all(void **state)
 {
     (void)state;

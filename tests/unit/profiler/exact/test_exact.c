@@ -22,8 +22,7 @@ static void finish_exact(struct hp_code *code, struct hp_functions *functions,
     hp_result_free(result);
 }
 
-/* --- The model
- * ----------------------------------------------------------------------------------- */
+/* --- The model -------------------------------------------------------------------------------- */
 
 enum frame_kind { CALLED, JUMPED, BASE, SIGNAL };
 
@@ -102,7 +101,8 @@ static void spend(struct model *m, uint32_t block)
     m->counts[counter(m, KEY_BLOCK, b->start, b->end)]++;
 }
 
-/* The child of a context for a function that `caller` calls (HP_NO_ID - 1: nobody does), NULL when there is no room for it. */
+/* The child of a context for a function that `caller` calls (HP_NO_ID - 1: nobody does), NULL when
+ * there is no room for it. */
 static struct context *child_context(struct model *m, uint32_t parent, uint32_t function,
                                      uint32_t caller)
 {
@@ -266,8 +266,7 @@ static void model_run(struct model *m, const struct recorder *r)
     }
 }
 
-/* --- Comparing
- * ----------------------------------------------------------------------------------- */
+/* --- Comparing -------------------------------------------------------------------------------- */
 
 static void compare_functions(const struct hp_profile *profile, const struct model *m)
 {
@@ -317,7 +316,8 @@ static uint32_t child_of(const struct hp_profile *profile, uint32_t parent, uint
     return HP_PROFILE_NONE;
 }
 
-/* What handlers did is beside what they interrupted; what ran where one should have begun, but did not, is of no function. */
+/* What handlers did is beside what they interrupted; what ran where one should have begun, but did
+ * not, is of no function. */
 static void compare_contexts(const struct hp_profile *profile, const struct model *m)
 {
     uint32_t *index = calloc(m->n_contexts + 1, sizeof *index);
@@ -677,8 +677,7 @@ static void spoilt_streams_are_counted(void **state)
     count_programs(20501, 20600, true, 20);
 }
 
-/* --- By hand
- * ------------------------------------------------------------------------------------- */
+/* --- By hand ---------------------------------------------------------------------------------- */
 
 /*
  * Functions of 64 bytes from 400000 on:
@@ -866,7 +865,8 @@ static uint64_t inclusive_of(const struct hp_profile *profile, uint32_t context)
     return sum;
 }
 
-/* Random programs with little room in the profile: what stays is as heavy as ever, or lighter by what another caller of it did. */
+/* Random programs with little room in the profile: what stays is as heavy as ever, or lighter by
+ * what another caller of it did. */
 static void what_is_kept_is_right(void **state)
 {
     (void)state;
@@ -940,9 +940,10 @@ static void deep_recursion_belongs_to_the_deepest_context(void **state)
 }
 
 /*
- * Handlers that are left in a way that nobody understands, each inside the one before; what the profiler looked at, and the frames that are left.
- *  20  400100  nop; call 400140     21  400140  ret (to 400200)     22  400200  nop; call 400240     23  400240  ret     24  400206  nop; jmp 400206
- *  25  400300  nop; jmp 400300
+ * Handlers that are left in a way that nobody understands, each inside the one before; what the
+ * profiler looked at, and the frames that are left. 20  400100  nop; call 400140 21  400140  ret
+ * (to 400200) 22  400200  nop; call 400240 23  400240  ret 24  400206  nop; jmp 400206 25  400300
+ * nop; jmp 400300
  */
 static uint64_t leave_handlers(uint32_t rounds, bool loops, size_t most_frames, size_t *n_frames)
 {
@@ -1038,7 +1039,8 @@ static uint64_t unwind_all(uint32_t depth, uint32_t rounds)
     return searched;
 }
 
-/* The frame is found, however deep the stack is, and looking for it costs no more than the calls did. */
+/* The frame is found, however deep the stack is, and looking for it costs no more than the calls
+ * did. */
 static void deep_stacks_are_left_at_once(void **state)
 {
     (void)state;

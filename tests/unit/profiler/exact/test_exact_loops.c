@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Exact loops (docs/loops.md) on streams made by hand, of which everything is known on paper; and on random ones: what must be true of
- * any, and the same by blocks, by steps and in pieces. Functions are faked: 256 bytes each.
+ * Exact loops (docs/loops.md) on streams made by hand, of which everything is known on paper; and
+ * on random ones: what must be true of any, and the same by blocks, by steps and in pieces.
+ * Functions are faked: 256 bytes each.
  */
 #define FUNCTION_BYTES 256
 #include "functions_fixture.h"
@@ -10,7 +11,7 @@
 #include "profiler/loop/trips.h"
 #include "profiler/result.h"
 
-/* --- A small assembler ------------------------------------------------------------------------- */
+/* --- A small assembler / ---------------------------------------------------------------------- */
 
 enum ending { JNE, JUMP, CALLS, RETURN, JUMP_RAX, CALL_RAX, SYSCALL };
 
@@ -38,7 +39,7 @@ static void block(struct stream *s, uint32_t id, uint64_t start, unsigned nops, 
     add_segment(s, id, start, hex);
 }
 
-/* --- Running ----------------------------------------------------------------------------------- */
+/* --- Running / -------------------------------------------------------------------------------- */
 
 struct run {
     struct stream s;
@@ -125,11 +126,13 @@ static uint64_t trips(const struct run *r, uint64_t start, bool bucket, uint64_t
     return 0;
 }
 
-/* --- Shapes ------------------------------------------------------------------------------------ */
+/* --- Shapes / --------------------------------------------------------------------------------- */
 
 /*
  * The function at 400000 that is called by 400100, twice:
- *   1  400000  nop; jmp 400010        2  400010  nop; nop; jne 400010 (do-while)      3  400018  ret
+ *   1  400000  nop; jmp 400010
+ *   2  400010  nop; nop; jne 400010 (do-while)
+ *   3  400018  ret
  *  10  400100  call 400000           11  400105  call 400000          12  40010a  nop; ret
  */
 static void add_do_while(struct stream *s)
@@ -265,7 +268,9 @@ static void triangles_are_nested(void **state)
 }
 
 /*
- *   1  400000  nop; jmp 400010     2  400010  nop; jne 400030 (header)    3  400017  jmp 400010 (continue)
+ *   1  400000  nop; jmp 400010
+ *   2  400010  nop; jne 400030 (header)
+ *   3  400017  jmp 400010 (continue)
  *   4  400030  nop; jne 400010    5  400037  ret
  */
 static void back_edges_to_one_header_are_one_loop(void **state)
@@ -289,7 +294,11 @@ static void back_edges_to_one_header_are_one_loop(void **state)
 
 /*
  * Two ways into a cycle:
- *   1  400000  jne 400020     2  400006  jmp 400010     3  400010  nop; jmp 400020     4  400020  nop; jne 400010     5  400027  ret
+ *   1  400000  jne 400020
+ *   2  400006  jmp 400010
+ *   3  400010  nop; jmp 400020
+ *   4  400020  nop; jne 400010
+ *   5  400027  ret
  */
 static void several_ways_in_are_irreducible(void **state)
 {
@@ -316,9 +325,12 @@ static void several_ways_in_are_irreducible(void **state)
 }
 
 /*
- * Two loops, one behind the other, each with as many executions as the function has. Only the last call shows that they are one loop with two ways in: then
- * all rounds of a call were one execution.
- *   1  400000  jne 400020          2  400006  jmp 400010         3  400010  nop; jne 400010     4  400017  jmp 400020
+ * Two loops, one behind the other, each with as many executions as the function has. Only the last
+ * call shows that they are one loop with two ways in: then all rounds of a call were one execution.
+ *   1  400000  jne 400020
+ *   2  400006  jmp 400010
+ *   3  400010  nop; jne 400010
+ *   4  400017  jmp 400020
  *   5  400020  nop; jne 400020     6  400027  jne 400010         7  40002d  ret
  *  10  400100  call 400000        11  400105  jne 400100        12  40010b  ret
  */
@@ -379,11 +391,14 @@ static void a_first_round_may_be_hidden_in_a_block(void **state)
     run_fini(&r);
 }
 
-/* --- Calls --------------------------------------------------------------------------------------- */
+/* --- Calls / ---------------------------------------------------------------------------------- */
 
 /*
  * A loop with a call, entered behind it, so that coming back from the call is the back edge:
- *   1  400000  jmp 400015     2  400010  call 400100     3  400015  nop; jne 400010     4  40001c  ret
+ *   1  400000  jmp 400015
+ *   2  400010  call 400100
+ *   3  400015  nop; jne 400010
+ *   4  40001c  ret
  *  10  400100  nop; nop; ret
  */
 static void coming_back_from_a_call_is_an_edge(void **state)
@@ -461,7 +476,10 @@ static void recursion_inside_a_loop_counts_once(void **state)
 
 /*
  * A part of a function that the compiler put elsewhere, jumped to and back from inside a loop:
- *   1  400000  nop; jmp 400010     2  400010  nop; jne 400210     3  400017  jne 400010     4  40001d  ret
+ *   1  400000  nop; jmp 400010
+ *   2  400010  nop; jne 400210
+ *   3  400017  jne 400010
+ *   4  40001d  ret
  *  20  400210  nop; jmp 400017
  */
 static void a_cold_part_that_jumps_back_is_in_the_loop(void **state)
@@ -484,7 +502,9 @@ static void a_cold_part_that_jumps_back_is_in_the_loop(void **state)
 
 /*
  * A function that calls one that jumps back into it, unexpectedly:
- *   1  400000  call 400200 (setjmp)     2  400005  nop; jmp 400010     3  400010  nop; jne 400010 (loop)
+ *   1  400000  call 400200 (setjmp)
+ *   2  400005  nop; jmp 400010
+ *   3  400010  nop; jne 400010 (loop)
  *   4  400017  call 400100     5  40001c  ret
  *  10  400100  nop; jmp rax    20  400200  nop; ret
  */
@@ -508,7 +528,10 @@ static void longjmp_closes_no_loop(void **state)
 
 /*
  * A loop with a call that may throw; the landing pad is in the loop:
- *   1  400000  jmp 400010     2  400010  call 400100     3  400015  nop; jne 400010    4  40001c  ret
+ *   1  400000  jmp 400010
+ *   2  400010  call 400100
+ *   3  400015  nop; jne 400010
+ *   4  40001c  ret
  *   5  400030  nop; jmp 400010 (landing pad)     10  400100  nop; ret
  */
 static void a_landing_pad_is_in_the_loop_around(void **state)
@@ -530,7 +553,7 @@ static void a_landing_pad_is_in_the_loop_around(void **state)
     run_fini(&r);
 }
 
-/* --- Histories ----------------------------------------------------------------------------------- */
+/* --- Histories / ------------------------------------------------------------------------------ */
 
 /* A handler with a loop of its own, while the interrupted code is in one. */
 static void a_handler_belongs_to_what_it_interrupted(void **state)
@@ -638,7 +661,7 @@ static void without_loops_there_are_none(void **state)
     free(functions);
 }
 
-/* --- Distributions -------------------------------------------------------------------------------- */
+/* --- Distributions ---------------------------------------------------------------------------- */
 
 static void trips_are_counted_by_value_and_bucket(void **state)
 {
@@ -705,7 +728,7 @@ static void what_came_before_is_as_if_it_was_recorded(void **state)
     }
 }
 
-/* --- Random programs ------------------------------------------------------------------------------ */
+/* --- Random programs -------------------------------------------------------------------------- */
 
 struct passing {
     struct hp_sink sink; /* first */
@@ -834,7 +857,8 @@ static void check_loops(const struct hp_profile *p, bool whole)
         if (n_values == HP_LOOP_VALUES)
             continue;
         assert_int_equal(values, c->executions);
-        /* These programs also get into functions in ways that nobody understands: then it is not known what belongs to which. */
+        /* These programs also get into functions in ways that nobody understands: then it is not
+         * known what belongs to which. */
         n_known += iterations == c->iterations;
     }
 }

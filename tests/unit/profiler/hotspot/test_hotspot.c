@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The hot spot detector: its rules at their boundaries, and random streams against the slow reference. */
+/* The hot spot detector: its rules at their boundaries, and random streams against the slow
+ * reference. */
 #include "hotpath/hotspot.h"
 #include "support/hotspot_reference.h"
 
@@ -141,7 +142,8 @@ static void test_saturation_freezes_the_ratio(void **state)
     }
 }
 
-/* Two of three branches are candidates: down 2, up 2, for ever at the same place. One in four is not: it comes down. */
+/* Two of three branches are candidates: down 2, up 2, for ever at the same place. One in four is
+ * not: it comes down. */
 static void test_two_thirds_are_not_enough(void **state)
 {
     struct tested t;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Hot spots by density (docs/hotspots.md, "Density"): worked out by hand, and random streams against the slow reference. */
+/* Hot spots by density (docs/hotspots.md, "Density"): worked out by hand, and random streams
+ * against the slow reference. */
 #include "hotpath/hotspot.h"
 #include "support/hotspot_reference.h"
 
@@ -11,7 +12,8 @@
 
 #include <cmocka.h>
 
-/* Every branch is sampled, every address marked, nothing ages: with n addresses that were executed the code is 5 (n + 1) instructions. */
+/* Every branch is sampled, every address marked, nothing ages: with n addresses that were executed
+ * the code is 5 (n + 1) instructions. */
 #define PLAIN "dense,patience=0,gain=0,reset=0,map=12,map-share=0,entries=16,ways=16,"
 
 struct tested {
@@ -88,7 +90,8 @@ static void test_density_is_reached_and_not_before(void **state)
     stop(&t);
 }
 
-/* Instructions are what is dense: with blocks of 6 it would have to come 120 times. Unknown ones are 5. */
+/* Instructions are what is dense: with blocks of 6 it would have to come 120 times. Unknown ones
+ * are 5. */
 static void test_instructions_count(void **state)
 {
     struct tested t;
@@ -103,7 +106,8 @@ static void test_instructions_count(void **state)
     stop(&t);
 }
 
-/* Three addresses: 20 instructions of code, 25 times or more. Of 100 samples the first has 60, which is 614.4 / 1024. */
+/* Three addresses: 20 instructions of code, 25 times or more. Of 100 samples the first has 60,
+ * which is 614.4 / 1024. */
 static void test_gain(void **state)
 {
     struct tested t;
@@ -124,7 +128,8 @@ static void test_gain(void **state)
     }
 }
 
-/* With n samples it has to come (5 n + 10^6 n / (n + 1)) / 10 times, rounded up: 200,000 of 200,000; but 199,500 of 199,000. */
+/* With n samples it has to come (5 n + 10^6 n / (n + 1)) / 10 times, rounded up: 200,000 of
+ * 200,000; but 199,500 of 199,000. */
 static void test_patience(void **state)
 {
     struct tested t;
@@ -151,7 +156,8 @@ static void test_known_branches_are_left_out(void **state)
     stop(&t);
 }
 
-/* After 100 samples the counters are a quarter, and branches are sampled half as often: the next 75 are among 75 to 225. */
+/* After 100 samples the counters are a quarter, and branches are sampled half as often: the next 75
+ * are among 75 to 225. */
 static void test_ageing(void **state)
 {
     struct tested t;
@@ -169,7 +175,8 @@ static void test_ageing(void **state)
     stop(&t);
 }
 
-/* A set that is full: who comes gets in only by chance, in place of the least, and goes on from its count. */
+/* A set that is full: who comes gets in only by chance, in place of the least, and goes on from its
+ * count. */
 static void test_rare_branches_do_not_replace_frequent_ones(void **state)
 {
     struct tested t;
@@ -192,8 +199,9 @@ static void test_rare_branches_do_not_replace_frequent_ones(void **state)
 
 /* --- Text and size ---------------------------------------------------------------------------- */
 
-/* 512 entries of 27 + 16 + 16 bits; the map, 4096, and its counter, 12; random number 64; until the next sample 25, period 5; samples 32, instructions 32; threshold 16;
- * timers 12 and 16; monitor counter 12. */
+/* 512 entries of 27 + 16 + 16 bits; the map, 4096, and its counter, 12; random number 64; until the
+ * next sample 25, period 5; samples 32, instructions 32; threshold 16; timers 12 and 16; monitor
+ * counter 12. */
 static void test_size(void **state)
 {
     struct hp_hotspot_config dense = config_of("dense"), merten = config_of("merten");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * DAProf by hand: figure 2 of the paper line by line, its sizes at their limits, and the extensions, on sequences short enough to be worked
- * out on paper. Averages are in eighths.
+ * DAProf by hand: figure 2 of the paper line by line, its sizes at their limits, and the
+ * extensions, on sequences short enough to be worked out on paper. Averages are in eighths.
  */
 #include "loop_letters.h"
 
@@ -16,7 +16,8 @@ static void figure_2_line_by_line(void **state)
         {"6: a new execution is counted", "daprof", "A Z A Z A", "A 3 2, Z 2 2"},
         {"7: it begins with one iteration", "daprof", "A3 Z A Z", "A 2 4, Z 2 1"},
         {"8: it goes on with the next branch", "daprof", "A Z A2 Z", "A 2 3, Z 2 1"},
-        /* V 0, W 0, X 1, Y 2; then V 2, X 0, Y 1; then W 2, V 1, Y 0: X and Y can go, both with 1 iteration. */
+        /* V 0, W 0, X 1, Y 2; then V 2, X 0, Y 1; then W 2, V 1, Y 0: X and Y can go, both with 1
+           iteration. */
         {"5: a new execution ages all", FOUR, "V W X Y V W A", "A 1 0, V 2 2, W 2 2, Y 1 1"},
         /* V has 2 iterations, the least, but is fresh again; then W. */
         {"9: a new execution is fresh", FOUR, "V W9 X9 Y9 V A", "A 1 0, V 2 2, X 1 9, Y 1 9"},
@@ -100,7 +101,8 @@ static void extensions(void **state)
          "A 2 4, Z 2 1"},
         {"no context left: the outer execution is over", "daprof,calls,contexts=0", "A (A2) A Z",
          "A 3 4, Z 1 0"},
-        /* The middle one ends when the innermost begins: 2; 2 + 2; after the return it begins anew: 4 + 1; 5 + 2. */
+        /* The middle one ends when the innermost begins: 2; 2 + 2; after the return it begins anew:
+           4 + 1; 5 + 2. */
         {"one context", "daprof,calls,contexts=1", "A (A2 (A2) A) A Z", "A 4 7, Z 1 0"},
         {"too deep to be told apart", "daprof,calls,depth-bits=1", "(A (X) A Z)",
          "A 2 2, X 1 1, Z 1 0"},
@@ -110,7 +112,8 @@ static void extensions(void **state)
         {"threads interfere", "daprof", "A |Z |A |Z |Y |Y", "A 2 2, Y 1 0, Z 2 2"},
         {"one state a thread", "daprof,tasks", "A |Z |A |Z |Y |Y", "A 1 2, Y 2 0, Z 1 2"},
         {"what was replaced meanwhile is lost", "daprof-full,entries=1,tasks", "A3 |Z |A", "A 1 0"},
-        /* Y takes A's place and loses it to A again: 3 and 2 iterations of one thread, 1 of the other. */
+        /* Y takes A's place and loses it to A again: 3 and 2 iterations of one thread, 1 of the
+           other. */
         {"unless it is there again", "daprof-full,entries=2,tasks,exact-average,freshness=0",
          "A3 |Z Y9 A |A2", "A 1 48, Z 1 8"},
         {"the depth is a thread's", "daprof,tasks,calls", "A (|A |X) A |A", "A 2 0, X 1 1"},
@@ -135,8 +138,9 @@ static void expect_stats(const char *name, const char *branches, const char *exp
     hp_loop_model_free(model);
 }
 
-/* One entry, three instructions a branch; branches at 1, 2, ... The first is taken at once, until 4; the second waits until then, until 7; the third finds
- * it waiting; the fourth comes when it is taken, and waits until 7. So 1, 2, 4, 7, 10 get through. */
+/* One entry, three instructions a branch; branches at 1, 2, ... The first is taken at once, until
+ * 4; the second waits until then, until 7; the third finds it waiting; the fourth comes when it is
+ * taken, and waits until 7. So 1, 2, 4, 7, 10 get through. */
 static void fifo(void **state)
 {
     (void)state;
@@ -152,7 +156,8 @@ static void fifo(void **state)
         {"no FIFO", "daprof,fifo=0", "a9 Z", "A 1 9, Z 1 0"},
         {"a slower profiler", "daprof,fifo=1,fifo-service=4", "A9 .9 Z", "A 1 8, Z 1 0"},
         {"frequent loop detection has it too", "frequent,fifo=1", "a7", "A 4"},
-        /* The second branch of X, at 2, waits; its third, the first at that depth, is lost, and the return with it is not. */
+        /* The second branch of X, at 2, waits; its third, the first at that depth, is lost, and the
+           return with it is not. */
         {"what is lost tells no depth, what comes next does", "daprof,calls,fifo=1",
          "(.9 x3) .9 X Z", "X 2 3, Z 1 0"},
     };

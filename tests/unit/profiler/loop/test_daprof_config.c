@@ -195,7 +195,8 @@ static void bits_are_those_of_the_figure(void **state)
         const char *text;
         uint64_t bits;
     } cases[] = {
-        /* Figure 1: tag 30, offset 8, executions 16, current 10, average 13, in loop 1, freshness 3 */
+        /* Figure 1: tag 30, offset 8, executions 16, current 10, average 13, in loop 1, freshness 3
+         */
         {"daprof", 32 * (30 + 8 + 16 + 10 + 13 + 1 + 3) + 4 * (30 + 8)},
         {"daprof-16way", 32 * 81 + 4 * 38},
         {"daprof-full", 32 * 81 + 4 * 38},
@@ -209,7 +210,8 @@ static void bits_are_those_of_the_figure(void **state)
         /* x86-64: tag 48, offset 10 */
         {"daprof,address-bits=48,insn-bytes=1", 32 * (48 + 10 + 43) + 4 * 58},
         {"daprof,first-average,tasks", 32 * 81 + 4 * 38},
-        /* entries have the depth, branches that wait two; a context has 5 bits for the entry, 10 and 8 */
+        /* entries have the depth, branches that wait two; a context has 5 bits for the entry, 10
+           and 8 */
         {"daprof,calls", 32 * (81 + 8) + 4 * (38 + 16) + 8 * (5 + 10 + 8) + 64},
         {"daprof,calls,contexts=0,depth-bits=4", 32 * (81 + 4) + 4 * (38 + 8) + 64},
         {"frequent", 16 * (30 + 16)},

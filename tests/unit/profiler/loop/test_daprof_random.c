@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Loop models of any size on any branches: they do what the slow reference does, one branch at a time and behind the stream by batches or by steps,
- * whatever the pieces it comes in.
+ * Loop models of any size on any branches: they do what the slow reference does, one branch at a
+ * time and behind the stream by batches or by steps, whatever the pieces it comes in.
  */
 #include "program_fixture.h"
 #include "support/daprof_reference.h"

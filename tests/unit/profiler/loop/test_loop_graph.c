@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The graphs of functions and their loops: chains of blocks with the same end, known shapes, and random graphs, built edge by
- * edge, against the definition.
+ * The graphs of functions and their loops: chains of blocks with the same end, known shapes, and
+ * random graphs, built edge by edge, against the definition.
  */
 #include "stream_fixture.h"
 
 #include "profiler/loop/graph.h"
 
-/* --- Functions: 256 bytes each; beyond 0x800000 there are no symbols ---------------------------- */
+/* --- Functions: 256 bytes each; beyond 0x800000 there are no symbols / ------------------------ */
 
 struct hp_functions {
     const struct hp_code *code;
@@ -359,7 +359,7 @@ static void chains_are_in_order(void **state)
     }
 }
 
-/* --- Random graphs against the definition ------------------------------------------------------ */
+/* --- Random graphs against the definition / --------------------------------------------------- */
 
 #define MOST 14
 
@@ -502,7 +502,8 @@ static void random_graphs_have_their_loops(void **state)
     assert_true(loops > 1000 && nested > 300 && irreducible > 300);
 }
 
-/* A function of many thousand nodes, found in the worst order, takes no more than the work it may. */
+/* A function of many thousand nodes, found in the worst order, takes no more than the work it may.
+ */
 static void large_functions_are_put_off(void **state)
 {
     (void)state;

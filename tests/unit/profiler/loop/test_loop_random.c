@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The exact loops against the slow reference, on random programs: blocks that overlap, jumps to anywhere, recursion, signals, losses.
+ * The exact loops against the slow reference, on random programs: blocks that overlap, jumps to
+ * anywhere, recursion, signals, losses.
  */
 #include "loop_fixture.h"
 #include "support/loop_judge.h"

@@ -35,7 +35,8 @@ static void go(uint64_t from, uint64_t at, uint64_t to, enum hp_flow flow, uint3
     hp_loop_model_branch(model, 0, &branch);
 }
 
-/* Do-while at `low`, its branch at `high`: `rounds` of `insns` instructions; entered by falling into it from `from`. */
+/* Do-while at `low`, its branch at `high`: `rounds` of `insns` instructions; entered by falling
+ * into it from `from`. */
 static void loop(uint64_t from, uint64_t low, uint64_t high, uint32_t rounds, uint32_t insns)
 {
     for (uint32_t i = 1; i <= rounds; i++)
@@ -188,7 +189,8 @@ static void its_head_is_learnt(void **state)
     assert_int_equal(count_entries(), 1);
 }
 
-/* Blocks that lie behind a loop and lead back into it are no loop, and what they execute is the loop's. */
+/* Blocks that lie behind a loop and lead back into it are no loop, and what they execute is the
+ * loop's. */
 static void blocks_out_of_line(void **state)
 {
     (void)state;
@@ -298,9 +300,11 @@ static uint64_t bits_of(const char *text)
 static void bits_by_hand(void **state)
 {
     (void)state;
-    /* ARM: address 30, two offsets of 10 (1024 instructions), three numbers with exponents of 5, trust 4, a flag. */
+    /* ARM: address 30, two offsets of 10 (1024 instructions), three numbers with exponents of 5,
+     * trust 4, a flag. */
     const uint64_t entry = 30 + 2 * 10 + (14 + 5) + (14 + 5) + (12 + 5) + 4 + 1;
-    /* Slot, current iterations, calls, two flags; how many are on; instructions, whose, aside, the last jump, random. */
+    /* Slot, current iterations, calls, two flags; how many are on; instructions, whose, aside, the
+     * last jump, random. */
     const uint64_t on = 5 + 10 + 6 + 2, rest = 4 + 40 + 5 + 16 + (30 + 10) + 32;
     assert_int_equal(bits_of("ranges"), 21 * entry + 12 * on + rest);
     assert_true(bits_of("ranges") <= bits_of("daprof"));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loop model "ranges" of any size on any branches: it does what a plain reading of docs/better.md does, one branch at a time and behind the stream
- * by batches or by steps, whatever the pieces it comes in.
+ * The loop model "ranges" of any size on any branches: it does what a plain reading of
+ * docs/better.md does, one branch at a time and behind the stream by batches or by steps, whatever
+ * the pieces it comes in.
  */
 #include "program_fixture.h"
 
@@ -364,7 +365,8 @@ static void plain_init(struct plain *p, const struct hp_loop_config *config)
     *p = (struct plain){.config = *config, .charged = -1, .random = 0x9e3779b9u};
 }
 
-/* A walk in a small piece of code: most branches lead where they led before, from where the one before led to. */
+/* A walk in a small piece of code: most branches lead where they led before, from where the one
+ * before led to. */
 static struct hp_branch random_branch(uint64_t *seed, const struct hp_branch *before)
 {
     static const enum hp_flow flows[] = {HP_FLOW_COND, HP_FLOW_COND,   HP_FLOW_COND,

@@ -31,7 +31,8 @@ static void expect_counts(const struct loop_result *l, uint64_t executions, uint
 
 /* --- Rounds ----------------------------------------------------------------------------------- */
 
-/* 400000 nop; 400001: nop; jnz 400001; 400004: ret. The first round is part of the block that leads into the loop. */
+/* 400000 nop; 400001: nop; jnz 400001; 400004: ret. The first round is part of the block that leads
+ * into the loop. */
 static void first_round_counts(void **state)
 {
     (void)state;
@@ -50,7 +51,8 @@ static void first_round_counts(void **state)
 }
 
 /*
- * Rows of 1, 2, 3 and 4: 400000 nop; 400001: nop; 400002: nop; jnz 400002 (inner); 400005: nop; jnz 400001 (outer); ret.
+ * Rows of 1, 2, 3 and 4: 400000 nop; 400001: nop; 400002: nop; jnz 400002 (inner); 400005: nop; jnz
+ * 400001 (outer); ret.
  */
 static void triangular_nest(void **state)
 {
@@ -79,7 +81,8 @@ static void triangular_nest(void **state)
     run_fini(&r);
 }
 
-/* Two back edges to one header are one loop; leaving in the middle: 400000: jz 400008; nop; jz 400000; jmp 400000; 400008: ret. */
+/* Two back edges to one header are one loop; leaving in the middle: 400000: jz 400008; nop; jz
+ * 400000; jmp 400000; 400008: ret. */
 static void two_back_edges_one_loop(void **state)
 {
     (void)state;
@@ -96,7 +99,8 @@ static void two_back_edges_one_loop(void **state)
     run_fini(&r);
 }
 
-/* Two ways in: 400000 jz 400004; 400002: nop; 400003 is reached both from 400002 and, by the jump, from outside. */
+/* Two ways in: 400000 jz 400004; 400002: nop; 400003 is reached both from 400002 and, by the jump,
+ * from outside. */
 static void irreducible_loop(void **state)
 {
     (void)state;
@@ -118,7 +122,8 @@ static void irreducible_loop(void **state)
 
 /*
  * 400000: nop; call 400040; 400006: jnz 400000; 400008: ret
- * 400040: nop; jz 40004e; 400047: nop; call 400000 (recursion out of the callee); 40004d: ret; 40004e: nop; ret
+ * 400040: nop; jz 40004e; 400047: nop; call 400000 (recursion out of the callee); 40004d: ret;
+ * 40004e: nop; ret
  */
 static void add_calls(struct stream *s)
 {
@@ -158,7 +163,8 @@ static void activations_have_their_own(void **state)
     run_fini(&r);
 }
 
-/* A computed jump into the middle of a function on the stack is longjmp: it closes no loop where the place is reached otherwise. */
+/* A computed jump into the middle of a function on the stack is longjmp: it closes no loop where
+ * the place is reached otherwise. */
 static void longjmp_closes_no_loop(void **state)
 {
     (void)state;

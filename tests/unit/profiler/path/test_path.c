@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The path detector: presets on examples worked out by hand, every operation and every rule alone. How executions and paths are written:
- * path_fixture.h.
+ * The path detector: presets on examples worked out by hand, every operation and every rule alone.
+ * How executions and paths are written: path_fixture.h.
  */
 #include "path_fixture.h"
 
 /* --- Figure 1 of the prediction paper --------------------------------------------------------- */
 
 /*
- * A branches (0: B, 1: C); B jumps to D; D branches (0: G, 1: H); G branches (1: back to A, 0: falls to J); H jumps to J; C branches (0: E,
- * 1: F); E and F jump to I; I jumps to J; J branches back to A. All but those back to A are forward, so that H is behind D and before J,
- * and D, G and J stand one after the other: H is inside of G's first instruction.
+ * A branches (0: B, 1: C); B jumps to D; D branches (0: G, 1: H); G branches (1: back to A, 0:
+ * falls to J); H jumps to J; C branches (0: E, 1: F); E and F jump to I; I jumps to J; J branches
+ * back to A. All but those back to A are forward, so that H is behind D and before J, and D, G and
+ * J stand one after the other: H is inside of G's first instruction.
  */
 static const struct letter figure_1[] = {
     {.name = 'A', .start = 0x1000, .insns = 2, .flow = HP_FLOW_COND, .target = 'C'},
@@ -46,8 +47,9 @@ static void figure_1_has_its_five_signatures(void **state)
 
 /*
  * main:  M calls f, and returns to N; N branches back to M or falls to O, which returns.
- * f:     F branches to H or falls to G; G jumps over H to I; H has no branch and runs into I, so that H and I are one block when they
- *        are entered at H; I calls leaf and returns to J; J branches back to F or falls to K, which returns.
+ * f:     F branches to H or falls to G; G jumps over H to I; H has no branch and runs into I, so
+ *        that H and I are one block when they are entered at H; I calls leaf and returns to J;
+ *        J branches back to F or falls to K, which returns.
  * leaf:  L returns.
  *
  * Instructions: M 2, N 2, O 1, F 3, G 2, H 4 (those of I included), I 2, J 2, K 1, L 2.
@@ -71,9 +73,10 @@ static const struct letter example[] = {
 #define FOUR "M FGILJ FHLJ FGILJ FHLJ KN O ."
 
 /*
- * A frame a function. M's call adds its 2 instructions to main's path and starts f's at F. F 0, G 1, the call at I adds 2 (7 so far); leaf's path
- * is L with no branch. J 1 ends F.011 with 9. In the same frame F 1, the call at H, J 0, and K's return ends F.10 with 3+4+2+1.
- * N 1 ends main's path: M and N, with 4. And so on; N 0 is still open at the end.
+ * A frame a function. M's call adds its 2 instructions to main's path and starts f's at F. F 0, G
+ * 1, the call at I adds 2 (7 so far); leaf's path is L with no branch. J 1 ends F.011 with 9. In
+ * the same frame F 1, the call at H, J 0, and K's return ends F.10 with 3+4+2+1. N 1 ends main's
+ * path: M and N, with 4. And so on; N 0 is still open at the end.
  */
 static void example_bl(void **state)
 {
@@ -92,8 +95,8 @@ static void example_bl(void **state)
     letters_fini(&p);
 }
 
-/* Calls and returns end paths, too, and nothing is stacked: M; F 0 G 1 and the call at I (3+2+2); L; J 1; F 1 and the call at H; L; J 0 and the
- * return at K (2+1); N 1; and the second call. */
+/* Calls and returns end paths, too, and nothing is stacked: M; F 0 G 1 and the call at I (3+2+2);
+ * L; J 1; F 1 and the call at H; L; J 0 and the return at K (2+1); N 1; and the second call. */
 static void example_wpp(void **state)
 {
     (void)state;
@@ -107,8 +110,9 @@ static void example_wpp(void **state)
 }
 
 /*
- * The first backward branch of a path does not end it. TWICE: F 0 G 1 J 1 | F 1 J 0, and K's return: 9 + 9 + 1. main's path goes through N's, too,
- * and is never finished. FOUR: the second J ends the first path (9 + 9); the other: two iterations and K.
+ * The first backward branch of a path does not end it. TWICE: F 0 G 1 J 1 | F 1 J 0, and K's
+ * return: 9 + 9 + 1. main's path goes through N's, too, and is never finished. FOUR: the second J
+ * ends the first path (9 + 9); the other: two iterations and K.
  */
 static void example_extended_loop_1(void **state)
 {
@@ -132,10 +136,11 @@ static void example_extended_loop_2(void **state)
 }
 
 /*
- * main's path grows through the call of f (counter 1): M 2, F 0, G 1, 7 so far; at I the counter is 1, so that leaf gets a path of its own. J
- * 1 ends M.011 with 2+3+2+2+2. The next path starts at F with counter 0: F 1, through the call at H (1), L, through its return (0), J 0, and K's
- * return, with counter 0, ends F.10 with 3+4+2+2+1. There is no other frame: a fresh path at N. N 1. Then M through the call, F 1, at
- * H leaf gets its own, J 0, through K's return, N 0: still open.
+ * main's path grows through the call of f (counter 1): M 2, F 0, G 1, 7 so far; at I the counter is
+ * 1, so that leaf gets a path of its own. J 1 ends M.011 with 2+3+2+2+2. The next path starts at F
+ * with counter 0: F 1, through the call at H (1), L, through its return (0), J 0, and K's return,
+ * with counter 0, ends F.10 with 3+4+2+2+1. There is no other frame: a fresh path at N. N 1. Then M
+ * through the call, F 1, at H leaf gets its own, J 0, through K's return, N 0: still open.
  */
 static void example_extended_call_1(void **state)
 {
@@ -149,8 +154,8 @@ static void example_extended_call_1(void **state)
     letters_fini(&p);
 }
 
-/* By address: leaf is behind f, f behind main, so that calls are forward and returns end paths: M 1 F 0 G 1 I 1 L 1, 2+3+2+2+2. J 1. F 1 H 1 L 1,
- * 3+4+2. J 0 K 1. N 1. M 1 F 1 H 1 L 1. J 0 K 1. */
+/* By address: leaf is behind f, f behind main, so that calls are forward and returns end paths: M 1
+ * F 0 G 1 I 1 L 1, 2+3+2+2+2. J 1. F 1 H 1 L 1, 3+4+2. J 0 K 1. N 1. M 1 F 1 H 1 L 1. J 0 K 1. */
 static void example_forward(void **state)
 {
     (void)state;
@@ -163,9 +168,11 @@ static void example_forward(void **state)
 /* --- A program for the rules ------------------------------------------------------------------ */
 
 /*
- * A branches to C or falls to B, which jumps to D. C branches back to A or falls to E, which calls f and returns to G, a system call that goes on
- * at D. D calls anything and returns to H, which jumps anywhere. P calls the address behind it. f: f branches to h or falls to g,
- * which calls k and returns to h, which returns; i returns, too. k jumps anywhere; l, in the same function, returns; m falls to n, which jumps anywhere. s is a signal handler, which returns to the restorer
+ * A branches to C or falls to B, which jumps to D. C branches back to A or falls to E, which calls
+ * f and returns to G, a system call that goes on at D. D calls anything and returns to H, which
+ * jumps anywhere. P calls the address behind it. f: f branches to h or falls to g, which calls k
+ * and returns to h, which returns; i returns, too. k jumps anywhere; l, in the same function,
+ * returns; m falls to n, which jumps anywhere. s is a signal handler, which returns to the restorer
  * t, a system call.
  */
 static const struct letter rules[] = {
@@ -213,7 +220,8 @@ static void pop_alone_leaves_instructions_pending(void **state)
     (void)state;
     struct program_of_letters p;
     LETTERS(&p, rules);
-    /* A 1 (update, 2); C 1 backward: emitted without C's instruction, fresh path at A; A 1: 1 + 2. */
+    /* A 1 (update, 2); C 1 backward: emitted without C's instruction, fresh path at A; A 1: 1 + 2.
+     */
     struct hp_detector_stats stats = expect_paths(
         &p, "call=,return=,forward=update,backward=pop,indirect=", "ACACACE", "A.1/2 A.1/3");
     assert_int_equal(stats.underflows, 2);
@@ -342,7 +350,8 @@ static void indirect_targets_are_part_of_forward_paths(void **state)
     (void)state;
     struct program_of_letters p;
     LETTERS(&p, rules);
-    /* A 0 B 1 D 1 (to f, computed) f 1 h 1 (returns, backward): its target is not part of the path. H 1 (to k), k 1 (to l), l 1 back. */
+    /* A 0 B 1 D 1 (to f, computed) f 1 h 1 (returns, backward): its target is not part of the path.
+     * H 1 (to k), k 1 (to l), l 1 back. */
     struct hp_detector_stats stats =
         expect_paths(&p, "forward", "ABDfhHkl ABDkl H", "A.01111/10>f H.111/3>kl A.01111/8>kl");
     assert_int_equal(stats.unfinished, 1);
@@ -363,13 +372,15 @@ static void paths_with_other_targets_are_others(void **state)
 
 /* --- Limits ----------------------------------------------------------------------------------- */
 
-/* The branch that does not fit any more ends the path without being recorded; the next starts at its target. */
+/* The branch that does not fit any more ends the path without being recorded; the next starts at
+ * its target. */
 static void a_long_path_is_split(void **state)
 {
     (void)state;
     struct program_of_letters p;
     LETTERS(&p, rules);
-    /* A 1 | C 0 is not recorded: split with both blocks' instructions; E starts a path in the same frame. */
+    /* A 1 | C 0 is not recorded: split with both blocks' instructions; E starts a path in the same
+     * frame. */
     struct hp_detector_stats stats =
         expect_paths(&p, "bl,length=1", "ACEfhGDfhH", "A.1/3 f.1/4 f.1/4");
     assert_int_equal(stats.splits, 1);
@@ -398,8 +409,9 @@ static void a_split_keeps_the_frame(void **state)
     (void)state;
     struct program_of_letters p;
     LETTERS(&p, rules);
-    /* Here calls and returns record, too. A 1; C 0 does not fit: E starts. E's call 1. f 0; g's call does not fit: one starts at k, in f's
-     * frame; and k's own. k 1 ends it; l 1 returns to h, which returns to G: the path that started at k. */
+    /* Here calls and returns record, too. A 1; C 0 does not fit: E starts. E's call 1. f 0; g's
+     * call does not fit: one starts at k, in f's frame; and k's own. k 1 ends it; l 1 returns to h,
+     * which returns to G: the path that started at k. */
     struct hp_detector_stats stats =
         expect_paths(&p,
                      "call=update+push,return=update+pop,forward=update,backward=update+pop+push,"
@@ -429,7 +441,8 @@ static void an_overflow_drops_the_oldest(void **state)
     (void)state;
     struct program_of_letters p;
     LETTERS(&p, rules);
-    /* The path of A, C and E goes when g calls k; after f returned, there is none, and one starts at G. */
+    /* The path of A, C and E goes when g calls k; after f returned, there is none, and one starts
+     * at G. */
     struct hp_detector_stats stats = expect_paths(&p, "bl,stack=2,overflow=drop-oldest",
                                                   "ACEfgklhGDfhH", "k.1/1 l./1 f.0/5 f.1/4");
     assert_int_equal(stats.overflows, 1);
@@ -439,7 +452,8 @@ static void an_overflow_drops_the_oldest(void **state)
     letters_fini(&p);
 }
 
-/* Frames deeper than the memory that there is at first. A calls itself; the last time, it goes behind itself: to B, which returns, 199 times. */
+/* Frames deeper than the memory that there is at first. A calls itself; the last time, it goes
+ * behind itself: to B, which returns, 199 times. */
 static void deep_stacks(void **state)
 {
     (void)state;
@@ -518,7 +532,8 @@ static void a_return_past_a_frame(void **state)
     letters_fini(&p);
 }
 
-/* l returns to f, but not to where it was called from: f's path is not known, a fresh one starts at i, and returns to where f's frame did. */
+/* l returns to f, but not to where it was called from: f's path is not known, a fresh one starts at
+ * i, and returns to where f's frame did. */
 static void a_return_into_the_middle_of_a_function(void **state)
 {
     (void)state;
@@ -573,7 +588,8 @@ static void longjmp_splits(void **state)
     (void)state;
     struct program_of_letters p;
     LETTERS(&p, rules);
-    /* A 0; B's jump does not fit: D starts, and calls m. m 0; n's jump to B does not fit, either. */
+    /* A 0; B's jump does not fit: D starts, and calls m. m 0; n's jump to B does not fit, either.
+     */
     struct hp_detector_stats stats = expect_frames(&p, "bl,length=1", "ABDmnBDmn", "A.0/4 m.0/2");
     assert_int_equal(stats.splits, 2);
     assert_int_equal(stats.repairs, 1);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The hot path table with random admission, floating accumulators and packed entries: against a naive table that is written from the
- * description in docs/better.md, and the properties for which it was made.
+ * The hot path table with random admission, floating accumulators and packed entries: against a
+ * naive table that is written from the description in docs/better.md, and the properties for which
+ * it was made.
  */
 #include "profiler/path/hpt_admission.h"
 
@@ -199,7 +200,8 @@ static void a_crowd_does_not_disturb(void **state)
     assert_true(hits_in_a_crowd("32x32,index=fold,policy=lru") < 80);
 }
 
-/* A new phase gets its places: what came a hundred times makes room for what comes a thousand times. */
+/* A new phase gets its places: what came a hundred times makes room for what comes a thousand
+ * times. */
 static void a_new_phase_gets_in(void **state)
 {
     struct hp_hpt_config config = config_of("8x8,index=fold,policy=rap");
@@ -252,7 +254,8 @@ static void accumulators_saturate(void **state)
 
 /* --- Its size --------------------------------------------------------------------------------- */
 
-/* Paths that differ in the index bits of the address only are in different sets: so a set tells these bits. */
+/* Paths that differ in the index bits of the address only are in different sets: so a set tells
+ * these bits. */
 static void a_set_tells_the_lowest_bits(void **state)
 {
     static const char *const indexes[] = {"64x1,index=fold,policy=lru", "64x1,index=xor,policy=lru",
@@ -282,8 +285,8 @@ static void sizes_in_bytes(void **state)
 {
     struct hp_hpt_config better = config_of("random-admission"), paper = config_of("vaswani");
     (void)state;
-    /* 47 bits of an address without the 5 of the set, 32 outcomes behind a leading one, 23 of the accumulator; and
-     * the generator. */
+    /* 47 bits of an address without the 5 of the set, 32 outcomes behind a leading one, 23 of the
+     * accumulator; and the generator. */
     assert_int_equal(hp_hpt_bytes(&better), (608 * (42 + 33 + 23) + 64) / 8);
     assert_true(hp_hpt_bytes(&better) <= hp_hpt_bytes(&paper));
     better.policy = HP_HPT_LFU;

@@ -4,8 +4,8 @@
 
 #include "profiler/path/paths.h"
 
-/* A loop: A branches to C or falls to B; B jumps to C; C branches back to A or falls to D, which returns. Paths: A.011 with 5 instructions, and
- * A.11 with 3. */
+/* A loop: A branches to C or falls to B; B jumps to C; C branches back to A or falls to D, which
+ * returns. Paths: A.011 with 5 instructions, and A.11 with 3. */
 static const struct letter loop[] = {
     {.name = 'A', .start = 0x1000, .insns = 2, .flow = HP_FLOW_COND, .target = 'C'},
     {.name = 'B', .start = 0x1007, .insns = 2, .flow = HP_FLOW_JUMP, .target = 'C'},
@@ -159,8 +159,9 @@ static void somebody_else_sees_the_paths_of_a_thread(void **state)
     fini(&f);
 }
 
-/* Windows of 10 instructions: "0 0" | "1 1 1 1" (12) | "0 1 1" (11) | "0", which is not over. Of a table of one entry: all of the first and the second;
- * of the third A.011 is replaced by A.11, which is hit once: 2 of 2 in the table against 2 of 3. */
+/* Windows of 10 instructions: "0 0" | "1 1 1 1" (12) | "0 1 1" (11) | "0", which is not over. Of a
+ * table of one entry: all of the first and the second; of the third A.011 is replaced by A.11,
+ * which is hit once: 2 of 2 in the table against 2 of 3. */
 static void windows_are_compared_one_by_one(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Random programs, random control registers: what a detector finds does not depend on whether it is shown batches, steps or branches, and no
- * instruction is lost, whatever the words.
+ * Random programs, random control registers: what a detector finds does not depend on whether it is
+ * shown batches, steps or branches, and no instruction is lost, whatever the words.
  */
 #include "program_fixture.h"
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The detector of paths against the slow reference: random programs, random walks through them with everything that can
- * befall a thread (signals, longjmp, losses), random control registers. Both must find the same paths in the same order
- * and count the same; and no instruction may get lost on the way.
+ * The detector of paths against the slow reference: random programs, random walks through them with
+ * everything that can befall a thread (signals, longjmp, losses), random control registers. Both
+ * must find the same paths in the same order and count the same; and no instruction may get lost on
+ * the way.
  */
 #include "hotpath/code.h"
 #include "stream_fixture.h"
@@ -232,7 +233,8 @@ static struct hp_ppcr random_ppcr(uint64_t *random)
     return p;
 }
 
-/* One of the things that befall a thread. The block it stands at is retired as a tail where the history is lost. */
+/* One of the things that befall a thread. The block it stands at is retired as a tail where the
+ * history is lost. */
 static void random_event(struct pair *pair, struct walk *walk, unsigned *signals)
 {
     struct hp_event tail = {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* What takes paths: the complete profile, the hot path table, and the measures that compare them. */
+/* What takes paths: the complete profile, the hot path table, and the measures that compare them.
+ */
 #include "hotpath/path.h"
 
 #include <setjmp.h>

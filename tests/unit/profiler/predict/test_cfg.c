@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Control flow graphs from the code map, and Ball-Larus paths counted in the stream: random functions of real x86-64 code, run by a
- * random walk. What the walk did is also written down directly, path by path, and is compared with both the numbers and the path detector.
+ * Control flow graphs from the code map, and Ball-Larus paths counted in the stream: random
+ * functions of real x86-64 code, run by a random walk. What the walk did is also written down
+ * directly, path by path, and is compared with both the numbers and the path detector.
  */
 #include "base/map64.h"
 #include "hotpath/cfg.h"
@@ -228,7 +229,8 @@ static struct hp_cfg *recover(const struct machine *m, struct hp_code *code, con
 
 /* --- The truth -------------------------------------------------------------------------------- */
 
-/* Paths by a hash of their vertices; how they begin and end is told by the entry and the exit, and by 1000 for a back edge. */
+/* Paths by a hash of their vertices; how they begin and end is told by the entry and the exit, and
+ * by 1000 for a back edge. */
 struct truth {
     struct hp_map64 by_hash;
     struct {
@@ -333,7 +335,8 @@ static void assert_true_counts(const struct hp_numbering *numbering,
 
 /* --- The detector ----------------------------------------------------------------------------- */
 
-/* Whether the two cut at the same places: the detector at every taken branch backward in memory, Ball and Larus at back edges of the graph. */
+/* Whether the two cut at the same places: the detector at every taken branch backward in memory,
+ * Ball and Larus at back edges of the graph. */
 static bool is_comparable(const struct hp_cfg *cfg, const struct hp_numbering *numbering)
 {
     for (uint32_t i = 0; i < cfg->graph.n_edges; i++) {
@@ -354,7 +357,8 @@ static uint64_t signature_hash(uint64_t start, uint64_t outcomes, uint32_t lengt
     return hp_hash64(hp_hash64(start) + hp_hash64(outcomes + 1) * 3 + length);
 }
 
-/* Both as (start, outcomes): a path from the function's entry and one from a back edge to it are the same to the detector. */
+/* Both as (start, outcomes): a path from the function's entry and one from a back edge to it are
+ * the same to the detector. */
 static bool assert_detector_agrees(const struct machine *m, const struct hp_cfg *cfg,
                                    const struct hp_numbering *numbering,
                                    const struct hp_numbered *numbered,
@@ -492,8 +496,8 @@ static void test_random_functions_with_indirect_jumps(void **state)
  *   0x1009  jz 0x1005          the test
  *   0x100f  ret
  *
- * The detector cuts at the backward branch: paths begin with the body. In the graph the edge from the body to the test is the back edge,
- * although it falls through: the test is met first.
+ * The detector cuts at the backward branch: paths begin with the body. In the graph the edge from
+ * the body to the test is the back edge, although it falls through: the test is met first.
  */
 static void test_rotated_loop(void **state)
 {
@@ -532,7 +536,8 @@ static void test_rotated_loop(void **state)
     stream_fini(&s);
 }
 
-/* A tail call leads to the exit; another function's call is the entry; a return to behind a call is an edge from it. */
+/* A tail call leads to the exit; another function's call is the entry; a return to behind a call is
+ * an edge from it. */
 static void test_calls(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ball-Larus numbers of the functions of real programs: each is recorded, every function's graph is recovered and numbered, its paths are counted
- * in the stream, and compared with the path detector where both cut paths at the same places.
+ * Ball-Larus numbers of the functions of real programs: each is recorded, every function's graph is
+ * recovered and numbered, its paths are counted in the stream, and compared with the path detector
+ * where both cut paths at the same places.
  */
 #include "base/map64.h"
 #include "hotpath/cfg.h"

@@ -62,7 +62,8 @@ static void feed(struct hp_general *g, uint64_t address, uint64_t target, enum h
     hp_general_branch(g, &branch);
 }
 
-/* One random event: mostly a branch of few places, sometimes a call, a return, a return over several frames. */
+/* One random event: mostly a branch of few places, sometimes a call, a return, a return over
+ * several frames. */
 static void event(struct hp_general *g, struct reference *r, bool program)
 {
     uint32_t what = below(20);

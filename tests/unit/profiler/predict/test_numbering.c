@@ -68,7 +68,8 @@ static uint32_t root(const uint32_t *parents, uint32_t v)
     return v;
 }
 
-/* The edges that are no chords, with one from the exit to the entry, are a tree that reaches all there is. */
+/* The edges that are no chords, with one from the exit to the entry, are a tree that reaches all
+ * there is. */
 static void assert_spanning_tree(const struct hp_numbering *numbering)
 {
     uint32_t parents[128], reached = 0, tree = 0;
@@ -212,7 +213,8 @@ static void test_weights_choose_the_chords(void **state)
     uint64_t counted = 0;
     for (uint32_t i = 0; i < 4; i++)
         counted += numbering->edges[i].chord ? numbering->edges[i].weight : 0;
-    /* With the edge from exit to entry there are 5: 3 in the tree, so one of 1 and one of 99 count, not that of 100. */
+    /* With the edge from exit to entry there are 5: 3 in the tree, so one of 1 and one of 99 count,
+     * not that of 100. */
     assert_int_equal(counted, 100);
     assert_true(numbering->edges[2].chord && !numbering->edges[0].chord);
     hp_numbering_free(numbering);
@@ -282,7 +284,8 @@ static void test_irreducible(void **state)
     const struct hp_graph_edge edges[] = {{0, 1, 1}, {0, 2, 1}, {1, 2, 1},
                                           {2, 1, 1}, {1, 3, 1}, {2, 3, 1}};
     const struct hp_graph graph = {4, 0, 3, edges, 6};
-    /* 1 is visited first: 2 -> 1 is cut. 0 1 3, 0 1 2 3, 0 1 2 |, 0 2 3, 0 2 |, | 1 3, | 1 2 3, | 1 2 | */
+    /* 1 is visited first: 2 -> 1 is cut. 0 1 3, 0 1 2 3, 0 1 2 |, 0 2 3, 0 2 |, | 1 3, | 1 2 3, | 1
+     * 2 | */
     assert_int_equal(assert_numbered(&graph, true), 8);
 }
 

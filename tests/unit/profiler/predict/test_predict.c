@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Prediction by hand: what each scheme predicts and when, and what a judge makes of it, on flows small enough to be
- * worked out on paper. The paths are those of figure 1 of Duesterwald and Bala.
+ * Prediction by hand: what each scheme predicts and when, and what a judge makes of it, on flows
+ * small enough to be worked out on paper. The paths are those of figure 1 of Duesterwald and Bala.
  */
 #include "hotpath/predict.h"
 
@@ -15,7 +15,8 @@
 
 /* --- Flows ------------------------------------------------------------------------------------ */
 
-/* The paths of figure 1, by a letter each, all from head A; and others, x and y, from heads of their own. */
+/* The paths of figure 1, by a letter each, all from head A; and others, x and y, from heads of
+ * their own. */
 static const struct named {
     char name;
     uint64_t start;
@@ -93,8 +94,8 @@ static void net_predicts_the_path_that_follows_a_hot_head(void **state)
     struct hp_judge *judge = new_judge("net:2 net:2,after=keep", 0.1);
     /*               1234567890123 */
     run(judge, "abadabddbbcea");
-    /* reset: 1, 2, then 3 exceeds the delay with the third arrival: a. d 1, a not counted, b 2, d 3: d. d not
-     * counted, b 1, b 2, c 3: c. e 1, a not counted. */
+    /* reset: 1, 2, then 3 exceeds the delay with the third arrival: a. d 1, a not counted, b 2, d
+     * 3: d. d not counted, b 1, b 2, c 3: c. e 1, a not counted. */
     expect_predicted(judge, 0, "a2@3 d2@7 c1@11");
     /* keep: after a every path is predicted when it comes: d, b, c, e. */
     expect_predicted(judge, 1, "a2@3 d1@4 b2@6 c1@11 e1@12");
@@ -166,13 +167,15 @@ static void with_a_huge_delay_nothing_is_predicted(void **state)
 static void measures_are_those_worked_out_by_hand(void **state)
 {
     (void)state;
-    /* 20 executions: a 10, b 6, d 3, x 1. More than a fifth of the flow, 4 executions: a and b are hot. */
+    /* 20 executions: a 10, b 6, d 3, x 1. More than a fifth of the flow, 4 executions: a and b are
+     * hot. */
     struct hp_judge *judge = new_judge("path-profile:2 net:3", 0.2);
     run(judge, "aababdabadababdabaxa");
     struct hp_prediction m;
     hp_judge_result(judge, 0, &m);
     /*   12345678901234567890
-     *   aababdabadababdabaxa   a with its third (4), b with its third (8), d with its third (15). */
+     *   aababdabadababdabaxa   a with its third (4), b with its third (8), d with its third (15).
+     */
     expect_predicted(judge, 0, "a3@4 b3@8 d3@15");
     assert_int_equal(m.flow, 20);
     assert_int_equal(m.paths, 4);
@@ -193,7 +196,8 @@ static void measures_are_those_worked_out_by_hand(void **state)
     assert_true(hp_profiled_rate(&m) == 50.0);
 
     hp_judge_result(judge, 1, &m);
-    /* a a b: 3; a exceeds: a (3rd of its own). b 1, d 2, b 3 (8th), d 4 (10th): d. b 1, b 2, b 3 (17th). x alone. */
+    /* a a b: 3; a exceeds: a (3rd of its own). b 1, d 2, b 3 (8th), d 4 (10th): d. b 1, b 2, b 3
+     * (17th). x alone. */
     expect_predicted(judge, 1, "a3@4 d2@10");
     assert_int_equal(m.predicted_hot, 1);
     assert_int_equal(m.hits, 7);

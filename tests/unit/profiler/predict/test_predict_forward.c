@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The fast detector of forward paths against the slow reference of all paths: random programs, shown as engines show
- * them, block by block and in runs, with signals, losses and code that is cut short.
+ * The fast detector of forward paths against the slow reference of all paths: random programs,
+ * shown as engines show them, block by block and in runs, with signals, losses and code that is cut
+ * short.
  */
 #include "profiler/predict/branches.h"
 #include "profiler/predict/forward.h"

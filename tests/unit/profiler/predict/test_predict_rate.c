@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The schemes that predict by rate, net-rate and rate-table: against naive ones written from docs/better.md, on random flows, and
- * what they are for.
+ * The schemes that predict by rate, net-rate and rate-table: against naive ones written from
+ * docs/better.md, on random flows, and what they are for.
  */
 #include "hotpath/predict.h"
 
@@ -45,7 +45,8 @@ struct naive {
     } places[256];
 };
 
-/* Epochs begin when the first path is executed that is not predicted, and at the first such behind the end of the one before. */
+/* Epochs begin when the first path is executed that is not predicted, and at the first such behind
+ * the end of the one before. */
 static bool naive_net_rate(struct naive *n, const struct hp_flow_step *step)
 {
     if (n->epoch_size == 0 || step->flow >= n->epoch_start + n->epoch_size) {
@@ -92,7 +93,8 @@ static bool naive_rate_table(struct naive *n, const struct hp_flow_step *step)
 
 /* --- Random flows ----------------------------------------------------------------------------- */
 
-/* Runs a flow with phases, in which different paths are frequent; both must predict the same at the same time. */
+/* Runs a flow with phases, in which different paths are frequent; both must predict the same at the
+ * same time. */
 static void run_flow(const char *text, uint64_t delay, uint64_t seed, uint64_t *predicted)
 {
     static struct naive naive;
@@ -141,7 +143,8 @@ static void same_as_naive(void **state)
 
 /* --- What they are for ------------------------------------------------------------------------ */
 
-/* Executes path 0 once in `period`, `n` times, and others in between; says after how many it was predicted, 0: never. */
+/* Executes path 0 once in `period`, `n` times, and others in between; says after how many it was
+ * predicted, 0: never. */
 static uint64_t predicted_after(const char *text, uint64_t period, uint64_t n)
 {
     struct hp_scheme *scheme = scheme_of(text);

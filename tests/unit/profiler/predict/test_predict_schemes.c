@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Schemes, judge and predictor against the slow reference, on the branches of random programs: loops, calls through
- * pointers, branches that depend on one another and such that do not.
+ * Schemes, judge and predictor against the slow reference, on the branches of random programs:
+ * loops, calls through pointers, branches that depend on one another and such that do not.
  */
 #include "support/predict_reference.h"
 
@@ -305,7 +305,8 @@ static void they_do_what_the_reference_does(void **state)
 
 /* --- The predictor by hand -------------------------------------------------------------------- */
 
-/* for (;;) { if (odd) ...; } at 100 ... 130: a branch at 110 to 120 every other time, and one back at 130. */
+/* for (;;) { if (odd) ...; } at 100 ... 130: a branch at 110 to 120 every other time, and one back
+ * at 130. */
 static enum hp_news loop(struct hp_path_predictor *p, bool odd)
 {
     enum hp_news news = hp_path_predictor_branch(p, 110, odd ? 120 : 111, odd, HP_FLOW_COND);
@@ -382,7 +383,8 @@ static void a_full_predictor_predicts_no_more(void **state)
     hp_path_predictor_free(p);
 }
 
-/* Three branches, each time another one of them is not taken: each is likelier taken, but never all three. */
+/* Three branches, each time another one of them is not taken: each is likelier taken, but never all
+ * three. */
 static void boa_predicts_a_path_that_never_runs(void **state)
 {
     (void)state;

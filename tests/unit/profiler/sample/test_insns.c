@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Static instructions of a program as rows of a profile: one a place and code, with function and line. */
+/* Static instructions of a program as rows of a profile: one a place and code, with function and
+ * line. */
 #include "stream_fixture.h"
 
 #include "profiler/insns.h"
@@ -114,7 +115,7 @@ static void other_code_has_another_version(void **state)
     end(&f);
 }
 
-/* --- Code of a file ------------------------------------------------------------------------------ */
+/* --- Code of a file / ------------------------------------------------------------------------- */
 
 __attribute__((noinline, used)) static int executed(int n)
 {

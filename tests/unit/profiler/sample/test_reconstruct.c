@@ -6,7 +6,8 @@
 
 static struct machine machine;
 
-/* A program from a text: blanks between instructions; "n" nop, "?K" conditional branch to K, "jK" jump, "iK" indirect, "cK" call, "r" return. ":" begins a function. */
+/* A program from a text: blanks between instructions; "n" nop, "?K" conditional branch to K, "jK"
+ * jump, "iK" indirect, "cK" call, "r" return. ":" begins a function. */
 static struct machine *assemble(const char *text)
 {
     static const char letters[] = "n?jicr";
@@ -233,7 +234,8 @@ static void recursion(void **state)
     forget(m);
 }
 
-/* Behind the call there is no branch: how deep it was nobody can tell.  0 c3  1 ?0  2 r   : 3 ?6  4 c3  5 r  6 r */
+/* Behind the call there is no branch: how deep it was nobody can tell.  0 c3  1 ?0  2 r   : 3 ?6  4
+ * c3  5 r  6 r */
 static void deep_recursion(void **state)
 {
     (void)state;
@@ -299,7 +301,8 @@ static void expect_addresses(struct hp_reconstruct *r, uint64_t pc, uint32_t his
     hp_reconstruct_paths_fini(&paths);
 }
 
-/* ARM has conditional calls and returns.  1000 blne 2000  1004 nop  1008 b 1000   2000 bxeq lr  2004 bx lr */
+/* ARM has conditional calls and returns.  1000 blne 2000  1004 nop  1008 b 1000   2000 bxeq lr 2004
+ * bx lr */
 static void conditional_calls(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Path reconstruction against a slow reference: random programs, random runs, and for samples of them all ways back tried one by one, instruction by
- * instruction, without places and states.
+ * Path reconstruction against a slow reference: random programs, random runs, and for samples of
+ * them all ways back tried one by one, instruction by instruction, without places and states.
  */
 #include "base/map64.h"
 #include "reconstruct_fixture.h"
@@ -43,7 +43,8 @@ static void make_function(struct machine *m, uint32_t n, const uint32_t *firsts,
     emit(m, RET, 0);
 }
 
-/* main calls the others for ever; they call those behind them, rarely others. The last calls nothing. */
+/* main calls the others for ever; they call those behind them, rarely others. The last calls
+ * nothing. */
 static void make_program(struct machine *m, uint64_t seed)
 {
     uint32_t firsts[FUNCTIONS + 2], sizes[FUNCTIONS + 1];

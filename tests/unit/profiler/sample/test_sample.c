@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* The sampler: what is selected, held against one that counts one by one; delivery; hostile timings. */
+/* The sampler: what is selected, held against one that counts one by one; delivery; hostile
+ * timings. */
 #include "sample_fixture.h"
 
-/* --- A sampler that counts ---------------------------------------------------------------------- */
+/* --- A sampler that counts / ------------------------------------------------------------------ */
 
 /* Does what the rules say with every single instruction or slot. */
 struct naive {
@@ -188,7 +189,7 @@ static void windows_are_counted_as_one_run(void **state)
     free(flow.timings);
 }
 
-/* --- Delivery ----------------------------------------------------------------------------------- */
+/* --- Delivery / ------------------------------------------------------------------------------- */
 
 /* Timings so far apart that nothing is lost. */
 static struct flow idle_flow(size_t n)
@@ -277,7 +278,7 @@ static void what_cannot_be_recorded_is_lost(void **state)
     free(flow.timings);
 }
 
-/* --- Repeatable --------------------------------------------------------------------------------- */
+/* --- Repeatable / ----------------------------------------------------------------------------- */
 
 static bool same_samples(const struct taken *a, const struct taken *b)
 {
@@ -320,7 +321,8 @@ static void same_seed_same_samples(void **state)
     free(flow.timings);
 }
 
-/* The generator is the published one: xoshiro256** from the state 1, 2, 3, 4, splitmix64 from 1234567. */
+/* The generator is the published one: xoshiro256** from the state 1, 2, 3, 4, splitmix64 from
+ * 1234567. */
 static void random_numbers_are_the_published_ones(void **state)
 {
     (void)state;
@@ -333,7 +335,7 @@ static void random_numbers_are_the_published_ones(void **state)
     assert_int_equal(hp_random_mix(&mix), 3203168211198807973u);
 }
 
-/* --- Machines ----------------------------------------------------------------------------------- */
+/* --- Machines / ------------------------------------------------------------------------------- */
 
 static uint64_t pc_of(const void *context, uint32_t insn)
 {
@@ -391,7 +393,7 @@ static void configs_that_do_not_fit_are_rejected(void **state)
     rejects(config, test_machine, "no mode has the number 7");
 }
 
-/* --- Hostile ------------------------------------------------------------------------------------ */
+/* --- Hostile / -------------------------------------------------------------------------------- */
 
 /* Timings that no pipe makes neither crash nor take for ever. */
 static void any_timings_are_survived(void **state)

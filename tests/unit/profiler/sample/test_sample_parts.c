@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
-/* The parts of sampling that can be checked by hand: configurations, tallies, overlaps, estimates. */
+/* The parts of sampling that can be checked by hand: configurations, tallies, overlaps, estimates.
+ */
 #include "sample_fixture.h"
 
 #include <math.h>
 
-/* --- Configurations ----------------------------------------------------------------------------- */
+/* --- Configurations / ------------------------------------------------------------------------- */
 
 static void says(const char *text, const char *expected)
 {
@@ -76,7 +77,7 @@ static void distances_of_pairs_are_half_as_long(void **state)
     assert_true(hp_sample_distance(1000, 96) == 500);
 }
 
-/* --- Tallies ------------------------------------------------------------------------------------ */
+/* --- Tallies / -------------------------------------------------------------------------------- */
 
 static void names_are_there_for_all(void **state)
 {
@@ -189,7 +190,7 @@ static void aborted_ones_are_only_counted(void **state)
     assert_int_equal(both.stage_squares[HP_STAGE_LOAD], 800);
 }
 
-/* --- Overlaps ----------------------------------------------------------------------------------- */
+/* --- Overlaps / ------------------------------------------------------------------------------- */
 
 /* Fetched at 0: mapped 4, issued 11, done 33, left 40. */
 static struct hp_sample sample_of(uint32_t mapped, uint32_t issued, uint32_t done, uint32_t left)
@@ -327,7 +328,7 @@ static void sums_are_made_both_ways_round(void **state)
     hp_overlap_tally_free(tally);
 }
 
-/* --- Estimates ---------------------------------------------------------------------------------- */
+/* --- Estimates / ------------------------------------------------------------------------------ */
 
 static void is_near(double value, double expected, double error)
 {

@@ -197,7 +197,8 @@ static void pairs_become_rows(void **state)
     check("profileme,mode=slots,interval=2000,window=500,buffer=7", 500);
 }
 
-/* In flight: what is in the reorder buffer and in the fetch queue. Near: 30 cycles of 4 instructions. */
+/* In flight: what is in the reorder buffer and in the fetch queue. Near: 30 cycles of 4
+ * instructions. */
 static void the_window_is_the_machine_s(void **state)
 {
     (void)state;

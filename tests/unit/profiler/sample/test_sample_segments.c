@@ -98,7 +98,8 @@ static uint64_t stat(const struct fixture *f, const char *name)
     return 0;
 }
 
-/* The steps of a path: the first instruction of each, and how it was left: - fell, + taken, ( entered, ) returned, . end. */
+/* The steps of a path: the first instruction of each, and how it was left: - fell, + taken, (
+ * entered, ) returned, . end. */
 static void path_text(const struct fixture *f, size_t path, char *text)
 {
     static const char how[] = {
@@ -154,7 +155,8 @@ static void sides_are_told_apart(void **state)
     struct fixture f;
     (void)state;
     BEGIN(&f, diamond, 0, ROUNDS);
-    /* In the join, which both sides lead to: a branch of the diamond, one of the loop, and so on. */
+    /* In the join, which both sides lead to: a branch of the diamond, one of the loop, and so on.
+     */
     add(&f, 5, "10101010", 30); /* always left */
     add(&f, 5, "11111111", 10); /* always right */
     add(&f, 5, "11111111", 10);
@@ -261,7 +263,8 @@ static void calls_are_entered_and_left(void **state)
 
 /* --- Many ------------------------------------------------------------------------------------- */
 
-/* All histories that can be, of three instructions: more than fit into a few entries; the heaviest come first. */
+/* All histories that can be, of three instructions: more than fit into a few entries; the heaviest
+ * come first. */
 static void many(void **state)
 {
     static const uint32_t at[] = {2, 5, 6};

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What samples say, held against the truth of the same timings. Seeds are fixed, so every test gives the same numbers each time; bounds are those
- * that a right sampler keeps with other seeds too, but for one time in hundreds.
+ * What samples say, held against the truth of the same timings. Seeds are fixed, so every test
+ * gives the same numbers each time; bounds are those that a right sampler keeps with other seeds
+ * too, but for one time in hundreds.
  */
 #include "sample_fixture.h"
 
@@ -12,7 +13,7 @@
 #define INTERVAL                                                                                   \
     250 /* of single samples; of pairs and slots it is longer, so that hardly any is lost */
 
-/* --- The truth ---------------------------------------------------------------------------------- */
+/* --- The truth / ------------------------------------------------------------------------------ */
 
 static struct flow flow;
 static struct hp_insn_tally truth[INSNS];
@@ -62,10 +63,11 @@ static struct hp_sampler_stats look(const char *text, uint64_t seed, struct seen
     return sample_flow(&config, &flow, see, seen);
 }
 
-/* --- Single samples ----------------------------------------------------------------------------- */
+/* --- Single samples / ------------------------------------------------------------------------- */
 
-/* Every count is selected with probability 1 / S, from the first on. Of 40000 seeds, S = 10: 4000 times each of 40 counts, with a standard deviation of
- * 60; the largest of 40 deviations is above 4.5 of them once in 3000 times. */
+/* Every count is selected with probability 1 / S, from the first on. Of 40000 seeds, S = 10: 4000
+ * times each of 40 counts, with a standard deviation of 60; the largest of 40 deviations is
+ * above 4.5 of them once in 3000 times. */
 static void every_place_is_as_likely(void **state)
 {
     (void)state;
@@ -89,7 +91,8 @@ static void every_place_is_as_likely(void **state)
             fail_msg("place %zu was selected %u times of %d", i, selected[i], TIMES);
 }
 
-/* The mean over 30 seeds of kS is the truth, within 3 standard errors of what was seen (once in 370 not). */
+/* The mean over 30 seeds of kS is the truth, within 3 standard errors of what was seen (once in 370
+ * not). */
 static void is_unbiased(const char *name, double actual, const double *estimates)
 {
     double mean = 0, squares = 0;
@@ -141,8 +144,9 @@ static void kS_is_unbiased(void **state)
     is_unbiased("one instruction", (double)truth[15].events[HP_INSN_L1D], one);
 }
 
-/* Two thirds of the estimates are within 1 +- 1 / sqrt(k) of the truth: one standard deviation. 120 instructions and 30 seeds, so 3600 estimates of which 68 %
- * have a standard error of 0.8 %; for counts about 13 the bounds, which are those of what was seen, have between 64 and 72 %. */
+/* Two thirds of the estimates are within 1 +- 1 / sqrt(k) of the truth: one standard deviation. 120
+ * instructions and 30 seeds, so 3600 estimates of which 68 % have a standard error of 0.8 %; for
+ * counts about 13 the bounds, which are those of what was seen, have between 64 and 72 %. */
 static void two_thirds_are_within_the_envelope(void **state)
 {
     (void)state;
@@ -208,9 +212,10 @@ static void intervals_hold_the_truth(void **state)
     }
 }
 
-/* --- Slots -------------------------------------------------------------------------------------- */
+/* --- Slots / ---------------------------------------------------------------------------------- */
 
-/* Every slot of the run is as likely: so empty ones have the share that they have in truth, and kS of slots are instructions. */
+/* Every slot of the run is as likely: so empty ones have the share that they have in truth, and kS
+ * of slots are instructions. */
 static void empty_slots_are_selected_in_proportion(void **state)
 {
     (void)state;
@@ -234,12 +239,13 @@ static void empty_slots_are_selected_in_proportion(void **state)
     is_unbiased("retired", sum_of(truth, offsetof(struct hp_insn_tally, retired)), retired);
 }
 
-/* --- Pairs -------------------------------------------------------------------------------------- */
+/* --- Pairs / ---------------------------------------------------------------------------------- */
 
 #define WINDOW 96
 #define MAJOR  500
 
-/* Chi-square with 95 degrees of freedom is between 57 and 144, but once in 500 times (99.9 % at both ends). */
+/* Chi-square with 95 degrees of freedom is between 57 and 144, but once in 500 times (99.9 % at
+ * both ends). */
 static void distances_of_pairs_are_uniform(void **state)
 {
     (void)state;
@@ -265,7 +271,8 @@ static void distances_of_pairs_are_uniform(void **state)
     free(taken.pairs);
 }
 
-/* Sums of what each instruction's executions come to, counted one by one over all that lie within the window. */
+/* Sums of what each instruction's executions come to, counted one by one over all that lie within
+ * the window. */
 struct overlaps {
     double progress, useful, near, retired;
 };
@@ -331,9 +338,10 @@ static void see_pairs(void *context, const struct hp_sample_pair *samples, size_
     }
 }
 
-/* Of 500000 timings: the estimate of wasted issue slots is unbiased; likewise what is near. The interval of wasted slots is made for latencies that spread more than those
- * here: it holds the truth in 95 % of 3600 estimates at least, and is at most 1.8 times as wide as what the estimates really spread over seeds (that is known to
- * 1/sqrt(2 * 29 * 120), so 1 %). */
+/* Of 500000 timings: the estimate of wasted issue slots is unbiased; likewise what is near. The
+ * interval of wasted slots is made for latencies that spread more than those here: it holds the
+ * truth in 95 % of 3600 estimates at least, and is at most 1.8 times as wide as what the estimates
+ * really spread over seeds (that is known to 1/sqrt(2 * 29 * 120), so 1 %). */
 static void wasted_slots_are_those_counted(void **state)
 {
     (void)state;
@@ -381,8 +389,9 @@ static void wasted_slots_are_those_counted(void **state)
     assert_in_range(inside_ipc, 0.93 * INSNS * SEEDS, 0.97 * INSNS * SEEDS);
 }
 
-/* Both samples of a pair count: an execution is seen twice in an interval. The two may be of the same instruction, so that counts vary more than single samples do;
- * the intervals hold the truth in 90 % at least all the same. */
+/* Both samples of a pair count: an execution is seen twice in an interval. The two may be of the
+ * same instruction, so that counts vary more than single samples do; the intervals hold the truth
+ * in 90 % at least all the same. */
 static void pairs_count_twice(void **state)
 {
     (void)state;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* Whole program paths through a file: what comes out is what went in; and files that are damaged. */
+/* Whole program paths through a file: what comes out is what went in; and files that are damaged.
+ */
 #include "hotpath/wpp.h"
 #include "stream/trace_format.h"
 #include "stream_fixture.h"
@@ -386,7 +387,8 @@ static void test_subpaths_cover_everything_once(void **state)
     unlink(FILE_NAME);
 }
 
-/* The same subpath in the parts of two threads, and paths that got a second number, count together. */
+/* The same subpath in the parts of two threads, and paths that got a second number, count together.
+ */
 static void test_subpaths_of_parts_are_joined(void **state)
 {
     (void)state;
@@ -595,7 +597,8 @@ static void frame(struct hand *h, uint32_t kind)
     fixed(h, 0, 8);
 }
 
-/* A file of one path of 3 instructions, one thread, and a part of these rules (their bytes in order). */
+/* A file of one path of 3 instructions, one thread, and a part of these rules (their bytes in
+ * order). */
 static bool by_hand(const uint64_t *rules, size_t n, uint64_t n_rules, uint64_t n_nodes,
                     uint64_t symbols, uint64_t insns)
 {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-/* The grammar alone: what it generates is what was put in, and its invariants hold after every symbol. */
+/* The grammar alone: what it generates is what was put in, and its invariants hold after every
+ * symbol. */
 #include "profiler/wpp/grammar.h"
 #include "profiler/wpp/grammar_impl.h"
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions on a machine in cycles, where the cycles went, and ways of sampling, in every format.
+ * Instructions on a machine in cycles, where the cycles went, and ways of sampling, in every
+ * format.
  */
 #include "report_fixture.h"
 #include "report_parse.h"
@@ -41,7 +42,8 @@ static void expect_at(const char *json, const char *path, const char *value)
         fail_msg("%s is not %s but %.80s", path, value, at ? at : "nothing");
 }
 
-/* The expected text, with what the fixture's instructions wasted at most in place of @: the load, then the division, or the other way round. */
+/* The expected text, with what the fixture's instructions wasted at most in place of @: the load,
+ * then the division, or the other way round. */
 static void expect_wasted(const struct hp_profile *profile, struct hp_report_options options,
                           bool division_first, const char *format)
 {
@@ -268,7 +270,8 @@ static void cycles_have_causes(void **state)
            "  20.0%     200     100  2.00  helper    execute 75.0%, unit 25.0%\n");
 }
 
-/* The blocks of the inner loop are demo+0x1010 to 0x1020; the loop at libx.so+0x504 has the block at 0x500. */
+/* The blocks of the inner loop are demo+0x1010 to 0x1020; the loop at libx.so+0x504 has the block
+ * at 0x500. */
 static void cycles_sum_by_loop_and_line(void **state)
 {
     (void)state;

@@ -74,7 +74,8 @@ static void threads_and_limits_of_loops(void **state)
            "  … and 2 more (--top 0 shows all)\n");
 }
 
-/* Functions come by their heaviest loop, and what is nested follows what it is in, whatever is heavier elsewhere. */
+/* Functions come by their heaviest loop, and what is nested follows what it is in, whatever is
+ * heavier elsewhere. */
 static void the_nest_goes_before_weight(void **state)
 {
     (void)state;
@@ -179,7 +180,8 @@ static void loops_that_were_not_recorded(void **state)
            "  (no hot spot was detected: --profile hotspots looks for them)\n");
 }
 
-/* As many as were asked for stand in the default report; a detector that found nothing is mentioned. */
+/* As many as were asked for stand in the default report; a detector that found nothing is
+ * mentioned. */
 static void loops_and_hotspots_are_there_by_default(void **state)
 {
     (void)state;
@@ -262,10 +264,10 @@ static struct hp_profile bare_loops(struct hp_pthread *thread, uint64_t instruct
 }
 
 /*
- * Loops A and B of section 2 of the paper: A has 10,000 iterations in 5 executions and takes 33 % of the time, B 12,000 in 6,000 and 40 %. Of 300,000
- * instructions, hardware ten times as fast, 200 for each execution:
- *   A  300,000 - 99,000 + 9,900 + 5 x 200       = 211,900  1.416
- *   B  300,000 - 120,000 + 12,000 + 6,000 x 200 = 1,392,000  0.216
+ * Loops A and B of section 2 of the paper: A has 10,000 iterations in 5 executions and takes 33 %
+ * of the time, B 12,000 in 6,000 and 40 %. Of 300,000 instructions, hardware ten times as fast, 200
+ * for each execution: A  300,000 - 99,000 + 9,900 + 5 x 200       = 211,900  1.416 B  300,000 -
+ * 120,000 + 12,000 + 6,000 x 200 = 1,392,000  0.216
  */
 static void iterations_choose_wrongly(void **state)
 {
@@ -286,12 +288,14 @@ static void iterations_choose_wrongly(void **state)
            "  speedup  by iter.   self  times  iterations    cost  instr.  loop\n"
            "    1.42x         2  33.0%      5      10,000    0.3%      20  (unknown) a.c:10-20\n"
            "    0.22x         1  40.0%  6,000      12,000  400.0%      30  (unknown) b.c:30-40\n");
-    /* Without communication Amdahl's law is all there is, and iterations choose well: 300,000 / 192,000. */
+    /* Without communication Amdahl's law is all there is, and iterations choose well: 300,000 /
+     * 192,000. */
     options.partition = (struct hp_partition_costs){.set = true, .iteration = -1, .loops = 1};
     char *text = render(&profile, &options);
     assert_non_null(strstr(text, "  best: 1.56x: (unknown) b.c:30-40\n  speedup"));
     free(text);
-    /* Two instructions an iteration: A 300,000 - 99,000 + 20,000 + 1,000 = 222,000; both, 300,000 - 219,000 + 44,000 + 3,000 x 2. */
+    /* Two instructions an iteration: A 300,000 - 99,000 + 20,000 + 1,000 = 222,000; both, 300,000 -
+     * 219,000 + 44,000 + 3,000 x 2. */
     options.partition =
         (struct hp_partition_costs){.set = true, .iteration = 2, .init = 200, .loops = 2};
     options.format = HP_REPORT_JSON;
@@ -393,7 +397,8 @@ static void hotspots_and_when_they_ran(void **state)
     free(csv);
 }
 
-/* What the profiler counted itself is better than what blocks tell; of several runs it is not known which is whose. */
+/* What the profiler counted itself is better than what blocks tell; of several runs it is not known
+ * which is whose. */
 static void the_detector_knows_best(void **state)
 {
     (void)state;
@@ -765,7 +770,8 @@ static void back_edges_equal_the_slow_search(void **state)
     assert_true(found > 200);
 }
 
-/* Positions are all different, and those of what is nested lie in what it is nested in, behind what is heavier. */
+/* Positions are all different, and those of what is nested lie in what it is nested in, behind what
+ * is heavier. */
 static void positions_are_those_of_a_forest(void **state)
 {
     (void)state;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Paths, predictions and what models counted, in every format. Golden texts: to rebase one after a wanted change, see
- * test_report_text.c.
+ * Paths, predictions and what models counted, in every format. Golden texts: to rebase one after a
+ * wanted change, see test_report_text.c.
  */
 #include "report_fixture.h"
 #include "report_parse.h"
@@ -311,7 +311,8 @@ static void csv_has_lists_with_blanks(void **state)
 
 /* --- The lines of a path ---------------------------------------------------------------------- */
 
-/* A block of lines 1 2 1 3 1, its branch in the last: 2 3 1. Then one of 1 and 4: that 1 is the same. */
+/* A block of lines 1 2 1 3 1, its branch in the last: 2 3 1. Then one of 1 and 4: that 1 is the
+ * same. */
 static void lines_of_blocks_are_joined(void **state)
 {
     (void)state;
