@@ -30,6 +30,36 @@ size_t hp_number_percent(char text[HP_NUMBER_SIZE], double fraction);
  * 0, what is beyond 9e15 as that. */
 size_t hp_number_fixed(char text[HP_NUMBER_SIZE], double value, unsigned decimals);
 
+/*
+ * The same as arguments of printf() and its like; the text lives as long as the block around it:
+ *
+ *     fprintf(out, "%s rows, %s of all\n", HP_GROUPED(n), HP_PERCENT(share));
+ */
+#define HP_HEX(value)             hp_number_text_uint(hp_number_hex, (char[HP_NUMBER_SIZE]){0}, value)
+#define HP_GROUPED(value)         hp_number_text_uint(hp_number_grouped, (char[HP_NUMBER_SIZE]){0}, value)
+#define HP_HUMAN(value)           hp_number_text_uint(hp_number_human, (char[HP_NUMBER_SIZE]){0}, value)
+#define HP_PERCENT(fraction)      hp_number_text_percent((char[HP_NUMBER_SIZE]){0}, fraction)
+#define HP_FIXED(value, decimals) hp_number_text_fixed((char[HP_NUMBER_SIZE]){0}, value, decimals)
+
+static inline const char *hp_number_text_uint(size_t (*write)(char *text, uint64_t value),
+                                              char *text, uint64_t value)
+{
+    write(text, value);
+    return text;
+}
+
+static inline const char *hp_number_text_percent(char *text, double fraction)
+{
+    hp_number_percent(text, fraction);
+    return text;
+}
+
+static inline const char *hp_number_text_fixed(char *text, double value, unsigned decimals)
+{
+    hp_number_fixed(text, value, decimals);
+    return text;
+}
+
 /* `part` of `whole` as a fraction; 0 of nothing. */
 double hp_number_share(uint64_t part, uint64_t whole);
 

@@ -5,6 +5,8 @@
 #include "text/number.h"
 #include "text/utf8.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -41,6 +43,21 @@ void hp_strbuf_bytes(struct hp_strbuf *buffer, const char *bytes, size_t n)
 void hp_strbuf_add(struct hp_strbuf *buffer, const char *text)
 {
     hp_strbuf_bytes(buffer, text, strlen(text));
+}
+
+void hp_strbuf_format(struct hp_strbuf *buffer, const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0) {
+        buffer->failed = true;
+        return;
+    }
+    hp_strbuf_bytes(buffer, text, (size_t)length);
+    free(text);
 }
 
 void hp_strbuf_uint(struct hp_strbuf *buffer, uint64_t value)

@@ -28,6 +28,10 @@ void hp_strbuf_fini(struct hp_strbuf *buffer);
 
 void hp_strbuf_bytes(struct hp_strbuf *buffer, const char *bytes, size_t n);
 void hp_strbuf_add(struct hp_strbuf *buffer, const char *text);
+
+/* As printf(); numbers other than plain integers as text: HP_GROUPED(), HP_FIXED() of number.h. */
+void hp_strbuf_format(struct hp_strbuf *buffer, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void hp_strbuf_uint(struct hp_strbuf *buffer, uint64_t value);
 void hp_strbuf_int(struct hp_strbuf *buffer, int64_t value);
 void hp_strbuf_hex(struct hp_strbuf *buffer, uint64_t value);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 /* What everything stands on: errors, growing arrays, maps, strings, files that appear whole. */
 #include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
 #include "base/map64.h"
 #include "base/outfile.h"
@@ -73,6 +75,48 @@ static void bisection_finds_the_first(void **state)
 }
 
 /* --- Arrays ----------------------------------------------------------------------------------- */
+
+static int compare_pairs(const void *left, const void *right)
+{
+    const int *a = left, *b = right;
+    return HP_COMPARE(b[0], a[0]) ?: HP_COMPARE(a[1], b[1]);
+}
+
+static void the_first_key_that_differs_decides(void **state)
+{
+    (void)state;
+    int pairs[][2] = {{1, 5}, {2, 7}, {1, 4}, {2, 6}};
+    const int sorted[][2] = {{2, 6}, {2, 7}, {1, 4}, {1, 5}};
+    qsort(pairs, 4, sizeof *pairs, compare_pairs);
+    assert_memory_equal(pairs, sorted, sizeof sorted);
+}
+
+static int released;
+
+static void count_release(int *value)
+{
+    released += *value;
+}
+
+static enum hp_err fail_with_two_held(enum hp_err err)
+{
+    int first HP_CLEANUP(count_release) = 1;
+    char *memory HP_CLEANUP(hp_free) = malloc(8); /* the sanitizers see a leak */
+    assert_non_null(memory);
+    HP_TRY(err);
+    first = 10;
+    return HP_OK;
+}
+
+static void what_is_held_is_released_however_a_function_ends(void **state)
+{
+    (void)state;
+    released = 0;
+    assert_int_equal(fail_with_two_held(HP_ERR_IO), HP_ERR_IO);
+    assert_int_equal(released, 1);
+    assert_int_equal(fail_with_two_held(HP_OK), HP_OK);
+    assert_int_equal(released, 11);
+}
 
 static void arrays_grow_and_new_room_is_zero(void **state)
 {
@@ -321,6 +365,8 @@ int main(void)
         cmocka_unit_test(the_last_failure_has_a_text),
         cmocka_unit_test(every_code_has_a_name),
         cmocka_unit_test(bisection_finds_the_first),
+        cmocka_unit_test(the_first_key_that_differs_decides),
+        cmocka_unit_test(what_is_held_is_released_however_a_function_ends),
         cmocka_unit_test(arrays_grow_and_new_room_is_zero),
         cmocka_unit_test(arrays_that_cannot_grow_stay),
         cmocka_unit_test(maps_keep_what_is_put),

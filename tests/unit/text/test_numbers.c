@@ -128,6 +128,18 @@ static void long_texts_are_cut(void **state)
     expect_cut("", 1, HP_CUT_END, "");
 }
 
+static void texts_are_formatted(void **state)
+{
+    (void)state;
+    struct hp_strbuf buffer = {0};
+    hp_strbuf_format(&buffer, "%s of %s", HP_GROUPED(1234567), HP_HUMAN(2000000));
+    hp_strbuf_format(&buffer, ": %s, %s, %s%c", HP_PERCENT(0.5), HP_FIXED(1.25, 1), HP_HEX(255),
+                     '.');
+    assert_string_equal(hp_strbuf_text(&buffer), "1,234,567 of 2.00 M: 50.0%, 1.3, 0xff.");
+    assert_false(buffer.failed);
+    hp_strbuf_fini(&buffer);
+}
+
 static void names_cannot_steer_the_terminal(void **state)
 {
     (void)state;
@@ -170,6 +182,7 @@ int main(void)
         cmocka_unit_test(exact_numbers),
         cmocka_unit_test(saturation),
         cmocka_unit_test(long_texts_are_cut),
+        cmocka_unit_test(texts_are_formatted),
         cmocka_unit_test(names_cannot_steer_the_terminal),
         cmocka_unit_test(utf8_round_trip),
     };

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Releasing what a function holds, however it is left:
+ *
+ *     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+ *     uint32_t *order HP_CLEANUP(hp_free) = NULL;
+ *     HP_TRY(fill(&text, &order));
+ *
+ * Each must be set where it is declared. What is handed to the caller is set to NULL afterwards.
+ */
+#ifndef HP_BASE_CLEANUP_H
+#define HP_BASE_CLEANUP_H
+
+#include <stdlib.h>
+
+#define HP_CLEANUP(release) __attribute__((cleanup(release)))
+
+/* free() of the pointer that `pointer` points to. */
+static inline void hp_free(void *pointer)
+{
+    free(*(void **)pointer);
+}
+
+#endif
