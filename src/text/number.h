@@ -76,4 +76,10 @@ static inline uint64_t hp_saturating_mul(uint64_t a, uint64_t b)
     return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
 }
 
+/* Adds to a sum likewise. */
+static inline void hp_add_up(uint64_t *sum, uint64_t value)
+{
+    *sum = hp_saturating_add(*sum, value);
+}
+
 #endif
