@@ -29,7 +29,7 @@ static void put_row(struct hp_page *page, const struct hp_bound_fields *fields,
                     const struct other *others, const struct hp_row *row)
 {
     struct hp_json *json = &page->json;
-    struct hp_field_input input = {&page->tables, row, &page->text};
+    struct hp_field_input input = {.tables = &page->tables, .row = row, .buffer = &page->text};
     hp_json_begin_object(json);
     for (size_t i = 0; i < fields->n; i++) {
         const char *name = fields->fields[i].field->name;

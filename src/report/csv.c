@@ -51,7 +51,7 @@ static void print_row(const struct hp_tables *tables, const struct hp_bound_fiel
                       const struct hp_row *row, bool per_thread, struct hp_strbuf *buffer,
                       FILE *out)
 {
-    struct hp_field_input input = {tables, row, buffer};
+    struct hp_field_input input = {.tables = tables, .row = row, .buffer = buffer};
     for (size_t i = 0; i < fields->n; i++) {
         hp_strbuf_clear(buffer);
         if (i > 0)

@@ -71,7 +71,7 @@ struct hp_cell hp_field_cell(const struct hp_bound_field *field, const struct hp
 {
     const struct hp_field *f = field->field;
     if (f->get)
-        return f->get(in);
+        return f->get(&(struct hp_field_input){in->tables, in->row, in->buffer, f});
     if (f->from == HP_FROM_ITEM)
         return hp_cell_number(in->row->item);
     if (f->from == HP_FROM_VALUE)
@@ -205,10 +205,16 @@ void hp_list_estimate(struct hp_list *list, const char *name, struct hp_estimate
     }
 }
 
+static void write_list(const struct hp_field *field, const struct hp_field_input *in,
+                       struct hp_list *list)
+{
+    field->list(&(struct hp_field_input){in->tables, in->row, in->buffer, field}, list);
+}
+
 void hp_field_list(const struct hp_bound_field *field, const struct hp_field_input *in)
 {
     struct hp_list list = {.text = in->buffer, .tables = in->tables};
-    field->field->list(in, &list);
+    write_list(field->field, in, &list);
 }
 
 static void list_json(struct hp_json *json, const struct hp_field *field,
@@ -219,7 +225,7 @@ static void list_json(struct hp_json *json, const struct hp_field *field,
         hp_json_begin_object(json);
     else if (field->list_kind == HP_LIST_ITEMS)
         hp_json_begin_array(json);
-    field->list(in, &list);
+    write_list(field, in, &list);
     if (field->list_kind == HP_LIST_NAMED)
         hp_json_end_object(json);
     else if (field->list_kind == HP_LIST_ITEMS)

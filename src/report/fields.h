@@ -33,6 +33,8 @@ struct hp_field_input {
     const struct hp_tables *tables;
     const struct hp_row *row;
     struct hp_strbuf *buffer; /* empty: room for a text that has to be made */
+    /* Set for `get` and `list`: what is asked for, so that one function can serve several. */
+    const struct hp_field *field;
 };
 
 enum hp_field_kind {
@@ -85,7 +87,7 @@ struct hp_field {
     enum hp_field_kind kind;
     bool ordered; /* needs the order of execution: not there when a run was only counted */
     enum hp_field_from from;
-    uint8_t value;
+    uint8_t value; /* or what `get` and `list` make of it */
     enum hp_field_as as;
     const char *column; /* NULL: as the field is called */
     const struct hp_field_row *of;

@@ -15,7 +15,7 @@ struct printer {
 static void print_fields(struct printer *p, const struct hp_bound_fields *fields,
                          const struct hp_row *row, bool counted_only)
 {
-    struct hp_field_input input = {p->tables, row, &p->buffer};
+    struct hp_field_input input = {.tables = p->tables, .row = row, .buffer = &p->buffer};
     for (size_t i = 0; i < fields->n; i++) {
         enum hp_field_kind kind = fields->fields[i].field->kind;
         if ((!counted_only || kind == HP_FIELD_COUNTED) &&

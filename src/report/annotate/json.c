@@ -23,7 +23,7 @@ static void print_facts(struct hp_annotator *a, struct hp_json *json,
     static const char *const said[] = {"address", "text",     "file",   "line",
                                        "inlined", "function", "version"};
     struct hp_row row = {.item = line->insn, .thread = HP_PROFILE_NONE};
-    struct hp_field_input input = {a->tables, &row, buffer};
+    struct hp_field_input input = {.tables = a->tables, .row = &row, .buffer = buffer};
     struct hp_bound_fields fields;
     hp_fields_bind(&fields, &hp_view_instructions, a->tables);
     for (size_t k = 0; k < fields.n; k++) {
