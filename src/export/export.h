@@ -1,33 +1,30 @@
 // SPDX-License-Identifier: MIT
 /*
  * Exports: what hotpath found, for the tools people already use. A format is a file with its
- * struct hp_export_format and a line in formats.c.
+ * struct hp_export_format and a line in formats.c. It is made of a profile, or of a run: of every
+ * block that is executed, or of what became of every instruction on a machine in cycles.
  */
 #ifndef HP_EXPORT_EXPORT_H
 #define HP_EXPORT_EXPORT_H
 
-#include "export/pipeline/log.h"
-#include "export/traces/stream.h"
 #include "hotpath/profile.h"
+#include "hotpath/profiler.h"
+#include "symbols/functions.h"
 
 #include <stdio.h>
 
 /* What a format is made of. */
 enum hp_export_source {
-    HP_EXPORT_TIMINGS, /* what became of every instruction of a part of a run, on a machine in
-                          cycles */
+    HP_EXPORT_TIMINGS, /* of each instruction of a part of a run, on a machine in cycles */
     HP_EXPORT_PROFILE, /* a profile */
     HP_EXPORT_STREAM,  /* everything that is executed in a run, or a part of it */
 };
 
 /* What is wanted of a format that is made of a profile. What a format has no use for it refuses. */
 struct hp_export_request {
-    const char *module; /* the file that it is about, by path or by name; NULL: the program that was
-                           started */
-    const char *table;  /* take the counts from this hot path table, not the exact ones; NULL: the
-                           exact ones */
-    const char
-        *metric; /* what is counted, where there is a choice: "instructions" (NULL), "cycles" */
+    const char *module; /* the file that it is about, by path or by name; NULL: the program */
+    const char *table;  /* counts of this hot path table; NULL: the exact ones */
+    const char *metric; /* what is counted: "instructions" (NULL), "cycles" */
 };
 
 /* What was written, and of how much. For formats that are about one file: of the executions in it.
@@ -35,22 +32,62 @@ struct hp_export_request {
 struct hp_export_written {
     const char *unit; /* "instructions", "branches", ... */
     uint64_t written;
-    uint64_t total;    /* in the profile */
-    char missing[256]; /* where the rest is: "in other modules", ...; "": there is none */
-    char detail[256];  /* what else there is to know of it; "": nothing */
+    uint64_t total;           /* in the profile, or in the run */
+    uint64_t retired, cycles; /* of timings */
+    char missing[256];        /* where the rest is: "in other modules", ...; "": there is none */
+    char detail[256];         /* what else there is to know of it; "": nothing */
+};
+
+/* In place of a thread: all of them, in the order in which they are read. */
+#define HP_STREAM_ALL HP_NO_ID
+
+/* Where a format of a run writes, and what of. The state of such a format begins with this. */
+struct hp_stream_setup {
+    FILE *out;
+    FILE *second; /* NULL: the format has no second file, or it is not wanted */
+    struct hp_code *code;
+    struct hp_program *program;        /* of timings */
+    struct hp_functions *functions;    /* NULL: nothing is named */
+    uint32_t thread;                   /* HP_STREAM_ALL */
+    uint64_t interval;                 /* instructions, where the run is cut; 0: the format's own */
+    struct hp_export_written *written; /* filled in while the run goes on */
+};
+
+/* A block that was executed. What is pointed to is valid during the call. */
+struct hp_stream_block {
+    uint32_t id;
+    uint32_t insns; /* that were executed: all, but of the last one of a thread or before a loss */
+    uint8_t taken;  /* how it was left; 0 where nobody knows */
+    const struct hp_block *code;
+    const uint64_t *addresses; /* one for every memory operand of these; NULL: not known */
+    size_t n_addresses;
 };
 
 struct hp_export_format {
     const char *name;
     const char *summary; /* one line: what it is, and what reads it */
     enum hp_export_source source;
-    const struct hp_log_format *log;       /* of HP_EXPORT_TIMINGS */
-    const struct hp_stream_format *stream; /* of HP_EXPORT_STREAM */
+
     /* Of HP_EXPORT_PROFILE: writes a profile, which is normal. Names in it are any bytes, and may
      * be as long as they like. HP_ERR_INVALID: the profile has not got what the format is made of;
      * the text says how to record it. */
     enum hp_err (*write)(const struct hp_profile *profile, const struct hp_export_request *request,
                          FILE *out, struct hp_export_written *written);
+
+    /* Of the others: one of these gets what a thread did, as it comes. HP_ERR_NOMEM, HP_ERR_IO;
+     * write errors may be left to the file's error flag. */
+    enum hp_err (*block)(void *state, const struct hp_stream_block *block);
+    enum hp_err (*timing)(void *state, const struct hp_timing *timing);
+    size_t state_size; /* of the state, which is zero behind its setup at first */
+    /* HP_ERR_INVALID, HP_ERR_UNSUPPORTED: not of this; the text says why. These may be NULL. */
+    enum hp_err (*open)(void *state);
+    /* Writes what was held back, and says more about it in setup.written->detail. */
+    enum hp_err (*close)(void *state);
+    void (*fini)(void *state);
+    bool addresses;     /* it needs those of data */
+    bool all;           /* it can be of all threads */
+    bool intervals;     /* it cuts the run */
+    const char *second; /* behind the file's name it makes that of a second one: ".pc"; or NULL */
 };
 
 /* All of them. */
@@ -58,6 +95,12 @@ const struct hp_export_format *const *hp_export_formats(size_t *n);
 
 /* HP_ERR_INVALID: there is none of that name (NULL: none was given); the text lists them. */
 enum hp_err hp_export_find(const char *name, const struct hp_export_format **format);
+
+/* A profiler that gives what it gets to a format. It writes while the program runs: that is what it
+ * is for. A failure is told in finish(). Errors: as the format's open(); HP_ERR_NOMEM. */
+enum hp_err hp_stream_profiler_new(const struct hp_export_format *format,
+                                   const struct hp_stream_setup *setup,
+                                   struct hp_profiler **profiler);
 
 /* --- For formats ------------------------------------------------------------------------------ */
 

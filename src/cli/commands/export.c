@@ -30,30 +30,19 @@ struct export
     uint64_t interval;
     uint32_t thread;
     struct hp_outfile out, second;
-    struct hp_log *log;
-    struct hp_export_written written; /* of HP_EXPORT_STREAM */
+    struct hp_export_written written; /* of a run */
 };
 
-static enum hp_err open_log(void *context, struct hp_session *session)
-{
-    struct export *e = context;
-    struct hp_profiler *profiler;
-    FILE *file = e->pattern ? e->out.file : stdout;
-    HP_TRY(hp_log_new(e->format->log, file, hp_session_program(session),
-                      hp_session_functions(session), e->thread, &e->log));
-    HP_TRY(hp_log_profiler_new(e->log, &profiler));
-    return hp_session_add(session, profiler);
-}
-
-static enum hp_err open_stream(void *context, struct hp_session *session)
+static enum hp_err attach(void *context, struct hp_session *session)
 {
     struct export *e = context;
     struct hp_profiler *profiler;
     HP_TRY(hp_stream_profiler_new(
-        e->format->stream,
+        e->format,
         &(struct hp_stream_setup){.out = e->pattern ? e->out.file : stdout,
                                   .second = e->second.file,
                                   .code = hp_session_code(session),
+                                  .program = hp_session_program(session),
                                   .functions = hp_session_functions(session),
                                   .thread = e->thread,
                                   .interval = e->interval == NOT_GIVEN ? 0 : e->interval,
@@ -93,7 +82,6 @@ static enum hp_err check_options(const struct export *e)
 {
     const struct hp_session_settings *session = &e->session.settings;
     bool of_profile = e->format->source == HP_EXPORT_PROFILE;
-    bool cuts = e->format->stream && e->format->stream->intervals;
     const struct {
         const char *name;
         bool given, fits;
@@ -102,7 +90,7 @@ static enum hp_err check_options(const struct export *e)
         {"table", e->request.table, of_profile},
         {"metric", e->request.metric, of_profile},
         {"machine", session->machine, e->format->source == HP_EXPORT_TIMINGS},
-        {"interval", e->interval != NOT_GIVEN, cuts},
+        {"interval", e->interval != NOT_GIVEN, e->format->intervals},
         {"thread", e->thread_name, !of_profile},
         {"from", session->from, !of_profile},
         {"after", session->after, !of_profile},
@@ -120,7 +108,7 @@ static enum hp_err settle_options(struct export *e)
 {
     uint64_t thread = 0;
     bool all = e->thread_name && strcmp(e->thread_name, "all") == 0;
-    if (all && !(e->format->stream && e->format->stream->all))
+    if (all && !e->format->all)
         return hp_fail(HP_ERR_INVALID, "the format '%s' is of one thread: --thread N", e->name);
     if (e->thread_name && !all)
         HP_TRY(hp_parse_count(e->thread_name, &thread));
@@ -131,12 +119,8 @@ static enum hp_err settle_options(struct export *e)
     e->thread = all ? HP_STREAM_ALL : (uint32_t)thread;
     if (e->session.settings.length == NOT_GIVEN)
         e->session.settings.length = e->format->source == HP_EXPORT_TIMINGS ? WINDOW : 0;
-    if (e->format->source == HP_EXPORT_TIMINGS)
-        e->session.settings.attach = open_log;
-    else if (e->format->source == HP_EXPORT_STREAM) {
-        e->session.settings.attach = open_stream;
-        e->session.settings.addresses = e->format->stream->addresses;
-    }
+    e->session.settings.attach = attach;
+    e->session.settings.addresses = e->format->addresses;
     e->session.settings.timings = e->format->source == HP_EXPORT_TIMINGS;
     return HP_OK;
 }
@@ -159,17 +143,16 @@ static void print_written(const struct hp_export_written *written, const char *p
 
 static void print_log(const struct export *e, const char *path)
 {
-    const struct hp_log_stats *stats = hp_log_stats(e->log);
-    if (stats->others)
+    const struct hp_export_written *written = &e->written;
+    if (written->total > written->written)
         fprintf(stderr,
                 "hotpath: note: %" PRIu64
                 " instructions of other threads are not in the log (--thread)\n",
-                stats->others);
+                written->total - written->written);
     fprintf(stderr,
             "hotpath: %" PRIu64 " instructions, %" PRIu64 " retired, in %" PRIu64
             " cycles, written to %s\n",
-            stats->instructions, stats->retired,
-            stats->instructions ? stats->last - stats->first + 1 : 0, path);
+            written->written, written->retired, written->cycles, path);
 }
 
 /* What there is to know of it: how much, and what was wrong. */
@@ -210,7 +193,7 @@ static enum hp_err convert(struct export *e, const char *file)
 /* The file, and the one that belongs to it, if the format has one. */
 static enum hp_err open_files(struct export *e, const char *path)
 {
-    const char *suffix = e->format->stream ? e->format->stream->second : NULL;
+    const char *suffix = e->format->second;
     HP_TRY(hp_outfile_open(&e->out, path));
     if (!suffix)
         return HP_OK;
@@ -304,11 +287,8 @@ static enum hp_err run_command(void *values, int n, char **words, int *status)
     HP_TRY(check_words(e, n, e->n_program));
     HP_TRY(check_options(e));
     HP_TRY(settle_options(e));
-    enum hp_err err = e->format->source == HP_EXPORT_PROFILE
-                          ? convert(e, words[0])
-                          : run(e, words, e->n_program != 0, status);
-    hp_log_free(e->log);
-    return err;
+    return e->format->source == HP_EXPORT_PROFILE ? convert(e, words[0])
+                                                  : run(e, words, e->n_program != 0, status);
 }
 
 const struct hp_command hp_command_export = {

@@ -5,33 +5,26 @@
  * fetched later than that: nothing earlier can come any more.
  */
 
+#include "base/compare.h"
 #include "base/grow.h"
-#include "export/export.h"
+#include "export/pipeline/log.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 
-enum what {
-    STAGE,      /* a stage begins in lane 0 */
-    STALL,      /* in lane 1 */
-    STAGE_END,  /* the stage ends in lane 0 */
-    STALL_END,  /* in lane 1 */
-    DEPENDENCY, /* on the instruction `other` */
-    RETIRE,
-    FLUSH,
-};
-
+/* A line of the log: its letter, the instruction, and ... */
 struct happening {
     uint64_t cycle;
     uint64_t order; /* of those in one cycle: as they were put */
     uint64_t id;
-    uint64_t other;
-    const char *stage;
-    enum what what;
+    char letter;
+    unsigned number;   /* S, E: the lane; R: whether it was flushed */
+    const char *stage; /* S, E */
+    uint64_t producer; /* W */
 };
 
 struct kanata {
-    FILE *file;
+    struct hp_log log;      /* first */
     struct happening *heap; /* a binary heap: none is before its parent */
     size_t n, cap;
     uint64_t order;
@@ -40,41 +33,38 @@ struct kanata {
     bool begun;
 };
 
-static enum hp_err open_log(FILE *file, void **state)
+static enum hp_err open_log(void *state)
 {
-    struct kanata *k = calloc(1, sizeof *k);
-    if (!k)
-        return hp_fail_nomem();
-    k->file = file;
-    *state = k;
-    fprintf(file, "Kanata\t0004\n");
+    struct kanata *k = state;
+    fputs("Kanata\t0004\n", k->log.setup.out);
     return HP_OK;
 }
 
-static void free_log(void *state)
+static void fini_log(void *state)
 {
     struct kanata *k = state;
-    if (k)
-        free(k->heap);
-    free(k);
+    free(k->heap);
+    hp_log_fini(&k->log);
 }
 
 /* --- The heap --------------------------------------------------------------------------------- */
 
 static bool is_before(const struct happening *a, const struct happening *b)
 {
-    return a->cycle != b->cycle ? a->cycle < b->cycle : a->order < b->order;
+    return (HP_COMPARE(a->cycle, b->cycle) ?: HP_COMPARE(a->order, b->order)) < 0;
 }
 
-static enum hp_err push(struct kanata *k, struct happening happening)
+/* Puts a happening `after` cycles after the fetch. */
+static enum hp_err push(struct kanata *k, const struct hp_log_insn *insn, uint32_t after,
+                        struct happening happening)
 {
     HP_TRY(hp_grow(&k->heap, &k->cap, k->n + 1, sizeof *k->heap));
+    happening.cycle = insn->timing->fetched + after;
+    happening.id = insn->id;
     happening.order = k->order++;
     size_t at = k->n++;
-    while (at && is_before(&happening, &k->heap[(at - 1) / 2])) {
+    for (; at && is_before(&happening, &k->heap[(at - 1) / 2]); at = (at - 1) / 2)
         k->heap[at] = k->heap[(at - 1) / 2];
-        at = (at - 1) / 2;
-    }
     k->heap[at] = happening;
     return HP_OK;
 }
@@ -98,72 +88,63 @@ static struct happening pop(struct kanata *k)
 
 static void advance(struct kanata *k, uint64_t cycle)
 {
+    FILE *out = k->log.setup.out;
     if (!k->begun)
-        fprintf(k->file, "C=\t%" PRIu64 "\n", cycle);
+        fprintf(out, "C=\t%" PRIu64 "\n", cycle);
     else if (cycle > k->cycle)
-        fprintf(k->file, "C\t%" PRIu64 "\n", cycle - k->cycle);
+        fprintf(out, "C\t%" PRIu64 "\n", cycle - k->cycle);
     k->begun = true;
     k->cycle = cycle;
-}
-
-static void put(struct kanata *k, const struct happening *h)
-{
-    switch (h->what) {
-    case STAGE: fprintf(k->file, "S\t%" PRIu64 "\t0\t%s\n", h->id, h->stage); break;
-    case STALL: fprintf(k->file, "S\t%" PRIu64 "\t1\t%s\n", h->id, h->stage); break;
-    case STAGE_END: fprintf(k->file, "E\t%" PRIu64 "\t0\t%s\n", h->id, h->stage); break;
-    case STALL_END: fprintf(k->file, "E\t%" PRIu64 "\t1\t%s\n", h->id, h->stage); break;
-    case DEPENDENCY: fprintf(k->file, "W\t%" PRIu64 "\t%" PRIu64 "\t0\n", h->id, h->other); break;
-    case RETIRE: fprintf(k->file, "R\t%" PRIu64 "\t%" PRIu64 "\t0\n", h->id, k->retired++); break;
-    case FLUSH: fprintf(k->file, "R\t%" PRIu64 "\t%" PRIu64 "\t1\n", h->id, k->retired); break;
-    }
 }
 
 /* Writes all that happened before a cycle. */
 static void write_before(struct kanata *k, uint64_t cycle)
 {
+    FILE *out = k->log.setup.out;
     while (k->n && k->heap[0].cycle < cycle) {
         struct happening h = pop(k);
         advance(k, h.cycle);
-        put(k, &h);
+        fprintf(out, "%c\t%" PRIu64 "\t", h.letter, h.id);
+        if (h.stage)
+            fprintf(out, "%u\t%s\n", h.number, h.stage);
+        else
+            fprintf(out, "%" PRIu64 "\t%u\n", h.letter == 'W' ? h.producer : k->retired, h.number);
+        if (h.letter == 'R' && !h.number)
+            k->retired++;
     }
 }
 
-/* A line cannot hold tabs and newlines. */
-static void put_text(FILE *file, const char *text)
+/* A label, of which a line cannot hold tabs and newlines. */
+static void put_label(FILE *out, uint64_t id, int type, const char *text)
 {
+    fprintf(out, "L\t%" PRIu64 "\t%d\t", id, type);
     for (; *text; text++)
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, file);
-}
-
-static void put_label(struct kanata *k, uint64_t id, int type, const char *text)
-{
-    fprintf(k->file, "L\t%" PRIu64 "\t%d\t", id, type);
-    put_text(k->file, text);
-    fputc('\n', k->file);
+        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    fputc('\n', out);
 }
 
 /* The instruction and its fetch, which is now. */
 static void put_start(struct kanata *k, const struct hp_log_insn *insn)
 {
     const struct hp_timing *t = insn->timing;
+    const struct hp_stream_setup *setup = &k->log.setup;
     char text[256];
-    fprintf(k->file, "I\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\n", insn->id, insn->id,
-            insn->thread);
+    fprintf(setup->out, "I\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\n", insn->id, insn->id,
+            setup->thread);
     snprintf(text, sizeof text, "%" PRIx64 ": %s", insn->code->address, insn->text);
-    put_label(k, insn->id, 0, text);
+    put_label(setup->out, insn->id, 0, text);
     if (*insn->where) {
         snprintf(text, sizeof text, "%s\\n", insn->where);
-        put_label(k, insn->id, 1, text);
+        put_label(setup->out, insn->id, 1, text);
     }
     hp_log_describe(t, text, sizeof text);
     if (*text)
-        put_label(k, insn->id, 1, text);
+        put_label(setup->out, insn->id, 1, text);
     if (t->address && insn->code->n_mems) {
         snprintf(text, sizeof text, "\\ndata at 0x%" PRIx64, t->address);
-        put_label(k, insn->id, 1, text);
+        put_label(setup->out, insn->id, 1, text);
     }
-    fprintf(k->file, "S\t%" PRIu64 "\t0\tF\n", insn->id);
+    fprintf(setup->out, "S\t%" PRIu64 "\t0\tF\n", insn->id);
 }
 
 /* --- What happens to an instruction ----------------------------------------------------------- */
@@ -185,44 +166,38 @@ static const char *map_stall(uint32_t events)
     return NULL;
 }
 
-/* Puts a happening `after` cycles after the fetch, unless the instruction had left by then. */
-static enum hp_err put_at(struct kanata *k, const struct hp_timing *t, uint32_t after,
-                          struct happening happening)
+/* A stage begins in lane 0, unless the instruction had left by then. */
+static enum hp_err put_stage(struct kanata *k, const struct hp_log_insn *insn, uint32_t after,
+                             const char *stage)
 {
-    if (after == HP_NEVER || after >= t->left)
+    if (after == HP_NEVER || after >= insn->timing->left)
         return HP_OK;
-    happening.cycle = t->fetched + after;
-    return push(k, happening);
+    return push(k, insn, after, (struct happening){.letter = 'S', .stage = stage});
 }
 
 /* The stages behind fetch. Those that take no time are left out. */
 static enum hp_err put_stages(struct kanata *k, const struct hp_log_insn *insn)
 {
     const struct hp_timing *t = insn->timing;
-    const uint64_t id = insn->id;
     bool issued = t->issued != HP_NEVER;
     if (t->mapped == HP_NEVER)
         return HP_OK;
-    HP_TRY(put_at(k, t, t->mapped, (struct happening){.what = STAGE, .id = id, .stage = "M"}));
+    HP_TRY(put_stage(k, insn, t->mapped, "M"));
     uint32_t next = t->mapped + 1; /* where the stage before ends */
     uint32_t ready = t->ready != HP_NEVER ? t->ready : t->left;
     uint32_t start = issued ? t->issued : t->left;
-    bool waits =
-        t->done == HP_NEVER || issued; /* what has no micro-operations is done when it is mapped */
+    bool waits = t->done == HP_NEVER || issued; /* what has no micro-operations is done at once */
     if (waits && ready > next)
-        HP_TRY(put_at(k, t, next, (struct happening){.what = STAGE, .id = id, .stage = "Q"}));
+        HP_TRY(put_stage(k, insn, next, "Q"));
     if (waits && t->ready != HP_NEVER && start > ready)
-        HP_TRY(put_at(k, t, ready, (struct happening){.what = STAGE, .id = id, .stage = "R"}));
-    if (issued)
-        HP_TRY(put_at(k, t, t->issued, (struct happening){.what = STAGE, .id = id, .stage = "X"}));
-    if (issued && insn->producer != HP_LOG_NONE)
-        HP_TRY(put_at(k, t, t->issued,
-                      (struct happening){.what = DEPENDENCY, .id = id, .other = insn->producer}));
-    HP_TRY(put_at(k, t, t->done, (struct happening){.what = STAGE, .id = id, .stage = "D"}));
+        HP_TRY(put_stage(k, insn, ready, "R"));
+    HP_TRY(put_stage(k, insn, t->issued, "X"));
+    if (issued && t->issued < t->left && insn->producer != HP_LOG_NONE)
+        HP_TRY(push(k, insn, t->issued,
+                    (struct happening){.letter = 'W', .producer = insn->producer}));
+    HP_TRY(put_stage(k, insn, t->done, "D"));
     if (issued && t->done == t->left) /* nothing else ends it */
-        HP_TRY(
-            push(k, (struct happening){
-                        .cycle = t->fetched + t->left, .what = STAGE_END, .id = id, .stage = "X"}));
+        HP_TRY(push(k, insn, t->left, (struct happening){.letter = 'E', .stage = "X"}));
     return HP_OK;
 }
 
@@ -235,25 +210,22 @@ static enum hp_err put_stall(struct kanata *k, const struct hp_log_insn *insn)
     uint32_t end = t->mapped < t->left ? t->mapped : t->left;
     if (!stall || end == 0)
         return HP_OK;
-    HP_TRY(
-        put_at(k, t, end - 1, (struct happening){.what = STALL, .id = insn->id, .stage = stall}));
-    return push(k,
-                (struct happening){
-                    .cycle = t->fetched + end, .what = STALL_END, .id = insn->id, .stage = stall});
+    HP_TRY(push(k, insn, end - 1, (struct happening){.letter = 'S', .number = 1, .stage = stall}));
+    return push(k, insn, end, (struct happening){.letter = 'E', .number = 1, .stage = stall});
 }
 
-static enum hp_err put_insn(void *state, const struct hp_log_insn *insn)
+static enum hp_err put_insn(void *state, const struct hp_timing *timing)
 {
     struct kanata *k = state;
-    const struct hp_timing *t = insn->timing;
-    write_before(k, t->fetched);
-    advance(k, t->fetched);
-    put_start(k, insn);
-    HP_TRY(put_stall(k, insn));
-    HP_TRY(put_stages(k, insn));
-    return push(k, (struct happening){.cycle = t->fetched + t->left,
-                                      .what = t->events & HP_TIMING_RETIRED ? RETIRE : FLUSH,
-                                      .id = insn->id});
+    struct hp_log_insn insn;
+    HP_TRY(hp_log_next(&k->log, timing, &insn));
+    write_before(k, timing->fetched);
+    advance(k, timing->fetched);
+    put_start(k, &insn);
+    HP_TRY(put_stall(k, &insn));
+    HP_TRY(put_stages(k, &insn));
+    bool flushed = !(timing->events & HP_TIMING_RETIRED);
+    return push(k, &insn, timing->left, (struct happening){.letter = 'R', .number = flushed});
 }
 
 static enum hp_err close_log(void *state)
@@ -262,12 +234,13 @@ static enum hp_err close_log(void *state)
     return HP_OK;
 }
 
-static const struct hp_log_format log_format = {
-    .open = open_log, .insn = put_insn, .close = close_log, .free = free_log};
-
 const struct hp_export_format hp_format_kanata = {
     .name = "kanata",
     .summary = "a pipeline log for Konata",
     .source = HP_EXPORT_TIMINGS,
-    .log = &log_format,
+    .timing = put_insn,
+    .state_size = sizeof(struct kanata),
+    .open = open_log,
+    .close = close_log,
+    .fini = fini_log,
 };

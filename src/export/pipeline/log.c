@@ -2,8 +2,8 @@
 #include "export/pipeline/log.h"
 
 #include "base/grow.h"
+#include "report/tables.h"
 
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,61 +16,19 @@ struct instance {
 };
 
 /* What is known of a static instruction. */
-struct place {
+struct hp_log_place {
     struct instance latest, retired; /* the latest, and the latest that retired */
     char *text, *where;              /* NULL: not asked for yet */
-    bool known;
 };
 
-struct hp_log {
-    const struct hp_log_format *format;
-    void *state; /* of the format */
-    FILE *file;
-    struct hp_program *program;
-    struct hp_functions *functions;
-    uint32_t thread;
-    struct place *places; /* by static id */
-    size_t n_places;
-    uint64_t fetched; /* cycle of the last one */
-    struct hp_log_stats stats;
-};
-
-enum hp_err hp_log_new(const struct hp_log_format *format, FILE *file, struct hp_program *program,
-                       struct hp_functions *functions, uint32_t thread, struct hp_log **log)
+void hp_log_fini(void *state)
 {
-    struct hp_log *l = calloc(1, sizeof *l);
-    if (!l)
-        return hp_fail_nomem();
-    *l = (struct hp_log){.format = format,
-                         .file = file,
-                         .program = program,
-                         .functions = functions,
-                         .thread = thread};
-    enum hp_err err = format->open(file, &l->state);
-    if (err != HP_OK) {
-        free(l);
-        return err;
-    }
-    *log = l;
-    return HP_OK;
-}
-
-void hp_log_free(struct hp_log *log)
-{
-    if (!log)
-        return;
-    log->format->free(log->state);
+    struct hp_log *log = state;
     for (size_t i = 0; i < log->n_places; i++) {
         free(log->places[i].text);
         free(log->places[i].where);
     }
     free(log->places);
-    free(log);
-}
-
-const struct hp_log_stats *hp_log_stats(const struct hp_log *log)
-{
-    return &log->stats;
 }
 
 /* --- Names ------------------------------------------------------------------------------------ */
@@ -88,61 +46,56 @@ static uint32_t module_of(const struct hp_code *code, const struct hp_static *in
     return HP_NO_ID;
 }
 
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* "main+0x12, sort.c:34", with what of it is known. */
 static void describe_place(struct hp_log *log, const struct hp_static *insn, char *text,
                            size_t size)
 {
-    const struct hp_code *code = hp_program_code(log->program);
+    const struct hp_code *code = hp_program_code(log->setup.program);
     uint32_t id = module_of(code, insn);
     *text = 0;
     if (id == HP_NO_ID)
         return;
     const struct hp_module *module = hp_code_module(code, id);
     uint64_t offset = insn->address - module->base;
-    struct hp_symbols *symbols = log->functions ? hp_functions_symbols(log->functions, id) : NULL;
+    struct hp_symbols *symbols =
+        log->setup.functions ? hp_functions_symbols(log->setup.functions, id) : NULL;
     const struct hp_symbol *symbol = symbols ? hp_symbols_find(symbols, offset) : NULL;
     const char *file = "";
     uint32_t line = 0;
     if (symbols && hp_symbols_line(symbols, offset, &file, &line) != HP_OK)
         line = 0;
-    snprintf(text, size, "%s+0x%" PRIx64, symbol ? symbol->name : base_name(module->path),
+    snprintf(text, size, "%s+0x%" PRIx64, symbol ? symbol->name : hp_base_name(module->path),
              symbol ? offset - symbol->offset : offset);
     size_t length = strlen(text);
     if (line)
-        snprintf(text + length, size - length, ", %s:%" PRIu32, base_name(file), line);
+        snprintf(text + length, size - length, ", %s:%" PRIu32, hp_base_name(file), line);
 }
 
 /* The place of a static instruction, with its names. */
-static enum hp_err find_place(struct hp_log *log, uint32_t insn, struct place **place)
+static enum hp_err find_place(struct hp_log *log, uint32_t insn, struct hp_log_place **place)
 {
     char text[256];
     if (insn >= log->n_places)
         HP_TRY(hp_grow(&log->places, &log->n_places, (size_t)insn + 1, sizeof *log->places));
-    struct place *p = &log->places[insn];
+    struct hp_log_place *p = &log->places[insn];
     *place = p;
-    if (p->known)
+    if (p->where)
         return HP_OK;
-    hp_program_text(log->program, insn, text, sizeof text);
+    hp_program_text(log->setup.program, insn, text, sizeof text);
     p->text = strdup(text);
-    describe_place(log, &hp_program_insns(log->program)[insn], text, sizeof text);
-    p->where = strdup(text);
+    describe_place(log, &hp_program_insns(log->setup.program)[insn], text, sizeof text);
+    p->where = p->text ? strdup(text) : NULL;
     p->latest.id = p->retired.id = HP_LOG_NONE;
-    p->known = p->text && p->where;
-    if (p->known)
-        return HP_OK;
-    free(p->text);
-    free(p->where);
-    *p = (struct place){0};
-    return hp_fail_nomem();
+    return p->where ? HP_OK : hp_fail_nomem();
 }
 
 /* --- Events in words -------------------------------------------------------------------------- */
+
+static void append(char *text, size_t size, const char *word)
+{
+    size_t length = strlen(text);
+    snprintf(text + length, size - length, "%s%s", length ? ", " : "", word);
+}
 
 void hp_log_describe(const struct hp_timing *timing, char *text, size_t size)
 {
@@ -173,16 +126,12 @@ void hp_log_describe(const struct hp_timing *timing, char *text, size_t size)
     static const char *const levels[] = {[HP_FROM_L2] = "data from L2",
                                          [HP_FROM_L3] = "data from L3",
                                          [HP_FROM_MEMORY] = "data from memory"};
-    size_t length = 0;
-    text[0] = 0;
-    for (size_t i = 0; i <= sizeof words / sizeof *words && length < size; i++) {
-        bool last = i == sizeof words / sizeof *words;
-        bool far = timing->data_from >= HP_FROM_L2 && timing->data_from <= HP_FROM_MEMORY;
-        if (last ? !far : !(timing->events & words[i].event))
-            continue;
-        length += (size_t)snprintf(text + length, size - length, "%s%s", length ? ", " : "",
-                                   last ? levels[timing->data_from] : words[i].text);
-    }
+    *text = 0;
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+        if (timing->events & words[i].event)
+            append(text, size, words[i].text);
+    if (timing->data_from >= HP_FROM_L2 && timing->data_from <= HP_FROM_MEMORY)
+        append(text, size, levels[timing->data_from]);
 }
 
 /* --- Adding ----------------------------------------------------------------------------------- */
@@ -191,16 +140,16 @@ void hp_log_describe(const struct hp_timing *timing, char *text, size_t size)
  * when it was fetched. */
 static uint64_t find_producer(const struct hp_log *log, const struct hp_timing *t)
 {
-    if (t->producer == HP_NO_ID || t->producer >= log->n_places || !log->places[t->producer].known)
+    if (t->producer >= log->n_places || !log->places[t->producer].where)
         return HP_LOG_NONE;
-    const struct place *place = &log->places[t->producer];
+    const struct hp_log_place *place = &log->places[t->producer];
     bool gone = place->latest.aborted && place->latest.left <= t->fetched;
     return gone ? place->retired.id : place->latest.id;
 }
 
 static enum hp_err check(const struct hp_log *log, const struct hp_timing *t)
 {
-    if (t->insn >= hp_program_n_insns(log->program))
+    if (t->insn >= hp_program_n_insns(log->setup.program))
         return hp_fail(HP_ERR_INVALID, "pipeline log: there is no instruction %" PRIu32, t->insn);
     if (t->fetched < log->fetched)
         return hp_fail(HP_ERR_INVALID, "pipeline log: cycle %" PRIu64 " after cycle %" PRIu64,
@@ -210,52 +159,31 @@ static enum hp_err check(const struct hp_log *log, const struct hp_timing *t)
     return HP_OK;
 }
 
-static enum hp_err add(struct hp_log *log, const struct hp_timing *t)
+enum hp_err hp_log_next(struct hp_log *log, const struct hp_timing *t, struct hp_log_insn *insn)
 {
-    struct place *place;
+    struct hp_export_written *written = log->setup.written;
+    struct hp_log_place *place;
     HP_TRY(check(log, t));
     HP_TRY(find_place(log, t->insn, &place));
-    struct hp_log_insn insn = {
+    *insn = (struct hp_log_insn){
         .timing = t,
-        .code = &hp_program_insns(log->program)[t->insn],
-        .id = log->stats.instructions,
+        .code = &hp_program_insns(log->setup.program)[t->insn],
+        .id = written->written,
         .producer = find_producer(log, t),
-        .thread = log->thread,
         .text = place->text,
         .where = place->where,
     };
-    HP_TRY(log->format->insn(log->state, &insn));
     bool retired = t->events & HP_TIMING_RETIRED;
-    place->latest =
-        (struct instance){.id = insn.id, .left = t->fetched + t->left, .aborted = !retired};
+    uint64_t left = t->fetched + t->left;
+    place->latest = (struct instance){.id = insn->id, .left = left, .aborted = !retired};
     if (retired)
         place->retired = place->latest;
-    if (!insn.id)
-        log->stats.first = t->fetched;
-    if (t->fetched + t->left > log->stats.last)
-        log->stats.last = t->fetched + t->left;
+    if (!insn->id)
+        log->first = t->fetched;
+    if (left > log->last)
+        log->last = left;
     log->fetched = t->fetched;
-    log->stats.retired += retired;
-    log->stats.instructions++;
-    return HP_OK;
-}
-
-enum hp_err hp_log_add(struct hp_log *log, uint32_t thread, const struct hp_timing *timings,
-                       size_t n)
-{
-    if (thread != log->thread) {
-        log->stats.others += n;
-        return HP_OK;
-    }
-    for (size_t i = 0; i < n; i++)
-        HP_TRY(add(log, &timings[i]));
-    return HP_OK;
-}
-
-enum hp_err hp_log_close(struct hp_log *log)
-{
-    HP_TRY(log->format->close(log->state));
-    if (fflush(log->file) != 0 || ferror(log->file))
-        return hp_fail(HP_ERR_IO, "cannot write the pipeline log: %s", strerror(errno));
+    written->retired += retired;
+    written->cycles = log->last - log->first + 1;
     return HP_OK;
 }

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
-#define TICKS 1000 /* a cycle */
-
 /*
  * Seven lines an instruction, all together: an instruction is written when it comes, and the order
  * of the file is that of fetch. Tick 0 means that it never got there, so the first cycle is tick
  * 1000.
  */
 
-#include "export/export.h"
+#include "export/pipeline/log.h"
 
 #include <inttypes.h>
 
-static enum hp_err open_log(FILE *file, void **state)
-{
-    *state = file;
-    return HP_OK;
-}
+#define TICKS 1000 /* a cycle */
 
 /* The tick of a cycle after fetch; 0 when the instruction had left by then, or never got so far. */
 static uint64_t tick(const struct hp_timing *timing, uint32_t after)
@@ -26,44 +20,35 @@ static uint64_t tick(const struct hp_timing *timing, uint32_t after)
     return (timing->fetched + after + 1) * TICKS;
 }
 
-static enum hp_err put_insn(void *state, const struct hp_log_insn *insn)
+static enum hp_err put_insn(void *state, const struct hp_timing *t)
 {
-    FILE *file = state;
-    const struct hp_timing *t = insn->timing;
+    struct hp_log *log = state;
+    struct hp_log_insn insn;
+    HP_TRY(hp_log_next(log, t, &insn));
     bool retired = t->events & HP_TIMING_RETIRED, mapped = t->mapped != HP_NEVER;
     /* What has no micro-operations is never issued; it is complete all the same. */
     uint32_t issued = t->issued == HP_NEVER ? t->done : t->issued;
     uint64_t left = retired ? tick(t, t->left) : 0;
     /* An instruction that was aborted in the cycle in which it was fetched was fetched. */
-    fprintf(file, "O3PipeView:fetch:%" PRIu64 ":0x%08" PRIx64 ":0:%" PRIu64 ":  %s\n",
-            (t->fetched + 1) * TICKS, insn->code->address, insn->id + 1, insn->text);
-    fprintf(file, "O3PipeView:decode:%" PRIu64 "\n", tick(t, mapped && t->mapped == 0 ? 0 : 1));
-    fprintf(file, "O3PipeView:rename:%" PRIu64 "\n", tick(t, t->mapped));
-    fprintf(file, "O3PipeView:dispatch:%" PRIu64 "\n", mapped ? tick(t, t->mapped + 1) : 0);
-    fprintf(file, "O3PipeView:issue:%" PRIu64 "\n", tick(t, issued));
-    fprintf(file, "O3PipeView:complete:%" PRIu64 "\n", tick(t, t->done));
-    fprintf(file, "O3PipeView:retire:%" PRIu64 ":store:%" PRIu64 "\n", left,
-            insn->code->n_stores ? left : 0);
+    fprintf(log->setup.out, "O3PipeView:fetch:%" PRIu64 ":0x%08" PRIx64 ":0:%" PRIu64 ":  %s\n",
+            (t->fetched + 1) * TICKS, insn.code->address, insn.id + 1, insn.text);
+    fprintf(log->setup.out, "O3PipeView:decode:%" PRIu64 "\n",
+            tick(t, mapped && t->mapped == 0 ? 0 : 1));
+    fprintf(log->setup.out, "O3PipeView:rename:%" PRIu64 "\n", tick(t, t->mapped));
+    fprintf(log->setup.out, "O3PipeView:dispatch:%" PRIu64 "\n",
+            mapped ? tick(t, t->mapped + 1) : 0);
+    fprintf(log->setup.out, "O3PipeView:issue:%" PRIu64 "\n", tick(t, issued));
+    fprintf(log->setup.out, "O3PipeView:complete:%" PRIu64 "\n", tick(t, t->done));
+    fprintf(log->setup.out, "O3PipeView:retire:%" PRIu64 ":store:%" PRIu64 "\n", left,
+            insn.code->n_stores ? left : 0);
     return HP_OK;
 }
-
-static enum hp_err close_log(void *state)
-{
-    (void)state;
-    return HP_OK;
-}
-
-static void free_log(void *state)
-{
-    (void)state;
-}
-
-static const struct hp_log_format log_format = {
-    .open = open_log, .insn = put_insn, .close = close_log, .free = free_log};
 
 const struct hp_export_format hp_format_o3 = {
     .name = "o3",
     .summary = "a pipeline log as gem5's O3PipeView, for o3-pipeview.py and Konata",
     .source = HP_EXPORT_TIMINGS,
-    .log = &log_format,
+    .timing = put_insn,
+    .state_size = sizeof(struct hp_log),
+    .fini = hp_log_fini,
 };

@@ -47,30 +47,24 @@ struct code {
 };
 
 struct champsim {
-    struct hp_stream_setup setup;
-    struct code *codes; /* by block */
+    struct hp_stream_setup setup; /* first */
+    struct code *codes;           /* by block */
     size_t n_codes;
     struct record *buffer;
     size_t n;
     uint64_t bare; /* instructions that should have had addresses */
 };
 
-static enum hp_err open_trace(const struct hp_stream_setup *setup, void **state)
+static enum hp_err open_trace(void *state)
 {
-    if (hp_code_arch(setup->code) != HP_ARCH_X86_64)
+    struct champsim *c = state;
+    enum hp_arch arch = hp_code_arch(c->setup.code);
+    if (arch != HP_ARCH_X86_64)
         return hp_fail(HP_ERR_UNSUPPORTED,
                        "a ChampSim trace can be made of x86_64 programs only, not of %s",
-                       hp_arch_name(hp_code_arch(setup->code)));
-    struct champsim *c = calloc(1, sizeof *c);
-    if (c)
-        c->buffer = calloc(BUFFER, sizeof *c->buffer);
-    if (!c || !c->buffer) {
-        free(c);
-        return hp_fail_nomem();
-    }
-    c->setup = *setup;
-    *state = c;
-    return HP_OK;
+                       hp_arch_name(arch));
+    c->buffer = calloc(BUFFER, sizeof *c->buffer);
+    return c->buffer ? HP_OK : hp_fail_nomem();
 }
 
 /* --- Registers -------------------------------------------------------------------------------- */
@@ -215,27 +209,23 @@ static enum hp_err close_trace(void *state)
     return flush(c);
 }
 
-static void free_trace(void *state)
+static void fini_trace(void *state)
 {
     struct champsim *c = state;
-    if (!c)
-        return;
     for (size_t i = 0; i < c->n_codes; i++)
         free(c->codes[i].records);
     free(c->codes);
     free(c->buffer);
-    free(c);
 }
-
-static const struct hp_stream_format stream_format = {.addresses = true,
-                                                      .open = open_trace,
-                                                      .block = put_block,
-                                                      .close = close_trace,
-                                                      .free = free_trace};
 
 const struct hp_export_format hp_format_champsim = {
     .name = "champsim",
     .summary = "a trace of instructions for ChampSim",
     .source = HP_EXPORT_STREAM,
-    .stream = &stream_format,
+    .block = put_block,
+    .state_size = sizeof(struct champsim),
+    .open = open_trace,
+    .close = close_trace,
+    .fini = fini_trace,
+    .addresses = true,
 };

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
-
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
 #include "export/export.h"
 #include "text/strbuf.h"
@@ -18,8 +19,8 @@ struct entry {
 };
 
 struct simpoint {
-    struct hp_stream_setup setup;
-    struct entry *entries; /* by block */
+    struct hp_stream_setup setup; /* first */
+    struct entry *entries;        /* by block */
     size_t n_entries;
     uint32_t *order; /* blocks by number - 1 */
     size_t n_order, cap_order;
@@ -32,20 +33,17 @@ struct simpoint {
 
 /* A block must not be longer than an interval: else there would be intervals with nothing in them.
  */
-static enum hp_err open_vectors(const struct hp_stream_setup *setup, void **state)
+static enum hp_err open_vectors(void *state)
 {
-    if (setup->interval && setup->interval < HP_BLOCK_MAX_INSNS)
+    struct simpoint *s = state;
+    uint64_t *interval = &s->setup.interval;
+    if (*interval && *interval < HP_BLOCK_MAX_INSNS)
         return hp_fail(HP_ERR_INVALID,
                        "--interval %" PRIu64 " is too short: at least %d instructions, the most "
                        "that a block can have",
-                       setup->interval, HP_BLOCK_MAX_INSNS);
-    struct simpoint *s = calloc(1, sizeof *s);
-    if (!s)
-        return hp_fail_nomem();
-    s->setup = *setup;
-    if (!setup->interval)
-        s->setup.interval = DEFAULT_INTERVAL;
-    *state = s;
+                       *interval, HP_BLOCK_MAX_INSNS);
+    if (!*interval)
+        *interval = DEFAULT_INTERVAL;
     return HP_OK;
 }
 
@@ -53,8 +51,7 @@ static enum hp_err open_vectors(const struct hp_stream_setup *setup, void **stat
 
 static int compare_numbers(const void *a, const void *b)
 {
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
+    return HP_COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
 }
 
 static enum hp_err end_interval(struct simpoint *s)
@@ -134,12 +131,10 @@ static enum hp_err put_place(struct simpoint *s, size_t i, struct hp_strbuf *nam
 
 static enum hp_err put_places(struct simpoint *s)
 {
-    struct hp_strbuf name = {0};
-    enum hp_err err = HP_OK;
-    for (size_t i = 0; i < s->n_order && err == HP_OK; i++)
-        err = put_place(s, i, &name);
-    hp_strbuf_fini(&name);
-    return err;
+    struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
+    for (size_t i = 0; i < s->n_order; i++)
+        HP_TRY(put_place(s, i, &name));
+    return HP_OK;
 }
 
 static enum hp_err close_vectors(void *state)
@@ -157,28 +152,24 @@ static enum hp_err close_vectors(void *state)
     return s->setup.second ? put_places(s) : HP_OK;
 }
 
-static void free_vectors(void *state)
+static void fini_vectors(void *state)
 {
     struct simpoint *s = state;
-    if (!s)
-        return;
     free(s->entries);
     free(s->order);
     free(s->touched);
-    free(s);
 }
-
-static const struct hp_stream_format stream_format = {.all = true,
-                                                      .intervals = true,
-                                                      .second = ".pc",
-                                                      .open = open_vectors,
-                                                      .block = put_block,
-                                                      .close = close_vectors,
-                                                      .free = free_vectors};
 
 const struct hp_export_format hp_format_simpoint = {
     .name = "simpoint",
     .summary = "basic block vectors for SimPoint",
     .source = HP_EXPORT_STREAM,
-    .stream = &stream_format,
+    .block = put_block,
+    .state_size = sizeof(struct simpoint),
+    .open = open_vectors,
+    .close = close_vectors,
+    .fini = fini_vectors,
+    .all = true,
+    .intervals = true,
+    .second = ".pc",
 };

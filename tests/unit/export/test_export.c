@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Pipeline logs: timings made by hand, and what is written of them, to the letter. */
-#include "export/export.h"
+#include "export/pipeline/log.h"
 #include "pipe_fixture.h"
 
 enum { ADD, LOAD, STORE, NOP, JUMP, INSNS };
@@ -12,7 +12,9 @@ struct fixture {
     FILE *file;
     char *written;
     size_t size;
-    struct hp_log *log;
+    struct hp_profiler *profiler;
+    void *thread; /* the one that is logged */
+    struct hp_export_written written_of;
 };
 
 /*
@@ -36,7 +38,8 @@ static int set_up(void **state)
 static int tear_down(void **state)
 {
     struct fixture *f = *state;
-    hp_log_free(f->log);
+    if (f->profiler)
+        f->profiler->ops->free(f->profiler);
     if (f->file)
         fclose(f->file);
     free(f->written);
@@ -45,12 +48,36 @@ static int tear_down(void **state)
     return 0;
 }
 
-static void begin(struct fixture *f, const char *name)
+static void *start_thread(struct fixture *f, uint32_t id)
+{
+    struct hp_thread thread = {.id = id};
+    void *state;
+    assert_int_equal(f->profiler->ops->start_thread(f->profiler, &thread, &state), HP_OK);
+    return state;
+}
+
+static void begin_in(struct fixture *f, const char *name, FILE *file)
 {
     const struct hp_export_format *format;
     assert_int_equal(hp_export_find(name, &format), HP_OK);
-    f->file = open_memstream(&f->written, &f->size);
-    assert_int_equal(hp_log_new(format->log, f->file, f->program, NULL, 7, &f->log), HP_OK);
+    f->file = file;
+    struct hp_stream_setup setup = {.out = f->file,
+                                    .code = f->p.s.code,
+                                    .program = f->program,
+                                    .thread = 7,
+                                    .written = &f->written_of};
+    assert_int_equal(hp_stream_profiler_new(format, &setup, &f->profiler), HP_OK);
+    f->thread = start_thread(f, 7);
+}
+
+static void begin(struct fixture *f, const char *name)
+{
+    begin_in(f, name, open_memstream(&f->written, &f->size));
+}
+
+static enum hp_err finish(struct fixture *f)
+{
+    return f->profiler->ops->finish(f->profiler, NULL);
 }
 
 /* What became of an instruction: cycles after its fetch. */
@@ -71,12 +98,14 @@ static struct hp_timing timing(const struct fixture *f, uint32_t insn, uint64_t 
 
 static void add(struct fixture *f, struct hp_timing t)
 {
-    assert_int_equal(hp_log_add(f->log, 7, &t, 1), HP_OK);
+    uint64_t before = f->written_of.written;
+    f->profiler->ops->timings(f->thread, &t, 1);
+    assert_int_equal(f->written_of.written, before + 1);
 }
 
 static void end(struct fixture *f, const char *expected)
 {
-    assert_int_equal(hp_log_close(f->log), HP_OK);
+    assert_int_equal(finish(f), HP_OK);
     if (strcmp(f->written, expected) != 0)
         print_error("%s", f->written);
     assert_string_equal(f->written, expected);
@@ -125,10 +154,11 @@ static void kanata_flushes_what_is_aborted(void **state)
         wrong[i].events = HP_TIMING_WRONG_PATH;
         add(f, wrong[i]);
     }
-    assert_int_equal(hp_log_stats(f->log)->retired, 1);
-    assert_int_equal(hp_log_stats(f->log)->instructions, 5);
-    assert_int_equal(hp_log_stats(f->log)->last, 3);
-    assert_int_equal(hp_log_close(f->log), HP_OK);
+    assert_int_equal(f->written_of.retired, 1);
+    assert_int_equal(f->written_of.written, 5);
+    assert_int_equal(f->written_of.total, 5);
+    assert_int_equal(f->written_of.cycles, 4); /* 0 to 3 */
+    assert_int_equal(finish(f), HP_OK);
     /* Nothing is said of what would have come behind their end. */
     const char *last = strstr(f->written, "C\t1\nI\t4");
     assert_non_null(last);
@@ -146,7 +176,7 @@ static void kanata_shows_what_holds_up_the_map(void **state)
     struct hp_timing t = timing(f, ADD, 10, 9, 10, 10, 11, 11);
     t.events |= HP_TIMING_NO_QUEUE;
     add(f, t);
-    assert_int_equal(hp_log_close(f->log), HP_OK);
+    assert_int_equal(finish(f), HP_OK);
     assert_non_null(strstr(f->written, "C\t8\nS\t0\t1\tiq\nC\t1\nE\t0\t1\tiq\nS\t0\t0\tM\n"));
 }
 
@@ -167,7 +197,7 @@ static void producers_are_those_of_the_same_path(void **state)
     add(f, wrong);
     add(f, user); /* fetched while the wrong one was there */
     add(f, late); /* and after it had gone */
-    assert_int_equal(hp_log_close(f->log), HP_OK);
+    assert_int_equal(finish(f), HP_OK);
     assert_non_null(strstr(f->written, "W\t2\t1\t0\n"));
     assert_non_null(strstr(f->written, "W\t3\t0\t0\n"));
 }
@@ -201,30 +231,47 @@ static void other_threads_are_left_out(void **state)
     struct fixture *f = *state;
     begin(f, "o3");
     struct hp_timing t = timing(f, ADD, 0, 1, 2, 2, 3, 3);
-    assert_int_equal(hp_log_add(f->log, 3, &t, 1), HP_OK);
-    assert_int_equal(hp_log_stats(f->log)->others, 1);
-    assert_int_equal(hp_log_stats(f->log)->instructions, 0);
+    f->profiler->ops->timings(start_thread(f, 3), &t, 1);
+    assert_int_equal(f->written_of.total, 1);
+    assert_int_equal(f->written_of.written, 0);
+    assert_int_equal(f->written_of.cycles, 0);
     end(f, "");
 }
 
 static void nonsense_is_refused(void **state)
 {
     struct fixture *f = *state;
-    begin(f, "kanata");
     struct hp_timing good = timing(f, ADD, 9, 1, 2, 2, 3, 3), early = good, unknown = good,
                      endless = good;
-    add(f, good);
+    struct hp_log log = {.setup = {.program = f->program, .written = &f->written_of}};
+    struct hp_log_insn insn;
+    assert_int_equal(hp_log_next(&log, &good, &insn), HP_OK);
     early.fetched = 8;
     unknown.insn = hp_program_n_insns(f->program);
     endless.left = HP_NEVER;
-    assert_int_equal(hp_log_add(f->log, 7, &early, 1), HP_ERR_INVALID);
-    assert_int_equal(hp_log_add(f->log, 7, &unknown, 1), HP_ERR_INVALID);
-    assert_int_equal(hp_log_add(f->log, 7, &endless, 1), HP_ERR_INVALID);
+    assert_int_equal(hp_log_next(&log, &early, &insn), HP_ERR_INVALID);
+    assert_int_equal(hp_log_next(&log, &unknown, &insn), HP_ERR_INVALID);
+    assert_int_equal(hp_log_next(&log, &endless, &insn), HP_ERR_INVALID);
     /* A producer that was never seen is none. */
     good.producer = 1u << 30;
+    assert_int_equal(hp_log_next(&log, &good, &insn), HP_OK);
+    assert_true(insn.producer == HP_LOG_NONE);
+    hp_log_fini(&log);
+}
+
+/* The first failure is told in the end; nothing is written behind it. */
+static void a_failure_is_told_in_the_end(void **state)
+{
+    struct fixture *f = *state;
+    begin(f, "kanata");
+    struct hp_timing good = timing(f, ADD, 9, 1, 2, 2, 3, 3), endless = good;
+    endless.left = HP_NEVER;
     add(f, good);
-    assert_int_equal(hp_log_close(f->log), HP_OK);
-    assert_null(strstr(f->written, "W\t"));
+    f->profiler->ops->timings(f->thread, &endless, 1);
+    f->profiler->ops->timings(f->thread, &good, 1);
+    assert_int_equal(f->written_of.written, 1);
+    assert_int_equal(finish(f), HP_ERR_INVALID);
+    assert_non_null(strstr(hp_error_text(), "never left"));
 }
 
 static void events_fit_any_room(void **state)
@@ -246,14 +293,12 @@ static void events_fit_any_room(void **state)
 static void a_full_disk_is_noticed(void **state)
 {
     struct fixture *f = *state;
-    const struct hp_export_format *format;
-    assert_int_equal(hp_export_find("o3", &format), HP_OK);
-    f->file = fopen("/dev/full", "w");
-    if (!f->file)
+    FILE *full = fopen("/dev/full", "w");
+    if (!full)
         skip();
-    assert_int_equal(hp_log_new(format->log, f->file, f->program, NULL, 7, &f->log), HP_OK);
+    begin_in(f, "o3", full);
     add(f, timing(f, ADD, 0, 1, 2, 2, 3, 3));
-    assert_int_equal(hp_log_close(f->log), HP_ERR_IO);
+    assert_int_equal(finish(f), HP_ERR_IO);
 }
 
 static void formats_are_found_by_name(void **state)
@@ -284,6 +329,7 @@ int main(void)
         CASE(o3_has_seven_lines_an_instruction),
         CASE(other_threads_are_left_out),
         CASE(nonsense_is_refused),
+        CASE(a_failure_is_told_in_the_end),
         CASE(events_fit_any_room),
         CASE(a_full_disk_is_noticed),
         CASE(formats_are_found_by_name),

@@ -49,7 +49,7 @@ static void begin(struct fixture *f, const char *name, uint32_t thread, uint64_t
                                     .thread = thread,
                                     .interval = interval,
                                     .written = &f->written};
-    assert_int_equal(hp_stream_profiler_new(format->stream, &setup, &f->profiler), HP_OK);
+    assert_int_equal(hp_stream_profiler_new(format, &setup, &f->profiler), HP_OK);
     recorder_add(&f->s.recorder, f->profiler);
 }
 
@@ -214,7 +214,7 @@ static void champsim_is_of_x86(void **state)
     assert_int_equal(hp_export_find("champsim", &format), HP_OK);
     assert_int_equal(hp_code_new(HP_ARCH_AARCH64, &code), HP_OK);
     struct hp_stream_setup setup = {.out = f->out, .code = code, .written = &f->written};
-    assert_int_equal(hp_stream_profiler_new(format->stream, &setup, &profiler), HP_ERR_UNSUPPORTED);
+    assert_int_equal(hp_stream_profiler_new(format, &setup, &profiler), HP_ERR_UNSUPPORTED);
     assert_non_null(strstr(hp_error_text(), "aarch64"));
     hp_code_free(code);
 }
@@ -266,7 +266,7 @@ static void simpoint_needs_room_for_a_block(void **state)
     assert_int_equal(hp_export_find("simpoint", &format), HP_OK);
     struct hp_stream_setup setup = {
         .out = f->out, .code = f->s.code, .interval = 4095, .written = &f->written};
-    assert_int_equal(hp_stream_profiler_new(format->stream, &setup, &profiler), HP_ERR_INVALID);
+    assert_int_equal(hp_stream_profiler_new(format, &setup, &profiler), HP_ERR_INVALID);
     assert_non_null(strstr(hp_error_text(), "4096"));
 }
 
