@@ -79,14 +79,14 @@ class Stripped(unittest.TestCase):
         self.compile(LIBRARY, "-shared", "-fPIC", "-s", "-o", "libstripped.so")
         self.compile(PROGRAM, "-o", "program", "./libstripped.so", *flags)
         out = subprocess.run([HOTPATH, "run", "-q", "--json", "-", "--", "./program"],
-                             cwd=self.dir, check=True, stdout=subprocess.PIPE, timeout=60).stdout
+                             cwd=self.dir, check=True, stdout=subprocess.PIPE, timeout=300).stdout
         return json.loads(out)
 
     def check_jumps(self, *flags):
         self.compile(JUMPS, "-s", "-o", "jumps", *flags)
         for profile in ("exact", "loops"):
             out = subprocess.run([HOTPATH, "run", "-q", "--profile", profile, "--json", "-", "--", "./jumps"],
-                                 cwd=self.dir, check=True, stdout=subprocess.PIPE, timeout=60).stdout
+                                 cwd=self.dir, check=True, stdout=subprocess.PIPE, timeout=300).stdout
             notes = [note["kind"] for note in json.loads(out)["notes"]]
             self.assertNotIn("contexts", notes)
 

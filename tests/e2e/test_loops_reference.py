@@ -76,7 +76,7 @@ class Reference(unittest.TestCase):
     def test_difference_is_found(self):
         """The comparison can fail: one block of the reference's stream is another one."""
         trace = self.record([program("exceptions")])
-        done = subprocess.run([COMPARE, "--spoil", trace], timeout=60, stdout=subprocess.PIPE, text=True)
+        done = subprocess.run([COMPARE, "--spoil", trace], timeout=300, stdout=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1, done.stdout)
         self.assertIn("DIFFERENT", done.stdout)
 

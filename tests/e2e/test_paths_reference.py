@@ -69,7 +69,7 @@ class Reference(unittest.TestCase):
     def test_difference_is_found(self):
         """The comparison can fail: the same branches, but one side without functions to go back to."""
         done = subprocess.run([COMPARE, "--reference-without-frames", self.record([program("jumps")]), "bl"],
-                              timeout=60, stdout=subprocess.PIPE, text=True)
+                              timeout=300, stdout=subprocess.PIPE, text=True)
         self.assertEqual(done.returncode, 1)
         self.assertIn("DIFFERENT", done.stdout)
 

@@ -10,16 +10,20 @@ import subprocess
 import time
 import unittest
 
-from util_cli import Case, HOTPATH, tool
+from util_cli import Case, HOTPATH, status_of, tool, wait_until
 
-# Two phases of about the same length, an iteration of the outer loops has 64 of the inner. Its output and its status are known; with a second
-# argument it waits for a signal in the end.
+# Two phases; an iteration of the outer loops has 64 of the inner. Its output and status are known.
+# With a second argument, a file of one byte steers it: it stays in the first phase while that is 1,
+# in the second while it is 2, and sleeps before it ends while it is 3.
 PHASES = r"""
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 static volatile unsigned sink;
+static const volatile char *steer = "9";
 
 void first(unsigned n)
 {
@@ -46,26 +50,38 @@ void second(unsigned n)
 int main(int argc, char **argv)
 {
     unsigned n = (unsigned)atoi(argv[1]);
-    int c = argc > 2 ? 0 : getchar();
-    printf("begin, and stdin has %d\n", c);
+    if (argc > 2)
+        steer = mmap(NULL, 1, PROT_READ, MAP_SHARED, open(argv[2], O_RDONLY), 0);
+    alarm(1000); /* if the test has died */
+    setvbuf(stdin, NULL, _IONBF, 0); /* however it comes, the same instructions */
+    printf("begin, and stdin has %d\n", getchar());
     fflush(stdout);
     fprintf(stderr, "to stderr\n");
-    first(n);
+    do
+        first(n);
+    while (*steer == '1');
     printf("middle\n");
-    second(n);
+    fflush(stdout);
+    getchar();
+    do
+        second(n);
+    while (*steer <= '2');
     printf("end\n");
-    if (argc > 2) {
-        fflush(stdout);
-        pause();
-    }
+    fflush(stdout);
+    while (*steer <= '3')
+        usleep(10000);
     return 7;
 }
 """
 OUT = b"begin, and stdin has -1\nmiddle\nend\n"
+ROUNDS = "2000"  # of a steered program: some milliseconds
 
 # Symbols are any bytes. These would clear the screen, set the title, turn the writing direction; no assembler makes them.
 EVIL = b"evil\033[2J\033]0;owned\007\x9b\xe2\x80\xae<b>"
 HOSTILE = r"""
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
 static volatile unsigned sink;
 void PLACEHOLDER(unsigned n)
 {
@@ -74,9 +90,11 @@ void PLACEHOLDER(unsigned n)
 }
 int main(int argc, char **argv)
 {
-    (void)argv;
-    PLACEHOLDER(argc > 1 ? 400000000 : 40000000);
-    return 0;
+    const volatile char *steer = mmap(0, 1, PROT_READ, MAP_SHARED, open(argv[1], O_RDONLY), 0);
+    alarm(1000);
+    while (*steer == '1')
+        PLACEHOLDER(100000);
+    return argc - 2;
 }
 """.replace("PLACEHOLDER", "p" * len(EVIL))
 
@@ -88,6 +106,12 @@ def build_hostile(case):
     with open(path, "wb") as file:
         file.write(content.replace(b"p" * len(EVIL), EVIL))
     return path
+
+
+def steer(case, phase):
+    """Lets a steered program go on, see PHASES."""
+    with open(case.path("steer"), "r+") as file:
+        file.write(phase)
 
 
 class Page:
@@ -130,61 +154,120 @@ def pages(text):
 
 
 class Plain(Case):
+    """Pages one below the other. The program stays in a phase until the pages that are due there have
+    come, so that nothing depends on how fast anything is."""
+
     def setUp(self):
         super().setUp()
         self.program = self.build("phases", PHASES)
+        self.begun = None
 
-    def top(self, *options, program=None, **more):
-        status, out, err = self.hotpath("top", *options, "--", *(program or [self.program, "250000"]),
-                                        **more)
-        return status, out, err.decode()
+    def begin(self, *options, program=None, stdin=subprocess.DEVNULL):
+        self.write("steer", "1")
+        self.command = program or [self.program, ROUNDS, "steer"]
+        with open(self.path("out"), "wb") as out, open(self.path("err"), "wb") as err:
+            self.begun = subprocess.Popen(
+                [HOTPATH, "top", "-i", "0.05", *options, "--", *self.command],
+                cwd=self.dir, stdin=stdin, stdout=out, stderr=err)
+        self.addCleanup(self.stop, self.begun)
+
+    def stop(self, begun):
+        if begun.poll() is None:
+            begun.send_signal(signal.SIGTERM)
+            begun.wait()
+
+    def steer(self, phase):
+        steer(self, phase)
+
+    def err(self):
+        return self.read("err").decode().replace("to stderr\n", "")
+
+    def pages(self):
+        return pages(self.err().rpartition("\n\n")[0] + "\n\n")[0]
+
+    def page_with(self, condition):
+        """The first page from now on that is so."""
+        begin = len(self.pages())
+
+        def look():
+            ended = self.begun.poll() is not None
+            for page in self.pages()[begin:]:
+                if condition(page):
+                    return page
+            self.assertFalse(ended, "the program has ended:\n" + self.err())
+            return None
+        return wait_until(look, lambda: "no such page:\n" + self.err()[-3000:])
+
+    def share(self, at_least, *names):
+        """A condition of a page: these functions have that share of it."""
+        return self.page_with(
+            lambda page: sum(page.shares("function").get(n, 0) for n in names) > at_least)
+
+    def finish(self, status=7):
+        """Lets the program end; returns all its pages, and the report."""
+        self.steer("4")
+        self.assertEqual(status_of(self.begun.wait()), status)
+        self.no_sanitizer(self.read("err"))
+        return pages(self.err())
 
     def test_phases_come_one_after_the_other(self):
-        status, out, err = self.top("-i", "0.05")
-        self.assertEqual((status, out), (7, OUT))
-        self.assertIn("to stderr", err)
-        found, report = pages(err.replace("to stderr\n", ""))
+        hot = r"hot spot (\d+): (9[1-9]|100)[\d.]*% for"
+        self.begin()
+        in_first = self.page_with(lambda page: page.shares("function").get("first", 0) > 99
+                                  and re.match(hot, page.spot))
+        self.steer("2")
+        in_second = self.page_with(lambda page: page.shares("function").get("first", 0) == 0
+                                   and re.match(hot, page.spot))
+        found, report = self.finish()
+        self.assertEqual(self.read("out"), OUT)
+        self.assertIn(b"to stderr", self.read("err"))
         self.assertEqual([p.seconds for p in found], sorted(p.seconds for p in found))
-        found = [p for p in found if p.tables["function"]]  # on a busy machine nothing may happen for a moment
-        self.assertGreater(len(found), 5)
         self.assertRegex(report, r"exit status 7")
         self.assertIn("Hot spots", report)
+        found = [p for p in found if p.tables["function"]]  # for a moment, nothing may happen
         for page in found:
-            self.assertEqual(page.command, self.program + " 250000")
+            self.assertTrue(" ".join(self.command).startswith(page.command.rstrip("…")))
             for line in page.lines:
                 self.assertLessEqual(len(line), 80)
             for rate in page.rates[1:]:
                 self.assertFalse(rate.startswith("0"), page.lines[1])
             self.assertLessEqual(sum(s for _, s in page.named("function")), 100.5)
         self.assertEqual({p.threads for p in found[:-1]}, {"1"})
-        self.check_phases(found)
+        self.check_phases(found, in_first, in_second)
 
-    def check_phases(self, found):
-        """Some pages are of the first phase only, later ones of the second; loops, paths and hot spots agree."""
+    def check_phases(self, found, in_first, in_second):
+        """Pages of the first phase come before those of the second; loops, paths and hot spots
+        agree."""
         first = [i for i, p in enumerate(found) if p.shares("function").get("first", 0) > 99]
         second = [i for i, p in enumerate(found)
                   if p.shares("function").get("step", 0) + p.shares("function").get("second", 0) > 99]
         self.assertTrue(first and second)
         self.assertLess(max(first), min(second))
-        in_first, in_second = found[first[-1]], found[second[-1]]
         self.assertEqual({n for n, s in in_first.named("path") if s > 1}, {"first"})
         self.assertEqual({n for n, s in in_second.named("path") if s > 1}, {"step", "second"})
         for page, name in (in_first, "first"), (in_second, "second"):
             inner = [row for row in page.tables["loop"] if "·" + name in row]
             self.assertEqual(len(inner), 1)
             self.assertRegex(inner[0], r" 64\.\d ")
-        spots = [re.match(r"hot spot (\d+): ([\d.]+)% for", p.spot) for p in (in_first, in_second)]
-        self.assertNotEqual(spots[0].group(1), spots[1].group(1))
-        self.assertGreater(min(float(s.group(2)) for s in spots), 90)
+        spots = [re.match(r"hot spot (\d+):", p.spot).group(1) for p in (in_first, in_second)]
+        self.assertNotEqual(*spots)
         self.assertRegex(in_first.spot, r"first phases\.c:\d+")
 
     def test_the_profile_is_that_of_record(self):
-        """Looking changes nothing."""
+        """Looking changes nothing. The program waits for a byte between its phases, until there was
+        a look."""
         argv = [self.program, "60000"]
-        lists = "exact,loops,paths,hotspots"
-        status, _, _ = self.top("-i", "0.05", "-q", "-o", "top.hotpath", program=argv)
-        self.assertEqual(status, 7)
-        self.hotpath("record", "-q", "-p", lists, "-o", "record.hotpath", "--", *argv)
+        read, write = os.pipe()
+        os.write(write, b"A")
+        self.begin("-q", "-o", "top.hotpath", program=argv, stdin=read)
+        self.share(50, "first")
+        os.write(write, b"B")
+        for end in read, write:
+            os.close(end)
+        self.finish()
+        self.assertEqual(self.read("out"), OUT.replace(b"-1", b"65"))
+        self.hotpath("record", "-q", "-p", "exact,loops,paths,hotspots", "-o", "record.hotpath",
+                     "--", *argv, input=b"AB")
         got, want = [json.loads(self.good("report", name, "all", "--json", "-n0"))
                      for name in ("top.hotpath", "record.hotpath")]
         for report in got, want:
@@ -195,71 +278,82 @@ class Plain(Case):
             self.assertEqual(got[member], want[member], member)
 
     def test_since_the_start_comes_to_what_the_report_says(self):
-        _, _, err = self.top("-i", "0.05", "--since-start", "-n0")
-        found, report = pages(err.replace("to stderr\n", ""))
-        self.assertIn("since the start", found[-1].lines[1])
-        functions = dict(re.findall(r"(?m)^ +([\d.]+)% .* (first|second|step) +phases", report)[:3])
-        self.assertEqual(len(functions), 3)
-        shares = found[-1].shares("function")
-        for share, name in functions.items():
-            self.assertAlmostEqual(shares[name], float(share), delta=8, msg=name)
-        first = [p.shares("function").get("first", 0) for p in found]
-        self.assertGreater(max(first), 95)
-        self.assertLess(first[-1], 70)
+        self.begin("--since-start", "-n0")
+        page = self.share(95, "first")
+        self.assertIn("since the start", page.lines[1])
+        self.steer("2")
+        self.page_with(lambda page: 0 < page.shares("function").get("first", 0) < 70)
+        self.steer("3")
+        wait_until(lambda: self.read("out") == OUT)
+        before = self.page_with(lambda page: True)
+        last = self.page_with(lambda page: True)
+        while last.rates[0] != before.rates[0]:  # not all that the program did had been read
+            before, last = last, self.page_with(lambda page: True)
+        _, report = self.finish()
+        functions = re.findall(r"(?m)^ +([\d.]+)% .* (first|second|step) +phases", report)[:3]
+        self.assertEqual({name for _, name in functions}, {"first", "second", "step"})
+        for share, name in functions:
+            self.assertAlmostEqual(last.shares("function")[name], float(share), delta=1, msg=name)
 
     def test_views_and_what_is_not_profiled(self):
         for view, table in ("functions", "function"), ("paths", "path"), ("loops", "loop"), \
                 ("hotspots", "hottest"):
             with self.subTest(view=view):
-                _, _, err = self.top("-q", "-i", "0.05", "-v", view, program=[self.program, "60000"])
-                found, _ = pages(err.replace("to stderr\n", ""))
-                self.assertEqual(list(found[-1].tables), [table])
-                self.assertTrue(found[-1].tables[table])
-        _, _, err = self.top("-q", "-i", "0.05", "-p", "exact", program=[self.program, "60000"])
-        self.assertEqual(err.count("not profiled"), 3 * err.count("hotpath top:"))
+                self.begin("-q", "-v", view)
+                self.page_with(lambda page: page.tables[table])
+                found, _ = self.finish()
+                self.assertEqual({tuple(page.tables) for page in found}, {(table,)})
+        self.begin("-q", "-p", "exact")
+        self.share(50, "first")
+        self.finish()
+        self.assertEqual(self.err().count("not profiled"), 3 * self.err().count("hotpath top:"))
 
     def test_a_part_of_the_run(self):
-        _, _, err = self.top("-q", "-i", "0.1", "--from", "second", program=[self.program, "200000"])
-        found, _ = pages(err.replace("to stderr\n", ""))
-        self.assertIn("waiting", found[0].spot)
-        self.assertGreater(found[-1].shares("function")["step"], 20)
+        self.begin("-q", "--from", "second")
+        self.page_with(lambda page: "waiting" in page.spot)
+        self.steer("2")
+        self.share(20, "step")
+        found, _ = self.finish()
         for page in found:
             self.assertEqual(page.shares("function").get("first", 0), 0)
 
     def test_threads_and_processes(self):
         source = r"""
+            #include <fcntl.h>
             #include <pthread.h>
+            #include <sys/mman.h>
             #include <sys/wait.h>
             #include <unistd.h>
-            static void *work(void *n) { for (volatile long i = 0; i < (long)n; i++); return n; }
-            int main(void)
+            static const volatile char *steer;
+            static void *work(void *phase) { while (*steer == *(char *)phase); return phase; }
+            int main(int argc, char **argv)
             {
                 pthread_t threads[3];
-                for (int round = 0; round < 4; round++) {
-                    for (int i = 0; i < 3; i++)
-                        pthread_create(&threads[i], 0, work, (void *)3000000);
-                    for (int i = 0; i < 3; i++)
-                        pthread_join(threads[i], 0);
-                    if (fork() == 0)
-                        _exit(work((void *)3000000) == 0);
-                    wait(0);
+                steer = mmap(0, 1, PROT_READ, MAP_SHARED, open(argv[1], O_RDONLY), 0);
+                alarm(1000);
+                for (int i = 0; i < 3; i++)
+                    pthread_create(&threads[i], 0, work, "1");
+                for (int i = 0; i < 3; i++)
+                    pthread_join(threads[i], 0);
+                if (fork() == 0) {
+                    alarm(1000);
+                    _exit(work("2") == 0);
                 }
-                return 0;
+                wait(0);
+                return argc - 2;
             }"""
         program = self.build("workers", source, "-pthread")
-        status, _, err = self.top("-q", "-i", "0.05", program=[program])
-        found, _ = pages(err)
-        self.assertEqual(status, 0)
-        self.assertGreater(max(int(p.threads) for p in found), 1)
-        busy = [p for p in found if p.tables["function"]]
-        self.assertGreater(len(busy), 3)
-        for page in busy[1:]:
-            self.assertGreater(page.shares("function").get("work", 0), 80)
+        self.begin("-q", program=[program, "steer"])
+        self.page_with(lambda page: page.threads == "4" and page.shares("function").get("work", 0) > 80)
+        self.steer("2")
+        self.page_with(lambda page: page.threads == "2" and page.shares("function").get("work", 0) > 80)
+        self.finish(status=0)
 
     def test_hostile_names(self):
-        program = build_hostile(self)
-        status, _, err = self.hotpath("top", "-i", "0.1", "--", program)
-        self.assertEqual(status, 0)
+        self.begin(program=[build_hostile(self), "steer"])
+        self.page_with(lambda page: any("evil?" in row for row in page.tables["function"]))
+        self.finish(status=0)
+        err = self.read("err")
         err.decode()  # UTF-8
         self.assertIn(b"evil?[2J?]0;owned?", err)
         self.assertFalse(re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae|\xc2\x9b", err))
@@ -271,7 +365,7 @@ class Plain(Case):
             self.refused(125, ["top", *options, "--", "true"], words)
         self.refused(125, ["top"], "hotpath top")
         self.refused(127, ["top", "--", "no-such-program"], "no-such-program")
-        status, _, _ = self.top("-q", program=["sh", "-c", "kill -TERM $$"])
+        status, _, _ = self.hotpath("top", "-q", "--", "sh", "-c", "kill -TERM $$")
         self.assertEqual(status, 128 + signal.SIGTERM)
 
 
@@ -299,27 +393,24 @@ class Terminal(Case):
         return subprocess.run(self.tmux + ["capture-pane", "-p", *options], check=True,
                               stdout=subprocess.PIPE).stdout.decode()
 
-    def wait_for(self, pattern, *options, seconds=20):
-        end = time.monotonic() + seconds
-        while time.monotonic() < end:
+    def wait_for(self, pattern, *options):
+        def look():
             text = self.screen(*options)
-            if re.search(pattern, text):
-                return text
-            time.sleep(0.05)
-        self.fail("%r does not come:\n%s" % (pattern, text))
+            return text if re.search(pattern, text) else None
+        return wait_until(look, lambda: "%r does not come:\n%s" % (pattern, self.screen(*options)))
 
-    def start(self, *argv, tail=""):
-        command = " ".join(shlex.quote(a) for a in (HOTPATH, "top", *argv))
+    def start(self, *options, program=None, tail=""):
+        """A steered program (see PHASES): it stays in its first phase."""
+        self.write("steer", "1")
+        argv = [*options, "--", program or self.program]
+        argv += ([] if program else [ROUNDS]) + ["steer"]
+        command = " ".join(shlex.quote(a) for a in (HOTPATH, "top", "-i", "0.1", *argv))
         self.keys("-l", "stty -a > before; %s%s; echo status=$?; stty -a > after" % (command, tail))
         self.keys("Enter")
 
     def check_restored(self, status):
         text = self.wait_for(r"status=\d+\n" + PROMPT, "-S", "-2000")
         self.assertIn("status=%d\n" % status, text)
-        for _ in range(50):
-            if self.read("after"):
-                break
-            time.sleep(0.02)
         before, after = (re.sub(rb"rows.*?columns \d+", b"", self.read(name))
                          for name in ("before", "after"))
         self.assertEqual(before, after)
@@ -333,7 +424,7 @@ class Terminal(Case):
         return text
 
     def test_keys_and_end(self):
-        self.start("-i", "0.1", "--", self.program, "40000000")
+        self.start()
         text = self.wait_for(r"first +phases")
         lines = text.splitlines()
         self.assertEqual(len(lines), 24)
@@ -354,8 +445,9 @@ class Terminal(Case):
         self.keys("x")
         self.wait_for("path in")
         self.keys("p")
-        held = self.wait_for("PAUSED")
-        time.sleep(0.3)
+        self.wait_for("PAUSED")
+        held = wait_until(self.still)
+        time.sleep(0.5)  # some intervals; nothing is waited for that must have happened by then
         self.assertEqual(self.screen(), held)
         self.keys("Space")
         self.wait_for(r"(?s)\A((?!PAUSED).)*\Z")
@@ -370,27 +462,36 @@ class Terminal(Case):
         self.assertIn("Functions", text)
         self.assertNotIn("middle", text)
 
+    def still(self):
+        """The screen, when it does not change; None while it is being drawn."""
+        before = self.screen()
+        time.sleep(0.05)
+        return before if self.screen() == before else None
+
     def test_output_is_complete_at_the_end(self):
-        self.start("-i", "0.1", "--", self.program, "120000")
+        self.start()
         self.wait_for("q quit")
+        steer(self, "4")
         text = self.check_restored(7)
         self.assertIn("begin, and stdin has -1\nto stderr\nmiddle\nend\nhotpath: ", text)
         self.assertIn("Hot spots", text)
 
     def test_redirected_streams_are_left_alone(self):
         self.write("input", "A")
-        self.start("-q", "-i", "0.1", "--", self.program, "120000", tail=" < input > out 2> err")
+        self.start("-q", tail=" < input > out 2> err")
+        wait_until(lambda: os.path.exists(self.path("err")) and b"hotpath top" in self.read("err"))
+        steer(self, "4")
         text = self.check_restored(7)  # stderr is no terminal: plain pages
         self.assertNotIn("q quit", text)
         self.assertEqual(self.read("out"), OUT.replace(b"-1", b"65"))
-        self.assertIn(b"hotpath top", self.read("err"))
-        self.start("-q", "-i", "0.1", "--", self.program, "120000", tail=" < input > out2")
+        self.start("-q", tail=" < input > out2")
         self.wait_for("q quit")
+        steer(self, "4")
         self.check_restored(7)
         self.assertEqual(self.read("out2"), OUT.replace(b"-1", b"65"))
 
     def test_resize(self):
-        self.start("-q", "-i", "0.1", "--", self.program, "40000000", "wait")
+        self.start("-q")
         self.wait_for("q quit")
         subprocess.run(self.tmux + ["resize-window", "-x", "50", "-y", "12"], check=True)
         text = self.wait_for(r"\A(.*\n){11}.*q quit")
@@ -404,7 +505,7 @@ class Terminal(Case):
     def test_signals(self):
         for number in signal.SIGTERM, signal.SIGHUP, signal.SIGINT:
             with self.subTest(signal=number):
-                self.start("-q", "-i", "0.1", "--", self.program, "40000000", tail=" & echo $! > pid; fg")
+                self.start("-q", tail=" & echo $! > pid; fg")
                 self.wait_for(r"first +phases")  # the program has begun
                 pid = int(self.read("pid"))
                 if number == signal.SIGINT:
@@ -415,7 +516,7 @@ class Terminal(Case):
         self.check_restored(128 + signal.SIGINT)
 
     def test_stop_and_continue(self):
-        self.start("-q", "-i", "0.1", "--", self.program, "40000000")
+        self.start("-q")
         self.wait_for("q quit")
         self.keys("C-z")
         self.wait_for(r"Stopped(.*\n)+status=\d+\n" + PROMPT)
@@ -426,14 +527,13 @@ class Terminal(Case):
         self.wait_for("q quit")
         self.keys("C-c")
         self.wait_for(r"fg\n" + PROMPT)
-        self.keys("-l", "stty -a > after")
+        self.keys("-l", "stty -a > again")
         self.keys("Enter")
-        time.sleep(0.2)
-        self.assertEqual(self.read("before"), self.read("after"))
+        self.wait_for(r"> again\n" + PROMPT)
+        self.assertEqual(self.read("before"), self.read("again"))
 
     def test_hostile_names(self):
-        program = build_hostile(self)
-        self.start("-q", "-i", "0.1", "--", program, "long")
+        self.start("-q", program=build_hostile(self))
         text = self.wait_for(r"evil\?")
         self.assertIn("q quit", text)
         title = subprocess.run(self.tmux + ["display-message", "-p", "#{pane_title}"], check=True,

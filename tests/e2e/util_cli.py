@@ -11,6 +11,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 import unittest
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -19,7 +20,8 @@ HOTPATH = os.path.abspath(
 CC = os.environ.get("CC") or "cc"
 FAILED, CANNOT_RUN, NOT_FOUND = 125, 126, 127
 MUTATIONS = int(os.environ.get("HOTPATH_MUTATIONS") or 400)  # damaged files of each kind
-TIMEOUT = 60
+TIMEOUT = 300  # of one command; many times what it takes on a busy machine
+PATIENCE = 200  # for something that must come
 
 # Whether what is watched runs in the native engine, and how to watch so that executed programs are
 # left alone: QEMU cannot follow them, the native engine need not.
@@ -42,6 +44,19 @@ def tool(name):
     if not path:
         raise unittest.SkipTest(name + " is not installed")
     return path
+
+
+def wait_until(condition, complaint=lambda: "it does not come"):
+    """Waits until `condition` gives something true, and returns that. However long it takes: only what
+    never comes is a failure."""
+    limit = time.monotonic() + PATIENCE
+    while True:
+        found = condition()
+        if found:
+            return found
+        if time.monotonic() > limit:
+            raise AssertionError(complaint())
+        time.sleep(0.02)
 
 
 def status_of(returncode):

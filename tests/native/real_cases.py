@@ -78,7 +78,7 @@ def coreutils(b):
             "basename /a/b.c .c", "dirname /a/b", "env -i A=1 env", "printf %s:%d\\n x 5", "numfmt --to=iec 123456",
             "shuf --random-source=data data", "tsort other", "ptx other", "dd if=data bs=100 count=5 status=none",
             "test -f data", "false", "true", "pwd", "realpath data", "truncate -s 10 other", "mktemp -u fixed",
-            "ls no-such-file", "cat no-such-file", "timeout 0.1 sleep 5", "nice echo x", "id -u", "tr a b"):
+            "ls no-such-file", "cat no-such-file", "timeout 0.1 sleep 500", "nice echo x", "id -u", "tr a b"):
         b.run(*command.split(), input=b"abc\n")
 
 
@@ -458,7 +458,7 @@ class Server:
         self.process.communicate()
 
     def wait_for(self, port):
-        for _ in range(600):
+        for _ in range(6000):
             if self.process.poll() is not None:
                 raise RuntimeError("the server ended: %s" % (self.process.communicate(),))
             with socket.socket() as s:
@@ -467,7 +467,7 @@ class Server:
             time.sleep(0.05)
         raise RuntimeError("the server does not listen")
 
-    def end(self, limit=60):
+    def end(self, limit=300):
         """Its status, once it has ended by itself."""
         self.process.communicate(timeout=limit)
         return self.process.returncode

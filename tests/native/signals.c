@@ -107,7 +107,7 @@ static void read_from(int fd)
 {
     struct signalfd_siginfo info = {0};
     struct pollfd wanted = {fd, POLLIN, 0};
-    int ready = poll(&wanted, 1, 20000);
+    int ready = poll(&wanted, 1, 300000);
     ssize_t n = read(fd, &info, sizeof info);
     printf(" poll %d read %zd of %d\n", ready, n, (int)info.ssi_signo);
 }

@@ -10,6 +10,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/signalfd.h>
 #include <sys/timerfd.h>
@@ -17,13 +18,16 @@
 #include <time.h>
 #include <unistd.h>
 
-static atomic_int handled;
+/* Shared with the helper. */
+static struct {
+    atomic_int handled, helped; /* signals, helpers that may begin */
+} * shared;
 static int pipe_fd[2];
 
 static void on_signal(int signal_)
 {
     (void)signal_;
-    atomic_fetch_add(&handled, 1);
+    atomic_fetch_add(&shared->handled, 1);
 }
 
 static void install(int signal_, int flags)
@@ -51,20 +55,27 @@ static void until_asleep(pid_t process, pid_t thread)
     }
 }
 
+enum then { NOTHING, BYTE, BYTE_WHEN_HANDLED };
+
 /* SIGUSR1 to this process when it sleeps, then a byte into the pipe. */
-static pid_t start_helper(int with_byte)
+static pid_t start_helper(enum then then)
 {
     pid_t parent = getpid();
+    int before = atomic_load(&shared->handled), helped = atomic_load(&shared->helped);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
+        while (atomic_load(&shared->helped) == helped)
+            usleep(1000);
         until_asleep(parent, parent);
         kill(parent, SIGUSR1);
-        usleep(20000);
-        if (with_byte && write(pipe_fd[1], "x", 1) != 1)
+        while (then == BYTE_WHEN_HANDLED && atomic_load(&shared->handled) == before)
+            usleep(1000);
+        if (then != NOTHING && write(pipe_fd[1], "x", 1) != 1)
             _exit(1);
         _exit(0);
     }
+    atomic_fetch_add(&shared->helped, 1); /* fork() may sleep in an engine; that is over */
     return child;
 }
 
@@ -80,7 +91,7 @@ static void say(const char *what, long result)
 {
     int error = errno;
     printf("%s: %ld %s, handled %d\n", what, result, result < 0 ? strerrorname_np(error) : "-",
-           atomic_load(&handled));
+           atomic_load(&shared->handled));
 }
 
 static void reads(void)
@@ -88,28 +99,28 @@ static void reads(void)
     char byte;
     CHECK(pipe(pipe_fd) == 0);
     install(SIGUSR1, SA_RESTART);
-    pid_t child = start_helper(1);
+    pid_t child = start_helper(BYTE_WHEN_HANDLED);
     say("read, restarting", read(pipe_fd[0], &byte, 1));
     end_helper(child);
     install(SIGUSR1, 0);
-    child = start_helper(1);
+    child = start_helper(BYTE_WHEN_HANDLED);
     say("read, not restarting", read(pipe_fd[0], &byte, 1));
     end_helper(child);
     say("read, again", read(pipe_fd[0], &byte, 1));
-    child = start_helper(0);
-    struct timespec wait = {60, 0}, rest = {0, 0};
+    child = start_helper(NOTHING);
+    struct timespec wait = {600, 0}, rest = {0, 0};
     int result = nanosleep(&wait, &rest);
     say("nanosleep", result);
-    CHECK(rest.tv_sec > 0 && rest.tv_sec < 60);
+    CHECK(rest.tv_sec > 0 && rest.tv_sec < 600);
     end_helper(child);
-    say("pause", (child = start_helper(0), pause()));
+    say("pause", (child = start_helper(NOTHING), pause()));
     end_helper(child);
     say("read, bad descriptor", read(-1, &byte, 1));
 }
 
 static void polls(void)
 {
-    struct timespec second = {5, 0};
+    struct timespec long_wait = {300, 0};
     struct pollfd poll_fd = {0};
     sigset_t blocked, none;
     fd_set set;
@@ -121,22 +132,22 @@ static void polls(void)
     CHECK(sigprocmask(SIG_BLOCK, &blocked, NULL) == 0);
     poll_fd.fd = pipe_fd[0];
     poll_fd.events = POLLIN;
-    pid_t child = start_helper(0);
-    say("ppoll, open mask", ppoll(&poll_fd, 1, &second, &none));
+    pid_t child = start_helper(NOTHING);
+    say("ppoll, open mask", ppoll(&poll_fd, 1, &long_wait, &none));
     end_helper(child);
-    child = start_helper(1);
-    say("ppoll, closed mask", ppoll(&poll_fd, 1, &second, &blocked));
+    child = start_helper(BYTE);
+    say("ppoll, closed mask", ppoll(&poll_fd, 1, &long_wait, &blocked));
     end_helper(child);
     FD_ZERO(&set);
     FD_SET(pipe_fd[0], &set);
-    say("pselect, open mask", pselect(pipe_fd[0] + 1, &set, NULL, NULL, &second, &none));
+    say("pselect, open mask", pselect(pipe_fd[0] + 1, &set, NULL, NULL, &long_wait, &none));
     FD_ZERO(&set);
     FD_SET(pipe_fd[0], &set);
-    say("pselect, closed mask", pselect(pipe_fd[0] + 1, &set, NULL, NULL, &second, &blocked));
+    say("pselect, closed mask", pselect(pipe_fd[0] + 1, &set, NULL, NULL, &long_wait, &blocked));
     int epoll = epoll_create1(0);
     struct epoll_event event = {0};
-    child = start_helper(0);
-    say("epoll_pwait, open mask", epoll_pwait(epoll, &event, 1, 5000, &none));
+    child = start_helper(NOTHING);
+    say("epoll_pwait, open mask", epoll_pwait(epoll, &event, 1, 300000, &none));
     end_helper(child);
     CHECK(sigprocmask(SIG_BLOCK, NULL, &none) == 0 && sigismember(&none, SIGUSR1));
 }
@@ -145,17 +156,17 @@ static void suspends(void)
 {
     sigset_t blocked, old, pending;
     siginfo_t info;
-    struct timespec wait = {5, 0}, short_wait = {0, 1000000};
+    struct timespec wait = {300, 0}, short_wait = {0, 1000000};
     install(SIGUSR1, 0);
     install(SIGUSR2, 0);
     sigemptyset(&blocked);
     sigaddset(&blocked, SIGUSR1);
     sigaddset(&blocked, SIGUSR2);
     CHECK(sigprocmask(SIG_BLOCK, &blocked, &old) == 0);
-    pid_t child = start_helper(0);
+    pid_t child = start_helper(NOTHING);
     say("sigsuspend", sigsuspend(&old));
     end_helper(child);
-    child = start_helper(0);
+    child = start_helper(NOTHING);
     int got = sigtimedwait(&blocked, &info, &wait);
     say("sigtimedwait", got);
     printf("from the child: %d\n", info.si_pid == child);
@@ -184,7 +195,7 @@ static void descriptors(void)
     CHECK(sigprocmask(SIG_BLOCK, &set, NULL) == 0);
     int fd = signalfd(-1, &set, SFD_CLOEXEC);
     CHECK(fd >= 0);
-    pid_t child = start_helper(0);
+    pid_t child = start_helper(NOTHING);
     for (int i = 0; i < 2; i++) {
         CHECK(read(fd, &info, sizeof info) == sizeof info);
         printf("signalfd: %u, from the child %d\n", info.ssi_signo,
@@ -195,7 +206,7 @@ static void descriptors(void)
     CHECK(timer >= 0 && timerfd_settime(timer, 0, &soon, NULL) == 0);
     CHECK(read(timer, &times, sizeof times) == sizeof times);
     printf("timerfd: %d\n", (int)times);
-    printf("handled %d\n", atomic_load(&handled));
+    printf("handled %d\n", atomic_load(&shared->handled));
 }
 
 static atomic_int reader;
@@ -240,5 +251,7 @@ int main(int argc, char **argv)
         {"suspends", suspends}, {"descriptors", descriptors},
         {"threads", threads},   {NULL, NULL},
     };
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    CHECK(shared != MAP_FAILED);
     return run_part(parts, argc, argv);
 }

@@ -494,8 +494,8 @@ static int leave_a_child_behind(struct hp_arena *arena)
             hp_writer_put(arena, &w, i);
         _exit(0);
     }
-    struct timespec moment = {.tv_nsec = 50000000};
-    nanosleep(&moment, NULL);
+    while (atomic_load(&arena->rings[0].published) == 0)
+        usleep(1000);
     return 5;
 }
 
@@ -674,7 +674,7 @@ static int leave_claimed_rings(struct hp_arena *arena)
     atomic_store(&arena->rings[4].state, gone);
     atomic_store(&arena->rings[5].state, there);
     atomic_store(&arena->rings_used, 6);
-    for (int i = 0; i < 6000 && atomic_load(&arena->rings[4].state) == gone; i++)
+    for (int i = 0; i < 60000 && atomic_load(&arena->rings[4].state) == gone; i++)
         usleep(10000);
     return atomic_load(&arena->rings[4].state) == HP_RING_FREE &&
                    atomic_load(&arena->rings[5].state) == there

@@ -434,7 +434,7 @@ static void huge_blocks_come_to_an_end(void **state)
     profile.blocks = blocks;
     profile.block_counts = counts;
     profile.n_blocks = profile.n_block_counts = N;
-    alarm(100);
+    alarm(600);
     free(annotate(&profile, &(struct hp_annotate_options){0}));
     alarm(0);
     free(blocks);
