@@ -4,16 +4,14 @@
  * addresses alike.
  */
 
+#include "base/cleanup.h"
 #include "base/map64.h"
-#include "base/strings.h"
-#include "export/export.h"
 #include "export/viewers/callgrind_rows.h"
-#include "export/viewers/names.h"
+#include "export/viewers/views.h"
 #include "hotpath/cycles.h"
 #include "text/number.h"
 
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define FORMAT       "callgrind"
@@ -40,101 +38,85 @@ static const struct {
 struct writer {
     FILE *out;
     const struct hp_profile *profile;
-    struct hp_tables *tables;
-    struct hp_cg_code *code;
+    struct hp_cg_code code;
+    struct hp_cg_rows rows; /* of a function */
     bool shown[HP_CG_COLUMNS];
     bool *objects, *functions; /* whose names have been written */
-    struct hp_strings texts;   /* of files */
-    struct hp_map64 files;     /* by text */
-    uint32_t n_files;
-    const char *file; /* where the next line is */
-    uint64_t parts;   /* of cycles, written so far: they are rounded so that the sum is right */
-    uint64_t totals[HP_CG_COLUMNS];
+    struct hp_map64 files;     /* likewise: numbers by text, of which a profile has each once */
+    const char *file;          /* where the next line is */
+    uint64_t parts; /* of cycles, written so far: they are rounded so that the sum is right */
     struct hp_strbuf text;
+    bool failed; /* memory ran out */
 };
+
+static void release(struct writer *w)
+{
+    hp_cg_code_fini(&w->code);
+    free(w->rows.rows);
+    free(w->objects);
+    free(w->functions);
+    hp_map64_fini(&w->files);
+    hp_strbuf_fini(&w->text);
+}
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
-/* "fn=(7) main", and from then on "fn=(7)". */
-static void put_name(struct writer *w, const char *key, uint32_t id, bool first, const char *name)
+static const char *clean(struct writer *w, const char *name, char separator)
 {
-    if (!first) {
-        fprintf(w->out, "%s=(%" PRIu32 ")\n", key, id + 1);
-        return;
-    }
     hp_strbuf_clear(&w->text);
-    hp_views_clean(&w->text, name, 0);
-    fprintf(w->out, "%s=(%" PRIu32 ") %s\n", key, id + 1, hp_strbuf_text(&w->text));
+    hp_views_clean(&w->text, name, separator);
+    return hp_strbuf_text(&w->text);
+}
+
+/* "fn=(7) main", and from then on "fn=(7)". */
+static void put_name(struct writer *w, const char *key, size_t id, bool first, const char *name)
+{
+    fprintf(w->out, "%s=(%zu)%s%s\n", key, id + 1, first ? " " : "",
+            first ? clean(w, name, 0) : "");
 }
 
 static void put_object(struct writer *w, const char *key, uint32_t module)
 {
+    size_t id = hp_views_slot(module, w->profile->n_modules);
     bool known = module != HP_PROFILE_NONE;
-    uint32_t id = known ? module : (uint32_t)w->profile->n_modules;
-    const char *name = known ? hp_text(w->profile->modules[module].path) : UNKNOWN_NAME;
-    put_name(w, key, id, !w->objects[id], name);
+    put_name(w, key, id, !w->objects[id],
+             known ? hp_text(w->profile->modules[module].path) : UNKNOWN_NAME);
     w->objects[id] = true;
 }
 
 static void put_function(struct writer *w, const char *key, uint32_t function)
 {
+    size_t id = hp_views_slot(function, w->profile->n_functions);
     bool known = function != HP_PROFILE_NONE;
-    uint32_t id = known ? function : (uint32_t)w->profile->n_functions;
     put_name(w, key, id, !w->functions[id],
-             known ? hp_views_name(w->tables, function) : UNKNOWN_NAME);
+             known ? hp_views_name(&w->code.tables, function) : UNKNOWN_NAME);
     w->functions[id] = true;
 }
 
-/* The number of a file's name; HP_MAP64_NONE: it has none yet. `*own`: the text that it is found
- * by. */
-static enum hp_err find_file(struct writer *w, const char *file, const char **own, uint32_t *id)
+/* There are readers that pass over the files of jumps (speedscope): no name gets its number there.
+ */
+static void put_file(struct writer *w, const char *key, const char *file)
 {
-    *own = hp_strings_add(&w->texts, file, strlen(file));
-    if (!*own)
-        return hp_fail_nomem();
-    *id = hp_map64_get(&w->files, (uintptr_t)*own);
-    return HP_OK;
-}
-
-static enum hp_err put_file(struct writer *w, const char *key, const char *file)
-{
-    const char *own;
-    uint32_t id;
-    HP_TRY(find_file(w, file, &own, &id));
+    uint64_t text = *file ? (uintptr_t)file : 0;
+    uint32_t id = hp_map64_get(&w->files, text);
     bool first = id == HP_MAP64_NONE;
-    if (first) {
-        id = w->n_files++;
-        HP_TRY(hp_map64_put(&w->files, (uintptr_t)own, id));
+    const char *name = *file ? file : UNKNOWN_NAME;
+    if (first && strcmp(key, "jfi") == 0) {
+        fprintf(w->out, "jfi=%s\n", clean(w, name, '(')); /* "(7)" would be a number */
+        return;
     }
-    put_name(w, key, id, first, *file ? file : UNKNOWN_NAME);
-    return HP_OK;
-}
-
-/* The file that a jump leads to. There are readers that pass over jumps (speedscope): no name gets
- * its number here. */
-static enum hp_err put_jump_file(struct writer *w, const char *file)
-{
-    const char *own;
-    uint32_t id;
-    HP_TRY(find_file(w, file, &own, &id));
-    if (id != HP_MAP64_NONE)
-        return put_file(w, "jfi", file);
-    hp_strbuf_clear(&w->text);
-    hp_views_clean(&w->text, *file ? file : UNKNOWN_NAME, '('); /* "(7)" would be a number */
-    fprintf(w->out, "jfi=%s\n", hp_strbuf_text(&w->text));
-    return HP_OK;
-}
-
-static const char *function_file(const struct writer *w, uint32_t function)
-{
-    return function == HP_PROFILE_NONE ? "" : hp_text(w->profile->functions[function].file);
+    if (first) {
+        id = (uint32_t)w->files.used;
+        w->failed |= hp_map64_put(&w->files, text, id) != HP_OK;
+    }
+    put_name(w, key, id, first, name);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 
-static void put_position(struct writer *w, struct hp_place place, struct hp_cg_source source)
+static void put_position(struct writer *w, const struct hp_cg_where *where)
 {
-    fprintf(w->out, "0x%" PRIx64 " %" PRIu32, hp_cg_code_address(w->code, place), source.line);
+    fprintf(w->out, "0x%" PRIx64 " %" PRIu32, hp_cg_address(&w->code, where->place), where->line);
 }
 
 static void put_costs(struct writer *w, const uint64_t cost[HP_CG_COLUMNS])
@@ -149,101 +131,72 @@ static void put_costs(struct writer *w, const uint64_t cost[HP_CG_COLUMNS])
     fputc('\n', w->out);
 }
 
-/* Parts of cycles to whole ones. */
-static uint64_t whole_cycles(struct writer *w, uint64_t parts)
-{
-    uint64_t before = w->parts / HP_CYCLE_PARTS;
-    w->parts = hp_saturating_add(w->parts, parts);
-    return w->parts / HP_CYCLE_PARTS - before;
-}
-
 static void put_cost(struct writer *w, struct hp_cg_row *row)
 {
-    row->cost[HP_CG_CYCLES] = whole_cycles(w, row->cost[HP_CG_CYCLES]);
-    for (int k = 0; k < HP_CG_COLUMNS; k++)
-        w->totals[k] = hp_saturating_add(w->totals[k], row->cost[k]);
-    put_position(w, row->place, row->source);
+    uint64_t before = w->parts / HP_CYCLE_PARTS;
+    hp_add_up(&w->parts, row->cost[HP_CG_CYCLES]);
+    row->cost[HP_CG_CYCLES] = w->parts / HP_CYCLE_PARTS - before;
+    put_position(w, &row->where);
     put_costs(w, row->cost);
 }
 
-static enum hp_err put_jump(struct writer *w, const struct hp_cg_row *row)
+static void put_jump(struct writer *w, const struct hp_cg_row *row)
 {
-    if (strcmp(row->jump.source.file, row->source.file) != 0)
-        HP_TRY(put_jump_file(w, row->jump.source.file));
-    if (row->jump.conditional)
+    if (strcmp(row->jump.to.file, row->where.file) != 0)
+        put_file(w, "jfi", row->jump.to.file);
+    if (row->jump.executed)
         fprintf(w->out, "jcnd=%" PRIu64 "/%" PRIu64 " ", row->jump.taken, row->jump.executed);
     else
         fprintf(w->out, "jump=%" PRIu64 " ", row->jump.taken);
-    put_position(w, row->jump.to, row->jump.source);
+    put_position(w, &row->jump.to);
     fputc('\n', w->out);
-    put_position(w, row->place, row->source);
+    put_position(w, &row->where);
     fputc('\n', w->out);
-    return HP_OK;
 }
 
-static enum hp_err put_call(struct writer *w, const struct hp_cg_row *row)
+static void put_call(struct writer *w, const struct hp_cg_row *row)
 {
-    uint32_t callee = row->call.callee;
-    bool known = callee != HP_PROFILE_NONE;
-    struct hp_place place =
-        known ? w->profile->functions[callee].place : (struct hp_place){HP_PROFILE_NONE, 0};
-    put_object(w, "cob", place.module);
-    HP_TRY(put_file(w, "cfi", function_file(w, callee)));
-    put_function(w, "cfn", callee);
+    struct hp_cg_where to = hp_cg_function(w->profile, row->call.callee);
+    put_object(w, "cob", to.place.module);
+    put_file(w, "cfi", to.file);
+    put_function(w, "cfn", row->call.callee);
     fprintf(w->out, "calls=%" PRIu64 " ", row->call.count);
-    put_position(w, place,
-                 (struct hp_cg_source){"", known ? w->profile->functions[callee].line : 0});
+    put_position(w, &to);
     fputc('\n', w->out);
-    put_position(w, row->place, row->source);
+    put_position(w, &row->where);
     fprintf(w->out, " %" PRIu64 "\n", row->call.inclusive);
-    return HP_OK;
 }
 
-static enum hp_err put_rows(struct writer *w, uint32_t function, struct hp_cg_rows *rows)
+static void put_rows(struct writer *w, uint32_t function)
 {
-    const char *own = function_file(w, function);
-    uint32_t module = HP_PROFILE_NONE;
-    for (size_t i = 0; i < rows->n; i++) {
-        struct hp_cg_row *row = &rows->rows[i];
-        if (i == 0 || row->place.module != module) {
-            module = row->place.module;
+    const char *own = hp_cg_function(w->profile, function).file;
+    for (size_t i = 0; i < w->rows.n; i++) {
+        struct hp_cg_row *row = &w->rows.rows[i];
+        if (i == 0 || row->where.place.module != row[-1].where.place.module) {
             fputc('\n', w->out);
-            put_object(w, "ob", module);
-            HP_TRY(put_file(w, "fl", own));
+            put_object(w, "ob", row->where.place.module);
+            put_file(w, "fl", own);
             put_function(w, "fn", function);
             w->file = own;
         }
-        if (strcmp(row->source.file, w->file) != 0) {
-            w->file = row->source.file;
-            HP_TRY(put_file(w, strcmp(w->file, own) == 0 ? "fe" : "fi", w->file));
+        if (strcmp(row->where.file, w->file) != 0) {
+            w->file = row->where.file;
+            put_file(w, strcmp(w->file, own) == 0 ? "fe" : "fi", w->file);
         }
         if (row->kind == HP_CG_COST)
             put_cost(w, row);
+        else if (row->kind == HP_CG_JUMP)
+            put_jump(w, row);
         else
-            HP_TRY(row->kind == HP_CG_JUMP ? put_jump(w, row) : put_call(w, row));
+            put_call(w, row);
     }
-    return HP_OK;
-}
-
-static enum hp_err put_body(struct writer *w, struct hp_cg_rows *rows)
-{
-    for (size_t i = 0; i <= w->profile->n_functions; i++) {
-        uint32_t function = i < w->profile->n_functions ? (uint32_t)i : HP_PROFILE_NONE;
-        rows->n = 0;
-        HP_TRY(hp_cg_code_costs(w->code, function, rows));
-        HP_TRY(hp_cg_add_jumps(w->code, function, rows));
-        HP_TRY(hp_cg_add_calls(w->code, function, rows));
-        hp_cg_rows_join(rows);
-        HP_TRY(put_rows(w, function, rows));
-    }
-    return HP_OK;
 }
 
 /* --- The file --------------------------------------------------------------------------------- */
 
 static void choose_columns(struct writer *w)
 {
-    const struct hp_insns *insns = &w->tables->insns;
+    const struct hp_insns *insns = &w->code.tables.insns;
     for (int k = 0; k < HP_CG_COLUMNS; k++)
         w->shown[k] = k <= HP_CG_TAKEN || insns->n_exact > 0;
     w->shown[HP_CG_L3] &= insns->has_l3;
@@ -253,7 +206,6 @@ static void choose_columns(struct writer *w)
 static void put_header(struct writer *w)
 {
     const struct hp_profile *p = w->profile;
-    hp_strbuf_clear(&w->text);
     hp_views_command(p, &w->text);
     fprintf(w->out, "# callgrind format\nversion: 1\ncreator: hotpath-%s\n", HP_VERSION);
     if (p->n_threads)
@@ -267,59 +219,49 @@ static void put_header(struct writer *w)
     for (int k = 0; k < HP_CG_COLUMNS; k++)
         if (w->shown[k])
             fprintf(w->out, " %s", columns[k].name);
-    uint64_t totals[HP_CG_COLUMNS];
-    hp_cg_code_totals(w->code, totals);
-    totals[HP_CG_CYCLES] /= HP_CYCLE_PARTS;
     fprintf(w->out, "\nsummary:");
-    put_costs(w, totals);
+    put_costs(w, w->code.totals);
 }
 
 static enum hp_err write_file(struct writer *w)
 {
-    struct hp_cg_rows rows = {0};
+    size_t n = w->profile->n_functions;
     w->objects = calloc(w->profile->n_modules + 1, sizeof *w->objects);
-    w->functions = calloc(w->profile->n_functions + 1, sizeof *w->functions);
+    w->functions = calloc(n + 1, sizeof *w->functions);
     if (!w->objects || !w->functions)
         return hp_fail_nomem();
+    HP_TRY(hp_cg_code_init(&w->code, w->profile));
+    w->code.totals[HP_CG_CYCLES] /= HP_CYCLE_PARTS;
     choose_columns(w);
     put_header(w);
-    enum hp_err err = put_body(w, &rows);
+    for (uint32_t i = 0; i <= n; i++) {
+        uint32_t function = i < n ? i : HP_PROFILE_NONE;
+        hp_cg_rows_of(&w->code, function, &w->rows);
+        put_rows(w, function);
+    }
     fprintf(w->out, "\ntotals:");
-    put_costs(w, w->totals);
-    free(rows.rows);
-    return err == HP_OK && w->text.failed ? hp_fail_nomem() : err;
+    put_costs(w, w->code.totals);
+    return w->failed || w->rows.failed || w->text.failed ? hp_fail_nomem() : HP_OK;
 }
 
 static enum hp_err write_callgrind(const struct hp_profile *profile,
                                    const struct hp_export_request *request, FILE *out,
                                    struct hp_export_written *written)
 {
-    struct hp_tables tables;
-    struct hp_cg_code code;
+    struct writer w HP_CLEANUP(release) = {.out = out, .profile = profile};
     HP_TRY(hp_views_check(request, FORMAT));
     if (request->metric && strcmp(request->metric, "instructions") != 0)
         return hp_fail(HP_ERR_INVALID, "'" FORMAT "' has all that the profile has, in columns, "
                                        "cycles too: it takes no --metric");
-    HP_TRY(hp_tables_init(&tables, profile));
-    struct writer w = {.out = out, .profile = profile, .tables = &tables, .code = &code};
-    enum hp_err err = hp_cg_code_init(&code, &tables);
-    if (err == HP_OK) {
-        err = write_file(&w);
-        hp_cg_code_fini(&code);
-    }
-    *written = (struct hp_export_written){
-        .unit = "instructions", .written = w.totals[HP_CG_IR], .total = hp_views_total(profile)};
-    free(w.objects);
-    free(w.functions);
-    hp_map64_fini(&w.files);
-    hp_strings_fini(&w.texts);
-    hp_strbuf_fini(&w.text);
-    hp_tables_fini(&tables);
-    return err;
+    HP_TRY(write_file(&w));
+    *written = (struct hp_export_written){.unit = "instructions",
+                                          .written = w.code.totals[HP_CG_IR],
+                                          .total = w.code.tables.summary.instructions};
+    return HP_OK;
 }
 
 const struct hp_export_format hp_format_callgrind = {
-    .name = "callgrind",
+    .name = FORMAT,
     .summary = "costs, calls and jumps, for KCachegrind and callgrind_annotate",
     .source = HP_EXPORT_PROFILE,
     .write = write_callgrind,

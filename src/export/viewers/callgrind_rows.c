@@ -1,46 +1,62 @@
 // SPDX-License-Identifier: MIT
+/*
+ * Costs of instructions. A profile counts blocks; which instructions a block has is read from the
+ * file that ran, where it is still there. Where it is not, a block's cost is at the first
+ * instruction of each of its source lines.
+ */
 #include "export/viewers/callgrind_rows.h"
 
+#include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
+#include "export/viewers/views.h"
+#include "hotpath/cycles.h"
+#include "report/items.h"
+#include "symbols/module_code.h"
 #include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-enum hp_err hp_cg_rows_add(struct hp_cg_rows *rows, enum hp_cg_kind kind, struct hp_place place,
-                           struct hp_cg_source source, struct hp_cg_row **row)
+#define MOST_INSTRUCTIONS (4u << 20)  /* decoded in all: no program executes more different ones */
+#define BLOCK_BYTES       (64u << 10) /* a block has at most 4096 instructions */
+
+/* --- Rows ------------------------------------------------------------------------------------- */
+
+struct hp_cg_row *hp_cg_add(struct hp_cg_rows *rows, enum hp_cg_kind kind, struct hp_cg_where where)
 {
-    HP_TRY(hp_grow(&rows->rows, &rows->capacity, rows->n + 1, sizeof *rows->rows));
-    *row = &rows->rows[rows->n++];
-    memset(*row, 0, sizeof **row);
-    (*row)->place = place;
-    (*row)->source = source;
-    (*row)->kind = kind;
-    return HP_OK;
+    struct hp_cg_row *row = &rows->lost;
+    if (hp_grow(&rows->rows, &rows->capacity, rows->n + 1, sizeof *rows->rows) == HP_OK)
+        row = &rows->rows[rows->n++];
+    else
+        rows->failed = true;
+    *row = (struct hp_cg_row){.where = where, .kind = kind};
+    return row;
 }
 
-static int compare_sources(struct hp_cg_source a, struct hp_cg_source b)
+static void add_cost(struct hp_cg_rows *rows, struct hp_cg_where where, enum hp_cg_column column,
+                     uint64_t value)
 {
-    int order = a.file == b.file ? 0 : strcmp(a.file, b.file);
-    return order ? order : (a.line > b.line) - (a.line < b.line);
+    hp_cg_add(rows, HP_CG_COST, where)->cost[column] = value;
 }
 
 static int compare(const void *a, const void *b)
 {
     const struct hp_cg_row *x = a, *y = b;
-    int order = hp_place_compare(x->place, y->place);
+    int order = hp_place_compare(x->where.place, y->where.place);
+    if (!order && x->where.file != y->where.file)
+        order = strcmp(x->where.file, y->where.file);
     if (!order)
-        order = compare_sources(x->source, y->source);
-    if (!order)
-        order = (x->kind > y->kind) - (x->kind < y->kind);
+        order = HP_COMPARE(x->where.line, y->where.line) ?: HP_COMPARE(x->kind, y->kind);
     if (!order && x->kind == HP_CG_JUMP)
-        order = hp_place_compare(x->jump.to, y->jump.to);
+        order = hp_place_compare(x->jump.to.place, y->jump.to.place);
     if (!order && x->kind == HP_CG_CALL)
-        order = (x->call.callee > y->call.callee) - (x->call.callee < y->call.callee);
+        order = HP_COMPARE(x->call.callee, y->call.callee);
     return order;
 }
 
-void hp_cg_rows_join(struct hp_cg_rows *rows)
+static void join(struct hp_cg_rows *rows)
 {
     size_t kept = 0;
     if (rows->n)
@@ -49,9 +65,344 @@ void hp_cg_rows_join(struct hp_cg_rows *rows)
         struct hp_cg_row *row = &rows->rows[i], *last = kept ? &rows->rows[kept - 1] : NULL;
         if (last && row->kind == HP_CG_COST && compare(last, row) == 0)
             for (int k = 0; k < HP_CG_COLUMNS; k++)
-                last->cost[k] = hp_saturating_add(last->cost[k], row->cost[k]);
+                hp_add_up(&last->cost[k], row->cost[k]);
         else
             rows->rows[kept++] = *row;
     }
     rows->n = kept;
+}
+
+/* --- Edges ------------------------------------------------------------------------------------ */
+
+static struct hp_place end_of(const struct hp_pblock *block)
+{
+    return (struct hp_place){block->place.module, block->place.offset + block->branch};
+}
+
+static int compare_ends(const void *a, const void *b, void *context)
+{
+    const struct hp_pblock *blocks = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return hp_place_compare(end_of(&blocks[x]), end_of(&blocks[y])) ?: HP_COMPARE(x, y);
+}
+
+/* Finds the blocks of every edge: the first that ends, and the first that starts at its places. */
+static void join_blocks(struct hp_cg_code *code, const uint32_t *by_end)
+{
+    const struct hp_profile *p = code->profile;
+    const struct hp_pblock *blocks = p->blocks;
+    size_t n = p->n_blocks;
+    for (size_t k = 0; k < p->n_edges; k++) {
+        struct hp_place from = p->edges[k].from, to = p->edges[k].to;
+        size_t end = HP_BISECT(i, 0, n, hp_place_compare(end_of(&blocks[by_end[i]]), from) < 0);
+        size_t start = HP_BISECT(i, 0, n, hp_place_compare(blocks[i].place, to) < 0);
+        struct hp_cg_edge *edge = &code->edges[k];
+        *edge = (struct hp_cg_edge){HP_PROFILE_NONE, HP_PROFILE_NONE, HP_PROFILE_NONE,
+                                    HP_PROFILE_NONE, 0};
+        if (end < n && hp_place_compare(end_of(&blocks[by_end[end]]), from) == 0) {
+            edge->from = by_end[end];
+            edge->caller = blocks[edge->from].function;
+        }
+        if (start < n && hp_place_compare(blocks[start].place, to) == 0) {
+            edge->to = (uint32_t)start;
+            edge->callee = blocks[edge->to].function;
+        }
+    }
+}
+
+static enum hp_err make_edges(struct hp_cg_code *code)
+{
+    const struct hp_profile *p = code->profile;
+    uint32_t *by_end HP_CLEANUP(hp_free) = calloc(p->n_blocks + 1, sizeof *by_end);
+    code->edges = calloc(p->n_edges + 1, sizeof *code->edges);
+    if (!by_end || !code->edges)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        by_end[i] = i;
+    qsort_r(by_end, p->n_blocks, sizeof *by_end, compare_ends, p->blocks);
+    join_blocks(code, by_end);
+    for (size_t i = 0; i < p->n_edge_counts; i++)
+        hp_add_up(&code->edges[p->edge_counts[i].item].count, p->edge_counts[i].count);
+    return HP_OK;
+}
+
+/* --- Lists ------------------------------------------------------------------------------------ */
+
+static enum hp_err init_lists(struct hp_cg_lists *lists, size_t n_owners, size_t n)
+{
+    lists->first = malloc((n_owners + 1) * sizeof *lists->first);
+    lists->next = malloc((n + 1) * sizeof *lists->next);
+    if (!lists->first || !lists->next)
+        return hp_fail_nomem();
+    memset(lists->first, 0xff, (n_owners + 1) * sizeof *lists->first);
+    return HP_OK;
+}
+
+static void free_lists(struct hp_cg_lists *lists)
+{
+    free(lists->first);
+    free(lists->next);
+}
+
+static void prepend(struct hp_cg_lists *lists, size_t owner, uint32_t thing)
+{
+    lists->next[thing] = lists->first[owner];
+    lists->first[owner] = thing;
+}
+
+static enum hp_err make_lists(struct hp_cg_code *code)
+{
+    const struct hp_profile *p = code->profile;
+    size_t n = p->n_functions;
+    HP_TRY(init_lists(&code->blocks, n, p->n_blocks));
+    HP_TRY(init_lists(&code->insns, n, p->n_insns));
+    HP_TRY(init_lists(&code->jumps, n, p->n_edges));
+    HP_TRY(init_lists(&code->sites, p->n_calls, p->n_edges));
+    for (uint32_t i = (uint32_t)p->n_blocks; i-- > 0;)
+        prepend(&code->blocks, hp_views_slot(p->blocks[i].function, n), i);
+    for (uint32_t i = (uint32_t)p->n_insns; i-- > 0;)
+        prepend(&code->insns, hp_views_slot(p->insns[i].function, n), i);
+    for (uint32_t i = (uint32_t)p->n_edges; i-- > 0;) {
+        prepend(&code->jumps, hp_views_slot(code->edges[i].caller, n), i);
+        prepend(&code->sites, hp_views_slot(hp_cg_call_of(code, i), p->n_calls), i);
+    }
+    return HP_OK;
+}
+
+/* --- Where something is ----------------------------------------------------------------------- */
+
+static const struct hp_module_code *file_of(const struct hp_cg_code *code, struct hp_place place)
+{
+    return place.module == HP_PROFILE_NONE ? NULL : code->modules[place.module];
+}
+
+uint64_t hp_cg_address(const struct hp_cg_code *code, struct hp_place place)
+{
+    const struct hp_module_code *file = file_of(code, place);
+    return place.offset + (file ? hp_module_code_base(file) : 0);
+}
+
+struct hp_cg_where hp_cg_function(const struct hp_profile *p, uint32_t function)
+{
+    if (function == HP_PROFILE_NONE)
+        return (struct hp_cg_where){{HP_PROFILE_NONE, 0}, "", 0};
+    const struct hp_pfunction *f = &p->functions[function];
+    return (struct hp_cg_where){f->place, hp_text(f->file), f->line};
+}
+
+static struct hp_cg_where where(const struct hp_cg_code *code, struct hp_place place,
+                                const char *file, uint32_t line, uint32_t function)
+{
+    if (line)
+        return (struct hp_cg_where){place, hp_text(file), line};
+    return (struct hp_cg_where){place, hp_cg_function(code->profile, function).file, 0};
+}
+
+struct hp_cg_where hp_cg_where(const struct hp_cg_code *code, uint32_t block, uint32_t offset)
+{
+    const struct hp_pblock *b = &code->profile->blocks[block];
+    const struct hp_pline *line = hp_line_at(code->profile, block, offset);
+    return where(code, (struct hp_place){b->place.module, b->place.offset + offset},
+                 line ? line->file : "", line ? line->line : 0, b->function);
+}
+
+/* --- Costs ------------------------------------------------------------------------------------ */
+
+/* The instructions of a block as its file has them; false: they are not those that ran. */
+static bool add_insns(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows *rows)
+{
+    const struct hp_pblock *b = &code->profile->blocks[block];
+    const struct hp_module_code *file = file_of(code, b->place);
+    uint8_t bytes[BLOCK_BYTES];
+    size_t first = rows->n;
+    uint32_t offset = 0, n = 0;
+    /* Only what was there first is what the file has. */
+    if (!file || !code->decoder || b->version || b->size > BLOCK_BYTES || b->insns > code->budget ||
+        hp_module_code_read(file, b->place.offset, bytes, b->size) != b->size)
+        return false;
+    code->budget -= b->insns;
+    for (; offset < b->size && n < b->insns; n++) {
+        struct hp_insn insn;
+        if (hp_decode(code->decoder, HP_MODE_DEFAULT, b->place.offset + offset, bytes + offset,
+                      b->size - offset, true, &insn) != HP_OK)
+            break;
+        add_cost(rows, hp_cg_where(code, block, offset), HP_CG_IR,
+                 code->tables.block_counts[block]);
+        offset += insn.length;
+    }
+    if (offset == b->size && n == b->insns)
+        return true;
+    rows->n = first;
+    return false;
+}
+
+/* A block whose instructions are not known: by source line or, where these are not all known, as
+ * one. */
+static void add_lines(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows *rows)
+{
+    const struct hp_profile *p = code->profile;
+    size_t n;
+    const struct hp_pline *lines = hp_items_of(p->lines, p->n_lines, sizeof *lines, block, &n);
+    uint64_t insns = 0, count = code->tables.block_counts[block];
+    for (size_t i = 0; i < n; i++)
+        insns += lines[i].insns;
+    bool all = insns == p->blocks[block].insns;
+    if (!all)
+        add_cost(rows, hp_cg_where(code, block, 0), HP_CG_IR,
+                 hp_saturating_mul(count, p->blocks[block].insns));
+    for (size_t i = 0; all && i < n; i++)
+        add_cost(rows, hp_cg_where(code, block, lines[i].from), HP_CG_IR,
+                 hp_saturating_mul(count, lines[i].insns));
+}
+
+/* The column in which a branch of this kind is counted; HP_CG_COLUMNS: in none. */
+static enum hp_cg_column branch_column(uint8_t flow)
+{
+    switch (flow) {
+    case HP_FLOW_COND: return HP_CG_BC;
+    case HP_FLOW_JUMP_IND:
+    case HP_FLOW_CALL_IND:
+    case HP_FLOW_RETURN: return HP_CG_BI;
+    default: return HP_CG_COLUMNS;
+    }
+}
+
+static void add_block(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows *rows)
+{
+    const struct hp_pblock *b = &code->profile->blocks[block];
+    enum hp_cg_column column = branch_column(b->flow);
+    uint64_t count = code->tables.block_counts[block];
+    if (!count)
+        return;
+    if (!add_insns(code, block, rows))
+        add_lines(code, block, rows);
+    if (column != HP_CG_COLUMNS)
+        add_cost(rows, hp_cg_where(code, block, b->branch), column, count);
+}
+
+static bool is_taken(const struct hp_pedge *edge)
+{
+    return edge->taken && edge->flow != HP_FLOW_NONE && edge->flow != HP_FLOW_SYSCALL &&
+           edge->flow != HP_FLOW_TRAP;
+}
+
+static void add_taken(const struct hp_cg_code *code, uint32_t i, struct hp_cg_rows *rows)
+{
+    const struct hp_pedge *edge = &code->profile->edges[i];
+    uint32_t from = code->edges[i].from;
+    if (is_taken(edge))
+        add_cost(rows,
+                 from == HP_PROFILE_NONE
+                     ? where(code, edge->from, "", 0, HP_PROFILE_NONE)
+                     : hp_cg_where(code, from, code->profile->blocks[from].branch),
+                 HP_CG_TAKEN, code->edges[i].count);
+}
+
+/* What a machine saw of an instruction, added to `cost`. */
+static void add_events(const struct hp_profile *p, const struct hp_pinsn_tally *tally,
+                       uint64_t cost[HP_CG_COLUMNS])
+{
+    static const enum hp_insn_event events[HP_CG_COLUMNS] = {
+        [HP_CG_I1] = HP_INSN_L1I, [HP_CG_D1] = HP_INSN_L1D,    [HP_CG_L2] = HP_INSN_L2,
+        [HP_CG_L3] = HP_INSN_L3,  [HP_CG_ITLB] = HP_INSN_ITLB, [HP_CG_DTLB] = HP_INSN_DTLB};
+    bool conditional = p->insns[tally->insn].flow == HP_FLOW_COND;
+    for (int k = HP_CG_I1; k <= HP_CG_DTLB; k++)
+        hp_add_up(&cost[k], tally->tally.events[events[k]]);
+    hp_add_up(&cost[conditional ? HP_CG_BCM : HP_CG_BIM],
+              tally->tally.events[HP_INSN_MISPREDICTED]);
+}
+
+static void add_machine(const struct hp_cg_code *code, uint32_t insn, struct hp_cg_rows *rows)
+{
+    const struct hp_pinsn *i = &code->profile->insns[insn];
+    struct hp_insn_facts facts;
+    hp_insn_facts(&code->tables, insn, &facts);
+    if (!facts.exact && !facts.n_cycles)
+        return;
+    uint64_t *cost =
+        hp_cg_add(rows, HP_CG_COST, where(code, i->place, i->file, i->line, i->function))->cost;
+    if (facts.exact)
+        add_events(code->profile, facts.exact, cost);
+    for (size_t k = 0; k < facts.n_cycles; k++)
+        hp_add_up(&cost[HP_CG_CYCLES], facts.cycles[k].parts);
+}
+
+void hp_cg_rows_of(struct hp_cg_code *code, uint32_t function, struct hp_cg_rows *rows)
+{
+    size_t slot = hp_views_slot(function, code->profile->n_functions);
+    rows->n = 0;
+    for (uint32_t i = code->blocks.first[slot]; i != HP_PROFILE_NONE; i = code->blocks.next[i])
+        add_block(code, i, rows);
+    for (uint32_t i = code->jumps.first[slot]; i != HP_PROFILE_NONE; i = code->jumps.next[i])
+        add_taken(code, i, rows);
+    for (uint32_t i = code->insns.first[slot]; i != HP_PROFILE_NONE; i = code->insns.next[i])
+        add_machine(code, i, rows);
+    hp_cg_add_jumps(code, function, rows);
+    hp_cg_add_calls(code, function, rows);
+    join(rows);
+}
+
+/* --- All of it -------------------------------------------------------------------------------- */
+
+static enum hp_err open_modules(struct hp_cg_code *code)
+{
+    const struct hp_profile *p = code->profile;
+    code->modules = calloc(p->n_modules + 1, sizeof *code->modules);
+    if (!code->modules)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < p->n_modules; i++)
+        if (hp_module_code_open(hp_text(p->modules[i].path), hp_text(p->modules[i].build_id),
+                                p->run.started, &code->modules[i]) == HP_ERR_NOMEM)
+            return HP_ERR_NOMEM;
+    /* Code of ARM may be Thumb, and the profile does not say. */
+    if (p->run.arch != HP_ARCH_ARM && hp_decoder_new(p->run.arch, &code->decoder) == HP_ERR_NOMEM)
+        return HP_ERR_NOMEM;
+    return HP_OK;
+}
+
+/* By the profile's counters alone. */
+static void sum_up(struct hp_cg_code *code)
+{
+    const struct hp_profile *p = code->profile;
+    const struct hp_insns *insns = &code->tables.insns;
+    uint64_t *totals = code->totals;
+    for (size_t i = 0; i < p->n_blocks; i++) {
+        enum hp_cg_column column = branch_column(p->blocks[i].flow);
+        uint64_t count = code->tables.block_counts[i];
+        hp_add_up(&totals[HP_CG_IR], hp_saturating_mul(count, p->blocks[i].insns));
+        if (column != HP_CG_COLUMNS)
+            hp_add_up(&totals[column], count);
+    }
+    for (size_t i = 0; i < p->n_edges; i++)
+        hp_add_up(&totals[HP_CG_TAKEN], is_taken(&p->edges[i]) ? code->edges[i].count : 0);
+    for (size_t i = 0; i < insns->n_exact; i++)
+        add_events(p, &p->insn_tallies[insns->first_exact + i], totals);
+    for (size_t i = 0; i < p->n_insn_cycles; i++)
+        hp_add_up(&totals[HP_CG_CYCLES], p->insn_cycles[i].parts);
+}
+
+enum hp_err hp_cg_code_init(struct hp_cg_code *code, const struct hp_profile *profile)
+{
+    *code = (struct hp_cg_code){.profile = profile, .budget = MOST_INSTRUCTIONS};
+    HP_TRY(hp_tables_init(&code->tables, profile));
+    HP_TRY(hp_tables_count_blocks(&code->tables));
+    HP_TRY(make_edges(code));
+    HP_TRY(make_lists(code));
+    HP_TRY(open_modules(code));
+    sum_up(code);
+    return HP_OK;
+}
+
+void hp_cg_code_fini(struct hp_cg_code *code)
+{
+    for (size_t i = 0; code->modules && i < code->profile->n_modules; i++)
+        hp_module_code_close(code->modules[i]);
+    free(code->modules);
+    hp_decoder_free(code->decoder);
+    free(code->edges);
+    free_lists(&code->blocks);
+    free_lists(&code->insns);
+    free_lists(&code->jumps);
+    free_lists(&code->sites);
+    hp_tables_fini(&code->tables);
 }
