@@ -88,9 +88,7 @@ static void add_mispredictions(struct hp_flows *flows)
         struct hp_place place = p->insns[tally->insn].place;
         if (!count || strcmp(hp_text(tally->seen), "exact") != 0)
             continue;
-        size_t first = hp_flows_departures(flows, place), end = first;
-        while (end < p->n_edges && hp_place_compare(p->edges[end].from, place) == 0)
-            end++;
+        size_t end, first = hp_flows_departures(flows, place, &end);
         share_mispredictions(flows, first, end, count);
     }
 }
@@ -193,10 +191,11 @@ const uint32_t *hp_flows_arrivals(const struct hp_flows *flows, uint64_t offset,
     return flows->arrivals + low;
 }
 
-size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place from)
+size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place from, size_t *end)
 {
     const struct hp_profile *p = flows->profile;
     size_t low = HP_BISECT(i, 0, p->n_edges, hp_place_compare(p->edges[i].from, from) < 0);
+    *end = HP_BISECT(i, low, p->n_edges, hp_place_compare(p->edges[i].from, from) <= 0);
     return low;
 }
 

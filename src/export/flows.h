@@ -64,8 +64,8 @@ const struct hp_pfunction *hp_flows_function(const struct hp_flows *flows, struc
  * instruction's executions, but for jumps of its own. */
 uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset);
 
-/* The first edge that leaves a place, where there is one: those of a place are together. */
-size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place);
+/* The edges that leave a place: from the one that is returned up to before `*end`. */
+size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place, size_t *end);
 
 /* Instructions executed in the module, by these counts. */
 uint64_t hp_flows_instructions(const struct hp_flows *flows);

@@ -33,9 +33,8 @@ static void add_transfer(struct hp_flows *flows, struct ends *ends, const struct
                          const struct hp_place *next, bool taken, uint64_t count)
 {
     const struct hp_profile *p = flows->profile;
-    struct hp_place from = branch_of(block);
-    size_t first = hp_flows_departures(flows, from), found = p->n_edges, n = 0;
-    for (size_t i = first; i < p->n_edges && hp_place_compare(p->edges[i].from, from) == 0; i++) {
+    size_t end, first = hp_flows_departures(flows, branch_of(block), &end), found = end, n = 0;
+    for (size_t i = first; i < end; i++) {
         if (!p->edges[i].taken == taken || (next && hp_place_compare(p->edges[i].to, *next) != 0))
             continue;
         found = i;
@@ -182,7 +181,8 @@ static uint64_t open_of(const struct hp_flows *flows, const struct ends *ends, u
     const struct hp_pedge *edges = flows->profile->edges;
     if (!edges[edge].taken || edges[edge].flow == HP_FLOW_RETURN)
         return 0;
-    return ends->open[hp_flows_departures(flows, edges[edge].from)];
+    size_t end;
+    return ends->open[hp_flows_departures(flows, edges[edge].from, &end)];
 }
 
 /* Paths that start at a block were come to over edges. Those that no path is known to have ended

@@ -89,11 +89,10 @@ static enum hp_err add_branch(struct writer *w, const struct source *source, uin
 {
     const struct hp_pedge *edges = w->profile->edges;
     struct hp_lcov_branch branch = {.file = source->file, .line = source->line, .at = offset};
-    struct hp_place place = {w->flows->module, offset};
-    for (size_t i = hp_flows_departures(w->flows, place);
-         i < w->profile->n_edges && edges[i].from.module == place.module &&
-         edges[i].from.offset == offset;
-         i++) {
+    size_t end;
+    for (size_t i =
+             hp_flows_departures(w->flows, (struct hp_place){w->flows->module, offset}, &end);
+         i < end; i++) {
         uint64_t *count = edges[i].taken ? &branch.taken : &branch.fell;
         *count = hp_saturating_add(*count, w->flows->edges[i]);
     }
@@ -199,10 +198,8 @@ static enum hp_err comes_to(struct writer *w, uint64_t offset, uint64_t goal,
     if (block->flow == HP_FLOW_CALL || block->flow == HP_FLOW_CALL_IND)
         return comes_to(w, offset + block->size, goal, line, depth - 1, found);
     const struct hp_pedge *edges = w->profile->edges;
-    for (size_t i = hp_flows_departures(w->flows, branch);
-         !*found && i < w->profile->n_edges && hp_flows_leaves(w->flows, i) &&
-         edges[i].from.offset == branch.offset;
-         i++)
+    size_t end;
+    for (size_t i = hp_flows_departures(w->flows, branch, &end); !*found && i < end; i++)
         if (hp_flows_enters(w->flows, i) && w->flows->edges[i])
             HP_TRY(comes_to(w, edges[i].to.offset, goal, line, depth - 1, found));
     return HP_OK;

@@ -128,7 +128,8 @@ static void arrivals_and_entries(void **state)
     assert_int_equal(n, 0);
     /* 100 executions of the first instruction, of which 98 are turns of the loop. */
     assert_int_equal(hp_flows_entries(flows, 0x100), 2);
-    assert_int_equal(hp_flows_departures(flows, (struct hp_place){1, 0x113}), 3);
+    assert_int_equal(hp_flows_departures(flows, (struct hp_place){1, 0x113}, &n), 3);
+    assert_int_equal(n, 4);
     assert_ptr_equal(hp_flows_function(flows, (struct hp_place){0, 0x10}), &functions[0]);
     assert_null(hp_flows_function(flows, (struct hp_place){0, 0x11}));
     hp_flows_free(flows);
