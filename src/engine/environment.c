@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "engine/environment.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,4 +40,43 @@ enum hp_err hp_environment_pad(char *const *environment, char *const *argv, cons
         list[n_variables + 1] = memcpy(text + sizeof first + pad, second, sizeof second);
     *padded = list;
     return HP_OK;
+}
+
+enum hp_err hp_environment_set(char **environment, const char *name, size_t length,
+                               const char *value)
+{
+    char *text, **at = environment;
+    if (asprintf(&text, "%.*s=%s", (int)length, name, value) < 0)
+        return hp_fail_nomem();
+    while (*at && strncmp(*at, text, length + 1) != 0)
+        at++;
+    free(*at);
+    *at = text;
+    return HP_OK;
+}
+
+enum hp_err hp_environment_fixed(size_t more, char ***environment)
+{
+    const char *path = getenv("PATH"), *home = getenv("HOME");
+    const char *const variables[][2] = {{"PATH", path ? path : "/usr/bin:/bin"},
+                                        {"HOME", home ? home : "/"},
+                                        {"LC_ALL", "C"},
+                                        {"TZ", "UTC0"}};
+    const size_t n = sizeof variables / sizeof *variables;
+    char **list = calloc(n + more + 1, sizeof *list);
+    enum hp_err err = list ? HP_OK : hp_fail_nomem();
+    for (size_t i = 0; i < n && err == HP_OK; i++)
+        err = hp_environment_set(list, variables[i][0], strlen(variables[i][0]), variables[i][1]);
+    if (err == HP_OK)
+        *environment = list;
+    else
+        hp_environment_free(list);
+    return err;
+}
+
+void hp_environment_free(char **environment)
+{
+    for (char **at = environment; at && *at; at++)
+        free(*at);
+    free(environment);
 }

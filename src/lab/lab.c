@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "lab/lab.h"
 
+#include "engine/environment.h"
 #include "lab/experiments.h"
 
 #include <stdlib.h>
@@ -51,145 +52,6 @@ static void fill_in(const struct hp_experiment *experiment, struct hp_lab_option
         options->window = brief ? 5000000 : 100000000;
 }
 
-/* One run of the current program. */
-struct observation {
-    struct hp_lab *lab;
-    const struct hp_lab_command *command;
-    const struct hp_lab_probe *probe;
-    struct hp_windows windows;
-};
-
-uint64_t hp_lab_instructions(struct hp_session *session)
-{
-    uint64_t instructions = hp_session_info(session).instructions;
-    uint64_t bound = session->settings->length;
-    return bound && instructions > bound ? bound : instructions;
-}
-
-static enum hp_err attach(void *context, struct hp_session *session)
-{
-    const struct observation *o = context;
-    enum hp_arch arch = hp_code_arch(hp_session_code(session));
-    if (arch != o->command->arch)
-        return hp_fail(HP_ERR_UNSUPPORTED, "%s is a program for %s, not for %s",
-                       o->command->argv[0], hp_arch_name(arch), hp_arch_name(o->command->arch));
-    return o->probe->attach(o->probe->context, session);
-}
-
-static void tick(void *context, struct hp_session *session)
-{
-    const struct hp_lab *lab = ((struct observation *)context)->lab;
-    if (lab->options.progress && !hp_session_is_over(session))
-        lab->options.progress(lab->options.context, lab->programs.programs[lab->current].name,
-                              hp_session_info(session).instructions);
-}
-
-/* A program that did not end as it should did something else than what is measured. */
-static enum hp_err check_end(const struct hp_lab_command *command,
-                             const struct hp_session_info *info)
-{
-    const char *name = command->argv[0];
-    if (info->stopped)
-        return HP_OK;
-    if (info->status > 128)
-        return hp_fail(HP_ERR_UNSUPPORTED, "%s ended with signal %d", name, info->status - 128);
-    if (info->status != command->status)
-        return hp_fail(HP_ERR_UNSUPPORTED, "%s ended with status %d instead of %d", name,
-                       info->status, command->status);
-    if (info->lost)
-        return hp_fail(HP_ERR_FORMAT, "%s: a part of what it did was lost", name);
-    return HP_OK;
-}
-
-/* Figures of nothing are none. */
-static enum hp_err check_windows(const struct hp_windows *windows, uint64_t instructions)
-{
-    if (!windows->period || instructions > windows->period - windows->detail)
-        return HP_OK;
-    return hp_fail(HP_ERR_UNSUPPORTED,
-                   "it ended after %llu instructions, before the first that are run in cycles",
-                   (unsigned long long)instructions);
-}
-
-static enum hp_err collect(void *context, struct hp_session *session)
-{
-    const struct observation *o = context;
-    struct hp_lab_outcome *outcome = &o->lab->outcomes[o->lab->current];
-    struct hp_session_info info = hp_session_info(session);
-    uint64_t instructions = hp_lab_instructions(session);
-    if (instructions > outcome->instructions)
-        outcome->instructions = instructions;
-    outcome->seconds += info.seconds;
-    HP_TRY(check_end(o->command, &info));
-    HP_TRY(check_windows(&o->windows, instructions));
-    return o->probe->collect(o->probe->context, session);
-}
-
-/* The settings come with what differs: addresses, instructions, machine, windows. */
-static enum hp_err observe(struct observation *o, struct hp_session_settings *settings)
-{
-    int status;
-    settings->engine = o->command->sysroot ? "qemu" : "native";
-    settings->sysroot = o->command->sysroot;
-    settings->input = o->command->input;
-    settings->output = "/dev/null";
-    settings->no_follow = settings->stop = true;
-    settings->lines = HP_LINES_NONE;
-    settings->context = o;
-    settings->attach = attach;
-    settings->tick = tick;
-    settings->collect = collect;
-    return hp_session_run(settings, o->command->argv, NULL, &status);
-}
-
-enum hp_err hp_lab_observe(struct hp_lab *lab, const struct hp_lab_command *command,
-                           const struct hp_lab_probe *probe)
-{
-    struct observation o = {lab, command, probe, {0}};
-    return observe(&o, &(struct hp_session_settings){.length = lab->options.instructions});
-}
-
-enum hp_err hp_lab_observe_machine(struct hp_lab *lab, const struct hp_lab_command *command,
-                                   unsigned nth, const struct hp_lab_probe *probe)
-{
-    uint64_t instructions = lab->options.machine_instructions / nth;
-    struct observation o = {lab, command, probe, {0}};
-    return observe(&o, &(struct hp_session_settings){.addresses = true,
-                                                     .length = instructions ? instructions : 1});
-}
-
-struct hp_windows hp_lab_windows(const struct hp_lab *lab, unsigned nth)
-{
-    struct hp_windows w = {.detail = 100000, .ramp = 2000};
-    uint64_t all = lab->options.machine_instructions / nth;
-    uint64_t detailed = lab->options.cycle_instructions / nth;
-    if (detailed < w.detail)
-        w.detail = detailed ? detailed : 1;
-    w.period = all / (detailed > w.detail ? detailed / w.detail : 1);
-    if (w.period < w.detail + w.ramp)
-        w.period = w.detail + w.ramp;
-    w.warm = w.period - w.detail - w.ramp;
-    return w;
-}
-
-enum hp_err hp_lab_observe_cycles(struct hp_lab *lab, const struct hp_lab_command *command,
-                                  const char *machine, bool whole, const struct hp_lab_probe *probe)
-{
-    char text[128];
-    struct observation o = {lab, command, probe, {0}};
-    struct hp_session_settings settings = {.machine = machine,
-                                           .timings = true,
-                                           .addresses = true,
-                                           .length = lab->options.cycle_instructions};
-    if (!whole) {
-        o.windows = hp_lab_windows(lab, 1);
-        hp_windows_format(&o.windows, text, sizeof text);
-        settings.windows = text;
-        settings.length = lab->options.machine_instructions;
-    }
-    return observe(&o, &settings);
-}
-
 static void measure_program(struct hp_lab *lab)
 {
     const struct hp_lab_program *program = &lab->programs.programs[lab->current];
@@ -221,6 +83,7 @@ static enum hp_err run(struct hp_lab *lab)
     lab->outcomes = calloc(lab->programs.n, sizeof *lab->outcomes);
     if (!lab->outcomes)
         return hp_fail_nomem();
+    HP_TRY(hp_environment_fixed(0, &lab->environment));
     HP_TRY(lab->experiment->begin(lab));
     for (lab->current = 0; lab->current < lab->programs.n; lab->current++) {
         measure_program(lab);
@@ -255,94 +118,25 @@ void hp_lab_free(struct hp_lab *lab)
 {
     if (!lab)
         return;
-    for (size_t i = 0; i < lab->n_sheets; i++) {
-        hp_sheet_fini(lab->sheets[i]);
-        free(lab->sheets[i]);
+    for (size_t i = 0; i < lab->n_results; i++) {
+        hp_lab_results_fini(lab->results[i]);
+        free(lab->results[i]);
     }
     free(lab->outcomes);
+    hp_environment_free(lab->environment);
     hp_lab_programs_fini(&lab->programs);
     free(lab);
 }
 
-struct hp_sheet *hp_lab_sheet(struct hp_lab *lab, const char *key, const char *title,
-                              const char *rows_are)
+struct hp_lab_results *hp_lab_add_results(struct hp_lab *lab, const char *key, const char *title,
+                                          const char *rows_are)
 {
-    struct hp_sheet *sheet = lab->n_sheets < HP_LAB_SHEETS ? malloc(sizeof *sheet) : NULL;
-    if (!sheet) {
+    struct hp_lab_results *results =
+        lab->n_results < HP_LAB_RESULTS ? malloc(sizeof *results) : NULL;
+    if (!results) {
         hp_fail_nomem();
         return NULL;
     }
-    hp_sheet_init(sheet, key, title, rows_are);
-    return lab->sheets[lab->n_sheets++] = sheet;
-}
-
-/* --- Printing --------------------------------------------------------------------------------- */
-
-void hp_lab_print(const struct hp_lab *lab, FILE *out)
-{
-    fprintf(out, "%s: %s\n", lab->experiment->name, lab->experiment->summary);
-    for (size_t i = 0; i < lab->n_sheets; i++)
-        if (!lab->sheets[i]->detail) {
-            fputc('\n', out);
-            hp_sheet_print(lab->sheets[i], out);
-        }
-    for (size_t i = 0; i < lab->programs.n; i++)
-        if (lab->outcomes[i].problem[0])
-            fprintf(out, "\n! %s is left out: %s\n", lab->programs.programs[i].name,
-                    lab->outcomes[i].problem);
-    fprintf(out, "\nThe paper\n%s", lab->experiment->paper);
-}
-
-static void write_programs(const struct hp_lab *lab, struct hp_json *json)
-{
-    hp_json_begin_array(json);
-    for (size_t i = 0; i < lab->programs.n; i++) {
-        const struct hp_lab_outcome *outcome = &lab->outcomes[i];
-        hp_json_begin_object(json);
-        hp_json_key(json, "name");
-        hp_json_string(json, lab->programs.programs[i].name);
-        hp_json_key(json, "stands_for");
-        hp_json_string(json, lab->programs.programs[i].stands_for);
-        hp_json_key(json, "instructions");
-        hp_json_uint(json, outcome->instructions);
-        hp_json_key(json, "seconds");
-        hp_json_fixed(json, outcome->seconds, 2);
-        hp_json_key(json, "problem");
-        hp_json_string(json, outcome->problem[0] ? outcome->problem : NULL);
-        hp_json_end_object(json);
-    }
-    hp_json_end_array(json);
-}
-
-enum hp_err hp_lab_write(const struct hp_lab *lab, FILE *out)
-{
-    struct hp_json json = {.out = out, .lines = 4};
-    hp_json_begin_object(&json);
-    hp_json_key(&json, "hotpath");
-    hp_json_string(&json, HP_VERSION);
-    hp_json_key(&json, "experiment");
-    hp_json_string(&json, lab->experiment->name);
-    hp_json_key(&json, "arch");
-    hp_json_string(&json, lab->options.arch ? lab->options.arch : "x86_64");
-    hp_json_key(&json, "short");
-    hp_json_bool(&json, lab->options.short_form);
-    hp_json_key(&json, "instructions");
-    hp_json_uint(&json, lab->options.instructions);
-    hp_json_key(&json, "machine_instructions");
-    hp_json_uint(&json, lab->options.machine_instructions);
-    hp_json_key(&json, "cycle_instructions");
-    hp_json_uint(&json, lab->options.cycle_instructions);
-    hp_json_key(&json, "window");
-    hp_json_uint(&json, lab->options.window);
-    hp_json_key(&json, "programs");
-    write_programs(lab, &json);
-    hp_json_key(&json, "sheets");
-    hp_json_begin_object(&json);
-    for (size_t i = 0; i < lab->n_sheets; i++) {
-        hp_json_key(&json, lab->sheets[i]->key);
-        hp_sheet_write(lab->sheets[i], &json);
-    }
-    hp_json_end_object(&json);
-    hp_json_end_object(&json);
-    return hp_json_finish(&json);
+    hp_lab_results_init(results, key, title, rows_are);
+    return lab->results[lab->n_results++] = results;
 }

@@ -2,18 +2,18 @@
 /*
  * The laboratory: the papers' experiments on real programs. An experiment runs each program under
  * the native engine (one of another architecture under the qemu engine) with everything attached
- * that it compares, and fills sheets: ours beside the paper's. See docs/lab.md.
+ * that it compares, and fills tables: ours beside the paper's. See docs/lab.md.
  */
 #ifndef HP_LAB_LAB_H
 #define HP_LAB_LAB_H
 
 #include "lab/program.h"
-#include "lab/sheet.h"
+#include "lab/results.h"
 #include "session/session_impl.h"
 
 #include <stdio.h>
 
-#define HP_LAB_SHEETS 32
+#define HP_LAB_RESULTS 32
 
 /* The programs of the experiments on paths and predictions. */
 #define HP_LAB_PROGRAMS                                                                            \
@@ -27,7 +27,7 @@ struct hp_experiment {
     const char *paper;    /* what it says about this, in lines */
     const char *programs; /* names with commas between: what it runs when nobody says; NULL:
                              HP_LAB_PROGRAMS */
-    /* Makes the sheets. */
+    /* Makes the tables of results. */
     enum hp_err (*begin)(struct hp_lab *lab);
     /* Runs one program, as often as needed, and fills its rows. A failure is that program's. */
     enum hp_err (*measure)(struct hp_lab *lab, const char *name,
@@ -70,8 +70,9 @@ struct hp_lab {
     struct hp_lab_programs programs;
     struct hp_lab_outcome *outcomes; /* one a program */
     size_t current;                  /* program */
-    struct hp_sheet *sheets[HP_LAB_SHEETS];
-    size_t n_sheets;
+    char **environment;              /* of all programs, see engine/environment.h */
+    struct hp_lab_results *results[HP_LAB_RESULTS];
+    size_t n_results;
 };
 
 /*
@@ -89,9 +90,9 @@ enum hp_err hp_lab_write(const struct hp_lab *lab, FILE *out);
 
 /* --- For experiments -------------------------------------------------------------------------- */
 
-/* Adds a sheet; NULL only when memory ran out. */
-struct hp_sheet *hp_lab_sheet(struct hp_lab *lab, const char *key, const char *title,
-                              const char *rows_are);
+/* Adds a table of results; NULL only when memory ran out. */
+struct hp_lab_results *hp_lab_add_results(struct hp_lab *lab, const char *key, const char *title,
+                                          const char *rows_are);
 
 /* Of the run, or of what was observed of it. */
 uint64_t hp_lab_instructions(struct hp_session *session);

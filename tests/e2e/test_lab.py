@@ -457,10 +457,16 @@ class Lab(Case):
                             self.assert_percent(row["%s_%s" % (what, column)], key, name, what)
             row = sheets["s100"]["rows"][name]
             self.assertGreater(row["retired_many"], 100, name)
-            # Two thirds are expected; of N points sqrt(2/9 N) more or less.
-            self.assertGreater(row["retired_many_inside"], 50, name)
-            self.assertLess(row["retired_many_inside"], 85, name)
+            # Two thirds are expected; of N points sqrt(2/9 N) more or less, were they independent. But
+            # instructions of a block are sampled together: so more of one program, not of all.
+            self.assertGreater(row["retired_many_inside"], 40, name)
+            self.assertLess(row["retired_many_inside"], 90, name)
             self.assertLess(row["retired_worst"], 60, name)  # 1/sqrt(100) is 10 %; no bias, and no outliers
+        rows = sheets["s100"]["rows"].values()
+        inside = sum(row["retired_many"] * row["retired_many_inside"] for row in rows)
+        inside /= sum(row["retired_many"] for row in rows)
+        self.assertGreater(inside, 55)
+        self.assertLess(inside, 80)
         self.assertAlmostEqual(sheets["s100"]["paper"]["expected"]["retired_many_inside"], 66.667, places=2)
 
     def test_bottlenecks(self):

@@ -5,6 +5,7 @@
 #include "cli/session_options.h"
 #include "diff/baseline.h"
 #include "diff/gate.h"
+#include "engine/environment.h"
 #include "engine/program.h"
 #include "report/tables.h"
 
@@ -222,7 +223,7 @@ static void close_ci(struct ci *ci)
     hp_digest_free(ci->new);
     hp_baseline_free(ci->baseline);
     hp_profile_free(ci->profile);
-    hp_ci_environment_free(ci->environment);
+    hp_environment_free(ci->environment);
     free(ci->program);
 }
 

@@ -8,12 +8,10 @@
 #include "cli/options.h"
 
 /*
- * A small environment, with the same names everywhere: PATH and HOME as they are, LC_ALL=C,
- * TZ=UTC0, and what `more` says, "NAME=VALUE" or "NAME" (as it is here; HP_ERR_INVALID: it is not
- * set). Free it with the function below.
+ * hp_environment_fixed() and what `more` says, "NAME=VALUE" or "NAME" (as it is here;
+ * HP_ERR_INVALID: it is not set). Free it with hp_environment_free(), also when this fails.
  */
 enum hp_err hp_ci_environment(const struct hp_texts *more, char ***environment);
-void hp_ci_environment_free(char **environment);
 
 /* The level of the processor's instructions, by which libraries choose their routines: "x86-64-v3";
  * "" where there is none. */

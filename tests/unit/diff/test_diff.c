@@ -4,7 +4,6 @@
 
 #include "diff/baseline.h"
 #include "diff/gate.h"
-#include "engine/environment.h"
 #include "text/strbuf.h"
 
 #include <stdlib.h>
@@ -418,34 +417,6 @@ static void gate_against_a_baseline(void **state)
     hp_profile_free(new);
 }
 
-/* --- The environment -------------------------------------------------------------------------- */
-
-static void environment_fills_pages(void **state)
-{
-    (void)state;
-    char text[5000], *environment[4] = {0}, *argv[4] = {0};
-    memset(text, 'y', sizeof text - 1);
-    text[sizeof text - 1] = 0;
-    for (size_t length = 0; length < sizeof text; length += 61)
-        for (size_t n = 0; n < 9; n++) {
-            size_t bytes = sizeof "/the/engine", count = 0;
-            for (size_t i = 0; i < 3; i++) {
-                environment[i] = i < n % 3 ? text + length : NULL;
-                argv[i] = i < n / 3 ? "word" : NULL;
-            }
-            char **padded;
-            assert_int_equal(hp_environment_pad(environment, argv, "/the/engine", &padded), HP_OK);
-            for (char **at = padded; *at; at++, count++)
-                bytes += strlen(*at) + 1;
-            for (char **at = argv; *at; at++, count++)
-                bytes += strlen(*at) + 1;
-            assert_int_equal((bytes + count * sizeof(char *)) % 4096, 0);
-            assert_int_equal(count % 2, 0);
-            assert_int_equal(strncmp(padded[n % 3], HP_ENVIRONMENT_PAD "=", 12), 0);
-            free(padded);
-        }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -459,7 +430,6 @@ int main(void)
         cmocka_unit_test(random_profiles_add_up),
         cmocka_unit_test(baseline_keeps_names_and_counts),
         cmocka_unit_test(gate_against_a_baseline),
-        cmocka_unit_test(environment_fills_pages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Samples of a run with the way that led to each: instructions at random, all over the run, and the
+ * blocks before them. How long the run will be is not known: sampling starts dense, and whenever
+ * there are too many, every other one is dropped and the interval doubled.
+ */
+#ifndef HP_LAB_SAMPLING_PATH_SAMPLES_H
+#define HP_LAB_SAMPLING_PATH_SAMPLES_H
+
+#include "hotpath/profiler.h"
+
+struct hp_lab_path_sample {
+    size_t at;      /* its blocks: see below */
+    uint32_t n;     /* of them; the last one has the sample */
+    uint32_t insn;  /* which instruction of that */
+    uint32_t other; /* block of the instruction `distance` before it */
+    uint32_t other_insn;
+    uint32_t distance;
+};
+
+/* A profiler. */
+struct hp_lab_path_samples {
+    struct hp_profiler profiler; /* first */
+    struct hp_lab_path_sample *samples;
+    size_t n;
+    uint32_t *blocks;
+    size_t n_blocks;
+    /* private */
+    size_t limit, cap_samples, cap_blocks;
+    uint32_t bits, window;
+    uint64_t interval, seed;
+    struct hp_lab_path_thread **threads;
+    size_t n_threads, cap_threads;
+    enum hp_err err;
+};
+
+/* At least `wanted` samples, of a run that is long enough; fewer than twice as many. Blocks reach
+ * back to the `bits`-th conditional branch before the sample, or as far as is known. Distances are
+ * uniform in 1 ... window; a sample with nothing that far before it is left out. */
+enum hp_err hp_lab_path_samples_new(size_t wanted, uint32_t bits, uint32_t window,
+                                    struct hp_lab_path_samples **samples);
+
+/* Directions of the conditional branches before a sample, the latest in bit 0; returns how many, at
+ * most `bits`. */
+uint32_t hp_lab_path_history(const struct hp_lab_path_samples *samples, const struct hp_code *code,
+                             const struct hp_lab_path_sample *sample, uint32_t *history);
+
+#endif
