@@ -15,8 +15,8 @@
 
 /* What a format is made of. */
 enum hp_export_source {
+    HP_EXPORT_PROFILE, /* a profile: the default */
     HP_EXPORT_TIMINGS, /* of each instruction of a part of a run, on a machine in cycles */
-    HP_EXPORT_PROFILE, /* a profile */
     HP_EXPORT_STREAM,  /* everything that is executed in a run, or a part of it */
 };
 

@@ -4,11 +4,12 @@
  * from the start of their module. In the table modules lie one behind the other.
  */
 
+#include "base/cleanup.h"
 #include "export/export.h"
 #include "report/tables.h"
 
+#include <endian.h>
 #include <inttypes.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define PAGE        4096u
@@ -19,151 +20,119 @@
 struct coverage {
     const struct hp_profile *profile;
     uint32_t module; /* HP_PROFILE_NONE: all */
-    bool limited;    /* as drcov's numbers are */
-    size_t at;       /* in the counters */
+    const struct hp_pblock **blocks;
+    size_t n;
+    struct hp_strbuf name; /* of a module, clean */
 };
 
-static enum hp_err begin(struct coverage *c, const struct hp_profile *profile,
-                         const struct hp_export_request *request, bool limited)
+static void release(struct coverage *c)
 {
-    *c = (struct coverage){.profile = profile, .module = HP_PROFILE_NONE, .limited = limited};
-    if (request->table || request->metric)
-        return hp_fail(HP_ERR_INVALID,
-                       "coverage has no use for --%s: it says what was executed, not how often",
-                       request->table ? "table" : "metric");
-    if (!profile->n_block_counts)
-        return hp_fail(HP_ERR_INVALID, "the profile does not say which blocks were executed: "
-                                       "record it with --profile exact");
-    return request->module ? hp_export_module(profile, request->module, &c->module) : HP_OK;
+    free(c->blocks);
+    hp_strbuf_fini(&c->name);
 }
 
-static bool is_written(const struct coverage *c, const struct hp_pblock *block)
+/* `limited`: as drcov's numbers are. */
+static bool is_written(const struct coverage *c, const struct hp_pblock *block, bool limited)
 {
     uint32_t module = block->place.module;
     if (module >= c->profile->n_modules || (c->module != HP_PROFILE_NONE && c->module != module))
         return false;
-    return !c->limited || (block->place.offset <= UINT32_MAX && block->size <= UINT16_MAX &&
-                           (module < MAX_MODULES || c->module != HP_PROFILE_NONE));
+    return !limited || (block->place.offset <= UINT32_MAX && block->size <= UINT16_MAX &&
+                        (module < MAX_MODULES || c->module != HP_PROFILE_NONE));
 }
 
-/* The next block that was executed; NULL at the end. */
-static const struct hp_pblock *next_executed(struct coverage *c)
+/* Finds the blocks that were executed. */
+static enum hp_err find_blocks(struct coverage *c, const struct hp_export_request *request,
+                               bool limited, struct hp_export_written *written)
 {
     const struct hp_profile *p = c->profile;
-    while (c->at < p->n_block_counts) {
-        size_t i = c->at++;
-        if (i == 0 || p->block_counts[i].item != p->block_counts[i - 1].item)
-            return &p->blocks[p->block_counts[i].item];
-    }
-    return NULL;
-}
-
-/* The next one that is written. */
-static const struct hp_pblock *next_block(struct coverage *c)
-{
-    const struct hp_pblock *block;
-    do
-        block = next_executed(c);
-    while (block && !is_written(c, block));
-    return block;
-}
-
-/* --- Modules ---------------------------------------------------------------------------------- */
-
-/* How far the executed code of each module reaches, in whole pages; free() it. */
-static enum hp_err measure(struct coverage *c, struct hp_export_written *written, uint64_t **sizes)
-{
-    const struct hp_pblock *block;
-    uint64_t *found = calloc(c->profile->n_modules + 1, sizeof *found);
-    if (!found)
+    if (request->table || request->metric)
+        return hp_fail(HP_ERR_INVALID,
+                       "coverage has no use for --%s: it says what was executed, not how often",
+                       request->table ? "table" : "metric");
+    if (!p->n_block_counts)
+        return hp_fail(HP_ERR_INVALID, "the profile does not say which blocks were executed: "
+                                       "record it with --profile exact");
+    if (request->module)
+        HP_TRY(hp_export_module(p, request->module, &c->module));
+    c->blocks = calloc(p->n_block_counts, sizeof *c->blocks);
+    if (!c->blocks)
         return hp_fail_nomem();
-    while ((block = next_executed(c))) {
-        written->total++;
-        if (!is_written(c, block))
+    *written = (struct hp_export_written){.unit = "blocks"};
+    for (size_t i = 0; i < p->n_block_counts; i++) {
+        const struct hp_pblock *block = &p->blocks[p->block_counts[i].item];
+        if (i && p->block_counts[i].item == p->block_counts[i - 1].item)
             continue;
-        written->written++;
-        uint64_t pages = (block->place.offset + block->size) / PAGE + 1;
-        if (found[block->place.module] < pages * PAGE)
-            found[block->place.module] = pages * PAGE;
+        written->total++;
+        if (is_written(c, block, limited))
+            c->blocks[c->n++] = block;
     }
-    c->at = 0;
-    *sizes = found;
+    written->written = c->n;
+    if (written->written < written->total)
+        strcpy(written->missing,
+               limited && !request->module ? "too large for the format" : "in other modules");
     return HP_OK;
 }
 
-/* Readers take lines apart at ", ", and the table at line ends. */
-static enum hp_err put_module(FILE *out, uint32_t id, uint64_t base, uint64_t size,
-                              const char *path, struct hp_strbuf *name)
+static void set_name(struct coverage *c, const char *path)
 {
-    hp_strbuf_clear(name);
-    hp_strbuf_clean(name, path);
-    if (name->failed)
-        return hp_fail_nomem();
-    for (char *comma = name->data; comma && (comma = strstr(comma, ", "));)
-        comma[1] = '_';
-    fprintf(out, "%3" PRIu32 ", 0x%016" PRIx64 ", 0x%016" PRIx64 ", 0x%016x, %s\n", id, base,
-            base + size, 0, hp_strbuf_text(name));
-    return HP_OK;
+    hp_strbuf_clear(&c->name);
+    hp_strbuf_clean(&c->name, path);
 }
 
-static enum hp_err put_modules(const struct coverage *c, const uint64_t *sizes, FILE *out)
+/* --- For Lighthouse --------------------------------------------------------------------------- */
+
+/* A module reaches to the page behind its executed code. Readers take lines apart at ", ", and the
+ * table at line ends. */
+static enum hp_err put_modules(struct coverage *c, FILE *out)
 {
-    struct hp_strbuf name = {0};
-    uint64_t base = FIRST;
+    bool all = c->module == HP_PROFILE_NONE;
     size_t n = c->profile->n_modules < MAX_MODULES ? c->profile->n_modules : MAX_MODULES;
-    uint32_t first = c->module == HP_PROFILE_NONE ? 0 : c->module;
-    uint32_t end = c->module == HP_PROFILE_NONE ? (uint32_t)n : c->module + 1;
-    enum hp_err err = HP_OK;
-    fprintf(out,
-            "Module Table: version 2, count %" PRIu32 "\nColumns: id, base, end, entry, path\n",
+    size_t first = all ? 0 : c->module, end = all ? n : first + 1;
+    uint64_t base = FIRST;
+    uint64_t *sizes HP_CLEANUP(hp_free) = calloc(c->profile->n_modules + 1, sizeof *sizes);
+    if (!sizes)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < c->n; i++) {
+        struct hp_place place = c->blocks[i]->place;
+        uint64_t size = ((place.offset + c->blocks[i]->size) / PAGE + 1) * PAGE;
+        if (sizes[place.module] < size)
+            sizes[place.module] = size;
+    }
+    fprintf(out, "Module Table: version 2, count %zu\nColumns: id, base, end, entry, path\n",
             end - first);
-    for (uint32_t i = first; i < end && err == HP_OK; i++) {
+    for (size_t i = first; i < end; i++) {
         uint64_t size = sizes[i] ? sizes[i] : PAGE;
-        err = put_module(out, i - first, base, size, c->profile->modules[i].path, &name);
+        set_name(c, c->profile->modules[i].path);
+        for (char *comma = c->name.data; comma && (comma = strstr(comma, ", "));)
+            comma[1] = '_';
+        fprintf(out, "%3zu, 0x%016" PRIx64 ", 0x%016" PRIx64 ", 0x%016x, %s\n", i - first, base,
+                base + size, 0, hp_strbuf_text(&c->name));
         base += size + PAGE;
     }
-    hp_strbuf_fini(&name);
-    return err;
-}
-
-/* --- Blocks ----------------------------------------------------------------------------------- */
-
-static void put_little(FILE *out, uint64_t value, unsigned bytes)
-{
-    for (unsigned i = 0; i < bytes; i++)
-        fputc((int)(value >> 8 * i & 0xff), out);
-}
-
-static void put_blocks(struct coverage *c, uint64_t n, FILE *out)
-{
-    const struct hp_pblock *block;
-    fprintf(out, "BB Table: %" PRIu64 " bbs\n", n);
-    while ((block = next_block(c))) {
-        put_little(out, block->place.offset, 4);
-        put_little(out, block->size, 2);
-        put_little(out, c->module == HP_PROFILE_NONE ? block->place.module : 0, 2);
-    }
+    return c->name.failed ? hp_fail_nomem() : HP_OK;
 }
 
 static enum hp_err write_drcov(const struct hp_profile *profile,
                                const struct hp_export_request *request, FILE *out,
                                struct hp_export_written *written)
 {
-    struct coverage c;
-    uint64_t *sizes = NULL;
-    HP_TRY(begin(&c, profile, request, true));
-    *written = (struct hp_export_written){.unit = "blocks"};
-    HP_TRY(measure(&c, written, &sizes));
-    if (written->written < written->total)
-        snprintf(written->missing, sizeof written->missing, "%s",
-                 request->module ? "in other modules" : "too large for the format");
+    struct coverage c HP_CLEANUP(release) = {.profile = profile, .module = HP_PROFILE_NONE};
+    HP_TRY(find_blocks(&c, request, true, written));
     fprintf(out, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov%s\n",
             profile->run.arch == HP_ARCH_ARM ? "-32" : "-64");
-    enum hp_err err = put_modules(&c, sizes, out);
-    if (err == HP_OK)
-        put_blocks(&c, written->written, out);
-    free(sizes);
-    return err;
+    HP_TRY(put_modules(&c, out));
+    fprintf(out, "BB Table: %zu bbs\n", c.n);
+    for (size_t i = 0; i < c.n; i++) {
+        struct hp_place place = c.blocks[i]->place;
+        struct {
+            uint32_t offset;
+            uint16_t size, module;
+        } entry = {htole32((uint32_t)place.offset), htole16((uint16_t)c.blocks[i]->size),
+                   htole16(request->module ? 0 : (uint16_t)place.module)};
+        fwrite(&entry, sizeof entry, 1, out);
+    }
+    return HP_OK;
 }
 
 /* --- As text ---------------------------------------------------------------------------------- */
@@ -172,41 +141,25 @@ static enum hp_err write_blocks_text(const struct hp_profile *profile,
                                      const struct hp_export_request *request, FILE *out,
                                      struct hp_export_written *written)
 {
-    struct coverage c;
-    struct hp_strbuf name = {0};
-    uint32_t module = HP_PROFILE_NONE; /* that `name` is of */
-    const struct hp_pblock *block;
-    HP_TRY(begin(&c, profile, request, false));
-    *written = (struct hp_export_written){.unit = "blocks"};
-    while ((block = next_executed(&c))) {
-        written->total++;
-        if (!is_written(&c, block))
-            continue;
-        if (block->place.module != module) {
-            module = block->place.module;
-            hp_strbuf_clear(&name);
-            hp_strbuf_clean(&name, hp_base_name(profile->modules[module].path));
-        }
-        written->written++;
-        fprintf(out, "%s+%" PRIx64 "\n", hp_strbuf_text(&name), block->place.offset);
+    struct coverage c HP_CLEANUP(release) = {.profile = profile, .module = HP_PROFILE_NONE};
+    HP_TRY(find_blocks(&c, request, false, written));
+    for (size_t i = 0; i < c.n; i++) {
+        struct hp_place place = c.blocks[i]->place;
+        if (i == 0 || place.module != c.blocks[i - 1]->place.module)
+            set_name(&c, hp_base_name(profile->modules[place.module].path));
+        fprintf(out, "%s+%" PRIx64 "\n", hp_strbuf_text(&c.name), place.offset);
     }
-    if (written->written < written->total)
-        snprintf(written->missing, sizeof written->missing, "in other modules");
-    bool failed = name.failed;
-    hp_strbuf_fini(&name);
-    return failed ? hp_fail_nomem() : HP_OK;
+    return c.name.failed ? hp_fail_nomem() : HP_OK;
 }
 
 const struct hp_export_format hp_format_drcov = {
     .name = "drcov",
     .summary = "which blocks were executed, for Lighthouse and others",
-    .source = HP_EXPORT_PROFILE,
     .write = write_drcov,
 };
 
 const struct hp_export_format hp_format_blocks_text = {
     .name = "blocks-text",
     .summary = "the same as lines, module+offset, for scripts",
-    .source = HP_EXPORT_PROFILE,
     .write = write_blocks_text,
 };

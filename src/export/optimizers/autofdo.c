@@ -99,6 +99,5 @@ static enum hp_err write_autofdo(const struct hp_profile *profile,
 const struct hp_export_format hp_format_autofdo = {
     .name = "autofdo",
     .summary = "text for AutoFDO's create_llvm_prof --profiler=text",
-    .source = HP_EXPORT_PROFILE,
     .write = write_autofdo,
 };

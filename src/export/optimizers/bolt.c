@@ -244,6 +244,5 @@ static enum hp_err write_bolt(const struct hp_profile *profile,
 const struct hp_export_format hp_format_bolt = {
     .name = "bolt",
     .summary = "fdata, a profile for llvm-bolt -data=",
-    .source = HP_EXPORT_PROFILE,
     .write = write_bolt,
 };

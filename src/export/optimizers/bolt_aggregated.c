@@ -91,6 +91,5 @@ static enum hp_err write_bolt_aggregated(const struct hp_profile *profile,
 const struct hp_export_format hp_format_bolt_aggregated = {
     .name = "bolt-aggregated",
     .summary = "a pre-aggregated profile for perf2bolt and llvm-bolt --pa",
-    .source = HP_EXPORT_PROFILE,
     .write = write_bolt_aggregated,
 };

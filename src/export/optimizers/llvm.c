@@ -320,6 +320,5 @@ static enum hp_err write_llvm_sample(const struct hp_profile *profile,
 const struct hp_export_format hp_format_llvm_sample = {
     .name = "llvm-sample",
     .summary = "a sample profile for clang's -fprofile-sample-use, as text",
-    .source = HP_EXPORT_PROFILE,
     .write = write_llvm_sample,
 };

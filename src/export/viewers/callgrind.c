@@ -263,6 +263,5 @@ static enum hp_err write_callgrind(const struct hp_profile *profile,
 const struct hp_export_format hp_format_callgrind = {
     .name = FORMAT,
     .summary = "costs, calls and jumps, for KCachegrind and callgrind_annotate",
-    .source = HP_EXPORT_PROFILE,
     .write = write_callgrind,
 };

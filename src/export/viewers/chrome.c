@@ -406,6 +406,5 @@ static enum hp_err write_chrome(const struct hp_profile *profile,
 const struct hp_export_format hp_format_chrome = {
     .name = "chrome",
     .summary = "phases as trace events, for Perfetto and chrome://tracing",
-    .source = HP_EXPORT_PROFILE,
     .write = write_chrome,
 };

@@ -65,6 +65,5 @@ static enum hp_err write_folded(const struct hp_profile *p, const struct hp_expo
 const struct hp_export_format hp_format_folded = {
     .name = "folded",
     .summary = "calling contexts, a line each, for flame graphs",
-    .source = HP_EXPORT_PROFILE,
     .write = write_folded,
 };

@@ -296,6 +296,5 @@ static enum hp_err write_pprof(const struct hp_profile *profile,
 const struct hp_export_format hp_format_pprof = {
     .name = "pprof",
     .summary = "calling contexts, for pprof and what reads its files",
-    .source = HP_EXPORT_PROFILE,
     .write = write_pprof,
 };

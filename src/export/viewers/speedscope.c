@@ -228,6 +228,5 @@ static enum hp_err write_speedscope(const struct hp_profile *profile,
 const struct hp_export_format hp_format_speedscope = {
     .name = "speedscope",
     .summary = "calling contexts by thread, for speedscope",
-    .source = HP_EXPORT_PROFILE,
     .write = write_speedscope,
 };
