@@ -6,24 +6,38 @@
  * numbers, sum(min(a * B, b * A)) / (A * B) with A and B the totals, so that equal shares give
  * exactly 100, whatever the rounding.
  */
-#include "profile/compare.h"
-
+#include "base/compare.h"
 #include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/grow.h"
+#include "profile/profile_impl.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Modules ---------------------------------------------------------------------------------- */
+/* hp_comparison_free() finds the strings behind the public part. */
+struct comparison {
+    struct hp_comparison public;
+    struct hp_strings strings;
+};
 
-/* A list of the modules of A in the order of their identities, to search those of B in. */
-static const struct hp_pmodule *find_module(const struct hp_pmodule *const *sorted, size_t n,
-                                            const struct hp_pmodule *module)
+struct compare {
+    const struct hp_profile *a, *b;
+    uint32_t *maps[HP_ROW_KINDS]; /* by row of B: the same of A, or one that A does not have */
+    bool *in_b;                   /* by module of A */
+    struct comparison *result;
+};
+
+static void compare_fini(struct compare *c)
 {
-    size_t i = HP_BISECT(k, 0, n, hp_module_identity(sorted[k], module) < 0);
-    return i < n && hp_module_identity(sorted[i], module) == 0 ? sorted[i] : NULL;
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
+        free(c->maps[kind]);
+    free(c->in_b);
 }
+
+/* --- Modules ---------------------------------------------------------------------------------- */
 
 static int compare_modules(const void *a, const void *b)
 {
@@ -31,26 +45,182 @@ static int compare_modules(const void *a, const void *b)
     return hp_module_identity(*x, *y);
 }
 
-static enum hp_err match_modules(struct hp_compare *c)
+static enum hp_err match_modules(struct compare *c)
 {
     size_t n = c->a->n_modules;
-    const struct hp_pmodule **sorted = calloc(n + 1, sizeof *sorted);
-    c->of_b = calloc(c->b->n_modules + 1, sizeof *c->of_b);
+    uint32_t **map = &c->maps[HP_ROW_MODULE];
+    const struct hp_pmodule **sorted HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *sorted);
     c->in_b = calloc(n + 1, sizeof *c->in_b);
-    if (!sorted || !c->of_b || !c->in_b) {
-        free(sorted);
+    if (!sorted || !c->in_b)
         return hp_fail_nomem();
-    }
+    HP_TRY(hp_map_new(c->b->n_modules, map));
     for (size_t i = 0; i < n; i++)
         sorted[i] = &c->a->modules[i];
     qsort(sorted, n, sizeof *sorted, compare_modules);
     for (size_t i = 0; i < c->b->n_modules; i++) {
-        const struct hp_pmodule *same = find_module(sorted, n, &c->b->modules[i]);
-        c->of_b[i] = same ? (uint32_t)(same - c->a->modules) : (uint32_t)(n + i);
+        const struct hp_pmodule *module = &c->b->modules[i];
+        size_t at = HP_BISECT(k, 0, n, hp_module_identity(sorted[k], module) < 0);
+        bool same = at < n && hp_module_identity(sorted[at], module) == 0;
+        (*map)[i] = (uint32_t)(same ? (size_t)(sorted[at] - c->a->modules) : n + i);
         if (same)
-            c->in_b[same - c->a->modules] = true;
+            c->in_b[sorted[at] - c->a->modules] = true;
     }
-    free(sorted);
+    return HP_OK;
+}
+
+/* --- Overlap ---------------------------------------------------------------------------------- */
+
+/* What each item of A and of B weighs. */
+struct weights {
+    uint64_t *a, *b;
+};
+
+static void weights_fini(struct weights *weights)
+{
+    free(weights->a);
+    free(weights->b);
+}
+
+/* The sums of a column of counters, by item (malloc'd). */
+static enum hp_err sum_counters(const struct hp_profile *p, enum hp_row_kind counter,
+                                const char *column, uint64_t **sums)
+{
+    const struct hp_row_field *item = hp_row_formats[counter].fields;
+    const struct hp_row_field *value = hp_row_column(counter, column);
+    *sums = calloc(hp_profile_n_rows(p, item->to) + 1, sizeof **sums);
+    if (!*sums)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < hp_profile_n_rows(p, counter); i++) {
+        const void *row = hp_profile_row(p, counter, i);
+        uint64_t *sum = &(*sums)[hp_row_number(item, row)];
+        *sum = hp_add_saturated(*sum, hp_row_number(value, row));
+    }
+    return HP_OK;
+}
+
+static enum hp_err weigh(const struct compare *c, enum hp_row_kind counter, const char *column,
+                         struct weights *weights)
+{
+    HP_TRY(sum_counters(c->a, counter, column, &weights->a));
+    return sum_counters(c->b, counter, column, &weights->b);
+}
+
+static uint64_t sum(const uint64_t *values, size_t n)
+{
+    uint64_t sum = 0;
+    for (size_t i = 0; i < n; i++)
+        sum = hp_add_saturated(sum, values[i]);
+    return sum;
+}
+
+/* The smaller of two shares, times both totals. */
+static unsigned __int128 smaller_share(uint64_t a, uint64_t total_a, uint64_t b, uint64_t total_b)
+{
+    unsigned __int128 x = (unsigned __int128)a * total_b, y = (unsigned __int128)b * total_a;
+    return x < y ? x : y;
+}
+
+static double percent(unsigned __int128 sum, uint64_t total_a, uint64_t total_b)
+{
+    if (total_a == 0 || total_b == 0)
+        return total_a == total_b ? 100.0 : 0.0;
+    double part = (double)((long double)sum / (long double)((unsigned __int128)total_a * total_b));
+    /* Only totals that do not fit 64 bits could give more. */
+    return part > 1.0 ? 100.0 : part * 100.0;
+}
+
+/* Of a part of A and of B. */
+struct range {
+    size_t from, end;
+};
+
+static double overlap(const struct compare *c, enum hp_row_kind kind, const struct weights *weights,
+                      struct range a, struct range b)
+{
+    uint64_t total_a = sum(weights->a + a.from, a.end - a.from);
+    uint64_t total_b = sum(weights->b + b.from, b.end - b.from);
+    unsigned __int128 shares = 0;
+    for (size_t i = b.from; i < b.end; i++) {
+        uint32_t same = c->maps[kind][i];
+        if (same < a.end)
+            shares += smaller_share(weights->a[same], total_a, weights->b[i], total_b);
+    }
+    return percent(shares, total_a, total_b);
+}
+
+/* Of all rows of a kind, weighed by a column of their counters, which `change` may change. */
+static enum hp_err
+compare_rows(const struct compare *c, enum hp_row_kind counter, const char *column,
+             enum hp_err (*change)(const struct hp_profile *p, uint64_t *weights), double *result)
+{
+    struct weights weights HP_CLEANUP(weights_fini) = {0};
+    enum hp_row_kind kind = hp_row_formats[counter].fields[0].to;
+    HP_TRY(weigh(c, counter, column, &weights));
+    if (change) {
+        HP_TRY(change(c->a, weights.a));
+        HP_TRY(change(c->b, weights.b));
+    }
+    *result = overlap(c, kind, &weights, (struct range){0, hp_profile_n_rows(c->a, kind)},
+                      (struct range){0, hp_profile_n_rows(c->b, kind)});
+    return HP_OK;
+}
+
+/* Blocks by their instructions. */
+static enum hp_err multiply_insns(const struct hp_profile *p, uint64_t *weights)
+{
+    for (size_t i = 0; i < p->n_blocks; i++)
+        if (__builtin_mul_overflow(weights[i], p->blocks[i].insns, &weights[i]))
+            weights[i] = UINT64_MAX;
+    return HP_OK;
+}
+
+/* Loops by the instructions that are in no loop nested in it: so none counts twice. */
+static enum hp_err subtract_nested(const struct hp_profile *p, uint64_t *weights)
+{
+    uint64_t *all HP_CLEANUP(hp_free) = malloc((p->n_loops + 1) * sizeof *all);
+    if (!all)
+        return hp_fail_nomem();
+    memcpy(all, weights, p->n_loops * sizeof *all);
+    for (size_t i = 0; i < p->n_loops; i++)
+        if (p->loops[i].parent != HP_PROFILE_NONE) {
+            uint64_t *parent = &weights[p->loops[i].parent];
+            *parent -= all[i] < *parent ? all[i] : *parent;
+        }
+    return HP_OK;
+}
+
+/* --- Paths ------------------------------------------------------------------------------------ */
+
+/* The paths of one kind. */
+static struct range kind_at(const struct hp_profile *p, size_t at)
+{
+    struct range range = {at, at};
+    while (range.end < p->n_paths && strcmp(p->paths[range.end].kind, p->paths[at].kind) == 0)
+        range.end++;
+    return range;
+}
+
+/* By kinds that both have: paths are sorted by it. */
+static enum hp_err compare_paths(struct compare *c)
+{
+    struct hp_comparison *public = &c->result->public;
+    struct weights counts HP_CLEANUP(weights_fini) = {0}, insns HP_CLEANUP(weights_fini) = {0};
+    size_t capacity = 0;
+    HP_TRY(weigh(c, HP_ROW_PATH_COUNT, "count", &counts));
+    HP_TRY(weigh(c, HP_ROW_PATH_COUNT, "instructions", &insns));
+    for (size_t i = 0, j = 0; i < c->a->n_paths && j < c->b->n_paths;) {
+        struct range a = kind_at(c->a, i), b = kind_at(c->b, j);
+        const char *kind = c->a->paths[i].kind;
+        int order = strcmp(kind, c->b->paths[j].kind);
+        if (order == 0) {
+            HP_TRY(hp_grow(&public->kinds, &capacity, public->n_kinds + 1, sizeof *public->kinds));
+            public->kinds[public->n_kinds++] =
+                (struct hp_kind_overlap){kind, overlap(c, HP_ROW_PATH, &counts, a, b),
+                                         overlap(c, HP_ROW_PATH, &insns, a, b)};
+        }
+        i = order <= 0 ? a.end : i;
+        j = order >= 0 ? b.end : j;
+    }
     return HP_OK;
 }
 
@@ -60,7 +230,7 @@ static enum hp_err match_modules(struct hp_compare *c)
  * elsewhere the name does, together with the file name of the module. */
 struct entry {
     bool by_name;
-    uint32_t module; /* in the common numbering */
+    uint32_t module; /* of A, or one that A does not have */
     uint64_t offset;
     const char *file; /* name of the module without directory */
     const char *name;
@@ -69,54 +239,39 @@ struct entry {
     uint64_t a, b;
 };
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 static int compare_keys(const struct entry *x, const struct entry *y)
 {
     if (x->by_name != y->by_name)
         return x->by_name ? 1 : -1;
-    if (x->by_name) {
-        int order = strcmp(x->file, y->file);
-        return order ? order : strcmp(x->name, y->name);
-    }
-    if (x->module != y->module)
-        return x->module < y->module ? -1 : 1;
-    return (x->offset > y->offset) - (x->offset < y->offset);
+    if (x->by_name)
+        return strcmp(x->file, y->file) ?: strcmp(x->name, y->name);
+    return HP_COMPARE(x->module, y->module) ?: HP_COMPARE(x->offset, y->offset);
 }
 
 /* Within a key the entry that lends its name comes first: one with a name, A's before B's. */
 static int compare_entries(const void *a, const void *b)
 {
     const struct entry *x = a, *y = b;
-    int order = compare_keys(x, y);
-    if (!order)
-        order = (*x->name == 0) - (*y->name == 0);
-    if (!order)
-        order = x->from_b - y->from_b;
-    if (!order)
-        order = (x->module > y->module) - (x->module < y->module);
-    return order ? order : (x->offset > y->offset) - (x->offset < y->offset);
+    return compare_keys(x, y)                                    ?: HP_COMPARE(*x->name == 0, *y->name == 0)
+           ?: HP_COMPARE(x->from_b, y->from_b)                   ?: HP_COMPARE(x->module, y->module)
+           ?: HP_COMPARE(x->offset, y->offset);
 }
 
-static struct entry make_entry(const struct hp_compare *c, bool from_b, uint32_t index,
-                               uint64_t self)
+static struct entry make_entry(const struct compare *c, bool from_b, uint32_t index, uint64_t self)
 {
     const struct hp_profile *p = from_b ? c->b : c->a;
     const struct hp_pfunction *function = &p->functions[index];
     uint32_t module = function->place.module;
     const char *path = module == HP_PROFILE_NONE ? "" : hp_text(p->modules[module].path);
-    uint32_t common = hp_compare_module(from_b ? c->of_b : NULL, module);
+    const char *slash = strrchr(path, '/');
+    uint32_t common = from_b ? hp_renumbered(c->maps[HP_ROW_MODULE], module) : module;
     bool in_both =
         module == HP_PROFILE_NONE || (from_b ? common < c->a->n_modules : c->in_b[module]);
     return (struct entry){
         .by_name = !in_both && *hp_text(function->name),
         .module = common,
         .offset = function->place.offset,
-        .file = file_name(path),
+        .file = slash ? slash + 1 : path,
         .name = hp_text(function->name),
         .path = path,
         .from_b = from_b,
@@ -125,58 +280,28 @@ static struct entry make_entry(const struct hp_compare *c, bool from_b, uint32_t
     };
 }
 
-static enum hp_err add_entries(const struct hp_compare *c, bool from_b, struct entry *entries,
-                               size_t *n)
-{
-    const struct hp_profile *p = from_b ? c->b : c->a;
-    uint64_t *self = calloc(p->n_functions + 1, sizeof *self);
-    if (!self)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < p->n_function_counts; i++) {
-        const struct hp_pfunction_count *count = &p->function_counts[i];
-        self[count->item] = hp_add_saturated(self[count->item], count->self);
-    }
-    for (size_t i = 0; i < p->n_functions; i++)
-        if (self[i])
-            entries[(*n)++] = make_entry(c, from_b, (uint32_t)i, self[i]);
-    free(self);
-    return HP_OK;
-}
-
 /* All functions that executed something, each once. */
-static enum hp_err make_entries(const struct hp_compare *c, struct entry **entries, size_t *n)
+static size_t make_entries(const struct compare *c, const struct weights *self,
+                           struct entry *entries)
 {
-    struct entry *list = calloc(c->a->n_functions + c->b->n_functions + 1, sizeof *list);
-    if (!list)
-        return hp_fail_nomem();
-    *entries = list;
-    HP_TRY(add_entries(c, false, list, n));
-    HP_TRY(add_entries(c, true, list, n));
-    qsort(list, *n, sizeof *list, compare_entries);
-    size_t kept = 0;
-    for (size_t i = 0; i < *n; i++) {
-        if (kept > 0 && compare_keys(&list[kept - 1], &list[i]) == 0) {
-            list[kept - 1].a = hp_add_saturated(list[kept - 1].a, list[i].a);
-            list[kept - 1].b = hp_add_saturated(list[kept - 1].b, list[i].b);
+    size_t n = 0, kept = 0;
+    for (uint32_t i = 0; i < c->a->n_functions; i++)
+        if (self->a[i])
+            entries[n++] = make_entry(c, false, i, self->a[i]);
+    for (uint32_t i = 0; i < c->b->n_functions; i++)
+        if (self->b[i])
+            entries[n++] = make_entry(c, true, i, self->b[i]);
+    qsort(entries, n, sizeof *entries, compare_entries);
+    for (size_t i = 0; i < n; i++) {
+        struct entry *last = &entries[kept - (kept > 0)];
+        if (kept > 0 && compare_keys(last, &entries[i]) == 0) {
+            last->a = hp_add_saturated(last->a, entries[i].a);
+            last->b = hp_add_saturated(last->b, entries[i].b);
         } else {
-            list[kept++] = list[i];
+            entries[kept++] = entries[i];
         }
     }
-    *n = kept;
-    return HP_OK;
-}
-
-static double function_overlap(const struct entry *entries, size_t n)
-{
-    uint64_t total_a = 0, total_b = 0;
-    for (size_t i = 0; i < n; i++) {
-        total_a = hp_add_saturated(total_a, entries[i].a);
-        total_b = hp_add_saturated(total_b, entries[i].b);
-    }
-    unsigned __int128 sum = 0;
-    for (size_t i = 0; i < n; i++)
-        sum += hp_smaller_share(entries[i].a, total_a, entries[i].b, total_b);
-    return hp_overlap_percent(sum, total_a, total_b);
+    return kept;
 }
 
 static double share(uint64_t part, uint64_t total)
@@ -188,18 +313,26 @@ static int compare_moves(const void *a, const void *b)
 {
     const struct hp_move *x = a, *y = b;
     double dx = fabs(x->share_b - x->share_a), dy = fabs(y->share_b - y->share_a);
-    if (dx != dy)
-        return dx > dy ? -1 : 1;
-    int order = strcmp(x->name, y->name);
-    if (!order)
-        order = strcmp(x->module, y->module);
-    if (!order)
-        order = (x->a < y->a) - (x->a > y->a);
-    return order ? order : (x->b < y->b) - (x->b > y->b);
+    return HP_COMPARE(dy, dx)
+               ?: strcmp(x->name, y->name)
+               ?: strcmp(x->module, y->module)
+               ?: HP_COMPARE(y->a, x->a)
+               ?: HP_COMPARE(y->b, x->b);
 }
 
-static enum hp_err make_moves(struct hp_comparison_own *result, const struct entry *entries,
-                              size_t n)
+/* The name of a function, or its place. NULL: no memory. */
+static const char *entry_name(struct comparison *result, const struct entry *entry)
+{
+    char *text HP_CLEANUP(hp_free) = NULL;
+    if (*entry->name)
+        return entry->name;
+    if (asprintf(&text, "%s%s0x%llx", entry->file, *entry->file ? "+" : "",
+                 (unsigned long long)entry->offset) < 0)
+        return text = NULL;
+    return hp_strings_add(&result->strings, text, strlen(text));
+}
+
+static enum hp_err make_moves(struct comparison *result, const struct entry *entries, size_t n)
 {
     struct hp_comparison *public = &result->public;
     public->moves = calloc(n + 1, sizeof *public->moves);
@@ -207,25 +340,16 @@ static enum hp_err make_moves(struct hp_comparison_own *result, const struct ent
         return hp_fail_nomem();
     for (size_t i = 0; i < n; i++) {
         const struct entry *entry = &entries[i];
-        const char *name = entry->name;
-        if (!*name) {
-            char *text;
-            if (asprintf(&text, "%s%s0x%llx", entry->file, *entry->file ? "+" : "",
-                         (unsigned long long)entry->offset) < 0)
-                return hp_fail_nomem();
-            name = hp_strings_add(&result->strings, text, strlen(text));
-            free(text);
-            if (!name)
-                return hp_fail_nomem();
-        }
         public->moves[i] = (struct hp_move){
-            .name = name,
+            .name = entry_name(result, entry),
             .module = entry->path,
             .a = entry->a,
             .b = entry->b,
             .share_a = share(entry->a, public->instructions_a),
             .share_b = share(entry->b, public->instructions_b),
         };
+        if (!public->moves[i].name)
+            return hp_fail_nomem();
     }
     public->n_moves = n;
     qsort(public->moves, n, sizeof *public->moves, compare_moves);
@@ -233,43 +357,50 @@ static enum hp_err make_moves(struct hp_comparison_own *result, const struct ent
 }
 
 /* Executed instructions: what the threads say, but not less than their functions add up to. */
-static uint64_t instructions(const struct hp_profile *p)
+static uint64_t instructions(const struct hp_profile *p, uint64_t functions)
 {
-    uint64_t threads = 0, functions = 0;
+    uint64_t threads = 0;
     for (size_t i = 0; i < p->n_threads; i++)
         threads = hp_add_saturated(threads, p->threads[i].instructions);
-    for (size_t i = 0; i < p->n_function_counts; i++)
-        functions = hp_add_saturated(functions, p->function_counts[i].self);
     return threads > functions ? threads : functions;
 }
 
-static enum hp_err compare_functions(struct hp_compare *c)
-{
-    struct entry *entries = NULL;
-    size_t n = 0;
-    enum hp_err err = make_entries(c, &entries, &n);
-    if (err == HP_OK) {
-        c->result->public.function_overlap = function_overlap(entries, n);
-        err = make_moves(c->result, entries, n);
-    }
-    free(entries);
-    return err;
-}
-
-static enum hp_err compare_all(struct hp_compare *c)
+static enum hp_err compare_functions(struct compare *c)
 {
     struct hp_comparison *public = &c->result->public;
-    public->instructions_a = instructions(c->a);
-    public->instructions_b = instructions(c->b);
+    struct weights self HP_CLEANUP(weights_fini) = {0};
+    struct entry *entries HP_CLEANUP(hp_free) =
+        calloc(c->a->n_functions + c->b->n_functions + 1, sizeof *entries);
+    if (!entries)
+        return hp_fail_nomem();
+    HP_TRY(weigh(c, HP_ROW_FUNCTION_COUNT, "self", &self));
+    uint64_t total_a = sum(self.a, c->a->n_functions), total_b = sum(self.b, c->b->n_functions);
+    unsigned __int128 shares = 0;
+    size_t n = make_entries(c, &self, entries);
+    for (size_t i = 0; i < n; i++)
+        shares += smaller_share(entries[i].a, total_a, entries[i].b, total_b);
+    public->function_overlap = percent(shares, total_a, total_b);
+    public->instructions_a = instructions(c->a, total_a);
+    public->instructions_b = instructions(c->b, total_b);
+    return make_moves(c->result, entries, n);
+}
+
+static enum hp_err compare_all(struct compare *c)
+{
+    static const enum hp_row_kind kinds[] = {HP_ROW_FUNCTION, HP_ROW_BLOCK, HP_ROW_EDGE,
+                                             HP_ROW_PATH, HP_ROW_LOOP};
+    struct hp_comparison *public = &c->result->public;
     HP_TRY(match_modules(c));
-    HP_TRY(hp_compare_code(c, false, &public->block_overlap));
-    HP_TRY(hp_compare_code(c, true, &public->edge_overlap));
-    HP_TRY(hp_compare_paths(c, false));
-    HP_TRY(hp_compare_paths(c, true));
+    for (size_t i = 0; i < sizeof kinds / sizeof *kinds; i++)
+        HP_TRY(hp_rows_match(c->a, c->b, kinds[i], c->maps));
+    HP_TRY(compare_rows(c, HP_ROW_BLOCK_COUNT, "count", multiply_insns, &public->block_overlap));
+    HP_TRY(compare_rows(c, HP_ROW_EDGE_COUNT, "count", NULL, &public->edge_overlap));
+    HP_TRY(compare_paths(c));
     public->has_loops = c->a->n_loops && c->b->n_loops;
     if (public->has_loops) {
-        HP_TRY(hp_compare_loops(c, true, &public->loop_instructions));
-        HP_TRY(hp_compare_loops(c, false, &public->loop_iterations));
+        HP_TRY(compare_rows(c, HP_ROW_LOOP_COUNT, "self", subtract_nested,
+                            &public->loop_instructions));
+        HP_TRY(compare_rows(c, HP_ROW_LOOP_COUNT, "iterations", NULL, &public->loop_iterations));
     }
     return compare_functions(c);
 }
@@ -279,26 +410,23 @@ enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profi
 {
     HP_TRY(hp_profile_check_normal(a));
     HP_TRY(hp_profile_check_normal(b));
-    struct hp_comparison_own *result = calloc(1, sizeof *result);
+    struct comparison *result = calloc(1, sizeof *result);
     if (!result)
         return hp_fail_nomem();
-    struct hp_compare c = {.a = a, .b = b, .result = result};
+    struct compare c HP_CLEANUP(compare_fini) = {.a = a, .b = b, .result = result};
     enum hp_err err = compare_all(&c);
-    free(c.of_b);
-    free(c.in_b);
-    if (err != HP_OK) {
+    if (err == HP_OK)
+        *comparison = &result->public;
+    else
         hp_comparison_free(&result->public);
-        return err;
-    }
-    *comparison = &result->public;
-    return HP_OK;
+    return err;
 }
 
 void hp_comparison_free(struct hp_comparison *comparison)
 {
     if (!comparison)
         return;
-    struct hp_comparison_own *result = (struct hp_comparison_own *)comparison;
+    struct comparison *result = (struct comparison *)comparison;
     free(comparison->moves);
     free(comparison->kinds);
     hp_strings_fini(&result->strings);

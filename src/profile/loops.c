@@ -6,161 +6,114 @@
  * in the middle does not know it. Of the loops that one is said to be in, the smallest stays its
  * parent.
  */
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "profile/profile_impl.h"
-
-#include <stdlib.h>
 
 /* --- Nesting ---------------------------------------------------------------------------------- */
 
-/* Walks up from every loop, no further than to where a walk has been: each loop is passed once. */
-enum hp_err hp_loops_check_nesting(const struct hp_profile *p, uint32_t *culprit)
+/* Walks up, no further than to where a walk has been: each loop is passed once. A loop of the
+ * circle that the walk ends in; HP_PROFILE_NONE: it ends in none. `seen`: by which walk, from 1. */
+static uint32_t find_circle(const struct hp_profile *p, uint32_t start, uint32_t *seen)
 {
-    if (p->n_loops == 0)
-        return HP_OK;
-    uint32_t *seen = calloc(p->n_loops + 1, sizeof *seen); /* by which walk, from 1 */
-    if (!seen)
-        return hp_fail_nomem();
-    enum hp_err err = HP_OK;
-    for (uint32_t start = 0; start < p->n_loops && err == HP_OK; start++) {
-        uint32_t at = start;
-        while (at != HP_PROFILE_NONE && !seen[at]) {
-            seen[at] = start + 1;
-            at = p->loops[at].parent;
-        }
-        if (at != HP_PROFILE_NONE && seen[at] == start + 1) {
-            *culprit = at;
-            err = hp_fail(HP_ERR_INVALID, "loop %u is nested in itself", at);
-        }
+    uint32_t at = start;
+    while (at != HP_PROFILE_NONE && !seen[at]) {
+        seen[at] = start + 1;
+        at = p->loops[at].parent;
     }
-    free(seen);
-    return err;
+    return at != HP_PROFILE_NONE && seen[at] == start + 1 ? at : HP_PROFILE_NONE;
 }
 
-/* Parents from different runs can contradict each other: a circle of them is opened at its first
- * loop. */
-static enum hp_err open_circles(struct hp_profile *p)
+enum hp_err hp_loops_check_nesting(const struct hp_profile *p)
 {
-    uint32_t *seen = calloc(p->n_loops + 1, sizeof *seen); /* by which walk, from 1 */
+    uint32_t *seen HP_CLEANUP(hp_free) = calloc(p->n_loops + 1, sizeof *seen);
     if (!seen)
         return hp_fail_nomem();
     for (uint32_t start = 0; start < p->n_loops; start++) {
-        uint32_t at = start;
-        while (at != HP_PROFILE_NONE && !seen[at]) {
-            seen[at] = start + 1;
-            at = p->loops[at].parent;
-        }
-        if (at == HP_PROFILE_NONE || seen[at] != start + 1)
+        uint32_t at = find_circle(p, start, seen);
+        if (at != HP_PROFILE_NONE)
+            return hp_fail(HP_ERR_INVALID, "loop %u is nested in itself", at);
+    }
+    return HP_OK;
+}
+
+/* A circle is opened at its first loop. */
+enum hp_err hp_loops_open_circles(struct hp_profile *p, size_t *n)
+{
+    uint32_t *seen HP_CLEANUP(hp_free) = calloc(p->n_loops + 1, sizeof *seen);
+    if (!seen)
+        return hp_fail_nomem();
+    *n = 0;
+    for (uint32_t start = 0; start < p->n_loops; start++) {
+        uint32_t at = find_circle(p, start, seen), first = at;
+        if (at == HP_PROFILE_NONE)
             continue;
-        uint32_t first = at;
         for (uint32_t i = p->loops[at].parent; i != at; i = p->loops[i].parent)
             first = i < first ? i : first;
         p->loops[first].parent = HP_PROFILE_NONE;
+        ++*n;
     }
-    free(seen);
     return HP_OK;
 }
 
 /* Whether `parent` is a better one than `than`. */
 static bool is_nearer(const struct hp_profile *p, uint32_t parent, uint32_t than)
 {
-    if (than == HP_PROFILE_NONE)
-        return true;
-    if (p->loops[parent].insns != p->loops[than].insns)
-        return p->loops[parent].insns < p->loops[than].insns;
-    return parent < than;
+    return than == HP_PROFILE_NONE || (HP_COMPARE(p->loops[parent].insns, p->loops[than].insns)
+                                           ?: HP_COMPARE(parent, than)) < 0;
 }
 
-/* `old`: the loops as they were, `n` of them; `map`: what became of them. */
-static enum hp_err join_loops(struct hp_profile *p, const struct hp_ploop *old, size_t n,
-                              const uint32_t *map)
+/* Parents from different runs can contradict each other, and go in circles. */
+enum hp_err hp_loops_order(struct hp_profile *p, uint32_t **map)
 {
+    size_t n = p->n_loops, circles;
+    uint32_t *parents HP_CLEANUP(hp_free) = malloc((n + 1) * sizeof *parents);
+    if (!parents)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < n; i++)
+        parents[i] = p->loops[i].parent;
+    HP_TRY(hp_rows_order(p, HP_ROW_LOOP, map));
     for (size_t i = 0; i < p->n_loops; i++)
         p->loops[i].parent = HP_PROFILE_NONE;
     for (size_t i = 0; i < n; i++) {
-        struct hp_ploop *loop = &p->loops[map[i]];
-        loop->flags |= old[i].flags;
-        if (loop->insns < old[i].insns)
-            loop->insns = old[i].insns;
+        uint32_t parent = hp_renumbered(*map, parents[i]), loop = (*map)[i];
+        if (parent != HP_PROFILE_NONE && parent != loop &&
+            is_nearer(p, parent, p->loops[loop].parent))
+            p->loops[loop].parent = parent;
     }
-    for (size_t i = 0; i < n; i++) {
-        uint32_t parent = hp_renumbered(map, old[i].parent);
-        if (parent != HP_PROFILE_NONE && parent != map[i] &&
-            is_nearer(p, parent, p->loops[map[i]].parent))
-            p->loops[map[i]].parent = parent;
-    }
-    return open_circles(p);
+    return hp_loops_open_circles(p, &circles);
 }
 
-enum hp_err hp_loops_order(struct hp_profile *p, uint32_t **map)
-{
-    size_t n = p->n_loops;
-    struct hp_ploop *old = malloc((n + 1) * sizeof *old);
-    if (!old)
-        return hp_fail_nomem();
-    if (n)
-        memcpy(old, p->loops, n * sizeof *old);
-    enum hp_err err = hp_rows_order(p, HP_ROW_LOOP, map);
-    if (err == HP_OK)
-        err = join_loops(p, old, n, *map);
-    free(old);
-    return err;
-}
-
-/* --- What belongs to them --------------------------------------------------------------------- */
-
-static void join_count(struct hp_ploop_count *a, const struct hp_ploop_count *b)
-{
-    if (a->max == 0 || (b->max && b->min < a->min))
-        a->min = b->min;
-    if (a->max < b->max)
-        a->max = b->max;
-    a->executions = hp_add_saturated(a->executions, b->executions);
-    a->iterations = hp_add_saturated(a->iterations, b->iterations);
-    a->back_edges = hp_add_saturated(a->back_edges, b->back_edges);
-    a->self = hp_add_saturated(a->self, b->self);
-    a->inclusive = hp_add_saturated(a->inclusive, b->inclusive);
-    a->same = hp_add_saturated(a->same, b->same);
-    a->stride = hp_add_saturated(a->stride, b->stride);
-    a->interrupted = hp_add_saturated(a->interrupted, b->interrupted);
-}
-
-/* The smallest and the largest are not sums. */
-enum hp_err hp_join_loop_counts(void *joint, const void *rows, size_t n, size_t stride)
-{
-    for (size_t i = 1; i < n; i++)
-        join_count(joint, (const void *)((const char *)rows + i * stride));
-    return HP_OK;
-}
+/* --- Trip counts ------------------------------------------------------------------------------ */
 
 static int more_frequent(const void *a, const void *b)
 {
     const struct hp_ploop_trips *x = a, *y = b;
-    int order = hp_compare_u64(y->count, x->count);
-    return order ? order : hp_compare_u64(x->value, y->value);
+    return HP_COMPARE(y->count, x->count) ?: HP_COMPARE(x->value, y->value);
 }
 
 static int by_value(const void *a, const void *b)
 {
     const struct hp_ploop_trips *x = a, *y = b;
-    return hp_compare_u64(x->value, y->value);
+    return HP_COMPARE(x->value, y->value);
 }
 
-/* The end of the rows of one loop with the same `bucket`. */
-static size_t end_of_group(const struct hp_profile *p, size_t at)
+/* The rows of one loop with the same `bucket`. */
+static size_t group_at(const struct hp_profile *p, size_t at)
 {
-    const struct hp_ploop_trips *trips = p->loop_trips;
-    size_t end = at + 1;
-    while (end < p->n_loop_trips && trips[end].loop == trips[at].loop &&
-           trips[end].bucket == trips[at].bucket)
-        end++;
-    return end;
+    const struct hp_ploop_trips *trips = &p->loop_trips[at];
+    size_t n = 1;
+    while (at + n < p->n_loop_trips && trips[n].loop == trips->loop &&
+           trips[n].bucket == trips->bucket)
+        n++;
+    return n;
 }
 
 bool hp_loop_trips_kept(const struct hp_profile *p)
 {
-    for (size_t at = 0, end; at < p->n_loop_trips; at = end) {
-        end = end_of_group(p, at);
-        if (!p->loop_trips[at].bucket && end - at > HP_LOOP_VALUES)
+    for (size_t at = 0, n; at < p->n_loop_trips; at += n) {
+        n = group_at(p, at);
+        if (!p->loop_trips[at].bucket && n > HP_LOOP_VALUES)
             return false;
     }
     return true;
@@ -170,16 +123,16 @@ void hp_loop_trips_keep(struct hp_profile *p)
 {
     struct hp_ploop_trips *trips = p->loop_trips;
     size_t kept = 0;
-    for (size_t at = 0, end; at < p->n_loop_trips; at = end) {
-        end = end_of_group(p, at);
-        size_t n = end - at;
+    for (size_t at = 0, n; at < p->n_loop_trips; at += n) {
+        n = group_at(p, at);
+        size_t stay = n;
         if (!trips[at].bucket && n > HP_LOOP_VALUES) {
+            stay = HP_LOOP_VALUES;
             qsort(trips + at, n, sizeof *trips, more_frequent);
-            n = HP_LOOP_VALUES;
-            qsort(trips + at, n, sizeof *trips, by_value);
+            qsort(trips + at, stay, sizeof *trips, by_value);
         }
-        memmove(trips + kept, trips + at, n * sizeof *trips);
-        kept += n;
+        memmove(trips + kept, trips + at, stay * sizeof *trips);
+        kept += stay;
     }
     p->n_loop_trips = kept;
 }

@@ -6,27 +6,22 @@
  * may do without them, or what contradicts itself; what is still refused is left out. Then what
  * belongs to rows that are left out is, too, and references get the new indices.
  */
+#include "base/cleanup.h"
+#include "base/map64.h"
 #include "profile/profile_impl.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-struct mending {
-    struct hp_profile *profile;
-    bool **dead;
-    size_t wrong;
-    char *first;
-};
-
 /* Counts what hp_fail() just said of a row. */
-static void note_wrong(struct mending *m)
+static void note_wrong(struct hp_mending *m)
 {
     if (m->wrong++ == 0)
-        snprintf(m->first, 256, "%s", hp_error_text());
+        snprintf(m->first, sizeof m->first, "%s", hp_error_text());
 }
 
-static enum hp_err kill(struct mending *m, enum hp_row_kind kind, size_t i)
+enum hp_err hp_mending_leave_out(struct hp_mending *m, enum hp_row_kind kind, size_t i)
 {
     size_t n = hp_profile_n_rows(m->profile, kind);
     if (!m->dead[kind] && !(m->dead[kind] = calloc(n + 1, sizeof **m->dead)))
@@ -35,7 +30,13 @@ static enum hp_err kill(struct mending *m, enum hp_row_kind kind, size_t i)
     return HP_OK;
 }
 
-static bool is_dead(const struct mending *m, enum hp_row_kind kind, size_t i)
+void hp_mending_fini(struct hp_mending *m)
+{
+    for (int i = 0; i < HP_ROW_KINDS; i++)
+        free(m->dead[i]);
+}
+
+static bool is_dead(const struct hp_mending *m, enum hp_row_kind kind, size_t i)
 {
     return m->dead[kind] && m->dead[kind][i];
 }
@@ -46,13 +47,10 @@ static bool is_dead(const struct mending *m, enum hp_row_kind kind, size_t i)
 static void unlink_row(struct hp_profile *p, enum hp_row_kind kind, size_t i)
 {
     struct hp_row_array rows = hp_profile_rows(p, kind);
-    char *row = (char *)hp_row_items(&rows) + i * rows.format->size;
     for (size_t k = 0; k < rows.format->n_fields; k++) {
         const struct hp_row_field *field = &rows.format->fields[k];
-        if (field->type != HP_ROW_LINK)
-            continue;
-        uint32_t *index = hp_row_index(field, row);
-        if (*index >= hp_profile_n_rows(p, field->to))
+        uint32_t *index = hp_row_index(field, rows.items + i * rows.format->size);
+        if (field->type == HP_ROW_LINK && *index >= hp_profile_n_rows(p, field->to))
             *index = HP_PROFILE_NONE;
     }
 }
@@ -78,72 +76,58 @@ static void repair(struct hp_profile *p, enum hp_row_kind kind, size_t i)
     }
 }
 
-static enum hp_err mend_row(struct mending *m, enum hp_row_kind kind, size_t i)
+static enum hp_err mend_row(struct hp_mending *m, enum hp_row_kind kind, size_t i)
 {
     if (is_dead(m, kind, i) || hp_profile_check_row(m->profile, kind, i) == HP_OK)
         return HP_OK;
     note_wrong(m);
     repair(m->profile, kind, i);
-    return hp_profile_check_row(m->profile, kind, i) == HP_OK ? HP_OK : kill(m, kind, i);
-}
-
-/* --- Samplers --------------------------------------------------------------------------------- */
-
-static int by_name(const void *a, const void *b)
-{
-    const struct hp_psampler *x = *(const struct hp_psampler *const *)a;
-    const struct hp_psampler *y = *(const struct hp_psampler *const *)b;
-    int order = hp_compare_text(x->name, y->name);
-    return order ? order : (x > y) - (x < y);
+    return hp_profile_check_row(m->profile, kind, i) == HP_OK ? HP_OK
+                                                              : hp_mending_leave_out(m, kind, i);
 }
 
 /* Those of one name that were set differently cannot be one: the first stays. */
-static enum hp_err mend_samplers(struct mending *m)
+static enum hp_err mend_samplers(struct hp_mending *m)
 {
     struct hp_profile *p = m->profile;
-    const struct hp_psampler **order = malloc((p->n_samplers + 1) * sizeof *order);
-    enum hp_err err = order ? HP_OK : hp_fail_nomem();
-    for (size_t i = 0; i < p->n_samplers && order; i++)
-        order[i] = &p->samplers[i];
-    if (order && p->n_samplers)
-        qsort(order, p->n_samplers, sizeof *order, by_name);
-    for (size_t i = 1, first = 0; order && i < p->n_samplers && err == HP_OK; i++) {
-        const struct hp_psampler *a = order[first], *b = order[i];
-        if (hp_compare_text(a->name, b->name) != 0) {
-            first = i;
-        } else if (a->interval != b->interval || a->window != b->window || a->width != b->width ||
-                   a->near != b->near) {
-            hp_fail(HP_ERR_INVALID, "samplers named '%s' were set differently", b->name);
+    struct hp_map64 first HP_CLEANUP(hp_map64_fini) = {0}; /* by name, whose address is its own */
+    for (uint32_t i = 0; i < p->n_samplers; i++) {
+        const char *name = hp_profile_string(p, p->samplers[i].name);
+        uint32_t known = hp_map64_get(&first, (uintptr_t)name);
+        if (!name)
+            return HP_ERR_NOMEM;
+        if (known == HP_MAP64_NONE) {
+            HP_TRY(hp_map64_put(&first, (uintptr_t)name, i));
+        } else if (!hp_rows_may_join(HP_ROW_SAMPLER, &p->samplers[known], &p->samplers[i])) {
+            hp_fail(HP_ERR_INVALID, "samplers named '%s' were set differently", name);
             note_wrong(m);
-            err = kill(m, HP_ROW_SAMPLER, (size_t)(b - p->samplers));
+            HP_TRY(hp_mending_leave_out(m, HP_ROW_SAMPLER, i));
         }
     }
-    free(order);
-    return err;
+    return HP_OK;
 }
 
 /* --- What is left out ------------------------------------------------------------------------- */
 
 /* What refers to something that is left out. What is referred to comes first in the order of kinds.
  */
-static enum hp_err spread(struct mending *m, enum hp_row_kind kind,
+static enum hp_err spread(struct hp_mending *m, enum hp_row_kind kind,
                           const struct hp_row_field *field)
 {
     struct hp_row_array rows = hp_profile_rows(m->profile, kind);
-    char *items = hp_row_items(&rows);
     for (size_t i = 0; i < *rows.n; i++) {
-        uint32_t *index = hp_row_index(field, items + i * rows.format->size);
+        uint32_t *index = hp_row_index(field, rows.items + i * rows.format->size);
         if (is_dead(m, kind, i) || *index == HP_PROFILE_NONE || !is_dead(m, field->to, *index))
             continue;
         if (field->type == HP_ROW_LINK)
             *index = HP_PROFILE_NONE;
         else
-            HP_TRY(kill(m, kind, i));
+            HP_TRY(hp_mending_leave_out(m, kind, i));
     }
     return HP_OK;
 }
 
-static enum hp_err spread_all(struct mending *m)
+static enum hp_err spread_all(struct hp_mending *m)
 {
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
         for (size_t k = 0; k < hp_row_formats[kind].n_fields; k++) {
@@ -154,45 +138,39 @@ static enum hp_err spread_all(struct mending *m)
     return HP_OK;
 }
 
-/* Closes the gaps that dead rows leave; `*map`: the new index of every old one (malloc'd). */
-static enum hp_err close_gaps(struct mending *m, enum hp_row_kind kind, uint32_t **map)
+/* Closes the gaps that dead rows leave; `map`: the new index of every old one. */
+static void close_gaps(struct hp_mending *m, enum hp_row_kind kind, uint32_t *map)
 {
     struct hp_row_array rows = hp_profile_rows(m->profile, kind);
-    size_t n = *rows.n, size = rows.format->size, kept = 0;
-    char *items = hp_row_items(&rows);
-    if (!(*map = malloc((n + 1) * sizeof **map)))
-        return hp_fail_nomem();
+    size_t n = *rows.n, size = rows.format->size;
+    *rows.n = 0;
     for (size_t i = 0; i < n; i++) {
-        (*map)[i] = m->dead[kind][i] ? HP_PROFILE_NONE : (uint32_t)kept++;
-        if ((*map)[i] != HP_PROFILE_NONE)
-            memmove(items + (*map)[i] * size, items + i * size, size);
+        map[i] = m->dead[kind][i] ? HP_PROFILE_NONE : (uint32_t)(*rows.n)++;
+        if (map[i] != HP_PROFILE_NONE)
+            memmove(rows.items + map[i] * size, rows.items + i * size, size);
     }
-    *rows.n = kept;
+}
+
+/* The last kind first: what is dead may refer to anything, and must be gone. */
+static enum hp_err leave_out(struct hp_mending *m)
+{
+    for (enum hp_row_kind to = HP_ROW_KINDS; to-- > 0;) {
+        uint32_t *map HP_CLEANUP(hp_free) = NULL;
+        if (!m->dead[to])
+            continue;
+        HP_TRY(hp_map_new(hp_profile_n_rows(m->profile, to), &map));
+        close_gaps(m, to, map);
+        for (enum hp_row_kind kind = to; kind < HP_ROW_KINDS; kind++)
+            hp_rows_renumber(m->profile, kind, to, map);
+    }
     return HP_OK;
 }
 
-/* All gaps first: what is dead may refer to anything. */
-static enum hp_err leave_out(struct mending *m)
-{
-    uint32_t *maps[HP_ROW_KINDS] = {0};
-    enum hp_err err = HP_OK;
-    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS && err == HP_OK; kind++)
-        if (m->dead[kind])
-            err = close_gaps(m, kind, &maps[kind]);
-    for (enum hp_row_kind to = 0; to < HP_ROW_KINDS; to++) {
-        for (enum hp_row_kind kind = to; maps[to] && err == HP_OK && kind < HP_ROW_KINDS; kind++)
-            hp_rows_renumber(m->profile, kind, to, maps[to]);
-        free(maps[to]);
-    }
-    return err;
-}
+/* --- All -------------------------------------------------------------------------------------- */
 
-/* --- Trees ------------------------------------------------------------------------------------ */
+#define FEW 16 /* circles that are opened one by one; of more nothing is believed */
 
-#define FEW 16 /* circles that are opened one by one */
-
-/* Opens circles; of more than a few nothing is believed. */
-static enum hp_err mend_trees(struct mending *m)
+static enum hp_err mend_trees(struct hp_mending *m)
 {
     struct hp_profile *p = m->profile;
     uint32_t culprit;
@@ -203,21 +181,17 @@ static enum hp_err mend_trees(struct mending *m)
         for (size_t k = 0; i >= FEW && k < p->n_contexts; k++)
             p->contexts[k].parent = HP_PROFILE_NONE;
     }
-    for (size_t i = 0; err == HP_OK && (err = hp_loops_check_nesting(p, &culprit)) != HP_OK; i++) {
-        if (err != HP_ERR_INVALID)
-            return err;
-        err = HP_OK;
+    HP_TRY(err);
+    if ((err = hp_loops_check_nesting(p)) == HP_ERR_INVALID) {
+        size_t circles = 0;
         note_wrong(m);
-        p->loops[culprit].parent = HP_PROFILE_NONE;
-        for (size_t k = 0; i >= FEW && k < p->n_loops; k++)
-            p->loops[k].parent = HP_PROFILE_NONE;
+        err = hp_loops_open_circles(p, &circles);
+        m->wrong += circles - 1;
     }
     return err;
 }
 
-/* --- All -------------------------------------------------------------------------------------- */
-
-static enum hp_err mend(struct mending *m)
+enum hp_err hp_profile_mend_rows(struct hp_mending *m)
 {
     struct hp_profile *p = m->profile;
     if ((unsigned)p->run.arch >= HP_ARCH_COUNT_) {
@@ -234,31 +208,24 @@ static enum hp_err mend(struct mending *m)
     return mend_trees(m);
 }
 
-enum hp_err hp_profile_mend_rows(struct hp_profile *p, bool *dead[HP_ROW_KINDS], size_t *wrong,
-                                 char first[256])
+enum hp_err hp_profile_note_wrong(const struct hp_mending *m, const char *kind, const char *text,
+                                  const char **what)
 {
-    struct mending m = {.profile = p, .dead = dead, .first = first};
-    enum hp_err err = mend(&m);
-    *wrong = m.wrong;
-    return err;
+    struct hp_profile *p = m->profile;
+    char all[400];
+    snprintf(all, sizeof all, "%s; the first: %s", text, m->first);
+    HP_TRY(hp_profile_note(p, m->wrong, kind, "%s", all));
+    *what = hp_profile_string(p, all);
+    return *what ? HP_OK : HP_ERR_NOMEM;
 }
 
 enum hp_err hp_profile_mend(struct hp_profile *p, const char **what)
 {
-    bool *dead[HP_ROW_KINDS] = {0};
-    size_t wrong;
-    char first[256];
+    struct hp_mending m HP_CLEANUP(hp_mending_fini) = {.profile = p};
     *what = NULL;
-    enum hp_err err = hp_profile_mend_rows(p, dead, &wrong, first);
-    for (int i = 0; i < HP_ROW_KINDS; i++)
-        free(dead[i]);
-    HP_TRY(err);
-    if (wrong == 0)
+    HP_TRY(hp_profile_mend_rows(&m));
+    if (m.wrong == 0)
         return HP_OK;
-    char text[400];
-    snprintf(text, sizeof text,
-             "something in the profile could not be right and was left out; the first: %s", first);
-    HP_TRY(hp_profile_note(p, wrong, "mended", "%s", text));
-    *what = hp_profile_string(p, text);
-    return *what ? HP_OK : HP_ERR_NOMEM;
+    return hp_profile_note_wrong(
+        &m, "mended", "something in the profile could not be right and was left out", what);
 }

@@ -5,38 +5,9 @@
  */
 #include "profile/profile_impl.h"
 
-/* How many rows there were before: what indices are moved by, and what is restored on failure. */
-struct lengths {
-    size_t n[HP_ROW_KINDS];
-};
-
-static struct lengths measure(const struct hp_profile *profile)
-{
-    struct lengths lengths;
-    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
-        lengths.n[kind] = hp_profile_n_rows(profile, kind);
-    return lengths;
-}
-
-static void restore(struct hp_profile *profile, const struct lengths *lengths)
-{
-    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
-        *hp_profile_rows(profile, kind).n = lengths->n[kind];
-}
-
-/* All room at once: nothing moves while it is filled, even when a profile is merged with itself. */
-static enum hp_err reserve(struct hp_profile *profile, const struct lengths *more)
-{
-    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++) {
-        struct hp_row_array rows = hp_profile_rows(profile, kind);
-        HP_TRY(hp_row_reserve(&rows, more->n[kind]));
-    }
-    return HP_OK;
-}
-
 /* Texts become ours, and indices are moved. */
 static enum hp_err adopt(struct hp_profile *p, const struct hp_row_format *format, void *row,
-                         const struct lengths *base)
+                         const size_t base[HP_ROW_KINDS])
 {
     for (size_t k = 0; k < format->n_fields; k++) {
         const struct hp_row_field *field = &format->fields[k];
@@ -47,21 +18,8 @@ static enum hp_err adopt(struct hp_profile *p, const struct hp_row_format *forma
             hp_row_set_text(field, row, text);
         } else if (hp_row_is_reference(field)) {
             uint32_t *index = hp_row_index(field, row);
-            *index = *index == HP_PROFILE_NONE ? *index : *index + (uint32_t)base->n[field->to];
+            *index = *index == HP_PROFILE_NONE ? *index : *index + (uint32_t)base[field->to];
         }
-    }
-    return HP_OK;
-}
-
-static enum hp_err append(struct hp_profile *p, const struct hp_profile *other,
-                          enum hp_row_kind kind, const struct lengths *base, size_t more)
-{
-    struct hp_row_array rows = hp_profile_rows(p, kind);
-    char *items = hp_row_items(&rows);
-    for (size_t i = 0; i < more; i++) {
-        char *row = items + (*rows.n)++ * rows.format->size;
-        memcpy(row, hp_profile_row(other, kind, i), rows.format->size);
-        HP_TRY(adopt(p, rows.format, row, base));
     }
     return HP_OK;
 }
@@ -71,13 +29,20 @@ static uint32_t add_runs(uint32_t a, uint32_t b)
     return a > UINT32_MAX - b ? UINT32_MAX : a + b;
 }
 
+/* Nothing moves while it is filled: `other` may be the profile itself. */
 static enum hp_err append_all(struct hp_profile *p, const struct hp_profile *other,
-                              const struct lengths *base, const struct lengths *more)
+                              const size_t base[HP_ROW_KINDS], const size_t more[HP_ROW_KINDS])
 {
-    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
-        HP_TRY(append(p, other, kind, base, more->n[kind]));
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++) {
+        struct hp_row_array rows = hp_profile_rows(p, kind);
+        for (size_t i = 0; i < more[kind]; i++) {
+            char *row = rows.items + (*rows.n)++ * rows.format->size;
+            memcpy(row, hp_profile_row(other, kind, i), rows.format->size);
+            HP_TRY(adopt(p, rows.format, row, base));
+        }
+    }
     /* A hot spot is of one run. */
-    for (size_t i = base->n[HP_ROW_HOTSPOT]; i < p->n_hotspots; i++)
+    for (size_t i = base[HP_ROW_HOTSPOT]; i < p->n_hotspots; i++)
         p->hotspots[i].run = add_runs(p->hotspots[i].run, p->run.runs);
     return hp_profile_normalize(p);
 }
@@ -94,17 +59,20 @@ static void merge_run(struct hp_run *run, const struct hp_run *other)
 
 enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile *other)
 {
+    size_t base[HP_ROW_KINDS], more[HP_ROW_KINDS];
     HP_TRY(hp_profile_check(profile));
     HP_TRY(hp_profile_check(other));
     if (profile->run.arch != other->run.arch)
         return hp_fail(HP_ERR_INVALID, "profiles of different architectures cannot be merged");
-    struct lengths base = measure(profile), more = measure(other);
-    HP_TRY(reserve(profile, &more));
-    enum hp_err err = append_all(profile, other, &base, &more);
-    if (err != HP_OK) {
-        restore(profile, &base);
-        return err;
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++) {
+        base[kind] = hp_profile_n_rows(profile, kind);
+        more[kind] = hp_profile_n_rows(other, kind);
+        HP_TRY(hp_profile_reserve(profile, kind, more[kind]));
     }
-    merge_run(&profile->run, &other->run);
-    return HP_OK;
+    enum hp_err err = append_all(profile, other, base, more);
+    if (err == HP_OK)
+        merge_run(&profile->run, &other->run);
+    for (enum hp_row_kind kind = 0; err != HP_OK && kind < HP_ROW_KINDS; kind++)
+        *hp_profile_rows(profile, kind).n = base[kind];
+    return err;
 }

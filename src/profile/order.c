@@ -3,15 +3,20 @@
  * The order of the normal form: what makes two rows the same, which comes first, what they are
  * together.
  */
+#include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "profile/profile_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MAX_RANKED 12 /* fields in the key of a kind, and those that decide which row is kept */
+#define LARGEST_MATCHED 128
+#define MAX_RANKED      12 /* fields in the key of a kind, and those that decide which row is kept */
 
 /* How rows of a kind are compared: the fields that matter, in the order in which they do. */
 struct plan {
+    enum hp_row_kind kind;
     const struct hp_row_format *format;
     const struct hp_row_field *fields[MAX_RANKED];
     size_t n_key, n;
@@ -20,7 +25,7 @@ struct plan {
 
 static struct plan make_plan(enum hp_row_kind kind)
 {
-    struct plan plan = {.format = &hp_row_formats[kind]};
+    struct plan plan = {.kind = kind, .format = &hp_row_formats[kind]};
     const struct hp_row_field *fields = plan.format->fields;
     for (int rank = 1; rank < 10; rank++)
         for (size_t i = 0; i < plan.format->n_fields; i++)
@@ -42,8 +47,8 @@ static int compare_field(const struct hp_row_field *field, const void *a, const 
         return hp_compare_text(hp_row_text(field, a), hp_row_text(field, b));
     uint64_t x = hp_row_number(field, a), y = hp_row_number(field, b);
     if (field->type == HP_ROW_I32 || field->type == HP_ROW_I64)
-        return ((int64_t)x > (int64_t)y) - ((int64_t)x < (int64_t)y);
-    return hp_compare_u64(x, y);
+        return HP_COMPARE((int64_t)x, (int64_t)y);
+    return HP_COMPARE(x, y);
 }
 
 static int compare_keys(const struct plan *plan, const void *a, const void *b)
@@ -138,6 +143,37 @@ bool hp_rows_in_order(const struct hp_profile *p, enum hp_row_kind kind)
     return keys_grow(&plan, items, n) && !has_zero(plan.format, items, n);
 }
 
+static void renumber_row(const struct plan *plan, void *row, uint32_t *const *maps)
+{
+    for (size_t i = 0; i < plan->n_key; i++) {
+        const struct hp_row_field *field = plan->fields[i];
+        if (hp_row_is_reference(field)) {
+            uint32_t *index = hp_row_index(field, row);
+            *index = hp_renumbered(maps[field->to], *index);
+        }
+    }
+}
+
+enum hp_err hp_rows_match(const struct hp_profile *a, const struct hp_profile *b,
+                          enum hp_row_kind kind, uint32_t **maps)
+{
+    struct plan plan = make_plan(kind);
+    size_t size = plan.format->size, n = hp_profile_n_rows(a, kind), next = 0;
+    const char *rows = hp_profile_row(a, kind, 0);
+    char row[LARGEST_MATCHED] __attribute__((aligned(8)));
+    HP_TRY(hp_map_new(hp_profile_n_rows(b, kind), &maps[kind]));
+    for (size_t i = 0; i < hp_profile_n_rows(b, kind); i++) {
+        memcpy(row, hp_profile_row(b, kind, i), size);
+        renumber_row(&plan, row, maps);
+        /* Mostly what comes next there. */
+        if (next == n || compare_keys(&plan, rows + next * size, row) != 0)
+            next = HP_BISECT(k, 0, n, compare_keys(&plan, rows + k * size, row) < 0);
+        bool same = next < n && compare_keys(&plan, rows + next * size, row) == 0;
+        maps[kind][i] = (uint32_t)(same ? next++ : n + i);
+    }
+    return HP_OK;
+}
+
 /* --- Joining ---------------------------------------------------------------------------------- */
 
 static uint64_t add(enum hp_row_type type, uint64_t a, uint64_t b)
@@ -153,24 +189,70 @@ static uint64_t add(enum hp_row_type type, uint64_t a, uint64_t b)
     }
 }
 
-static void add_up(const struct hp_row_format *format, void *sum, const void *row)
+static uint64_t join_values(const struct hp_row_field *field, uint64_t a, uint64_t b)
 {
-    for (size_t i = 0; i < format->n_fields; i++) {
-        const struct hp_row_field *field = &format->fields[i];
-        if (field->sum)
-            hp_row_set_number(
-                field, sum, add(field->type, hp_row_number(field, sum), hp_row_number(field, row)));
+    switch (field->join) {
+    case HP_JOIN_SUM: return add(field->type, a, b);
+    case HP_JOIN_MIN: return a == 0 || (b && b < a) ? b : a;
+    case HP_JOIN_MAX:
+    case HP_JOIN_MEAN: return a > b ? a : b;
+    default: return a;
     }
 }
 
-static enum hp_err join(const struct hp_row_format *format, char *joint, const char *rows, size_t n,
+bool hp_rows_may_join(enum hp_row_kind kind, const void *a, const void *b)
+{
+    const struct hp_row_format *format = &hp_row_formats[kind];
+    for (size_t i = 0; i < format->n_fields; i++)
+        if (format->fields[i].join == HP_JOIN_EQUAL && compare_field(&format->fields[i], a, b) != 0)
+            return false;
+    return true;
+}
+
+static void join_row(const struct hp_row_format *format, void *joint, const void *row)
+{
+    for (size_t i = 0; i < format->n_fields; i++) {
+        const struct hp_row_field *field = &format->fields[i];
+        if (field->join > HP_JOIN_EQUAL)
+            hp_row_set_number(
+                field, joint,
+                join_values(field, hp_row_number(field, joint), hp_row_number(field, row)));
+    }
+    if (format->join)
+        format->join(joint, row);
+}
+
+static void set_mean(const struct plan *plan, const struct hp_row_field *field, void *joint,
+                     const char *rows, size_t n, size_t stride)
+{
+    const struct hp_row_field *weight = hp_row_column(plan->kind, field->weight);
+    unsigned __int128 sum = 0, weights = 0;
+    for (size_t i = 0; i < n; i++) {
+        sum += (unsigned __int128)hp_row_number(field, rows + i * stride) *
+               hp_row_number(weight, rows + i * stride);
+        weights += hp_row_number(weight, rows + i * stride);
+    }
+    if (weights)
+        hp_row_set_number(field, joint, (uint64_t)((sum + weights / 2) / weights));
+}
+
+/* `n` rows, `stride` bytes apart, that are the same thing. `joint` may be the first of them, or
+ * before it. */
+static enum hp_err join(const struct plan *plan, char *joint, const char *rows, size_t n,
                         size_t stride)
 {
+    const struct hp_row_format *format = plan->format;
     memmove(joint, rows, format->size);
-    if (n > 1 && format->join)
-        return format->join(joint, rows, n, stride);
-    for (size_t i = 1; i < n; i++)
-        add_up(format, joint, rows + i * stride);
+    for (size_t i = 1; i < n; i++) {
+        if (!hp_rows_may_join(plan->kind, joint, rows + i * stride))
+            return hp_fail(HP_ERR_INVALID,
+                           "%s named '%s' were set differently, or on different machines",
+                           format->many, hp_row_text(plan->fields[0], joint));
+        join_row(format, joint, rows + i * stride);
+    }
+    for (size_t i = 0; n > 1 && i < format->n_fields; i++)
+        if (format->fields[i].join == HP_JOIN_MEAN)
+            set_mean(plan, &format->fields[i], joint, rows, n, stride);
     return HP_OK;
 }
 
@@ -186,99 +268,78 @@ static enum hp_err collect(const struct plan *plan, const char *rows, size_t n, 
             ;
         for (size_t i = at; map && i < end; i++)
             map[i] = (uint32_t)*kept;
-        HP_TRY(join(plan->format, items + (*kept)++ * plan->format->size, rows + at * stride,
-                    end - at, stride));
+        HP_TRY(join(plan, items + (*kept)++ * plan->format->size, rows + at * stride, end - at,
+                    stride));
     }
     return HP_OK;
 }
 
-/* --- Sorting ---------------------------------------------------------------------------------- */
-
-/* Nobody refers to them: no map. */
-static enum hp_err order_leaves(struct plan *plan, char *items, size_t *n)
-{
-    size_t size = plan->format->size;
-    if (plan->format->drop_zero)
-        *n = drop_zeros(plan->format, items, *n);
-    if (*n == 0 || keys_grow(plan, items, *n))
-        return HP_OK;
-    qsort_r(items, *n, size, compare_rows, plan);
-    return collect(plan, items, *n, size, items, n, NULL);
-}
+/* --- Rows that others refer to ---------------------------------------------------------------- */
 
 /* Rows are sorted with their old index behind them. */
 static enum hp_err order_tagged(struct plan *plan, char *items, size_t *n, uint32_t *map)
 {
     size_t count = *n, size = plan->format->size;
     size_t stride = (size + sizeof(uint32_t) + 7) & ~(size_t)7;
-    char *tagged = malloc(count * stride);
-    uint32_t *joined = malloc(count * sizeof *joined);
-    enum hp_err err = tagged && joined ? HP_OK : hp_fail_nomem();
-    for (uint32_t i = 0; err == HP_OK && i < count; i++) {
+    char *tagged HP_CLEANUP(hp_free) = malloc(count * stride);
+    uint32_t *joined HP_CLEANUP(hp_free) = malloc(count * sizeof *joined);
+    if (!tagged || !joined)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < count; i++) {
         memcpy(tagged + i * stride, items + i * size, size);
         memcpy(tagged + i * stride + size, &i, sizeof i);
     }
-    if (err == HP_OK) {
-        qsort_r(tagged, count, stride, compare_rows, plan);
-        err = collect(plan, tagged, count, stride, items, n, joined);
-    }
-    for (size_t i = 0; err == HP_OK && i < count; i++) {
+    qsort_r(tagged, count, stride, compare_rows, plan);
+    HP_TRY(collect(plan, tagged, count, stride, items, n, joined));
+    for (size_t i = 0; i < count; i++) {
         uint32_t old;
         memcpy(&old, tagged + i * stride + size, sizeof old);
         map[old] = joined[i];
     }
-    free(tagged);
-    free(joined);
-    return err;
+    return HP_OK;
+}
+
+enum hp_err hp_map_new(size_t n, uint32_t **map)
+{
+    *map = malloc((n + 1) * sizeof **map);
+    if (!*map)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < n; i++)
+        (*map)[i] = i;
+    return HP_OK;
 }
 
 static enum hp_err order_with_map(struct plan *plan, char *items, size_t *n, uint32_t **map)
 {
-    uint32_t *to = *map = malloc((*n + 1) * sizeof *to);
-    if (!to)
-        return hp_fail_nomem();
-    for (uint32_t i = 0; i < *n; i++)
-        to[i] = i;
-    if (*n == 0 || keys_grow(plan, items, *n))
-        return HP_OK;
-    return order_tagged(plan, items, n, to);
+    HP_TRY(hp_map_new(*n, map));
+    return *n == 0 || keys_grow(plan, items, *n) ? HP_OK : order_tagged(plan, items, n, *map);
 }
 
 enum hp_err hp_rows_order(struct hp_profile *p, enum hp_row_kind kind, uint32_t **map)
 {
     struct plan plan = make_plan(kind);
     struct hp_row_array rows = hp_profile_rows(p, kind);
-    if (!map)
-        return order_leaves(&plan, hp_row_items(&rows), rows.n);
-    return order_with_map(&plan, hp_row_items(&rows), rows.n, map);
+    return order_with_map(&plan, rows.items, rows.n, map);
 }
 
 void hp_rows_renumber(struct hp_profile *p, enum hp_row_kind kind, enum hp_row_kind to,
                       const uint32_t *map)
 {
     struct hp_row_array rows = hp_profile_rows(p, kind);
-    char *items = hp_row_items(&rows);
     for (size_t k = 0; k < rows.format->n_fields; k++) {
         const struct hp_row_field *field = &rows.format->fields[k];
         for (size_t i = 0; hp_row_is_reference(field) && field->to == to && i < *rows.n; i++) {
-            uint32_t *index = hp_row_index(field, items + i * rows.format->size);
+            uint32_t *index = hp_row_index(field, rows.items + i * rows.format->size);
             *index = hp_renumbered(map, *index);
         }
     }
 }
 
-/* --- Counters --------------------------------------------------------------------------------- */
+/* --- Rows that nobody refers to --------------------------------------------------------------- */
 
-#define LARGEST_COUNTER 128
+#define LARGEST_GATHERED 128
 
-bool hp_rows_are_counters(enum hp_row_kind kind)
-{
-    const struct hp_row_format *format = &hp_row_formats[kind];
-    return !format->has_id && format->drop_zero && format->size <= LARGEST_COUNTER &&
-           format->fields[0].type == HP_ROW_INDEX && format->fields[1].to == HP_ROW_THREAD;
-}
-
-size_t *hp_counters_room(const struct hp_profile *p)
+size_t *hp_leaves_room(const struct hp_profile *p)
 {
     size_t most = 0;
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
@@ -290,16 +351,17 @@ size_t *hp_counters_room(const struct hp_profile *p)
     return room;
 }
 
-/* Puts the counters of each item together, where they are. `next` and `ends` have room for each. */
-static void gather(const struct hp_row_format *format, char *counters, size_t n, size_t items,
+/* Puts the rows that refer to each item together, where they are. `next` and `ends` have room for
+ * each. */
+static void gather(const struct hp_row_format *format, char *rows, size_t n, size_t items,
                    size_t *next, size_t *ends)
 {
     const struct hp_row_field *item = &format->fields[0];
     size_t size = format->size;
-    char moved[LARGEST_COUNTER];
+    char moved[LARGEST_GATHERED];
     memset(ends, 0, (items + 1) * sizeof *ends);
     for (size_t i = 0; i < n; i++)
-        ends[hp_row_number(item, counters + i * size)]++;
+        ends[hp_row_number(item, rows + i * size)]++;
     for (size_t i = 0, start = 0; i < items; i++) {
         next[i] = start;
         start += ends[i];
@@ -307,8 +369,8 @@ static void gather(const struct hp_row_format *format, char *counters, size_t n,
     }
     for (size_t i = 0; i < items; i++)
         while (next[i] < ends[i]) {
-            char *here = counters + next[i] * size;
-            char *there = counters + next[hp_row_number(item, here)]++ * size;
+            char *here = rows + next[i] * size;
+            char *there = rows + next[hp_row_number(item, here)]++ * size;
             if (here == there)
                 continue;
             memcpy(moved, there, size);
@@ -317,22 +379,32 @@ static void gather(const struct hp_row_format *format, char *counters, size_t n,
         }
 }
 
-void hp_counters_order(struct hp_profile *p, enum hp_row_kind kind, size_t *room)
+/* Most belong to an item: they are gathered, then those of each item sorted. */
+static void sort_leaves(struct plan *plan, char *rows, size_t n, size_t items, size_t *room)
+{
+    const struct hp_row_format *format = plan->format;
+    size_t *ends = room + items + 1;
+    if (format->fields[0].type != HP_ROW_INDEX || format->size > LARGEST_GATHERED) {
+        qsort_r(rows, n, format->size, compare_rows, plan);
+        return;
+    }
+    gather(format, rows, n, items, room, ends);
+    for (size_t i = 0; i < items; i++) {
+        size_t start = i ? ends[i - 1] : 0;
+        qsort_r(rows + start * format->size, ends[i] - start, format->size, compare_rows, plan);
+    }
+}
+
+void hp_leaves_order(struct hp_profile *p, enum hp_row_kind kind, size_t *room)
 {
     struct plan plan = make_plan(kind);
     struct hp_row_array rows = hp_profile_rows(p, kind);
-    char *counters = hp_row_items(&rows);
-    size_t size = plan.format->size, items = hp_profile_n_rows(p, plan.format->fields[0].to);
-    size_t *ends = room + items + 1;
-    *rows.n = drop_zeros(plan.format, counters, *rows.n);
-    if (*rows.n == 0 || keys_grow(&plan, counters, *rows.n))
+    if (plan.format->drop_zero)
+        *rows.n = drop_zeros(plan.format, rows.items, *rows.n);
+    if (*rows.n == 0 || keys_grow(&plan, rows.items, *rows.n))
         return;
-    gather(plan.format, counters, *rows.n, items, room, ends);
-    for (size_t i = 0; i < items; i++) {
-        size_t start = i ? ends[i - 1] : 0;
-        qsort_r(counters + start * size, ends[i] - start, size, compare_rows, &plan);
-    }
-    collect(&plan, counters, *rows.n, size, counters, rows.n, NULL);
+    sort_leaves(&plan, rows.items, *rows.n, hp_profile_n_rows(p, plan.format->fields[0].to), room);
+    (void)collect(&plan, rows.items, *rows.n, plan.format->size, rows.items, rows.n, NULL);
 }
 
 /* --- Modules ---------------------------------------------------------------------------------- */
@@ -340,47 +412,40 @@ void hp_counters_order(struct hp_profile *p, enum hp_row_kind kind, size_t *room
 int hp_module_identity(const struct hp_pmodule *a, const struct hp_pmodule *b)
 {
     int order = hp_compare_text(a->build_id, b->build_id);
-    if (order || *hp_text(a->build_id))
-        return order;
-    return hp_compare_text(a->path, b->path);
+    return order || *hp_text(a->build_id) ? order : hp_compare_text(a->path, b->path);
 }
 
 /* Modules by what they are; of those that are the same the smallest path is kept. */
-static struct plan identity_plan(void)
+static enum hp_err join_modules(struct hp_pmodule *modules, size_t *n, uint32_t **map)
 {
     struct plan plan = make_plan(HP_ROW_MODULE);
     plan.identity = hp_module_identity;
     plan.n_key = 0; /* the fields of the key say which one is kept */
-    return plan;
+    return order_with_map(&plan, (char *)modules, n, map);
 }
 
 /* Two steps, one map: joined by what they are, then sorted by path. */
 enum hp_err hp_modules_order(struct hp_profile *p, uint32_t **map)
 {
-    struct plan plan = identity_plan();
     size_t n = p->n_modules;
-    uint32_t *by_path = NULL;
-    HP_TRY(order_with_map(&plan, (char *)p->modules, &p->n_modules, map));
-    enum hp_err err = hp_rows_order(p, HP_ROW_MODULE, &by_path);
-    for (size_t i = 0; err == HP_OK && i < n; i++)
+    uint32_t *by_path HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(join_modules(p->modules, &p->n_modules, map));
+    HP_TRY(hp_rows_order(p, HP_ROW_MODULE, &by_path));
+    for (size_t i = 0; i < n; i++)
         (*map)[i] = by_path[(*map)[i]];
-    free(by_path);
-    return err;
+    return HP_OK;
 }
 
 enum hp_err hp_modules_distinct(const struct hp_profile *p, bool *distinct)
 {
-    struct plan plan = identity_plan();
     size_t n = p->n_modules;
-    struct hp_pmodule *copy = malloc((n + 1) * sizeof *copy);
-    uint32_t *map = NULL;
+    uint32_t *map HP_CLEANUP(hp_free) = NULL;
+    struct hp_pmodule *copy HP_CLEANUP(hp_free) = malloc((n + 1) * sizeof *copy);
     if (!copy)
         return hp_fail_nomem();
     if (n)
         memcpy(copy, p->modules, n * sizeof *copy);
-    enum hp_err err = order_with_map(&plan, (char *)copy, &n, &map);
+    HP_TRY(join_modules(copy, &n, &map));
     *distinct = n == p->n_modules;
-    free(map);
-    free(copy);
-    return err;
+    return HP_OK;
 }

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "base/cleanup.h"
+#include "base/grow.h"
 #include "profile/profile_impl.h"
 
 #include <stdarg.h>
@@ -19,25 +21,22 @@ enum hp_err hp_profile_new(struct hp_profile **profile)
     }
     p->memory = memory;
     p->run = (struct hp_run){
-        .version = "",
-        .engine = "",
-        .command = command,
-        .directory = "",
-        .machine = "",
-        .runs = 1,
-    };
+        .version = "", .engine = "", .command = command, .directory = "", .machine = "", .runs = 1};
     *profile = p;
     return HP_OK;
+}
+
+void hp_profile_free_rows(struct hp_profile *profile)
+{
+    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
+        free(hp_profile_rows(profile, kind).items);
 }
 
 void hp_profile_free(struct hp_profile *profile)
 {
     if (!profile)
         return;
-    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++) {
-        struct hp_row_array rows = hp_profile_rows(profile, kind);
-        free(hp_row_items(&rows));
-    }
+    hp_profile_free_rows(profile);
     free(profile->run.command);
     hp_strings_fini(&profile->memory->strings);
     free(profile->memory);
@@ -53,12 +52,22 @@ const char *hp_profile_string(struct hp_profile *profile, const char *text)
     return copy;
 }
 
+enum hp_err hp_profile_reserve(struct hp_profile *profile, enum hp_row_kind kind, size_t more)
+{
+    struct hp_row_array rows = hp_profile_rows(profile, kind);
+    /* HP_PROFILE_NONE must not become a valid index. */
+    if (more > UINT32_MAX - *rows.n)
+        return hp_fail(HP_ERR_INVALID, "a profile cannot hold more than %u %s", UINT32_MAX,
+                       rows.format->many);
+    return hp_grow(rows.array, rows.capacity, *rows.n + more, rows.format->size);
+}
+
 /* What was there may be left over from before normalisation. */
 enum hp_err hp_profile_add_row(struct hp_profile *profile, enum hp_row_kind kind, void **row)
 {
+    HP_TRY(hp_profile_reserve(profile, kind, 1));
     struct hp_row_array rows = hp_profile_rows(profile, kind);
-    HP_TRY(hp_row_reserve(&rows, 1));
-    *row = (char *)hp_row_items(&rows) + (*rows.n)++ * rows.format->size;
+    *row = rows.items + (*rows.n)++ * rows.format->size;
     memset(*row, 0, rows.format->size);
     for (size_t i = 0; i < rows.format->n_fields; i++)
         if (hp_row_is_text(&rows.format->fields[i]))
@@ -128,36 +137,35 @@ enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part, co
 static enum hp_err join_note(struct hp_profile *profile, uint64_t count, const char *kind,
                              const char *text)
 {
-    const char *own_kind = hp_profile_string(profile, kind);
-    const char *own_text = hp_profile_string(profile, text);
-    if (!own_kind || !own_text)
+    void *row;
+    if (!kind || !text)
         return HP_ERR_NOMEM;
     for (size_t i = 0; i < profile->n_notes; i++) {
         struct hp_pnote *note = &profile->notes[i];
-        if (note->kind == own_kind && note->text == own_text) {
+        if (note->kind == kind && note->text == text) {
             note->count = hp_add_saturated(note->count, count);
             return HP_OK;
         }
     }
-    struct hp_pnote *note;
-    HP_TRY(hp_profile_add_note(profile, &note));
-    *note = (struct hp_pnote){.kind = own_kind, .text = own_text, .count = count};
+    HP_TRY(hp_profile_add_row(profile, HP_ROW_NOTE, &row));
+    *(struct hp_pnote *)row = (struct hp_pnote){.kind = kind, .text = text, .count = count};
     return HP_OK;
 }
 
 enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t count, const char *kind,
                             const char *format, ...)
 {
-    char *text;
+    char *text HP_CLEANUP(hp_free) = NULL;
     va_list args;
     va_start(args, format);
     int length = vasprintf(&text, format, args);
     va_end(args);
-    if (length < 0)
+    if (length < 0) {
+        text = NULL;
         return hp_fail_nomem();
-    enum hp_err err = join_note(profile, count, kind, text);
-    free(text);
-    return err;
+    }
+    return join_note(profile, count, hp_profile_string(profile, kind),
+                     hp_profile_string(profile, text));
 }
 
 enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv)
@@ -178,4 +186,43 @@ enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv
     free(profile->run.command);
     profile->run.command = command;
     return HP_OK;
+}
+
+/* --- What the engine did ---------------------------------------------------------------------- */
+
+#define SUM(member)     MEMBER(member, 0)
+#define MAXIMUM(member) MEMBER(member, 1)
+#define MEMBER(member, is_maximum)                                                                 \
+    {                                                                                              \
+#member, offsetof(struct hp_engine_work, member), is_maximum                               \
+    }
+
+const struct hp_engine_work_field hp_engine_work_fields[] = {
+    SUM(segments),    SUM(blocks),  SUM(instructions), SUM(links),           SUM(lookups),
+    SUM(invalidated), SUM(flushes), SUM(translate_ns), MAXIMUM(cache_bytes), MAXIMUM(memory_bytes),
+    SUM(processes),   SUM(threads), SUM(detached),     {NULL, 0, 0},
+};
+
+uint64_t *hp_engine_work_value(struct hp_engine_work *work,
+                               const struct hp_engine_work_field *field)
+{
+    return (uint64_t *)(void *)((char *)work + field->offset);
+}
+
+int hp_engine_work_known(const struct hp_engine_work *work)
+{
+    static const struct hp_engine_work none;
+    return memcmp(work, &none, sizeof none) != 0;
+}
+
+void hp_engine_work_merge(struct hp_engine_work *work, const struct hp_engine_work *other)
+{
+    struct hp_engine_work copy = *other;
+    for (const struct hp_engine_work_field *f = hp_engine_work_fields; f->name; f++) {
+        uint64_t *mine = hp_engine_work_value(work, f), its = *hp_engine_work_value(&copy, f);
+        if (!f->is_maximum)
+            *mine = hp_add_saturated(*mine, its);
+        else if (its > *mine)
+            *mine = its;
+    }
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "profile/reader.h"
 
+#include "base/cleanup.h"
 #include "base/grow.h"
 
 #include <ctype.h>
@@ -14,8 +15,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAX_GAPS                                                                                   \
-    65536 /* rows that are missing and are held a place for: small files must not ask for much */
+/* Rows that are missing and are held a place for: small files must not ask for much. */
+#define MAX_GAPS 65536
 
 void hp_reader_fail(struct hp_reader *r, const char *format, ...)
 {
@@ -44,9 +45,10 @@ static void fail_sqlite(struct hp_reader *r)
         hp_reader_fail(r, "%s", sqlite3_errmsg(r->db));
 }
 
-void hp_reader_fail_value(struct hp_reader *r)
+/* The value of the current column cannot be. */
+__attribute__((cold)) static void fail_value(struct hp_reader *r)
 {
-    hp_reader_fail(r, "%s, row %llu, %s has a value that cannot be", r->name,
+    hp_reader_fail(r, "%s, row %llu, %s has a value that cannot be", r->format->table,
                    (unsigned long long)r->row, sqlite3_column_name(r->select, r->column));
 }
 
@@ -57,8 +59,8 @@ static bool overcome(struct hp_reader *r)
 {
     if (!r->rescue || r->err != HP_ERR_FORMAT)
         return false;
-    if (r->wrong++ == 0)
-        snprintf(r->first, sizeof r->first, "%s", r->text);
+    if (r->mending.wrong++ == 0)
+        snprintf(r->mending.first, sizeof r->mending.first, "%s", r->text);
     r->err = HP_OK;
     return true;
 }
@@ -84,9 +86,10 @@ static void begin_query(struct hp_reader *r, const char *sql)
     r->sum = 0;
 }
 
-bool hp_reader_has(const struct hp_reader *r, size_t table)
+static void end_query(struct hp_reader *r)
 {
-    return !r->missing[table];
+    sqlite3_finalize(r->select);
+    r->select = NULL;
 }
 
 /* In the order of the key: SQLite may otherwise read an index that someone has added. */
@@ -94,30 +97,22 @@ void hp_reader_begin(struct hp_reader *r, size_t table)
 {
     char key[HP_SCHEMA_SQL], sql[2 * HP_SCHEMA_SQL];
     r->table = table;
-    r->name = hp_schema_name(table);
-    r->absent = !hp_reader_has(r, table);
+    r->format = hp_schema_table(table);
     r->waits = false;
-    if (r->absent)
+    if (r->missing[table])
         return;
-    hp_schema_key(table, key);
-    snprintf(sql, sizeof sql, "SELECT * FROM main.%s ORDER BY %s", r->name, key);
-    r->has_id = strcmp(key, "id") == 0;
+    hp_schema_key(r->format, key);
+    snprintf(sql, sizeof sql, "SELECT * FROM main.%s ORDER BY %s", r->format->table, key);
     begin_query(r, sql);
-}
-
-static void end_query(struct hp_reader *r)
-{
-    sqlite3_finalize(r->select);
-    r->select = NULL;
 }
 
 void hp_reader_end(struct hp_reader *r)
 {
-    size_t table = r->table;
+    const struct hp_schema_contents *stored = &r->stored[r->table];
     end_query(r);
-    if (r->err == HP_OK && r->verify && !r->absent &&
-        (r->row != r->stored[table].rows || r->sum != r->stored[table].sum))
-        hp_reader_fail(r, "table %s is damaged, or was changed", r->name);
+    if (r->err == HP_OK && r->verify && !r->missing[r->table] &&
+        (r->row != stored->rows || r->sum != stored->checksum))
+        hp_reader_fail(r, "table %s is damaged, or was changed", r->format->table);
     overcome(r);
 }
 
@@ -125,7 +120,7 @@ void hp_reader_end(struct hp_reader *r)
  * and is bad; and is read again. */
 static bool is_gap(struct hp_reader *r)
 {
-    if (!r->rescue || !r->has_id || r->n_gaps >= MAX_GAPS ||
+    if (!r->rescue || !r->format->has_id || r->n_gaps >= MAX_GAPS ||
         sqlite3_column_type(r->select, 0) != SQLITE_INTEGER ||
         sqlite3_column_int64(r->select, 0) <= (int64_t)r->row - 1)
         return false;
@@ -133,95 +128,36 @@ static bool is_gap(struct hp_reader *r)
     return true;
 }
 
+static bool step(struct hp_reader *r)
+{
+    int code = r->waits ? SQLITE_ROW : sqlite3_step(r->select);
+    if (code != SQLITE_ROW && code != SQLITE_DONE)
+        fail_sqlite(r);
+    r->column = 0;
+    return code == SQLITE_ROW;
+}
+
 /* The first row is number 1. */
 bool hp_reader_next(struct hp_reader *r)
 {
     overcome_row(r);
-    if (r->err != HP_OK || r->absent)
+    if (r->err != HP_OK || r->missing[r->table] || !step(r))
         return false;
-    int code = r->waits ? SQLITE_ROW : sqlite3_step(r->select);
-    if (code == SQLITE_DONE)
-        return false;
-    if (code != SQLITE_ROW) {
-        fail_sqlite(r);
-        return false;
-    }
-    r->column = 0;
     if (++r->row > r->max_rows) {
-        hp_reader_fail(r, "%s has more rows than there is room for", r->name);
+        hp_reader_fail(r, "%s has more rows than there is room for", r->format->table);
         return false;
     }
     r->waits = is_gap(r);
     return true;
 }
 
-int64_t hp_reader_i64(struct hp_reader *r, int64_t min, int64_t max)
-{
-    if (r->err != HP_OK)
-        return 0;
-    int64_t value = sqlite3_column_int64(r->select, r->column);
-    if (sqlite3_column_type(r->select, r->column) != SQLITE_INTEGER || value < min || value > max) {
-        hp_reader_fail_value(r);
-        return 0;
-    }
-    r->column++;
-    r->sum = hp_schema_sum(r->sum, (uint64_t)value);
-    return value;
-}
-
-uint64_t hp_reader_u64(struct hp_reader *r)
-{
-    return (uint64_t)hp_reader_i64(r, 0, INT64_MAX);
-}
-
-uint32_t hp_reader_u32(struct hp_reader *r)
-{
-    return (uint32_t)hp_reader_i64(r, 0, UINT32_MAX);
-}
-
-/* An index that may be missing. */
-uint32_t hp_reader_index(struct hp_reader *r)
-{
-    if (r->err == HP_OK && sqlite3_column_type(r->select, r->column) == SQLITE_NULL) {
-        r->column++;
-        r->sum = hp_schema_sum(r->sum, HP_PROFILE_NONE);
-        return HP_PROFILE_NONE;
-    }
-    return (uint32_t)hp_reader_i64(r, 0, UINT32_MAX - 1);
-}
-
-double hp_reader_seconds(struct hp_reader *r)
-{
-    if (r->err != HP_OK)
-        return 0;
-    double value = sqlite3_column_double(r->select, r->column);
-    if (sqlite3_column_type(r->select, r->column) != SQLITE_FLOAT || !isfinite(value) ||
-        value < 0) {
-        hp_reader_fail_value(r);
-        return 0;
-    }
-    r->column++;
-    uint64_t bits;
-    memcpy(&bits, &value, sizeof bits);
-    r->sum = hp_schema_sum(r->sum, bits);
-    return value;
-}
-
-/* Rows are numbered from 0 without a gap: the id is the index. */
-void hp_reader_id(struct hp_reader *r)
-{
-    if (hp_reader_i64(r, 0, INT64_MAX) != (int64_t)r->row - 1)
-        hp_reader_fail(r, "%s, row %llu has another id than %llu", r->name,
-                       (unsigned long long)r->row, (unsigned long long)r->row - 1);
-}
+/* --- Values ----------------------------------------------------------------------------------- */
 
 /* Valid until the next row. */
-const char *hp_reader_text(struct hp_reader *r)
+static const char *read_text(struct hp_reader *r)
 {
-    if (r->err != HP_OK)
-        return "";
     if (sqlite3_column_type(r->select, r->column) != SQLITE_TEXT) {
-        hp_reader_fail_value(r);
+        fail_value(r);
         return "";
     }
     const char *text = (const char *)sqlite3_column_text(r->select, r->column);
@@ -231,10 +167,79 @@ const char *hp_reader_text(struct hp_reader *r)
     }
     size_t length = strlen(text);
     if (length != (size_t)sqlite3_column_bytes(r->select, r->column))
-        hp_reader_fail_value(r);
+        fail_value(r);
     r->sum = hp_schema_sum_text(r->sum, text, length);
-    r->column++;
     return text;
+}
+
+static bool is_in_range(const struct hp_reader *r, const struct hp_row_field *field, int64_t value)
+{
+    switch (field->type) {
+    case HP_ROW_U8: return value >= 0 && value <= field->max;
+    case HP_ROW_U32:
+    case HP_ROW_INDEX: return value >= 0 && value <= UINT32_MAX;
+    case HP_ROW_LINK: return value >= 0 && value < HP_PROFILE_NONE;
+    case HP_ROW_I32: return value >= INT32_MIN && value <= INT32_MAX;
+    case HP_ROW_U64: return value >= 0;
+    case HP_ROW_STRING: return value >= 0 && (uint64_t)value < r->n_strings;
+    default: return true;
+    }
+}
+
+/* A number, as it is in memory; of a string its number. */
+static uint64_t read_number(struct hp_reader *r, const struct hp_row_field *field)
+{
+    int type = sqlite3_column_type(r->select, r->column);
+    uint64_t value = (uint64_t)sqlite3_column_int64(r->select, r->column);
+    bool sound = type == SQLITE_INTEGER && is_in_range(r, field, (int64_t)value);
+    if (field->type == HP_ROW_LINK && type == SQLITE_NULL) {
+        sound = true;
+        value = HP_PROFILE_NONE;
+    } else if (field->type == HP_ROW_REAL) {
+        double real = sqlite3_column_double(r->select, r->column);
+        sound = type == SQLITE_FLOAT && isfinite(real) && real >= 0;
+        memcpy(&value, &real, sizeof value);
+    }
+    if (!sound) {
+        fail_value(r);
+        return 0;
+    }
+    r->sum = hp_schema_sum(r->sum, value);
+    return value;
+}
+
+static void read_field(struct hp_reader *r, const struct hp_row_field *field, void *row)
+{
+    if (field->type == HP_ROW_TEXT) {
+        const char *text = hp_profile_string(r->profile, read_text(r));
+        if (!text && r->err == HP_OK)
+            r->err = HP_ERR_NOMEM;
+        hp_row_set_text(field, row, text);
+        return;
+    }
+    uint64_t value = read_number(r, field);
+    if (field->type != HP_ROW_STRING)
+        hp_row_set_number(field, row, value);
+    else if (r->err == HP_OK)
+        hp_row_set_text(field, row, r->strings[value]);
+}
+
+/* Rows are numbered from 0 without a gap: the id is the index. */
+static void read_id(struct hp_reader *r)
+{
+    static const struct hp_row_field id = {.type = HP_ROW_U64};
+    if (read_number(r, &id) != r->row - 1)
+        hp_reader_fail(r, "%s, row %llu has another id than %llu", r->format->table,
+                       (unsigned long long)r->row, (unsigned long long)r->row - 1);
+    r->column++;
+}
+
+void hp_reader_row(struct hp_reader *r, void *row)
+{
+    if (r->format->has_id)
+        read_id(r);
+    for (size_t i = 0; i < r->format->n_fields && r->err == HP_OK; i++, r->column++)
+        read_field(r, &r->format->fields[i], row);
 }
 
 /* --- The file --------------------------------------------------------------------------------- */
@@ -293,15 +298,13 @@ static int count_steps(void *context)
 
 static void open_database(struct hp_reader *r)
 {
-    char *uri = make_uri(r->path);
+    char *uri HP_CLEANUP(hp_free) = make_uri(r->path);
     if (!uri) {
         r->err = hp_fail_nomem();
         return;
     }
-    int code = sqlite3_open_v2(uri, &r->db,
-                               SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX, NULL);
-    free(uri);
-    if (code != SQLITE_OK) {
+    if (sqlite3_open_v2(uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                        NULL) != SQLITE_OK) {
         fail_sqlite(r);
         return;
     }
@@ -320,10 +323,9 @@ static void open_database(struct hp_reader *r)
 static int64_t get_pragma(struct hp_reader *r, const char *sql)
 {
     int64_t value = 0;
-    r->name = "header";
     begin_query(r, sql);
-    if (hp_reader_next(r))
-        value = hp_reader_i64(r, INT64_MIN, INT64_MAX);
+    if (r->err == HP_OK && step(r))
+        value = sqlite3_column_int64(r->select, 0);
     end_query(r);
     return value;
 }
@@ -345,18 +347,18 @@ static void check_version(struct hp_reader *r)
 /* One table: there, and as we would have made it. */
 static void check_table(struct hp_reader *r, size_t table)
 {
+    const struct hp_row_format *format = hp_schema_table(table);
     char sql[HP_SCHEMA_SQL];
-    r->name = "schema";
+    hp_schema_create(format, sql);
     begin_query(r, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?");
     if (r->err == HP_OK)
-        sqlite3_bind_text(r->select, 1, hp_schema_name(table), -1, SQLITE_STATIC);
-    bool there = hp_reader_next(r);
-    bool optional = !there && r->err == HP_OK && hp_schema_is_later(table);
-    hp_schema_create(table, sql);
+        sqlite3_bind_text(r->select, 1, format->table, -1, SQLITE_STATIC);
+    bool there = r->err == HP_OK && step(r);
+    bool optional = !there && r->err == HP_OK && format->later;
     if (!there && !optional)
-        hp_reader_fail(r, "table %s is missing", hp_schema_name(table));
-    else if (there && strcmp(hp_reader_text(r), sql) != 0)
-        hp_reader_fail(r, "table %s is not as it should be", hp_schema_name(table));
+        hp_reader_fail(r, "table %s is missing", format->table);
+    else if (there && strcmp(read_text(r), sql) != 0)
+        hp_reader_fail(r, "table %s is not as it should be", format->table);
     end_query(r);
     r->missing[table] = optional || overcome(r);
 }
@@ -364,34 +366,33 @@ static void check_table(struct hp_reader *r, size_t table)
 /* What the tables should contain. Someone who edits a profile by hand empties this table. */
 static void read_contents(struct hp_reader *r)
 {
-    bool seen[HP_SCHEMA_TABLES] = {false};
     hp_reader_begin(r, HP_SCHEMA_CONTENTS);
     while (hp_reader_next(r)) {
-        size_t table = hp_schema_find(hp_reader_text(r));
-        uint64_t rows = hp_reader_u64(r), sum = (uint64_t)hp_reader_i64(r, INT64_MIN, INT64_MAX);
+        struct hp_schema_contents contents = {.name = ""};
+        hp_reader_row(r, &contents);
+        size_t table = hp_schema_find(contents.name);
         if (r->err != HP_OK || table == HP_SCHEMA_TABLES)
             continue; /* a table of a later version */
-        if (r->missing[table] && !r->wrong)
-            hp_reader_fail(r, "table %s is missing", hp_schema_name(table));
-        seen[table] = true;
-        r->stored[table].rows = rows;
-        r->stored[table].sum = sum;
+        if (r->missing[table] && !r->mending.wrong)
+            hp_reader_fail(r, "table %s is missing", contents.name);
+        r->stored[table] = contents;
     }
-    bool any = r->row > 0, all = r->err == HP_OK && !r->wrong;
+    bool any = r->row > 0, all = r->err == HP_OK && !r->mending.wrong;
     end_query(r);
     overcome(r);
     for (size_t i = 0; any && all && i < HP_SCHEMA_TABLES; i++)
-        if (!seen[i] && !r->missing[i] && i != HP_SCHEMA_CONTENTS)
-            hp_reader_fail(r, "%s does not name table %s", hp_schema_name(HP_SCHEMA_CONTENTS),
-                           hp_schema_name(i));
+        if (!r->stored[i].name && !r->missing[i] && i != HP_SCHEMA_CONTENTS)
+            hp_reader_fail(r, "%s does not name table %s", r->format->table,
+                           hp_schema_table(i)->table);
     overcome(r);
-    r->verify = any && !r->wrong;
+    r->verify = any && !r->mending.wrong;
 }
 
-void hp_reader_open(struct hp_reader *r, const char *path, bool rescue)
+void hp_reader_open(struct hp_reader *r, const char *path, struct hp_profile *profile, bool rescue)
 {
     uint64_t size = 0;
-    *r = (struct hp_reader){.path = path, .name = ""};
+    *r = (struct hp_reader){.path = path, .profile = profile, .mending = {.profile = profile}};
+    r->format = hp_schema_table(HP_SCHEMA_CONTENTS);
     r->err = examine(path, &size);
     if (r->err != HP_OK)
         return;
@@ -410,7 +411,7 @@ void hp_reader_open(struct hp_reader *r, const char *path, bool rescue)
 void hp_reader_close(struct hp_reader *r)
 {
     sqlite3_close(r->db);
-    r->db = NULL;
     free(r->bad);
-    r->bad = NULL;
+    free(r->strings);
+    hp_mending_fini(&r->mending);
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "profile/rows.h"
 
-#include "base/grow.h"
 #include "hotpath/cycles.h"
+#include "hotpath/path.h"
 #include "profile/profile_impl.h"
 
 #include <string.h>
@@ -14,8 +14,9 @@
     }
 #define INDEX(member, column, of, ...) FIELD(member, column, INDEX, .to = HP_ROW_##of, __VA_ARGS__)
 #define LINK(member, column, of, ...)  FIELD(member, column, LINK, .to = HP_ROW_##of, __VA_ARGS__)
-#define SUM(member, ...)               FIELD(member, #member, U64, .sum = true, __VA_ARGS__)
+#define SUM(member, ...)               FIELD(member, #member, U64, .join = HP_JOIN_SUM, __VA_ARGS__)
 #define HELP(text)                     .help = text
+#define AT_MOST(column)                .at_most = column
 /* A place is two columns. */
 #define PLACE(member, prefix, ...)                                                                 \
     LINK(member.module, prefix "module", MODULE, __VA_ARGS__),                                     \
@@ -27,14 +28,14 @@
 /* --- Code ------------------------------------------------------------------------------------- */
 
 #define ROW struct hp_pmodule
-static const struct hp_row_field module_fields[] = {
+static const struct hp_row_field modules_fields[] = {
     FIELD(path, "path", TEXT, .key = 1),
     FIELD(build_id, "build_id", TEXT, .key = 2),
 };
 
 #undef ROW
 #define ROW struct hp_pthread
-static const struct hp_row_field thread_fields[] = {
+static const struct hp_row_field threads_fields[] = {
     FIELD(pid, "pid", I32),
     FIELD(tid, "tid", I32),
     FIELD(instructions, "instructions", U64, HELP("executed, as are blocks and branches")),
@@ -44,7 +45,7 @@ static const struct hp_row_field thread_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pfunction
-static const struct hp_row_field function_fields[] = {
+static const struct hp_row_field functions_fields[] = {
     PLACE(place, "", .key = 1),
     FIELD(size, "size", U64, .prefer = -3, HELP("bytes; 0: not known")),
     FIELD(name, "name", TEXT, .prefer = 1, HELP("demangled")),
@@ -55,19 +56,20 @@ static const struct hp_row_field function_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pblock
-static const struct hp_row_field block_fields[] = {
+static const struct hp_row_field blocks_fields[] = {
     PLACE(place, "", .key = 1),
     FIELD(size, "size", U32, .key = 2, HELP("bytes")),
     FIELD(insns, "insns", U32, .prefer = 2),
     LINK(function, "function", FUNCTION, .prefer = 1),
     FIELD(flow, "flow", U8, .key = 4, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
-    FIELD(branch, "branch", U32, .prefer = 3, HELP("offset of its last instruction")),
+    FIELD(branch, "branch", U32, .prefer = 3, AT_MOST("size"),
+          HELP("offset of its last instruction")),
     FIELD(version, "version", U32, .key = 3, HELP("other code seen at the same place")),
 };
 
 #undef ROW
 #define ROW struct hp_pedge
-static const struct hp_row_field edge_fields[] = {
+static const struct hp_row_field edges_fields[] = {
     PLACE(from, "from_", .key = 1),
     PLACE(to, "to_", .key = 2),
     FIELD(flow, "flow", U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
@@ -76,16 +78,16 @@ static const struct hp_row_field edge_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pcall
-static const struct hp_row_field call_fields[] = {
+static const struct hp_row_field calls_fields[] = {
     LINK(caller, "caller", FUNCTION, .key = 1),
     LINK(callee, "callee", FUNCTION, .key = 2),
 };
 
 #undef ROW
 #define ROW struct hp_pline
-static const struct hp_row_field line_fields[] = {
+static const struct hp_row_field lines_fields[] = {
     INDEX(block, "block", BLOCK, .key = 1),
-    FIELD(from, "start", U32, .key = 2),
+    FIELD(from, "start", U32, .key = 2, AT_MOST("stop")),
     FIELD(to, "stop", U32, .key = 3),
     FIELD(file, "file", STRING, .key = 4),
     FIELD(line, "line", U32, .key = 5),
@@ -94,19 +96,28 @@ static const struct hp_row_field line_fields[] = {
     FIELD(insns, "insns", U32, .prefer = -1),
 };
 
+static enum hp_err check_line(const struct hp_profile *p, size_t i)
+{
+    const struct hp_pline *line = &p->lines[i];
+    if (line->to > p->blocks[line->block].size)
+        return hp_fail(HP_ERR_INVALID, "line %zu is of bytes %u to %u, outside its block", i,
+                       line->from, line->to);
+    return HP_OK;
+}
+
 /* --- Counters --------------------------------------------------------------------------------- */
 
 #undef ROW
 #define ROW struct hp_pcount
-static const struct hp_row_field block_count_fields[] = {
+static const struct hp_row_field block_counts_fields[] = {
     COUNTER("block", BLOCK),
     SUM(count, HELP("executions")),
 };
-static const struct hp_row_field edge_count_fields[] = {COUNTER("edge", EDGE), SUM(count)};
+static const struct hp_row_field edge_counts_fields[] = {COUNTER("edge", EDGE), SUM(count)};
 
 #undef ROW
 #define ROW struct hp_pfunction_count
-static const struct hp_row_field function_count_fields[] = {
+static const struct hp_row_field function_counts_fields[] = {
     COUNTER("function", FUNCTION),
     SUM(self, HELP("instructions")),
     SUM(inclusive, HELP("with callees, recursion once")),
@@ -115,7 +126,7 @@ static const struct hp_row_field function_count_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pcall_count
-static const struct hp_row_field call_count_fields[] = {
+static const struct hp_row_field call_counts_fields[] = {
     COUNTER("call", CALL),
     SUM(count),
     SUM(inclusive),
@@ -123,7 +134,7 @@ static const struct hp_row_field call_count_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pcontext
-static const struct hp_row_field context_fields[] = {
+static const struct hp_row_field contexts_fields[] = {
     LINK(parent, "parent", CONTEXT, .key = 1,
          HELP("the context it was called from; NULL: a thread or a signal handler began here")),
     LINK(function, "function", FUNCTION, .key = 2),
@@ -131,7 +142,7 @@ static const struct hp_row_field context_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pcontext_count
-static const struct hp_row_field context_count_fields[] = {
+static const struct hp_row_field context_counts_fields[] = {
     COUNTER("context", CONTEXT),
     SUM(self, HELP("instructions, without those of contexts above")),
     SUM(calls, HELP("times it was entered")),
@@ -141,7 +152,7 @@ static const struct hp_row_field context_count_fields[] = {
 
 #undef ROW
 #define ROW struct hp_ppath
-static const struct hp_row_field path_fields[] = {
+static const struct hp_row_field paths_fields[] = {
     FIELD(kind, "kind", STRING, .key = 1, HELP("the control register that found it")),
     PLACE(start, "", .key = 2),
     FIELD(length, "length", U32, .key = 3, HELP("branches")),
@@ -152,9 +163,18 @@ static const struct hp_row_field path_fields[] = {
     LINK(function, "function", FUNCTION, .prefer = 1),
 };
 
+static enum hp_err check_path(const struct hp_profile *p, size_t i)
+{
+    const struct hp_ppath *path = &p->paths[i];
+    if (path->length > HP_PATH_MAX_LENGTH || (path->length < 64 && path->outcomes >> path->length))
+        return hp_fail(HP_ERR_INVALID, "path %zu has %u branches with outcomes 0x%llx", i,
+                       path->length, (unsigned long long)path->outcomes);
+    return HP_OK;
+}
+
 #undef ROW
 #define ROW struct hp_pstep
-static const struct hp_row_field path_step_fields[] = {
+static const struct hp_row_field path_steps_fields[] = {
     INDEX(path, "path", PATH, .key = 1),
     FIELD(position, "position", U32, .key = 2, HELP("0, 1, …")),
     INDEX(block, "block", BLOCK, .prefer = 1),
@@ -163,16 +183,16 @@ static const struct hp_row_field path_step_fields[] = {
 
 #undef ROW
 #define ROW struct hp_ppath_count
-static const struct hp_row_field path_count_fields[] = {
+static const struct hp_row_field path_counts_fields[] = {
     COUNTER("path", PATH),
     SUM(count, HELP("executions")),
-    FIELD(insns, "instructions", U64, .sum = true),
+    FIELD(insns, "instructions", U64, .join = HP_JOIN_SUM),
     SUM(events, HELP("of the metric that the kind names, else executions")),
 };
 
 #undef ROW
 #define ROW struct hp_ptable_path
-static const struct hp_row_field table_path_fields[] = {
+static const struct hp_row_field table_paths_fields[] = {
     FIELD(table, "table_name", STRING, .key = 1,
           HELP("as in the part of its `model_stat`s, without \"hpt \"")),
     INDEX(path, "path", PATH, .key = 2),
@@ -183,7 +203,7 @@ static const struct hp_row_field table_path_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pstat
-static const struct hp_row_field stat_fields[] = {
+static const struct hp_row_field stats_fields[] = {
     FIELD(part, "part", TEXT, .key = 1),
     FIELD(name, "name", TEXT, .key = 2),
     FIELD(unit, "unit", U8, .prefer = 1, .max = HP_STAT_SHARE,
@@ -191,10 +211,20 @@ static const struct hp_row_field stat_fields[] = {
     FIELD(value, "value", U64),
 };
 
+static void join_stat(void *joint, const void *row)
+{
+    struct hp_pstat *sum = joint;
+    const struct hp_pstat *stat = row;
+    if (sum->unit == HP_STAT_COUNT)
+        sum->value = hp_add_saturated(sum->value, stat->value);
+    else if (sum->unit == HP_STAT_SIZE ? stat->value > sum->value : stat->value < sum->value)
+        sum->value = stat->value;
+}
+
 #undef ROW
 #define ROW              struct hp_pprediction
-#define SIGNED_SUM(name) FIELD(name, #name, I64, .sum = true)
-static const struct hp_row_field prediction_fields[] = {
+#define SIGNED_SUM(name) FIELD(name, #name, I64, .join = HP_JOIN_SUM)
+static const struct hp_row_field predictions_fields[] = {
     FIELD(scheme, "scheme", TEXT, .key = 1),
     FIELD(delay, "delay", U64, .key = 2, HELP("this and the rest: prediction.md")),
     SUM(flow),
@@ -220,33 +250,52 @@ static const struct hp_row_field prediction_fields[] = {
 
 #undef ROW
 #define ROW struct hp_ploop
-static const struct hp_row_field loop_fields[] = {
+static const struct hp_row_field loops_fields[] = {
     LINK(function, "function", FUNCTION, .key = 1),
     PLACE(header, "", .key = 2),
     FIELD(version, "version", U32, .key = 3, HELP("of the header's block")),
     LINK(parent, "parent", LOOP, HELP("the loop it is nested in")),
-    FIELD(insns, "insns", U32, HELP("static, with nested loops")),
-    FIELD(flags, "flags", U32, HELP("1: irreducible")),
+    FIELD(insns, "insns", U32, .join = HP_JOIN_MAX, HELP("static, with nested loops")),
+    FIELD(flags, "flags", U32, .max = HP_LOOP_IRREDUCIBLE, .join = HP_JOIN_MAX,
+          HELP("1: irreducible")),
     FIELD(file, "file", STRING, .prefer = 1),
-    FIELD(first_line, "first_line", U32, .prefer = 2),
+    FIELD(first_line, "first_line", U32, .prefer = 2, AT_MOST("last_line")),
     FIELD(last_line, "last_line", U32, .prefer = -3),
 };
 
+static enum hp_err check_loop(const struct hp_profile *p, size_t i)
+{
+    const struct hp_ploop *loop = &p->loops[i];
+    if (loop->parent != HP_PROFILE_NONE && p->loops[loop->parent].function != loop->function)
+        return hp_fail(HP_ERR_INVALID, "loop %zu is in loop %u of another function", i,
+                       loop->parent);
+    return HP_OK;
+}
+
 #undef ROW
 #define ROW struct hp_ploop_count
-static const struct hp_row_field loop_count_fields[] = {
+static const struct hp_row_field loop_counts_fields[] = {
     COUNTER("loop", LOOP),
-    SUM(executions),
+    SUM(executions, AT_MOST("iterations")),
     SUM(iterations),
-    SUM(back_edges),
-    FIELD(min, "min", U64, HELP("iterations of an execution")),
-    FIELD(max, "max", U64),
+    SUM(back_edges, AT_MOST("iterations")),
+    FIELD(min, "min", U64, .join = HP_JOIN_MIN, AT_MOST("max"), HELP("iterations of an execution")),
+    FIELD(max, "max", U64, .join = HP_JOIN_MAX, AT_MOST("iterations")),
     SUM(self, HELP("instructions, with nested loops")),
     SUM(inclusive, HELP("with callees, too")),
-    SUM(same, HELP("executions with as many iterations as the one before")),
-    SUM(stride, HELP("or that changed by as much")),
-    SUM(interrupted, HELP("still going on at the end")),
+    SUM(same, AT_MOST("executions"), HELP("executions with as many iterations as the one before")),
+    SUM(stride, AT_MOST("executions"), HELP("or that changed by as much")),
+    SUM(interrupted, AT_MOST("executions"), HELP("still going on at the end")),
 };
+
+static enum hp_err check_loop_count(const struct hp_profile *p, size_t i)
+{
+    const struct hp_ploop_count *count = &p->loop_counts[i];
+    if (count->executions == 0 && count->max > 0)
+        return hp_fail(HP_ERR_INVALID, "loop counter %zu has max %llu without executions", i,
+                       (unsigned long long)count->max);
+    return HP_OK;
+}
 
 #undef ROW
 #define ROW struct hp_ploop_trips
@@ -259,32 +308,43 @@ static const struct hp_row_field loop_trips_fields[] = {
     SUM(count, HELP("executions")),
 };
 
+static enum hp_err check_loop_trips(const struct hp_profile *p, size_t i)
+{
+    const struct hp_ploop_trips *trips = &p->loop_trips[i];
+    if (trips->bucket ? trips->value > 63 : trips->value == 0)
+        return hp_fail(HP_ERR_INVALID, "trip count %zu is of loop %u, %s %llu, which cannot be", i,
+                       trips->loop, trips->bucket ? "bucket" : "value",
+                       (unsigned long long)trips->value);
+    return HP_OK;
+}
+
 #undef ROW
 #define ROW struct hp_ploop_block
-static const struct hp_row_field loop_block_fields[] = {
+static const struct hp_row_field loop_blocks_fields[] = {
     INDEX(loop, "loop", LOOP, .key = 1),
     INDEX(block, "block", BLOCK, .key = 2),
 };
 
 #undef ROW
 #define ROW struct hp_pmodel_loop
-static const struct hp_row_field model_loop_fields[] = {
+static const struct hp_row_field model_loops_fields[] = {
     FIELD(model, "model", STRING, .key = 1),
     PLACE(branch, "branch_", .key = 2, HELP("of its short backward branch")),
     PLACE(target, "target_", .key = 3),
     LINK(function, "function", FUNCTION, .prefer = 2),
     LINK(loop, "loop", LOOP, .prefer = 1, HELP("the exact one that it closes")),
-    FIELD(executions, "executions", U64),
-    FIELD(average, "average", U64, HELP("thousandths of a back edge an execution")),
-    FIELD(iterations, "iterations", U64, HELP("back edges")),
-    FIELD(instructions, "instructions", U64, HELP("estimated")),
+    SUM(executions),
+    FIELD(average, "average", U64, .join = HP_JOIN_MEAN, .weight = "executions",
+          HELP("thousandths of a back edge an execution")),
+    SUM(iterations, HELP("back edges")),
+    SUM(instructions, HELP("estimated")),
 };
 
 /* --- Hot spots -------------------------------------------------------------------------------- */
 
 #undef ROW
 #define ROW struct hp_photspot
-static const struct hp_row_field hotspot_fields[] = {
+static const struct hp_row_field hotspots_fields[] = {
     FIELD(run, "run", U32, .key = 1, HELP("0; in merged profiles, of which run")),
     FIELD(detector, "detector", STRING, .key = 2),
     FIELD(number, "number", U32, .key = 3, HELP("in the order of detection")),
@@ -294,32 +354,34 @@ static const struct hp_row_field hotspot_fields[] = {
     FIELD(insns, "insns", U32, .prefer = -3, HELP("static, of its region")),
     FIELD(total, "total", U64, .prefer = -1,
           HELP("instructions executed in its region in the whole run")),
-    FIELD(after, "after", U64, .prefer = -2, HELP("of these, since it was detected")),
+    FIELD(after, "after", U64, .prefer = -2, AT_MOST("total"),
+          HELP("of these, since it was detected")),
 };
 
 #undef ROW
 #define ROW struct hp_photspot_branch
-static const struct hp_row_field hotspot_branch_fields[] = {
+static const struct hp_row_field hotspot_branches_fields[] = {
     INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
     PLACE(branch, "", .key = 2),
     FIELD(flow, "flow", U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
-    FIELD(executed, "executed", U32, .sum = true, HELP("its counters when it was detected")),
-    FIELD(taken, "taken", U32, .sum = true),
+    FIELD(executed, "executed", U32, .join = HP_JOIN_SUM,
+          HELP("its counters when it was detected")),
+    FIELD(taken, "taken", U32, .join = HP_JOIN_SUM, AT_MOST("executed")),
 };
 
 #undef ROW
 #define ROW struct hp_photspot_block
-static const struct hp_row_field hotspot_block_fields[] = {
+static const struct hp_row_field hotspot_blocks_fields[] = {
     INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
     INDEX(block, "block", BLOCK, .key = 2),
 };
 
 #undef ROW
 #define ROW struct hp_photspot_slice
-static const struct hp_row_field hotspot_slice_fields[] = {
+static const struct hp_row_field hotspot_slices_fields[] = {
     INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
     FIELD(slice, "slice", U32, .key = 2, HELP("0, 1, …")),
-    FIELD(width, "width", U64, .key = 3,
+    FIELD(width, "width", U64, .key = 3, .positive = true,
           HELP("instructions of the run in a slice; the last slice may be shorter")),
     SUM(instructions, HELP("executed in the region, since its detection")),
 };
@@ -328,7 +390,7 @@ static const struct hp_row_field hotspot_slice_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pinsn
-static const struct hp_row_field insn_fields[] = {
+static const struct hp_row_field insns_fields[] = {
     PLACE(place, "", .key = 1),
     FIELD(version, "version", U32, .key = 2, HELP("of its block")),
     LINK(function, "function", FUNCTION, .prefer = 1),
@@ -342,19 +404,20 @@ static const struct hp_row_field insn_fields[] = {
 };
 
 #undef ROW
-#define ROW                  struct hp_pinsn_tally
-#define TALLY(name, ...)     FIELD(tally.name, #name, U64, .sum = true, __VA_ARGS__)
-#define EVENT(column, event) FIELD(tally.events[HP_INSN_##event], column, U64, .sum = true)
-#define STAGE(column, stage) FIELD(tally.stages[HP_STAGE_##stage], column, U64, .sum = true)
+#define ROW              struct hp_pinsn_tally
+#define TALLY(name, ...) FIELD(tally.name, #name, U64, .join = HP_JOIN_SUM, __VA_ARGS__)
+#define EVENT(column, event)                                                                       \
+    FIELD(tally.events[HP_INSN_##event], column, U64, .join = HP_JOIN_SUM, AT_MOST("retired"))
+#define STAGE(column, stage) FIELD(tally.stages[HP_STAGE_##stage], column, U64, .join = HP_JOIN_SUM)
 #define SQUARES(column, stage)                                                                     \
-    FIELD(tally.stage_squares[HP_STAGE_##stage], column, U64, .sum = true)
-static const struct hp_row_field insn_tally_fields[] = {
+    FIELD(tally.stage_squares[HP_STAGE_##stage], column, U64, .join = HP_JOIN_SUM)
+static const struct hp_row_field insn_tallies_fields[] = {
     FIELD(seen, "seen", STRING, .key = 1, HELP("\"exact\", or the name of a sampler")),
     INDEX(insn, "insn", INSN, .key = 2),
     TALLY(fetched, HELP("all of the following three")),
-    TALLY(retired),
-    TALLY(wrong_path),
-    TALLY(trapped),
+    TALLY(retired, AT_MOST("fetched")),
+    TALLY(wrong_path, AT_MOST("fetched")),
+    TALLY(trapped, AT_MOST("fetched")),
     EVENT("l1i", L1I),
     EVENT("itlb", ITLB),
     EVENT("l1d", L1D),
@@ -385,8 +448,8 @@ static const struct hp_row_field insn_tally_fields[] = {
     SQUARES("load_squares", LOAD),
     SUM(pairs, HELP("this and the rest: of a paired sampler")),
     SUM(progress),
-    SUM(useful),
-    SUM(near),
+    SUM(useful, AT_MOST("pairs")),
+    SUM(near, AT_MOST("pairs")),
 };
 
 #undef ROW
@@ -399,7 +462,7 @@ static const struct hp_row_field insn_cycles_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pattribution
-static const struct hp_row_field attribution_fields[] = {
+static const struct hp_row_field attributions_fields[] = {
     FIELD(scheme, "scheme", STRING, .key = 1, HELP("\"dispatch\", \"next\", \"profileme\"")),
     INDEX(insn, "insn", INSN, .key = 2),
     SUM(weight, HELP("in its own unit")),
@@ -407,7 +470,7 @@ static const struct hp_row_field attribution_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pwait
-static const struct hp_row_field wait_fields[] = {
+static const struct hp_row_field waits_fields[] = {
     INDEX(insn, "insn", INSN, .key = 1),
     INDEX(producer, "producer", INSN, .key = 2),
     SUM(count, HELP("executions")),
@@ -415,25 +478,26 @@ static const struct hp_row_field wait_fields[] = {
 };
 
 #undef ROW
-#define ROW struct hp_psampler
-static const struct hp_row_field sampler_fields[] = {
+#define ROW                       struct hp_psampler
+#define SAME(member, column, ...) FIELD(member, column, U64, .join = HP_JOIN_EQUAL, __VA_ARGS__)
+static const struct hp_row_field samplers_fields[] = {
     FIELD(name, "name", TEXT, .key = 1),
-    FIELD(interval, "interval", U64, HELP("mean")),
-    FIELD(window, "pair_window", U64, HELP("0: single samples")),
-    FIELD(width, "width", U64, HELP("issue slots of a cycle")),
-    FIELD(near, "near", U64),
-    FIELD(samples, "samples", U64),
-    FIELD(empty, "empty", U64),
-    FIELD(lost, "lost", U64),
-    FIELD(interrupts, "interrupts", U64),
-    FIELD(cost, "cost", U64, HELP("cycles")),
-    FIELD(scale, "scale", U64,
+    SAME(interval, "interval", .positive = true, HELP("mean")),
+    SAME(window, "pair_window", HELP("0: single samples")),
+    SAME(width, "width", HELP("issue slots of a cycle")),
+    SAME(near, "near"),
+    SUM(samples),
+    SUM(empty),
+    SUM(lost),
+    SUM(interrupts),
+    SUM(cost, HELP("cycles")),
+    FIELD(scale, "scale", U64, .positive = true, .join = HP_JOIN_MEAN, .weight = "samples",
           HELP("thousandths: what estimates are multiplied by because only windows were observed")),
 };
 
 #undef ROW
 #define ROW struct hp_pwindow
-static const struct hp_row_field window_fields[] = {
+static const struct hp_row_field windows_fields[] = {
     INDEX(thread, "thread", THREAD, .key = 1),
     FIELD(at, "at", U64, .key = 2, HELP("instructions of the thread before it")),
     SUM(instructions, HELP("measured in it")),
@@ -442,7 +506,7 @@ static const struct hp_row_field window_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pnote
-static const struct hp_row_field note_fields[] = {
+static const struct hp_row_field notes_fields[] = {
     FIELD(kind, "kind", TEXT, .key = 1),
     FIELD(text, "text", TEXT, .key = 2),
     SUM(count),
@@ -451,117 +515,96 @@ static const struct hp_row_field note_fields[] = {
 /* --- All -------------------------------------------------------------------------------------- */
 
 /* Where the array of a kind is in the profile, and its fields. */
-#define ROWS(member, fields_)                                                                      \
+#define ROWS(member)                                                                               \
     .array = offsetof(struct hp_profile, member), .n = offsetof(struct hp_profile, n_##member),    \
-    .size = sizeof *((struct hp_profile *)0)->member, .fields = fields_,                           \
-    .n_fields = sizeof fields_ / sizeof *fields_
+    .size = sizeof *((struct hp_profile *)0)->member, .fields = member##_fields,                   \
+    .n_fields = sizeof member##_fields / sizeof *member##_fields
+#define ID       .has_id = true
+#define LATER    .later = true
+#define NOT_ZERO .drop_zero = true
 
 const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
-    [HP_ROW_MODULE] = {"module", "module", "modules", "a file with code",
-                       ROWS(modules, module_fields), .has_id = true},
-    [HP_ROW_THREAD] = {"thread", "thread", "threads", "a thread", ROWS(threads, thread_fields),
-                       .has_id = true},
-    [HP_ROW_FUNCTION] = {"function", "function", "functions", "a function",
-                         ROWS(functions, function_fields), .has_id = true},
-    [HP_ROW_BLOCK] = {"block", "block", "blocks", "a basic block", ROWS(blocks, block_fields),
-                      .has_id = true, .check = hp_check_block},
-    [HP_ROW_EDGE] = {"edge", "edge", "edges", "a control transfer that happened",
-                     ROWS(edges, edge_fields), .has_id = true},
+    [HP_ROW_MODULE] = {"module", "module", "modules", "a file with code", ROWS(modules), ID},
+    [HP_ROW_THREAD] = {"thread", "thread", "threads", "a thread", ROWS(threads), ID},
+    [HP_ROW_FUNCTION] = {"function", "function", "functions", "a function", ROWS(functions), ID},
+    [HP_ROW_BLOCK] = {"block", "block", "blocks", "a basic block", ROWS(blocks), ID},
+    [HP_ROW_EDGE] = {"edge", "edge", "edges", "a control transfer that happened", ROWS(edges), ID},
     [HP_ROW_CALL] = {"call", "call", "calls", "a pair of functions, one calling the other",
-                     ROWS(calls, call_fields), .has_id = true},
-    [HP_ROW_LINE] = {"line", "line", "lines", "a byte range of a block", ROWS(lines, line_fields),
-                     .check = hp_check_line},
+                     ROWS(calls), ID},
+    [HP_ROW_LINE] = {"line", "line", "lines", "a byte range of a block", ROWS(lines),
+                     .check = check_line},
     [HP_ROW_BLOCK_COUNT] = {"block_count", "block counter", "block counters", "block and thread",
-                            ROWS(block_counts, block_count_fields), .drop_zero = true},
+                            ROWS(block_counts), NOT_ZERO},
     [HP_ROW_EDGE_COUNT] = {"edge_count", "edge counter", "edge counters", "edge and thread",
-                           ROWS(edge_counts, edge_count_fields), .drop_zero = true},
+                           ROWS(edge_counts), NOT_ZERO},
     [HP_ROW_FUNCTION_COUNT] = {"function_count", "function counter", "function counters",
-                               "function and thread", ROWS(function_counts, function_count_fields),
-                               .drop_zero = true},
+                               "function and thread", ROWS(function_counts), NOT_ZERO},
     [HP_ROW_CALL_COUNT] = {"call_count", "call counter", "call counters", "call and thread",
-                           ROWS(call_counts, call_count_fields), .drop_zero = true},
+                           ROWS(call_counts), NOT_ZERO},
     [HP_ROW_CONTEXT] = {"context", "context", "calling contexts",
                         "a calling context: a function, and who called whom up to it",
-                        ROWS(contexts, context_fields), .has_id = true, .later = true},
+                        ROWS(contexts), ID, LATER},
     [HP_ROW_CONTEXT_COUNT] = {"context_count", "context counter", "context counters",
-                              "context and thread", ROWS(context_counts, context_count_fields),
-                              .later = true, .drop_zero = true},
-    [HP_ROW_PATH] = {"path", "path", "paths", "a path that was executed", ROWS(paths, path_fields),
-                     .has_id = true, .later = true, .check = hp_check_path},
+                              "context and thread", ROWS(context_counts), LATER, NOT_ZERO},
+    [HP_ROW_PATH] = {"path", "path", "paths", "a path that was executed", ROWS(paths), ID, LATER,
+                     .check = check_path},
     [HP_ROW_PATH_STEP] = {"path_step", "step", "steps of paths",
                           "a block along a path; only the heaviest 10,000 paths of a kind, and "
                           "those in tables, have them",
-                          ROWS(path_steps, path_step_fields), .later = true},
+                          ROWS(path_steps), LATER},
     [HP_ROW_PATH_COUNT] = {"path_count", "path counter", "path counters", "path and thread",
-                           ROWS(path_counts, path_count_fields), .later = true, .drop_zero = true},
+                           ROWS(path_counts), LATER, NOT_ZERO},
     [HP_ROW_TABLE_PATH] = {"table_path", "path of a table", "paths of tables",
-                           "a path that was in a hot path table at the end",
-                           ROWS(table_paths, table_path_fields), .later = true},
+                           "a path that was in a hot path table at the end", ROWS(table_paths),
+                           LATER},
     [HP_ROW_STAT] = {"model_stat", "stat", "stats",
                      "something a model counted: a path profiler, a hot path table, a machine",
-                     ROWS(stats, stat_fields), .has_id = true, .later = true,
-                     .join = hp_join_stats},
+                     ROWS(stats), ID, LATER, .join = join_stat},
     [HP_ROW_PREDICTION] = {"prediction", "prediction", "predictions",
-                           "a prediction scheme that was measured",
-                           ROWS(predictions, prediction_fields), .has_id = true, .later = true},
-    [HP_ROW_LOOP] = {"loop", "loop", "loops", "a loop ([loops.md](loops.md))",
-                     ROWS(loops, loop_fields), .has_id = true, .later = true,
-                     .check = hp_check_loop},
+                           "a prediction scheme that was measured", ROWS(predictions), ID, LATER},
+    [HP_ROW_LOOP] = {"loop", "loop", "loops", "a loop ([loops.md](loops.md))", ROWS(loops), ID,
+                     LATER, .check = check_loop},
     [HP_ROW_LOOP_COUNT] = {"loop_count", "loop counter", "loop counters", "loop and thread",
-                           ROWS(loop_counts, loop_count_fields), .later = true, .drop_zero = true,
-                           .check = hp_check_loop_count, .join = hp_join_loop_counts},
+                           ROWS(loop_counts), LATER, NOT_ZERO, .check = check_loop_count},
     [HP_ROW_LOOP_TRIPS] = {"loop_trip", "trip count", "trip counts of loops",
                            "a number of iterations of a loop's executions, all threads together",
-                           ROWS(loop_trips, loop_trips_fields), .later = true, .drop_zero = true,
-                           .check = hp_check_loop_trips},
+                           ROWS(loop_trips), LATER, NOT_ZERO, .check = check_loop_trips},
     [HP_ROW_LOOP_BLOCK] = {"loop_block", "block of a loop", "blocks of loops",
-                           "a block of a loop, not of one nested in it",
-                           ROWS(loop_blocks, loop_block_fields), .later = true},
+                           "a block of a loop, not of one nested in it", ROWS(loop_blocks), LATER},
     [HP_ROW_MODEL_LOOP] = {"model_loop", "loop of a model", "loops of models",
-                           "a loop as a model of hardware reports it",
-                           ROWS(model_loops, model_loop_fields), .has_id = true, .later = true,
-                           .join = hp_join_model_loops},
+                           "a loop as a model of hardware reports it", ROWS(model_loops), ID,
+                           LATER},
     [HP_ROW_HOTSPOT] = {"hotspot", "hot spot", "hot spots",
-                        "a hot spot that was detected ([hotspots.md](hotspots.md))",
-                        ROWS(hotspots, hotspot_fields), .has_id = true, .later = true,
-                        .check = hp_check_hotspot},
+                        "a hot spot that was detected ([hotspots.md](hotspots.md))", ROWS(hotspots),
+                        ID, LATER},
     [HP_ROW_HOTSPOT_BRANCH] = {"hotspot_branch", "branch of a hot spot", "branches of hot spots",
-                               "a candidate branch of a hot spot",
-                               ROWS(hotspot_branches, hotspot_branch_fields), .has_id = true,
-                               .later = true, .check = hp_check_hotspot_branch},
+                               "a candidate branch of a hot spot", ROWS(hotspot_branches), ID,
+                               LATER},
     [HP_ROW_HOTSPOT_BLOCK] = {"hotspot_block", "block of a hot spot", "blocks of hot spots",
-                              "a block of a hot spot's region",
-                              ROWS(hotspot_blocks, hotspot_block_fields), .later = true},
+                              "a block of a hot spot's region", ROWS(hotspot_blocks), LATER},
     [HP_ROW_HOTSPOT_SLICE] = {"hotspot_slice", "slice of a hot spot", "slices of hot spots",
                               "a slice of the run in which a hot spot was executed",
-                              ROWS(hotspot_slices, hotspot_slice_fields), .later = true,
-                              .drop_zero = true, .check = hp_check_hotspot_slice},
+                              ROWS(hotspot_slices), LATER, NOT_ZERO},
     [HP_ROW_INSN] = {"insn", "instruction", "instructions",
                      "an instruction that a machine in cycles fetched "
                      "([instructions.md](instructions.md))",
-                     ROWS(insns, insn_fields), .has_id = true, .later = true},
+                     ROWS(insns), ID, LATER},
     [HP_ROW_INSN_TALLY] = {"insn_tally", "tally", "tallies of instructions",
                            "an instruction, as it was seen; all threads together",
-                           ROWS(insn_tallies, insn_tally_fields), .later = true, .drop_zero = true,
-                           .check = hp_check_insn_tally},
+                           ROWS(insn_tallies), LATER, NOT_ZERO},
     [HP_ROW_INSN_CYCLES] = {"insn_cycles", "cycles", "cycles of instructions",
-                            "instruction and cause", ROWS(insn_cycles, insn_cycles_fields),
-                            .later = true, .drop_zero = true},
+                            "instruction and cause", ROWS(insn_cycles), LATER, NOT_ZERO},
     [HP_ROW_ATTRIBUTION] = {"attribution", "attribution", "attributions",
-                            "a way of sampling and an instruction",
-                            ROWS(attributions, attribution_fields), .later = true,
-                            .drop_zero = true},
+                            "a way of sampling and an instruction", ROWS(attributions), LATER,
+                            NOT_ZERO},
     [HP_ROW_WAIT] = {"insn_wait", "wait", "waits of instructions",
-                     "two instructions, one waiting for the result of the other",
-                     ROWS(waits, wait_fields), .later = true, .drop_zero = true},
-    [HP_ROW_SAMPLER] = {"sampler", "sampler", "samplers", "a sampler",
-                        ROWS(samplers, sampler_fields), .has_id = true, .later = true,
-                        .check = hp_check_sampler, .join = hp_join_samplers},
+                     "two instructions, one waiting for the result of the other", ROWS(waits),
+                     LATER, NOT_ZERO},
+    [HP_ROW_SAMPLER] = {"sampler", "sampler", "samplers", "a sampler", ROWS(samplers), ID, LATER},
     [HP_ROW_WINDOW] = {"cycle_window", "window", "windows",
                        "a window of a run that was not observed completely in cycles",
-                       ROWS(windows, window_fields), .later = true, .drop_zero = true},
-    [HP_ROW_NOTE] = {"note", "note", "notes", "something to know about the data",
-                     ROWS(notes, note_fields), .has_id = true},
+                       ROWS(windows), LATER, NOT_ZERO},
+    [HP_ROW_NOTE] = {"note", "note", "notes", "something to know about the data", ROWS(notes), ID},
 };
 
 /* --- All rows of a kind ----------------------------------------------------------------------- */
@@ -569,11 +612,12 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
 struct hp_row_array hp_profile_rows(struct hp_profile *p, enum hp_row_kind kind)
 {
     const struct hp_row_format *format = &hp_row_formats[kind];
-    char *base = (char *)p;
-    return (struct hp_row_array){.format = format,
-                                 .array = base + format->array,
-                                 .n = (size_t *)(void *)(base + format->n),
-                                 .capacity = &p->memory->capacity[kind]};
+    struct hp_row_array rows = {.format = format,
+                                .array = (char *)p + format->array,
+                                .n = (size_t *)(void *)((char *)p + format->n),
+                                .capacity = &p->memory->capacity[kind]};
+    memcpy(&rows.items, rows.array, sizeof rows.items);
+    return rows;
 }
 
 size_t hp_profile_n_rows(const struct hp_profile *p, enum hp_row_kind kind)
@@ -581,27 +625,11 @@ size_t hp_profile_n_rows(const struct hp_profile *p, enum hp_row_kind kind)
     return *(const size_t *)(const void *)((const char *)p + hp_row_formats[kind].n);
 }
 
-void *hp_row_items(const struct hp_row_array *rows)
-{
-    void *items;
-    memcpy(&items, rows->array, sizeof items);
-    return items;
-}
-
 const void *hp_profile_row(const struct hp_profile *p, enum hp_row_kind kind, size_t i)
 {
     const char *items;
     memcpy(&items, (const char *)p + hp_row_formats[kind].array, sizeof items);
-    return items + i * hp_row_formats[kind].size;
-}
-
-enum hp_err hp_row_reserve(const struct hp_row_array *rows, size_t more)
-{
-    /* HP_PROFILE_NONE must not become a valid index. */
-    if (more > UINT32_MAX - *rows->n)
-        return hp_fail(HP_ERR_INVALID, "a profile cannot hold more than %u %s", UINT32_MAX,
-                       rows->format->many);
-    return hp_grow(rows->array, rows->capacity, *rows->n + more, rows->format->size);
+    return i ? items + i * hp_row_formats[kind].size : items; /* there may be none */
 }
 
 const struct hp_row_field *hp_row_column(enum hp_row_kind kind, const char *name)

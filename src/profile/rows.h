@@ -66,8 +66,19 @@ enum hp_row_type {
     HP_ROW_U64, /* an amount: at most 2^63-1 in a file */
     HP_ROW_I64,
     HP_ROW_BITS,   /* uint64_t: an address or a set of bits; all 64 are kept */
+    HP_ROW_REAL,   /* double: finite, not negative */
     HP_ROW_TEXT,   /* kept in the row */
     HP_ROW_STRING, /* a text that many rows have: kept once, in the string table */
+};
+
+/* What a value becomes when rows that are the same thing become one. */
+enum hp_row_join {
+    HP_JOIN_KEEP,  /* that of the row that is kept */
+    HP_JOIN_EQUAL, /* the same in all of them, or they cannot be one */
+    HP_JOIN_SUM,
+    HP_JOIN_MIN, /* of those that are not 0 */
+    HP_JOIN_MAX,
+    HP_JOIN_MEAN, /* weighted by the column `weight`; without any weight the largest */
 };
 
 /* A column in the file, a member in memory. */
@@ -75,14 +86,17 @@ struct hp_row_field {
     const char *name; /* of the column */
     enum hp_row_type type;
     enum hp_row_kind to; /* of an index or link */
-    uint8_t max;         /* of a U8: the largest value there is */
+    uint8_t max;         /* the largest value there is; 0: of a U8 too, of others any */
+    bool positive;
+    const char *at_most; /* the column whose value this one does not exceed; NULL: none */
     /* Rows with equal keys are the same thing, and become one. Keys are compared by rank (1 first);
      * 0: not in the key. */
     uint8_t key;
     /* Of rows that are the same thing, the first by these ranks is kept: the smaller number, with a
      * negative rank the larger one; a text that is there before "". 0: does not matter. */
     int8_t prefer;
-    bool sum; /* ... and these are added up */
+    enum hp_row_join join;
+    const char *weight; /* of HP_JOIN_MEAN: a column */
     uint16_t offset;
     const char *help; /* a few words; NULL: the name says it */
 };
@@ -99,12 +113,10 @@ struct hp_row_format {
     bool has_id;    /* the index is a column; else the key is unique in the file */
     bool later;     /* files from before this kind do not have the table */
     bool drop_zero; /* rows that say nothing but zero are left out */
-    /* What references and limits cannot say: HP_ERR_INVALID when the row cannot be. NULL: nothing.
-     */
+    /* What its fields cannot say: HP_ERR_INVALID when the row cannot be. NULL: nothing. */
     enum hp_err (*check)(const struct hp_profile *profile, size_t i);
-    /* Makes `joint`, which is the first of `n` > 1 rows that are the same, what all of them are
-     * together, where adding up is not it. The rows are `stride` bytes apart. NULL: adding up. */
-    enum hp_err (*join)(void *joint, const void *rows, size_t n, size_t stride);
+    /* Joins another row to `joint`, beyond what its fields say. NULL: nothing. */
+    void (*join)(void *joint, const void *row);
 };
 
 extern const struct hp_row_format hp_row_formats[HP_ROW_KINDS];
@@ -115,24 +127,20 @@ extern const struct hp_row_format hp_row_formats[HP_ROW_KINDS];
 struct hp_row_array {
     const struct hp_row_format *format;
     void *array; /* a T ** */
+    char *items; /* the first row, until the array grows; NULL: there are none */
     size_t *n;
     size_t *capacity;
 };
 
 struct hp_row_array hp_profile_rows(struct hp_profile *profile, enum hp_row_kind kind);
 size_t hp_profile_n_rows(const struct hp_profile *profile, enum hp_row_kind kind);
-/* The first row; NULL: there are none. */
-void *hp_row_items(const struct hp_row_array *rows);
 const void *hp_profile_row(const struct hp_profile *profile, enum hp_row_kind kind, size_t i);
-
-/* Makes room for `more` rows after those there. HP_ERR_INVALID: more than an index can count. */
-enum hp_err hp_row_reserve(const struct hp_row_array *rows, size_t more);
 
 /* HP_ERR_INVALID: a reference leads nowhere, or from a context to one that comes behind it. A part
  * of hp_profile_check(), enough for reading the rows. */
 enum hp_err hp_profile_check_references(const struct hp_profile *profile);
 
-/* The column of a name; NULL: there is none. */
+/* NULL: there is none of that name. */
 const struct hp_row_field *hp_row_column(enum hp_row_kind kind, const char *name);
 
 /* --- One value -------------------------------------------------------------------------------- */

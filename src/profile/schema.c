@@ -7,72 +7,55 @@
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 
-/* Those that are not rows of struct hp_profile. */
-static const struct {
-    const char *name, *key, *sql;
-    bool later;
-} fixed[HP_SCHEMA_ROWS] = {
-    [HP_SCHEMA_CONTENTS] = {"contents", "name",
-                            "CREATE TABLE contents(\n"
-                            "  name TEXT NOT NULL PRIMARY KEY,\n"
-                            "  rows INTEGER NOT NULL,\n"
-                            "  checksum INTEGER NOT NULL\n"
-                            ") WITHOUT ROWID",
-                            false},
-    [HP_SCHEMA_RUN] = {"run", "id",
-                       "CREATE TABLE run(\n"
-                       "  id INTEGER PRIMARY KEY,\n"
-                       "  version TEXT NOT NULL,\n"
-                       "  engine TEXT NOT NULL,\n"
-                       "  arch TEXT NOT NULL,\n"
-                       "  directory TEXT NOT NULL,\n"
-                       "  machine TEXT NOT NULL,\n"
-                       "  started INTEGER NOT NULL,\n"
-                       "  seconds REAL NOT NULL,\n"
-                       "  exit_status INTEGER NOT NULL,\n"
-                       "  lost INTEGER NOT NULL,\n"
-                       "  runs INTEGER NOT NULL\n"
-                       ")",
-                       false},
-    [HP_SCHEMA_ARGUMENT] = {"run_argument", "id",
-                            "CREATE TABLE run_argument(\n"
-                            "  id INTEGER PRIMARY KEY,\n"
-                            "  text TEXT NOT NULL\n"
-                            ")",
-                            false},
-    [HP_SCHEMA_STRING] = {"string", "id",
-                          "CREATE TABLE string(\n"
-                          "  id INTEGER PRIMARY KEY,\n"
-                          "  text TEXT NOT NULL\n"
-                          ")",
-                          false},
-    [HP_SCHEMA_ENGINE] = {"engine_stat", "id",
-                          "CREATE TABLE engine_stat(\n"
-                          "  id INTEGER PRIMARY KEY,\n"
-                          "  name TEXT NOT NULL,\n"
-                          "  value INTEGER NOT NULL\n"
-                          ")",
-                          true},
+#define FIELD(row, member, kind)                                                                   \
+    {                                                                                              \
+        .name = #member, .type = HP_ROW_##kind, .offset = offsetof(struct hp_schema_##row, member) \
+    }
+
+static const struct hp_row_field contents_fields[] = {
+    {.name = "name", .type = HP_ROW_TEXT, .key = 1},
+    FIELD(contents, rows, U64),
+    FIELD(contents, checksum, BITS),
 };
 
-const char *hp_schema_name(size_t table)
+static const struct hp_row_field run_fields[] = {
+    FIELD(run, version, TEXT),   FIELD(run, engine, TEXT),     FIELD(run, arch, TEXT),
+    FIELD(run, directory, TEXT), FIELD(run, machine, TEXT),    FIELD(run, started, I64),
+    FIELD(run, seconds, REAL),   FIELD(run, exit_status, I32), FIELD(run, lost, U64),
+    FIELD(run, runs, U32),
+};
+
+static const struct hp_row_field text_fields[] = {{.name = "text", .type = HP_ROW_TEXT}};
+
+static const struct hp_row_field engine_fields[] = {
+    FIELD(engine, name, TEXT),
+    FIELD(engine, value, U64),
+};
+
+/* Those that are not rows of struct hp_profile. */
+#define ROWS(row, fields_)                                                                         \
+    .size = sizeof(struct hp_schema_##row), .fields = fields_,                                     \
+    .n_fields = sizeof fields_ / sizeof *fields_
+static const struct hp_row_format others[HP_SCHEMA_ROWS] = {
+    [HP_SCHEMA_CONTENTS] = {"contents", ROWS(contents, contents_fields)},
+    [HP_SCHEMA_RUN] = {"run", ROWS(run, run_fields), .has_id = true},
+    [HP_SCHEMA_ARGUMENT] = {"run_argument", ROWS(text, text_fields), .has_id = true},
+    [HP_SCHEMA_STRING] = {"string", ROWS(text, text_fields), .has_id = true},
+    [HP_SCHEMA_ENGINE] = {"engine_stat", ROWS(engine, engine_fields), .has_id = true,
+                          .later = true},
+};
+
+const struct hp_row_format *hp_schema_table(size_t table)
 {
-    return table < HP_SCHEMA_ROWS ? fixed[table].name
-                                  : hp_row_formats[table - HP_SCHEMA_ROWS].table;
+    return table < HP_SCHEMA_ROWS ? &others[table] : &hp_row_formats[table - HP_SCHEMA_ROWS];
 }
 
 size_t hp_schema_find(const char *name)
 {
     size_t table = 0;
-    while (table < HP_SCHEMA_TABLES && strcmp(hp_schema_name(table), name) != 0)
+    while (table < HP_SCHEMA_TABLES && strcmp(hp_schema_table(table)->table, name) != 0)
         table++;
     return table;
-}
-
-bool hp_schema_is_later(size_t table)
-{
-    return table < HP_SCHEMA_ROWS ? fixed[table].later
-                                  : hp_row_formats[table - HP_SCHEMA_ROWS].later;
 }
 
 /* --- SQL -------------------------------------------------------------------------------------- */
@@ -95,8 +78,10 @@ __attribute__((format(printf, 2, 3))) static void add(struct text *text, const c
 
 static void add_column(struct text *text, const struct hp_row_field *field)
 {
-    add(text, "  %s %s%s", field->name, field->type == HP_ROW_TEXT ? "TEXT" : "INTEGER",
-        field->type == HP_ROW_LINK ? "" : " NOT NULL");
+    const char *type = field->type == HP_ROW_TEXT   ? "TEXT"
+                       : field->type == HP_ROW_REAL ? "REAL"
+                                                    : "INTEGER";
+    add(text, "  %s %s%s", field->name, type, field->type == HP_ROW_LINK ? "" : " NOT NULL");
     if (hp_row_is_reference(field))
         add(text, " REFERENCES %s", hp_row_formats[field->to].table);
     else if (field->type == HP_ROW_STRING)
@@ -110,32 +95,28 @@ static void add_key(struct text *text, const struct hp_row_format *format)
         add(text, "%s%s", i ? ", " : "", format->fields[i].name);
 }
 
-void hp_schema_key(size_t table, char sql[HP_SCHEMA_SQL])
+void hp_schema_key(const struct hp_row_format *format, char sql[HP_SCHEMA_SQL])
 {
     struct text text = {sql, HP_SCHEMA_SQL};
-    if (table < HP_SCHEMA_ROWS)
-        add(&text, "%s", fixed[table].key);
-    else if (hp_row_formats[table - HP_SCHEMA_ROWS].has_id)
+    if (format->has_id)
         add(&text, "id");
     else
-        add_key(&text, &hp_row_formats[table - HP_SCHEMA_ROWS]);
+        add_key(&text, format);
 }
 
-void hp_schema_create(size_t table, char sql[HP_SCHEMA_SQL])
+/* A key of one column stands beside it. */
+void hp_schema_create(const struct hp_row_format *format, char sql[HP_SCHEMA_SQL])
 {
     struct text text = {sql, HP_SCHEMA_SQL};
-    if (table < HP_SCHEMA_ROWS) {
-        add(&text, "%s", fixed[table].sql);
-        return;
-    }
-    const struct hp_row_format *format = &hp_row_formats[table - HP_SCHEMA_ROWS];
+    bool long_key = !format->has_id && format->fields[1].key;
     add(&text, "CREATE TABLE %s(\n%s", format->table,
         format->has_id ? "  id INTEGER PRIMARY KEY,\n" : "");
     for (size_t i = 0; i < format->n_fields; i++) {
         add_column(&text, &format->fields[i]);
-        add(&text, i + 1 < format->n_fields || !format->has_id ? ",\n" : "\n");
+        add(&text, "%s%s\n", i == 0 && !format->has_id && !long_key ? " PRIMARY KEY" : "",
+            i + 1 < format->n_fields || long_key ? "," : "");
     }
-    if (!format->has_id) {
+    if (long_key) {
         add(&text, "  PRIMARY KEY(");
         add_key(&text, format);
         add(&text, ")\n");

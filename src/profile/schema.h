@@ -14,7 +14,7 @@
 
 /* Every table that a profile has: those of the rows come behind the others. */
 enum {
-    HP_SCHEMA_CONTENTS, /* for every other table the number of its rows, a checksum of its values */
+    HP_SCHEMA_CONTENTS, /* of every other table, to find damage */
     HP_SCHEMA_RUN,
     HP_SCHEMA_ARGUMENT,
     HP_SCHEMA_STRING,
@@ -23,18 +23,36 @@ enum {
     HP_SCHEMA_TABLES = HP_SCHEMA_ROWS + HP_ROW_KINDS
 };
 
-const char *hp_schema_name(size_t table);
+/* Their rows, where they are not those of struct hp_profile. */
+struct hp_schema_contents {
+    const char *name; /* of another table */
+    uint64_t rows, checksum;
+};
+struct hp_schema_run {
+    const char *version, *engine, *arch, *directory, *machine;
+    int64_t started;
+    double seconds;
+    int32_t exit_status;
+    uint64_t lost;
+    uint32_t runs;
+};
+struct hp_schema_text {
+    const char *text;
+};
+struct hp_schema_engine {
+    const char *name;
+    uint64_t value;
+};
+
+const struct hp_row_format *hp_schema_table(size_t table);
 
 /* The table of that name; HP_SCHEMA_TABLES when there is none. */
 size_t hp_schema_find(const char *name);
 
-/* It came later: a file without it is as sound as one where it is empty. */
-bool hp_schema_is_later(size_t table);
-
 /* The columns of its primary key; its CREATE TABLE statement, as SQLite keeps it. */
 #define HP_SCHEMA_SQL 4096
-void hp_schema_key(size_t table, char sql[HP_SCHEMA_SQL]);
-void hp_schema_create(size_t table, char sql[HP_SCHEMA_SQL]);
+void hp_schema_key(const struct hp_row_format *format, char sql[HP_SCHEMA_SQL]);
+void hp_schema_create(const struct hp_row_format *format, char sql[HP_SCHEMA_SQL]);
 
 /* The checksum after one more value, or text; that of no values is 0. Order matters; a change of
  * one value always changes the sum. */

@@ -29,7 +29,8 @@ static void know_columns(sqlite3 *db)
     for (size_t i = 0; i < HP_SCHEMA_TABLES; i++) {
         char sql[100];
         sqlite3_stmt *select;
-        snprintf(sql, sizeof sql, "SELECT name FROM pragma_table_info('%s')", hp_schema_name(i));
+        snprintf(sql, sizeof sql, "SELECT name FROM pragma_table_info('%s')",
+                 hp_schema_table(i)->table);
         FUZZ_ASSERT(sqlite3_prepare_v2(db, sql, -1, &select, NULL) == SQLITE_OK);
         while (sqlite3_step(select) == SQLITE_ROW && columns[i].n < COLUMNS_MAX)
             snprintf(columns[i].names[columns[i].n++], sizeof columns->names[0], "%s",
@@ -69,9 +70,9 @@ static void change(sqlite3 *db, struct fuzz_in *in)
 {
     size_t table = (size_t)fuzz_uint(in, 1) % HP_SCHEMA_TABLES;
     uint8_t how = (uint8_t)fuzz_uint(in, 1), row = (uint8_t)fuzz_uint(in, 1);
-    const char *name = hp_schema_name(table);
+    const char *name = hp_schema_table(table)->table;
     char key[HP_SCHEMA_SQL];
-    hp_schema_key(table, key);
+    hp_schema_key(hp_schema_table(table), key);
     const char *column = columns[table].names[(size_t)fuzz_uint(in, 1) % (size_t)columns[table].n];
     char value[400], sql[4 * HP_SCHEMA_SQL];
     write_value(in, value, sizeof value);

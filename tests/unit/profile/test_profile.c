@@ -802,10 +802,10 @@ static void permute(struct hp_profile *p, enum hp_row_kind which, const uint32_t
     struct hp_row_array view = hp_profile_rows(p, which);
     if (*view.n == 0)
         return;
-    char *items = hp_row_items(&view), *copy = malloc(*view.n * view.format->size);
-    memcpy(copy, items, *view.n * view.format->size);
+    char *copy = malloc(*view.n * view.format->size);
+    memcpy(copy, view.items, *view.n * view.format->size);
     for (size_t i = 0; i < *view.n; i++)
-        memcpy(items + order[i] * view.format->size, copy + i * view.format->size,
+        memcpy(view.items + order[i] * view.format->size, copy + i * view.format->size,
                view.format->size);
     free(copy);
 }

@@ -560,7 +560,7 @@ static void wrong_schemas_are_refused(void **state)
     size_t size;
     char *bytes = read_bytes(file, &size), sql[1024];
     for (size_t table = 0; table < HP_SCHEMA_TABLES; table++) {
-        const char *name = hp_schema_name(table);
+        const char *name = hp_schema_table(table)->table;
         const char *const edits[] = {
             "DROP TABLE %s",
             "PRAGMA legacy_alter_table = ON; ALTER TABLE %s RENAME TO hidden",
@@ -581,7 +581,7 @@ static void wrong_schemas_are_refused(void **state)
             bool referred = strcmp(name, "path") == 0 || strcmp(name, "loop") == 0 ||
                             strcmp(name, "hotspot") == 0 || strcmp(name, "insn") == 0 ||
                             strcmp(name, "context") == 0;
-            bool gone = i < 3 && hp_schema_is_later(table) && !referred;
+            bool gone = i < 3 && hp_schema_table(table)->later && !referred;
             if (hp_profile_load(file, &q) != (gone ? HP_OK : HP_ERR_FORMAT))
                 fail_msg("%s: %s", gone ? "refused" : "accepted", sql);
             if (gone) { /* a table that may be missing; what stands there instead is not read */
@@ -813,7 +813,7 @@ static void names_in_the_file_are_those_of_the_library(void **state)
 {
     (void)state;
     char create[HP_SCHEMA_SQL];
-    hp_schema_create(hp_schema_find("insn_tally"), create);
+    hp_schema_create(&hp_row_formats[HP_ROW_INSN_TALLY], create);
     const char *at = strstr(create, "  trapped ");
     char line[64], name[32];
     for (int i = 0; i < HP_INSN_EVENTS + 2 * HP_STAGES; i++) {
