@@ -203,18 +203,17 @@ static enum hp_err make_places(struct hp_page *page)
 static enum hp_err make_cycles(struct hp_page *page)
 {
     const struct hp_profile *p = page->profile;
-    struct hp_cpi_item *items;
-    size_t n;
     page->cycles = calloc(p->n_functions + 1, sizeof *page->cycles);
     if (!page->cycles)
         return hp_fail_nomem();
-    HP_TRY(hp_cpi_items(&page->tables, HP_REPORT_BY_FUNCTION, &items, &n));
-    for (size_t i = 0; i < n; i++) {
-        uint32_t function = p->insns[items[i].insn].function;
+    for (size_t i = 0; i < p->n_insn_cycles; i++) {
+        uint32_t function = p->insns[p->insn_cycles[i].insn].function;
         if (function != HP_PROFILE_NONE)
-            page->cycles[function] = items[i].all / HP_CYCLE_PARTS;
+            page->cycles[function] =
+                hp_saturating_add(page->cycles[function], p->insn_cycles[i].parts);
     }
-    free(items);
+    for (size_t i = 0; i < p->n_functions; i++)
+        page->cycles[i] /= HP_CYCLE_PARTS;
     return HP_OK;
 }
 

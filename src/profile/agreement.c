@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "profile/agreement.h"
 
+#include "base/compare.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,18 +25,16 @@ struct member {
 
 static int by_function(const void *a, const void *b)
 {
-    uint32_t x = ((const struct member *)a)->insn->function;
-    uint32_t y = ((const struct member *)b)->insn->function;
-    return x < y ? -1 : x > y;
+    const struct member *x = a, *y = b;
+    return HP_COMPARE(x->insn->function, y->insn->function);
 }
 
 static int by_line(const void *a, const void *b)
 {
     const struct hp_pinsn *x = ((const struct member *)a)->insn;
     const struct hp_pinsn *y = ((const struct member *)b)->insn;
-    if (x->line != y->line)
-        return x->line < y->line ? -1 : 1;
-    return x->line ? strcmp(x->file, y->file) : by_function(a, b);
+    const char *x_file = x->file ? x->file : "", *y_file = y->file ? y->file : "";
+    return strcmp(x_file, y_file) ?: (*x_file ? HP_COMPARE(x->line, y->line) : by_function(a, b));
 }
 
 enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreement_by by,

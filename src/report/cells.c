@@ -134,6 +134,11 @@ void hp_put_amount(double value, struct hp_strbuf *cell)
         hp_strbuf_human(cell, value < 1.8e19 ? (uint64_t)(value + 0.5) : UINT64_MAX);
 }
 
+void hp_put_cycles(double cycles, struct hp_strbuf *cell)
+{
+    hp_strbuf_fixed(cell, cycles, cycles < 99.95 ? 1 : 0);
+}
+
 void hp_put_interval(struct hp_estimate e, struct hp_strbuf *cell)
 {
     double half = fmax(e.high - e.value, e.value - e.low);
@@ -143,6 +148,12 @@ void hp_put_interval(struct hp_estimate e, struct hp_strbuf *cell)
     hp_strbuf_add(cell, " ±");
     hp_strbuf_fixed(cell, percent, percent < 9.95 ? 1 : 0);
     hp_strbuf_add(cell, "%");
+}
+
+void hp_put_estimate(struct hp_estimate estimate, struct hp_strbuf *cell)
+{
+    hp_put_amount(estimate.value, cell);
+    hp_put_interval(estimate, cell);
 }
 
 /* A file under the run's directory is shown relative to it. */

@@ -45,9 +45,15 @@ const char *hp_density_glyph(double density);
  * one decimal unless it is. */
 void hp_put_amount(double value, struct hp_strbuf *cell);
 
+/* Cycles of one of many: with one decimal below 100. */
+void hp_put_cycles(double cycles, struct hp_strbuf *cell);
+
 /* " ±12%": how far the farther end of the interval is away, of the value; nothing when it is exact.
  */
 void hp_put_interval(struct hp_estimate estimate, struct hp_strbuf *cell);
+
+/* The amount and its interval. */
+void hp_put_estimate(struct hp_estimate estimate, struct hp_strbuf *cell);
 
 /* A file under the run's directory is shown relative to it. */
 const char *hp_short_path(const struct hp_run *run, const char *file);

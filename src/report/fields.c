@@ -143,6 +143,15 @@ void hp_list_end(struct hp_list *list)
         hp_json_end_object(list->json);
 }
 
+bool hp_list_begin_known(struct hp_list *list, bool known)
+{
+    if (list->json && known)
+        hp_json_begin_object(list->json);
+    else if (list->json)
+        hp_json_null(list->json);
+    return known;
+}
+
 static void begin_member(struct hp_list *list)
 {
     hp_strbuf_add(list->text, list->member ? ":" : "");

@@ -166,6 +166,11 @@ void hp_list_place(struct hp_list *list, struct hp_place place);
 /* An item of several members; in CSV they are the members without keys: "1:2". */
 void hp_list_begin(struct hp_list *list);
 void hp_list_end(struct hp_list *list);
+
+/* Of HP_LIST_VALUE: begins an object in JSON, ended by hp_list_end(), or null where nothing is
+ * known; returns `known`. */
+bool hp_list_begin_known(struct hp_list *list, bool known);
+
 void hp_list_add_number(struct hp_list *list, const char *key, uint64_t value);
 void hp_list_add_place(struct hp_list *list, const char *key, struct hp_place place);
 

@@ -8,8 +8,7 @@
 
 #include "hotpath/metric.h"
 #include "hotpath/profile.h"
-#include "report/cycles/cpi.h"
-#include "report/cycles/insns.h"
+#include "report/cycles/cycles.h"
 #include "report/loops/loops.h"
 #include "report/report.h"
 #include "report/view.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "text/number.h"
 
+#include <math.h>
+#include <stdbool.h>
 #include <string.h>
 
 /* Digits are made from the end of a buffer towards its front, then moved: printf() is several times
@@ -122,6 +124,12 @@ size_t hp_number_fixed(char text[HP_NUMBER_SIZE], double value, unsigned decimal
     if (whole == 0 && fraction == 0)
         sign = 0; /* no "-0.0" */
     return sign + decimal(text + sign, whole, fraction, decimals);
+}
+
+size_t hp_number_short(char text[HP_NUMBER_SIZE], double value)
+{
+    bool whole = value >= 9.95 || fabs(value - floor(value + 0.5)) < 0.05;
+    return hp_number_fixed(text, value, whole ? 0 : 1);
 }
 
 double hp_number_share(uint64_t part, uint64_t whole)

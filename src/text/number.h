@@ -30,6 +30,9 @@ size_t hp_number_percent(char text[HP_NUMBER_SIZE], double fraction);
  * 0, what is beyond 9e15 as that. */
 size_t hp_number_fixed(char text[HP_NUMBER_SIZE], double value, unsigned decimals);
 
+/* A few of something: a whole number from 10 on, or when it nearly is; else one decimal. */
+size_t hp_number_short(char text[HP_NUMBER_SIZE], double value);
+
 /*
  * The same as arguments of printf() and its like; the text lives as long as the block around it:
  *
@@ -39,6 +42,7 @@ size_t hp_number_fixed(char text[HP_NUMBER_SIZE], double value, unsigned decimal
 #define HP_GROUPED(value)         hp_number_text_uint(hp_number_grouped, (char[HP_NUMBER_SIZE]){0}, value)
 #define HP_HUMAN(value)           hp_number_text_uint(hp_number_human, (char[HP_NUMBER_SIZE]){0}, value)
 #define HP_PERCENT(fraction)      hp_number_text_percent((char[HP_NUMBER_SIZE]){0}, fraction)
+#define HP_SHORT(value)           hp_number_text_short((char[HP_NUMBER_SIZE]){0}, value)
 #define HP_FIXED(value, decimals) hp_number_text_fixed((char[HP_NUMBER_SIZE]){0}, value, decimals)
 
 static inline const char *hp_number_text_uint(size_t (*write)(char *text, uint64_t value),
@@ -51,6 +55,12 @@ static inline const char *hp_number_text_uint(size_t (*write)(char *text, uint64
 static inline const char *hp_number_text_percent(char *text, double fraction)
 {
     hp_number_percent(text, fraction);
+    return text;
+}
+
+static inline const char *hp_number_text_short(char *text, double value)
+{
+    hp_number_short(text, value);
     return text;
 }
 

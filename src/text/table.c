@@ -165,9 +165,11 @@ enum hp_err hp_text_rows_print(const struct hp_text_rows *rows)
     }
     hp_text_table_begin(&table);
     for (size_t i = 0; i < rows->n && err == HP_OK; i++) {
+        if (rows->above)
+            err = rows->above(rows->context, i);
         hp_text_table_clear(&table);
         hp_text_table_print(&table, rows->fill(rows->context, i, table.cells));
-        if (rows->below)
+        if (rows->below && err == HP_OK)
             err = rows->below(rows->context, i);
     }
     if (err == HP_OK)

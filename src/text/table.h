@@ -65,7 +65,8 @@ struct hp_text_rows {
     size_t n;
     /* Fills the (empty) cells of row `i` and returns its heat; called twice. */
     double (*fill)(void *context, size_t i, struct hp_strbuf *cells);
-    /* Prints what stands below a row. May be NULL. */
+    /* Print what stands above and below a row. May be NULL. */
+    enum hp_err (*above)(void *context, size_t i);
     enum hp_err (*below)(void *context, size_t i);
     void *context;
 };

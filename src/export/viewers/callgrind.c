@@ -198,7 +198,7 @@ static void choose_columns(struct writer *w)
 {
     const struct hp_insns *insns = &w->code.tables.insns;
     for (int k = 0; k < HP_CG_COLUMNS; k++)
-        w->shown[k] = k <= HP_CG_TAKEN || insns->n_exact > 0;
+        w->shown[k] = k <= HP_CG_TAKEN || insns->counted.n > 0;
     w->shown[HP_CG_L3] &= insns->has_l3;
     w->shown[HP_CG_CYCLES] = insns->exact;
 }

@@ -315,8 +315,7 @@ static void add_events(const struct hp_profile *p, const struct hp_pinsn_tally *
 static void add_machine(const struct hp_cg_code *code, uint32_t insn, struct hp_cg_rows *rows)
 {
     const struct hp_pinsn *i = &code->profile->insns[insn];
-    struct hp_insn_facts facts;
-    hp_insn_facts(&code->tables, insn, &facts);
+    struct hp_insn_facts facts = hp_insn_facts(&code->tables, insn);
     if (!facts.exact && !facts.n_cycles)
         return;
     uint64_t *cost =
@@ -375,8 +374,8 @@ static void sum_up(struct hp_cg_code *code)
     }
     for (size_t i = 0; i < p->n_edges; i++)
         hp_add_up(&totals[HP_CG_TAKEN], is_taken(&p->edges[i]) ? code->edges[i].count : 0);
-    for (size_t i = 0; i < insns->n_exact; i++)
-        add_events(p, &p->insn_tallies[insns->first_exact + i], totals);
+    for (size_t i = 0; i < insns->counted.n; i++)
+        add_events(p, &insns->counted.tallies[i], totals);
     for (size_t i = 0; i < p->n_insn_cycles; i++)
         hp_add_up(&totals[HP_CG_CYCLES], p->insn_cycles[i].parts);
 }

@@ -1,11 +1,61 @@
 // SPDX-License-Identifier: MIT
 #include "report/annotate/annotate.h"
 
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "report/annotate/annotation.h"
 #include "report/print.h"
+#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+/* --- The hottest functions -------------------------------------------------------------------- */
+
+static int compare_functions(const void *a, const void *b)
+{
+    const struct hp_hot_function *x = a, *y = b;
+    return HP_COMPARE(y->executed, x->executed) ?: HP_COMPARE(y->weight, x->weight)
+               ?: HP_COMPARE(x->function, y->function);
+}
+
+/* `functions` has one more, for what is in none. */
+static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *functions)
+{
+    const struct hp_profile *p = a->tables->profile;
+    struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
+    for (size_t i = 0; i < p->n_insns; i++)
+        functions[hp_function_slot(p, p->insns[i].function)].executed = true;
+    for (size_t i = 0; i < p->n_blocks; i++) {
+        struct hp_hot_function *f = &functions[hp_function_slot(p, p->blocks[i].function)];
+        f->executed |= a->block_counts[i] > 0;
+        if (a->by == HP_ANNOTATE_INSTRUCTIONS)
+            hp_add_up(&f->weight, hp_saturating_mul(a->block_counts[i], p->blocks[i].insns));
+    }
+    if (a->by == HP_ANNOTATE_INSTRUCTIONS)
+        return HP_OK;
+    HP_TRY(hp_view_instructions.make(&rows, a->tables, false));
+    for (size_t i = 0; i < rows.n; i++) {
+        uint32_t function = p->insns[rows.rows[i].item].function;
+        hp_add_up(&functions[hp_function_slot(p, function)].weight, rows.rows[i].v[0]);
+    }
+    return HP_OK;
+}
+
+/* Those that were executed, hottest first. */
+static enum hp_err rank(const struct hp_annotator *a, struct hp_hot_function *functions, size_t *n)
+{
+    const struct hp_profile *p = a->tables->profile;
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        functions[i].function = i;
+    HP_TRY(weigh(a, functions));
+    qsort(functions, p->n_functions, sizeof *functions, compare_functions);
+    for (*n = 0; *n < p->n_functions && functions[*n].executed;)
+        ++*n;
+    return HP_OK;
+}
+
+/* --- Those that were asked for ---------------------------------------------------------------- */
 
 /* By its name, its linkage name, or its name without parameters. */
 static bool is_called(const struct hp_tables *tables, uint32_t function, const char *name)
@@ -47,36 +97,28 @@ static enum hp_err choose(const struct hp_annotator *a, struct hp_hot_function *
 
 static enum hp_err annotate(struct hp_annotator *a)
 {
-    struct hp_hot_function *functions;
-    size_t n, shown;
-    HP_TRY(hp_annotator_functions(a, &functions, &n));
-    enum hp_err err = HP_OK;
-    if (a->options->n_names) {
-        err = choose(a, functions, n, &shown);
-    } else {
-        size_t top = a->options->top ? a->options->top : HP_ANNOTATE_TOP;
-        shown = a->options->all || top > n ? n : top;
-    }
-    if (err == HP_OK)
-        err = a->options->json ? hp_annotate_json(a, functions, shown)
-                               : hp_annotate_text(a, functions, shown);
-    free(functions);
-    return err;
+    size_t n, top = a->options->top ? a->options->top : HP_ANNOTATE_TOP;
+    struct hp_hot_function *functions HP_CLEANUP(hp_free) =
+        calloc(a->tables->profile->n_functions + 1, sizeof *functions);
+    if (!functions)
+        return hp_fail_nomem();
+    HP_TRY(rank(a, functions, &n));
+    if (a->options->n_names)
+        HP_TRY(choose(a, functions, n, &n));
+    else if (!a->options->all && top < n)
+        n = top;
+    return a->options->json ? hp_annotate_json(a, functions, n) : hp_annotate_text(a, functions, n);
 }
 
 enum hp_err hp_annotate(const struct hp_profile *profile, const struct hp_annotate_options *options,
                         FILE *out)
 {
-    struct hp_tables tables;
-    struct hp_annotator annotator;
+    struct hp_tables tables HP_CLEANUP(hp_tables_fini) = {0};
+    struct hp_annotator annotator HP_CLEANUP(hp_annotator_fini) = {0};
     HP_TRY(hp_tables_init(&tables, profile));
-    enum hp_err err = hp_annotator_init(&annotator, &tables, options, out);
-    if (err == HP_OK) {
-        flockfile(out); /* the tables use the unlocked calls */
-        err = annotate(&annotator);
-        funlockfile(out);
-        hp_annotator_fini(&annotator);
-    }
-    hp_tables_fini(&tables);
+    HP_TRY(hp_annotator_init(&annotator, &tables, options, out));
+    flockfile(out); /* the tables use the unlocked calls */
+    enum hp_err err = annotate(&annotator);
+    funlockfile(out);
     return err == HP_OK ? hp_print_finish(out) : err;
 }

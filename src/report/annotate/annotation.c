@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/annotate/annotation.h"
 
-#include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
 #include "report/items.h"
 #include "text/number.h"
@@ -9,76 +10,70 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_INSTRUCTIONS                                                                          \
-    (2u << 20)     /* disassembled in all: no program executes more different ones */
-#define LONGEST 16 /* bytes of an instruction, of any architecture */
+#define MOST_INSTRUCTIONS (2u << 20) /* disassembled in all: no program executes more */
+#define LONGEST           16         /* bytes of an instruction, of any architecture */
 
 /* --- What all share --------------------------------------------------------------------------- */
 
-static int compare_blocks(const void *a, const void *b, void *context)
+static enum hp_err chain_rows(struct hp_function_rows *rows, const struct hp_profile *p,
+                              enum hp_row_kind kind)
 {
-    const struct hp_pblock *blocks = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (blocks[x].function != blocks[y].function)
-        return blocks[x].function < blocks[y].function ? -1 : 1;
-    int order = hp_place_compare(blocks[x].place, blocks[y].place);
-    return order ? order : (x > y) - (x < y);
-}
-
-static int compare_insns(const void *a, const void *b, void *context)
-{
-    const struct hp_pinsn *insns = context;
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    if (insns[x].function != insns[y].function)
-        return insns[x].function < insns[y].function ? -1 : 1;
-    int order = hp_place_compare(insns[x].place, insns[y].place);
-    return order ? order : (x > y) - (x < y);
-}
-
-static enum hp_err make_orders(struct hp_annotator *a)
-{
-    const struct hp_profile *p = a->tables->profile;
-    a->blocks = calloc(p->n_blocks + 1, sizeof *a->blocks);
-    a->insns = calloc(p->n_insns + 1, sizeof *a->insns);
-    a->block_counts = calloc(p->n_blocks + 1, sizeof *a->block_counts);
-    a->modules = calloc(p->n_modules + 1, sizeof *a->modules);
-    if (!a->blocks || !a->insns || !a->block_counts || !a->modules)
+    const struct hp_row_field *function = hp_row_column(kind, "function");
+    size_t n = hp_profile_n_rows(p, kind);
+    rows->first = malloc((p->n_functions + 1) * sizeof *rows->first);
+    rows->next = malloc((n + 1) * sizeof *rows->next);
+    if (!rows->first || !rows->next)
         return hp_fail_nomem();
-    for (uint32_t i = 0; i < p->n_blocks; i++)
-        a->blocks[i] = i;
-    for (uint32_t i = 0; i < p->n_insns; i++)
-        a->insns[i] = i;
-    qsort_r(a->blocks, p->n_blocks, sizeof *a->blocks, compare_blocks, p->blocks);
-    qsort_r(a->insns, p->n_insns, sizeof *a->insns, compare_insns, p->insns);
-    for (size_t i = 0; i < p->n_block_counts; i++) {
-        uint64_t *count = &a->block_counts[p->block_counts[i].item];
-        *count = hp_saturating_add(*count, p->block_counts[i].count);
+    for (size_t i = 0; i <= p->n_functions; i++)
+        rows->first[i] = HP_PROFILE_NONE;
+    for (size_t i = n; i-- > 0;) {
+        uint32_t of = (uint32_t)hp_row_number(function, hp_profile_row(p, kind, i));
+        uint32_t *first = &rows->first[hp_function_slot(p, of)];
+        rows->next[i] = *first;
+        *first = (uint32_t)i;
     }
     return HP_OK;
+}
+
+static enum hp_err init(struct hp_annotator *a)
+{
+    const struct hp_profile *p = a->tables->profile;
+    /* Code of ARM may be Thumb, and the profile does not say. */
+    if (p->run.arch != HP_ARCH_ARM && hp_decoder_new(p->run.arch, &a->decoder) == HP_ERR_NOMEM)
+        return HP_ERR_NOMEM;
+    a->modules = calloc(p->n_modules + 1, sizeof *a->modules);
+    if (!a->modules)
+        return hp_fail_nomem();
+    HP_TRY(hp_tables_count_blocks(a->tables));
+    a->block_counts = a->tables->block_counts;
+    HP_TRY(chain_rows(&a->blocks, p, HP_ROW_BLOCK));
+    return chain_rows(&a->insns, p, HP_ROW_INSN);
 }
 
 enum hp_err hp_annotator_init(struct hp_annotator *a, struct hp_tables *tables,
                               const struct hp_annotate_options *options, FILE *out)
 {
-    const struct hp_profile *p = tables->profile;
+    const struct hp_run *run = &tables->profile->run;
     *a = (struct hp_annotator){.tables = tables,
                                .options = options,
                                .out = out,
-                               .by = tables->insns.exact ? HP_ANNOTATE_CYCLES
-                                     : tables->insns.n_exact || tables->insns.sampler
-                                         ? HP_ANNOTATE_SAMPLES
-                                         : HP_ANNOTATE_INSTRUCTIONS,
-                               .sources = {.directory = p->run.directory,
+                               .by = tables->insns.exact    ? HP_ANNOTATE_CYCLES
+                                     : tables->insns.best.n ? HP_ANNOTATE_SAMPLES
+                                                            : HP_ANNOTATE_INSTRUCTIONS,
+                               .sources = {.directory = run->directory,
                                            .path = options->source_path,
-                                           .time = p->run.started},
+                                           .time = run->started},
                                .budget = MOST_INSTRUCTIONS};
-    /* Code of ARM may be Thumb, and the profile does not say. */
-    if (p->run.arch != HP_ARCH_ARM && hp_decoder_new(p->run.arch, &a->decoder) == HP_ERR_NOMEM)
-        return HP_ERR_NOMEM;
-    enum hp_err err = make_orders(a);
+    enum hp_err err = init(a);
     if (err != HP_OK)
         hp_annotator_fini(a);
     return err;
+}
+
+static void fini_rows(struct hp_function_rows *rows)
+{
+    free(rows->first);
+    free(rows->next);
 }
 
 void hp_annotator_fini(struct hp_annotator *a)
@@ -88,78 +83,12 @@ void hp_annotator_fini(struct hp_annotator *a)
         free(a->modules[i].missing);
     }
     free(a->modules);
-    free(a->blocks);
-    free(a->insns);
-    free(a->block_counts);
+    fini_rows(&a->blocks);
+    fini_rows(&a->insns);
     hp_decoder_free(a->decoder);
     hp_sources_fini(&a->sources);
     hp_strings_fini(&a->texts);
-}
-
-/* --- Functions -------------------------------------------------------------------------------- */
-
-static int compare_functions(const void *a, const void *b)
-{
-    const struct hp_hot_function *x = a, *y = b;
-    if (x->weight != y->weight)
-        return x->weight > y->weight ? -1 : 1;
-    return (x->function > y->function) - (x->function < y->function);
-}
-
-static void add_weight(struct hp_hot_function *functions, uint32_t function, uint64_t weight)
-{
-    if (function != HP_PROFILE_NONE)
-        functions[function].weight = hp_saturating_add(functions[function].weight, weight);
-}
-
-static void weigh_functions(const struct hp_annotator *a, struct hp_hot_function *functions)
-{
-    const struct hp_profile *p = a->tables->profile;
-    const struct hp_insns *insns = &a->tables->insns;
-    size_t first = insns->n_exact ? insns->first_exact : insns->first_sampled;
-    size_t n = insns->n_exact ? insns->n_exact : insns->n_sampled;
-    if (a->by == HP_ANNOTATE_CYCLES)
-        for (size_t i = 0; i < p->n_insn_cycles; i++)
-            add_weight(functions, p->insns[p->insn_cycles[i].insn].function,
-                       p->insn_cycles[i].parts);
-    else if (a->by == HP_ANNOTATE_SAMPLES)
-        for (size_t i = first; i < first + n; i++)
-            for (int k = HP_STAGE_MAP; k <= HP_STAGE_EXECUTE; k++)
-                add_weight(functions, p->insns[p->insn_tallies[i].insn].function,
-                           p->insn_tallies[i].tally.stages[k]);
-    else
-        for (size_t i = 0; i < p->n_blocks; i++)
-            add_weight(functions, p->blocks[i].function,
-                       hp_saturating_mul(a->block_counts[i], p->blocks[i].insns));
-}
-
-enum hp_err hp_annotator_functions(const struct hp_annotator *a, struct hp_hot_function **functions,
-                                   size_t *n)
-{
-    const struct hp_profile *p = a->tables->profile;
-    bool *seen = calloc(p->n_functions + 1, sizeof *seen);
-    struct hp_hot_function *all = *functions = calloc(p->n_functions + 1, sizeof **functions);
-    if (!all || !seen) {
-        free(seen);
-        free(all);
-        return hp_fail_nomem();
-    }
-    for (uint32_t i = 0; i < p->n_functions; i++)
-        all[i].function = i;
-    weigh_functions(a, all);
-    for (size_t i = 0; i < p->n_blocks; i++)
-        if (p->blocks[i].function != HP_PROFILE_NONE && a->block_counts[i])
-            seen[p->blocks[i].function] = true;
-    for (size_t i = 0; i < p->n_insns; i++)
-        if (p->insns[i].function != HP_PROFILE_NONE)
-            seen[p->insns[i].function] = true;
-    *n = 0;
-    for (size_t i = 0; i < p->n_functions; i++)
-        if (seen[i])
-            all[(*n)++] = all[i];
-    free(seen);
-    qsort(all, *n, sizeof *all, compare_functions);
-    return HP_OK;
+    *a = (struct hp_annotator){0};
 }
 
 /* --- Code ------------------------------------------------------------------------------------- */
@@ -180,11 +109,11 @@ static enum hp_err add_line(struct code *code, struct hp_code_line line)
 static enum hp_err module_code(struct hp_annotator *a, uint32_t module,
                                struct hp_module_code **code)
 {
+    const struct hp_profile *p = a->tables->profile;
     *code = NULL;
     if (module == HP_PROFILE_NONE)
         return HP_OK;
     if (!a->modules[module].asked) {
-        const struct hp_profile *p = a->tables->profile;
         enum hp_err err = hp_module_code_open(hp_text(p->modules[module].path),
                                               hp_text(p->modules[module].build_id), p->run.started,
                                               &a->modules[module].code);
@@ -197,10 +126,23 @@ static enum hp_err module_code(struct hp_annotator *a, uint32_t module,
     return HP_OK;
 }
 
-static void set_source(const struct hp_profile *p, uint32_t block, uint32_t offset,
-                       struct hp_code_line *line)
+/* The block as one line, without its source. */
+static struct hp_code_line block_line(const struct hp_annotator *a, uint32_t block)
 {
-    const struct hp_pline *source = hp_line_at(p, block, offset);
+    const struct hp_pblock *b = &a->tables->profile->blocks[block];
+    return (struct hp_code_line){.place = b->place,
+                                 .version = b->version,
+                                 .length = b->size,
+                                 .insns = b->insns ? b->insns : 1,
+                                 .insn = HP_PROFILE_NONE,
+                                 .text = "",
+                                 .file = "",
+                                 .inlined = "",
+                                 .count = a->block_counts[block]};
+}
+
+static void set_source(struct hp_code_line *line, const struct hp_pline *source)
+{
     line->file = source ? hp_text(source->file) : "";
     line->line = source ? source->line : 0;
     line->inlined = source ? hp_text(source->inlined) : "";
@@ -211,30 +153,26 @@ static enum hp_err disassemble(struct hp_annotator *a, const struct hp_module_co
 {
     const struct hp_profile *p = a->tables->profile;
     const struct hp_pblock *b = &p->blocks[block];
+    struct hp_code_line line = block_line(a, block);
     size_t first = code->n;
     uint32_t offset = 0;
-    while (offset < b->size && a->budget) {
+    line.insns = 0;
+    for (; offset < b->size && a->budget; a->budget--) {
         uint8_t bytes[LONGEST];
         char text[256];
         struct hp_insn insn;
-        uint64_t at = b->place.offset + offset;
+        uint64_t at = line.place.offset = b->place.offset + offset;
         size_t n = hp_module_code_read(file, at, bytes, sizeof bytes);
         if (n == 0 || hp_decode(a->decoder, HP_MODE_DEFAULT, at, bytes, n, true, &insn) != HP_OK)
             break;
         hp_disassemble(a->decoder, HP_MODE_DEFAULT, at, bytes, n, text, sizeof text);
-        const char *own = hp_strings_add(&a->texts, text, strlen(text));
-        if (!own)
+        line.text = hp_strings_add(&a->texts, text, strlen(text));
+        if (!line.text)
             return hp_fail_nomem();
-        struct hp_code_line line = {.place = {b->place.module, at},
-                                    .version = b->version,
-                                    .length = insn.length,
-                                    .insn = HP_PROFILE_NONE,
-                                    .text = own,
-                                    .count = a->block_counts[block]};
-        set_source(p, block, offset, &line);
+        line.length = insn.length;
+        set_source(&line, hp_line_at(p, block, offset));
         HP_TRY(add_line(code, line));
         offset += insn.length;
-        a->budget--;
     }
     *done = offset == b->size; /* else it is other code: changed at run time, or generated */
     if (!*done)
@@ -249,28 +187,20 @@ static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct code
     const struct hp_profile *p = a->tables->profile;
     const struct hp_pblock *b = &p->blocks[block];
     const struct hp_pline *first = hp_line_at(p, block, 0);
+    struct hp_code_line line = block_line(a, block);
     uint64_t insns = 0;
     size_t n = 0;
     while (first && first + n < p->lines + p->n_lines && first[n].block == block)
         insns += first[n++].insns;
-    struct hp_code_line line = {.place = b->place,
-                                .version = b->version,
-                                .length = b->size,
-                                .insns = b->insns ? b->insns : 1,
-                                .insn = HP_PROFILE_NONE,
-                                .text = "",
-                                .count = a->block_counts[block]};
     if (insns != b->insns || n <= 1) {
-        set_source(p, block, 0, &line);
+        set_source(&line, first);
         return add_line(code, line);
     }
     for (size_t i = 0; i < n; i++) {
         line.place.offset = b->place.offset + first[i].from;
         line.length = first[i].to - first[i].from;
         line.insns = first[i].insns;
-        line.file = hp_text(first[i].file);
-        line.line = first[i].line;
-        line.inlined = hp_text(first[i].inlined);
+        set_source(&line, &first[i]);
         if (line.insns)
             HP_TRY(add_line(code, line));
     }
@@ -280,8 +210,7 @@ static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct code
 static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct code *code,
                              const char **missing)
 {
-    const struct hp_profile *p = a->tables->profile;
-    const struct hp_pblock *b = &p->blocks[block];
+    const struct hp_pblock *b = &a->tables->profile->blocks[block];
     struct hp_module_code *file = NULL;
     bool done = false;
     /* Only what was there first is what the file has. */
@@ -302,16 +231,9 @@ static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct code
 static int compare_lines(const void *a, const void *b)
 {
     const struct hp_code_line *x = a, *y = b;
-    int order = hp_place_compare(x->place, y->place);
-    if (!order)
-        order = (x->version > y->version) - (x->version < y->version);
-    if (!order)
-        order = (x->insns == 0) - (y->insns == 0);
-    if (!order)
-        order = (x->insn > y->insn) - (x->insn < y->insn);
-    if (!order)
-        order = (x->count > y->count) - (x->count < y->count);
-    return order ? order : (x->length > y->length) - (x->length < y->length);
+    return hp_place_compare(x->place, y->place) ?: HP_COMPARE(x->version, y->version)
+               ?: HP_COMPARE(x->insns == 0, y->insns == 0) ?: HP_COMPARE(x->insn, y->insn)
+               ?: HP_COMPARE(x->count, y->count) ?: HP_COMPARE(x->length, y->length);
 }
 
 /* One instruction may lie in several blocks: executed by each of them. */
@@ -328,7 +250,7 @@ static void join_lines(struct code *code)
             code->lines[kept++] = line;
             continue;
         }
-        last->count = hp_saturating_add(last->count, line.count);
+        hp_add_up(&last->count, line.count);
         if (!*last->file && *line.file) {
             last->file = line.file;
             last->line = line.line;
@@ -358,58 +280,48 @@ static void drop_known_blocks(struct code *code)
     memmove(code->lines, code->lines + kept, code->n * sizeof *code->lines);
 }
 
-/* The part of an order that is a function's. */
-static size_t first_of(const struct hp_annotator *a, bool blocks, uint32_t function)
-{
-    const struct hp_profile *p = a->tables->profile;
-    if (blocks)
-        return HP_BISECT(i, 0, p->n_blocks, p->blocks[a->blocks[i]].function < function);
-    return HP_BISECT(i, 0, p->n_insns, p->insns[a->insns[i]].function < function);
-}
-
 static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct code *code,
                            const char **missing)
 {
     const struct hp_profile *p = a->tables->profile;
-    for (size_t i = first_of(a, false, function);
-         i < p->n_insns && p->insns[a->insns[i]].function == function; i++) {
-        const struct hp_pinsn *insn = &p->insns[a->insns[i]];
+    size_t slot = hp_function_slot(p, function);
+    for (uint32_t i = a->insns.first[slot]; i != HP_PROFILE_NONE; i = a->insns.next[i]) {
+        const struct hp_pinsn *insn = &p->insns[i];
         HP_TRY(add_line(code, (struct hp_code_line){.place = insn->place,
                                                     .version = insn->version,
                                                     .length = insn->length,
-                                                    .insn = a->insns[i],
+                                                    .insn = i,
                                                     .text = hp_text(insn->text),
                                                     .file = hp_text(insn->file),
                                                     .line = insn->line,
                                                     .inlined = hp_text(insn->inlined)}));
     }
-    for (size_t i = first_of(a, true, function);
-         i < p->n_blocks && p->blocks[a->blocks[i]].function == function; i++)
-        if (a->block_counts[a->blocks[i]] && (!a->wanted || a->wanted[a->blocks[i]]))
-            HP_TRY(add_block(a, a->blocks[i], code, missing));
+    for (uint32_t i = a->blocks.first[slot]; i != HP_PROFILE_NONE; i = a->blocks.next[i])
+        if (a->block_counts[i] && (!a->wanted || a->wanted[i]))
+            HP_TRY(add_block(a, i, code, missing));
     return HP_OK;
+}
+
+static void free_lines(struct code *code)
+{
+    free(code->lines);
 }
 
 enum hp_err hp_annotator_code(struct hp_annotator *a, uint32_t function,
                               struct hp_code_line **lines, size_t *n, const char **missing)
 {
-    struct code code = {0};
-    *missing = NULL;
-    enum hp_err err = collect(a, function, &code, missing);
-    if (err != HP_OK) {
-        free(code.lines);
-        return err;
-    }
+    struct code code HP_CLEANUP(free_lines) = {0};
+    const char *why = *missing = NULL;
+    HP_TRY(collect(a, function, &code, &why));
     if (code.n)
         qsort(code.lines, code.n, sizeof *code.lines, compare_lines);
     join_lines(&code);
     drop_known_blocks(&code);
-    bool blocks = false;
     for (size_t i = 0; i < code.n; i++)
-        blocks |= code.lines[i].insns != 0;
-    if (!blocks)
-        *missing = NULL;
+        if (code.lines[i].insns)
+            *missing = why;
     *lines = code.lines;
     *n = code.n;
+    code.lines = NULL;
     return HP_OK;
 }

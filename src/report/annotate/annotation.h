@@ -26,13 +26,26 @@ struct hp_code_line {
     uint64_t count; /* executions by blocks */
 };
 
-/* A function that was executed. */
+/* A function, and what it comes to in the annotator's unit. */
 struct hp_hot_function {
     uint32_t function;
-    uint64_t weight; /* parts of cycles; the sampler's; instructions: hp_annotator.by */
+    bool executed;
+    uint64_t weight;
 };
 
+/* What weights are: parts of cycles, cycles of samples (hp_insns.weight), instructions. */
 enum hp_annotate_by { HP_ANNOTATE_CYCLES, HP_ANNOTATE_SAMPLES, HP_ANNOTATE_INSTRUCTIONS };
+
+/* Rows of the profile by function, in their order. */
+struct hp_function_rows {
+    uint32_t *first; /* by function, behind them those of none; HP_PROFILE_NONE: it has none */
+    uint32_t *next;  /* by row; HP_PROFILE_NONE: it is the last */
+};
+
+static inline size_t hp_function_slot(const struct hp_profile *profile, uint32_t function)
+{
+    return function == HP_PROFILE_NONE ? profile->n_functions : function;
+}
 
 /* What all functions share. */
 struct hp_annotator {
@@ -43,9 +56,9 @@ struct hp_annotator {
     struct hp_sources sources;
     struct hp_decoder *decoder; /* NULL: none for the architecture */
     struct hp_strings texts;
-    uint32_t *blocks, *insns; /* the profile's, by function, then place */
-    uint64_t *block_counts;
-    const bool *wanted; /* by block: only their code; NULL (the default): all */
+    struct hp_function_rows blocks, insns;
+    const uint64_t *block_counts; /* those of `tables` */
+    const bool *wanted;           /* by block: only their code; NULL (the default): all */
     struct {
         struct hp_module_code *code;
         char *missing; /* why there is none */
@@ -58,45 +71,41 @@ enum hp_err hp_annotator_init(struct hp_annotator *annotator, struct hp_tables *
                               const struct hp_annotate_options *options, FILE *out);
 void hp_annotator_fini(struct hp_annotator *annotator);
 
-/* The functions that were executed, hottest first; free() them. */
-enum hp_err hp_annotator_functions(const struct hp_annotator *annotator,
-                                   struct hp_hot_function **functions, size_t *n);
-
 /* The code of a function in order; free() it. `*missing`: why the instructions of some of its
  * blocks are not known, or NULL. */
 enum hp_err hp_annotator_code(struct hp_annotator *annotator, uint32_t function,
                               struct hp_code_line **lines, size_t *n, const char **missing);
 
-/* Executions of a line of code: as the machine saw it, else by blocks. */
-struct hp_estimate hp_code_line_times(const struct hp_annotator *annotator,
-                                      const struct hp_code_line *line);
+/* --- Numbers ---------------------------------------------------------------------------------- */
 
-/* --- Source lines ----------------------------------------------------------------------------- */
+/* What stands beside a line of code. */
+struct hp_code_numbers {
+    bool known;                 /* as an instruction, to the machine: */
+    struct hp_insn_facts facts; /* else all zero */
+    struct hp_estimate times;   /* executions: as the machine saw it, else by blocks */
+    double weight;
+};
+struct hp_code_numbers hp_code_numbers(const struct hp_annotator *annotator,
+                                       const struct hp_code_line *line);
+
+/* The share of all that a weight is. */
+double hp_annotator_share(const struct hp_annotator *annotator, double weight);
 
 struct hp_annotated_line {
     const char *file;
     uint32_t line;
     struct hp_estimate times; /* of its most often executed instruction */
-    double weight;            /* in the annotator's unit */
+    double weight;
     double retired;           /* instructions, as the machine saw them; of blocks: executed */
     double causes[HP_CAUSES]; /* cycles, exact ones */
 };
+double hp_annotated_cycles(const struct hp_annotated_line *line);
 
 /* Sums the code by source line: those of the function's file first, then by file and line; what has
  * no line is left out. free() them. */
 enum hp_err hp_annotator_lines(const struct hp_annotator *annotator, uint32_t function,
                                const struct hp_code_line *code, size_t n,
                                struct hp_annotated_line **lines, size_t *n_lines);
-
-/* The share of all that a weight is. */
-double hp_annotator_share(const struct hp_annotator *annotator, double weight);
-
-/* That of a function. */
-double hp_annotator_function_share(const struct hp_annotator *annotator,
-                                   const struct hp_hot_function *function);
-
-/* The weight of a line of code. */
-double hp_annotator_weight(const struct hp_annotator *annotator, const struct hp_code_line *line);
 
 /* --- Printing --------------------------------------------------------------------------------- */
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "text/json.h"
+#include "base/cleanup.h"
 #include "report/annotate/annotation.h"
 #include "report/fields.h"
 
@@ -38,6 +38,7 @@ static void print_facts(struct hp_annotator *a, struct hp_json *json,
 static void print_code(struct hp_annotator *a, struct hp_json *json,
                        const struct hp_code_line *line, struct hp_strbuf *buffer)
 {
+    struct hp_code_numbers numbers = hp_code_numbers(a, line);
     hp_json_begin_object(json);
     key_place(json, a->tables, line->place, buffer);
     hp_json_put_uint(json, "version", line->version);
@@ -48,12 +49,11 @@ static void print_code(struct hp_annotator *a, struct hp_json *json,
     hp_json_put_uint(json, "line", line->line);
     hp_json_put_string(json, "inlined", line->inlined);
     hp_json_key(json, "executions");
-    hp_json_estimate(json, hp_code_line_times(a, line));
-    if (line->insn != HP_PROFILE_NONE) {
+    hp_json_estimate(json, numbers.times);
+    if (numbers.known)
         print_facts(a, json, line, buffer);
-    } else {
-        hp_json_put_fixed(json, "share", hp_annotator_share(a, hp_annotator_weight(a, line)), 6);
-    }
+    else
+        hp_json_put_fixed(json, "share", hp_annotator_share(a, numbers.weight), 6);
     hp_json_end_object(json);
 }
 
@@ -77,7 +77,6 @@ static void print_source(struct hp_annotator *a, struct hp_json *json,
 static void print_line(struct hp_annotator *a, struct hp_json *json,
                        const struct hp_annotated_line *line, struct hp_strbuf *buffer)
 {
-    double cycles = 0;
     hp_json_begin_object(json);
     hp_json_put_string(json, "file", line->file);
     hp_json_put_uint(json, "line", line->line);
@@ -86,20 +85,14 @@ static void print_line(struct hp_annotator *a, struct hp_json *json,
     hp_json_estimate(json, line->times);
     hp_json_put_fixed(json, "instructions", line->retired, 0);
     hp_json_put_fixed(json, "share", hp_annotator_share(a, line->weight), 6);
-    for (int i = 0; i < HP_CAUSES; i++)
-        cycles += line->causes[i];
-    hp_json_key(json, "cycles");
     if (a->by == HP_ANNOTATE_CYCLES)
-        hp_json_fixed(json, cycles, 6);
+        hp_json_put_fixed(json, "cycles", hp_annotated_cycles(line), 6);
     else
-        hp_json_null(json);
+        hp_json_put_null(json, "cycles");
     hp_json_put_object(json, "causes");
-    for (int i = 0; i < HP_CAUSES; i++) {
-        if (line->causes[i] <= 0)
-            continue;
-        hp_json_key(json, hp_cause_name((enum hp_cause)i));
-        hp_json_fixed(json, line->causes[i], 6);
-    }
+    for (int i = 0; i < HP_CAUSES; i++)
+        if (line->causes[i] > 0)
+            hp_json_put_fixed(json, hp_cause_name((enum hp_cause)i), line->causes[i], 6);
     hp_json_end_object(json);
     hp_json_end_object(json);
 }
@@ -109,28 +102,24 @@ static void print_line(struct hp_annotator *a, struct hp_json *json,
 static enum hp_err print_parts(struct hp_annotator *a, struct hp_json *json, uint32_t function,
                                struct hp_strbuf *buffer)
 {
-    struct hp_code_line *code;
-    struct hp_annotated_line *lines;
+    struct hp_code_line *code HP_CLEANUP(hp_free) = NULL;
+    struct hp_annotated_line *lines HP_CLEANUP(hp_free) = NULL;
     size_t n, n_lines;
     const char *missing;
     HP_TRY(hp_annotator_code(a, function, &code, &n, &missing));
-    enum hp_err err = hp_annotator_lines(a, function, code, n, &lines, &n_lines);
-    if (err == HP_OK) {
-        hp_json_put_string(json, "missing", missing);
-        hp_json_put_array(json, "lines");
-        for (size_t i = 0; i < n_lines; i++)
-            print_line(a, json, &lines[i], buffer);
-        hp_json_end_array(json);
-        free(lines);
-    }
-    if (err == HP_OK && !a->options->lines) {
-        hp_json_put_array(json, "instructions");
-        for (size_t i = 0; i < n; i++)
-            print_code(a, json, &code[i], buffer);
-        hp_json_end_array(json);
-    }
-    free(code);
-    return err;
+    HP_TRY(hp_annotator_lines(a, function, code, n, &lines, &n_lines));
+    hp_json_put_string(json, "missing", missing);
+    hp_json_put_array(json, "lines");
+    for (size_t i = 0; i < n_lines; i++)
+        print_line(a, json, &lines[i], buffer);
+    hp_json_end_array(json);
+    if (a->options->lines)
+        return HP_OK;
+    hp_json_put_array(json, "instructions");
+    for (size_t i = 0; i < n; i++)
+        print_code(a, json, &code[i], buffer);
+    hp_json_end_array(json);
+    return HP_OK;
 }
 
 enum hp_err hp_annotate_json(struct hp_annotator *a, const struct hp_hot_function *functions,
@@ -138,28 +127,23 @@ enum hp_err hp_annotate_json(struct hp_annotator *a, const struct hp_hot_functio
 {
     static const char *const units[] = {"cycles", "samples", "instructions"};
     struct hp_json json = {.out = a->out, .lines = 4};
-    struct hp_strbuf buffer = {0};
-    enum hp_err err = HP_OK;
+    struct hp_strbuf buffer HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_json_begin_object(&json);
     hp_json_put_string(&json, "hotpath", HP_VERSION);
     hp_json_put_string(&json, "by", units[a->by]);
     hp_json_put_array(&json, "functions");
-    for (size_t i = 0; i < n && err == HP_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         const struct hp_pfunction *f = &a->tables->profile->functions[functions[i].function];
         hp_json_begin_object(&json);
         hp_json_put_string(&json, "name", a->tables->functions[functions[i].function]);
         key_place(&json, a->tables, f->place, &buffer);
         hp_json_put_string(&json, "file", hp_text(f->file));
         hp_json_put_uint(&json, "line", f->line);
-        hp_json_put_fixed(&json, "share", hp_annotator_function_share(a, &functions[i]), 6);
-        err = print_parts(a, &json, functions[i].function, &buffer);
+        hp_json_put_fixed(&json, "share", hp_annotator_share(a, (double)functions[i].weight), 6);
+        HP_TRY(print_parts(a, &json, functions[i].function, &buffer));
         hp_json_end_object(&json);
     }
     hp_json_end_array(&json);
-    if (err == HP_OK && buffer.failed)
-        err = hp_fail_nomem();
-    hp_strbuf_fini(&buffer);
-    HP_TRY(err);
     hp_json_end_object(&json);
-    return hp_json_finish(&json);
+    return buffer.failed ? hp_fail_nomem() : hp_json_finish(&json);
 }

@@ -2,51 +2,35 @@
 /*
  * The numbers beside code, by instruction and by source line.
  */
+#include "base/compare.h"
 #include "report/annotate/annotation.h"
 #include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct hp_estimate hp_code_line_times(const struct hp_annotator *a, const struct hp_code_line *line)
+struct hp_code_numbers hp_code_numbers(const struct hp_annotator *a,
+                                       const struct hp_code_line *line)
 {
-    struct hp_insn_facts facts;
-    if (line->insn != HP_PROFILE_NONE) {
-        hp_insn_facts(a->tables, line->insn, &facts);
-        if (hp_insn_tally_of(&facts, HP_INSN_BEST))
-            return hp_insn_executions(&facts, HP_INSN_BEST).retired;
-    }
     double count = (double)line->count;
-    return (struct hp_estimate){count, count, count};
-}
-
-double hp_annotator_weight(const struct hp_annotator *a, const struct hp_code_line *line)
-{
-    struct hp_insn_facts facts;
+    struct hp_code_numbers n = {.known = line->insn != HP_PROFILE_NONE,
+                                .times = {count, count, count}};
+    if (n.known)
+        n.facts = hp_insn_facts(a->tables, line->insn);
+    if (n.facts.exact || n.facts.sampled)
+        n.times = hp_insn_retired(&n.facts);
     if (a->by == HP_ANNOTATE_INSTRUCTIONS)
-        return (double)line->count * (line->insns ? line->insns : 1);
-    if (line->insn == HP_PROFILE_NONE)
-        return 0;
-    hp_insn_facts(a->tables, line->insn, &facts);
-    return hp_insn_share(a->tables, &facts) * 1e6;
+        n.weight = count * (line->insns ? line->insns : 1);
+    else if (n.known)
+        n.weight = (double)hp_insn_weight(&n.facts);
+    return n;
 }
 
 double hp_annotator_share(const struct hp_annotator *a, double weight)
 {
-    if (a->by != HP_ANNOTATE_INSTRUCTIONS)
-        return weight / 1e6;
-    uint64_t all = a->tables->summary.instructions;
+    uint64_t all = a->by == HP_ANNOTATE_INSTRUCTIONS ? a->tables->summary.instructions
+                                                     : a->tables->insns.weight;
     return all ? weight / (double)all : 0;
-}
-
-double hp_annotator_function_share(const struct hp_annotator *a,
-                                   const struct hp_hot_function *function)
-{
-    const struct hp_tables *t = a->tables;
-    return hp_number_share(function->weight, a->by == HP_ANNOTATE_CYCLES ? t->insns.parts
-                                             : a->by == HP_ANNOTATE_SAMPLES
-                                                 ? t->insns.latency
-                                                 : t->summary.instructions);
 }
 
 /* --- Source lines ----------------------------------------------------------------------------- */
@@ -54,27 +38,23 @@ double hp_annotator_function_share(const struct hp_annotator *a,
 static int compare_lines(const void *a, const void *b, void *context)
 {
     const struct hp_annotated_line *x = a, *y = b;
-    const char *first = context;
-    int own_x = strcmp(x->file, first) == 0, own_y = strcmp(y->file, first) == 0;
-    if (own_x != own_y)
-        return own_y - own_x;
-    int order = strcmp(x->file, y->file);
-    return order ? order : (x->line > y->line) - (x->line < y->line);
+    const char *own = context;
+    return HP_COMPARE(strcmp(x->file, own) != 0, strcmp(y->file, own) != 0)
+               ?: strcmp(x->file, y->file) ?: HP_COMPARE(x->line, y->line);
 }
 
-static void add_code(const struct hp_annotator *a, const struct hp_code_line *code,
-                     struct hp_annotated_line *line)
+static struct hp_annotated_line line_of(const struct hp_annotator *a,
+                                        const struct hp_code_line *code)
 {
-    struct hp_estimate times = hp_code_line_times(a, code);
-    struct hp_insn_facts facts;
-    line->weight = hp_annotator_weight(a, code);
-    line->times = times;
-    line->retired = times.value * (code->insns ? code->insns : 1);
-    if (code->insn == HP_PROFILE_NONE)
-        return;
-    hp_insn_facts(a->tables, code->insn, &facts);
-    for (size_t i = 0; i < facts.n_cycles; i++)
-        line->causes[facts.cycles[i].cause] += (double)facts.cycles[i].parts / HP_CYCLE_PARTS;
+    struct hp_code_numbers n = hp_code_numbers(a, code);
+    struct hp_annotated_line line = {.file = code->file,
+                                     .line = code->line,
+                                     .times = n.times,
+                                     .weight = n.weight,
+                                     .retired = n.times.value * (code->insns ? code->insns : 1)};
+    for (size_t i = 0; i < n.facts.n_cycles; i++)
+        line.causes[n.facts.cycles[i].cause] += (double)n.facts.cycles[i].parts / HP_CYCLE_PARTS;
+    return line;
 }
 
 static void join(struct hp_annotated_line *line, const struct hp_annotated_line *other)
@@ -87,6 +67,14 @@ static void join(struct hp_annotated_line *line, const struct hp_annotated_line 
         line->causes[i] += other->causes[i];
 }
 
+double hp_annotated_cycles(const struct hp_annotated_line *line)
+{
+    double cycles = 0;
+    for (int i = 0; i < HP_CAUSES; i++)
+        cycles += line->causes[i];
+    return cycles;
+}
+
 enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
                                const struct hp_code_line *code, size_t n,
                                struct hp_annotated_line **lines, size_t *n_lines)
@@ -96,13 +84,9 @@ enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
     if (!all)
         return hp_fail_nomem();
     size_t used = 0, kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (!*code[i].file || !code[i].line)
-            continue;
-        all[used].file = code[i].file;
-        all[used].line = code[i].line;
-        add_code(a, &code[i], &all[used++]);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (*code[i].file && code[i].line)
+            all[used++] = line_of(a, &code[i]);
     qsort_r(all, used, sizeof *all, compare_lines, (void *)(uintptr_t)file);
     for (size_t i = 0; i < used; i++) {
         struct hp_annotated_line line = all[i];

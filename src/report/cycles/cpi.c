@@ -1,60 +1,37 @@
 // SPDX-License-Identifier: MIT
-#include "report/cycles/cpi.h"
-
+/*
+ * Where cycles went (the CPI stack): the run, and its parts.
+ */
 #include "base/bisect.h"
-#include "report/cells.h"
-#include "report/tables.h"
-#include "text/number.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
+#include "profile/agreement.h"
+#include "report/cycles/why.h"
+#include "report/fields.h"
+#include "report/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define CAUSES_SHOWN 4
+
 /* --- Groups ----------------------------------------------------------------------------------- */
-
-static int compare_lines(const void *a, const void *b, void *context)
-{
-    const struct hp_pinsn *insns = context;
-    const struct hp_pinsn *x = &insns[*(const uint32_t *)a], *y = &insns[*(const uint32_t *)b];
-    int order = strcmp(hp_text(x->file), hp_text(y->file));
-    if (order)
-        return order;
-    if (!*hp_text(x->file)) /* no source: those of a function */
-        return (x->function > y->function) - (x->function < y->function);
-    return (x->line > y->line) - (x->line < y->line);
-}
-
-static enum hp_err group_lines(const struct hp_profile *p, uint32_t *groups, size_t *n)
-{
-    uint32_t *order = malloc((p->n_insns + 1) * sizeof *order);
-    if (!order)
-        return hp_fail_nomem();
-    for (uint32_t i = 0; i < p->n_insns; i++)
-        order[i] = i;
-    qsort_r(order, p->n_insns, sizeof *order, compare_lines, p->insns);
-    uint32_t group = 0;
-    for (size_t i = 0; i < p->n_insns; i++) {
-        group += i > 0 && compare_lines(&order[i - 1], &order[i], p->insns) != 0;
-        groups[order[i]] = group;
-    }
-    *n = (size_t)group + 1;
-    free(order);
-    return HP_OK;
-}
 
 static int compare_blocks(const void *a, const void *b, void *context)
 {
     const struct hp_profile *p = context;
     const struct hp_ploop_block *x = a, *y = b;
-    int order = hp_place_compare(p->blocks[x->block].place, p->blocks[y->block].place);
-    return order ? order : (x->loop > y->loop) - (x->loop < y->loop);
+    return hp_place_compare(p->blocks[x->block].place, p->blocks[y->block].place)
+               ?: HP_COMPARE(x->loop, y->loop);
 }
 
 /* The loop of the last block that starts at or before a place. Blocks that overlap end together, so
  * that one has the instruction if any has. */
-static uint32_t loop_at(const struct hp_profile *p, const struct hp_ploop_block *blocks, size_t n,
+static uint32_t loop_at(const struct hp_profile *p, const struct hp_ploop_block *blocks,
                         struct hp_place place)
 {
-    size_t low = HP_BISECT(i, 0, n, hp_place_compare(p->blocks[blocks[i].block].place, place) <= 0);
+    size_t low = HP_BISECT(i, 0, p->n_loop_blocks,
+                           hp_place_compare(p->blocks[blocks[i].block].place, place) <= 0);
     if (low == 0)
         return HP_PROFILE_NONE;
     const struct hp_pblock *block = &p->blocks[blocks[low - 1].block];
@@ -63,177 +40,320 @@ static uint32_t loop_at(const struct hp_profile *p, const struct hp_ploop_block 
     return blocks[low - 1].loop;
 }
 
-static enum hp_err group_loops(const struct hp_profile *p, uint32_t *groups, size_t *n)
+static enum hp_err group_loops(const struct hp_profile *p, uint32_t *groups, uint32_t *n)
 {
-    struct hp_ploop_block *blocks = malloc((p->n_loop_blocks + 1) * sizeof *blocks);
+    struct hp_ploop_block *blocks HP_CLEANUP(hp_free) =
+        calloc(p->n_loop_blocks + 1, sizeof *blocks);
     if (!blocks)
         return hp_fail_nomem();
-    if (p->n_loop_blocks)
-        memcpy(blocks, p->loop_blocks, p->n_loop_blocks * sizeof *blocks);
+    for (size_t i = 0; i < p->n_loop_blocks; i++)
+        blocks[i] = p->loop_blocks[i];
     qsort_r(blocks, p->n_loop_blocks, sizeof *blocks, compare_blocks, (void *)(uintptr_t)p);
     for (size_t i = 0; i < p->n_insns; i++) {
-        uint32_t loop = loop_at(p, blocks, p->n_loop_blocks, p->insns[i].place);
+        uint32_t loop = loop_at(p, blocks, p->insns[i].place);
         groups[i] = loop == HP_PROFILE_NONE ? (uint32_t)p->n_loops : loop;
     }
-    *n = p->n_loops + 1;
-    free(blocks);
+    *n = (uint32_t)p->n_loops + 1;
     return HP_OK;
 }
 
-enum hp_err hp_insn_groups(const struct hp_tables *tables, enum hp_report_by by, uint32_t **groups,
-                           size_t *n)
+enum hp_err hp_insn_groups(const struct hp_profile *p, enum hp_report_by by, uint32_t *groups,
+                           uint32_t *n)
 {
-    const struct hp_profile *p = tables->profile;
-    uint32_t *to = *groups = calloc(p->n_insns + 1, sizeof **groups);
-    if (!to)
-        return hp_fail_nomem();
-    enum hp_err err = HP_OK;
-    *n = 1;
     switch (by) {
-    case HP_REPORT_BY_INSTRUCTION:
-        for (uint32_t i = 0; i < p->n_insns; i++)
-            to[i] = i;
-        *n = p->n_insns + 1;
-        break;
-    case HP_REPORT_BY_FUNCTION:
-        for (size_t i = 0; i < p->n_insns; i++)
-            to[i] = p->insns[i].function == HP_PROFILE_NONE ? (uint32_t)p->n_functions
-                                                            : p->insns[i].function;
-        *n = p->n_functions + 1;
-        break;
-    case HP_REPORT_BY_LINE: err = group_lines(p, to, n); break;
-    case HP_REPORT_BY_LOOP: err = group_loops(p, to, n); break;
-    default: break;
+    case HP_REPORT_BY_LOOP: return group_loops(p, groups, n);
+    case HP_REPORT_BY_LINE: return hp_agreement_groups(p, HP_AGREE_BY_LINE, groups, n);
+    case HP_REPORT_BY_FUNCTION: return hp_agreement_groups(p, HP_AGREE_BY_FUNCTION, groups, n);
+    default: return hp_agreement_groups(p, HP_AGREE_BY_INSN, groups, n);
     }
-    if (err != HP_OK) {
-        free(to);
-        *groups = NULL;
-    }
-    return err;
 }
 
-/* --- The CPI stack ---------------------------------------------------------------------------- */
+/* --- Items ------------------------------------------------------------------------------------ */
+
+struct hp_cpi_item {
+    uint32_t insn; /* the first of it */
+    uint32_t loop; /* by loop; HP_PROFILE_NONE: in none */
+    uint64_t retired;
+    uint64_t parts[HP_CAUSES];
+    uint64_t all; /* parts */
+};
 
 static int compare_items(const void *a, const void *b)
 {
     const struct hp_cpi_item *x = a, *y = b;
-    if (x->all != y->all)
-        return x->all > y->all ? -1 : 1;
-    return (x->insn > y->insn) - (x->insn < y->insn); /* in the order of places */
+    return HP_COMPARE(y->all, x->all) ?: HP_COMPARE(x->insn, y->insn);
 }
 
-static void sum_items(const struct hp_tables *tables, const uint32_t *groups,
-                      struct hp_cpi_item *items)
+static void add_cycles(struct hp_cpi_item *item, const struct hp_pinsn_cycles *cycles)
 {
-    const struct hp_profile *p = tables->profile;
-    for (size_t i = 0; i < p->n_insn_cycles; i++) {
-        const struct hp_pinsn_cycles *cycles = &p->insn_cycles[i];
-        struct hp_cpi_item *item = &items[groups[cycles->insn]];
-        item->parts[cycles->cause] = hp_saturating_add(item->parts[cycles->cause], cycles->parts);
-        item->all = hp_saturating_add(item->all, cycles->parts);
-        item->insn = cycles->insn < item->insn ? cycles->insn : item->insn;
-    }
-    for (size_t i = 0; i < tables->insns.n_exact; i++) {
-        const struct hp_pinsn_tally *t = &p->insn_tallies[tables->insns.first_exact + i];
-        struct hp_cpi_item *item = &items[groups[t->insn]];
-        item->retired = hp_saturating_add(item->retired, t->tally.retired);
-    }
-}
-
-enum hp_err hp_cpi_items(const struct hp_tables *tables, enum hp_report_by by,
-                         struct hp_cpi_item **items, size_t *n)
-{
-    uint32_t *groups;
-    size_t n_groups;
-    HP_TRY(hp_insn_groups(tables, by, &groups, &n_groups));
-    struct hp_cpi_item *all = *items = calloc(n_groups, sizeof **items);
-    if (!all) {
-        free(groups);
-        return hp_fail_nomem();
-    }
-    for (size_t i = 0; i < n_groups; i++) {
-        bool loop = by == HP_REPORT_BY_LOOP && i < tables->profile->n_loops;
-        all[i].insn = UINT32_MAX;
-        all[i].loop = loop ? (uint32_t)i : HP_PROFILE_NONE;
-    }
-    sum_items(tables, groups, all);
-    free(groups);
-    *n = 0;
-    for (size_t i = 0; i < n_groups; i++)
-        if (all[i].all || (by == HP_REPORT_BY_RUN && tables->insns.windows.n))
-            all[(*n)++] = all[i];
-    qsort(all, *n, sizeof *all, compare_items);
-    return HP_OK;
-}
-
-void hp_cpi_name(const struct hp_tables *tables, enum hp_report_by by,
-                 const struct hp_cpi_item *item, struct hp_strbuf *text)
-{
-    if (by == HP_REPORT_BY_RUN) {
-        hp_strbuf_add(text, "run");
-        return;
-    }
-    const struct hp_pinsn *insn = &tables->profile->insns[item->insn];
-    switch (by) {
-    case HP_REPORT_BY_FUNCTION: hp_put_function(tables, insn->function, text); return;
-    case HP_REPORT_BY_LINE:
-        if (*hp_text(insn->file)) {
-            hp_put_source_place(hp_short_path(&tables->profile->run, insn->file), insn->line, text);
-        } else {
-            hp_put_function(tables, insn->function, text);
-            hp_strbuf_add(text, " (no line)");
-        }
-        return;
-    case HP_REPORT_BY_LOOP:
-        if (item->loop == HP_PROFILE_NONE)
-            hp_strbuf_add(text, "(in no loop)");
-        else
-            hp_put_loop(tables, item->loop, true, text);
-        return;
-    default: hp_put_code(tables, insn->function, insn->place, text); return;
-    }
-}
-
-double hp_cpi_of(uint64_t parts, uint64_t retired)
-{
-    return retired ? (double)parts / HP_CYCLE_PARTS / (double)retired : 0;
-}
-
-size_t hp_cpi_order(const struct hp_cpi_item *item, enum hp_cause causes[HP_CAUSES])
-{
-    size_t n = 0;
-    for (int i = 0; i < HP_CAUSES; i++) {
-        if (item->parts[i] == 0)
-            continue;
-        size_t at = n++;
-        for (; at > 0 && item->parts[causes[at - 1]] < item->parts[i]; at--)
-            causes[at] = causes[at - 1];
-        causes[at] = (enum hp_cause)i;
-    }
-    return n;
+    item->parts[cycles->cause] = hp_saturating_add(item->parts[cycles->cause], cycles->parts);
+    item->all = hp_saturating_add(item->all, cycles->parts);
+    item->insn = cycles->insn < item->insn ? cycles->insn : item->insn;
 }
 
 /* The run comes first, whatever the rest is by. */
-enum hp_err hp_rows_cpi(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
 {
     (void)per_thread;
-    struct hp_cpi_item *run, *items = NULL;
-    size_t n_run, n = 0;
-    HP_TRY(hp_cpi_items(tables, HP_REPORT_BY_RUN, &run, &n_run));
-    enum hp_err err = HP_OK;
+    const struct hp_profile *p = tables->profile;
+    const struct hp_insns *insns = &tables->insns;
+    uint32_t *groups HP_CLEANUP(hp_free) = calloc(p->n_insns + 1, sizeof *groups);
+    uint32_t n_groups = 0;
+    if (!groups)
+        return hp_fail_nomem();
     if (tables->by != HP_REPORT_BY_RUN)
-        err = hp_cpi_items(tables, tables->by, &items, &n);
+        HP_TRY(hp_insn_groups(p, tables->by, groups, &n_groups));
     free(tables->cpi);
-    tables->cpi = calloc(n_run + n + 1, sizeof *tables->cpi);
-    rows->rows = calloc(n_run + n + 1, sizeof *rows->rows);
-    if (err == HP_OK && (!tables->cpi || !rows->rows))
-        err = hp_fail_nomem();
-    for (size_t i = 0; err == HP_OK && i < n_run + n; i++) {
-        tables->cpi[i] = i < n_run ? run[i] : items[i - n_run];
-        rows->rows[rows->n++] = (struct hp_row){
-            .item = (uint32_t)i, .thread = HP_PROFILE_NONE, .v = {tables->cpi[i].all}};
+    struct hp_cpi_item *all = tables->cpi = calloc((size_t)n_groups + 1, sizeof *all);
+    if (!all)
+        return hp_fail_nomem();
+    struct hp_cpi_item *items = all + 1;
+    for (uint32_t i = 0; i < n_groups; i++) {
+        items[i].insn = UINT32_MAX;
+        items[i].loop = i < p->n_loops ? i : HP_PROFILE_NONE;
     }
-    free(run);
-    free(items);
-    return err;
+    for (size_t i = 0; i < p->n_insn_cycles; i++) {
+        add_cycles(&all[0], &p->insn_cycles[i]);
+        if (n_groups)
+            add_cycles(&items[groups[p->insn_cycles[i].insn]], &p->insn_cycles[i]);
+    }
+    all[0].retired = insns->retired;
+    for (size_t i = 0; n_groups && i < insns->counted.n; i++) {
+        uint64_t *retired = &items[groups[insns->counted.tallies[i].insn]].retired;
+        *retired = hp_saturating_add(*retired, insns->counted.tallies[i].tally.retired);
+    }
+    qsort(items, n_groups, sizeof *items, compare_items);
+    size_t n = all[0].all || insns->windows.n;
+    while (n && n <= n_groups && all[n].all) /* without any are last */
+        n++;
+    return hp_rows_of_items(rows, n);
 }
+
+static size_t order_causes(const struct hp_cpi_item *item, enum hp_cause causes[HP_CAUSES])
+{
+    double cycles[HP_CAUSES];
+    for (int i = 0; i < HP_CAUSES; i++)
+        cycles[i] = (double)item->parts[i];
+    return hp_causes_order(cycles, causes);
+}
+
+static void put_name(const struct hp_tables *tables, enum hp_report_by by,
+                     const struct hp_cpi_item *item, struct hp_strbuf *text)
+{
+    const struct hp_profile *p = tables->profile;
+    const struct hp_pinsn *insn = by == HP_REPORT_BY_RUN ? NULL : &p->insns[item->insn];
+    bool no_line = by == HP_REPORT_BY_LINE && !*hp_text(insn->file);
+    if (by == HP_REPORT_BY_RUN)
+        hp_strbuf_add(text, "run");
+    else if (by == HP_REPORT_BY_LOOP && item->loop == HP_PROFILE_NONE)
+        hp_strbuf_add(text, "(in no loop)");
+    else if (by == HP_REPORT_BY_LOOP)
+        hp_put_loop(tables, item->loop, true, text);
+    else if (by == HP_REPORT_BY_INSTRUCTION)
+        hp_put_code(tables, insn->function, insn->place, text);
+    else if (by == HP_REPORT_BY_FUNCTION || no_line)
+        hp_put_function(tables, insn->function, text);
+    else
+        hp_put_source_place(hp_short_path(&p->run, insn->file), insn->line, text);
+    hp_strbuf_add(text, no_line ? " (no line)" : "");
+}
+
+/* Where an item is; of a line there are many addresses. */
+struct where {
+    struct hp_place place;
+    const char *file;
+    uint32_t line;
+};
+
+static struct where where_of(const struct hp_profile *p, enum hp_report_by by,
+                             const struct hp_cpi_item *item)
+{
+    const struct hp_place nowhere = {HP_PROFILE_NONE, 0};
+    if (by == HP_REPORT_BY_LOOP && item->loop != HP_PROFILE_NONE) {
+        const struct hp_ploop *loop = &p->loops[item->loop];
+        return (struct where){loop->header, loop->file, loop->first_line};
+    }
+    if (by == HP_REPORT_BY_RUN || by == HP_REPORT_BY_LOOP)
+        return (struct where){nowhere, "", 0};
+    const struct hp_pinsn *insn = &p->insns[item->insn];
+    if (by != HP_REPORT_BY_FUNCTION)
+        return (struct where){by == HP_REPORT_BY_LINE ? nowhere : insn->place, insn->file,
+                              insn->line};
+    if (insn->function == HP_PROFILE_NONE)
+        return (struct where){nowhere, "", 0};
+    const struct hp_pfunction *function = &p->functions[insn->function];
+    return (struct where){function->place, function->file, function->line};
+}
+
+/* --- For scripts ------------------------------------------------------------------------------ */
+
+enum { BY, NAME, ADDRESS, SOURCE_FILE, LINE, INSTRUCTIONS, CYCLES, SHARE, CPI };
+
+static struct hp_cell get(const struct hp_field_input *in)
+{
+    const struct hp_tables *tables = in->tables;
+    const struct hp_cpi_item *item = &tables->cpi[in->row->item];
+    enum hp_report_by by = in->row->item == 0 ? HP_REPORT_BY_RUN : tables->by;
+    switch (in->field->value) {
+    case BY: return hp_cell_text(hp_report_by_name(by));
+    case NAME:
+        put_name(tables, by, item, in->buffer);
+        return hp_cell_text(hp_strbuf_text(in->buffer));
+    case ADDRESS: return hp_cell_place(in, where_of(tables->profile, by, item).place);
+    case SOURCE_FILE: return hp_cell_text(where_of(tables->profile, by, item).file);
+    case LINE: return hp_cell_number(where_of(tables->profile, by, item).line);
+    case INSTRUCTIONS: return hp_cell_number(item->retired);
+    case CYCLES: return hp_cell_fraction((double)item->all / HP_CYCLE_PARTS);
+    case SHARE: return hp_cell_fraction(hp_number_share(item->all, tables->insns.parts));
+    default:
+        return item->retired ? hp_cell_fraction(hp_cpi_of(item->all, item->retired))
+                             : hp_cell_none();
+    }
+}
+
+static void list_causes(const struct hp_field_input *in, struct hp_list *list)
+{
+    const uint64_t *parts = in->tables->cpi[in->row->item].parts;
+    for (int i = 0; i < HP_CAUSES; i++)
+        hp_list_named(list, hp_cause_name((enum hp_cause)i), (double)parts[i] / HP_CYCLE_PARTS);
+}
+
+/* Only of the run, and only where windows of it were observed. */
+static void list_extrapolated(const struct hp_field_input *in, struct hp_list *list)
+{
+    const struct hp_windows_sum *windows = &in->tables->insns.windows;
+    if (!hp_list_begin_known(list, in->row->item == 0 && windows->n))
+        return;
+    if (list->json) {
+        hp_json_put_uint(list->json, "windows", windows->n);
+        hp_json_put_bool(list->json, "trusted", windows->n >= HP_WINDOWS_TRUSTED);
+        hp_json_put_uint(list->json, "measured", windows->instructions);
+        hp_json_put_uint(list->json, "instructions", windows->run);
+    }
+    hp_list_estimate(list, "cpi", windows->cpi);
+    hp_list_estimate(list, "cycles", windows->all);
+    hp_list_end(list);
+}
+
+static const struct hp_field fields[] = {
+    {"by", "`run` first; then what `--by` says", .get = get, .value = BY},
+    {"name", "of the function, loop, line or instruction", .get = get, .value = NAME},
+    {"address", "of the function, loop or instruction", .get = get, .value = ADDRESS},
+    {"file", "source file", .get = get, .value = SOURCE_FILE},
+    {"line", "source line", .get = get, .value = LINE},
+    {"instructions", "that retired", .get = get, .value = INSTRUCTIONS},
+    {"cycles", "that they are responsible for", .get = get, .value = CYCLES},
+    {"share", "of `cycles` in all of them", .get = get, .value = SHARE},
+    {"cpi", "`cycles` an instruction", .get = get, .value = CPI},
+    {"causes", "cycles by cause", .list = list_causes, .list_kind = HP_LIST_NAMED},
+    {"extrapolated",
+     "of the run, from windows: `windows`, `trusted`, `measured`, `instructions`, `cpi`, "
+     "`cycles`; or null",
+     .list = list_extrapolated, .list_kind = HP_LIST_VALUE},
+    {0}};
+
+/* --- The stack of the run --------------------------------------------------------------------- */
+
+static const struct hp_column stack_columns[] = {{"share", .right = true, .heat = true},
+                                                 {"CPI", .right = true},
+                                                 {"cycles", .right = true},
+                                                 {.title = "cause"},
+                                                 {"", .flexible = true, .cut = HP_CUT_END},
+                                                 {0}};
+
+struct stack {
+    const struct hp_cpi_item *item;
+    enum hp_cause causes[HP_CAUSES];
+};
+
+static double fill_cause(void *context, size_t i, struct hp_strbuf *cells)
+{
+    const struct stack *stack = context;
+    enum hp_cause cause = stack->causes[i];
+    uint64_t parts = stack->item->parts[cause];
+    double share = hp_number_share(parts, stack->item->all);
+    hp_strbuf_percent(&cells[0], share);
+    if (stack->item->retired)
+        hp_strbuf_fixed(&cells[1], hp_cpi_of(parts, stack->item->retired), 3);
+    hp_put_amount((double)parts / HP_CYCLE_PARTS, &cells[2]);
+    hp_strbuf_add(&cells[3], hp_cause_name(cause));
+    hp_strbuf_add(&cells[4], hp_cause_meaning(cause));
+    return share;
+}
+
+static enum hp_err print_stack(const struct hp_text *text)
+{
+    struct stack stack = {.item = &text->tables->cpi[0]};
+    return hp_text_rows_print(&(struct hp_text_rows){.columns = stack_columns,
+                                                     .out = text->out,
+                                                     .color = text->options->color,
+                                                     .width = text->options->width,
+                                                     .n = order_causes(stack.item, stack.causes),
+                                                     .fill = fill_cause,
+                                                     .context = &stack});
+}
+
+/* --- Of its parts ----------------------------------------------------------------------------- */
+
+static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+{
+    const struct hp_tables *tables = in->tables;
+    const struct hp_cpi_item *item = &tables->cpi[row->item];
+    enum hp_cause causes[HP_CAUSES];
+    size_t n = order_causes(item, causes);
+    double heat = hp_number_share(item->all, tables->insns.parts);
+    hp_strbuf_percent(&cells[0], heat);
+    hp_put_amount((double)item->all / HP_CYCLE_PARTS, &cells[1]);
+    hp_strbuf_human(&cells[2], item->retired);
+    if (item->retired)
+        hp_strbuf_fixed(&cells[3], hp_cpi_of(item->all, item->retired), 2);
+    put_name(tables, tables->by, item, &cells[4]);
+    for (size_t i = 0; i < n && i < CAUSES_SHOWN; i++)
+        hp_strbuf_format(&cells[5], "%s%s %s", i ? ", " : "", hp_cause_name(causes[i]),
+                         HP_PERCENT(hp_number_share(item->parts[causes[i]], item->all)));
+    hp_strbuf_add(&cells[5], n > CAUSES_SHOWN ? ", …" : "");
+    return heat;
+}
+
+static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
+{
+    const struct hp_tables *tables = text->tables;
+    const struct hp_column columns[] = {{"share", .right = true, .heat = true},
+                                        {"cycles", .right = true},
+                                        {"instr.", .right = true},
+                                        {"CPI", .right = true},
+                                        {hp_report_by_name(tables->by), .flexible = true},
+                                        {"causes", .flexible = true, .cut = HP_CUT_END},
+                                        {0}};
+    HP_TRY(hp_print_cycles_head(tables, text->options, text->out));
+    if (!tables->insns.exact)
+        return HP_OK;
+    HP_TRY(print_stack(text));
+    size_t n = rows->n - 1, shown = limit && limit < n ? limit : n;
+    if (n == 0)
+        return HP_OK;
+    putc('\n', text->out);
+    HP_TRY(hp_print_rows(text, &hp_view_cpi, columns,
+                         &(struct hp_rows){.rows = rows->rows + 1, .n = shown}, NULL));
+    hp_print_more(text->out, n - shown);
+    return HP_OK;
+}
+
+static bool is_there(const struct hp_profile *profile)
+{
+    return profile->n_insn_cycles > 0 || profile->n_windows > 0;
+}
+
+const struct hp_view hp_view_cpi = {
+    .name = "cpi",
+    .help = "where cycles went",
+    .title = "Cycles",
+    .each = "the run; with `--by` also function, loop, line or instruction",
+    .order = "cycles, then address",
+    .empty = "no cycles were attributed: --profile cycles --machine NAME",
+    .is_there = is_there,
+    .make = make,
+    .fields = fields,
+    .fill = fill,
+    .print = print,
+};

@@ -1,26 +1,34 @@
 // SPDX-License-Identifier: MIT
 /*
- * How far ways of sampling are from the exact attribution.
+ * Ways of sampling, and how far they are from the exact attribution.
  */
-#include "base/grow.h"
+#include "base/cleanup.h"
 #include "profile/agreement.h"
-#include "report/cycles/cpi.h"
-#include "report/tables.h"
-#include "text/number.h"
+#include "report/fields.h"
+#include "report/text.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_WAYS 64 /* nobody has more; each takes time */
+#define MOST_WAYS 64 /* samplers, and other ways: nobody has more; each takes time */
+
+/* A sampler, or another way to attribute time. */
+struct hp_sampling_way {
+    const char *name;
+    const struct hp_psampler *sampler; /* NULL: it is no sampler of ours */
+    uint64_t instructions;             /* that it knows */
+    /* of the time, how much is at another place than exactly; < 0: not known */
+    double errors[HP_REPORT_BY_COUNT_];
+};
+
+/* --- The ways --------------------------------------------------------------------------------- */
 
 /* What a way says, and what is true, by instruction. */
 struct weights {
     double *way, *exact;
-    double all_way, all_exact;
-    size_t n;
     struct {
         uint32_t *of; /* NULL: there are none */
-        size_t n;
+        uint32_t n;
     } groups[HP_REPORT_BY_COUNT_];
 };
 
@@ -41,23 +49,23 @@ static bool has_lines(const struct hp_profile *p)
 }
 
 /* What was made stays on failure. */
-static enum hp_err weights_init(struct weights *w, const struct hp_tables *tables)
+static enum hp_err weights_init(struct weights *w, const struct hp_profile *p)
 {
-    const struct hp_profile *p = tables->profile;
-    *w = (struct weights){.n = p->n_insns};
     w->way = calloc(p->n_insns + 1, sizeof *w->way);
     w->exact = calloc(p->n_insns + 1, sizeof *w->exact);
     if (!w->way || !w->exact)
         return hp_fail_nomem();
-    for (size_t i = 0; i < p->n_insn_cycles; i++) {
+    for (size_t i = 0; i < p->n_insn_cycles; i++)
         w->exact[p->insn_cycles[i].insn] += (double)p->insn_cycles[i].parts;
-        w->all_exact += (double)p->insn_cycles[i].parts;
+    for (int by = 0; by < HP_REPORT_BY_COUNT_; by++) {
+        if (by == HP_REPORT_BY_RUN || (by == HP_REPORT_BY_LOOP && !p->n_loop_blocks) ||
+            (by == HP_REPORT_BY_LINE && !has_lines(p)))
+            continue;
+        uint32_t *groups = w->groups[by].of = calloc(p->n_insns + 1, sizeof *groups);
+        if (!groups)
+            return hp_fail_nomem();
+        HP_TRY(hp_insn_groups(p, (enum hp_report_by)by, groups, &w->groups[by].n));
     }
-    for (int by = 0; by < HP_REPORT_BY_COUNT_; by++)
-        if (by != HP_REPORT_BY_RUN && (by != HP_REPORT_BY_LOOP || p->n_loop_blocks) &&
-            (by != HP_REPORT_BY_LINE || has_lines(p)))
-            HP_TRY(
-                hp_insn_groups(tables, (enum hp_report_by)by, &w->groups[by].of, &w->groups[by].n));
     return HP_OK;
 }
 
@@ -65,84 +73,205 @@ static void add_weight(struct weights *w, struct hp_sampling_way *way, uint32_t 
 {
     way->instructions += w->way[insn] == 0 && weight > 0;
     w->way[insn] += weight;
-    w->all_way += weight;
 }
 
-/* What is not where it is by the exact attribution. */
-static enum hp_err error_of(const struct weights *w, enum hp_report_by by, double *error)
+/* Adds a way whose weights are all there, and clears them. */
+static enum hp_err add_way(struct hp_tables *tables, struct weights *w, struct hp_sampling_way way)
 {
-    double overlap;
-    *error = -1;
-    if (!(w->all_way > 0) || !(w->all_exact > 0) || !w->groups[by].of)
-        return HP_OK;
-    HP_TRY(hp_agreement_of(w->groups[by].of, w->groups[by].n, w->way, w->exact, w->n, &overlap));
-    *error = 1 - overlap;
-    return HP_OK;
-}
-
-/* --- The ways --------------------------------------------------------------------------------- */
-
-static enum hp_err add_way(struct hp_tables *tables, size_t *capacity, struct weights *w,
-                           struct hp_sampling_way way)
-{
-    for (int by = 0; by < HP_REPORT_BY_COUNT_; by++)
-        HP_TRY(error_of(w, (enum hp_report_by)by, &way.errors[by]));
-    HP_TRY(hp_grow(&tables->ways, capacity, tables->n_ways + 1, sizeof *tables->ways));
+    size_t n = tables->profile->n_insns;
+    for (int by = 0; by < HP_REPORT_BY_COUNT_; by++) {
+        double overlap = 2;
+        if (way.instructions && tables->insns.parts && w->groups[by].of)
+            HP_TRY(
+                hp_agreement_of(w->groups[by].of, w->groups[by].n, w->way, w->exact, n, &overlap));
+        way.errors[by] = 1 - overlap;
+    }
     tables->ways[tables->n_ways++] = way;
-    memset(w->way, 0, w->n * sizeof *w->way);
-    w->all_way = 0;
+    memset(w->way, 0, n * sizeof *w->way);
     return HP_OK;
 }
 
 /* A sampler says of the time what ProfileMe does: cycles from fetch to retire ready. */
-static enum hp_err add_samplers(struct hp_tables *tables, size_t *capacity, struct weights *w)
+static enum hp_err add_samplers(struct hp_tables *tables, struct weights *w)
 {
     const struct hp_profile *p = tables->profile;
     for (size_t i = 0; i < p->n_samplers && i < MOST_WAYS; i++) {
-        size_t n;
         struct hp_sampling_way way = {.name = hp_text(p->samplers[i].name),
                                       .sampler = &p->samplers[i]};
-        size_t first = hp_insn_tallies(p, way.name, &n);
-        for (size_t k = first; k < first + n; k++) {
-            const struct hp_pinsn_tally *t = &p->insn_tallies[k];
-            double latency = 0;
-            for (int stage = HP_STAGE_MAP; stage <= HP_STAGE_EXECUTE; stage++)
-                latency += (double)t->tally.stages[stage];
-            add_weight(w, &way, t->insn, latency);
-        }
-        HP_TRY(add_way(tables, capacity, w, way));
+        struct hp_insn_tallies seen = hp_insn_tallies(p, way.name);
+        for (size_t k = 0; k < seen.n; k++)
+            add_weight(w, &way, seen.tallies[k].insn,
+                       (double)hp_insn_latency(&seen.tallies[k].tally));
+        HP_TRY(add_way(tables, w, way));
     }
     return HP_OK;
 }
 
-static enum hp_err add_attributions(struct hp_tables *tables, size_t *capacity, struct weights *w)
+static enum hp_err add_attributions(struct hp_tables *tables, struct weights *w)
 {
-    const struct hp_profile *p = tables->profile;
-    for (size_t i = 0, end; i < p->n_attributions && tables->n_ways < 2 * MOST_WAYS; i = end) {
-        struct hp_sampling_way way = {.name = hp_text(p->attributions[i].scheme)};
-        for (end = i;
-             end < p->n_attributions && strcmp(hp_text(p->attributions[end].scheme), way.name) == 0;
-             end++)
-            add_weight(w, &way, p->attributions[end].insn, (double)p->attributions[end].weight);
-        HP_TRY(add_way(tables, capacity, w, way));
+    const struct hp_pattribution *all = tables->profile->attributions;
+    size_t n = tables->profile->n_attributions;
+    for (size_t i = 0, end; i < n && tables->n_ways < 2 * MOST_WAYS; i = end) {
+        struct hp_sampling_way way = {.name = hp_text(all[i].scheme)};
+        for (end = i; end < n && strcmp(hp_text(all[end].scheme), way.name) == 0; end++)
+            add_weight(w, &way, all[end].insn, (double)all[end].weight);
+        HP_TRY(add_way(tables, w, way));
     }
     return HP_OK;
 }
 
-enum hp_err hp_rows_sampling(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
 {
     (void)per_thread;
-    struct weights w;
-    size_t capacity = 0;
+    struct weights w HP_CLEANUP(weights_fini) = {0};
     free(tables->ways);
-    tables->ways = NULL;
+    tables->ways = calloc(2 * MOST_WAYS, sizeof *tables->ways);
     tables->n_ways = 0;
-    enum hp_err err = weights_init(&w, tables);
-    if (err == HP_OK)
-        err = add_samplers(tables, &capacity, &w);
-    if (err == HP_OK)
-        err = add_attributions(tables, &capacity, &w);
-    weights_fini(&w);
-    HP_TRY(err);
+    if (!tables->ways)
+        return hp_fail_nomem();
+    HP_TRY(weights_init(&w, tables->profile));
+    HP_TRY(add_samplers(tables, &w));
+    HP_TRY(add_attributions(tables, &w));
     return hp_rows_of_items(rows, tables->n_ways);
 }
+
+/* What a sampler's interrupts would add to the cycles that were measured. */
+static double overhead(const struct hp_tables *tables, const struct hp_psampler *sampler)
+{
+    return (double)sampler->cost * HP_CYCLE_PARTS / (double)tables->insns.parts;
+}
+
+/* --- For scripts ------------------------------------------------------------------------------ */
+
+enum { NAME, KIND, OVERHEAD, INSTRUCTIONS };
+
+static struct hp_cell get(const struct hp_field_input *in)
+{
+    const struct hp_sampling_way *way = &in->tables->ways[in->row->item];
+    switch (in->field->value) {
+    case NAME: return hp_cell_text(way->name);
+    case KIND: return hp_cell_text(way->sampler ? "sampler" : "attribution");
+    case INSTRUCTIONS: return hp_cell_number(way->instructions);
+    default:
+        return way->sampler && in->tables->insns.parts
+                   ? hp_cell_fraction(overhead(in->tables, way->sampler))
+                   : hp_cell_none();
+    }
+}
+
+static struct hp_cell get_error(const struct hp_field_input *in)
+{
+    double error = in->tables->ways[in->row->item].errors[in->field->value];
+    return error < 0 ? hp_cell_none() : hp_cell_fraction(error);
+}
+
+static const void *sampler_of(const struct hp_field_input *in)
+{
+    return in->tables->ways[in->row->item].sampler;
+}
+
+static const struct hp_field_row sampler = {HP_ROW_SAMPLER, sampler_of, true};
+
+static const struct hp_field fields[] = {
+    {"name", "of the sampler or attribution", .get = get, .value = NAME},
+    {"kind", "`sampler` or `attribution`; only samplers have the next eleven", .get = get,
+     .value = KIND},
+    {"interval", "mean distance of samples, in instructions", .of = &sampler},
+    {"window", "in which the second of a pair is; 0: single samples", .of = &sampler,
+     HP_NAMED("pair_window")},
+    {"width", "issue slots of a cycle", .of = &sampler},
+    {"near", "cycles around a sample that `near_ipc` is of", .of = &sampler},
+    {"samples", "taken", .of = &sampler},
+    {"empty", "samples that found no instruction", .of = &sampler},
+    {"lost", "samples that found the buffer full", .of = &sampler},
+    {"interrupts", "that took samples out of the buffer", .of = &sampler},
+    {"cost", "cycles of these", .of = &sampler},
+    {"overhead", "`cost` of the cycles that were measured", .get = get, .value = OVERHEAD},
+    {"scale", "what estimates are multiplied by because only windows were observed", .of = &sampler,
+     .as = HP_AS_THOUSANDTHS},
+    {"instructions", "different ones that it knows", .get = get, .value = INSTRUCTIONS},
+    {"error_instruction", "part of the time that it says is at another instruction than it was",
+     .get = get_error, .value = HP_REPORT_BY_INSTRUCTION},
+    {"error_line", "at another line", .get = get_error, .value = HP_REPORT_BY_LINE},
+    {"error_loop", "in another loop", .get = get_error, .value = HP_REPORT_BY_LOOP},
+    {"error_function", "in another function", .get = get_error, .value = HP_REPORT_BY_FUNCTION},
+    {0}};
+
+/* --- For people ------------------------------------------------------------------------------- */
+
+static const struct hp_column columns[] = {
+    {"instr.", .right = true},   {"line", .right = true},    {"loop", .right = true},
+    {"function", .right = true}, {"samples", .right = true}, {"lost", .right = true},
+    {"cost", .right = true},     {"way", .flexible = true},  {0}};
+
+static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+{
+    static const enum hp_report_by levels[] = {HP_REPORT_BY_INSTRUCTION, HP_REPORT_BY_LINE,
+                                               HP_REPORT_BY_LOOP, HP_REPORT_BY_FUNCTION};
+    const struct hp_sampling_way *way = &in->tables->ways[row->item];
+    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
+        if (way->errors[levels[i]] >= 0)
+            hp_strbuf_percent(&cells[i], way->errors[levels[i]]);
+    if (way->sampler) {
+        hp_strbuf_human(&cells[4], way->sampler->samples);
+        hp_strbuf_human(&cells[5], way->sampler->lost);
+        if (in->tables->insns.parts)
+            hp_strbuf_percent(&cells[6], overhead(in->tables, way->sampler));
+        else
+            hp_strbuf_human(&cells[6], way->sampler->cost);
+    }
+    hp_strbuf_clean(&cells[7], way->name);
+    return 0;
+}
+
+/* "profileme: every 10,000 instructions, ..." */
+static enum hp_err print_sampler(const struct hp_psampler *s,
+                                 const struct hp_report_options *options, FILE *out)
+{
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_strbuf_clean(&text, s->name);
+    hp_strbuf_format(&text, ": every %s", HP_GROUPED(s->interval));
+    if (s->window)
+        hp_strbuf_format(&text, ", pairs within %s", HP_GROUPED(s->window));
+    hp_strbuf_format(&text, "; %s samples, %s empty, %s lost; %s interrupts, %s cycles",
+                     HP_GROUPED(s->samples), HP_GROUPED(s->empty), HP_GROUPED(s->lost),
+                     HP_GROUPED(s->interrupts), HP_HUMAN(s->cost));
+    if (s->scale != 1000)
+        hp_strbuf_format(&text, "; the run is %s times what was observed",
+                         HP_FIXED((double)s->scale / 1000, 1));
+    return hp_print_wrapped(&text, 0, options, out);
+}
+
+static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
+{
+    const struct hp_tables *tables = text->tables;
+    (void)limit;
+    for (size_t i = 0; i < tables->n_ways; i++)
+        if (tables->ways[i].sampler)
+            HP_TRY(print_sampler(tables->ways[i].sampler, text->options, text->out));
+    if (tables->insns.exact)
+        fputs("error: of the time, how much is said to be at another place than it was, by\n",
+              text->out);
+    return hp_print_rows(text, &hp_view_sampling, NULL, rows, NULL);
+}
+
+static bool is_there(const struct hp_profile *profile)
+{
+    return profile->n_samplers > 0 || profile->n_attributions > 0;
+}
+
+const struct hp_view hp_view_sampling = {
+    .name = "sampling",
+    .help = "samplers, and how far ways of sampling are from the truth",
+    .title = "Sampling",
+    .each = "sampler, and other way to attribute time",
+    .order = "name",
+    .empty = "nothing was sampled: --profile instructions --machine NAME",
+    .lines = HP_LINES_NONE,
+    .is_there = is_there,
+    .make = make,
+    .fields = fields,
+    .columns = columns,
+    .fill = fill,
+    .print = print,
+};

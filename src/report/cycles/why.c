@@ -1,140 +1,114 @@
 // SPDX-License-Identifier: MIT
 #include "report/cycles/why.h"
 
-#include <math.h>
+#include "text/number.h"
 
-#define LITTLE_CYCLES 0.05 /* an execution: not worth a sentence */
-#define WAIT_CYCLES   2.0  /* an execution: less is how instructions depend on each other anyway */
-#define COMMON_MISSES                                                                              \
-    0.05 /* of executions: a level that is missed so often says more than those before it */
-#define RETIRE_IS_MOST 0.75 /* of its cycles: it does not stall */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#define LITTLE_CYCLES  0.05 /* an execution: not worth a sentence */
+#define WAIT_CYCLES    2.0  /* an execution: less is how instructions depend on each other anyway */
+#define COMMON_MISSES  0.05 /* of executions: such a level says more than those before it */
+#define ALWAYS         0.9995 /* of executions: all of them */
+#define MOST           0.95   /* of executions or cycles: the rest is not worth a word */
+#define RETIRE_IS_MOST 0.75   /* of its cycles: it does not stall */
+
+#define NO_EVENT HP_INSN_EVENTS
+
+static const struct cause {
+    const char *meaning;
+    const char *clause;       /* what is said of an instruction: how often, and its cycles; */
+    enum hp_insn_event event; /* NO_EVENT: only the cycles */
+} causes[HP_CAUSES] = {
+    [HP_CAUSE_RETIRE] = {"instructions retire", "", NO_EVENT},
+    [HP_CAUSE_EXECUTE] = {"the oldest instruction is being executed", "", NO_EVENT},
+    [HP_CAUSE_UNIT] = {"the oldest instruction waits to be issued", "", NO_EVENT},
+    [HP_CAUSE_L1] = {"its load is served by the L1, or a store in flight", "waits for the L1",
+                     NO_EVENT},
+    [HP_CAUSE_L2] = {"its load is served by the L2", "its load misses L1", HP_INSN_L1D},
+    [HP_CAUSE_L3] = {"its load is served by the L3", "its load misses L2", HP_INSN_L2},
+    [HP_CAUSE_MEMORY] = {"its load is served by memory", "its load misses L3", HP_INSN_L3},
+    [HP_CAUSE_DTLB] = {"the page of its load was not in the DTLB",
+                       "the page of its data is not in the DTLB", HP_INSN_DTLB},
+    [HP_CAUSE_BLOCKED] = {"its load waits for an older store", "its load waits for an older store",
+                          HP_INSN_BLOCKED},
+    [HP_CAUSE_QUEUE] = {"it is done, the branch queue is full",
+                        "is done, but the profiler's branch queue is full", NO_EVENT},
+    [HP_CAUSE_MISPREDICT] = {"behind a mispredicted branch", "mispredicted", HP_INSN_MISPREDICTED},
+    [HP_CAUSE_TRAP] = {"fetched again: a load was too early", "is too early", NO_EVENT},
+    [HP_CAUSE_L1I] = {"the next line of code was not in the L1I", "its line is not in the L1I",
+                      HP_INSN_L1I},
+    [HP_CAUSE_ITLB] = {"the next page of code was not in the ITLB", "its page is not in the ITLB",
+                       HP_INSN_ITLB},
+    [HP_CAUSE_FETCH] = {"fetch was late: taken branches, front end", "is fetched late", NO_EVENT},
+    [HP_CAUSE_SERIAL] = {"something runs alone", "waits for an instruction that runs alone",
+                         NO_EVENT},
+};
 
 const char *hp_cause_meaning(enum hp_cause cause)
 {
-    static const char *const meanings[HP_CAUSES] = {
-        [HP_CAUSE_RETIRE] = "instructions retire",
-        [HP_CAUSE_EXECUTE] = "the oldest instruction is being executed",
-        [HP_CAUSE_UNIT] = "the oldest instruction waits to be issued",
-        [HP_CAUSE_L1] = "its load is served by the L1, or a store in flight",
-        [HP_CAUSE_L2] = "its load is served by the L2",
-        [HP_CAUSE_L3] = "its load is served by the L3",
-        [HP_CAUSE_MEMORY] = "its load is served by memory",
-        [HP_CAUSE_DTLB] = "the page of its load was not in the DTLB",
-        [HP_CAUSE_BLOCKED] = "its load waits for an older store",
-        [HP_CAUSE_QUEUE] = "it is done, the branch queue is full",
-        [HP_CAUSE_MISPREDICT] = "behind a mispredicted branch",
-        [HP_CAUSE_TRAP] = "fetched again: a load was too early",
-        [HP_CAUSE_L1I] = "the next line of code was not in the L1I",
-        [HP_CAUSE_ITLB] = "the next page of code was not in the ITLB",
-        [HP_CAUSE_FETCH] = "fetch was late: taken branches, front end",
-        [HP_CAUSE_SERIAL] = "something runs alone",
-    };
-    return (unsigned)cause < HP_CAUSES ? meanings[cause] : "?";
+    return (unsigned)cause < HP_CAUSES ? causes[cause].meaning : "?";
 }
 
-/* --- Numbers ---------------------------------------------------------------------------------- */
+/* --- Numbers: arguments of hp_strbuf_format() --------------------------------------------------
+ */
 
-/* "41", "2.5", "1"; true: it is one */
-static bool put_number(struct hp_strbuf *text, double cycles)
-{
-    double rounded = floor(cycles + 0.5);
-    bool whole = cycles >= 9.95 || (cycles - rounded < 0.05 && rounded - cycles < 0.05);
-    hp_strbuf_fixed(text, cycles, whole ? 0 : 1);
-    return whole && rounded == 1;
-}
+#define TEXT_SIZE     (HP_NUMBER_SIZE + 24)
+#define CYCLES(value) cycles_text((char[TEXT_SIZE]){0}, value)
+#define RATE(value)   rate_text((char[TEXT_SIZE]){0}, value)
 
-static void put_cycles(struct hp_strbuf *text, double cycles)
+/* "41 cycles", "2.5 cycles", "1 cycle" */
+static const char *cycles_text(char text[TEXT_SIZE], double cycles)
 {
-    hp_strbuf_add(text, put_number(text, cycles) ? " cycle" : " cycles");
+    const char *number = HP_SHORT(cycles);
+    snprintf(text, TEXT_SIZE, "%s cycle%s", number, strcmp(number, "1") == 0 ? "" : "s");
+    return text;
 }
 
 /* "in 38 % of executions"; "always" */
-static void put_rate(struct hp_strbuf *text, double rate)
+static const char *rate_text(char text[TEXT_SIZE], double rate)
 {
-    if (rate >= 0.9995) {
-        hp_strbuf_add(text, "always");
-        return;
-    }
-    hp_strbuf_add(text, "in ");
-    if (rate < 0.0005)
-        hp_strbuf_add(text, "<0.1");
-    else
-        hp_strbuf_fixed(text, rate * 100, rate < 0.0995 ? 1 : 0);
-    hp_strbuf_add(text, " % of executions");
-}
-
-/* ": 14 cycles each", of cycles an execution and how many executions have the event. */
-static void put_each(struct hp_strbuf *text, double cycles, double rate)
-{
-    if (rate <= 0 || cycles <= LITTLE_CYCLES)
-        return;
-    hp_strbuf_add(text, ": ");
-    put_cycles(text, cycles / rate);
-    hp_strbuf_add(text, rate >= 0.9995 ? "" : " each");
+    if (rate >= ALWAYS)
+        return "always";
+    snprintf(text, TEXT_SIZE, "in %s %% of executions",
+             rate < 0.0005 ? "<0.1" : HP_FIXED(rate * 100, rate < 0.0995 ? 1 : 0));
+    return text;
 }
 
 /* --- Clauses ---------------------------------------------------------------------------------- */
 
-/* The farthest level that is often missed: "misses L2 in 38 % of executions". False: none is. */
-static bool put_misses(struct hp_strbuf *text, const double *rates, bool has_l3)
+/* The farthest level that is often missed, and how often; NULL: none is. */
+static const char *missed_level(const double *rates, bool has_l3, double *rate)
 {
-    double l1 = rates[HP_INSN_L1D], l2 = rates[HP_INSN_L2], l3 = rates[HP_INSN_L3];
-    if (l1 <= 0)
-        return false;
-    bool third = has_l3 && l3 >= COMMON_MISSES;
-    bool second = l2 >= COMMON_MISSES;
-    hp_strbuf_add(text, third ? "misses L3 " : second ? "misses L2 " : "misses L1 ");
-    put_rate(text, third ? l3 : second ? l2 : l1);
-    return true;
+    bool third = has_l3 && rates[HP_INSN_L3] >= COMMON_MISSES;
+    bool second = rates[HP_INSN_L2] >= COMMON_MISSES;
+    *rate = rates[third ? HP_INSN_L3 : second ? HP_INSN_L2 : HP_INSN_L1D];
+    return rates[HP_INSN_L1D] <= 0 ? NULL : third ? "L3" : second ? "L2" : "L1";
 }
 
 /* "waits 41 cycles for the load at foo.c:12, which misses L2 in 38 % of executions" */
 static void put_wait(struct hp_strbuf *text, const struct hp_why *why)
 {
-    hp_strbuf_add(text, "waits ");
+    double rate;
+    const char *level = missed_level(why->producer_rates, why->has_l3, &rate);
     if (!why->producer) {
-        put_cycles(text, why->stages[HP_STAGE_OPERANDS]);
-        hp_strbuf_add(text, " for its operands");
+        hp_strbuf_format(text, "waits %s for its operands", CYCLES(why->stages[HP_STAGE_OPERANDS]));
         return;
     }
-    put_cycles(text, why->wait);
-    hp_strbuf_add(text, " for ");
-    hp_strbuf_add(text, why->producer);
-    if (why->waiting < 0.95) {
-        hp_strbuf_add(text, " ");
-        put_rate(text, why->waiting);
-    }
-    struct hp_strbuf misses = {0};
-    if (why->producer_loads && put_misses(&misses, why->producer_rates, why->has_l3)) {
-        hp_strbuf_add(text, ", which ");
-        hp_strbuf_add(text, hp_strbuf_text(&misses));
-    }
-    text->failed |= misses.failed;
-    hp_strbuf_fini(&misses);
+    hp_strbuf_format(text, "waits %s for %s", CYCLES(why->wait), why->producer);
+    if (why->waiting < MOST)
+        hp_strbuf_format(text, " %s", RATE(why->waiting));
+    if (why->producer_loads && level)
+        hp_strbuf_format(text, ", which misses %s %s", level, RATE(rate));
 }
 
-/* Its own load, which comes from a level: `rate` of executions miss the one before. */
-static void put_load(struct hp_strbuf *text, const struct hp_why *why, const char *misses,
-                     double rate, double cycles)
-{
-    hp_strbuf_add(text, "its load misses ");
-    hp_strbuf_add(text, misses);
-    hp_strbuf_add(text, " ");
-    put_rate(text, rate);
-    put_each(text, cycles, rate);
-    if (why->rates[HP_INSN_DTLB] >= COMMON_MISSES) {
-        hp_strbuf_add(text, ", and the DTLB ");
-        put_rate(text, why->rates[HP_INSN_DTLB]);
-    }
-}
-
-/* A clause that is "SUBJECT in 12 % of executions: 14 cycles each". */
+/* "SUBJECT in 12 % of executions: 14 cycles each", of `cycles` an execution. */
 static void put_event(struct hp_strbuf *text, const char *subject, double rate, double cycles)
 {
-    hp_strbuf_add(text, subject);
-    hp_strbuf_add(text, " ");
-    put_rate(text, rate);
-    put_each(text, cycles, rate);
+    hp_strbuf_format(text, "%s %s", subject, RATE(rate));
+    if (rate > 0 && cycles > LITTLE_CYCLES)
+        hp_strbuf_format(text, ": %s%s", CYCLES(cycles / rate), rate >= ALWAYS ? "" : " each");
 }
 
 static bool divides(enum hp_op op)
@@ -145,37 +119,23 @@ static bool divides(enum hp_op op)
 /* `seen`: cycles of it in which nothing else could retire; < 0: not known. */
 static void put_execute(struct hp_strbuf *text, const struct hp_why *why, double seen)
 {
-    double cycles = why->stages[HP_STAGE_EXECUTE];
-    if (cycles < seen)
-        cycles = seen;
-    hp_strbuf_add(text, "takes ");
-    put_cycles(text, cycles);
-    hp_strbuf_add(text, divides(why->op) ? " in the divider" : " to execute");
-    if (seen >= 0 && seen < 0.95 * cycles) {
-        hp_strbuf_add(text, ", ");
-        put_number(text, seen);
-        hp_strbuf_add(text, " of them not hidden");
-    }
-}
-
-static void put_unit(struct hp_strbuf *text, const struct hp_why *why, double cycles)
-{
-    hp_strbuf_add(text, divides(why->op) ? "the divider is busy " : "no unit is free for it ");
-    put_rate(text, why->rates[HP_INSN_UNIT_BUSY]);
-    put_each(text, cycles, why->rates[HP_INSN_UNIT_BUSY]);
+    double cycles = fmax(why->stages[HP_STAGE_EXECUTE], seen);
+    hp_strbuf_format(text, "takes %s %s", CYCLES(cycles),
+                     divides(why->op) ? "in the divider" : "to execute");
+    if (seen >= 0 && seen < MOST * cycles)
+        hp_strbuf_format(text, ", %s of them not hidden", HP_SHORT(seen));
 }
 
 /* Before it is issued, though it is the oldest: a unit, or only the cycle that follows what it
  * waited for. */
 static void put_issue(struct hp_strbuf *text, const struct hp_why *why, double cycles)
 {
-    if (why->rates[HP_INSN_UNIT_BUSY] > 0) {
-        put_unit(text, why, cycles);
-        return;
-    }
-    hp_strbuf_add(text, "waits ");
-    put_cycles(text, cycles);
-    hp_strbuf_add(text, " to be issued");
+    double busy = why->rates[HP_INSN_UNIT_BUSY];
+    if (busy > 0)
+        put_event(text, divides(why->op) ? "the divider is busy" : "no unit is free for it", busy,
+                  cycles);
+    else
+        hp_strbuf_format(text, "waits %s to be issued", CYCLES(cycles));
 }
 
 /* --- Exactly: by cause ------------------------------------------------------------------------ */
@@ -194,60 +154,45 @@ static enum hp_cause largest_cause(const struct hp_why *why)
     return (enum hp_cause)largest;
 }
 
+/* "its load misses L2 in 38 % of executions: 60 cycles each, and the DTLB always" */
+static void put_load(struct hp_strbuf *text, const struct hp_why *why, enum hp_cause from,
+                     double cycles)
+{
+    const struct cause *cause = &causes[from];
+    put_event(text, cause->clause, why->rates[cause->event], cycles);
+    if (why->rates[HP_INSN_DTLB] >= COMMON_MISSES)
+        hp_strbuf_format(text, ", and the DTLB %s", RATE(why->rates[HP_INSN_DTLB]));
+}
+
 static void put_cause(struct hp_strbuf *text, const struct hp_why *why, enum hp_cause cause)
 {
-    const double *rates = why->rates;
     double cycles = why->causes[cause];
+    const char *clause = causes[cause].clause;
     switch (cause) {
+    case HP_CAUSE_RETIRE: hp_strbuf_add(text, "does not stall: it is executed often"); return;
     case HP_CAUSE_EXECUTE: put_execute(text, why, cycles); return;
     case HP_CAUSE_UNIT: put_issue(text, why, cycles); return;
-    case HP_CAUSE_L1:
-        hp_strbuf_add(text, rates[HP_INSN_FORWARDED] >= 0.5
-                                ? "waits for the value of a store in flight: "
-                                : "waits for the L1: ");
-        put_cycles(text, cycles);
-        return;
-    case HP_CAUSE_L2: put_load(text, why, "L1", rates[HP_INSN_L1D], cycles); return;
-    case HP_CAUSE_L3: put_load(text, why, "L2", rates[HP_INSN_L2], cycles); return;
-    case HP_CAUSE_MEMORY:
-        put_load(text, why, why->has_l3 ? "L3" : "L2", rates[why->has_l3 ? HP_INSN_L3 : HP_INSN_L2],
-                 cycles);
-        return;
-    case HP_CAUSE_DTLB:
-        put_event(text, "the page of its data is not in the DTLB", rates[HP_INSN_DTLB], cycles);
-        return;
-    case HP_CAUSE_BLOCKED:
-        put_event(text, "its load waits for an older store", rates[HP_INSN_BLOCKED], cycles);
-        return;
-    case HP_CAUSE_QUEUE:
-        hp_strbuf_add(text, "is done, but the profiler's branch queue is full: ");
-        put_cycles(text, cycles);
-        return;
-    case HP_CAUSE_MISPREDICT:
-        put_event(text, "mispredicted", rates[HP_INSN_MISPREDICTED], cycles);
-        return;
+    case HP_CAUSE_L2:
+    case HP_CAUSE_L3: put_load(text, why, cause, cycles); return;
+    case HP_CAUSE_MEMORY: put_load(text, why, why->has_l3 ? cause : HP_CAUSE_L3, cycles); return;
     case HP_CAUSE_TRAP:
-        put_event(text, "is too early", why->trapped, cycles);
+        put_event(text, clause, why->trapped, cycles);
         hp_strbuf_add(text, " (memory trap)");
         return;
-    case HP_CAUSE_L1I:
-        put_event(text, "its line is not in the L1I", rates[HP_INSN_L1I], cycles);
-        return;
-    case HP_CAUSE_ITLB:
-        put_event(text, "its page is not in the ITLB", rates[HP_INSN_ITLB], cycles);
-        return;
-    case HP_CAUSE_FETCH:
-        hp_strbuf_add(text, "is fetched late: ");
-        put_cycles(text, cycles);
-        return;
+    case HP_CAUSE_L1:
+        if (why->rates[HP_INSN_FORWARDED] >= 0.5)
+            clause = "waits for the value of a store in flight";
+        break;
     case HP_CAUSE_SERIAL:
-        hp_strbuf_add(text, why->op == HP_OP_SYSTEM || why->op == HP_OP_ATOMIC
-                                ? "runs alone: "
-                                : "waits for an instruction that runs alone: ");
-        put_cycles(text, cycles);
-        return;
-    default: hp_strbuf_add(text, "does not stall: it is executed often"); return;
+        if (why->op == HP_OP_SYSTEM || why->op == HP_OP_ATOMIC)
+            clause = "runs alone";
+        break;
+    default: break;
     }
+    if (causes[cause].event == NO_EVENT)
+        hp_strbuf_format(text, "%s: %s", clause, CYCLES(cycles));
+    else
+        put_event(text, clause, why->rates[causes[cause].event], cycles);
 }
 
 static void put_exact(const struct hp_why *why, struct hp_strbuf *text)
@@ -282,30 +227,21 @@ static void put_map(struct hp_strbuf *text, const struct hp_why *why)
     for (size_t i = 1; i < sizeof events / sizeof *events; i++)
         if (why->rates[events[i].event] > why->rates[events[largest].event])
             largest = i;
-    hp_strbuf_add(text, "waits ");
-    put_cycles(text, why->stages[HP_STAGE_MAP]);
-    hp_strbuf_add(text, " between fetch and map");
-    if (why->rates[events[largest].event] > 0) {
-        hp_strbuf_add(text, ": ");
-        hp_strbuf_add(text, events[largest].text);
-        hp_strbuf_add(text, " ");
-        put_rate(text, why->rates[events[largest].event]);
-    }
+    double rate = why->rates[events[largest].event];
+    hp_strbuf_format(text, "waits %s between fetch and map", CYCLES(why->stages[HP_STAGE_MAP]));
+    if (rate > 0)
+        hp_strbuf_format(text, ": %s %s", events[largest].text, RATE(rate));
 }
 
 static void put_executing(struct hp_strbuf *text, const struct hp_why *why)
 {
-    struct hp_strbuf misses = {0};
-    if (why->stages[HP_STAGE_LOAD] > 0 && put_misses(&misses, why->rates, why->has_l3)) {
-        hp_strbuf_add(text, "its load takes ");
-        put_cycles(text, why->stages[HP_STAGE_LOAD]);
-        hp_strbuf_add(text, ": it ");
-        hp_strbuf_add(text, hp_strbuf_text(&misses));
-    } else {
+    double rate, load = why->stages[HP_STAGE_LOAD];
+    const char *level = missed_level(why->rates, why->has_l3, &rate);
+    if (load > 0 && level)
+        hp_strbuf_format(text, "its load takes %s: it misses %s %s", CYCLES(load), level,
+                         RATE(rate));
+    else
         put_execute(text, why, -1);
-    }
-    text->failed |= misses.failed;
-    hp_strbuf_fini(&misses);
 }
 
 static void put_stage(const struct hp_why *why, struct hp_strbuf *text)
@@ -314,19 +250,16 @@ static void put_stage(const struct hp_why *why, struct hp_strbuf *text)
     for (int i = 0; i <= HP_STAGE_RETIRE; i++)
         if (why->stages[i] > why->stages[largest])
             largest = i;
-    if (why->rates[HP_INSN_MISPREDICTED] >= COMMON_MISSES) {
-        put_event(text, "mispredicted", why->rates[HP_INSN_MISPREDICTED], 0);
-        hp_strbuf_add(text, "; ");
-    }
+    if (why->rates[HP_INSN_MISPREDICTED] >= COMMON_MISSES)
+        hp_strbuf_format(text, "mispredicted %s; ", RATE(why->rates[HP_INSN_MISPREDICTED]));
     switch (largest) {
     case HP_STAGE_MAP: put_map(text, why); return;
     case HP_STAGE_OPERANDS: put_wait(text, why); return;
     case HP_STAGE_ISSUE: put_issue(text, why, why->stages[HP_STAGE_ISSUE]); return;
     case HP_STAGE_EXECUTE: put_executing(text, why); return;
     default:
-        hp_strbuf_add(text, "retires ");
-        put_cycles(text, why->stages[HP_STAGE_RETIRE]);
-        hp_strbuf_add(text, " late, behind older instructions");
+        hp_strbuf_format(text, "retires %s late, behind older instructions",
+                         CYCLES(why->stages[HP_STAGE_RETIRE]));
         return;
     }
 }

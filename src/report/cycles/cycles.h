@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What a machine in cycles says: of the run, and of each instruction, exactly or by sampling.
+ */
+#ifndef HP_REPORT_CYCLES_H
+#define HP_REPORT_CYCLES_H
+
+#include "hotpath/cycles.h"
+#include "hotpath/profile.h"
+#include "report/report.h"
+#include "text/strbuf.h"
+
+struct hp_rows;
+struct hp_tables;
+
+/* --- The run ---------------------------------------------------------------------------------- */
+
+/* What windows say of the whole run. */
+struct hp_windows_sum {
+    size_t n;
+    uint64_t instructions;  /* measured */
+    uint64_t run;           /* instructions of the run */
+    struct hp_estimate cpi; /* mean of the windows' ratios */
+    struct hp_estimate all; /* cycles of the run, from that */
+};
+#define HP_WINDOWS_TRUSTED 30 /* fewer windows: the interval may be too narrow */
+
+/* Tallies that are seen in one way, by instruction. */
+struct hp_insn_tallies {
+    const struct hp_pinsn_tally *tallies;
+    size_t n;
+};
+struct hp_insn_tallies hp_insn_tallies(const struct hp_profile *profile, const char *seen);
+
+struct hp_insns {
+    /* what estimates are from: the first paired one, else the first; NULL: none */
+    const struct hp_psampler *sampler;
+    struct hp_insn_tallies counted; /* of all executions */
+    struct hp_insn_tallies sampled; /* of the sampler */
+    struct hp_insn_tallies best;    /* the former, where there are any */
+    double scale; /* of estimates; 1 where there are exact tallies: both are of the windows then */
+    bool exact;   /* cycles were attributed exactly */
+    bool has_l3;  /* the machine does, as far as it can be seen */
+    uint64_t parts;   /* of all cycles that were attributed */
+    uint64_t retired; /* by exact tallies */
+    uint64_t weight;  /* what shares are of: `parts`, or the latencies of the best tallies */
+    struct hp_windows_sum windows;
+};
+
+void hp_insns_init(struct hp_insns *insns, const struct hp_profile *profile);
+
+/* Cycles from fetch to retire ready. */
+uint64_t hp_insn_latency(const struct hp_insn_tally *tally);
+
+/* Cycles an instruction; 0 where none retired. */
+double hp_cpi_of(uint64_t parts, uint64_t retired);
+
+/* The causes that have any cycles, most first; returns how many. */
+size_t hp_causes_order(const double cycles[HP_CAUSES], enum hp_cause causes[HP_CAUSES]);
+
+/* What the run comes to, in text: extrapolated from windows first, then what was measured. */
+enum hp_err hp_print_cycles_head(const struct hp_tables *tables,
+                                 const struct hp_report_options *options, FILE *out);
+
+/* --- Instructions taken together -------------------------------------------------------------- */
+
+/* The group of each instruction, into groups[n_insns]: 0 ... *n - 1. Without a source line those of
+ * a function are together, and so are all that are in no loop, and all that are in no function. */
+enum hp_err hp_insn_groups(const struct hp_profile *profile, enum hp_report_by by, uint32_t *groups,
+                           uint32_t *n);
+
+/* --- One instruction -------------------------------------------------------------------------- */
+
+struct hp_insn_facts {
+    const struct hp_insns *run;
+    uint32_t insn;
+    /* NULL: not seen so. Below, what is exact is preferred; set it to NULL for what the sampler
+     * says. */
+    const struct hp_pinsn_tally *exact, *sampled;
+    const struct hp_pinsn_cycles *cycles; /* exact, by cause */
+    size_t n_cycles;
+    const struct hp_pwait *waits; /* by producer */
+    size_t n_waits;
+};
+
+struct hp_insn_facts hp_insn_facts(const struct hp_tables *tables, uint32_t insn);
+
+/* All zero where nothing is known. */
+const struct hp_insn_tally *hp_insn_tally(const struct hp_insn_facts *facts);
+
+/* Estimates: what is exact has low = value = high. */
+
+/* Executions, of as many in the tally. */
+struct hp_estimate hp_insn_count(const struct hp_insn_facts *facts, uint64_t n);
+struct hp_estimate hp_insn_retired(const struct hp_insn_facts *facts);
+
+/* Cycles that belong to it; where they were not attributed those from fetch to retire ready, of
+ * which many overlap: they add up to more than the run has. */
+struct hp_estimate hp_insn_cycles(const struct hp_insn_facts *facts);
+struct hp_estimate hp_insn_latencies(const struct hp_insn_facts *facts);
+
+/* Of a retired execution: cycles in a stage, and how often it has an event. */
+struct hp_estimate hp_insn_stage(const struct hp_insn_facts *facts, enum hp_stage stage);
+struct hp_estimate hp_insn_rate(const struct hp_insn_facts *facts, enum hp_insn_event event);
+
+/* Issue slots wasted while it was in progress, and instructions retired a cycle around it: only a
+ * paired sampler knows. False: nobody does. */
+bool hp_insn_wasted(const struct hp_insn_facts *facts, struct hp_estimate *slots);
+bool hp_insn_near_ipc(const struct hp_insn_facts *facts, struct hp_estimate *ipc);
+
+/* Its part of hp_insns.weight. */
+uint64_t hp_insn_weight(const struct hp_insn_facts *facts);
+
+/* The sentence why it takes its time, clean. */
+void hp_insn_why(const struct hp_tables *tables, const struct hp_insn_facts *facts,
+                 struct hp_strbuf *text);
+
+#endif
