@@ -3,6 +3,8 @@
 
 #include "base/map64.h"
 
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -94,6 +96,20 @@ const char *hp_strings_add(struct hp_strings *strings, const char *text, size_t 
     *slot = (struct hp_strings_slot){hash, copy};
     strings->used++;
     return copy;
+}
+
+const char *hp_strings_format(struct hp_strings *strings, const char *format, ...)
+{
+    char *text;
+    va_list arguments;
+    va_start(arguments, format);
+    int length = vasprintf(&text, format, arguments);
+    va_end(arguments);
+    if (length < 0)
+        return NULL;
+    const char *kept = hp_strings_add(strings, text, (size_t)length);
+    free(text);
+    return kept;
 }
 
 void hp_strings_fini(struct hp_strings *strings)

@@ -26,6 +26,10 @@ struct hp_strings {
 /* A lasting copy of the first `length` bytes of `text` (no NUL among them), the same pointer for
  * the same text; NULL when memory ran out. */
 const char *hp_strings_add(struct hp_strings *strings, const char *text, size_t length);
+
+/* The same of a text as printf() makes it. */
+const char *hp_strings_format(struct hp_strings *strings, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
 void hp_strings_fini(struct hp_strings *strings);
 
 #endif

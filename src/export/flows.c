@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "export/flows.h"
-#include "base/bisect.h"
 
-#include "export/flows_table.h"
+#include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "report/tables.h"
 #include "text/number.h"
 
@@ -11,17 +12,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void add(uint64_t *sum, uint64_t count)
-{
-    *sum = hp_saturating_add(*sum, count);
-}
-
 /* --- From the exact counts -------------------------------------------------------------------- */
 
 static void add_counts(uint64_t *sums, const struct hp_pcount *counts, size_t n)
 {
     for (size_t i = 0; i < n; i++)
-        add(&sums[counts[i].item], counts[i].count);
+        hp_add_up(&sums[counts[i].item], counts[i].count);
 }
 
 /* How often a block was come to by returns. */
@@ -32,7 +28,7 @@ static uint64_t returns_to(const struct hp_flows *flows, uint64_t offset)
     const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);
     for (size_t i = 0; i < n; i++)
         if (flows->profile->edges[arrivals[i]].flow == HP_FLOW_RETURN)
-            add(&sum, flows->edges[arrivals[i]]);
+            hp_add_up(&sum, flows->edges[arrivals[i]]);
     return sum;
 }
 
@@ -43,7 +39,7 @@ static void add_continued(struct hp_flows *flows)
     const struct hp_pblock *blocks = flows->profile->blocks;
     for (size_t i = flows->first_block; i < flows->end_block; i++) {
         uint64_t end = blocks[i].place.offset + blocks[i].size;
-        bool call = blocks[i].flow == HP_FLOW_CALL || blocks[i].flow == HP_FLOW_CALL_IND;
+        bool call = hp_flow_is_call(blocks[i].flow);
         size_t next = hp_flows_block(flows, end);
         if (!flows->blocks[i] || (!call && blocks[i].flow != HP_FLOW_NONE) ||
             next == flows->end_block || blocks[next].place.offset != end)
@@ -51,7 +47,7 @@ static void add_continued(struct hp_flows *flows)
         if (call)
             flows->continued[next] = returns_to(flows, end);
         else
-            add(&flows->continued[next], flows->blocks[i]);
+            hp_add_up(&flows->continued[next], flows->blocks[i]);
     }
 }
 
@@ -63,7 +59,7 @@ static void share_mispredictions(struct hp_flows *flows, size_t first, size_t en
     uint64_t executed = 0, given = 0;
     size_t most = first;
     for (size_t i = first; i < end; i++) {
-        add(&executed, flows->edges[i]);
+        hp_add_up(&executed, flows->edges[i]);
         if (flows->edges[i] > flows->edges[most])
             most = i;
     }
@@ -99,20 +95,15 @@ static int order_arrivals(const void *a, const void *b, void *profile)
 {
     const struct hp_profile *p = profile;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    uint64_t to_x = p->edges[x].to.offset, to_y = p->edges[y].to.offset;
-    return to_x != to_y ? (to_x > to_y) - (to_x < to_y) : (x > y) - (x < y);
+    return HP_COMPARE(p->edges[x].to.offset, p->edges[y].to.offset) ?: HP_COMPARE(x, y);
 }
 
 static void index_module(struct hp_flows *flows)
 {
     const struct hp_profile *p = flows->profile;
-    while (flows->first_block < p->n_blocks &&
-           p->blocks[flows->first_block].place.module < flows->module)
-        flows->first_block++;
-    flows->end_block = flows->first_block;
-    while (flows->end_block < p->n_blocks &&
-           p->blocks[flows->end_block].place.module == flows->module)
-        flows->end_block++;
+    const struct hp_pblock *blocks = p->blocks;
+    flows->first_block = HP_BISECT(i, 0, p->n_blocks, blocks[i].place.module < flows->module);
+    flows->end_block = HP_BISECT(i, 0, p->n_blocks, blocks[i].place.module <= flows->module);
     for (size_t i = 0; i < p->n_edges; i++)
         if (hp_flows_enters(flows, i))
             flows->arrivals[flows->n_arrivals++] = (uint32_t)i;
@@ -120,9 +111,44 @@ static void index_module(struct hp_flows *flows)
             (void *)(uintptr_t)p);
 }
 
-static enum hp_err fill(struct hp_flows *flows, const struct hp_export_request *request)
+static int order_ranges(const void *a, const void *b)
 {
-    const struct hp_profile *p = flows->profile;
+    const struct hp_flow_range *x = a, *y = b;
+    return HP_COMPARE(x->from, y->from);
+}
+
+/* From where the number of executions changes, up or down (modulo 2^64). */
+static enum hp_err find_ranges(struct hp_flows *flows)
+{
+    size_t most = 2 * (flows->end_block - flows->first_block) + 1, n = 0;
+    struct hp_flow_range *changes HP_CLEANUP(hp_free) = calloc(most, sizeof *changes);
+    flows->ranges = calloc(most, sizeof *flows->ranges);
+    if (!changes || !flows->ranges)
+        return hp_fail_nomem();
+    for (size_t i = flows->first_block; i < flows->end_block; i++) {
+        const struct hp_pblock *block = &flows->profile->blocks[i];
+        uint64_t from = block->place.offset;
+        if (!flows->blocks[i] || !block->size)
+            continue;
+        changes[n++] = (struct hp_flow_range){.from = from, .count = flows->blocks[i]};
+        changes[n++] =
+            (struct hp_flow_range){.from = from + block->size, .count = -flows->blocks[i]};
+    }
+    qsort(changes, n, sizeof *changes, order_ranges);
+    uint64_t count = 0;
+    for (size_t i = 0; i + 1 < n; i++) {
+        count += changes[i].count;
+        if (count && changes[i].from < changes[i + 1].from)
+            flows->ranges[flows->n_ranges++] =
+                (struct hp_flow_range){changes[i].from, changes[i + 1].from, count};
+    }
+    return HP_OK;
+}
+
+enum hp_err hp_flows_init(struct hp_flows *flows, const struct hp_profile *p,
+                          const struct hp_export_request *request)
+{
+    *flows = (struct hp_flows){.profile = p};
     if (request->metric && strcmp(request->metric, "instructions") != 0)
         return hp_fail(HP_ERR_INVALID,
                        "this format is made of executions: --metric %s does not fit it",
@@ -137,46 +163,28 @@ static enum hp_err fill(struct hp_flows *flows, const struct hp_export_request *
         !flows->continued)
         return hp_fail_nomem();
     index_module(flows);
-    if (!request->table && !p->n_block_counts)
-        return hp_fail(HP_ERR_INVALID, "the profile has no exact counts: record some, with "
-                                       "--profile counts or exact");
     if (request->table) {
         HP_TRY(hp_flows_add_table(flows, request->table));
-    } else {
+    } else if (p->n_block_counts) {
         add_counts(flows->blocks, p->block_counts, p->n_block_counts);
         add_counts(flows->edges, p->edge_counts, p->n_edge_counts);
         add_continued(flows);
+    } else {
+        return hp_fail(HP_ERR_INVALID, "the profile has no exact counts: record some, with "
+                                       "--profile counts or exact");
     }
     add_mispredictions(flows);
-    return HP_OK;
+    return find_ranges(flows);
 }
 
-enum hp_err hp_flows_new(const struct hp_profile *profile, const struct hp_export_request *request,
-                         struct hp_flows **flows)
+void hp_flows_fini(struct hp_flows *flows)
 {
-    struct hp_flows *made = calloc(1, sizeof *made);
-    if (!made)
-        return hp_fail_nomem();
-    made->profile = profile;
-    enum hp_err err = fill(made, request);
-    if (err != HP_OK) {
-        hp_flows_free(made);
-        return err;
-    }
-    *flows = made;
-    return HP_OK;
-}
-
-void hp_flows_free(struct hp_flows *flows)
-{
-    if (!flows)
-        return;
     free(flows->blocks);
     free(flows->edges);
     free(flows->mispredicted);
     free(flows->arrivals);
     free(flows->continued);
-    free(flows);
+    free(flows->ranges);
 }
 
 /* --- Questions -------------------------------------------------------------------------------- */
@@ -194,9 +202,8 @@ const uint32_t *hp_flows_arrivals(const struct hp_flows *flows, uint64_t offset,
 size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place from, size_t *end)
 {
     const struct hp_profile *p = flows->profile;
-    size_t low = HP_BISECT(i, 0, p->n_edges, hp_place_compare(p->edges[i].from, from) < 0);
-    *end = HP_BISECT(i, low, p->n_edges, hp_place_compare(p->edges[i].from, from) <= 0);
-    return low;
+    *end = HP_BISECT(i, 0, p->n_edges, hp_place_compare(p->edges[i].from, from) <= 0);
+    return HP_BISECT(i, 0, *end, hp_place_compare(p->edges[i].from, from) < 0);
 }
 
 const struct hp_pfunction *hp_flows_function(const struct hp_flows *flows, struct hp_place place)
@@ -211,9 +218,8 @@ const struct hp_pfunction *hp_flows_function(const struct hp_flows *flows, struc
 
 size_t hp_flows_block(const struct hp_flows *flows, uint64_t offset)
 {
-    size_t low = HP_BISECT(i, flows->first_block, flows->end_block,
-                           flows->profile->blocks[i].place.offset < offset);
-    return low;
+    return HP_BISECT(i, flows->first_block, flows->end_block,
+                     flows->profile->blocks[i].place.offset < offset);
 }
 
 uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset)
@@ -225,13 +231,13 @@ uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset)
     size_t n;
     for (size_t i = hp_flows_block(flows, offset);
          i < flows->end_block && p->blocks[i].place.offset == offset; i++)
-        add(&executed, flows->blocks[i]);
+        hp_add_up(&executed, flows->blocks[i]);
     const uint32_t *arrivals = hp_flows_arrivals(flows, offset, &n);
     for (size_t i = 0; i < n; i++) {
         const struct hp_pedge *edge = &p->edges[arrivals[i]];
-        bool call = edge->flow == HP_FLOW_CALL || edge->flow == HP_FLOW_CALL_IND;
-        if (!call && hp_flows_leaves(flows, arrivals[i]) && edge->from.offset - offset < size)
-            add(&own, flows->edges[arrivals[i]]);
+        if (!hp_flow_is_call(edge->flow) && hp_flows_leaves(flows, arrivals[i]) &&
+            edge->from.offset - offset < size)
+            hp_add_up(&own, flows->edges[arrivals[i]]);
     }
     return executed > own ? executed - own : 0;
 }
@@ -240,73 +246,31 @@ uint64_t hp_flows_instructions(const struct hp_flows *flows)
 {
     uint64_t sum = 0;
     for (size_t i = flows->first_block; i < flows->end_block; i++)
-        add(&sum, flows->blocks[i] * flows->profile->blocks[i].insns);
+        hp_add_up(&sum, flows->blocks[i] * flows->profile->blocks[i].insns);
     return sum;
 }
 
-void hp_flows_missing(const struct hp_flows *flows, const char *where,
-                      struct hp_export_written *written)
+uint64_t hp_flows_executed(const struct hp_flows *flows, uint64_t from, uint64_t to)
 {
-    bool rest = written->written < written->total;
-    int n = snprintf(written->missing, sizeof written->missing, "%s", rest ? where : "");
-    if (flows->lost && n >= 0 && (size_t)n < sizeof written->missing)
-        snprintf(written->missing + n, sizeof written->missing - (size_t)n,
+    const struct hp_flow_range *ranges = flows->ranges;
+    uint64_t most = 0;
+    for (size_t i = HP_BISECT(i, 0, flows->n_ranges, ranges[i].to <= from);
+         i < flows->n_ranges && ranges[i].from < to; i++)
+        if (ranges[i].count > most)
+            most = ranges[i].count;
+    return most;
+}
+
+struct hp_export_written hp_flows_written(const struct hp_flows *flows, const char *unit,
+                                          uint64_t n, uint64_t total, const char *where)
+{
+    struct hp_export_written written = {.unit = unit, .written = n, .total = total};
+    char lost[100] = "";
+    bool rest = n < total;
+    if (flows->lost)
+        snprintf(lost, sizeof lost,
                  "%s%" PRIu64 " executions of paths whose blocks are not in the profile",
                  rest ? "; " : "", flows->lost);
-}
-
-/* Where the number of executions changes: by `count`, up or down. */
-struct change {
-    uint64_t at;
-    uint64_t count; /* modulo 2^64 */
-};
-
-static int order_changes(const void *a, const void *b)
-{
-    const struct change *x = a, *y = b;
-    return (x->at > y->at) - (x->at < y->at);
-}
-
-static size_t list_changes(const struct hp_flows *flows, struct change *changes)
-{
-    size_t n = 0;
-    for (size_t i = flows->first_block; i < flows->end_block; i++) {
-        const struct hp_pblock *block = &flows->profile->blocks[i];
-        if (!flows->blocks[i] || !block->size)
-            continue;
-        changes[n++] = (struct change){block->place.offset, flows->blocks[i]};
-        changes[n++] = (struct change){block->place.offset + block->size, -flows->blocks[i]};
-    }
-    qsort(changes, n, sizeof *changes, order_changes);
-    return n;
-}
-
-enum hp_err hp_flows_ranges(const struct hp_flows *flows, struct hp_flow_range **ranges, size_t *n)
-{
-    size_t most = 2 * (flows->end_block - flows->first_block) + 1;
-    struct change *changes = calloc(most, sizeof *changes);
-    struct hp_flow_range *made = calloc(most, sizeof *made);
-    if (!changes || !made) {
-        free(changes);
-        free(made);
-        return hp_fail_nomem();
-    }
-    size_t n_changes = list_changes(flows, changes);
-    uint64_t count = 0;
-    *n = 0;
-    for (size_t i = 0, next; i < n_changes; i = next) {
-        for (next = i; next < n_changes && changes[next].at == changes[i].at; next++)
-            count += changes[next].count;
-        if (count && next < n_changes)
-            made[(*n)++] = (struct hp_flow_range){changes[i].at, changes[next].at, count};
-    }
-    free(changes);
-    *ranges = made;
-    return HP_OK;
-}
-
-uint64_t hp_flow_ranges_at(const struct hp_flow_range *ranges, size_t n, uint64_t offset)
-{
-    size_t low = HP_BISECT(i, 0, n, ranges[i].to <= offset);
-    return low < n && ranges[low].from <= offset ? ranges[low].count : 0;
+    snprintf(written.missing, sizeof written.missing, "%s%s", rest ? where : "", lost);
+    return written;
 }

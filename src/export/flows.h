@@ -11,6 +11,13 @@
 
 #include <stdbool.h>
 
+/* A run of bytes of the module whose instructions were all executed equally often. */
+struct hp_flow_range {
+    uint64_t from, to; /* offsets; `to` is behind it */
+    uint64_t count;
+};
+
+/* All zero is an empty one. */
 struct hp_flows {
     const struct hp_profile *profile;
     uint32_t module;
@@ -22,6 +29,10 @@ struct hp_flows {
     size_t first_block, end_block; /* those of the module */
     uint32_t *arrivals;            /* edges that lead into the module, by where to */
     size_t n_arrivals;
+    /* The executed code of the module, in order, without overlaps; neighbours may have equal
+     * counts. Every block starts one. */
+    struct hp_flow_range *ranges;
+    size_t n_ranges;
     uint64_t lost; /* executions of paths of the table whose steps are not known */
 };
 
@@ -34,22 +45,15 @@ struct hp_flows {
  * there is no such module or table, or the table counts something else than executions or
  * instructions. HP_ERR_NOMEM.
  */
-enum hp_err hp_flows_new(const struct hp_profile *profile, const struct hp_export_request *request,
-                         struct hp_flows **flows);
-void hp_flows_free(struct hp_flows *flows);
+enum hp_err hp_flows_init(struct hp_flows *flows, const struct hp_profile *profile,
+                          const struct hp_export_request *request);
+void hp_flows_fini(struct hp_flows *flows);
 
-/* A run of bytes of the module whose instructions were all executed equally often. */
-struct hp_flow_range {
-    uint64_t from, to; /* offsets; `to` is behind it */
-    uint64_t count;
-};
+/* For hp_flows_init(): adds the counts of a table to flows that have none. */
+enum hp_err hp_flows_add_table(struct hp_flows *flows, const char *name);
 
-/* The executed code of the module, in order, without overlaps; neighbours may have equal counts.
- * Every block starts one. free() them. HP_ERR_NOMEM. */
-enum hp_err hp_flows_ranges(const struct hp_flows *flows, struct hp_flow_range **ranges, size_t *n);
-
-/* Executions of the instruction at an offset, in the ranges. */
-uint64_t hp_flow_ranges_at(const struct hp_flow_range *ranges, size_t n, uint64_t offset);
+/* The most executions of an instruction from one offset to before another. */
+uint64_t hp_flows_executed(const struct hp_flows *flows, uint64_t from, uint64_t to);
 
 /* The edges that lead to an offset of the module: the first of `*n` in flows->arrivals. */
 const uint32_t *hp_flows_arrivals(const struct hp_flows *flows, uint64_t offset, size_t *n);
@@ -70,10 +74,16 @@ size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place, 
 /* Instructions executed in the module, by these counts. */
 uint64_t hp_flows_instructions(const struct hp_flows *flows);
 
-/* Says where the rest is of what was written: `where`, if there is any, and what the table does not
- * know. */
-void hp_flows_missing(const struct hp_flows *flows, const char *where,
-                      struct hp_export_written *written);
+/* That `n` of `total` things were written; the rest, if there is any, is `where`, and what the
+ * table does not know. */
+struct hp_export_written hp_flows_written(const struct hp_flows *flows, const char *unit,
+                                          uint64_t n, uint64_t total, const char *where);
+
+/* Whether control comes back behind it. */
+static inline bool hp_flow_is_call(uint8_t flow)
+{
+    return flow == HP_FLOW_CALL || flow == HP_FLOW_CALL_IND;
+}
 
 /* Whether an edge starts, or ends, in the module. */
 static inline bool hp_flows_leaves(const struct hp_flows *flows, size_t edge)

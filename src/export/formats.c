@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
+#include "base/cleanup.h"
 #include "export/export.h"
+#include "text/strbuf.h"
 
-#include <stdio.h>
 #include <string.h>
 
 /* Every format, in the order of the help; each is a file here with its hp_format_NAME. */
@@ -39,18 +40,16 @@ const struct hp_export_format *const *hp_export_formats(size_t *n)
 
 enum hp_err hp_export_find(const char *name, const struct hp_export_format **format)
 {
-    char names[512];
-    int length = 0;
+    struct hp_strbuf names HP_CLEANUP(hp_strbuf_fini) = {0};
     for (size_t i = 0; i < N_FORMATS; i++) {
-        if (name && strcmp(formats[i]->name, name) == 0) {
-            *format = formats[i];
+        *format = formats[i];
+        if (name && strcmp(formats[i]->name, name) == 0)
             return HP_OK;
-        }
-        if (length >= 0 && (size_t)length < sizeof names)
-            length += snprintf(names + length, sizeof names - (size_t)length, "%s%s", i ? ", " : "",
-                               formats[i]->name);
+        hp_strbuf_format(&names, "%s%s", i ? ", " : "", formats[i]->name);
     }
     if (!name)
-        return hp_fail(HP_ERR_INVALID, "no format given: --format is one of %s", names);
-    return hp_fail(HP_ERR_INVALID, "there is no format '%s'; there are: %s", name, names);
+        return hp_fail(HP_ERR_INVALID, "no format given: --format is one of %s",
+                       hp_strbuf_text(&names));
+    return hp_fail(HP_ERR_INVALID, "there is no format '%s'; there are: %s", name,
+                   hp_strbuf_text(&names));
 }

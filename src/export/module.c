@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "base/strings.h"
+#include "base/cleanup.h"
 #include "export/export.h"
+#include "report/tables.h"
+#include "text/strbuf.h"
 
 #include <fcntl.h>
 #include <limits.h>
@@ -11,26 +13,10 @@
 
 #define MAX_INTERPRETERS 4 /* of interpreters */
 
-static const char *file_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* Whether a module of this path is meant by `name`: a path, or a name without directories. */
 static bool is_meant(const char *path, const char *name)
 {
-    return strcmp(path, name) == 0 || (!strchr(name, '/') && strcmp(file_name(path), name) == 0);
-}
-
-/* The names of all modules, for an error, as far as there is room. */
-static void list(const struct hp_profile *p, char *text, size_t size)
-{
-    size_t n = 0;
-    text[0] = 0;
-    for (size_t i = 0; i < p->n_modules && n < size; i++)
-        n += (size_t)snprintf(text + n, size - n, "%s%.80s", i ? ", " : "",
-                              file_name(p->modules[i].path));
+    return strcmp(path, name) == 0 || (!strchr(name, '/') && strcmp(hp_base_name(path), name) == 0);
 }
 
 /* The module of that name; HP_PROFILE_NONE: there is none. */
@@ -76,8 +62,8 @@ static bool find_program(const struct hp_profile *p, const char *name, char real
     return false;
 }
 
-/* The interpreter that a script names in its first line, the program behind "env" where it is that.
- * False: it is none. */
+/* The interpreter in the first line of a script, or the program behind "env". False: there is none.
+ */
 static bool interpreter_of(const char *script, char name[PATH_MAX])
 {
     char line[PATH_MAX + 8];
@@ -90,7 +76,7 @@ static bool interpreter_of(const char *script, char name[PATH_MAX])
     line[n] = 0;
     line[strcspn(line, "\n")] = 0;
     char *rest, *word = strtok_r(line + 2, " \t", &rest);
-    if (word && strcmp(file_name(word), "env") == 0)
+    if (word && strcmp(hp_base_name(word), "env") == 0)
         do
             word = strtok_r(NULL, " \t", &rest);
         while (word && (word[0] == '-' || strchr(word, '=')));
@@ -124,7 +110,7 @@ static enum hp_err started(const struct hp_profile *p, uint32_t *module)
             break;
     }
     if (*module == HP_PROFILE_NONE && command[0])
-        HP_TRY(by_name(p, file_name(command), module));
+        HP_TRY(by_name(p, hp_base_name(command), module));
     if (*module == HP_PROFILE_NONE)
         *module = with_main(p);
     return HP_OK;
@@ -132,15 +118,18 @@ static enum hp_err started(const struct hp_profile *p, uint32_t *module)
 
 enum hp_err hp_export_module(const struct hp_profile *p, const char *name, uint32_t *module)
 {
-    char names[400];
+    struct hp_strbuf names HP_CLEANUP(hp_strbuf_fini) = {0};
     *module = HP_PROFILE_NONE;
     HP_TRY(name ? by_name(p, name, module) : started(p, module));
     if (*module != HP_PROFILE_NONE)
         return HP_OK;
-    list(p, names, sizeof names);
+    for (size_t i = 0; i < p->n_modules; i++)
+        hp_strbuf_format(&names, "%s%.80s", i ? ", " : "", hp_base_name(p->modules[i].path));
     if (!name)
         return hp_fail(HP_ERR_INVALID,
-                       "it cannot be told which module the program is: choose one by --module: %s",
-                       names);
-    return hp_fail(HP_ERR_INVALID, "the profile has no module '%.80s'; it has: %s", name, names);
+                       "it cannot be told which module the program is: choose one by --module: "
+                       "%.399s",
+                       hp_strbuf_text(&names));
+    return hp_fail(HP_ERR_INVALID, "the profile has no module '%.80s'; it has: %.399s", name,
+                   hp_strbuf_text(&names));
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* ELF files: what a program is, its symbols, lines and code, from any bytes. */
 #include "engine/elf_file.h"
-#include "export/optimizers/bolt_image.h"
+#include "export/optimizers/bolt.h"
 #include "support.h"
 #include "symbols/module_code.h"
 #include "symbols/symbols.h"

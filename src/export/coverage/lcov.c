@@ -6,7 +6,6 @@
  * compiler moved among that of other lines: no statement begins there.
  */
 
-#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/map64.h"
 #include "export/coverage/lcov_lines.h"
@@ -25,14 +24,12 @@ struct source {
 };
 
 struct writer {
-    struct hp_flows *flows;
+    struct hp_flows flows;
     const struct hp_profile *profile;
     struct hp_symbols *symbols;
     struct hp_module_code *code;
     struct hp_decoder *decoder;
     struct hp_source_frames frames;
-    struct hp_flow_range *ranges;
-    size_t n_ranges;
     struct hp_lcov_rows rows;
     struct hp_map64 functions; /* seen: by their first instruction */
     struct hp_map64 calls;     /* executed blocks that end with one: by where they end */
@@ -49,8 +46,7 @@ static void release(struct writer *w)
     hp_module_code_close(w->code);
     hp_decoder_free(w->decoder);
     free(w->frames.frames);
-    free(w->ranges);
-    hp_flows_free(w->flows);
+    hp_flows_fini(&w->flows);
 }
 
 /* --- Lines of code ---------------------------------------------------------------------------- */
@@ -98,7 +94,7 @@ static void add_function(struct writer *w)
     if (hp_map64_get(&w->functions, entry) != HP_MAP64_NONE)
         return;
     w->failed |= hp_map64_put(&w->functions, entry, 0) != HP_OK;
-    uint64_t count = hp_flows_entries(w->flows, entry);
+    uint64_t count = hp_flows_entries(&w->flows, entry);
     struct hp_lcov_row row = {HP_LCOV_FUNCTION, outer->first_line, outer->file, outer->function, 0,
                               {count}};
     hp_lcov_add(&w->rows, &row);
@@ -116,7 +112,7 @@ static void add_branches(struct writer *w, const struct source *source, uint64_t
     if (w->profile->run.arch == HP_ARCH_ARM)
         return;
     for (; from < to; from += insn.length) {
-        struct hp_place place = {w->flows->module, from};
+        struct hp_place place = {w->flows.module, from};
         size_t n = hp_module_code_read(w->code, from, bytes, sizeof bytes), end;
         if (!n || hp_decode(w->decoder, HP_MODE_DEFAULT, from, bytes, n, true, &insn) != HP_OK ||
             !insn.length)
@@ -124,21 +120,10 @@ static void add_branches(struct writer *w, const struct source *source, uint64_t
         if (insn.flow != HP_FLOW_COND)
             continue;
         struct hp_lcov_row row = {HP_LCOV_BRANCH, source->line, source->file, "", from, {0}};
-        for (size_t i = hp_flows_departures(w->flows, place, &end); i < end; i++)
-            hp_add_up(&row.counts[w->profile->edges[i].taken ? 0 : 1], w->flows->edges[i]);
+        for (size_t i = hp_flows_departures(&w->flows, place, &end); i < end; i++)
+            hp_add_up(&row.counts[w->profile->edges[i].taken ? 0 : 1], w->flows.edges[i]);
         hp_lcov_add(&w->rows, &row);
     }
-}
-
-/* The most executions of an instruction from one offset to another. */
-static uint64_t most_of(const struct writer *w, uint64_t from, uint64_t to)
-{
-    uint64_t most = 0;
-    size_t low = HP_BISECT(i, 0, w->n_ranges, w->ranges[i].to <= from);
-    for (; low < w->n_ranges && w->ranges[low].from < to; low++)
-        if (w->ranges[low].count > most)
-            most = w->ranges[low].count;
-    return most;
 }
 
 /* One part of the file that is code. */
@@ -150,7 +135,7 @@ static void add_code(struct writer *w, uint64_t from, uint64_t to)
         if (w->frames.n)
             add_function(w);
         if (is_known(&source)) {
-            add_line(w, &source, 0, most_of(w, from, until));
+            add_line(w, &source, 0, hp_flows_executed(&w->flows, from, until));
             add_branches(w, &source, from, until);
         }
         from = until;
@@ -183,29 +168,24 @@ static void walk_block(struct writer *w, const struct hp_pblock *block, uint64_t
     }
 }
 
-static bool is_call(uint8_t flow)
-{
-    return flow == HP_FLOW_CALL || flow == HP_FLOW_CALL_IND;
-}
-
 #define MAX_TURN 8 /* blocks of a loop in one line */
 
 /* Whether control can come from an offset to the branch at `goal` without leaving a line. */
 static bool comes_to(struct writer *w, uint64_t offset, uint64_t goal, const struct source *line,
                      int depth)
 {
-    size_t found = hp_flows_block(w->flows, offset), end;
+    size_t found = hp_flows_block(&w->flows, offset), end;
     const struct hp_pblock *block = &w->profile->blocks[found];
-    if (found == w->flows->end_block || block->place.offset != offset)
+    if (found == w->flows.end_block || block->place.offset != offset)
         return false;
-    struct hp_place branch = {w->flows->module, offset + block->branch};
+    struct hp_place branch = {w->flows.module, offset + block->branch};
     struct source last = source_at(w, branch.offset);
     if (!same_line(&last, line) || branch.offset == goal || !depth)
         return same_line(&last, line) && branch.offset == goal;
-    if (is_call(block->flow))
+    if (hp_flow_is_call(block->flow))
         return comes_to(w, offset + block->size, goal, line, depth - 1);
-    for (size_t i = hp_flows_departures(w->flows, branch, &end); i < end; i++)
-        if (hp_flows_enters(w->flows, i) && w->flows->edges[i] &&
+    for (size_t i = hp_flows_departures(&w->flows, branch, &end); i < end; i++)
+        if (hp_flows_enters(&w->flows, i) && w->flows.edges[i] &&
             comes_to(w, w->profile->edges[i].to.offset, goal, line, depth - 1))
             return true;
     return false;
@@ -216,7 +196,7 @@ static bool goes_round(struct writer *w, size_t i, const struct source *line)
 {
     const struct hp_pedge *edge = &w->profile->edges[i];
     return (edge->flow == HP_FLOW_COND || edge->flow == HP_FLOW_JUMP) && edge->taken &&
-           hp_flows_leaves(w->flows, i) && edge->to.offset <= edge->from.offset &&
+           hp_flows_leaves(&w->flows, i) && edge->to.offset <= edge->from.offset &&
            comes_to(w, edge->to.offset, edge->from.offset, line, MAX_TURN);
 }
 
@@ -226,7 +206,7 @@ static struct source origin_of(struct writer *w, size_t i, const struct source *
 {
     const struct hp_pedge *edge = &w->profile->edges[i];
     struct source origin = {.file = ""};
-    if (hp_flows_leaves(w->flows, i) && edge->flow != HP_FLOW_RETURN)
+    if (hp_flows_leaves(&w->flows, i) && edge->flow != HP_FLOW_RETURN)
         origin = source_at(w, edge->from.offset);
     if (is_known(&origin) && origin.function == target->function)
         return origin;
@@ -245,14 +225,14 @@ static void enter_block(struct writer *w, const struct hp_pblock *block, uint64_
     size_t n;
     if (!is_known(&target))
         return;
-    const uint32_t *arrivals = hp_flows_arrivals(w->flows, block->place.offset, &n);
+    const uint32_t *arrivals = hp_flows_arrivals(&w->flows, block->place.offset, &n);
     for (size_t i = 0; i < n; i++) {
-        uint64_t passed = w->flows->edges[arrivals[i]];
+        uint64_t passed = w->flows.edges[arrivals[i]];
         struct source origin = origin_of(w, arrivals[i], &target);
         bool same = same_line(&origin, &target);
         bool turns = same && goes_round(w, arrivals[i], &target);
         count -= passed < count ? passed : count;
-        if (is_call(w->profile->edges[arrivals[i]].flow) || !same || turns)
+        if (hp_flow_is_call(w->profile->edges[arrivals[i]].flow) || !same || turns)
             enter(w, &target, passed, turns);
     }
     enter(w, &target, count, false);
@@ -260,10 +240,10 @@ static void enter_block(struct writer *w, const struct hp_pblock *block, uint64_
 
 static void walk_blocks(struct writer *w)
 {
-    const struct hp_flows *flows = w->flows;
+    const struct hp_flows *flows = &w->flows;
     const struct hp_pblock *blocks = w->profile->blocks;
     for (size_t i = flows->first_block; i < flows->end_block; i++)
-        if (flows->blocks[i] && is_call(blocks[i].flow))
+        if (flows->blocks[i] && hp_flow_is_call(blocks[i].flow))
             w->failed |= hp_map64_put(&w->calls, blocks[i].place.offset + blocks[i].size,
                                       (uint32_t)i) != HP_OK;
     for (size_t i = flows->first_block; i < flows->end_block; i++)
@@ -281,12 +261,11 @@ static enum hp_err write_lcov(const struct hp_profile *profile,
 {
     struct writer w HP_CLEANUP(release) = {.profile = profile};
     uint64_t from, to;
-    HP_TRY(hp_flows_new(profile, request, &w.flows));
-    const struct hp_pmodule *module = &profile->modules[w.flows->module];
+    HP_TRY(hp_flows_init(&w.flows, profile, request));
+    const struct hp_pmodule *module = &profile->modules[w.flows.module];
     HP_TRY(hp_symbols_open(module->path, module->build_id, &w.symbols));
     HP_TRY(hp_module_code_open(module->path, NULL, 0, &w.code));
     HP_TRY(hp_decoder_new(profile->run.arch, &w.decoder));
-    HP_TRY(hp_flows_ranges(w.flows, &w.ranges, &w.n_ranges));
     for (size_t i = 0; hp_module_code_range(w.code, i, &from, &to); i++)
         add_code(&w, from, to);
     if (!w.rows.n && !w.failed)
@@ -297,9 +276,8 @@ static enum hp_err write_lcov(const struct hp_profile *profile,
     if (w.failed || w.rows.failed)
         return hp_fail_nomem();
     hp_lcov_write(&w.rows, out);
-    *written = (struct hp_export_written){
-        .unit = "instructions", .written = w.written, .total = hp_flows_instructions(w.flows)};
-    hp_flows_missing(w.flows, "in code without lines", written);
+    *written = hp_flows_written(&w.flows, "instructions", w.written,
+                                hp_flows_instructions(&w.flows), "in code without lines");
     return HP_OK;
 }
 

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "export/optimizers/bolt_image.h"
 #include "base/bisect.h"
-
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
 #include "base/map64.h"
+#include "export/optimizers/bolt.h"
 
-#include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -20,33 +19,19 @@ struct symbol {
     uint8_t type, bind;
 };
 
-/* Counts how often a name came. All zero is an empty one. */
-struct numbering {
-    struct hp_map64 by_name; /* by the address of the kept name */
-    uint32_t *counts;
-    size_t n, capacity;
-};
-
 /* --- The file --------------------------------------------------------------------------------- */
 
 enum hp_err hp_bolt_image_open_file(const struct hp_pmodule *module, struct hp_bolt_image *image)
 {
     *image = (struct hp_bolt_image){0};
-    if (hp_elf_open(&image->file, module->path) != HP_OK ||
-        hp_elf_complete(&image->file) != HP_OK) {
-        hp_bolt_image_close(image);
+    if (hp_elf_open(&image->file, module->path) != HP_OK || hp_elf_complete(&image->file) != HP_OK)
         return hp_fail(HP_ERR_NOTFOUND,
                        "cannot read %.300s, which ran: it is needed for this format", module->path);
-    }
-    char *build_id = hp_elf_build_id(image->file.elf);
-    bool same = build_id && (!module->build_id[0] || strcasecmp(build_id, module->build_id) == 0);
-    free(build_id);
-    if (!same) {
-        hp_bolt_image_close(image);
+    char *build_id HP_CLEANUP(hp_free) = hp_elf_build_id(image->file.elf);
+    if (!build_id || (module->build_id[0] && strcasecmp(build_id, module->build_id) != 0))
         return hp_fail(HP_ERR_NOTFOUND,
                        "%.300s is not the file that ran: its build id is another one; record again",
                        module->path);
-    }
     image->base = hp_elf_base(image->file.elf);
     return HP_OK;
 }
@@ -56,7 +41,7 @@ void hp_bolt_image_close(struct hp_bolt_image *image)
     hp_elf_close(&image->file);
     hp_strings_fini(&image->strings);
     free(image->functions);
-    *image = (struct hp_bolt_image){0};
+    free(image->labels);
 }
 
 /* --- Symbols ---------------------------------------------------------------------------------- */
@@ -89,13 +74,10 @@ static bool read_symbol(Elf *elf, const GElf_Sym *entry, const char *name, struc
 static int order_symbols(const void *a, const void *b)
 {
     const struct symbol *x = a, *y = b;
-    if (x->address != y->address)
-        return x->address < y->address ? -1 : 1;
-    if ((x->type == STT_FUNC) != (y->type == STT_FUNC))
-        return x->type == STT_FUNC ? -1 : 1;
-    if ((x->type == STT_SECTION) != (y->type == STT_SECTION))
-        return x->type == STT_SECTION ? 1 : -1;
-    return (x->index > y->index) - (x->index < y->index);
+    return HP_COMPARE(x->address, y->address)
+           ?: HP_COMPARE(y->type == STT_FUNC, x->type == STT_FUNC)
+           ?: HP_COMPARE(x->type == STT_SECTION, y->type == STT_SECTION)
+           ?: HP_COMPARE(x->index, y->index);
 }
 
 static enum hp_err read_symbols(Elf *elf, Elf_Scn *section, struct symbol **symbols, size_t *n)
@@ -104,8 +86,6 @@ static enum hp_err read_symbols(Elf *elf, Elf_Scn *section, struct symbol **symb
     GElf_Sym entry;
     Elf_Data *data = elf_getdata(section, NULL);
     size_t capacity = 0;
-    *symbols = NULL;
-    *n = 0;
     if (!data || !gelf_getshdr(section, &header))
         return HP_OK;
     for (int i = 0; gelf_getsym(data, i, &entry); i++) {
@@ -124,43 +104,22 @@ static enum hp_err read_symbols(Elf *elf, Elf_Scn *section, struct symbol **symb
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
-static enum hp_err next_number(struct numbering *numbering, const char *kept, uint32_t *number)
+/* The name that BOLT gives to a symbol, kept; NULL: memory ran out. `numbers`: of the last local
+ * symbol of each name, by the address of the kept name. */
+static const char *name_symbol(struct hp_bolt_image *image, struct hp_map64 *numbers,
+                               const struct symbol *symbol)
 {
-    uint32_t at = hp_map64_get(&numbering->by_name, (uint64_t)(uintptr_t)kept);
-    if (at == HP_MAP64_NONE) {
-        at = (uint32_t)numbering->n;
-        HP_TRY(hp_grow(&numbering->counts, &numbering->capacity, numbering->n + 1,
-                       sizeof *numbering->counts));
-        HP_TRY(hp_map64_put(&numbering->by_name, (uint64_t)(uintptr_t)kept, at));
-        numbering->counts[numbering->n++] = 0;
-    }
-    *number = ++numbering->counts[at];
-    return HP_OK;
-}
-
-/* The name that BOLT gives to a symbol, kept. */
-static enum hp_err name_symbol(struct hp_bolt_image *image, struct numbering *numbering,
-                               const struct symbol *symbol, const char **name)
-{
-    bool private = strncmp(symbol->name, ".L", 2) == 0;
-    uint32_t number;
-    char *text;
     const char *kept = hp_strings_add(&image->strings, symbol->name, strlen(symbol->name));
+    const char *prefix = strncmp(symbol->name, ".L", 2) == 0 ? "PG" : "";
     if (!kept)
-        return hp_fail_nomem();
-    *name = kept;
-    if (symbol->bind != STB_LOCAL && !private)
-        return HP_OK;
-    if (symbol->bind == STB_LOCAL)
-        HP_TRY(next_number(numbering, kept, &number));
-    int length = symbol->bind == STB_LOCAL
-                     ? asprintf(&text, "%s%s/%u", private ? "PG" : "", kept, number)
-                     : asprintf(&text, "PG%s", kept);
-    if (length < 0)
-        return hp_fail_nomem();
-    *name = hp_strings_add(&image->strings, text, (size_t)length);
-    free(text);
-    return *name ? HP_OK : hp_fail_nomem();
+        return NULL;
+    if (symbol->bind != STB_LOCAL)
+        return *prefix ? hp_strings_format(&image->strings, "%s%s", prefix, kept) : kept;
+    uint32_t last = hp_map64_get(numbers, (uint64_t)(uintptr_t)kept);
+    uint32_t number = last == HP_MAP64_NONE ? 1 : last + 1;
+    if (hp_map64_put(numbers, (uint64_t)(uintptr_t)kept, number) != HP_OK)
+        return NULL;
+    return hp_strings_format(&image->strings, "%s%s/%u", prefix, kept, number);
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */
@@ -178,12 +137,14 @@ static bool starts_function(const struct symbol *symbol, const struct symbol *la
            !(symbol->type == STT_NOTYPE && symbol->bind == STB_LOCAL);
 }
 
-static enum hp_err add_function(struct hp_bolt_image *image, uint64_t address, uint64_t end,
+/* `name` is NULL when memory ran out for it. */
+static enum hp_err add_function(struct hp_bolt_image *image, uint64_t from, uint64_t to,
                                 uint64_t size, const char *name)
 {
+    if (!name)
+        return hp_fail_nomem();
     HP_TRY(hp_grow(&image->functions, &image->capacity, image->n + 1, sizeof *image->functions));
-    image->functions[image->n++] = (struct hp_bolt_function){
-        .from = address - image->base, .to = end - image->base, .size = size, .name = name};
+    image->functions[image->n++] = (struct hp_bolt_function){from, to, size, name};
     return HP_OK;
 }
 
@@ -193,20 +154,21 @@ static bool is_plt(const struct symbol *symbol)
     return symbol->type == STT_SECTION && strncmp(symbol->name, ".plt", 4) == 0;
 }
 
-static enum hp_err add_functions(struct hp_bolt_image *image, struct numbering *numbering,
-                                 const struct symbol *symbols, size_t n)
+static enum hp_err add_functions(struct hp_bolt_image *image, const struct symbol *symbols,
+                                 size_t n)
 {
+    struct hp_map64 numbers HP_CLEANUP(hp_map64_fini) = {0};
     const struct symbol *last = NULL;
-    for (size_t i = 0; i < n; i++) {
-        const char *name = NULL;
+    for (const struct symbol *s = symbols; s < symbols + n; s++) {
         /* All symbols take numbers, whatever they are. */
-        HP_TRY(name_symbol(image, numbering, &symbols[i], &name));
-        if (symbols[i].address < image->base || is_plt(&symbols[i]) ||
-            !starts_function(&symbols[i], last))
+        const char *name = name_symbol(image, &numbers, s);
+        if (!name)
+            return hp_fail_nomem();
+        if (s->address < image->base || is_plt(s) || !starts_function(s, last))
             continue;
-        HP_TRY(
-            add_function(image, symbols[i].address, symbols[i].section_end, symbols[i].size, name));
-        last = &symbols[i];
+        HP_TRY(add_function(image, s->address - image->base, s->section_end - image->base, s->size,
+                            name));
+        last = s;
     }
     return HP_OK;
 }
@@ -218,85 +180,52 @@ static enum hp_err add_plt_head(struct hp_bolt_image *image)
     Elf_Scn *section = hp_elf_section_named(image->file.elf, ".plt");
     if (!section || !gelf_getshdr(section, &header) || header.sh_addr < image->base)
         return HP_OK;
-    return add_function(image, header.sh_addr, header.sh_addr + header.sh_size, 0,
-                        "__BOLT_PSEUDO_.plt");
+    uint64_t from = header.sh_addr - image->base;
+    return add_function(image, from, from + header.sh_size, 0, "__BOLT_PSEUDO_.plt");
 }
 
 /* Entries of the procedure linkage tables, which have no symbols. */
 static enum hp_err add_plt(struct hp_bolt_image *image)
 {
-    struct hp_symbol_table table = {0};
+    struct hp_symbol_table table HP_CLEANUP(hp_symbol_table_fini) = {0};
     HP_TRY(add_plt_head(image));
-    enum hp_err err =
-        hp_symbol_table_add_plt(&table, &image->strings, image->file.elf, image->base);
-    for (size_t i = 0; i < table.n && err == HP_OK; i++) {
-        const struct hp_symbol *symbol = &table.entries[i].symbol;
-        char *text;
-        int length =
-            asprintf(&text, "%.*s@PLT", (int)(strlen(symbol->linkage) - 4), symbol->linkage);
-        if (length < 0) {
-            err = hp_fail_nomem();
-            break;
-        }
-        const char *name = hp_strings_add(&image->strings, text, (size_t)length);
-        free(text);
-        err = name ? add_function(image, image->base + symbol->offset,
-                                  image->base + symbol->offset + symbol->size, symbol->size, name)
-                   : hp_fail_nomem();
+    HP_TRY(hp_symbol_table_add_plt(&table, &image->strings, image->file.elf, image->base));
+    for (size_t i = 0; i < table.n; i++) {
+        const struct hp_symbol *s = &table.entries[i].symbol;
+        const char *name = hp_strings_format(&image->strings, "%.*s@PLT",
+                                             (int)(strlen(s->linkage) - 4), s->linkage);
+        HP_TRY(add_function(image, s->offset, s->offset + s->size, s->size, name));
     }
-    hp_symbol_table_fini(&table);
-    return err;
+    return HP_OK;
 }
 
 /* Of two at one place the one with a size is found. */
 static int order_functions(const void *a, const void *b)
 {
     const struct hp_bolt_function *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    return (x->size > y->size) - (x->size < y->size);
+    return HP_COMPARE(x->from, y->from) ?: HP_COMPARE(x->size, y->size);
 }
 
-/* A function ends where the next one begins. */
-static void settle(struct hp_bolt_image *image)
+enum hp_err hp_bolt_image_open(const struct hp_pmodule *module, struct hp_bolt_image *image)
 {
-    if (image->n)
-        qsort(image->functions, image->n, sizeof *image->functions, order_functions);
-    for (size_t i = 0; i + 1 < image->n; i++)
-        if (image->functions[i].to > image->functions[i + 1].from)
-            image->functions[i].to = image->functions[i + 1].from;
-}
-
-static enum hp_err read_functions(struct hp_bolt_image *image, const char *path)
-{
-    struct numbering numbering = {0};
-    struct symbol *symbols = NULL;
+    struct symbol *symbols HP_CLEANUP(hp_free) = NULL;
     size_t n = 0;
+    HP_TRY(hp_bolt_image_open_file(module, image));
     Elf_Scn *section = hp_elf_section_of_type(image->file.elf, SHT_SYMTAB);
     if (!section)
         return hp_fail(HP_ERR_INVALID,
                        "%.300s has no symbols (it was stripped), and llvm-bolt finds functions by "
                        "them: use one that has, linked with -Wl,--emit-relocs",
-                       path);
-    enum hp_err err = read_symbols(image->file.elf, section, &symbols, &n);
-    if (err == HP_OK)
-        err = add_functions(image, &numbering, symbols, n);
-    if (err == HP_OK)
-        err = add_plt(image);
-    free(symbols);
-    free(numbering.counts);
-    hp_map64_fini(&numbering.by_name);
-    settle(image);
-    return err;
-}
-
-enum hp_err hp_bolt_image_open(const struct hp_pmodule *module, struct hp_bolt_image *image)
-{
-    HP_TRY(hp_bolt_image_open_file(module, image));
-    enum hp_err err = read_functions(image, module->path);
-    if (err != HP_OK)
-        hp_bolt_image_close(image);
-    return err;
+                       module->path);
+    HP_TRY(read_symbols(image->file.elf, section, &symbols, &n));
+    HP_TRY(add_functions(image, symbols, n));
+    HP_TRY(add_plt(image));
+    if (image->n)
+        qsort(image->functions, image->n, sizeof *image->functions, order_functions);
+    for (size_t i = 0; i + 1 < image->n; i++) /* a function ends where the next one begins */
+        if (image->functions[i].to > image->functions[i + 1].from)
+            image->functions[i].to = image->functions[i + 1].from;
+    return HP_OK;
 }
 
 const struct hp_bolt_function *hp_bolt_image_find(const struct hp_bolt_image *image,

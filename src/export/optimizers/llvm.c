@@ -5,7 +5,8 @@
  * compiler has to guess.
  */
 
-#include "export/export.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "export/flows.h"
 #include "export/optimizers/llvm_tree.h"
 #include "report/tables.h"
@@ -16,15 +17,22 @@
 #include <string.h>
 
 struct writer {
-    const struct hp_flows *flows;
+    struct hp_flows flows;
     const struct hp_profile *profile;
     struct hp_symbols *symbols;
     struct hp_source_frames frames;
     struct hp_llvm_tree tree;
-    struct hp_flow_range *ranges;
-    size_t n_ranges;
     struct hp_map64 entered; /* first instructions of functions whose entries are counted */
 };
+
+static void fini_writer(struct writer *w)
+{
+    hp_llvm_tree_fini(&w->tree);
+    hp_map64_fini(&w->entered);
+    hp_symbols_close(w->symbols);
+    free(w->frames.frames);
+    hp_flows_fini(&w->flows);
+}
 
 /* --- Discriminators --------------------------------------------------------------------------- */
 
@@ -62,10 +70,10 @@ static bool is_part(const char *linkage)
 static uint64_t entries_of(const struct writer *w, uint64_t entry)
 {
     const struct hp_pfunction *function =
-        hp_flows_function(w->flows, (struct hp_place){w->flows->module, entry});
+        hp_flows_function(&w->flows, (struct hp_place){w->flows.module, entry});
     if (function && is_part(function->linkage))
         return 0;
-    return hp_flows_entries(w->flows, entry);
+    return hp_flows_entries(&w->flows, entry);
 }
 
 /* The location of a frame in its function. */
@@ -93,8 +101,7 @@ static enum hp_err find_node(struct writer *w, uint32_t *node)
         HP_TRY(hp_llvm_tree_node(&w->tree, *node, at, name, node));
         if (outer && hp_map64_get(&w->entered, w->frames.entry) == HP_MAP64_NONE) {
             HP_TRY(hp_map64_put(&w->entered, w->frames.entry, 0));
-            w->tree.nodes[*node].head =
-                hp_saturating_add(w->tree.nodes[*node].head, entries_of(w, w->frames.entry));
+            hp_add_up(&w->tree.nodes[*node].head, entries_of(w, w->frames.entry));
         }
         at = location_of(frame);
     }
@@ -118,8 +125,7 @@ static enum hp_err add_code(struct writer *w, uint64_t count, const char *target
                                   .at = location_of(leaf),
                                   .target = target,
                                   .instance = w->frames.entry,
-                                  .count =
-                                      count > UINT64_MAX / copies ? UINT64_MAX : count * copies};
+                                  .count = hp_saturating_mul(count, copies)};
     return hp_llvm_tree_add(&w->tree, &entry);
 }
 
@@ -130,87 +136,72 @@ static enum hp_err frames_at(struct writer *w, uint64_t offset)
     return err == HP_ERR_NOTFOUND ? HP_OK : err;
 }
 
-/* All code from one offset to another, in pieces that are the same line. `*range` is where in the
- * ranges it is. */
-static enum hp_err add_piece(struct writer *w, uint64_t from, uint64_t to, size_t *range)
+/* All code from one offset to another, in pieces that are the same line. */
+static enum hp_err add_piece(struct writer *w, uint64_t from, uint64_t to)
 {
     while (from < to) {
         HP_TRY(frames_at(w, from));
-        uint64_t until = w->frames.until < to ? w->frames.until : to, most = 0;
-        while (*range < w->n_ranges && w->ranges[*range].to <= from)
-            ++*range;
-        for (size_t i = *range; i < w->n_ranges && w->ranges[i].from < until; i++)
-            if (w->ranges[i].count > most)
-                most = w->ranges[i].count;
-        HP_TRY(add_code(w, most, NULL));
+        uint64_t until = w->frames.until < to ? w->frames.until : to;
+        HP_TRY(add_code(w, hp_flows_executed(&w->flows, from, until), NULL));
         from = until;
     }
     return HP_OK;
 }
 
-/* A run of bytes. */
-struct piece {
-    uint64_t from, to;
-};
-
 static int order_pieces(const void *a, const void *b)
 {
-    const struct piece *x = a, *y = b;
-    return (x->from > y->from) - (x->from < y->from);
+    const struct hp_flow_range *x = a, *y = b;
+    return HP_COMPARE(x->from, y->from);
 }
 
 /* Executed code, and the rest of the functions that it is in; in any order, with overlaps. */
-static size_t list_pieces(const struct writer *w, struct piece *pieces)
+static size_t list_pieces(const struct writer *w, struct hp_flow_range *pieces)
 {
     const struct hp_profile *p = w->profile;
     uint32_t last = HP_PROFILE_NONE;
-    size_t n = 0;
-    for (size_t i = 0; i < w->n_ranges; i++)
-        pieces[n++] = (struct piece){w->ranges[i].from, w->ranges[i].to};
-    for (size_t i = w->flows->first_block; i < w->flows->end_block; i++) {
+    size_t n = w->flows.n_ranges;
+    memcpy(pieces, w->flows.ranges, n * sizeof *pieces);
+    for (size_t i = w->flows.first_block; i < w->flows.end_block; i++) {
         uint32_t function = p->blocks[i].function;
-        if (!w->flows->blocks[i] || function == last || function == HP_PROFILE_NONE ||
-            p->functions[function].place.module != w->flows->module)
+        if (!w->flows.blocks[i] || function == last || function == HP_PROFILE_NONE ||
+            p->functions[function].place.module != w->flows.module)
             continue;
         last = function;
         uint64_t from = p->functions[function].place.offset;
-        pieces[n++] = (struct piece){from, from + p->functions[function].size};
+        pieces[n++] =
+            (struct hp_flow_range){.from = from, .to = from + p->functions[function].size};
     }
     return n;
 }
 
 static enum hp_err add_lines(struct writer *w)
 {
-    size_t range = 0, n, n_blocks = w->flows->end_block - w->flows->first_block;
-    struct piece *pieces = calloc(w->n_ranges + n_blocks + 1, sizeof *pieces);
-    enum hp_err err = HP_OK;
+    size_t n_blocks = w->flows.end_block - w->flows.first_block;
+    struct hp_flow_range *pieces HP_CLEANUP(hp_free) =
+        calloc(w->flows.n_ranges + n_blocks + 1, sizeof *pieces);
     uint64_t done = 0;
     if (!pieces)
         return hp_fail_nomem();
-    n = list_pieces(w, pieces);
+    size_t n = list_pieces(w, pieces);
     qsort(pieces, n, sizeof *pieces, order_pieces);
-    for (size_t i = 0; i < n && err == HP_OK; i++) {
+    for (size_t i = 0; i < n; i++) {
         uint64_t from = pieces[i].from > done ? pieces[i].from : done;
         if (pieces[i].to <= from)
             continue;
-        err = add_piece(w, from, pieces[i].to, &range);
+        HP_TRY(add_piece(w, from, pieces[i].to));
         done = pieces[i].to;
     }
-    free(pieces);
-    return err;
+    return HP_OK;
 }
 
 /* --- Calls ------------------------------------------------------------------------------------ */
 
-/* The name of what a call leads to; NULL: not known. It is written into `text` where it has to be
- * made. */
-static enum hp_err target_of(struct writer *w, const struct hp_pedge *edge, char **text,
-                             const char **name)
+/* The name of what a call leads to; NULL: not known. */
+static enum hp_err target_of(struct writer *w, const struct hp_pedge *edge, const char **name)
 {
-    const struct hp_pfunction *function = hp_flows_function(w->flows, edge->to);
+    const struct hp_pfunction *function = hp_flows_function(&w->flows, edge->to);
     *name = NULL;
-    *text = NULL;
-    if (edge->to.module == w->flows->module) {
+    if (edge->to.module == w->flows.module) {
         HP_TRY(frames_at(w, edge->to.offset));
         if (w->frames.n && w->frames.entry == edge->to.offset) {
             *name = w->frames.frames[w->frames.n - 1].function;
@@ -223,8 +214,8 @@ static enum hp_err target_of(struct writer *w, const struct hp_pedge *edge, char
     *name = function->linkage;
     if (length <= 4 || strcmp(function->linkage + length - 4, "@plt") != 0)
         return HP_OK;
-    *name = *text = strndup(function->linkage, length - 4);
-    return *text ? HP_OK : hp_fail_nomem();
+    *name = hp_strings_add(&w->tree.names, function->linkage, length - 4);
+    return *name ? HP_OK : hp_fail_nomem();
 }
 
 /* Calls, and jumps to where another function begins. */
@@ -232,9 +223,9 @@ static bool is_call(const struct writer *w, const struct hp_pedge *edge)
 {
     if (!edge->taken)
         return false;
-    if (edge->flow == HP_FLOW_CALL || edge->flow == HP_FLOW_CALL_IND)
+    if (hp_flow_is_call(edge->flow))
         return true;
-    const struct hp_pfunction *function = hp_flows_function(w->flows, edge->to);
+    const struct hp_pfunction *function = hp_flows_function(&w->flows, edge->to);
     return function && edge->flow != HP_FLOW_RETURN && edge->flow != HP_FLOW_SYSCALL &&
            (edge->from.module != edge->to.module ||
             edge->from.offset - edge->to.offset >= function->size) &&
@@ -246,19 +237,13 @@ static enum hp_err add_calls(struct writer *w)
     for (size_t i = 0; i < w->profile->n_edges; i++) {
         const struct hp_pedge *edge = &w->profile->edges[i];
         const char *target;
-        char *text;
-        if (!hp_flows_leaves(w->flows, i) || !w->flows->edges[i] || !is_call(w, edge))
+        if (!hp_flows_leaves(&w->flows, i) || !w->flows.edges[i] || !is_call(w, edge))
             continue;
-        HP_TRY(target_of(w, edge, &text, &target));
-        enum hp_err err = HP_OK;
-        if (target && hp_llvm_name_fits(target))
-            err = frames_at(w, edge->from.offset);
-        else
-            w->frames.n = 0;
-        if (err == HP_OK)
-            err = add_code(w, w->flows->edges[i], target);
-        free(text);
-        HP_TRY(err);
+        HP_TRY(target_of(w, edge, &target));
+        if (!target || !hp_llvm_name_fits(target))
+            continue;
+        HP_TRY(frames_at(w, edge->from.offset));
+        HP_TRY(add_code(w, w->flows.edges[i], target));
     }
     return HP_OK;
 }
@@ -266,55 +251,40 @@ static enum hp_err add_calls(struct writer *w)
 /* --- The file --------------------------------------------------------------------------------- */
 
 /* Instructions that have a place in the profile. */
-static enum hp_err count_written(struct writer *w, struct hp_export_written *written)
+static enum hp_err count_placed(struct writer *w, uint64_t *placed)
 {
-    *written = (struct hp_export_written){.unit = "instructions",
-                                          .total = hp_flows_instructions(w->flows)};
-    for (size_t i = w->flows->first_block; i < w->flows->end_block; i++) {
+    *placed = 0;
+    for (size_t i = w->flows.first_block; i < w->flows.end_block; i++) {
         const struct hp_pblock *block = &w->profile->blocks[i];
-        if (!w->flows->blocks[i])
+        if (!w->flows.blocks[i])
             continue;
         HP_TRY(frames_at(w, block->place.offset));
         if (w->frames.n && w->frames.frames[w->frames.n - 1].first_line)
-            written->written =
-                hp_saturating_add(written->written, w->flows->blocks[i] * block->insns);
+            hp_add_up(placed, w->flows.blocks[i] * block->insns);
     }
-    hp_flows_missing(w->flows, "in code without debug information", written);
     return HP_OK;
-}
-
-static enum hp_err write_profile(struct writer *w, FILE *out, struct hp_export_written *written)
-{
-    const struct hp_pmodule *module = &w->profile->modules[w->flows->module];
-    HP_TRY(hp_symbols_open(module->path, module->build_id, &w->symbols));
-    HP_TRY(hp_flows_ranges(w->flows, &w->ranges, &w->n_ranges));
-    HP_TRY(count_written(w, written));
-    if (!written->written)
-        return hp_fail(HP_ERR_INVALID,
-                       "%.300s has no debug information that tells where functions begin: compile "
-                       "it with -gline-tables-only -fdebug-info-for-profiling, and record again",
-                       module->path);
-    HP_TRY(add_lines(w));
-    HP_TRY(add_calls(w));
-    hp_llvm_tree_finish(&w->tree);
-    return hp_llvm_tree_write(&w->tree, out);
 }
 
 static enum hp_err write_llvm_sample(const struct hp_profile *profile,
                                      const struct hp_export_request *request, FILE *out,
                                      struct hp_export_written *written)
 {
-    struct hp_flows *flows;
-    HP_TRY(hp_flows_new(profile, request, &flows));
-    struct writer w = {.flows = flows, .profile = profile};
-    enum hp_err err = write_profile(&w, out, written);
-    hp_llvm_tree_fini(&w.tree);
-    hp_map64_fini(&w.entered);
-    hp_symbols_close(w.symbols);
-    free(w.frames.frames);
-    free(w.ranges);
-    hp_flows_free(flows);
-    return err;
+    struct writer w HP_CLEANUP(fini_writer) = {.profile = profile};
+    uint64_t placed;
+    HP_TRY(hp_flows_init(&w.flows, profile, request));
+    const struct hp_pmodule *module = &profile->modules[w.flows.module];
+    HP_TRY(hp_symbols_open(module->path, module->build_id, &w.symbols));
+    HP_TRY(count_placed(&w, &placed));
+    if (!placed)
+        return hp_fail(HP_ERR_INVALID,
+                       "%.300s has no debug information that tells where functions begin: compile "
+                       "it with -gline-tables-only -fdebug-info-for-profiling, and record again",
+                       module->path);
+    HP_TRY(add_lines(&w));
+    HP_TRY(add_calls(&w));
+    *written = hp_flows_written(&w.flows, "instructions", placed, hp_flows_instructions(&w.flows),
+                                "in code without debug information");
+    return hp_llvm_tree_write(&w.tree, out);
 }
 
 const struct hp_export_format hp_format_llvm_sample = {

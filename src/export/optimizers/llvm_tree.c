@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "export/optimizers/llvm_tree.h"
-#include "base/bisect.h"
 
+#include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
 #include "text/number.h"
 
@@ -11,35 +13,32 @@
 
 /* --- Building --------------------------------------------------------------------------------- */
 
-int hp_llvm_name_fits(const char *name)
+bool hp_llvm_name_fits(const char *name)
 {
     if (!name[0] || name[0] == '#' || name[0] == '!')
-        return 0;
+        return false;
     for (const char *c = name; *c; c++)
         if ((unsigned char)*c <= ' ' || *c == 0x7f)
-            return 0;
-    return 1;
+            return false;
+    return true;
 }
 
-static int same_location(struct hp_llvm_location a, struct hp_llvm_location b)
+static int order_locations(struct hp_llvm_location a, struct hp_llvm_location b)
 {
-    return a.line == b.line && a.discriminator == b.discriminator;
+    return HP_COMPARE(a.line, b.line) ?: HP_COMPARE(a.discriminator, b.discriminator);
 }
 
-static enum hp_err add_node(struct hp_llvm_tree *tree, uint32_t parent, struct hp_llvm_location at,
-                            const char *kept, uint32_t *node)
+/* The node that there is; HP_LLVM_NONE: none. */
+static uint32_t find_node(const struct hp_llvm_tree *tree, uint32_t parent,
+                          struct hp_llvm_location at, const char *kept)
 {
-    HP_TRY(hp_grow(&tree->nodes, &tree->nodes_capacity, tree->n_nodes + 1, sizeof *tree->nodes));
-    *node = (uint32_t)tree->n_nodes;
     if (parent == HP_LLVM_NONE)
-        HP_TRY(hp_map64_put(&tree->roots, (uint64_t)(uintptr_t)kept, *node));
-    tree->nodes[tree->n_nodes++] = (struct hp_llvm_node){
-        .name = kept, .parent = parent, .child = HP_LLVM_NONE, .next = HP_LLVM_NONE, .at = at};
-    if (parent != HP_LLVM_NONE) {
-        tree->nodes[*node].next = tree->nodes[parent].child;
-        tree->nodes[parent].child = *node;
-    }
-    return HP_OK;
+        return hp_map64_get(&tree->roots, (uint64_t)(uintptr_t)kept);
+    uint32_t node = tree->nodes[parent].child;
+    while (node != HP_LLVM_NONE &&
+           (tree->nodes[node].name != kept || order_locations(tree->nodes[node].at, at) != 0))
+        node = tree->nodes[node].next;
+    return node;
 }
 
 enum hp_err hp_llvm_tree_node(struct hp_llvm_tree *tree, uint32_t parent,
@@ -48,16 +47,21 @@ enum hp_err hp_llvm_tree_node(struct hp_llvm_tree *tree, uint32_t parent,
     const char *kept = hp_strings_add(&tree->names, name, strlen(name));
     if (!kept)
         return hp_fail_nomem();
-    if (parent == HP_LLVM_NONE) {
-        *node = hp_map64_get(&tree->roots, (uint64_t)(uintptr_t)kept);
-        if (*node != HP_MAP64_NONE)
-            return HP_OK;
-        return add_node(tree, parent, (struct hp_llvm_location){0}, kept, node);
+    *node = find_node(tree, parent, at, kept);
+    if (*node != HP_LLVM_NONE)
+        return HP_OK;
+    HP_TRY(hp_grow(&tree->nodes, &tree->nodes_capacity, tree->n_nodes + 1, sizeof *tree->nodes));
+    *node = (uint32_t)tree->n_nodes;
+    if (parent == HP_LLVM_NONE)
+        HP_TRY(hp_map64_put(&tree->roots, (uint64_t)(uintptr_t)kept, *node));
+    struct hp_llvm_node *made = &tree->nodes[tree->n_nodes++];
+    *made = (struct hp_llvm_node){
+        .name = kept, .parent = parent, .child = HP_LLVM_NONE, .next = HP_LLVM_NONE, .at = at};
+    if (parent != HP_LLVM_NONE) {
+        made->next = tree->nodes[parent].child;
+        tree->nodes[parent].child = *node;
     }
-    for (*node = tree->nodes[parent].child; *node != HP_LLVM_NONE; *node = tree->nodes[*node].next)
-        if (tree->nodes[*node].name == kept && same_location(tree->nodes[*node].at, at))
-            return HP_OK;
-    return add_node(tree, parent, at, kept, node);
+    return HP_OK;
 }
 
 enum hp_err hp_llvm_tree_add(struct hp_llvm_tree *tree, const struct hp_llvm_entry *entry)
@@ -80,40 +84,23 @@ void hp_llvm_tree_fini(struct hp_llvm_tree *tree)
     free(tree->entries);
     hp_map64_fini(&tree->roots);
     hp_strings_fini(&tree->names);
-    *tree = (struct hp_llvm_tree){0};
 }
 
 /* --- Joining ---------------------------------------------------------------------------------- */
 
-static int compare_u64(uint64_t a, uint64_t b)
-{
-    return (a > b) - (a < b);
-}
-
-static int order_locations(struct hp_llvm_location a, struct hp_llvm_location b)
-{
-    int order = compare_u64(a.line, b.line);
-    return order ? order : compare_u64(a.discriminator, b.discriminator);
-}
-
 /* Entries of one thing together: what ran before what it called. */
 static int order_things(const struct hp_llvm_entry *x, const struct hp_llvm_entry *y)
 {
-    int order = compare_u64(x->node, y->node);
-    if (!order)
-        order = order_locations(x->at, y->at);
-    if (!order)
-        order = compare_u64(x->target != NULL, y->target != NULL);
-    if (!order && x->target)
-        order = strcmp(x->target, y->target);
-    return order;
+    return HP_COMPARE(x->node, y->node)
+           ?: order_locations(x->at, y->at)
+           ?: HP_COMPARE(x->target != NULL, y->target != NULL)
+           ?: (x->target ? strcmp(x->target, y->target) : 0);
 }
 
 static int order_entries(const void *a, const void *b)
 {
     const struct hp_llvm_entry *x = a, *y = b;
-    int order = order_things(x, y);
-    return order ? order : compare_u64(x->instance, y->instance);
+    return order_things(x, y) ?: HP_COMPARE(x->instance, y->instance);
 }
 
 /* Joins entry `entry` to `into`, which is the same thing. `most` is the largest of its instance so
@@ -121,16 +108,16 @@ static int order_entries(const void *a, const void *b)
 static void join(struct hp_llvm_entry *into, uint64_t *most, const struct hp_llvm_entry *entry)
 {
     if (entry->target || entry->instance != into->instance) {
-        into->count = hp_saturating_add(into->count, entry->count);
+        hp_add_up(&into->count, entry->count);
         into->instance = entry->instance;
         *most = entry->count;
     } else if (entry->count > *most) {
-        into->count = hp_saturating_add(into->count, entry->count - *most);
+        hp_add_up(&into->count, entry->count - *most);
         *most = entry->count;
     }
 }
 
-void hp_llvm_tree_finish(struct hp_llvm_tree *tree)
+static void join_entries(struct hp_llvm_tree *tree)
 {
     size_t kept = 0;
     uint64_t most = 0;
@@ -145,18 +132,17 @@ void hp_llvm_tree_finish(struct hp_llvm_tree *tree)
         most = tree->entries[kept - 1].count;
     }
     tree->n_entries = kept;
-    for (size_t i = 0; i < kept; i++) {
-        struct hp_llvm_node *node = &tree->nodes[tree->entries[i].node];
+}
+
+static void add_totals(struct hp_llvm_tree *tree)
+{
+    for (size_t i = 0; i < tree->n_entries; i++)
         if (!tree->entries[i].target)
-            node->total = hp_saturating_add(node->total, tree->entries[i].count);
-    }
+            hp_add_up(&tree->nodes[tree->entries[i].node].total, tree->entries[i].count);
     /* What is inlined comes behind what it is inlined into. */
-    for (size_t i = tree->n_nodes; i-- > 0;) {
-        struct hp_llvm_node *node = &tree->nodes[i];
-        if (node->parent != HP_LLVM_NONE)
-            tree->nodes[node->parent].total =
-                hp_saturating_add(tree->nodes[node->parent].total, node->total);
-    }
+    for (size_t i = tree->n_nodes; i-- > 0;)
+        if (tree->nodes[i].parent != HP_LLVM_NONE)
+            hp_add_up(&tree->nodes[tree->nodes[i].parent].total, tree->nodes[i].total);
 }
 
 /* --- Writing ---------------------------------------------------------------------------------- */
@@ -165,7 +151,6 @@ struct printer {
     const struct hp_llvm_tree *tree;
     FILE *out;
     uint32_t *order; /* nodes: those of a parent together, as they are written */
-    size_t *first;   /* of each node, in `order`; of functions behind the last node */
 };
 
 static void put_location(FILE *out, int depth, struct hp_llvm_location at)
@@ -176,39 +161,42 @@ static void put_location(FILE *out, int depth, struct hp_llvm_location at)
     fputs(": ", out);
 }
 
-static const struct hp_llvm_entry *first_entry(const struct hp_llvm_tree *tree, uint32_t node)
-{
-    size_t low = HP_BISECT(i, 0, tree->n_entries, tree->entries[i].node < node);
-    return tree->entries + low;
-}
-
 static void put_lines(const struct printer *p, uint32_t node, int depth)
 {
-    const struct hp_llvm_entry *end = p->tree->entries + p->tree->n_entries;
-    const struct hp_llvm_entry *entry = first_entry(p->tree, node);
+    const struct hp_llvm_tree *tree = p->tree;
+    const struct hp_llvm_entry *end = tree->entries + tree->n_entries;
+    const struct hp_llvm_entry *entry =
+        tree->entries + HP_BISECT(i, 0, tree->n_entries, tree->entries[i].node < node);
     while (entry < end && entry->node == node) {
         struct hp_llvm_location at = entry->at;
         put_location(p->out, depth, at);
         /* Calls of a place whose own executions are not known stand for them. */
         fprintf(p->out, "%" PRIu64, entry->count);
         for (entry += !entry->target;
-             entry < end && entry->node == node && same_location(entry->at, at); entry++)
+             entry < end && entry->node == node && order_locations(entry->at, at) == 0; entry++)
             if (entry->count)
                 fprintf(p->out, " %s:%" PRIu64, entry->target, entry->count);
         putc('\n', p->out);
     }
 }
 
-static void put_node(const struct printer *p, uint32_t node, int depth)
+/* The functions that were inlined into one, or (HP_LLVM_NONE) those that were not. */
+static void put_nodes(const struct printer *p, uint32_t parent, int depth)
 {
     const struct hp_llvm_node *nodes = p->tree->nodes;
-    put_lines(p, node, depth);
-    for (size_t i = p->first[node];
-         i < p->tree->n_nodes && nodes[p->order[i]].parent == node && nodes[p->order[i]].total;
-         i++) {
-        put_location(p->out, depth, nodes[p->order[i]].at);
-        fprintf(p->out, "%s:%" PRIu64 "\n", nodes[p->order[i]].name, nodes[p->order[i]].total);
-        put_node(p, p->order[i], depth + 1);
+    size_t n = p->tree->n_nodes;
+    for (size_t i = HP_BISECT(i, 0, n, nodes[p->order[i]].parent < parent); i < n; i++) {
+        const struct hp_llvm_node *node = &nodes[p->order[i]];
+        if (node->parent != parent || !node->total)
+            break;
+        if (parent != HP_LLVM_NONE)
+            put_location(p->out, depth, node->at);
+        fprintf(p->out, "%s:%" PRIu64, node->name, node->total);
+        if (parent == HP_LLVM_NONE)
+            fprintf(p->out, ":%" PRIu64, node->head);
+        putc('\n', p->out);
+        put_lines(p, p->order[i], depth + 1);
+        put_nodes(p, p->order[i], depth + 1);
     }
 }
 
@@ -218,44 +206,23 @@ static int order_nodes(const void *a, const void *b, void *context)
     const struct hp_llvm_tree *tree = context;
     const struct hp_llvm_node *x = &tree->nodes[*(const uint32_t *)a];
     const struct hp_llvm_node *y = &tree->nodes[*(const uint32_t *)b];
-    int order = compare_u64(x->parent, y->parent);
-    if (!order)
-        order = compare_u64(!x->total, !y->total);
-    if (!order)
-        order = x->parent == HP_LLVM_NONE ? compare_u64(y->total, x->total)
-                                          : order_locations(x->at, y->at);
-    return order ? order : strcmp(x->name, y->name);
+    return HP_COMPARE(x->parent, y->parent)
+           ?: HP_COMPARE(!x->total, !y->total)
+           ?: (x->parent == HP_LLVM_NONE ? HP_COMPARE(y->total, x->total)
+                                         : order_locations(x->at, y->at))
+           ?: strcmp(x->name, y->name);
 }
 
-static void put_functions(struct printer *p)
+enum hp_err hp_llvm_tree_write(struct hp_llvm_tree *tree, FILE *out)
 {
-    const struct hp_llvm_tree *tree = p->tree;
+    uint32_t *order HP_CLEANUP(hp_free) = calloc(tree->n_nodes + 1, sizeof *order);
+    if (!order)
+        return hp_fail_nomem();
+    join_entries(tree);
+    add_totals(tree);
     for (size_t i = 0; i < tree->n_nodes; i++)
-        p->order[i] = (uint32_t)i;
-    qsort_r(p->order, tree->n_nodes, sizeof *p->order, order_nodes, (void *)(uintptr_t)tree);
-    for (size_t i = 0; i < tree->n_nodes; i++)
-        p->first[i] = tree->n_nodes;
-    size_t roots = tree->n_nodes;
-    for (size_t i = tree->n_nodes; i-- > 0;) {
-        uint32_t parent = tree->nodes[p->order[i]].parent;
-        *(parent == HP_LLVM_NONE ? &roots : &p->first[parent]) = i;
-    }
-    for (size_t i = roots; i < tree->n_nodes && tree->nodes[p->order[i]].total; i++) {
-        const struct hp_llvm_node *node = &tree->nodes[p->order[i]];
-        fprintf(p->out, "%s:%" PRIu64 ":%" PRIu64 "\n", node->name, node->total, node->head);
-        put_node(p, p->order[i], 1);
-    }
-}
-
-enum hp_err hp_llvm_tree_write(const struct hp_llvm_tree *tree, FILE *out)
-{
-    struct printer p = {.tree = tree, .out = out};
-    p.order = calloc(tree->n_nodes + 1, sizeof *p.order);
-    p.first = calloc(tree->n_nodes + 1, sizeof *p.first);
-    enum hp_err err = p.order && p.first ? HP_OK : hp_fail_nomem();
-    if (err == HP_OK)
-        put_functions(&p);
-    free(p.order);
-    free(p.first);
-    return err;
+        order[i] = (uint32_t)i;
+    qsort_r(order, tree->n_nodes, sizeof *order, order_nodes, tree);
+    put_nodes(&(struct printer){tree, out, order}, HP_LLVM_NONE, 0);
+    return HP_OK;
 }

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "hotpath/error.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -27,7 +28,7 @@ struct hp_llvm_node {
     uint32_t child, next;
     struct hp_llvm_location at; /* where it was inlined */
     uint64_t head;              /* entries; of functions that are not inlined */
-    uint64_t total;             /* of all its lines, inlined ones included; when the tree is done */
+    uint64_t total;             /* of all its lines, inlined ones included; when it is written */
 };
 
 /* How often code at a place ran, or (`target`) called something. */
@@ -50,7 +51,7 @@ struct hp_llvm_tree {
 };
 
 /* Whether a name can be in the text: it can have no white space, and not begin like a comment. */
-int hp_llvm_name_fits(const char *name);
+bool hp_llvm_name_fits(const char *name);
 
 /* The function of that name inlined at a place of another (HP_LLVM_NONE: not inlined), made when it
  * is new. */
@@ -61,12 +62,9 @@ enum hp_err hp_llvm_tree_node(struct hp_llvm_tree *tree, uint32_t parent,
  * are added up, and so are calls of the same target. */
 enum hp_err hp_llvm_tree_add(struct hp_llvm_tree *tree, const struct hp_llvm_entry *entry);
 
-/* Ends it: joins the entries, and adds up. Nothing is added afterwards. */
-void hp_llvm_tree_finish(struct hp_llvm_tree *tree);
-
-/* Writes it: functions with most samples first. */
-enum hp_err hp_llvm_tree_write(const struct hp_llvm_tree *tree, FILE *out);
-
+/* Joins the entries, adds up, and writes: functions with most samples first. Nothing is added
+ * afterwards. */
+enum hp_err hp_llvm_tree_write(struct hp_llvm_tree *tree, FILE *out);
 void hp_llvm_tree_fini(struct hp_llvm_tree *tree);
 
 #endif

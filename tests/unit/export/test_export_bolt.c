@@ -71,11 +71,11 @@ static struct hp_profile profile(void)
     return p;
 }
 
-static struct hp_flows *flows_of(const struct hp_profile *p, const char *table)
+static struct hp_flows flows_of(const struct hp_profile *p, const char *table)
 {
-    struct hp_flows *flows = NULL;
+    struct hp_flows flows;
     struct hp_export_request request = {.module = "prog", .table = table};
-    assert_int_equal(hp_flows_new(p, &request, &flows), HP_OK);
+    assert_int_equal(hp_flows_init(&flows, p, &request), HP_OK);
     return flows;
 }
 
@@ -83,56 +83,56 @@ static void exact_counts_are_summed(void **state)
 {
     (void)state;
     struct hp_profile p = profile();
-    struct hp_flows *flows = flows_of(&p, NULL);
-    assert_int_equal(flows->module, 1);
-    assert_int_equal(flows->first_block, 1);
-    assert_int_equal(flows->end_block, 5);
-    assert_int_equal(flows->blocks[1], 100);
-    assert_int_equal(flows->edges[1], 98);
-    assert_int_equal(flows->mispredicted[1], 0);
-    assert_int_equal(flows->continued[4], 7); /* behind the call */
-    assert_int_equal(flows->continued[3], 0);
-    assert_int_equal(hp_flows_instructions(flows), 400 + 12 + 14 + 7);
-    hp_flows_free(flows);
+    struct hp_flows flows = flows_of(&p, NULL);
+    assert_int_equal(flows.module, 1);
+    assert_int_equal(flows.first_block, 1);
+    assert_int_equal(flows.end_block, 5);
+    assert_int_equal(flows.blocks[1], 100);
+    assert_int_equal(flows.edges[1], 98);
+    assert_int_equal(flows.mispredicted[1], 0);
+    assert_int_equal(flows.continued[4], 7); /* behind the call */
+    assert_int_equal(flows.continued[3], 0);
+    assert_int_equal(hp_flows_instructions(&flows), 400 + 12 + 14 + 7);
+    hp_flows_fini(&flows);
 }
 
 static void overlapping_blocks_add_up(void **state)
 {
     (void)state;
     struct hp_profile p = profile();
-    struct hp_flows *flows = flows_of(&p, NULL);
-    struct hp_flow_range *ranges;
-    size_t n;
-    assert_int_equal(hp_flows_ranges(flows, &ranges, &n), HP_OK);
+    struct hp_flows flows = flows_of(&p, NULL);
     const struct hp_flow_range expected[] = {
         {0x100, 0x108, 100}, {0x108, 0x110, 106}, {0x110, 0x118, 7}, {0x118, 0x11c, 7}};
-    assert_int_equal(n, 4);
-    assert_memory_equal(ranges, expected, sizeof expected);
-    assert_int_equal(hp_flow_ranges_at(ranges, n, 0xff), 0);
-    assert_int_equal(hp_flow_ranges_at(ranges, n, 0x10f), 106);
-    assert_int_equal(hp_flow_ranges_at(ranges, n, 0x11c), 0);
-    free(ranges);
-    hp_flows_free(flows);
+    assert_int_equal(flows.n_ranges, 4);
+    assert_memory_equal(flows.ranges, expected, sizeof expected);
+    assert_int_equal(hp_flows_executed(&flows, 0xff, 0xff + 1), 0);
+    assert_int_equal(hp_flows_executed(&flows, 0x10f, 0x10f + 1), 106);
+    assert_int_equal(hp_flows_executed(&flows, 0x11c, 0x11c + 1), 0);
+    assert_int_equal(hp_flows_executed(&flows, 0x107, 0x111), 106);
+    hp_flows_fini(&flows);
 }
 
 static void arrivals_and_entries(void **state)
 {
     (void)state;
     struct hp_profile p = profile();
-    struct hp_flows *flows = flows_of(&p, NULL);
+    struct hp_flows flows = flows_of(&p, NULL);
     size_t n;
-    const uint32_t *arrivals = hp_flows_arrivals(flows, 0x118, &n);
+    const uint32_t *arrivals = hp_flows_arrivals(&flows, 0x118, &n);
     assert_int_equal(n, 1);
     assert_int_equal(arrivals[0], 0);
-    hp_flows_arrivals(flows, 0x119, &n);
+    hp_flows_arrivals(&flows, 0x119, &n);
     assert_int_equal(n, 0);
     /* 100 executions of the first instruction, of which 98 are turns of the loop. */
-    assert_int_equal(hp_flows_entries(flows, 0x100), 2);
-    assert_int_equal(hp_flows_departures(flows, (struct hp_place){1, 0x113}, &n), 3);
+    assert_int_equal(hp_flows_entries(&flows, 0x100), 2);
+    assert_int_equal(hp_flows_departures(&flows, (struct hp_place){1, 0x113}, &n), 3);
     assert_int_equal(n, 4);
-    assert_ptr_equal(hp_flows_function(flows, (struct hp_place){0, 0x10}), &functions[0]);
-    assert_null(hp_flows_function(flows, (struct hp_place){0, 0x11}));
-    hp_flows_free(flows);
+    assert_int_equal(hp_flows_departures(&flows, (struct hp_place){1, 0x10c}, &n), 1);
+    assert_int_equal(n, 3);
+    assert_int_equal(hp_flows_departures(&flows, (struct hp_place){1, 0x114}, &n), n);
+    assert_ptr_equal(hp_flows_function(&flows, (struct hp_place){0, 0x10}), &functions[0]);
+    assert_null(hp_flows_function(&flows, (struct hp_place){0, 0x11}));
+    hp_flows_fini(&flows);
 }
 
 static void mispredictions_are_shared(void **state)
@@ -141,39 +141,38 @@ static void mispredictions_are_shared(void **state)
     struct hp_profile p = profile();
     SET(&p, insns, insns);
     SET(&p, insn_tallies, tallies);
-    struct hp_flows *flows = flows_of(&p, NULL);
-    assert_int_equal(flows->mispredicted[1] + flows->mispredicted[2], 11);
-    assert_int_equal(flows->mispredicted[1], 11); /* 98 of 105, rounded down, and what is left */
-    hp_flows_free(flows);
+    struct hp_flows flows = flows_of(&p, NULL);
+    assert_int_equal(flows.mispredicted[1] + flows.mispredicted[2], 11);
+    assert_int_equal(flows.mispredicted[1], 11); /* 98 of 105, rounded down, and what is left */
+    hp_flows_fini(&flows);
 }
 
 static void tables_count_along_their_paths(void **state)
 {
     (void)state;
     struct hp_profile p = profile();
-    struct hp_flows *flows = flows_of(&p, "few bl");
-    hp_flows_free(flows);
+    struct hp_flows flows = flows_of(&p, "few bl");
+    hp_flows_fini(&flows);
     flows = flows_of(&p, "few"); /* enough, as there is one */
-    assert_int_equal(flows->blocks[1], 5);
-    assert_int_equal(flows->blocks[3], 5);
-    assert_int_equal(flows->blocks[4], 5);
-    assert_int_equal(flows->edges[2], 5); /* fell */
-    assert_int_equal(flows->edges[3], 5); /* the call, which has one target */
-    assert_int_equal(flows->edges[4], 5); /* its last branch, likewise */
-    assert_int_equal(flows->edges[1], 0);
-    assert_int_equal(flows->edges[0], 0);
-    assert_int_equal(flows->continued[4], 5);
-    assert_int_equal(flows->lost, 3); /* a path without steps */
-    struct hp_export_written written = {.written = 5, .total = 6};
-    hp_flows_missing(flows, "elsewhere", &written);
+    assert_int_equal(flows.blocks[1], 5);
+    assert_int_equal(flows.blocks[3], 5);
+    assert_int_equal(flows.blocks[4], 5);
+    assert_int_equal(flows.edges[2], 5); /* fell */
+    assert_int_equal(flows.edges[3], 5); /* the call, which has one target */
+    assert_int_equal(flows.edges[4], 5); /* its last branch, likewise */
+    assert_int_equal(flows.edges[1], 0);
+    assert_int_equal(flows.edges[0], 0);
+    assert_int_equal(flows.continued[4], 5);
+    assert_int_equal(flows.lost, 3); /* a path without steps */
+    struct hp_export_written written = hp_flows_written(&flows, "things", 5, 6, "elsewhere");
     assert_string_equal(written.missing,
                         "elsewhere; 3 executions of paths whose blocks are not in the profile");
-    hp_flows_free(flows);
+    hp_flows_fini(&flows);
     /* 41 instructions of a path of 4 are 10 executions. */
     flows = flows_of(&p, "insns");
-    assert_int_equal(flows->blocks[1], 10);
-    assert_int_equal(flows->edges[1], 10);
-    hp_flows_free(flows);
+    assert_int_equal(flows.blocks[1], 10);
+    assert_int_equal(flows.edges[1], 10);
+    hp_flows_fini(&flows);
 }
 
 /* A computed jump at 0x200, to 0x210 or to 0x220: paths end with it, and begin behind it. */
@@ -202,19 +201,20 @@ static void several_targets_are_told_by_where_paths_start(void **state)
     SET(&p, table_paths, jump_paths);
     SET(&p, paths, kinds);
     p.n_block_counts = p.n_edge_counts = 0;
-    struct hp_flows *flows = flows_of(&p, "few");
-    assert_int_equal(flows->edges[0], 6);
-    assert_int_equal(flows->edges[1], 3);
-    assert_int_equal(flows->blocks[0], 10);
-    hp_flows_free(flows);
+    struct hp_flows flows = flows_of(&p, "few");
+    assert_int_equal(flows.edges[0], 6);
+    assert_int_equal(flows.edges[1], 3);
+    assert_int_equal(flows.blocks[0], 10);
+    hp_flows_fini(&flows);
 }
 
 static void assert_refused(const struct hp_profile *p, struct hp_export_request request,
                            const char *why)
 {
-    struct hp_flows *flows;
-    assert_int_equal(hp_flows_new(p, &request, &flows), HP_ERR_INVALID);
+    struct hp_flows flows;
+    assert_int_equal(hp_flows_init(&flows, p, &request), HP_ERR_INVALID);
     assert_non_null(strstr(hp_error_text(), why));
+    hp_flows_fini(&flows);
 }
 
 static void what_cannot_be_is_refused(void **state)

@@ -30,7 +30,6 @@ static void assert_written(struct hp_llvm_tree *tree, const char *expected)
     char *text = NULL;
     size_t size;
     FILE *file = open_memstream(&text, &size);
-    hp_llvm_tree_finish(tree);
     assert_int_equal(hp_llvm_tree_write(tree, file), HP_OK);
     fclose(file);
     assert_string_equal(text, expected);
