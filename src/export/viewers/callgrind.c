@@ -39,7 +39,6 @@ struct writer {
     FILE *out;
     const struct hp_profile *profile;
     struct hp_cg_code code;
-    struct hp_cg_rows rows; /* of a function */
     bool shown[HP_CG_COLUMNS];
     bool *objects, *functions; /* whose names have been written */
     struct hp_map64 files;     /* likewise: numbers by text, of which a profile has each once */
@@ -52,7 +51,6 @@ struct writer {
 static void release(struct writer *w)
 {
     hp_cg_code_fini(&w->code);
-    free(w->rows.rows);
     free(w->objects);
     free(w->functions);
     hp_map64_fini(&w->files);
@@ -170,8 +168,8 @@ static void put_call(struct writer *w, const struct hp_cg_row *row)
 static void put_rows(struct writer *w, uint32_t function)
 {
     const char *own = hp_cg_function(w->profile, function).file;
-    for (size_t i = 0; i < w->rows.n; i++) {
-        struct hp_cg_row *row = &w->rows.rows[i];
+    for (size_t i = 0; i < w->code.n_rows; i++) {
+        struct hp_cg_row *row = &w->code.rows[i];
         if (i == 0 || row->where.place.module != row[-1].where.place.module) {
             fputc('\n', w->out);
             put_object(w, "ob", row->where.place.module);
@@ -236,12 +234,12 @@ static enum hp_err write_file(struct writer *w)
     put_header(w);
     for (uint32_t i = 0; i <= n; i++) {
         uint32_t function = i < n ? i : HP_PROFILE_NONE;
-        hp_cg_rows_of(&w->code, function, &w->rows);
+        hp_cg_rows_of(&w->code, function);
         put_rows(w, function);
     }
     fprintf(w->out, "\ntotals:");
     put_costs(w, w->code.totals);
-    return w->failed || w->rows.failed || w->text.failed ? hp_fail_nomem() : HP_OK;
+    return w->failed || w->code.failed || w->text.failed ? hp_fail_nomem() : HP_OK;
 }
 
 static enum hp_err write_callgrind(const struct hp_profile *profile,

@@ -24,21 +24,23 @@
 
 /* --- Rows ------------------------------------------------------------------------------------- */
 
-struct hp_cg_row *hp_cg_add(struct hp_cg_rows *rows, enum hp_cg_kind kind, struct hp_cg_where where)
+/* Appends a row, all zero but for where it is; it is valid until the next one. */
+static struct hp_cg_row *add_row(struct hp_cg_code *code, enum hp_cg_kind kind,
+                                 struct hp_cg_where where)
 {
-    struct hp_cg_row *row = &rows->lost;
-    if (hp_grow(&rows->rows, &rows->capacity, rows->n + 1, sizeof *rows->rows) == HP_OK)
-        row = &rows->rows[rows->n++];
+    struct hp_cg_row *row = &code->lost;
+    if (hp_grow(&code->rows, &code->capacity, code->n_rows + 1, sizeof *code->rows) == HP_OK)
+        row = &code->rows[code->n_rows++];
     else
-        rows->failed = true;
+        code->failed = true;
     *row = (struct hp_cg_row){.where = where, .kind = kind};
     return row;
 }
 
-static void add_cost(struct hp_cg_rows *rows, struct hp_cg_where where, enum hp_cg_column column,
+static void add_cost(struct hp_cg_code *code, struct hp_cg_where where, enum hp_cg_column column,
                      uint64_t value)
 {
-    hp_cg_add(rows, HP_CG_COST, where)->cost[column] = value;
+    add_row(code, HP_CG_COST, where)->cost[column] = value;
 }
 
 static int compare(const void *a, const void *b)
@@ -56,20 +58,20 @@ static int compare(const void *a, const void *b)
     return order;
 }
 
-static void join(struct hp_cg_rows *rows)
+static void join(struct hp_cg_code *code)
 {
     size_t kept = 0;
-    if (rows->n)
-        qsort(rows->rows, rows->n, sizeof *rows->rows, compare);
-    for (size_t i = 0; i < rows->n; i++) {
-        struct hp_cg_row *row = &rows->rows[i], *last = kept ? &rows->rows[kept - 1] : NULL;
+    if (code->n_rows)
+        qsort(code->rows, code->n_rows, sizeof *code->rows, compare);
+    for (size_t i = 0; i < code->n_rows; i++) {
+        struct hp_cg_row *row = &code->rows[i], *last = kept ? &code->rows[kept - 1] : NULL;
         if (last && row->kind == HP_CG_COST && compare(last, row) == 0)
             for (int k = 0; k < HP_CG_COLUMNS; k++)
                 hp_add_up(&last->cost[k], row->cost[k]);
         else
-            rows->rows[kept++] = *row;
+            code->rows[kept++] = *row;
     }
-    rows->n = kept;
+    code->n_rows = kept;
 }
 
 /* --- Edges ------------------------------------------------------------------------------------ */
@@ -126,6 +128,45 @@ static enum hp_err make_edges(struct hp_cg_code *code)
     return HP_OK;
 }
 
+static bool is_known(const struct hp_cg_edge *edge)
+{
+    return edge->from != HP_PROFILE_NONE && edge->to != HP_PROFILE_NONE && edge->count;
+}
+
+static bool is_jump(uint8_t flow)
+{
+    return flow == HP_FLOW_JUMP || flow == HP_FLOW_COND || flow == HP_FLOW_JUMP_IND;
+}
+
+static bool is_site(const struct hp_cg_code *code, uint32_t i)
+{
+    const struct hp_cg_edge *edge = &code->edges[i];
+    const struct hp_pedge *e = &code->profile->edges[i];
+    if (!is_known(edge))
+        return false;
+    const struct hp_pblock *from = &code->profile->blocks[edge->from];
+    if (e->flow == HP_FLOW_CALL || e->flow == HP_FLOW_CALL_IND) /* of what follows: reads the pc */
+        return e->to.module != from->place.module ||
+               e->to.offset != from->place.offset + from->size;
+    return is_jump(e->flow) && edge->caller != edge->callee; /* tail calls, cold parts */
+}
+
+/* The call that an edge is; HP_PROFILE_NONE: none. */
+static uint32_t call_of(const struct hp_cg_code *code, uint32_t i)
+{
+    const struct hp_pcall *calls = code->profile->calls;
+    const struct hp_cg_edge *edge = &code->edges[i];
+    if (!is_site(code, i))
+        return HP_PROFILE_NONE;
+    size_t call = HP_BISECT(k, 0, code->profile->n_calls,
+                            calls[k].caller < edge->caller || (calls[k].caller == edge->caller &&
+                                                               calls[k].callee < edge->callee));
+    return call < code->profile->n_calls && calls[call].caller == edge->caller &&
+                   calls[call].callee == edge->callee
+               ? (uint32_t)call
+               : HP_PROFILE_NONE;
+}
+
 /* --- Lists ------------------------------------------------------------------------------------ */
 
 static enum hp_err init_lists(struct hp_cg_lists *lists, size_t n_owners, size_t n)
@@ -164,7 +205,7 @@ static enum hp_err make_lists(struct hp_cg_code *code)
         prepend(&code->insns, hp_views_slot(p->insns[i].function, n), i);
     for (uint32_t i = (uint32_t)p->n_edges; i-- > 0;) {
         prepend(&code->jumps, hp_views_slot(code->edges[i].caller, n), i);
-        prepend(&code->sites, hp_views_slot(hp_cg_call_of(code, i), p->n_calls), i);
+        prepend(&code->sites, hp_views_slot(call_of(code, i), p->n_calls), i);
     }
     return HP_OK;
 }
@@ -198,7 +239,8 @@ static struct hp_cg_where where(const struct hp_cg_code *code, struct hp_place p
     return (struct hp_cg_where){place, hp_cg_function(code->profile, function).file, 0};
 }
 
-struct hp_cg_where hp_cg_where(const struct hp_cg_code *code, uint32_t block, uint32_t offset)
+/* Where a byte of a block is; where its line is not known, the file is that of the function. */
+static struct hp_cg_where in_block(const struct hp_cg_code *code, uint32_t block, uint32_t offset)
 {
     const struct hp_pblock *b = &code->profile->blocks[block];
     const struct hp_pline *line = hp_line_at(code->profile, block, offset);
@@ -206,15 +248,24 @@ struct hp_cg_where hp_cg_where(const struct hp_cg_code *code, uint32_t block, ui
                  line ? line->file : "", line ? line->line : 0, b->function);
 }
 
+/* Where the branch of an edge is. */
+static struct hp_cg_where at_branch(const struct hp_cg_code *code, uint32_t edge)
+{
+    uint32_t from = code->edges[edge].from;
+    if (from == HP_PROFILE_NONE)
+        return where(code, code->profile->edges[edge].from, "", 0, HP_PROFILE_NONE);
+    return in_block(code, from, code->profile->blocks[from].branch);
+}
+
 /* --- Costs ------------------------------------------------------------------------------------ */
 
 /* The instructions of a block as its file has them; false: they are not those that ran. */
-static bool add_insns(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows *rows)
+static bool add_insns(struct hp_cg_code *code, uint32_t block)
 {
     const struct hp_pblock *b = &code->profile->blocks[block];
     const struct hp_module_code *file = file_of(code, b->place);
     uint8_t bytes[BLOCK_BYTES];
-    size_t first = rows->n;
+    size_t first = code->n_rows;
     uint32_t offset = 0, n = 0;
     /* Only what was there first is what the file has. */
     if (!file || !code->decoder || b->version || b->size > BLOCK_BYTES || b->insns > code->budget ||
@@ -226,19 +277,18 @@ static bool add_insns(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows
         if (hp_decode(code->decoder, HP_MODE_DEFAULT, b->place.offset + offset, bytes + offset,
                       b->size - offset, true, &insn) != HP_OK)
             break;
-        add_cost(rows, hp_cg_where(code, block, offset), HP_CG_IR,
-                 code->tables.block_counts[block]);
+        add_cost(code, in_block(code, block, offset), HP_CG_IR, code->tables.block_counts[block]);
         offset += insn.length;
     }
     if (offset == b->size && n == b->insns)
         return true;
-    rows->n = first;
+    code->n_rows = first;
     return false;
 }
 
 /* A block whose instructions are not known: by source line or, where these are not all known, as
  * one. */
-static void add_lines(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows *rows)
+static void add_lines(struct hp_cg_code *code, uint32_t block)
 {
     const struct hp_profile *p = code->profile;
     size_t n;
@@ -246,12 +296,13 @@ static void add_lines(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows
     uint64_t insns = 0, count = code->tables.block_counts[block];
     for (size_t i = 0; i < n; i++)
         insns += lines[i].insns;
-    bool all = insns == p->blocks[block].insns;
-    if (!all)
-        add_cost(rows, hp_cg_where(code, block, 0), HP_CG_IR,
+    if (insns != p->blocks[block].insns) {
+        add_cost(code, in_block(code, block, 0), HP_CG_IR,
                  hp_saturating_mul(count, p->blocks[block].insns));
-    for (size_t i = 0; all && i < n; i++)
-        add_cost(rows, hp_cg_where(code, block, lines[i].from), HP_CG_IR,
+        return;
+    }
+    for (size_t i = 0; i < n; i++)
+        add_cost(code, in_block(code, block, lines[i].from), HP_CG_IR,
                  hp_saturating_mul(count, lines[i].insns));
 }
 
@@ -267,35 +318,23 @@ static enum hp_cg_column branch_column(uint8_t flow)
     }
 }
 
-static void add_block(struct hp_cg_code *code, uint32_t block, struct hp_cg_rows *rows)
+static void add_block(struct hp_cg_code *code, uint32_t block)
 {
     const struct hp_pblock *b = &code->profile->blocks[block];
     enum hp_cg_column column = branch_column(b->flow);
     uint64_t count = code->tables.block_counts[block];
     if (!count)
         return;
-    if (!add_insns(code, block, rows))
-        add_lines(code, block, rows);
+    if (!add_insns(code, block))
+        add_lines(code, block);
     if (column != HP_CG_COLUMNS)
-        add_cost(rows, hp_cg_where(code, block, b->branch), column, count);
+        add_cost(code, in_block(code, block, b->branch), column, count);
 }
 
 static bool is_taken(const struct hp_pedge *edge)
 {
     return edge->taken && edge->flow != HP_FLOW_NONE && edge->flow != HP_FLOW_SYSCALL &&
            edge->flow != HP_FLOW_TRAP;
-}
-
-static void add_taken(const struct hp_cg_code *code, uint32_t i, struct hp_cg_rows *rows)
-{
-    const struct hp_pedge *edge = &code->profile->edges[i];
-    uint32_t from = code->edges[i].from;
-    if (is_taken(edge))
-        add_cost(rows,
-                 from == HP_PROFILE_NONE
-                     ? where(code, edge->from, "", 0, HP_PROFILE_NONE)
-                     : hp_cg_where(code, from, code->profile->blocks[from].branch),
-                 HP_CG_TAKEN, code->edges[i].count);
 }
 
 /* What a machine saw of an instruction, added to `cost`. */
@@ -312,33 +351,122 @@ static void add_events(const struct hp_profile *p, const struct hp_pinsn_tally *
               tally->tally.events[HP_INSN_MISPREDICTED]);
 }
 
-static void add_machine(const struct hp_cg_code *code, uint32_t insn, struct hp_cg_rows *rows)
+static void add_machine(struct hp_cg_code *code, uint32_t insn)
 {
     const struct hp_pinsn *i = &code->profile->insns[insn];
     struct hp_insn_facts facts = hp_insn_facts(&code->tables, insn);
     if (!facts.exact && !facts.n_cycles)
         return;
     uint64_t *cost =
-        hp_cg_add(rows, HP_CG_COST, where(code, i->place, i->file, i->line, i->function))->cost;
+        add_row(code, HP_CG_COST, where(code, i->place, i->file, i->line, i->function))->cost;
     if (facts.exact)
         add_events(code->profile, facts.exact, cost);
     for (size_t k = 0; k < facts.n_cycles; k++)
         hp_add_up(&cost[HP_CG_CYCLES], facts.cycles[k].parts);
 }
 
-void hp_cg_rows_of(struct hp_cg_code *code, uint32_t function, struct hp_cg_rows *rows)
+/* --- Branches --------------------------------------------------------------------------------- */
+
+static void add_branch(struct hp_cg_code *code, uint32_t i, uint32_t function, uint64_t executed)
+{
+    const struct hp_pedge *edge = &code->profile->edges[i];
+    const struct hp_cg_edge *e = &code->edges[i];
+    if (is_taken(edge))
+        add_cost(code, at_branch(code, i), HP_CG_TAKEN, e->count);
+    if (is_jump(edge->flow) && edge->taken && is_known(e) && e->callee == function)
+        add_row(code, HP_CG_JUMP, at_branch(code, i))->jump = (struct hp_cg_jump){
+            in_block(code, e->to, 0), e->count, edge->flow == HP_FLOW_COND ? executed : 0};
+}
+
+/* Adds what was taken, and the jumps inside of a function. */
+static void add_branches(struct hp_cg_code *code, uint32_t function)
+{
+    const struct hp_pedge *edges = code->profile->edges;
+    const uint32_t *following = code->jumps.next;
+    uint32_t first = code->jumps.first[hp_views_slot(function, code->profile->n_functions)], next;
+    for (; first != HP_PROFILE_NONE; first = next) {
+        uint64_t executed = 0; /* of a conditional branch, whose edges follow each other */
+        for (next = first;
+             next != HP_PROFILE_NONE && hp_place_compare(edges[next].from, edges[first].from) == 0;
+             next = following[next])
+            if (edges[next].flow == HP_FLOW_COND)
+                hp_add_up(&executed, code->edges[next].count);
+        for (uint32_t i = first; i != next; i = following[i])
+            add_branch(code, i, function, executed);
+    }
+}
+
+/* --- Calls ------------------------------------------------------------------------------------ */
+
+/* part/whole of an amount, rounded down. */
+static uint64_t share(uint64_t amount, uint64_t part, uint64_t whole)
+{
+    return (uint64_t)((unsigned __int128)amount * part / whole);
+}
+
+/* Shares a call out to the instructions that made it; what is rounded off goes to later ones.
+ * Without any (the run began in the middle of it) it is where the function begins. Readers take the
+ * cost of 0 calls for the function's own: a jump into a part of another function, which is not
+ * counted as a call, is written as one. */
+static void share_call(struct hp_cg_code *code, uint32_t function, uint32_t call,
+                       struct hp_cg_call sum)
+{
+    uint32_t first = code->sites.first[call];
+    uint64_t all = 0, so_far = 0;
+    for (uint32_t i = first; i != HP_PROFILE_NONE; i = code->sites.next[i])
+        hp_add_up(&all, code->edges[i].count);
+    if (!sum.count)
+        sum.count = all ? all : 1;
+    if (!all)
+        add_row(code, HP_CG_CALL, hp_cg_function(code->profile, function))->call = sum;
+    struct hp_cg_call given = {0};
+    for (uint32_t i = first; i != HP_PROFILE_NONE; i = code->sites.next[i]) {
+        hp_add_up(&so_far, code->edges[i].count);
+        struct hp_cg_call part = {sum.callee, share(sum.count, so_far, all) - given.count,
+                                  share(sum.inclusive, so_far, all) - given.inclusive};
+        if (!part.count)
+            continue;
+        add_row(code, HP_CG_CALL, at_branch(code, i))->call = part;
+        given.count += part.count;
+        given.inclusive += part.inclusive;
+    }
+}
+
+/* Adds the calls from a function, at the instructions that call. The profile has them by caller and
+ * callee: where there are several instructions, the inclusive cost is shared out by how often each
+ * of them called. */
+static void add_calls(struct hp_cg_code *code, uint32_t function)
+{
+    const struct hp_profile *p = code->profile;
+    size_t n, n_counts;
+    if (function == HP_PROFILE_NONE) /* the start of a thread, or a signal: nobody calls */
+        return;
+    const struct hp_pcall *calls = hp_items_of(p->calls, p->n_calls, sizeof *calls, function, &n);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t call = (uint32_t)(&calls[i] - p->calls);
+        struct hp_cg_call sum = {.callee = calls[i].callee};
+        const struct hp_pcall_count *counts =
+            hp_items_of(p->call_counts, p->n_call_counts, sizeof *counts, call, &n_counts);
+        for (size_t k = 0; k < n_counts; k++) {
+            hp_add_up(&sum.count, counts[k].count);
+            hp_add_up(&sum.inclusive, counts[k].inclusive);
+        }
+        if (sum.count || sum.inclusive)
+            share_call(code, function, call, sum);
+    }
+}
+
+void hp_cg_rows_of(struct hp_cg_code *code, uint32_t function)
 {
     size_t slot = hp_views_slot(function, code->profile->n_functions);
-    rows->n = 0;
+    code->n_rows = 0;
     for (uint32_t i = code->blocks.first[slot]; i != HP_PROFILE_NONE; i = code->blocks.next[i])
-        add_block(code, i, rows);
-    for (uint32_t i = code->jumps.first[slot]; i != HP_PROFILE_NONE; i = code->jumps.next[i])
-        add_taken(code, i, rows);
+        add_block(code, i);
     for (uint32_t i = code->insns.first[slot]; i != HP_PROFILE_NONE; i = code->insns.next[i])
-        add_machine(code, i, rows);
-    hp_cg_add_jumps(code, function, rows);
-    hp_cg_add_calls(code, function, rows);
-    join(rows);
+        add_machine(code, i);
+    add_branches(code, function);
+    add_calls(code, function);
+    join(code);
 }
 
 /* --- All of it -------------------------------------------------------------------------------- */
@@ -398,6 +526,7 @@ void hp_cg_code_fini(struct hp_cg_code *code)
         hp_module_code_close(code->modules[i]);
     free(code->modules);
     hp_decoder_free(code->decoder);
+    free(code->rows);
     free(code->edges);
     free_lists(&code->blocks);
     free_lists(&code->insns);
