@@ -68,7 +68,7 @@ static void share_mispredictions(struct hp_flows *flows, size_t first, size_t en
     if (all > executed)
         all = executed;
     for (size_t i = first; i < end; i++) {
-        flows->mispredicted[i] = (uint64_t)((unsigned __int128)all * flows->edges[i] / executed);
+        flows->mispredicted[i] = hp_part_of(all, flows->edges[i], executed);
         given += flows->mispredicted[i];
     }
     uint64_t room = flows->edges[most] - flows->mispredicted[most];

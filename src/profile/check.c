@@ -76,6 +76,7 @@ enum hp_err hp_profile_check_row(const struct hp_profile *p, enum hp_row_kind ki
 
 enum hp_err hp_profile_check_references(const struct hp_profile *p)
 {
+    uint32_t culprit;
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++) {
         size_t n = hp_profile_n_rows(p, kind);
         if (n >= HP_PROFILE_NONE)
@@ -87,7 +88,7 @@ enum hp_err hp_profile_check_references(const struct hp_profile *p)
         if (p->contexts[i].parent != HP_PROFILE_NONE && p->contexts[i].parent >= i)
             return hp_fail(HP_ERR_INVALID, "context %zu has parent %u, which comes behind it", i,
                            p->contexts[i].parent);
-    return HP_OK;
+    return hp_contexts_check_depth(p, &culprit);
 }
 
 enum hp_err hp_profile_check(const struct hp_profile *p)

@@ -136,8 +136,8 @@ struct hp_row_array hp_profile_rows(struct hp_profile *profile, enum hp_row_kind
 size_t hp_profile_n_rows(const struct hp_profile *profile, enum hp_row_kind kind);
 const void *hp_profile_row(const struct hp_profile *profile, enum hp_row_kind kind, size_t i);
 
-/* HP_ERR_INVALID: a reference leads nowhere, or from a context to one that comes behind it. A part
- * of hp_profile_check(), enough for reading the rows. */
+/* HP_ERR_INVALID: a reference leads nowhere, or from a context to one that comes behind it; or
+ * contexts are too deep. A part of hp_profile_check(), enough for reading the rows. */
 enum hp_err hp_profile_check_references(const struct hp_profile *profile);
 
 /* NULL: there is none of that name. */

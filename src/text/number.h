@@ -92,4 +92,10 @@ static inline void hp_add_up(uint64_t *sum, uint64_t value)
     *sum = hp_saturating_add(*sum, value);
 }
 
+/* `part` of `whole`, which is not 0, of an amount, rounded down. */
+static inline uint64_t hp_part_of(uint64_t amount, uint64_t part, uint64_t whole)
+{
+    return (uint64_t)((unsigned __int128)amount * part / whole);
+}
+
 #endif

@@ -113,14 +113,13 @@ static enum hp_err put_modules(struct coverage *c, FILE *out)
     return c->name.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err write_drcov(const struct hp_profile *profile,
-                               const struct hp_export_request *request, FILE *out,
-                               struct hp_export_written *written)
+static enum hp_err write_drcov(const struct hp_profile *p, const struct hp_export_request *request,
+                               FILE *out, struct hp_export_written *written)
 {
-    struct coverage c HP_CLEANUP(release) = {.profile = profile, .module = HP_PROFILE_NONE};
+    struct coverage c HP_CLEANUP(release) = {.profile = p, .module = HP_PROFILE_NONE};
     HP_TRY(find_blocks(&c, request, true, written));
     fprintf(out, "DRCOV VERSION: 2\nDRCOV FLAVOR: drcov%s\n",
-            profile->run.arch == HP_ARCH_ARM ? "-32" : "-64");
+            p->run.arch == HP_ARCH_ARM ? "-32" : "-64");
     HP_TRY(put_modules(&c, out));
     fprintf(out, "BB Table: %zu bbs\n", c.n);
     for (size_t i = 0; i < c.n; i++) {
@@ -137,16 +136,16 @@ static enum hp_err write_drcov(const struct hp_profile *profile,
 
 /* --- As text ---------------------------------------------------------------------------------- */
 
-static enum hp_err write_blocks_text(const struct hp_profile *profile,
+static enum hp_err write_blocks_text(const struct hp_profile *p,
                                      const struct hp_export_request *request, FILE *out,
                                      struct hp_export_written *written)
 {
-    struct coverage c HP_CLEANUP(release) = {.profile = profile, .module = HP_PROFILE_NONE};
+    struct coverage c HP_CLEANUP(release) = {.profile = p, .module = HP_PROFILE_NONE};
     HP_TRY(find_blocks(&c, request, false, written));
     for (size_t i = 0; i < c.n; i++) {
         struct hp_place place = c.blocks[i]->place;
         if (i == 0 || place.module != c.blocks[i - 1]->place.module)
-            set_name(&c, hp_base_name(profile->modules[place.module].path));
+            set_name(&c, hp_base_name(p->modules[place.module].path));
         fprintf(out, "%s+%" PRIx64 "\n", hp_strbuf_text(&c.name), place.offset);
     }
     return c.name.failed ? hp_fail_nomem() : HP_OK;

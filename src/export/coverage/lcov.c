@@ -255,17 +255,16 @@ static void walk_blocks(struct writer *w)
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static enum hp_err write_lcov(const struct hp_profile *profile,
-                              const struct hp_export_request *request, FILE *out,
-                              struct hp_export_written *written)
+static enum hp_err write_lcov(const struct hp_profile *p, const struct hp_export_request *request,
+                              FILE *out, struct hp_export_written *written)
 {
-    struct writer w HP_CLEANUP(release) = {.profile = profile};
+    struct writer w HP_CLEANUP(release) = {.profile = p};
     uint64_t from, to;
-    HP_TRY(hp_flows_init(&w.flows, profile, request));
-    const struct hp_pmodule *module = &profile->modules[w.flows.module];
+    HP_TRY(hp_flows_init(&w.flows, p, request));
+    const struct hp_pmodule *module = &p->modules[w.flows.module];
     HP_TRY(hp_symbols_open(module->path, module->build_id, &w.symbols));
     HP_TRY(hp_module_code_open(module->path, NULL, 0, &w.code));
-    HP_TRY(hp_decoder_new(profile->run.arch, &w.decoder));
+    HP_TRY(hp_decoder_new(p->run.arch, &w.decoder));
     for (size_t i = 0; hp_module_code_range(w.code, i, &from, &to); i++)
         add_code(&w, from, to);
     if (!w.rows.n && !w.failed)

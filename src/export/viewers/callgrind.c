@@ -67,47 +67,44 @@ static const char *clean(struct writer *w, const char *name, char separator)
 }
 
 /* "fn=(7) main", and from then on "fn=(7)". */
-static void put_name(struct writer *w, const char *key, size_t id, bool first, const char *name)
+static void put_name(struct writer *w, const char *key, size_t id, bool *written, const char *name)
 {
-    fprintf(w->out, "%s=(%zu)%s%s\n", key, id + 1, first ? " " : "",
-            first ? clean(w, name, 0) : "");
+    fprintf(w->out, "%s=(%zu)%s%s\n", key, id + 1, *written ? "" : " ",
+            *written ? "" : clean(w, name, 0));
+    *written = true;
 }
 
 static void put_object(struct writer *w, const char *key, uint32_t module)
 {
     size_t id = hp_views_slot(module, w->profile->n_modules);
-    bool known = module != HP_PROFILE_NONE;
-    put_name(w, key, id, !w->objects[id],
-             known ? hp_text(w->profile->modules[module].path) : UNKNOWN_NAME);
-    w->objects[id] = true;
+    put_name(w, key, id, &w->objects[id],
+             module == HP_PROFILE_NONE ? UNKNOWN_NAME : hp_text(w->profile->modules[module].path));
 }
 
 static void put_function(struct writer *w, const char *key, uint32_t function)
 {
     size_t id = hp_views_slot(function, w->profile->n_functions);
     bool known = function != HP_PROFILE_NONE;
-    put_name(w, key, id, !w->functions[id],
+    put_name(w, key, id, &w->functions[id],
              known ? hp_views_name(&w->code.tables, function) : UNKNOWN_NAME);
-    w->functions[id] = true;
 }
 
-/* There are readers that pass over the files of jumps (speedscope): no name gets its number there.
- */
+/* Readers may pass over jumps (speedscope does): no file gets its number there. */
 static void put_file(struct writer *w, const char *key, const char *file)
 {
     uint64_t text = *file ? (uintptr_t)file : 0;
     uint32_t id = hp_map64_get(&w->files, text);
-    bool first = id == HP_MAP64_NONE;
+    bool written = id != HP_MAP64_NONE;
     const char *name = *file ? file : UNKNOWN_NAME;
-    if (first && strcmp(key, "jfi") == 0) {
+    if (!written && strcmp(key, "jfi") == 0) {
         fprintf(w->out, "jfi=%s\n", clean(w, name, '(')); /* "(7)" would be a number */
         return;
     }
-    if (first) {
+    if (!written) {
         id = (uint32_t)w->files.used;
         w->failed |= hp_map64_put(&w->files, text, id) != HP_OK;
     }
-    put_name(w, key, id, first, name);
+    put_name(w, key, id, &written, name);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
@@ -138,7 +135,7 @@ static void put_cost(struct writer *w, struct hp_cg_row *row)
     put_costs(w, row->cost);
 }
 
-static void put_jump(struct writer *w, const struct hp_cg_row *row)
+static void put_jump(struct writer *w, struct hp_cg_row *row)
 {
     if (strcmp(row->jump.to.file, row->where.file) != 0)
         put_file(w, "jfi", row->jump.to.file);
@@ -152,7 +149,7 @@ static void put_jump(struct writer *w, const struct hp_cg_row *row)
     fputc('\n', w->out);
 }
 
-static void put_call(struct writer *w, const struct hp_cg_row *row)
+static void put_call(struct writer *w, struct hp_cg_row *row)
 {
     struct hp_cg_where to = hp_cg_function(w->profile, row->call.callee);
     put_object(w, "cob", to.place.module);
@@ -167,6 +164,8 @@ static void put_call(struct writer *w, const struct hp_cg_row *row)
 
 static void put_rows(struct writer *w, uint32_t function)
 {
+    static void (*const put[])(struct writer * w, struct hp_cg_row * row) = {
+        [HP_CG_COST] = put_cost, [HP_CG_JUMP] = put_jump, [HP_CG_CALL] = put_call};
     const char *own = hp_cg_function(w->profile, function).file;
     for (size_t i = 0; i < w->code.n_rows; i++) {
         struct hp_cg_row *row = &w->code.rows[i];
@@ -181,29 +180,20 @@ static void put_rows(struct writer *w, uint32_t function)
             w->file = row->where.file;
             put_file(w, strcmp(w->file, own) == 0 ? "fe" : "fi", w->file);
         }
-        if (row->kind == HP_CG_COST)
-            put_cost(w, row);
-        else if (row->kind == HP_CG_JUMP)
-            put_jump(w, row);
-        else
-            put_call(w, row);
+        put[row->kind](w, row);
     }
 }
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static void choose_columns(struct writer *w)
+static void put_header(struct writer *w)
 {
+    const struct hp_profile *p = w->profile;
     const struct hp_insns *insns = &w->code.tables.insns;
     for (int k = 0; k < HP_CG_COLUMNS; k++)
         w->shown[k] = k <= HP_CG_TAKEN || insns->counted.n > 0;
     w->shown[HP_CG_L3] &= insns->has_l3;
     w->shown[HP_CG_CYCLES] = insns->exact;
-}
-
-static void put_header(struct writer *w)
-{
-    const struct hp_profile *p = w->profile;
     hp_views_command(p, &w->text);
     fprintf(w->out, "# callgrind format\nversion: 1\ncreator: hotpath-%s\n", HP_VERSION);
     if (p->n_threads)
@@ -230,7 +220,6 @@ static enum hp_err write_file(struct writer *w)
         return hp_fail_nomem();
     HP_TRY(hp_cg_code_init(&w->code, w->profile));
     w->code.totals[HP_CG_CYCLES] /= HP_CYCLE_PARTS;
-    choose_columns(w);
     put_header(w);
     for (uint32_t i = 0; i <= n; i++) {
         uint32_t function = i < n ? i : HP_PROFILE_NONE;
@@ -242,11 +231,11 @@ static enum hp_err write_file(struct writer *w)
     return w->failed || w->code.failed || w->text.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err write_callgrind(const struct hp_profile *profile,
+static enum hp_err write_callgrind(const struct hp_profile *p,
                                    const struct hp_export_request *request, FILE *out,
                                    struct hp_export_written *written)
 {
-    struct writer w HP_CLEANUP(release) = {.out = out, .profile = profile};
+    struct writer w HP_CLEANUP(release) = {.out = out, .profile = p};
     HP_TRY(hp_views_check(request, FORMAT));
     if (request->metric && strcmp(request->metric, "instructions") != 0)
         return hp_fail(HP_ERR_INVALID, "'" FORMAT "' has all that the profile has, in columns, "

@@ -398,12 +398,6 @@ static void add_branches(struct hp_cg_code *code, uint32_t function)
 
 /* --- Calls ------------------------------------------------------------------------------------ */
 
-/* part/whole of an amount, rounded down. */
-static uint64_t share(uint64_t amount, uint64_t part, uint64_t whole)
-{
-    return (uint64_t)((unsigned __int128)amount * part / whole);
-}
-
 /* Shares a call out to the instructions that made it; what is rounded off goes to later ones.
  * Without any (the run began in the middle of it) it is where the function begins. Readers take the
  * cost of 0 calls for the function's own: a jump into a part of another function, which is not
@@ -422,8 +416,8 @@ static void share_call(struct hp_cg_code *code, uint32_t function, uint32_t call
     struct hp_cg_call given = {0};
     for (uint32_t i = first; i != HP_PROFILE_NONE; i = code->sites.next[i]) {
         hp_add_up(&so_far, code->edges[i].count);
-        struct hp_cg_call part = {sum.callee, share(sum.count, so_far, all) - given.count,
-                                  share(sum.inclusive, so_far, all) - given.inclusive};
+        struct hp_cg_call part = {sum.callee, hp_part_of(sum.count, so_far, all) - given.count,
+                                  hp_part_of(sum.inclusive, so_far, all) - given.inclusive};
         if (!part.count)
             continue;
         add_row(code, HP_CG_CALL, at_branch(code, i))->call = part;

@@ -19,7 +19,8 @@
 
 #define LABEL_COLUMNS 80 /* of a hot spot's name; all its functions are in the arguments */
 #define LABEL_NAMES   3
-#define PHASE_SHARE   0.5 /* of a slice, that makes a hot spot its phase */
+#define MICROSECOND   1000 /* instructions that are shown as one */
+#define PHASE_SHARE   0.5  /* of a slice, that makes a hot spot its phase */
 
 /* A slice of a hot spot. */
 struct slice {
@@ -51,12 +52,6 @@ static void release(struct chrome *c)
 
 /* --- Events ----------------------------------------------------------------------------------- */
 
-/* Instructions as microseconds, at a thousandth each. */
-static void put_time(struct chrome *c, const char *key, double instructions)
-{
-    hp_json_put_fixed(&c->json, key, instructions / 1000, 3);
-}
-
 /* Begins an event; what only its kind has follows, and then its arguments. */
 static void begin_event(struct chrome *c, const char *kind, const char *name, int32_t tid,
                         double start)
@@ -66,7 +61,7 @@ static void begin_event(struct chrome *c, const char *kind, const char *name, in
     hp_json_put_string(&c->json, "name", name);
     hp_json_put_uint(&c->json, "pid", c->process);
     hp_json_put_int(&c->json, "tid", tid);
-    put_time(c, "ts", start);
+    hp_json_put_fixed(&c->json, "ts", start / MICROSECOND, 3);
 }
 
 static void end_event(struct chrome *c)
@@ -150,7 +145,7 @@ static enum hp_err put_phase(struct chrome *c, const struct slice *phase)
     size_t n;
     HP_TRY(hp_hotspot_functions(&c->tables, phase->hotspot, &functions, &n));
     begin_event(c, "X", phase->label, phase->pid, phase->start);
-    put_time(c, "dur", phase->end - phase->start);
+    hp_json_put_fixed(&c->json, "dur", (phase->end - phase->start) / MICROSECOND, 3);
     hp_json_put_string(&c->json, "cat", "phase");
     hp_json_put_object(&c->json, "args");
     hp_json_put_uint(&c->json, "hot spot", c->profile->hotspots[phase->hotspot].number);
@@ -305,29 +300,28 @@ static enum hp_err put_all(struct chrome *c)
     return c->text.failed ? hp_fail_nomem() : hp_json_finish(&c->json);
 }
 
-static enum hp_err write_chrome(const struct hp_profile *profile,
-                                const struct hp_export_request *request, FILE *out,
-                                struct hp_export_written *written)
+static enum hp_err write_chrome(const struct hp_profile *p, const struct hp_export_request *request,
+                                FILE *out, struct hp_export_written *written)
 {
-    struct chrome c HP_CLEANUP(release) = {.profile = profile, .json = {.out = out, .lines = 2}};
+    struct chrome c HP_CLEANUP(release) = {.profile = p, .json = {.out = out, .lines = 2}};
     if (request->module || request->table || request->metric)
         return hp_fail(HP_ERR_INVALID, "the format 'chrome' has no use for --%s",
                        request->module  ? "module"
                        : request->table ? "table"
                                         : "metric");
-    if (!profile->n_hotspots && !profile->n_windows)
+    if (!p->n_hotspots && !p->n_windows)
         return hp_fail(HP_ERR_INVALID,
                        "the profile has no phases: no hot spots (record it with --profile "
                        "exact,hotspots), and no windows in cycles (--machine modern)");
-    HP_TRY(hp_tables_init(&c.tables, profile));
+    HP_TRY(hp_tables_init(&c.tables, p));
     HP_TRY(hp_tables_count_blocks(&c.tables));
-    c.slices = calloc(profile->n_hotspot_slices + 1, sizeof *c.slices);
+    c.slices = calloc(p->n_hotspot_slices + 1, sizeof *c.slices);
     HP_TRY(c.slices ? put_all(&c) : hp_fail_nomem());
     *written = (struct hp_export_written){.unit = "slices and windows",
                                           .written = c.counters,
-                                          .total = profile->n_hotspot_slices + profile->n_windows};
+                                          .total = p->n_hotspot_slices + p->n_windows};
     snprintf(written->detail, sizeof written->detail, "%" PRIu64 " phases of %zu hot spots",
-             c.phases, profile->n_hotspots);
+             c.phases, p->n_hotspots);
     return HP_OK;
 }
 

@@ -277,13 +277,12 @@ static enum hp_err put_profile(struct writer *w)
     return w->file.failed || w->text.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err write_pprof(const struct hp_profile *profile,
-                               const struct hp_export_request *request, FILE *out,
-                               struct hp_export_written *written)
+static enum hp_err write_pprof(const struct hp_profile *p, const struct hp_export_request *request,
+                               FILE *out, struct hp_export_written *written)
 {
-    struct writer w HP_CLEANUP(release) = {.out = out, .profile = profile};
-    HP_TRY(hp_stacks_init(&w.tables, profile, request, "pprof"));
-    w.used = calloc(profile->n_functions + 1, sizeof *w.used);
+    struct writer w HP_CLEANUP(release) = {.out = out, .profile = p};
+    HP_TRY(hp_stacks_init(&w.tables, p, request, "pprof"));
+    w.used = calloc(p->n_functions + 1, sizeof *w.used);
     /* 16: with the header of gzip, which has no time in it: equal profiles make equal files. */
     if (!w.used || deflateInit2(&w.zip, Z_DEFAULT_COMPRESSION, Z_DEFLATED, 15 + 16, 8,
                                 Z_DEFAULT_STRATEGY) != Z_OK)

@@ -46,30 +46,24 @@ static uint32_t *frame_of(struct writer *w, uint32_t context)
     return &w->frames[hp_views_slot(function, w->profile->n_functions)];
 }
 
-static void put_frame(struct writer *w, uint32_t function)
-{
-    hp_json_begin_object(&w->json);
-    hp_json_put_string(&w->json, "name", hp_views_name(&w->tables, function));
-    const struct hp_pfunction *f = function == NONE ? NULL : &w->profile->functions[function];
-    if (f && *hp_text(f->file)) {
-        hp_json_put_string(&w->json, "file", f->file);
-        if (f->line)
-            hp_json_put_uint(&w->json, "line", f->line);
-    }
-    hp_json_end_object(&w->json);
-}
-
 static void put_frames(struct writer *w)
 {
     uint32_t n = 0;
     memset(w->frames, 0xff, (w->profile->n_functions + 1) * sizeof *w->frames);
     hp_json_put_array(&w->json, "frames");
     for (uint32_t i = 0; i < w->profile->n_contexts; i++) {
-        uint32_t *frame = frame_of(w, i);
+        uint32_t function = w->profile->contexts[i].function, *frame = frame_of(w, i);
         if (*frame != NONE)
             continue;
         *frame = n++;
-        put_frame(w, w->profile->contexts[i].function);
+        hp_json_begin_object(&w->json);
+        hp_json_put_string(&w->json, "name", hp_views_name(&w->tables, function));
+        const struct hp_pfunction *f = function == NONE ? NULL : &w->profile->functions[function];
+        if (f && *hp_text(f->file))
+            hp_json_put_string(&w->json, "file", f->file);
+        if (f && *hp_text(f->file) && f->line)
+            hp_json_put_uint(&w->json, "line", f->line);
+        hp_json_end_object(&w->json);
     }
     hp_json_end_array(&w->json);
 }
@@ -214,12 +208,12 @@ static enum hp_err write_file(struct writer *w)
     return w->text.failed ? hp_fail_nomem() : hp_json_finish(&w->json);
 }
 
-static enum hp_err write_speedscope(const struct hp_profile *profile,
+static enum hp_err write_speedscope(const struct hp_profile *p,
                                     const struct hp_export_request *request, FILE *out,
                                     struct hp_export_written *written)
 {
-    struct writer w HP_CLEANUP(release) = {.json = {.out = out, .lines = 4}, .profile = profile};
-    HP_TRY(hp_stacks_init(&w.tables, profile, request, "speedscope"));
+    struct writer w HP_CLEANUP(release) = {.json = {.out = out, .lines = 4}, .profile = p};
+    HP_TRY(hp_stacks_init(&w.tables, p, request, "speedscope"));
     HP_TRY(write_file(&w));
     *written = hp_stacks_written(&w.tables, w.sum);
     return HP_OK;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "export/viewers/views.h"
 
-#include "base/cleanup.h"
-
 #include <string.h>
 
 #define UNKNOWN "[unknown]"
@@ -44,22 +42,6 @@ void hp_views_command(const struct hp_profile *profile, struct hp_strbuf *text)
 
 /* --- Contexts --------------------------------------------------------------------------------- */
 
-static enum hp_err check_depths(const struct hp_profile *p)
-{
-    _Static_assert(HP_CONTEXT_DEPTH < UINT8_MAX, "a depth must fit");
-    uint8_t *depths HP_CLEANUP(hp_free) = calloc(p->n_contexts + 1, sizeof *depths);
-    if (!depths)
-        return hp_fail_nomem();
-    for (uint32_t i = 0; i < p->n_contexts; i++) {
-        uint32_t parent = p->contexts[i].parent;
-        depths[i] = parent == HP_PROFILE_NONE ? 1 : (uint8_t)(depths[parent] + 1);
-        if (depths[i] > HP_CONTEXT_DEPTH)
-            return hp_fail(HP_ERR_INVALID, "calling context %u is more than %d deep", i,
-                           HP_CONTEXT_DEPTH);
-    }
-    return HP_OK;
-}
-
 enum hp_err hp_stacks_init(struct hp_tables *tables, const struct hp_profile *profile,
                            const struct hp_export_request *request, const char *format)
 {
@@ -75,7 +57,7 @@ enum hp_err hp_stacks_init(struct hp_tables *tables, const struct hp_profile *pr
                        "the profile has no calling contexts, which '%s' is made of: record it "
                        "with hotpath record --profile exact",
                        format);
-    return check_depths(profile);
+    return HP_OK;
 }
 
 size_t hp_stacks_functions(const struct hp_profile *profile, uint32_t context,

@@ -470,7 +470,7 @@ static void contexts_that_cannot_be_are_refused(void **state)
     struct hp_pcontext circle[] = {{1, 0}, {0, 1}, {0, 2}};
     struct hp_pcontext unknown[] = {{HP_PROFILE_NONE, 0}, {0, 1}, {0, 77}};
     struct hp_pcontext *all[] = {deep, circle, unknown};
-    static const char *const reasons[] = {"calling context 200 is more than 200 deep",
+    static const char *const reasons[] = {"context 200 is in itself, or more than 200 deep",
                                           "context 0 has parent 1", "context 2 has function 77"};
     for (size_t i = 0; i < 3; i++)
         for (size_t k = 0; k < 3; k++) {
