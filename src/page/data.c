@@ -1,36 +1,30 @@
 // SPDX-License-Identifier: MIT
-#include "page/data.h"
-
+#include "base/cleanup.h"
 #include "page/model.h"
 #include "report/cells.h"
 #include "report/fields.h"
 #include "report/print.h"
 
+#include <math.h>
 #include <string.h>
 
 #define TITLE_COLUMNS 80
-
-static void put_text(struct hp_page *page, const char *key, const char *value)
-{
-    hp_json_put_string(&page->json, key, value);
-}
 
 /* --- What ran --------------------------------------------------------------------------------- */
 
 static void put_run(struct hp_page *page)
 {
     const struct hp_run *run = &page->profile->run;
-    struct hp_strbuf command = {0};
+    struct hp_strbuf command HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_put_command(&command, run->command);
     hp_strbuf_clear(&page->text);
     hp_strbuf_cut(&page->text, hp_strbuf_text(&command), TITLE_COLUMNS, HP_CUT_END);
-    put_text(page, "title", hp_strbuf_text(&page->text));
+    hp_json_put_string(&page->json, "title", hp_strbuf_text(&page->text));
     hp_json_put_object(&page->json, "run");
     hp_json_run(&page->json, run);
-    put_text(page, "command_text", hp_strbuf_text(&command));
+    hp_json_put_string(&page->json, "command_text", hp_strbuf_text(&command));
     hp_json_end_object(&page->json);
     page->text.failed |= command.failed;
-    hp_strbuf_fini(&command);
 }
 
 /* The name of the machine that was modelled, in cycles if any was: a part of the name of its
@@ -45,24 +39,20 @@ static const char *machine_name(const struct hp_profile *p)
     return NULL;
 }
 
+/* Not finite: null. */
 static void put_cycles(struct hp_page *page)
 {
     const struct hp_insns *insns = &page->tables.insns;
-    struct hp_json *json = &page->json;
-    hp_json_key(json, "cycles");
-    if (insns->windows.n)
-        hp_json_fixed(json, insns->windows.all.value, 0);
-    else if (insns->exact)
-        hp_json_fixed(json, (double)insns->parts / HP_CYCLE_PARTS, 0);
-    else
-        hp_json_null(json);
-    hp_json_key(json, "cpi");
-    if (insns->windows.n)
-        hp_json_fixed(json, insns->windows.cpi.value, 6);
-    else if (insns->exact && insns->retired)
-        hp_json_fixed(json, hp_cpi_of(insns->parts, insns->retired), 6);
-    else
-        hp_json_null(json);
+    double cycles = NAN, cpi = NAN;
+    if (insns->windows.n) {
+        cycles = insns->windows.all.value;
+        cpi = insns->windows.cpi.value;
+    } else if (insns->exact) {
+        cycles = (double)insns->parts / HP_CYCLE_PARTS;
+        cpi = insns->retired ? hp_cpi_of(insns->parts, insns->retired) : NAN;
+    }
+    hp_json_put_fixed(&page->json, "cycles", cycles, 0);
+    hp_json_put_fixed(&page->json, "cpi", cpi, 6);
 }
 
 static void put_summary(struct hp_page *page)
@@ -72,7 +62,7 @@ static void put_summary(struct hp_page *page)
     hp_json_summary(json, &page->tables.summary);
     put_cycles(page);
     hp_json_put_bool(json, "has_contexts", page->profile->n_contexts > 0);
-    put_text(page, "machine_name", machine_name(page->profile));
+    hp_json_put_string(&page->json, "machine_name", machine_name(page->profile));
     hp_json_end_object(json);
     hp_json_key(json, "notes");
     hp_json_notes(json, page->profile);
@@ -96,18 +86,10 @@ static enum hp_err put_all(struct hp_page *page)
 {
     hp_json_begin_object(&page->json);
     hp_json_put_uint(&page->json, "format", 1);
-    put_text(page, "hotpath", HP_VERSION);
+    hp_json_put_string(&page->json, "hotpath", HP_VERSION);
     put_run(page);
     put_summary(page);
-    hp_page_put_modules(page);
-    HP_TRY(hp_page_put_sources(page));
-    hp_page_put_lines(page);
-    hp_page_put_functions(page);
-    hp_page_put_blocks(page);
-    hp_page_put_edges(page);
-    hp_page_put_code(page);
-    hp_page_put_contexts(page);
-    hp_page_put_paths(page);
+    HP_TRY(hp_page_put_tables(page));
     HP_TRY(hp_page_put_lists(page));
     put_limits(page);
     hp_json_end_object(&page->json);

@@ -8,6 +8,8 @@
  * So what enters a block leaves it.
  */
 #include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "page/model.h"
 #include "text/number.h"
 
@@ -24,24 +26,19 @@ static int compare_branches(const void *a, const void *b, void *context)
 {
     const struct hp_pblock *blocks = context;
     uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    int order = hp_place_compare(branch_of(&blocks[x]), branch_of(&blocks[y]));
-    if (!order)
-        order = (blocks[x].version > blocks[y].version) - (blocks[x].version < blocks[y].version);
-    if (!order)
-        order = hp_place_compare(blocks[x].place, blocks[y].place);
-    return order ? order : (x > y) - (x < y);
+    return hp_place_compare(branch_of(&blocks[x]), branch_of(&blocks[y]))
+               ?: HP_COMPARE(blocks[x].version, blocks[y].version)
+               ?: hp_place_compare(blocks[x].place, blocks[y].place)
+               ?: HP_COMPARE(x, y);
 }
 
 static int compare_edges(const void *a, const void *b)
 {
     const struct hp_page_edge *x = a, *y = b;
-    if (x->from != y->from)
-        return x->from < y->from ? -1 : 1;
-    if (x->to != y->to)
-        return x->to < y->to ? -1 : 1;
-    if (x->flow != y->flow)
-        return x->flow < y->flow ? -1 : 1;
-    return (x->taken > y->taken) - (x->taken < y->taken);
+    return HP_COMPARE(x->from, y->from)
+               ?: HP_COMPARE(x->to, y->to)
+               ?: HP_COMPARE(x->flow, y->flow)
+               ?: HP_COMPARE(x->taken, y->taken);
 }
 
 /* Blocks in the order of their branches; and for the first of those with the same branch, or the
@@ -104,8 +101,8 @@ static uint32_t block_to(const struct hp_page *page, const struct ends *ends, st
 
 static void add_edge(struct hp_page *page, uint32_t from, uint32_t to, struct hp_page_edge edge)
 {
-    edge.from = hp_page_row(&page->blocks, from);
-    edge.to = hp_page_row(&page->blocks, to);
+    edge.from = hp_page_row(page, HP_ROW_BLOCK, from);
+    edge.to = hp_page_row(page, HP_ROW_BLOCK, to);
     if (edge.from != HP_PROFILE_NONE && edge.to != HP_PROFILE_NONE)
         page->edges[page->n_edges++] = edge;
 }
@@ -142,52 +139,37 @@ static void join_edges(struct hp_page *page)
     page->n_edges = kept;
 }
 
-static enum hp_err fill(struct hp_page *page, const struct ends *ends)
+static enum hp_err add_edges(struct hp_page *page, const struct ends *ends)
 {
     const struct hp_profile *p = page->profile;
-    struct hp_rows rows;
+    struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
     HP_TRY(hp_rows_init(&rows, &page->tables, &hp_view_edges, false));
     hp_rows_keep(&rows, &page->tables, &hp_view_edges, HP_PAGE_EDGES);
     hp_page_limit(page, rows.n_left_out, "rare transfers are left out");
-    page->edges = calloc(rows.n + p->n_blocks + 1, sizeof *page->edges);
-    if (!page->edges) {
-        hp_rows_fini(&rows);
-        return hp_fail_nomem();
-    }
+    HP_TRY(hp_page_allocate(page, &page->edges, rows.n + p->n_blocks, sizeof *page->edges));
     for (size_t i = 0; i < rows.n; i++) {
         const struct hp_pedge *edge = &p->edges[rows.rows[i].item];
         add_edge(page, block_from(page, ends, edge->from), block_to(page, ends, edge->to),
                  (struct hp_page_edge){
                      .count = rows.rows[i].v[0], .taken = edge->taken != 0, .flow = edge->flow});
     }
-    hp_rows_fini(&rows);
-    add_overlaps(page, ends->by_branch);
-    join_edges(page);
     return HP_OK;
-}
-
-static enum hp_err make(struct hp_page *page, struct ends *ends)
-{
-    size_t n = page->profile->n_blocks;
-    ends->by_branch = calloc(n + 1, sizeof *ends->by_branch);
-    ends->from = calloc(n + 1, sizeof *ends->from);
-    ends->to = calloc(n + 1, sizeof *ends->to);
-    if (!ends->by_branch || !ends->from || !ends->to)
-        return hp_fail_nomem();
-    for (uint32_t i = 0; i < n; i++)
-        ends->by_branch[i] = i;
-    qsort_r(ends->by_branch, n, sizeof *ends->by_branch, compare_branches, page->profile->blocks);
-    choose_from(page, ends);
-    choose_to(page, ends);
-    return fill(page, ends);
 }
 
 enum hp_err hp_page_make_edges(struct hp_page *page)
 {
-    struct ends ends = {0};
-    enum hp_err err = make(page, &ends);
-    free(ends.by_branch);
-    free(ends.from);
-    free(ends.to);
-    return err;
+    struct ends ends;
+    size_t n = page->profile->n_blocks;
+    HP_TRY(hp_page_allocate(page, &ends.by_branch, n, sizeof *ends.by_branch));
+    HP_TRY(hp_page_allocate(page, &ends.from, n, sizeof *ends.from));
+    HP_TRY(hp_page_allocate(page, &ends.to, n, sizeof *ends.to));
+    for (uint32_t i = 0; i < n; i++)
+        ends.by_branch[i] = i;
+    qsort_r(ends.by_branch, n, sizeof *ends.by_branch, compare_branches, page->profile->blocks);
+    choose_from(page, &ends);
+    choose_to(page, &ends);
+    HP_TRY(add_edges(page, &ends));
+    add_overlaps(page, ends.by_branch);
+    join_edges(page);
+    return HP_OK;
 }

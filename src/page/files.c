@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The source: lines and what was executed for them, files, and their text as far as it can be what
- * the program was built from.
+ * The source: its files, and their text as far as it can be what the program was built from.
  */
+#include "base/compare.h"
 #include "base/grow.h"
 #include "page/model.h"
 
@@ -28,17 +28,16 @@ static enum hp_err add_spot(struct hp_page *page, const char *file, uint32_t lin
 static int compare_spots(const void *a, const void *b)
 {
     const struct hp_page_spot *x = a, *y = b;
-    if (x->file != y->file)
-        return x->file < y->file ? -1 : 1;
-    return (x->line > y->line) - (x->line < y->line);
+    return HP_COMPARE(x->file, y->file) ?: HP_COMPARE(x->line, y->line);
 }
 
 /* The heaviest functions' files first: room for their text may be short. */
 enum hp_err hp_page_make_files(struct hp_page *page)
 {
     const struct hp_profile *p = page->profile;
-    for (size_t i = 0; i < page->functions.n; i++) {
-        const struct hp_pfunction *function = &p->functions[page->functions.rows[i].item];
+    const struct hp_page_rows *functions = &page->rows[HP_ROW_FUNCTION];
+    for (size_t i = 0; i < functions->n; i++) {
+        const struct hp_pfunction *function = &p->functions[functions->rows[i].item];
         HP_TRY(add_spot(page, function->file, function->line));
     }
     for (size_t i = 0; i < p->n_lines; i++)
@@ -54,70 +53,37 @@ enum hp_err hp_page_make_files(struct hp_page *page)
     return HP_OK;
 }
 
-/* --- Lines and files -------------------------------------------------------------------------- */
-
-static uint32_t line_file(const struct hp_page *page, size_t row)
-{
-    return hp_page_text_find(&page->files, page->tables.lines[page->lines.rows[row].item].file);
-}
-
-static uint64_t line_number(const struct hp_page *page, size_t row)
-{
-    return page->tables.lines[page->lines.rows[row].item].line;
-}
-
-void hp_page_put_lines(struct hp_page *page)
-{
-    static const struct hp_page_column columns[] = {{.name = "file", .index = line_file},
-                                                    {.name = "line", .count = line_number},
-                                                    {.name = "instructions", .value = 1},
-                                                    {.name = "executions", .value = 2},
-                                                    {0}};
-    hp_page_put_table(page, "lines", columns,
-                      (struct hp_page_source){.rows = page->lines.rows, .n = page->lines.n});
-}
-
-static const char *file_path(struct hp_page *page, size_t row)
-{
-    return page->files.texts[row];
-}
-
 /* --- Text ------------------------------------------------------------------------------------- */
 
-/* When each module was built; that of the run where it is not known, or later. */
-static enum hp_err find_times(const struct hp_profile *p, int64_t **times)
+/* When a module was built; that of the run where it is not known, or later. */
+static int64_t time_of(const struct hp_profile *p, const struct hp_pmodule *module)
 {
-    *times = calloc(p->n_modules + 1, sizeof **times);
-    if (!*times)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < p->n_modules; i++) {
-        struct stat status;
-        (*times)[i] = p->run.started;
-        if (stat(hp_text(p->modules[i].path), &status) == 0 && S_ISREG(status.st_mode) &&
-            (int64_t)status.st_mtime < p->run.started)
-            (*times)[i] = (int64_t)status.st_mtime;
-    }
-    return HP_OK;
+    struct stat status;
+    if (stat(hp_text(module->path), &status) == 0 && S_ISREG(status.st_mode) &&
+        (int64_t)status.st_mtime < p->run.started)
+        return (int64_t)status.st_mtime;
+    return p->run.started;
 }
 
 /* Until when each file may have been changed: until the first module that has code of it was
  * built. */
-static enum hp_err find_ages(const struct hp_page *page, int64_t **ages)
+static enum hp_err find_ages(struct hp_page *page, int64_t **ages)
 {
     const struct hp_profile *p = page->profile;
     int64_t *times;
-    HP_TRY(find_times(p, &times));
-    *ages = calloc(page->files.n + 1, sizeof **ages);
-    for (size_t i = 0; *ages && i < page->files.n; i++)
+    HP_TRY(hp_page_allocate(page, &times, p->n_modules, sizeof *times));
+    HP_TRY(hp_page_allocate(page, ages, page->files.n, sizeof **ages));
+    for (size_t i = 0; i < p->n_modules; i++)
+        times[i] = time_of(p, &p->modules[i]);
+    for (size_t i = 0; i < page->files.n; i++)
         (*ages)[i] = p->run.started;
-    for (size_t i = 0; *ages && i < p->n_lines; i++) {
+    for (size_t i = 0; i < p->n_lines; i++) {
         uint32_t file = hp_page_text_find(&page->files, p->lines[i].file);
         uint32_t module = p->blocks[p->lines[i].block].place.module;
         if (file != HP_PROFILE_NONE && module != HP_PROFILE_NONE && times[module] < (*ages)[file])
             (*ages)[file] = times[module];
     }
-    free(times);
-    return *ages ? HP_OK : hp_fail_nomem();
+    return HP_OK;
 }
 
 /* A part of a file that is around lines of interest. */
@@ -223,15 +189,12 @@ static void put_texts(struct hp_page *page, const int64_t *ages, struct left_out
 
 enum hp_err hp_page_put_sources(struct hp_page *page)
 {
-    static const struct hp_page_column columns[] = {{.name = "path", .text = file_path}, {0}};
     struct left_out left_out = {0};
     int64_t *ages;
     HP_TRY(find_ages(page, &ages));
-    hp_page_put_table(page, "files", columns, (struct hp_page_source){.n = page->files.n});
     hp_json_put_array(&page->json, "sources");
     put_texts(page, ages, &left_out);
     hp_json_end_array(&page->json);
-    free(ages);
     hp_page_limit(page, left_out.newer,
                   "source files are not shown: they were changed after the program was built");
     hp_page_limit(page, left_out.no_room, "source files are not shown: there is no room for them");

@@ -2,6 +2,7 @@
 /*
  * The lists of objects: rows of the report, with references in place of names.
  */
+#include "base/cleanup.h"
 #include "page/model.h"
 #include "report/fields.h"
 #include "report/hotspots/hotspots.h"
@@ -14,7 +15,7 @@
 /* What a field is replaced by; NULL: it is left out. */
 struct other {
     const char *name;
-    void (*put)(struct hp_page *page, const struct hp_row *row);
+    void (*put)(struct hp_page *page, const struct hp_bound_field *field, const struct hp_row *row);
 };
 
 static const struct other *find_other(const struct other *others, const char *name)
@@ -38,7 +39,7 @@ static void put_row(struct hp_page *page, const struct hp_bound_fields *fields,
             hp_field_json(json, &fields->fields[i], &input);
         } else if (other->put) {
             hp_json_key(json, name);
-            other->put(page, row);
+            other->put(page, &fields->fields[i], row);
         }
     }
     hp_json_end_object(json);
@@ -58,114 +59,69 @@ static void put_rows(struct hp_page *page, const struct hp_view *view, const str
 /* A view as the report has it. */
 static enum hp_err put_view(struct hp_page *page, const struct hp_view *view)
 {
-    struct hp_rows rows;
+    struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
     if (view->prepare)
         HP_TRY(view->prepare(&page->tables));
     HP_TRY(hp_rows_init(&rows, &page->tables, view, false));
     hp_json_view_key(&page->json, view);
     put_rows(page, view, NULL, rows.rows, rows.n);
-    hp_rows_fini(&rows);
     return HP_OK;
 }
 
-/* --- Loops ------------------------------------------------------------------------------------ */
+/* --- Lists with references -------------------------------------------------------------------- */
 
-static void loop_function(struct hp_page *page, const struct hp_row *row)
+static void put_reference(struct hp_page *page, const struct hp_bound_field *field,
+                          const struct hp_row *row)
 {
-    hp_page_put_index(page,
-                      hp_page_row(&page->functions, page->profile->loops[row->item].function));
+    hp_page_put_field(page, field->column, hp_profile_row(page->profile, field->kind, row->item));
 }
 
-static void loop_file(struct hp_page *page, const struct hp_row *row)
+/* The file of an instruction, and the block, which the report does not have. */
+static void put_file_and_block(struct hp_page *page, const struct hp_bound_field *field,
+                               const struct hp_row *row)
 {
-    hp_page_put_index(page, hp_page_text_find(&page->files, page->profile->loops[row->item].file));
+    uint32_t block = hp_page_block_at(page, page->profile->insns[row->item].place);
+    put_reference(page, field, row);
+    hp_json_key(&page->json, "block");
+    hp_page_put_index(page, hp_page_row(page, HP_ROW_BLOCK, block));
 }
 
-static void put_block(struct hp_page *page, uint32_t block)
+/* Of a loop, or of a hot spot. */
+static void put_blocks(struct hp_page *page, const struct hp_bound_field *field,
+                       const struct hp_row *row)
 {
-    uint32_t index = hp_page_row(&page->blocks, block);
-    if (index != HP_PROFILE_NONE)
-        hp_json_uint(&page->json, index);
-}
-
-static void loop_blocks(struct hp_page *page, const struct hp_row *row)
-{
-    const struct hp_profile *p = page->profile;
-    size_t n;
-    const struct hp_ploop_block *blocks =
-        hp_items_of(p->loop_blocks, p->n_loop_blocks, sizeof *blocks, row->item, &n);
+    enum hp_row_kind kind = field->kind == HP_ROW_LOOP ? HP_ROW_LOOP_BLOCK : HP_ROW_HOTSPOT_BLOCK;
+    const struct hp_row_field *block = hp_row_column(kind, "block");
+    size_t size = hp_row_formats[kind].size, n = hp_profile_n_rows(page->profile, kind);
+    const char *rows = hp_items_of(hp_profile_row(page->profile, kind, 0), n, size, row->item, &n);
     hp_json_begin_array(&page->json);
-    for (size_t i = 0; i < n; i++)
-        put_block(page, blocks[i].block);
+    for (size_t i = 0; i < n; i++) {
+        uint32_t item = (uint32_t)hp_row_number(block, rows + i * size);
+        if (hp_page_row(page, HP_ROW_BLOCK, item) != HP_PROFILE_NONE)
+            hp_page_put_index(page, hp_page_row(page, HP_ROW_BLOCK, item));
+    }
     hp_json_end_array(&page->json);
 }
 
-static void put_loops(struct hp_page *page)
+static void put_hotspot_functions(struct hp_page *page, const struct hp_bound_field *field,
+                                  const struct hp_row *row)
 {
-    static const struct other others[] = {{"function", loop_function}, {"file", loop_file},
-                                          {"blocks", loop_blocks},     {"models", NULL},
-                                          {"branches", NULL},          {0}};
-    hp_json_key(&page->json, "loops");
-    put_rows(page, &hp_view_loops, others, page->loops.rows, page->loops.n);
-}
-
-/* --- Hot spots -------------------------------------------------------------------------------- */
-
-static void hotspot_functions(struct hp_page *page, const struct hp_row *row)
-{
-    struct hp_hotspot_function *list = NULL;
+    (void)field;
+    struct hp_hotspot_function *list HP_CLEANUP(hp_free) = NULL;
     size_t n = 0;
     if (hp_hotspot_functions(&page->tables, row->item, &list, &n) != HP_OK)
         page->text.failed = true;
     hp_json_begin_array(&page->json);
     for (size_t i = 0; i < n; i++)
         if (list[i].function != HP_PROFILE_NONE)
-            hp_page_put_index(page, hp_page_row(&page->functions, list[i].function));
-    hp_json_end_array(&page->json);
-    free(list);
-}
-
-static void hotspot_blocks(struct hp_page *page, const struct hp_row *row)
-{
-    size_t n;
-    const struct hp_photspot_block *blocks = hp_hotspot_blocks(page->profile, row->item, &n);
-    hp_json_begin_array(&page->json);
-    for (size_t i = 0; i < n; i++)
-        put_block(page, blocks[i].block);
+            hp_page_put_index(page, hp_page_row(page, HP_ROW_FUNCTION, list[i].function));
     hp_json_end_array(&page->json);
 }
 
-static void put_hotspots(struct hp_page *page)
+static void put_list(struct hp_page *page, const struct hp_view *view, const struct other *others)
 {
-    static const struct other others[] = {
-        {"functions", hotspot_functions}, {"blocks", hotspot_blocks}, {0}};
-    hp_json_key(&page->json, "hotspots");
-    put_rows(page, &hp_view_hotspots, others, page->hotspots.rows, page->hotspots.n);
-}
-
-/* --- Instructions ----------------------------------------------------------------------------- */
-
-static void insn_function(struct hp_page *page, const struct hp_row *row)
-{
-    hp_page_put_index(page,
-                      hp_page_row(&page->functions, page->profile->insns[row->item].function));
-}
-
-/* The file, and the block, which the report does not have. */
-static void insn_file(struct hp_page *page, const struct hp_row *row)
-{
-    hp_page_put_index(page, hp_page_text_find(&page->files, page->profile->insns[row->item].file));
-    hp_json_key(&page->json, "block");
-    hp_page_put_index(
-        page,
-        hp_page_row(&page->blocks, hp_page_block_at(page, page->profile->insns[row->item].place)));
-}
-
-static void put_insns(struct hp_page *page)
-{
-    static const struct other others[] = {{"function", insn_function}, {"file", insn_file}, {0}};
-    hp_json_key(&page->json, "instructions");
-    put_rows(page, &hp_view_instructions, others, page->insns.rows, page->insns.n);
+    hp_json_view_key(&page->json, view);
+    put_rows(page, view, others, page->rows[view->item].rows, page->rows[view->item].n);
 }
 
 /* --- Cycles ----------------------------------------------------------------------------------- */
@@ -173,37 +129,38 @@ static void put_insns(struct hp_page *page)
 /* The first row of each is the run. */
 static enum hp_err put_cpi_by(struct hp_page *page, enum hp_report_by by)
 {
-    struct hp_rows rows;
+    struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
     page->tables.by = by;
     HP_TRY(hp_rows_init(&rows, &page->tables, &hp_view_cpi, false));
     size_t first = by != HP_REPORT_BY_RUN && rows.n ? 1 : 0;
     size_t n = rows.n - first < HP_PAGE_CPI ? rows.n - first : HP_PAGE_CPI;
     hp_json_key(&page->json, hp_report_by_name(by));
     put_rows(page, &hp_view_cpi, NULL, rows.rows + first, n);
-    hp_rows_fini(&rows);
-    return HP_OK;
-}
-
-static enum hp_err put_cpi(struct hp_page *page)
-{
-    hp_json_put_object(&page->json, "cpi");
-    HP_TRY(put_cpi_by(page, HP_REPORT_BY_RUN));
-    HP_TRY(put_cpi_by(page, HP_REPORT_BY_FUNCTION));
-    HP_TRY(put_cpi_by(page, HP_REPORT_BY_LOOP));
-    HP_TRY(put_cpi_by(page, HP_REPORT_BY_LINE));
-    hp_json_end_object(&page->json);
     return HP_OK;
 }
 
 enum hp_err hp_page_put_lists(struct hp_page *page)
 {
-    put_loops(page);
-    put_hotspots(page);
-    HP_TRY(put_view(page, &hp_view_predictions));
-    HP_TRY(put_view(page, &hp_view_loop_models));
-    HP_TRY(put_view(page, &hp_view_machine));
-    HP_TRY(put_view(page, &hp_view_sampling));
-    HP_TRY(put_view(page, &hp_view_threads));
-    put_insns(page);
-    return put_cpi(page);
+    static const struct other in_loops[] = {{"function", put_reference}, {"file", put_reference},
+                                            {"blocks", put_blocks},      {"models", NULL},
+                                            {"branches", NULL},          {0}};
+    static const struct other in_hotspots[] = {
+        {"functions", put_hotspot_functions}, {"blocks", put_blocks}, {0}};
+    static const struct other in_instructions[] = {
+        {"function", put_reference}, {"file", put_file_and_block}, {0}};
+    static const struct hp_view *const views[] = {&hp_view_predictions, &hp_view_loop_models,
+                                                  &hp_view_machine, &hp_view_sampling,
+                                                  &hp_view_threads};
+    static const enum hp_report_by by[] = {HP_REPORT_BY_RUN, HP_REPORT_BY_FUNCTION,
+                                           HP_REPORT_BY_LOOP, HP_REPORT_BY_LINE};
+    put_list(page, &hp_view_loops, in_loops);
+    put_list(page, &hp_view_hotspots, in_hotspots);
+    for (size_t i = 0; i < sizeof views / sizeof *views; i++)
+        HP_TRY(put_view(page, views[i]));
+    put_list(page, &hp_view_instructions, in_instructions);
+    hp_json_put_object(&page->json, "cpi");
+    for (size_t i = 0; i < sizeof by / sizeof *by; i++)
+        HP_TRY(put_cpi_by(page, by[i]));
+    hp_json_end_object(&page->json);
+    return HP_OK;
 }

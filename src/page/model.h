@@ -6,16 +6,42 @@
 #ifndef HP_PAGE_MODEL_H
 #define HP_PAGE_MODEL_H
 
-#include "page/data.h"
+#include "page/page.h"
 #include "report/annotate/annotation.h"
 #include "report/tables.h"
 #include "text/json.h"
 
-/* The rows of a table. */
+/* The rows of a table, as the report has them. */
 struct hp_page_rows {
-    struct hp_row *rows; /* as the report has them; for blocks v[0] is the count */
+    struct hp_row *rows;
     size_t n;
     uint32_t *row_of; /* by index in the profile; HP_PROFILE_NONE: it has no row */
+};
+
+/* What the page says of an element of the profile besides the profile's row and the report's. */
+struct hp_page_module {
+    const char *name;
+    uint64_t instructions;
+};
+struct hp_page_function {
+    const char *name;
+    uint64_t cycles;
+    uint32_t first_block, n_blocks; /* rows of blocks */
+};
+struct hp_page_block {
+    const char *file; /* source of its start */
+    uint32_t line;
+    uint32_t loop;               /* innermost */
+    uint32_t first_code, n_code; /* rows of code */
+};
+struct hp_page_path {
+    uint32_t kind;
+    uint32_t first_step, n_steps; /* rows of steps */
+};
+
+struct hp_page_code {
+    struct hp_code_line line;
+    uint32_t inlined; /* index of the name */
 };
 
 struct hp_page_edge {
@@ -39,11 +65,6 @@ struct hp_page_spot {
     uint32_t line;
 };
 
-/* The rows of another table that belong to a row. */
-struct hp_page_part {
-    uint32_t first, n;
-};
-
 struct hp_page {
     const struct hp_profile *profile;
     const struct hp_page_options *options;
@@ -53,39 +74,37 @@ struct hp_page {
     struct hp_json json;
     struct hp_strbuf text;   /* for one cell */
     struct hp_strbuf limits; /* sentences, each ended by a line end */
+    void **owned;            /* by hp_page_allocate() */
+    size_t n_owned, owned_capacity;
 
-    struct hp_page_rows functions, blocks, paths, loops, hotspots, insns, lines;
-    uint64_t *module_insns;               /* by module */
-    struct hp_page_part *function_blocks; /* by row of `functions` */
-    uint64_t *cycles;                     /* by function of the profile */
-    uint32_t *block_loops;                /* by block of the profile: innermost loop */
+    struct hp_page_rows rows[HP_ROW_KINDS]; /* of kinds that have a table or a list */
+    struct hp_rows lines;                   /* items: of tables.lines */
+    struct hp_page_module *modules;         /* by index in the profile, as the next three */
+    struct hp_page_function *functions;
+    struct hp_page_block *blocks;
+    struct hp_page_path *paths;
     struct hp_page_edge *edges;
     size_t n_edges;
-    uint32_t *contexts; /* of the profile, kept ones, parents first */
-    size_t n_contexts;
-    uint32_t *context_rows;                 /* by index in the profile */
-    struct hp_pcontext_count *context_sums; /* likewise, all threads */
-    uint64_t *context_inclusive;            /* likewise */
-    struct hp_page_part *path_steps;        /* by row of `paths` */
-    uint32_t *steps;                        /* of the profile, in the order of those */
+    uint32_t *steps; /* of the profile, in the order of `rows` of paths */
     size_t n_steps;
     struct hp_page_texts files, names; /* names: of inlined functions */
     struct hp_page_spot *spots;        /* by file, then line */
     size_t n_spots, spots_capacity;
-    struct hp_page_part *block_code; /* by row of `blocks` */
-    struct hp_code_line *code;
+    struct hp_page_code *code;
     size_t n_code, code_capacity;
 };
 
-/* --- Making it (model.c, edges.c, contexts.c, files.c, code.c) -------------------------------- */
+/* --- Making it (model.c, edges.c, files.c, code.c) -------------------------------------------- */
 
 /* On failure there is nothing to release. */
 enum hp_err hp_page_init(struct hp_page *page, const struct hp_profile *profile,
                          const struct hp_page_options *options, FILE *out);
 void hp_page_fini(struct hp_page *page);
 
+/* Sets `*(T **)array` to `n` zeroed elements of `size` bytes, which live as long as the page. */
+enum hp_err hp_page_allocate(struct hp_page *page, void *array, size_t n, size_t size);
+
 enum hp_err hp_page_make_edges(struct hp_page *page);
-enum hp_err hp_page_make_contexts(struct hp_page *page);
 enum hp_err hp_page_make_files(struct hp_page *page);
 enum hp_err hp_page_make_code(struct hp_page *page);
 
@@ -101,54 +120,23 @@ uint32_t hp_page_text_find(const struct hp_page_texts *texts, const char *text);
 void hp_page_limit(struct hp_page *page, uint64_t count, const char *what);
 
 /* The row of an element; HP_PROFILE_NONE stays that. */
-static inline uint32_t hp_page_row(const struct hp_page_rows *rows, uint32_t item)
+static inline uint32_t hp_page_row(const struct hp_page *page, enum hp_row_kind kind, uint32_t item)
 {
-    return item == HP_PROFILE_NONE ? HP_PROFILE_NONE : rows->row_of[item];
+    return item == HP_PROFILE_NONE ? HP_PROFILE_NONE : page->rows[kind].row_of[item];
 }
 
 /* --- Writing it ------------------------------------------------------------------------------- */
 
-/* What a table is made of: rows of the report, or 0, 1, ...; `kind` is that of their items. */
-struct hp_page_source {
-    enum hp_row_kind kind;
-    const struct hp_row *rows; /* NULL: row i is item i */
-    size_t n;
-};
-
-static inline struct hp_page_source hp_page_source(enum hp_row_kind kind,
-                                                   const struct hp_page_rows *rows)
-{
-    return (struct hp_page_source){kind, rows->rows, rows->n};
-}
-
-/* A column: one of these, or the profile's column of that name. `index` is written as -1 for
- * HP_PROFILE_NONE; a text may be in page->text, which is empty before. */
-struct hp_page_column {
-    const char *name;
-    uint8_t value; /* k + 1: v[k] of the row */
-    uint32_t (*index)(const struct hp_page *page, size_t row);
-    uint64_t (*count)(const struct hp_page *page, size_t row);
-    const char *(*text)(struct hp_page *page, size_t row);
-};
-
-/* Writes a table as a member. Columns end with one without a name. */
-void hp_page_put_table(struct hp_page *page, const char *name, const struct hp_page_column *columns,
-                       struct hp_page_source source);
+/* -1 for HP_PROFILE_NONE. */
 void hp_page_put_index(struct hp_page *page, uint32_t index);
 
-/* A number in hexadecimal, in page->text. */
-const char *hp_page_hex(struct hp_page *page, uint64_t offset);
+/* A field of a row: its type says how. What refers to something is the row of it, a string the
+ * number of a source file. */
+void hp_page_put_field(struct hp_page *page, const struct hp_row_field *field, const void *row);
 
-/* The tables (tables.c, tables_paths.c, files.c), and the lists of objects (lists.c). */
-void hp_page_put_modules(struct hp_page *page);
-void hp_page_put_functions(struct hp_page *page);
-void hp_page_put_blocks(struct hp_page *page);
-void hp_page_put_edges(struct hp_page *page);
-void hp_page_put_code(struct hp_page *page);
-void hp_page_put_lines(struct hp_page *page);
+/* The tables (tables.c), the text of source files (files.c), lists of objects (lists.c). */
+enum hp_err hp_page_put_tables(struct hp_page *page);
 enum hp_err hp_page_put_sources(struct hp_page *page);
-void hp_page_put_contexts(struct hp_page *page);
-void hp_page_put_paths(struct hp_page *page);
 enum hp_err hp_page_put_lists(struct hp_page *page);
 
 #endif

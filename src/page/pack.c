@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "page/pack.h"
+#include "page/page.h"
 
 #include <errno.h>
 #include <stdbool.h>
@@ -11,8 +11,7 @@
 #define CHUNK (48u << 10) /* compressed bytes; a multiple of 3 */
 #define LEVEL 5           /* half the time of the default for 2 % more, on a page of 9 MB */
 
-struct hp_pack {
-    FILE *file; /* that is written to */
+struct pack {
     FILE *out;
     z_stream zip;
     size_t n; /* in `bytes` */
@@ -21,7 +20,7 @@ struct hp_pack {
 };
 
 /* Writes the compressed bytes, all groups of three; at the end what is left, filled up. */
-static int put_text(struct hp_pack *pack)
+static int put_text(struct pack *pack)
 {
     static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     size_t length = 0;
@@ -40,7 +39,7 @@ static int put_text(struct hp_pack *pack)
 
 /* Compresses what is in zip.next_in; bytes are written when there is a chunk of them, or at the
  * end. */
-static int compress_all(struct hp_pack *pack, int flush)
+static int compress_all(struct pack *pack, int flush)
 {
     int status;
     do {
@@ -59,52 +58,51 @@ static int compress_all(struct hp_pack *pack, int flush)
 
 static ssize_t write_some(void *cookie, const char *bytes, size_t n)
 {
-    struct hp_pack *pack = cookie;
+    struct pack *pack = cookie;
     size_t taken = n < (1u << 30) ? n : 1u << 30;
     pack->zip.next_in = (unsigned char *)(uintptr_t)bytes;
     pack->zip.avail_in = (unsigned)taken;
     return compress_all(pack, Z_NO_FLUSH) == 0 ? (ssize_t)taken : 0;
 }
 
-enum hp_err hp_pack_open(FILE *out, struct hp_pack **pack)
+/* Writes what is left. */
+static int finish(void *cookie)
 {
-    struct hp_pack *new = calloc(1, sizeof *new);
-    if (!new)
-        return hp_fail_nomem();
-    new->out = out;
-    /* 16: with gzip's header. */
-    if (deflateInit2(&new->zip, LEVEL, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) != Z_OK) {
-        free(new);
-        return hp_fail_nomem();
-    }
-    new->file = fopencookie(new, "w", (cookie_io_functions_t){.write = write_some});
-    if (!new->file) {
-        deflateEnd(&new->zip);
-        free(new);
-        return hp_fail_nomem();
-    }
-    setvbuf(new->file, NULL, _IOFBF, 64 << 10);
-    *pack = new;
-    return HP_OK;
-}
-
-FILE *hp_pack_file(struct hp_pack *pack)
-{
-    return pack->file;
-}
-
-enum hp_err hp_pack_close(struct hp_pack *pack)
-{
-    errno = 0;
-    bool failed = ferror(pack->file);
-    failed |= fclose(pack->file) != 0;
+    struct pack *pack = cookie;
     pack->zip.avail_in = 0;
-    failed |= compress_all(pack, Z_FINISH) != 0;
-    int error = errno;
+    int status = compress_all(pack, Z_FINISH);
     deflateEnd(&pack->zip);
     free(pack);
+    return status;
+}
+
+enum hp_err hp_pack_open(FILE *out, FILE **file)
+{
+    struct pack *pack = calloc(1, sizeof *pack);
+    if (!pack)
+        return hp_fail_nomem();
+    pack->out = out;
+    /* 16: with gzip's header. */
+    if (deflateInit2(&pack->zip, LEVEL, Z_DEFLATED, 15 + 16, 9, Z_DEFAULT_STRATEGY) == Z_OK) {
+        *file =
+            fopencookie(pack, "w", (cookie_io_functions_t){.write = write_some, .close = finish});
+        if (*file) {
+            setvbuf(*file, NULL, _IOFBF, 64 << 10);
+            return HP_OK;
+        }
+        deflateEnd(&pack->zip);
+    }
+    free(pack);
+    return hp_fail_nomem();
+}
+
+enum hp_err hp_pack_close(FILE *file)
+{
+    errno = 0;
+    bool failed = ferror(file);
+    failed |= fclose(file) != 0;
     if (failed)
         return hp_fail(HP_ERR_IO, "cannot write the page: %s",
-                       error ? strerror(error) : "write error");
+                       errno ? strerror(errno) : "write error");
     return HP_OK;
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "page/page.h"
 
+#include "base/cleanup.h"
 #include "base/own_directory.h"
-#include "page/pack.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -31,42 +31,39 @@ static enum hp_err find(char **path)
         if (access(*path, R_OK) == 0)
             return HP_OK;
         free(*path);
+        *path = NULL;
     }
     return hp_fail(HP_ERR_NOTFOUND,
                    "the page's template is not there: 'make' builds it when npm is installed and "
                    "can get its packages (hotpath html FILE --data needs none)");
 }
 
-static enum hp_err read_text(FILE *file, const char *path, char **text)
+static void close_file(FILE **file)
 {
+    if (*file)
+        fclose(*file);
+}
+
+enum hp_err hp_page_template(char **text)
+{
+    char *path HP_CLEANUP(hp_free) = NULL;
+    HP_TRY(find(&path));
+    FILE *file HP_CLEANUP(close_file) = fopen(path, "re");
     struct stat status;
+    if (!file)
+        return hp_fail(HP_ERR_NOTFOUND, "cannot open the template %s: %s", path, strerror(errno));
     if (fstat(fileno(file), &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
         (size_t)status.st_size > LARGEST)
         return hp_fail(HP_ERR_FORMAT, "the template %s is not a file of a page's size", path);
     size_t size = (size_t)status.st_size;
-    *text = malloc(size + 1);
+    *text = calloc(1, size + 1);
     if (!*text)
         return hp_fail_nomem();
     if (fread(*text, 1, size, file) != size) {
         free(*text);
         return hp_fail(HP_ERR_IO, "cannot read the template %s", path);
     }
-    (*text)[size] = 0;
     return HP_OK;
-}
-
-enum hp_err hp_page_template(char **text)
-{
-    char *path;
-    HP_TRY(find(&path));
-    FILE *file = fopen(path, "re");
-    enum hp_err err =
-        file ? read_text(file, path, text)
-             : hp_fail(HP_ERR_NOTFOUND, "cannot open the template %s: %s", path, strerror(errno));
-    if (file)
-        fclose(file);
-    free(path);
-    return err;
 }
 
 /* --- Filling it ------------------------------------------------------------------------------- */
@@ -84,10 +81,10 @@ static const char *find_data(const char *text)
 static enum hp_err write_data(const struct hp_profile *profile,
                               const struct hp_page_options *options, FILE *out)
 {
-    struct hp_pack *pack;
-    HP_TRY(hp_pack_open(out, &pack));
-    enum hp_err err = hp_page_data(profile, options, hp_pack_file(pack));
-    enum hp_err closed = hp_pack_close(pack);
+    FILE *file;
+    HP_TRY(hp_pack_open(out, &file));
+    enum hp_err err = hp_page_data(profile, options, file);
+    enum hp_err closed = hp_pack_close(file);
     return err != HP_OK ? err : closed;
 }
 

@@ -1,11 +1,38 @@
 // SPDX-License-Identifier: MIT
 /*
- * The page: a template, built from page/ with npm, and the data of a profile in it (docs/page.md).
+ * The page: a template, built from page/ with npm, and the data of a profile in it, one JSON object
+ * whose numbers are those of the report (docs/page.md).
  */
 #ifndef HP_PAGE_PAGE_H
 #define HP_PAGE_PAGE_H
 
-#include "page/data.h"
+#include "hotpath/profile.h"
+
+#include <stdio.h>
+
+/* All zero: sources are looked for where the debug information says. */
+struct hp_page_options {
+    const char *source_path; /* where sources are looked for first; NULL: nowhere else */
+};
+
+/* At most so much of each, the heaviest; `limits` in the data says what was left out. */
+#define HP_PAGE_BLOCKS       400000
+#define HP_PAGE_EDGES        800000
+#define HP_PAGE_PATHS        250000 /* of a kind */
+#define HP_PAGE_STEPS        1000000
+#define HP_PAGE_CONTEXTS     100000
+#define HP_PAGE_CODE         200000 /* instructions of blocks */
+#define HP_PAGE_LINES        200000
+#define HP_PAGE_INSTRUCTIONS 5000
+#define HP_PAGE_CPI          500 /* of each kind */
+#define HP_PAGE_SOURCE_BYTES (8u << 20)
+
+/*
+ * Writes the data of a normal profile to `out` and flushes it. HP_ERR_INVALID: the profile's
+ * references do not fit together. HP_ERR_IO: `out` could not be written. HP_ERR_NOMEM.
+ */
+enum hp_err hp_page_data(const struct hp_profile *profile, const struct hp_page_options *options,
+                         FILE *out);
 
 /* The line of the template between whose tags the data goes. */
 #define HP_PAGE_DATA_OPEN  "<script id=\"hotpath-data\" type=\"application/octet-stream\">"
@@ -20,5 +47,11 @@ enum hp_err hp_page_template(char **text);
  * template. */
 enum hp_err hp_page_write(const struct hp_profile *profile, const struct hp_page_options *options,
                           const char *text, FILE *out);
+
+/* A stream whose contents end up in `out`, compressed (gzip) and as text (base64). `out` stays
+ * open, and must until the stream is closed. Closing it writes what is left; HP_ERR_IO: something
+ * could not be written. */
+enum hp_err hp_pack_open(FILE *out, FILE **file);
+enum hp_err hp_pack_close(FILE *file);
 
 #endif

@@ -1,65 +1,103 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of the data: code.
+ * The tables of the data, by column.
  */
 #include "page/model.h"
 #include "report/cells.h"
+#include "report/paths/lines.h"
+#include "text/number.h"
 
 /* --- Writing ---------------------------------------------------------------------------------- */
+
+/* A row is an item of the profile: what is known of it is in its row there, in the report's row,
+ * and in a row that the page made. */
+struct source {
+    enum hp_row_kind kind;
+    size_t n;
+    const struct hp_row *rows; /* their items; else: */
+    const uint32_t *items;     /* likewise; else 0, 1, ... */
+    const void *own;           /* by item */
+    size_t own_size;
+};
+
+struct column {
+    const char *name;
+    enum { FROM_PROFILE, FROM_REPORT, FROM_PAGE } from;
+    struct hp_row_field field;                           /* of the report or the page */
+    void (*text)(struct hp_page *page, const void *row); /* instead: writes to page->text */
+    bool ordered;                                        /* not known when a run was only counted */
+};
+
+#define COLUMN .from = FROM_PROFILE
+#define VALUE(k)                                                                                   \
+    .from = FROM_REPORT, .field = {.type = HP_ROW_U64, .offset = offsetof(struct hp_row, v[k])}
+#define OWN(row, member, kind, ...)                                                                \
+    .from = FROM_PAGE,                                                                             \
+    .field = {.type = HP_ROW_##kind, .offset = offsetof(struct row, member), __VA_ARGS__}
 
 void hp_page_put_index(struct hp_page *page, uint32_t index)
 {
     hp_json_int(&page->json, index == HP_PROFILE_NONE ? -1 : (int64_t)index);
 }
 
-/* A column of the profile's row: its type says how it is written. */
-static void put_member(struct hp_page *page, const struct hp_row_field *field, const void *row)
+void hp_page_put_field(struct hp_page *page, const struct hp_row_field *field, const void *row)
 {
-    if (hp_row_is_text(field)) {
-        const char *text = hp_row_text(field, row);
-        if (field->type == HP_ROW_STRING)
-            hp_page_put_index(page, hp_page_text_find(&page->files, text));
-        else
-            hp_json_string(&page->json, text);
+    if (field->type == HP_ROW_TEXT) {
+        hp_json_string(&page->json, hp_row_text(field, row));
+        return;
+    }
+    if (field->type == HP_ROW_STRING) {
+        hp_page_put_index(page, hp_page_text_find(&page->files, hp_row_text(field, row)));
         return;
     }
     uint64_t number = hp_row_number(field, row);
-    if (hp_row_is_reference(field))
-        hp_page_put_index(page, field->to == HP_ROW_FUNCTION
-                                    ? hp_page_row(&page->functions, (uint32_t)number)
-                                    : (uint32_t)number);
+    bool refers = hp_row_is_reference(field);
+    if (refers && page->rows[field->to].row_of)
+        hp_page_put_index(page, hp_page_row(page, field->to, (uint32_t)number));
+    else if (refers)
+        hp_page_put_index(page, (uint32_t)number);
     else if (field->type == HP_ROW_BITS)
-        hp_json_string(&page->json, hp_page_hex(page, number));
+        hp_json_string(&page->json, HP_HEX(number) + strlen("0x"));
     else
         hp_json_uint(&page->json, number);
 }
 
-static void put_column(struct hp_page *page, const struct hp_page_column *column,
-                       const struct hp_page_source *source)
+static void put_cell(struct hp_page *page, const struct column *column,
+                     const struct hp_row_field *field, const void *row)
 {
-    const struct hp_row_field *field = NULL;
-    if (!column->index && !column->count && !column->text && !column->value)
+    if (column->ordered && !page->tables.inclusive_known) {
+        hp_page_put_index(page, HP_PROFILE_NONE);
+    } else if (column->text) {
+        hp_strbuf_clear(&page->text);
+        column->text(page, row);
+        hp_json_string(&page->json, hp_strbuf_text(&page->text));
+    } else {
+        hp_page_put_field(page, field, row);
+    }
+}
+
+static void put_column(struct hp_page *page, const struct column *column,
+                       const struct source *source)
+{
+    const struct hp_row_field *field = &column->field;
+    if (column->from == FROM_PROFILE)
         field = hp_row_column(source->kind, column->name);
     hp_json_put_array(&page->json, column->name);
     for (size_t i = 0; i < source->n; i++) {
-        size_t item = source->rows ? source->rows[i].item : i;
-        hp_strbuf_clear(&page->text);
-        if (field)
-            put_member(page, field, hp_profile_row(page->profile, source->kind, item));
-        else if (column->value)
-            hp_json_uint(&page->json, source->rows[i].v[column->value - 1]);
-        else if (column->index)
-            hp_page_put_index(page, column->index(page, i));
-        else if (column->count)
-            hp_json_uint(&page->json, column->count(page, i));
+        size_t item = source->rows ? source->rows[i].item : source->items ? source->items[i] : i;
+        if (column->from == FROM_PROFILE)
+            put_cell(page, column, field, hp_profile_row(page->profile, source->kind, item));
+        else if (column->from == FROM_REPORT)
+            put_cell(page, column, field, &source->rows[i]);
         else
-            hp_json_string(&page->json, hp_text(column->text(page, i)));
+            put_cell(page, column, field, (const char *)source->own + item * source->own_size);
     }
     hp_json_end_array(&page->json);
 }
 
-void hp_page_put_table(struct hp_page *page, const char *name, const struct hp_page_column *columns,
-                       struct hp_page_source source)
+/* Columns end with one without a name. */
+static void put_table(struct hp_page *page, const char *name, const struct column *columns,
+                      struct source source)
 {
     hp_json_put_object(&page->json, name);
     for (; columns->name; columns++)
@@ -67,224 +105,176 @@ void hp_page_put_table(struct hp_page *page, const char *name, const struct hp_p
     hp_json_end_object(&page->json);
 }
 
-const char *hp_page_hex(struct hp_page *page, uint64_t offset)
+/* The rows that the page has of a kind. */
+static struct source rows_of(const struct hp_page *page, enum hp_row_kind kind, const void *own,
+                             size_t own_size)
 {
-    hp_strbuf_hex(&page->text, offset);
-    return hp_strbuf_text(&page->text) + 2;
+    const struct hp_page_rows *rows = &page->rows[kind];
+    return (struct source){kind, rows->n, rows->rows, .own = own, .own_size = own_size};
 }
 
-/* --- Modules ---------------------------------------------------------------------------------- */
+/* --- Columns ---------------------------------------------------------------------------------- */
 
-static const char *module_name(struct hp_page *page, size_t row)
-{
-    return page->tables.modules[row];
-}
+static const struct column modules[] = {{"name", OWN(hp_page_module, name, TEXT)},
+                                        {"path", COLUMN},
+                                        {"build_id", COLUMN},
+                                        {"instructions", OWN(hp_page_module, instructions, U64)},
+                                        {0}};
 
-static uint64_t module_insns(const struct hp_page *page, size_t row)
-{
-    return page->module_insns[row];
-}
+static const struct column files[] = {{"path", FROM_PAGE, .field = {.type = HP_ROW_TEXT}}, {0}};
 
-void hp_page_put_modules(struct hp_page *page)
-{
-    static const struct hp_page_column columns[] = {{.name = "name", .text = module_name},
-                                                    {.name = "path"},
-                                                    {.name = "build_id"},
-                                                    {.name = "instructions", .count = module_insns},
-                                                    {0}};
-    hp_page_put_table(
-        page, "modules", columns,
-        (struct hp_page_source){.kind = HP_ROW_MODULE, .n = page->profile->n_modules});
-}
+static const struct column lines[] = {{"file", OWN(hp_source_line, file, STRING)},
+                                      {"line", OWN(hp_source_line, line, U32)},
+                                      {"instructions", VALUE(0)},
+                                      {"executions", VALUE(1)},
+                                      {0}};
 
-/* --- Functions -------------------------------------------------------------------------------- */
+static const struct column functions[] = {{"name", OWN(hp_page_function, name, TEXT)},
+                                          {"module", COLUMN},
+                                          {"offset", COLUMN},
+                                          {"file", COLUMN},
+                                          {"line", COLUMN},
+                                          {"self", VALUE(0)},
+                                          {"calls", VALUE(2)},
+                                          {"cycles", OWN(hp_page_function, cycles, U64)},
+                                          {"first_block", OWN(hp_page_function, first_block, U32)},
+                                          {"n_blocks", OWN(hp_page_function, n_blocks, U32)},
+                                          {"inclusive", VALUE(1), .ordered = true},
+                                          {0}};
 
-static const char *function_name(struct hp_page *page, size_t row)
-{
-    return page->tables.functions[page->functions.rows[row].item];
-}
-
-static uint32_t function_not_known(const struct hp_page *page, size_t row)
-{
-    (void)page, (void)row;
-    return HP_PROFILE_NONE;
-}
-
-static uint64_t function_cycles(const struct hp_page *page, size_t row)
-{
-    return page->cycles[page->functions.rows[row].item];
-}
-
-static uint64_t function_first_block(const struct hp_page *page, size_t row)
-{
-    return page->function_blocks[row].first;
-}
-
-static uint64_t function_n_blocks(const struct hp_page *page, size_t row)
-{
-    return page->function_blocks[row].n;
-}
-
-void hp_page_put_functions(struct hp_page *page)
-{
-    struct hp_page_column columns[] = {{.name = "name", .text = function_name},
-                                       {.name = "module"},
-                                       {.name = "offset"},
-                                       {.name = "file"},
-                                       {.name = "line"},
-                                       {.name = "self", .value = 1},
-                                       {.name = "calls", .value = 3},
-                                       {.name = "cycles", .count = function_cycles},
-                                       {.name = "first_block", .count = function_first_block},
-                                       {.name = "n_blocks", .count = function_n_blocks},
-                                       {.name = "inclusive", .value = 2},
+static const struct column blocks[] = {{"function", COLUMN},
+                                       {"module", COLUMN},
+                                       {"offset", COLUMN},
+                                       {"size", COLUMN},
+                                       {"insns", COLUMN},
+                                       {"count", VALUE(1)},
+                                       {"flow", COLUMN},
+                                       {"line", OWN(hp_page_block, line, U32)},
+                                       {"file", OWN(hp_page_block, file, STRING)},
+                                       {"first_code", OWN(hp_page_block, first_code, U32)},
+                                       {"n_code", OWN(hp_page_block, n_code, U32)},
+                                       {"loop", OWN(hp_page_block, loop, LINK, .to = HP_ROW_LOOP)},
                                        {0}};
-    if (!page->tables.inclusive_known)
-        columns[10] = (struct hp_page_column){.name = "inclusive", .index = function_not_known};
-    hp_page_put_table(page, "functions", columns,
-                      hp_page_source(HP_ROW_FUNCTION, &page->functions));
+
+static const struct column edges[] = {
+    {"from", OWN(hp_page_edge, from, U32)},   {"to", OWN(hp_page_edge, to, U32)},
+    {"count", OWN(hp_page_edge, count, U64)}, {"taken", OWN(hp_page_edge, taken, U8)},
+    {"flow", OWN(hp_page_edge, flow, U8)},    {0}};
+
+static void code_text(struct hp_page *page, const void *row)
+{
+    hp_put_assembly(((const struct hp_page_code *)row)->line.text, &page->text);
 }
 
-/* --- Blocks ----------------------------------------------------------------------------------- */
+static const struct column code[] = {
+    {"offset", OWN(hp_page_code, line.place.offset, BITS)},
+    {"text", .from = FROM_PAGE, .text = code_text},
+    {"file", OWN(hp_page_code, line.file, STRING)},
+    {"line", OWN(hp_page_code, line.line, U32)},
+    {"inlined", OWN(hp_page_code, inlined, LINK)},
+    {"insn", OWN(hp_page_code, line.insn, LINK, .to = HP_ROW_INSN)},
+    {0}};
 
-static const struct hp_pline *block_source(const struct hp_page *page, size_t row)
+static const struct column contexts[] = {{"parent", COLUMN},  {"function", COLUMN},
+                                         {"self", VALUE(1)},  {"inclusive", VALUE(0)},
+                                         {"calls", VALUE(2)}, {0}};
+
+static void path_outcomes(struct hp_page *page, const void *row)
 {
-    uint32_t line = page->tables.block_lines[page->blocks.rows[row].item];
-    return line == HP_PROFILE_NONE ? NULL : &page->profile->lines[line];
+    hp_path_outcomes(row, &page->text);
 }
 
-static uint64_t block_line(const struct hp_page *page, size_t row)
+static const struct column paths[] = {{"kind", OWN(hp_page_path, kind, U32)},
+                                      {"function", COLUMN},
+                                      {"offset", COLUMN},
+                                      {"module", COLUMN},
+                                      {"length", COLUMN},
+                                      {"outcomes", COLUMN, .text = path_outcomes},
+                                      {"count", VALUE(1)},
+                                      {"instructions", VALUE(2)},
+                                      {"events", VALUE(3)},
+                                      {"first_step", OWN(hp_page_path, first_step, U32)},
+                                      {"n_steps", OWN(hp_page_path, n_steps, U32)},
+                                      {0}};
+
+static const struct column steps[] = {{"block", COLUMN}, {"how", COLUMN}, {0}};
+
+/* --- Tables ----------------------------------------------------------------------------------- */
+
+static void put_names(struct hp_page *page, const char *key, const char *const *names, size_t n)
 {
-    const struct hp_pline *line = block_source(page, row);
-    return line ? line->line : 0;
+    hp_json_put_array(&page->json, key);
+    for (size_t i = 0; i < n; i++)
+        hp_json_string(&page->json, names[i]);
+    hp_json_end_array(&page->json);
 }
 
-static uint32_t block_file(const struct hp_page *page, size_t row)
+static void put_code(struct hp_page *page)
 {
-    const struct hp_pline *line = block_source(page, row);
-    return line ? hp_page_text_find(&page->files, line->file) : HP_PROFILE_NONE;
-}
-
-static uint64_t block_first_code(const struct hp_page *page, size_t row)
-{
-    return page->block_code[row].n ? page->block_code[row].first : 0;
-}
-
-static uint64_t block_n_code(const struct hp_page *page, size_t row)
-{
-    return page->block_code[row].n;
-}
-
-static uint32_t block_loop(const struct hp_page *page, size_t row)
-{
-    return hp_page_row(&page->loops, page->block_loops[page->blocks.rows[row].item]);
-}
-
-void hp_page_put_blocks(struct hp_page *page)
-{
-    static const struct hp_page_column columns[] = {
-        {.name = "function"},
-        {.name = "module"},
-        {.name = "offset"},
-        {.name = "size"},
-        {.name = "insns"},
-        {.name = "count", .value = 1},
-        {.name = "flow"},
-        {.name = "line", .count = block_line},
-        {.name = "file", .index = block_file},
-        {.name = "first_code", .count = block_first_code},
-        {.name = "n_code", .count = block_n_code},
-        {.name = "loop", .index = block_loop},
-        {0}};
-    hp_page_put_table(page, "blocks", columns, hp_page_source(HP_ROW_BLOCK, &page->blocks));
-}
-
-/* --- Edges ------------------------------------------------------------------------------------ */
-
-static uint64_t edge_from(const struct hp_page *page, size_t row)
-{
-    return page->edges[row].from;
-}
-
-static uint64_t edge_to(const struct hp_page *page, size_t row)
-{
-    return page->edges[row].to;
-}
-
-static uint64_t edge_count(const struct hp_page *page, size_t row)
-{
-    return page->edges[row].count;
-}
-
-static uint64_t edge_taken(const struct hp_page *page, size_t row)
-{
-    return page->edges[row].taken;
-}
-
-static uint64_t edge_flow(const struct hp_page *page, size_t row)
-{
-    return page->edges[row].flow;
-}
-
-void hp_page_put_edges(struct hp_page *page)
-{
-    static const struct hp_page_column columns[] = {
-        {.name = "from", .count = edge_from},   {.name = "to", .count = edge_to},
-        {.name = "count", .count = edge_count}, {.name = "taken", .count = edge_taken},
-        {.name = "flow", .count = edge_flow},   {0}};
-    hp_page_put_table(page, "edges", columns, (struct hp_page_source){.n = page->n_edges});
-    hp_json_put_array(&page->json, "flows");
+    const char *flows[HP_FLOW_COUNT_ + 1] = {[HP_FLOW_COUNT_] = "overlap"};
     for (int i = 0; i < HP_FLOW_COUNT_; i++)
-        hp_json_string(&page->json, hp_flow_name((enum hp_flow)i));
-    hp_json_string(&page->json, "overlap");
-    hp_json_end_array(&page->json);
+        flows[i] = hp_flow_name((enum hp_flow)i);
+    struct source of_lines = {.rows = page->lines.rows,
+                              .n = page->lines.n,
+                              .own = page->tables.lines,
+                              .own_size = sizeof *page->tables.lines};
+    put_table(page, "lines", lines, of_lines);
+    put_table(page, "functions", functions,
+              rows_of(page, HP_ROW_FUNCTION, page->functions, sizeof *page->functions));
+    put_table(page, "blocks", blocks,
+              rows_of(page, HP_ROW_BLOCK, page->blocks, sizeof *page->blocks));
+    put_table(
+        page, "edges", edges,
+        (struct source){.n = page->n_edges, .own = page->edges, .own_size = sizeof *page->edges});
+    put_names(page, "flows", flows, HP_FLOW_COUNT_ + 1);
+    put_table(
+        page, "code", code,
+        (struct source){.n = page->n_code, .own = page->code, .own_size = sizeof *page->code});
+    put_names(page, "names", page->names.texts, page->names.n);
+    put_table(page, "contexts", contexts, rows_of(page, HP_ROW_CONTEXT, NULL, 0));
 }
 
-/* --- Code ------------------------------------------------------------------------------------- */
-
-static const char *code_offset(struct hp_page *page, size_t row)
+static void put_kinds(struct hp_page *page)
 {
-    return hp_page_hex(page, page->code[row].place.offset);
+    struct hp_json *json = &page->json;
+    hp_json_put_array(json, "kinds");
+    for (size_t i = 0; i < page->tables.n_kinds; i++) {
+        const struct hp_path_kind *kind = &page->tables.kinds[i];
+        hp_json_begin_object(json);
+        hp_json_put_string(json, "kind", kind->name);
+        hp_json_put_string(json, "metric", hp_metric_name(kind->metric));
+        hp_json_put_uint(json, "paths", kind->distinct);
+        hp_json_put_uint(json, "count", kind->count);
+        hp_json_put_uint(json, "instructions", kind->insns);
+        hp_json_put_uint(json, "events", kind->events);
+        hp_json_end_object(json);
+    }
+    hp_json_end_array(json);
 }
 
-static const char *code_text(struct hp_page *page, size_t row)
+static void put_paths(struct hp_page *page)
 {
-    hp_put_assembly(page->code[row].text, &page->text);
-    return hp_strbuf_text(&page->text);
+    const char *hows[HP_STEP_END + 1];
+    for (unsigned i = 0; i <= HP_STEP_END; i++)
+        hows[i] = hp_step_name(i);
+    put_kinds(page);
+    put_table(page, "paths", paths, rows_of(page, HP_ROW_PATH, page->paths, sizeof *page->paths));
+    put_table(page, "steps", steps,
+              (struct source){HP_ROW_PATH_STEP, page->n_steps, .items = page->steps});
+    put_names(page, "hows", hows, HP_STEP_END + 1);
 }
 
-static uint32_t code_file(const struct hp_page *page, size_t row)
+enum hp_err hp_page_put_tables(struct hp_page *page)
 {
-    return hp_page_text_find(&page->files, page->code[row].file);
-}
-
-static uint64_t code_line(const struct hp_page *page, size_t row)
-{
-    return page->code[row].line;
-}
-
-static uint32_t code_inlined(const struct hp_page *page, size_t row)
-{
-    return hp_page_text_find(&page->names, page->code[row].inlined);
-}
-
-static uint32_t code_insn(const struct hp_page *page, size_t row)
-{
-    return hp_page_row(&page->insns, page->code[row].insn);
-}
-
-void hp_page_put_code(struct hp_page *page)
-{
-    static const struct hp_page_column columns[] = {{.name = "offset", .text = code_offset},
-                                                    {.name = "text", .text = code_text},
-                                                    {.name = "file", .index = code_file},
-                                                    {.name = "line", .count = code_line},
-                                                    {.name = "inlined", .index = code_inlined},
-                                                    {.name = "insn", .index = code_insn},
-                                                    {0}};
-    hp_page_put_table(page, "code", columns, (struct hp_page_source){.n = page->n_code});
-    hp_json_put_array(&page->json, "names");
-    for (size_t i = 0; i < page->names.n; i++)
-        hp_json_string(&page->json, page->names.texts[i]);
-    hp_json_end_array(&page->json);
+    put_table(page, "modules", modules,
+              (struct source){HP_ROW_MODULE, page->profile->n_modules, .own = page->modules,
+                              .own_size = sizeof *page->modules});
+    put_table(page, "files", files,
+              (struct source){.n = page->files.n,
+                              .own = page->files.texts,
+                              .own_size = sizeof *page->files.texts});
+    HP_TRY(hp_page_put_sources(page));
+    put_code(page);
+    put_paths(page);
+    return HP_OK;
 }

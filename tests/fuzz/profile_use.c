@@ -4,7 +4,7 @@
 #include "../unit/fixtures/profile_random.h"
 #include "diff/diff.h"
 #include "export/export.h"
-#include "page/data.h"
+#include "page/page.h"
 #include "report/annotate/annotate.h"
 #include "report/report.h"
 #include "support.h"
