@@ -37,7 +37,8 @@ const char *hp_errstr(enum hp_err err);
 /* The text of this thread's last failure; "" when there was none. */
 const char *hp_error_text(void);
 
-/* Records a failure: stores the formatted line for `hp_error_text()` and returns `err`. */
+/* Records a failure: stores the formatted line for `hp_error_text()` and returns `err`. The text of
+ * the failure before may be part of it: hp_fail(err, "%s: %s", path, hp_error_text()). */
 enum hp_err hp_fail(enum hp_err err, const char *format, ...)
     __attribute__((format(printf, 2, 3), cold));
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 static __thread char last_error[512];
 
@@ -30,10 +31,12 @@ const char *hp_error_text(void)
 
 enum hp_err hp_fail(enum hp_err err, const char *format, ...)
 {
+    char text[sizeof last_error];
     va_list args;
     va_start(args, format);
-    vsnprintf(last_error, sizeof last_error, format, args);
+    vsnprintf(text, sizeof text, format, args);
     va_end(args);
+    memcpy(last_error, text, strlen(text) + 1);
     return err;
 }
 
