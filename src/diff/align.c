@@ -10,8 +10,8 @@
  */
 #include "diff/diff.h"
 
+#include "base/cleanup.h"
 #include "report/tables.h"
-#include "text/number.h"
 
 #include <ctype.h>
 #include <stdlib.h>
@@ -22,37 +22,36 @@
 
 /* Lines of one file and inlined function. */
 struct list {
-    const struct hp_digest *digest;
-    struct hp_sources *sources;
-    uint32_t first, n;
-    uint32_t base; /* where distances are measured from */
+    const struct hp_dline *lines;
+    uint32_t first, n; /* indices of the digest */
+    uint32_t base;     /* where distances are measured from */
 };
 
 struct alignment {
-    struct hp_diff *diff;
+    struct hp_changes *to;
+    struct hp_diff_sources *sources;
     struct list old, new;
     bool by_text;
     uint64_t *costs; /* (old.n + 1) x (new.n + 1): of what is left from there */
 };
 
-static const struct hp_dline *line_at(const struct list *list, uint32_t i)
-{
-    return &list->digest->lines[list->first + i];
-}
-
 static int64_t distance(const struct list *list, uint32_t i)
 {
-    return (int64_t)line_at(list, i)->line - list->base;
+    return (int64_t)list->lines[i].line - list->base;
 }
 
-static const char *text_at(const struct list *list, uint32_t i, size_t *n)
+static const char *text_of(struct hp_sources *sources, const struct hp_dline *line, size_t *n)
 {
-    const struct hp_dline *line = line_at(list, i);
-    return line->line ? hp_sources_line(list->sources, line->file, line->line, n) : NULL;
+    return line->line ? hp_sources_line(sources, line->file, line->line, n) : NULL;
 }
 
-bool hp_diff_same_text(const char *a, size_t n_a, const char *b, size_t n_b)
+int hp_diff_same_text(struct hp_diff_sources *sources, const struct hp_dline *old,
+                      const struct hp_dline *new)
 {
+    size_t n_a, n_b;
+    const char *a = text_of(&sources->old, old, &n_a), *b = text_of(&sources->new, new, &n_b);
+    if (!a || !b)
+        return -1;
     const char *end_a = a + n_a, *end_b = b + n_b;
     for (;;) {
         while (a < end_a && isspace((unsigned char)*a))
@@ -70,26 +69,25 @@ bool hp_diff_same_text(const char *a, size_t n_a, const char *b, size_t n_b)
 
 #define NEVER (UINT64_MAX / 4)
 
-static uint64_t skip_cost(const struct alignment *a, const struct list *list, uint32_t i)
+static uint64_t at_most(uint64_t a, uint64_t b)
 {
-    if (a->by_text)
-        return 2;
-    uint64_t weight = line_at(list, i)->instructions;
-    return weight < NEVER / 4 ? weight + 1 : NEVER / 4;
+    return a < b ? a : b;
+}
+
+static uint64_t skip_cost(const struct alignment *a, const struct hp_dline *line)
+{
+    return a->by_text ? 2 : at_most(line->instructions, NEVER / 4 - 1) + 1;
 }
 
 static uint64_t pair_cost(const struct alignment *a, uint32_t i, uint32_t j)
 {
+    const struct hp_dline *old = &a->old.lines[i], *new = &a->new.lines[j];
     bool near = distance(&a->old, i) == distance(&a->new, j);
-    if (a->by_text) {
-        size_t n_old, n_new;
-        const char *old = text_at(&a->old, i, &n_old), *new = text_at(&a->new, j, &n_new);
-        return old && new &&hp_diff_same_text(old, n_old, new, n_new) ? !near : NEVER;
-    }
-    uint64_t x = line_at(&a->old, i)->instructions, y = line_at(&a->new, j)->instructions;
-    uint64_t less = x < y ? x : y, more = x < y ? y : x;
-    uint64_t cost = more - less + (near ? 0 : less / 4 + 1);
-    return cost < NEVER / 4 ? cost : NEVER / 4;
+    if (a->by_text)
+        return hp_diff_same_text(a->sources, old, new) > 0 ? !near : NEVER;
+    uint64_t less = at_most(old->instructions, new->instructions);
+    uint64_t more = old->instructions + new->instructions - less;
+    return at_most(more - less + (near ? 0 : less / 4 + 1), NEVER / 4);
 }
 
 static uint64_t *cell(const struct alignment *a, uint32_t i, uint32_t j)
@@ -97,59 +95,67 @@ static uint64_t *cell(const struct alignment *a, uint32_t i, uint32_t j)
     return &a->costs[(size_t)i * (a->new.n + 1) + j];
 }
 
-static uint64_t add(uint64_t a, uint64_t b)
+static uint64_t cost_of_pair(const struct alignment *a, uint32_t i, uint32_t j)
 {
-    return a + b < NEVER ? a + b : NEVER;
+    return at_most(*cell(a, i + 1, j + 1) + pair_cost(a, i, j), NEVER);
+}
+
+static uint64_t cost_of_old(const struct alignment *a, uint32_t i, uint32_t j)
+{
+    return at_most(*cell(a, i + 1, j) + skip_cost(a, &a->old.lines[i]), NEVER);
+}
+
+static uint64_t cost_of_new(const struct alignment *a, uint32_t i, uint32_t j)
+{
+    return at_most(*cell(a, i, j + 1) + skip_cost(a, &a->new.lines[j]), NEVER);
 }
 
 static void fill_costs(struct alignment *a)
 {
     for (uint32_t i = a->old.n + 1; i-- > 0;)
         for (uint32_t j = a->new.n + 1; j-- > 0;) {
-            uint64_t best = i == a->old.n && j == a->new.n ? 0 : NEVER, cost;
-            if (i < a->old.n && j < a->new.n &&
-                (cost = add(*cell(a, i + 1, j + 1), pair_cost(a, i, j))) < best)
-                best = cost;
-            if (i < a->old.n && (cost = add(*cell(a, i + 1, j), skip_cost(a, &a->old, i))) < best)
-                best = cost;
-            if (j < a->new.n && (cost = add(*cell(a, i, j + 1), skip_cost(a, &a->new, j))) < best)
-                best = cost;
+            uint64_t best = i == a->old.n && j == a->new.n ? 0 : NEVER;
+            if (i < a->old.n && j < a->new.n)
+                best = at_most(best, cost_of_pair(a, i, j));
+            if (i < a->old.n)
+                best = at_most(best, cost_of_old(a, i, j));
+            if (j < a->new.n)
+                best = at_most(best, cost_of_new(a, i, j));
             *cell(a, i, j) = best;
         }
 }
 
 /* --- Matching --------------------------------------------------------------------------------- */
 
-static void marry(struct alignment *a, uint32_t i, uint32_t j)
+static void match(struct alignment *a, uint32_t i, uint32_t j)
 {
-    a->diff->new_line[a->old.first + i] = a->new.first + j;
-    a->diff->old_line[a->new.first + j] = a->old.first + i;
+    hp_changes_match(a->to, a->old.first + i, a->new.first + j);
 }
 
 /* What is between two pairs of equal text was changed. */
-static void marry_gap(struct alignment *a, uint32_t i, uint32_t i_end, uint32_t j, uint32_t j_end)
+static void match_gap(struct alignment *a, uint32_t i, uint32_t i_end, uint32_t j, uint32_t j_end)
 {
     while (a->by_text && i < i_end && j < j_end)
-        marry(a, i++, j++);
+        match(a, i++, j++);
 }
 
 static void follow_costs(struct alignment *a)
 {
     uint32_t i = 0, j = 0, gap_i = 0, gap_j = 0;
     while (i < a->old.n && j < a->new.n) {
-        uint64_t pair = pair_cost(a, i, j), best = *cell(a, i, j);
-        if (pair < NEVER && add(*cell(a, i + 1, j + 1), pair) == best) {
-            marry_gap(a, gap_i, i, gap_j, j);
-            marry(a, i++, j++);
+        uint64_t best = *cell(a, i, j);
+        if (pair_cost(a, i, j) < NEVER && cost_of_pair(a, i, j) == best) {
+            match_gap(a, gap_i, i, gap_j, j);
+            match(a, i++, j++);
             gap_i = i;
             gap_j = j;
-        } else if (add(*cell(a, i + 1, j), skip_cost(a, &a->old, i)) == best) {
+        } else if (cost_of_old(a, i, j) == best) {
             i++;
         } else {
             j++;
         }
     }
-    marry_gap(a, gap_i, a->old.n, gap_j, a->new.n);
+    match_gap(a, gap_i, a->old.n, gap_j, a->new.n);
 }
 
 static void match_distances(struct alignment *a)
@@ -157,7 +163,7 @@ static void match_distances(struct alignment *a)
     for (uint32_t i = 0, j = 0; i < a->old.n && j < a->new.n;) {
         int64_t x = distance(&a->old, i), y = distance(&a->new, j);
         if (x == y)
-            marry(a, i++, j++);
+            match(a, i++, j++);
         else if (x < y)
             i++;
         else
@@ -165,11 +171,11 @@ static void match_distances(struct alignment *a)
     }
 }
 
-static bool have_text(const struct list *list)
+static bool have_text(struct hp_sources *sources, const struct list *list)
 {
     size_t n;
     for (uint32_t i = 0; i < list->n; i++)
-        if (!text_at(list, i, &n))
+        if (!text_of(sources, &list->lines[i], &n))
             return false;
     return true;
 }
@@ -181,58 +187,46 @@ static bool is_unchanged(const struct alignment *a)
         return false;
     for (uint32_t i = 0; i < a->old.n; i++)
         if (distance(&a->old, i) != distance(&a->new, i) ||
-            line_at(&a->old, i)->instructions != line_at(&a->new, i)->instructions)
+            a->old.lines[i].instructions != a->new.lines[i].instructions)
             return false;
     return true;
 }
 
 static enum hp_err align(struct alignment *a)
 {
-    if (is_unchanged(a)) {
+    size_t cells = (size_t)(a->old.n + 1) * (a->new.n + 1);
+    if (is_unchanged(a) || cells > MOST_CELLS) {
         match_distances(a);
         return HP_OK;
     }
-    if ((size_t)(a->old.n + 1) * (a->new.n + 1) > MOST_CELLS) {
-        match_distances(a);
-        return HP_OK;
-    }
-    a->by_text = have_text(&a->old) && have_text(&a->new);
-    a->costs = calloc((size_t)(a->old.n + 1) * (a->new.n + 1), sizeof *a->costs);
-    if (!a->costs)
+    uint64_t *costs HP_CLEANUP(hp_free) = a->costs = calloc(cells, sizeof *costs);
+    if (!costs)
         return hp_fail_nomem();
+    a->by_text = have_text(&a->sources->old, &a->old) && have_text(&a->sources->new, &a->new);
     fill_costs(a);
     follow_costs(a);
-    free(a->costs);
-    a->costs = NULL;
     return HP_OK;
 }
 
 /* --- Lists ------------------------------------------------------------------------------------ */
 
-static bool same_list(const struct hp_dline *a, const struct hp_dline *b)
+static struct list list_at(const struct hp_digest *d, const struct hp_dfunction *f, uint32_t first)
 {
-    return strcmp(a->file, b->file) == 0 && strcmp(a->inlined, b->inlined) == 0;
-}
-
-static struct list list_at(const struct hp_digest *d, struct hp_sources *sources,
-                           const struct hp_dfunction *f, uint32_t first)
-{
-    struct list list = {d, sources, first, 1, f->line};
     const struct hp_dline *line = &d->lines[first];
-    while (first + list.n < f->lines + f->n_lines && same_list(line, line + list.n))
-        list.n++;
     /* An inlined function's start is not known: its first line that was executed. */
-    if (*line->inlined || strcmp(line->file, f->file) != 0)
-        list.base = line->line;
+    bool own = !*line->inlined && strcmp(line->file, f->file) == 0;
+    struct list list = {line, first, 1, own ? f->line : line->line};
+    while (first + list.n < f->lines + f->n_lines && strcmp(line->file, line[list.n].file) == 0 &&
+           strcmp(line->inlined, line[list.n].inlined) == 0)
+        list.n++;
     return list;
 }
 
-/* Whether two lists are of the same file and inlined function; the own file of a function may have
+/* Whether two lines are of the same file and inlined function; the own file of a function may have
  * another name. */
-static bool same_origin(const struct list *a, const struct hp_dfunction *f, const struct list *b,
-                        const struct hp_dfunction *g)
+static bool same_origin(const struct hp_dline *x, const struct hp_dfunction *f,
+                        const struct hp_dline *y, const struct hp_dfunction *g)
 {
-    const struct hp_dline *x = line_at(a, 0), *y = line_at(b, 0);
     if (strcmp(x->inlined, y->inlined) != 0)
         return false;
     if (strcmp(hp_base_name(x->file), hp_base_name(y->file)) == 0)
@@ -242,29 +236,28 @@ static bool same_origin(const struct list *a, const struct hp_dfunction *f, cons
 
 /* Whether a list of `new` was aligned with another one: files of the same name in different
  * directories are told apart by their order. */
-static bool is_taken(const struct hp_diff *diff, const struct list *list)
+static bool is_taken(const struct hp_changes *lines, const struct list *list)
 {
     for (uint32_t i = 0; i < list->n; i++)
-        if (diff->old_line[list->first + i] != HP_PROFILE_NONE)
+        if (lines->to_old[list->first + i] != HP_PROFILE_NONE)
             return true;
     return false;
 }
 
-enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources, uint32_t old,
-                          uint32_t new)
+enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources,
+                          const struct hp_dfunction *f, const struct hp_dfunction *g)
 {
-    const struct hp_dfunction *f = &diff->old->functions[old], *g = &diff->new->functions[new];
     for (uint32_t i = f->lines; i < f->lines + f->n_lines;) {
-        struct list a = list_at(diff->old, &sources->old, f, i);
+        struct list old = list_at(diff->old, f, i);
         for (uint32_t j = g->lines; j < g->lines + g->n_lines;) {
-            struct list b = list_at(diff->new, &sources->new, g, j);
-            if (same_origin(&a, f, &b, g) && !is_taken(diff, &b)) {
-                HP_TRY(align(&(struct alignment){.diff = diff, .old = a, .new = b}));
+            struct list new = list_at(diff->new, g, j);
+            if (same_origin(old.lines, f, new.lines, g) && !is_taken(&diff->lines, &new)) {
+                HP_TRY(align(&(struct alignment){&diff->lines, sources, old, new, false, NULL}));
                 break;
             }
-            j += b.n;
+            j += new.n;
         }
-        i += a.n;
+        i += old.n;
     }
     return HP_OK;
 }

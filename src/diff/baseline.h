@@ -8,14 +8,14 @@
 #define HP_DIFF_BASELINE_H
 
 #include "diff/digest.h"
+#include "text/strbuf.h"
 
 #define HP_BASELINE_PART 1000
 
 struct hp_baseline_section {
     const char *name;
     const char *text; /* as it is in the file, without its first line */
-    size_t length;
-    unsigned line; /* of its first line in the file */
+    unsigned line;    /* of its first line in the file */
 };
 
 struct hp_baseline {
@@ -50,5 +50,19 @@ enum hp_err hp_baseline_save(const struct hp_baseline *baseline, const char *pat
 
 /* What the function of hp_baseline_get() that stands for the others is called. */
 #define HP_BASELINE_REST "(others)"
+
+/* --- Its parts -------------------------------------------------------------------------------- */
+
+/* Appends what is worth keeping of a digest. */
+enum hp_err hp_baseline_format(struct hp_strbuf *text, const struct hp_digest *digest);
+
+/* Reads such lines. HP_ERR_FORMAT: the text says which line is wrong. */
+enum hp_err hp_baseline_parse(const struct hp_baseline_section *section, struct hp_digest **digest);
+
+/* Any text as a word, and back. HP_ERR_FORMAT: a '%' without two hexadecimal digits, or what a word
+ * cannot be. */
+void hp_word_write(struct hp_strbuf *text, const char *word);
+enum hp_err hp_word_read(struct hp_strings *strings, const char *word, size_t length,
+                         const char **text);
 
 #endif

@@ -1,42 +1,94 @@
 // SPDX-License-Identifier: MIT
 #include "diff/diff.h"
 
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/map64.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* --- Functions -------------------------------------------------------------------------------- */
+/* --- Changes ---------------------------------------------------------------------------------- */
 
-static int compare_functions(const void *a, const void *b)
+static size_t count_of(const struct hp_digest *d, enum hp_diff_kind kind)
 {
-    const struct hp_diff_function *x = a, *y = b;
-    uint64_t p = hp_change(x->delta), q = hp_change(y->delta);
-    if (p != q)
-        return p > q ? -1 : 1;
-    uint64_t most_x = x->before > x->after ? x->before : x->after;
-    uint64_t most_y = y->before > y->after ? y->before : y->after;
-    if (most_x != most_y)
-        return most_x > most_y ? -1 : 1;
-    if (x->old != y->old)
-        return x->old < y->old ? -1 : 1;
-    return (x->new > y->new) - (x->new < y->new);
+    const size_t counts[] = {d->n_functions, d->n_lines, d->n_loops, d->n_paths};
+    return counts[kind];
 }
 
-static void add_function(struct hp_diff *diff, uint32_t old, uint32_t new, enum hp_diff_how how)
+static uint64_t weight_of(const struct hp_digest *d, enum hp_diff_kind kind, uint32_t i)
 {
-    uint64_t before = old == HP_PROFILE_NONE ? 0 : diff->old->functions[old].self;
-    uint64_t after = new == HP_PROFILE_NONE ? 0 : diff->new->functions[new].self;
-    diff->functions[diff->n_functions++] = (struct hp_diff_function){
+    if (i == HP_PROFILE_NONE)
+        return 0;
+    switch (kind) {
+    case HP_DIFF_FUNCTIONS: return d->functions[i].self;
+    case HP_DIFF_LINES: return d->lines[i].instructions;
+    case HP_DIFF_LOOPS: return d->loops[i].self;
+    default: return d->paths[i].instructions;
+    }
+}
+
+/* The row of the function that a line or a loop is in; HP_PROFILE_NONE: not in both versions. */
+static uint32_t row_of(const struct hp_diff *diff, enum hp_diff_kind kind, uint32_t old,
+                       uint32_t new)
+{
+    const struct hp_digest *d = new == HP_PROFILE_NONE ? diff->old : diff->new;
+    uint32_t i = new == HP_PROFILE_NONE ? old : new;
+    uint32_t f = kind == HP_DIFF_LINES ? d->lines[i].function : d->loops[i].function;
+    if (f != HP_PROFILE_NONE && new == HP_PROFILE_NONE)
+        f = diff->functions.to_new[f];
+    return f == HP_PROFILE_NONE ? f : diff->rows[f];
+}
+
+static void add_change(struct hp_diff *diff, enum hp_diff_kind kind, uint32_t old, uint32_t new)
+{
+    struct hp_changes *to = &diff->kinds[kind];
+    struct hp_change change = {
         .old = old,
         .new = new,
-        .how = how,
+        .before = weight_of(diff->old, kind, old),
+        .after = weight_of(diff->new, kind, new),
         .inlined = HP_PROFILE_NONE,
-        .before = before,
-        .after = after,
-        .delta = hp_delta(before, after),
     };
+    change.delta = hp_delta(change.before, change.after);
+    if (kind == HP_DIFF_LINES || kind == HP_DIFF_LOOPS) {
+        change.function = row_of(diff, kind, old, new);
+        if (change.function == HP_PROFILE_NONE)
+            return;
+    }
+    if (kind != HP_DIFF_LINES || change.before || change.after)
+        to->items[to->n++] = change;
 }
+
+static uint64_t most_of(const struct hp_change *change)
+{
+    return change->before > change->after ? change->before : change->after;
+}
+
+static int compare_changes(const void *a, const void *b, void *context)
+{
+    const struct hp_change *x = a, *y = b;
+    enum hp_diff_kind kind = *(const enum hp_diff_kind *)context;
+    int order = kind == HP_DIFF_LINES ? HP_COMPARE(x->function, y->function) : 0;
+    order = order ?: HP_COMPARE(hp_delta_size(y->delta), hp_delta_size(x->delta));
+    if (!order && kind == HP_DIFF_FUNCTIONS)
+        order = HP_COMPARE(most_of(y), most_of(x));
+    return order ?: HP_COMPARE(x->old, y->old) ?: HP_COMPARE(x->new, y->new);
+}
+
+/* Makes the changes of what is matched. */
+static void make_changes(struct hp_diff *diff, enum hp_diff_kind kind)
+{
+    struct hp_changes *changes = &diff->kinds[kind];
+    for (uint32_t i = 0; i < count_of(diff->old, kind); i++)
+        add_change(diff, kind, i, changes->to_new[i]);
+    for (uint32_t i = 0; i < count_of(diff->new, kind); i++)
+        if (changes->to_old[i] == HP_PROFILE_NONE)
+            add_change(diff, kind, HP_PROFILE_NONE, i);
+    qsort_r(changes->items, changes->n, sizeof *changes->items, compare_changes, &kind);
+}
+
+/* --- Inlined functions ------------------------------------------------------------------------ */
 
 /* In which function of a digest most instructions of each inlined function are, by the address of
  * its name. */
@@ -60,11 +112,11 @@ static bool is_named(const char *name, const char *inlined)
 }
 
 static uint32_t find_inlined(const struct hp_digest *d, const struct hp_map64 *map,
-                             const struct hp_dfunction *gone)
+                             const char *name)
 {
     for (size_t i = 0; map->slots && i <= map->mask; i++) {
         uint32_t line = map->slots[i].value;
-        if (line != HP_MAP64_NONE && is_named(gone->name, d->lines[line].inlined))
+        if (line != HP_MAP64_NONE && is_named(name, d->lines[line].inlined))
             return d->lines[line].function;
     }
     return HP_PROFILE_NONE;
@@ -73,86 +125,18 @@ static uint32_t find_inlined(const struct hp_digest *d, const struct hp_map64 *m
 /* Functions that are gone may have been inlined, and new ones may have been before. */
 static enum hp_err find_all_inlined(struct hp_diff *diff)
 {
-    struct hp_map64 old = {0}, new = {0};
-    enum hp_err err = map_inlined(diff->old, &old);
-    if (err == HP_OK)
-        err = map_inlined(diff->new, &new);
+    struct hp_map64 old HP_CLEANUP(hp_map64_fini) = {0}, new HP_CLEANUP(hp_map64_fini) = {0};
+    HP_TRY(map_inlined(diff->old, &old));
+    HP_TRY(map_inlined(diff->new, &new));
     size_t budget = 1000; /* the ones that matter come first */
-    for (size_t i = 0; err == HP_OK && i < diff->n_functions && budget; i++) {
-        struct hp_diff_function *f = &diff->functions[i];
+    for (size_t i = 0; i < diff->functions.n && budget; i++) {
+        struct hp_change *f = &diff->functions.items[i];
         budget -= f->old == HP_PROFILE_NONE || f->new == HP_PROFILE_NONE;
         if (f->new == HP_PROFILE_NONE)
-            f->inlined = find_inlined(diff->new, &new, &diff->old->functions[f->old]);
+            f->inlined = find_inlined(diff->new, &new, diff->old->functions[f->old].name);
         else if (f->old == HP_PROFILE_NONE)
-            f->inlined = find_inlined(diff->old, &old, &diff->new->functions[f->new]);
+            f->inlined = find_inlined(diff->old, &old, diff->new->functions[f->new].name);
     }
-    hp_map64_fini(&old);
-    hp_map64_fini(&new);
-    return err;
-}
-
-static enum hp_err make_functions(struct hp_diff *diff, struct hp_diff_sources *sources)
-{
-    enum hp_diff_how *how = calloc(diff->new->n_functions + 1, sizeof *how);
-    diff->functions =
-        calloc(diff->old->n_functions + diff->new->n_functions + 1, sizeof *diff->functions);
-    enum hp_err err = how && diff->functions ? hp_diff_match(diff, sources, how) : hp_fail_nomem();
-    for (uint32_t i = 0; err == HP_OK && i < diff->old->n_functions; i++) {
-        uint32_t new = diff->new_function[i];
-        add_function(diff, i, new, new == HP_PROFILE_NONE ? HP_DIFF_SAME : how[new]);
-    }
-    for (uint32_t i = 0; err == HP_OK && i < diff->new->n_functions; i++)
-        if (diff->old_function[i] == HP_PROFILE_NONE)
-            add_function(diff, HP_PROFILE_NONE, i, HP_DIFF_SAME);
-    free(how);
-    HP_TRY(err);
-    qsort(diff->functions, diff->n_functions, sizeof *diff->functions, compare_functions);
-    return find_all_inlined(diff);
-}
-
-/* --- Lines ------------------------------------------------------------------------------------ */
-
-static int compare_lines(const void *a, const void *b)
-{
-    const struct hp_diff_line *x = a, *y = b;
-    if (x->function != y->function)
-        return x->function < y->function ? -1 : 1;
-    uint64_t p = hp_change(x->delta), q = hp_change(y->delta);
-    if (p != q)
-        return p > q ? -1 : 1;
-    if (x->old != y->old)
-        return x->old < y->old ? -1 : 1;
-    return (x->new > y->new) - (x->new < y->new);
-}
-
-static void add_line(struct hp_diff *diff, uint32_t function, uint32_t old, uint32_t new)
-{
-    uint64_t before = old == HP_PROFILE_NONE ? 0 : diff->old->lines[old].instructions;
-    uint64_t after = new == HP_PROFILE_NONE ? 0 : diff->new->lines[new].instructions;
-    if (before || after)
-        diff->lines[diff->n_lines++] =
-            (struct hp_diff_line){function, old, new, hp_delta(before, after)};
-}
-
-static enum hp_err make_lines(struct hp_diff *diff, struct hp_diff_sources *sources)
-{
-    diff->lines = calloc(diff->old->n_lines + diff->new->n_lines + 1, sizeof *diff->lines);
-    if (!diff->lines)
-        return hp_fail_nomem();
-    for (uint32_t i = 0; i < diff->n_functions; i++) {
-        const struct hp_diff_function *pair = &diff->functions[i];
-        if (pair->old == HP_PROFILE_NONE || pair->new == HP_PROFILE_NONE)
-            continue;
-        HP_TRY(hp_diff_align(diff, sources, pair->old, pair->new));
-        const struct hp_dfunction *f = &diff->old->functions[pair->old];
-        const struct hp_dfunction *g = &diff->new->functions[pair->new];
-        for (uint32_t k = f->lines; k < f->lines + f->n_lines; k++)
-            add_line(diff, i, k, diff->new_line[k]);
-        for (uint32_t k = g->lines; k < g->lines + g->n_lines; k++)
-            if (diff->old_line[k] == HP_PROFILE_NONE)
-                add_line(diff, i, HP_PROFILE_NONE, k);
-    }
-    qsort(diff->lines, diff->n_lines, sizeof *diff->lines, compare_lines);
     return HP_OK;
 }
 
@@ -163,68 +147,99 @@ static enum hp_err new_map(uint32_t **map, size_t n)
     *map = malloc((n + 1) * sizeof **map);
     if (!*map)
         return hp_fail_nomem();
-    for (size_t i = 0; i < n; i++)
-        (*map)[i] = HP_PROFILE_NONE;
+    memset(*map, 0xff, (n + 1) * sizeof **map); /* HP_PROFILE_NONE */
     return HP_OK;
+}
+
+static enum hp_err make_functions(struct hp_diff *diff, struct hp_diff_sources *sources)
+{
+    enum hp_diff_how *how HP_CLEANUP(hp_free) = calloc(diff->new->n_functions + 1, sizeof *how);
+    if (!how)
+        return hp_fail_nomem();
+    HP_TRY(hp_diff_match(diff, sources, how));
+    make_changes(diff, HP_DIFF_FUNCTIONS);
+    for (uint32_t i = 0; i < diff->functions.n; i++) {
+        struct hp_change *f = &diff->functions.items[i];
+        if (f->old == HP_PROFILE_NONE || f->new == HP_PROFILE_NONE)
+            continue;
+        f->how = how[f->new];
+        diff->rows[f->new] = i;
+        HP_TRY(hp_diff_align(diff, sources, &diff->old->functions[f->old],
+                             &diff->new->functions[f->new]));
+    }
+    return find_all_inlined(diff);
 }
 
 static enum hp_err make(struct hp_diff *diff, struct hp_diff_sources *sources)
 {
-    HP_TRY(new_map(&diff->new_function, diff->old->n_functions));
-    HP_TRY(new_map(&diff->old_function, diff->new->n_functions));
-    HP_TRY(new_map(&diff->new_line, diff->old->n_lines));
-    HP_TRY(new_map(&diff->old_line, diff->new->n_lines));
+    for (enum hp_diff_kind kind = 0; kind < HP_DIFF_KINDS; kind++) {
+        size_t n_old = count_of(diff->old, kind), n_new = count_of(diff->new, kind);
+        struct hp_changes *changes = &diff->kinds[kind];
+        changes->items = calloc(n_old + n_new + 1, sizeof *changes->items);
+        if (!changes->items)
+            return hp_fail_nomem();
+        HP_TRY(new_map(&changes->to_new, n_old));
+        HP_TRY(new_map(&changes->to_old, n_new));
+    }
+    HP_TRY(new_map(&diff->rows, diff->new->n_functions));
     HP_TRY(make_functions(diff, sources));
-    HP_TRY(make_lines(diff, sources));
-    diff->has_loops = diff->old->n_loops && diff->new->n_loops;
-    diff->has_paths = diff->old->n_paths && diff->new->n_paths;
-    diff->has_cycles = diff->old->known[HP_TOTAL_CYCLES] && diff->new->known[HP_TOTAL_CYCLES] &&
-                       strcmp(diff->old->machine, diff->new->machine) == 0;
-    if (diff->has_loops)
+    make_changes(diff, HP_DIFF_LINES);
+    if (diff->old->n_loops && diff->new->n_loops) {
         HP_TRY(hp_diff_loops(diff));
-    return diff->has_paths ? hp_diff_paths(diff) : HP_OK;
+        make_changes(diff, HP_DIFF_LOOPS);
+    }
+    if (diff->old->n_paths && diff->new->n_paths) {
+        HP_TRY(hp_diff_paths(diff));
+        make_changes(diff, HP_DIFF_PATHS);
+    }
+    return HP_OK;
+}
+
+static struct hp_sources sources_of(const struct hp_digest *d, const char *path)
+{
+    return (struct hp_sources){.directory = d->directory,
+                               .path = path,
+                               .time = path ? 0 : d->started,
+                               .only_older = !path};
 }
 
 enum hp_err hp_diff_make(const struct hp_digest *old, const struct hp_digest *new,
                          const struct hp_diff_options *options, struct hp_diff **diff)
 {
-    struct hp_diff *made = calloc(1, sizeof *made);
-    if (!made)
+    struct hp_diff_sources sources = {sources_of(old, options->old_source),
+                                      sources_of(new, options->new_source)};
+    *diff = calloc(1, sizeof **diff);
+    if (!*diff)
         return hp_fail_nomem();
-    made->old = old;
-    made->new = new;
-    struct hp_diff_sources sources = {
-        .old = {.directory = old->directory,
-                .path = options->old_source,
-                .time = options->old_source ? 0 : old->started,
-                .only_older = !options->old_source},
-        .new = {.directory = new->directory,
-                .path = options->new_source,
-                .time = options->new_source ? 0 : new->started,
-                .only_older = !options->new_source},
-    };
-    enum hp_err err = make(made, &sources);
+    (*diff)->old = old;
+    (*diff)->new = new;
+    enum hp_err err = make(*diff, &sources);
     hp_sources_fini(&sources.old);
     hp_sources_fini(&sources.new);
     if (err != HP_OK) {
-        hp_diff_free(made);
-        return err;
+        hp_diff_free(*diff);
+        *diff = NULL;
     }
-    *diff = made;
-    return HP_OK;
+    return err;
 }
 
 void hp_diff_free(struct hp_diff *diff)
 {
     if (!diff)
         return;
-    free(diff->functions);
-    free(diff->lines);
-    free(diff->loops);
-    free(diff->paths);
-    free(diff->new_function);
-    free(diff->old_function);
-    free(diff->new_line);
-    free(diff->old_line);
+    for (size_t i = 0; i < HP_DIFF_KINDS; i++) {
+        free(diff->kinds[i].items);
+        free(diff->kinds[i].to_new);
+        free(diff->kinds[i].to_old);
+    }
+    free(diff->rows);
     free(diff);
+}
+
+bool hp_diff_has(const struct hp_diff *diff, enum hp_total total)
+{
+    const struct hp_digest *old = diff->old, *new = diff->new;
+    bool of_machine = total >= HP_TOTAL_CYCLES;
+    return old->known[total] && new->known[total] &&
+           (!of_machine || strcmp(old->about[HP_ABOUT_MACHINE], new->about[HP_ABOUT_MACHINE]) == 0);
 }

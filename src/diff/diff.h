@@ -9,6 +9,8 @@
 #include "diff/digest.h"
 #include "report/report.h"
 #include "report/sources.h"
+#include "text/json.h"
+#include "text/strbuf.h"
 
 /* How it is known that two functions are the same. */
 enum hp_diff_how {
@@ -17,50 +19,35 @@ enum hp_diff_how {
     HP_DIFF_RENAMED,   /* a guess: the same lines in the same file, another name */
 };
 
-/* A function of both, or of one (the other is HP_PROFILE_NONE). */
-struct hp_diff_function {
+/* Something of both versions, or of one (the other is HP_PROFILE_NONE). */
+struct hp_change {
     uint32_t old, new;
-    enum hp_diff_how how;
-    uint32_t inlined; /* of one that is gone: the function of the other version that it is inlined
-                         in, HP_PROFILE_NONE none */
-    uint64_t before, after; /* instructions */
+    uint32_t function;      /* of a line or loop: in hp_diff.functions, one of both versions */
+    uint64_t before, after; /* instructions; of a loop: not in one nested in it */
     int64_t delta;
+    enum hp_diff_how how; /* of a function */
+    /* Of a function of one version: that of the other version that it is inlined in.
+     * HP_PROFILE_NONE: none */
+    uint32_t inlined;
 };
 
-/* Likewise. Of the functions that both have. */
-struct hp_diff_line {
-    uint32_t function; /* in hp_diff.functions */
-    uint32_t old, new;
-    int64_t delta; /* of instructions */
+struct hp_changes {
+    struct hp_change *items; /* the largest change first; lines: by function before that */
+    size_t n;
+    uint32_t *to_new, *to_old; /* by index in one digest, that in the other; HP_PROFILE_NONE none */
 };
 
-struct hp_diff_loop {
-    uint32_t function;
-    uint32_t old, new;
-    int64_t delta; /* of instructions in it, not in one nested in it */
-};
+enum hp_diff_kind { HP_DIFF_FUNCTIONS, HP_DIFF_LINES, HP_DIFF_LOOPS, HP_DIFF_PATHS, HP_DIFF_KINDS };
 
-struct hp_diff_path {
-    uint32_t old, new;
-    int64_t delta; /* of instructions */
-};
-
-/* Everything comes with the largest change first. */
 struct hp_diff {
     const struct hp_digest *old, *new;
-    struct hp_diff_function *functions;
-    size_t n_functions;
-    struct hp_diff_line *lines;
-    size_t n_lines;
-    struct hp_diff_loop *loops;
-    size_t n_loops;
-    struct hp_diff_path *paths;
-    size_t n_paths;
-    bool has_loops, has_paths, has_cycles; /* both have; of cycles: on the same machine */
-    uint32_t *new_function; /* by function of `old`: that of `new`; HP_PROFILE_NONE none */
-    uint32_t *old_function; /* and back */
-    uint32_t *new_line;     /* by line of `old` */
-    uint32_t *old_line;
+    union {
+        struct hp_changes kinds[HP_DIFF_KINDS];
+        struct {
+            struct hp_changes functions, lines, loops, paths;
+        };
+    };
+    uint32_t *rows; /* by function of `new` that both have: in `functions` */
 };
 
 /* Where to find the source of each version. NULL: where the debug information says, unless it was
@@ -74,6 +61,19 @@ enum hp_err hp_diff_make(const struct hp_digest *old, const struct hp_digest *ne
                          const struct hp_diff_options *options, struct hp_diff **diff);
 void hp_diff_free(struct hp_diff *diff);
 
+/* Whether a total can be compared: both have it, of the same machine. */
+bool hp_diff_has(const struct hp_diff *diff, enum hp_total total);
+
+/* An element by an index that may be HP_PROFILE_NONE: `none` then. */
+#define HP_ITEM(items, i, none) ((i) == HP_PROFILE_NONE ? (none) : &(items)[i])
+
+/* The function of a change as the new version has it, or the old one where it is gone. */
+static inline const struct hp_dfunction *hp_diff_function(const struct hp_diff *diff,
+                                                          const struct hp_change *f)
+{
+    return HP_ITEM(diff->new->functions, f->new, &diff->old->functions[f->old]);
+}
+
 /* new - old, at most what a number can be. */
 static inline int64_t hp_delta(uint64_t old, uint64_t new)
 {
@@ -83,7 +83,7 @@ static inline int64_t hp_delta(uint64_t old, uint64_t new)
 }
 
 /* The size of a change. */
-static inline uint64_t hp_change(int64_t delta)
+static inline uint64_t hp_delta_size(int64_t delta)
 {
     return delta < 0 ? 0 - (uint64_t)delta : (uint64_t)delta;
 }
@@ -95,20 +95,27 @@ struct hp_diff_sources {
     struct hp_sources old, new;
 };
 
-/* Fills new_function, old_function and `how` (by function of `new`). */
+static inline void hp_changes_match(struct hp_changes *changes, uint32_t old, uint32_t new)
+{
+    changes->to_new[old] = new;
+    changes->to_old[new] = old;
+}
+
+/* Matches the functions; sets `how` by function of `new`. */
 enum hp_err hp_diff_match(struct hp_diff *diff, struct hp_diff_sources *sources,
                           enum hp_diff_how *how);
 
-/* Fills new_line and old_line for the lines of two functions that are the same. */
-enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources, uint32_t old,
-                          uint32_t new);
+/* Matches the lines of two functions that are the same. */
+enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources,
+                          const struct hp_dfunction *old, const struct hp_dfunction *new);
 
-/* Fills hp_diff.loops and .paths; functions and lines are matched. */
+/* Match loops and paths, after functions and lines. */
 enum hp_err hp_diff_loops(struct hp_diff *diff);
 enum hp_err hp_diff_paths(struct hp_diff *diff);
 
-/* Whether two lines of source say the same, but for blanks. */
-bool hp_diff_same_text(const char *a, size_t n_a, const char *b, size_t n_b);
+/* Whether two lines of source say the same, but for blanks; < 0: the text of one is not known. */
+int hp_diff_same_text(struct hp_diff_sources *sources, const struct hp_dline *old,
+                      const struct hp_dline *new);
 
 /* --- Printing --------------------------------------------------------------------------------- */
 
@@ -126,5 +133,16 @@ enum hp_err hp_diff_print_json(const struct hp_diff *diff, const struct hp_diff_
 
 /* Whether a function changed by the threshold or more. */
 bool hp_diff_counts(const struct hp_diff *diff, const struct hp_diff_print *print, int64_t delta);
+
+/* How many of `n` to print, where `usual` (0: all) is what a person reads. */
+size_t hp_diff_limit(const struct hp_diff_print *print, size_t n, size_t usual);
+
+/* Append "+1,234", "inflate.c:210" and "  instructions    1,000 -> 1,234". */
+void hp_diff_put_delta(struct hp_strbuf *text, int64_t delta);
+void hp_diff_put_place(struct hp_strbuf *text, const char *file, uint32_t line);
+void hp_diff_put_total(struct hp_strbuf *text, const struct hp_diff *diff, enum hp_total total);
+
+/* "old", "new" and "delta" of an object. */
+void hp_diff_put_counts(struct hp_json *json, uint64_t old, uint64_t new);
 
 #endif

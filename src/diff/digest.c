@@ -4,6 +4,8 @@
  */
 #include "diff/digest.h"
 
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
 #include "hotpath/cycles.h"
 #include "profile/rows.h"
@@ -24,17 +26,59 @@ const char *hp_total_name(enum hp_total total)
     return total_names[total];
 }
 
-const char *hp_digest_string(struct hp_digest *digest, const char *text)
+const char *hp_about_name(enum hp_about about)
 {
-    return hp_strings_add(&digest->strings, text, strlen(text));
+    static const char *const names[HP_ABOUTS] = {"command", "hotpath", "engine",  "arch",
+                                                 "cpu",     "libc",    "machine", "modules"};
+    return names[about];
 }
 
-/* As that, of a text that was made for it. */
-static const char *take_string(struct hp_digest *digest, char *text)
+/* A lasting copy of a text that was made for it; NULL when there is none. */
+static const char *take(struct hp_digest *digest, char *text)
 {
-    const char *kept = text ? hp_digest_string(digest, text) : NULL;
+    const char *kept = text ? hp_strings_add(&digest->strings, text, strlen(text)) : NULL;
     free(text);
     return kept;
+}
+
+static enum hp_err keep(struct hp_digest *digest, struct hp_strbuf *text, const char **to)
+{
+    *to =
+        text->failed ? NULL : hp_strings_add(&digest->strings, hp_strbuf_text(text), text->length);
+    hp_strbuf_fini(text);
+    return *to ? HP_OK : hp_fail_nomem();
+}
+
+enum hp_err hp_digest_add_function(struct hp_digest *d, const struct hp_dfunction *function)
+{
+    HP_TRY(
+        hp_grow(&d->functions, &d->functions_capacity, d->n_functions + 1, sizeof *d->functions));
+    d->functions[d->n_functions++] = *function;
+    return HP_OK;
+}
+
+enum hp_err hp_digest_add_line(struct hp_digest *d, const struct hp_dline *line)
+{
+    HP_TRY(hp_grow(&d->lines, &d->lines_capacity, d->n_lines + 1, sizeof *d->lines));
+    d->lines[d->n_lines++] = *line;
+    return HP_OK;
+}
+
+enum hp_err hp_digest_name(struct hp_digest *d, struct hp_dfunction *f, const char *name, size_t n)
+{
+    struct hp_strbuf text = {0};
+    const char *module = *f->module ? f->module : "?";
+    if (n)
+        hp_strbuf_bytes(&text, name, n);
+    else if (*f->key)
+        hp_strbuf_add(&text, f->key);
+    else if (f->nameless)
+        hp_strbuf_format(&text, "%s+%s", module, HP_HEX(f->nameless));
+    else
+        hp_strbuf_format(&text, "%s (no symbols)", module);
+    HP_TRY(keep(d, &text, &f->name));
+    f->loose = take(d, hp_lambda_key(f->name));
+    return HP_OK;
 }
 
 /* --- Functions -------------------------------------------------------------------------------- */
@@ -42,31 +86,31 @@ static const char *take_string(struct hp_digest *digest, char *text)
 /* A function of the profile on its way to a group. */
 struct symbol {
     uint32_t index; /* in the profile */
-    const char *module, *key;
-    const char *file;
+    const char *module, *key, *file;
     bool whole; /* nothing was appended to its symbol */
     uint64_t nameless;
+};
+
+struct module {
+    const char *key;
+    bool wanted;
+    bool apart; /* functions without a symbol are kept apart */
 };
 
 struct making {
     struct hp_digest *digest;
     const struct hp_profile *profile;
     const struct hp_digest_options *options;
-    const char **modules; /* keys */
-    bool *wanted;         /* by module */
-    bool *apart;          /* by module: functions without a symbol are kept apart */
+    struct module *modules;
     struct symbol *symbols;
     uint32_t *groups; /* by function of the profile */
 };
 
-static bool is_selected(const struct hp_digest_options *options, const char *path, const char *key)
+static bool is_called(const struct making *m, size_t module, const char *name)
 {
-    if (!options->modules)
-        return true;
-    for (const char *const *m = options->modules; *m; m++)
-        if (strcmp(*m, key) == 0 || strcmp(*m, hp_base_name(path)) == 0 || strcmp(*m, path) == 0)
-            return true;
-    return false;
+    const char *path = hp_text(m->profile->modules[module].path);
+    return strcmp(name, m->modules[module].key) == 0 || strcmp(name, hp_base_name(path)) == 0 ||
+           strcmp(name, path) == 0;
 }
 
 static bool has_module(const struct hp_profile *profile, const struct hp_pmodule *module)
@@ -80,106 +124,78 @@ static bool has_module(const struct hp_profile *profile, const struct hp_pmodule
 
 static enum hp_err make_modules(struct making *m)
 {
-    const struct hp_profile *p = m->profile;
+    const struct hp_profile *p = m->profile, *other = m->options->other;
+    const char *const *names = m->options->modules;
     m->modules = calloc(p->n_modules + 1, sizeof *m->modules);
-    m->wanted = calloc(p->n_modules + 1, sizeof *m->wanted);
-    m->apart = calloc(p->n_modules + 1, sizeof *m->apart);
-    if (!m->modules || !m->wanted || !m->apart)
+    if (!m->modules)
         return hp_fail_nomem();
     for (size_t i = 0; i < p->n_modules; i++) {
-        const char *path = hp_text(p->modules[i].path);
-        m->modules[i] = take_string(m->digest, hp_module_key(path));
-        if (!m->modules[i])
+        struct module *module = &m->modules[i];
+        module->key = take(m->digest, hp_module_key(hp_text(p->modules[i].path)));
+        if (!module->key)
             return hp_fail_nomem();
-        m->wanted[i] = is_selected(m->options, path, m->modules[i]);
-        m->apart[i] = m->options->other && has_module(m->options->other, &p->modules[i]);
+        module->wanted = !names;
+        module->apart = other && has_module(other, &p->modules[i]);
+    }
+    for (; names && *names; names++) {
+        bool found = false;
+        for (size_t i = 0; i < p->n_modules; i++)
+            if (is_called(m, i, *names))
+                m->modules[i].wanted = found = true;
+        if (!found)
+            return hp_fail(HP_ERR_NOTFOUND,
+                           "nothing was executed in a file named '%s' (hotpath run --view modules "
+                           "lists them)",
+                           *names);
     }
     return HP_OK;
 }
 
 static int compare_groups(const struct symbol *x, const struct symbol *y)
 {
-    int order = strcmp(x->module, y->module);
-    if (!order)
-        order = strcmp(x->key, y->key);
-    return order ? order : (x->nameless > y->nameless) - (x->nameless < y->nameless);
+    return strcmp(x->module, y->module) ?: strcmp(x->key, y->key)
+                                        ?: HP_COMPARE(x->nameless, y->nameless);
 }
 
 /* The parts behind the wholes, so that these are there for them. */
 static int compare_symbols(const void *a, const void *b)
 {
     const struct symbol *x = a, *y = b;
-    int order = compare_groups(x, y);
-    if (!order)
-        order = y->whole - x->whole;
-    if (!order)
-        order = strcmp(x->file, y->file);
-    return order ? order : (x->index > y->index) - (x->index < y->index);
+    int order = compare_groups(x, y) ?: y->whole - x->whole;
+    return order ?: strcmp(x->file, y->file) ?: HP_COMPARE(x->index, y->index);
 }
 
 static enum hp_err read_symbol(struct making *m, uint32_t index, struct symbol *symbol)
 {
     const struct hp_pfunction *f = &m->profile->functions[index];
+    const struct module *module =
+        f->place.module == HP_PROFILE_NONE ? NULL : &m->modules[f->place.module];
     const char *linkage = *hp_text(f->linkage) ? f->linkage : hp_text(f->name);
-    uint32_t module = f->place.module;
-    char *key = hp_symbol_key(linkage);
-    bool apart = module != HP_PROFILE_NONE && m->apart[module];
     *symbol = (struct symbol){
         .index = index,
-        .module = module == HP_PROFILE_NONE ? "" : m->modules[module],
+        .module = module ? module->key : "",
+        .key = take(m->digest, hp_symbol_key(linkage)),
         .file = hp_text(f->file),
         .whole = linkage[hp_symbol_stem(linkage)] == 0,
-        .nameless = !*linkage && apart ? f->place.offset : 0,
+        .nameless = module && module->apart && !*linkage ? f->place.offset : 0,
     };
-    symbol->key = take_string(m->digest, key);
     return symbol->key ? HP_OK : hp_fail_nomem();
 }
 
-static enum hp_err name_function(struct making *m, const struct symbol *symbol,
-                                 struct hp_dfunction *f)
+static enum hp_err new_group(struct making *m, const struct symbol *symbol)
 {
-    const char *name = hp_text(m->profile->functions[symbol->index].name);
-    const char *linkage = hp_text(m->profile->functions[symbol->index].linkage);
-    struct hp_strbuf text = {0};
-    if (*name)
-        /* "foo" for foo.part.0 where there is no foo; what is demangled says it by itself: "foo()
-         * [clone .part.0]" */
-        hp_strbuf_bytes(&text, name,
-                        strcmp(name, linkage) == 0 ? hp_symbol_stem(name) : strlen(name));
-    else if (*symbol->key)
-        hp_strbuf_add(&text, symbol->key);
-    else {
-        hp_strbuf_add(&text, *symbol->module ? symbol->module : "?");
-        if (symbol->nameless) {
-            hp_strbuf_add(&text, "+");
-            hp_strbuf_hex(&text, symbol->nameless);
-        } else {
-            hp_strbuf_add(&text, " (no symbols)");
-        }
-    }
-    f->name = text.failed ? NULL : hp_digest_string(m->digest, hp_strbuf_text(&text));
-    hp_strbuf_fini(&text);
-    if (!f->name)
-        return hp_fail_nomem();
-    char *loose = hp_lambda_key(f->name);
-    f->loose = loose ? take_string(m->digest, loose) : NULL;
-    return HP_OK;
-}
-
-static enum hp_err new_group(struct making *m, const struct symbol *symbol, uint32_t *group)
-{
-    struct hp_digest *d = m->digest;
-    HP_TRY(
-        hp_grow(&d->functions, &d->functions_capacity, d->n_functions + 1, sizeof *d->functions));
-    struct hp_dfunction *f = &d->functions[d->n_functions];
-    *f = (struct hp_dfunction){.module = symbol->module,
-                               .key = symbol->key,
-                               .file = symbol->file,
-                               .line = m->profile->functions[symbol->index].line,
-                               .nameless = symbol->nameless};
-    HP_TRY(name_function(m, symbol, f));
-    *group = (uint32_t)d->n_functions++;
-    return HP_OK;
+    const struct hp_pfunction *function = &m->profile->functions[symbol->index];
+    const char *name = hp_text(function->name);
+    struct hp_dfunction f = {.module = symbol->module,
+                             .key = symbol->key,
+                             .file = symbol->file,
+                             .line = function->line,
+                             .nameless = symbol->nameless};
+    /* "foo" for foo.part.0 where there is no foo; what is demangled says it by itself: "foo()
+     * [clone .part.0]" */
+    bool is_symbol = strcmp(name, hp_text(function->linkage)) == 0;
+    HP_TRY(hp_digest_name(m->digest, &f, name, is_symbol ? hp_symbol_stem(name) : strlen(name)));
+    return hp_digest_add_function(m->digest, &f);
 }
 
 /* The group among those from `first` on, which have its name, that a symbol belongs to: that of its
@@ -212,64 +228,59 @@ static enum hp_err group_symbols(struct making *m, size_t n)
         }
         uint32_t group = find_group(d, first, wholes, symbol);
         if (group == HP_PROFILE_NONE) {
-            HP_TRY(new_group(m, symbol, &group));
+            group = (uint32_t)d->n_functions;
+            HP_TRY(new_group(m, symbol));
             wholes += symbol->whole;
         }
         m->groups[symbol->index] = group;
         d->functions[group].parts++;
-        d->functions[group].size =
-            hp_saturating_add(d->functions[group].size, m->profile->functions[symbol->index].size);
     }
     return HP_OK;
+}
+
+/* The function of the digest that one of the profile is in; NULL: none. */
+static struct hp_dfunction *group_of(const struct making *m, uint32_t function)
+{
+    uint32_t group = hp_digest_group(m->groups, function);
+    return group == HP_PROFILE_NONE ? NULL : &m->digest->functions[group];
 }
 
 /* Adds up what the functions of the profile did. Calls from one part to another are none. */
 static void count_functions(struct making *m)
 {
     const struct hp_profile *p = m->profile;
-    struct hp_dfunction *functions = m->digest->functions;
     for (size_t i = 0; i < p->n_function_counts; i++) {
-        uint32_t group = m->groups[p->function_counts[i].item];
-        if (group == HP_PROFILE_NONE)
+        struct hp_dfunction *f = group_of(m, p->function_counts[i].item);
+        if (!f)
             continue;
-        functions[group].self =
-            hp_saturating_add(functions[group].self, p->function_counts[i].self);
-        functions[group].calls =
-            hp_saturating_add(functions[group].calls, p->function_counts[i].calls);
+        hp_add_up(&f->self, p->function_counts[i].self);
+        hp_add_up(&f->calls, p->function_counts[i].calls);
     }
     for (size_t i = 0; i < p->n_call_counts; i++) {
         const struct hp_pcall *call = &p->calls[p->call_counts[i].item];
-        if (call->caller == HP_PROFILE_NONE || call->callee == HP_PROFILE_NONE ||
-            call->caller == call->callee || m->groups[call->callee] == HP_PROFILE_NONE ||
-            m->groups[call->caller] != m->groups[call->callee])
-            continue;
-        uint64_t *calls = &functions[m->groups[call->callee]].calls;
+        struct hp_dfunction *f = group_of(m, call->callee);
         uint64_t inside = p->call_counts[i].count;
-        *calls -= inside < *calls ? inside : *calls;
+        if (f && call->caller != call->callee && group_of(m, call->caller) == f)
+            f->calls -= inside < f->calls ? inside : f->calls;
     }
 }
 
 static void count_cycles(struct making *m)
 {
     const struct hp_profile *p = m->profile;
-    struct hp_dfunction *functions = m->digest->functions;
     for (size_t i = 0; i < p->n_insn_cycles; i++) {
-        uint32_t function = p->insns[p->insn_cycles[i].insn].function;
-        uint32_t group = function == HP_PROFILE_NONE ? function : m->groups[function];
-        if (group != HP_PROFILE_NONE)
-            functions[group].cycles =
-                hp_saturating_add(functions[group].cycles, p->insn_cycles[i].parts);
+        struct hp_dfunction *f = group_of(m, p->insns[p->insn_cycles[i].insn].function);
+        if (f)
+            hp_add_up(&f->cycles, p->insn_cycles[i].parts);
     }
     for (size_t i = 0; i < p->n_insn_tallies; i++) {
         const struct hp_insn_tally *tally = &p->insn_tallies[i].tally;
-        uint32_t function = p->insns[p->insn_tallies[i].insn].function;
-        uint32_t group = function == HP_PROFILE_NONE ? function : m->groups[function];
-        if (group == HP_PROFILE_NONE || strcmp(hp_text(p->insn_tallies[i].seen), "exact") != 0)
+        struct hp_dfunction *f = group_of(m, p->insns[p->insn_tallies[i].insn].function);
+        if (!f || strcmp(hp_text(p->insn_tallies[i].seen), "exact") != 0)
             continue;
-        struct hp_dfunction *f = &functions[group];
-        f->retired = hp_saturating_add(f->retired, tally->retired);
+        hp_add_up(&f->retired, tally->retired);
         for (int event = 0; event < HP_INSN_EVENTS; event++)
-            f->events[event] = hp_saturating_add(f->events[event], tally->events[event]);
+            hp_add_up(&f->events[event], tally->events[event]);
     }
 }
 
@@ -277,21 +288,20 @@ static enum hp_err make_functions(struct making *m)
 {
     const struct hp_profile *p = m->profile;
     size_t n = 0;
+    bool *counted HP_CLEANUP(hp_free) = calloc(p->n_functions + 1, sizeof *counted);
     m->groups = malloc((p->n_functions + 1) * sizeof *m->groups);
     m->symbols = calloc(p->n_functions + 1, sizeof *m->symbols);
-    bool *counted = calloc(p->n_functions + 1, sizeof *counted);
-    enum hp_err err = m->groups && m->symbols && counted ? HP_OK : hp_fail_nomem();
-    for (size_t i = 0; err == HP_OK && i < p->n_function_counts; i++)
+    if (!m->groups || !m->symbols || !counted)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < p->n_function_counts; i++)
         counted[p->function_counts[i].item] = true;
-    for (uint32_t i = 0; err == HP_OK && i < p->n_functions; i++) {
+    for (uint32_t i = 0; i < p->n_functions; i++) {
         uint32_t module = p->functions[i].place.module;
-        bool wanted = module == HP_PROFILE_NONE ? !m->options->modules : m->wanted[module];
+        bool wanted = module == HP_PROFILE_NONE ? !m->options->modules : m->modules[module].wanted;
         m->groups[i] = HP_PROFILE_NONE;
         if (counted[i] && wanted)
-            err = read_symbol(m, i, &m->symbols[n++]);
+            HP_TRY(read_symbol(m, i, &m->symbols[n++]));
     }
-    free(counted);
-    HP_TRY(err);
     qsort(m->symbols, n, sizeof *m->symbols, compare_symbols);
     HP_TRY(group_symbols(m, n));
     count_functions(m);
@@ -323,48 +333,54 @@ static uint64_t find_stat(const struct hp_profile *p, const char *part, const ch
 /* What the machine counted; where it saw windows of the run, cycles are those of all of it. */
 static void set_machine(struct hp_digest *d, const struct hp_profile *p)
 {
-    for (size_t i = 0; i < p->n_stats && !*d->machine; i++)
+    const char *machine = "";
+    for (size_t i = 0; i < p->n_stats && !*machine; i++)
         if (strncmp(hp_text(p->stats[i].part), "machine ", 8) == 0)
-            d->machine = p->stats[i].part + 8;
-    if (!*d->machine)
+            machine = p->stats[i].part + 8;
+    if (!*machine)
         return;
-    for (int total = HP_TOTAL_MISPREDICTIONS; total < HP_TOTALS; total++)
-        set_total(d, (enum hp_total)total,
-                  find_stat(p, "machine ", d->machine, total_names[total]));
-    uint64_t cycles = find_stat(p, "cycles ", d->machine, "cycles");
-    uint64_t all = find_stat(p, "cycles ", d->machine, "run.instructions");
-    uint64_t measured = find_stat(p, "cycles ", d->machine, "run.measured");
+    d->about[HP_ABOUT_MACHINE] = machine;
+    for (enum hp_total total = HP_TOTAL_MISPREDICTIONS; total < HP_TOTALS; total++)
+        set_total(d, total, find_stat(p, "machine ", machine, total_names[total]));
+    uint64_t cycles = find_stat(p, "cycles ", machine, "cycles");
+    uint64_t all = find_stat(p, "cycles ", machine, "run.instructions");
+    uint64_t measured = find_stat(p, "cycles ", machine, "run.measured");
     if (cycles && measured && measured < all)
         cycles = (uint64_t)((long double)cycles * (long double)all / (long double)measured + 0.5L);
     if (cycles)
         set_total(d, HP_TOTAL_CYCLES, cycles);
 }
 
-/* Code that is in no function, so that functions add up to the whole. */
-static enum hp_err add_rest(struct making *m)
+/* The totals, and code that is in no function, so that functions add up to the whole. */
+static enum hp_err make_totals(struct making *m)
 {
     struct hp_digest *d = m->digest;
     uint64_t sum = 0, threads = 0, branches = 0;
     for (size_t i = 0; i < d->n_functions; i++)
-        sum = hp_saturating_add(sum, d->functions[i].self);
+        hp_add_up(&sum, d->functions[i].self);
     for (size_t i = 0; i < m->profile->n_threads; i++) {
-        threads = hp_saturating_add(threads, m->profile->threads[i].instructions);
-        branches = hp_saturating_add(branches, m->profile->threads[i].branches);
+        hp_add_up(&threads, m->profile->threads[i].instructions);
+        hp_add_up(&branches, m->profile->threads[i].branches);
     }
-    if (m->options->modules) {
-        set_total(d, HP_TOTAL_INSTRUCTIONS, sum);
+    if (m->options->modules || threads < sum)
+        threads = sum;
+    set_total(d, HP_TOTAL_INSTRUCTIONS, threads);
+    if (m->options->modules)
         return HP_OK;
-    }
     set_machine(d, m->profile);
-    set_total(d, HP_TOTAL_INSTRUCTIONS, threads > sum ? threads : sum);
     set_total(d, HP_TOTAL_BRANCHES, branches);
-    if (threads <= sum)
-        return HP_OK;
-    HP_TRY(
-        hp_grow(&d->functions, &d->functions_capacity, d->n_functions + 1, sizeof *d->functions));
-    d->functions[d->n_functions++] = (struct hp_dfunction){
+    struct hp_dfunction rest = {
         .module = "", .key = "", .name = "(in no function)", .file = "", .self = threads - sum};
-    return HP_OK;
+    return rest.self ? hp_digest_add_function(d, &rest) : HP_OK;
+}
+
+static enum hp_err join(struct hp_digest *d, const char *const *words, const char *between,
+                        const char **to)
+{
+    struct hp_strbuf text = {0};
+    for (size_t i = 0; words && words[i]; i++)
+        hp_strbuf_format(&text, "%s%s", i ? between : "", words[i]);
+    return keep(d, &text, to);
 }
 
 /* "libc.so.6 1a2b3c4d5e6f": the file and the start of its build id. */
@@ -376,96 +392,63 @@ static enum hp_err describe_libc(struct hp_digest *d, const struct hp_profile *p
             strncmp(name, "ld-musl", 7) != 0)
             continue;
         struct hp_strbuf text = {0};
-        hp_strbuf_add(&text, name);
-        hp_strbuf_add(&text, " ");
-        hp_strbuf_bytes(&text, hp_text(p->modules[i].build_id),
-                        strnlen(hp_text(p->modules[i].build_id), 12));
-        d->libc = hp_digest_string(d, hp_strbuf_text(&text));
-        bool failed = text.failed || !d->libc;
-        hp_strbuf_fini(&text);
-        return failed ? hp_fail_nomem() : HP_OK;
+        hp_strbuf_format(&text, "%s %.12s", name, hp_text(p->modules[i].build_id));
+        return keep(d, &text, &d->about[HP_ABOUT_LIBC]);
     }
     return HP_OK;
 }
 
-static enum hp_err describe(struct hp_digest *d, const struct hp_profile *p)
+static enum hp_err describe(struct making *m)
 {
-    struct hp_strbuf command = {0};
-    for (char **word = p->run.command; word && *word; word++) {
-        hp_strbuf_add(&command, word == p->run.command ? "" : " ");
-        hp_strbuf_add(&command, *word);
-    }
-    d->version = hp_text(p->run.version);
-    d->engine = hp_text(p->run.engine);
-    d->arch = hp_arch_name(p->run.arch);
-    d->libc = d->machine = d->cpu = d->modules = "";
-    d->directory = hp_text(p->run.directory);
-    d->started = p->run.started;
-    d->command = hp_digest_string(d, hp_strbuf_text(&command));
-    bool failed = command.failed || !d->command;
-    hp_strbuf_fini(&command);
-    return failed ? hp_fail_nomem() : describe_libc(d, p);
-}
-
-static enum hp_err check_modules(const struct making *m)
-{
-    struct hp_strbuf list = {0};
-    for (const char *const *name = m->options->modules; name && *name; name++) {
-        hp_strbuf_add(&list, name == m->options->modules ? "" : ",");
-        hp_strbuf_add(&list, *name);
-    }
-    m->digest->modules = hp_digest_string(m->digest, hp_strbuf_text(&list));
-    bool failed = list.failed || !m->digest->modules;
-    hp_strbuf_fini(&list);
-    if (failed)
-        return hp_fail_nomem();
-    for (const char *const *name = m->options->modules; name && *name; name++) {
-        bool found = false;
-        const char *const one[] = {*name, NULL};
-        const struct hp_digest_options only = {.modules = one};
-        for (size_t i = 0; i < m->profile->n_modules && !found; i++)
-            found = is_selected(&only, hp_text(m->profile->modules[i].path), m->modules[i]);
-        if (!found)
-            return hp_fail(HP_ERR_NOTFOUND,
-                           "nothing was executed in a file named '%s' (hotpath run --view modules "
-                           "lists them)",
-                           *name);
-    }
-    return HP_OK;
+    struct hp_digest *d = m->digest;
+    const struct hp_run *run = &m->profile->run;
+    d->about[HP_ABOUT_HOTPATH] = hp_text(run->version);
+    d->about[HP_ABOUT_ENGINE] = hp_text(run->engine);
+    d->about[HP_ABOUT_ARCH] = hp_arch_name(run->arch);
+    d->directory = hp_text(run->directory);
+    d->started = run->started;
+    HP_TRY(join(d, (const char *const *)run->command, " ", &d->about[HP_ABOUT_COMMAND]));
+    HP_TRY(join(d, m->options->modules, ",", &d->about[HP_ABOUT_MODULES]));
+    return describe_libc(d, m->profile);
 }
 
 static enum hp_err make(struct making *m)
 {
-    HP_TRY(describe(m->digest, m->profile));
+    HP_TRY(describe(m));
     HP_TRY(make_modules(m));
-    HP_TRY(check_modules(m));
     HP_TRY(make_functions(m));
-    HP_TRY(add_rest(m));
+    HP_TRY(make_totals(m));
     HP_TRY(hp_digest_lines(m->digest, m->profile, m->groups));
     HP_TRY(hp_digest_loops(m->digest, m->profile, m->groups));
     return hp_digest_paths(m->digest, m->profile, m->groups);
+}
+
+enum hp_err hp_digest_new(struct hp_digest **digest)
+{
+    struct hp_digest *d = *digest = calloc(1, sizeof *d);
+    if (!d)
+        return hp_fail_nomem();
+    d->directory = "";
+    for (size_t i = 0; i < HP_ABOUTS; i++)
+        d->about[i] = "";
+    return HP_OK;
 }
 
 enum hp_err hp_digest_make(const struct hp_profile *profile,
                            const struct hp_digest_options *options, struct hp_digest **digest)
 {
     HP_TRY(hp_profile_check_references(profile));
-    struct hp_digest *made = calloc(1, sizeof *made);
-    if (!made)
-        return hp_fail_nomem();
-    struct making m = {.digest = made, .profile = profile, .options = options};
+    HP_TRY(hp_digest_new(digest));
+    struct making m = {.digest = *digest, .profile = profile, .options = options};
     enum hp_err err = make(&m);
     free(m.modules);
-    free(m.wanted);
-    free(m.apart);
     free(m.symbols);
     free(m.groups);
     if (err != HP_OK) {
-        hp_digest_free(made);
-        return err;
+        hp_digest_free(*digest);
+        *digest = NULL;
     }
-    *digest = made;
-    return HP_OK;
+    return err;
 }
 
 void hp_digest_free(struct hp_digest *digest)
@@ -475,6 +458,7 @@ void hp_digest_free(struct hp_digest *digest)
     free(digest->functions);
     free(digest->lines);
     free(digest->loops);
+    free(digest->loop_order);
     free(digest->paths);
     free(digest->steps);
     hp_strings_fini(&digest->strings);

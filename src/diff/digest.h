@@ -28,6 +28,21 @@ enum hp_total {
 /* "instructions", ..., "dtlb.misses". */
 const char *hp_total_name(enum hp_total total);
 
+/* What is known of a run besides. */
+enum hp_about {
+    HP_ABOUT_COMMAND,
+    HP_ABOUT_HOTPATH, /* version */
+    HP_ABOUT_ENGINE,
+    HP_ABOUT_ARCH,
+    HP_ABOUT_CPU,  /* what instructions libraries may choose. Set by the caller */
+    HP_ABOUT_LIBC, /* "libc.so.6 1a2b3c4d5e6f" */
+    HP_ABOUT_MACHINE,
+    HP_ABOUT_MODULES, /* "a,b": only these; "" all */
+    HP_ABOUTS
+};
+/* "command", "hotpath", ... */
+const char *hp_about_name(enum hp_about about);
+
 /*
  * A function as the source has it: the symbols that compilers split it into (foo, foo.part.0,
  * foo.cold, foo.constprop.1) are one. All code of a module without symbols may be one, too.
@@ -40,7 +55,6 @@ struct hp_dfunction {
     const char *file;   /* where it begins; "" unknown */
     uint32_t line;
     uint32_t parts;   /* symbols */
-    uint64_t size;    /* bytes of these; 0 unknown */
     uint64_t self;    /* instructions */
     uint64_t calls;   /* times entered from other functions */
     uint64_t cycles;  /* on a machine, in HP_CYCLE_PARTS; 0 with retired 0: not known */
@@ -64,9 +78,9 @@ struct hp_dline {
 struct hp_dloop {
     uint32_t function; /* HP_PROFILE_NONE: it is in none, and not compared */
     uint32_t parent;
-    uint32_t position; /* among the loops of the same parent, in the order of the source */
     const char *file;
-    uint32_t line, last;
+    uint32_t line;
+    struct hp_place header;
     uint64_t executions, iterations, self;
 };
 
@@ -78,12 +92,7 @@ struct hp_dpath {
 };
 
 struct hp_digest {
-    const char *version, *engine, *arch;
-    const char *libc;    /* "libc.so.6 1a2b3c4d5e6f"; "" unknown */
-    const char *machine; /* "" none */
-    const char *cpu;     /* what instructions libraries may choose; "" unknown. Set by the caller */
-    const char *modules; /* "a,b": only these; "" all */
-    const char *command;
+    const char *about[HP_ABOUTS]; /* "" unknown or none */
     const char *directory;
     int64_t started;
     bool known[HP_TOTALS];
@@ -94,7 +103,8 @@ struct hp_digest {
     size_t n_lines, lines_capacity;
     struct hp_dloop *loops;
     size_t n_loops;
-    struct hp_dpath *paths;
+    uint32_t *loop_order;   /* by function, parent, line, header */
+    struct hp_dpath *paths; /* by kind and lines */
     size_t n_paths, paths_capacity;
     uint32_t *steps;
     size_t n_steps, steps_capacity;
@@ -118,8 +128,13 @@ enum hp_err hp_digest_make(const struct hp_profile *profile,
                            const struct hp_digest_options *options, struct hp_digest **digest);
 void hp_digest_free(struct hp_digest *digest);
 
-/* The parts of making one: from the group (function of the digest) of each function of the profile.
- */
+/* --- Its parts -------------------------------------------------------------------------------- */
+
+/* One with nothing in it. */
+enum hp_err hp_digest_new(struct hp_digest **digest);
+
+/* The lines, loops and paths of a profile. `groups`: by function of the profile, that of the
+ * digest. */
 enum hp_err hp_digest_lines(struct hp_digest *digest, const struct hp_profile *profile,
                             const uint32_t *groups);
 enum hp_err hp_digest_loops(struct hp_digest *digest, const struct hp_profile *profile,
@@ -127,8 +142,22 @@ enum hp_err hp_digest_loops(struct hp_digest *digest, const struct hp_profile *p
 enum hp_err hp_digest_paths(struct hp_digest *digest, const struct hp_profile *profile,
                             const uint32_t *groups);
 
-/* A copy of `text` that lives as long as the digest; NULL without memory. */
-const char *hp_digest_string(struct hp_digest *digest, const char *text);
+static inline uint32_t hp_digest_group(const uint32_t *groups, uint32_t function)
+{
+    return function == HP_PROFILE_NONE ? HP_PROFILE_NONE : groups[function];
+}
+
+/* Orders paths by kind and lines, as those of a digest are; the steps of each are in an array. */
+int hp_digest_compare_paths(const struct hp_dpath *x, const uint32_t *steps_of_x,
+                            const struct hp_dpath *y, const uint32_t *steps_of_y);
+
+/* Adds a function or a line, a copy. */
+enum hp_err hp_digest_add_function(struct hp_digest *digest, const struct hp_dfunction *function);
+enum hp_err hp_digest_add_line(struct hp_digest *digest, const struct hp_dline *line);
+
+/* Sets the names of a function with module and key. `name`: `n` bytes, 0 when it has none. */
+enum hp_err hp_digest_name(struct hp_digest *digest, struct hp_dfunction *function,
+                           const char *name, size_t n);
 
 /* --- Names ------------------------------------------------------------------------------------ */
 

@@ -6,7 +6,6 @@
 #define HP_DIFF_GATE_H
 
 #include "diff/diff.h"
-#include "text/strbuf.h"
 
 /* How much more there may be, in percent of the baseline; < 0: any number. */
 struct hp_gate_limits {
@@ -19,22 +18,12 @@ enum hp_gate_verdict {
     HP_GATE_IMPROVED, /* something that is limited fell by more than it may rise */
     HP_GATE_REGRESSED,
 };
-/* "within", "improvement", "regression". */
-const char *hp_gate_verdict_name(enum hp_gate_verdict verdict);
 
 /* A function that changed by a part worth telling. */
 struct hp_gate_function {
-    uint32_t function; /* in the diff */
-    bool exceeded;     /* the limit of functions */
+    const struct hp_change *change;
+    bool exceeded; /* the limit of functions */
 };
-
-/* Something about the run that is not as it was. */
-struct hp_gate_difference {
-    const char *what; /* "libc" */
-    const char *old, *new;
-};
-
-#define HP_GATE_DIFFERENCES 8
 
 struct hp_gate {
     const struct hp_diff *diff; /* of a baseline and a run */
@@ -43,8 +32,6 @@ struct hp_gate {
     struct hp_gate_function *functions; /* largest change first */
     size_t n_functions;
     int64_t rest; /* change of all that is not listed: together that of all instructions */
-    struct hp_gate_difference differences[HP_GATE_DIFFERENCES];
-    size_t n_differences;
 };
 
 /* Judges. `diff` must outlive it. */
@@ -52,15 +39,8 @@ enum hp_err hp_gate_make(const struct hp_diff *diff, const struct hp_gate_limits
                          struct hp_gate **gate);
 void hp_gate_free(struct hp_gate *gate);
 
-/* Whether a total is told: both have it, of the same machine. */
-bool hp_gate_has(const struct hp_gate *gate, enum hp_total total);
-
-/* Whether a total rose (or, with `down`, fell) by more than its limit. */
-bool hp_gate_exceeds(const struct hp_gate *gate, enum hp_total total, bool down);
-
-/* Why a function changed: "called as often, 12 more instructions a call, most at inflate.c:210".
- * Clean. */
-void hp_gate_why(const struct hp_gate *gate, uint32_t function, struct hp_strbuf *text);
+/* Whether a total rose by more than its limit. */
+bool hp_gate_exceeds(const struct hp_gate *gate, enum hp_total total);
 
 /* --- Printing --------------------------------------------------------------------------------- */
 
@@ -78,5 +58,10 @@ enum hp_err hp_gate_print_json(const struct hp_gate *gate, const struct hp_gate_
 /* A section in GitHub's Markdown. */
 enum hp_err hp_gate_print_markdown(const struct hp_gate *gate, const struct hp_gate_print *print,
                                    FILE *out);
+
+/* Why a function changed: "called as often, 12 more instructions a call, most at inflate.c:210".
+ * Clean. */
+void hp_gate_why(const struct hp_diff *diff, const struct hp_change *function,
+                 struct hp_strbuf *text);
 
 #endif

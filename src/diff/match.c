@@ -8,22 +8,41 @@
  */
 #include "diff/diff.h"
 
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "report/tables.h"
-#include "text/number.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
-typedef int compare_keys(const struct hp_dfunction *a, const struct hp_dfunction *b);
+typedef int compare_key(const struct hp_dfunction *a, const struct hp_dfunction *b);
 
+static int by_linkage(const struct hp_dfunction *a, const struct hp_dfunction *b)
+{
+    return strcmp(a->key, b->key);
+}
+
+static int by_name(const struct hp_dfunction *a, const struct hp_dfunction *b)
+{
+    return strcmp(a->name, b->name);
+}
+
+/* Where there is no symbol, names are made of module and place. */
 static int by_symbol(const struct hp_dfunction *a, const struct hp_dfunction *b)
 {
-    int order = strcmp(a->key, b->key);
-    if (!order && !*a->key) /* no symbol: the names are made of module and place */
-        order = strcmp(a->name, b->name);
-    return order;
+    return by_linkage(a, b) ?: (*a->key ? 0 : by_name(a, b));
+}
+
+static int by_module(const struct hp_dfunction *a, const struct hp_dfunction *b)
+{
+    return strcmp(a->module, b->module);
+}
+
+static int by_file(const struct hp_dfunction *a, const struct hp_dfunction *b)
+{
+    return strcmp(a->file, b->file);
 }
 
 static int by_base(const struct hp_dfunction *a, const struct hp_dfunction *b)
@@ -31,48 +50,11 @@ static int by_base(const struct hp_dfunction *a, const struct hp_dfunction *b)
     return strcmp(hp_base_name(a->file), hp_base_name(b->file));
 }
 
-static int by_all(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    int order = by_symbol(a, b);
-    if (!order)
-        order = strcmp(a->module, b->module);
-    return order ? order : strcmp(a->file, b->file);
-}
-
-static int by_symbol_module_base(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    int order = by_symbol(a, b);
-    if (!order)
-        order = strcmp(a->module, b->module);
-    return order ? order : by_base(a, b);
-}
-
-static int by_symbol_module(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    int order = by_symbol(a, b);
-    return order ? order : strcmp(a->module, b->module);
-}
-
-static int by_symbol_base(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    int order = by_symbol(a, b);
-    return order ? order : by_base(a, b);
-}
-
-static int by_name_base(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    int order = strcmp(a->name, b->name);
-    return order ? order : by_base(a, b);
-}
-
 /* Of code without symbols: that of the only module with such in each version, whatever it is
  * called. */
-static int by_symbol_or_none(const struct hp_dfunction *a, const struct hp_dfunction *b)
+static int by_any_module(const struct hp_dfunction *a, const struct hp_dfunction *b)
 {
-    int order = strcmp(a->key, b->key);
-    if (!order)
-        order = (*a->module == 0) - (*b->module == 0);
-    return order ? order : (a->nameless > b->nameless) - (a->nameless < b->nameless);
+    return (*a->module == 0) - (*b->module == 0) ?: HP_COMPARE(a->nameless, b->nameless);
 }
 
 /* The name in front of its parameters and template arguments. */
@@ -83,21 +65,15 @@ static size_t plain_length(const char *name)
                                                                       : (size_t)(open - name);
 }
 
-static int by_plain_name_base(const struct hp_dfunction *a, const struct hp_dfunction *b)
+static int by_plain_name(const struct hp_dfunction *a, const struct hp_dfunction *b)
 {
     size_t n_a = plain_length(a->name), n_b = plain_length(b->name);
-    int order = strncmp(a->name, b->name, n_a < n_b ? n_a : n_b);
-    if (!order)
-        order = (n_a > n_b) - (n_a < n_b);
-    return order ? order : by_base(a, b);
+    return strncmp(a->name, b->name, n_a < n_b ? n_a : n_b) ?: HP_COMPARE(n_a, n_b);
 }
 
 static int by_loose(const struct hp_dfunction *a, const struct hp_dfunction *b)
 {
-    int order = strcmp(a->loose, b->loose);
-    if (!order)
-        order = strcmp(a->module, b->module);
-    return order ? order : by_base(a, b);
+    return strcmp(a->loose, b->loose);
 }
 
 /* --- Passes ----------------------------------------------------------------------------------- */
@@ -109,23 +85,23 @@ struct candidate {
 };
 
 struct pass {
-    compare_keys *compare;
-    enum hp_diff_how how;
-    bool lambdas; /* only these: where both versions have as many, in the order of their lines */
-    bool several; /* likewise, of any functions */
+    compare_key *keys[4];
+    enum hp_diff_how how; /* HP_DIFF_SAME unless it says otherwise */
+    bool lambdas;         /* only these */
+    bool several;         /* where both versions have as many, in the order of their lines */
 };
 
 static const struct pass passes[] = {
-    {.compare = by_loose, .how = HP_DIFF_SAME, .lambdas = true, .several = true},
-    {.compare = by_all, .how = HP_DIFF_SAME},
-    {.compare = by_symbol_module_base, .how = HP_DIFF_SAME},
-    {.compare = by_symbol_module, .how = HP_DIFF_SAME},
-    {.compare = by_symbol_base, .how = HP_DIFF_SAME},
-    {.compare = by_symbol, .how = HP_DIFF_SAME},
-    {.compare = by_symbol_module_base, .how = HP_DIFF_SAME, .several = true},
-    {.compare = by_symbol_or_none, .how = HP_DIFF_SAME},
-    {.compare = by_name_base, .how = HP_DIFF_SIGNATURE},
-    {.compare = by_plain_name_base, .how = HP_DIFF_SIGNATURE},
+    {.keys = {by_loose, by_module, by_base}, .lambdas = true, .several = true},
+    {.keys = {by_symbol, by_module, by_file}},
+    {.keys = {by_symbol, by_module, by_base}},
+    {.keys = {by_symbol, by_module}},
+    {.keys = {by_symbol, by_base}},
+    {.keys = {by_symbol}},
+    {.keys = {by_symbol, by_module, by_base}, .several = true},
+    {.keys = {by_linkage, by_any_module}},
+    {.keys = {by_name, by_base}, .how = HP_DIFF_SIGNATURE},
+    {.keys = {by_plain_name, by_base}, .how = HP_DIFF_SIGNATURE},
 };
 
 struct matching {
@@ -136,101 +112,101 @@ struct matching {
     size_t n;
 };
 
-static int compare_candidates(const void *a, const void *b, void *context)
+static int compare_keys(const struct pass *pass, const struct hp_dfunction *a,
+                        const struct hp_dfunction *b)
 {
-    const struct candidate *x = a, *y = b;
-    const struct pass *pass = context;
-    int order = pass->compare(x->function, y->function);
-    if (!order)
-        order = x->is_new - y->is_new;
-    if (!order)
-        order = (x->function->line > y->function->line) - (x->function->line < y->function->line);
-    return order ? order : (x->index > y->index) - (x->index < y->index);
+    int order = 0;
+    for (compare_key *const *key = pass->keys; !order && *key; key++)
+        order = (*key)(a, b);
+    return order;
 }
 
-static void collect(struct matching *m, const struct pass *pass, bool is_new)
+static int compare_candidates(const void *a, const void *b, void *pass)
+{
+    const struct candidate *x = a, *y = b;
+    int order = compare_keys(pass, x->function, y->function) ?: x->is_new - y->is_new;
+    return order ?: HP_COMPARE(x->function->line, y->function->line)
+                 ?: HP_COMPARE(x->index, y->index);
+}
+
+/* Functions of a version that are still alone. */
+static void collect(struct matching *m, bool lambdas, bool is_new)
 {
     const struct hp_digest *d = is_new ? m->diff->new : m->diff->old;
-    const uint32_t *other = is_new ? m->diff->old_function : m->diff->new_function;
+    const struct hp_changes *functions = &m->diff->functions;
+    const uint32_t *other = is_new ? functions->to_old : functions->to_new;
     for (uint32_t i = 0; i < d->n_functions; i++)
-        if (other[i] == HP_PROFILE_NONE && (!pass->lambdas || d->functions[i].loose))
+        if (other[i] == HP_PROFILE_NONE && (!lambdas || d->functions[i].loose))
             m->candidates[m->n++] = (struct candidate){&d->functions[i], i, is_new};
 }
 
-static void marry(struct matching *m, uint32_t old, uint32_t new, enum hp_diff_how how)
+static void match(struct matching *m, uint32_t old, uint32_t new, enum hp_diff_how how)
 {
-    m->diff->new_function[old] = new;
-    m->diff->old_function[new] = old;
+    hp_changes_match(&m->diff->functions, old, new);
     m->how[new] = how;
 }
 
 static void run_pass(struct matching *m, const struct pass *pass)
 {
     m->n = 0;
-    collect(m, pass, false);
-    collect(m, pass, true);
+    collect(m, pass->lambdas, false);
+    collect(m, pass->lambdas, true);
     qsort_r(m->candidates, m->n, sizeof *m->candidates, compare_candidates,
             (void *)(uintptr_t)pass);
     for (size_t i = 0, n; i < m->n; i += n) {
         const struct candidate *run = &m->candidates[i];
         size_t n_old = 0;
-        for (n = 0; i + n < m->n && pass->compare(run->function, run[n].function) == 0; n++)
+        for (n = 0; i + n < m->n && compare_keys(pass, run->function, run[n].function) == 0; n++)
             n_old += !run[n].is_new;
         bool clear = n_old * 2 == n && (n_old == 1 || pass->several);
         for (size_t k = 0; clear && k < n_old; k++)
-            marry(m, run[k].index, run[n_old + k].index, pass->how);
+            match(m, run[k].index, run[n_old + k].index, pass->how);
     }
 }
 
 /* --- Guesses ---------------------------------------------------------------------------------- */
 
-#define GUESS_LINES 3 /* fewer may look the same by chance */
-#define GUESS_WEIGHT                                                                               \
-    10000 /* functions with less of the instructions are not worth a guess: one in so many */
-#define GUESS_AT_MOST 200 /* functions of each version */
+#define GUESS_LINES   3     /* fewer may look the same by chance */
+#define GUESS_WEIGHT  10000 /* only functions with more than one in so many instructions */
+#define GUESS_AT_MOST 200   /* functions of each version */
 
-static const char *line_text(struct hp_sources *sources, const struct hp_dline *line, size_t *n)
-{
-    return line->line ? hp_sources_line(sources, line->file, line->line, n) : NULL;
-}
-
-/* Whether line `i` behind the start of each is the same: by text where both have it, else by
- * distance from the start and instructions. */
+/* Whether two lines are the same: by text where both have it, else by distance from the start of
+ * their functions and instructions. */
 static bool same_line(struct matching *m, const struct hp_dfunction *f, const struct hp_dline *x,
                       const struct hp_dfunction *g, const struct hp_dline *y)
 {
-    size_t n_x, n_y;
-    const char *text_x = line_text(&m->sources->old, x, &n_x);
-    const char *text_y = line_text(&m->sources->new, y, &n_y);
-    if (text_x && text_y)
-        return hp_diff_same_text(text_x, n_x, text_y, n_y);
-    return x->line - f->line == y->line - g->line && x->instructions == y->instructions;
+    int same = hp_diff_same_text(m->sources, x, y);
+    return same >= 0 ? same
+                     : x->line - f->line == y->line - g->line && x->instructions == y->instructions;
 }
 
-/* Whether they are clearly the same: of the lines behind the first (which has the name) at least
- * four of five, in order. Lines of inlined functions do not count. */
-static bool look_alike(struct matching *m, uint32_t old, uint32_t new)
+/* Lines behind the first, which has the name; those of inlined functions do not count. */
+static bool is_inner(const struct hp_dfunction *f, const struct hp_dline *line)
 {
-    const struct hp_digest *a = m->diff->old, *b = m->diff->new;
-    const struct hp_dfunction *f = &a->functions[old], *g = &b->functions[new];
+    return line->line > f->line && !*line->inlined;
+}
+
+/* Whether they are clearly the same: of their inner lines at least four of five, in order. */
+static bool look_alike(struct matching *m, const struct hp_dfunction *f,
+                       const struct hp_dfunction *g)
+{
+    const struct hp_dline *x = &m->diff->old->lines[f->lines], *end_x = x + f->n_lines;
+    const struct hp_dline *start_y = &m->diff->new->lines[g->lines], *end_y = start_y + g->n_lines;
     if (!*f->file || by_base(f, g) != 0)
         return false;
     size_t same = 0, n_old = 0, n_new = 0;
-    uint32_t from = 0;
-    for (uint32_t j = 0; j < g->n_lines; j++)
-        n_new += b->lines[g->lines + j].line > g->line && !*b->lines[g->lines + j].inlined;
-    for (uint32_t i = 0; i < f->n_lines; i++) {
-        const struct hp_dline *x = &a->lines[f->lines + i];
-        if (x->line <= f->line || *x->inlined)
+    for (const struct hp_dline *y = start_y; y < end_y; y++)
+        n_new += is_inner(g, y);
+    for (; x < end_x; x++) {
+        if (!is_inner(f, x))
             continue;
         n_old++;
-        for (uint32_t j = from; j < g->n_lines; j++) {
-            const struct hp_dline *y = &b->lines[g->lines + j];
-            if (y->line > g->line && !*y->inlined && same_line(m, f, x, g, y)) {
-                same++;
-                from = j + 1;
-                break;
-            }
+        const struct hp_dline *y = start_y;
+        while (y < end_y && !(is_inner(g, y) && same_line(m, f, x, g, y)))
+            y++;
+        if (y < end_y) {
+            same++;
+            start_y = y + 1;
         }
     }
     size_t most = n_old > n_new ? n_old : n_new;
@@ -240,20 +216,17 @@ static bool look_alike(struct matching *m, uint32_t old, uint32_t new)
 static int compare_weights(const void *a, const void *b)
 {
     const struct candidate *x = a, *y = b;
-    if (x->function->self != y->function->self)
-        return x->function->self > y->function->self ? -1 : 1;
-    return (x->index > y->index) - (x->index < y->index);
+    return HP_COMPARE(y->function->self, x->function->self) ?: HP_COMPARE(x->index, y->index);
 }
 
 /* The heaviest functions of a version that are alone. */
 static size_t heaviest(struct matching *m, struct candidate *to, bool is_new)
 {
-    const struct pass any = {0};
     const struct hp_digest *d = is_new ? m->diff->new : m->diff->old;
-    m->n = 0;
-    collect(m, &any, is_new);
-    qsort(m->candidates, m->n, sizeof *m->candidates, compare_weights);
     size_t n = 0;
+    m->n = 0;
+    collect(m, false, is_new);
+    qsort(m->candidates, m->n, sizeof *m->candidates, compare_weights);
     while (n < m->n && n < GUESS_AT_MOST &&
            m->candidates[n].function->self > d->totals[HP_TOTAL_INSTRUCTIONS] / GUESS_WEIGHT)
         n++;
@@ -266,35 +239,29 @@ static void guess(struct matching *m)
 {
     struct candidate old[GUESS_AT_MOST], new[GUESS_AT_MOST];
     size_t n_old = heaviest(m, old, false), n_new = heaviest(m, new, true);
-    uint32_t found[GUESS_AT_MOST], times[GUESS_AT_MOST] = {0};
-    for (size_t i = 0; i < n_old; i++) {
-        uint32_t n = 0;
-        found[i] = HP_PROFILE_NONE;
-        for (uint32_t j = 0; j < n_new; j++)
-            if (look_alike(m, old[i].index, new[j].index)) {
-                found[i] = j;
-                times[j]++;
-                n++;
-            }
-        if (n != 1)
-            found[i] = HP_PROFILE_NONE;
-    }
+    size_t found[GUESS_AT_MOST], like_old[GUESS_AT_MOST] = {0}, like_new[GUESS_AT_MOST] = {0};
     for (size_t i = 0; i < n_old; i++)
-        if (found[i] != HP_PROFILE_NONE && times[found[i]] == 1)
-            marry(m, old[i].index, new[found[i]].index, HP_DIFF_RENAMED);
+        for (size_t j = 0; j < n_new; j++)
+            if (look_alike(m, old[i].function, new[j].function)) {
+                found[i] = j;
+                like_old[i]++;
+                like_new[j]++;
+            }
+    for (size_t i = 0; i < n_old; i++)
+        if (like_old[i] == 1 && like_new[found[i]] == 1)
+            match(m, old[i].index, new[found[i]].index, HP_DIFF_RENAMED);
 }
 
 enum hp_err hp_diff_match(struct hp_diff *diff, struct hp_diff_sources *sources,
                           enum hp_diff_how *how)
 {
-    struct matching m = {.diff = diff, .sources = sources, .how = how};
-    m.candidates =
-        calloc(diff->old->n_functions + diff->new->n_functions + 1, sizeof *m.candidates);
-    if (!m.candidates)
+    size_t n = diff->old->n_functions + diff->new->n_functions;
+    struct candidate *candidates HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *candidates);
+    struct matching m = {diff, sources, how, candidates, 0};
+    if (!candidates)
         return hp_fail_nomem();
     for (size_t i = 0; i < sizeof passes / sizeof *passes; i++)
         run_pass(&m, &passes[i]);
     guess(&m);
-    free(m.candidates);
     return HP_OK;
 }

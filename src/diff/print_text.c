@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "diff/diff.h"
 
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "hotpath/cycles.h"
 #include "report/print.h"
 #include "text/number.h"
@@ -15,412 +17,362 @@
 
 /* --- Cells ------------------------------------------------------------------------------------ */
 
-static void put_delta(struct hp_strbuf *cell, int64_t delta)
+void hp_diff_put_delta(struct hp_strbuf *text, int64_t delta)
 {
-    hp_strbuf_add(cell, delta > 0 ? "+" : delta < 0 ? "-" : "");
-    hp_strbuf_grouped(cell, hp_change(delta));
+    hp_strbuf_format(text, "%s%s",
+                     delta > 0   ? "+"
+                     : delta < 0 ? "-"
+                                 : "",
+                     HP_GROUPED(hp_delta_size(delta)));
+}
+
+void hp_diff_put_place(struct hp_strbuf *text, const char *file, uint32_t line)
+{
+    hp_strbuf_clean(text, hp_base_name(file));
+    if (*file && line)
+        hp_strbuf_format(text, ":%u", line);
+}
+
+void hp_diff_put_total(struct hp_strbuf *text, const struct hp_diff *diff, enum hp_total total)
+{
+    hp_strbuf_format(text, "  %-16s%s -> %s", hp_total_name(total),
+                     HP_GROUPED(diff->old->totals[total]), HP_GROUPED(diff->new->totals[total]));
 }
 
 /* "+5.4%" */
-static void put_percent(struct hp_strbuf *cell, int64_t delta, uint64_t of)
+static void put_percent(struct hp_strbuf *text, int64_t delta, uint64_t of)
 {
-    char text[HP_NUMBER_SIZE];
     double value = of ? 100.0 * (double)delta / (double)of : 0;
-    hp_number_fixed(text, value, 1);
-    if (strcmp(text, "0.0") == 0 || strcmp(text, "-0.0") == 0)
-        hp_strbuf_add(cell, delta > 0 ? "<+0.1" : delta < 0 ? ">-0.1" : "0.0");
-    else {
-        hp_strbuf_add(cell, value > 0 ? "+" : "");
-        hp_strbuf_add(cell, text);
-    }
-    hp_strbuf_add(cell, "%");
+    const char *number = HP_FIXED(value, 1);
+    if (strcmp(number, "0.0") != 0 && strcmp(number, "-0.0") != 0)
+        hp_strbuf_format(text, "%s%s%%", value > 0 ? "+" : "", number);
+    else
+        hp_strbuf_add(text, delta > 0 ? "<+0.1%" : delta < 0 ? ">-0.1%" : "0.0%");
 }
 
 /* "12", or "12 > 15" where it changed. */
 static void put_pair(struct hp_strbuf *cell, uint64_t old, uint64_t new)
 {
     hp_strbuf_human(cell, old);
-    if (old != new) {
-        hp_strbuf_add(cell, " > ");
-        hp_strbuf_human(cell, new);
-    }
+    if (old != new)
+        hp_strbuf_format(cell, " > %s", HP_HUMAN(new));
 }
 
-static void put_place(struct hp_strbuf *cell, const char *file, uint32_t line)
+static void put_line_place(struct hp_strbuf *cell, const struct hp_dline *line)
 {
-    if (!*file)
-        return;
-    hp_strbuf_clean(cell, hp_base_name(file));
-    if (line) {
-        hp_strbuf_add(cell, ":");
-        hp_strbuf_uint(cell, line);
-    }
+    if (line->line)
+        hp_diff_put_place(cell, line->file, line->line);
+    else
+        hp_strbuf_add(cell, "(no line)");
 }
 
-static const struct hp_dfunction *function_of(const struct hp_diff *diff,
-                                              const struct hp_diff_function *f)
+static void put_name(struct hp_strbuf *cell, const struct hp_diff *diff, const struct hp_change *f)
 {
-    return f->new != HP_PROFILE_NONE ? &diff->new->functions[f->new]
-                                     : &diff->old->functions[f->old];
-}
-
-static void put_name(struct hp_strbuf *cell, const struct hp_diff *diff,
-                     const struct hp_diff_function *f)
-{
-    hp_strbuf_clean(cell, function_of(diff, f)->name);
-    const struct hp_digest *other = f->new == HP_PROFILE_NONE ? diff->new : diff->old;
-    if (f->new == HP_PROFILE_NONE)
-        hp_strbuf_add(cell, f->inlined == HP_PROFILE_NONE ? " (gone)" : " (now inlined in ");
-    else if (f->old == HP_PROFILE_NONE)
-        hp_strbuf_add(cell, f->inlined == HP_PROFILE_NONE ? " (new)" : " (was inlined in ");
-    else if (f->how == HP_DIFF_RENAMED) {
+    bool gone = f->new == HP_PROFILE_NONE, is_new = f->old == HP_PROFILE_NONE;
+    hp_strbuf_clean(cell, hp_diff_function(diff, f)->name);
+    if (f->inlined != HP_PROFILE_NONE) {
+        hp_strbuf_add(cell, gone ? " (now inlined in " : " (was inlined in ");
+        hp_strbuf_clean(cell, (gone ? diff->new : diff->old)->functions[f->inlined].name);
+        hp_strbuf_add(cell, ")");
+    } else if (gone || is_new) {
+        hp_strbuf_add(cell, gone ? " (gone)" : " (new)");
+    } else if (f->how == HP_DIFF_RENAMED) {
         hp_strbuf_add(cell, " (was ");
         hp_strbuf_clean(cell, diff->old->functions[f->old].name);
         hp_strbuf_add(cell, "?)");
     }
-    if (f->inlined != HP_PROFILE_NONE) {
-        hp_strbuf_clean(cell, other->functions[f->inlined].name);
-        hp_strbuf_add(cell, ")");
-    }
 }
 
-/* --- Tables ----------------------------------------------------------------------------------- */
-
-typedef void fill_row(const struct hp_diff *diff, size_t row, struct hp_strbuf *cells);
-
-/* Prints `n` rows of a list: those numbered `rows`. */
-static enum hp_err print_table(const struct hp_diff *diff, const struct hp_diff_print *print,
-                               const struct hp_column *columns, fill_row *fill, const size_t *rows,
-                               size_t n, FILE *out)
+static void fill_function(const struct hp_diff *diff, const struct hp_change *f,
+                          struct hp_strbuf *cells)
 {
-    struct hp_text_table table;
-    hp_text_table_init(&table, columns, out, print->report.color, print->report.width);
-    for (int pass = 0; pass < 2; pass++) {
-        if (pass == 1)
-            hp_text_table_begin(&table);
-        for (size_t i = 0; i < n; i++) {
-            hp_text_table_clear(&table);
-            fill(diff, rows[i], table.cells);
-            if (pass == 0)
-                hp_text_table_measure(&table);
-            else
-                hp_text_table_print(&table, 0);
-        }
-    }
-    enum hp_err err = hp_text_table_check(&table);
-    hp_text_table_fini(&table);
-    return err;
-}
-
-/* How many of `n` to print, where `usual` is what a person reads. */
-static size_t limit_of(const struct hp_diff_print *print, size_t n, size_t usual)
-{
-    size_t top = print->report.top == HP_REPORT_TOP_DEFAULT ? usual : print->report.top;
-    return top && top < n ? top : n;
-}
-
-static void print_title(const struct hp_diff_print *print, const char *title, FILE *out)
-{
-    fprintf(out, "\n%s%s%s\n", hp_text_bold(print->report.color), title,
-            hp_text_plain(print->report.color));
-}
-
-static void print_left(size_t left, FILE *out)
-{
-    char text[HP_NUMBER_SIZE];
-    hp_number_grouped(text, left);
-    if (left)
-        fprintf(out, "  … and %s more (--top 0 shows all)\n", text);
-}
-
-/* A table of the first rows of `rows`, with a title and what was left out; nothing when there are
- * none. */
-static enum hp_err print_part(const struct hp_diff *diff, const struct hp_diff_print *print,
-                              const char *title, const struct hp_column *columns, fill_row *fill,
-                              const size_t *rows, size_t n, size_t usual, FILE *out)
-{
-    if (n == 0)
-        return HP_OK;
-    size_t shown = limit_of(print, n, usual);
-    print_title(print, title, out);
-    HP_TRY(print_table(diff, print, columns, fill, rows, shown, out));
-    print_left(n - shown, out);
-    return HP_OK;
-}
-
-/* --- Functions -------------------------------------------------------------------------------- */
-
-static const struct hp_column function_columns[] = {
-    {"change", .right = true},   {"of all", .right = true},
-    {"old", .right = true},      {"new", .right = true},
-    {"calls", .right = true},    {"function", .flexible = true},
-    {"where", .flexible = true}, {0}};
-
-static int64_t total_delta(const struct hp_diff *diff)
-{
-    return hp_delta(diff->old->totals[HP_TOTAL_INSTRUCTIONS],
-                    diff->new->totals[HP_TOTAL_INSTRUCTIONS]);
-}
-
-static void fill_function(const struct hp_diff *diff, size_t row, struct hp_strbuf *cells)
-{
-    const struct hp_diff_function *f = &diff->functions[row];
-    const struct hp_dfunction *shown = function_of(diff, f);
-    int64_t all = total_delta(diff);
-    put_delta(&cells[0], f->delta);
-    if (all) {
-        hp_strbuf_fixed(&cells[1], 100.0 * (double)f->delta / (double)all, 1);
-        hp_strbuf_add(&cells[1], "%");
-    }
+    const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, NULL);
+    const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, NULL),
+                              *shown = new ?: old;
+    int64_t all = hp_delta(diff->old->totals[HP_TOTAL_INSTRUCTIONS],
+                           diff->new->totals[HP_TOTAL_INSTRUCTIONS]);
+    hp_diff_put_delta(&cells[0], f->delta);
+    if (all)
+        hp_strbuf_format(&cells[1], "%s%%", HP_FIXED(100.0 * (double)f->delta / (double)all, 1));
     hp_strbuf_human(&cells[2], f->before);
     hp_strbuf_human(&cells[3], f->after);
-    put_pair(&cells[4], f->old == HP_PROFILE_NONE ? 0 : diff->old->functions[f->old].calls,
-             f->new == HP_PROFILE_NONE ? 0 : diff->new->functions[f->new].calls);
+    put_pair(&cells[4], old ? old->calls : 0, new ? new->calls : 0);
     put_name(&cells[5], diff, f);
-    put_place(&cells[6], shown->file, shown->line);
+    hp_diff_put_place(&cells[6], shown->file, shown->line);
 }
 
 /* Cycles of a function of either version, measured; 0 where it has none. */
-static uint64_t cycles_of(const struct hp_digest *d, uint32_t function)
+static uint64_t cycles_of(const struct hp_dfunction *f)
 {
-    return function == HP_PROFILE_NONE ? 0 : d->functions[function].cycles / HP_CYCLE_PARTS;
+    return f ? f->cycles / HP_CYCLE_PARTS : 0;
 }
 
-static double cpi_of(const struct hp_digest *d, uint32_t function)
+static double cpi_of(const struct hp_dfunction *f)
 {
-    const struct hp_dfunction *f = function == HP_PROFILE_NONE ? NULL : &d->functions[function];
     return f && f->retired ? (double)f->cycles / (double)HP_CYCLE_PARTS / (double)f->retired : 0;
 }
 
-static void put_event(struct hp_strbuf *cell, const struct hp_diff *diff,
-                      const struct hp_diff_function *f, enum hp_insn_event event)
+static void fill_cycles(const struct hp_diff *diff, const struct hp_change *f,
+                        struct hp_strbuf *cells)
 {
-    put_pair(cell, f->old == HP_PROFILE_NONE ? 0 : diff->old->functions[f->old].events[event],
-             f->new == HP_PROFILE_NONE ? 0 : diff->new->functions[f->new].events[event]);
-}
-
-static const struct hp_column cycle_columns[] = {{"change", .right = true},
-                                                 {"cycles", .right = true},
-                                                 {"CPI", .right = true},
-                                                 {"l1d misses", .right = true},
-                                                 {"mispredicted", .right = true},
-                                                 {"function", .flexible = true},
-                                                 {0}};
-
-static void fill_cycles(const struct hp_diff *diff, size_t row, struct hp_strbuf *cells)
-{
-    const struct hp_diff_function *f = &diff->functions[row];
-    uint64_t old = cycles_of(diff->old, f->old), new = cycles_of(diff->new, f->new);
-    put_delta(&cells[0], hp_delta(old, new));
-    put_pair(&cells[1], old, new);
-    hp_strbuf_fixed(&cells[2], cpi_of(diff->old, f->old), 2);
-    hp_strbuf_add(&cells[2], " > ");
-    hp_strbuf_fixed(&cells[2], cpi_of(diff->new, f->new), 2);
-    put_event(&cells[3], diff, f, HP_INSN_L1D);
-    put_event(&cells[4], diff, f, HP_INSN_MISPREDICTED);
+    static const struct hp_dfunction none;
+    const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, &none);
+    const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, &none);
+    hp_diff_put_delta(&cells[0], hp_delta(cycles_of(old), cycles_of(new)));
+    put_pair(&cells[1], cycles_of(old), cycles_of(new));
+    hp_strbuf_format(&cells[2], "%s > %s", HP_FIXED(cpi_of(old), 2), HP_FIXED(cpi_of(new), 2));
+    put_pair(&cells[3], old->events[HP_INSN_L1D], new->events[HP_INSN_L1D]);
+    put_pair(&cells[4], old->events[HP_INSN_MISPREDICTED], new->events[HP_INSN_MISPREDICTED]);
     put_name(&cells[5], diff, f);
 }
 
-static int compare_cycles(const void *a, const void *b, void *context)
+static void fill_line(const struct hp_diff *diff, const struct hp_change *l,
+                      struct hp_strbuf *cells)
 {
-    const struct hp_diff *diff = context;
-    size_t i = *(const size_t *)a, j = *(const size_t *)b;
-    const struct hp_diff_function *x = &diff->functions[i], *y = &diff->functions[j];
-    uint64_t p = hp_change(hp_delta(cycles_of(diff->old, x->old), cycles_of(diff->new, x->new)));
-    uint64_t q = hp_change(hp_delta(cycles_of(diff->old, y->old), cycles_of(diff->new, y->new)));
-    return p != q ? (p > q ? -1 : 1) : (i > j) - (i < j);
+    const struct hp_dline *old = HP_ITEM(diff->old->lines, l->old, NULL);
+    const struct hp_dline *new = HP_ITEM(diff->new->lines, l->new, NULL), *shown = new ?: old;
+    hp_diff_put_delta(&cells[0], l->delta);
+    hp_strbuf_human(&cells[1], l->before);
+    hp_strbuf_human(&cells[2], l->after);
+    put_name(&cells[3], diff, &diff->functions.items[l->function]);
+    put_line_place(&cells[4], shown);
+    hp_strbuf_add(&cells[4], *shown->inlined ? " " : "");
+    hp_strbuf_clean(&cells[4], shown->inlined);
+    if (!old || !new)
+        hp_strbuf_add(&cells[4], new ? " (new)" : " (gone)");
+    else if (old->line != new->line)
+        hp_strbuf_format(&cells[4], " (was :%u)", old->line);
 }
-
-static enum hp_err print_cycles(const struct hp_diff *diff, const struct hp_diff_print *print,
-                                size_t *rows, FILE *out)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < diff->n_functions; i++) {
-        const struct hp_diff_function *f = &diff->functions[i];
-        if (cycles_of(diff->old, f->old) != cycles_of(diff->new, f->new))
-            rows[n++] = i;
-    }
-    qsort_r(rows, n, sizeof *rows, compare_cycles, (void *)(uintptr_t)diff);
-    return print_part(diff, print, "Cycles, as measured", cycle_columns, fill_cycles, rows, n,
-                      ROWS_OF, out);
-}
-
-static enum hp_err print_functions(const struct hp_diff *diff, const struct hp_diff_print *print,
-                                   size_t *rows, FILE *out)
-{
-    size_t n = 0, below = 0;
-    for (size_t i = 0; i < diff->n_functions; i++) {
-        if (hp_diff_counts(diff, print, diff->functions[i].delta))
-            rows[n++] = i;
-        else
-            below += diff->functions[i].delta != 0;
-    }
-    HP_TRY(print_part(diff, print, "Functions", function_columns, fill_function, rows, n,
-                      HP_REPORT_TEXT_TOP, out));
-    char text[HP_NUMBER_SIZE], part[HP_NUMBER_SIZE];
-    hp_number_grouped(text, below);
-    hp_number_fixed(part, print->threshold, 2);
-    if (below)
-        fprintf(out, "  %s changed by less than %s%% of the instructions\n", text, part);
-    else if (n == 0)
-        fputs("\n  (no function changed)\n", out);
-    return HP_OK;
-}
-
-/* --- Lines ------------------------------------------------------------------------------------ */
-
-static const struct hp_column line_columns[] = {
-    {"change", .right = true},      {"old", .right = true},     {"new", .right = true},
-    {"function", .flexible = true}, {"line", .flexible = true}, {0}};
-
-static void fill_line(const struct hp_diff *diff, size_t row, struct hp_strbuf *cells)
-{
-    const struct hp_diff_line *l = &diff->lines[row];
-    const struct hp_dline *old = l->old == HP_PROFILE_NONE ? NULL : &diff->old->lines[l->old];
-    const struct hp_dline *new = l->new == HP_PROFILE_NONE ? NULL : &diff->new->lines[l->new];
-    const struct hp_dline *shown = new ? new : old;
-    put_delta(&cells[0], l->delta);
-    hp_strbuf_human(&cells[1], old ? old->instructions : 0);
-    hp_strbuf_human(&cells[2], new ? new->instructions : 0);
-    put_name(&cells[3], diff, &diff->functions[l->function]);
-    if (shown->line)
-        put_place(&cells[4], shown->file, shown->line);
-    else
-        hp_strbuf_add(&cells[4], "(no line)");
-    if (*shown->inlined) {
-        hp_strbuf_add(&cells[4], " ");
-        hp_strbuf_clean(&cells[4], shown->inlined);
-    }
-    if (!new)
-        hp_strbuf_add(&cells[4], " (gone)");
-    else if (!old)
-        hp_strbuf_add(&cells[4], " (new)");
-    else if (old->line != new->line) {
-        hp_strbuf_add(&cells[4], " (was :");
-        hp_strbuf_uint(&cells[4], old->line);
-        hp_strbuf_add(&cells[4], ")");
-    }
-}
-
-/* The lines that changed most, of the functions that did. */
-static enum hp_err print_lines(const struct hp_diff *diff, const struct hp_diff_print *print,
-                               size_t *rows, FILE *out)
-{
-    size_t n = 0, functions = 0, of_function = 0;
-    size_t most = limit_of(print, SIZE_MAX, LINES_OF);
-    uint32_t last = HP_PROFILE_NONE;
-    for (size_t i = 0; i < diff->n_lines; i++) {
-        const struct hp_diff_line *l = &diff->lines[i];
-        const struct hp_dline *any =
-            l->new != HP_PROFILE_NONE ? &diff->new->lines[l->new] : &diff->old->lines[l->old];
-        if (!hp_diff_counts(diff, print, diff->functions[l->function].delta) || l->delta == 0)
-            continue;
-        if (l->function != last) {
-            /* All of it has no line: the function's row says as much. */
-            if (any->line == 0 && l->delta == diff->functions[l->function].delta)
-                continue;
-            functions++;
-            of_function = 0;
-        }
-        last = l->function;
-        if (functions <= most && of_function++ < most)
-            rows[n++] = i;
-    }
-    if (n == 0)
-        return HP_OK;
-    print_title(print, "Lines of the functions that changed most", out);
-    return print_table(diff, print, line_columns, fill_line, rows, n, out);
-}
-
-/* --- Loops and paths -------------------------------------------------------------------------- */
-
-static const struct hp_column loop_columns[] = {{"change", .right = true},
-                                                {"times", .right = true},
-                                                {"mean trips", .right = true},
-                                                {"loop", .flexible = true},
-                                                {0}};
 
 static double mean_of(const struct hp_dloop *loop)
 {
-    return loop && loop->executions ? (double)loop->iterations / (double)loop->executions : 0;
+    return loop->executions ? (double)loop->iterations / (double)loop->executions : 0;
 }
 
-static void fill_loop(const struct hp_diff *diff, size_t row, struct hp_strbuf *cells)
+static void fill_loop(const struct hp_diff *diff, const struct hp_change *l,
+                      struct hp_strbuf *cells)
 {
-    const struct hp_diff_loop *l = &diff->loops[row];
-    const struct hp_dloop *old = l->old == HP_PROFILE_NONE ? NULL : &diff->old->loops[l->old];
-    const struct hp_dloop *new = l->new == HP_PROFILE_NONE ? NULL : &diff->new->loops[l->new];
-    const struct hp_dloop *shown = new ? new : old;
-    put_delta(&cells[0], l->delta);
-    put_pair(&cells[1], old ? old->executions : 0, new ? new->executions : 0);
-    hp_strbuf_fixed(&cells[2], mean_of(old), 1);
-    hp_strbuf_add(&cells[2], " > ");
-    hp_strbuf_fixed(&cells[2], mean_of(new), 1);
-    put_name(&cells[3], diff, &diff->functions[l->function]);
+    static const struct hp_dloop none;
+    bool gone = l->new == HP_PROFILE_NONE, is_new = l->old == HP_PROFILE_NONE;
+    const struct hp_dloop *old = HP_ITEM(diff->old->loops, l->old, &none);
+    const struct hp_dloop *new = HP_ITEM(diff->new->loops, l->new, &none);
+    const struct hp_dloop *shown = gone ? old : new;
+    hp_diff_put_delta(&cells[0], l->delta);
+    put_pair(&cells[1], old->executions, new->executions);
+    hp_strbuf_format(&cells[2], "%s > %s", HP_FIXED(mean_of(old), 1), HP_FIXED(mean_of(new), 1));
+    put_name(&cells[3], diff, &diff->functions.items[l->function]);
     hp_strbuf_add(&cells[3], " ");
-    put_place(&cells[3], shown->file, shown->line);
-    hp_strbuf_add(&cells[3], !new ? " (gone)" : !old ? " (new)" : "");
+    hp_diff_put_place(&cells[3], shown->file, shown->line);
+    hp_strbuf_add(&cells[3], gone ? " (gone)" : is_new ? " (new)" : "");
 }
 
-static bool loop_changed(const struct hp_diff *diff, const struct hp_diff_loop *l)
+static void fill_path(const struct hp_diff *diff, const struct hp_change *p,
+                      struct hp_strbuf *cells)
 {
-    if (l->old == HP_PROFILE_NONE || l->new == HP_PROFILE_NONE)
-        return true;
-    const struct hp_dloop *old = &diff->old->loops[l->old], *new = &diff->new->loops[l->new];
-    return old->executions != new->executions || old->iterations != new->iterations;
-}
-
-static enum hp_err print_loops(const struct hp_diff *diff, const struct hp_diff_print *print,
-                               size_t *rows, FILE *out)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < diff->n_loops; i++)
-        if (loop_changed(diff, &diff->loops[i]) &&
-            (print->threshold <= 0 || hp_diff_counts(diff, print, diff->loops[i].delta)))
-            rows[n++] = i;
-    return print_part(diff, print, "Loops that go round more or less often", loop_columns,
-                      fill_loop, rows, n, ROWS_OF, out);
-}
-
-static const struct hp_column path_columns[] = {{"change", .right = true},
-                                                {"executions", .right = true},
-                                                {"path", .flexible = true, .cut = HP_CUT_END},
-                                                {0}};
-
-static void fill_path(const struct hp_diff *diff, size_t row, struct hp_strbuf *cells)
-{
-    const struct hp_diff_path *p = &diff->paths[row];
-    bool gone = p->new == HP_PROFILE_NONE;
-    const struct hp_digest *d = gone ? diff->old : diff->new;
-    const struct hp_dpath *shown = &d->paths[gone ? p->old : p->new];
-    put_delta(&cells[0], p->delta);
-    put_pair(&cells[1], p->old == HP_PROFILE_NONE ? 0 : diff->old->paths[p->old].count,
-             gone ? 0 : diff->new->paths[p->new].count);
-    hp_strbuf_add(&cells[2], gone ? "(gone) " : p->old == HP_PROFILE_NONE ? "(new) " : "");
+    const struct hp_dpath *old = HP_ITEM(diff->old->paths, p->old, NULL);
+    const struct hp_dpath *new = HP_ITEM(diff->new->paths, p->new, NULL), *shown = new ?: old;
+    const struct hp_digest *d = new ? diff->new : diff->old;
+    uint32_t last = HP_PROFILE_NONE;
+    hp_diff_put_delta(&cells[0], p->delta);
+    put_pair(&cells[1], old ? old->count : 0, new ? new->count : 0);
+    hp_strbuf_add(&cells[2], !new ? "(gone) " : !old ? "(new) " : "");
     for (uint32_t i = 0; i < shown->n_steps && i < STEPS_OF_PATH; i++) {
         const struct hp_dline *line = &d->lines[d->steps[shown->steps + i]];
-        if (i == 0 || d->lines[d->steps[shown->steps + i - 1]].function != line->function) {
+        if (line->function != last) {
             hp_strbuf_clean(&cells[2], d->functions[line->function].name);
             hp_strbuf_add(&cells[2], " ");
         }
-        if (line->line)
-            put_place(&cells[2], line->file, line->line);
-        else
-            hp_strbuf_add(&cells[2], "(no line)");
+        last = line->function;
+        put_line_place(&cells[2], line);
         hp_strbuf_add(&cells[2], i + 1 < shown->n_steps ? " " : "");
     }
     if (shown->n_steps > STEPS_OF_PATH)
         hp_strbuf_add(&cells[2], "…");
 }
 
-static enum hp_err print_paths(const struct hp_diff *diff, const struct hp_diff_print *print,
-                               size_t *rows, FILE *out)
+/* --- Parts ------------------------------------------------------------------------------------ */
+
+struct printer {
+    const struct hp_diff *diff;
+    const struct hp_diff_print *print;
+    FILE *out;
+    const struct part *part;
+    const struct hp_change **rows; /* of the part */
+    size_t n;
+    uint32_t function;       /* of the last line that was shown; this and the next: of lines */
+    size_t functions, lines; /* shown so far; lines of the last function */
+};
+
+struct part {
+    const char *title;
+    enum hp_diff_kind kind;
+    size_t usual; /* rows that a person reads; 0: is_shown() sees to it */
+    bool (*is_shown)(struct printer *p, const struct hp_change *change);
+    int (*compare)(const void *a, const void *b, void *diff); /* NULL: the order of the changes */
+    void (*fill)(const struct hp_diff *diff, const struct hp_change *change,
+                 struct hp_strbuf *cells);
+    const char *numbers[6], *texts[3]; /* titles of columns */
+};
+
+static bool is_change(struct printer *p, const struct hp_change *change)
 {
-    size_t n = 0;
-    for (size_t i = 0; i < diff->n_paths; i++)
-        if (hp_diff_counts(diff, print, diff->paths[i].delta))
-            rows[n++] = i;
-    return print_part(diff, print, "Paths", path_columns, fill_path, rows, n, ROWS_OF, out);
+    return hp_diff_counts(p->diff, p->print, change->delta);
+}
+
+static int64_t cycles_delta(const struct hp_diff *diff, const struct hp_change *f)
+{
+    return hp_delta(cycles_of(HP_ITEM(diff->old->functions, f->old, NULL)),
+                    cycles_of(HP_ITEM(diff->new->functions, f->new, NULL)));
+}
+
+static bool is_change_of_cycles(struct printer *p, const struct hp_change *f)
+{
+    return hp_diff_has(p->diff, HP_TOTAL_CYCLES) && cycles_delta(p->diff, f) != 0;
+}
+
+static int compare_cycles(const void *a, const void *b, void *diff)
+{
+    const struct hp_change *x = *(const struct hp_change *const *)a;
+    const struct hp_change *y = *(const struct hp_change *const *)b;
+    uint64_t p = hp_delta_size(cycles_delta(diff, x)), q = hp_delta_size(cycles_delta(diff, y));
+    return HP_COMPARE(q, p) ?: HP_COMPARE(x, y);
+}
+
+/* The lines that changed most, of the functions that did. */
+static bool is_line_of_change(struct printer *p, const struct hp_change *l)
+{
+    const struct hp_change *function = &p->diff->functions.items[l->function];
+    const struct hp_dline *line =
+        HP_ITEM(p->diff->new->lines, l->new, &p->diff->old->lines[l->old]);
+    size_t most = hp_diff_limit(p->print, SIZE_MAX, LINES_OF);
+    if (!is_change(p, function) || l->delta == 0)
+        return false;
+    if (l->function != p->function) {
+        /* All of it has no line: the function's row says as much. */
+        if (line->line == 0 && l->delta == function->delta)
+            return false;
+        p->functions++;
+        p->lines = 0;
+    }
+    p->function = l->function;
+    return p->functions <= most && p->lines++ < most;
+}
+
+static bool is_change_of_trips(struct printer *p, const struct hp_change *l)
+{
+    const struct hp_dloop *old = HP_ITEM(p->diff->old->loops, l->old, NULL);
+    const struct hp_dloop *new = HP_ITEM(p->diff->new->loops, l->new, NULL);
+    bool same =
+        old && new && old->executions == new->executions && old->iterations == new->iterations;
+    return !same && (p->print->threshold <= 0 || is_change(p, l));
+}
+
+static const struct part parts[] = {
+    {"Functions",
+     HP_DIFF_FUNCTIONS,
+     HP_REPORT_TEXT_TOP,
+     is_change,
+     NULL,
+     fill_function,
+     {"change", "of all", "old", "new", "calls"},
+     {"function", "where"}},
+    {"Cycles, as measured",
+     HP_DIFF_FUNCTIONS,
+     ROWS_OF,
+     is_change_of_cycles,
+     compare_cycles,
+     fill_cycles,
+     {"change", "cycles", "CPI", "l1d misses", "mispredicted"},
+     {"function"}},
+    {"Lines of the functions that changed most",
+     HP_DIFF_LINES,
+     0,
+     is_line_of_change,
+     NULL,
+     fill_line,
+     {"change", "old", "new"},
+     {"function", "line"}},
+    {"Loops that go round more or less often",
+     HP_DIFF_LOOPS,
+     ROWS_OF,
+     is_change_of_trips,
+     NULL,
+     fill_loop,
+     {"change", "times", "mean trips"},
+     {"loop"}},
+    {"Paths",
+     HP_DIFF_PATHS,
+     ROWS_OF,
+     is_change,
+     NULL,
+     fill_path,
+     {"change", "executions"},
+     {"path"}},
+};
+
+static double fill_row(void *context, size_t i, struct hp_strbuf *cells)
+{
+    const struct printer *p = context;
+    p->part->fill(p->diff, p->rows[i], cells);
+    return 0;
+}
+
+static enum hp_err print_rows(struct printer *p, size_t n)
+{
+    struct hp_column columns[HP_TEXT_COLUMNS] = {0}, *column = columns;
+    for (const char *const *title = p->part->numbers; *title; title++)
+        *column++ = (struct hp_column){.title = *title, .right = true};
+    for (const char *const *title = p->part->texts; *title; title++)
+        *column++ = (struct hp_column){
+            .title = *title,
+            .flexible = true,
+            .cut = p->part->kind == HP_DIFF_PATHS ? HP_CUT_END : HP_CUT_MIDDLE,
+        };
+    const struct hp_text_rows rows = {
+        .columns = columns,
+        .out = p->out,
+        .color = p->print->report.color,
+        .width = p->print->report.width,
+        .n = n,
+        .fill = fill_row,
+        .context = p,
+    };
+    return hp_text_rows_print(&rows);
+}
+
+/* The rows with a title and how many were left out; nothing when there are none. */
+static enum hp_err print_part(struct printer *p, const struct part *part)
+{
+    const struct hp_changes *changes = &p->diff->kinds[part->kind];
+    bool color = p->print->report.color;
+    p->part = part;
+    p->n = 0;
+    for (const struct hp_change *c = changes->items; c < changes->items + changes->n; c++)
+        if (part->is_shown(p, c))
+            p->rows[p->n++] = c;
+    if (p->n == 0)
+        return HP_OK;
+    if (part->compare)
+        qsort_r(p->rows, p->n, sizeof *p->rows, part->compare, (void *)(uintptr_t)p->diff);
+    size_t shown = part->usual ? hp_diff_limit(p->print, p->n, part->usual) : p->n;
+    fprintf(p->out, "\n%s%s%s\n", hp_text_bold(color), part->title, hp_text_plain(color));
+    HP_TRY(print_rows(p, shown));
+    if (shown < p->n)
+        fprintf(p->out, "  … and %s more (--top 0 shows all)\n", HP_GROUPED(p->n - shown));
+    return HP_OK;
+}
+
+/* What the part about functions, which was just printed, does not show. */
+static void print_unshown(const struct printer *p)
+{
+    size_t changed = 0;
+    for (size_t i = 0; i < p->diff->functions.n; i++)
+        changed += p->diff->functions.items[i].delta != 0;
+    if (changed > p->n)
+        fprintf(p->out, "  %s changed by less than %s%% of the instructions\n",
+                HP_GROUPED(changed - p->n), HP_FIXED(p->print->threshold, 2));
+    else if (changed == 0)
+        fputs("\n  (no function changed)\n", p->out);
 }
 
 /* --- All -------------------------------------------------------------------------------------- */
@@ -428,82 +380,67 @@ static enum hp_err print_paths(const struct hp_diff *diff, const struct hp_diff_
 bool hp_diff_counts(const struct hp_diff *diff, const struct hp_diff_print *print, int64_t delta)
 {
     double total = (double)diff->old->totals[HP_TOTAL_INSTRUCTIONS];
-    return delta != 0 && (double)hp_change(delta) * 100.0 >= print->threshold * total;
+    return delta != 0 && (double)hp_delta_size(delta) * 100.0 >= print->threshold * total;
+}
+
+size_t hp_diff_limit(const struct hp_diff_print *print, size_t n, size_t usual)
+{
+    size_t top = print->report.top == HP_REPORT_TOP_DEFAULT ? usual : print->report.top;
+    return top && top < n ? top : n;
 }
 
 /* "old: FILE", cut to the width of the terminal. */
-static void put_file(struct hp_strbuf *text, const struct hp_diff_print *print, const char *which,
-                     const char *name)
+static void put_file(struct hp_strbuf *text, const struct hp_report_options *report,
+                     const char *which, const char *name)
 {
-    struct hp_strbuf clean = {0};
-    int room = print->report.width - (int)strlen(which);
+    struct hp_strbuf clean HP_CLEANUP(hp_strbuf_fini) = {0};
+    int room = report->width - (int)strlen(which);
     hp_strbuf_clean(&clean, name);
-    hp_strbuf_add(text, hp_text_bold(print->report.color));
-    hp_strbuf_add(text, which);
+    hp_strbuf_format(text, "%s%s", hp_text_bold(report->color), which);
     hp_strbuf_cut(text, hp_strbuf_text(&clean),
-                  print->report.width <= 0 ? SIZE_MAX
-                  : room > 0               ? (size_t)room
-                                           : 1,
+                  report->width <= 0 ? SIZE_MAX
+                  : room > 0         ? (size_t)room
+                                     : 1,
                   HP_CUT_MIDDLE);
-    hp_strbuf_add(text, hp_text_plain(print->report.color));
-    hp_strbuf_add(text, "\n");
+    hp_strbuf_format(text, "%s\n", hp_text_plain(report->color));
     text->failed |= clean.failed;
-    hp_strbuf_fini(&clean);
 }
 
-static enum hp_err print_head(const struct hp_diff *diff, const struct hp_diff_print *print,
-                              FILE *out)
+static enum hp_err print_head(const struct printer *p)
 {
-    struct hp_strbuf text = {0};
-    put_file(&text, print, "old: ", print->old_name);
-    put_file(&text, print, "new: ", print->new_name);
-    for (int i = 0; i < HP_TOTALS; i++) {
-        if (!diff->old->known[i] || !diff->new->known[i] ||
-            (i >= HP_TOTAL_CYCLES && strcmp(diff->old->machine, diff->new->machine) != 0))
-            continue;
-        uint64_t old = diff->old->totals[i], new = diff->new->totals[i];
-        size_t start = text.length;
-        hp_strbuf_add(&text, "  ");
-        hp_strbuf_add(&text, hp_total_name((enum hp_total)i));
-        while (text.length < start + 18 && !text.failed)
-            hp_strbuf_add(&text, " ");
-        hp_strbuf_grouped(&text, old);
-        hp_strbuf_add(&text, " -> ");
-        hp_strbuf_grouped(&text, new);
-        hp_strbuf_add(&text, "   ");
-        put_delta(&text, hp_delta(old, new));
-        hp_strbuf_add(&text, " (");
-        put_percent(&text, hp_delta(old, new), old);
-        hp_strbuf_add(&text, ")\n");
-    }
-    fputs(hp_strbuf_text(&text), out);
-    enum hp_err err = text.failed ? hp_fail_nomem() : HP_OK;
-    hp_strbuf_fini(&text);
-    return err;
-}
-
-static enum hp_err print_parts(const struct hp_diff *diff, const struct hp_diff_print *print,
-                               size_t *rows, FILE *out)
-{
-    HP_TRY(print_head(diff, print, out));
-    HP_TRY(print_functions(diff, print, rows, out));
-    if (diff->has_cycles)
-        HP_TRY(print_cycles(diff, print, rows, out));
-    HP_TRY(print_lines(diff, print, rows, out));
-    HP_TRY(print_loops(diff, print, rows, out));
-    HP_TRY(print_paths(diff, print, rows, out));
-    return hp_print_finish(out);
+    const struct hp_diff *diff = p->diff;
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    put_file(&text, &p->print->report, "old: ", p->print->old_name);
+    put_file(&text, &p->print->report, "new: ", p->print->new_name);
+    for (enum hp_total i = 0; i < HP_TOTALS; i++)
+        if (hp_diff_has(diff, i)) {
+            int64_t delta = hp_delta(diff->old->totals[i], diff->new->totals[i]);
+            hp_diff_put_total(&text, diff, i);
+            hp_strbuf_add(&text, "   ");
+            hp_diff_put_delta(&text, delta);
+            hp_strbuf_add(&text, " (");
+            put_percent(&text, delta, diff->old->totals[i]);
+            hp_strbuf_add(&text, ")\n");
+        }
+    fputs(hp_strbuf_text(&text), p->out);
+    return text.failed ? hp_fail_nomem() : HP_OK;
 }
 
 enum hp_err hp_diff_print(const struct hp_diff *diff, const struct hp_diff_print *print, FILE *out)
 {
     if (print->report.format == HP_REPORT_JSON)
         return hp_diff_print_json(diff, print, out);
-    size_t most = diff->n_functions + diff->n_lines + diff->n_loops + diff->n_paths;
-    size_t *rows = calloc(most + 1, sizeof *rows);
+    size_t most = diff->functions.n + diff->lines.n + diff->loops.n + diff->paths.n;
+    const struct hp_change **rows HP_CLEANUP(hp_free) = calloc(most + 1, sizeof *rows);
+    struct printer p = {.diff = diff, .print = print, .out = out, .rows = rows};
+    p.function = HP_PROFILE_NONE;
     if (!rows)
         return hp_fail_nomem();
-    enum hp_err err = print_parts(diff, print, rows, out);
-    free(rows);
-    return err;
+    HP_TRY(print_head(&p));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        HP_TRY(print_part(&p, &parts[i]));
+        if (i == 0)
+            print_unshown(&p);
+    }
+    return hp_print_finish(out);
 }

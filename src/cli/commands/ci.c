@@ -204,7 +204,7 @@ static enum hp_err run(struct ci *ci, char **argv, int *status)
         ci->modules[i] = ci->o->modules.items[i];
     struct hp_digest_options options = {.modules = ci->o->modules.n ? ci->modules : NULL};
     HP_TRY(hp_digest_make(ci->profile, &options, &ci->new));
-    ci->new->cpu = hp_ci_cpu();
+    ci->new->about[HP_ABOUT_CPU] = hp_ci_cpu();
     if (ci->new->totals[HP_TOTAL_INSTRUCTIONS] == 0)
         return hp_fail(HP_ERR_UNSUPPORTED,
                        "nothing was counted: the part of the run that was asked for never came");

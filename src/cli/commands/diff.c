@@ -31,7 +31,7 @@ static void close_versions(struct versions *v)
 /* Whether anything changed by the threshold or more. */
 static bool differs(const struct hp_diff *diff, const struct hp_diff_print *print)
 {
-    return diff->n_functions && hp_diff_counts(diff, print, diff->functions[0].delta);
+    return diff->functions.n && hp_diff_counts(diff, print, diff->functions.items[0].delta);
 }
 
 struct request {

@@ -128,8 +128,8 @@ static void compare(struct pair *pair)
         hp_diff_make(pair->digests[0], pair->digests[1], &(struct hp_diff_options){0}, &pair->diff),
         HP_OK);
     int64_t sum = 0;
-    for (size_t i = 0; i < pair->diff->n_functions; i++)
-        sum += pair->diff->functions[i].delta;
+    for (size_t i = 0; i < pair->diff->functions.n; i++)
+        sum += pair->diff->functions.items[i].delta;
     assert_int_equal(sum, hp_delta(pair->digests[0]->totals[HP_TOTAL_INSTRUCTIONS],
                                    pair->digests[1]->totals[HP_TOTAL_INSTRUCTIONS]));
 }
@@ -149,10 +149,10 @@ static struct pair new_pair(const char *old, const char *new)
 }
 
 /* The change of the function with this name in either version. */
-static const struct hp_diff_function *find(const struct hp_diff *diff, const char *name)
+static const struct hp_change *find(const struct hp_diff *diff, const char *name)
 {
-    for (size_t i = 0; i < diff->n_functions; i++) {
-        const struct hp_diff_function *f = &diff->functions[i];
+    for (size_t i = 0; i < diff->functions.n; i++) {
+        const struct hp_change *f = &diff->functions.items[i];
         if ((f->new != HP_PROFILE_NONE &&strcmp(diff->new->functions[f->new].name, name) == 0) ||
             (f->old != HP_PROFILE_NONE && strcmp(diff->old->functions[f->old].name, name) == 0))
             return f;
@@ -178,8 +178,8 @@ static void parts_become_one(void **state)
     assert_int_equal(hp_profile_add_call_count(pair.profiles[1], &count), HP_OK);
     *count = (struct hp_pcall_count){.item = 0, .thread = 0, .count = 7};
     compare(&pair);
-    assert_int_equal(pair.diff->n_functions, 1);
-    assert_int_equal(pair.diff->functions[0].delta, 0);
+    assert_int_equal(pair.diff->functions.n, 1);
+    assert_int_equal(pair.diff->functions.items[0].delta, 0);
     assert_int_equal(pair.digests[1]->functions[0].parts, 3);
     assert_int_equal(pair.digests[1]->functions[0].calls, 8); /* not from one part to another */
     free_pair(&pair);
@@ -194,9 +194,9 @@ static void equal_names_by_file(void **state)
     add_function(pair.profiles[1], "init", "/new/b.c", 30, 1, LINES(101));
     add_function(pair.profiles[1], "init", "/new/a.c", 40, 1, LINES(10));
     compare(&pair);
-    assert_int_equal(pair.diff->n_functions, 2);
-    assert_int_equal(pair.diff->functions[0].delta, 1);
-    assert_int_equal(pair.diff->functions[1].delta, 0);
+    assert_int_equal(pair.diff->functions.n, 2);
+    assert_int_equal(pair.diff->functions.items[0].delta, 1);
+    assert_int_equal(pair.diff->functions.items[1].delta, 0);
     free_pair(&pair);
 }
 
@@ -212,7 +212,7 @@ static void program_of_another_name(void **state)
     add_function(pair.profiles[1], "", "", 0, 1, LINES(4));
     compare(&pair);
     assert_int_equal(find(pair.diff, "main")->delta, 2);
-    assert_int_equal(pair.diff->n_functions, 2);
+    assert_int_equal(pair.diff->functions.n, 2);
     assert_int_equal(find(pair.diff, "prog-1.1 (no symbols)")->delta, 5);
     free_pair(&pair);
 }
@@ -238,14 +238,14 @@ static void ambiguous_is_not_guessed(void **state)
     add_function(pair.profiles[1], "one", "a.c", 20, 1, LINES(1, 2, 3, 4, 5));
     add_function(pair.profiles[1], "two", "a.c", 40, 1, LINES(1, 2, 3, 4, 5));
     compare(&pair);
-    assert_int_equal(pair.diff->n_functions, 3);
+    assert_int_equal(pair.diff->functions.n, 3);
     free_pair(&pair);
     pair = new_pair("/x/prog", "/x/prog");
     add_function(pair.profiles[0], "gone", "a.c", 1, 1, LINES(1, 2, 3, 4, 5));
     add_function(pair.profiles[1], "one", "a.c", 20, 1, LINES(1, 2, 3, 4, 5));
     compare(&pair);
-    assert_int_equal(pair.diff->n_functions, 1);
-    assert_int_equal(pair.diff->functions[0].how, HP_DIFF_RENAMED);
+    assert_int_equal(pair.diff->functions.n, 1);
+    assert_int_equal(pair.diff->functions.items[0].how, HP_DIFF_RENAMED);
     free_pair(&pair);
 }
 
@@ -254,8 +254,9 @@ static uint32_t line_of(const struct hp_diff *diff, uint32_t line)
 {
     for (size_t i = 0; i < diff->old->n_lines; i++)
         if (diff->old->lines[i].line == line)
-            return diff->new_line[i] == HP_PROFILE_NONE ? 0
-                                                        : diff->new->lines[diff->new_line[i]].line;
+            return diff->lines.to_new[i] == HP_PROFILE_NONE
+                       ? 0
+                       : diff->new->lines[diff->lines.to_new[i]].line;
     fail_msg("no line %u", line);
     return 0;
 }
@@ -273,8 +274,8 @@ static void lines_without_text(void **state)
     assert_int_equal(line_of(pair.diff, 12), 54);
     assert_int_equal(line_of(pair.diff, 14), 56);
     size_t changed = 0;
-    for (size_t i = 0; i < pair.diff->n_lines; i++)
-        changed += pair.diff->lines[i].delta != 0;
+    for (size_t i = 0; i < pair.diff->lines.n; i++)
+        changed += pair.diff->lines.items[i].delta != 0;
     assert_int_equal(changed, 2);
     free_pair(&pair);
     pair = new_pair("/x/prog", "/x/prog");
@@ -307,11 +308,11 @@ static void random_profiles_add_up(void **state)
                 add_function(pair.profiles[side], name, file, line, (uint64_t)i, lines);
             }
         compare(&pair);
-        int64_t *lines = calloc(pair.diff->n_functions + 1, sizeof *lines);
-        for (size_t i = 0; i < pair.diff->n_lines; i++)
-            lines[pair.diff->lines[i].function] += pair.diff->lines[i].delta;
-        for (size_t i = 0; i < pair.diff->n_functions; i++) {
-            const struct hp_diff_function *f = &pair.diff->functions[i];
+        int64_t *lines = calloc(pair.diff->functions.n + 1, sizeof *lines);
+        for (size_t i = 0; i < pair.diff->lines.n; i++)
+            lines[pair.diff->lines.items[i].function] += pair.diff->lines.items[i].delta;
+        for (size_t i = 0; i < pair.diff->functions.n; i++) {
+            const struct hp_change *f = &pair.diff->functions.items[i];
             if (f->old != HP_PROFILE_NONE && f->new != HP_PROFILE_NONE)
                 assert_int_equal(lines[i], f->delta);
         }
@@ -403,7 +404,7 @@ static void gate_against_a_baseline(void **state)
         assert_int_equal(gate->n_functions, 1);
         assert_int_equal(gate->rest, 1);
         hp_strbuf_clear(&why);
-        hp_gate_why(gate, gate->functions[0].function, &why);
+        hp_gate_why(diff, gate->functions[0].change, &why);
         assert_string_equal(hp_strbuf_text(&why),
                             "called as often, 10 more instructions a call, at f.c:13");
         hp_gate_free(gate);
