@@ -10,21 +10,8 @@
 #include "engine/engine.h"
 #include "hotpath/machine.h"
 #include "hotpath/profiler.h"
+#include "profiler/region.h"
 #include "profiler/runner.h"
-#include "symbols/functions.h"
-
-/*
- * Which part of the run the profilers see: from the first entry of the function `from` (NULL: from
- * the start), then after `after` more instructions, for `length` instructions (0: to the end). The
- * clock is the sum over the threads in the order in which their words are read: exact for one
- * thread. Blocks are not divided: a region starts with the first block that begins at or after its
- * start, and ends before the first that begins at or after its end, so regions side by side add up.
- */
-struct hp_region {
-    const char *from;
-    uint64_t after;
-    uint64_t length;
-};
 
 struct hp_pipeline_stats {
     struct hp_cursor_stats cursor; /* over all threads */

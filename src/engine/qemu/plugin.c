@@ -5,7 +5,7 @@
  * At translation each block of QEMU's becomes a segment of the arena's code map; at execution its
  * id is written to the thread's ring, which is all the work on the executed path. QEMU ends its
  * blocks where it likes (pages, REP instructions, length), and async signals only come between
- * them; making the program's own blocks of that is the reader's work (stream/cursor.c).
+ * them; making the program's own blocks of that is the reader's work (stream/cursor_blocks.c).
  *
  * QEMU calls the translation callback under its mmap lock, so the tables here need no lock of their
  * own.

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/* The code map, from the records and segments that the engine wrote. */
+#include "engine/live_impl.h"
+
+#include "base/grow.h"
+#include "engine/elf_file.h"
+
+#include <string.h>
+
+#define MAX_NEW  (1u << 22) /* above all known segments, likewise: there is room below */
+#define TEXT_MAX 65536u     /* of a record: longer names there are none */
+
+/* --- Records ---------------------------------------------------------------------------------- */
+
+/* The text of record `id`, until the next is asked for, and its header; NULL when there is no such
+ * record. The watched process can write anywhere in the arena, at any time: nothing in it is
+ * trusted, and what is checked is a copy. */
+static const char *record_text(struct hp_live *live, uint32_t id, struct hp_arena_record *record)
+{
+    if (id == 0 || id >= live->shape.records)
+        return NULL;
+    uint32_t position = atomic_load(&hp_arena_record_index(live->arena)[id]);
+    uint64_t at = (uint64_t)(position - 1) * 8;
+    if (position == 0 || at + sizeof *record > live->shape.store)
+        return NULL;
+    const char *place = hp_shape_store(&live->shape, live->arena, position);
+    memcpy(record, place, sizeof *record);
+    size_t length = record->length;
+    if (length >= live->shape.store - at - sizeof *record || length > TEXT_MAX ||
+        hp_grow(&live->text, &live->cap_text, length + 1, 1) != HP_OK)
+        return NULL;
+    memcpy(live->text, place + sizeof *record, length + 1);
+    return memchr(live->text, 0, length + 1) == live->text + length ? live->text : NULL;
+}
+
+const char *hp_live_string(struct hp_live *live, uint32_t id)
+{
+    struct hp_arena_record record;
+    return record_text(live, id, &record);
+}
+
+static enum hp_err load_module(struct hp_live *live, uint32_t record_id, uint32_t *id)
+{
+    struct hp_arena_record record;
+    const char *path = record_text(live, record_id, &record);
+    if (!path || !record.is_module)
+        return hp_fail(HP_ERR_FORMAT, "the engine named a module that is not there");
+    if (live->modules[record_id] == 0) {
+        struct hp_elf_file file = {0};
+        if (path[0] == '/')
+            hp_elf_file_read(path, &file); /* without a build id if it cannot be read */
+        struct hp_module module = {.path = path,
+                                   .build_id = file.build_id,
+                                   .base = record.base,
+                                   .low = record.low,
+                                   .high = record.high};
+        HP_TRY(hp_code_add_module(live->code, &module, id));
+        live->modules[record_id] = *id + 1;
+    }
+    *id = live->modules[record_id] - 1;
+    return HP_OK;
+}
+
+/* --- Segments --------------------------------------------------------------------------------- */
+
+/* What the engine wrote of segment `id`. */
+static enum hp_err find_segment(struct hp_live *live, uint32_t id, struct hp_arena_segment *header,
+                                const uint8_t **bytes)
+{
+    uint32_t position = id < live->shape.segments
+                            ? atomic_load(&hp_shape_segment_index(&live->shape, live->arena)[id])
+                            : 0;
+    uint64_t at = (uint64_t)(position - 1) * 8;
+    if (position == 0 || at + sizeof *header > live->shape.store)
+        return hp_fail(HP_ERR_NOTFOUND, "the engine named code that is not there");
+    const char *place = hp_shape_store(&live->shape, live->arena, position);
+    memcpy(header, place, sizeof *header);
+    *bytes = (const uint8_t *)place + sizeof *header;
+    if (header->size > live->shape.store - at - sizeof *header ||
+        header->size > sizeof live->code_bytes)
+        return hp_fail(HP_ERR_FORMAT, "the engine described code of impossible size");
+    return HP_OK;
+}
+
+static bool is_known(const struct hp_live *live, uint32_t id)
+{
+    struct hp_segment segment;
+    return hp_code_segment(live->code, id, &segment) == HP_OK;
+}
+
+/* Parents come first; how many there are was written by the watched process, so it is bounded. */
+static enum hp_err load_segment(struct hp_segment_source *source, uint32_t id)
+{
+    struct hp_live *live =
+        (struct hp_live *)(void *)((char *)source - offsetof(struct hp_live, source));
+    struct {
+        struct hp_arena_segment header;
+        const uint8_t *bytes;
+        uint32_t id;
+    } chain[HP_RUN_MAX];
+    size_t n = 0;
+    do {
+        if (n == HP_RUN_MAX)
+            return hp_fail(HP_ERR_FORMAT, "the engine described a run of more than %d blocks",
+                           HP_RUN_MAX);
+        if (id > hp_code_segment_limit(live->code) + MAX_NEW)
+            return hp_fail(HP_ERR_FORMAT, "the engine named code far ahead of all before");
+        chain[n].id = id;
+        HP_TRY(find_segment(live, id, &chain[n].header, &chain[n].bytes));
+        id = chain[n++].header.parent;
+    } while (id && !is_known(live, id));
+    while (n-- > 0) {
+        const struct hp_arena_segment *header = &chain[n].header;
+        struct hp_segment segment = {.start = header->start,
+                                     .parent = header->parent,
+                                     .mode = (uint8_t)header->mode,
+                                     .size = header->size,
+                                     .bytes = live->code_bytes};
+        memcpy(live->code_bytes, chain[n].bytes, header->size);
+        HP_TRY(load_module(live, header->module, &segment.module));
+        HP_TRY(hp_code_add_segment(live->code, chain[n].id, &segment));
+    }
+    return HP_OK;
+}
+
+struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code)
+{
+    live->code = code;
+    live->source.load = load_segment;
+    return &live->source;
+}

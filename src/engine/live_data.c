@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* What a thread writes beside its words: addresses, or counters. */
+#include "engine/live_impl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+/* --- Addresses -------------------------------------------------------------------------------- */
+
+static bool map_addresses(struct hp_live *live, uint32_t index)
+{
+    off_t offset = (off_t)(live->shape.address_data + index * HP_ARENA_ADDRESS_BYTES);
+    if (live->windows[index])
+        return true;
+    void *memory =
+        mmap(NULL, HP_ARENA_ADDRESS_BYTES, PROT_READ, MAP_SHARED | MAP_NORESERVE, live->fd, offset);
+    if (memory != MAP_FAILED)
+        live->windows[index] = memory;
+    else if (live->failure == HP_OK)
+        live->failure = hp_fail(HP_ERR_IO, "cannot map the addresses: %s", strerror(errno));
+    return memory != MAP_FAILED;
+}
+
+/* One chunk of addresses, of which `n` are there; the watched process may have written anything
+ * for that. */
+static void deliver_addresses(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
+                              uint32_t chunk, uint32_t n)
+{
+    if (n > HP_ARENA_ADDRESSES)
+        n = HP_ARENA_ADDRESSES;
+    if (live->failure != HP_OK || n == 0 || !consumer->addresses || !map_addresses(live, index))
+        return;
+    const char *place = live->windows[index] + (size_t)chunk * HP_ARENA_ADDRESS_STRIDE;
+    memcpy(live->addresses, place, n * sizeof *live->addresses);
+    live->failure = consumer->addresses(consumer, live->readings[index].thread, live->addresses, n);
+}
+
+/* Reads the published chunks; true when there were any. */
+bool hp_live_read_addresses(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    struct hp_address_ring *ring = &live->arena->address_rings[index];
+    struct hp_live_reading *reading = &live->readings[index];
+    uint32_t ready = atomic_load(&ring->published) - reading->addresses;
+    if (ready == 0 || ready > HP_ARENA_CHUNKS)
+        return false;
+    while (ready-- > 0) {
+        uint32_t chunk = reading->addresses % HP_ARENA_CHUNKS;
+        deliver_addresses(live, consumer, index, chunk, atomic_load(&ring->filled[chunk]));
+        reading->addresses++;
+        atomic_store(&ring->consumed, reading->addresses);
+        if (atomic_load(&ring->writer_waits))
+            hp_live_wake(&ring->consumed);
+    }
+    return true;
+}
+
+void hp_live_finish_addresses(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    struct hp_address_ring *ring = &live->arena->address_rings[index];
+    hp_live_read_addresses(live, consumer, index);
+    uint32_t chunk = live->readings[index].addresses % HP_ARENA_CHUNKS;
+    deliver_addresses(live, consumer, index, chunk, atomic_load(&ring->filled[chunk]));
+}
+
+/* --- Counters --------------------------------------------------------------------------------- */
+
+#define COUNTERS_A_READ 1024
+
+/* Delivers the counters of a ring in [from, to) of the file. */
+static void read_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
+                          off_t from, off_t to)
+{
+    struct hp_counter counters[COUNTERS_A_READ];
+    struct hp_count counts[2 * COUNTERS_A_READ];
+    uint64_t base = live->shape.counter_data + index * live->shape.counter_bytes;
+    from -= (off_t)(((uint64_t)from - base) % sizeof *counters);
+    while (from < to && live->failure == HP_OK) {
+        ssize_t got = pread(live->fd, counters, sizeof counters, from);
+        size_t n = 0, read = got > 0 ? (size_t)got / sizeof *counters : 0;
+        uint32_t id = (uint32_t)(((uint64_t)from - base) / sizeof *counters);
+        for (uint32_t i = 0; i < read && id + i < live->shape.counted; i++)
+            for (uint32_t side = 0; side < 2; side++)
+                if (counters[i].left[side])
+                    counts[n++] = (struct hp_count){id + i, side, counters[i].left[side]};
+        if (n)
+            live->failure = consumer->counts(consumer, live->readings[index].thread, counts, n);
+        if (read == 0)
+            break;
+        from += (off_t)(read * sizeof *counters);
+    }
+}
+
+void hp_live_take_counters(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    off_t base = (off_t)(live->shape.counter_data + index * live->shape.counter_bytes);
+    off_t end = base + (off_t)live->shape.counter_bytes, at = base;
+    while (consumer->counts && at < end) {
+        off_t data = lseek(live->fd, at, SEEK_DATA);
+        off_t hole = data < 0 ? -1 : lseek(live->fd, data, SEEK_HOLE);
+        if (data < 0 || data >= end || hole < 0)
+            break;
+        at = hole < end ? hole : end;
+        read_counters(live, consumer, index, data, at);
+    }
+    if (fallocate(live->fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, base,
+                  (off_t)live->shape.counter_bytes) != 0 &&
+        live->failure == HP_OK)
+        live->failure = hp_fail(HP_ERR_IO, "cannot clear the counters: %s", strerror(errno));
+}

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: MIT
+/* The rings: from their first word to the last. */
+#include "engine/live_impl.h"
+
+#include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#define MAX_GAP       4096 /* in the numbers of threads: more is not believed */
+#define CHUNKS_A_TURN 4    /* read from one ring before looking at the others */
+#define CLAIM_LOOKS   50   /* at a ring that is claimed, before its writer can be thought dead */
+
+void hp_live_wake(_Atomic uint32_t *word)
+{
+    syscall(SYS_futex, word, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
+}
+
+/* --- Beginning -------------------------------------------------------------------------------- */
+
+/* The id of a ring's thread: its serial number, or when that makes no sense one that is free. */
+static uint32_t thread_id(struct hp_live *live, uint32_t serial)
+{
+    if (serial >= live->next_id + MAX_GAP || hp_map64_get(&live->ids, serial) != HP_MAP64_NONE)
+        serial = live->next_id;
+    while (hp_map64_get(&live->ids, serial) != HP_MAP64_NONE)
+        serial++;
+    if (serial >= live->next_id)
+        live->next_id = serial + 1;
+    if (live->failure == HP_OK)
+        live->failure = hp_map64_put(&live->ids, serial, 1);
+    return serial;
+}
+
+/* The process that a ring belongs to: what it says itself may be meant for another namespace. */
+static pid_t ring_process(const struct hp_live *live, const struct hp_ring *ring)
+{
+    pid_t marked = hp_live_marked_process(live, ring->process);
+    return marked ? marked : ring->pid;
+}
+
+static void open_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    const struct hp_ring *ring = &live->arena->rings[index];
+    pid_t pid = ring_process(live, ring);
+    struct hp_thread thread = {.id = thread_id(live, ring->serial),
+                               .pid = pid,
+                               .tid = ring->tid,
+                               .parent = pid == live->first_pid ? 0 : ring->parent};
+    live->readings[index] = (struct hp_live_reading){.thread = thread.id, .pid = pid};
+    if (live->failure == HP_OK)
+        live->failure = hp_live_know_process(live, pid);
+    if (live->failure == HP_OK)
+        live->failure = consumer->thread(consumer, &thread);
+}
+
+/* --- Reading ---------------------------------------------------------------------------------- */
+
+static void deliver(struct hp_live *live, struct hp_consumer *consumer, uint32_t thread, size_t n)
+{
+    if (live->failure == HP_OK && n)
+        live->failure = consumer->words(consumer, thread, live->words, n);
+}
+
+/* Takes a chunk out of the ring, for deliver(): what is checked must not change afterwards. */
+static void take_chunk(struct hp_live *live, uint32_t index, uint32_t chunk)
+{
+    uint32_t *words = hp_shape_chunk(&live->shape, live->arena, index, chunk);
+    memcpy(live->words, words, HP_ARENA_CHUNK_WORDS * sizeof *words);
+    memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
+}
+
+/* How many chunks there are to read: never more than a ring has, whatever the process has written
+ * there. */
+static uint32_t chunks_ready(struct hp_live *live, uint32_t index)
+{
+    uint32_t ready =
+        atomic_load(&live->arena->rings[index].published) - live->readings[index].chunk;
+    return ready <= HP_ARENA_CHUNKS ? ready : 0;
+}
+
+/* Reads `n` published chunks. */
+static void read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
+                        uint32_t n)
+{
+    struct hp_ring *ring = &live->arena->rings[index];
+    struct hp_live_reading *reading = &live->readings[index];
+    while (n-- > 0) {
+        take_chunk(live, index, reading->chunk++);
+        atomic_store(&ring->consumed, reading->chunk);
+        if (atomic_load(&ring->writer_waits))
+            hp_live_wake(&ring->consumed);
+        deliver(live, consumer, reading->thread, HP_ARENA_CHUNK_WORDS);
+        if (consumer->tick) /* with many threads a look at every ring takes long */
+            consumer->tick(consumer);
+    }
+}
+
+/* --- Ending ----------------------------------------------------------------------------------- */
+
+/* How many words a chunk holds that was not filled: up to the first place where a word should be
+ * and is not. */
+static size_t chunk_length(const uint32_t *words)
+{
+    size_t n = 0;
+    while (n < HP_ARENA_CHUNK_WORDS && words[n]) {
+        int payload = words[n] & HP_WORD_EVENT ? hp_word_payload(words[n]) : 0;
+        n += 1 + (size_t)(payload > 0 ? payload : 0);
+    }
+    return n < HP_ARENA_CHUNK_WORDS ? n : HP_ARENA_CHUNK_WORDS;
+}
+
+/* The writer is done or dead: reads the rest and frees the ring. */
+static void close_reading(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
+{
+    struct hp_ring *ring = &live->arena->rings[index];
+    struct hp_live_reading *reading = &live->readings[index];
+    read_chunks(live, consumer, index, chunks_ready(live, index));
+    take_chunk(live, index, reading->chunk);
+    deliver(live, consumer, reading->thread, chunk_length(live->words));
+    if (live->mode == HP_RECORD_COUNT)
+        hp_live_take_counters(live, consumer, index);
+    if (live->mode == HP_RECORD_MEMORY)
+        hp_live_finish_addresses(live, consumer, index);
+    uint32_t reason = atomic_load(&ring->end_reason);
+    if (reason > HP_END_SIGNAL)
+        reason = HP_END_KILLED;
+    if (live->failure == HP_OK)
+        live->failure = consumer->end(consumer, reading->thread, (enum hp_end_reason)reason);
+    reading->thread = HP_NO_THREAD;
+    atomic_store(&ring->state, HP_RING_FREE);
+    atomic_fetch_add(&live->arena->rings_freed, 1);
+    hp_live_wake(&live->arena->rings_freed);
+}
+
+/* --- All of them ------------------------------------------------------------------------------ */
+
+bool hp_live_read_rings(struct hp_live *live, struct hp_consumer *consumer)
+{
+    bool found = false;
+    uint32_t used = atomic_load(&live->arena->rings_used);
+    for (uint32_t i = 0; i < used && i < live->shape.rings; i++) {
+        uint32_t state = atomic_load(&live->arena->rings[i].state);
+        if (state != HP_RING_ACTIVE && state != HP_RING_FINISHED)
+            continue;
+        if (live->readings[i].thread == HP_NO_THREAD)
+            open_reading(live, consumer, i);
+        uint32_t ready = chunks_ready(live, i);
+        bool some = live->mode == HP_RECORD_MEMORY && hp_live_read_addresses(live, consumer, i);
+        if (state == HP_RING_FINISHED)
+            close_reading(live, consumer, i);
+        else
+            read_chunks(live, consumer, i, ready < CHUNKS_A_TURN ? ready : CHUNKS_A_TURN);
+        found = found || ready || some || state == HP_RING_FINISHED;
+    }
+    return found;
+}
+
+void hp_live_close_rings(struct hp_live *live, struct hp_consumer *consumer, bool all)
+{
+    for (uint32_t i = 0; i < HP_ARENA_RINGS; i++) {
+        if (live->readings[i].thread == HP_NO_THREAD)
+            continue;
+        struct hp_ring *ring = &live->arena->rings[i];
+        bool dead = hp_live_is_dead(live, live->readings[i].pid);
+        if (!dead && all)
+            atomic_store(&ring->end_reason, HP_END_DETACHED);
+        if (dead || all)
+            close_reading(live, consumer, i);
+    }
+}
+
+void hp_live_free_claimed(struct hp_live *live)
+{
+    uint32_t used = atomic_load(&live->arena->rings_used);
+    for (uint32_t i = 0; i < used && i < live->shape.rings; i++) {
+        struct hp_live_reading *reading = &live->readings[i];
+        uint32_t state = atomic_load(&live->arena->rings[i].state), process = state >> HP_RING_BITS;
+        if (!process || state != (HP_RING_CLAIMED | process << HP_RING_BITS) ||
+            hp_live_marked_process(live, process)) {
+            reading->looks = 0;
+            continue;
+        }
+        reading->looks = state == reading->claimed ? reading->looks + 1 : 0;
+        reading->claimed = state;
+        if (reading->looks >= CLAIM_LOOKS)
+            atomic_compare_exchange_strong(&live->arena->rings[i].state, &state, HP_RING_FREE);
+    }
+}

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: MIT
+/* How large the arena is, and where what is in it. */
+#include "engine/live_impl.h"
+
+#include <sys/resource.h>
+
+#define ARENA_PART 4 /* of a limited address space the arena takes this part */
+#define MIN_RINGS  4 /* an arena with fewer is of no use */
+
+static uint64_t smaller(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The largest that is not larger; 0 of 0. */
+static uint32_t power_of_two(uint64_t n)
+{
+    return n ? (uint32_t)(UINT64_C(1) << (63 - __builtin_clzll(n))) : 0;
+}
+
+/* A shape of no more than `room` bytes, or the largest there is. */
+static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
+{
+    struct hp_arena_shape shape = {
+        .rings = (uint32_t)smaller(room / 4 / HP_ARENA_RING_BYTES, HP_ARENA_RINGS),
+        .segments = (uint32_t)smaller(room / 8 / 4, HP_ARENA_SEGMENTS) & ~1023u,
+        .counted =
+            (uint32_t)smaller(room / 16 / sizeof(struct hp_counter), HP_ARENA_COUNTED) & ~1023u,
+        .store = smaller(room / 2, HP_ARENA_STORE) & ~(uint64_t)(HP_ARENA_GUARD - 1),
+    };
+    shape.records = (uint32_t)smaller(room / 64 / 4, HP_ARENA_RECORDS) & ~1023u;
+    shape.known = power_of_two(smaller(room / 32 / 4, HP_ARENA_KNOWN));
+    shape.segment_index = HP_ARENA_RECORD_INDEX + shape.records * 4ull;
+    shape.known_data = shape.segment_index + shape.segments * 4ull;
+    shape.ring_data = shape.known_data + shape.known * 4ull;
+    shape.store_data = shape.ring_data + shape.rings * HP_ARENA_RING_BYTES;
+    shape.size = shape.store_data + shape.store;
+    shape.counter_data = shape.address_data = shape.file_size = shape.size;
+    shape.counter_bytes = shape.counted * sizeof(struct hp_counter);
+    if (mode == HP_RECORD_COUNT)
+        shape.file_size += shape.rings * shape.counter_bytes;
+    if (mode == HP_RECORD_MEMORY)
+        shape.file_size += shape.rings * HP_ARENA_ADDRESS_BYTES;
+    return shape;
+}
+
+static uint64_t limit_on(__rlimit_resource_t resource)
+{
+    struct rlimit limit;
+    return getrlimit(resource, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY ? limit.rlim_cur
+                                                                               : UINT64_MAX;
+}
+
+enum hp_err hp_live_choose_shape(enum hp_record_mode mode, struct hp_arena_shape *shape)
+{
+    uint64_t space = limit_on(RLIMIT_AS), file = limit_on(RLIMIT_FSIZE);
+    uint64_t room = smaller(space / ARENA_PART, file);
+    *shape = shape_for(room, mode);
+    for (; shape->rings >= MIN_RINGS && shape->file_size > file; room /= 2)
+        *shape = shape_for(room, mode);
+    if (shape->rings >= MIN_RINGS)
+        return HP_OK;
+    return hp_fail(HP_ERR_IO, "no room for the shared memory: raise the limit on %s",
+                   space / ARENA_PART < file ? "address space (ulimit -v)"
+                                             : "the size of files (ulimit -f)");
+}

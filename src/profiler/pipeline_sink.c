@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: MIT
+/* From the cursors to the profilers, past the region and the machine. */
+#include "profiler/pipeline_impl.h"
+
+#include "base/grow.h"
+
+#include <string.h>
+
+/* --- To the profilers ------------------------------------------------------------------------- */
+
+/* What they get: one of the two. */
+struct delivery {
+    struct hp_pipeline_thread *thread;
+    const struct hp_batch *batch;
+    const struct hp_steps *steps;
+};
+
+static void deliver_to(const struct delivery *d, bool in_lane)
+{
+    struct hp_pipeline *p = d->thread->pipeline;
+    for (size_t i = 0; i < p->n_profilers; i++) {
+        const struct hp_profiler_ops *ops = p->profilers[i]->ops;
+        if (p->in_lane[i] != in_lane)
+            continue;
+        if (d->steps)
+            ops->steps(d->thread->states[i], d->steps);
+        else
+            ops->batch(d->thread->states[i], d->batch);
+    }
+}
+
+static void deliver_in_lane(void *context)
+{
+    deliver_to(context, true);
+}
+
+/* Where there are two lanes, all have got it when this returns: nobody is ever ahead, and the code
+ * map does not change under anyone. */
+static void deliver(struct delivery *d)
+{
+    struct hp_lane *lane = d->thread->pipeline->lane;
+    if (lane)
+        hp_lane_begin(lane, deliver_in_lane, d);
+    deliver_to(d, false);
+    if (lane)
+        hp_lane_wait(lane);
+}
+
+/* Before the first batch: who runs in the lane. Without a second thread it is slower, no more. */
+void hp_pipeline_share_out(struct hp_pipeline *p)
+{
+    size_t n_in_lane = 0;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        n_in_lane += p->profilers[i]->ops->independent;
+    if (n_in_lane == 0 || p->n_profilers < 2 || p->counting || hp_lane_new(&p->lane) != HP_OK)
+        return;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        p->in_lane[i] = p->profilers[i]->ops->independent && (i > 0 || n_in_lane < p->n_profilers);
+}
+
+/* To the thread's core, and then, if they are to see it, to the profilers. */
+static void pass_on(struct hp_pipeline_thread *thread, struct hp_batch *batch, bool seen)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    if (thread->runner.core && p->failure == HP_OK)
+        p->failure = hp_runner_batch(&thread->runner, &p->cores, p->code, batch, seen);
+    if (!seen || p->failure != HP_OK)
+        return;
+    deliver(&(struct delivery){.thread = thread, .batch = batch});
+}
+
+/* --- The region ------------------------------------------------------------------------------- */
+
+/* Takes the pipeline into the state it is in when `block` begins. */
+static void enter_block(struct hp_pipeline *p, uint32_t block)
+{
+    while (hp_region_is_boundary(&p->region, block)) {
+        hp_region_next(&p->region);
+        if (p->region.state == HP_REGION_OPEN)
+            hp_pipeline_forget_warming(p);
+        if (p->region.state == HP_REGION_DONE)
+            hp_pipeline_finish_cores(p);
+    }
+}
+
+static void region_batch(struct hp_pipeline_thread *thread, const struct hp_batch *batch)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    for (size_t i = 0; i < batch->n && p->region.state != HP_REGION_DONE;) {
+        size_t start = i;
+        while (i < batch->n && !hp_region_is_boundary(&p->region, batch->blocks[i]))
+            p->region.counted += batch->table[batch->blocks[i++]].insns;
+        if (i > start && (p->region.state == HP_REGION_OPEN || thread->runner.core)) {
+            struct hp_batch part = hp_batch_part(batch, start, i - start);
+            pass_on(thread, &part, p->region.state == HP_REGION_OPEN);
+        }
+        if (i < batch->n)
+            enter_block(p, batch->blocks[i]);
+    }
+}
+
+/* --- Programs that are executed --------------------------------------------------------------- */
+
+/* An exec that failed is taken back: the thread's own, which need not be the latest. */
+static void forget_exec(struct hp_pipeline *p, struct hp_pipeline_thread *thread)
+{
+    size_t index = thread->exec - 1;
+    p->n_execs--;
+    memmove(&p->execs[index], &p->execs[index + 1], (p->n_execs - index) * sizeof *p->execs);
+    for (size_t i = 0; i < p->n_threads; i++)
+        if (p->threads[i] && p->threads[i]->exec > thread->exec)
+            p->threads[i]->exec--;
+    thread->exec = 0;
+}
+
+static void note_exec(struct hp_pipeline_thread *thread, const struct hp_event *event)
+{
+    struct hp_pipeline *p = thread->pipeline;
+    if (event->kind == HP_EVENT_EXEC) {
+        thread->exec = 0;
+        if (!event->exact &&
+            hp_grow(&p->execs, &p->cap_execs, p->n_execs + 1, sizeof *p->execs) == HP_OK) {
+            p->execs[p->n_execs++] = (uint32_t)event->value;
+            thread->exec = p->n_execs;
+        }
+    } else if (event->kind == HP_EVENT_EXEC_FAILED && thread->exec) {
+        forget_exec(p, thread);
+    }
+    if (event->kind == HP_EVENT_EXEC || event->kind == HP_EVENT_EXEC_FAILED)
+        thread->executing = event->kind == HP_EVENT_EXEC;
+}
+
+/* --- From the cursor -------------------------------------------------------------------------- */
+
+static void on_batch(struct hp_sink *sink, const struct hp_batch *batch)
+{
+    struct hp_pipeline_thread *thread = (struct hp_pipeline_thread *)sink;
+    struct hp_batch whole = *batch;
+    if (thread->pipeline->has_region)
+        region_batch(thread, batch);
+    else
+        pass_on(thread, &whole, true);
+}
+
+static void on_event(struct hp_sink *sink, const struct hp_event *event)
+{
+    struct hp_pipeline_thread *thread = (struct hp_pipeline_thread *)sink;
+    struct hp_pipeline *p = thread->pipeline;
+    note_exec(thread, event);
+    if (event->kind == HP_EVENT_LOST && p->region.state == HP_REGION_DONE)
+        p->lost_behind++;
+    else if (event->kind == HP_EVENT_LOST && event->value < HP_LOST_REASON_COUNT_)
+        p->stats.losses_by_reason[event->value]++;
+    if (event->kind == HP_EVENT_END && event->value == HP_END_DETACHED &&
+        p->region.state != HP_REGION_DONE)
+        p->stats.detached_threads++;
+    struct hp_event with = *event;
+    if (event->kind == HP_EVENT_TAIL && p->has_region) {
+        enter_block(p, event->block);
+        p->region.counted += event->insns;
+    }
+    if (thread->runner.core && p->region.state != HP_REGION_DONE && p->failure == HP_OK)
+        p->failure =
+            hp_runner_event(&thread->runner, &p->cores, p->code, event,
+                            !p->has_region || p->region.state == HP_REGION_OPEN, &with.events);
+    if (event->kind == HP_EVENT_TAIL && p->has_region && p->region.state != HP_REGION_OPEN)
+        return; /* a block outside the region */
+    for (size_t i = 0; i < p->n_profilers && p->failure == HP_OK; i++)
+        p->profilers[i]->ops->event(thread->states[i], &with);
+}
+
+static void on_steps(struct hp_sink *sink, const struct hp_steps *steps)
+{
+    deliver(&(struct delivery){.thread = (struct hp_pipeline_thread *)sink, .steps = steps});
+}
+
+/* Whether everybody takes steps. A region may begin and end inside a run; addresses and events are
+ * by block. */
+static bool by_steps(const struct hp_pipeline *p)
+{
+    bool all = !p->has_region && !p->addressed && !p->cores.machine && p->n_profilers > 0;
+    for (size_t i = 0; i < p->n_profilers; i++)
+        all = all && p->profilers[i]->ops->steps;
+    return all;
+}
+
+struct hp_sink hp_pipeline_sink(const struct hp_pipeline *p)
+{
+    return (struct hp_sink){
+        .batch = on_batch, .steps = by_steps(p) ? on_steps : NULL, .event = on_event};
+}

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+/* Signals, and all that is no code. */
+#include "stream/cursor_impl.h"
+
+/* --- Signals ---------------------------------------------------------------------------------- */
+
+enum hp_err hp_cursor_enter_signal(struct hp_cursor *c, uint32_t number, enum hp_signal_cause cause)
+{
+    hp_cursor_flush(c);
+    if (c->n_contexts == HP_CURSOR_CONTEXTS)
+        HP_TRY(hp_cursor_drop_first_context(c));
+    struct hp_cursor_context *context = &c->contexts[c->n_contexts++];
+    *context = (struct hp_cursor_context){.block = c->last,
+                                          .partial = c->partial,
+                                          .before = c->before,
+                                          .joined = c->joined,
+                                          .cause = cause};
+    if (c->pairing) {
+        context->held = c->pairing->base;
+        context->split = c->pairing->at[c->count];
+        c->pairing->base = c->pairing->n_held;
+    }
+    hp_cursor_set_last(c, HP_NO_ID);
+    c->partial = HP_NO_ID;
+    c->before = HP_NO_ID;
+    c->stats.signals++;
+    hp_cursor_emit(c, HP_EVENT_SIGNAL, number, true);
+    return HP_OK;
+}
+
+enum hp_err hp_cursor_leave_signal(struct hp_cursor *c, enum hp_signal_cause *cause)
+{
+    c->sigreturn = false;
+    HP_TRY(hp_cursor_drop_pending(c, true));
+    if (!c->n_contexts) {
+        c->stats.discontinuities++;
+        hp_cursor_emit(c, HP_EVENT_DISCONTINUITY, 0, true);
+        return HP_OK;
+    }
+    hp_cursor_emit(c, HP_EVENT_SIGRETURN, 0, true);
+    const struct hp_cursor_context *context = &c->contexts[--c->n_contexts];
+    hp_cursor_set_last(c, context->block);
+    if (c->pairing) {
+        c->pairing->base = context->held;
+        c->pairing->at[c->count] = context->split;
+    }
+    c->partial = context->partial;
+    c->before = context->before;
+    c->joined = context->joined;
+    c->head = 0;
+    *cause = context->cause;
+    return HP_OK;
+}
+
+bool hp_cursor_is_signal(const struct hp_cursor *c, uint64_t start)
+{
+    if (c->partial != HP_NO_ID) {
+        const struct hp_node *node = &c->code->nodes[c->partial];
+        bool iterates = node->last_is_rep && start == node->last;
+        return start != node->end && !iterates;
+    }
+    if (c->last == HP_NO_ID)
+        return false;
+    const struct hp_block *last = &c->code->blocks[c->last];
+    switch (last->flow) {
+    case HP_FLOW_CALL_IND: return false;
+    case HP_FLOW_JUMP_IND: {
+        /* a call through a stub (PLT) is a call */
+        uint32_t before = hp_cursor_before_last(c);
+        return before == HP_NO_ID || (c->code->blocks[before].flow != HP_FLOW_CALL &&
+                                      c->code->blocks[before].flow != HP_FLOW_CALL_IND);
+    }
+    case HP_FLOW_RETURN: return true;
+    default: return start != c->code->hot[c->last].target && start != c->code->hot[c->last].fall;
+    }
+}
+
+/* --- Events ----------------------------------------------------------------------------------- */
+
+enum hp_err hp_cursor_end_stream(struct hp_cursor *c, enum hp_end_reason reason)
+{
+    if (c->ended)
+        return HP_OK;
+    if (c->executing && reason == HP_END_KILLED)
+        reason = HP_END_EXEC;
+    HP_TRY(hp_cursor_drop_pending(c, reason != HP_END_KILLED));
+    while (c->n_contexts)
+        HP_TRY(hp_cursor_drop_last_context(c));
+    c->ended = true;
+    hp_cursor_emit(c, HP_EVENT_END, reason, true);
+    return HP_OK;
+}
+
+enum hp_err hp_cursor_handle_event(struct hp_cursor *c)
+{
+    uint32_t arg = hp_word_arg(c->event[0]);
+    uint64_t wide = c->event[1] | (uint64_t)c->event[2] << 32;
+    enum hp_signal_cause cause = HP_CAUSE_OUTSIDE;
+    switch ((enum hp_word_kind)hp_word_kind(c->event[0])) {
+    case HP_WORD_END: return hp_cursor_end_stream(c, (enum hp_end_reason)arg);
+    case HP_WORD_LOST:
+        if (arg != HP_LOST_ADDRESSES)
+            return hp_cursor_lose(c, (enum hp_lost_reason)arg);
+        if (c->pairing) /* else nobody asked for them */
+            c->pairing->over = true;
+        return HP_OK;
+    case HP_WORD_HANDLER:
+        HP_TRY(hp_code_add_handler(c->code, wide));
+        hp_code_set_handler_signal(c->code, wide, arg);
+        return HP_OK;
+    case HP_WORD_SIGNAL:
+        if (c->sigreturn) /* it came before the interrupted code could go on */
+            HP_TRY(hp_cursor_leave_signal(c, &cause));
+        return hp_cursor_enter_signal(c, arg, cause);
+    case HP_WORD_SIGRETURN: c->sigreturn = true; return HP_OK;
+    case HP_WORD_CUT: return hp_cursor_cut_word(c, arg);
+    case HP_WORD_FORK: hp_cursor_emit(c, HP_EVENT_FORK, c->event[1], true); return HP_OK;
+    case HP_WORD_EXEC:
+        c->executing = true;
+        hp_cursor_emit(c, HP_EVENT_EXEC, c->event[1], arg == 1);
+        return HP_OK;
+    case HP_WORD_EXEC_FAILED:
+        c->executing = false;
+        hp_cursor_emit(c, HP_EVENT_EXEC_FAILED, 0, true);
+        return HP_OK;
+    case HP_WORD_MODULE: hp_cursor_emit(c, HP_EVENT_MODULE, c->event[1], arg == 1); return HP_OK;
+    case HP_WORD_PAD:
+    case HP_WORD_PART:
+    case HP_WORD_KIND_COUNT_: break;
+    }
+    return HP_OK;
+}
