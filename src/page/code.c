@@ -79,14 +79,13 @@ static enum hp_err choose(struct hp_page *page, struct choice *choice)
 /* --- Their instructions ----------------------------------------------------------------------- */
 
 struct lines {
-    struct hp_code_line *lines;
-    size_t n;
+    struct hp_code code;
     uint32_t *rows; /* by line: of the code, from 1; 0: no block has it */
 };
 
 static void lines_fini(struct lines *lines)
 {
-    free(lines->lines);
+    hp_code_fini(&lines->code);
     free(lines->rows);
 }
 
@@ -95,13 +94,13 @@ static void lines_fini(struct lines *lines)
 static void find_block(const struct hp_pblock *block, const struct lines *lines, size_t *at,
                        size_t *n)
 {
-    size_t low =
-        HP_BISECT(i, 0, lines->n, hp_place_compare(lines->lines[i].place, block->place) < 0);
+    size_t low = HP_BISECT(i, 0, lines->code.n,
+                           hp_place_compare(lines->code.lines[i].place, block->place) < 0);
     *at = low;
     *n = 0;
     uint64_t offset = 0;
-    for (; offset < block->size && *n < block->insns && low + *n < lines->n; ++*n) {
-        const struct hp_code_line *line = &lines->lines[low + *n];
+    for (; offset < block->size && *n < block->insns && low + *n < lines->code.n; ++*n) {
+        const struct hp_code_line *line = &lines->code.lines[low + *n];
         struct hp_place expected = {block->place.module, block->place.offset + offset};
         if (line->insns || line->version != block->version || line->length == 0 ||
             hp_place_compare(line->place, expected) != 0)
@@ -115,12 +114,12 @@ static void find_block(const struct hp_pblock *block, const struct lines *lines,
 /* Keeps the lines that a block has. */
 static enum hp_err keep_lines(struct hp_page *page, struct lines *lines)
 {
-    for (size_t i = 0; i < lines->n; i++) {
+    for (size_t i = 0; i < lines->code.n; i++) {
         if (!lines->rows[i])
             continue;
         HP_TRY(hp_grow(&page->code, &page->code_capacity, page->n_code + 1, sizeof *page->code));
         struct hp_page_code *code = &page->code[page->n_code++];
-        code->line = lines->lines[i];
+        code->line = lines->code.lines[i];
         HP_TRY(hp_page_text_add(&page->names, code->line.inlined, &code->inlined));
         lines->rows[i] = (uint32_t)page->n_code;
     }
@@ -133,10 +132,8 @@ static enum hp_err add_function(struct hp_page *page, const struct choice *choic
 {
     const struct hp_profile *p = page->profile;
     struct lines lines HP_CLEANUP(lines_fini) = {0};
-    const char *missing;
-    HP_TRY(hp_annotator_code(&page->annotator, p->blocks[blocks->item].function, &lines.lines,
-                             &lines.n, &missing));
-    lines.rows = calloc(lines.n + 1, sizeof *lines.rows);
+    HP_TRY(hp_annotator_code(&page->annotator, p->blocks[blocks->item].function, &lines.code));
+    lines.rows = calloc(lines.code.n + 1, sizeof *lines.rows);
     if (!lines.rows)
         return hp_fail_nomem();
     for (size_t i = 0; i < n; i++) {

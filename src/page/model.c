@@ -286,11 +286,8 @@ enum hp_err hp_page_init(struct hp_page *page, const struct hp_profile *profile,
                              .json = {.out = out, .lines = 1}};
     HP_TRY(hp_tables_init(&page->tables, profile));
     enum hp_err err = hp_annotator_init(&page->annotator, &page->tables, &page->annotate, out);
-    if (err != HP_OK) {
-        hp_tables_fini(&page->tables);
-        return err;
-    }
-    err = make(page);
+    if (err == HP_OK)
+        err = make(page);
     if (err != HP_OK)
         hp_page_fini(page);
     return err;

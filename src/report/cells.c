@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "report/cells.h"
 
+#include "text/number.h"
+
 #include <ctype.h>
 #include <math.h>
 #include <string.h>
@@ -126,12 +128,7 @@ const char *hp_density_glyph(double density)
 
 void hp_put_amount(double value, struct hp_strbuf *cell)
 {
-    if (!(value > 0))
-        hp_strbuf_add(cell, "0");
-    else if (value < 100 && value != floor(value))
-        hp_strbuf_fixed(cell, value, 1);
-    else
-        hp_strbuf_human(cell, value < 1.8e19 ? (uint64_t)(value + 0.5) : UINT64_MAX);
+    hp_strbuf_add(cell, HP_AMOUNT(value));
 }
 
 void hp_put_cycles(double cycles, struct hp_strbuf *cell)

@@ -41,8 +41,7 @@ void hp_put_command(struct hp_strbuf *text, char **command);
 /* The eighth part blocks, from " " for 0 to "█" for 1; what is more than nothing is never blank. */
 const char *hp_density_glyph(double density);
 
-/* A number of cycles or executions, which need not be whole: as hp_strbuf_human(), below 100 with
- * one decimal unless it is. */
+/* A number of cycles or executions: HP_AMOUNT(). */
 void hp_put_amount(double value, struct hp_strbuf *cell);
 
 /* Cycles of one of many: with one decimal below 100. */

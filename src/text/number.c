@@ -132,6 +132,15 @@ size_t hp_number_short(char text[HP_NUMBER_SIZE], double value)
     return hp_number_fixed(text, value, whole ? 0 : 1);
 }
 
+size_t hp_number_amount(char text[HP_NUMBER_SIZE], double value)
+{
+    if (value > 0 && value < 100 && value != floor(value))
+        return hp_number_fixed(text, value, 1);
+    return hp_number_human(text, !(value > 0)     ? 0
+                                 : value < 1.8e19 ? (uint64_t)(value + 0.5)
+                                                  : UINT64_MAX);
+}
+
 double hp_number_share(uint64_t part, uint64_t whole)
 {
     return whole == 0 ? 0.0 : (double)part / (double)whole;

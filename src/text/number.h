@@ -33,16 +33,22 @@ size_t hp_number_fixed(char text[HP_NUMBER_SIZE], double value, unsigned decimal
 /* A few of something: a whole number from 10 on, or when it nearly is; else one decimal. */
 size_t hp_number_short(char text[HP_NUMBER_SIZE], double value);
 
+/* Many of something, which need not be whole: as hp_number_human(), below 100 with one decimal
+ * unless it is; "0" below that. */
+size_t hp_number_amount(char text[HP_NUMBER_SIZE], double value);
+
 /*
  * The same as arguments of printf() and its like; the text lives as long as the block around it:
  *
  *     fprintf(out, "%s rows, %s of all\n", HP_GROUPED(n), HP_PERCENT(share));
  */
-#define HP_HEX(value)             hp_number_text_uint(hp_number_hex, (char[HP_NUMBER_SIZE]){0}, value)
-#define HP_GROUPED(value)         hp_number_text_uint(hp_number_grouped, (char[HP_NUMBER_SIZE]){0}, value)
-#define HP_HUMAN(value)           hp_number_text_uint(hp_number_human, (char[HP_NUMBER_SIZE]){0}, value)
-#define HP_PERCENT(fraction)      hp_number_text_percent((char[HP_NUMBER_SIZE]){0}, fraction)
-#define HP_SHORT(value)           hp_number_text_short((char[HP_NUMBER_SIZE]){0}, value)
+#define HP_HEX(value)     hp_number_text_uint(hp_number_hex, (char[HP_NUMBER_SIZE]){0}, value)
+#define HP_GROUPED(value) hp_number_text_uint(hp_number_grouped, (char[HP_NUMBER_SIZE]){0}, value)
+#define HP_HUMAN(value)   hp_number_text_uint(hp_number_human, (char[HP_NUMBER_SIZE]){0}, value)
+#define HP_PERCENT(fraction)                                                                       \
+    hp_number_text_double(hp_number_percent, (char[HP_NUMBER_SIZE]){0}, fraction)
+#define HP_SHORT(value)           hp_number_text_double(hp_number_short, (char[HP_NUMBER_SIZE]){0}, value)
+#define HP_AMOUNT(value)          hp_number_text_double(hp_number_amount, (char[HP_NUMBER_SIZE]){0}, value)
 #define HP_FIXED(value, decimals) hp_number_text_fixed((char[HP_NUMBER_SIZE]){0}, value, decimals)
 
 static inline const char *hp_number_text_uint(size_t (*write)(char *text, uint64_t value),
@@ -52,15 +58,10 @@ static inline const char *hp_number_text_uint(size_t (*write)(char *text, uint64
     return text;
 }
 
-static inline const char *hp_number_text_percent(char *text, double fraction)
+static inline const char *hp_number_text_double(size_t (*write)(char *text, double value),
+                                                char *text, double value)
 {
-    hp_number_percent(text, fraction);
-    return text;
-}
-
-static inline const char *hp_number_text_short(char *text, double value)
-{
-    hp_number_short(text, value);
+    write(text, value);
     return text;
 }
 

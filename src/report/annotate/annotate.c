@@ -10,12 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- The hottest functions -------------------------------------------------------------------- */
-
 static int compare_functions(const void *a, const void *b)
 {
     const struct hp_hot_function *x = a, *y = b;
-    return HP_COMPARE(y->executed, x->executed) ?: HP_COMPARE(y->weight, x->weight)
+    return HP_COMPARE(x->name, y->name) ?: HP_COMPARE(y->weight, x->weight)
                ?: HP_COMPARE(x->function, y->function);
 }
 
@@ -24,11 +22,14 @@ static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *f
 {
     const struct hp_profile *p = a->tables->profile;
     struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        functions[i] = (struct hp_hot_function){.function = i, .name = SIZE_MAX};
     for (size_t i = 0; i < p->n_insns; i++)
-        functions[hp_function_slot(p, p->insns[i].function)].executed = true;
+        functions[hp_function_slot(p, p->insns[i].function)].name = a->options->n_names;
     for (size_t i = 0; i < p->n_blocks; i++) {
         struct hp_hot_function *f = &functions[hp_function_slot(p, p->blocks[i].function)];
-        f->executed |= a->block_counts[i] > 0;
+        if (a->block_counts[i])
+            f->name = a->options->n_names;
         if (a->by == HP_ANNOTATE_INSTRUCTIONS)
             hp_add_up(&f->weight, hp_saturating_mul(a->block_counts[i], p->blocks[i].insns));
     }
@@ -42,21 +43,6 @@ static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *f
     return HP_OK;
 }
 
-/* Those that were executed, hottest first. */
-static enum hp_err rank(const struct hp_annotator *a, struct hp_hot_function *functions, size_t *n)
-{
-    const struct hp_profile *p = a->tables->profile;
-    for (uint32_t i = 0; i < p->n_functions; i++)
-        functions[i].function = i;
-    HP_TRY(weigh(a, functions));
-    qsort(functions, p->n_functions, sizeof *functions, compare_functions);
-    for (*n = 0; *n < p->n_functions && functions[*n].executed;)
-        ++*n;
-    return HP_OK;
-}
-
-/* --- Those that were asked for ---------------------------------------------------------------- */
-
 /* By its name, its linkage name, or its name without parameters. */
 static bool is_called(const struct hp_tables *tables, uint32_t function, const char *name)
 {
@@ -67,47 +53,43 @@ static bool is_called(const struct hp_tables *tables, uint32_t function, const c
            (n && strncmp(hp_text(f->name), name, n) == 0 && f->name[n] == '(');
 }
 
-/* Moves those of the names that were asked for, one name after the other, to the front. */
-static enum hp_err choose(const struct hp_annotator *a, struct hp_hot_function *functions, size_t n,
-                          size_t *chosen)
+static enum hp_err choose(const struct hp_annotator *a, struct hp_hot_function *functions)
 {
-    const struct hp_annotate_options *options = a->options;
-    *chosen = 0;
-    for (size_t k = 0; k < options->n_names; k++) {
-        size_t before = *chosen;
-        bool earlier = false; /* a name that was said twice */
-        for (size_t i = 0; i < before; i++)
-            earlier |= is_called(a->tables, functions[i].function, options->names[k]);
-        for (size_t i = before; i < n; i++) {
-            if (!is_called(a->tables, functions[i].function, options->names[k]))
+    for (size_t k = 0; k < a->options->n_names; k++) {
+        bool found = false;
+        for (uint32_t i = 0; i < a->tables->profile->n_functions; i++) {
+            size_t *name = &functions[i].name;
+            if (*name == SIZE_MAX || !is_called(a->tables, i, a->options->names[k]))
                 continue;
-            struct hp_hot_function found = functions[i];
-            memmove(&functions[*chosen + 1], &functions[*chosen],
-                    (i - *chosen) * sizeof *functions);
-            functions[(*chosen)++] = found;
+            *name = *name < k ? *name : k;
+            found = true;
         }
-        if (*chosen == before && !earlier)
+        if (!found)
             return hp_fail(HP_ERR_NOTFOUND,
                            "no function named '%s' was executed (hotpath report FILE functions "
                            "lists them)",
-                           options->names[k]);
+                           a->options->names[k]);
     }
     return HP_OK;
 }
 
 static enum hp_err annotate(struct hp_annotator *a)
 {
-    size_t n, top = a->options->top ? a->options->top : HP_ANNOTATE_TOP;
+    const struct hp_annotate_options *options = a->options;
+    size_t n = 0, n_functions = a->tables->profile->n_functions;
+    size_t top = options->top ? options->top : HP_ANNOTATE_TOP;
     struct hp_hot_function *functions HP_CLEANUP(hp_free) =
-        calloc(a->tables->profile->n_functions + 1, sizeof *functions);
+        calloc(n_functions + 1, sizeof *functions);
     if (!functions)
         return hp_fail_nomem();
-    HP_TRY(rank(a, functions, &n));
-    if (a->options->n_names)
-        HP_TRY(choose(a, functions, n, &n));
-    else if (!a->options->all && top < n)
+    HP_TRY(weigh(a, functions));
+    HP_TRY(choose(a, functions));
+    qsort(functions, n_functions, sizeof *functions, compare_functions);
+    while (n < n_functions && functions[n].name < (options->n_names ? options->n_names : 1))
+        n++;
+    if (!options->n_names && !options->all && top < n)
         n = top;
-    return a->options->json ? hp_annotate_json(a, functions, n) : hp_annotate_text(a, functions, n);
+    return options->json ? hp_annotate_json(a, functions, n) : hp_annotate_text(a, functions, n);
 }
 
 enum hp_err hp_annotate(const struct hp_profile *profile, const struct hp_annotate_options *options,

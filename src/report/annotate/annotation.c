@@ -35,39 +35,30 @@ static enum hp_err chain_rows(struct hp_function_rows *rows, const struct hp_pro
     return HP_OK;
 }
 
-static enum hp_err init(struct hp_annotator *a)
-{
-    const struct hp_profile *p = a->tables->profile;
-    /* Code of ARM may be Thumb, and the profile does not say. */
-    if (p->run.arch != HP_ARCH_ARM && hp_decoder_new(p->run.arch, &a->decoder) == HP_ERR_NOMEM)
-        return HP_ERR_NOMEM;
-    a->modules = calloc(p->n_modules + 1, sizeof *a->modules);
-    if (!a->modules)
-        return hp_fail_nomem();
-    HP_TRY(hp_tables_count_blocks(a->tables));
-    a->block_counts = a->tables->block_counts;
-    HP_TRY(chain_rows(&a->blocks, p, HP_ROW_BLOCK));
-    return chain_rows(&a->insns, p, HP_ROW_INSN);
-}
-
 enum hp_err hp_annotator_init(struct hp_annotator *a, struct hp_tables *tables,
                               const struct hp_annotate_options *options, FILE *out)
 {
-    const struct hp_run *run = &tables->profile->run;
+    const struct hp_profile *p = tables->profile;
     *a = (struct hp_annotator){.tables = tables,
                                .options = options,
                                .out = out,
                                .by = tables->insns.exact    ? HP_ANNOTATE_CYCLES
                                      : tables->insns.best.n ? HP_ANNOTATE_SAMPLES
                                                             : HP_ANNOTATE_INSTRUCTIONS,
-                               .sources = {.directory = run->directory,
+                               .sources = {.directory = p->run.directory,
                                            .path = options->source_path,
-                                           .time = run->started},
+                                           .time = p->run.started},
                                .budget = MOST_INSTRUCTIONS};
-    enum hp_err err = init(a);
-    if (err != HP_OK)
-        hp_annotator_fini(a);
-    return err;
+    /* Code of ARM may be Thumb, and the profile does not say. */
+    if (p->run.arch != HP_ARCH_ARM && hp_decoder_new(p->run.arch, &a->decoder) == HP_ERR_NOMEM)
+        return HP_ERR_NOMEM;
+    a->modules = calloc(p->n_modules + 1, sizeof *a->modules);
+    if (!a->modules)
+        return hp_fail_nomem();
+    HP_TRY(hp_tables_count_blocks(tables));
+    a->block_counts = tables->block_counts;
+    HP_TRY(chain_rows(&a->blocks, p, HP_ROW_BLOCK));
+    return chain_rows(&a->insns, p, HP_ROW_INSN);
 }
 
 static void fini_rows(struct hp_function_rows *rows)
@@ -93,37 +84,31 @@ void hp_annotator_fini(struct hp_annotator *a)
 
 /* --- Code ------------------------------------------------------------------------------------- */
 
-struct code {
-    struct hp_code_line *lines;
-    size_t n, capacity;
-};
+void hp_code_fini(struct hp_code *code)
+{
+    free(code->lines);
+}
 
-static enum hp_err add_line(struct code *code, struct hp_code_line line)
+static enum hp_err add_line(struct hp_code *code, struct hp_code_line line)
 {
     HP_TRY(hp_grow(&code->lines, &code->capacity, code->n + 1, sizeof *code->lines));
     code->lines[code->n++] = line;
     return HP_OK;
 }
 
-/* The file of a module, opened when it is first needed; NULL: it cannot be used. */
-static enum hp_err module_code(struct hp_annotator *a, uint32_t module,
-                               struct hp_module_code **code)
+/* The file of a module, opened when it is first needed; where it cannot be used it says why. */
+static enum hp_err open_module(struct hp_annotator *a, uint32_t module)
 {
-    const struct hp_profile *p = a->tables->profile;
-    *code = NULL;
-    if (module == HP_PROFILE_NONE)
+    const struct hp_pmodule *of = &a->tables->profile->modules[module];
+    struct hp_annotated_module *m = &a->modules[module];
+    if (m->code || m->missing)
         return HP_OK;
-    if (!a->modules[module].asked) {
-        enum hp_err err = hp_module_code_open(hp_text(p->modules[module].path),
-                                              hp_text(p->modules[module].build_id), p->run.started,
-                                              &a->modules[module].code);
-        if (err == HP_ERR_NOMEM)
-            return err;
-        a->modules[module].asked = true;
-        a->modules[module].missing = err == HP_OK ? NULL : strdup(hp_error_text());
-    }
-    *code = a->modules[module].code;
-    return HP_OK;
+    enum hp_err err = hp_module_code_open(hp_text(of->path), hp_text(of->build_id),
+                                          a->tables->profile->run.started, &m->code);
+    if (err == HP_OK || err == HP_ERR_NOMEM)
+        return err;
+    m->missing = strdup(hp_error_text());
+    return m->missing ? HP_OK : hp_fail_nomem();
 }
 
 /* The block as one line, without its source. */
@@ -149,7 +134,7 @@ static void set_source(struct hp_code_line *line, const struct hp_pline *source)
 }
 
 static enum hp_err disassemble(struct hp_annotator *a, const struct hp_module_code *file,
-                               uint32_t block, struct code *code, bool *done)
+                               uint32_t block, struct hp_code *code, bool *done)
 {
     const struct hp_profile *p = a->tables->profile;
     const struct hp_pblock *b = &p->blocks[block];
@@ -182,7 +167,7 @@ static enum hp_err disassemble(struct hp_annotator *a, const struct hp_module_co
 
 /* A block whose instructions are not known: a row for each part of it that is of one source line
  * or, where these are not all known, one. */
-static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct code *code)
+static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct hp_code *code)
 {
     const struct hp_profile *p = a->tables->profile;
     const struct hp_pblock *b = &p->blocks[block];
@@ -207,22 +192,21 @@ static enum hp_err add_parts(struct hp_annotator *a, uint32_t block, struct code
     return HP_OK;
 }
 
-static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct code *code,
-                             const char **missing)
+static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct hp_code *code)
 {
     const struct hp_pblock *b = &a->tables->profile->blocks[block];
-    struct hp_module_code *file = NULL;
+    static const struct hp_annotated_module none;
+    const struct hp_annotated_module *module =
+        b->place.module == HP_PROFILE_NONE ? &none : &a->modules[b->place.module];
     bool done = false;
     /* Only what was there first is what the file has. */
-    if (a->decoder && b->version == 0)
-        HP_TRY(module_code(a, b->place.module, &file));
-    if (file)
-        HP_TRY(disassemble(a, file, block, code, &done));
+    if (a->decoder && b->version == 0 && module != &none)
+        HP_TRY(open_module(a, b->place.module));
+    if (module->code && b->version == 0)
+        HP_TRY(disassemble(a, module->code, block, code, &done));
     if (done)
         return HP_OK;
-    const char *why =
-        b->place.module == HP_PROFILE_NONE ? NULL : a->modules[b->place.module].missing;
-    *missing = why ? why : "the code that ran is not what a file has";
+    code->missing = module->missing ? module->missing : "the code that ran is not what a file has";
     return add_parts(a, block, code);
 }
 
@@ -237,7 +221,7 @@ static int compare_lines(const void *a, const void *b)
 }
 
 /* One instruction may lie in several blocks: executed by each of them. */
-static void join_lines(struct code *code)
+static void join_lines(struct hp_code *code)
 {
     size_t kept = 0;
     for (size_t i = 0; i < code->n; i++) {
@@ -261,7 +245,7 @@ static void join_lines(struct code *code)
 }
 
 /* The rows of the machine that are in a block that could not be disassembled say more than that. */
-static void drop_known_blocks(struct code *code)
+static void drop_known_blocks(struct hp_code *code)
 {
     const struct hp_code_line *next = NULL; /* instruction */
     size_t kept = code->n;
@@ -280,8 +264,7 @@ static void drop_known_blocks(struct code *code)
     memmove(code->lines, code->lines + kept, code->n * sizeof *code->lines);
 }
 
-static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct code *code,
-                           const char **missing)
+static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_code *code)
 {
     const struct hp_profile *p = a->tables->profile;
     size_t slot = hp_function_slot(p, function);
@@ -298,30 +281,21 @@ static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct cod
     }
     for (uint32_t i = a->blocks.first[slot]; i != HP_PROFILE_NONE; i = a->blocks.next[i])
         if (a->block_counts[i] && (!a->wanted || a->wanted[i]))
-            HP_TRY(add_block(a, i, code, missing));
+            HP_TRY(add_block(a, i, code));
     return HP_OK;
 }
 
-static void free_lines(struct code *code)
+enum hp_err hp_annotator_code(struct hp_annotator *a, uint32_t function, struct hp_code *code)
 {
-    free(code->lines);
-}
-
-enum hp_err hp_annotator_code(struct hp_annotator *a, uint32_t function,
-                              struct hp_code_line **lines, size_t *n, const char **missing)
-{
-    struct code code HP_CLEANUP(free_lines) = {0};
-    const char *why = *missing = NULL;
-    HP_TRY(collect(a, function, &code, &why));
-    if (code.n)
-        qsort(code.lines, code.n, sizeof *code.lines, compare_lines);
-    join_lines(&code);
-    drop_known_blocks(&code);
-    for (size_t i = 0; i < code.n; i++)
-        if (code.lines[i].insns)
-            *missing = why;
-    *lines = code.lines;
-    *n = code.n;
-    code.lines = NULL;
+    bool whole = true;
+    HP_TRY(collect(a, function, code));
+    if (code->n)
+        qsort(code->lines, code->n, sizeof *code->lines, compare_lines);
+    join_lines(code);
+    drop_known_blocks(code);
+    for (size_t i = 0; i < code->n; i++)
+        whole &= code->lines[i].insns == 0;
+    if (whole)
+        code->missing = NULL;
     return HP_OK;
 }

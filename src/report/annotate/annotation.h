@@ -29,7 +29,7 @@ struct hp_code_line {
 /* A function, and what it comes to in the annotator's unit. */
 struct hp_hot_function {
     uint32_t function;
-    bool executed;
+    size_t name; /* the first that it was asked for by; SIZE_MAX: it was not executed */
     uint64_t weight;
 };
 
@@ -59,29 +59,34 @@ struct hp_annotator {
     struct hp_function_rows blocks, insns;
     const uint64_t *block_counts; /* those of `tables` */
     const bool *wanted;           /* by block: only their code; NULL (the default): all */
-    struct {
+    struct hp_annotated_module {
         struct hp_module_code *code;
-        char *missing; /* why there is none */
-        bool asked;
+        char *missing; /* why there is none; NULL: nobody asked */
     } * modules;
     size_t budget; /* of instructions to disassemble: a damaged profile must not take for ever */
 };
 
+/* What was made stays on failure. */
 enum hp_err hp_annotator_init(struct hp_annotator *annotator, struct hp_tables *tables,
                               const struct hp_annotate_options *options, FILE *out);
 void hp_annotator_fini(struct hp_annotator *annotator);
 
-/* The code of a function in order; free() it. `*missing`: why the instructions of some of its
- * blocks are not known, or NULL. */
+struct hp_code {
+    struct hp_code_line *lines; /* in order */
+    size_t n, capacity;
+    const char *missing; /* why the instructions of some blocks are not known; NULL: they are */
+};
+
+/* The code of a function, into an empty one. What was made stays on failure. */
 enum hp_err hp_annotator_code(struct hp_annotator *annotator, uint32_t function,
-                              struct hp_code_line **lines, size_t *n, const char **missing);
+                              struct hp_code *code);
+void hp_code_fini(struct hp_code *code);
 
 /* --- Numbers ---------------------------------------------------------------------------------- */
 
 /* What stands beside a line of code. */
 struct hp_code_numbers {
-    bool known;                 /* as an instruction, to the machine: */
-    struct hp_insn_facts facts; /* else all zero */
+    struct hp_insn_facts facts; /* all zero where the machine knows no instruction */
     struct hp_estimate times;   /* executions: as the machine saw it, else by blocks */
     double weight;
 };
@@ -96,16 +101,15 @@ struct hp_annotated_line {
     uint32_t line;
     struct hp_estimate times; /* of its most often executed instruction */
     double weight;
-    double retired;           /* instructions, as the machine saw them; of blocks: executed */
-    double causes[HP_CAUSES]; /* cycles, exact ones */
+    double retired; /* instructions, as the machine saw them; of blocks: executed */
+    double causes[HP_CAUSES], cycles; /* exact ones */
 };
-double hp_annotated_cycles(const struct hp_annotated_line *line);
 
 /* Sums the code by source line: those of the function's file first, then by file and line; what has
  * no line is left out. free() them. */
 enum hp_err hp_annotator_lines(const struct hp_annotator *annotator, uint32_t function,
-                               const struct hp_code_line *code, size_t n,
-                               struct hp_annotated_line **lines, size_t *n_lines);
+                               const struct hp_code *code, struct hp_annotated_line **lines,
+                               size_t *n);
 
 /* --- Printing --------------------------------------------------------------------------------- */
 

@@ -13,15 +13,14 @@ struct hp_code_numbers hp_code_numbers(const struct hp_annotator *a,
                                        const struct hp_code_line *line)
 {
     double count = (double)line->count;
-    struct hp_code_numbers n = {.known = line->insn != HP_PROFILE_NONE,
-                                .times = {count, count, count}};
-    if (n.known)
+    struct hp_code_numbers n = {.times = {count, count, count}};
+    if (line->insn != HP_PROFILE_NONE)
         n.facts = hp_insn_facts(a->tables, line->insn);
     if (n.facts.exact || n.facts.sampled)
         n.times = hp_insn_retired(&n.facts);
     if (a->by == HP_ANNOTATE_INSTRUCTIONS)
         n.weight = count * (line->insns ? line->insns : 1);
-    else if (n.known)
+    else if (n.facts.run)
         n.weight = (double)hp_insn_weight(&n.facts);
     return n;
 }
@@ -67,34 +66,28 @@ static void join(struct hp_annotated_line *line, const struct hp_annotated_line 
         line->causes[i] += other->causes[i];
 }
 
-double hp_annotated_cycles(const struct hp_annotated_line *line)
-{
-    double cycles = 0;
-    for (int i = 0; i < HP_CAUSES; i++)
-        cycles += line->causes[i];
-    return cycles;
-}
-
 enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
-                               const struct hp_code_line *code, size_t n,
-                               struct hp_annotated_line **lines, size_t *n_lines)
+                               const struct hp_code *code, struct hp_annotated_line **lines,
+                               size_t *n)
 {
     const char *file = hp_text(a->tables->profile->functions[function].file);
-    struct hp_annotated_line *all = *lines = calloc(n + 1, sizeof **lines);
+    struct hp_annotated_line *all = *lines = calloc(code->n + 1, sizeof **lines);
     if (!all)
         return hp_fail_nomem();
-    size_t used = 0, kept = 0;
-    for (size_t i = 0; i < n; i++)
-        if (*code[i].file && code[i].line)
-            all[used++] = line_of(a, &code[i]);
+    size_t used = 0;
+    for (size_t i = 0; i < code->n; i++)
+        if (*code->lines[i].file && code->lines[i].line)
+            all[used++] = line_of(a, &code->lines[i]);
     qsort_r(all, used, sizeof *all, compare_lines, (void *)(uintptr_t)file);
+    *n = 0;
     for (size_t i = 0; i < used; i++) {
-        struct hp_annotated_line line = all[i];
-        if (kept && all[kept - 1].line == line.line && strcmp(all[kept - 1].file, line.file) == 0)
-            join(&all[kept - 1], &line);
+        if (*n && compare_lines(&all[*n - 1], &all[i], (void *)(uintptr_t)file) == 0)
+            join(&all[*n - 1], &all[i]);
         else
-            all[kept++] = line;
+            all[(*n)++] = all[i];
     }
-    *n_lines = kept;
+    for (size_t i = 0; i < *n; i++)
+        for (int k = 0; k < HP_CAUSES; k++)
+            all[i].cycles += all[i].causes[k];
     return HP_OK;
 }

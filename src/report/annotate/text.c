@@ -4,7 +4,6 @@
 #include "base/grow.h"
 #include "report/annotate/annotation.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +16,7 @@
 /* What a table is of: the code of a function, or the source lines of a file. */
 struct listing {
     struct hp_annotator *a;
-    uint32_t function;
+    struct hp_place start; /* of the function */
     const struct hp_code_line *code;
     struct source_row {
         const struct hp_annotated_line *line; /* itself, or the next that has code */
@@ -26,32 +25,22 @@ struct listing {
     size_t n, capacity; /* of rows */
 };
 
-static void free_rows(struct listing *listing)
+static enum hp_err print_listing(struct hp_text_rows rows, struct listing *listing)
 {
-    free(listing->rows);
+    rows.out = listing->a->out;
+    rows.color = listing->a->options->color;
+    rows.width = listing->a->options->width;
+    rows.context = listing;
+    return hp_text_rows_print(&rows);
 }
 
-static enum hp_err print_listing(struct listing *listing, const struct hp_column *columns, size_t n,
-                                 double (*fill)(void *, size_t, struct hp_strbuf *),
-                                 enum hp_err (*above)(void *, size_t))
-{
-    const struct hp_annotator *a = listing->a;
-    return hp_text_rows_print(&(struct hp_text_rows){.columns = columns,
-                                                     .out = a->out,
-                                                     .color = a->options->color,
-                                                     .width = a->options->width,
-                                                     .n = n,
-                                                     .fill = fill,
-                                                     .above = above,
-                                                     .context = listing});
-}
-
-static enum hp_err print_bold(const struct hp_annotator *a, struct hp_strbuf *text)
+/* Prints a line of a text, and empties that. */
+static enum hp_err print_line(const struct hp_annotator *a, bool bold, struct hp_strbuf *text)
 {
     const struct hp_report_options options = {.width = a->options->width};
-    fputs(hp_text_bold(a->options->color), a->out);
+    fputs(hp_text_bold(bold && a->options->color), a->out);
     HP_TRY(hp_print_line(text, &options, a->out));
-    fputs(hp_text_plain(a->options->color), a->out);
+    fputs(hp_text_plain(bold && a->options->color), a->out);
     return HP_OK;
 }
 
@@ -99,22 +88,18 @@ static void put_events(const struct hp_annotator *a, const struct hp_insn_facts 
 }
 
 /* "1e: jne 0x1010" */
-static void put_text(const struct listing *of, const struct hp_code_line *line,
-                     struct hp_strbuf *cell)
+static void put_text(const struct hp_code_line *line, struct hp_place start, struct hp_strbuf *cell)
 {
-    struct hp_place start = of->a->tables->profile->functions[of->function].place;
     bool behind = line->place.module == start.module && line->place.offset >= start.offset;
-    if (behind)
-        hp_strbuf_format(cell, "%" PRIx64 ": ", line->place.offset - start.offset);
-    else
-        hp_strbuf_format(cell, "%s: ", HP_HEX(line->place.offset));
+    const char *hex = HP_HEX(line->place.offset - (behind ? start.offset : 0));
+    hp_strbuf_format(cell, "%s: ", behind ? hex + 2 : hex);
     if (line->insns)
         hp_strbuf_format(cell, "(%s instruction%s)", HP_GROUPED(line->insns),
                          line->insns == 1 ? "" : "s");
     else
         hp_put_assembly(line->text, cell);
     if (line->version)
-        hp_strbuf_format(cell, " (version %" PRIu32 ")", line->version);
+        hp_strbuf_format(cell, " (version %u)", line->version);
 }
 
 static double fill_code(void *context, size_t i, struct hp_strbuf *cells)
@@ -131,17 +116,17 @@ static double fill_code(void *context, size_t i, struct hp_strbuf *cells)
     if (n.times.value > 0 || a->by != HP_ANNOTATE_SAMPLES)
         hp_put_amount(n.times.value, &cells[1]);
     hp_put_interval(n.times, &cells[1]);
-    if (n.known && hp_insn_tally(&n.facts)->retired) {
+    if (hp_insn_tally(&n.facts)->retired) {
         hp_put_cycles(hp_insn_cycles(&n.facts).value / hp_insn_retired(&n.facts).value, &cells[2]);
         put_stages(&n.facts, &cells[3]);
         put_events(a, &n.facts, &cells[4]);
     }
-    if (n.known && hp_insn_wasted(&n.facts, &wasted)) {
+    if (hp_insn_paired(&n.facts, HP_INSN_WASTED, &wasted)) {
         hp_put_amount(wasted.value, &cells[5]);
         if (wasted.value > 0)
             hp_put_interval(wasted, &cells[5]);
     }
-    put_text(of, line, &cells[6]);
+    put_text(line, of->start, &cells[6]);
     return share;
 }
 
@@ -173,36 +158,41 @@ static enum hp_err print_above_code(void *context, size_t i)
         hp_strbuf_clean(&text, line->inlined);
         hp_strbuf_add(&text, "]");
     }
-    return print_bold(of->a, &text);
+    return print_line(of->a, true, &text);
 }
 
-static enum hp_err print_code(struct listing *of, size_t n)
+static enum hp_err print_code(struct hp_annotator *a, uint32_t function, const struct hp_code *code)
 {
-    const struct hp_insns *insns = &of->a->tables->insns;
-    bool plain = of->a->by == HP_ANNOTATE_INSTRUCTIONS;
+    const struct hp_psampler *sampler = a->tables->insns.sampler;
+    struct listing of = {
+        .a = a, .start = a->tables->profile->functions[function].place, .code = code->lines};
+    bool plain = a->by == HP_ANNOTATE_INSTRUCTIONS;
     const struct hp_column columns[] = {
         {"share", .right = true, .heat = true},
         {"times", .right = true},
         {"each", .right = true, .hidden = plain},
         {"m/o/i/e/r", .hidden = plain},
         {"events", .hidden = plain},
-        {"wasted", .right = true, .hidden = !insns->sampler || !insns->sampler->window},
+        {"wasted", .right = true, .hidden = !sampler || !sampler->window},
         {"instruction", .flexible = true, .cut = HP_CUT_END},
         {0}};
-    return print_listing(of, columns, n, fill_code, print_above_code);
+    return print_listing(
+        (struct hp_text_rows){
+            .columns = columns, .n = code->n, .fill = fill_code, .above = print_above_code},
+        &of);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 
 /* "memory 75% l2 15%" */
-static void put_causes(const struct hp_annotated_line *line, double all, struct hp_strbuf *cell)
+static void put_causes(const struct hp_annotated_line *line, struct hp_strbuf *cell)
 {
     enum hp_cause causes[HP_CAUSES];
     size_t n = hp_causes_order(line->causes, causes);
     for (size_t i = 0; i < n && i < CAUSES_SHOWN; i++)
-        if (line->causes[causes[i]] >= 0.005 * all)
+        if (line->causes[causes[i]] >= 0.005 * line->cycles)
             hp_strbuf_format(cell, "%s%s %s%%", i ? " " : "", hp_cause_name(causes[i]),
-                             HP_FIXED(100 * line->causes[causes[i]] / all, 0));
+                             HP_FIXED(100 * line->causes[causes[i]] / line->cycles, 0));
 }
 
 static double fill_line(void *context, size_t i, struct hp_strbuf *cells)
@@ -211,16 +201,15 @@ static double fill_line(void *context, size_t i, struct hp_strbuf *cells)
     const struct hp_annotated_line *line = of->rows[i].line;
     bool code = line->line == of->rows[i].number;
     double share = code ? hp_annotator_share(of->a, line->weight) : 0;
-    double cycles = hp_annotated_cycles(line);
     size_t length;
     if (code && line->weight > 0)
         hp_strbuf_percent(&cells[0], share);
     if (code)
         hp_put_estimate(line->times, &cells[1]);
-    if (code && line->retired > 0 && cycles > 0)
-        hp_strbuf_fixed(&cells[2], cycles / line->retired, 2);
+    if (code && line->retired > 0 && line->cycles > 0)
+        hp_strbuf_fixed(&cells[2], line->cycles / line->retired, 2);
     if (code)
-        put_causes(line, cycles, &cells[3]);
+        put_causes(line, &cells[3]);
     hp_strbuf_uint(&cells[4], of->rows[i].number);
     const char *source = hp_sources_line(&of->a->sources, line->file, of->rows[i].number, &length);
     if (source)
@@ -234,6 +223,11 @@ static enum hp_err print_above_line(void *context, size_t i)
     if (i && of->rows[i - 1].number + 1 < of->rows[i].number)
         fputs("  ...\n", of->a->out);
     return HP_OK;
+}
+
+static void free_rows(struct listing *listing)
+{
+    free(listing->rows);
 }
 
 /* The lines of one file; those between too, where the file can be read and they are few. */
@@ -259,26 +253,29 @@ static enum hp_err print_file(struct listing *of, const struct hp_annotated_line
         for (uint32_t k = between + 1; k-- > 0;)
             of->rows[of->n++] = (struct source_row){&lines[i], lines[i].line - k};
     }
-    return print_listing(of, columns, of->n, fill_line, print_above_line);
+    return print_listing(
+        (struct hp_text_rows){
+            .columns = columns, .n = of->n, .fill = fill_line, .above = print_above_line},
+        of);
 }
 
-static enum hp_err print_lines(struct listing *of, size_t n)
+static enum hp_err print_lines(struct hp_annotator *a, uint32_t function,
+                               const struct hp_code *code)
 {
-    struct hp_annotator *a = of->a;
-    const struct hp_report_options options = {.width = a->options->width};
+    struct listing of HP_CLEANUP(free_rows) = {.a = a};
     struct hp_annotated_line *lines HP_CLEANUP(hp_free) = NULL;
     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
-    size_t n_lines;
-    HP_TRY(hp_annotator_lines(a, of->function, of->code, n, &lines, &n_lines));
-    if (n_lines == 0)
+    size_t n;
+    HP_TRY(hp_annotator_lines(a, function, code, &lines, &n));
+    if (n == 0)
         fputs("  (no source line is known: was the program built with -g?)\n", a->out);
-    for (size_t i = 0, end; i < n_lines; i = end) {
-        for (end = i + 1; end < n_lines && strcmp(lines[end].file, lines[i].file) == 0;)
+    for (size_t i = 0, end; i < n; i = end) {
+        for (end = i + 1; end < n && strcmp(lines[end].file, lines[i].file) == 0;)
             end++;
         hp_strbuf_add(&text, "  ");
         hp_strbuf_clean(&text, hp_short_path(&a->tables->profile->run, lines[i].file));
-        HP_TRY(hp_print_line(&text, &options, a->out));
-        HP_TRY(print_file(of, &lines[i], end - i));
+        HP_TRY(print_line(a, false, &text));
+        HP_TRY(print_file(&of, &lines[i], end - i));
     }
     return HP_OK;
 }
@@ -299,7 +296,7 @@ static enum hp_err print_head(struct hp_annotator *a, const struct hp_hot_functi
         hp_strbuf_add(&text, ", ");
         hp_strbuf_clean(&text, a->tables->modules[f->place.module]);
     }
-    return print_bold(a, &text);
+    return print_line(a, true, &text);
 }
 
 static enum hp_err print_note(struct hp_annotator *a, const char *before, const char *note)
@@ -313,17 +310,13 @@ static enum hp_err print_note(struct hp_annotator *a, const char *before, const 
 
 static enum hp_err print_function(struct hp_annotator *a, const struct hp_hot_function *function)
 {
-    struct hp_code_line *code HP_CLEANUP(hp_free) = NULL;
-    const char *missing;
-    size_t n;
+    struct hp_code code HP_CLEANUP(hp_code_fini) = {0};
     HP_TRY(print_head(a, function));
-    HP_TRY(hp_annotator_code(a, function->function, &code, &n, &missing));
-    struct listing listing HP_CLEANUP(free_rows) = {
-        .a = a, .function = function->function, .code = code};
+    HP_TRY(hp_annotator_code(a, function->function, &code));
     if (a->options->lines)
-        return print_lines(&listing, n);
-    HP_TRY(print_code(&listing, n));
-    return missing ? print_note(a, "instructions are not shown: ", missing) : HP_OK;
+        return print_lines(a, function->function, &code);
+    HP_TRY(print_code(a, function->function, &code));
+    return code.missing ? print_note(a, "instructions are not shown: ", code.missing) : HP_OK;
 }
 
 enum hp_err hp_annotate_text(struct hp_annotator *a, const struct hp_hot_function *functions,

@@ -2,56 +2,37 @@
 /*
  * Where cycles went (the CPI stack): the run, and its parts.
  */
-#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "profile/agreement.h"
-#include "report/cycles/why.h"
 #include "report/fields.h"
 #include "report/text.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #define CAUSES_SHOWN 4
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
-static int compare_blocks(const void *a, const void *b, void *context)
-{
-    const struct hp_profile *p = context;
-    const struct hp_ploop_block *x = a, *y = b;
-    return hp_place_compare(p->blocks[x->block].place, p->blocks[y->block].place)
-               ?: HP_COMPARE(x->loop, y->loop);
-}
-
-/* The loop of the last block that starts at or before a place. Blocks that overlap end together, so
- * that one has the instruction if any has. */
-static uint32_t loop_at(const struct hp_profile *p, const struct hp_ploop_block *blocks,
-                        struct hp_place place)
-{
-    size_t low = HP_BISECT(i, 0, p->n_loop_blocks,
-                           hp_place_compare(p->blocks[blocks[i].block].place, place) <= 0);
-    if (low == 0)
-        return HP_PROFILE_NONE;
-    const struct hp_pblock *block = &p->blocks[blocks[low - 1].block];
-    if (block->place.module != place.module || place.offset - block->place.offset >= block->size)
-        return HP_PROFILE_NONE;
-    return blocks[low - 1].loop;
-}
-
+/* An instruction is in the last block of a loop that starts at or before it, or in none: blocks
+ * that overlap end together. Instructions and blocks are in the order of their places. */
 static enum hp_err group_loops(const struct hp_profile *p, uint32_t *groups, uint32_t *n)
 {
-    struct hp_ploop_block *blocks HP_CLEANUP(hp_free) =
-        calloc(p->n_loop_blocks + 1, sizeof *blocks);
-    if (!blocks)
+    uint32_t *loops HP_CLEANUP(hp_free) = malloc((p->n_blocks + 1) * sizeof *loops);
+    const struct hp_pblock *last = NULL;
+    if (!loops)
         return hp_fail_nomem();
+    for (size_t i = 0; i < p->n_blocks; i++)
+        loops[i] = HP_PROFILE_NONE;
     for (size_t i = 0; i < p->n_loop_blocks; i++)
-        blocks[i] = p->loop_blocks[i];
-    qsort_r(blocks, p->n_loop_blocks, sizeof *blocks, compare_blocks, (void *)(uintptr_t)p);
-    for (size_t i = 0; i < p->n_insns; i++) {
-        uint32_t loop = loop_at(p, blocks, p->insns[i].place);
-        groups[i] = loop == HP_PROFILE_NONE ? (uint32_t)p->n_loops : loop;
+        loops[p->loop_blocks[i].block] = p->loop_blocks[i].loop;
+    for (size_t i = 0, block = 0; i < p->n_insns; i++) {
+        struct hp_place at = p->insns[i].place;
+        for (; block < p->n_blocks && hp_place_compare(p->blocks[block].place, at) <= 0; block++)
+            last = loops[block] == HP_PROFILE_NONE ? last : &p->blocks[block];
+        bool inside =
+            last && last->place.module == at.module && at.offset - last->place.offset < last->size;
+        groups[i] = inside ? loops[last - p->blocks] : (uint32_t)p->n_loops;
     }
     *n = (uint32_t)p->n_loops + 1;
     return HP_OK;
@@ -86,8 +67,8 @@ static int compare_items(const void *a, const void *b)
 
 static void add_cycles(struct hp_cpi_item *item, const struct hp_pinsn_cycles *cycles)
 {
-    item->parts[cycles->cause] = hp_saturating_add(item->parts[cycles->cause], cycles->parts);
-    item->all = hp_saturating_add(item->all, cycles->parts);
+    hp_add_up(&item->parts[cycles->cause], cycles->parts);
+    hp_add_up(&item->all, cycles->parts);
     item->insn = cycles->insn < item->insn ? cycles->insn : item->insn;
 }
 
@@ -119,8 +100,8 @@ static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per
     }
     all[0].retired = insns->retired;
     for (size_t i = 0; n_groups && i < insns->counted.n; i++) {
-        uint64_t *retired = &items[groups[insns->counted.tallies[i].insn]].retired;
-        *retired = hp_saturating_add(*retired, insns->counted.tallies[i].tally.retired);
+        const struct hp_pinsn_tally *t = &insns->counted.tallies[i];
+        hp_add_up(&items[groups[t->insn]].retired, t->tally.retired);
     }
     qsort(items, n_groups, sizeof *items, compare_items);
     size_t n = all[0].all || insns->windows.n;

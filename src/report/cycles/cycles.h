@@ -7,6 +7,7 @@
 
 #include "hotpath/cycles.h"
 #include "hotpath/profile.h"
+#include "hotpath/sample.h"
 #include "report/report.h"
 #include "text/strbuf.h"
 
@@ -103,10 +104,13 @@ struct hp_estimate hp_insn_latencies(const struct hp_insn_facts *facts);
 struct hp_estimate hp_insn_stage(const struct hp_insn_facts *facts, enum hp_stage stage);
 struct hp_estimate hp_insn_rate(const struct hp_insn_facts *facts, enum hp_insn_event event);
 
-/* Issue slots wasted while it was in progress, and instructions retired a cycle around it: only a
- * paired sampler knows. False: nobody does. */
-bool hp_insn_wasted(const struct hp_insn_facts *facts, struct hp_estimate *slots);
-bool hp_insn_near_ipc(const struct hp_insn_facts *facts, struct hp_estimate *ipc);
+/* What only a paired sampler knows; false: nobody does. */
+enum hp_insn_paired {
+    HP_INSN_WASTED,   /* issue slots wasted while it was in progress */
+    HP_INSN_NEAR_IPC, /* instructions retired a cycle around it */
+};
+bool hp_insn_paired(const struct hp_insn_facts *facts, enum hp_insn_paired what,
+                    struct hp_estimate *estimate);
 
 /* Its part of hp_insns.weight. */
 uint64_t hp_insn_weight(const struct hp_insn_facts *facts);
@@ -114,5 +118,30 @@ uint64_t hp_insn_weight(const struct hp_insn_facts *facts);
 /* The sentence why it takes its time, clean. */
 void hp_insn_why(const struct hp_tables *tables, const struct hp_insn_facts *facts,
                  struct hp_strbuf *text);
+
+/* --- Why it takes its time -------------------------------------------------------------------- */
+
+/* Executions are retired ones. All zero: nothing is known. */
+struct hp_why {
+    enum hp_op op;
+    bool has_l3;                  /* the machine does: else what misses L2 comes from memory */
+    bool causes_known;            /* exactly */
+    double causes[HP_CAUSES];     /* cycles an execution */
+    double stages[HP_STAGES];     /* cycles an execution */
+    double rates[HP_INSN_EVENTS]; /* of executions, 0 ... 1 */
+    double trapped;               /* times it was fetched again, an execution */
+    /* What it waited for longest. */
+    const char *producer;                  /* clean: "the load at foo.c:12"; NULL: not known */
+    bool producer_loads;                   /* its rates are worth a word */
+    double producer_rates[HP_INSN_EVENTS]; /* as above */
+    double wait;                           /* cycles, of an execution that waited for it */
+    double waiting;                        /* of executions, how many did: 0 ... 1 */
+};
+
+/* Appends the sentence; nothing where nothing is known. */
+void hp_why_put(const struct hp_why *why, struct hp_strbuf *text);
+
+/* What a cause means, for people: "loads from memory". */
+const char *hp_cause_meaning(enum hp_cause cause);
 
 #endif

@@ -2,7 +2,6 @@
 #include "base/bisect.h"
 #include "base/cleanup.h"
 #include "report/cells.h"
-#include "report/cycles/why.h"
 #include "report/items.h"
 #include "report/tables.h"
 #include "text/number.h"
@@ -24,12 +23,12 @@ static void sum_windows(const struct hp_profile *p, struct hp_windows_sum *sum)
             continue;
         double cpi = (double)window->cycles / (double)window->instructions, before = mean;
         sum->n++;
-        sum->instructions = hp_saturating_add(sum->instructions, window->instructions);
+        hp_add_up(&sum->instructions, window->instructions);
         mean += (cpi - mean) / (double)sum->n;
         squares += (cpi - before) * (cpi - mean);
     }
     for (size_t i = 0; i < p->n_threads; i++)
-        sum->run = hp_saturating_add(sum->run, p->threads[i].instructions);
+        hp_add_up(&sum->run, p->threads[i].instructions);
     double n = (double)sum->n;
     double half = sum->n > 1 ? Z * sqrt(squares / (n - 1) / n) : mean;
     sum->cpi = (struct hp_estimate){mean, fmax(mean - half, 0), mean + half};
@@ -67,7 +66,7 @@ uint64_t hp_insn_latency(const struct hp_insn_tally *tally)
 {
     uint64_t sum = 0;
     for (int i = HP_STAGE_MAP; i <= HP_STAGE_EXECUTE; i++)
-        sum = hp_saturating_add(sum, tally->stages[i]);
+        hp_add_up(&sum, tally->stages[i]);
     return sum;
 }
 
@@ -84,13 +83,13 @@ void hp_insns_init(struct hp_insns *insns, const struct hp_profile *p)
         insns->has_l3 |= events[HP_INSN_L2] != events[HP_INSN_L3];
     }
     for (size_t i = 0; i < p->n_insn_cycles; i++) {
-        insns->parts = hp_saturating_add(insns->parts, p->insn_cycles[i].parts);
+        hp_add_up(&insns->parts, p->insn_cycles[i].parts);
         insns->has_l3 |= p->insn_cycles[i].cause == HP_CAUSE_L3;
     }
     for (size_t i = 0; i < insns->counted.n; i++)
-        insns->retired = hp_saturating_add(insns->retired, insns->counted.tallies[i].tally.retired);
+        hp_add_up(&insns->retired, insns->counted.tallies[i].tally.retired);
     for (size_t i = 0; i < insns->best.n; i++)
-        latency = hp_saturating_add(latency, hp_insn_latency(&insns->best.tallies[i].tally));
+        hp_add_up(&latency, hp_insn_latency(&insns->best.tallies[i].tally));
     insns->weight = insns->exact ? insns->parts : latency;
     sum_windows(p, &insns->windows);
 }
@@ -177,7 +176,7 @@ static uint64_t parts_of(const struct hp_insn_facts *facts)
 {
     uint64_t parts = 0;
     for (size_t i = 0; i < facts->n_cycles; i++)
-        parts = hp_saturating_add(parts, facts->cycles[i].parts);
+        hp_add_up(&parts, facts->cycles[i].parts);
     return parts;
 }
 
@@ -216,31 +215,20 @@ struct hp_estimate hp_insn_rate(const struct hp_insn_facts *facts, enum hp_insn_
     return hp_estimate_share(tally->events[event], tally->retired);
 }
 
-static bool is_paired(const struct hp_insn_facts *facts)
-{
-    return facts->sampled && facts->sampled->pairs && facts->run->sampler->window;
-}
-
-bool hp_insn_wasted(const struct hp_insn_facts *facts, struct hp_estimate *slots)
+bool hp_insn_paired(const struct hp_insn_facts *facts, enum hp_insn_paired what,
+                    struct hp_estimate *estimate)
 {
     const struct hp_pinsn_tally *t = facts->sampled;
-    const struct hp_psampler *sampler = facts->run->sampler;
-    if (!is_paired(facts))
-        return false;
-    *slots = hp_estimate_wasted(t->progress, t->useful, t->pairs, sampler->width, sampler->window,
-                                (double)sampler->interval, facts->run->scale);
-    return true;
-}
-
-bool hp_insn_near_ipc(const struct hp_insn_facts *facts, struct hp_estimate *ipc)
-{
-    const struct hp_pinsn_tally *t = facts->sampled;
-    const struct hp_psampler *sampler = facts->run->sampler;
-    if (!is_paired(facts) || !t->tally.retired)
+    const struct hp_psampler *sampler = t ? facts->run->sampler : NULL;
+    if (!t || !t->pairs || !sampler->window || (what == HP_INSN_NEAR_IPC && !t->tally.retired))
         return false;
     /* each retired sample of a paired sampler is in one pair */
     uint64_t retired = t->tally.retired > t->near ? t->tally.retired : t->near;
-    *ipc = hp_estimate_ipc(t->near, retired, sampler->window, sampler->near);
+    *estimate =
+        what == HP_INSN_NEAR_IPC
+            ? hp_estimate_ipc(t->near, retired, sampler->window, sampler->near)
+            : hp_estimate_wasted(t->progress, t->useful, t->pairs, sampler->width, sampler->window,
+                                 (double)sampler->interval, facts->run->scale);
     return true;
 }
 

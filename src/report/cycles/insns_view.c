@@ -12,8 +12,8 @@
 
 static void add_row(struct hp_row *row, uint64_t weight, uint64_t count)
 {
-    row->v[0] = hp_saturating_add(row->v[0], weight);
-    row->v[1] = hp_saturating_add(row->v[1], count);
+    hp_add_up(&row->v[0], weight);
+    hp_add_up(&row->v[1], count);
 }
 
 /* v[0] is the weight, v[1] executions or samples. */
@@ -45,7 +45,7 @@ static double share_of(const struct hp_insn_facts *facts)
 /* --- For scripts ------------------------------------------------------------------------------ */
 
 enum { CLASS, SEEN, SAMPLES, RETIRED, FETCHED, WRONG_PATH, TRAPPED, CYCLES, SHARE, CPI, WHY };
-enum { WASTED_SLOTS, NEAR_IPC };
+enum { CAUSES, LATENCY, RATES };
 
 /* Executions, rounded. */
 static struct hp_cell count(const struct hp_insn_facts *facts, uint64_t n)
@@ -83,27 +83,17 @@ static struct hp_cell get(const struct hp_field_input *in)
     }
 }
 
-static void list_causes(const struct hp_field_input *in, struct hp_list *list)
-{
-    struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);
-    for (size_t i = 0; i < facts.n_cycles; i++)
-        hp_list_named(list, hp_cause_name((enum hp_cause)facts.cycles[i].cause),
-                      (double)facts.cycles[i].parts / HP_CYCLE_PARTS);
-}
-
-/* By stage and, where there are any, by event: with bounds, or only values. */
-static void put_latency(const struct hp_insn_facts *facts, struct hp_list *list,
+/* By cause, stage or event. */
+static void put_numbers(const struct hp_insn_facts *facts, unsigned by, struct hp_list *list,
                         void (*put)(struct hp_list *, const char *, struct hp_estimate))
 {
-    for (int i = 0; i < HP_STAGES; i++)
-        put(list, hp_stage_name((enum hp_stage)i), hp_insn_stage(facts, (enum hp_stage)i));
-}
-
-static void put_rates(const struct hp_insn_facts *facts, struct hp_list *list,
-                      void (*put)(struct hp_list *, const char *, struct hp_estimate))
-{
     const uint64_t *events = hp_insn_tally(facts)->events;
-    for (int i = 0; i < HP_INSN_EVENTS; i++)
+    for (size_t i = 0; by == CAUSES && i < facts->n_cycles; i++)
+        hp_list_named(list, hp_cause_name((enum hp_cause)facts->cycles[i].cause),
+                      (double)facts->cycles[i].parts / HP_CYCLE_PARTS);
+    for (int i = 0; by == LATENCY && i < HP_STAGES; i++)
+        put(list, hp_stage_name((enum hp_stage)i), hp_insn_stage(facts, (enum hp_stage)i));
+    for (int i = 0; by == RATES && i < HP_INSN_EVENTS; i++)
         if (events[i])
             put(list, hp_insn_event_name((enum hp_insn_event)i),
                 hp_insn_rate(facts, (enum hp_insn_event)i));
@@ -114,27 +104,19 @@ static void put_value(struct hp_list *list, const char *name, struct hp_estimate
     hp_list_named(list, name, estimate.value);
 }
 
-static void list_latency(const struct hp_field_input *in, struct hp_list *list)
+static void list_numbers(const struct hp_field_input *in, struct hp_list *list)
 {
     struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);
-    put_latency(&facts, list, put_value);
-}
-
-static void list_rates(const struct hp_field_input *in, struct hp_list *list)
-{
-    struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);
-    put_rates(&facts, list, put_value);
+    put_numbers(&facts, in->field->value, list, put_value);
 }
 
 /* An estimate that only a paired sampler has, by the field's value; in CSV its value and bounds are
  * items. */
 static void list_paired(const struct hp_field_input *in, struct hp_list *list)
 {
-    static bool (*const knows[])(const struct hp_insn_facts *,
-                                 struct hp_estimate *) = {hp_insn_wasted, hp_insn_near_ipc};
     struct hp_insn_facts facts = hp_insn_facts(in->tables, in->row->item);
     struct hp_estimate e;
-    bool known = knows[in->field->value](&facts, &e);
+    bool known = hp_insn_paired(&facts, (enum hp_insn_paired)in->field->value, &e);
     if (list->json && known)
         hp_json_estimate(list->json, e);
     else if (list->json)
@@ -176,14 +158,12 @@ static void list_estimates(const struct hp_field_input *in, struct hp_list *list
         hp_list_estimate(list, "trapped", hp_insn_count(&facts, tally->trapped));
     }
     hp_list_estimate(list, "cycles", hp_insn_latencies(&facts));
-    if (list->json)
-        hp_json_put_object(list->json, "latency");
-    put_latency(&facts, list, hp_list_estimate);
-    hp_list_end(list);
-    if (list->json)
-        hp_json_put_object(list->json, "rates");
-    put_rates(&facts, list, hp_list_estimate);
-    hp_list_end(list);
+    for (unsigned by = LATENCY; by <= RATES; by++) {
+        if (list->json)
+            hp_json_put_object(list->json, by == LATENCY ? "latency" : "rates");
+        put_numbers(&facts, by, list, hp_list_estimate);
+        hp_list_end(list);
+    }
     hp_list_end(list);
 }
 
@@ -206,15 +186,16 @@ static const struct hp_field fields[] = {
      .value = CYCLES},
     {"share", "of `cycles` in all of them", .get = get, .value = SHARE},
     {"cpi", "`cycles` of an execution that retired", .get = get, .value = CPI},
-    {"causes", "cycles by cause", .list = list_causes, .list_kind = HP_LIST_NAMED},
-    {"latency", "cycles by stage of an execution that retired", .list = list_latency,
+    {"causes", "cycles by cause", .list = list_numbers, .value = CAUSES,
      .list_kind = HP_LIST_NAMED},
-    {"rates", "share of retired executions with an event", .list = list_rates,
+    {"latency", "cycles by stage of an execution that retired", .list = list_numbers,
+     .value = LATENCY, .list_kind = HP_LIST_NAMED},
+    {"rates", "share of retired executions with an event", .list = list_numbers, .value = RATES,
      .list_kind = HP_LIST_NAMED},
     {"wasted_slots", "issue slots wasted while it was in progress: an estimate, or null",
-     .list = list_paired, .value = WASTED_SLOTS, .list_kind = HP_LIST_VALUE},
+     .list = list_paired, .value = HP_INSN_WASTED, .list_kind = HP_LIST_VALUE},
     {"near_ipc", "instructions retired a cycle around it: an estimate, or null",
-     .list = list_paired, .value = NEAR_IPC, .list_kind = HP_LIST_VALUE},
+     .list = list_paired, .value = HP_INSN_NEAR_IPC, .list_kind = HP_LIST_VALUE},
     {"waits", "whose results it waited for: `producer`, `count`, `cycles`", .list = list_waits},
     {"estimates",
      "what the sampler says: `sampler`, `retired`, `fetched`, `wrong_path`, `trapped`, `cycles`, "
@@ -254,9 +235,8 @@ enum hp_err hp_print_cycles_head(const struct hp_tables *tables,
     if (!insns->exact && !insns->sampler)
         return HP_OK;
     if (insns->exact) {
-        hp_strbuf_add(&text, insns->windows.n ? "  measured: " : "");
-        hp_put_amount((double)insns->parts / HP_CYCLE_PARTS, &text);
-        hp_strbuf_add(&text, " cycles");
+        hp_strbuf_format(&text, "%s%s cycles", insns->windows.n ? "  measured: " : "",
+                         HP_AMOUNT((double)insns->parts / HP_CYCLE_PARTS));
         if (insns->retired)
             hp_strbuf_format(&text, ", %s instructions: CPI %s", HP_HUMAN(insns->retired),
                              HP_FIXED(hp_cpi_of(insns->parts, insns->retired), 3));
@@ -332,16 +312,11 @@ static void say_rates(const struct hp_insn_facts *facts, struct hp_strbuf *text)
 static void say_wasted(const struct hp_insn_facts *facts, struct hp_strbuf *text)
 {
     struct hp_estimate wasted;
-    if (!hp_insn_wasted(facts, &wasted))
+    if (!hp_insn_paired(facts, HP_INSN_WASTED, &wasted))
         return;
     /* below 0: more was issued in the samples than there is in the mean, which is chance */
-    hp_strbuf_add(text, text->length ? "; wasted slots " : "wasted slots ");
-    hp_put_amount(wasted.value, text);
-    hp_strbuf_add(text, " (");
-    hp_put_amount(wasted.low, text);
-    hp_strbuf_add(text, " to ");
-    hp_put_amount(wasted.high, text);
-    hp_strbuf_add(text, ")");
+    hp_strbuf_format(text, "%swasted slots %s (%s to %s)", text->length ? "; " : "",
+                     HP_AMOUNT(wasted.value), HP_AMOUNT(wasted.low), HP_AMOUNT(wasted.high));
 }
 
 /* The sentence, and the numbers behind it. */

@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: MIT
-#include "report/cycles/why.h"
-
+/*
+ * Why an instruction takes its time, as one plain sentence (without a capital letter and a full
+ * stop): "waits 41 cycles for the load at foo.c:12, which misses L2 in 38 % of executions".
+ *
+ * Where every cycle was attributed exactly, the sentence is about the cause that most of the
+ * instruction's cycles have; where only latencies are known (sampling) about the stage that takes
+ * longest. What it waits for follows when it waits longer than it takes itself, or stands alone
+ * when that is next to nothing.
+ */
+#include "report/cycles/cycles.h"
 #include "text/number.h"
 
 #include <math.h>
@@ -154,45 +162,32 @@ static enum hp_cause largest_cause(const struct hp_why *why)
     return (enum hp_cause)largest;
 }
 
-/* "its load misses L2 in 38 % of executions: 60 cycles each, and the DTLB always" */
-static void put_load(struct hp_strbuf *text, const struct hp_why *why, enum hp_cause from,
-                     double cycles)
-{
-    const struct cause *cause = &causes[from];
-    put_event(text, cause->clause, why->rates[cause->event], cycles);
-    if (why->rates[HP_INSN_DTLB] >= COMMON_MISSES)
-        hp_strbuf_format(text, ", and the DTLB %s", RATE(why->rates[HP_INSN_DTLB]));
-}
-
 static void put_cause(struct hp_strbuf *text, const struct hp_why *why, enum hp_cause cause)
 {
-    double cycles = why->causes[cause];
-    const char *clause = causes[cause].clause;
+    bool second = cause == HP_CAUSE_MEMORY && !why->has_l3;
+    bool load = cause >= HP_CAUSE_L2 && cause <= HP_CAUSE_MEMORY;
+    struct cause said = causes[second ? HP_CAUSE_L3 : cause];
+    double cycles = why->causes[cause], pages = load ? why->rates[HP_INSN_DTLB] : 0;
+    if (cause == HP_CAUSE_L1 && why->rates[HP_INSN_FORWARDED] >= 0.5)
+        said.clause = "waits for the value of a store in flight";
+    if (cause == HP_CAUSE_SERIAL && (why->op == HP_OP_SYSTEM || why->op == HP_OP_ATOMIC))
+        said.clause = "runs alone";
     switch (cause) {
     case HP_CAUSE_RETIRE: hp_strbuf_add(text, "does not stall: it is executed often"); return;
     case HP_CAUSE_EXECUTE: put_execute(text, why, cycles); return;
     case HP_CAUSE_UNIT: put_issue(text, why, cycles); return;
-    case HP_CAUSE_L2:
-    case HP_CAUSE_L3: put_load(text, why, cause, cycles); return;
-    case HP_CAUSE_MEMORY: put_load(text, why, why->has_l3 ? cause : HP_CAUSE_L3, cycles); return;
     case HP_CAUSE_TRAP:
-        put_event(text, clause, why->trapped, cycles);
+        put_event(text, said.clause, why->trapped, cycles);
         hp_strbuf_add(text, " (memory trap)");
         return;
-    case HP_CAUSE_L1:
-        if (why->rates[HP_INSN_FORWARDED] >= 0.5)
-            clause = "waits for the value of a store in flight";
-        break;
-    case HP_CAUSE_SERIAL:
-        if (why->op == HP_OP_SYSTEM || why->op == HP_OP_ATOMIC)
-            clause = "runs alone";
-        break;
     default: break;
     }
-    if (causes[cause].event == NO_EVENT)
-        hp_strbuf_format(text, "%s: %s", clause, CYCLES(cycles));
+    if (said.event == NO_EVENT)
+        hp_strbuf_format(text, "%s: %s", said.clause, CYCLES(cycles));
     else
-        put_event(text, clause, why->rates[causes[cause].event], cycles);
+        put_event(text, said.clause, why->rates[said.event], cycles);
+    if (pages >= COMMON_MISSES)
+        hp_strbuf_format(text, ", and the DTLB %s", RATE(pages));
 }
 
 static void put_exact(const struct hp_why *why, struct hp_strbuf *text)

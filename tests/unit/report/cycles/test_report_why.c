@@ -10,7 +10,7 @@
 #include <cmocka.h>
 // clang-format on
 
-#include "report/cycles/why.h"
+#include "report/cycles/cycles.h"
 
 #include <string.h>
 
