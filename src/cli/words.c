@@ -31,10 +31,8 @@ static void put_views(struct writer *w)
 
 static void put_formats(struct writer *w)
 {
-    size_t n;
-    const struct hp_export_format *const *formats = hp_export_formats(&n);
-    for (size_t i = 0; i < n; i++)
-        put(w, formats[i]->name, formats[i]->summary);
+    for (const struct hp_export_format *const *format = hp_export_formats; *format; format++)
+        put(w, (*format)->name, (*format)->summary);
 }
 
 static void put_profilers(struct writer *w)

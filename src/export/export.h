@@ -13,13 +13,6 @@
 
 #include <stdio.h>
 
-/* What a format is made of. */
-enum hp_export_source {
-    HP_EXPORT_PROFILE, /* a profile: the default */
-    HP_EXPORT_TIMINGS, /* of each instruction of a part of a run, on a machine in cycles */
-    HP_EXPORT_STREAM,  /* everything that is executed in a run, or a part of it */
-};
-
 /* What is wanted of a format that is made of a profile. What a format has no use for it refuses. */
 struct hp_export_request {
     const char *module; /* the file that it is about, by path or by name; NULL: the program */
@@ -27,8 +20,7 @@ struct hp_export_request {
     const char *metric; /* what is counted: "instructions" (NULL), "cycles" */
 };
 
-/* What was written, and of how much. For formats that are about one file: of the executions in it.
- */
+/* What was written, and of how much; of a format about one file, of the executions in it. */
 struct hp_export_written {
     const char *unit; /* "instructions", "branches", ... */
     uint64_t written;
@@ -63,19 +55,19 @@ struct hp_stream_block {
     size_t n_addresses;
 };
 
+/* What a format is made of tells which of write(), block() and timing() it has. */
 struct hp_export_format {
     const char *name;
     const char *summary; /* one line: what it is, and what reads it */
-    enum hp_export_source source;
 
-    /* Of HP_EXPORT_PROFILE: writes a profile, which is normal. Names in it are any bytes, and may
-     * be as long as they like. HP_ERR_INVALID: the profile has not got what the format is made of;
-     * the text says how to record it. */
+    /* Of a profile, which is normal. Names in it are any bytes, and may be as long as they like.
+     * HP_ERR_INVALID: the profile has not got what the format is made of; the text says how to
+     * record it. */
     enum hp_err (*write)(const struct hp_profile *profile, const struct hp_export_request *request,
                          FILE *out, struct hp_export_written *written);
 
-    /* Of the others: one of these gets what a thread did, as it comes. HP_ERR_NOMEM, HP_ERR_IO;
-     * write errors may be left to the file's error flag. */
+    /* Of a run, of what a thread did as it comes: every block, or what became of every instruction
+     * on a machine in cycles. Write errors may be left to the file's error flag. */
     enum hp_err (*block)(void *state, const struct hp_stream_block *block);
     enum hp_err (*timing)(void *state, const struct hp_timing *timing);
     size_t state_size; /* of the state, which is zero behind its setup at first */
@@ -90,8 +82,8 @@ struct hp_export_format {
     const char *second; /* behind the file's name it makes that of a second one: ".pc"; or NULL */
 };
 
-/* All of them. */
-const struct hp_export_format *const *hp_export_formats(size_t *n);
+/* All of them, up to NULL. */
+extern const struct hp_export_format *const hp_export_formats[];
 
 /* HP_ERR_INVALID: there is none of that name (NULL: none was given); the text lists them. */
 enum hp_err hp_export_find(const char *name, const struct hp_export_format **format);

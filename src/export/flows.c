@@ -111,7 +111,7 @@ static void index_module(struct hp_flows *flows)
             (void *)(uintptr_t)p);
 }
 
-static int order_ranges(const void *a, const void *b)
+int hp_flow_range_order(const void *a, const void *b)
 {
     const struct hp_flow_range *x = a, *y = b;
     return HP_COMPARE(x->from, y->from);
@@ -134,7 +134,7 @@ static enum hp_err find_ranges(struct hp_flows *flows)
         changes[n++] =
             (struct hp_flow_range){.from = from + block->size, .count = -flows->blocks[i]};
     }
-    qsort(changes, n, sizeof *changes, order_ranges);
+    qsort(changes, n, sizeof *changes, hp_flow_range_order);
     uint64_t count = 0;
     for (size_t i = 0; i + 1 < n; i++) {
         count += changes[i].count;

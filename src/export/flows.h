@@ -17,6 +17,9 @@ struct hp_flow_range {
     uint64_t count;
 };
 
+/* For qsort(): by where they begin. */
+int hp_flow_range_order(const void *a, const void *b);
+
 /* All zero is an empty one. */
 struct hp_flows {
     const struct hp_profile *profile;

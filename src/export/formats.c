@@ -28,24 +28,15 @@
 FORMATS(DECLARE)
 
 #define ADDRESS(name) &hp_format_##name,
-static const struct hp_export_format *const formats[] = {FORMATS(ADDRESS)};
-
-#define N_FORMATS (sizeof formats / sizeof *formats)
-
-const struct hp_export_format *const *hp_export_formats(size_t *n)
-{
-    *n = N_FORMATS;
-    return formats;
-}
+const struct hp_export_format *const hp_export_formats[] = {FORMATS(ADDRESS) NULL};
 
 enum hp_err hp_export_find(const char *name, const struct hp_export_format **format)
 {
     struct hp_strbuf names HP_CLEANUP(hp_strbuf_fini) = {0};
-    for (size_t i = 0; i < N_FORMATS; i++) {
-        *format = formats[i];
-        if (name && strcmp(formats[i]->name, name) == 0)
+    for (size_t i = 0; (*format = hp_export_formats[i]); i++) {
+        if (name && strcmp((*format)->name, name) == 0)
             return HP_OK;
-        hp_strbuf_format(&names, "%s%s", i ? ", " : "", formats[i]->name);
+        hp_strbuf_format(&names, "%s%s", i ? ", " : "", (*format)->name);
     }
     if (!name)
         return hp_fail(HP_ERR_INVALID, "no format given: --format is one of %s",

@@ -59,7 +59,7 @@ static enum hp_err check_words(struct export *e, int n, int n_program)
     if (n == 0 && !e->name)
         return hp_fail(HP_ERR_INVALID, "no format and no file given; try: hotpath export --help");
     HP_TRY(hp_export_find(e->name, &e->format));
-    bool profile = e->format->source == HP_EXPORT_PROFILE;
+    bool profile = e->format->write;
     if (profile && (n != 1 || n_program))
         return hp_fail(HP_ERR_INVALID,
                        "'%s' is made of one profile; record it first: hotpath record -o FILE -- "
@@ -81,7 +81,7 @@ static enum hp_err check_words(struct export *e, int n, int n_program)
 static enum hp_err check_options(const struct export *e)
 {
     const struct hp_session_settings *session = &e->session.settings;
-    bool of_profile = e->format->source == HP_EXPORT_PROFILE;
+    bool of_profile = e->format->write;
     const struct {
         const char *name;
         bool given, fits;
@@ -89,7 +89,7 @@ static enum hp_err check_options(const struct export *e)
         {"module", e->request.module, of_profile},
         {"table", e->request.table, of_profile},
         {"metric", e->request.metric, of_profile},
-        {"machine", session->machine, e->format->source == HP_EXPORT_TIMINGS},
+        {"machine", session->machine, e->format->timing},
         {"interval", e->interval != NOT_GIVEN, e->format->intervals},
         {"thread", e->thread_name, !of_profile},
         {"from", session->from, !of_profile},
@@ -118,10 +118,10 @@ static enum hp_err settle_options(struct export *e)
         return hp_fail(HP_ERR_INVALID, "--interval 0: an interval has instructions");
     e->thread = all ? HP_STREAM_ALL : (uint32_t)thread;
     if (e->session.settings.length == NOT_GIVEN)
-        e->session.settings.length = e->format->source == HP_EXPORT_TIMINGS ? WINDOW : 0;
+        e->session.settings.length = e->format->timing ? WINDOW : 0;
     e->session.settings.attach = attach;
     e->session.settings.addresses = e->format->addresses;
-    e->session.settings.timings = e->format->source == HP_EXPORT_TIMINGS;
+    e->session.settings.timings = e->format->timing;
     return HP_OK;
 }
 
@@ -159,7 +159,7 @@ static void print_log(const struct export *e, const char *path)
 static void print_end(struct export *e, const char *path, const struct hp_profile *profile)
 {
     print_notes(profile);
-    if (e->format->source == HP_EXPORT_TIMINGS) {
+    if (e->format->timing) {
         print_log(e, path);
         return;
     }
@@ -287,8 +287,7 @@ static enum hp_err run_command(void *values, int n, char **words, int *status)
     HP_TRY(check_words(e, n, e->n_program));
     HP_TRY(check_options(e));
     HP_TRY(settle_options(e));
-    return e->format->source == HP_EXPORT_PROFILE ? convert(e, words[0])
-                                                  : run(e, words, e->n_program != 0, status);
+    return e->format->write ? convert(e, words[0]) : run(e, words, e->n_program != 0, status);
 }
 
 const struct hp_command hp_command_export = {

@@ -102,7 +102,6 @@ static enum hp_err write_autofdo(const struct hp_profile *profile,
 const struct hp_export_format hp_format_autofdo = {
     .name = "autofdo",
     .summary = "text for AutoFDO's create_llvm_prof --profiler=text",
-    .source = HP_EXPORT_PROFILE,
     .write = write_autofdo,
 };
 
@@ -172,6 +171,5 @@ static enum hp_err write_bolt_aggregated(const struct hp_profile *profile,
 const struct hp_export_format hp_format_bolt_aggregated = {
     .name = "bolt-aggregated",
     .summary = "a pre-aggregated profile for perf2bolt and llvm-bolt --pa",
-    .source = HP_EXPORT_PROFILE,
     .write = write_bolt_aggregated,
 };

@@ -173,22 +173,18 @@ static enum hp_err add_functions(struct hp_bolt_image *image, const struct symbo
     return HP_OK;
 }
 
-/* The beginning of a procedure linkage table, which all its entries have in common. */
-static enum hp_err add_plt_head(struct hp_bolt_image *image)
-{
-    GElf_Shdr header;
-    Elf_Scn *section = hp_elf_section_named(image->file.elf, ".plt");
-    if (!section || !gelf_getshdr(section, &header) || header.sh_addr < image->base)
-        return HP_OK;
-    uint64_t from = header.sh_addr - image->base;
-    return add_function(image, from, from + header.sh_size, 0, "__BOLT_PSEUDO_.plt");
-}
-
-/* Entries of the procedure linkage tables, which have no symbols. */
+/* Procedure linkage tables: what all entries have in common, and the entries, which have no
+ * symbols.
+ */
 static enum hp_err add_plt(struct hp_bolt_image *image)
 {
     struct hp_symbol_table table HP_CLEANUP(hp_symbol_table_fini) = {0};
-    HP_TRY(add_plt_head(image));
+    GElf_Shdr header;
+    Elf_Scn *section = hp_elf_section_named(image->file.elf, ".plt");
+    if (section && gelf_getshdr(section, &header) && header.sh_addr >= image->base) {
+        uint64_t from = header.sh_addr - image->base;
+        HP_TRY(add_function(image, from, from + header.sh_size, 0, "__BOLT_PSEUDO_.plt"));
+    }
     HP_TRY(hp_symbol_table_add_plt(&table, &image->strings, image->file.elf, image->base));
     for (size_t i = 0; i < table.n; i++) {
         const struct hp_symbol *s = &table.entries[i].symbol;

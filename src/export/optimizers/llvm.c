@@ -6,7 +6,6 @@
  */
 
 #include "base/cleanup.h"
-#include "base/compare.h"
 #include "export/flows.h"
 #include "export/optimizers/llvm_tree.h"
 #include "report/tables.h"
@@ -148,12 +147,6 @@ static enum hp_err add_piece(struct writer *w, uint64_t from, uint64_t to)
     return HP_OK;
 }
 
-static int order_pieces(const void *a, const void *b)
-{
-    const struct hp_flow_range *x = a, *y = b;
-    return HP_COMPARE(x->from, y->from);
-}
-
 /* Executed code, and the rest of the functions that it is in; in any order, with overlaps. */
 static size_t list_pieces(const struct writer *w, struct hp_flow_range *pieces)
 {
@@ -183,7 +176,7 @@ static enum hp_err add_lines(struct writer *w)
     if (!pieces)
         return hp_fail_nomem();
     size_t n = list_pieces(w, pieces);
-    qsort(pieces, n, sizeof *pieces, order_pieces);
+    qsort(pieces, n, sizeof *pieces, hp_flow_range_order);
     for (size_t i = 0; i < n; i++) {
         uint64_t from = pieces[i].from > done ? pieces[i].from : done;
         if (pieces[i].to <= from)

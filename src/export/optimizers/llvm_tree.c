@@ -97,39 +97,29 @@ static int order_things(const struct hp_llvm_entry *x, const struct hp_llvm_entr
            ?: (x->target ? strcmp(x->target, y->target) : 0);
 }
 
+/* Of an instance the most often executed first. */
 static int order_entries(const void *a, const void *b)
 {
     const struct hp_llvm_entry *x = a, *y = b;
-    return order_things(x, y) ?: HP_COMPARE(x->instance, y->instance);
-}
-
-/* Joins entry `entry` to `into`, which is the same thing. `most` is the largest of its instance so
- * far. */
-static void join(struct hp_llvm_entry *into, uint64_t *most, const struct hp_llvm_entry *entry)
-{
-    if (entry->target || entry->instance != into->instance) {
-        hp_add_up(&into->count, entry->count);
-        into->instance = entry->instance;
-        *most = entry->count;
-    } else if (entry->count > *most) {
-        hp_add_up(&into->count, entry->count - *most);
-        *most = entry->count;
-    }
+    return order_things(x, y)
+           ?: HP_COMPARE(x->instance, y->instance)
+           ?: HP_COMPARE(y->count, x->count);
 }
 
 static void join_entries(struct hp_llvm_tree *tree)
 {
+    struct hp_llvm_entry *entries = tree->entries;
     size_t kept = 0;
-    uint64_t most = 0;
     if (tree->n_entries)
-        qsort(tree->entries, tree->n_entries, sizeof *tree->entries, order_entries);
+        qsort(entries, tree->n_entries, sizeof *entries, order_entries);
     for (size_t i = 0; i < tree->n_entries; i++) {
-        if (kept && order_things(&tree->entries[kept - 1], &tree->entries[i]) == 0) {
-            join(&tree->entries[kept - 1], &most, &tree->entries[i]);
-            continue;
+        struct hp_llvm_entry *last = &entries[kept - (kept > 0)];
+        if (!kept || order_things(last, &entries[i]) != 0) {
+            entries[kept++] = entries[i];
+        } else if (entries[i].target || entries[i].instance != last->instance) {
+            hp_add_up(&last->count, entries[i].count);
+            last->instance = entries[i].instance;
         }
-        tree->entries[kept++] = tree->entries[i];
-        most = tree->entries[kept - 1].count;
     }
     tree->n_entries = kept;
 }

@@ -10,6 +10,7 @@
 #include "export/pipeline/log.h"
 
 #include <inttypes.h>
+#include <stdarg.h>
 #include <stdlib.h>
 
 /* A line of the log: its letter, the instruction, and ... */
@@ -114,12 +115,18 @@ static void write_before(struct kanata *k, uint64_t cycle)
     }
 }
 
-/* A label, of which a line cannot hold tabs and newlines. */
-static void put_label(FILE *out, uint64_t id, int type, const char *text)
+/* A label. A line cannot hold tabs and newlines. */
+__attribute__((format(printf, 4, 5))) static void put_label(FILE *out, uint64_t id, int type,
+                                                            const char *format, ...)
 {
+    char text[256];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
     fprintf(out, "L\t%" PRIu64 "\t%d\t", id, type);
-    for (; *text; text++)
-        fputc((unsigned char)*text < ' ' ? ' ' : *text, out);
+    for (const char *c = text; *c; c++)
+        fputc((unsigned char)*c < ' ' ? ' ' : *c, out);
     fputc('\n', out);
 }
 
@@ -127,44 +134,22 @@ static void put_label(FILE *out, uint64_t id, int type, const char *text)
 static void put_start(struct kanata *k, const struct hp_log_insn *insn)
 {
     const struct hp_timing *t = insn->timing;
-    const struct hp_stream_setup *setup = &k->log.setup;
-    char text[256];
-    fprintf(setup->out, "I\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\n", insn->id, insn->id,
-            setup->thread);
-    snprintf(text, sizeof text, "%" PRIx64 ": %s", insn->code->address, insn->text);
-    put_label(setup->out, insn->id, 0, text);
-    if (*insn->where) {
-        snprintf(text, sizeof text, "%s\\n", insn->where);
-        put_label(setup->out, insn->id, 1, text);
-    }
-    hp_log_describe(t, text, sizeof text);
-    if (*text)
-        put_label(setup->out, insn->id, 1, text);
-    if (t->address && insn->code->n_mems) {
-        snprintf(text, sizeof text, "\\ndata at 0x%" PRIx64, t->address);
-        put_label(setup->out, insn->id, 1, text);
-    }
-    fprintf(setup->out, "S\t%" PRIu64 "\t0\tF\n", insn->id);
+    FILE *out = k->log.setup.out;
+    char events[256];
+    hp_log_describe(t, events, sizeof events);
+    fprintf(out, "I\t%" PRIu64 "\t%" PRIu64 "\t%" PRIu32 "\n", insn->id, insn->id,
+            k->log.setup.thread);
+    put_label(out, insn->id, 0, "%" PRIx64 ": %s", insn->code->address, insn->text);
+    if (*insn->where)
+        put_label(out, insn->id, 1, "%s\\n", insn->where);
+    if (*events)
+        put_label(out, insn->id, 1, "%s", events);
+    if (t->address && insn->code->n_mems)
+        put_label(out, insn->id, 1, "\\ndata at 0x%" PRIx64, t->address);
+    fprintf(out, "S\t%" PRIu64 "\t0\tF\n", insn->id);
 }
 
 /* --- What happens to an instruction ----------------------------------------------------------- */
-
-/* Why it could not be mapped, as the name of a stall; NULL: it was not held up. */
-static const char *map_stall(uint32_t events)
-{
-    static const struct {
-        uint32_t event;
-        const char *stage;
-    } stalls[] = {{HP_TIMING_NO_REORDER, "rob"},
-                  {HP_TIMING_NO_QUEUE, "iq"},
-                  {HP_TIMING_NO_MEMORY_QUEUE, "mq"},
-                  {HP_TIMING_NO_REGISTER, "reg"},
-                  {HP_TIMING_SERIAL, "ser"}};
-    for (size_t i = 0; i < sizeof stalls / sizeof *stalls; i++)
-        if (events & stalls[i].event)
-            return stalls[i].stage;
-    return NULL;
-}
 
 /* A stage begins in lane 0, unless the instruction had left by then. */
 static enum hp_err put_stage(struct kanata *k, const struct hp_log_insn *insn, uint32_t after,
@@ -206,7 +191,7 @@ static enum hp_err put_stages(struct kanata *k, const struct hp_log_insn *insn)
 static enum hp_err put_stall(struct kanata *k, const struct hp_log_insn *insn)
 {
     const struct hp_timing *t = insn->timing;
-    const char *stall = map_stall(t->events);
+    const char *stall = hp_log_stall(t);
     uint32_t end = t->mapped < t->left ? t->mapped : t->left;
     if (!stall || end == 0)
         return HP_OK;
@@ -237,7 +222,6 @@ static enum hp_err close_log(void *state)
 const struct hp_export_format hp_format_kanata = {
     .name = "kanata",
     .summary = "a pipeline log for Konata",
-    .source = HP_EXPORT_TIMINGS,
     .timing = put_insn,
     .state_size = sizeof(struct kanata),
     .open = open_log,

@@ -8,26 +8,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An execution of a static instruction. */
-struct instance {
-    uint64_t id; /* HP_LOG_NONE: there was none */
-    uint64_t left;
-    bool aborted;
-};
-
-/* What is known of a static instruction. */
+/* What is known of a static instruction; times are cycles. */
 struct hp_log_place {
-    struct instance latest, retired; /* the latest, and the latest that retired */
-    char *text, *where;              /* NULL: not asked for yet */
+    const char *text, *where;
+    uint64_t latest, retired; /* ids of the latest execution, and of the latest that retired */
+    uint64_t gone;            /* when the latest was aborted; UINT64_MAX: it was not */
 };
 
 void hp_log_fini(void *state)
 {
     struct hp_log *log = state;
-    for (size_t i = 0; i < log->n_places; i++) {
-        free(log->places[i].text);
-        free(log->places[i].where);
-    }
+    hp_strings_fini(&log->strings);
     free(log->places);
 }
 
@@ -47,28 +38,23 @@ static uint32_t module_of(const struct hp_code *code, const struct hp_static *in
 }
 
 /* "main+0x12, sort.c:34", with what of it is known. */
-static void describe_place(struct hp_log *log, const struct hp_static *insn, char *text,
-                           size_t size)
+static const char *describe_place(struct hp_log *log, const struct hp_static *insn)
 {
     const struct hp_code *code = hp_program_code(log->setup.program);
-    uint32_t id = module_of(code, insn);
-    *text = 0;
+    uint32_t id = module_of(code, insn), line;
     if (id == HP_NO_ID)
-        return;
+        return "";
     const struct hp_module *module = hp_code_module(code, id);
+    struct hp_functions *functions = log->setup.functions;
+    struct hp_symbols *symbols = functions ? hp_functions_symbols(functions, id) : NULL;
     uint64_t offset = insn->address - module->base;
-    struct hp_symbols *symbols =
-        log->setup.functions ? hp_functions_symbols(log->setup.functions, id) : NULL;
     const struct hp_symbol *symbol = symbols ? hp_symbols_find(symbols, offset) : NULL;
-    const char *file = "";
-    uint32_t line = 0;
-    if (symbols && hp_symbols_line(symbols, offset, &file, &line) != HP_OK)
-        line = 0;
-    snprintf(text, size, "%s+0x%" PRIx64, symbol ? symbol->name : hp_base_name(module->path),
-             symbol ? offset - symbol->offset : offset);
-    size_t length = strlen(text);
-    if (line)
-        snprintf(text + length, size - length, ", %s:%" PRIu32, hp_base_name(file), line);
+    const char *name = symbol ? symbol->name : hp_base_name(module->path), *file;
+    uint64_t from = symbol ? symbol->offset : 0;
+    if (symbols && hp_symbols_line(symbols, offset, &file, &line) == HP_OK && line)
+        return hp_strings_format(&log->strings, "%s+0x%" PRIx64 ", %s:%" PRIu32, name,
+                                 offset - from, hp_base_name(file), line);
+    return hp_strings_format(&log->strings, "%s+0x%" PRIx64, name, offset - from);
 }
 
 /* The place of a static instruction, with its names. */
@@ -77,19 +63,52 @@ static enum hp_err find_place(struct hp_log *log, uint32_t insn, struct hp_log_p
     char text[256];
     if (insn >= log->n_places)
         HP_TRY(hp_grow(&log->places, &log->n_places, (size_t)insn + 1, sizeof *log->places));
-    struct hp_log_place *p = &log->places[insn];
-    *place = p;
+    struct hp_log_place *p = *place = &log->places[insn];
     if (p->where)
         return HP_OK;
     hp_program_text(log->setup.program, insn, text, sizeof text);
-    p->text = strdup(text);
-    describe_place(log, &hp_program_insns(log->setup.program)[insn], text, sizeof text);
-    p->where = p->text ? strdup(text) : NULL;
-    p->latest.id = p->retired.id = HP_LOG_NONE;
-    return p->where ? HP_OK : hp_fail_nomem();
+    p->text = hp_strings_add(&log->strings, text, strlen(text));
+    p->where = describe_place(log, &hp_program_insns(log->setup.program)[insn]);
+    p->latest = p->retired = HP_LOG_NONE;
+    return p->text && p->where ? HP_OK : hp_fail_nomem();
 }
 
 /* --- Events in words -------------------------------------------------------------------------- */
+
+/* `stall`: that it could not be mapped for this, in short. */
+static const struct {
+    uint32_t event;
+    const char *text, *stall;
+} words[] = {
+    {HP_TIMING_WRONG_PATH, "wrong path", NULL},
+    {HP_TIMING_TRAPPED, "trapped", NULL},
+    {HP_TIMING_L1I, "L1I miss", NULL},
+    {HP_TIMING_ITLB, "ITLB miss", NULL},
+    {HP_TIMING_L1D, "L1D miss", NULL},
+    {HP_TIMING_DTLB, "DTLB miss", NULL},
+    {HP_TIMING_TLB2, "second-level TLB miss", NULL},
+    {HP_TIMING_MERGED, "line on its way", NULL},
+    {HP_TIMING_MISPREDICTED, "mispredicted", NULL},
+    {HP_TIMING_BTB, "not in the BTB", NULL},
+    {HP_TIMING_FORWARDED, "forwarded from a store", NULL},
+    {HP_TIMING_BLOCKED, "waited for a store", NULL},
+    {HP_TIMING_NO_REORDER, "reorder buffer full", "rob"},
+    {HP_TIMING_NO_QUEUE, "issue queue full", "iq"},
+    {HP_TIMING_NO_MEMORY_QUEUE, "memory queue full", "mq"},
+    {HP_TIMING_NO_REGISTER, "no register free", "reg"},
+    {HP_TIMING_SERIAL, "runs alone", "ser"},
+    {HP_TIMING_UNIT_BUSY, "no unit free", NULL},
+    {HP_TIMING_QUEUE_STALL, "branch queue full", NULL},
+};
+#define N_WORDS (sizeof words / sizeof *words)
+
+const char *hp_log_stall(const struct hp_timing *timing)
+{
+    for (size_t i = 0; i < N_WORDS; i++)
+        if (timing->events & words[i].event && words[i].stall)
+            return words[i].stall;
+    return NULL;
+}
 
 static void append(char *text, size_t size, const char *word)
 {
@@ -99,35 +118,11 @@ static void append(char *text, size_t size, const char *word)
 
 void hp_log_describe(const struct hp_timing *timing, char *text, size_t size)
 {
-    static const struct {
-        uint32_t event;
-        const char *text;
-    } words[] = {
-        {HP_TIMING_WRONG_PATH, "wrong path"},
-        {HP_TIMING_TRAPPED, "trapped"},
-        {HP_TIMING_L1I, "L1I miss"},
-        {HP_TIMING_ITLB, "ITLB miss"},
-        {HP_TIMING_L1D, "L1D miss"},
-        {HP_TIMING_DTLB, "DTLB miss"},
-        {HP_TIMING_TLB2, "second-level TLB miss"},
-        {HP_TIMING_MERGED, "line on its way"},
-        {HP_TIMING_MISPREDICTED, "mispredicted"},
-        {HP_TIMING_BTB, "not in the BTB"},
-        {HP_TIMING_FORWARDED, "forwarded from a store"},
-        {HP_TIMING_BLOCKED, "waited for a store"},
-        {HP_TIMING_NO_REORDER, "reorder buffer full"},
-        {HP_TIMING_NO_QUEUE, "issue queue full"},
-        {HP_TIMING_NO_MEMORY_QUEUE, "memory queue full"},
-        {HP_TIMING_NO_REGISTER, "no register free"},
-        {HP_TIMING_SERIAL, "runs alone"},
-        {HP_TIMING_UNIT_BUSY, "no unit free"},
-        {HP_TIMING_QUEUE_STALL, "branch queue full"},
-    };
     static const char *const levels[] = {[HP_FROM_L2] = "data from L2",
                                          [HP_FROM_L3] = "data from L3",
                                          [HP_FROM_MEMORY] = "data from memory"};
     *text = 0;
-    for (size_t i = 0; i < sizeof words / sizeof *words; i++)
+    for (size_t i = 0; i < N_WORDS; i++)
         if (timing->events & words[i].event)
             append(text, size, words[i].text);
     if (timing->data_from >= HP_FROM_L2 && timing->data_from <= HP_FROM_MEMORY)
@@ -143,8 +138,7 @@ static uint64_t find_producer(const struct hp_log *log, const struct hp_timing *
     if (t->producer >= log->n_places || !log->places[t->producer].where)
         return HP_LOG_NONE;
     const struct hp_log_place *place = &log->places[t->producer];
-    bool gone = place->latest.aborted && place->latest.left <= t->fetched;
-    return gone ? place->retired.id : place->latest.id;
+    return place->gone <= t->fetched ? place->retired : place->latest;
 }
 
 static enum hp_err check(const struct hp_log *log, const struct hp_timing *t)
@@ -165,19 +159,18 @@ enum hp_err hp_log_next(struct hp_log *log, const struct hp_timing *t, struct hp
     struct hp_log_place *place;
     HP_TRY(check(log, t));
     HP_TRY(find_place(log, t->insn, &place));
-    *insn = (struct hp_log_insn){
-        .timing = t,
-        .code = &hp_program_insns(log->setup.program)[t->insn],
-        .id = written->written,
-        .producer = find_producer(log, t),
-        .text = place->text,
-        .where = place->where,
-    };
+    *insn = (struct hp_log_insn){.timing = t,
+                                 .code = &hp_program_insns(log->setup.program)[t->insn],
+                                 .id = written->written,
+                                 .producer = find_producer(log, t),
+                                 .text = place->text,
+                                 .where = place->where};
     bool retired = t->events & HP_TIMING_RETIRED;
     uint64_t left = t->fetched + t->left;
-    place->latest = (struct instance){.id = insn->id, .left = left, .aborted = !retired};
+    place->latest = insn->id;
+    place->gone = retired ? UINT64_MAX : left;
     if (retired)
-        place->retired = place->latest;
+        place->retired = insn->id;
     if (!insn->id)
         log->first = t->fetched;
     if (left > log->last)

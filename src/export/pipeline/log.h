@@ -7,6 +7,7 @@
 #ifndef HP_EXPORT_LOG_H
 #define HP_EXPORT_LOG_H
 
+#include "base/strings.h"
 #include "export/export.h"
 
 #define HP_LOG_NONE UINT64_MAX
@@ -15,6 +16,7 @@ struct hp_log {
     struct hp_stream_setup setup; /* first */
     struct hp_log_place *places;  /* by static id */
     size_t n_places;
+    struct hp_strings strings;     /* their names */
     uint64_t first, fetched, last; /* cycles: the first fetch, the last one, the last that left */
 };
 
@@ -39,5 +41,8 @@ void hp_log_fini(void *log);
 /* What the events of a timing mean, in words: "L1D miss, from L2; mispredicted". At most `size`
  * bytes, always terminated. */
 void hp_log_describe(const struct hp_timing *timing, char *text, size_t size);
+
+/* Why an instruction could not be mapped, in short: "rob"; NULL: it was not held up. */
+const char *hp_log_stall(const struct hp_timing *timing);
 
 #endif

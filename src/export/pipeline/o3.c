@@ -47,7 +47,6 @@ static enum hp_err put_insn(void *state, const struct hp_timing *t)
 const struct hp_export_format hp_format_o3 = {
     .name = "o3",
     .summary = "a pipeline log as gem5's O3PipeView, for o3-pipeview.py and Konata",
-    .source = HP_EXPORT_TIMINGS,
     .timing = put_insn,
     .state_size = sizeof(struct hp_log),
     .fini = hp_log_fini,

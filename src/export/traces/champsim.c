@@ -221,7 +221,6 @@ static void fini_trace(void *state)
 const struct hp_export_format hp_format_champsim = {
     .name = "champsim",
     .summary = "a trace of instructions for ChampSim",
-    .source = HP_EXPORT_STREAM,
     .block = put_block,
     .state_size = sizeof(struct champsim),
     .open = open_trace,

@@ -108,33 +108,25 @@ static enum hp_err put_block(void *state, const struct hp_stream_block *block)
 
 /* "F:7:401020:main", as valgrind writes it, and behind that, where the name ends, module+offset and
  * instructions. */
-static enum hp_err put_place(struct simpoint *s, size_t i, struct hp_strbuf *name)
-{
-    uint32_t block = s->order[i];
-    const struct hp_block *code = hp_code_block(s->setup.code, block);
-    const struct hp_module *module = hp_code_module(s->setup.code, code->module);
-    struct hp_functions *functions = s->setup.functions;
-    uint32_t function = functions ? hp_functions_of_block(functions, block) : HP_NO_ID;
-    const struct hp_symbol *symbol =
-        function == HP_NO_ID ? NULL : hp_functions_get(functions, function)->symbol;
-    hp_strbuf_clear(name);
-    if (symbol)
-        hp_strbuf_clean(name, symbol->name);
-    hp_strbuf_add(name, "\t");
-    hp_strbuf_clean(name, module->path);
-    if (name->failed)
-        return hp_fail_nomem();
-    fprintf(s->setup.second, "F:%zu:%" PRIx64 ":%s+0x%" PRIx64 "\t%" PRIu32 "\n", i + 1,
-            code->start, hp_strbuf_text(name), code->start - module->base, code->insns);
-    return HP_OK;
-}
-
 static enum hp_err put_places(struct simpoint *s)
 {
     struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
-    for (size_t i = 0; i < s->n_order; i++)
-        HP_TRY(put_place(s, i, &name));
-    return HP_OK;
+    struct hp_functions *functions = s->setup.functions;
+    for (size_t i = 0; i < s->n_order; i++) {
+        const struct hp_block *code = hp_code_block(s->setup.code, s->order[i]);
+        const struct hp_module *module = hp_code_module(s->setup.code, code->module);
+        uint32_t function = functions ? hp_functions_of_block(functions, s->order[i]) : HP_NO_ID;
+        const struct hp_symbol *symbol =
+            function == HP_NO_ID ? NULL : hp_functions_get(functions, function)->symbol;
+        hp_strbuf_clear(&name);
+        if (symbol)
+            hp_strbuf_clean(&name, symbol->name);
+        hp_strbuf_add(&name, "\t");
+        hp_strbuf_clean(&name, module->path);
+        fprintf(s->setup.second, "F:%zu:%" PRIx64 ":%s+0x%" PRIx64 "\t%" PRIu32 "\n", i + 1,
+                code->start, hp_strbuf_text(&name), code->start - module->base, code->insns);
+    }
+    return name.failed ? hp_fail_nomem() : HP_OK;
 }
 
 static enum hp_err close_vectors(void *state)
@@ -163,7 +155,6 @@ static void fini_vectors(void *state)
 const struct hp_export_format hp_format_simpoint = {
     .name = "simpoint",
     .summary = "basic block vectors for SimPoint",
-    .source = HP_EXPORT_STREAM,
     .block = put_block,
     .state_size = sizeof(struct simpoint),
     .open = open_vectors,

@@ -304,16 +304,14 @@ static void a_full_disk_is_noticed(void **state)
 static void formats_are_found_by_name(void **state)
 {
     (void)state;
-    size_t n;
-    const struct hp_export_format *const *formats = hp_export_formats(&n);
     const struct hp_export_format *found;
-    for (size_t i = 0; i < n; i++) {
-        assert_int_equal(hp_export_find(formats[i]->name, &found), HP_OK);
-        assert_ptr_equal(found, formats[i]);
+    for (size_t i = 0; hp_export_formats[i]; i++) {
+        assert_int_equal(hp_export_find(hp_export_formats[i]->name, &found), HP_OK);
+        assert_ptr_equal(found, hp_export_formats[i]);
     }
     assert_int_equal(hp_export_find("none", &found), HP_ERR_INVALID);
-    for (size_t i = 0; i < n; i++)
-        assert_non_null(strstr(hp_error_text(), formats[i]->name));
+    for (size_t i = 0; hp_export_formats[i]; i++)
+        assert_non_null(strstr(hp_error_text(), hp_export_formats[i]->name));
     assert_int_equal(hp_export_find(NULL, &found), HP_ERR_INVALID);
 }
 
