@@ -19,14 +19,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* An end of a record: the function is NULL outside of the file. */
-struct end {
-    const struct hp_bolt_function *function;
-    uint64_t offset; /* in it */
-};
+/* In place of an offset: what is outside of the file, or cannot be named. */
+#define OUTSIDE UINT64_MAX
 
 struct record {
-    struct end from, to;
+    uint64_t from, to; /* offsets in the module; OUTSIDE */
     uint64_t count, mispredicted;
 };
 
@@ -47,20 +44,22 @@ static void fini_writer(struct writer *w)
 
 /* --- Records ---------------------------------------------------------------------------------- */
 
-/* A name that cannot be in a line is none. */
-static struct end end_at(const struct writer *w, uint32_t module, uint64_t offset)
+/* The function at an offset; NULL: none, or its name cannot be in a line. */
+static const struct hp_bolt_function *function_at(const struct writer *w, uint64_t offset)
 {
-    const struct hp_bolt_function *function =
-        module == w->flows.module ? hp_bolt_image_find(&w->image, offset) : NULL;
-    if (!function || !function->name[0] || strchr(function->name, '\n'))
-        return (struct end){0};
-    return (struct end){function, offset - function->from};
+    const struct hp_bolt_function *function = hp_bolt_image_find(&w->image, offset);
+    return function && function->name[0] && !strchr(function->name, '\n') ? function : NULL;
 }
 
-static enum hp_err add_record(struct writer *w, struct end from, struct end to, uint64_t count,
+static uint64_t end_at(const struct writer *w, struct hp_place place)
+{
+    return place.module == w->flows.module && function_at(w, place.offset) ? place.offset : OUTSIDE;
+}
+
+static enum hp_err add_record(struct writer *w, uint64_t from, uint64_t to, uint64_t count,
                               uint64_t mispredicted)
 {
-    if (!count || (!from.function && !to.function))
+    if (!count || (from == OUTSIDE && to == OUTSIDE))
         return HP_OK;
     HP_TRY(hp_grow(&w->records, &w->capacity, w->n + 1, sizeof *w->records));
     w->records[w->n++] = (struct record){from, to, count, mispredicted};
@@ -78,23 +77,28 @@ static bool is_jump(const struct hp_flows *flows, uint64_t offset)
            block->insns == 1;
 }
 
+static bool is_label(const struct writer *w, uint64_t offset)
+{
+    uint32_t length = hp_map64_get(&w->image.labels, offset);
+    return length && length != HP_MAP64_NONE;
+}
+
 static enum hp_err add_edge(struct writer *w, size_t i)
 {
     const struct hp_flows *flows = &w->flows;
     const struct hp_pedge *edge = &flows->profile->edges[i];
-    struct end from = end_at(w, edge->from.module, edge->from.offset);
-    struct end to = end_at(w, edge->to.module, edge->to.offset);
+    uint64_t from = end_at(w, edge->from), to = end_at(w, edge->to);
     bool leaves = hp_flows_leaves(flows, i);
     if (!edge->taken) {
-        if (edge->flow != HP_FLOW_COND || from.function != to.function ||
-            hp_bolt_image_has_label(&w->image, edge->to.offset) || is_jump(flows, edge->to.offset))
+        if (edge->flow != HP_FLOW_COND || function_at(w, from) != function_at(w, to) ||
+            is_label(w, to) || is_jump(flows, to))
             return HP_OK;
         return add_record(w, from, to, flows->edges[i], 0);
     }
     if (leaves && edge->flow == HP_FLOW_RETURN)
         return HP_OK;
     if (leaves)
-        hp_add_up(from.function ? &w->branches : &w->unnamed, flows->edges[i]);
+        hp_add_up(from != OUTSIDE ? &w->branches : &w->unnamed, flows->edges[i]);
     return add_record(w, from, to, flows->edges[i], flows->mispredicted[i]);
 }
 
@@ -122,68 +126,59 @@ static uint64_t from_above(const struct writer *w, uint64_t offset)
     return hp_saturating_add(sum, all);
 }
 
-static enum hp_err add_label(struct writer *w, const struct hp_bolt_label *label)
+static enum hp_err add_labels(struct writer *w)
 {
-    struct end from = end_at(w, w->flows.module, label->before);
-    struct end to = end_at(w, w->flows.module, label->at);
-    return add_record(w, from, to, from_above(w, label->at), 0);
+    const struct hp_map64 *labels = &w->image.labels;
+    for (size_t i = 0; labels->slots && i <= labels->mask; i++) {
+        uint64_t at = labels->slots[i].key;
+        uint32_t length = labels->slots[i].value;
+        if (!length || length == HP_MAP64_NONE)
+            continue;
+        struct hp_place to = {w->flows.module, at}, from = {w->flows.module, at - length};
+        HP_TRY(add_record(w, end_at(w, from), end_at(w, to), from_above(w, at), 0));
+    }
+    return HP_OK;
 }
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static int order_ends(const struct end *x, const struct end *y)
-{
-    uint64_t from_x = x->function ? x->function->from : UINT64_MAX;
-    uint64_t from_y = y->function ? y->function->from : UINT64_MAX;
-    return HP_COMPARE(from_x, from_y) ?: HP_COMPARE(x->offset, y->offset);
-}
-
 static int order_records(const void *a, const void *b)
 {
     const struct record *x = a, *y = b;
-    return order_ends(&x->from, &y->from) ?: order_ends(&x->to, &y->to);
-}
-
-/* Those between the same ends become one: all that is outside is one place. */
-static void join_records(struct writer *w)
-{
-    size_t kept = 0;
-    if (w->n)
-        qsort(w->records, w->n, sizeof *w->records, order_records);
-    for (size_t i = 0; i < w->n; i++) {
-        if (!kept || order_records(&w->records[kept - 1], &w->records[i]) != 0) {
-            w->records[kept++] = w->records[i];
-            continue;
-        }
-        hp_add_up(&w->records[kept - 1].count, w->records[i].count);
-        hp_add_up(&w->records[kept - 1].mispredicted, w->records[i].mispredicted);
-    }
-    w->n = kept;
+    return HP_COMPARE(x->from, y->from) ?: HP_COMPARE(x->to, y->to);
 }
 
 /* BOLT reads a space, or a backslash, behind a backslash. */
-static void put_end(FILE *out, const struct end *end)
+static void put_end(const struct writer *w, uint64_t offset, FILE *out)
 {
-    if (!end->function) {
-        fputs("0 [unknown] 0", out);
+    const struct hp_bolt_function *function = function_at(w, offset);
+    if (!function) {
+        fputs("0 [unknown] 0 ", out);
         return;
     }
     fputs("1 ", out);
-    for (const char *c = end->function->name; *c; c++) {
+    for (const char *c = function->name; *c; c++) {
         if (*c == ' ' || *c == '\\')
             putc('\\', out);
         putc(*c, out);
     }
-    fprintf(out, " %" PRIx64, end->offset);
+    fprintf(out, " %" PRIx64 " ", offset - function->from);
 }
 
+/* Those between the same ends become one: all that is outside is one place. */
 static void put_records(const struct writer *w, FILE *out)
 {
-    for (size_t i = 0; i < w->n; i++) {
-        put_end(out, &w->records[i].from);
-        putc(' ', out);
-        put_end(out, &w->records[i].to);
-        fprintf(out, " %" PRIu64 " %" PRIu64 "\n", w->records[i].mispredicted, w->records[i].count);
+    if (w->n)
+        qsort(w->records, w->n, sizeof *w->records, order_records);
+    for (size_t i = 0, next; i < w->n; i = next) {
+        struct record *sum = &w->records[i];
+        for (next = i + 1; next < w->n && order_records(sum, &w->records[next]) == 0; next++) {
+            hp_add_up(&sum->count, w->records[next].count);
+            hp_add_up(&sum->mispredicted, w->records[next].mispredicted);
+        }
+        put_end(w, sum->from, out);
+        put_end(w, sum->to, out);
+        fprintf(out, "%" PRIu64 " %" PRIu64 "\n", sum->mispredicted, sum->count);
     }
 }
 
@@ -201,9 +196,7 @@ static enum hp_err write_bolt(const struct hp_profile *profile,
     for (size_t i = 0; i < profile->n_edges; i++)
         if (hp_flows_leaves(&w.flows, i) || hp_flows_enters(&w.flows, i))
             HP_TRY(add_edge(&w, i));
-    for (size_t i = 0; i < w.image.n_labels; i++)
-        HP_TRY(add_label(&w, &w.image.labels[i]));
-    join_records(&w);
+    HP_TRY(add_labels(&w));
     put_records(&w, out);
     *written =
         hp_flows_written(&w.flows, "branches", w.branches, hp_saturating_add(w.branches, w.unnamed),

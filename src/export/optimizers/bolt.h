@@ -11,6 +11,7 @@
 #ifndef HP_EXPORT_BOLT_H
 #define HP_EXPORT_BOLT_H
 
+#include "base/map64.h"
 #include "export/flows.h"
 #include "symbols/symbols_private.h"
 
@@ -21,21 +22,16 @@ struct hp_bolt_function {
     const char *name;
 };
 
-/* A place that something jumps to, executed or not. A profile has to say how often control ran into
- * it from above. */
-struct hp_bolt_label {
-    uint64_t at;     /* offset in the module; never the start of a function */
-    uint64_t before; /* the instruction that ends there */
-};
-
 /* All zero is an empty one. */
 struct hp_bolt_image {
     struct hp_elf file;
     uint64_t base;                      /* link-time address of offset 0 */
     struct hp_bolt_function *functions; /* by place, without overlaps */
     size_t n, capacity;
-    struct hp_bolt_label *labels; /* by place */
-    size_t n_labels, labels_capacity;
+    /* Offsets that something jumps to, executed or not: a profile has to say how often control ran
+     * into them from above. The length of the instruction that ends there; 0: none does, or a
+     * function begins there. */
+    struct hp_map64 labels;
     struct hp_strings strings;
 };
 
@@ -56,8 +52,5 @@ const struct hp_bolt_function *hp_bolt_image_find(const struct hp_bolt_image *im
  * computed ones that were executed. HP_ERR_UNSUPPORTED: there is no decoder for the architecture.
  * HP_ERR_NOMEM. */
 enum hp_err hp_bolt_image_label(struct hp_bolt_image *image, const struct hp_flows *flows);
-
-/* Whether there is a label at an offset. */
-bool hp_bolt_image_has_label(const struct hp_bolt_image *image, uint64_t offset);
 
 #endif

@@ -3,7 +3,6 @@
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/grow.h"
-#include "base/map64.h"
 #include "export/optimizers/bolt.h"
 
 #include <stdlib.h>
@@ -41,7 +40,7 @@ void hp_bolt_image_close(struct hp_bolt_image *image)
     hp_elf_close(&image->file);
     hp_strings_fini(&image->strings);
     free(image->functions);
-    free(image->labels);
+    hp_map64_fini(&image->labels);
 }
 
 /* --- Symbols ---------------------------------------------------------------------------------- */

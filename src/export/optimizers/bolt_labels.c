@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "base/bisect.h"
 #include "base/cleanup.h"
 #include "base/grow.h"
-#include "base/map64.h"
 #include "export/optimizers/bolt.h"
 #include "symbols/module_code.h"
 
@@ -14,7 +12,6 @@ struct walk {
     struct hp_decoder *decoder;
     uint8_t *bytes; /* of a function */
     size_t capacity;
-    struct hp_map64 targets; /* offsets that are jumped to */
 };
 
 static void fini_walk(struct walk *walk)
@@ -22,7 +19,6 @@ static void fini_walk(struct walk *walk)
     hp_module_code_close(walk->code);
     hp_decoder_free(walk->decoder);
     free(walk->bytes);
-    hp_map64_fini(&walk->targets);
 }
 
 typedef enum hp_err visit(struct walk *walk, const struct hp_insn *insn);
@@ -61,7 +57,7 @@ static enum hp_err note_target(struct walk *walk, const struct hp_insn *insn)
 {
     if (insn->flow != HP_FLOW_JUMP && insn->flow != HP_FLOW_COND)
         return HP_OK;
-    return hp_map64_put(&walk->targets, insn->target, 0);
+    return hp_map64_put(&walk->image->labels, insn->target, 0);
 }
 
 /* Computed jumps stay in their function when they are a switch; what they led to is a label then.
@@ -74,25 +70,20 @@ static enum hp_err note_executed(struct walk *walk, const struct hp_flows *flows
             hp_flows_enters(flows, i) &&
             hp_bolt_image_find(walk->image, edge->from.offset) ==
                 hp_bolt_image_find(walk->image, edge->to.offset))
-            HP_TRY(hp_map64_put(&walk->targets, edge->to.offset, 0));
+            HP_TRY(hp_map64_put(&walk->image->labels, edge->to.offset, 0));
     }
     return HP_OK;
 }
 
 /* A target is a label where an instruction ends, and not a function. */
-static enum hp_err note_label(struct walk *walk, const struct hp_insn *insn)
+static enum hp_err note_length(struct walk *walk, const struct hp_insn *insn)
 {
-    struct hp_bolt_image *image = walk->image;
+    struct hp_map64 *labels = &walk->image->labels;
     uint64_t end = insn->address + insn->length;
-    if (hp_map64_get(&walk->targets, end) == HP_MAP64_NONE)
+    if (hp_map64_get(labels, end) == HP_MAP64_NONE)
         return HP_OK;
-    const struct hp_bolt_function *function = hp_bolt_image_find(image, end);
-    if (!function || function->from == end)
-        return HP_OK;
-    HP_TRY(hp_grow(&image->labels, &image->labels_capacity, image->n_labels + 1,
-                   sizeof *image->labels));
-    image->labels[image->n_labels++] = (struct hp_bolt_label){.at = end, .before = insn->address};
-    return HP_OK;
+    const struct hp_bolt_function *function = hp_bolt_image_find(walk->image, end);
+    return function && function->from != end ? hp_map64_put(labels, end, insn->length) : HP_OK;
 }
 
 enum hp_err hp_bolt_image_label(struct hp_bolt_image *image, const struct hp_flows *flows)
@@ -102,11 +93,5 @@ enum hp_err hp_bolt_image_label(struct hp_bolt_image *image, const struct hp_flo
     HP_TRY(hp_module_code_open(image->file.path, NULL, 0, &walk.code));
     HP_TRY(visit_all(&walk, note_target));
     HP_TRY(note_executed(&walk, flows));
-    return visit_all(&walk, note_label);
-}
-
-bool hp_bolt_image_has_label(const struct hp_bolt_image *image, uint64_t offset)
-{
-    size_t low = HP_BISECT(i, 0, image->n_labels, image->labels[i].at < offset);
-    return low < image->n_labels && image->labels[low].at == offset;
+    return visit_all(&walk, note_length);
 }

@@ -13,8 +13,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define BUFFER 4096 /* records that are written at once */
-
 struct record {
     uint64_t ip;
     uint8_t is_branch;
@@ -50,9 +48,8 @@ struct champsim {
     struct hp_stream_setup setup; /* first */
     struct code *codes;           /* by block */
     size_t n_codes;
-    struct record *buffer;
-    size_t n;
-    uint64_t bare; /* instructions that should have had addresses */
+    struct record *buffer; /* of a block */
+    uint64_t bare;         /* instructions that should have had addresses */
 };
 
 static enum hp_err open_trace(void *state)
@@ -63,7 +60,7 @@ static enum hp_err open_trace(void *state)
         return hp_fail(HP_ERR_UNSUPPORTED,
                        "a ChampSim trace can be made of x86_64 programs only, not of %s",
                        hp_arch_name(arch));
-    c->buffer = calloc(BUFFER, sizeof *c->buffer);
+    c->buffer = calloc(HP_BLOCK_MAX_INSNS, sizeof *c->buffer);
     return c->buffer ? HP_OK : hp_fail_nomem();
 }
 
@@ -151,14 +148,6 @@ static enum hp_err make_records(struct champsim *c, const struct hp_stream_block
 
 /* --- Writing ---------------------------------------------------------------------------------- */
 
-static enum hp_err flush(struct champsim *c)
-{
-    if (fwrite(c->buffer, sizeof *c->buffer, c->n, c->setup.out) != c->n)
-        return hp_fail(HP_ERR_IO, "cannot write: %s", strerror(errno));
-    c->n = 0;
-    return HP_OK;
-}
-
 static void add_addresses(struct record *r, const struct hp_insn *insn, const uint64_t *addresses)
 {
     size_t loads = 0, stores = 0;
@@ -180,22 +169,22 @@ static enum hp_err put_block(void *state, const struct hp_stream_block *block)
     const struct code *code = &c->codes[block->id];
     const uint64_t *addresses = block->addresses;
     size_t left = block->n_addresses;
-    for (uint32_t i = 0; i < block->insns && i < block->code->insns; i++) {
+    size_t n = block->insns < block->code->insns ? block->insns : block->code->insns;
+    memcpy(c->buffer, code->records, n * sizeof *c->buffer);
+    for (size_t i = 0; i < n; i++) {
         const struct hp_insn *insn = &code->insns[i];
-        if (c->n == BUFFER)
-            HP_TRY(flush(c));
-        struct record *r = &c->buffer[c->n++];
-        *r = code->records[i];
-        r->taken = r->is_branch & block->taken; /* a branch is the last one */
+        c->buffer[i].taken = c->buffer[i].is_branch & block->taken; /* a branch is the last one */
         if (insn->n_mems > left) {
             c->bare++;
             left = 0;
         } else if (insn->n_mems) {
-            add_addresses(r, insn, addresses);
+            add_addresses(&c->buffer[i], insn, addresses);
             addresses += insn->n_mems;
             left -= insn->n_mems;
         }
     }
+    if (fwrite(c->buffer, sizeof *c->buffer, n, c->setup.out) != n)
+        return hp_fail(HP_ERR_IO, "cannot write: %s", strerror(errno));
     return HP_OK;
 }
 
@@ -206,7 +195,7 @@ static enum hp_err close_trace(void *state)
     if (c->bare)
         snprintf(written->detail, sizeof written->detail,
                  "%" PRIu64 " without the addresses of their data, which were lost", c->bare);
-    return flush(c);
+    return HP_OK;
 }
 
 static void fini_trace(void *state)
