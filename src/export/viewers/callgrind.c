@@ -109,9 +109,10 @@ static void put_file(struct writer *w, const char *key, const char *file)
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 
-static void put_position(struct writer *w, const struct hp_cg_where *where)
+static void put_position(struct writer *w, const struct hp_cg_where *where, const char *end)
 {
-    fprintf(w->out, "0x%" PRIx64 " %" PRIu32, hp_cg_address(&w->code, where->place), where->line);
+    fprintf(w->out, "0x%" PRIx64 " %" PRIu32 "%s", hp_cg_address(&w->code, where->place),
+            where->line, end);
 }
 
 static void put_costs(struct writer *w, const uint64_t cost[HP_CG_COLUMNS])
@@ -131,7 +132,7 @@ static void put_cost(struct writer *w, struct hp_cg_row *row)
     uint64_t before = w->parts / HP_CYCLE_PARTS;
     hp_add_up(&w->parts, row->cost[HP_CG_CYCLES]);
     row->cost[HP_CG_CYCLES] = w->parts / HP_CYCLE_PARTS - before;
-    put_position(w, &row->where);
+    put_position(w, &row->where, "");
     put_costs(w, row->cost);
 }
 
@@ -143,10 +144,8 @@ static void put_jump(struct writer *w, struct hp_cg_row *row)
         fprintf(w->out, "jcnd=%" PRIu64 "/%" PRIu64 " ", row->jump.taken, row->jump.executed);
     else
         fprintf(w->out, "jump=%" PRIu64 " ", row->jump.taken);
-    put_position(w, &row->jump.to);
-    fputc('\n', w->out);
-    put_position(w, &row->where);
-    fputc('\n', w->out);
+    put_position(w, &row->jump.to, "\n");
+    put_position(w, &row->where, "\n");
 }
 
 static void put_call(struct writer *w, struct hp_cg_row *row)
@@ -156,9 +155,8 @@ static void put_call(struct writer *w, struct hp_cg_row *row)
     put_file(w, "cfi", to.file);
     put_function(w, "cfn", row->call.callee);
     fprintf(w->out, "calls=%" PRIu64 " ", row->call.count);
-    put_position(w, &to);
-    fputc('\n', w->out);
-    put_position(w, &row->where);
+    put_position(w, &to, "\n");
+    put_position(w, &row->where, "");
     fprintf(w->out, " %" PRIu64 "\n", row->call.inclusive);
 }
 
@@ -167,6 +165,7 @@ static void put_rows(struct writer *w, uint32_t function)
     static void (*const put[])(struct writer * w, struct hp_cg_row * row) = {
         [HP_CG_COST] = put_cost, [HP_CG_JUMP] = put_jump, [HP_CG_CALL] = put_call};
     const char *own = hp_cg_function(w->profile, function).file;
+    hp_cg_rows_of(&w->code, function);
     for (size_t i = 0; i < w->code.n_rows; i++) {
         struct hp_cg_row *row = &w->code.rows[i];
         if (i == 0 || row->where.place.module != row[-1].where.place.module) {
@@ -211,40 +210,32 @@ static void put_header(struct writer *w)
     put_costs(w, w->code.totals);
 }
 
-static enum hp_err write_file(struct writer *w)
-{
-    size_t n = w->profile->n_functions;
-    w->objects = calloc(w->profile->n_modules + 1, sizeof *w->objects);
-    w->functions = calloc(n + 1, sizeof *w->functions);
-    if (!w->objects || !w->functions)
-        return hp_fail_nomem();
-    HP_TRY(hp_cg_code_init(&w->code, w->profile));
-    w->code.totals[HP_CG_CYCLES] /= HP_CYCLE_PARTS;
-    put_header(w);
-    for (uint32_t i = 0; i <= n; i++) {
-        uint32_t function = i < n ? i : HP_PROFILE_NONE;
-        hp_cg_rows_of(&w->code, function);
-        put_rows(w, function);
-    }
-    fprintf(w->out, "\ntotals:");
-    put_costs(w, w->code.totals);
-    return w->failed || w->code.failed || w->text.failed ? hp_fail_nomem() : HP_OK;
-}
-
 static enum hp_err write_callgrind(const struct hp_profile *p,
                                    const struct hp_export_request *request, FILE *out,
                                    struct hp_export_written *written)
 {
     struct writer w HP_CLEANUP(release) = {.out = out, .profile = p};
+    uint64_t *totals = w.code.totals;
     HP_TRY(hp_views_check(request, FORMAT));
     if (request->metric && strcmp(request->metric, "instructions") != 0)
         return hp_fail(HP_ERR_INVALID, "'" FORMAT "' has all that the profile has, in columns, "
                                        "cycles too: it takes no --metric");
-    HP_TRY(write_file(&w));
+    HP_TRY(hp_cg_code_init(&w.code, p));
+    totals[HP_CG_CYCLES] /= HP_CYCLE_PARTS;
+    w.objects = calloc(p->n_modules + 1, sizeof *w.objects);
+    w.functions = calloc(p->n_functions + 1, sizeof *w.functions);
+    if (!w.objects || !w.functions)
+        return hp_fail_nomem();
+    put_header(&w);
+    for (uint32_t i = 0; i < p->n_functions; i++)
+        put_rows(&w, i);
+    put_rows(&w, HP_PROFILE_NONE);
+    fprintf(out, "\ntotals:");
+    put_costs(&w, totals);
     *written = (struct hp_export_written){.unit = "instructions",
-                                          .written = w.code.totals[HP_CG_IR],
+                                          .written = totals[HP_CG_IR],
                                           .total = w.code.tables.summary.instructions};
-    return HP_OK;
+    return w.failed || w.code.failed || w.text.failed ? hp_fail_nomem() : HP_OK;
 }
 
 const struct hp_export_format hp_format_callgrind = {

@@ -46,15 +46,14 @@ static void add_cost(struct hp_cg_code *code, struct hp_cg_where where, enum hp_
 static int compare(const void *a, const void *b)
 {
     const struct hp_cg_row *x = a, *y = b;
-    int order = hp_place_compare(x->where.place, y->where.place);
-    if (!order && x->where.file != y->where.file)
-        order = strcmp(x->where.file, y->where.file);
-    if (!order)
-        order = HP_COMPARE(x->where.line, y->where.line) ?: HP_COMPARE(x->kind, y->kind);
+    const struct hp_cg_where *at = &x->where, *other = &y->where;
+    int order = hp_place_compare(at->place, other->place)
+                    ?: (at->file == other->file ? 0 : strcmp(at->file, other->file))
+                    ?: HP_COMPARE(at->line, other->line) ?: HP_COMPARE(x->kind, y->kind);
     if (!order && x->kind == HP_CG_JUMP)
-        order = hp_place_compare(x->jump.to.place, y->jump.to.place);
+        return hp_place_compare(x->jump.to.place, y->jump.to.place);
     if (!order && x->kind == HP_CG_CALL)
-        order = HP_COMPARE(x->call.callee, y->call.callee);
+        return HP_COMPARE(x->call.callee, y->call.callee);
     return order;
 }
 
@@ -89,40 +88,34 @@ static int compare_ends(const void *a, const void *b, void *context)
 }
 
 /* Finds the blocks of every edge: the first that ends, and the first that starts at its places. */
-static void join_blocks(struct hp_cg_code *code, const uint32_t *by_end)
+static enum hp_err make_edges(struct hp_cg_code *code)
 {
     const struct hp_profile *p = code->profile;
     const struct hp_pblock *blocks = p->blocks;
     size_t n = p->n_blocks;
+    uint32_t *by_end HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *by_end);
+    code->edges = malloc((p->n_edges + 1) * sizeof *code->edges);
+    if (!by_end || !code->edges)
+        return hp_fail_nomem();
+    for (uint32_t i = 0; i < n; i++)
+        by_end[i] = i;
+    qsort_r(by_end, n, sizeof *by_end, compare_ends, p->blocks);
     for (size_t k = 0; k < p->n_edges; k++) {
         struct hp_place from = p->edges[k].from, to = p->edges[k].to;
         size_t end = HP_BISECT(i, 0, n, hp_place_compare(end_of(&blocks[by_end[i]]), from) < 0);
         size_t start = HP_BISECT(i, 0, n, hp_place_compare(blocks[i].place, to) < 0);
         struct hp_cg_edge *edge = &code->edges[k];
         *edge = (struct hp_cg_edge){HP_PROFILE_NONE, HP_PROFILE_NONE, HP_PROFILE_NONE,
-                                    HP_PROFILE_NONE, 0};
+                                    HP_PROFILE_NONE, HP_PROFILE_NONE, 0};
         if (end < n && hp_place_compare(end_of(&blocks[by_end[end]]), from) == 0) {
             edge->from = by_end[end];
             edge->caller = blocks[edge->from].function;
         }
         if (start < n && hp_place_compare(blocks[start].place, to) == 0) {
             edge->to = (uint32_t)start;
-            edge->callee = blocks[edge->to].function;
+            edge->callee = blocks[start].function;
         }
     }
-}
-
-static enum hp_err make_edges(struct hp_cg_code *code)
-{
-    const struct hp_profile *p = code->profile;
-    uint32_t *by_end HP_CLEANUP(hp_free) = calloc(p->n_blocks + 1, sizeof *by_end);
-    code->edges = calloc(p->n_edges + 1, sizeof *code->edges);
-    if (!by_end || !code->edges)
-        return hp_fail_nomem();
-    for (uint32_t i = 0; i < p->n_blocks; i++)
-        by_end[i] = i;
-    qsort_r(by_end, p->n_blocks, sizeof *by_end, compare_ends, p->blocks);
-    join_blocks(code, by_end);
     for (size_t i = 0; i < p->n_edge_counts; i++)
         hp_add_up(&code->edges[p->edge_counts[i].item].count, p->edge_counts[i].count);
     return HP_OK;
@@ -138,51 +131,35 @@ static bool is_jump(uint8_t flow)
     return flow == HP_FLOW_JUMP || flow == HP_FLOW_COND || flow == HP_FLOW_JUMP_IND;
 }
 
-static bool is_site(const struct hp_cg_code *code, uint32_t i)
+static uint64_t call_key(uint32_t caller, uint32_t callee)
 {
-    const struct hp_cg_edge *edge = &code->edges[i];
-    const struct hp_pedge *e = &code->profile->edges[i];
-    if (!is_known(edge))
-        return false;
-    const struct hp_pblock *from = &code->profile->blocks[edge->from];
-    if (e->flow == HP_FLOW_CALL || e->flow == HP_FLOW_CALL_IND) /* of what follows: reads the pc */
-        return e->to.module != from->place.module ||
-               e->to.offset != from->place.offset + from->size;
-    return is_jump(e->flow) && edge->caller != edge->callee; /* tail calls, cold parts */
+    return (uint64_t)caller << 32 | callee;
 }
 
-/* The call that an edge is; HP_PROFILE_NONE: none. */
-static uint32_t call_of(const struct hp_cg_code *code, uint32_t i)
+/* Whether an edge calls. Jumps to other functions are tail calls, or lead to cold parts. A call of
+ * the next instruction only reads the pc. */
+static bool is_call(const struct hp_profile *p, const struct hp_pedge *e,
+                    const struct hp_cg_edge *edge)
 {
-    const struct hp_pcall *calls = code->profile->calls;
-    const struct hp_cg_edge *edge = &code->edges[i];
-    if (!is_site(code, i))
-        return HP_PROFILE_NONE;
-    size_t call = HP_BISECT(k, 0, code->profile->n_calls,
-                            calls[k].caller < edge->caller || (calls[k].caller == edge->caller &&
-                                                               calls[k].callee < edge->callee));
-    return call < code->profile->n_calls && calls[call].caller == edge->caller &&
-                   calls[call].callee == edge->callee
-               ? (uint32_t)call
-               : HP_PROFILE_NONE;
+    if (!is_known(edge))
+        return false;
+    struct hp_place next = p->blocks[edge->from].place;
+    next.offset += p->blocks[edge->from].size;
+    if (e->flow == HP_FLOW_CALL || e->flow == HP_FLOW_CALL_IND)
+        return hp_place_compare(e->to, next) != 0;
+    return is_jump(e->flow) && edge->caller != edge->callee;
 }
 
 /* --- Lists ------------------------------------------------------------------------------------ */
 
 static enum hp_err init_lists(struct hp_cg_lists *lists, size_t n_owners, size_t n)
 {
-    lists->first = malloc((n_owners + 1) * sizeof *lists->first);
-    lists->next = malloc((n + 1) * sizeof *lists->next);
-    if (!lists->first || !lists->next)
+    lists->first = malloc((n_owners + 1 + n) * sizeof *lists->first);
+    if (!lists->first)
         return hp_fail_nomem();
     memset(lists->first, 0xff, (n_owners + 1) * sizeof *lists->first);
+    lists->next = lists->first + n_owners + 1;
     return HP_OK;
-}
-
-static void free_lists(struct hp_cg_lists *lists)
-{
-    free(lists->first);
-    free(lists->next);
 }
 
 static void prepend(struct hp_cg_lists *lists, size_t owner, uint32_t thing)
@@ -198,14 +175,18 @@ static enum hp_err make_lists(struct hp_cg_code *code)
     HP_TRY(init_lists(&code->blocks, n, p->n_blocks));
     HP_TRY(init_lists(&code->insns, n, p->n_insns));
     HP_TRY(init_lists(&code->jumps, n, p->n_edges));
-    HP_TRY(init_lists(&code->sites, p->n_calls, p->n_edges));
     for (uint32_t i = (uint32_t)p->n_blocks; i-- > 0;)
         prepend(&code->blocks, hp_views_slot(p->blocks[i].function, n), i);
     for (uint32_t i = (uint32_t)p->n_insns; i-- > 0;)
         prepend(&code->insns, hp_views_slot(p->insns[i].function, n), i);
     for (uint32_t i = (uint32_t)p->n_edges; i-- > 0;) {
         prepend(&code->jumps, hp_views_slot(code->edges[i].caller, n), i);
-        prepend(&code->sites, hp_views_slot(call_of(code, i), p->n_calls), i);
+        struct hp_cg_edge *edge = &code->edges[i];
+        uint64_t key = call_key(edge->caller, edge->callee);
+        if (!is_call(p, &p->edges[i], edge))
+            continue;
+        edge->next_site = hp_map64_get(&code->sites, key);
+        HP_TRY(hp_map64_put(&code->sites, key, i));
     }
     return HP_OK;
 }
@@ -402,19 +383,18 @@ static void add_branches(struct hp_cg_code *code, uint32_t function)
  * Without any (the run began in the middle of it) it is where the function begins. Readers take the
  * cost of 0 calls for the function's own: a jump into a part of another function, which is not
  * counted as a call, is written as one. */
-static void share_call(struct hp_cg_code *code, uint32_t function, uint32_t call,
-                       struct hp_cg_call sum)
+static void share_call(struct hp_cg_code *code, uint32_t function, struct hp_cg_call sum)
 {
-    uint32_t first = code->sites.first[call];
+    uint32_t first = hp_map64_get(&code->sites, call_key(function, sum.callee));
     uint64_t all = 0, so_far = 0;
-    for (uint32_t i = first; i != HP_PROFILE_NONE; i = code->sites.next[i])
+    for (uint32_t i = first; i != HP_PROFILE_NONE; i = code->edges[i].next_site)
         hp_add_up(&all, code->edges[i].count);
     if (!sum.count)
         sum.count = all ? all : 1;
     if (!all)
         add_row(code, HP_CG_CALL, hp_cg_function(code->profile, function))->call = sum;
     struct hp_cg_call given = {0};
-    for (uint32_t i = first; i != HP_PROFILE_NONE; i = code->sites.next[i]) {
+    for (uint32_t i = first; i != HP_PROFILE_NONE; i = code->edges[i].next_site) {
         hp_add_up(&so_far, code->edges[i].count);
         struct hp_cg_call part = {sum.callee, hp_part_of(sum.count, so_far, all) - given.count,
                                   hp_part_of(sum.inclusive, so_far, all) - given.inclusive};
@@ -446,7 +426,7 @@ static void add_calls(struct hp_cg_code *code, uint32_t function)
             hp_add_up(&sum.inclusive, counts[k].inclusive);
         }
         if (sum.count || sum.inclusive)
-            share_call(code, function, call, sum);
+            share_call(code, function, sum);
     }
 }
 
@@ -522,9 +502,9 @@ void hp_cg_code_fini(struct hp_cg_code *code)
     hp_decoder_free(code->decoder);
     free(code->rows);
     free(code->edges);
-    free_lists(&code->blocks);
-    free_lists(&code->insns);
-    free_lists(&code->jumps);
-    free_lists(&code->sites);
+    free(code->blocks.first);
+    free(code->insns.first);
+    free(code->jumps.first);
+    hp_map64_fini(&code->sites);
     hp_tables_fini(&code->tables);
 }

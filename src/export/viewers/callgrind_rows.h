@@ -5,6 +5,7 @@
 #ifndef HP_EXPORT_CALLGRIND_ROWS_H
 #define HP_EXPORT_CALLGRIND_ROWS_H
 
+#include "base/map64.h"
 #include "report/tables.h"
 
 enum hp_cg_column {
@@ -55,13 +56,14 @@ struct hp_cg_row {
 struct hp_cg_edge {
     uint32_t from, to; /* blocks: one that ends with the branch, one that starts where it leads */
     uint32_t caller, callee;
+    uint32_t next_site; /* of the same call */
     uint64_t count;
 };
 
 /* Things of the profile, listed by what they belong to. HP_PROFILE_NONE ends a list. */
 struct hp_cg_lists {
     uint32_t *first; /* by owner; then of those that have none */
-    uint32_t *next;  /* by thing: in the profile's order */
+    uint32_t *next;  /* by thing, in the profile's order; in the same memory */
 };
 
 struct hp_cg_code {
@@ -75,7 +77,7 @@ struct hp_cg_code {
     /* Where rows come from: */
     struct hp_cg_edge *edges;                /* as in the profile */
     struct hp_cg_lists blocks, insns, jumps; /* by function; edges by the caller */
-    struct hp_cg_lists sites;                /* edges that call, by call */
+    struct hp_map64 sites;                   /* first edges that call, by caller and callee */
     struct hp_decoder *decoder;
     struct hp_module_code **modules; /* NULL: the file cannot be used */
     size_t budget; /* of instructions to decode: a damaged profile must not take for ever */

@@ -94,13 +94,14 @@ static const char *function_name(const struct chrome *c, const struct hp_hotspot
     return f->function == HP_PROFILE_NONE ? "?" : c->tables.functions[f->function];
 }
 
-/* "#3 main, strcmp" */
-static enum hp_err make_label(struct chrome *c, uint32_t hotspot, const char **label)
+/* "#3 main, strcmp"; NULL: memory ran out. */
+static const char *make_label(struct chrome *c, uint32_t hotspot)
 {
     struct hp_hotspot_function *functions HP_CLEANUP(hp_free) = NULL;
     struct hp_strbuf cut HP_CLEANUP(hp_strbuf_fini) = {0};
     size_t n;
-    HP_TRY(hp_hotspot_functions(&c->tables, hotspot, &functions, &n));
+    if (hp_hotspot_functions(&c->tables, hotspot, &functions, &n) != HP_OK)
+        return NULL;
     hp_strbuf_clear(&c->text);
     hp_strbuf_format(&c->text, "#%" PRIu32, c->profile->hotspots[hotspot].number);
     for (size_t i = 0; i < n && i < LABEL_NAMES; i++) {
@@ -108,8 +109,7 @@ static enum hp_err make_label(struct chrome *c, uint32_t hotspot, const char **l
         hp_strbuf_clean(&c->text, function_name(c, &functions[i]));
     }
     hp_strbuf_cut(&cut, hp_strbuf_text(&c->text), LABEL_COLUMNS, HP_CUT_END);
-    *label = hp_strings_add(&c->labels, hp_strbuf_text(&cut), cut.length);
-    return *label && !cut.failed ? HP_OK : hp_fail_nomem();
+    return cut.failed ? NULL : hp_strings_add(&c->labels, hp_strbuf_text(&cut), cut.length);
 }
 
 static double share(const struct slice *slice)
@@ -238,8 +238,9 @@ static enum hp_err put_group(struct chrome *c, uint32_t first, uint32_t end)
     hp_timeline_fit(&c->tables, first, end - first, SIZE_MAX, &line);
     HP_TRY(put_names(c, &hotspots[first], end - first));
     for (uint32_t i = first; i < end; i++) {
-        const char *label;
-        HP_TRY(make_label(c, i, &label));
+        const char *label = make_label(c, i);
+        if (!label)
+            return hp_fail_nomem();
         put_detection(c, &hotspots[i], label);
         n += put_shares(c, i, label, &line, c->slices + n);
     }

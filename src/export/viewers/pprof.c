@@ -45,7 +45,7 @@ struct writer {
     struct hp_strings texts;
     struct hp_map64 indices; /* of strings, by text */
     const char **strings;
-    size_t n_strings, strings_capacity;
+    size_t n_strings, capacity;
     bool *used;                           /* functions in a sample, the unknown one last */
     struct hp_strbuf file, message, part; /* not yet written; each is made for the one before it */
     struct hp_strbuf text;
@@ -82,10 +82,10 @@ static void put_varint(struct hp_strbuf *to, uint64_t value)
 /* A number; 0 is what is not there. */
 static void put_number(struct hp_strbuf *to, unsigned field, uint64_t value)
 {
-    if (!value)
-        return;
-    put_varint(to, field << 3);
-    put_varint(to, value);
+    if (value) {
+        put_varint(to, field << 3);
+        put_varint(to, value);
+    }
 }
 
 /* The first `n` fields, which are numbers. */
@@ -117,11 +117,10 @@ static uint64_t string(struct writer *w, const char *text)
     hp_strbuf_clear(&w->text);
     hp_strbuf_clean(&w->text, text);
     const char *own = hp_strings_add(&w->texts, hp_strbuf_text(&w->text), w->text.length);
-    uint32_t index = own ? hp_map64_get(&w->indices, (uintptr_t)own) : 0;
-    if (own && index != HP_MAP64_NONE)
+    uint32_t index = hp_map64_get(&w->indices, (uintptr_t)own);
+    if (index != HP_MAP64_NONE)
         return index;
-    if (!own ||
-        hp_grow(&w->strings, &w->strings_capacity, w->n_strings + 1, sizeof *w->strings) != HP_OK ||
+    if (!own || hp_grow(&w->strings, &w->capacity, w->n_strings + 1, sizeof *w->strings) != HP_OK ||
         hp_map64_put(&w->indices, (uintptr_t)own, (uint32_t)w->n_strings) != HP_OK) {
         w->text.failed = true;
         return 0;
@@ -199,10 +198,8 @@ static void put_function(struct writer *w, uint32_t function)
     static const struct hp_pfunction unknown = {.place.module = HP_PROFILE_NONE};
     bool known = function < w->profile->n_functions;
     const struct hp_pfunction *f = known ? &w->profile->functions[function] : &unknown;
-    bool placed = f->place.module != HP_PROFILE_NONE;
-    uint64_t id = function + 1u;
-    put_numbers(&w->message, 3,
-                (uint64_t[]){id, placed ? f->place.module + 1u : 0, placed ? f->place.offset : 0});
+    uint64_t id = function + 1u, module = f->place.module + 1u; /* 0: not known */
+    put_numbers(&w->message, 3, (uint64_t[]){id, module, module ? f->place.offset : 0});
     put_numbers(&w->part, 2, (uint64_t[]){id, f->line});
     put_bytes(&w->message, LOCATION_LINE, &w->part);
     put_message(w, PROFILE_LOCATION);

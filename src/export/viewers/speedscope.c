@@ -16,14 +16,21 @@
 
 #define NONE HP_PROFILE_NONE
 
+/* A calling context. */
+struct node {
+    uint32_t size; /* contexts of the tree below it, with it */
+    uint32_t rank; /* when a walk through the trees comes to it */
+    uint32_t next; /* the rank of its next child */
+    bool is_open;
+};
+
 struct writer {
     struct hp_json json;
     const struct hp_profile *profile;
     struct hp_tables tables;
     uint32_t *frames; /* by function, the unknown one last; NONE: it has none */
-    uint32_t *ranks;  /* by context: when a walk through the trees comes to it */
     uint32_t *order;  /* counters that are not 0, by thread, then by rank */
-    bool *is_open;    /* by context */
+    struct node *nodes;
     struct hp_strbuf text;
     uint64_t sum;
 };
@@ -32,9 +39,8 @@ static void release(struct writer *w)
 {
     hp_tables_fini(&w->tables);
     free(w->frames);
-    free(w->ranks);
     free(w->order);
-    free(w->is_open);
+    free(w->nodes);
     hp_strbuf_fini(&w->text);
 }
 
@@ -71,22 +77,20 @@ static void put_frames(struct writer *w)
 /* --- Order ------------------------------------------------------------------------------------ */
 
 /* Ranks contexts: each before its children, these before its next sibling. */
-static enum hp_err rank_contexts(struct writer *w)
+static void rank_contexts(struct writer *w)
 {
-    size_t n = w->profile->n_contexts, root = n;
-    uint32_t *sizes HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *sizes); /* of trees */
-    uint32_t *next HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *next);   /* rank of a child */
-    if (!sizes || !next)
-        return hp_fail_nomem();
-    for (size_t i = n; i-- > 0;) /* children come behind their parents */
-        sizes[hp_views_slot(w->profile->contexts[i].parent, root)] += ++sizes[i];
-    for (size_t i = 0; i < n; i++) {
-        uint32_t *rank = &next[hp_views_slot(w->profile->contexts[i].parent, root)];
-        w->ranks[i] = *rank;
-        next[i] = *rank + 1;
-        *rank += sizes[i];
+    size_t n = w->profile->n_contexts; /* children come behind their parents */
+    for (size_t i = n; i-- > 0;) {
+        struct node *parent = &w->nodes[hp_views_slot(w->profile->contexts[i].parent, n)];
+        w->nodes[i].size++;
+        parent->size += w->nodes[i].size;
     }
-    return HP_OK;
+    for (size_t i = 0; i < n; i++) {
+        struct node *parent = &w->nodes[hp_views_slot(w->profile->contexts[i].parent, n)];
+        w->nodes[i].rank = parent->next;
+        w->nodes[i].next = parent->next + 1;
+        parent->next += w->nodes[i].size;
+    }
 }
 
 static int compare(const void *a, const void *b, void *context)
@@ -94,7 +98,8 @@ static int compare(const void *a, const void *b, void *context)
     const struct writer *w = context;
     const struct hp_pcontext_count *x = &w->profile->context_counts[*(const uint32_t *)a];
     const struct hp_pcontext_count *y = &w->profile->context_counts[*(const uint32_t *)b];
-    return HP_COMPARE(x->thread, y->thread) ?: HP_COMPARE(w->ranks[x->item], w->ranks[y->item]);
+    return HP_COMPARE(x->thread, y->thread)
+               ?: HP_COMPARE(w->nodes[x->item].rank, w->nodes[y->item].rank);
 }
 
 static size_t order_counters(struct writer *w)
@@ -116,7 +121,7 @@ static void put_event(struct writer *w, bool opens, uint32_t context, uint64_t a
     hp_json_put_uint(&w->json, "frame", *frame_of(w, context));
     hp_json_put_uint(&w->json, "at", at);
     hp_json_end_object(&w->json);
-    w->is_open[context] = opens;
+    w->nodes[context].is_open = opens;
 }
 
 /* Closes contexts from the innermost open one on, and opens others, until `to` is it. */
@@ -125,7 +130,7 @@ static void move(struct writer *w, uint32_t from, uint32_t to, uint64_t at)
     const struct hp_pcontext *contexts = w->profile->contexts;
     uint32_t path[HP_CONTEXT_DEPTH];
     size_t n = 0;
-    for (; to != NONE && !w->is_open[to]; to = contexts[to].parent)
+    for (; to != NONE && !w->nodes[to].is_open; to = contexts[to].parent)
         path[n++] = to;
     for (; from != to; from = contexts[from].parent)
         put_event(w, false, from, at);
@@ -167,6 +172,7 @@ static size_t put_thread(struct writer *w, size_t first, size_t n)
 /* Returns which of the profiles that were written is the heaviest. */
 static size_t put_threads(struct writer *w)
 {
+    rank_contexts(w);
     size_t n = order_counters(w), heaviest = 0;
     uint64_t most = 0;
     hp_json_put_array(&w->json, "profiles");
@@ -184,39 +190,31 @@ static size_t put_threads(struct writer *w)
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-static enum hp_err write_file(struct writer *w)
-{
-    const struct hp_profile *p = w->profile;
-    w->frames = calloc(p->n_functions + 1, sizeof *w->frames);
-    w->ranks = calloc(p->n_contexts + 1, sizeof *w->ranks);
-    w->order = calloc(p->n_context_counts + 1, sizeof *w->order);
-    w->is_open = calloc(p->n_contexts + 1, sizeof *w->is_open);
-    if (!w->frames || !w->ranks || !w->order || !w->is_open)
-        return hp_fail_nomem();
-    HP_TRY(rank_contexts(w));
-    hp_views_command(p, &w->text);
-    hp_json_begin_object(&w->json);
-    hp_json_put_string(&w->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
-    hp_json_put_string(&w->json, "exporter", "hotpath@" HP_VERSION);
-    hp_json_put_string(&w->json, "name", hp_strbuf_text(&w->text));
-    hp_json_put_object(&w->json, "shared");
-    put_frames(w);
-    hp_json_end_object(&w->json);
-    size_t heaviest = put_threads(w);
-    hp_json_put_uint(&w->json, "activeProfileIndex", heaviest);
-    hp_json_end_object(&w->json);
-    return w->text.failed ? hp_fail_nomem() : hp_json_finish(&w->json);
-}
-
 static enum hp_err write_speedscope(const struct hp_profile *p,
                                     const struct hp_export_request *request, FILE *out,
                                     struct hp_export_written *written)
 {
     struct writer w HP_CLEANUP(release) = {.json = {.out = out, .lines = 4}, .profile = p};
+    struct hp_json *json = &w.json;
     HP_TRY(hp_stacks_init(&w.tables, p, request, "speedscope"));
-    HP_TRY(write_file(&w));
+    w.frames = calloc(p->n_functions + 1, sizeof *w.frames);
+    w.order = calloc(p->n_context_counts + 1, sizeof *w.order);
+    w.nodes = calloc(p->n_contexts + 1, sizeof *w.nodes);
+    if (!w.frames || !w.order || !w.nodes)
+        return hp_fail_nomem();
+    hp_views_command(p, &w.text);
+    hp_json_begin_object(json);
+    hp_json_put_string(json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+    hp_json_put_string(json, "exporter", "hotpath@" HP_VERSION);
+    hp_json_put_string(json, "name", hp_strbuf_text(&w.text));
+    hp_json_put_object(json, "shared");
+    put_frames(&w);
+    hp_json_end_object(json);
+    size_t heaviest = put_threads(&w);
+    hp_json_put_uint(json, "activeProfileIndex", heaviest);
+    hp_json_end_object(json);
     *written = hp_stacks_written(&w.tables, w.sum);
-    return HP_OK;
+    return w.text.failed ? hp_fail_nomem() : hp_json_finish(json);
 }
 
 const struct hp_export_format hp_format_speedscope = {
