@@ -54,11 +54,4 @@ static inline bool hp_lab_is_call(const struct hp_block *block)
     return block->flow == HP_FLOW_CALL || block->flow == HP_FLOW_CALL_IND;
 }
 
-/* As hp_batch_branch() sees it. */
-static inline bool hp_lab_is_branch(const struct hp_block *block)
-{
-    return block->flow != HP_FLOW_NONE && block->flow != HP_FLOW_SYSCALL &&
-           block->flow != HP_FLOW_TRAP;
-}
-
 #endif

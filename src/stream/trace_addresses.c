@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "stream/trace_addresses.h"
+#include "stream/trace_operands.h"
 
 #include "base/grow.h"
 

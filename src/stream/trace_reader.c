@@ -16,11 +16,11 @@
 #include "base/map64.h"
 #include "hotpath/trace.h"
 #include "stream/trace_about.h"
-#include "stream/trace_addresses.h"
 #include "stream/trace_ahead.h"
 #include "stream/trace_code.h"
 #include "stream/trace_format.h"
 #include "stream/trace_input.h"
+#include "stream/trace_operands.h"
 #include "stream/word_codec.h"
 
 #include <inttypes.h>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/symbols_line_names.h"
 
-#include "symbols/symbols_paths.h"
+#include "symbols/symbols_private.h"
 
 #include <dwarf.h>
 #include <stdio.h>

@@ -10,7 +10,6 @@
  * DWARF 5, or odd in any way, is left to libdw: this gives up.
  */
 #include "base/grow.h"
-#include "symbols/symbols_line_names.h"
 #include "symbols/symbols_private.h"
 
 #include <dwarf.h>

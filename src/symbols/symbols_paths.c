@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "symbols/symbols_paths.h"
+#include "symbols/symbols_private.h"
 
 #include <stdbool.h>
 #include <stdio.h>

@@ -5,8 +5,9 @@
 #ifndef HP_SYMBOLS_SYMBOLS_PRIVATE_H
 #define HP_SYMBOLS_SYMBOLS_PRIVATE_H
 
+#include "base/strings.h"
 #include "symbols/symbols.h"
-#include "symbols/symbols_paths.h"
+#include "symbols/symbols_bytes.h"
 #include "symbols/symbols_span.h"
 
 #include <elfutils/libdw.h>
@@ -218,5 +219,29 @@ uint64_t hp_die_number(Dwarf_Die *die, unsigned attribute);
 /* Adds the ranges of a DIE, as `id`, to the spans that are collected. */
 enum hp_err hp_unit_add_spans(struct hp_debug_unit *unit, Dwarf_Die *die, uint32_t depth,
                               uint32_t id);
+
+/* --- Paths of source files -------------------------------------------------------------------- */
+
+/*
+ * A lasting copy of the path `directory`/`name` (or `name` alone when it is absolute or `directory`
+ * is ""), with "//", "/./" and "/name/../" taken out without looking at the file system. NULL when
+ * memory ran out.
+ */
+const char *hp_strings_add_path(struct hp_strings *strings, const char *directory,
+                                const char *name);
+
+/* --- The file names of a line table of DWARF 5 ------------------------------------------------ */
+
+struct hp_line_names {
+    struct hp_bytes lists; /* the table's directories and files */
+    const char *strings;   /* .debug_line_str; NULL: none */
+    size_t strings_size;
+    struct hp_strings *kept; /* where paths are put */
+};
+
+/* The path of file `index`, as libdw has it, without "." and "..". HP_ERR_UNSUPPORTED: it cannot be
+ * told. */
+enum hp_err hp_line_names_path(const struct hp_line_names *names, uint64_t index,
+                               const char **path);
 
 #endif

@@ -9,6 +9,7 @@
 #include "lab/experiments.h"
 #include "lab/flow.h"
 #include "lab/paths/path_tables.h"
+#include "profiler/predict/branches.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,7 +77,7 @@ static void add_executions(struct totals *t, const struct hp_lab_survey *s, uint
         if (s->function[edge->from] != f)
             continue;
         t->blocks += edge->count;
-        t->branches += hp_lab_is_branch(hp_code_block(hp_session_code(s->session), edge->from))
+        t->branches += hp_rule_is_branch(hp_code_block(hp_session_code(s->session), edge->from))
                            ? edge->count
                            : 0;
     }
@@ -187,7 +188,7 @@ static enum hp_err count_static(const struct hp_lab_flow *flow, const struct hp_
     enum hp_err err = HP_OK;
     for (size_t i = 0; i < flow->n_edges && err == HP_OK; i++) {
         const struct hp_block *block = hp_code_block(code, flow->edges[i].from);
-        if (hp_lab_is_branch(block) && !hp_lab_is_call(block) && block->flow != HP_FLOW_RETURN)
+        if (hp_rule_is_branch(block) && !hp_lab_is_call(block) && block->flow != HP_FLOW_RETURN)
             err = hp_map64_put(&seen, block->last, 0);
     }
     *n = seen.used;

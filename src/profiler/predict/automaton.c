@@ -3,7 +3,7 @@
 
 #include "base/grow.h"
 #include "base/map64.h"
-#include "profiler/predict/rules.h"
+#include "profiler/predict/branches.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "profiler/predict/branches.h"
 
-#include "profiler/predict/rules.h"
-
 /* Between two branches: seams of long blocks and system calls. More are not looked at. */
 #define MAX_BETWEEN 4096
 

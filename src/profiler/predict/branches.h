@@ -6,7 +6,21 @@
 #define HP_PROFILER_PREDICT_BRANCHES_H
 
 #include "base/map64.h"
+#include "hotpath/code.h"
 #include "hotpath/predict.h"
+
+static inline bool hp_rule_is_branch(const struct hp_block *block)
+{
+    return block->flow != HP_FLOW_NONE && block->flow != HP_FLOW_SYSCALL &&
+           block->flow != HP_FLOW_TRAP;
+}
+
+/* Whether a target is part of the path. */
+static inline bool hp_rule_is_indirect(const struct hp_block *block)
+{
+    return block->flow == HP_FLOW_JUMP_IND || block->flow == HP_FLOW_CALL_IND ||
+           block->flow == HP_FLOW_RETURN;
+}
 
 struct hp_branch_finder {
     struct hp_branch_source source; /* first */

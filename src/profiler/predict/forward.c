@@ -8,7 +8,7 @@
 
 #include "base/grow.h"
 #include "profiler/predict/automaton.h"
-#include "profiler/predict/rules.h"
+#include "profiler/predict/branches.h"
 
 #include <stdlib.h>
 #include <string.h>

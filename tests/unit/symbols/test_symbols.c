@@ -3,7 +3,7 @@
 
 #include "symbols/demangle.h"
 #include "symbols/symbols.h"
-#include "symbols/symbols_paths.h"
+#include "symbols/symbols_private.h"
 #include "symbols/symbols_span.h"
 
 #include <sys/stat.h>
