@@ -8,6 +8,7 @@
 #include "base/grow.h"
 #include "page/model.h"
 #include "report/hotspots/hotspots.h"
+#include "report/items.h"
 
 #include <stdlib.h>
 
@@ -49,8 +50,8 @@ static void want_hotspots(const struct hp_page *page, struct choice *choice, siz
 {
     for (size_t i = 0; i < page->rows[HP_ROW_HOTSPOT].n; i++) {
         size_t n;
-        const struct hp_photspot_block *blocks =
-            hp_hotspot_blocks(page->profile, page->rows[HP_ROW_HOTSPOT].rows[i].item, &n);
+        const struct hp_photspot_block *blocks = hp_items(
+            page->profile, HP_ROW_HOTSPOT_BLOCK, page->rows[HP_ROW_HOTSPOT].rows[i].item, &n);
         for (size_t k = 0; k < n; k++)
             want(page, choice, blocks[k].block, most);
     }

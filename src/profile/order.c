@@ -209,8 +209,9 @@ bool hp_rows_may_join(enum hp_row_kind kind, const void *a, const void *b)
     return true;
 }
 
-static void join_row(const struct hp_row_format *format, void *joint, const void *row)
+void hp_row_add(enum hp_row_kind kind, void *joint, const void *row)
 {
+    const struct hp_row_format *format = &hp_row_formats[kind];
     for (size_t i = 0; i < format->n_fields; i++) {
         const struct hp_row_field *field = &format->fields[i];
         if (field->join > HP_JOIN_EQUAL)
@@ -248,7 +249,7 @@ static enum hp_err join(const struct plan *plan, char *joint, const char *rows, 
             return hp_fail(HP_ERR_INVALID,
                            "%s named '%s' were set differently, or on different machines",
                            format->many, hp_row_text(plan->fields[0], joint));
-        join_row(format, joint, rows + i * stride);
+        hp_row_add(plan->kind, joint, rows + i * stride);
     }
     for (size_t i = 0; n > 1 && i < format->n_fields; i++)
         if (format->fields[i].join == HP_JOIN_MEAN)

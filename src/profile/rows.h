@@ -163,6 +163,8 @@ static inline uint64_t hp_row_number(const struct hp_row_field *field, const voi
 const char *hp_row_text(const struct hp_row_field *field, const void *row);
 /* Of an index or a link. */
 uint32_t *hp_row_index(const struct hp_row_field *field, void *row);
+/* Joins a row to another of its kind; of a mean, the larger one is kept. */
+void hp_row_add(enum hp_row_kind kind, void *joint, const void *row);
 void hp_row_set_number(const struct hp_row_field *field, void *row, uint64_t value);
 void hp_row_set_text(const struct hp_row_field *field, void *row, const char *text);
 

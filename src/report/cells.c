@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/cells.h"
 
+#include "base/cleanup.h"
 #include "text/number.h"
 
 #include <ctype.h>
@@ -34,27 +35,38 @@ void hp_put_function(const struct hp_tables *tables, uint32_t function, struct h
     hp_strbuf_clean(cell, *name ? name : "(unknown)");
 }
 
-/* "function+0x1c", or the address where the function is not known, has no name, or lies behind (as
- * with the cold parts that compilers move away). */
-void hp_put_code(const struct hp_tables *tables, uint32_t function, struct hp_place place,
-                 struct hp_strbuf *cell)
+/* The function, where it has a name and begins at the place or before it; else NULL. */
+static const struct hp_pfunction *named_function(const struct hp_tables *tables, uint32_t function,
+                                                 struct hp_place place)
 {
     const struct hp_pfunction *f =
         function == HP_PROFILE_NONE ? NULL : &tables->profile->functions[function];
     bool named = f && (*hp_text(f->name) || *hp_text(f->linkage));
-    if (named && f->place.module == place.module && f->place.offset <= place.offset) {
-        hp_put_function(tables, function, cell);
-        if (place.offset != f->place.offset) {
-            hp_strbuf_add(cell, "+");
-            hp_strbuf_hex(cell, place.offset - f->place.offset);
-        }
-    } else if (place.module == HP_PROFILE_NONE) {
+    return named && f->place.module == place.module && f->place.offset <= place.offset ? f : NULL;
+}
+
+void hp_put_code(const struct hp_tables *tables, uint32_t function, struct hp_place place,
+                 struct hp_strbuf *cell)
+{
+    const struct hp_pfunction *f = named_function(tables, function, place);
+    uint64_t offset = f ? place.offset - f->place.offset : place.offset;
+    if (!f && place.module == HP_PROFILE_NONE) {
         hp_strbuf_add(cell, "(unknown)");
-    } else {
-        hp_strbuf_clean(cell, tables->modules[place.module]);
-        hp_strbuf_add(cell, "+");
-        hp_strbuf_hex(cell, place.offset);
+        return;
     }
+    hp_strbuf_clean(cell, f ? tables->functions[function] : tables->modules[place.module]);
+    if (!f || offset != 0)
+        hp_strbuf_format(cell, "+%s", HP_HEX(offset));
+}
+
+void hp_put_offset(const struct hp_tables *tables, uint32_t function, struct hp_place place,
+                   struct hp_strbuf *cell)
+{
+    const struct hp_pfunction *f = named_function(tables, function, place);
+    if (f)
+        hp_strbuf_format(cell, "+%s", HP_HEX(place.offset - f->place.offset));
+    else
+        hp_put_code(tables, function, place, cell);
 }
 
 void hp_put_each(uint64_t all, uint64_t count, struct hp_strbuf *cell)

@@ -21,6 +21,9 @@ void hp_put_function(const struct hp_tables *tables, uint32_t function, struct h
  * with the cold parts that compilers move away). */
 void hp_put_code(const struct hp_tables *tables, uint32_t function, struct hp_place place,
                  struct hp_strbuf *cell);
+/* The same in a function that was named: "+0x1c". */
+void hp_put_offset(const struct hp_tables *tables, uint32_t function, struct hp_place place,
+                   struct hp_strbuf *cell);
 
 /* What one of `count` comes to: "34", or "33.5" where they differ. */
 void hp_put_each(uint64_t all, uint64_t count, struct hp_strbuf *cell);

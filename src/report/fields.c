@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/fields.h"
 
-#include "report/view.h"
+#include "report/items.h"
 #include "text/number.h"
 
 /* --- Columns ---------------------------------------------------------------------------------- */
@@ -17,6 +17,8 @@ void hp_fields_bind(struct hp_bound_fields *fields, const struct hp_view *view,
         *to = (struct hp_bound_field){.field = f, .kind = f->of ? f->of->kind : view->item};
         if (!f->get && !f->list && f->from == HP_FROM_COLUMN)
             to->column = hp_row_column(to->kind, f->column ? f->column : f->name);
+        if (f->per)
+            to->per = hp_row_column(to->kind, f->per);
     }
 }
 
@@ -60,11 +62,23 @@ static struct hp_cell column_cell(const struct hp_bound_field *field,
     if (hp_row_is_text(column))
         return hp_cell_text(hp_row_text(column, row));
     uint64_t number = hp_row_number(column, row);
+    if (field->per)
+        return hp_cell_fraction(hp_number_share(number, hp_row_number(field->per, row)));
     if (hp_row_is_reference(column))
         return reference_cell(in->tables, column->to, number);
     if (column->type == HP_ROW_I32 || column->type == HP_ROW_I64)
         return (struct hp_cell){.kind = HP_CELL_INT, .integer = (int64_t)number};
     return number_cell(in, field->field->as, number);
+}
+
+static struct hp_cell member_cell(const struct hp_field *field, const void *of)
+{
+    const void *member = (const char *)of + field->offset;
+    switch (field->from) {
+    case HP_FROM_TEXT: return hp_cell_text(*(const char *const *)member);
+    case HP_FROM_UINT32: return hp_cell_number(*(const uint32_t *)member);
+    default: return hp_cell_fraction(*(const double *)member);
+    }
 }
 
 struct hp_cell hp_field_cell(const struct hp_bound_field *field, const struct hp_field_input *in)
@@ -73,13 +87,14 @@ struct hp_cell hp_field_cell(const struct hp_bound_field *field, const struct hp
     if (f->get)
         return f->get(&(struct hp_field_input){in->tables, in->row, in->buffer, f});
     if (f->from == HP_FROM_ITEM)
-        return hp_cell_number(in->row->item);
+        return f->as == HP_AS_NAME ? reference_cell(in->tables, field->kind, in->row->item)
+                                   : hp_cell_number(in->row->item);
     if (f->from == HP_FROM_VALUE)
         return number_cell(in, f->as, in->row->v[f->value]);
     const void *row =
         f->of ? f->of->find(in) : hp_profile_row(in->tables->profile, field->kind, in->row->item);
     if (row)
-        return column_cell(field, in, row);
+        return f->from == HP_FROM_COLUMN ? column_cell(field, in, row) : member_cell(f, row);
     if (f->of->null)
         return hp_cell_none();
     return f->as == HP_AS_PLACE || hp_row_is_text(field->column) ? hp_cell_text("")
@@ -90,51 +105,57 @@ struct hp_cell hp_field_cell(const struct hp_bound_field *field, const struct hp
 
 static void begin_item(struct hp_list *list)
 {
-    if (list->filled)
-        hp_strbuf_add(list->text, " ");
+    if (list->json) {
+        hp_strbuf_clear(list->text);
+        return;
+    }
+    hp_strbuf_add(list->text, list->filled ? " " : "");
     list->filled = true;
     list->member = false;
 }
 
-void hp_list_text(struct hp_list *list, const char *text)
+/* Ends an item that is one text, from `start` on in the buffer; it has no line ends. */
+static void end_text(struct hp_list *list, size_t start)
 {
-    if (list->json)
-        hp_strbuf_clear(list->text);
-    else
-        begin_item(list);
-    for (; *text; text++)
-        hp_strbuf_bytes(list->text, *text == '\n' ? "?" : text, 1);
+    for (size_t i = start; i < list->text->length; i++)
+        if (list->text->data[i] == '\n')
+            list->text->data[i] = '?';
     if (list->json)
         hp_json_string(list->json, hp_strbuf_text(list->text));
 }
 
-/* An address, without line ends. */
-static void put_place(struct hp_list *list, struct hp_place place)
+void hp_list_text(struct hp_list *list, const char *text)
 {
+    begin_item(list);
     size_t start = list->text->length;
-    hp_tables_place(list->tables, place, list->text);
-    for (size_t i = start; i < list->text->length; i++)
-        if (list->text->data[i] == '\n')
-            list->text->data[i] = '?';
+    hp_strbuf_add(list->text, text);
+    end_text(list, start);
 }
 
 void hp_list_place(struct hp_list *list, struct hp_place place)
 {
-    if (list->json)
-        hp_strbuf_clear(list->text);
-    else
-        begin_item(list);
-    put_place(list, place);
-    if (list->json)
-        hp_json_string(list->json, hp_strbuf_text(list->text));
+    begin_item(list);
+    size_t start = list->text->length;
+    hp_tables_place(list->tables, place, list->text);
+    end_text(list, start);
+}
+
+void hp_list_blocks(const struct hp_field_input *in, struct hp_list *list)
+{
+    const struct hp_profile *p = in->tables->profile;
+    enum hp_row_kind kind = in->field->value;
+    const struct hp_row_field *block = hp_row_column(kind, "block");
+    size_t n;
+    const char *row = hp_items(p, kind, in->row->item, &n);
+    for (; n-- > 0; row += hp_row_formats[kind].size)
+        hp_list_place(list, p->blocks[hp_row_number(block, row)].place);
 }
 
 void hp_list_begin(struct hp_list *list)
 {
+    begin_item(list);
     if (list->json)
         hp_json_begin_object(list->json);
-    else
-        begin_item(list);
 }
 
 void hp_list_end(struct hp_list *list)
@@ -177,7 +198,9 @@ void hp_list_add_place(struct hp_list *list, const char *key, struct hp_place pl
         return;
     }
     begin_member(list);
-    put_place(list, place);
+    size_t start = list->text->length;
+    hp_tables_place(list->tables, place, list->text);
+    end_text(list, start);
 }
 
 void hp_list_named(struct hp_list *list, const char *name, double value)
@@ -214,30 +237,19 @@ void hp_list_estimate(struct hp_list *list, const char *name, struct hp_estimate
     }
 }
 
-static void write_list(const struct hp_field *field, const struct hp_field_input *in,
-                       struct hp_list *list)
+void hp_field_list(const struct hp_bound_field *field, const struct hp_field_input *in,
+                   struct hp_json *json)
 {
-    field->list(&(struct hp_field_input){in->tables, in->row, in->buffer, field}, list);
-}
-
-void hp_field_list(const struct hp_bound_field *field, const struct hp_field_input *in)
-{
-    struct hp_list list = {.text = in->buffer, .tables = in->tables};
-    write_list(field->field, in, &list);
-}
-
-static void list_json(struct hp_json *json, const struct hp_field *field,
-                      const struct hp_field_input *in)
-{
+    const struct hp_field *f = field->field;
     struct hp_list list = {.json = json, .text = in->buffer, .tables = in->tables};
-    if (field->list_kind == HP_LIST_NAMED)
+    if (json && f->list_kind == HP_LIST_NAMED)
         hp_json_begin_object(json);
-    else if (field->list_kind == HP_LIST_ITEMS)
+    else if (json && f->list_kind == HP_LIST_ITEMS)
         hp_json_begin_array(json);
-    write_list(field, in, &list);
-    if (field->list_kind == HP_LIST_NAMED)
+    f->list(&(struct hp_field_input){in->tables, in->row, in->buffer, f}, &list);
+    if (json && f->list_kind == HP_LIST_NAMED)
         hp_json_end_object(json);
-    else if (field->list_kind == HP_LIST_ITEMS)
+    else if (json && f->list_kind == HP_LIST_ITEMS)
         hp_json_end_array(json);
 }
 
@@ -247,7 +259,7 @@ void hp_field_json(struct hp_json *json, const struct hp_bound_field *field,
     hp_json_key(json, field->field->name);
     hp_strbuf_clear(in->buffer);
     if (field->field->list) {
-        list_json(json, field->field, in);
+        hp_field_list(field, in, json);
         return;
     }
     struct hp_cell cell = hp_field_cell(field, in);
@@ -260,17 +272,3 @@ void hp_field_json(struct hp_json *json, const struct hp_bound_field *field,
     case HP_CELL_NONE: hp_json_null(json); break;
     }
 }
-
-const struct hp_summary_field hp_summary_fields[] = {
-    {"instructions", offsetof(struct hp_summary, instructions)},
-    {"branches", offsetof(struct hp_summary, branches)},
-    {"blocks", offsetof(struct hp_summary, blocks)},
-    {"edges", offsetof(struct hp_summary, edges)},
-    {"threads", offsetof(struct hp_summary, threads)},
-    {"functions", offsetof(struct hp_summary, functions)},
-    {"modules", offsetof(struct hp_summary, modules)},
-    {"block_executions", offsetof(struct hp_summary, block_executions)},
-    {"paths", offsetof(struct hp_summary, paths)},
-    {"loops", offsetof(struct hp_summary, loops)},
-    {"hotspots", offsetof(struct hp_summary, hotspots)},
-    {0}};

@@ -47,6 +47,10 @@ enum hp_field_from {
     HP_FROM_COLUMN, /* of a row of the profile: the item, or what `of` finds */
     HP_FROM_VALUE,  /* v[value] of the view's row */
     HP_FROM_ITEM,   /* the index of the item */
+    /* Of what `of` finds, which is no row of the profile: the member at `offset`. */
+    HP_FROM_TEXT,
+    HP_FROM_UINT32,
+    HP_FROM_DOUBLE,
 };
 
 /* What is done with a number. */
@@ -57,6 +61,7 @@ enum hp_field_as {
     HP_AS_THOUSANDTHS, /* a fraction */
     HP_AS_FLAG,
     HP_AS_FLOW, /* the name of an enum hp_flow */
+    HP_AS_NAME, /* of the item, a function or module */
 };
 
 /* Another row of the profile than the item. */
@@ -88,8 +93,10 @@ struct hp_field {
     bool ordered; /* needs the order of execution: not there when a run was only counted */
     enum hp_field_from from;
     uint8_t value; /* or what `get` and `list` make of it */
+    uint16_t offset;
     enum hp_field_as as;
     const char *column; /* NULL: as the field is called */
+    const char *per;    /* the column that it is divided by. NULL: none */
     const struct hp_field_row *of;
     /* Instead of all these, what is computed: */
     struct hp_cell (*get)(const struct hp_field_input *input);
@@ -98,12 +105,13 @@ struct hp_field {
 };
 
 /* For the tables of fields. */
-#define HP_COLUMN        .from = HP_FROM_COLUMN
-#define HP_NAMED(name)   .column = (name)
-#define HP_PLACE(prefix) .as = HP_AS_PLACE, .column = prefix "module"
-#define HP_VALUE(k)      .from = HP_FROM_VALUE, .value = (k)
-#define HP_COUNTED(k)    .kind = HP_FIELD_COUNTED, HP_VALUE(k)
-#define HP_SHARE(k)      .as = HP_AS_SHARE, HP_VALUE(k)
+#define HP_COLUMN                     .from = HP_FROM_COLUMN
+#define HP_NAMED(name)                .column = (name)
+#define HP_PLACE(prefix)              .as = HP_AS_PLACE, .column = prefix "module"
+#define HP_VALUE(k)                   .from = HP_FROM_VALUE, .value = (k)
+#define HP_COUNTED(k)                 .kind = HP_FIELD_COUNTED, HP_VALUE(k)
+#define HP_SHARE(k)                   .as = HP_AS_SHARE, HP_VALUE(k)
+#define HP_MEMBER(kind, type, member) .from = HP_FROM_##kind, .offset = offsetof(type, member)
 
 /* --- Reading them ----------------------------------------------------------------------------- */
 
@@ -116,6 +124,7 @@ struct hp_bound_fields {
         const struct hp_field *field;
         enum hp_row_kind kind;             /* of the row */
         const struct hp_row_field *column; /* NULL: it is from no column */
+        const struct hp_row_field *per;
     } fields[HP_FIELDS_MAX];
 };
 
@@ -127,10 +136,12 @@ void hp_fields_bind(struct hp_bound_fields *fields, const struct hp_view *view,
 struct hp_cell hp_field_cell(const struct hp_bound_field *field,
                              const struct hp_field_input *input);
 
-/* Writes a field as a member of an object; of a list for CSV, fills the input's buffer. */
+/* Writes a field as a member of an object. */
 void hp_field_json(struct hp_json *json, const struct hp_bound_field *field,
                    const struct hp_field_input *input);
-void hp_field_list(const struct hp_bound_field *field, const struct hp_field_input *input);
+/* A list, without its key; `json` NULL: for CSV, into the input's buffer. */
+void hp_field_list(const struct hp_bound_field *field, const struct hp_field_input *input,
+                   struct hp_json *json);
 
 /* --- Making cells ----------------------------------------------------------------------------- */
 
@@ -159,6 +170,10 @@ struct hp_cell hp_cell_place(const struct hp_field_input *input, struct hp_place
 
 /* --- Making lists ----------------------------------------------------------------------------- */
 
+/* A `list`: the addresses of the item's blocks, which are in the profile's rows of the kind
+ * `value`. */
+void hp_list_blocks(const struct hp_field_input *input, struct hp_list *list);
+
 /* An item that is a text (without line ends) or an address. */
 void hp_list_text(struct hp_list *list, const char *text);
 void hp_list_place(struct hp_list *list, struct hp_place place);
@@ -180,13 +195,5 @@ void hp_list_estimate(struct hp_list *list, const char *name, struct hp_estimate
 
 /* {"value", "low", "high"} */
 void hp_json_estimate(struct hp_json *json, struct hp_estimate estimate);
-
-struct hp_summary_field {
-    const char *name;
-    size_t offset; /* of the uint64_t in struct hp_summary */
-};
-
-/* Ended by one without a name. */
-extern const struct hp_summary_field hp_summary_fields[];
 
 #endif

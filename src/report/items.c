@@ -21,6 +21,14 @@ const void *hp_items_of(const void *items, size_t n_items, size_t size, uint32_t
     return *n ? all + low * size : NULL;
 }
 
+const void *hp_items(const struct hp_profile *p, enum hp_row_kind kind, uint32_t owner, size_t *n)
+{
+    size_t all = *n = hp_profile_n_rows(p, kind);
+    if (all == 0)
+        return NULL;
+    return hp_items_of(hp_profile_row(p, kind, 0), all, hp_row_formats[kind].size, owner, n);
+}
+
 const struct hp_pline *hp_line_at(const struct hp_profile *p, uint32_t block, uint32_t offset)
 {
     size_t low = HP_BISECT(i, 0, p->n_lines, /* sorted by block, then start */

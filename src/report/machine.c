@@ -31,28 +31,26 @@ static const struct hp_field fields[] = {
     {"unit", "`count`, `size` or `share`", .get = unit},
     {0}};
 
-static const struct hp_column columns[] = {
-    {"part", .flexible = true}, {"name", .flexible = true}, {"value", .right = true}, {0}};
-
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+static void put_part(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
     const struct hp_pstat *stat = &in->tables->profile->stats[row->item];
     if (row->item == 0 || strcmp(hp_text(stat[-1].part), hp_text(stat->part)) != 0)
-        hp_strbuf_clean(&cells[0], hp_text(stat->part));
-    hp_strbuf_clean(&cells[1], hp_text(stat->name));
-    if (stat->unit == HP_STAT_SHARE) {
-        hp_strbuf_fixed(&cells[2], (double)stat->value / 1000, 1);
-        hp_strbuf_add(&cells[2], "%");
-    } else {
-        hp_strbuf_grouped(&cells[2], stat->value);
-    }
-    return 0;
+        hp_strbuf_clean(cell, hp_text(stat->part));
 }
 
-static bool is_there(const struct hp_profile *profile)
+static void put_value(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
-    return profile->n_stats > 0;
+    const struct hp_pstat *stat = &in->tables->profile->stats[row->item];
+    if (stat->unit == HP_STAT_SHARE)
+        hp_strbuf_format(cell, "%s%%", HP_FIXED((double)stat->value / 1000, 1));
+    else
+        hp_strbuf_grouped(cell, stat->value);
 }
+
+static const struct hp_column columns[] = {{"part", .put = put_part, .flexible = true},
+                                           {"name", .flexible = true},
+                                           {"value", .put = put_value, .right = true},
+                                           {0}};
 
 const struct hp_view hp_view_machine = {
     .name = "machine",
@@ -62,10 +60,9 @@ const struct hp_view hp_view_machine = {
     .order = "part, then name",
     .empty = "no model counted anything",
     .lines = HP_LINES_NONE,
-    .is_there = is_there,
+    .has_items = true,
     .item = HP_ROW_STAT,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
     .top = HP_VIEW_WHOLE,
 };

@@ -52,6 +52,8 @@ bool hp_print_is_counted(const struct hp_tables *tables)
 
 bool hp_print_is_there(const struct hp_tables *tables, const struct hp_view *view)
 {
+    if (view->has_items)
+        return hp_profile_n_rows(tables->profile, view->item) > 0;
     return view->is_there ? view->is_there(tables->profile) : hp_print_is_counted(tables);
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
+#include "report/items.h"
 #include "report/tables.h"
-#include "report/view.h"
 #include "text/number.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* --- Counters: where the values of a view come from ------------------------------------------- */
@@ -76,10 +76,8 @@ static enum hp_err sum_items(struct hp_rows *rows, const struct source *source)
 
 static int compare_parts(const void *a, const void *b)
 {
-    const struct hp_row *row_a = a, *row_b = b;
-    if (row_a->item != row_b->item)
-        return row_a->item < row_b->item ? -1 : 1;
-    return row_a->thread < row_b->thread ? -1 : row_a->thread > row_b->thread;
+    const struct hp_row *x = a, *y = b;
+    return HP_COMPARE(x->item, y->item) ?: HP_COMPARE(x->thread, y->thread);
 }
 
 static enum hp_err sum_parts(struct hp_rows *rows, const struct source *source)
@@ -109,11 +107,7 @@ static enum hp_err sum_parts(struct hp_rows *rows, const struct source *source)
 
 const struct hp_row *hp_rows_parts(const struct hp_rows *rows, uint32_t item, size_t *n)
 {
-    size_t low = HP_BISECT(i, 0, rows->n_parts, rows->parts[i].item < item);
-    *n = 0;
-    while (low + *n < rows->n_parts && rows->parts[low + *n].item == item)
-        ++*n;
-    return *n > 0 ? &rows->parts[low] : NULL;
+    return hp_items_of(rows->parts, rows->n_parts, sizeof *rows->parts, item, n);
 }
 
 /* --- Order ------------------------------------------------------------------------------------ */
@@ -124,17 +118,25 @@ struct order {
     const uint32_t *lists; /* by item: its list; NULL: all are one */
 };
 
+static int compare_items(const struct order *by, uint32_t a, uint32_t b)
+{
+    const struct hp_view *view = by->view;
+    int order = view->compare ? view->compare(by->profile, a, b) : 0;
+    for (size_t i = 0; i < view->n_places && order == 0; i++) {
+        const struct hp_place *x = hp_profile_row(by->profile, view->item, a) + view->places;
+        const struct hp_place *y = hp_profile_row(by->profile, view->item, b) + view->places;
+        order = hp_place_compare(x[i], y[i]);
+    }
+    return order ?: HP_COMPARE(a, b);
+}
+
 /* A total order: equal weights by address, equal addresses by place in the normal profile. */
 static int compare_rows(const void *a, const void *b, void *context)
 {
-    const struct hp_row *row_a = a, *row_b = b;
+    const struct hp_row *x = a, *y = b;
     const struct order *by = context;
-    if (by->lists && by->lists[row_a->item] != by->lists[row_b->item])
-        return by->lists[row_a->item] < by->lists[row_b->item] ? -1 : 1;
-    if (row_a->v[0] != row_b->v[0])
-        return row_a->v[0] > row_b->v[0] ? -1 : 1;
-    int order = by->view->compare ? by->view->compare(by->profile, row_a->item, row_b->item) : 0;
-    return order ? order : row_a->item < row_b->item ? -1 : row_a->item > row_b->item;
+    int order = by->lists ? HP_COMPARE(by->lists[x->item], by->lists[y->item]) : 0;
+    return order ?: HP_COMPARE(y->v[0], x->v[0]) ?: compare_items(by, x->item, y->item);
 }
 
 bool hp_rows_same_list(const struct hp_tables *tables, const struct hp_view *view, uint32_t a,
@@ -143,30 +145,18 @@ bool hp_rows_same_list(const struct hp_tables *tables, const struct hp_view *vie
     return !view->same_list || view->same_list(tables, a, b);
 }
 
-static enum hp_err number_lists(const struct hp_tables *tables, const struct hp_view *view,
-                                uint32_t **lists)
-{
-    *lists = NULL;
-    size_t n = view->same_list ? hp_profile_n_rows(tables->profile, view->item) : 0;
-    if (n == 0)
-        return HP_OK;
-    *lists = calloc(n, sizeof **lists);
-    if (!*lists)
-        return hp_fail_nomem();
-    for (uint32_t i = 1; i < n; i++)
-        (*lists)[i] = (*lists)[i - 1] + !view->same_list(tables, i - 1, i);
-    return HP_OK;
-}
-
 static enum hp_err sort_rows(struct hp_rows *rows, const struct hp_tables *tables,
                              const struct hp_view *view)
 {
-    uint32_t *lists;
-    HP_TRY(number_lists(tables, view, &lists));
-    struct order order = {tables->profile, view, lists};
+    size_t n = view->same_list ? hp_profile_n_rows(tables->profile, view->item) : 0;
+    uint32_t *lists HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *lists);
+    if (!lists)
+        return hp_fail_nomem();
+    for (uint32_t i = 1; i < n; i++)
+        lists[i] = lists[i - 1] + !view->same_list(tables, i - 1, i);
+    struct order order = {tables->profile, view, n ? lists : NULL};
     if (rows->n > 1)
         qsort_r(rows->rows, rows->n, sizeof *rows->rows, compare_rows, &order);
-    free(lists);
     return HP_OK;
 }
 

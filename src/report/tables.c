@@ -181,6 +181,12 @@ static enum hp_err find_block_lines(struct hp_tables *tables)
     return HP_OK;
 }
 
+const struct hp_pline *hp_tables_block_line(const struct hp_tables *tables, uint32_t block)
+{
+    uint32_t line = tables->block_lines[block];
+    return line == HP_PROFILE_NONE ? NULL : &tables->profile->lines[line];
+}
+
 /* --- The summary ------------------------------------------------------------------------------ */
 
 static uint64_t count_set(const bool *set, size_t n)
@@ -381,6 +387,7 @@ void hp_tables_fini(struct hp_tables *tables)
     free(tables->kinds);
     free(tables->block_counts);
     free(tables->block_marks);
+    free(tables->partition);
     free(tables->cpi);
     free(tables->ways);
     hp_loops_fini(&tables->loops);

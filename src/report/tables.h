@@ -10,6 +10,7 @@
 #include "hotpath/profile.h"
 #include "report/cycles/cycles.h"
 #include "report/loops/loops.h"
+#include "report/loops/partition.h"
 #include "report/report.h"
 #include "report/view.h"
 #include "text/strbuf.h"
@@ -62,6 +63,7 @@ struct hp_tables {
     uint64_t executed;               /* static instructions of all blocks that were executed */
     struct hp_partition_costs costs; /* set by hp_report() */
     enum hp_report_by by;            /* likewise */
+    struct hp_partition_estimate *partition; /* by loop; set by hp_rows_init() for partition */
     struct hp_insns insns;
     struct hp_cpi_item *cpi;      /* set by hp_rows_init() for cpi */
     struct hp_sampling_way *ways; /* likewise for sampling */
@@ -77,6 +79,9 @@ void hp_tables_fini(struct hp_tables *tables);
 
 /* Makes block_counts and what stands below it, once. */
 enum hp_err hp_tables_count_blocks(struct hp_tables *tables);
+
+/* The line of a block's start; NULL: not known. */
+const struct hp_pline *hp_tables_block_line(const struct hp_tables *tables, uint32_t block);
 
 /* Appends "module+0xoffset"; nothing for a place that is nowhere. */
 void hp_tables_place(const struct hp_tables *tables, struct hp_place place, struct hp_strbuf *text);

@@ -1,48 +1,84 @@
 // SPDX-License-Identifier: MIT
 #include "report/text.h"
 
+#include "base/cleanup.h"
+#include "report/fields.h"
 #include "text/utf8.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #define WRAP_COLUMNS 100 /* of a sentence where the width is not limited */
 
-struct printer {
-    struct hp_tables *tables;
-    const struct hp_report_options *options;
-    FILE *out;
-    struct hp_sources sources;
-    bool printed; /* something stands above */
-};
+/* --- Lines ------------------------------------------------------------------------------------ */
+
+enum hp_err hp_print_line(struct hp_strbuf *text, const struct hp_report_options *options,
+                          FILE *out)
+{
+    struct hp_strbuf cut HP_CLEANUP(hp_strbuf_fini) = {0};
+    size_t width = options->width > 0 ? (size_t)options->width : SIZE_MAX;
+    hp_strbuf_cut(&cut, hp_strbuf_text(text), width, HP_CUT_END);
+    fprintf(out, "%s\n", hp_strbuf_text(&cut));
+    hp_strbuf_clear(text);
+    return text->failed || cut.failed ? hp_fail_nomem() : HP_OK;
+}
+
+enum hp_err hp_print_last_line(struct hp_strbuf *text, const struct hp_report_options *options,
+                               FILE *out)
+{
+    enum hp_err err = hp_print_line(text, options, out);
+    hp_strbuf_fini(text);
+    return err;
+}
+
+enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
+                             const struct hp_report_options *options, FILE *out)
+{
+    size_t width = options->width > 0 ? (size_t)options->width : WRAP_COLUMNS;
+    size_t room = width > indent + 20 ? width - indent : 20;
+    const char *at = hp_strbuf_text(text);
+    while (*at) {
+        size_t end = 0, columns = 0; /* as many words as there is room for, at least one */
+        while (at[end]) {
+            size_t n = strcspn(at + end + (at[end] == ' '), " ") + (at[end] == ' ');
+            struct hp_strbuf word HP_CLEANUP(hp_strbuf_fini) = {0};
+            hp_strbuf_bytes(&word, at + end, n);
+            size_t more = hp_utf8_width(hp_strbuf_text(&word));
+            if (end > 0 && columns + more > room)
+                break;
+            columns += more;
+            end += n;
+        }
+        fprintf(out, "%*s%.*s\n", (int)indent, "", (int)end, at);
+        at += end;
+        at += strspn(at, " ");
+    }
+    hp_strbuf_clear(text);
+    return text->failed ? hp_fail_nomem() : HP_OK;
+}
+
+void hp_print_more(FILE *out, size_t more)
+{
+    if (more > 0)
+        fprintf(out, "  … and %s more (--top 0 shows all)\n", HP_GROUPED(more));
+}
 
 /* --- What was run ----------------------------------------------------------------------------- */
 
 static void put_circumstances(struct hp_strbuf *text, const struct hp_run *run)
 {
-    if (*hp_text(run->engine)) {
-        hp_strbuf_clean(text, run->engine);
-        hp_strbuf_add(text, " engine, ");
-    }
-    hp_strbuf_add(text, hp_arch_name(run->arch));
-    hp_strbuf_add(text, ", ");
-    hp_strbuf_fixed(text, run->seconds, 2);
-    hp_strbuf_add(text, " s, exit status ");
-    char status[HP_NUMBER_SIZE];
-    snprintf(status, sizeof status, "%d", run->exit_status);
-    hp_strbuf_add(text, status);
-    if (run->runs > 1) {
-        hp_strbuf_add(text, ", ");
-        hp_strbuf_grouped(text, run->runs);
-        hp_strbuf_add(text, " runs");
-    }
+    hp_strbuf_clean(text, hp_text(run->engine));
+    hp_strbuf_format(text, "%s%s, %s s, exit status %d", text->length ? " engine, " : "",
+                     hp_arch_name(run->arch), HP_FIXED(run->seconds, 2), run->exit_status);
+    if (run->runs > 1)
+        hp_strbuf_format(text, ", %s runs", HP_GROUPED(run->runs));
 }
 
 /* The command, and behind it, or below where there is no room, how it was run. */
-static enum hp_err print_run(struct printer *p)
+static enum hp_err print_run(const struct hp_text *p)
 {
     const struct hp_run *run = &p->tables->profile->run;
-    struct hp_strbuf command = {0}, how = {0}, shown = {0};
+    struct hp_strbuf command HP_CLEANUP(hp_strbuf_fini) = {0}, how HP_CLEANUP(hp_strbuf_fini) = {0},
+                             shown HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_put_command(&command, run->command);
     put_circumstances(&how, run);
     size_t limit = p->options->width > 0 ? (size_t)p->options->width : SIZE_MAX;
@@ -53,56 +89,43 @@ static enum hp_err print_run(struct printer *p)
     bool color = p->options->color;
     fprintf(p->out, "%shotpath: %s%s%s%s\n", hp_text_bold(color), hp_strbuf_text(&shown),
             hp_text_plain(color), one_line ? "    " : "\n  ", hp_strbuf_text(&how));
-    bool failed = command.failed || how.failed || shown.failed;
-    hp_strbuf_fini(&command);
-    hp_strbuf_fini(&how);
-    hp_strbuf_fini(&shown);
-    return failed ? hp_fail_nomem() : HP_OK;
+    return command.failed || how.failed || shown.failed ? hp_fail_nomem() : HP_OK;
 }
 
 static void print_total(FILE *out, const char *before, uint64_t n, const char *what,
                         const char *plural)
 {
-    char text[HP_NUMBER_SIZE];
-    hp_number_grouped(text, n);
-    fprintf(out, "%s%s %s%s", before, text, what, n == 1 ? "" : plural);
+    fprintf(out, "%s%s %s%s", before, HP_GROUPED(n), what, n == 1 ? "" : plural);
 }
 
 /* Bytes in MiB, nanoseconds in milliseconds: what they amount to, not every digit. */
-static void put_scaled(struct hp_strbuf *text, const char *before, uint64_t n, double unit,
-                       const char *name)
+static void print_scaled(FILE *out, const char *before, uint64_t n, double unit, const char *name)
 {
-    hp_strbuf_add(text, before);
-    hp_strbuf_fixed(text, (double)n / unit, (double)n / unit < 100 ? 1 : 0);
-    hp_strbuf_add(text, name);
+    double scaled = (double)n / unit;
+    fprintf(out, "%s%s%s", before, HP_FIXED(scaled, scaled < 100 ? 1 : 0), name);
 }
 
 /* What the engine did to run the program: its overhead, apart from what it recorded. */
-static enum hp_err print_work(struct printer *p)
+static enum hp_err print_work(const struct hp_text *p)
 {
     const struct hp_run *run = &p->tables->profile->run;
     const struct hp_engine_work *work = &run->work;
     if (!hp_engine_work_known(work))
         return HP_OK;
-    struct hp_strbuf text = {0};
-    hp_strbuf_add(&text, "  engine ");
-    hp_strbuf_clean(&text, run->engine);
-    fputs(hp_strbuf_text(&text), p->out);
+    struct hp_strbuf engine HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_strbuf_clean(&engine, run->engine);
+    fprintf(p->out, "  engine %s", hp_strbuf_text(&engine));
     print_total(p->out, ": ", work->blocks, "block", "s");
     print_total(p->out, " in ", work->segments, "segment", "s");
     print_total(p->out, ", ", work->links, "link", "s");
     print_total(p->out, ", ", work->flushes, "flush", "es");
-    hp_strbuf_clear(&text);
-    put_scaled(&text, ", translated in ", work->translate_ns, 1e6, " ms");
-    put_scaled(&text, ", code cache ", work->cache_bytes, 1 << 20, " MiB");
-    put_scaled(&text, ", memory ", work->memory_bytes, 1 << 20, " MiB");
-    fprintf(p->out, "%s\n", hp_strbuf_text(&text));
-    bool failed = text.failed;
-    hp_strbuf_fini(&text);
-    return failed ? hp_fail_nomem() : HP_OK;
+    print_scaled(p->out, ", translated in ", work->translate_ns, 1e6, " ms");
+    print_scaled(p->out, ", code cache ", work->cache_bytes, 1 << 20, " MiB");
+    print_scaled(p->out, ", memory ", work->memory_bytes, 1 << 20, " MiB\n");
+    return engine.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err print_summary(struct printer *p)
+static enum hp_err print_summary(struct hp_text *p)
 {
     HP_TRY(print_run(p));
     const struct hp_summary *summary = &p->tables->summary;
@@ -127,16 +150,102 @@ static enum hp_err print_summary(struct printer *p)
 struct table {
     const struct hp_text *text;
     const struct hp_view *view;
+    struct hp_column columns[HP_TEXT_COLUMNS + 1];
+    struct hp_bound_fields all;
+    const struct hp_bound_field *fields[HP_TEXT_COLUMNS]; /* by column; NULL: it has none */
+    struct hp_strbuf buffer;
     const struct hp_row **rows; /* parts behind what they are of */
     bool *below;                /* by row: it is the last of its item */
     enum hp_err (*print_below)(const struct hp_text *text, const struct hp_row *row);
     const struct hp_row *first; /* of the item that was printed last */
 };
 
+static void table_fini(struct table *table)
+{
+    hp_strbuf_fini(&table->buffer);
+    free(table->rows);
+    free(table->below);
+}
+
+/* Finds the fields that columns show. */
+static void bind_columns(struct table *table, const struct hp_column *columns)
+{
+    hp_fields_bind(&table->all, table->view, table->text->tables);
+    for (size_t i = 0; i < HP_TEXT_COLUMNS && columns[i].title; i++) {
+        const char *name = columns[i].field ? columns[i].field : columns[i].title;
+        table->columns[i] = columns[i];
+        if (columns[i].put || table->view->fill)
+            continue;
+        for (size_t k = 0; k < table->all.n && !table->fields[i]; k++)
+            if (strcmp(table->all.fields[k].field->name, name) == 0)
+                table->fields[i] = &table->all.fields[k];
+        table->columns[i].hidden |= !table->fields[i];
+    }
+}
+
+/* Returns the share, of one that is. */
+static double put_field(const struct hp_column *column, const struct hp_bound_field *field,
+                        const struct hp_field_input *in, struct hp_strbuf *cell)
+{
+    hp_strbuf_clear(in->buffer);
+    struct hp_cell value = hp_field_cell(field, in);
+    if (column->share)
+        value = hp_cell_fraction(hp_number_share(value.number, in->tables->summary.instructions));
+    if (column->not_zero && value.number == 0 && value.share == 0)
+        return 0;
+    bool named = field->field->as == HP_AS_PLACE || field->field->as == HP_AS_NAME ||
+                 (field->column && hp_row_is_reference(field->column));
+    switch (value.kind) {
+    case HP_CELL_TEXT:
+        hp_strbuf_clean(cell, *value.text || !named ? value.text : "(unknown)");
+        break;
+    case HP_CELL_UINT:
+        (column->plain ? hp_strbuf_uint : hp_strbuf_human)(cell, value.number);
+        break;
+    case HP_CELL_INT: hp_strbuf_int(cell, value.integer); break;
+    case HP_CELL_SHARE: hp_strbuf_percent(cell, value.share); break;
+    default: break;
+    }
+    return value.share;
+}
+
+/* Whether a thread has a value of its own. */
+static bool is_of_thread(const struct hp_column *column, const struct hp_bound_field *field)
+{
+    if (!field || column->by_thread)
+        return column->by_thread;
+    const struct hp_field *f = field->field;
+    return f->kind == HP_FIELD_COUNTED || f->from == HP_FROM_VALUE || f->as == HP_AS_SHARE;
+}
+
+/* The number of the thread stands where the name of its item does: in the first column that it has
+ * no value for and that may be cut. */
 static double fill_row(void *context, size_t i, struct hp_strbuf *cells)
 {
-    const struct table *table = context;
-    return table->view->fill(table->text, table->rows[i], cells);
+    struct table *table = context;
+    const struct hp_row *row = table->rows[i];
+    struct hp_field_input in = {
+        .tables = table->text->tables, .row = row, .buffer = &table->buffer};
+    bool named = row->thread == HP_PROFILE_NONE;
+    double heat = 0;
+    if (table->view->fill)
+        return table->view->fill(table->text, row, cells);
+    for (size_t k = 0; table->columns[k].title; k++) {
+        const struct hp_column *column = &table->columns[k];
+        const struct hp_bound_field *field = table->fields[k];
+        if (row->thread != HP_PROFILE_NONE && !is_of_thread(column, field)) {
+            if (!named && column->flexible)
+                hp_strbuf_format(&cells[k], "  thread %u", row->thread);
+            named |= column->flexible;
+            continue;
+        }
+        double share = field ? put_field(column, field, &in, &cells[k]) : 0;
+        if (column->put)
+            column->put(table->text, row, &cells[k]);
+        heat = column->heat ? share : heat;
+    }
+    cells->failed |= table->buffer.failed;
+    return heat;
 }
 
 static enum hp_err print_below(void *context, size_t i)
@@ -167,127 +276,35 @@ enum hp_err hp_print_rows(const struct hp_text *text, const struct hp_view *view
                           enum hp_err (*below)(const struct hp_text *text,
                                                const struct hp_row *row))
 {
-    struct hp_column shown[HP_TEXT_COLUMNS + 1] = {0};
-    const struct hp_column *from = columns ? columns : view->columns;
-    for (size_t i = 0; i < HP_TEXT_COLUMNS && from[i].title; i++) {
-        shown[i] = from[i];
-        shown[i].hidden = from[i].ordered && !text->tables->inclusive_known;
-    }
-    struct table table = {.text = text, .view = view, .print_below = below};
+    struct table table HP_CLEANUP(table_fini) = {.text = text, .view = view, .print_below = below};
     size_t most = rows->n + rows->n_parts + 1;
     table.rows = calloc(most, sizeof(void *));
     table.below = calloc(most, sizeof *table.below);
-    enum hp_err err = table.rows && table.below ? HP_OK : hp_fail_nomem();
-    if (err == HP_OK)
-        err = hp_text_rows_print(&(struct hp_text_rows){.columns = shown,
-                                                        .out = text->out,
-                                                        .color = text->options->color,
-                                                        .width = text->options->width,
-                                                        .n = list_rows(&table, rows),
-                                                        .fill = fill_row,
-                                                        .below = below ? print_below : NULL,
-                                                        .context = &table});
-    free(table.rows);
-    free(table.below);
-    return err;
+    if (!table.rows || !table.below)
+        return hp_fail_nomem();
+    bind_columns(&table, columns ? columns : view->columns);
+    return hp_text_rows_print(&(struct hp_text_rows){.columns = table.columns,
+                                                     .out = text->out,
+                                                     .color = text->options->color,
+                                                     .width = text->options->width,
+                                                     .n = list_rows(&table, rows),
+                                                     .fill = fill_row,
+                                                     .below = below ? print_below : NULL,
+                                                     .context = &table});
 }
 
-double hp_put_share(const struct hp_text *text, uint64_t instructions, struct hp_strbuf *cell)
+enum hp_err hp_print_list(const struct hp_text *text, const struct hp_view *view,
+                          struct hp_rows *rows, size_t limit)
 {
-    double share = hp_number_share(instructions, text->tables->summary.instructions);
-    hp_strbuf_percent(cell, share);
-    return share;
-}
-
-bool hp_put_thread(const struct hp_row *row, struct hp_strbuf *cell)
-{
-    if (row->thread == HP_PROFILE_NONE)
-        return false;
-    hp_strbuf_add(cell, "  thread ");
-    hp_strbuf_uint(cell, row->thread);
-    return true;
-}
-
-enum hp_err hp_print_line(struct hp_strbuf *text, const struct hp_report_options *options,
-                          FILE *out)
-{
-    struct hp_strbuf cut = {0};
-    size_t width = options->width > 0 ? (size_t)options->width : SIZE_MAX;
-    hp_strbuf_cut(&cut, hp_strbuf_text(text), width, HP_CUT_END);
-    fprintf(out, "%s\n", hp_strbuf_text(&cut));
-    bool failed = text->failed || cut.failed;
-    hp_strbuf_fini(&cut);
-    hp_strbuf_clear(text);
-    return failed ? hp_fail_nomem() : HP_OK;
-}
-
-enum hp_err hp_print_last_line(struct hp_strbuf *text, const struct hp_report_options *options,
-                               FILE *out)
-{
-    enum hp_err err = hp_print_line(text, options, out);
-    hp_strbuf_fini(text);
-    return err;
-}
-
-enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
-                             const struct hp_report_options *options, FILE *out)
-{
-    size_t width = options->width > 0 ? (size_t)options->width : WRAP_COLUMNS;
-    size_t room = width > indent + 20 ? width - indent : 20;
-    const char *at = hp_strbuf_text(text);
-    while (*at) {
-        size_t end = 0, columns = 0; /* as many words as there is room for, at least one */
-        while (at[end]) {
-            size_t n = strcspn(at + end + (at[end] == ' '), " ") + (at[end] == ' ');
-            struct hp_strbuf word = {0};
-            hp_strbuf_bytes(&word, at + end, n);
-            size_t more = hp_utf8_width(hp_strbuf_text(&word));
-            hp_strbuf_fini(&word);
-            if (end > 0 && columns + more > room)
-                break;
-            columns += more;
-            end += n;
-        }
-        fprintf(out, "%*s%.*s\n", (int)indent, "", (int)end, at);
-        at += end;
-        while (*at == ' ')
-            at++;
-    }
-    enum hp_err err = text->failed ? hp_fail_nomem() : HP_OK;
-    hp_strbuf_clear(text);
-    return err;
-}
-
-void hp_print_more(FILE *out, size_t more)
-{
-    char text[HP_NUMBER_SIZE];
-    if (more == 0)
-        return;
-    hp_number_grouped(text, more);
-    fprintf(out, "  … and %s more (--top 0 shows all)\n", text);
-}
-
-static enum hp_err print_view(struct printer *p, const struct hp_view *view, struct hp_rows *rows)
-{
-    const struct hp_text text = {p->tables, p->options, &p->sources, p->out, NULL};
-    size_t limit = hp_print_limit(p->options, view);
-    if (rows->n == 0) {
-        bool known = view->is_there || hp_print_is_counted(p->tables);
-        fprintf(p->out, "  (%s)\n",
-                known ? view->empty : "not counted: --profile exact asks for it");
-        return HP_OK;
-    }
-    if (view->print)
-        return view->print(&text, rows, limit);
-    hp_rows_keep(rows, p->tables, view, limit);
-    HP_TRY(hp_print_rows(&text, view, NULL, rows, NULL));
-    hp_print_more(p->out, rows->n_left_out);
+    hp_rows_keep(rows, text->tables, view, limit);
+    HP_TRY(hp_print_rows(text, view, NULL, rows, NULL));
+    hp_print_more(text->out, rows->n_left_out);
     return HP_OK;
 }
 
-static enum hp_err print_table(struct printer *p, const struct hp_view *view, bool titled)
+static enum hp_err print_view(struct hp_text *p, const struct hp_view *view, bool titled)
 {
-    struct hp_rows rows;
+    struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
     bool color = p->options->color;
     if (p->printed)
         putc('\n', p->out);
@@ -295,47 +312,30 @@ static enum hp_err print_table(struct printer *p, const struct hp_view *view, bo
     if (titled)
         fprintf(p->out, "%s%s%s\n", hp_text_bold(color), view->title, hp_text_plain(color));
     HP_TRY(hp_rows_init(&rows, p->tables, view, p->options->per_thread && view->by_thread));
-    enum hp_err err = print_view(p, view, &rows);
-    hp_rows_fini(&rows);
-    return err;
+    size_t limit = hp_print_limit(p->options, view);
+    if (rows.n > 0)
+        return view->print ? view->print(p, &rows, limit) : hp_print_list(p, view, &rows, limit);
+    bool known = view->has_items || view->is_there || hp_print_is_counted(p->tables);
+    fprintf(p->out, "  (%s)\n", known ? view->empty : "not counted: --profile exact asks for it");
+    return HP_OK;
 }
 
 /* --- Notes ------------------------------------------------------------------------------------ */
 
 /* `text` may come from the profile; `count` is said when it is above 1. */
-static enum hp_err print_note(struct printer *p, bool first, const char *text, uint64_t count)
+static enum hp_err print_note(const struct hp_text *p, bool first, const char *text, uint64_t count)
 {
-    struct hp_strbuf line = {0};
+    struct hp_strbuf line HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_strbuf_clean(&line, text);
-    if (count > 1) {
-        hp_strbuf_add(&line, " (");
-        hp_strbuf_grouped(&line, count);
-        hp_strbuf_add(&line, " times)");
-    }
+    if (count > 1)
+        hp_strbuf_format(&line, " (%s times)", HP_GROUPED(count));
     bool color = p->options->color;
     fprintf(p->out, "%s%snote:%s %s\n", first && p->printed ? "\n" : "", hp_text_warn(color),
             hp_text_plain(color), hp_strbuf_text(&line));
-    enum hp_err err = line.failed ? hp_fail_nomem() : HP_OK;
-    hp_strbuf_fini(&line);
-    return err;
+    return line.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err print_newer(struct printer *p, bool first)
-{
-    struct hp_strbuf text = {0};
-    hp_strbuf_add(&text, p->sources.newer);
-    if (p->sources.n_newer > 1) {
-        hp_strbuf_add(&text, " and ");
-        hp_strbuf_grouped(&text, p->sources.n_newer - 1);
-        hp_strbuf_add(&text, " more");
-    }
-    hp_strbuf_add(&text, " changed after the run: the source shown may not be what was executed");
-    enum hp_err err = print_note(p, first, hp_strbuf_text(&text), 0);
-    hp_strbuf_fini(&text);
-    return err;
-}
-
-static enum hp_err print_notes(struct printer *p)
+static enum hp_err print_notes(const struct hp_text *p)
 {
     const struct hp_profile *profile = p->tables->profile;
     bool lost_said = false, first = true;
@@ -348,21 +348,28 @@ static enum hp_err print_notes(struct printer *p)
         HP_TRY(print_note(p, first, "the stream has gaps: counts are too low", profile->run.lost));
         first = false;
     }
-    return p->sources.n_newer > 0 ? print_newer(p, first) : HP_OK;
+    if (p->sources->n_newer == 0)
+        return HP_OK;
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_strbuf_add(&text, p->sources->newer);
+    if (p->sources->n_newer > 1)
+        hp_strbuf_format(&text, " and %s more", HP_GROUPED(p->sources->n_newer - 1));
+    hp_strbuf_add(&text, " changed after the run: the source shown may not be what was executed");
+    return print_note(p, first, hp_strbuf_text(&text), 0);
 }
 
 /* Whether a view is to be printed, when nothing is said or everything. */
-static bool is_shown(const struct printer *p, const struct hp_view *view)
+static bool is_shown(const struct hp_text *p, const struct hp_view *view)
 {
     bool all = p->options->view == &hp_view_all;
     return view->fields && (all || view->overview) && hp_print_is_there(p->tables, view);
 }
 
-static enum hp_err print_all(struct printer *p)
+static enum hp_err print_all(struct hp_text *p)
 {
     const struct hp_view *view = p->options->view;
     if (view && view->fields) {
-        HP_TRY(print_table(p, view, false));
+        HP_TRY(print_view(p, view, false));
         return print_notes(p);
     }
     HP_TRY(print_summary(p));
@@ -371,7 +378,7 @@ static enum hp_err print_all(struct printer *p)
         n += is_shown(p, hp_views[i]);
     for (size_t i = 0; hp_views[i]; i++)
         if (view != &hp_view_summary && is_shown(p, hp_views[i]))
-            HP_TRY(print_table(p, hp_views[i], view || n > 1));
+            HP_TRY(print_view(p, hp_views[i], view || n > 1));
     return print_notes(p);
 }
 
@@ -379,11 +386,9 @@ enum hp_err hp_print_text(struct hp_tables *tables, const struct hp_report_optio
                           FILE *out)
 {
     const struct hp_run *run = &tables->profile->run;
-    struct printer p = {.tables = tables,
-                        .options = options,
-                        .out = out,
-                        .sources = {.directory = run->directory, .time = run->started}};
-    enum hp_err err = print_all(&p);
-    hp_sources_fini(&p.sources);
-    return err == HP_OK ? hp_print_finish(out) : err;
+    struct hp_sources sources HP_CLEANUP(hp_sources_fini) = {.directory = run->directory,
+                                                             .time = run->started};
+    struct hp_text text = {.tables = tables, .options = options, .sources = &sources, .out = out};
+    HP_TRY(print_all(&text));
+    return hp_print_finish(out);
 }

@@ -18,21 +18,20 @@ struct hp_text {
     struct hp_sources *sources;
     FILE *out;
     void *context; /* of the view */
+    bool printed;  /* something stands above */
 };
 
-/* The table of a view: `columns` as its `fill` fills them (NULL: the view's), each row followed by
- * its parts by thread; what is not known has no column. `below` as in struct hp_text_rows, but by
- * row; called behind the parts. May be NULL. */
+/* The table of a view: `columns` (NULL: the view's), each row followed by its parts by thread; what
+ * is not known has no column. `below` as in struct hp_text_rows, but by row; called behind the
+ * parts. May be NULL. */
 enum hp_err hp_print_rows(const struct hp_text *text, const struct hp_view *view,
                           const struct hp_column *columns, const struct hp_rows *rows,
                           enum hp_err (*below)(const struct hp_text *text,
                                                const struct hp_row *row));
 
-/* Its share of all instructions as a percentage; returns it. */
-double hp_put_share(const struct hp_text *text, uint64_t instructions, struct hp_strbuf *cell);
-
-/* Whether a row is the part of a thread, and then the number that the view threads gives it. */
-bool hp_put_thread(const struct hp_row *row, struct hp_strbuf *cell);
+/* The same of the first `limit` rows (0: all), and how many more there are. */
+enum hp_err hp_print_list(const struct hp_text *text, const struct hp_view *view,
+                          struct hp_rows *rows, size_t limit);
 
 /* One line of a text, cut to the width of the terminal; HP_ERR_NOMEM when it could not be made.
  * Empties the text. */

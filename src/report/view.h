@@ -29,7 +29,8 @@ struct hp_view {
     const char *empty;         /* said in text when there is no row */
     enum hp_line_detail lines; /* that its text needs */
     bool overview;             /* part of the default view */
-    /* Whether a profile has it; NULL: when code was counted. */
+    bool has_items;            /* it is there when the profile has rows of the kind `item` */
+    /* Else, whether a profile has it; NULL: when code was counted. */
     bool (*is_there)(const struct hp_profile *profile);
 
     /*
@@ -47,7 +48,9 @@ struct hp_view {
     enum hp_err (*make)(struct hp_rows *rows, struct hp_tables *tables, bool per_thread);
     /* Makes in `tables` what only this view needs. May be NULL. */
     enum hp_err (*prepare)(struct hp_tables *tables);
-    /* The order of items with equal weights, by index where it is 0. NULL: by index. */
+    /* The order of items with equal weights, by index where it is 0: by the `n_places` places that
+     * the item has at `places`, or what `compare` says. */
+    size_t places, n_places;
     int (*compare)(const struct hp_profile *profile, uint32_t a, uint32_t b);
     /* Whether two items belong to one list, as paths of a kind do; the items of a list follow each
      * other in the profile. NULL: there is one. */
@@ -56,7 +59,8 @@ struct hp_view {
     /* For scripts: ended by one without a name. NULL: it is no table. */
     const struct hp_field *fields;
 
-    /* For people: a table, its cells filled by `fill`, which returns the heat of the row. */
+    /* For people: a table. Instead of what its columns say, its cells are filled by `fill`, which
+     * returns the heat of the row. May be NULL. */
     const struct hp_column *columns;
     double (*fill)(const struct hp_text *text, const struct hp_row *row, struct hp_strbuf *cells);
     /* Instead, or around it: prints the rows, which are in order, at least one, and all of them.

@@ -14,14 +14,26 @@
 
 #define HP_TEXT_COLUMNS 10
 
+struct hp_text;
+struct hp_row;
+
 struct hp_column {
     const char *title; /* NULL ends the list */
     bool right;        /* aligned right */
     bool flexible;     /* may be cut */
     enum hp_cut cut;
-    bool heat;    /* coloured by the row's heat */
-    bool ordered; /* for reports: not shown of runs that were only counted, without their order */
-    bool hidden;  /* not shown; its cells are filled all the same */
+    bool heat;   /* coloured by the row's heat */
+    bool hidden; /* not shown; its cells are filled all the same */
+
+    /* For reports, what it shows: a field of the view, NULL: the one called as the title; it is
+     * hidden where the field is not known. */
+    const char *field;
+    bool share;    /* the number as a share of all instructions */
+    bool plain;    /* the digits of the number, as of an id */
+    bool not_zero; /* nothing for 0 */
+    /* Instead, what this function puts; with `by_thread` also of a thread's row. */
+    void (*put)(const struct hp_text *text, const struct hp_row *row, struct hp_strbuf *cell);
+    bool by_thread;
 };
 
 struct hp_text_table {

@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "export/export.h"
 #include "report/hotspots/hotspots.h"
+#include "report/items.h"
 #include "text/json.h"
 #include "text/number.h"
 
@@ -124,7 +125,7 @@ static size_t put_shares(struct chrome *c, uint32_t hotspot, const char *label,
                          const struct hp_timeline *line, struct slice *slices)
 {
     size_t n;
-    const struct hp_photspot_slice *rows = hp_hotspot_slices(c->profile, hotspot, &n);
+    const struct hp_photspot_slice *rows = hp_items(c->profile, HP_ROW_HOTSPOT_SLICE, hotspot, &n);
     for (size_t i = 0; i < n; i++) {
         double width = (double)rows[i].width, start = (double)rows[i].slice * width;
         /* The last slice of a run may be shorter than the others. */

@@ -4,8 +4,7 @@
 
 static const void *first_line(const struct hp_field_input *in)
 {
-    uint32_t line = in->tables->block_lines[in->row->item];
-    return line == HP_PROFILE_NONE ? NULL : &in->tables->profile->lines[line];
+    return hp_tables_block_line(in->tables, in->row->item);
 }
 
 static const struct hp_field_row source = {HP_ROW_LINE, first_line, false};
@@ -27,42 +26,31 @@ static const struct hp_field fields[] = {
     {"version", "tells apart other code seen at the same place", HP_COLUMN},
     {0}};
 
+static void put_code(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    const struct hp_pblock *block = &in->tables->profile->blocks[row->item];
+    hp_put_code(in->tables, block->function, block->place, cell);
+}
+
+static void put_where(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    const struct hp_pline *line = hp_tables_block_line(in->tables, row->item);
+    if (line)
+        hp_put_where(in->tables, line->file, line->line, HP_PROFILE_NONE, cell);
+}
+
 static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"instructions", .right = true},
+                                           {"instructions", .field = "weight", .right = true},
                                            {"count", .right = true},
-                                           {"length", .right = true},
-                                           {"block", .flexible = true},
-                                           {"where", .flexible = true},
+                                           {"length", .field = "instructions", .right = true},
+                                           {"block", .put = put_code, .flexible = true},
+                                           {"where", .put = put_where, .flexible = true},
                                            {"address", .flexible = true},
                                            {0}};
-
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
-{
-    const struct hp_profile *profile = in->tables->profile;
-    const struct hp_pblock *block = &profile->blocks[row->item];
-    uint32_t line = in->tables->block_lines[row->item];
-    double share = hp_put_share(in, row->v[0], &cells[0]);
-    hp_strbuf_human(&cells[1], row->v[0]);
-    hp_strbuf_human(&cells[2], row->v[1]);
-    if (hp_put_thread(row, &cells[4]))
-        return share;
-    hp_strbuf_grouped(&cells[3], block->insns);
-    hp_put_code(in->tables, block->function, block->place, &cells[4]);
-    if (line != HP_PROFILE_NONE)
-        hp_put_where(in->tables, profile->lines[line].file, profile->lines[line].line,
-                     block->place.module, &cells[5]);
-    hp_put_code(in->tables, HP_PROFILE_NONE, block->place, &cells[6]);
-    return share;
-}
 
 static void weigh(const struct hp_tables *tables, struct hp_row *row)
 {
     row->v[0] = hp_saturating_mul(row->v[0], tables->profile->blocks[row->item].insns);
-}
-
-static int compare(const struct hp_profile *p, uint32_t a, uint32_t b)
-{
-    return hp_place_compare(p->blocks[a].place, p->blocks[b].place);
 }
 
 const struct hp_view hp_view_blocks = {
@@ -77,8 +65,8 @@ const struct hp_view hp_view_blocks = {
     .values = {"count", "count"},
     .adjust = weigh,
     .by_thread = true,
-    .compare = compare,
+    .places = offsetof(struct hp_pblock, place),
+    .n_places = 1,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
 };

@@ -9,27 +9,19 @@ static const struct hp_field fields[] = {
     {"inclusive", "instructions executed during them", HP_COUNTED(0), .ordered = true},
     {0}};
 
+static void put_callee(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    hp_strbuf_add(cell, "-> ");
+    hp_put_function(in->tables, in->tables->profile->calls[row->item].callee, cell);
+}
+
 static const struct hp_column columns[] = {
-    {"inclusive %", .right = true, .heat = true, .ordered = true},
-    {"inclusive", .right = true, .ordered = true},
+    {"inclusive %", .field = "inclusive", .share = true, .right = true, .heat = true},
+    {"inclusive", .right = true},
     {"count", .right = true},
     {"caller", .flexible = true},
-    {"callee", .flexible = true},
+    {"callee", .put = put_callee, .flexible = true},
     {0}};
-
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
-{
-    const struct hp_pcall *call = &in->tables->profile->calls[row->item];
-    double share = hp_put_share(in, row->v[0], &cells[0]);
-    hp_strbuf_human(&cells[1], row->v[0]);
-    hp_strbuf_human(&cells[2], row->v[1]);
-    if (hp_put_thread(row, &cells[3]))
-        return share;
-    hp_put_function(in->tables, call->caller, &cells[3]);
-    hp_strbuf_add(&cells[4], "-> ");
-    hp_put_function(in->tables, call->callee, &cells[4]);
-    return share;
-}
 
 /* The weight of runs that were only counted is the count. */
 static void weigh(const struct hp_tables *tables, struct hp_row *row)
@@ -48,8 +40,8 @@ static struct hp_place place_of(const struct hp_profile *profile, uint32_t funct
 static int compare(const struct hp_profile *p, uint32_t a, uint32_t b)
 {
     const struct hp_pcall *x = &p->calls[a], *y = &p->calls[b];
-    int order = hp_place_compare(place_of(p, x->caller), place_of(p, y->caller));
-    return order ? order : hp_place_compare(place_of(p, x->callee), place_of(p, y->callee));
+    return hp_place_compare(place_of(p, x->caller), place_of(p, y->caller))
+               ?: hp_place_compare(place_of(p, x->callee), place_of(p, y->callee));
 }
 
 const struct hp_view hp_view_calls = {
@@ -68,5 +60,4 @@ const struct hp_view hp_view_calls = {
     .compare = compare,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
 };

@@ -4,10 +4,11 @@
  * before their children, also where only the first rows are kept. For people the heavy part of the
  * tree, each context indented below the one it was called from.
  */
+#include "base/cleanup.h"
 #include "report/fields.h"
 #include "report/text.h"
 
-#include <stdlib.h>
+#include <string.h>
 
 #define LEAST       0.01 /* share of a context that is shown, unless somebody says how many are */
 #define DEPTH_SHOWN 30   /* deeper ones are not indented further, but numbered */
@@ -57,124 +58,74 @@ static const struct hp_field fields[] = {
 
 /* --- For people: as a tree -------------------------------------------------------------------- */
 
-static const struct hp_column columns[] = {{"inclusive", .right = true},
-                                           {"share", .right = true, .heat = true},
-                                           {"self", .right = true},
-                                           {"calls", .right = true},
-                                           {"function", .flexible = true, .cut = HP_CUT_END},
-                                           {0}};
-
-/* The rows as a tree: by row, index + 1, 0 none. */
+/* A row in the tree; 0 stands above all. */
 struct node {
-    uint32_t child, next, parent;
+    uint32_t parent; /* from 1 */
+    uint32_t size;   /* rows below it, and itself */
+    uint32_t next;   /* where its next child goes */
 };
 
-struct tree {
-    struct node *nodes;
-    uint32_t first;       /* root, index + 1 */
-    uint32_t *row_of;     /* by context: index + 1 */
-    uint32_t *depths;     /* by context */
-    struct hp_row *order; /* the rows, children behind their parent */
-};
-
-static void tree_fini(struct tree *tree)
+/* Puts the rows, a parent before its children and the heavier child first, in the order of the
+ * tree: each is followed by those below it. `depths` by context. */
+static enum hp_err plant(const struct hp_profile *p, struct hp_rows *rows, uint32_t *depths)
 {
-    free(tree->nodes);
-    free(tree->row_of);
-    free(tree->depths);
-    free(tree->order);
-}
-
-/* A parent comes before its children in the rows, and the heavier child before the lighter one. */
-static void link_nodes(struct tree *tree, const struct hp_profile *p, const struct hp_rows *rows)
-{
-    for (uint32_t i = 0; i < rows->n; i++) {
-        uint32_t item = rows->rows[i].item, parent = p->contexts[item].parent;
-        tree->row_of[item] = i + 1;
-        if (parent != HP_PROFILE_NONE && tree->row_of[parent]) {
-            tree->nodes[i].parent = tree->row_of[parent];
-            tree->depths[item] = tree->depths[parent] + 1;
-        }
-    }
-    for (uint32_t i = (uint32_t)rows->n; i-- > 0;) {
-        uint32_t parent = tree->nodes[i].parent;
-        uint32_t *list = parent ? &tree->nodes[parent - 1].child : &tree->first;
-        tree->nodes[i].next = *list;
-        *list = i + 1;
-    }
-}
-
-/* Puts the rows in the order of the tree. What was made stays on failure. */
-static enum hp_err plant(struct tree *tree, const struct hp_profile *p, struct hp_rows *rows)
-{
-    tree->nodes = calloc(rows->n + 1, sizeof *tree->nodes);
-    tree->order = calloc(rows->n + 1, sizeof *tree->order);
-    tree->row_of = calloc(p->n_contexts + 1, sizeof *tree->row_of);
-    tree->depths = calloc(p->n_contexts + 1, sizeof *tree->depths);
-    if (!tree->nodes || !tree->order || !tree->row_of || !tree->depths)
+    struct hp_row *old HP_CLEANUP(hp_free) = calloc(rows->n + 1, sizeof *old);
+    struct node *nodes HP_CLEANUP(hp_free) = calloc(rows->n + 1, sizeof *nodes);
+    uint32_t *row_of HP_CLEANUP(hp_free) = calloc(p->n_contexts + 1, sizeof *row_of);
+    if (!old || !nodes || !row_of)
         return hp_fail_nomem();
-    link_nodes(tree, p, rows);
-    size_t n = 0;
-    for (uint32_t at = tree->first; at;) {
-        tree->order[n++] = rows->rows[at - 1];
-        uint32_t next = tree->nodes[at - 1].child;
-        while (!next && at) {
-            next = tree->nodes[at - 1].next;
-            at = tree->nodes[at - 1].parent;
-        }
-        at = next;
+    memcpy(old, rows->rows, rows->n * sizeof *old);
+    for (uint32_t i = 1; i <= rows->n; i++) {
+        uint32_t item = old[i - 1].item, parent = p->contexts[item].parent;
+        row_of[item] = i;
+        nodes[i].parent = parent == HP_PROFILE_NONE ? 0 : row_of[parent];
+        depths[item] = nodes[i].parent ? depths[parent] + 1 : 0;
     }
-    memcpy(rows->rows, tree->order, n * sizeof *rows->rows);
+    for (size_t i = rows->n; i > 0; i--)
+        nodes[nodes[i].parent].size += ++nodes[i].size;
+    for (size_t i = 1; i <= rows->n; i++) {
+        uint32_t *next = &nodes[nodes[i].parent].next;
+        rows->rows[*next] = old[i - 1];
+        nodes[i].next = *next + 1;
+        *next += nodes[i].size;
+    }
     return HP_OK;
 }
 
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+static void put_function(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
-    const struct tree *tree = in->context;
-    uint32_t depth = tree->depths[row->item];
-    hp_strbuf_human(&cells[0], row->v[0]);
-    double share = hp_put_share(in, row->v[0], &cells[1]);
-    hp_strbuf_human(&cells[2], row->v[1]);
-    hp_strbuf_human(&cells[3], row->v[2]);
-    for (uint32_t k = 0; k < depth && k < DEPTH_SHOWN; k++)
-        hp_strbuf_add(&cells[4], " ");
-    if (depth > DEPTH_SHOWN) {
-        hp_strbuf_uint(&cells[4], depth);
-        hp_strbuf_add(&cells[4], ": ");
-    }
-    hp_put_function(in->tables, in->tables->profile->contexts[row->item].function, &cells[4]);
-    return share;
+    uint32_t depth = ((const uint32_t *)in->context)[row->item];
+    hp_strbuf_format(cell, "%*s", (int)(depth < DEPTH_SHOWN ? depth : DEPTH_SHOWN), "");
+    if (depth > DEPTH_SHOWN)
+        hp_strbuf_format(cell, "%u: ", depth);
+    hp_put_function(in->tables, in->tables->profile->contexts[row->item].function, cell);
 }
 
-/* How many rows have at least LEAST of the instructions. */
-static size_t heavy(const struct hp_rows *rows, uint64_t all)
-{
-    size_t n = 0;
-    while (n < rows->n && hp_number_share(rows->rows[n].v[0], all) >= LEAST)
-        n++;
-    return n ? n : 1;
-}
+static const struct hp_column columns[] = {
+    {"inclusive", .right = true},
+    {"share", .right = true, .heat = true},
+    {"self", .right = true},
+    {"calls", .right = true},
+    {"function", .put = put_function, .flexible = true, .cut = HP_CUT_END},
+    {0}};
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
-    uint64_t all = text->tables->summary.instructions;
-    struct tree tree = {0};
+    const struct hp_tables *tables = text->tables;
     struct hp_text with = *text;
-    with.context = &tree;
+    uint32_t *depths HP_CLEANUP(hp_free) = calloc(tables->profile->n_contexts + 1, sizeof *depths);
+    if (!depths)
+        return hp_fail_nomem();
     if (text->options->top == HP_REPORT_TOP_DEFAULT)
-        limit = heavy(rows, all);
-    hp_rows_keep(rows, text->tables, &hp_view_contexts, limit);
-    enum hp_err err = plant(&tree, text->tables->profile, rows);
-    if (err == HP_OK)
-        err = hp_print_rows(&with, &hp_view_contexts, NULL, rows, NULL);
+        for (limit = 1; limit < rows->n && hp_number_share(rows->rows[limit].v[0],
+                                                           tables->summary.instructions) >= LEAST;)
+            limit++;
+    hp_rows_keep(rows, tables, &hp_view_contexts, limit);
+    HP_TRY(plant(tables->profile, rows, depths));
+    with.context = depths;
+    HP_TRY(hp_print_rows(&with, &hp_view_contexts, NULL, rows, NULL));
     hp_print_more(text->out, rows->n_left_out);
-    tree_fini(&tree);
-    return err;
-}
-
-static bool is_there(const struct hp_profile *profile)
-{
-    return profile->n_contexts > 0;
+    return HP_OK;
 }
 
 const struct hp_view hp_view_contexts = {
@@ -185,11 +136,10 @@ const struct hp_view hp_view_contexts = {
     .order = "`inclusive`, then `id`; text: as a tree",
     .empty = "no calling context is known: --profile exact records them",
     .lines = HP_LINES_NONE,
-    .is_there = is_there,
+    .has_items = true,
     .item = HP_ROW_CONTEXT,
     .make = make,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
     .print = print,
 };

@@ -2,13 +2,9 @@
 #include "report/fields.h"
 #include "report/text.h"
 
-static struct hp_cell own_name(const struct hp_field_input *in)
-{
-    return hp_cell_text(in->tables->functions[in->row->item]);
-}
-
 static const struct hp_field fields[] = {
-    {"name", "demangled; its address where it has no symbol", .get = own_name},
+    {"name", "demangled; its address where it has no symbol", .from = HP_FROM_ITEM,
+     .as = HP_AS_NAME},
     {"module", "file that it is in", HP_COLUMN},
     {"address", "where it begins", HP_PLACE("")},
     {"file", "source file", HP_COLUMN},
@@ -19,31 +15,20 @@ static const struct hp_field fields[] = {
     {"share", "of `self` in all instructions", HP_SHARE(0)},
     {0}};
 
-static const struct hp_column columns[] = {{"self %", .right = true, .heat = true},
-                                           {"self", .right = true},
-                                           {"inclusive", .right = true, .ordered = true},
-                                           {"calls", .right = true},
-                                           {"function", .flexible = true},
-                                           {"where", .flexible = true},
-                                           {0}};
-
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+static void put_where(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
     const struct hp_pfunction *function = &in->tables->profile->functions[row->item];
-    double share = hp_put_share(in, row->v[0], &cells[0]);
-    for (size_t k = 0; k < 3; k++)
-        hp_strbuf_human(&cells[1 + k], row->v[k]);
-    if (hp_put_thread(row, &cells[4]))
-        return share;
-    hp_put_function(in->tables, row->item, &cells[4]);
-    hp_put_where(in->tables, function->file, function->line, function->place.module, &cells[5]);
-    return share;
+    hp_put_where(in->tables, function->file, function->line, function->place.module, cell);
 }
 
-static int compare(const struct hp_profile *p, uint32_t a, uint32_t b)
-{
-    return hp_place_compare(p->functions[a].place, p->functions[b].place);
-}
+static const struct hp_column columns[] = {
+    {"self %", .field = "share", .right = true, .heat = true},
+    {"self", .right = true},
+    {"inclusive", .right = true},
+    {"calls", .right = true},
+    {"function", .field = "name", .flexible = true},
+    {"where", .put = put_where, .flexible = true},
+    {0}};
 
 const struct hp_view hp_view_functions = {
     .name = "functions",
@@ -58,8 +43,8 @@ const struct hp_view hp_view_functions = {
     .counter = HP_ROW_FUNCTION_COUNT,
     .values = {"self", "inclusive", "calls"},
     .by_thread = true,
-    .compare = compare,
+    .places = offsetof(struct hp_pfunction, place),
+    .n_places = 1,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
 };

@@ -9,16 +9,16 @@
  * several blocks (the three parts of a `for`), so the sum of their counts would be too large; and
  * blocks may overlap (a jump into the middle of one), so one instruction may belong to several, and
  * the largest of the counts would be too small. So the counts of the ranges that cover an address
- * are added, and the largest such sum is taken: a sweep over the ranges in order of their starts.
+ * are added, and the largest such sum is taken: a sweep over their starts and ends.
  */
-#include "report/fields.h"
-#include "report/text.h"
-
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
 #include "base/map64.h"
-#include "text/number.h"
+#include "report/fields.h"
+#include "report/items.h"
+#include "report/text.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 /* One range, executed `count` times (by one thread, or by all together). */
@@ -29,11 +29,12 @@ struct span {
     uint32_t thread;
 };
 
-/* A range's place; other code at the same place is not the same instruction. */
-struct extent {
+/* Where a range begins or ends; other code at the same place is not the same instruction. */
+struct end {
     uint32_t module, version;
-    uint64_t start, end;
+    uint64_t address;
     uint64_t count;
+    bool begins;
 };
 
 struct named_weight {
@@ -41,210 +42,135 @@ struct named_weight {
     uint64_t weight;
 };
 
+struct file {
+    const char *name;
+    uint32_t index; /* in the order of their first ranges */
+};
+
 struct work {
     struct hp_tables *tables;
     uint64_t *keys; /* by range; 0: no line is known */
     struct span *spans;
     size_t n_spans, spans_capacity;
-    struct extent *starts, *ends; /* of one line */
-    size_t starts_capacity, ends_capacity;
+    struct end *ends; /* of one line */
+    size_t ends_capacity;
     struct named_weight *names; /* likewise */
     size_t names_capacity;
-    size_t rows_capacity, parts_capacity, lines_capacity;
+    size_t lines_capacity;
 };
+
+static void work_fini(struct work *work)
+{
+    free(work->keys);
+    free(work->spans);
+    free(work->ends);
+    free(work->names);
+}
 
 /* --- Keys: lines as integers in order of file name and number --------------------------------- */
 
-static int compare_strings(const void *a, const void *b, void *context)
+static int compare_files(const void *a, const void *b)
 {
-    const char *const *strings = context;
-    return strcmp(strings[*(const uint32_t *)a], strings[*(const uint32_t *)b]);
-}
-
-/* Gives each of the `n` strings its rank from 1 in their order; equal ones share it. */
-static enum hp_err rank_strings(const char **strings, size_t n, uint32_t **ranks)
-{
-    uint32_t *order = calloc(n + 1, sizeof *order);
-    *ranks = calloc(n + 1, sizeof **ranks);
-    if (!order || !*ranks) {
-        free(order);
-        return hp_fail_nomem();
-    }
-    for (uint32_t i = 0; i < n; i++)
-        order[i] = i;
-    qsort_r(order, n, sizeof *order, compare_strings, strings);
-    uint32_t rank = 0;
-    for (size_t i = 0; i < n; i++) {
-        if (i == 0 || strcmp(strings[order[i - 1]], strings[order[i]]) != 0)
-            rank++;
-        (*ranks)[order[i]] = rank;
-    }
-    free(order);
-    return HP_OK;
+    const struct file *x = a, *y = b;
+    return strcmp(x->name, y->name);
 }
 
 /* Files are few and their strings shared: they are told apart by pointer first, then compared. */
-static enum hp_err collect_files(const struct hp_profile *profile, struct hp_map64 *map,
-                                 const char ***files, size_t *n, uint64_t *keys)
-{
-    size_t capacity = 0;
-    for (size_t i = 0; i < profile->n_lines; i++) {
-        const char *file = profile->lines[i].file;
-        if (!*hp_text(file))
-            continue;
-        uint32_t index = hp_map64_get(map, (uintptr_t)file);
-        if (index == HP_MAP64_NONE) {
-            index = (uint32_t)*n;
-            HP_TRY(hp_map64_put(map, (uintptr_t)file, index));
-            HP_TRY(hp_grow(files, &capacity, *n + 1, sizeof **files));
-            (*files)[(*n)++] = file;
-        }
-        keys[i] = (uint64_t)index + 1;
-    }
-    return HP_OK;
-}
-
 static enum hp_err make_keys(struct work *work)
 {
-    const struct hp_profile *profile = work->tables->profile;
-    struct hp_map64 map = {0};
-    const char **files = NULL;
-    uint32_t *ranks = NULL;
-    size_t n_files = 0;
-    work->keys = calloc(profile->n_lines + 1, sizeof *work->keys);
-    enum hp_err err = work->keys ? HP_OK : hp_fail_nomem();
-    if (err == HP_OK)
-        err = collect_files(profile, &map, &files, &n_files, work->keys);
-    if (err == HP_OK)
-        err = rank_strings(files, n_files, &ranks);
-    for (size_t i = 0; err == HP_OK && i < profile->n_lines; i++)
+    const struct hp_profile *p = work->tables->profile;
+    struct hp_map64 map HP_CLEANUP(hp_map64_fini) = {0};
+    struct file *files HP_CLEANUP(hp_free) = NULL;
+    size_t n = 0, capacity = 0;
+    work->keys = calloc(p->n_lines + 1, sizeof *work->keys);
+    if (!work->keys)
+        return hp_fail_nomem();
+    for (size_t i = 0; i < p->n_lines; i++) {
+        const char *file = p->lines[i].file;
+        if (!*hp_text(file))
+            continue;
+        uint32_t index = hp_map64_get(&map, (uintptr_t)file);
+        if (index == HP_MAP64_NONE) {
+            index = (uint32_t)n;
+            HP_TRY(hp_map64_put(&map, (uintptr_t)file, index));
+            HP_TRY(hp_grow(&files, &capacity, n + 1, sizeof *files));
+            files[n++] = (struct file){file, index};
+        }
+        work->keys[i] = (uint64_t)index + 1;
+    }
+    uint32_t *ranks HP_CLEANUP(hp_free) = calloc(n + 1, sizeof *ranks);
+    if (!ranks)
+        return hp_fail_nomem();
+    if (n > 0)
+        qsort(files, n, sizeof *files, compare_files);
+    for (uint32_t i = 0, rank = 0; i < n; i++) {
+        rank += i == 0 || strcmp(files[i - 1].name, files[i].name) != 0;
+        ranks[files[i].index] = rank;
+    }
+    for (size_t i = 0; i < p->n_lines; i++)
         if (work->keys[i] != 0)
-            work->keys[i] = (uint64_t)ranks[work->keys[i] - 1] << 32 | profile->lines[i].line;
-    hp_map64_fini(&map);
-    free(files);
-    free(ranks);
-    return err;
+            work->keys[i] = (uint64_t)ranks[work->keys[i] - 1] << 32 | p->lines[i].line;
+    return HP_OK;
 }
 
 /* --- Spans ------------------------------------------------------------------------------------ */
 
-static enum hp_err add_span(struct work *work, uint32_t range, uint32_t thread, uint64_t count)
+static enum hp_err add_spans(struct work *work, uint32_t block, uint32_t thread, uint64_t count)
 {
-    HP_TRY(hp_grow(&work->spans, &work->spans_capacity, work->n_spans + 1, sizeof *work->spans));
-    work->spans[work->n_spans++] = (struct span){work->keys[range], count, range, thread};
+    const struct hp_profile *p = work->tables->profile;
+    size_t n = 0;
+    const struct hp_pline *lines = count ? hp_items(p, HP_ROW_LINE, block, &n) : NULL;
+    HP_TRY(hp_grow(&work->spans, &work->spans_capacity, work->n_spans + n, sizeof *work->spans));
+    for (size_t i = 0; i < n; i++) {
+        uint32_t range = (uint32_t)(lines + i - p->lines);
+        if (work->keys[range] != 0)
+            work->spans[work->n_spans++] = (struct span){work->keys[range], count, range, thread};
+    }
     return HP_OK;
-}
-
-static enum hp_err make_total_spans(struct work *work)
-{
-    const struct hp_profile *profile = work->tables->profile;
-    uint64_t *counts = calloc(profile->n_blocks + 1, sizeof *counts);
-    if (!counts)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < profile->n_block_counts; i++) {
-        const struct hp_pcount *count = &profile->block_counts[i];
-        counts[count->item] = hp_saturating_add(counts[count->item], count->count);
-    }
-    enum hp_err err = HP_OK;
-    for (uint32_t i = 0; err == HP_OK && i < profile->n_lines; i++)
-        if (work->keys[i] != 0 && counts[profile->lines[i].block] != 0)
-            err = add_span(work, i, HP_PROFILE_NONE, counts[profile->lines[i].block]);
-    free(counts);
-    return err;
-}
-
-/* The ranges of each block as lists: the first by block, the next by range. */
-static enum hp_err make_thread_spans(struct work *work)
-{
-    const struct hp_profile *profile = work->tables->profile;
-    uint32_t *first = malloc((profile->n_blocks + profile->n_lines + 1) * sizeof *first);
-    if (!first)
-        return hp_fail_nomem();
-    uint32_t *next = first + profile->n_blocks;
-    for (size_t i = 0; i < profile->n_blocks; i++)
-        first[i] = HP_PROFILE_NONE;
-    for (uint32_t i = 0; i < profile->n_lines; i++) {
-        next[i] = first[profile->lines[i].block];
-        first[profile->lines[i].block] = i;
-    }
-    enum hp_err err = HP_OK;
-    for (size_t i = 0; i < profile->n_block_counts; i++) {
-        const struct hp_pcount *count = &profile->block_counts[i];
-        for (uint32_t range = first[count->item]; err == HP_OK && range != HP_PROFILE_NONE;
-             range = next[range])
-            if (work->keys[range] != 0 && count->count != 0)
-                err = add_span(work, range, count->thread, count->count);
-    }
-    free(first);
-    return err;
-}
-
-static struct extent extent_of(const struct hp_profile *profile, const struct span *span)
-{
-    const struct hp_pline *line = &profile->lines[span->range];
-    const struct hp_pblock *block = &profile->blocks[line->block];
-    uint64_t start = hp_saturating_add(block->place.offset, line->from);
-    uint64_t size = line->to > line->from ? line->to - line->from : 1;
-    return (struct extent){block->place.module, block->version, start,
-                           hp_saturating_add(start, size), span->count};
 }
 
 static int compare_spans(const void *a, const void *b)
 {
-    const struct span *span_a = a, *span_b = b;
-    if (span_a->key != span_b->key)
-        return span_a->key < span_b->key ? -1 : 1;
-    if (span_a->thread != span_b->thread)
-        return span_a->thread < span_b->thread ? -1 : 1;
-    return span_a->range < span_b->range ? -1 : span_a->range > span_b->range;
+    const struct span *x = a, *y = b;
+    return HP_COMPARE(x->key, y->key)
+               ?: HP_COMPARE(x->thread, y->thread) ?: HP_COMPARE(x->range, y->range);
 }
 
 /* --- One line --------------------------------------------------------------------------------- */
 
-static int compare_code(const struct extent *a, const struct extent *b)
-{
-    if (a->module != b->module)
-        return a->module < b->module ? -1 : 1;
-    return a->version < b->version ? -1 : a->version > b->version;
-}
-
-static int compare_starts(const void *a, const void *b)
-{
-    const struct extent *x = a, *y = b;
-    int order = compare_code(x, y);
-    return order ? order : x->start < y->start ? -1 : x->start > y->start;
-}
-
 static int compare_ends(const void *a, const void *b)
 {
-    const struct extent *x = a, *y = b;
-    int order = compare_code(x, y);
-    return order ? order : x->end < y->end ? -1 : x->end > y->end;
+    const struct end *x = a, *y = b;
+    return HP_COMPARE(x->module, y->module)
+               ?: HP_COMPARE(x->version, y->version)
+                      ?: HP_COMPARE(x->address, y->address) ?: HP_COMPARE(x->begins, y->begins);
 }
 
 /* The executions of the most executed address: `n` spans of one line. */
 static enum hp_err sweep(struct work *work, const struct span *spans, size_t n,
                          uint64_t *executions)
 {
+    const struct hp_profile *p = work->tables->profile;
     *executions = spans[0].count;
     if (n == 1)
         return HP_OK;
-    HP_TRY(hp_grow(&work->starts, &work->starts_capacity, n, sizeof *work->starts));
-    HP_TRY(hp_grow(&work->ends, &work->ends_capacity, n, sizeof *work->ends));
-    for (size_t i = 0; i < n; i++)
-        work->starts[i] = work->ends[i] = extent_of(work->tables->profile, &spans[i]);
-    qsort(work->starts, n, sizeof *work->starts, compare_starts);
-    qsort(work->ends, n, sizeof *work->ends, compare_ends);
+    HP_TRY(hp_grow(&work->ends, &work->ends_capacity, 2 * n, sizeof *work->ends));
+    for (size_t i = 0; i < n; i++) {
+        const struct hp_pline *line = &p->lines[spans[i].range];
+        const struct hp_pblock *block = &p->blocks[line->block];
+        uint64_t start = hp_saturating_add(block->place.offset, line->from);
+        uint64_t size = line->to > line->from ? line->to - line->from : 1;
+        struct end *end = &work->ends[2 * i];
+        end[0] = (struct end){block->place.module, block->version, start, spans[i].count, true};
+        end[1] = end[0];
+        end[1].address = hp_saturating_add(start, size);
+        end[1].begins = false;
+    }
+    qsort(work->ends, 2 * n, sizeof *work->ends, compare_ends);
     unsigned __int128 covering = 0, most = 0; /* 2^32 counts of 64 bits fit */
-    for (size_t i = 0, j = 0; i < n; i++) {
-        const struct extent *start = &work->starts[i];
-        for (; compare_code(&work->ends[j], start) < 0 ||
-               (compare_code(&work->ends[j], start) == 0 && work->ends[j].end <= start->start);
-             j++)
-            covering -= work->ends[j].count;
-        covering += start->count;
-        if (covering > most)
-            most = covering;
+    for (const struct end *end = work->ends; end < work->ends + 2 * n; end++) {
+        covering = end->begins ? covering + end->count : covering - end->count;
+        most = end->begins && covering > most ? covering : most;
     }
     *executions = most > UINT64_MAX ? UINT64_MAX : (uint64_t)most;
     return HP_OK;
@@ -300,131 +226,95 @@ static enum hp_err add_line(struct work *work, const struct span *spans, size_t 
     return main_function(work, spans, n, &added->function);
 }
 
-static enum hp_err fill_row(struct work *work, const struct span *spans, size_t n,
-                            struct hp_row *row)
-{
-    *row = (struct hp_row){.thread = spans[0].thread};
-    for (size_t i = 0; i < n; i++)
-        row->v[0] = hp_saturating_add(row->v[0], span_weight(work->tables->profile, &spans[i]));
-    return sweep(work, spans, n, &row->v[1]);
-}
-
 /* --- All lines -------------------------------------------------------------------------------- */
 
 /* Sorts the spans and makes a row of each group with equal key and thread: total rows, which add
  * their line to the tables, or parts, whose line is there already. Both come in order of key. */
-static enum hp_err make_rows(struct work *work, bool total, struct hp_rows *rows)
+static enum hp_err make_rows(struct work *work, bool total, struct hp_row **rows, size_t *n_rows)
 {
+    size_t capacity = 0;
+    uint32_t item = 0;
     if (work->n_spans > 1)
         qsort(work->spans, work->n_spans, sizeof *work->spans, compare_spans);
-    uint32_t item = 0;
     for (size_t i = 0, n; i < work->n_spans; i += n) {
         const struct span *spans = &work->spans[i];
         for (n = 1; i + n < work->n_spans && spans[n].key == spans->key &&
                     spans[n].thread == spans->thread;)
             n++;
-        if (i > 0 && spans[-1].key != spans->key)
-            item++;
-        struct hp_row row;
-        HP_TRY(fill_row(work, spans, n, &row));
-        row.item = item;
-        if (total) {
+        item += i > 0 && spans[-1].key != spans->key;
+        if (total)
             HP_TRY(add_line(work, spans, n));
-            HP_TRY(hp_grow(&rows->rows, &work->rows_capacity, rows->n + 1, sizeof *rows->rows));
-            rows->rows[rows->n++] = row;
-        } else {
-            HP_TRY(hp_grow(&rows->parts, &work->parts_capacity, rows->n_parts + 1,
-                           sizeof *rows->parts));
-            rows->parts[rows->n_parts++] = row;
-        }
+        HP_TRY(hp_grow(rows, &capacity, *n_rows + 1, sizeof **rows));
+        struct hp_row *row = &(*rows)[(*n_rows)++];
+        *row = (struct hp_row){.item = item, .thread = spans->thread};
+        for (size_t k = 0; k < n; k++)
+            row->v[0] = hp_saturating_add(row->v[0], span_weight(work->tables->profile, &spans[k]));
+        HP_TRY(sweep(work, spans, n, &row->v[1]));
     }
-    return HP_OK;
-}
-
-static enum hp_err make_lines(struct work *work, bool per_thread, struct hp_rows *rows)
-{
-    HP_TRY(make_keys(work));
-    HP_TRY(make_total_spans(work));
-    HP_TRY(make_rows(work, true, rows));
-    if (!per_thread)
-        return HP_OK;
     work->n_spans = 0;
-    HP_TRY(make_thread_spans(work));
-    return make_rows(work, false, rows);
+    return HP_OK;
 }
 
 static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
 {
+    const struct hp_profile *p = tables->profile;
+    struct work work HP_CLEANUP(work_fini) = {.tables = tables};
     free(tables->lines);
     tables->lines = NULL;
     tables->n_lines = 0;
-    struct work work = {.tables = tables};
-    enum hp_err err = make_lines(&work, per_thread, rows);
-    free(work.keys);
-    free(work.spans);
-    free(work.starts);
-    free(work.ends);
-    free(work.names);
-    return err;
+    HP_TRY(make_keys(&work));
+    HP_TRY(hp_tables_count_blocks(tables));
+    for (uint32_t i = 0; i < p->n_blocks; i++)
+        HP_TRY(add_spans(&work, i, HP_PROFILE_NONE, tables->block_counts[i]));
+    HP_TRY(make_rows(&work, true, &rows->rows, &rows->n));
+    for (size_t i = 0; per_thread && i < p->n_block_counts; i++)
+        HP_TRY(add_spans(&work, p->block_counts[i].item, p->block_counts[i].thread,
+                         p->block_counts[i].count));
+    return make_rows(&work, false, &rows->parts, &rows->n_parts);
 }
 
 /* --- The view --------------------------------------------------------------------------------- */
 
-static const struct hp_source_line *line_of(const struct hp_tables *tables,
-                                            const struct hp_row *row)
+static const void *find_line(const struct hp_field_input *in)
 {
-    return &tables->lines[row->item];
+    return &in->tables->lines[in->row->item];
 }
 
-static struct hp_cell file(const struct hp_field_input *in)
-{
-    return hp_cell_text(line_of(in->tables, in->row)->file);
-}
-
-static struct hp_cell number(const struct hp_field_input *in)
-{
-    return hp_cell_number(line_of(in->tables, in->row)->line);
-}
-
-static struct hp_cell function(const struct hp_field_input *in)
-{
-    return hp_cell_text(line_of(in->tables, in->row)->function);
-}
+static const struct hp_field_row line = {.find = find_line};
 
 static const struct hp_field fields[] = {
-    {"file", "source file", .get = file},
-    {"line", "in it", .get = number},
+    {"file", "source file", .of = &line, HP_MEMBER(TEXT, struct hp_source_line, file)},
+    {"line", "in it", .of = &line, HP_MEMBER(UINT32, struct hp_source_line, line)},
     {"instructions", "executed for it", HP_COUNTED(0)},
     {"executions", "of its most often executed instruction", HP_COUNTED(1)},
     {"share", "of `instructions` in all of them", HP_SHARE(0)},
-    {"function", "for which most of it was executed, inlined ones included", .get = function},
+    {"function", "for which most of it was executed, inlined ones included", .of = &line,
+     HP_MEMBER(TEXT, struct hp_source_line, function)},
     {0}};
 
-static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"instructions", .right = true},
-                                           {"executions", .right = true},
-                                           {"line", .flexible = true},
-                                           {"function", .flexible = true},
-                                           {"source", .flexible = true, .cut = HP_CUT_END},
-                                           {0}};
-
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+static void put_line(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
-    const struct hp_source_line *line = line_of(in->tables, row);
-    double share = hp_put_share(in, row->v[0], &cells[0]);
-    hp_strbuf_human(&cells[1], row->v[0]);
-    hp_strbuf_human(&cells[2], row->v[1]);
-    if (hp_put_thread(row, &cells[3]))
-        return share;
-    hp_put_source_place(hp_short_path(&in->tables->profile->run, line->file), line->line,
-                        &cells[3]);
-    hp_strbuf_clean(&cells[4], line->function);
+    const struct hp_source_line *line = &in->tables->lines[row->item];
+    hp_put_source_place(hp_short_path(&in->tables->profile->run, line->file), line->line, cell);
+}
+
+static void put_source(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    const struct hp_source_line *line = &in->tables->lines[row->item];
     size_t length;
     const char *source = hp_sources_line(in->sources, line->file, line->line, &length);
     if (source)
-        hp_put_source(source, length, &cells[5]);
-    return share;
+        hp_put_source(source, length, cell);
 }
+
+static const struct hp_column columns[] = {
+    {"share", .right = true, .heat = true},
+    {"instructions", .right = true},
+    {"executions", .right = true},
+    {"line", .put = put_line, .flexible = true},
+    {"function", .flexible = true},
+    {"source", .put = put_source, .flexible = true, .cut = HP_CUT_END},
+    {0}};
 
 const struct hp_view hp_view_lines = {
     .name = "lines",
@@ -437,5 +327,4 @@ const struct hp_view hp_view_lines = {
     .make = make,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
 };

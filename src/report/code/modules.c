@@ -2,38 +2,21 @@
 #include "report/fields.h"
 #include "report/text.h"
 
-static struct hp_cell own_name(const struct hp_field_input *in)
-{
-    return hp_cell_text(in->tables->modules[in->row->item]);
-}
-
-static const struct hp_field fields[] = {{"module", "its name in addresses", .get = own_name},
-                                         {"path", "of the file", HP_COLUMN},
-                                         {"build_id", "of the file", HP_COLUMN},
-                                         {"instructions", "executed in it", HP_COUNTED(0)},
-                                         {"executions", "of its blocks", HP_COUNTED(1)},
-                                         {"share", "of `instructions` in all of them", HP_SHARE(0)},
-                                         {0}};
+static const struct hp_field fields[] = {
+    {"module", "its name in addresses", .from = HP_FROM_ITEM, .as = HP_AS_NAME},
+    {"path", "of the file", HP_COLUMN},
+    {"build_id", "of the file", HP_COLUMN},
+    {"instructions", "executed in it", HP_COUNTED(0)},
+    {"executions", "of its blocks", HP_COUNTED(1)},
+    {"share", "of `instructions` in all of them", HP_SHARE(0)},
+    {0}};
 
 static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
                                            {"instructions", .right = true},
-                                           {"blocks", .right = true},
-                                           {"module", .flexible = true},
-                                           {"build id", .flexible = true},
+                                           {"blocks", .field = "executions", .right = true},
+                                           {"module", .field = "path", .flexible = true},
+                                           {"build id", .field = "build_id", .flexible = true},
                                            {0}};
-
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
-{
-    const struct hp_pmodule *module = &in->tables->profile->modules[row->item];
-    double share = hp_put_share(in, row->v[0], &cells[0]);
-    hp_strbuf_human(&cells[1], row->v[0]);
-    hp_strbuf_human(&cells[2], row->v[1]);
-    if (hp_put_thread(row, &cells[3]))
-        return share;
-    hp_strbuf_clean(&cells[3], hp_text(module->path));
-    hp_strbuf_clean(&cells[4], hp_text(module->build_id));
-    return share;
-}
 
 /* What was read is of a block. */
 static void move_to_module(const struct hp_tables *tables, struct hp_row *row)
@@ -58,5 +41,4 @@ const struct hp_view hp_view_modules = {
     .by_thread = true,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
 };

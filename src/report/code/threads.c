@@ -16,22 +16,10 @@ static const struct hp_column columns[] = {{"share", .right = true, .heat = true
                                            {"instructions", .right = true},
                                            {"blocks", .right = true},
                                            {"branches", .right = true},
-                                           {"thread", .right = true},
+                                           {"thread", .plain = true, .right = true},
                                            {"pid", .right = true},
                                            {"tid", .right = true},
                                            {0}};
-
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
-{
-    const struct hp_pthread *thread = &in->tables->profile->threads[row->item];
-    double share = hp_put_share(in, row->v[0], &cells[0]);
-    for (size_t k = 0; k < 3; k++)
-        hp_strbuf_human(&cells[1 + k], row->v[k]);
-    hp_strbuf_uint(&cells[4], row->item);
-    hp_strbuf_int(&cells[5], thread->pid);
-    hp_strbuf_int(&cells[6], thread->tid);
-    return share;
-}
 
 static bool always(const struct hp_profile *profile)
 {
@@ -53,5 +41,4 @@ const struct hp_view hp_view_threads = {
     .values = {"instructions", "blocks", "branches"},
     .fields = fields,
     .columns = columns,
-    .fill = fill,
 };

@@ -2,6 +2,7 @@
 #include "report/hotspots/hotspots.h"
 
 #include "base/bisect.h"
+#include "base/compare.h"
 #include "report/items.h"
 #include "text/number.h"
 
@@ -9,49 +10,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* --- What belongs to one ---------------------------------------------------------------------- */
-
-_Static_assert(offsetof(struct hp_photspot_branch, hotspot) == 0, "hp_items_of() reads it");
-_Static_assert(offsetof(struct hp_photspot_block, hotspot) == 0, "hp_items_of() reads it");
-_Static_assert(offsetof(struct hp_photspot_slice, hotspot) == 0, "hp_items_of() reads it");
-
-const struct hp_photspot_branch *hp_hotspot_branches(const struct hp_profile *p, uint32_t hotspot,
-                                                     size_t *n)
-{
-    return hp_items_of(p->hotspot_branches, p->n_hotspot_branches, sizeof *p->hotspot_branches,
-                       hotspot, n);
-}
-
-const struct hp_photspot_block *hp_hotspot_blocks(const struct hp_profile *p, uint32_t hotspot,
-                                                  size_t *n)
-{
-    return hp_items_of(p->hotspot_blocks, p->n_hotspot_blocks, sizeof *p->hotspot_blocks, hotspot,
-                       n);
-}
-
-const struct hp_photspot_slice *hp_hotspot_slices(const struct hp_profile *p, uint32_t hotspot,
-                                                  size_t *n)
-{
-    return hp_items_of(p->hotspot_slices, p->n_hotspot_slices, sizeof *p->hotspot_slices, hotspot,
-                       n);
-}
-
 /* --- Functions -------------------------------------------------------------------------------- */
 
 static int by_function(const void *a, const void *b)
 {
     const struct hp_hotspot_function *x = a, *y = b;
-    return (x->function > y->function) - (x->function < y->function);
+    return HP_COMPARE(x->function, y->function);
 }
 
 static int by_weight(const void *a, const void *b)
 {
     const struct hp_hotspot_function *x = a, *y = b;
-    if (x->instructions != y->instructions)
-        return x->instructions > y->instructions ? -1 : 1;
-    if (x->insns != y->insns)
-        return x->insns > y->insns ? -1 : 1;
-    return by_function(a, b);
+    return HP_COMPARE(y->instructions, x->instructions)
+               ?: HP_COMPARE(y->insns, x->insns) ?: by_function(a, b);
 }
 
 enum hp_err hp_hotspot_functions(const struct hp_tables *tables, uint32_t hotspot,
@@ -59,7 +30,7 @@ enum hp_err hp_hotspot_functions(const struct hp_tables *tables, uint32_t hotspo
 {
     const struct hp_profile *p = tables->profile;
     size_t n_blocks, kept = 0;
-    const struct hp_photspot_block *blocks = hp_hotspot_blocks(p, hotspot, &n_blocks);
+    const struct hp_photspot_block *blocks = hp_items(p, HP_ROW_HOTSPOT_BLOCK, hotspot, &n_blocks);
     struct hp_hotspot_function *list = calloc(n_blocks + 1, sizeof *list);
     if (!list)
         return hp_fail_nomem();
@@ -75,9 +46,8 @@ enum hp_err hp_hotspot_functions(const struct hp_tables *tables, uint32_t hotspo
             list[kept++] = list[i];
             continue;
         }
-        struct hp_hotspot_function *last = &list[kept - 1];
-        last->instructions = hp_saturating_add(last->instructions, list[i].instructions);
-        last->insns = hp_saturating_add(last->insns, list[i].insns);
+        hp_add_up(&list[kept - 1].instructions, list[i].instructions);
+        hp_add_up(&list[kept - 1].insns, list[i].insns);
     }
     qsort(list, kept, sizeof *list, by_weight);
     *functions = list;
@@ -92,10 +62,8 @@ static int compare_stat(const struct hp_pstat *stat, const char *detector, const
 {
     static const char start[] = "hotspots ";
     const char *part = hp_text(stat->part);
-    int order = strncmp(part, start, strlen(start));
-    if (!order)
-        order = strcmp(part + strlen(start), detector);
-    return order ? order : strcmp(hp_text(stat->name), name);
+    return strncmp(part, start, strlen(start))
+               ?: strcmp(part + strlen(start), detector) ?: strcmp(hp_text(stat->name), name);
 }
 
 static bool find_stat(const struct hp_profile *p, const char *detector, const char *name,
@@ -127,8 +95,7 @@ static void add_block(const struct hp_tables *tables, uint32_t block, struct hp_
         return;
     tables->block_marks[block] = true;
     sum->insns += insns;
-    sum->instructions =
-        hp_saturating_add(sum->instructions, hp_saturating_mul(tables->block_counts[block], insns));
+    hp_add_up(&sum->instructions, hp_saturating_mul(tables->block_counts[block], insns));
 }
 
 void hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_t n,
@@ -139,7 +106,8 @@ void hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_t n,
     for (int pass = 0; pass < 2; pass++)
         for (uint32_t h = first; h < first + n; h++) {
             size_t n_blocks;
-            const struct hp_photspot_block *blocks = hp_hotspot_blocks(p, h, &n_blocks);
+            const struct hp_photspot_block *blocks =
+                hp_items(p, HP_ROW_HOTSPOT_BLOCK, h, &n_blocks);
             if (p->hotspots[h].at_branches < sum->first)
                 sum->first = p->hotspots[h].at_branches;
             for (size_t i = 0; i < n_blocks; i++)
@@ -162,7 +130,7 @@ void hp_timeline_fit(const struct hp_tables *tables, uint32_t first, size_t n, s
     *line = (struct hp_timeline){0};
     for (uint32_t h = first; h < first + n; h++) {
         size_t n_slices;
-        const struct hp_photspot_slice *slices = hp_hotspot_slices(p, h, &n_slices);
+        const struct hp_photspot_slice *slices = hp_items(p, HP_ROW_HOTSPOT_SLICE, h, &n_slices);
         for (size_t i = 0; i < n_slices; i++) {
             double slice = (double)slices[i].width, stop = ((double)slices[i].slice + 1) * slice;
             width = slice > width ? slice : width;
@@ -188,7 +156,7 @@ void hp_timeline_fill(const struct hp_profile *p, const struct hp_timeline *line
                       double *density)
 {
     size_t n;
-    const struct hp_photspot_slice *slices = hp_hotspot_slices(p, hotspot, &n);
+    const struct hp_photspot_slice *slices = hp_items(p, HP_ROW_HOTSPOT_SLICE, hotspot, &n);
     for (size_t i = 0; i < line->columns; i++)
         density[i] = 0;
     for (size_t i = 0; i < n; i++) {

@@ -8,14 +8,6 @@
 
 #include "report/tables.h"
 
-/* What belongs to a hot spot: the first of `*n`. */
-const struct hp_photspot_branch *hp_hotspot_branches(const struct hp_profile *profile,
-                                                     uint32_t hotspot, size_t *n);
-const struct hp_photspot_block *hp_hotspot_blocks(const struct hp_profile *profile,
-                                                  uint32_t hotspot, size_t *n);
-const struct hp_photspot_slice *hp_hotspot_slices(const struct hp_profile *profile,
-                                                  uint32_t hotspot, size_t *n);
-
 /* A function that a region is in. */
 struct hp_hotspot_function {
     uint32_t function;     /* HP_PROFILE_NONE: not known */

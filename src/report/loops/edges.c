@@ -4,114 +4,76 @@
  * or of one nested in it.
  */
 #include "base/bisect.h"
+#include "base/cleanup.h"
+#include "base/compare.h"
 #include "base/grow.h"
 #include "report/items.h"
 #include "report/loops/loops.h"
 #include "report/tables.h"
 #include "text/number.h"
 
-#include <stdlib.h>
+#define SAME_HEADER 1000 /* loops looked at: a file may be made to take long */
 
-#define SAME_HEADER                                                                                \
-    1000 /* loops looked at: versions of code at one place, not a file made to take long */
-
-/* That the block that ends at a place is in the loop at a position. */
-struct end {
-    struct hp_place place;
-    uint32_t at;
-};
-
-struct header {
+/* That a loop has its header at a place, or (by position) a block that ends there. */
+struct mark {
     struct hp_place place;
     uint32_t loop;
 };
 
-struct search {
-    const struct hp_profile *profile;
-    struct hp_loops *loops;
-    struct end *ends;       /* by place, then position */
-    struct header *headers; /* by place */
-    uint64_t *counts;       /* by edge */
-};
-
-static int compare_ends(const void *a, const void *b)
+static int compare_marks(const void *a, const void *b)
 {
-    const struct end *x = a, *y = b;
-    int order = hp_place_compare(x->place, y->place);
-    return order ? order : (x->at > y->at) - (x->at < y->at);
-}
-
-static int compare_headers(const void *a, const void *b)
-{
-    const struct header *x = a, *y = b;
-    int order = hp_place_compare(x->place, y->place);
-    return order ? order : (x->loop > y->loop) - (x->loop < y->loop);
+    const struct mark *x = a, *y = b;
+    return hp_place_compare(x->place, y->place) ?: HP_COMPARE(x->loop, y->loop);
 }
 
 static int compare_back_edges(const void *a, const void *b)
 {
     const struct hp_back_edge *x = a, *y = b;
-    if (x->loop != y->loop)
-        return x->loop < y->loop ? -1 : 1;
-    if (x->count != y->count)
-        return x->count > y->count ? -1 : 1;
-    return (x->edge > y->edge) - (x->edge < y->edge);
+    return HP_COMPARE(x->loop, y->loop)
+               ?: HP_COMPARE(y->count, x->count) ?: HP_COMPARE(x->edge, y->edge);
+}
+
+/* The first that is not before a mark; `n` when there is none. */
+static size_t find_mark(const struct mark *marks, size_t n, struct hp_place place, uint32_t loop)
+{
+    const struct mark first = {place, loop};
+    return HP_BISECT(i, 0, n, compare_marks(&marks[i], &first) < 0);
 }
 
 /* Whether a block that ends at `place` is in the loop. */
-static bool ends_in(const struct search *s, struct hp_place place, uint32_t loop)
+static bool ends_in(const struct mark *ends, size_t n, struct hp_place place,
+                    const struct hp_loop_info *loop)
 {
-    const struct hp_loop_info *info = &s->loops->info[loop];
-    struct end first = {place, info->at};
-    size_t low = HP_BISECT(i, 0, s->profile->n_loop_blocks, compare_ends(&s->ends[i], &first) < 0);
-    return low < s->profile->n_loop_blocks && s->ends[low].at < info->end &&
-           hp_place_compare(s->ends[low].place, place) == 0;
+    size_t at = find_mark(ends, n, place, loop->at);
+    return at < n && ends[at].loop < loop->end && hp_place_compare(ends[at].place, place) == 0;
 }
 
-/* The first header that is not before a place. */
-static size_t find_header(const struct search *s, struct hp_place place)
+static enum hp_err search_edges(struct hp_loops *loops, const struct hp_profile *p,
+                                struct mark *ends, struct mark *headers, uint64_t *counts)
 {
-    size_t low =
-        HP_BISECT(i, 0, s->profile->n_loops, hp_place_compare(s->headers[i].place, place) < 0);
-    return low;
-}
-
-static void prepare(struct search *s)
-{
-    const struct hp_profile *p = s->profile;
+    size_t capacity = 0;
     for (size_t i = 0; i < p->n_loop_blocks; i++) {
         const struct hp_pblock *block = &p->blocks[p->loop_blocks[i].block];
-        s->ends[i] = (struct end){{block->place.module, block->place.offset + block->branch},
-                                  s->loops->info[p->loop_blocks[i].loop].at};
+        ends[i] = (struct mark){{block->place.module, block->place.offset + block->branch},
+                                loops->info[p->loop_blocks[i].loop].at};
     }
-    qsort(s->ends, p->n_loop_blocks, sizeof *s->ends, compare_ends);
+    qsort(ends, p->n_loop_blocks, sizeof *ends, compare_marks);
     for (uint32_t i = 0; i < p->n_loops; i++)
-        s->headers[i] = (struct header){p->loops[i].header, i};
-    qsort(s->headers, p->n_loops, sizeof *s->headers, compare_headers);
-    for (size_t i = 0; i < p->n_edge_counts; i++) {
-        uint64_t *count = &s->counts[p->edge_counts[i].item];
-        *count = hp_saturating_add(*count, p->edge_counts[i].count);
-    }
-}
-
-static enum hp_err search_edges(struct search *s)
-{
-    const struct hp_profile *p = s->profile;
-    struct hp_loops *loops = s->loops;
-    size_t capacity = 0;
-    prepare(s);
+        headers[i] = (struct mark){p->loops[i].header, i};
+    qsort(headers, p->n_loops, sizeof *headers, compare_marks);
+    for (size_t i = 0; i < p->n_edge_counts; i++)
+        hp_add_up(&counts[p->edge_counts[i].item], p->edge_counts[i].count);
     for (uint32_t i = 0; i < p->n_edges; i++) {
-        struct hp_place to = p->edges[i].to;
-        size_t first = find_header(s, to);
-        for (size_t k = first; k < p->n_loops && k < first + SAME_HEADER &&
-                               hp_place_compare(s->headers[k].place, to) == 0;
+        const struct hp_pedge *edge = &p->edges[i];
+        size_t k = find_mark(headers, p->n_loops, edge->to, 0), end = k + SAME_HEADER;
+        for (; k < p->n_loops && k < end && hp_place_compare(headers[k].place, edge->to) == 0;
              k++) {
-            if (s->counts[i] == 0 || !ends_in(s, p->edges[i].from, s->headers[k].loop))
+            uint32_t loop = headers[k].loop;
+            if (counts[i] == 0 || !ends_in(ends, p->n_loop_blocks, edge->from, &loops->info[loop]))
                 continue;
             HP_TRY(hp_grow(&loops->back_edges, &capacity, loops->n_back_edges + 1,
                            sizeof *loops->back_edges));
-            loops->back_edges[loops->n_back_edges++] =
-                (struct hp_back_edge){s->headers[k].loop, i, s->counts[i]};
+            loops->back_edges[loops->n_back_edges++] = (struct hp_back_edge){loop, i, counts[i]};
         }
     }
     if (loops->n_back_edges)
@@ -125,15 +87,11 @@ enum hp_err hp_loops_edges(struct hp_loops *loops, const struct hp_profile *prof
 {
     if (loops->edges_known || profile->n_loops == 0)
         return HP_OK;
-    struct search s = {.profile = profile, .loops = loops};
-    s.ends = calloc(profile->n_loop_blocks + 1, sizeof *s.ends);
-    s.headers = calloc(profile->n_loops + 1, sizeof *s.headers);
-    s.counts = calloc(profile->n_edges + 1, sizeof *s.counts);
-    enum hp_err err = s.ends && s.headers && s.counts ? search_edges(&s) : hp_fail_nomem();
-    free(s.ends);
-    free(s.headers);
-    free(s.counts);
-    return err;
+    struct mark *ends HP_CLEANUP(hp_free) = calloc(profile->n_loop_blocks + 1, sizeof *ends);
+    struct mark *headers HP_CLEANUP(hp_free) = calloc(profile->n_loops + 1, sizeof *headers);
+    uint64_t *counts HP_CLEANUP(hp_free) = calloc(profile->n_edges + 1, sizeof *counts);
+    return ends && headers && counts ? search_edges(loops, profile, ends, headers, counts)
+                                     : hp_fail_nomem();
 }
 
 const struct hp_back_edge *hp_loop_edges(const struct hp_loops *loops, uint32_t loop, size_t *n)

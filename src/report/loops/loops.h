@@ -30,9 +30,14 @@ struct hp_back_edge {
     uint64_t count;
 };
 
+/* Of the profile's loops of models, one that knows its loop. */
+struct hp_modelled_loop {
+    uint32_t loop, model;
+};
+
 struct hp_loops {
     struct hp_loop_info *info;
-    uint32_t *models; /* indices of the profile's loops of models that know their loop, by loop */
+    struct hp_modelled_loop *models; /* by loop */
     size_t n_models;
     struct hp_back_edge *back_edges; /* by loop, the most frequent first; see hp_loops_edges() */
     size_t n_back_edges;
@@ -47,11 +52,8 @@ void hp_loops_fini(struct hp_loops *loops);
  * irreducible loop only those to the header that names it. */
 enum hp_err hp_loops_edges(struct hp_loops *loops, const struct hp_profile *profile);
 
-/* Those of a loop, its reports by models, its trip counts (buckets or exact values): the first of
- * `*n`. */
+/* Those of a loop, its trip counts (buckets or exact values): the first of `*n`. */
 const struct hp_back_edge *hp_loop_edges(const struct hp_loops *loops, uint32_t loop, size_t *n);
-const uint32_t *hp_loop_models(const struct hp_loops *loops, const struct hp_profile *profile,
-                               uint32_t loop, size_t *n);
 const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uint32_t loop,
                                            bool buckets, size_t *n);
 
@@ -62,9 +64,5 @@ const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
 /* "demo.c:11-20" with `name` behind the function's; without source "work+0x1c", or without `name`
  * "+0x1c"; of a function without a name the address. */
 void hp_put_loop(const struct hp_tables *tables, uint32_t loop, bool name, struct hp_strbuf *cell);
-
-/* For views of loops: their order by address, and whether there are any. */
-int hp_loop_compare(const struct hp_profile *profile, uint32_t a, uint32_t b);
-bool hp_loops_are_there(const struct hp_profile *profile);
 
 #endif

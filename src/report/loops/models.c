@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/cleanup.h"
 #include "report/fields.h"
 #include "report/text.h"
 
@@ -13,13 +14,6 @@ static const void *exact_of(const struct hp_field_input *in)
 
 static const struct hp_field_row exact = {HP_ROW_LOOP_COUNT, exact_of, true};
 
-static struct hp_cell exact_average(const struct hp_field_input *in)
-{
-    const struct hp_ploop_count *count = exact_of(in);
-    return count ? hp_cell_fraction(hp_number_share(count->back_edges, count->executions))
-                 : hp_cell_none();
-}
-
 static const struct hp_field fields[] = {
     {"model", "that reports it", HP_COLUMN},
     {"branch", "address of its short backward branch", HP_PLACE("branch_")},
@@ -32,24 +26,14 @@ static const struct hp_field fields[] = {
     {"instructions", "estimated", HP_COLUMN},
     {"share", "of `instructions` in all of them", HP_NAMED("instructions"), .as = HP_AS_SHARE},
     {"exact_executions", "what is true", .of = &exact, HP_NAMED("executions")},
-    {"exact_average", "likewise", .get = exact_average},
+    {"exact_average", "likewise", .of = &exact, HP_NAMED("back_edges"), .per = "executions"},
     {"exact_iterations", "likewise: back edges", .of = &exact, HP_NAMED("back_edges")},
     {"exact_instructions", "likewise: `self`", .of = &exact, HP_NAMED("self")},
     {"exact_share", "of that in all instructions", .of = &exact, HP_NAMED("self"),
      .as = HP_AS_SHARE},
     {0}};
 
-static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"exact", .right = true},
-                                           {"times", .right = true},
-                                           {"exact", .right = true},
-                                           {"average", .right = true},
-                                           {"exact", .right = true},
-                                           {"total", .right = true},
-                                           {"exact", .right = true},
-                                           {"loop", .flexible = true},
-                                           {0}};
-
+/* What a model does not know it reports as 0. */
 static void put_average(double average, struct hp_strbuf *cell)
 {
     if (average < 1000)
@@ -58,38 +42,48 @@ static void put_average(double average, struct hp_strbuf *cell)
         hp_strbuf_human(cell, (uint64_t)(average < 1e18 ? average + 0.5 : 1e18));
 }
 
-/* What a model does not know it reports as 0. */
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+static void put_model(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
-    const struct hp_tables *tables = in->tables;
-    const struct hp_pmodel_loop *loop = &tables->profile->model_loops[row->item];
-    double share = hp_number_share(loop->instructions, tables->summary.instructions);
-    if (loop->instructions)
-        hp_strbuf_percent(&cells[0], share);
-    if (loop->executions)
-        hp_strbuf_human(&cells[2], loop->executions);
-    if (loop->average)
-        put_average((double)loop->average / 1000, &cells[4]);
-    hp_strbuf_human(&cells[6], loop->iterations);
-    if (loop->loop == HP_PROFILE_NONE) {
-        hp_put_code(tables, loop->function, loop->target, &cells[8]);
-        return share;
-    }
-    const struct hp_ploop_count *total = &tables->loops.info[loop->loop].total;
-    hp_put_share(in, total->self, &cells[1]);
-    hp_strbuf_human(&cells[3], total->executions);
-    put_average(hp_number_share(total->back_edges, total->executions), &cells[5]);
-    hp_strbuf_human(&cells[7], total->back_edges);
-    hp_put_loop(tables, loop->loop, true, &cells[8]);
-    return share;
+    uint64_t average = in->tables->profile->model_loops[row->item].average;
+    if (average)
+        put_average((double)average / 1000, cell);
 }
+
+static void put_exact(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    const struct hp_ploop_count *total =
+        exact_of(&(struct hp_field_input){.tables = in->tables, .row = row});
+    if (total)
+        put_average(hp_number_share(total->back_edges, total->executions), cell);
+}
+
+static void put_loop(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    const struct hp_pmodel_loop *loop = &in->tables->profile->model_loops[row->item];
+    if (loop->loop == HP_PROFILE_NONE)
+        hp_put_code(in->tables, loop->function, loop->target, cell);
+    else
+        hp_put_loop(in->tables, loop->loop, true, cell);
+}
+
+static const struct hp_column columns[] = {
+    {"share", .not_zero = true, .right = true, .heat = true},
+    {"exact", .field = "exact_share", .right = true},
+    {"times", .field = "executions", .not_zero = true, .right = true},
+    {"exact", .field = "exact_executions", .right = true},
+    {"average", .put = put_model, .right = true},
+    {"exact", .put = put_exact, .right = true},
+    {"total", .field = "iterations", .right = true},
+    {"exact", .field = "exact_iterations", .right = true},
+    {"loop", .put = put_loop, .flexible = true},
+    {0}};
 
 static enum hp_err print_model(const struct hp_text *text, const struct hp_rows *rows)
 {
-    struct hp_strbuf name = {0};
+    struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_strbuf_clean(&name, hp_text(text->tables->profile->model_loops[rows->rows[0].item].model));
     hp_strbuf_add(&name, ":");
-    HP_TRY(hp_print_last_line(&name, text->options, text->out));
+    HP_TRY(hp_print_line(&name, text->options, text->out));
     return hp_print_rows(text, &hp_view_loop_models, NULL, rows, NULL);
 }
 
@@ -112,11 +106,6 @@ static bool same_model(const struct hp_tables *tables, uint32_t a, uint32_t b)
     return strcmp(hp_text(loops[a].model), hp_text(loops[b].model)) == 0;
 }
 
-static bool is_there(const struct hp_profile *profile)
-{
-    return profile->n_model_loops > 0;
-}
-
 const struct hp_view hp_view_loop_models = {
     .name = "loop-models",
     .help = "loops as models of hardware report them",
@@ -124,13 +113,12 @@ const struct hp_view hp_view_loop_models = {
     .each = "loop that a model of hardware reports",
     .order = "model, then `iterations`, then address",
     .empty = "no model of a loop profiler ran: --loop-model asks for one",
-    .is_there = is_there,
+    .has_items = true,
     .item = HP_ROW_MODEL_LOOP,
     .counter = HP_ROW_MODEL_LOOP,
     .values = {"iterations"},
     .same_list = same_model,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
     .print = print,
 };

@@ -1,55 +1,65 @@
 // SPDX-License-Identifier: MIT
 #include "report/loops/partition.h"
 
-#include "report/tables.h"
+#include "base/cleanup.h"
+#include "report/fields.h"
+#include "report/text.h"
 
-#include <stdlib.h>
+#define LARGEST     1e12 /* speedup that is told apart */
+#define NAMES_SHOWN 8
 
-#define LARGEST 1e12 /* speedup that is told apart */
-
-double hp_partition_speedup(const struct hp_tables *tables, double gain)
+/* The speedup of a program that gains so much. */
+static double speedup_of(const struct hp_tables *tables, double gain)
 {
     double all = (double)tables->summary.instructions, left = all - gain;
     if (all <= 0)
         return 1;
-    if (left * LARGEST < all)
-        return LARGEST;
-    return all / left;
+    return left * LARGEST < all ? LARGEST : all / left;
 }
 
-void hp_partition_estimate(const struct hp_tables *tables, uint32_t loop,
-                           struct hp_partition_estimate *estimate)
+/* What hardware costs, as was said or by default. */
+static struct hp_partition_costs costs_of(const struct hp_tables *tables)
 {
-    const struct hp_partition_costs *costs = &tables->costs;
+    const struct hp_partition_costs defaults = {
+        .iteration = -1, .init = HP_PARTITION_INIT, .sync = HP_PARTITION_SYNC, .loops = 1};
+    return tables->costs.set ? tables->costs : defaults;
+}
+
+static struct hp_partition_estimate estimate_loop(const struct hp_tables *tables, uint32_t loop)
+{
+    const struct hp_partition_costs costs = costs_of(tables);
     const struct hp_ploop_count *total = &tables->loops.info[loop].total;
     double all = (double)tables->summary.instructions, self = (double)total->self;
-    double each = costs->set ? (double)costs->init + (double)costs->sync
-                             : (double)HP_PARTITION_INIT + (double)HP_PARTITION_SYNC;
-    estimate->software = self < all ? self : all;
-    estimate->hardware = costs->set && costs->iteration >= 0
-                             ? costs->iteration * (double)total->iterations
-                             : estimate->software / HP_PARTITION_FASTER;
-    estimate->communication = each * (double)total->executions;
-    estimate->gain = estimate->software - estimate->hardware - estimate->communication;
-    estimate->speedup = hp_partition_speedup(tables, estimate->gain);
+    struct hp_partition_estimate e = {.software = self < all ? self : all};
+    e.hardware = costs.iteration >= 0 ? costs.iteration * (double)total->iterations
+                                      : e.software / HP_PARTITION_FASTER;
+    e.communication = ((double)costs.init + (double)costs.sync) * (double)total->executions;
+    e.gain = e.software - e.hardware - e.communication;
+    e.speedup = speedup_of(tables, e.gain);
+    return e;
 }
 
-enum hp_err hp_rows_partition(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
+static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
 {
     (void)per_thread;
-    HP_TRY(hp_rows_of_items(rows, tables->profile->n_loops));
-    size_t n = rows->n;
+    size_t n = tables->profile->n_loops;
+    HP_TRY(hp_rows_of_items(rows, n));
+    free(tables->partition);
+    tables->partition = calloc(n + 1, sizeof *tables->partition);
+    if (!tables->partition)
+        return hp_fail_nomem();
     rows->n = 0;
     for (uint32_t i = 0; i < n; i++) {
-        struct hp_partition_estimate estimate;
         if (tables->loops.info[i].total.executions == 0)
             continue;
-        hp_partition_estimate(tables, i, &estimate);
+        tables->partition[i] = estimate_loop(tables, i);
         rows->rows[rows->n] = rows->rows[i];
-        rows->rows[rows->n++].v[0] = (uint64_t)(estimate.speedup * 1e6 + 0.5);
+        rows->rows[rows->n++].v[0] = (uint64_t)(tables->partition[i].speedup * 1e6 + 0.5);
     }
     return HP_OK;
 }
+
+/* --- The choice ------------------------------------------------------------------------------- */
 
 /* No loop that is nested in the chosen one, or in which that is nested, can be chosen any more.
  * `blocked` by position, `above` by loop: of those that are blocked for what is in them, all around
@@ -83,29 +93,169 @@ static void list_loops(const struct hp_tables *tables, const struct hp_rows *row
 enum hp_err hp_partition_choose(const struct hp_tables *tables, const struct hp_rows *rows,
                                 bool by_iterations, uint32_t **chosen, size_t *n)
 {
-    size_t all = tables->profile->n_loops, most = tables->costs.set ? tables->costs.loops : 1;
-    bool *blocked = calloc(2 * all + 1, sizeof *blocked);
-    uint32_t *loops = calloc(2 * all + 1, sizeof *loops);
-    if (!blocked || !loops) {
-        free(blocked);
-        free(loops);
+    size_t all = tables->profile->n_loops, most = costs_of(tables).loops;
+    bool *blocked HP_CLEANUP(hp_free) = calloc(2 * all + 1, sizeof *blocked);
+    uint32_t *loops = *chosen = calloc(2 * all + 1, sizeof *loops);
+    *n = 0;
+    if (!blocked || !loops)
         return hp_fail_nomem();
-    }
     /* The choice is made in place: it is never longer than what was looked at. */
     list_loops(tables, rows, by_iterations, loops + all, loops);
-    *n = 0;
     for (size_t i = 0; i < rows->n && *n < most; i++) {
         uint32_t loop = loops[i];
-        struct hp_partition_estimate estimate;
-        hp_partition_estimate(tables, loop, &estimate);
-        if (!by_iterations && estimate.gain <= 0)
+        if (!by_iterations && tables->partition[loop].gain <= 0)
             break;
         if (blocked[tables->loops.info[loop].at])
             continue;
         loops[(*n)++] = loop;
         block(tables, loop, blocked, blocked + all);
     }
-    free(blocked);
-    *chosen = loops;
     return HP_OK;
 }
+
+/* --- For scripts ------------------------------------------------------------------------------ */
+
+static const void *find_info(const struct hp_field_input *in)
+{
+    return &in->tables->loops.info[in->row->item];
+}
+
+static const void *find_estimate(const struct hp_field_input *in)
+{
+    return &in->tables->partition[in->row->item];
+}
+
+_Static_assert(offsetof(struct hp_loop_info, total) == 0, "the information begins with its counts");
+static const struct hp_field_row info = {.kind = HP_ROW_LOOP_COUNT, .find = find_info};
+static const struct hp_field_row estimate = {.find = find_estimate};
+
+#define ESTIMATE(member) .of = &estimate, HP_MEMBER(DOUBLE, struct hp_partition_estimate, member)
+static const struct hp_field fields[] = {
+    {"loop", "its `id` in `loops`", .from = HP_FROM_ITEM},
+    {"function", "that it is in", HP_COLUMN},
+    {"file", "source file", HP_COLUMN},
+    {"line", "its first source line", HP_NAMED("first_line")},
+    {"target", "address of its header", HP_PLACE("")},
+    {"speedup", "of the program, were the loop in hardware", ESTIMATE(speedup)},
+    {"iteration_rank", "rank by iterations, from 1", .of = &info,
+     HP_MEMBER(UINT32, struct hp_loop_info, rank)},
+    {"executions", "over all threads", .of = &info},
+    {"iterations", "likewise", .of = &info},
+    {"software", "time of the loop in software, in instructions", ESTIMATE(software)},
+    {"hardware", "time of the loop in hardware", ESTIMATE(hardware)},
+    {"communication", "time before and behind its executions", ESTIMATE(communication)},
+    {"gain", "what is saved; may be negative", ESTIMATE(gain)},
+    {"static_instructions", "with nested loops", HP_NAMED("insns")},
+    {0}};
+
+/* --- For people ------------------------------------------------------------------------------- */
+
+static void put_speedup(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    hp_strbuf_format(cell, "%sx", HP_FIXED(in->tables->partition[row->item].speedup, 2));
+}
+
+static void put_self(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    hp_strbuf_percent(cell, hp_number_share(in->tables->loops.info[row->item].total.self,
+                                            in->tables->summary.instructions));
+}
+
+static void put_cost(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    double all = (double)in->tables->summary.instructions;
+    hp_strbuf_percent(cell, all > 0 ? in->tables->partition[row->item].communication / all : 0);
+}
+
+static void put_loop(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
+    hp_put_loop(in->tables, row->item, true, cell);
+}
+
+static const struct hp_column columns[] = {
+    {"speedup", .put = put_speedup, .right = true},
+    {"by iter.", .field = "iteration_rank", .plain = true, .right = true},
+    {"self", .put = put_self, .right = true},
+    {"times", .field = "executions", .right = true},
+    {"iterations", .right = true},
+    {"cost", .put = put_cost, .right = true},
+    {"instr.", .field = "static_instructions", .right = true},
+    {"loop", .put = put_loop, .flexible = true},
+    {0}};
+
+/* What was reckoned with. */
+static enum hp_err print_head(const struct hp_text *text)
+{
+    const struct hp_partition_costs costs = costs_of(text->tables);
+    struct hp_strbuf line HP_CLEANUP(hp_strbuf_fini) = {0};
+    if (costs.iteration >= 0)
+        hp_strbuf_format(&line, "in hardware: %s an iteration", HP_FIXED(costs.iteration, 1));
+    else
+        hp_strbuf_add(&line, "in hardware: a tenth of the instructions");
+    hp_strbuf_format(&line, "; cost: %s + %s each time", HP_GROUPED(costs.init),
+                     HP_GROUPED(costs.sync));
+    return hp_print_line(&line, text->options, text->out);
+}
+
+/* Chooses, and puts the names of the loops; `*speedup` is what they gain together. */
+static enum hp_err put_choice(const struct hp_tables *tables, const struct hp_rows *rows,
+                              bool by_iterations, double *speedup, struct hp_strbuf *names)
+{
+    uint32_t *chosen HP_CLEANUP(hp_free) = NULL;
+    size_t n;
+    double gain = 0;
+    HP_TRY(hp_partition_choose(tables, rows, by_iterations, &chosen, &n));
+    for (size_t i = 0; i < n; i++) {
+        gain += tables->partition[chosen[i]].gain;
+        if (i < NAMES_SHOWN) {
+            hp_strbuf_add(names, i ? ", " : "");
+            hp_put_loop(tables, chosen[i], true, names);
+        }
+    }
+    hp_strbuf_add(names, n > NAMES_SHOWN ? ", …" : "");
+    *speedup = speedup_of(tables, gain);
+    return names->failed ? hp_fail_nomem() : HP_OK;
+}
+
+static enum hp_err print_choice(const struct hp_text *text, const struct hp_rows *rows)
+{
+    struct hp_strbuf best HP_CLEANUP(hp_strbuf_fini) = {0}, naive HP_CLEANUP(hp_strbuf_fini) = {0},
+                          line HP_CLEANUP(hp_strbuf_fini) = {0};
+    double speedup, other;
+    HP_TRY(put_choice(text->tables, rows, false, &speedup, &best));
+    HP_TRY(put_choice(text->tables, rows, true, &other, &naive));
+    if (best.length)
+        hp_strbuf_format(&line, "  best: %sx: %s", HP_FIXED(speedup, 2), hp_strbuf_text(&best));
+    else
+        hp_strbuf_add(&line, "  no loop gains anything");
+    HP_TRY(hp_print_line(&line, text->options, text->out));
+    if (!naive.length || other >= speedup)
+        return HP_OK;
+    hp_strbuf_format(&line, "  iterations would choose: %sx instead of %sx: %s", HP_FIXED(other, 2),
+                     HP_FIXED(speedup, 2), hp_strbuf_text(&naive));
+    return hp_print_line(&line, text->options, text->out);
+}
+
+static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
+{
+    HP_TRY(print_head(text));
+    HP_TRY(print_choice(text, rows));
+    return hp_print_list(text, &hp_view_partition, rows, limit);
+}
+
+const struct hp_view hp_view_partition = {
+    .name = "partition",
+    .help = "what loops would gain in hardware",
+    .title = "Partition",
+    .each = "loop that was executed",
+    .order = "`speedup`, then address",
+    .empty = "no loop was recorded: --profile loops asks for them",
+    .has_items = true,
+    .item = HP_ROW_LOOP,
+    .make = make,
+    .places = offsetof(struct hp_ploop, header),
+    .n_places = 1,
+    .fields = fields,
+    .columns = columns,
+    .print = print,
+};

@@ -26,19 +26,10 @@ struct hp_partition_estimate {
     double speedup;
 };
 
-void hp_partition_estimate(const struct hp_tables *tables, uint32_t loop,
-                           struct hp_partition_estimate *estimate);
-
-/* The speedup of a program that gains so much. */
-double hp_partition_speedup(const struct hp_tables *tables, double gain);
-
-/* Makes the rows of the view, not yet in order: v[0] is the speedup in millionths. */
-enum hp_err hp_rows_partition(struct hp_rows *rows, struct hp_tables *tables, bool per_thread);
-
-/* Of the rows, which are in order, the loops that are chosen together: the one that gains most, the
- * next that is not nested with it, ... as long as there is something to gain, at most as many as
- * the costs say. With `by_iterations` as somebody would choose who knows no more: those with the
- * most iterations. Their indices; free() them. */
+/* Of the view's rows, which are in order, the loops that are chosen together: the one that gains
+ * most, the next that is not nested with it, ... as long as there is something to gain, at most as
+ * many as the costs say. With `by_iterations` as somebody would choose who knows no more: those
+ * with the most iterations. Their indices; free() them. */
 enum hp_err hp_partition_choose(const struct hp_tables *tables, const struct hp_rows *rows,
                                 bool by_iterations, uint32_t **chosen, size_t *n);
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include "base/cleanup.h"
 #include "report/fields.h"
 #include "report/paths/lines.h"
 #include "report/text.h"
@@ -51,8 +52,8 @@ static struct hp_cell event_share(const struct hp_field_input *in)
 
 static void list_lines(const struct hp_field_input *in, struct hp_list *list)
 {
-    struct hp_path_lines lines = {0};
-    struct hp_strbuf item = {0};
+    struct hp_path_lines lines HP_CLEANUP(hp_path_lines_fini) = {0};
+    struct hp_strbuf item HP_CLEANUP(hp_strbuf_fini) = {0};
     if (hp_path_lines_make(&lines, in->tables, in->row->item) != HP_OK)
         in->buffer->failed = true;
     for (size_t i = 0; i < lines.n; i++) {
@@ -65,16 +66,6 @@ static void list_lines(const struct hp_field_input *in, struct hp_list *list)
         hp_list_text(list, hp_strbuf_text(&item));
     }
     in->buffer->failed |= item.failed;
-    hp_strbuf_fini(&item);
-    hp_path_lines_fini(&lines);
-}
-
-static void list_blocks(const struct hp_field_input *in, struct hp_list *list)
-{
-    size_t n;
-    const struct hp_pstep *steps = hp_tables_steps(in->tables, in->row->item, &n);
-    for (size_t i = 0; i < n; i++)
-        hp_list_place(list, in->tables->profile->blocks[steps[i].block].place);
 }
 
 static void list_ways(const struct hp_field_input *in, struct hp_list *list)
@@ -102,7 +93,7 @@ static const struct hp_field fields[] = {
     {"function", "that it starts in", HP_COLUMN},
     {"lines", "source lines along it in order, \"file:line\", none repeated that goes on",
      .list = list_lines},
-    {"blocks", "addresses of its blocks", .list = list_blocks},
+    {"blocks", "addresses of its blocks", .list = hp_list_blocks, .value = HP_ROW_PATH_STEP},
     {"ways",
      "how each block was left: `fell`, `taken`, `called` (it goes on behind the call), `entered` "
      "(it follows the call), `returned`, `end`",
@@ -112,131 +103,126 @@ static const struct hp_field fields[] = {
 /* --- For people ------------------------------------------------------------------------------- */
 
 struct printer {
-    const struct hp_text *text;
-    struct hp_tables *tables;
-    const struct hp_report_options *options;
-    struct hp_sources *sources;
-    FILE *out;
     const struct hp_path_kind *kind;
     struct hp_path_lines lines;
-    struct hp_strbuf place, exits, line, cut;
-    bool said; /* that there are no lines */
+    struct hp_strbuf place, exits, line; /* of one line */
+    struct hp_strbuf buffer;
+    size_t blanks; /* to be printed before the next cell */
+    bool said;     /* that there are no lines */
 };
+
+static void printer_fini(struct printer *p)
+{
+    hp_path_lines_fini(&p->lines);
+    hp_strbuf_fini(&p->place);
+    hp_strbuf_fini(&p->exits);
+    hp_strbuf_fini(&p->line);
+    hp_strbuf_fini(&p->buffer);
+}
 
 /* --- The row of a path ------------------------------------------------------------------------ */
 
-static const struct hp_column columns[] = {{"share", .right = true, .heat = true},
-                                           {"so far", .right = true},
-                                           {"count", .right = true},
-                                           {"instr.", .right = true},
-                                           {"branches", .right = true},
-                                           {"function", .flexible = true},
-                                           {"from", .flexible = true},
-                                           {0}};
-
-static uint64_t whole(const struct hp_tables *tables, const struct hp_path_kind *kind)
+static void put_so_far(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
-    return kind->by_events ? kind->events : tables->summary.instructions;
+    const struct hp_path_kind *kind = ((const struct printer *)in->context)->kind;
+    hp_strbuf_percent(
+        cell, hp_number_share(row->v[SO_FAR],
+                              kind->by_events ? kind->events : in->tables->summary.instructions));
 }
 
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+static void put_length(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
-    const struct printer *printer = in->context;
+    (void)in;
+    hp_put_each(row->v[2], row->v[1], cell);
+}
+
+static void put_from(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
+{
     const struct hp_tables *tables = in->tables;
-    const struct hp_path_kind *kind = printer->kind;
-    const struct hp_profile *p = tables->profile;
-    const struct hp_ppath *path = &p->paths[row->item];
-    double share = hp_number_share(row->v[0], whole(tables, kind));
-    hp_strbuf_percent(&cells[0], share);
-    if (row->thread == HP_PROFILE_NONE)
-        hp_strbuf_percent(&cells[1], hp_number_share(row->v[SO_FAR], whole(tables, kind)));
-    struct hp_strbuf *cell = &cells[2];
-    if (kind->by_events)
-        hp_strbuf_human(cell++, row->v[3]);
-    hp_strbuf_human(cell++, row->v[1]);
-    hp_put_each(row->v[2], row->v[1], cell++);
-    if (hp_put_thread(row, cell + 1))
-        return share;
-    hp_strbuf_uint(cell++, path->length);
-    hp_put_function(tables, path->function, cell++);
+    struct hp_place start = tables->profile->paths[row->item].start;
     size_t n;
     const struct hp_pstep *steps = hp_tables_steps(tables, row->item, &n);
-    uint32_t line = n ? tables->block_lines[steps[0].block] : HP_PROFILE_NONE;
-    if (line != HP_PROFILE_NONE)
-        hp_put_where(tables, p->lines[line].file, p->lines[line].line, path->start.module, cell);
+    const struct hp_pline *line = n ? hp_tables_block_line(tables, steps[0].block) : NULL;
+    if (line)
+        hp_put_where(tables, line->file, line->line, start.module, cell);
     else
-        hp_put_code(tables, HP_PROFILE_NONE, path->start, cell);
-    return share;
+        hp_put_code(tables, HP_PROFILE_NONE, start, cell);
 }
+
+enum { SHARE, SO_FAR_SHARE, EVENTS, N_COLUMNS = 8 };
+static const struct hp_column columns[N_COLUMNS + 1] = {
+    [SHARE] = {"share", .by_thread = true, .right = true, .heat = true},
+    [SO_FAR_SHARE] = {"so far", .put = put_so_far, .right = true},
+    [EVENTS] = {"events", .right = true},
+    {"count", .right = true},
+    {"instr.", .put = put_length, .by_thread = true, .right = true},
+    {"branches", .field = "length", .plain = true, .right = true},
+    {"function", .flexible = true},
+    {"from", .put = put_from, .flexible = true},
+    {0}};
 
 /* --- Its lines -------------------------------------------------------------------------------- */
 
-/* "file.c:12"; without that "+0x1c" in the function that the line before was in (the first: that of
- * the path's row), else with the function's name. */
-static void put_line_place(struct printer *p, size_t i)
+/* The function that the line before is in; for the first, that of the path's row. */
+static uint32_t function_before(const struct hp_text *in, const struct printer *p, size_t i)
 {
-    const struct hp_profile *profile = p->tables->profile;
-    const struct hp_path_line *line = &p->lines.lines[i];
-    const struct hp_pblock *block = &profile->blocks[line->block];
-    uint32_t before = i ? profile->blocks[line[-1].block].function
-                        : profile->paths[p->lines.steps->path].function;
-    hp_strbuf_clear(&p->place);
-    hp_strbuf_clear(&p->line);
-    if (*line->file) {
-        hp_put_source_place(hp_base_name(line->file), line->line, &p->place);
-        if (line->to) {
-            hp_strbuf_add(&p->place, "-");
-            hp_strbuf_uint(&p->place, line->to);
-        }
-        return;
-    }
-    hp_put_code(p->tables, block->function, block->place, &p->place);
-    hp_put_code(p->tables, HP_PROFILE_NONE, block->place, &p->line);
-    bool named = strcmp(hp_strbuf_text(&p->place), hp_strbuf_text(&p->line)) != 0;
-    if (named && block->function == before) {
-        hp_strbuf_clear(&p->place);
-        hp_strbuf_add(&p->place, "+");
-        hp_strbuf_hex(&p->place, block->place.offset - profile->functions[before].place.offset);
-    }
+    const struct hp_profile *profile = in->tables->profile;
+    return i ? profile->blocks[p->lines.lines[i - 1].block].function
+             : profile->paths[p->lines.steps->path].function;
 }
 
-static void put_line_exits(struct printer *p, const struct hp_path_line *line)
+/* "file.c:12"; without that "+0x1c" in the function that the line before was in, else with the
+ * function's name. */
+static void put_line_place(const struct hp_text *in, struct printer *p, size_t i)
 {
+    const struct hp_path_line *line = &p->lines.lines[i];
+    const struct hp_pblock *block = &in->tables->profile->blocks[line->block];
+    hp_strbuf_clear(&p->place);
+    if (!*line->file) {
+        bool same = block->function == function_before(in, p, i);
+        (same ? hp_put_offset : hp_put_code)(in->tables, block->function, block->place, &p->place);
+        return;
+    }
+    hp_put_source_place(hp_base_name(line->file), line->line, &p->place);
+    if (line->to)
+        hp_strbuf_format(&p->place, "-%u", line->to);
+}
+
+static void put_line_exits(const struct hp_text *in, struct printer *p, size_t i)
+{
+    const struct hp_path_line *line = &p->lines.lines[i];
     hp_strbuf_clear(&p->exits);
-    for (uint32_t i = 0; i < line->n_exits; i++) {
-        hp_strbuf_clear(&p->line);
-        hp_put_exit(p->tables, &p->lines, line->first_exit + i, &p->line);
-        if (p->exits.length && p->line.length)
+    for (uint32_t k = 0; k < line->n_exits; k++) {
+        hp_strbuf_clear(&p->buffer);
+        hp_put_exit(in->tables, &p->lines, line->first_exit + k, &p->buffer);
+        if (p->exits.length && p->buffer.length)
             hp_strbuf_add(&p->exits, " ");
-        hp_strbuf_add(&p->exits, hp_strbuf_text(&p->line));
+        hp_strbuf_add(&p->exits, hp_strbuf_text(&p->buffer));
     }
 }
 
 /* The source text; without it the function, where it is not that of the line before, or the
  * address. */
-static void put_line_text(struct printer *p, size_t i)
+static void put_line_text(const struct hp_text *in, struct printer *p, size_t i)
 {
     const struct hp_path_line *line = &p->lines.lines[i];
-    const struct hp_pblock *blocks = p->tables->profile->blocks;
-    uint32_t function = blocks[line->block].function;
-    bool entered = i > 0 && blocks[line[-1].block].function != function;
-    size_t length = 0;
-    const char *source =
-        *line->file ? hp_sources_line(p->sources, line->file, line->line, &length) : NULL;
+    const struct hp_pblock *block = &in->tables->profile->blocks[line->block];
     hp_strbuf_clear(&p->line);
     if (!*line->file) {
-        hp_put_code(p->tables, HP_PROFILE_NONE, blocks[line->block].place, &p->line);
+        hp_put_code(in->tables, HP_PROFILE_NONE, block->place, &p->line);
         if (strcmp(hp_strbuf_text(&p->line), hp_strbuf_text(&p->place)) == 0)
             hp_strbuf_clear(&p->line);
         return;
     }
-    if (entered) {
-        hp_put_function(p->tables, function, &p->line);
+    if (i > 0 && block->function != function_before(in, p, i)) {
+        hp_put_function(in->tables, block->function, &p->line);
         hp_strbuf_add(&p->line, ": ");
     }
+    size_t length;
+    const char *source = hp_sources_line(in->sources, line->file, line->line, &length);
     if (source)
         hp_put_source(source, length, &p->line);
-    else if (*line->inlined)
+    else
         hp_strbuf_clean(&p->line, line->inlined);
 }
 
@@ -246,41 +232,37 @@ static size_t limited(size_t width, size_t most)
 }
 
 /* A cell of `width` columns, cut to it. */
-static void print_cell(struct printer *p, const struct hp_strbuf *cell, size_t width,
-                       enum hp_cut cut)
+static void print_cell(const struct hp_text *in, struct printer *p, const struct hp_strbuf *cell,
+                       size_t width, enum hp_cut cut, bool bold)
 {
-    hp_strbuf_clear(&p->cut);
-    hp_strbuf_cut(&p->cut, hp_strbuf_text(cell), width, cut);
-    fputs(hp_strbuf_text(&p->cut), p->out);
+    if (cell->length == 0) {
+        p->blanks += width + GAP;
+        return;
+    }
+    hp_strbuf_clear(&p->buffer);
+    hp_strbuf_cut(&p->buffer, hp_strbuf_text(cell), width, cut);
+    fprintf(in->out, "%*s%s%s%s", (int)p->blanks, "", hp_text_bold(bold),
+            hp_strbuf_text(&p->buffer), hp_text_plain(bold));
+    p->blanks = width + GAP - limited(hp_utf8_width(hp_strbuf_text(cell)), width);
 }
 
-static void print_line(struct printer *p, size_t i, size_t places, size_t exits)
+static void print_line(const struct hp_text *in, struct printer *p, size_t i, size_t places,
+                       size_t exits)
 {
-    put_line_place(p, i);
-    put_line_exits(p, &p->lines.lines[i]);
-    put_line_text(p, i);
-    fprintf(p->out, "%*s", INDENT, "");
-    print_cell(p, &p->place, places, HP_CUT_MIDDLE);
-    size_t width = limited(hp_utf8_width(hp_strbuf_text(&p->place)), places);
-    size_t room = places + GAP - width;
-    if (p->exits.length) {
-        fprintf(p->out, "%*s%s", (int)room, "", hp_text_bold(p->options->color));
-        print_cell(p, &p->exits, exits, HP_CUT_MIDDLE);
-        fputs(hp_text_plain(p->options->color), p->out);
-        width = limited(hp_utf8_width(hp_strbuf_text(&p->exits)), exits);
-        room = exits + GAP - width;
-    } else {
-        room += exits + GAP;
-    }
+    size_t width = in->options->width > 0 ? (size_t)in->options->width : SIZE_MAX;
     size_t used = INDENT + places + GAP + exits + GAP;
-    size_t left = p->options->width <= 0                  ? 200
-                  : (size_t)p->options->width > used + 10 ? (size_t)p->options->width - used
-                                                          : 10;
-    if (p->line.length) {
-        fprintf(p->out, "%*s", (int)room, "");
-        print_cell(p, &p->line, left, HP_CUT_END);
-    }
-    putc('\n', p->out);
+    put_line_place(in, p, i);
+    put_line_exits(in, p, i);
+    put_line_text(in, p, i);
+    p->blanks = INDENT;
+    print_cell(in, p, &p->place, places, HP_CUT_MIDDLE, false);
+    print_cell(in, p, &p->exits, exits, HP_CUT_MIDDLE, in->options->color);
+    print_cell(in, p, &p->line,
+               width == SIZE_MAX   ? 200
+               : width > used + 10 ? width - used
+                                   : 10,
+               HP_CUT_END, false);
+    putc('\n', in->out);
 }
 
 static bool is_shown(const struct printer *p, size_t i)
@@ -289,154 +271,121 @@ static bool is_shown(const struct printer *p, size_t i)
 }
 
 /* Whether there is nothing to be said of a line but its number. */
-static bool is_bare(struct printer *p, const struct hp_path_line *line)
+static bool is_bare(const struct hp_text *in, const struct hp_path_line *line)
 {
     size_t length;
-    return *line->file && !hp_sources_line(p->sources, line->file, line->line, &length);
+    return *line->file && !hp_sources_line(in->sources, line->file, line->line, &length);
 }
 
 /* Whether `next`, a line of the same function, comes after one where nothing was decided. */
-static bool goes_on(struct printer *p, const struct hp_path_line *line,
+static bool goes_on(const struct hp_text *in, const struct hp_path_line *line,
                     const struct hp_path_line *next)
 {
-    const struct hp_pblock *blocks = p->tables->profile->blocks;
+    const struct hp_pblock *blocks = in->tables->profile->blocks;
     return line->n_exits == 0 && strcmp(line->file, next->file) == 0 &&
            strcmp(line->inlined, next->inlined) == 0 &&
            blocks[line->block].function == blocks[next->block].function;
 }
 
-static void join_line(struct hp_path_line *line, const struct hp_path_line *next)
-{
-    uint32_t last = line->to ? line->to : line->line;
-    line->to = next->line > last ? next->line : last;
-    if (next->line < line->line)
-        line->line = next->line;
-    line->first_exit = next->first_exit;
-    line->n_exits = next->n_exits;
-}
-
 /* Lines that are only numbers are joined, up to the next branch: the range that they are in. */
-static void join_bare_lines(struct printer *p)
+static void join_bare_lines(const struct hp_text *in, struct hp_path_lines *lines)
 {
     size_t n = 0;
-    for (size_t i = 0; i < p->lines.n; i++) {
-        struct hp_path_line *last = n ? &p->lines.lines[n - 1] : NULL;
-        const struct hp_path_line *line = &p->lines.lines[i];
-        if (last && is_bare(p, last) && is_bare(p, line) && goes_on(p, last, line))
-            join_line(last, line);
-        else
-            p->lines.lines[n++] = *line;
+    for (size_t i = 0; i < lines->n; i++) {
+        struct hp_path_line *last = n ? &lines->lines[n - 1] : NULL;
+        const struct hp_path_line *line = &lines->lines[i];
+        if (!last || !is_bare(in, last) || !is_bare(in, line) || !goes_on(in, last, line)) {
+            lines->lines[n++] = *line;
+            continue;
+        }
+        uint32_t end = last->to ? last->to : last->line;
+        last->to = line->line > end ? line->line : end;
+        last->line = line->line < last->line ? line->line : last->line;
+        last->first_exit = line->first_exit;
+        last->n_exits = line->n_exits;
     }
-    p->lines.n = n;
+    lines->n = n;
 }
 
-static enum hp_err print_lines(const struct hp_text *text, const struct hp_row *row)
+static enum hp_err print_lines(const struct hp_text *in, const struct hp_row *row)
 {
-    struct printer *p = text->context;
-    size_t places = 0, exits = 0;
-    HP_TRY(hp_path_lines_make(&p->lines, p->tables, row->item));
-    join_bare_lines(p);
+    struct printer *p = in->context;
+    size_t places = 0, exits = 0, n = 0;
+    HP_TRY(hp_path_lines_make(&p->lines, in->tables, row->item));
+    join_bare_lines(in, &p->lines);
     for (size_t i = 0; i < p->lines.n; i++) {
         if (!is_shown(p, i))
             continue;
-        put_line_place(p, i);
-        put_line_exits(p, &p->lines.lines[i]);
+        put_line_place(in, p, i);
+        put_line_exits(in, p, i);
         size_t place = hp_utf8_width(hp_strbuf_text(&p->place));
         size_t exit = hp_utf8_width(hp_strbuf_text(&p->exits));
         places = place > places ? place : places;
         exits = exit > exits ? exit : exits;
     }
-    bool narrow = p->options->width > 0;
-    if (narrow) {
+    if (in->options->width > 0) {
         places = limited(places, PLACE_MAX);
         exits = limited(exits, EXITS_MAX);
     }
-    for (size_t i = 0; i < p->lines.n; i++) {
-        if (is_shown(p, i))
-            print_line(p, i, places, exits);
-        else if (i == LINES_MAX - LINES_TAIL)
-            fprintf(p->out, "%*s… %zu more lines …\n", INDENT, "", p->lines.n - LINES_MAX);
+    for (n = 0; n < p->lines.n; n++) {
+        if (is_shown(p, n))
+            print_line(in, p, n, places, exits);
+        else if (n == LINES_MAX - LINES_TAIL)
+            fprintf(in->out, "%*s… %zu more lines …\n", INDENT, "", p->lines.n - LINES_MAX);
     }
-    if (p->lines.n == 0 && !p->said)
-        fprintf(p->out, "%*s(only the heaviest paths are kept with their lines)\n", INDENT, "");
-    p->said |= p->lines.n == 0;
+    if (n == 0 && !p->said)
+        fprintf(in->out, "%*s(only the heaviest paths are kept with their lines)\n", INDENT, "");
+    p->said |= n == 0;
     return HP_OK;
 }
 
 /* --- A kind ----------------------------------------------------------------------------------- */
 
 /* "bl: 2,109 paths, executed 50,787 times, 99.9% of the instructions" */
-static void print_head(struct printer *p, const struct hp_path_kind *kind)
+static void print_head(const struct hp_text *text, struct printer *p)
 {
-    char distinct[HP_NUMBER_SIZE], count[HP_NUMBER_SIZE], percent[HP_NUMBER_SIZE];
-    hp_number_grouped(distinct, kind->distinct);
-    hp_number_grouped(count, kind->count);
-    hp_number_percent(percent, hp_number_share(kind->insns, p->tables->summary.instructions));
+    const struct hp_path_kind *kind = p->kind;
+    bool color = text->options->color;
     hp_strbuf_clear(&p->line);
     hp_strbuf_clean(&p->line, kind->name);
-    bool color = p->options->color;
-    fprintf(p->out, "%s%s%s: %s path%s, executed %s time%s: %s of the instructions",
-            hp_text_bold(color), hp_strbuf_text(&p->line), hp_text_plain(color), distinct,
-            kind->distinct == 1 ? "" : "s", count, kind->count == 1 ? "" : "s", percent);
-    if (kind->by_events) {
-        hp_number_grouped(count, kind->events);
-        fprintf(p->out, ", %s %s", count, hp_metric_title(kind->metric));
-    }
-    fprintf(p->out, "\n  -> a branch was taken   . it was not\n\n");
+    fprintf(text->out, "%s%s%s: %s path%s, executed %s time%s: %s of the instructions",
+            hp_text_bold(color), hp_strbuf_text(&p->line), hp_text_plain(color),
+            HP_GROUPED(kind->distinct), kind->distinct == 1 ? "" : "s", HP_GROUPED(kind->count),
+            kind->count == 1 ? "" : "s",
+            HP_PERCENT(hp_number_share(kind->insns, text->tables->summary.instructions)));
+    if (kind->by_events)
+        fprintf(text->out, ", %s %s", HP_GROUPED(kind->events), hp_metric_title(kind->metric));
+    fprintf(text->out, "\n  -> a branch was taken   . it was not\n\n");
 }
 
-/* Columns where paths are weighed by events: the metric's name stands for "share". */
-static void name_columns(const struct hp_path_kind *kind, struct hp_column *to, char *title,
-                         size_t size)
+/* Where paths are weighed by events the metric's name stands for "share". */
+static enum hp_err print_kind(const struct hp_text *text, const struct hp_rows *rows)
 {
-    size_t n = 0;
-    for (const struct hp_column *column = columns; column->title; column++) {
-        to[n++] = *column;
-        if (n == 2 && kind->by_events)
-            to[n++] = (struct hp_column){.title = hp_metric_name(kind->metric), .right = true};
-    }
-    to[n] = (struct hp_column){0};
-    if (kind->by_events) {
-        snprintf(title, size, "%s %%", hp_metric_name(kind->metric));
-        to[0].title = title;
-    }
-}
-
-static enum hp_err print_kind(struct printer *p, const struct hp_rows *rows)
-{
-    struct hp_column named[HP_TEXT_COLUMNS + 1];
-    struct hp_text text = *p->text;
+    struct printer *p = text->context;
+    struct hp_column named[N_COLUMNS + 1];
     char title[48];
-    text.context = p;
-    p->kind = hp_tables_kind(p->tables, rows->rows[0].item);
-    print_head(p, p->kind);
-    name_columns(p->kind, named, title, sizeof title);
-    HP_TRY(hp_print_rows(&text, &hp_view_paths, named, rows, print_lines));
-    hp_print_more(p->out, p->kind->distinct - rows->n);
-    return HP_OK;
-}
-
-static enum hp_err print_kinds(struct printer *p, const struct hp_rows *rows)
-{
-    for (size_t i = 0, n; i < rows->n; i += n) {
-        struct hp_rows of_kind = *rows;
-        of_kind.rows += i;
-        of_kind.n = n = hp_rows_of_list(rows, p->tables, &hp_view_paths, i);
-        if (i > 0)
-            putc('\n', p->out);
-        HP_TRY(print_kind(p, &of_kind));
+    p->kind = hp_tables_kind(text->tables, rows->rows[0].item);
+    print_head(text, p);
+    memcpy(named, columns, sizeof named);
+    named[EVENTS].hidden = !p->kind->by_events;
+    if (p->kind->by_events) {
+        snprintf(title, sizeof title, "%s %%", hp_metric_name(p->kind->metric));
+        named[SHARE].title = title;
+        named[SHARE].field = "event_share";
+        named[EVENTS].title = hp_metric_name(p->kind->metric);
+        named[EVENTS].field = "events";
     }
-    bool failed = p->place.failed || p->exits.failed || p->line.failed || p->cut.failed;
+    HP_TRY(hp_print_rows(text, &hp_view_paths, named, rows, print_lines));
+    hp_print_more(text->out, p->kind->distinct - rows->n);
+    bool failed = p->place.failed || p->exits.failed || p->line.failed || p->buffer.failed;
     return failed ? hp_fail_nomem() : HP_OK;
 }
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
-    struct printer p = {.text = text,
-                        .tables = text->tables,
-                        .options = text->options,
-                        .sources = text->sources,
-                        .out = text->out};
+    struct printer p HP_CLEANUP(printer_fini) = {0};
+    struct hp_text with = *text;
+    with.context = &p;
     for (size_t i = 0; i < rows->n; i++) { /* how much it and those above it come to */
         bool same = i > 0 && hp_rows_same_list(text->tables, &hp_view_paths, rows->rows[i - 1].item,
                                                rows->rows[i].item);
@@ -444,13 +393,15 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
         rows->rows[i].v[SO_FAR] = hp_saturating_add(before, rows->rows[i].v[0]);
     }
     hp_rows_keep(rows, text->tables, &hp_view_paths, limit);
-    enum hp_err err = print_kinds(&p, rows);
-    hp_path_lines_fini(&p.lines);
-    hp_strbuf_fini(&p.place);
-    hp_strbuf_fini(&p.exits);
-    hp_strbuf_fini(&p.line);
-    hp_strbuf_fini(&p.cut);
-    return err;
+    for (size_t i = 0, n; i < rows->n; i += n) {
+        struct hp_rows of_kind = *rows;
+        of_kind.rows += i;
+        of_kind.n = n = hp_rows_of_list(rows, text->tables, &hp_view_paths, i);
+        if (i > 0)
+            putc('\n', text->out);
+        HP_TRY(print_kind(&with, &of_kind));
+    }
+    return HP_OK;
 }
 
 /* --- The view --------------------------------------------------------------------------------- */
@@ -462,19 +413,9 @@ static void weigh(const struct hp_tables *tables, struct hp_row *row)
         row->v[0] = row->v[3];
 }
 
-static int compare(const struct hp_profile *p, uint32_t a, uint32_t b)
-{
-    return hp_place_compare(p->paths[a].start, p->paths[b].start);
-}
-
 static bool same_kind(const struct hp_tables *tables, uint32_t a, uint32_t b)
 {
     return hp_tables_kind(tables, a) == hp_tables_kind(tables, b);
-}
-
-static bool is_there(const struct hp_profile *profile)
-{
-    return profile->n_paths > 0;
 }
 
 const struct hp_view hp_view_paths = {
@@ -485,16 +426,16 @@ const struct hp_view hp_view_paths = {
     .order = "kind, then `instructions` (`events` for a metric of the machine), then `start`",
     .empty = "no path was recorded: --profile paths asks for them",
     .overview = true,
-    .is_there = is_there,
+    .has_items = true,
     .item = HP_ROW_PATH,
     .counter = HP_ROW_PATH_COUNT,
     .values = {"instructions", "count", "instructions", "events"},
     .adjust = weigh,
     .by_thread = true,
-    .compare = compare,
+    .places = offsetof(struct hp_ppath, start),
+    .n_places = 1,
     .same_list = same_kind,
     .fields = fields,
-    .fill = fill,
     .print = print,
     .top = HP_REPORT_PATHS_TOP,
 };

@@ -121,6 +121,12 @@ static char file_one[] = "one.c", file_too[] = "one.c"; /* equal texts at two ad
 
 /* Blocks of 16 bytes with four instructions of 4; ranges of whole instructions; counters in any
  * order and several for an item and thread. */
+static int by_block(const void *a, const void *b)
+{
+    const struct hp_pline *x = a, *y = b;
+    return (x->block > y->block) - (x->block < y->block);
+}
+
 static void make_random(struct random_profile *r)
 {
     const char *files[] = {file_one, file_too, "two.c", ""};
@@ -143,6 +149,7 @@ static void make_random(struct random_profile *r)
                                         .inlined = names[pick(3)],
                                         .insns = n};
     }
+    qsort(r->lines, N_LINES, sizeof *r->lines, by_block); /* as in a normal profile */
     for (size_t i = 0; i < N_COUNTS; i++)
         r->counts[i] = (struct hp_pcount){pick(N_BLOCKS), pick(N_THREADS), 1 + pick(1000)};
     r->profile = (struct hp_profile){.modules = two_modules,
