@@ -17,8 +17,9 @@
  * dispatch runs all of it.
  *
  * The program is run twice, without and with traces, and has to compute the same. Build it against
- * the installed library with cc -O2 -o net_interpreter net_interpreter.c $(pkg-config --cflags
- * --libs hotpath)
+ * the installed library with
+ *
+ *   cc -O2 -o net_interpreter net_interpreter.c $(pkg-config --cflags --libs hotpath)
  */
 #include <hotpath/predict.h>
 

@@ -3,12 +3,12 @@
  * The profiler interface: how a model consumes the stream.
  *
  * Order of calls, all in one thread (but see hp_profiler_ops.independent):
- *   - start_thread(P, T): once for each thread of the program, before its first batch; returns the
- * state S
+ *   - start_thread(P, T): once for each thread of the program, before its first batch; returns S,
+ *     its state
  *   - batch(S, ...): the thread's blocks in order; batches of different threads interleave freely
  *   - event(S, ...): between the thread's batches
  *   - finish(P, result): once, after the last thread's HP_EVENT_END: adds what was found to the
- * result's profile
+ *     result's profile
  *   - free(P): once, whether or not finish() was called; frees every thread's state too
  *
  * batch() and event() must not allocate per block, do I/O or take a lock. They may grow tables when

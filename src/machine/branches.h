@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * The branch unit: direction predictor, BTB, return address stack and indirect predictor together
- * see every retired transfer and say whether it was mispredicted: conditional transfers   the
- * direction was wrong returns                 the return address stack had another address (without
- * one: as indirect) indirect jumps, calls   the BTB, or ITTAGE, had another target or none A direct
- * transfer that is taken and not in the BTB is counted apart: the target is in the instruction, so
- * it costs a fetch bubble and not a misprediction.
+ * see every retired transfer and say whether it was mispredicted:
+ *
+ *   conditional transfers   the direction was wrong
+ *   returns                 the return address stack had another address (without one: as indirect)
+ *   indirect jumps, calls   the BTB, or ITTAGE, had another target or none
+ *
+ * A direct transfer that is taken and not in the BTB is counted apart: the target is in the
+ * instruction, so it costs a fetch bubble and not a misprediction.
  */
 #ifndef HP_MACHINE_BRANCHES_H
 #define HP_MACHINE_BRANCHES_H

@@ -6,7 +6,9 @@
  *
  * They follow it only when a prediction is asked for, up to eight bits at a time, for all tables at
  * once: of a fold F of width w, k <= w bits later, with `in` the new bits and `out` those that have
- * become too old, G = (F << k | in) ^ out << length % w,     F' = (G ^ G >> w) & (2^w - 1)
+ * become too old,
+ *
+ *     G = (F << k | in) ^ out << length % w,     F' = (G ^ G >> w) & (2^w - 1)
  */
 #ifndef HP_MACHINE_HISTORY_H
 #define HP_MACHINE_HISTORY_H

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
  * In the manner of Kamble and Ghose (ISLPED 1997) and of Kadayif et al. (vEC, PASTE 2001), reduced
- * to what size, line and associativity decide. Reading a set switches a row of W = ways (8 line +
- * tag + status) cells, each on a bit line as long as the array is high: rows + 4.8 (the constant
- * stands for precharging and sensing). Arrays are not built higher than ROWS_MAX; a cache with more
- * sets has several, one of which is switched. The line then travels half the side of the whole
- * cache, which is the square root of its cells. So E = W (rows + 4.8) + 8 line sqrt(W sets) / 2
+ * to what size, line and associativity decide. Reading a set switches a row of
+ *
+ *     W = ways (8 line + tag + status)
+ *
+ * cells, each on a bit line as long as the array is high: rows + 4.8 (the constant stands for
+ * precharging and sensing). Arrays are not built higher than ROWS_MAX; a cache with more sets has
+ * several, one of which is switched. The line then travels half the side of the whole cache, which
+ * is the square root of its cells. So
+ *
+ *     E = W (rows + 4.8) + 8 line sqrt(W sets) / 2
  */
 #include "machine/power.h"
 

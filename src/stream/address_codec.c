@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
  * State, the same in coder and decoder after each address; all zero at the start:
+ *
  *   operands[place]  what the operand did: its last address, its stride, how far it was from a
- * recent address, and which rule held the last time recent[]         the last addresses of all
- * operands, a ring after[], next[]  by place and the address before (of any operand, of this one):
- * which address came then
+ *                    recent address, and which rule held the last time
+ *   recent[]         the last addresses of all operands, a ring
+ *   after[], next[]  by place and the address before (of any operand, of this one): which address
+ *                    came then
  *
- * The two tables are for addresses that nothing simpler foretells, and only those enter them.
+ * The two tables are for addresses that nothing simpler predicts, and only those enter them.
  *
- * The code is one byte an address, and for those that were not foretold the differences, in byte
- * planes.
+ * The code has one byte for each address. For those that were not predicted the differences follow,
+ * in byte planes.
  */
 #include "stream/address_codec.h"
 
@@ -202,7 +204,7 @@ static enum hp_err make_room(struct hp_address_codec *codec, size_t n)
     return HP_OK;
 }
 
-/* The rule that foretells the address, RULES for none. */
+/* The rule that predicts the address, RULES for none. */
 static inline unsigned find_rule(struct hp_address_codec *codec, uint32_t place, uint64_t address)
 {
     unsigned rule = 0;

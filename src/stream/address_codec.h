@@ -7,7 +7,7 @@
  * at the same distance from an address a little before (fields of an object, a frame on the stack),
  * or where it went the last time after the same address. The code of an address says which of these
  * holds, mostly "the same as the last time", a byte 0, and leaves the rest to the compressor. An
- * address that nothing foretold is a difference to the nearest one known.
+ * address that nothing predicted is a difference to the nearest one known.
  */
 #ifndef HP_STREAM_ADDRESS_CODEC_H
 #define HP_STREAM_ADDRESS_CODEC_H

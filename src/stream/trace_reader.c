@@ -9,8 +9,9 @@
  *  - frames are numbered, so a frame that is missing or repeated is noticed;
  *  - words are numbered, so each thread learns how many of its words are missing where;
  *  - the addresses of a words frame are in the frame behind it, and are read with it: when they
- * cannot be, the thread is told before it gets the words. The reader only ever moves forward, so
- * any file is read in time proportional to its size.
+ *    cannot be, the thread is told before it gets the words.
+ *
+ * The reader only ever moves forward, so any file is read in time proportional to its size.
  */
 #include "base/grow.h"
 #include "base/map64.h"

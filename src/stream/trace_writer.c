@@ -5,8 +5,8 @@
  *     without the one before it.
  *  2. Strings, modules and segments are in the file before the first words frame that names them.
  *  3. With addresses, a words frame has only words whose addresses are there, and the frame behind
- * it has these. What has none, once and for all, is written without, and so is the rest of its
- * thread.
+ *     it has these. What has none, once and for all, is written without, and so is the rest of its
+ *     thread.
  *  4. After a failed write every call fails alike, and finish removes the file.
  */
 #include "base/grow.h"

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Holds the profiler of predictions against the slow references of paths and of prediction, on a
- * recorded trace of one thread: predict_compare TRACE SCHEME... Prints a line for each scheme with
- * its measures and "equal", or what is different. Exit status 0 equal, 1 different, 2 trouble.
+ * recorded trace of one thread:
+ *
+ *   predict_compare TRACE SCHEME...
+ *
+ * Prints a line for each scheme with its measures and "equal", or what is different. Exit status 0
+ * equal, 1 different, 2 trouble.
  */
 #include "path_reference.h"
 #include "predict_reference.h"

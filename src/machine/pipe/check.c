@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Conservation laws, looked at in every cycle of a build with HP_CHECKS: everything that is kept up
- * step by step is counted anew.
+ * Conservation laws, checked in every cycle of a build with HP_CHECKS: what is maintained step by
+ * step is counted from scratch.
  */
 #include "machine/pipe/pipe_impl.h"
 

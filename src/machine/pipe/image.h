@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The code in the files of modules: what is at an address where the program has not been yet.
+ * The code in the files of modules: what is at an address that the program has not executed yet.
  *
- * A module counts from when one of its blocks was executed, and with the places its file says, not
- * those the code map has seen so far: both do not depend on how far the stream has been read ahead.
+ * A module is known once one of its blocks was executed. Its code is where its file says, not where
+ * the code map has seen some: neither depends on how far the stream was read ahead.
  */
 #ifndef HP_MACHINE_PIPE_IMAGE_H
 #define HP_MACHINE_PIPE_IMAGE_H

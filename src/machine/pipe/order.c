@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The order of loads and stores (rule 9): who gets a value from whom, and who was too early. The
- * loads and the stores of the right path that are in the reorder buffer are two rings, in program
- * order; what has not been issued has an empty range, which overlaps nothing.
+ * The order of loads and stores (rule 9): store forwarding, and loads that were issued too early.
+ * Loads and stores of the right path in the reorder buffer are two rings, in program order. The
+ * range of one that has not been issued is empty, so it overlaps nothing.
  */
 #include "machine/pipe/pipe_impl.h"
 

@@ -3,19 +3,19 @@
  * A core in cycles from within. docs/pipeline.md has the rules; "rule n" below and in the .c files
  * is one of those.
  *
- * What is fetched gets a *position*, counted up from 1; a redirect takes positions back. From
+ * A fetched instruction gets a *position*, counted from 1; a redirect takes positions back. From
  * oldest to youngest: the reorder buffer (head ... mapped), then the fetch queue (mapped ... tail).
  * Positions are places in a ring, and so are their micro-operations: the *key* of one, position * 8
  * + index, is its age.
  *
- * Nothing is looked at in every cycle that nothing happens to. When a uop is issued, it is known
- * when it will be complete: those that wait for it are told, and whoever waits for nothing any more
- * goes into a wheel of buckets, one a cycle, until that cycle. Then it is *ready*, in a list of its
- * unit's kind by age. A cycle in which nothing moved is the last before the next known time at
- * which something can.
+ * Idle structures are not scanned. The cycle in which a uop completes is known when it is issued.
+ * It then wakes the uops that wait for it. A uop whose operands all have a known time goes into a
+ * wheel of buckets, one for each cycle. When its cycle comes it is *ready* and goes into the list
+ * of its kind of unit, ordered by age. After a cycle in which nothing moved, the pipe skips to the
+ * next time at which something can.
  *
- * The wheel keeps what was aborted: of a key that comes up, the uop is looked at, and whether it is
- * to be ready in this cycle.
+ * Aborted uops stay in the wheel. When a key comes up, its uop is checked: is it to be ready in
+ * this cycle?
  */
 #ifndef HP_MACHINE_PIPE_IMPL_H
 #define HP_MACHINE_PIPE_IMPL_H
@@ -38,7 +38,7 @@
 
 enum {
     FED_TAKEN = 1 << 0,
-    FED_TAIL = 1 << 1,  /* nobody knows the outcome of its transfer */
+    FED_TAIL = 1 << 1,  /* the outcome of its transfer is not known */
     FED_BREAK = 1 << 2, /* it does not follow from the block before */
     FED_MEASURED = 1 << 3,
     FED_ADDRESSES = 1 << 4,
@@ -67,8 +67,9 @@ enum {
 };
 
 /*
- * Resources that are counted, three in a word, each with a bit above it that is set while there is
- * no less than none: so one subtraction asks for all.
+ * Counts of free resources, three in a word, with a guard bit above each. A request is subtracted
+ * from all three at once: a count that would become negative borrows from its guard bit, so one
+ * subtraction and one test tell whether all three suffice.
  */
 enum { HOLDS_PLACES = 0, HOLDS_INTS = 20, HOLDS_VECS = 40 }; /* `holds` */
 enum {
@@ -150,7 +151,7 @@ struct pipe_link {
     uint32_t next;
 };
 
-/* Who wrote a register last: nobody in flight if the position is below the head. */
+/* The last writer of a register. Below the head: it is not in flight any more. */
 struct pipe_writer {
     uint64_t at;
     uint32_t uop; /* where it is in flight_uops */
@@ -211,7 +212,7 @@ struct pipe_lines {
 
 struct pipe_wrong {
     bool on;
-    uint64_t at;                /* where it goes on when `piece` is none; 0: nobody knows */
+    uint64_t at;                /* where it goes on when `piece` is none; 0: unknown */
     uint32_t piece, index;      /* HP_NO_ID: to be looked up */
     uint64_t *calls;            /* return addresses of its calls */
     uint32_t n_calls, returned; /* returned: entries of the return stack used */
@@ -331,7 +332,7 @@ struct hp_pipe {
     struct hp_pipe_config config;
     struct hp_events events; /* of the core's memory, since they were last added to its totals */
     struct hp_pipe_stats stats;
-    struct pipe_power *power; /* power.h; NULL: nobody wants to know */
+    struct pipe_power *power; /* power.h; NULL: not asked for */
 
     /* With HP_CHECKS. */
     uint64_t check_insn; /* number of the next right-path instruction to retire */
@@ -386,7 +387,7 @@ void hp_pipe_block_retired(struct hp_pipe *p);
 /* fetch.c: the fetch phase; false: it has to know more of the right path first. */
 bool hp_pipe_fetch(struct hp_pipe *p);
 
-/* wrong.c: begins, asks for the next instruction's static id (HP_NO_ID: nobody knows), and goes on
+/* wrong.c: begins, asks for the next instruction's static id (HP_NO_ID: unknown), and goes on
  * behind it, which was fetched: says whether it is predicted taken. */
 void hp_pipe_wrong_start(struct hp_pipe *p, uint64_t at);
 uint32_t hp_pipe_wrong_insn(struct hp_pipe *p);

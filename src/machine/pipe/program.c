@@ -167,7 +167,7 @@ static void reach_module(struct hp_program *p, uint32_t block)
         hp_map64_fini(&p->guessed);
 }
 
-/* What finds no memory is not found later: that is all. */
+/* Without memory for the entry the look-up finds nothing later: no harm. */
 void hp_program_reach(struct hp_program *program, uint32_t piece)
 {
     struct origin *origin = &program->origins[piece];

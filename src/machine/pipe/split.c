@@ -90,7 +90,7 @@ static unsigned load_access(const struct split *s, const struct hp_mem *mem)
 {
     const struct hp_insn *insn = s->insn;
     if (!mem->read || (insn->op == HP_OP_LOAD && !(insn->writes.gpr | insn->writes.vec)))
-        return 0; /* a prefetch: nobody waits for it */
+        return 0; /* a prefetch: nothing waits for it */
     bool both = mem->write && s->machine->core.in_order;
     return both ? HP_ACCESS_READ | HP_ACCESS_WRITE : HP_ACCESS_READ;
 }

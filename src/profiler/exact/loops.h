@@ -7,10 +7,10 @@
  * three things need attention:
  *  - the graph, whenever a transfer is new (learning);
  *  - the iterations of each execution: a loop has a *record* of the execution that is going on,
- * which counts back edges to its headers and is closed when a header is run otherwise. Exits need
- * not be watched;
+ *    which counts back edges to its headers and is closed when a header is run otherwise. Exits
+ *    need not be watched;
  *  - what runs while a lower activation of the same function is in a loop: it is in that loop
- * already, and must not count again.
+ *    already, and must not count again.
  */
 #ifndef HP_PROFILER_EXACT_LOOPS_H
 #define HP_PROFILER_EXACT_LOOPS_H

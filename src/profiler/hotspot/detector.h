@@ -5,7 +5,7 @@
  *
  * Invariants:
  *   1. `owner` is NULL or a process that is on (rule=density: that is not over); while a process is
- * on, there is one.
+ *      on, there is one.
  *   2. `detect` is from 1 to `detect_max`; the `left` of a timer at least 1.
  *   3. Entries of no use have executed == 0.
  */

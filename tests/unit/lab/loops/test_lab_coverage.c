@@ -6,9 +6,12 @@
 #include "lab/loops/coverage.h"
 
 /*
- *  1000: nop, nop, [1002:] nop, call 1100    the loop's first round begins in the midst of this
- * block 1008: nop, jne 1002 100b: nop, call 1100                      behind the loop 1011: nop,
- * ret 1100: nop, nop, ret 1200: nop, nop, syscall                   a signal handler
+ *  1000: nop, nop, [1002:] nop, call 1100    the loop's first round begins inside this block
+ *  1008: nop, jne 1002
+ *  100b: nop, call 1100                      behind the loop
+ *  1011: nop, ret
+ *  1100: nop, nop, ret
+ *  1200: nop, nop, syscall                   a signal handler
  */
 enum { ENTRY = 1, AGAIN, CLOSE, FUNCTION, BEHIND, LAST, HANDLER };
 enum { LOOP, CALLED, UNUSED };

@@ -7,7 +7,8 @@
  *   load0:8r r3 >r0            of operand 0, 8 bytes (r: reads, p: a prefetch, rw: for both); reads
  *                              r3, writes r0
  *   mul:20* r0 r3 <0 >r0 flags latency 20, the unit busy all the time; needs the result of
- * micro-operation 0 store1:4w r3               ("-" for w: its load accesses for it)
+ *                              micro-operation 0
+ *   store1:4w r3               ("-" for w: its load accesses for it)
  */
 #include "machine/memory.h"
 #include "machine/pipe/split.h"

@@ -266,8 +266,10 @@ static struct hp_profile bare_loops(struct hp_pthread *thread, uint64_t instruct
 /*
  * Loops A and B of section 2 of the paper: A has 10,000 iterations in 5 executions and takes 33 %
  * of the time, B 12,000 in 6,000 and 40 %. Of 300,000 instructions, hardware ten times as fast, 200
- * for each execution: A  300,000 - 99,000 + 9,900 + 5 x 200       = 211,900  1.416 B  300,000 -
- * 120,000 + 12,000 + 6,000 x 200 = 1,392,000  0.216
+ * for each execution:
+ *
+ *   A  300,000 - 99,000 + 9,900 + 5 x 200       = 211,900    1.416
+ *   B  300,000 - 120,000 + 12,000 + 6,000 x 200 = 1,392,000  0.216
  */
 static void iterations_choose_wrongly(void **state)
 {
