@@ -14,7 +14,7 @@ import engine  # noqa: E402
 
 PROGRAMS = os.environ.get("NATIVE_PROGRAMS") or os.path.join(engine.SRC, "build/tests/native")
 NAMES = ["storm", "waits", "faults", "processes", "contexts", "codegen", "mappings",
-         "surroundings", "rare", "calls", "rseq", "signals"]
+         "surroundings", "rare", "calls", "filters", "tracing", "kernel_writes", "rseq", "signals"]
 STATIC = ["storm-static", "faults-static", "processes-static", "contexts-static"]
 FAILED = 125  # hotpath's own status
 
@@ -27,7 +27,7 @@ class Stress(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.dir, ignore_errors=True)
 
     def compare(self, argv, modes, *hotpath_options, env=()):
-        options = {"cwd": self.dir, "timeout": 60,
+        options = {"cwd": self.dir, "timeout": 300,
                    "env": {"PATH": "/usr/bin:/bin", "HOME": self.dir, "LC_ALL": "C", **dict(env)}}
         expected = engine.alone(argv, **options)
         self.assertNotIn(b"not so", expected.stdout, "the program itself is at fault")
