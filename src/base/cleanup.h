@@ -15,6 +15,13 @@
 
 #define HP_CLEANUP(release) __attribute__((cleanup(release)))
 
+/* Defines name(), for HP_CLEANUP(): it calls release() with what a pointer points to. */
+#define HP_CLEANUP_POINTER(name, type, release)                                                    \
+    static inline void name(type **pointer)                                                        \
+    {                                                                                              \
+        release(*pointer);                                                                         \
+    }
+
 /* free() of the pointer that `pointer` points to. */
 static inline void hp_free(void *pointer)
 {

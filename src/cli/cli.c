@@ -8,13 +8,6 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-const struct hp_command *const hp_commands[] = {
-    &hp_command_run,    &hp_command_record,   &hp_command_top,   &hp_command_report,
-    &hp_command_export, &hp_command_annotate, &hp_command_html,  &hp_command_compare,
-    &hp_command_diff,   &hp_command_ci,       &hp_command_merge, &hp_command_trace,
-    &hp_command_wpp,    &hp_command_lab,      &hp_command_help,  NULL,
-};
-
 /* One line, whatever is in a file's name or contents. */
 static void print_line(char *line)
 {
@@ -65,7 +58,7 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
     if (output->json && output->csv)
         return hp_fail(HP_ERR_INVALID, "--json and --csv exclude each other");
     options->format = output->json ? HP_REPORT_JSON : output->csv ? HP_REPORT_CSV : HP_REPORT_TEXT;
-    options->top = output->top != UINT64_MAX ? (size_t)output->top : HP_REPORT_TOP_DEFAULT;
+    options->top = output->top != HP_NOT_SAID ? (size_t)output->top : HP_REPORT_TOP_DEFAULT;
     if (output->view)
         HP_TRY(hp_view_from_name(output->view, &options->view));
     if (output->threads && strcmp(output->threads, "each") == 0)

@@ -5,21 +5,16 @@
 #ifndef HP_CLI_CLI_H
 #define HP_CLI_CLI_H
 
+#include "base/cleanup.h"
 #include "cli/options.h"
 #include "hotpath/profile.h"
-#include "hotpath/session.h"
 #include "report/report.h"
-
-/* All commands, ended by NULL. */
-extern const struct hp_command *const hp_commands[];
 
 extern const struct hp_command hp_command_run, hp_command_record, hp_command_top, hp_command_report,
     hp_command_export, hp_command_annotate, hp_command_html, hp_command_compare, hp_command_diff,
-    hp_command_ci, hp_command_merge, hp_command_trace, hp_command_wpp, hp_command_lab,
-    hp_command_help;
-extern const struct hp_command hp_command_trace_record, hp_command_trace_info,
-    hp_command_trace_check, hp_command_trace_dump, hp_command_trace_replay;
-extern const struct hp_command hp_command_wpp_info, hp_command_wpp_expand, hp_command_wpp_hot;
+    hp_command_ci, hp_command_merge, hp_command_trace_record, hp_command_trace_info,
+    hp_command_trace_check, hp_command_trace_dump, hp_command_trace_replay, hp_command_wpp_info,
+    hp_command_wpp_expand, hp_command_wpp_hot, hp_command_lab, hp_command_help;
 
 /* Prints "hotpath: " and the last error's text on stderr; returns the status for it. */
 int hp_cli_fail(enum hp_err err);
@@ -27,8 +22,12 @@ int hp_cli_fail(enum hp_err err);
 /* Prints a note about a file, or, with NULL, about what is at hand, as one line. */
 void hp_cli_note(const char *path, const char *text);
 
+/* --- Profiles and reports --------------------------------------------------------------------- */
+
 /* Reads a profile; of a damaged one what can be read, and says so. */
 enum hp_err hp_cli_load(const char *path, struct hp_profile **profile);
+
+HP_CLEANUP_POINTER(hp_cli_free_profile, struct hp_profile, hp_profile_free)
 
 /* How a report should look on `file`: colour and width only for a terminal (NO_COLOR is
  * honoured). */
@@ -36,11 +35,13 @@ void hp_cli_style(struct hp_report_options *options, FILE *file);
 
 /* What a report command line may say about the output. */
 struct hp_cli_output {
-    uint64_t top; /* UINT64_MAX: not said */
+    uint64_t top; /* HP_NOT_SAID: as many as are usual */
     bool json, csv;
     const char *threads; /* "each" or "all" */
     const char *view;
 };
+
+#define HP_NOT_SAID UINT64_MAX /* of an option that takes a number */
 
 /* Checks and translates into report options. */
 enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
@@ -48,5 +49,67 @@ enum hp_err hp_cli_report_options(const struct hp_cli_output *output,
 
 /* Which source lines such a report shows: only they have to be found. */
 enum hp_line_detail hp_cli_lines(const struct hp_report_options *options);
+
+/* --- Files ------------------------------------------------------------------------------------ */
+
+/* Prints to `path`, whole or not at all; to stdout when it is NULL or "-". */
+enum hp_err hp_cli_write(const char *path, enum hp_err (*print)(void *context, FILE *out),
+                         void *context);
+enum hp_err hp_cli_write_report(const struct hp_profile *profile,
+                                const struct hp_report_options *options, const char *path);
+
+/* HP_ERR_IO: what was printed on standard output did not get there. */
+enum hp_err hp_cli_flush(void);
+
+/* `*name` becomes `pattern` with "%p" replaced by hotpath's process id and "%%" by "%". Free it. */
+enum hp_err hp_cli_output_name(const char *pattern, char **name);
+
+/* HP_ERR_IO: a file of that name cannot be written. That should be known before a program runs for
+ * an hour. */
+enum hp_err hp_cli_check_output(const char *path);
+
+/* --- Progress: a line on the terminal, for runs that last ------------------------------------- */
+
+struct hp_progress {
+    bool enabled;
+    bool shown;
+    double started, last;
+    uint64_t last_instructions;
+};
+
+/* Enabled when stderr is a terminal and the user did not ask for quiet. */
+void hp_progress_start(struct hp_progress *progress, bool quiet);
+
+/* Whether it is time to show something: at most a few times a second, not in the first second. */
+bool hp_progress_due(struct hp_progress *progress);
+void hp_progress_show(struct hp_progress *progress, uint64_t instructions);
+
+/* Clears the line. */
+void hp_progress_end(struct hp_progress *progress);
+
+/* --- Sessions --------------------------------------------------------------------------------- */
+
+/* What the commands that run a program share; the first in their values. */
+struct hp_cli_session {
+    struct hp_progress progress; /* first: it is the context of the settings' callbacks */
+    struct hp_session_settings settings;
+    uint64_t cache_size; /* bytes, as given */
+    bool quiet;
+};
+
+#define HP_CLI_SESSION_DEFAULTS .cache_size = UINT64_C(256) << 20
+
+/* Tables of options of a struct hp_cli_session. */
+extern const struct hp_option hp_options_profilers[]; /* which profilers, and their parameters */
+extern const struct hp_option hp_options_record[];    /* what the engine records */
+extern const struct hp_option hp_options_region[];    /* which part of the run */
+extern const struct hp_option hp_options_engine[];    /* how the program is run; --quiet */
+
+/* Completes the settings: progress, unless it is quiet; warnings; signals. HP_ERR_INVALID. */
+enum hp_err hp_cli_session_begin(struct hp_cli_session *session);
+
+/* "hotpath: profile written to FILE (hotpath report FILE)", unless it is quiet. */
+void hp_cli_say_written(const struct hp_cli_session *session, const char *what, const char *path,
+                        const char *command);
 
 #endif

@@ -1,10 +1,60 @@
 // SPDX-License-Identifier: MIT
+#include "base/cleanup.h"
 #include "cli/cli.h"
 #include "cli/help.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
+
+static const struct hp_command group_trace = {
+    .name = "trace",
+    .summary = "record, inspect, check and replay the raw stream",
+    .synopsis = "COMMAND [OPTIONS] ...",
+    .help = "A trace is everything a program executed, in order: about a bit a branch. Replaying "
+            "it gives the same profile as watching the program, to the last count, as often as you "
+            "like.\n",
+};
+
+static const struct hp_command group_wpp = {
+    .name = "wpp",
+    .summary = "inspect and expand a whole program path",
+    .synopsis = "COMMAND [OPTIONS] FILE",
+    .help = "A whole program path is every path that a program executed, in order, as a grammar: "
+            "small, and expanded to exactly that sequence again.\n",
+};
+
+extern const struct hp_command hp_command_run, hp_command_record, hp_command_top, hp_command_report,
+    hp_command_export, hp_command_annotate, hp_command_html, hp_command_compare, hp_command_diff,
+    hp_command_ci, hp_command_merge, hp_command_trace_record, hp_command_trace_info,
+    hp_command_trace_check, hp_command_trace_dump, hp_command_trace_replay, hp_command_wpp_info,
+    hp_command_wpp_expand, hp_command_wpp_hot, hp_command_lab, hp_command_help;
+
+const struct hp_command *const hp_commands[] = {
+    &hp_command_run,          &hp_command_record,       &hp_command_top,
+    &hp_command_report,       &hp_command_export,       &hp_command_annotate,
+    &hp_command_html,         &hp_command_compare,      &hp_command_diff,
+    &hp_command_ci,           &hp_command_merge,        &group_trace,
+    &hp_command_trace_record, &hp_command_trace_info,   &hp_command_trace_check,
+    &hp_command_trace_dump,   &hp_command_trace_replay, &group_wpp,
+    &hp_command_wpp_info,     &hp_command_wpp_expand,   &hp_command_wpp_hot,
+    &hp_command_lab,          &hp_command_help,         NULL,
+};
+
+const struct hp_command *hp_command_find(const char *group, const char *name)
+{
+    for (const struct hp_command *const *c = hp_commands; *c; c++)
+        if (strcmp((*c)->name, name) == 0 &&
+            (group ? (*c)->group && strcmp((*c)->group, group) == 0 : !(*c)->group))
+            return *c;
+    return NULL;
+}
+
+const char *hp_command_title(const struct hp_command *command, char text[64])
+{
+    snprintf(text, 64, "hotpath %s%s%s", command->group ? command->group : "",
+             command->group ? " " : "", command->name);
+    return text;
+}
 
 /* The command of a group that argv[1] names. */
 static int run_one_of(const struct hp_command *group, int argc, char **argv)
@@ -14,52 +64,50 @@ static int run_one_of(const struct hp_command *group, int argc, char **argv)
         hp_help_command(group);
         return argc > 1 ? 0 : HP_STATUS_FAILED;
     }
-    for (const struct hp_command *const *c = group->commands; *c; c++)
-        if (strcmp((*c)->name, name) == 0)
-            return hp_command_execute(*c, argc - 1, argv + 1);
+    const struct hp_command *command = hp_command_find(group->name, name);
+    if (command)
+        return hp_command_execute(command, argc - 1, argv + 1);
     return hp_cli_fail(hp_fail(HP_ERR_INVALID,
                                "unknown command '%s %s' (hotpath %s --help lists them)",
                                group->name, name, group->name));
 }
 
-static enum hp_err check_words(const struct hp_command *command, int n)
+enum hp_err hp_fail_usage(const struct hp_invocation *call, const char *wrong)
 {
-    bool many = command->most && n > command->most;
-    if (!command->wrong || (n >= command->least && !many))
-        return HP_OK;
-    return hp_fail(HP_ERR_INVALID, "%s; try: %s",
-                   many && command->least < command->most ? "too many arguments" : command->wrong,
-                   command->instead);
+    char title[64];
+    return hp_fail(HP_ERR_INVALID, "%s; usage: %s %s", wrong,
+                   hp_command_title(call->command, title), call->command->synopsis);
 }
 
-static enum hp_err run(const struct hp_command *command, void *values, int n, char **words,
-                       int *status)
+static enum hp_err run(struct hp_invocation *call, int argc, char **argv)
 {
-    HP_TRY(check_words(command, n));
-    return command->run(values, n, words, status);
+    const struct hp_command *command = call->command;
+    HP_TRY(hp_options_parse(call, argc, argv));
+    if (call->help) {
+        hp_help_command(command);
+        return HP_OK;
+    }
+    bool many = command->most && call->n > command->most;
+    if (call->n < command->least || many)
+        return hp_fail_usage(call, many && command->least < command->most ? "too many arguments"
+                                                                          : command->wrong);
+    return command->run(call);
 }
 
 int hp_command_execute(const struct hp_command *command, int argc, char **argv)
 {
-    int n, status = 0;
-    enum hp_asked asked;
-    if (command->commands)
+    if (!command->run)
         return run_one_of(command, argc, argv);
-    void *values = calloc(1, command->size ? command->size : 1);
+    void *values HP_CLEANUP(hp_free) = calloc(1, command->size ? command->size : 1);
     if (!values)
         return hp_cli_fail(hp_fail_nomem());
     if (command->defaults)
         memcpy(values, command->defaults, command->size);
-    enum hp_err err = hp_options_parse(command, values, argc, argv, &n, &asked);
-    if (err == HP_OK && asked == HP_ASKED_HELP)
-        hp_help_command(command);
-    else if (err == HP_OK && asked == HP_ASKED_NAMES)
-        hp_help_names(command);
-    else if (err == HP_OK)
-        err = run(command, values, n, argv + 1, &status);
-    free(values);
+    struct hp_invocation call = {.command = command, .values = values};
+    enum hp_err err = run(&call, argc, argv);
     if (err == HP_OK)
-        return status;
+        return call.status;
     int failed = hp_cli_fail(err);
-    return status == 0 && !(err == HP_ERR_UNOBSERVED && command->unobserved) ? failed : status;
+    bool as_program = call.status || (err == HP_ERR_UNOBSERVED && command->unobserved);
+    return as_program ? call.status : failed;
 }

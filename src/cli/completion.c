@@ -1,246 +1,140 @@
 // SPDX-License-Identifier: MIT
-#include "cli/completion.h"
+/*
+ * Completion for shells. Their scripts only ask `hotpath help --complete`, which knows the rows of
+ * commands and options.
+ */
+#include "base/cleanup.h"
+#include "cli/help.h"
 
-#include "cli/cli.h"
-#include "cli/words.h"
-
+#include <stdio.h>
 #include <string.h>
 
-typedef void each_command(const struct hp_command *command, FILE *out);
+#define HEAD "# Completion for hotpath: written by 'hotpath help --completion'.\n"
 
-static void for_each(each_command *act, FILE *out)
+static const struct {
+    const char *shell, *text;
+} scripts[] = {
+    {"bash", HEAD "_hotpath()\n{\n"
+                  "    local lines kind=\n"
+                  "    lines=$(hotpath help --complete -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" \\\n"
+                  "        2> /dev/null | cut -f 1)\n"
+                  "    case $lines in\n"
+                  "    *//files) kind=-f ;;\n"
+                  "    *//directories) kind=-d ;;\n"
+                  "    *//commands) kind='-c -f' ;;\n"
+                  "    esac\n"
+                  "    mapfile -t COMPREPLY < <(compgen -W \"${lines%//*}\" $kind -- \\\n"
+                  "        \"${COMP_WORDS[COMP_CWORD]}\")\n"
+                  "}\n"
+                  "complete -o filenames -F _hotpath hotpath\n"},
+    {"zsh", "#compdef hotpath\n" HEAD "_hotpath()\n{\n"
+            "    local line\n"
+            "    local -a found\n"
+            "    for line in \"${(@f)$(hotpath help --complete -- \"${(@)words[2,CURRENT]}\" \\\n"
+            "        2> /dev/null)}\"; do\n"
+            "        case $line in\n"
+            "        //files) _files ;;\n"
+            "        //directories) _files -/ ;;\n"
+            "        //commands) _command_names -e; _files ;;\n"
+            "        ?*) found+=(\"${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}\") ;;\n"
+            "        esac\n"
+            "    done\n"
+            "    ((${#found})) && _describe hotpath found\n"
+            "}\n"
+            "_hotpath \"$@\"\n"},
+    {"fish", HEAD "function __hotpath_complete\n"
+                  "    set -l words (commandline -opc) (commandline -ct)\n"
+                  "    for line in (hotpath help --complete -- $words[2..-1] 2> /dev/null)\n"
+                  "        switch $line\n"
+                  "            case //files\n"
+                  "                __fish_complete_path (commandline -ct)\n"
+                  "            case //directories\n"
+                  "                __fish_complete_directories (commandline -ct)\n"
+                  "            case //commands\n"
+                  "                __fish_complete_subcommand\n"
+                  "            case '*'\n"
+                  "                echo $line\n"
+                  "        end\n"
+                  "    end\n"
+                  "end\n"
+                  "complete -c hotpath -f -a '(__hotpath_complete)'\n"},
+};
+
+enum hp_err hp_completion_script(const char *shell)
 {
-    for (const struct hp_command *const *c = hp_commands; *c; c++) {
-        act(*c, out);
-        for (const struct hp_command *const *s = (*c)->commands; s && *s; s++)
-            act(*s, out);
-    }
-}
-
-static void print_names(const struct hp_command *const *commands, FILE *out)
-{
-    for (bool first = true; *commands; commands++, first = false)
-        fprintf(out, "%s%s", first ? "" : " ", (*commands)->name);
-}
-
-/* "run", "trace-record" */
-static void print_key(const struct hp_command *command, FILE *out)
-{
-    fprintf(out, "%s%s%s", command->group ? command->group : "", command->group ? "-" : "",
-            command->name);
-}
-
-/* The first line of a help text, without what a shell would read. */
-static void print_help(const char *help, FILE *out)
-{
-    for (; *help && *help != '\n'; help++)
-        fputc(strchr("'[]:\\\"$`", *help) ? ' ' : *help, out);
-}
-
-/* --- bash ------------------------------------------------------------------------------------- */
-
-static void bash_command(const struct hp_command *command, FILE *out)
-{
-    fprintf(out, "    ");
-    print_key(command, out);
-    fprintf(out, ") options=\"");
-    if (command->commands)
-        print_names(command->commands, out);
-    for (const struct hp_option_group *g = command->options; g && g->rows; g++)
-        for (const struct hp_option *o = g->rows; o->name; o++)
-            fprintf(out, "--%s ", o->name);
-    fprintf(out, "%s--help\" ;;\n", command->commands ? " " : "");
-}
-
-static void bash_arguments(const struct hp_command *command, FILE *out)
-{
-    for (const struct hp_option_group *g = command->options; g && g->rows; g++)
-        for (const struct hp_option *o = g->rows; o->name; o++) {
-            if (o->kind == HP_OPT_FLAG)
-                continue;
-            fprintf(out, "    ");
-            print_key(command, out);
-            fprintf(out, ":--%s", o->name);
-            if (o->letter) {
-                fprintf(out, " | ");
-                print_key(command, out);
-                fprintf(out, ":-%c", o->letter);
-            }
-            fprintf(out, ") what=\"");
-            hp_words_print(o->words, HP_WORDS_BARE, out);
-            fprintf(out, "\" kind=%s ;;\n",
-                    o->words == HP_WORDS_DIRECTORIES                              ? "-d"
-                    : o->words == HP_WORDS_FILES || o->words == HP_WORDS_MACHINES ? "-f"
-                                                                                  : "");
+    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
+        if (strcmp(scripts[i].shell, shell) == 0) {
+            fputs(scripts[i].text, stdout);
+            return HP_OK;
         }
+    return hp_fail(HP_ERR_INVALID,
+                   "there is no completion for '%s'; there is one for: bash, zsh, fish", shell);
 }
 
-static void print_bash(FILE *out)
+static void put_options(const struct hp_command *command, struct hp_strbuf *lines)
 {
-    fprintf(out, "# Completion for hotpath, in bash: written by 'hotpath help --completion bash'.\n"
-                 "_hotpath()\n{\n"
-                 "    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]}\n"
-                 "    local key=${COMP_WORDS[1]} options= what=none kind= i\n"
-                 "    if [ \"$COMP_CWORD\" = 1 ]; then\n"
-                 "        mapfile -t COMPREPLY < <(compgen -W \"");
-    print_names(hp_commands, out);
-    fprintf(out, " --help --version\" -- \"$word\")\n        return\n    fi\n"
-                 "    for ((i = 2; i < COMP_CWORD; i++)); do\n"
-                 "        if [ \"${COMP_WORDS[i]}\" = -- ]; then\n"
-                 "            mapfile -t COMPREPLY < <(compgen -c -f -- \"$word\")\n"
-                 "            return\n        fi\n    done\n"
-                 "    case $key in\n");
-    for (const struct hp_command *const *c = hp_commands; *c; c++)
-        if ((*c)->commands)
-            fprintf(out, "    %s) [ \"$COMP_CWORD\" -gt 2 ] && key=%s-${COMP_WORDS[2]} ;;\n",
-                    (*c)->name, (*c)->name);
-    fprintf(out, "    esac\n    case $key in\n");
-    for_each(bash_command, out);
-    fprintf(out, "    esac\n    case $key:$previous in\n");
-    for_each(bash_arguments, out);
-    fprintf(out, "    report:*) [[ $word != -* ]] && what=\"");
-    hp_words_print(HP_WORDS_VIEWS, HP_WORDS_BARE, out);
-    fprintf(out, "\" kind=-f ;;\n    help:*) what=\"models profilers views formats machines ");
-    print_names(hp_commands, out);
-    fprintf(out,
-            "\" ;;\n    trace:* | wpp:*) what=$options ;;\n"
-            "    lab:*) [[ $word != -* ]] && what=\"list $(hotpath lab list 2> /dev/null | awk "
-            "'/^[A-Z]/ { on = /^Exp/ } /^  / && on { print $1 }')\" ;;\n"
-            "    esac\n"
-            "    if [ \"$what\" != none ]; then\n"
-            "        mapfile -t COMPREPLY < <(compgen -W \"$what\" $kind -- \"$word\")\n"
-            "    elif [[ $word == -* ]]; then\n"
-            "        mapfile -t COMPREPLY < <(compgen -W \"$options\" -- \"$word\")\n"
-            "    else\n"
-            "        mapfile -t COMPREPLY < <(compgen -f -- \"$word\")\n    fi\n}\n"
-            "complete -o filenames -F _hotpath hotpath\n");
-}
-
-/* --- zsh -------------------------------------------------------------------------------------- */
-
-static void zsh_command(const struct hp_command *command, FILE *out)
-{
-    fprintf(out, "    ");
-    print_key(command, out);
-    fprintf(out, ")\n        _arguments -s");
-    for (const struct hp_option_group *g = command->options; g && g->rows; g++)
-        for (const struct hp_option *o = g->rows; o->name; o++) {
-            fprintf(out, " \\\n            '%s--%s%s[", o->kind == HP_OPT_TEXTS ? "*" : "", o->name,
-                    o->kind == HP_OPT_FLAG ? "" : "=");
-            print_help(o->help, out);
-            fprintf(out, "]");
-            if (o->kind != HP_OPT_FLAG) {
-                fprintf(out, ":");
-                print_help(o->argument, out);
-                fprintf(out, ":");
-                if (o->words >= HP_WORDS_VIEWS) {
-                    fprintf(out, "(");
-                    hp_words_print(o->words, HP_WORDS_BARE, out);
-                    fprintf(out, ")");
-                } else if (o->words == HP_WORDS_FILES || o->words == HP_WORDS_DIRECTORIES) {
-                    fprintf(out, "_files%s", o->words == HP_WORDS_DIRECTORIES ? " -/" : "");
-                }
-            }
-            fprintf(out, "'");
-        }
-    if (command->commands) {
-        fprintf(out, " '1:command:(");
-        print_names(command->commands, out);
-        fprintf(out, ")'");
+    const struct hp_option *o;
+    for (size_t i = 0; (o = hp_command_option(command, i)); i++) {
+        hp_strbuf_format(lines, "--%s\t", o->name);
+        hp_option_help(o, lines);
+        hp_strbuf_add(lines, "\n");
     }
-    fprintf(out, " '--help[show the options]' '*:file:_files' ;;\n");
+    hp_word_put(lines, "--help", "show the options");
 }
 
-static void print_zsh(FILE *out)
+/* What an argument of that name may be. */
+static void put_argument(const char *argument, struct hp_strbuf *lines)
 {
-    fprintf(out, "#compdef hotpath\n"
-                 "# Completion for hotpath, in zsh: written by 'hotpath help --completion zsh'.\n"
-                 "_hotpath()\n{\n    local key=$words[2]\n"
-                 "    if ((CURRENT == 2)); then\n        local -a commands=(\n");
-    for (const struct hp_command *const *c = hp_commands; *c; c++) {
-        fprintf(out, "            '%s:", (*c)->name);
-        print_help((*c)->summary, out);
-        fprintf(out, "'\n");
+    const struct hp_words *words = hp_words_find(argument);
+    if (words)
+        hp_words_put(words, lines);
+    if (strcmp(argument, "FILE") == 0 || strcmp(argument, "MACHINE") == 0)
+        hp_strbuf_add(lines, "//files\n");
+    else if (strcmp(argument, "DIR") == 0)
+        hp_strbuf_add(lines, "//directories\n");
+}
+
+/* For the last word of a command. */
+static void put_words(const struct hp_command *command, char **words, int n,
+                      struct hp_strbuf *lines)
+{
+    const struct hp_option *option = NULL; /* whose argument is next */
+    const char *argument;
+    bool in_program = false;
+    for (int i = 0; i + 1 < n; i++) {
+        bool is_argument = option;
+        option = is_argument ? NULL : hp_option_find(command, words[i], &argument);
+        if (option && (option->kind == HP_OPT_FLAG || argument))
+            option = NULL;
+        if (!is_argument &&
+            (strcmp(words[i], "--") == 0 || (command->stop_at_word && words[i][0] != '-')))
+            in_program = true;
     }
-    fprintf(out, "        )\n        _describe command commands\n        return\n    fi\n"
-                 "    shift words\n    ((CURRENT--))\n");
-    for (const struct hp_command *const *c = hp_commands; *c; c++)
-        if ((*c)->commands)
-            fprintf(
-                out,
-                "    if [[ $key == %s ]] && ((CURRENT > 2)); then\n"
-                "        key=%s-$words[2]\n        shift words\n        ((CURRENT--))\n    fi\n",
-                (*c)->name, (*c)->name);
-    fprintf(out, "    case $key in\n");
-    for_each(zsh_command, out);
-    fprintf(out, "    esac\n}\n_hotpath \"$@\"\n");
-}
-
-/* --- fish ------------------------------------------------------------------------------------- */
-
-/* When a command, or a command of a group, is being typed. */
-static void print_condition(const struct hp_command *command, FILE *out)
-{
-    if (command->group)
-        fprintf(out, " -n '__fish_seen_subcommand_from %s; and __fish_seen_subcommand_from %s'",
-                command->group, command->name);
-    else
-        fprintf(out, " -n '__fish_seen_subcommand_from %s'", command->name);
-}
-
-static void fish_option(const struct hp_command *command, const struct hp_option *o, FILE *out)
-{
-    fprintf(out, "complete -c hotpath");
-    print_condition(command, out);
-    fprintf(out, " -l %s", o->name);
-    if (o->letter)
-        fprintf(out, " -s %c", o->letter);
-    if (o->words >= HP_WORDS_VIEWS) {
-        fprintf(out, " -xa '");
-        hp_words_print(o->words, HP_WORDS_BARE, out);
-        fprintf(out, "'");
-    } else if (o->kind != HP_OPT_FLAG) {
-        fprintf(out, " -r");
+    if (in_program)
+        hp_strbuf_add(lines, "//commands\n");
+    else if (option)
+        put_argument(option->argument, lines);
+    else if (words[n - 1][0] == '-')
+        put_options(command, lines);
+    else {
+        put_argument(command->words ? command->words : "", lines);
+        if (!command->words || strstr(command->synopsis, "FILE"))
+            hp_strbuf_add(lines, command->stop_at_word ? "//commands\n" : "//files\n");
     }
-    fprintf(out, " -d '");
-    print_help(o->help, out);
-    fprintf(out, "'\n");
 }
 
-static void fish_command(const struct hp_command *command, FILE *out)
+void hp_completion_print(char **words, int n)
 {
-    fprintf(out, "complete -c hotpath");
-    if (command->group)
-        fprintf(out, " -n '__fish_seen_subcommand_from %s'", command->group);
-    else
-        fprintf(out, " -n __fish_use_subcommand");
-    fprintf(out, " -fa %s -d '", command->name);
-    print_help(command->summary, out);
-    fprintf(out, "'\n");
-    for (const struct hp_option_group *g = command->options; g && g->rows; g++)
-        for (const struct hp_option *o = g->rows; o->name; o++)
-            fish_option(command, o, out);
-}
-
-static void print_fish(FILE *out)
-{
-    fprintf(out,
-            "# Completion for hotpath, in fish: written by 'hotpath help --completion fish'.\n");
-    for_each(fish_command, out);
-}
-
-enum hp_err hp_completion_print(const char *shell, FILE *out)
-{
-    if (strcmp(shell, "bash") == 0)
-        print_bash(out);
-    else if (strcmp(shell, "zsh") == 0)
-        print_zsh(out);
-    else if (strcmp(shell, "fish") == 0)
-        print_fish(out);
-    else
-        return hp_fail(HP_ERR_INVALID,
-                       "there is no completion for '%s'; there is one for: bash, "
-                       "zsh, fish",
-                       shell);
-    return HP_OK;
+    struct hp_strbuf lines HP_CLEANUP(hp_strbuf_fini) = {0};
+    const struct hp_command *command = n > 1 ? hp_command_find(NULL, words[0]) : NULL;
+    int used = 1;
+    if (command && !command->run && n > 2)
+        command = hp_command_find(words[0], words[used++]);
+    if (n <= 1)
+        hp_strbuf_add(&lines, "--help\tshow the commands\n--version\t\n");
+    if (n <= 1 || (command && !command->run))
+        hp_commands_put(command ? command->name : NULL, &lines);
+    else if (command)
+        put_words(command, words + used, n - used, &lines);
+    fputs(hp_strbuf_text(&lines), stdout);
 }

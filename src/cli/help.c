@@ -1,40 +1,97 @@
 // SPDX-License-Identifier: MIT
 #include "cli/help.h"
 
+#include "base/cleanup.h"
 #include "base/settings.h"
 #include "cli/cli.h"
-#include "cli/completion.h"
-#include "cli/words.h"
 #include "profiler/models.h"
 
+#include <ctype.h>
 #include <stdio.h>
 #include <string.h>
+
+#define WIDTH     80
+#define HELP_FROM 26 /* the column of options' help */
+
+/* --- Texts ------------------------------------------------------------------------------------ */
+
+/* Prints a text in lines of at most WIDTH columns, from the column `indent` on, where the cursor
+ * is. Where it has line ends of its own, that is 0. */
+static void print_wrapped(const char *text, int indent)
+{
+    int column = indent;
+    for (; *text; text += *text != 0) {
+        int n = (int)strcspn(text, " \n");
+        if (column > indent && column + 1 + n > WIDTH) {
+            printf("\n%*s", indent, "");
+            column = indent;
+        }
+        column += printf("%s%.*s", column > indent ? " " : "", n, text);
+        text += n;
+        if (*text == '\n') {
+            putchar('\n');
+            column = 0;
+        }
+    }
+}
+
+void hp_option_help(const struct hp_option *option, struct hp_strbuf *text)
+{
+    const char *at = strstr(option->help, "{}");
+    if (!at) {
+        hp_strbuf_add(text, option->help);
+        return;
+    }
+    struct hp_strbuf lines HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_words_put(hp_words_find(option->argument), &lines);
+    hp_strbuf_bytes(text, option->help, (size_t)(at - option->help));
+    for (const char *line = hp_strbuf_text(&lines); *line; line = strchr(line, '\n') + 1) {
+        hp_strbuf_bytes(text, line, strcspn(line, "\t"));
+        hp_strbuf_add(text, strchr(line, '\n')[1] ? ", " : "");
+    }
+    hp_strbuf_add(text, at + 2);
+}
 
 /* --- Commands --------------------------------------------------------------------------------- */
 
 static void print_option(const struct hp_option *option)
 {
-    char left[64];
+    struct hp_strbuf left HP_CLEANUP(hp_strbuf_fini) = {0}, help HP_CLEANUP(hp_strbuf_fini) = {0};
     char letter[] = {'-', option->letter, ',', ' ', 0};
-    snprintf(left, sizeof left, "  %s--%s%s%s", option->letter ? letter : "    ", option->name,
-             option->argument ? " " : "", option->argument ? option->argument : "");
-    if (strlen(left) > 25)
-        printf("%s\n%-26s", left, "");
+    hp_strbuf_format(&left, "  %s--%s%s%s", option->letter ? letter : "    ", option->name,
+                     option->argument ? " " : "", option->argument ? option->argument : "");
+    if (left.length > HELP_FROM - 2)
+        printf("%s\n%*s", hp_strbuf_text(&left), HELP_FROM, "");
     else
-        printf("%-26s", left);
-    for (const char *c = option->help; *c; c++)
-        if (*c == '\n')
-            printf("\n%-26s", "");
-        else
-            putchar(*c);
+        printf("%-*s", HELP_FROM, hp_strbuf_text(&left));
+    hp_option_help(option, &help);
+    print_wrapped(hp_strbuf_text(&help), HELP_FROM);
     putchar('\n');
 }
 
-static void print_commands(const struct hp_command *const *commands)
+/* Lines of a word and its help, which begins `width` columns behind that. */
+static void print_words(const struct hp_strbuf *lines, int width)
 {
+    for (const char *line = hp_strbuf_text(lines); *line;) {
+        int n = (int)strcspn(line, "\t"), rest = (int)strcspn(line + n, "\n");
+        printf("  %-*.*s %.*s\n", width, n, line, rest - 1, line + n + 1);
+        line += n + rest + 1;
+    }
+}
+
+static void print_commands(const char *group)
+{
+    struct hp_strbuf lines HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_commands_put(group, &lines);
     printf("Commands:\n");
-    for (; *commands; commands++)
-        printf("  %-9s %s\n", (*commands)->name, (*commands)->summary);
+    print_words(&lines, 9);
+}
+
+static void print_list(const struct hp_words *words)
+{
+    struct hp_strbuf lines HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_words_put(words, &lines);
+    print_words(&lines, 15);
 }
 
 void hp_help(void)
@@ -42,7 +99,7 @@ void hp_help(void)
     printf("hotpath " HP_VERSION
            ": profiles any Linux program, unmodified, without performance counters.\n\n"
            "Usage: hotpath COMMAND [OPTIONS] ...\n\n");
-    print_commands(hp_commands);
+    print_commands(NULL);
     printf("\nStart with:\n"
            "  hotpath run -- gzip -9c FILE > /dev/null\n\n"
            "'hotpath COMMAND --help' explains a command.\n");
@@ -50,71 +107,64 @@ void hp_help(void)
 
 void hp_help_command(const struct hp_command *command)
 {
+    const struct hp_option *option;
     char title[64];
-    printf("Usage: %s %s\n\n%s\n", hp_command_title(command, title, sizeof title),
-           command->synopsis, command->help);
-    if (command->commands) {
-        print_commands(command->commands);
+    printf("Usage: %s %s\n\n", hp_command_title(command, title), command->synopsis);
+    print_wrapped(command->help, 0);
+    putchar('\n');
+    if (!command->run) {
+        print_commands(command->name);
         printf("\n'hotpath %s COMMAND --help' explains a command.\n", command->name);
         return;
     }
     printf("Options:\n");
-    for (const struct hp_option_group *group = command->options; group && group->rows; group++)
-        for (const struct hp_option *o = group->rows; o->name; o++)
-            print_option(o);
+    for (size_t i = 0; (option = hp_command_option(command, i)); i++)
+        print_option(option);
     printf("  -h, --help              show this\n");
-    if (command->lists) {
-        printf("\n%s:\n", hp_words_title(command->lists));
-        hp_words_print(command->lists, HP_WORDS_WITH_HELP, stdout);
+    if (command->list) {
+        const struct hp_words *words = hp_words_find(command->list);
+        printf("\n%c%s:\n", toupper((unsigned char)words->topic[0]), words->topic + 1);
+        print_list(words);
     }
     if (command->examples)
         printf("\nExamples:\n%s", command->examples);
 }
 
-void hp_help_names(const struct hp_command *command)
-{
-    for (const struct hp_option_group *group = command->options; group && group->rows; group++)
-        for (const struct hp_option *o = group->rows; o->name; o++)
-            printf("--%s\n", o->name);
-    printf("--help\n");
-}
-
 /* --- Manual pages ----------------------------------------------------------------------------- */
 
+/* As text of a manual page; a line of it begins here. */
 static void print_troff(const char *text)
 {
-    for (const char *c = text; *c; c++)
-        if (*c == '-')
-            printf("\\-");
-        else if (*c == '\n')
-            putchar(c[1] ? '\n' : ' ');
-        else if (*c == '\\')
-            printf("\\e");
-        else if (*c == '\'' && (c == text || c[-1] == '\n'))
-            printf("\\(aq");
+    if (*text == '\'' || *text == '.')
+        printf("\\&");
+    for (; *text; text++)
+        if (*text == '-' || *text == '\\')
+            printf(*text == '-' ? "\\-" : "\\e");
         else
-            putchar(*c);
+            putchar(*text);
 }
 
 /* The options as a manual page has them. */
 static void print_man(const struct hp_command *command)
 {
-    for (const struct hp_option_group *group = command->options; group && group->rows; group++)
-        for (const struct hp_option *o = group->rows; o->name; o++) {
-            printf(".TP\n.B ");
-            if (o->letter)
-                printf("\\-%c\\fR, \\fB", o->letter);
-            printf("\\-\\-");
-            print_troff(o->name);
-            if (o->argument) {
-                printf(" \\fI");
-                print_troff(o->argument);
-                printf("\\fR");
-            }
-            putchar('\n');
-            print_troff(o->help);
-            putchar('\n');
+    const struct hp_option *o;
+    for (size_t i = 0; (o = hp_command_option(command, i)); i++) {
+        struct hp_strbuf help HP_CLEANUP(hp_strbuf_fini) = {0};
+        printf(".TP\n.B ");
+        if (o->letter)
+            printf("\\-%c\\fR, \\fB", o->letter);
+        printf("\\-\\-");
+        print_troff(o->name);
+        if (o->argument) {
+            printf(" \\fI");
+            print_troff(o->argument);
+            printf("\\fR");
         }
+        putchar('\n');
+        hp_option_help(o, &help);
+        print_troff(hp_strbuf_text(&help));
+        putchar('\n');
+    }
     printf(".TP\n.B \\-h\\fR, \\fB\\-\\-help\nshow the options\n");
 }
 
@@ -131,8 +181,8 @@ static void print_model(const struct hp_model *model)
     for (unsigned i = 0; i < model->n_keys; i++) {
         const struct hp_setting *key = &model->keys[i];
         hp_setting_values(key, values, sizeof values);
-        printf("      %s%-18s %s%s%s%s\n", ",", key->key, key->help ? key->help : "",
-               *values ? " (" : "", values, *values ? ")" : "");
+        printf("      ,%-18s %s%s%s%s\n", key->key, key->help ? key->help : "", *values ? " (" : "",
+               values, *values ? ")" : "");
     }
 }
 
@@ -149,67 +199,59 @@ static void print_models(void)
 
 /* --- hotpath help ----------------------------------------------------------------------------- */
 
-static const struct hp_command *find(const char *name, const char *sub)
-{
-    for (const struct hp_command *const *c = hp_commands; *c; c++) {
-        if (strcmp((*c)->name, name) != 0)
-            continue;
-        for (const struct hp_command *const *s = (*c)->commands; sub && s && *s; s++)
-            if (strcmp((*s)->name, sub) == 0)
-                return *s;
-        return sub ? NULL : *c;
-    }
-    return NULL;
-}
-
 static void print_topics(void)
 {
     hp_help();
     printf("'hotpath help TOPIC' lists: models");
-    for (int list = HP_WORDS_ANY + 1; list <= HP_WORDS_LAST; list++)
-        if (hp_words_topic((enum hp_word_list)list))
-            printf(", %s", hp_words_topic((enum hp_word_list)list));
+    for (const struct hp_words *words = hp_word_lists; words->argument; words++)
+        if (words->topic)
+            printf(", %s", words->topic);
     printf(".\n");
 }
 
 struct request {
     const char *shell;
-    bool man;
+    bool man, complete;
 };
 
 static const struct hp_option rows[] = {
-    {"man", 0, HP_OPT_FLAG, offsetof(struct request, man), NULL,
-     "print a command's options as its manual page has them", 0},
-    {"completion", 0, HP_OPT_TEXT, offsetof(struct request, shell), "SHELL",
-     "print the completion for bash, zsh or fish", 0},
+    {"man", 0, HP_FLAG(man), NULL, "print a command's options as its manual page has them"},
+    {"completion", 0, HP_TEXT(shell), "SHELL", "print the completion for a shell: {}"},
+    {"complete", 0, HP_FLAG(complete), NULL,
+     "print what may stand in place of the last word of a command line, for the completion"},
     {0},
 };
 
-static const struct hp_option_group options[] = {{rows, 0}, {0}};
-
-static enum hp_err run_command(void *values, int n, char **words, int *status)
+static enum hp_err explain(const char *name, const char *sub, bool man)
 {
-    const struct request *r = values;
-    (void)status;
-    if (r->shell)
-        return hp_completion_print(r->shell, stdout);
-    if (n == 0) {
-        print_topics();
-        return HP_OK;
-    }
-    const struct hp_command *command = find(words[0], words[1]);
-    enum hp_word_list list = hp_words_from_topic(words[0]);
-    if (command && r->man)
-        print_man(command);
-    else if (command)
-        hp_help_command(command);
-    else if (n == 1 && strcmp(words[0], "models") == 0)
+    const struct hp_command *command =
+        sub ? hp_command_find(name, sub) : hp_command_find(NULL, name);
+    const struct hp_words *words = hp_words_find(name);
+    if (command)
+        (man ? print_man : hp_help_command)(command);
+    else if (!sub && strcmp(name, "models") == 0)
         print_models();
-    else if (n == 1 && list)
-        hp_words_print(list, HP_WORDS_WITH_HELP, stdout);
+    else if (!sub && words && words->topic)
+        print_list(words);
     else
         return hp_fail(HP_ERR_INVALID, "there is no help on '%s' (hotpath help lists topics)",
-                       words[0]);
+                       name);
+    return HP_OK;
+}
+
+static enum hp_err run(struct hp_invocation *call)
+{
+    const struct request *r = call->values;
+    if (r->shell)
+        return hp_completion_script(r->shell);
+    if (!r->complete && call->n > 2)
+        return hp_fail_usage(call, "help takes a command or a topic");
+    if (!r->complete && call->n)
+        return explain(call->words[0], call->words[1], r->man);
+    if (r->complete)
+        hp_completion_print(call->words, call->n);
+    else
+        print_topics();
     return HP_OK;
 }
 
@@ -217,13 +259,10 @@ const struct hp_command hp_command_help = {
     .name = "help",
     .summary = "explain a command, or list what there is of something",
     .synopsis = "[OPTIONS] [COMMAND | TOPIC]",
-    .help = "Explains a COMMAND as its --help does, or lists what TOPIC is about: profilers,\n"
+    .help = "Explains a COMMAND as its --help does, or lists what TOPIC is about: profilers, "
             "views, formats, machines, models. Without either: what there is.\n",
-    .options = options,
-    .least = 0,
-    .most = 2,
-    .wrong = "help takes a command or a topic",
-    .instead = "hotpath help",
+    .options = {rows},
+    .words = "TOPIC",
     .size = sizeof(struct request),
-    .run = run_command,
+    .run = run,
 };

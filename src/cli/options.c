@@ -8,19 +8,15 @@
 
 /* --- Values ----------------------------------------------------------------------------------- */
 
+/* 1 where it stands for nothing. */
 static double scale_of(char letter, double thousand)
 {
-    switch (letter) {
-    case 'k':
-    case 'K': return thousand;
-    case 'm':
-    case 'M': return thousand * thousand;
-    case 'g':
-    case 'G': return thousand * thousand * thousand;
-    case 't':
-    case 'T': return thousand * thousand * thousand * thousand;
-    default: return 1;
-    }
+    static const char letters[] = "kKmMgGtT";
+    const char *found = letter ? strchr(letters, letter) : NULL;
+    double scale = 1;
+    for (ptrdiff_t i = found ? (found - letters) / 2 : -1; i >= 0; i--)
+        scale *= thousand;
+    return scale;
 }
 
 /* A number with a letter behind it that stands for a power of `thousand`. */
@@ -71,81 +67,60 @@ enum hp_err hp_parse_percent(const char *text, double *value)
     return HP_OK;
 }
 
-static enum hp_err add_text(const char *name, struct hp_texts *texts, const char *argument)
-{
-    if (texts->n == HP_TEXTS_MAX)
-        return hp_fail(HP_ERR_INVALID, "--%s is given more than %d times", name, HP_TEXTS_MAX);
-    texts->items[texts->n++] = argument;
-    return HP_OK;
-}
-
-static enum hp_err set_number(const struct hp_option *option, uint64_t *value, const char *argument)
-{
-    char reason[256];
-    enum hp_err err = option->kind == HP_OPT_SIZE ? hp_parse_size(argument, value)
-                                                  : hp_parse_count(argument, value);
-    if (err == HP_OK)
-        return HP_OK;
-    snprintf(reason, sizeof reason, "%s", hp_error_text());
-    return hp_fail(err, "--%s: %s", option->name, reason);
-}
-
 static enum hp_err set_value(const struct hp_option *option, void *value, const char *argument)
 {
+    struct hp_texts *texts = value;
     switch (option->kind) {
     case HP_OPT_FLAG: *(bool *)value = true; return HP_OK;
     case HP_OPT_TEXT: *(const char **)value = argument; return HP_OK;
-    case HP_OPT_TEXTS: return add_text(option->name, value, argument);
-    case HP_OPT_COUNT:
-    case HP_OPT_SIZE: return set_number(option, value, argument);
+    case HP_OPT_COUNT: return hp_parse_count(argument, value);
+    case HP_OPT_SIZE: return hp_parse_size(argument, value);
+    case HP_OPT_TEXTS:
+        if (texts->n == HP_TEXTS_MAX)
+            return hp_fail(HP_ERR_INVALID, "given more than %d times", HP_TEXTS_MAX);
+        texts->items[texts->n++] = argument;
+        return HP_OK;
     }
     return HP_ERR_INTERNAL;
 }
 
 /* --- Parsing ---------------------------------------------------------------------------------- */
 
-/* By name or, where that is NULL, by letter; `*at` is where its value is. */
-static const struct hp_option *find(const struct hp_command *command, const char *name,
-                                    size_t length, char letter, size_t *at)
+const struct hp_option *hp_command_option(const struct hp_command *command, size_t i)
 {
-    for (const struct hp_option_group *group = command->options; group && group->rows; group++)
-        for (const struct hp_option *o = group->rows; o->name; o++)
-            if (name ? strlen(o->name) == length && memcmp(o->name, name, length) == 0
-                     : o->letter && o->letter == letter) {
-                *at = group->at + o->at;
+    for (const struct hp_option *const *table = command->options; *table; table++)
+        for (const struct hp_option *o = *table; o->name; o++)
+            if (i-- == 0)
                 return o;
-            }
     return NULL;
 }
 
-const char *hp_command_title(const struct hp_command *command, char *text, size_t size)
+const struct hp_option *hp_option_find(const struct hp_command *command, const char *word,
+                                       const char **argument)
 {
-    snprintf(text, size, "hotpath %s%s%s", command->group ? command->group : "",
-             command->group ? " " : "", command->name);
-    return text;
+    if (word[0] != '-' || !word[1])
+        return NULL;
+    bool is_long = word[1] == '-';
+    const char *name = is_long ? word + 2 : word + 1;
+    size_t length = is_long ? strcspn(name, "=") : 1;
+    const struct hp_option *o;
+    *argument = !name[length] ? NULL : is_long ? name + length + 1 : name + 1;
+    for (size_t i = 0; (o = hp_command_option(command, i)); i++)
+        if (is_long ? strlen(o->name) == length && memcmp(o->name, name, length) == 0
+                    : o->letter == *name)
+            return o;
+    return NULL;
 }
 
 /* Parses argv[*i], which starts with a dash, and moves *i over what it uses. */
-static enum hp_err parse_option(const struct hp_command *command, char *values, int argc,
-                                char **argv, int *i)
+static enum hp_err parse_option(struct hp_invocation *call, int argc, char **argv, int *i)
 {
-    const char *word = argv[*i], *argument = NULL;
-    const struct hp_option *option;
+    const char *argument;
+    const struct hp_option *option = hp_option_find(call->command, argv[*i], &argument);
     char title[64];
-    size_t at;
-    if (word[1] == '-') {
-        size_t length = strcspn(word + 2, "=");
-        option = find(command, word + 2, length, 0, &at);
-        if (word[2 + length])
-            argument = word + 3 + length;
-    } else {
-        option = find(command, NULL, 0, word[1], &at);
-        if (option && word[2])
-            argument = word + 2;
-    }
     if (!option)
-        return hp_fail(HP_ERR_INVALID, "unknown option %s (%s --help lists them)", word,
-                       hp_command_title(command, title, sizeof title));
+        return hp_fail(HP_ERR_INVALID, "unknown option %s (%s --help lists them)", argv[*i],
+                       hp_command_title(call->command, title));
     bool takes = option->kind != HP_OPT_FLAG;
     if (!takes && argument)
         return hp_fail(HP_ERR_INVALID, "option --%s takes no argument", option->name);
@@ -154,38 +129,33 @@ static enum hp_err parse_option(const struct hp_command *command, char *values, 
             return hp_fail(HP_ERR_INVALID, "option --%s needs %s", option->name, option->argument);
         argument = argv[++*i];
     }
-    return set_value(option, values + at, argument);
+    enum hp_err err = set_value(option, (char *)call->values + option->at, argument);
+    return err == HP_OK ? err : hp_fail(err, "--%s: %s", option->name, hp_error_text());
 }
 
-enum hp_err hp_options_parse(const struct hp_command *command, void *values, int argc, char **argv,
-                             int *n_words, enum hp_asked *asked)
+enum hp_err hp_options_parse(struct hp_invocation *call, int argc, char **argv)
 {
     int words = 0, i = 1;
-    *asked = HP_ASKED_NOTHING;
     for (; i < argc; i++) {
         char *word = argv[i];
         if (strcmp(word, "--") == 0) {
-            i++;
-            if (command->behind_dashes)
-                *(int *)((char *)values + command->behind_dashes) = argc - i;
+            call->behind = argc - ++i;
             break;
         }
-        bool help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
-        if (help || strcmp(word, "--list-options") == 0) {
-            *asked = help ? HP_ASKED_HELP : HP_ASKED_NAMES;
+        call->help = strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0;
+        if (call->help)
             return HP_OK;
-        }
-        if (word[0] != '-' || !word[1]) {
-            if (command->stop_at_word)
-                break;
+        if (word[0] == '-' && word[1])
+            HP_TRY(parse_option(call, argc, argv, &i));
+        else if (call->command->stop_at_word)
+            break;
+        else
             argv[1 + words++] = word;
-            continue;
-        }
-        HP_TRY(parse_option(command, values, argc, argv, &i));
     }
     for (; i < argc; i++)
         argv[1 + words++] = argv[i];
     argv[1 + words] = NULL;
-    *n_words = words;
+    call->words = argv + 1;
+    call->n = words;
     return HP_OK;
 }

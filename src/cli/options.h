@@ -20,79 +20,82 @@ enum hp_option_kind {
     HP_OPT_TEXTS, /* struct hp_texts: may be given several times */
 };
 
-/* What an argument may be, for completion. */
-enum hp_word_list {
-    HP_WORDS_ANY,
-    HP_WORDS_FILES,
-    HP_WORDS_DIRECTORIES,
-    HP_WORDS_VIEWS,
-    HP_WORDS_FORMATS,
-    HP_WORDS_PROFILERS,
-    HP_WORDS_MACHINES,
-    HP_WORDS_ENGINES,
-    HP_WORDS_RECORDS,
-};
-
 struct hp_option {
     const char *name; /* long, without the dashes; NULL ends the table */
     char letter;      /* short, or 0 */
     enum hp_option_kind kind;
-    size_t at;            /* of the value, in the struct that the group is about */
-    const char *argument; /* what --help calls it */
-    const char *help;     /* lines of at most 54 columns */
-    enum hp_word_list words;
+    size_t at;            /* of the value, in the command's values */
+    const char *argument; /* what --help calls it: FILE, DIR, a list of help.h, or any other */
+    const char *help;     /* "{}" stands for the words of that list */
 };
 
-/* Options that belong together, and where the struct that they are about is in the command's. */
-struct hp_option_group {
-    const struct hp_option *rows; /* NULL ends the list */
-    size_t at;
+/* The kind of an option, and where its value is in the values of the command, a struct request. */
+#define HP_FLAG(member)  HP_OPT_FLAG, offsetof(struct request, member)
+#define HP_TEXT(member)  HP_OPT_TEXT, offsetof(struct request, member)
+#define HP_COUNT(member) HP_OPT_COUNT, offsetof(struct request, member)
+#define HP_TEXTS(member) HP_OPT_TEXTS, offsetof(struct request, member)
+
+/* A command line, parsed. */
+struct hp_invocation {
+    const struct hp_command *command;
+    void *values; /* of the options */
+    char **words; /* what is no option; ended by NULL */
+    int n;
+    int behind; /* of these words, those behind "--" */
+    int status; /* what to exit with when all is well */
+    bool help;  /* --help is asked for, instead of the command */
 };
 
 struct hp_command {
     const char *name;
-    const char *group;    /* "trace" of `hotpath trace record`; NULL: none */
-    const char *summary;  /* one line */
-    const char *synopsis; /* "[OPTIONS] -- PROGRAM [ARGUMENTS]" */
-    const char *help;     /* paragraphs above the options */
-    const struct hp_option_group *options;
-    enum hp_word_list lists; /* printed below them; HP_WORDS_ANY: nothing */
-    const char *examples;    /* last; NULL: none */
-    size_t behind_dashes;    /* in its values, an int: words behind "--"; 0: not wanted */
-    bool stop_at_word;       /* options end at the first word: it is a program */
-    bool unobserved;         /* a program that ran unobserved is no failure */
-    int least, most;         /* words; most 0: any number */
-    const char *wrong;       /* said when there are fewer, or more; NULL: run() sees to it */
-    const char *instead;     /* "hotpath run -- PROGRAM ARGUMENTS" */
-    size_t size;             /* of its values */
-    const void *defaults;    /* of these; NULL: all zero */
-    /* `words` ends with NULL. `*status`, 0 before, is what to exit with when all is well. */
-    enum hp_err (*run)(void *values, int n, char **words, int *status);
-    const struct hp_command *const *commands; /* of a group, ended by NULL; else NULL */
+    const char *group;                  /* "trace" of `hotpath trace record`; NULL: none */
+    const char *summary;                /* one line */
+    const char *synopsis;               /* "[OPTIONS] -- PROGRAM [ARGUMENTS]" */
+    const char *help;                   /* paragraphs above the options, each one line */
+    const char *examples;               /* NULL: none */
+    const struct hp_option *options[6]; /* tables, ended by NULL */
+    const char *list;                   /* of help.h, printed below them; NULL: none */
+    const char *words;                  /* likewise: what a word may be; NULL: a file */
+    bool stop_at_word;                  /* options end at the first word: it is a program */
+    bool unobserved;                    /* a program that ran unobserved is no failure */
+    int least, most;                    /* words; most 0: any number */
+    const char *wrong;                  /* said when there are fewer, or more */
+    size_t size;                        /* of its values */
+    const void *defaults;               /* of these; NULL: all zero */
+    enum hp_err (*run)(struct hp_invocation *call); /* NULL: it is a group of commands */
 };
 
-/* What a command line asks for instead of the command. */
-enum hp_asked {
-    HP_ASKED_NOTHING,
-    HP_ASKED_HELP,  /* --help */
-    HP_ASKED_NAMES, /* --list-options: their names, a line each, for scripts */
-};
+/* Those of a group follow it; ended by NULL. */
+extern const struct hp_command *const hp_commands[];
+
+/* NULL: there is none. */
+const struct hp_command *hp_command_find(const char *group, const char *name);
+
+/* Its options, from 0; NULL: there are no more. */
+const struct hp_option *hp_command_option(const struct hp_command *command, size_t i);
+
+/* The option that a word of the command line names, "--name", "--name=ARGUMENT", "-n" or
+ * "-nARGUMENT", and its argument, NULL where it is none of the word. NULL: there is none. */
+const struct hp_option *hp_option_find(const struct hp_command *command, const char *word,
+                                       const char **argument);
+
+/* "hotpath trace record" */
+const char *hp_command_title(const struct hp_command *command, char text[64]);
 
 /* Parses, does what is asked for, prints what failed. argv[0] is the command's name. Returns the
  * exit status. */
 int hp_command_execute(const struct hp_command *command, int argc, char **argv);
 
+/* HP_ERR_INVALID: what is wrong with the words, and how the command is used. */
+enum hp_err hp_fail_usage(const struct hp_invocation *call, const char *wrong);
+
 /*
  * Parses options up to "--" or, where the command says so, the first word that is not one; else
- * options and words may be mixed. Words that are not options are moved to the front of argv[1...];
- * `*n_words` says how many. `*asked` says whether --help is among them; nothing else is done then.
+ * options and words may be mixed. Words are moved to the front of argv[1...]. When --help is among
+ * them, nothing else is done. `command` and `values` of the call are set.
  * HP_ERR_INVALID: a wrong option; the text says which and what to do.
  */
-enum hp_err hp_options_parse(const struct hp_command *command, void *values, int argc, char **argv,
-                             int *n_words, enum hp_asked *asked);
-
-/* "hotpath trace record" */
-const char *hp_command_title(const struct hp_command *command, char *text, size_t size);
+enum hp_err hp_options_parse(struct hp_invocation *call, int argc, char **argv);
 
 /* Reads "1000", "10k", "2.5M", "3G" (powers of 1000). */
 enum hp_err hp_parse_count(const char *text, uint64_t *value);

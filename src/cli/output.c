@@ -1,70 +1,73 @@
 // SPDX-License-Identifier: MIT
-#include "cli/output.h"
-
 #include "base/outfile.h"
 #include "cli/cli.h"
+#include "text/strbuf.h"
 
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum hp_err hp_output_report(const struct hp_profile *profile, struct hp_report_options *options,
-                             const char *path)
+enum hp_err hp_cli_write(const char *path, enum hp_err (*print)(void *context, FILE *out),
+                         void *context)
 {
-    struct hp_outfile out;
-    if (!path || strcmp(path, "-") == 0) {
-        hp_cli_style(options, stdout);
-        return hp_report(profile, options, stdout);
-    }
+    struct hp_outfile out HP_CLEANUP(hp_outfile_abort) = {0};
+    if (!path || strcmp(path, "-") == 0)
+        return print(context, stdout);
     HP_TRY(hp_outfile_open(&out, path));
-    enum hp_err err = hp_report(profile, options, out.file);
-    if (err != HP_OK) {
-        char reason[256];
-        snprintf(reason, sizeof reason, "%s", hp_error_text());
-        hp_outfile_abort(&out);
-        return hp_fail(err, "%s: %s", path, reason);
-    }
+    enum hp_err err = print(context, out.file);
+    if (err != HP_OK)
+        return hp_fail(err, "%s: %s", path, hp_error_text());
     return hp_outfile_commit(&out);
 }
 
-char *hp_output_name(const char *pattern, int pid)
+struct report {
+    const struct hp_profile *profile;
+    struct hp_report_options options;
+};
+
+static enum hp_err print_report(void *context, FILE *out)
 {
-    char *name = NULL;
-    size_t size;
-    FILE *out = open_memstream(&name, &size);
-    if (!out)
-        return NULL;
-    for (const char *c = pattern; *c; c++) {
-        if (c[0] == '%' && c[1] == 'p') {
-            fprintf(out, "%d", pid);
-            c++;
-        } else if (c[0] == '%' && c[1] == '%') {
-            fputc('%', out);
-            c++;
-        } else {
-            fputc(*c, out);
-        }
-    }
-    if (fclose(out) != 0) {
-        free(name);
-        return NULL;
-    }
-    return name;
+    struct report *r = context;
+    hp_cli_style(&r->options, out);
+    return hp_report(r->profile, &r->options, out);
 }
 
-enum hp_err hp_output_check(const char *path)
+enum hp_err hp_cli_write_report(const struct hp_profile *profile,
+                                const struct hp_report_options *options, const char *path)
 {
-    char *copy = strdup(path);
+    return hp_cli_write(path, print_report, &(struct report){profile, *options});
+}
+
+enum hp_err hp_cli_flush(void)
+{
+    if (fflush(stdout) != 0 || ferror(stdout))
+        return hp_fail(HP_ERR_IO, "cannot write to standard output: %m");
+    return HP_OK;
+}
+
+enum hp_err hp_cli_output_name(const char *pattern, char **name)
+{
+    struct hp_strbuf text = {0};
+    for (const char *c = pattern; *c; c++)
+        if (c[0] == '%' && (c[1] == 'p' || c[1] == '%')) {
+            if (*++c == 'p')
+                hp_strbuf_format(&text, "%d", (int)getpid());
+            else
+                hp_strbuf_add(&text, "%");
+        } else {
+            hp_strbuf_bytes(&text, c, 1);
+        }
+    *name = text.failed ? NULL : text.data ? text.data : strdup("");
+    return *name ? HP_OK : hp_fail_nomem();
+}
+
+enum hp_err hp_cli_check_output(const char *path)
+{
+    char *copy HP_CLEANUP(hp_free) = strdup(path);
     if (!copy)
         return hp_fail_nomem();
     char *slash = strrchr(copy, '/');
     const char *directory = slash == copy ? "/" : slash ? copy : ".";
     if (slash)
         *slash = 0;
-    enum hp_err err = HP_OK;
-    if (access(directory, W_OK) != 0)
-        err = hp_fail(HP_ERR_IO, "cannot write %s: %m", path);
-    free(copy);
-    return err;
+    return access(directory, W_OK) == 0 ? HP_OK : hp_fail(HP_ERR_IO, "cannot write %s: %m", path);
 }

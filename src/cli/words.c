@@ -1,104 +1,149 @@
 // SPDX-License-Identifier: MIT
-#include "cli/words.h"
+#include "cli/help.h"
 
+#include "cli/top/page.h"
 #include "export/export.h"
+#include "hotpath/metric.h"
+#include "lab/lab.h"
 #include "machine/keys.h"
-#include "report/view.h"
+#include "profiler/models.h"
+#include "report/report.h"
+#include "session/plan.h"
 
+#include <stdio.h>
 #include <string.h>
 
-/* A word with its help, which may be NULL. */
-struct writer {
-    FILE *out;
-    enum hp_words_form form;
-    bool some;
-};
-
-static void put(struct writer *w, const char *word, const char *help)
+void hp_word_put(struct hp_strbuf *lines, const char *word, const char *help)
 {
-    if (w->form == HP_WORDS_BARE)
-        fprintf(w->out, "%s%s", w->some ? " " : "", word);
-    else
-        fprintf(w->out, "  %-15s %s\n", word, help ? help : "");
-    w->some = true;
+    hp_strbuf_format(lines, "%s\t%s\n", word, help ? help : "");
 }
 
-static void put_views(struct writer *w)
+static void put_views(struct hp_strbuf *lines)
 {
     for (const struct hp_view *const *view = hp_views; *view; view++)
-        put(w, (*view)->name, (*view)->help);
+        hp_word_put(lines, (*view)->name, (*view)->help);
 }
 
-static void put_formats(struct writer *w)
+static void put_formats(struct hp_strbuf *lines)
 {
     for (const struct hp_export_format *const *format = hp_export_formats; *format; format++)
-        put(w, (*format)->name, (*format)->summary);
+        hp_word_put(lines, (*format)->name, (*format)->summary);
 }
 
-static void put_profilers(struct writer *w)
+static void put_profilers(struct hp_strbuf *lines)
 {
-    for (const struct hp_session_profiler *p = hp_session_profilers(); p->name; p++) {
-        char help[256];
-        snprintf(help, sizeof help, "%s; takes about %s as long%s", p->help, p->cost,
-                 strcmp(p->needs, "machine") == 0 ? "; --machine" : "");
-        put(w, p->name, help);
-    }
+    for (const struct hp_session_profiler *p = hp_session_profilers(); p->name; p++)
+        hp_strbuf_format(lines, "%s\t%s; takes about %s as long%s\n", p->name, p->help, p->cost,
+                         strcmp(p->needs, "machine") == 0 ? "; --machine" : "");
 }
 
-static void put_machines(struct writer *w)
+static void put_presets(const struct hp_model *model, struct hp_strbuf *lines)
 {
-    const struct hp_model *shipped = hp_machine_family.models[0];
-    for (unsigned i = 0; i < shipped->n_presets; i++)
-        put(w, shipped->presets[i].name, shipped->presets[i].help);
+    for (unsigned i = 0; i < model->n_presets; i++)
+        hp_strbuf_format(lines, "%s%s\t%s\n", model->presets[i].name,
+                         model->presets[i].number ? ":N" : "",
+                         model->presets[i].help ? model->presets[i].help : "");
 }
 
-static void put_engines(struct writer *w)
+static void put_names(const struct hp_plan_name *names, struct hp_strbuf *lines)
 {
-    put(w, "native", "programs of this machine: fast");
-    put(w, "qemu", "programs of other machines, too");
+    for (; names->name; names++)
+        hp_word_put(lines, names->name, names->help);
 }
 
-static void put_records(struct writer *w)
+static void put_engines(struct hp_strbuf *lines)
 {
-    put(w, "none", "nothing");
-    put(w, "count", "counters of blocks and edges");
-    put(w, "stream", "the order of execution");
-    put(w, "memory", "the same with the addresses of data");
+    put_names(hp_plan_engines, lines);
 }
 
-static const struct {
-    const char *title, *topic;
-    void (*put)(struct writer *writer);
-} lists[HP_WORDS_LAST + 1] = {
-    [HP_WORDS_VIEWS] = {"Views", "views", put_views},
-    [HP_WORDS_FORMATS] = {"Formats", "formats", put_formats},
-    [HP_WORDS_PROFILERS] = {"Profilers", "profilers", put_profilers},
-    [HP_WORDS_MACHINES] = {"Machines", "machines", put_machines},
-    [HP_WORDS_ENGINES] = {"Engines", NULL, put_engines},
-    [HP_WORDS_RECORDS] = {"What is recorded", NULL, put_records},
+static void put_records(struct hp_strbuf *lines)
+{
+    put_names(hp_plan_records, lines);
+}
+
+static void put_metrics(struct hp_strbuf *lines)
+{
+    for (int i = 0; i < HP_METRICS; i++)
+        hp_word_put(lines, hp_metric_name((enum hp_metric)i), hp_metric_title((enum hp_metric)i));
+}
+
+static void put_units(struct hp_strbuf *lines)
+{
+    const char *name;
+    for (int i = 0; (name = hp_report_by_name((enum hp_report_by)i)); i++)
+        hp_word_put(lines, name, "");
+}
+
+static void put_top_views(struct hp_strbuf *lines)
+{
+    for (int i = 0; i < HP_TOP_VIEWS; i++)
+        hp_word_put(lines, hp_top_view_names[i], "");
+}
+
+static void put_shells(struct hp_strbuf *lines)
+{
+    hp_strbuf_add(lines, "bash\t\nzsh\t\nfish\t\n");
+}
+
+static void put_experiments(struct hp_strbuf *lines)
+{
+    size_t n;
+    const struct hp_experiment *const *experiments = hp_lab_experiments(&n);
+    hp_word_put(lines, "list", "what there is");
+    for (size_t i = 0; i < n; i++)
+        hp_word_put(lines, experiments[i]->name, experiments[i]->summary);
+}
+
+void hp_commands_put(const char *group, struct hp_strbuf *lines)
+{
+    for (const struct hp_command *const *c = hp_commands; *c; c++)
+        if (group ? (*c)->group && strcmp((*c)->group, group) == 0 : !(*c)->group)
+            hp_word_put(lines, (*c)->name, (*c)->summary);
+}
+
+static void put_topics(struct hp_strbuf *lines)
+{
+    hp_commands_put(NULL, lines);
+    hp_word_put(lines, "models", "");
+    for (const struct hp_words *words = hp_word_lists; words->argument; words++)
+        if (words->topic)
+            hp_word_put(lines, words->topic, "");
+}
+
+const struct hp_words hp_word_lists[] = {
+    {"VIEW", "views", NULL, put_views},
+    {"FORMAT", "formats", NULL, put_formats},
+    {"LIST", "profilers", NULL, put_profilers},
+    {"MACHINE", "machines", &hp_machine_family, NULL},
+    {"ENGINE", NULL, NULL, put_engines},
+    {"RECORD", NULL, NULL, put_records},
+    {"METRIC", NULL, NULL, put_metrics},
+    {"UNIT", NULL, NULL, put_units},
+    {"PART", NULL, NULL, put_top_views},
+    {"SHELL", NULL, NULL, put_shells},
+    {"EXPERIMENT", NULL, NULL, put_experiments},
+    {"TOPIC", NULL, NULL, put_topics},
+    {"TYPE", NULL, &hp_path_family, NULL},
+    {"TABLE", NULL, &hp_hpt_family, NULL},
+    {"SCHEME", NULL, &hp_scheme_family, NULL},
+    {"MODEL", NULL, &hp_loop_family, NULL},
+    {"DETECTOR", NULL, &hp_hotspot_family, NULL},
+    {"SAMPLER", NULL, &hp_sample_family, NULL},
+    {0},
 };
 
-void hp_words_print(enum hp_word_list list, enum hp_words_form form, FILE *out)
+const struct hp_words *hp_words_find(const char *name)
 {
-    struct writer writer = {.out = out, .form = form};
-    if (lists[list].put)
-        lists[list].put(&writer);
+    for (const struct hp_words *w = hp_word_lists; w->argument; w++)
+        if (strcmp(w->argument, name) == 0 || (w->topic && strcmp(w->topic, name) == 0))
+            return w;
+    return NULL;
 }
 
-const char *hp_words_title(enum hp_word_list list)
+void hp_words_put(const struct hp_words *words, struct hp_strbuf *lines)
 {
-    return lists[list].title;
-}
-
-const char *hp_words_topic(enum hp_word_list list)
-{
-    return lists[list].topic;
-}
-
-enum hp_word_list hp_words_from_topic(const char *topic)
-{
-    for (int i = 0; i <= HP_WORDS_LAST; i++)
-        if (lists[i].topic && strcmp(lists[i].topic, topic) == 0)
-            return (enum hp_word_list)i;
-    return HP_WORDS_ANY;
+    if (words->put)
+        words->put(lines);
+    for (unsigned i = 0; words->family && i < words->family->n_models; i++)
+        put_presets(words->family->models[i], lines);
 }

@@ -22,10 +22,8 @@ static enum hp_err take_thread(struct hp_consumer *consumer, const struct hp_thr
 {
     struct hp_session *s = (struct hp_session *)consumer;
     hp_debug(HP_DEBUG_ENGINE, "process %d, thread %d begins", (int)thread->pid, (int)thread->tid);
-    if (!s->pipeline)
-        return HP_OK;
-    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
-    HP_TRY(next->thread(next, thread));
+    if (s->next)
+        HP_TRY(s->next->thread(s->next, thread));
     if (s->writer)
         hp_session_trace_result(s, hp_trace_writer_thread(s->writer, thread));
     return HP_OK;
@@ -35,10 +33,8 @@ static enum hp_err take_words(struct hp_consumer *consumer, uint32_t thread, con
                               size_t n)
 {
     struct hp_session *s = (struct hp_session *)consumer;
-    if (!s->pipeline)
-        return HP_OK;
-    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
-    HP_TRY(next->words(next, thread, words, n)); /* first: it fills the code map */
+    if (s->next)
+        HP_TRY(s->next->words(s->next, thread, words, n)); /* first: it fills the code map */
     if (s->writer)
         hp_session_trace_result(s, hp_trace_writer_words(s->writer, thread, words, n));
     return HP_OK;
@@ -48,46 +44,34 @@ static enum hp_err take_counts(struct hp_consumer *consumer, uint32_t thread,
                                const struct hp_count *counts, size_t n)
 {
     struct hp_session *s = (struct hp_session *)consumer;
-    if (!s->pipeline)
-        return HP_OK;
-    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
-    return next->counts(next, thread, counts, n);
+    return s->next ? s->next->counts(s->next, thread, counts, n) : HP_OK;
 }
 
 static enum hp_err take_addresses(struct hp_consumer *consumer, uint32_t thread,
                                   const uint64_t *addresses, size_t n)
 {
     struct hp_session *s = (struct hp_session *)consumer;
-    if (!s->pipeline)
-        return HP_OK;
-    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
-    HP_TRY(next->addresses(next, thread, addresses, n));
+    if (s->next)
+        HP_TRY(s->next->addresses(s->next, thread, addresses, n));
     if (s->writer)
         hp_session_trace_result(s, hp_trace_writer_addresses(s->writer, thread, addresses, n));
     return HP_OK;
 }
 
-static const char *end_name(enum hp_end_reason reason)
-{
-    switch (reason) {
-    case HP_END_EXIT: return "exit";
-    case HP_END_KILLED: return "killed";
-    case HP_END_EXEC: return "exec";
-    case HP_END_DETACHED: return "goes on unobserved";
-    case HP_END_SIGNAL: return "signal";
-    default: return "unknown";
-    }
-}
+static const char *const ends[] = {[HP_END_EXIT] = "exit",
+                                   [HP_END_KILLED] = "killed",
+                                   [HP_END_EXEC] = "exec",
+                                   [HP_END_DETACHED] = "goes on unobserved",
+                                   [HP_END_SIGNAL] = "signal"};
 
 static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
                             enum hp_end_reason reason)
 {
     struct hp_session *s = (struct hp_session *)consumer;
-    hp_debug(HP_DEBUG_ENGINE, "thread number %u ends: %s", thread, end_name(reason));
-    if (!s->pipeline)
-        return HP_OK;
-    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
-    HP_TRY(next->end(next, thread, reason));
+    hp_debug(HP_DEBUG_ENGINE, "thread number %u ends: %s", thread,
+             (size_t)reason < sizeof ends / sizeof *ends ? ends[reason] : "unknown");
+    if (s->next)
+        HP_TRY(s->next->end(s->next, thread, reason));
     if (s->writer)
         hp_session_trace_result(s, hp_trace_writer_end(s->writer, thread, reason));
     return HP_OK;
@@ -96,10 +80,7 @@ static enum hp_err take_end(struct hp_consumer *consumer, uint32_t thread,
 static bool is_done(struct hp_consumer *consumer)
 {
     struct hp_session *s = (struct hp_session *)consumer;
-    if (!s->pipeline)
-        return false;
-    struct hp_consumer *next = hp_pipeline_consumer(s->pipeline);
-    bool done = next->done(next);
+    bool done = s->next && s->next->done(s->next);
     if (done && s->settings->stop && s->pid && !s->stopped) {
         kill(s->pid, SIGKILL);
         s->stopped = true;

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The end of a session: from its profilers to a profile with its notes.
+ * The end of a session: from its profilers to a profile, with notes about what its reader must
+ * know: what was not seen, and why.
  */
+#include "base/cleanup.h"
+#include "engine/elf_file.h"
 #include "engine/native/native.h"
 #include "profiler/sample/profiler.h"
-#include "session/notes.h"
 #include "session/session_impl.h"
 
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+/* --- Profilers and the machine ---------------------------------------------------------------- */
 
 /* Samplers that saw windows of the run speak of the whole run. */
 static void scale_samplers(struct hp_session *s)
@@ -19,18 +25,19 @@ static void scale_samplers(struct hp_session *s)
         hp_sample_profiler_set_scale(s->profilers.samplers[i], (uint64_t)(scale + 0.5));
 }
 
+HP_CLEANUP_POINTER(free_result, struct hp_result, hp_result_free)
+
 static enum hp_err finish_profilers(struct hp_session *s, struct hp_profile *profile)
 {
     bool in_cycles = s->profilers.program && s->pipeline;
-    struct hp_result *result;
+    struct hp_result *result HP_CLEANUP(free_result) = NULL;
     if (in_cycles)
         scale_samplers(s);
     HP_TRY(hp_result_new(s->code, s->functions, profile, &result));
-    enum hp_err err = hp_profilers_finish(&s->profilers, &s->plan.selection, s->run, result);
-    hp_result_free(result);
-    if (err == HP_OK && in_cycles)
+    HP_TRY(hp_profilers_finish(&s->profilers, &s->plan.selection, s->run, result));
+    if (in_cycles)
         hp_pipeline_place_windows(s->pipeline, profile);
-    return err;
+    return HP_OK;
 }
 
 /* How much of the run was measured in cycles. */
@@ -66,38 +73,166 @@ static enum hp_err add_machine(struct hp_session *s, struct hp_profile *profile)
     return s->profilers.program ? add_cycles(s, profile) : HP_OK;
 }
 
-static const char *string_of(struct hp_session *s, uint32_t id)
+/* --- What was not seen ------------------------------------------------------------------------ */
+
+/* A note that is made where `n` is not 0. */
+struct note {
+    uint64_t n;
+    const char *kind, *text; /* NULL ends the list */
+};
+
+static enum hp_err add_notes(struct hp_profile *profile, const struct note *notes)
 {
-    return s->reader ? hp_trace_reader_string(s->reader, id) : hp_live_string(s->live, id);
+    for (; notes->kind; notes++)
+        if (notes->n)
+            HP_TRY(hp_profile_note(profile, notes->n, notes->kind, "%s", notes->text));
+    return HP_OK;
 }
 
-/* The programs that were executed and not followed. */
+/* Gaps, transfers that nothing explains, threads that outlived the observation, a region that never
+ * came. Behind note_engine(). */
+static enum hp_err note_losses(struct hp_profile *profile, const struct hp_pipeline_stats *stats)
+{
+    /* Those that the engine let go are noted with what the engine said about them. */
+    uint64_t let_go = profile->run.work.detached, detached = stats->detached_threads;
+    for (int i = 0; i < HP_LOST_REASON_COUNT_; i++)
+        if (stats->losses_by_reason[i])
+            HP_TRY(hp_profile_note(profile, stats->losses_by_reason[i], "lost",
+                                   "gaps in the stream: %s",
+                                   hp_lost_reason_text((enum hp_lost_reason)i)));
+    const struct note notes[] = {
+        {stats->cursor.discontinuities, "discontinuity",
+         "transfers of control that no branch explains"},
+        {detached > let_go ? detached - let_go : 0, "detached",
+         "threads still ran when observation ended; what they did after that is not in the "
+         "profile"},
+        {!stats->region_reached, "region", "the program ended before the region asked for began"},
+        {0},
+    };
+    return add_notes(profile, notes);
+}
+
+/* Why the native engine lets a program go; as far as the file, if it is still there, tells. */
+static const char *why_not_native(const char *path)
+{
+    struct stat status;
+    struct hp_elf_file elf;
+    if (!path || path[0] != '/' || stat(path, &status) != 0)
+        return "the native engine did not follow it";
+    if (status.st_mode & (S_ISUID | S_ISGID))
+        return "the native engine does not follow setuid programs";
+    if (hp_elf_file_read(path, &elf) == HP_OK && elf.arch != HP_ARCH_X86_64)
+        return "the native engine follows 64-bit x86 programs only";
+    return "the native engine did not follow it";
+}
+
+/* A program that was executed and not observed. Its path, NULL: not known, may have the reason
+ * behind a line end. */
+static enum hp_err note_exec(struct hp_session *s, struct hp_profile *profile, const char *path)
+{
+    const char *newline = path ? strrchr(path, '\n') : NULL;
+    const char *name = path && *path ? path : "another program", *why;
+    int length = (int)strlen(name);
+    if (newline && newline[1]) {
+        length = (int)(newline - path);
+        why = newline + 1;
+    } else if (s->run->engine && strcmp(s->run->engine, "qemu") == 0) {
+        why = "the qemu engine cannot follow exec";
+    } else {
+        bool unwanted = !s->reader && s->settings->no_follow;
+        why = unwanted ? "children are not followed (--no-follow)" : why_not_native(path);
+    }
+    return hp_profile_note(profile, 1, "exec", "%.*s was executed and ran outside hotpath: %s",
+                           length, name, why);
+}
+
 static enum hp_err note_execs(struct hp_session *s, struct hp_profile *profile)
 {
     const uint32_t *ids;
     size_t n = s->pipeline ? hp_pipeline_execs(s->pipeline, &ids) : 0;
-    bool unwanted = !s->reader && s->settings->no_follow;
     for (size_t i = 0; i < n; i++)
-        HP_TRY(hp_note_exec(profile, string_of(s, ids[i]), s->run->engine, unwanted));
+        HP_TRY(note_exec(s, profile,
+                         s->reader ? hp_trace_reader_string(s->reader, ids[i])
+                                   : hp_live_string(s->live, ids[i])));
     return HP_OK;
+}
+
+/* --- The engine ------------------------------------------------------------------------------- */
+
+/* The watched processes can write anything there; profiles hold numbers up to 2^63-1. */
+static uint64_t bounded(uint64_t n)
+{
+    return n > INT64_MAX ? INT64_MAX : n;
+}
+
+static void take_work(struct hp_engine_work *work, const struct hp_engine_stats *stats)
+{
+    *work = (struct hp_engine_work){
+        .segments = bounded(stats->segments),
+        .blocks = bounded(stats->blocks),
+        .instructions = bounded(stats->instructions),
+        .links = bounded(stats->links),
+        .lookups = bounded(stats->lookups),
+        .invalidated = bounded(stats->invalidated),
+        .flushes = bounded(stats->flushes),
+        .translate_ns = bounded(stats->translate_ns),
+        .cache_bytes = bounded(stats->cache_bytes),
+        .memory_bytes = bounded(stats->memory_bytes),
+        .processes = bounded(stats->processes),
+        .threads = bounded(stats->threads),
+        .detached = bounded(stats->detached),
+    };
+}
+
+/* "libc.so.6+0x1234", or the bare address where no module that was seen is there. */
+static void describe_address(const struct hp_code *code, uint64_t address, char *text, size_t size)
+{
+    snprintf(text, size, "address 0x%llx", (unsigned long long)address);
+    for (uint32_t i = 0; i < hp_code_n_modules(code); i++) {
+        const struct hp_module *module = hp_code_module(code, i);
+        if (address < module->low || address >= module->high)
+            continue;
+        const char *slash = strrchr(module->path, '/');
+        snprintf(text, size, "%.200s+0x%llx", slash ? slash + 1 : module->path,
+                 (unsigned long long)(address - module->base));
+        return;
+    }
+}
+
+/* Takes over what the engine counted, and notes the threads that it let go on natively. */
+static enum hp_err note_engine(struct hp_session *s, struct hp_profile *profile)
+{
+    struct hp_engine_stats stats;
+    char place[256];
+    hp_live_engine_stats(s->live, &stats);
+    take_work(&profile->run.work, &stats);
+    if (!profile->run.work.detached)
+        return HP_OK;
+    describe_address(s->code, stats.detach_address, place, sizeof place);
+    const char *reason = hp_live_string(s->live, stats.detach_reason);
+    return hp_profile_note(profile, profile->run.work.detached, "detached",
+                           "a thread went on natively and was not seen any more, the first from %s "
+                           "on: %.400s",
+                           place, reason ? reason : "the engine did not say why");
 }
 
 static enum hp_err note_live(struct hp_session *s, struct hp_profile *profile)
 {
     const struct hp_live_stats *stats = &s->live_stats;
-    HP_TRY(hp_note_engine(profile, s->live, s->code));
-    if (!s->profilers.n)
-        HP_TRY(hp_profile_note(profile, 1, "nothing",
-                               "nothing was profiled, as was asked for: no counts, no code"));
+    bool fixed =
+        s->settings->randomize || s->plan.engine != HP_PLAN_NATIVE || hp_native_can_fix_addresses();
+    const struct note notes[] = {
+        {!s->profilers.n, "nothing", "nothing was profiled, as was asked for: no counts, no code"},
+        {stats->unobserved_threads, "unobserved",
+         "threads were not observed: too many at the same time"},
+        {!fixed, "randomized",
+         "addresses were randomized, which this system does not let hotpath turn off: counts may "
+         "differ a little from run to run"},
+        {0},
+    };
+    HP_TRY(note_engine(s, profile));
     HP_TRY(note_execs(s, profile));
-    if (stats->unobserved_threads)
-        HP_TRY(hp_profile_note(profile, stats->unobserved_threads, "unobserved",
-                               "threads were not observed: too many at the same time"));
-    if (!s->settings->randomize && s->plan.engine == HP_PLAN_NATIVE &&
-        !hp_native_can_fix_addresses())
-        HP_TRY(hp_profile_note(profile, 1, "randomized",
-                               "addresses were randomized, which this system does not let hotpath "
-                               "turn off: counts may differ a little from run to run"));
+    HP_TRY(add_notes(profile, notes));
     if (stats->natively)
         HP_TRY(hp_profile_note(profile, stats->natively, "natively",
                                "programs that were executed ran outside hotpath: %s", stats->why));
@@ -106,20 +241,39 @@ static enum hp_err note_live(struct hp_session *s, struct hp_profile *profile)
 
 static enum hp_err note_replay(struct hp_session *s, struct hp_profile *profile)
 {
+    const struct note notes[] = {
+        {!hp_trace_reader_info(s->reader)->complete, "damaged",
+         "the trace has no index, so how long the program ran and its exit status are not known"},
+        {s->damaged, "damaged", "parts of the trace are damaged"},
+        {0},
+    };
     HP_TRY(note_execs(s, profile));
-    if (!hp_trace_reader_info(s->reader)->complete)
-        HP_TRY(hp_profile_note(profile, 1, "damaged",
-                               "the trace has no index, so how long the program ran and its exit "
-                               "status are not known"));
-    if (s->damaged)
-        HP_TRY(hp_profile_note(profile, s->damaged, "damaged", "parts of the trace are damaged"));
-    return HP_OK;
+    return add_notes(profile, notes);
+}
+
+/* --- The profile ------------------------------------------------------------------------------ */
+
+/* Command, place and time; texts are copied. */
+static enum hp_err describe(struct hp_profile *profile, const struct hp_trace_run *run)
+{
+    profile->run.version = hp_profile_string(profile, run->version);
+    profile->run.engine = hp_profile_string(profile, run->engine);
+    profile->run.directory = hp_profile_string(profile, run->directory);
+    profile->run.machine = hp_profile_string(profile, run->machine);
+    profile->run.arch = run->arch;
+    profile->run.started = run->started;
+    profile->run.seconds = run->seconds;
+    profile->run.exit_status = run->exit_status;
+    if (!profile->run.version || !profile->run.engine || !profile->run.directory ||
+        !profile->run.machine)
+        return hp_fail_nomem();
+    return hp_profile_set_command(profile, run->command);
 }
 
 static enum hp_err fill(struct hp_session *s, struct hp_profile *profile)
 {
     const char *what;
-    HP_TRY(hp_describe_profile(profile, s->run));
+    HP_TRY(describe(profile, s->run));
     HP_TRY(s->reader ? note_replay(s, profile) : note_live(s, profile));
     HP_TRY(finish_profilers(s, profile));
     profile->run.arch = hp_code_arch(s->code);
@@ -127,7 +281,7 @@ static enum hp_err fill(struct hp_session *s, struct hp_profile *profile)
     if (s->pipeline) {
         const struct hp_pipeline_stats *stats = hp_pipeline_stats(s->pipeline);
         profile->run.lost = stats->cursor.losses;
-        HP_TRY(hp_note_losses(profile, stats));
+        HP_TRY(note_losses(profile, stats));
         HP_TRY(add_machine(s, profile));
     }
     HP_TRY(hp_profile_mend(profile, &what));
@@ -136,14 +290,14 @@ static enum hp_err fill(struct hp_session *s, struct hp_profile *profile)
     return hp_profile_normalize(profile);
 }
 
+HP_CLEANUP_POINTER(free_profile, struct hp_profile, hp_profile_free)
+
 enum hp_err hp_session_profile(struct hp_session *s, struct hp_profile **profile)
 {
-    struct hp_profile *made;
+    struct hp_profile *made HP_CLEANUP(free_profile) = NULL;
     HP_TRY(hp_profile_new(&made));
-    enum hp_err err = fill(s, made);
-    if (err == HP_OK)
-        *profile = made;
-    else
-        hp_profile_free(made);
-    return err;
+    HP_TRY(fill(s, made));
+    *profile = made;
+    made = NULL;
+    return HP_OK;
 }

@@ -4,6 +4,7 @@
 #include "base/debug.h"
 #include "engine/native/native.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* A code cache smaller than this would be flushed all the time; a larger one would be out of reach
@@ -12,30 +13,35 @@
 #define MAX_CACHE     (UINT64_C(1) << 30)
 #define DEFAULT_CACHE (UINT64_C(256) << 20)
 
-static const char *const engine_names[] = {[HP_PLAN_NATIVE] = "native", [HP_PLAN_QEMU] = "qemu"};
+const struct hp_plan_name hp_plan_engines[] = {
+    [HP_PLAN_NATIVE] = {"native", "programs of this machine: fast"},
+    [HP_PLAN_QEMU] = {"qemu", "programs of other machines, too"},
+    {0},
+};
 
-static const char *const record_names[] = {[HP_RECORD_STREAM] = "stream",
-                                           [HP_RECORD_COUNT] = "count",
-                                           [HP_RECORD_MEMORY] = "memory",
-                                           [HP_RECORD_NONE] = "none"};
+const struct hp_plan_name hp_plan_records[] = {
+    [HP_RECORD_STREAM] = {"stream", "the order of execution"},
+    [HP_RECORD_COUNT] = {"count", "counters of blocks and edges"},
+    [HP_RECORD_MEMORY] = {"memory", "the stream, with the addresses of data"},
+    [HP_RECORD_NONE] = {"none", "nothing"},
+    {0},
+};
 
-#define COUNT(names) (sizeof(names) / sizeof *(names))
-
-const char *hp_plan_engine_name(enum hp_plan_engine engine)
+/* The place of a word in a list. HP_ERR_INVALID: there is no such `what`. */
+static enum hp_err find(const struct hp_plan_name *names, const char *what, const char *word,
+                        unsigned *place)
 {
-    return engine_names[engine];
+    char list[64] = "";
+    for (*place = 0; names[*place].name; ++*place) {
+        if (strcmp(names[*place].name, word) == 0)
+            return HP_OK;
+        size_t n = strlen(list);
+        snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", names[*place].name);
+    }
+    return hp_fail(HP_ERR_INVALID, "there is no %s '%s'; there are: %s", what, word, list);
 }
 
-/* The place of a word in a list; `n` when it is not there. */
-static size_t find(const char *const *names, size_t n, const char *word)
-{
-    size_t i = 0;
-    while (i < n && strcmp(names[i], word) != 0)
-        i++;
-    return i;
-}
-
-/* --- What is selected / ----------------------------------------------------------------------- */
+/* --- What is selected ----------------------------------------------------------------------- */
 
 /* What the engine has to record. With a machine that is everything that it can. */
 static enum hp_record_mode mode_for(const struct hp_selection *selection)
@@ -61,11 +67,8 @@ static enum hp_err read_words(const struct hp_session_settings *settings, struct
     plan->mode = mode_for(selection);
     if (!settings->record)
         return HP_OK;
-    size_t mode = find(record_names, COUNT(record_names), settings->record);
-    if (mode == COUNT(record_names))
-        return hp_fail(HP_ERR_INVALID,
-                       "--record is 'none', 'count', 'stream' or 'memory', not '%s'",
-                       settings->record);
+    unsigned mode;
+    HP_TRY(find(hp_plan_records, "record", settings->record, &mode));
     plan->mode = (enum hp_record_mode)mode;
     if (!settings->profile && selection->exact) { /* nobody asked for it */
         selection->exact = plan->mode == HP_RECORD_STREAM;
@@ -82,10 +85,10 @@ static enum hp_err read_words(const struct hp_session_settings *settings, struct
 
 enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct hp_plan *plan)
 {
-    if (settings->engine &&
-        find(engine_names, COUNT(engine_names), settings->engine) == COUNT(engine_names))
-        return hp_fail(HP_ERR_INVALID, "there is no engine '%s'; there are: native, qemu",
-                       settings->engine);
+    unsigned engine = HP_PLAN_NATIVE;
+    if (settings->engine)
+        HP_TRY(find(hp_plan_engines, "engine", settings->engine, &engine));
+    plan->engine = (enum hp_plan_engine)engine;
     plan->cache_size = settings->cache_size ? settings->cache_size : DEFAULT_CACHE;
     if (plan->cache_size < MIN_CACHE || plan->cache_size > MAX_CACHE)
         return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not %llu bytes",
@@ -106,17 +109,14 @@ enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
 {
     enum hp_err native = hp_native_check(program);
     bool is_for_native = native == HP_OK || (native == HP_ERR_NOTFOUND && !settings->sysroot);
-    if (settings->engine)
-        plan->engine =
-            (enum hp_plan_engine)find(engine_names, COUNT(engine_names), settings->engine);
-    else
+    if (!settings->engine)
         plan->engine = is_for_native && hp_native_installed() ? HP_PLAN_NATIVE : HP_PLAN_QEMU;
     hp_debug(HP_DEBUG_SESSION, "%s: engine %s (%s), which records: %s; code cache %llu MiB",
-             program->path, engine_names[plan->engine],
+             program->path, hp_plan_engines[plan->engine].name,
              settings->engine ? "asked for"
              : is_for_native  ? hp_native_installed() ? "the default" : "native is missing"
                               : "the program is not for the native engine",
-             record_names[plan->mode], (unsigned long long)plan->cache_size >> 20);
+             hp_plan_records[plan->mode].name, (unsigned long long)plan->cache_size >> 20);
     if (plan->engine == HP_PLAN_NATIVE)
         return hp_native_check(program);
     /* Without addresses a machine models the instruction side and the branches. */
@@ -126,6 +126,6 @@ enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
         return hp_fail(HP_ERR_UNSUPPORTED,
                        "the qemu engine, which would run %s, records the stream only: --record %s, "
                        "--profile counts, addresses and metrics of data need the native engine",
-                       program->path, record_names[plan->mode]);
+                       program->path, hp_plan_records[plan->mode].name);
     return HP_OK;
 }

@@ -19,8 +19,12 @@ struct hp_plan {
     uint64_t cache_size;
 };
 
-/* "native", "qemu". */
-const char *hp_plan_engine_name(enum hp_plan_engine engine);
+/* Names, by the value of the enum; ended by one without a name. */
+struct hp_plan_name {
+    const char *name, *help;
+};
+
+extern const struct hp_plan_name hp_plan_engines[], hp_plan_records[];
 
 /* Checks the words of the settings and that they fit together; all but the engine is decided then.
  * HP_ERR_INVALID: the text says what is wrong. */

@@ -6,7 +6,6 @@
 
 /* --- The list --------------------------------------------------------------------------------- */
 
-/* One row a profiler; `flag` is the one in a selection that it sets. */
 static const struct hp_session_profiler profilers[] = {
     {"exact", "blocks, edges, calls and functions, exactly (the default)", "4 times", "order"},
     {"counts", "the same with counters: cheaper, without the order", "2 times", ""},
@@ -20,29 +19,27 @@ static const struct hp_session_profiler profilers[] = {
     {0},
 };
 
+/* In the same order: what each asks for. */
+static const size_t flags[] = {
+    offsetof(struct hp_selection, exact),       offsetof(struct hp_selection, counts),
+    offsetof(struct hp_selection, loops),       offsetof(struct hp_selection, paths),
+    offsetof(struct hp_selection, predictions), offsetof(struct hp_selection, hotspots),
+    offsetof(struct hp_selection, cycles),      offsetof(struct hp_selection, instructions),
+    offsetof(struct hp_selection, none),
+};
+
 const struct hp_session_profiler *hp_session_profilers(void)
 {
     return profilers;
 }
 
-/* The flag of a row of the table; NULL for the last, which asks for nothing. */
-static bool *flag_of(struct hp_selection *selection, size_t row)
-{
-    bool *const flags[] = {&selection->exact,  &selection->counts,      &selection->loops,
-                           &selection->paths,  &selection->predictions, &selection->hotspots,
-                           &selection->cycles, &selection->instructions};
-    return row < sizeof flags / sizeof *flags ? flags[row] : NULL;
-}
-
-static enum hp_err select_profiler(struct hp_selection *selection, const char *word, size_t length,
-                                   bool *none)
+static enum hp_err select_profiler(struct hp_selection *selection, const char *word, size_t length)
 {
     char list[256] = "";
     for (size_t i = 0; profilers[i].name; i++) {
         const char *name = profilers[i].name;
         if (strlen(name) == length && memcmp(name, word, length) == 0) {
-            bool *flag = flag_of(selection, i);
-            *(flag ? flag : none) = true;
+            *(bool *)((char *)selection + flags[i]) = true;
             return HP_OK;
         }
         snprintf(list + strlen(list), sizeof list - strlen(list), "%s%s", i ? ", " : "", name);
@@ -62,42 +59,32 @@ static bool needs_order(const struct hp_selection *selection)
 static enum hp_err read_list(struct hp_selection *selection)
 {
     const struct hp_session_settings *o = selection->settings;
-    bool none = false;
     for (const char *word = o->profile; word && *word;) {
         size_t length = strcspn(word, ",");
-        HP_TRY(select_profiler(selection, word, length, &none));
+        HP_TRY(select_profiler(selection, word, length));
         word += length + (word[length] == ',');
     }
-    if (o->paths || o->metric || o->tables.n || o->window || o->wpp)
-        selection->paths = true;
-    if (o->schemes.n)
-        selection->predictions = true;
-    if (o->loop_models.n)
-        selection->loops = true;
-    if (o->hotspots)
-        selection->hotspots = true;
-    if (o->samplers.n)
-        selection->instructions = true;
+    selection->paths |= o->paths || o->metric || o->tables.n || o->window || o->wpp;
+    selection->predictions |= o->schemes.n > 0;
+    selection->loops |= o->loop_models.n > 0;
+    selection->hotspots |= o->hotspots != NULL;
+    selection->instructions |= o->samplers.n > 0;
     if (o->machine && !o->profile && !needs_order(selection)) /* nothing else was said of it */
         selection->exact = selection->cycles = selection->instructions = true;
     bool ordered = needs_order(selection);
-    if (none && (ordered || selection->counts))
+    if (selection->none && (ordered || selection->counts))
         return hp_fail(HP_ERR_INVALID, "--profile none goes with no other profile");
     if (selection->counts && (ordered || o->machine))
         return hp_fail(HP_ERR_INVALID,
                        "--profile counts goes with no other: they need the order of execution");
-    if (!none && !ordered && !selection->counts)
+    if (!selection->none && !ordered && !selection->counts)
         selection->exact = true;
     return HP_OK;
 }
 
 enum hp_err hp_in_setting(enum hp_err err, const char *option)
 {
-    char reason[512];
-    if (err == HP_OK)
-        return HP_OK;
-    snprintf(reason, sizeof reason, "%s", hp_error_text());
-    return hp_fail(err, "--%s: %s", option, reason);
+    return err == HP_OK ? HP_OK : hp_fail(err, "--%s: %s", option, hp_error_text());
 }
 
 /* --- Paths ------------------------------------------------------------------------------------ */
@@ -134,32 +121,29 @@ static enum hp_err read_paths(struct hp_selection *selection)
     return HP_OK;
 }
 
-/* --- Predictions ------------------------------------------------------------------------------ */
+/* --- Models ----------------------------------------------------------------------------------- */
+
+static const struct hp_texts usual_schemes = {{"net:50", "path-profile:50"}, 2};
+static const struct hp_texts usual_samplers = {{"profileme,pairs,interval=1000"}, 1};
 
 static enum hp_err read_schemes(struct hp_selection *selection)
 {
     const struct hp_session_settings *o = selection->settings;
+    const struct hp_texts *texts = o->schemes.n ? &o->schemes : &usual_schemes;
     struct hp_judge_config *config = &selection->judge_config;
-    static const char *const usual[] = {"net:50", "path-profile:50"};
-    const char *const *schemes = o->schemes.n ? o->schemes.items : usual;
-    size_t n = o->schemes.n ? o->schemes.n : sizeof usual / sizeof *usual;
-    for (size_t i = 0; i < n; i++)
-        HP_TRY(hp_in_setting(hp_scheme_parse(schemes[i], &config->schemes[config->n_schemes++]),
-                             "predict"));
+    for (size_t i = 0; i < texts->n; i++)
+        HP_TRY(hp_in_setting(
+            hp_scheme_parse(texts->items[i], &config->schemes[config->n_schemes++]), "predict"));
     config->max_paths = o->max_paths;
     return HP_OK;
 }
 
-/* --- Loops and hot spots ---------------------------------------------------------------------- */
-
 static enum hp_err read_loop_models(struct hp_selection *selection)
 {
-    const struct hp_texts *models = &selection->settings->loop_models;
-    for (size_t i = 0; i < models->n; i++)
-        HP_TRY(
-            hp_in_setting(hp_loop_config_parse(models->items[i],
-                                               &selection->loop_models[selection->n_loop_models++]),
-                          "loop-model"));
+    const struct hp_texts *texts = &selection->settings->loop_models;
+    struct hp_loop_config *models = selection->loop_models;
+    for (size_t *n = &selection->n_loop_models; *n < texts->n; ++*n)
+        HP_TRY(hp_in_setting(hp_loop_config_parse(texts->items[*n], &models[*n]), "loop-model"));
     return HP_OK;
 }
 
@@ -173,15 +157,14 @@ static enum hp_err read_hotspots(struct hp_selection *selection)
 
 static enum hp_err read_samplers(struct hp_selection *selection)
 {
-    static const char *const usual[] = {"profileme,pairs,interval=1000"};
-    const struct hp_texts *samplers = &selection->settings->samplers;
-    const char *const *names = samplers->n ? samplers->items : usual;
-    size_t n = samplers->n ? samplers->n : sizeof usual / sizeof *usual;
-    if (n > HP_SAMPLERS_MAX)
+    const struct hp_texts *said = &selection->settings->samplers;
+    const struct hp_texts *texts = said->n ? said : &usual_samplers;
+    if (texts->n > HP_SAMPLERS_MAX)
         return hp_fail(HP_ERR_INVALID, "more than %d samplers at once", HP_SAMPLERS_MAX);
-    for (size_t i = 0; i < n; i++)
-        HP_TRY(hp_in_setting(hp_sample_config_parse(names[i], &selection->samplers[i]), "sample"));
-    selection->n_samplers = n;
+    for (size_t i = 0; i < texts->n; i++)
+        HP_TRY(hp_in_setting(hp_sample_config_parse(texts->items[i], &selection->samplers[i]),
+                             "sample"));
+    selection->n_samplers = texts->n;
     return HP_OK;
 }
 

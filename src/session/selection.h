@@ -23,6 +23,7 @@ struct hp_selection {
     bool exact, loops, paths, predictions, hotspots; /* from the order of execution */
     bool cycles, instructions;                       /* from a machine in cycles */
     bool counts;                                     /* from counters */
+    bool none;                                       /* nothing at all */
     bool addresses;                                  /* something needs those of data */
     struct hp_paths_config paths_config;
     struct hp_judge_config judge_config;

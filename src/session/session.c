@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: MIT
+#include "base/cleanup.h"
+#include "base/clock.h"
 #include "base/debug.h"
 #include "engine/engine.h"
 #include "engine/native/native.h"
@@ -6,11 +8,10 @@
 #include "engine/spawn.h"
 #include "engine/trace/replay.h"
 #include "session/session_impl.h"
-#include "session/signals.h"
-#include "session/standard.h"
 
 #include <errno.h>
 #include <stdio.h>
+#include <sys/utsname.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -89,6 +90,7 @@ static enum hp_err open_pipeline(struct hp_session *s, struct hp_segment_source 
     struct hp_region region = {
         .from = settings->from, .after = settings->after, .length = settings->length};
     HP_TRY(hp_pipeline_new(s->code, source, s->functions, &region, &s->pipeline));
+    s->next = hp_pipeline_consumer(s->pipeline);
     for (size_t i = 0; i < p->n; i++)
         HP_TRY(hp_pipeline_add(s->pipeline, p->list[i]));
     if (p->machine)
@@ -136,11 +138,25 @@ static enum hp_err use_results(struct hp_session *s, struct hp_profile **profile
 
 /* --- A live run ------------------------------------------------------------------------------- */
 
-static double now(void)
+/* Describes a run that starts now; how it ends is filled in later. */
+static void describe_start(struct hp_run_about *about, char *const *argv, enum hp_arch arch,
+                           const char *engine)
 {
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    return (double)time.tv_sec + (double)time.tv_nsec * 1e-9;
+    struct utsname host;
+    if (uname(&host) == 0)
+        snprintf(about->machine, sizeof about->machine, "%s %s %s, %ld processors", host.sysname,
+                 host.release, host.machine, sysconf(_SC_NPROCESSORS_ONLN));
+    else
+        about->machine[0] = 0;
+    if (!getcwd(about->directory, sizeof about->directory))
+        about->directory[0] = 0;
+    about->run = (struct hp_trace_run){.version = HP_VERSION,
+                                       .engine = engine,
+                                       .arch = arch,
+                                       .command = argv,
+                                       .directory = about->directory,
+                                       .machine = about->machine,
+                                       .started = (int64_t)time(NULL)};
 }
 
 static int shell_status(int status)
@@ -188,14 +204,12 @@ static enum hp_err fail_unattached(const struct hp_session *s)
 static enum hp_err start_engine(struct hp_session *s, const struct hp_executable *program)
 {
     const struct hp_session_settings *settings = s->settings;
-    struct hp_standard standard;
+    struct hp_standard standard HP_CLEANUP(hp_standard_restore) = HP_STANDARD_UNTOUCHED;
     int fd = hp_live_fd(s->live);
     HP_TRY(hp_standard_redirect(settings->input, settings->output, &standard));
-    enum hp_err err = s->plan.engine == HP_PLAN_QEMU
-                          ? hp_qemu_start(program, settings->sysroot, fd, &s->pid)
-                          : hp_native_start(program, fd, settings->randomize, &s->pid);
-    hp_standard_restore(&standard);
-    return err;
+    return s->plan.engine == HP_PLAN_QEMU
+               ? hp_qemu_start(program, settings->sysroot, fd, &s->pid)
+               : hp_native_start(program, fd, settings->randomize, &s->pid);
 }
 
 static enum hp_err start(struct hp_session *s, const struct hp_executable *program)
@@ -215,18 +229,9 @@ static enum hp_err start(struct hp_session *s, const struct hp_executable *progr
     return err;
 }
 
-static void debug_stream(const struct hp_session *s)
-{
-    if (!s->pipeline)
-        return;
-    const struct hp_cursor_stats *stats = &hp_pipeline_stats(s->pipeline)->cursor;
-    hp_debug(HP_DEBUG_STREAM, "%llu instructions, %llu gaps",
-             (unsigned long long)stats->instructions, (unsigned long long)stats->losses);
-}
-
 static enum hp_err run_live(struct hp_session *s, const struct hp_executable *program, int *status)
 {
-    double started = now();
+    double started = hp_now();
     HP_TRY(start(s, program));
     if (s->settings->pass_signals)
         hp_signals_pass_to(s->pid);
@@ -234,11 +239,13 @@ static enum hp_err run_live(struct hp_session *s, const struct hp_executable *pr
     hp_session_tick(s, true);
     if (s->settings->pass_signals)
         hp_signals_restore();
-    s->about.run.seconds = now() - started;
+    s->about.run.seconds = hp_now() - started;
     s->about.run.exit_status = *status = shell_status(s->live_stats.status);
     hp_debug(HP_DEBUG_SESSION, "the program ended with status %d after %.3f s", *status,
              s->about.run.seconds);
-    debug_stream(s);
+    hp_debug(HP_DEBUG_STREAM, "%llu instructions, %llu gaps",
+             (unsigned long long)hp_session_info(s).instructions,
+             (unsigned long long)hp_session_info(s).lost);
     HP_TRY(err);
     if (!s->live_stats.attached && s->live_stats.natively)
         return hp_fail(HP_ERR_UNOBSERVED, "the program ran unobserved: %s", s->live_stats.why);
@@ -250,6 +257,15 @@ static enum hp_err run_live(struct hp_session *s, const struct hp_executable *pr
 
 /* --- Without an engine ------------------------------------------------------------------------ */
 
+static enum hp_err spawn(const struct hp_session_settings *settings,
+                         const struct hp_executable *program, pid_t *pid)
+{
+    struct hp_standard standard HP_CLEANUP(hp_standard_restore) = HP_STANDARD_UNTOUCHED;
+    HP_TRY(hp_standard_redirect(settings->input, settings->output, &standard));
+    return hp_spawn(program->path, program->argv,
+                    program->environment ? program->environment : environ, NULL, 0, pid);
+}
+
 /* Runs the program as if hotpath were not there, because of the last failure. */
 static enum hp_err run_natively(const struct hp_session_settings *settings,
                                 const struct hp_executable *program, int *status)
@@ -257,15 +273,10 @@ static enum hp_err run_natively(const struct hp_session_settings *settings,
     char why[256];
     int ended = 0;
     pid_t pid;
-    struct hp_standard standard;
     snprintf(why, sizeof why, "%s", hp_error_text());
-    HP_TRY(hp_standard_redirect(settings->input, settings->output, &standard));
     if (settings->pass_signals)
         hp_signals_catch();
-    enum hp_err err =
-        hp_spawn(program->path, program->argv,
-                 program->environment ? program->environment : environ, NULL, 0, &pid);
-    hp_standard_restore(&standard);
+    enum hp_err err = spawn(settings, program, &pid);
     if (err == HP_OK) {
         if (settings->pass_signals)
             hp_signals_pass_to(pid);
@@ -279,12 +290,6 @@ static enum hp_err run_natively(const struct hp_session_settings *settings,
     return err;
 }
 
-/* Whether the program is none of the reasons for the failure, and can do without us. */
-static bool can_run_natively(enum hp_err err, const struct hp_executable *program)
-{
-    return (err == HP_ERR_IO || err == HP_ERR_NOMEM) && program->elf.arch == HP_ARCH_X86_64;
-}
-
 /* What is to become of a run: one of the two, or neither. */
 struct request {
     const char *trace_path;
@@ -292,58 +297,63 @@ struct request {
     bool with_profilers;
 };
 
-/* With the program found. */
+/* What is asked for can be had, as far as is known before the engine starts. */
+static enum hp_err prepare(struct hp_session *s, const struct hp_executable *program,
+                           char *const *argv, const struct request *request)
+{
+    describe_start(&s->about, argv, program->elf.arch, hp_plan_engines[s->plan.engine].name);
+    s->run = &s->about.run;
+    s->about.run.addresses = s->plan.mode == HP_RECORD_MEMORY;
+    HP_TRY(open_session(s, program->elf.arch, request->with_profilers));
+    return request->trace_path
+               ? hp_trace_writer_new(request->trace_path, s->run, s->code, &s->writer)
+               : HP_OK;
+}
+
+static enum hp_err observe(struct hp_session *s, const struct hp_executable *program,
+                           const struct request *request, int *status)
+{
+    struct hp_live_options options = {
+        .follow = !s->settings->no_follow, .mode = s->plan.mode, .cache_size = s->plan.cache_size};
+    HP_TRY(hp_live_new(&options, &s->live));
+    HP_TRY(run_live(s, program, status));
+    HP_TRY(finish_trace(s));
+    return use_results(s, request->profile);
+}
+
+/* With the program found. Where the engine cannot be had, which is none of the program's fault, and
+ * the program can do without it, it runs natively. */
 static enum hp_err run_program(struct hp_session *s, const struct hp_executable *program,
                                char *const *argv, const struct request *request, int *status)
 {
-    struct hp_live_options live_options = {
-        .follow = !s->settings->no_follow, .mode = s->plan.mode, .cache_size = s->plan.cache_size};
-    hp_describe_start(&s->about, argv, program->elf.arch, hp_plan_engine_name(s->plan.engine));
-    s->run = &s->about.run;
-    s->about.run.addresses = s->plan.mode == HP_RECORD_MEMORY;
-    enum hp_err err = open_session(s, program->elf.arch, request->with_profilers);
-    if (err == HP_OK && request->trace_path)
-        err = hp_trace_writer_new(request->trace_path, s->run, s->code, &s->writer);
+    enum hp_err err = prepare(s, program, argv, request);
     bool asked_right = err == HP_OK;
     if (asked_right)
-        err = hp_live_new(&live_options, &s->live);
-    if (err == HP_OK)
-        err = run_live(s, program, status);
-    if (err == HP_OK)
-        err = finish_trace(s);
-    if (err == HP_OK)
-        err = use_results(s, request->profile);
+        err = observe(s, program, request, status);
     bool started = s->started;
     close_session(s);
-    if (err != HP_OK && asked_right && !started && can_run_natively(err, program))
-        err = run_natively(s->settings, program, status);
+    if (asked_right && !started && (err == HP_ERR_IO || err == HP_ERR_NOMEM) &&
+        program->elf.arch == HP_ARCH_X86_64)
+        return run_natively(s->settings, program, status);
     return err;
-}
-
-static int not_run_status(enum hp_err err)
-{
-    return err == HP_ERR_NOTFOUND ? HP_STATUS_NOT_FOUND : HP_STATUS_CANNOT_RUN;
 }
 
 static enum hp_err run(const struct hp_session_settings *settings, char *const *argv,
                        const struct request *request, int *status)
 {
-    struct hp_executable program;
+    struct hp_executable program HP_CLEANUP(hp_executable_fini) = {0};
     struct hp_session s = {.settings = settings};
     *status = HP_STATUS_FAILED;
     HP_TRY(hp_plan_settings(settings, &s.plan));
     enum hp_err err = hp_executable_find(argv, &program);
     program.environment = settings->environment;
-    bool unobserved = err == HP_ERR_UNOBSERVED;
+    if (err == HP_ERR_UNOBSERVED)
+        return run_natively(settings, &program, status);
     if (err == HP_OK)
         err = hp_plan_choose(settings, &program, &s.plan);
     if (err == HP_OK)
-        err = run_program(&s, &program, argv, request, status);
-    else if (unobserved)
-        err = run_natively(settings, &program, status);
-    else
-        *status = not_run_status(err);
-    hp_executable_fini(&program);
+        return run_program(&s, &program, argv, request, status);
+    *status = err == HP_ERR_NOTFOUND ? HP_STATUS_NOT_FOUND : HP_STATUS_CANNOT_RUN;
     return err;
 }
 

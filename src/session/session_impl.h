@@ -10,10 +10,16 @@
 #include "hotpath/session.h"
 #include "hotpath/trace.h"
 #include "profiler/pipeline.h"
-#include "session/describe.h"
 #include "session/plan.h"
 #include "session/selection.h"
 #include "symbols/functions.h"
+
+/* What is known of a run apart from its stream, and what it points to. Not to be moved. */
+struct hp_run_about {
+    struct hp_trace_run run;
+    char directory[4096];
+    char machine[256];
+};
 
 /* The consumer stands between the engine and the pipeline: it copies the words into the trace. */
 struct hp_session {
@@ -24,6 +30,7 @@ struct hp_session {
     struct hp_functions *functions;
     struct hp_profilers profilers;
     struct hp_pipeline *pipeline;   /* NULL: nobody wants the words */
+    struct hp_consumer *next;       /* that of the pipeline, or NULL */
     struct hp_trace_writer *writer; /* NULL: no trace is written */
     struct hp_trace_reader *reader; /* NULL: not a replay */
     struct hp_live *live;           /* NULL: a replay */
@@ -48,5 +55,36 @@ void hp_session_tick(struct hp_session *session, bool over);
 void hp_session_trace_result(struct hp_session *session, enum hp_err err);
 
 struct hp_functions *hp_session_functions(struct hp_session *session);
+
+/* --- Standard descriptors while a program is started that gets others ------------------------- */
+
+struct hp_standard {
+    int saved[3]; /* -1: untouched */
+};
+
+#define HP_STANDARD_UNTOUCHED                                                                      \
+    {                                                                                              \
+        {                                                                                          \
+            -1, -1, -1                                                                             \
+        }                                                                                          \
+    }
+
+/* NULL: stays as it is. `standard` is untouched; it is to be restored, also when this fails. */
+enum hp_err hp_standard_redirect(const char *input, const char *output,
+                                 struct hp_standard *standard);
+void hp_standard_restore(struct hp_standard *standard);
+
+/* --- Signals while a program is watched ------------------------------------------------------- */
+
+/* They are for the program, which decides what happens. One from the terminal reaches it by itself;
+ * one that is sent to hotpath is passed on. From before the program starts; caught, not ignored: it
+ * inherits what is ignored. */
+void hp_signals_catch(void);
+
+/* The program's process is known: what was sent since hp_signals_catch() goes there too. */
+void hp_signals_pass_to(pid_t pid);
+
+/* Everything as it was before hp_signals_catch(). */
+void hp_signals_restore(void);
 
 #endif

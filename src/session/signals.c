@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/signals.h"
+#include "session/session_impl.h"
 
 #include <signal.h>
 #include <stddef.h>

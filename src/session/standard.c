@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "session/standard.h"
+#include "session/session_impl.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -31,14 +31,11 @@ static int replace(int fd, const char *path, int *saved)
 enum hp_err hp_standard_redirect(const char *input, const char *output,
                                  struct hp_standard *standard)
 {
-    *standard = (struct hp_standard){{-1, -1, -1}};
     for (int fd = 0; fd < 3; fd++) {
         const char *path = fd == STDIN_FILENO ? input : output;
         int error = path ? replace(fd, path, &standard->saved[fd]) : 0;
-        if (error) {
-            hp_standard_restore(standard);
+        if (error)
             return hp_fail(HP_ERR_IO, "cannot open %s: %s", path, strerror(error));
-        }
     }
     return HP_OK;
 }

@@ -234,6 +234,14 @@ void hp_json_put_null(struct hp_json *json, const char *key)
     hp_json_null(json);
 }
 
+void hp_json_put_strings(struct hp_json *json, const char *key, char *const *texts)
+{
+    hp_json_put_array(json, key);
+    for (; *texts; texts++)
+        hp_json_string(json, *texts);
+    hp_json_end_array(json);
+}
+
 void hp_json_put_object(struct hp_json *json, const char *key)
 {
     hp_json_key(json, key);

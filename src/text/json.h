@@ -61,6 +61,7 @@ void hp_json_put_int(struct hp_json *json, const char *key, int64_t value);
 void hp_json_put_fixed(struct hp_json *json, const char *key, double value, unsigned decimals);
 void hp_json_put_bool(struct hp_json *json, const char *key, bool value);
 void hp_json_put_null(struct hp_json *json, const char *key);
+void hp_json_put_strings(struct hp_json *json, const char *key, char *const *texts); /* till NULL */
 void hp_json_put_object(struct hp_json *json, const char *key); /* begins one */
 void hp_json_put_array(struct hp_json *json, const char *key);  /* likewise */
 

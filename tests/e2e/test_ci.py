@@ -369,7 +369,7 @@ class Workflow(CiCase):
         path = os.path.join(os.path.dirname(util_cli.HERE), "..", "examples", "ci-workflow.yml")
         with open(path) as file:
             text = file.read()
-        known = self.good("ci", "--list-options").decode().split()
+        known = self.good("help", "--complete", "--", "ci", "-").decode().split()
         self.assertNotIn("\t", text)
         used = re.findall(r"hotpath ci ((?:[^\n\\]|\\\n)*)", text)
         self.assertTrue(used)

@@ -28,12 +28,17 @@ class Help(Case):
     def test_version(self):
         self.assertRegex(self.good("--version").decode(), r"\Ahotpath \d+\.\d+\.\d+\n\Z")
 
+    def options(self, *command):
+        """The names of a command's options, as completion offers them."""
+        lines = self.good("help", "--complete", "--", *command, "-").decode().splitlines()
+        return [line.split("\t")[0] for line in lines]
+
     def test_every_command_explains_its_options(self):
         for command in COMMANDS:
             text = self.good(*command, "--help").decode()
             self.assertEqual(text, self.good(*command, "-h").decode())
             self.assertTrue(text.startswith("Usage: hotpath " + " ".join(command)), command)
-            names = self.good(*command, "--list-options").decode().split()
+            names = self.options(*command)
             self.assertIn("--help", names)
             for name in names:
                 self.assertRegex(text, rf"(?m)^  (-\w, |    ){name}( \S+)?(  +\S|\n +\S)", command)

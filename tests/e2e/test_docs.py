@@ -76,6 +76,12 @@ def manual_pages():
     return sorted(os.path.basename(p) for p in glob.glob(os.path.join(SRC, "man", "*.1")))
 
 
+def manual(page):
+    """A page as it is installed: with the options of its commands."""
+    with open(os.path.join(BUILD, "man", page), encoding="utf-8") as file:
+        return file.read()
+
+
 class Scratch(unittest.TestCase):
     maxDiff = 4000
 
@@ -106,12 +112,28 @@ class Completion(Scratch):
         self.assertEqual(self.complete("run", "--engine", ""), ["native", "qemu"])
         self.assertIn("hotspots", self.complete("run", "-p", ""))
         self.assertEqual(self.complete("help", "prof"), ["profilers"])
+        self.assertEqual(self.complete("run", "--hotspots", "d"), ["dense"])
+        self.assertEqual(self.complete("lab", "li"), ["list"])
+        self.assertEqual(self.complete("ru"), ["run"])
+        self.assertEqual(self.complete("run", "--", "hotpath-eng"), ["hotpath-engine"])
+
+    def test_files_and_directories(self):
+        os.mkdir(os.path.join(self.dir, "there"))
+        with open(os.path.join(self.dir, "file"), "w"):
+            pass
+        self.assertEqual(sorted(self.complete("report", "-o", "")), ["file", "there"])
+        self.assertEqual(self.complete("annotate", "--source-path", ""), ["there"])
+        self.assertEqual(sorted(self.complete("merge", "")), ["file", "there"])
+        self.assertIn("file", self.complete("report", ""))
+        self.assertIn("file", self.complete("run", "--machine", ""))
+        self.assertNotIn("file", self.complete("run", "--engine", ""))
+        self.assertEqual(self.complete("no-such", ""), [])
 
     def test_other_shells_can_read_theirs(self):
         for shell, check in (("zsh", "-n"), ("fish", "--no-execute")):
             script = os.path.join(BUILD, "completion", "hotpath." + shell)
             with open(script) as file:
-                self.assertIn("max-paths", file.read())
+                self.assertIn("hotpath help --complete -- ", file.read())
             if shutil.which(shell):
                 self.assertEqual(run(shell, check, script).returncode, 0)
 
@@ -315,34 +337,47 @@ class Manual(unittest.TestCase):
         for group in GROUPS:
             text = hotpath(group, "--help").split("Commands:")[1]
             self.assertEqual(re.findall(r"^  (\w+) +\w", text, re.M), GROUPS[group])
-        commands = section(read("man", "hotpath.1"), "COMMANDS")
+        commands = section(manual("hotpath.1"), "COMMANDS")
         self.assertEqual(sorted(tags(commands)),
                          sorted("hotpath-%s(1)" % c for c in COMMANDS + list(GROUPS)))
 
     def test_options_are_those_of_the_command(self):
         for command in ALL:
-            page = read("man", "hotpath-%s.1" % command[0])
+            page = manual("hotpath-%s.1" % command[0])
             text = section(page, "OPTIONS")
             if command[0] in GROUPS:
                 text = section(text, command[1], "SS")
             with self.subTest(command=command):
                 self.assertEqual(options_in(text), options_of(command))
-                listed = hotpath(*command, "--list-options").split()
+                listed = [line.split("\t")[0] for line in hotpath("help", "--complete", "--", *command, "-").splitlines()]
                 self.assertEqual(sorted(listed), sorted("--" + o for o in options_of(command)))
+
+    def test_options_are_not_written_by_hand(self):
+        """In the sources of the pages, a line stands for the options of each command."""
+        for page in manual_pages():
+            if page == "hotpath.1":
+                continue
+            text = section(read("man", page), "OPTIONS")
+            self.assertEqual(tags(text), [], page)
+            name = page[len("hotpath-"):-len(".1")]
+            wanted = [[name, sub] for sub in GROUPS[name]] if name in GROUPS else [[name]]
+            self.assertEqual([words.split() for words in re.findall(r'^\.\\" OPTIONS (.*)$', text, re.M)], wanted)
+            for command in wanted:
+                self.assertIn(hotpath("help", "--man", *command), manual(page))
 
     def test_options_named_anywhere_exist(self):
         known = {"version", "help", "name"}  # --name stands for any in hotpath(1)
         for command in ALL:
             known |= set(options_of(command))
         for page in manual_pages():
-            named = set(re.findall(r"\\-\\-([a-z][a-z\\-]*)", read("man", page)))
+            named = set(re.findall(r"\\-\\-([a-z][a-z\\-]*)", manual(page)))
             self.assertLessEqual({n.replace("\\-", "-") for n in named}, known, page)
 
     def test_examples_use_options_that_exist(self):
         n = 0
         texts = commands_shown()
         for page in manual_pages():
-            text = read("man", page).replace("\\-", "-")
+            text = manual(page).replace("\\-", "-")
             texts += re.findall(r"^\.nf\n(.*?)^\.fi$", text, re.M | re.S)
         for line in re.findall(r"^(?:build/)?hotpath (.*)$", "\n".join(texts), re.M):
             words = line.split(" -- ")[0].split()
@@ -361,7 +396,7 @@ class Manual(unittest.TestCase):
         text = hotpath("export", "--help").split("Formats:\n")[1].split("\n\n")[0]
         formats = re.findall(r"^  (\S+) ", text, re.M)
         self.assertGreater(len(formats), 5)
-        described = section(read("man", "hotpath-export.1"), "DESCRIPTION")
+        described = section(manual("hotpath-export.1"), "DESCRIPTION")
         self.assertEqual(sorted(tags(described)), sorted(formats))
         table = re.findall(r"^\| (`.*?) \|", read("docs", "export.md"), re.M)
         self.assertEqual(sorted(re.findall(r"`([^`]+)`", " ".join(table))), sorted(formats))
@@ -371,13 +406,13 @@ class Manual(unittest.TestCase):
         for path in glob.glob(os.path.join(SRC, "src", "**", "*.c"), recursive=True):
             with open(path, encoding="utf-8") as file:
                 used |= set(re.findall(r'\bgetenv\("(\w+)"\)', file.read()))
-        told = set(tags(section(read("man", "hotpath.1"), "ENVIRONMENT")))
+        told = set(tags(section(manual("hotpath.1"), "ENVIRONMENT")))
         self.assertEqual(told, used)
 
     def test_sections_and_version(self):
         version = hotpath("--version").strip()
         for page in manual_pages():
-            text = read("man", page)
+            text = manual(page)
             self.assertIn('"%s"' % version, text.splitlines()[1], page)
             for name in ("NAME", "SYNOPSIS", "DESCRIPTION", "OPTIONS", "EXAMPLES", "EXIT STATUS",
                          "FILES", "SEE ALSO"):
@@ -385,13 +420,13 @@ class Manual(unittest.TestCase):
 
     def test_see_also_leads_to_pages(self):
         for page in manual_pages():
-            for name in re.findall(r"\.BR (hotpath\S*) \(1\)", read("man", page)):
+            for name in re.findall(r"\.BR (hotpath\S*) \(1\)", manual(page)):
                 self.assertIn(name.replace("\\-", "-") + ".1", manual_pages())
 
     def test_pages_are_formatted_without_a_warning(self):
         tried = 0
         for page in manual_pages():
-            path = os.path.join(SRC, "man", page)
+            path = os.path.join(BUILD, "man", page)
             for command in (["groff", "-man", "-ww", "-z", "-Tutf8", path],
                             ["man", "--warnings", "-E", "UTF-8", "-Tutf8", "-Z", "-l", path]):
                 if shutil.which(command[0]):

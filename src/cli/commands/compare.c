@@ -1,46 +1,31 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
 
-#include <stdio.h>
-
-static const struct hp_cli_output defaults = {.top = UINT64_MAX};
+struct request {
+    struct hp_cli_output output;
+};
 
 static const struct hp_option rows[] = {
-    {"top", 'n', HP_OPT_COUNT, offsetof(struct hp_cli_output, top), "N",
-     "functions to print (default 20; 0: all)", 0},
-    {"json", 'j', HP_OPT_FLAG, offsetof(struct hp_cli_output, json), NULL, "JSON, for scripts", 0},
+    {"top", 'n', HP_COUNT(output.top), "N", "functions to print (default 20; 0: all)"},
+    {"json", 'j', HP_FLAG(output.json), NULL, "JSON, for scripts"},
     {0},
 };
 
-static const struct hp_option_group options[] = {
-    {rows, 0},
-    {0},
-};
+HP_CLEANUP_POINTER(free_comparison, struct hp_comparison, hp_comparison_free)
 
-static enum hp_err print(const struct hp_profile *a, const struct hp_profile *b, char **names,
-                         struct hp_report_options *report)
+static enum hp_err run(struct hp_invocation *call)
 {
-    struct hp_comparison *comparison;
-    HP_TRY(hp_profile_compare(a, b, &comparison));
-    hp_cli_style(report, stdout);
-    enum hp_err err = hp_report_comparison(comparison, names[0], names[1], report, stdout);
-    hp_comparison_free(comparison);
-    return err;
-}
-
-static enum hp_err run_command(void *values, int n, char **words, int *status)
-{
+    const struct request *r = call->values;
     struct hp_report_options report;
-    struct hp_profile *a, *b = NULL;
-    (void)n, (void)status;
-    HP_TRY(hp_cli_report_options(values, &report));
-    HP_TRY(hp_cli_load(words[0], &a));
-    enum hp_err err = hp_cli_load(words[1], &b);
-    if (err == HP_OK)
-        err = print(a, b, words, &report);
-    hp_profile_free(a);
-    hp_profile_free(b);
-    return err;
+    struct hp_profile *a HP_CLEANUP(hp_cli_free_profile) = NULL;
+    struct hp_profile *b HP_CLEANUP(hp_cli_free_profile) = NULL;
+    struct hp_comparison *comparison HP_CLEANUP(free_comparison) = NULL;
+    HP_TRY(hp_cli_report_options(&r->output, &report));
+    HP_TRY(hp_cli_load(call->words[0], &a));
+    HP_TRY(hp_cli_load(call->words[1], &b));
+    HP_TRY(hp_profile_compare(a, b, &comparison));
+    hp_cli_style(&report, stdout);
+    return hp_report_comparison(comparison, call->words[0], call->words[1], &report, stdout);
 }
 
 const struct hp_command hp_command_compare = {
@@ -48,17 +33,15 @@ const struct hp_command hp_command_compare = {
     .summary = "compare two profiles: how much they overlap, what moved",
     .synopsis = "[OPTIONS] A B",
     .help = "Compares two profiles: how much of the execution they have in common (the overlap: "
-            "the sum\n"
-            "over blocks, edges or functions of the smaller share of the two), and which functions "
-            "moved.\n",
+            "the sum over blocks, edges or functions of the smaller share of the two), and which "
+            "functions moved.\n",
     .examples = "  hotpath compare before.hotpath after.hotpath\n"
                 "  hotpath compare before.hotpath after.hotpath --json\n",
-    .options = options,
+    .options = {rows},
     .least = 2,
     .most = 2,
     .wrong = "compare takes two profiles",
-    .instead = "hotpath compare A B",
-    .defaults = &defaults,
-    .size = sizeof(struct hp_cli_output),
-    .run = run_command,
+    .defaults = &(const struct request){{.top = HP_NOT_SAID}},
+    .size = sizeof(struct request),
+    .run = run,
 };

@@ -1,38 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "diff/diff.h"
+
 #include "cli/cli.h"
-
-#include <stdio.h>
-
-struct versions {
-    struct hp_profile *old, *new;
-    struct hp_digest *old_digest, *new_digest;
-    struct hp_diff *diff;
-};
-
-static enum hp_err compare(struct versions *v, char **paths, const struct hp_diff_options *options)
-{
-    HP_TRY(hp_cli_load(paths[0], &v->old));
-    HP_TRY(hp_cli_load(paths[1], &v->new));
-    HP_TRY(hp_digest_make(v->old, &(struct hp_digest_options){.other = v->new}, &v->old_digest));
-    HP_TRY(hp_digest_make(v->new, &(struct hp_digest_options){.other = v->old}, &v->new_digest));
-    return hp_diff_make(v->old_digest, v->new_digest, options, &v->diff);
-}
-
-static void close_versions(struct versions *v)
-{
-    hp_diff_free(v->diff);
-    hp_digest_free(v->old_digest);
-    hp_digest_free(v->new_digest);
-    hp_profile_free(v->old);
-    hp_profile_free(v->new);
-}
-
-/* Whether anything changed by the threshold or more. */
-static bool differs(const struct hp_diff *diff, const struct hp_diff_print *print)
-{
-    return diff->functions.n && hp_diff_counts(diff, print, diff->functions.items[0].delta);
-}
 
 struct request {
     struct hp_cli_output output;
@@ -41,67 +10,65 @@ struct request {
     bool exit_code;
 };
 
-static const struct request defaults = {.output = {.top = UINT64_MAX}};
-
 static const struct hp_option rows[] = {
-    {"top", 'n', HP_OPT_COUNT, offsetof(struct request, output.top), "N",
-     "functions, loops and paths to print, and lines of so\nmany functions (0: all)", 0},
-    {"threshold", 't', HP_OPT_TEXT, offsetof(struct request, threshold), "PERCENT",
-     "leave out functions and paths that changed by less\nof all instructions (default 0%)", 0},
-    {"old-source", 0, HP_OPT_TEXT, offsetof(struct request, sources.old_source), "DIR",
-     "where the source of the old version is", HP_WORDS_DIRECTORIES},
-    {"new-source", 0, HP_OPT_TEXT, offsetof(struct request, sources.new_source), "DIR",
-     "where the source of the new version is", HP_WORDS_DIRECTORIES},
-    {"exit-code", 0, HP_OPT_FLAG, offsetof(struct request, exit_code), NULL,
-     "exit with 1 when a function changed by the threshold\nor more", 0},
-    {"json", 'j', HP_OPT_FLAG, offsetof(struct request, output.json), NULL, "JSON, for scripts", 0},
+    {"top", 'n', HP_COUNT(output.top), "N",
+     "functions, loops and paths to print, and lines of so many functions (default 20 functions, "
+     "10 loops and paths, 5 lines of 5 functions; 0: all)"},
+    {"threshold", 't', HP_TEXT(threshold), "PERCENT",
+     "leave out functions, loops and paths that changed by less of the instructions of OLD "
+     "(default 0%)"},
+    {"old-source", 0, HP_TEXT(sources.old_source), "DIR", "where the source of the old version is"},
+    {"new-source", 0, HP_TEXT(sources.new_source), "DIR", "where the source of the new version is"},
+    {"exit-code", 0, HP_FLAG(exit_code), NULL,
+     "exit with 1 when a function changed by the threshold or more"},
+    {"json", 'j', HP_FLAG(output.json), NULL, "JSON, for scripts"},
     {0},
 };
 
-static const struct hp_option_group options[] = {
-    {rows, 0},
-    {0},
-};
+HP_CLEANUP_POINTER(free_digest, struct hp_digest, hp_digest_free)
+HP_CLEANUP_POINTER(free_diff, struct hp_diff, hp_diff_free)
 
-static enum hp_err run_command(void *values, int n, char **words, int *status)
+static enum hp_err run(struct hp_invocation *call)
 {
-    struct request *r = values;
-    struct hp_diff_print print = {.old_name = words[0], .new_name = words[1]};
-    struct versions v = {0};
-    (void)n;
+    struct request *r = call->values;
+    struct hp_diff_print print = {.old_name = call->words[0], .new_name = call->words[1]};
+    struct hp_profile *old HP_CLEANUP(hp_cli_free_profile) = NULL;
+    struct hp_profile *new HP_CLEANUP(hp_cli_free_profile) = NULL;
+    struct hp_digest *old_digest HP_CLEANUP(free_digest) = NULL;
+    struct hp_digest *new_digest HP_CLEANUP(free_digest) = NULL;
+    struct hp_diff *diff HP_CLEANUP(free_diff) = NULL;
     HP_TRY(hp_cli_report_options(&r->output, &print.report));
     if (r->threshold)
         HP_TRY(hp_parse_percent(r->threshold, &print.threshold));
-    enum hp_err err = compare(&v, words, &r->sources);
-    if (err == HP_OK) {
-        hp_cli_style(&print.report, stdout);
-        err = hp_diff_print(v.diff, &print, stdout);
-    }
-    if (err == HP_OK && r->exit_code)
-        *status = differs(v.diff, &print);
-    close_versions(&v);
-    return err;
+    HP_TRY(hp_cli_load(print.old_name, &old));
+    HP_TRY(hp_cli_load(print.new_name, &new));
+    HP_TRY(hp_digest_make(old, &(struct hp_digest_options){.other = new}, &old_digest));
+    HP_TRY(hp_digest_make(new, &(struct hp_digest_options){.other = old}, &new_digest));
+    HP_TRY(hp_diff_make(old_digest, new_digest, &r->sources, &diff));
+    hp_cli_style(&print.report, stdout);
+    HP_TRY(hp_diff_print(diff, &print, stdout));
+    call->status = r->exit_code && diff->functions.n &&
+                   hp_diff_counts(diff, &print, diff->functions.items[0].delta);
+    return HP_OK;
 }
 
 const struct hp_command hp_command_diff = {
     .name = "diff",
     .summary = "say what changed between two versions of a program",
     .synopsis = "[OPTIONS] OLD NEW",
-    .help =
-        "Says what changed between two versions of a program: the functions whose instructions\n"
-        "changed most, their lines, loops and paths. Functions are matched by name and lines by\n"
-        "their place in the function and their text, not by address. 'hotpath compare' says how\n"
-        "alike two profiles of one build are.\n",
+    .help = "Says what changed between two versions of a program: the functions whose instructions "
+            "changed most, their lines, loops and paths. Functions are matched by name and lines "
+            "by their place in the function and their text, not by address. 'hotpath compare' says "
+            "how alike two profiles of one build are.\n",
     .examples = "  hotpath record -p loops,paths -o old.hotpath -- ./prog-1.0 input\n"
                 "  hotpath record -p loops,paths -o new.hotpath -- ./prog-1.1 input\n"
                 "  hotpath diff old.hotpath new.hotpath\n"
                 "  hotpath diff --old-source ../prog-1.0 old.hotpath new.hotpath\n",
-    .options = options,
+    .options = {rows},
     .least = 2,
     .most = 2,
     .wrong = "diff takes two profiles",
-    .instead = "hotpath diff OLD NEW",
-    .defaults = &defaults,
+    .defaults = &(const struct request){.output = {.top = HP_NOT_SAID}},
     .size = sizeof(struct request),
-    .run = run_command,
+    .run = run,
 };

@@ -1,84 +1,82 @@
 // SPDX-License-Identifier: MIT
 #include "export/export.h"
+
 #include "base/outfile.h"
 #include "cli/cli.h"
-#include "cli/output.h"
-#include "cli/session_options.h"
 #include "session/session_impl.h"
+#include "text/strbuf.h"
 
-#include <errno.h>
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define WINDOW 10000 /* instructions, when nothing is said */
 
-#define NOT_GIVEN UINT64_MAX /* a number that was not said */
-
 /* What the command line says, and what becomes of it. */
-struct export
-{
+struct request {
     struct hp_cli_session session; /* first: it begins with the callbacks' context */
     const struct hp_export_format *format;
     const char *name;    /* of the format */
     const char *pattern; /* of the output's name; NULL: standard output */
     const char *thread_name;
-    int n_program; /* words of it; 0: none */
     struct hp_export_request request;
     uint64_t interval;
     uint32_t thread;
     struct hp_outfile out, second;
-    struct hp_export_written written; /* of a run */
+    FILE *file; /* that of `out`, or stdout */
+    struct hp_export_written written;
 };
+
+static void close_export(struct request **e)
+{
+    hp_outfile_abort(&(*e)->out);
+    hp_outfile_abort(&(*e)->second);
+}
+
+/* --- While it runs ---------------------------------------------------------------------------- */
 
 static enum hp_err attach(void *context, struct hp_session *session)
 {
-    struct export *e = context;
+    struct request *e = context;
     struct hp_profiler *profiler;
-    HP_TRY(hp_stream_profiler_new(
-        e->format,
-        &(struct hp_stream_setup){.out = e->pattern ? e->out.file : stdout,
-                                  .second = e->second.file,
-                                  .code = hp_session_code(session),
-                                  .program = hp_session_program(session),
-                                  .functions = hp_session_functions(session),
-                                  .thread = e->thread,
-                                  .interval = e->interval == NOT_GIVEN ? 0 : e->interval,
-                                  .written = &e->written},
-        &profiler));
+    struct hp_stream_setup setup = {.out = e->file,
+                                    .second = e->second.file,
+                                    .code = hp_session_code(session),
+                                    .program = hp_session_program(session),
+                                    .functions = hp_session_functions(session),
+                                    .thread = e->thread,
+                                    .interval = e->interval == HP_NOT_SAID ? 0 : e->interval,
+                                    .written = &e->written};
+    HP_TRY(hp_stream_profiler_new(e->format, &setup, &profiler));
     return hp_session_add(session, profiler);
 }
 
 /* --- What was said ---------------------------------------------------------------------------- */
 
-/* `n` words are left, `n_program` of them a program (0: none). */
-static enum hp_err check_words(struct export *e, int n, int n_program)
+/* `n` words, `behind` of them behind "--": a file, or a program there. */
+static enum hp_err check_words(struct request *e, int n, int behind)
 {
     if (n == 0 && !e->name)
         return hp_fail(HP_ERR_INVALID, "no format and no file given; try: hotpath export --help");
     HP_TRY(hp_export_find(e->name, &e->format));
-    bool profile = e->format->write;
-    if (profile && (n != 1 || n_program))
+    if (e->format->write && (n != 1 || behind))
         return hp_fail(HP_ERR_INVALID,
                        "'%s' is made of one profile; record it first: hotpath record -o FILE -- "
                        "PROGRAM ARGUMENTS",
                        e->name);
     if (n == 0)
         return hp_fail(HP_ERR_INVALID,
-                       "neither a trace nor a program given; try: hotpath export "
-                       "--format %s -o FILE -- PROGRAM ARGUMENTS",
+                       "neither a trace nor a program given; try: hotpath export --format %s -o "
+                       "FILE -- PROGRAM ARGUMENTS",
                        e->name);
-    if (n_program ? n != n_program : n != 1)
+    if (n != (behind ? behind : 1))
         return hp_fail(HP_ERR_INVALID, "export takes one file, or a program behind --");
-    if (n_program && !e->pattern)
+    if (behind && !e->pattern)
         return hp_fail(HP_ERR_INVALID, "-o FILE is needed: standard output is the program's");
     return HP_OK;
 }
 
 /* An option that says nothing to what the format is made of is a mistake. */
-static enum hp_err check_options(const struct export *e)
+static enum hp_err check_options(const struct request *e)
 {
     const struct hp_session_settings *session = &e->session.settings;
     bool of_profile = e->format->write;
@@ -90,11 +88,11 @@ static enum hp_err check_options(const struct export *e)
         {"table", e->request.table, of_profile},
         {"metric", e->request.metric, of_profile},
         {"machine", session->machine, e->format->timing},
-        {"interval", e->interval != NOT_GIVEN, e->format->intervals},
+        {"interval", e->interval != HP_NOT_SAID, e->format->intervals},
         {"thread", e->thread_name, !of_profile},
         {"from", session->from, !of_profile},
         {"after", session->after, !of_profile},
-        {"for", session->length != NOT_GIVEN, !of_profile},
+        {"for", session->length != HP_NOT_SAID, !of_profile},
     };
     for (size_t i = 0; i < sizeof options / sizeof *options; i++)
         if (options[i].given && !options[i].fits)
@@ -104,11 +102,13 @@ static enum hp_err check_options(const struct export *e)
 }
 
 /* From words to numbers; what was not said is as the format has it. */
-static enum hp_err settle_options(struct export *e)
+static enum hp_err settle_options(struct request *e)
 {
+    struct hp_session_settings *settings = &e->session.settings;
+    const struct hp_export_format *format = e->format;
     uint64_t thread = 0;
     bool all = e->thread_name && strcmp(e->thread_name, "all") == 0;
-    if (all && !e->format->all)
+    if (all && !format->all)
         return hp_fail(HP_ERR_INVALID, "the format '%s' is of one thread: --thread N", e->name);
     if (e->thread_name && !all)
         HP_TRY(hp_parse_count(e->thread_name, &thread));
@@ -117,21 +117,15 @@ static enum hp_err settle_options(struct export *e)
     if (e->interval == 0)
         return hp_fail(HP_ERR_INVALID, "--interval 0: an interval has instructions");
     e->thread = all ? HP_STREAM_ALL : (uint32_t)thread;
-    if (e->session.settings.length == NOT_GIVEN)
-        e->session.settings.length = e->format->timing ? WINDOW : 0;
-    e->session.settings.attach = attach;
-    e->session.settings.addresses = e->format->addresses;
-    e->session.settings.timings = e->format->timing;
+    settings->timings = format->timing;
+    if (settings->length == HP_NOT_SAID)
+        settings->length = settings->timings ? WINDOW : 0;
+    settings->attach = attach;
+    settings->addresses = format->addresses;
     return HP_OK;
 }
 
 /* --- What is said of it ----------------------------------------------------------------------- */
-
-static void print_notes(const struct hp_profile *profile)
-{
-    for (size_t i = 0; i < profile->n_notes; i++)
-        fprintf(stderr, "hotpath: note: %s\n", profile->notes[i].text);
-}
 
 static void print_written(const struct hp_export_written *written, const char *path)
 {
@@ -141,9 +135,8 @@ static void print_written(const struct hp_export_written *written, const char *p
             written->missing[0] ? ")" : "", written->detail[0] ? ": " : "", written->detail);
 }
 
-static void print_log(const struct export *e, const char *path)
+static void print_log(const struct hp_export_written *written, const char *path)
 {
-    const struct hp_export_written *written = &e->written;
     if (written->total > written->written)
         fprintf(stderr,
                 "hotpath: note: %" PRIu64
@@ -155,12 +148,13 @@ static void print_log(const struct export *e, const char *path)
             written->written, written->retired, written->cycles, path);
 }
 
-/* What there is to know of it: how much, and what was wrong. */
-static void print_end(struct export *e, const char *path, const struct hp_profile *profile)
+/* How much of a run was written, and what was wrong. */
+static void print_end(struct request *e, const char *path, const struct hp_profile *profile)
 {
-    print_notes(profile);
+    for (size_t i = 0; i < profile->n_notes; i++)
+        fprintf(stderr, "hotpath: note: %s\n", profile->notes[i].text);
     if (e->format->timing) {
-        print_log(e, path);
+        print_log(&e->written, path);
         return;
     }
     if (e->written.written != e->written.total)
@@ -170,125 +164,91 @@ static void print_end(struct export *e, const char *path, const struct hp_profil
 
 /* --- Doing it --------------------------------------------------------------------------------- */
 
-/* A profile, in a format that is made of one. */
-static enum hp_err convert(struct export *e, const char *file)
-{
-    struct hp_profile *profile;
-    struct hp_export_written written = {.unit = ""};
-    HP_TRY(hp_cli_load(file, &profile));
-    enum hp_err err = e->pattern ? hp_outfile_open(&e->out, e->pattern) : HP_OK;
-    if (err == HP_OK)
-        err = e->format->write(profile, &e->request, e->pattern ? e->out.file : stdout, &written);
-    if (err == HP_OK && e->pattern)
-        err = hp_outfile_commit(&e->out);
-    else if (err == HP_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        err = hp_fail(HP_ERR_IO, "standard output: %s", strerror(errno));
-    hp_outfile_abort(&e->out);
-    hp_profile_free(profile);
-    if (err == HP_OK && e->pattern && !e->session.quiet)
-        print_written(&written, e->pattern);
-    return err;
-}
-
 /* The file, and the one that belongs to it, if the format has one. */
-static enum hp_err open_files(struct export *e, const char *path)
+static enum hp_err open_files(struct request *e, const char *path)
 {
     const char *suffix = e->format->second;
+    e->file = stdout;
+    if (!path)
+        return HP_OK;
     HP_TRY(hp_outfile_open(&e->out, path));
+    e->file = e->out.file;
     if (!suffix)
         return HP_OK;
-    size_t size = strlen(path) + strlen(suffix) + 1;
-    char *second = malloc(size);
-    if (!second)
-        return hp_fail_nomem();
-    snprintf(second, size, "%s%s", path, suffix);
-    enum hp_err err = hp_outfile_open(&e->second, second);
-    free(second);
-    return err;
+    struct hp_strbuf second HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_strbuf_format(&second, "%s%s", path, suffix);
+    return second.failed ? hp_fail_nomem() : hp_outfile_open(&e->second, hp_strbuf_text(&second));
 }
 
-static enum hp_err commit_files(struct export *e)
+static enum hp_err commit_files(struct request *e)
 {
-    HP_TRY(hp_outfile_commit(&e->out));
+    if (e->out.file)
+        HP_TRY(hp_outfile_commit(&e->out));
     return e->second.file ? hp_outfile_commit(&e->second) : HP_OK;
 }
 
-/* What is executed in a run or a trace, and what becomes of it. */
-static enum hp_err run(struct export *e, char **words, bool is_program, int *status)
+/* A profile, in a format that is made of one. */
+static enum hp_err convert(struct request *e, const char *file)
 {
-    struct hp_profile *profile = NULL;
-    char *path = NULL;
-    if (e->pattern) {
-        path = hp_output_name(e->pattern, getpid());
-        HP_TRY(path ? HP_OK : hp_fail_nomem());
-    }
-    enum hp_err err = path ? open_files(e, path) : HP_OK;
-    if (err == HP_OK)
-        err = hp_cli_session_begin(&e->session);
-    if (err == HP_OK)
-        err = is_program ? hp_session_run(&e->session.settings, words, &profile, status)
-                         : hp_session_replay(&e->session.settings, words[0], &profile);
-    if (err == HP_OK && path)
-        err = commit_files(e);
-    if (err == HP_OK && !e->session.quiet)
-        print_end(e, path ? path : "standard output", profile);
-    hp_outfile_abort(&e->out);
-    hp_outfile_abort(&e->second);
-    hp_profile_free(profile);
-    free(path);
-    return err;
+    struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
+    HP_TRY(hp_cli_load(file, &profile));
+    HP_TRY(open_files(e, e->pattern));
+    HP_TRY(e->format->write(profile, &e->request, e->file, &e->written));
+    HP_TRY(e->pattern ? commit_files(e) : hp_cli_flush());
+    if (e->pattern && !e->session.quiet)
+        print_written(&e->written, e->pattern);
+    return HP_OK;
 }
 
-static const struct export defaults = {
-    .session = {.settings = {.length = NOT_GIVEN, .lines = HP_LINES_NONE},
-                .cache_size = UINT64_C(256) << 20},
-    .interval = NOT_GIVEN,
-};
-
-static const struct hp_option rows[] = {
-    {"format", 'f', HP_OPT_TEXT, offsetof(struct export, name), "FORMAT",
-     "what to write; see below", HP_WORDS_FORMATS},
-    {"output", 'o', HP_OPT_TEXT, offsetof(struct export, pattern), "FILE",
-     "where to (default: standard output; %p: hotpath's\nprocess id)", HP_WORDS_FILES},
-    {"module", 0, HP_OPT_TEXT, offsetof(struct export, request.module), "NAME",
-     "of a profile: the file of the program that it is\nabout (default: the one that was "
-     "started)",
-     0},
-    {"table", 0, HP_OPT_TEXT, offsetof(struct export, request.table), "NAME",
-     "of a profile: counts of this hot path table, not the\nexact ones", 0},
-    {"metric", 0, HP_OPT_TEXT, offsetof(struct export, request.metric), "NAME",
-     "of a profile: instructions (default) or cycles", 0},
-    {"machine", 'm', HP_OPT_TEXT, offsetof(struct export, session.settings.machine), "NAME",
-     "of a pipeline log: the machine (default: modern), or a\nfile; 'hotpath help machines' lists "
-     "them",
-     HP_WORDS_MACHINES},
-    {"interval", 0, HP_OPT_COUNT, offsetof(struct export, interval), "N",
-     "of vectors: instructions of an interval (default:\n100M)", 0},
-    {"thread", 't', HP_OPT_TEXT, offsetof(struct export, thread_name), "N",
-     "which thread (default: 0, that of the program's\nstart; of vectors also: all)", 0},
-    {"from", 0, HP_OPT_TEXT, offsetof(struct export, session.settings.from), "FUNCTION",
-     "start when FUNCTION is first entered", 0},
-    {"after", 0, HP_OPT_COUNT, offsetof(struct export, session.settings.after), "N",
-     "skip N instructions (10M, 1G, ...)", 0},
-    {"for", 0, HP_OPT_COUNT, offsetof(struct export, session.settings.length), "N",
-     "write N instructions (default: all; of a pipeline\nlog 10000, 0: all)", 0},
-    {0},
-};
-
-static const struct hp_option_group options[] = {
-    {rows, 0},
-    {hp_options_engine, offsetof(struct export, session)},
-    {0},
-};
-
-static enum hp_err run_command(void *values, int n, char **words, int *status)
+/* What is executed in a run or a trace. */
+static enum hp_err observe(struct request *e, struct hp_invocation *call)
 {
-    struct export *e = values;
-    HP_TRY(check_words(e, n, e->n_program));
+    struct hp_session_settings *settings = &e->session.settings;
+    struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
+    char *path HP_CLEANUP(hp_free) = NULL;
+    if (e->pattern)
+        HP_TRY(hp_cli_output_name(e->pattern, &path));
+    HP_TRY(open_files(e, path));
+    HP_TRY(hp_cli_session_begin(&e->session));
+    HP_TRY(call->behind ? hp_session_run(settings, call->words, &profile, &call->status)
+                        : hp_session_replay(settings, call->words[0], &profile));
+    HP_TRY(commit_files(e));
+    if (!e->session.quiet)
+        print_end(e, path ? path : "standard output", profile);
+    return HP_OK;
+}
+
+static enum hp_err run(struct hp_invocation *call)
+{
+    struct request *e HP_CLEANUP(close_export) = call->values;
+    HP_TRY(check_words(e, call->n, call->behind));
     HP_TRY(check_options(e));
     HP_TRY(settle_options(e));
-    return e->format->write ? convert(e, words[0]) : run(e, words, e->n_program != 0, status);
+    return e->format->write ? convert(e, call->words[0]) : observe(e, call);
 }
+
+static const struct hp_option rows[] = {
+    {"format", 'f', HP_TEXT(name), "FORMAT", "what to write; required"},
+    {"output", 'o', HP_TEXT(pattern), "FILE",
+     "where to (default: standard output; %p: hotpath's process id)"},
+    {"module", 0, HP_TEXT(request.module), "NAME",
+     "of a profile: the file of the program that it is about (default: the one that was started)"},
+    {"table", 0, HP_TEXT(request.table), "NAME",
+     "of a profile: counts of this hot path table, not the exact ones"},
+    {"metric", 0, HP_TEXT(request.metric), "NAME",
+     "of a profile: instructions (default) or cycles"},
+    {"machine", 'm', HP_TEXT(session.settings.machine), "MACHINE",
+     "of a pipeline log: the machine (default: modern): {}, or a file"},
+    {"interval", 0, HP_COUNT(interval), "N",
+     "of vectors: instructions of an interval (default: 100M; at least 4096)"},
+    {"thread", 't', HP_TEXT(thread_name), "N",
+     "which thread (default: 0, that of the program's start; of vectors also: all)"},
+    {"from", 0, HP_TEXT(session.settings.from), "FUNCTION", "start when FUNCTION is first entered"},
+    {"after", 0, HP_COUNT(session.settings.after), "N", "skip N instructions (10M, 1G, ...)"},
+    {"for", 0, HP_COUNT(session.settings.length), "N",
+     "write N instructions (default: all; of a pipeline log 10000, 0: all)"},
+    {0},
+};
 
 const struct hp_command hp_command_export = {
     .name = "export",
@@ -297,24 +257,26 @@ const struct hp_command hp_command_export = {
     .help =
         "Writes what hotpath found for another tool. Most formats are made of a profile, FILE.\n"
         "\n"
-        "A pipeline log has what happened on a machine in cycles to every instruction of a part\n"
-        "of a run, the first 10,000 or what --after and --for say. It is made of a PROGRAM, or of\n"
-        "a trace that 'hotpath trace record --addresses' made. What comes before warms the caches\n"
+        "A pipeline log has what happened on a machine in cycles to every instruction of a part of "
+        "a run, the first 10,000 or what --after and --for say. It is made of a PROGRAM, or of a "
+        "trace that 'hotpath trace record --addresses' made. What comes before warms the caches "
         "and predictors.\n"
         "\n"
-        "Traces and vectors for simulators are made of a PROGRAM or a trace too: of all that one\n"
+        "Traces and vectors for simulators are made of a PROGRAM or a trace too: of all that one "
         "thread executes, or of the part that --from, --after and --for say.\n",
-
-    .examples = "  hotpath export --format kanata -o ls.kanata -- ls\n"
-                "  hotpath export --format o3 --machine vaswani --after 1M --for 2000 "
-                "gzip.hptrace\n"
-                "  hotpath export --format champsim --after 1G --for 100M -o gzip.champsim -- gzip "
-                "-9k FILE\n"
-                "  hotpath export --format simpoint --interval 10M -o gzip.bb -- gzip -9k FILE\n",
-    .options = options,
-    .lists = HP_WORDS_FORMATS,
-    .behind_dashes = offsetof(struct export, n_program),
-    .defaults = &defaults,
-    .size = sizeof(struct export),
-    .run = run_command,
+    .examples =
+        "  hotpath export --format kanata -o ls.kanata -- ls\n"
+        "  hotpath export --format o3 --machine vaswani --after 1M --for 2000 gzip.hptrace\n"
+        "  hotpath export --format champsim --after 1G --for 100M -o gzip.champsim -- gzip -9k "
+        "FILE\n"
+        "  hotpath export --format simpoint --interval 10M -o gzip.bb -- gzip -9k FILE\n",
+    .options = {rows, hp_options_engine},
+    .list = "FORMAT",
+    .defaults = &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS,
+                                                    .settings = {.length = HP_NOT_SAID,
+                                                                 .lines = HP_LINES_NONE}},
+                                        .interval = HP_NOT_SAID,
+                                        .written = {.unit = ""}},
+    .size = sizeof(struct request),
+    .run = run,
 };

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "lab/lab.h"
-#include "base/outfile.h"
-#include "cli/cli.h"
-#include "cli/progress.h"
 
-#include <stdio.h>
-#include <stdlib.h>
+#include "cli/cli.h"
+
 #include <string.h>
 #include <unistd.h>
 
@@ -68,18 +65,9 @@ static char *default_inputs(void)
     return n < 0 ? NULL : path;
 }
 
-static enum hp_err write_json(const struct hp_lab *lab, const char *path)
+static enum hp_err write_json(void *lab, FILE *out)
 {
-    struct hp_outfile out;
-    if (strcmp(path, "-") == 0)
-        return hp_lab_write(lab, stdout);
-    HP_TRY(hp_outfile_open(&out, path));
-    enum hp_err err = hp_lab_write(lab, out.file);
-    if (err != HP_OK) {
-        hp_outfile_abort(&out);
-        return hp_fail(err, "%s: cannot be written", path);
-    }
-    return hp_outfile_commit(&out);
+    return hp_lab_write(lab, out);
 }
 
 /* A program that failed is a failure of the whole, after all the others were shown. */
@@ -92,95 +80,80 @@ static enum hp_err check_outcomes(const struct hp_lab *lab)
     return HP_OK;
 }
 
-static enum hp_err run(const char *name, struct hp_lab_options *options, bool quiet,
-                       const char *json)
-{
-    const struct hp_experiment *experiment;
-    struct watch watch = {.quiet = quiet};
-    struct hp_lab *lab;
-    HP_TRY(hp_lab_find(name, &experiment));
-    options->progress = show_progress;
-    options->context = &watch;
-    enum hp_err err = hp_lab_run(experiment, options, &lab);
-    hp_progress_end(&watch.progress);
-    HP_TRY(err);
-    if (json)
-        err = write_json(lab, json);
-    if (err == HP_OK && !(json && strcmp(json, "-") == 0))
-        hp_lab_print(lab, stdout);
-    if (err == HP_OK)
-        err = check_outcomes(lab);
-    hp_lab_free(lab);
-    return err;
-}
-
 struct request {
     struct hp_lab_options lab;
     const char *json;
     bool quiet;
 };
 
-static const struct hp_option rows[] = {
-    {"programs", 0, HP_OPT_TEXT, offsetof(struct request, lab.programs), "A,B,...",
-     "only these (default: those that the experiment is for)", 0},
-    {"arch", 0, HP_OPT_TEXT, offsetof(struct request, lab.arch), "arm",
-     "programs of another architecture, under the qemu engine\n(lab/arm-sysroot fetches them)", 0},
-    {"short", 's', HP_OPT_FLAG, offsetof(struct request, lab.short_form), NULL,
-     "small inputs, and only the first 50M instructions of\nthem: a look, not a figure", 0},
-    {"json", 'j', HP_OPT_TEXT, offsetof(struct request, json), "FILE",
-     "write every number to FILE ('-': stdout, and no tables)", HP_WORDS_FILES},
-    {"inputs", 0, HP_OPT_TEXT, offsetof(struct request, lab.inputs), "DIR",
-     "where generated inputs are kept\n(default: hotpath/lab in the user's cache)",
-     HP_WORDS_DIRECTORIES},
-    {"instructions", 0, HP_OPT_COUNT, offsetof(struct request, lab.instructions), "N",
-     "of each program that are observed (default: all)", 0},
-    {"machine-instructions", 0, HP_OPT_COUNT, offsetof(struct request, lab.machine_instructions),
-     "N", "the same where a machine model counts, which is slower\n(default 300M)", 0},
-    {"cycle-instructions", 0, HP_OPT_COUNT, offsetof(struct request, lab.cycle_instructions), "N",
-     "of these, in cycles, where a machine has them\n(default 30M)", 0},
-    {"window", 0, HP_OPT_COUNT, offsetof(struct request, lab.window), "N",
-     "instructions of a window of a dynamic profile\n(default 100M; short form 5M)", 0},
-    {"quiet", 'q', HP_OPT_FLAG, offsetof(struct request, quiet), NULL, "no progress", 0},
-    {0},
-};
+HP_CLEANUP_POINTER(free_lab, struct hp_lab, hp_lab_free)
 
-static const struct hp_option_group options[] = {
-    {rows, 0},
-    {0},
-};
-
-static enum hp_err run_command(void *values, int n, char **words, int *status)
+static enum hp_err run(struct hp_invocation *call)
 {
-    struct request *r = values;
-    (void)n, (void)status;
-    if (strcmp(words[0], "list") == 0)
+    struct request *r = call->values;
+    const struct hp_experiment *experiment;
+    struct watch watch = {.quiet = r->quiet};
+    struct hp_lab *lab HP_CLEANUP(free_lab) = NULL;
+    if (strcmp(call->words[0], "list") == 0)
         return print_list();
-    char *inputs = default_inputs();
+    char *inputs HP_CLEANUP(hp_free) = default_inputs();
     if (!r->lab.inputs)
         r->lab.inputs = inputs;
-    enum hp_err err = r->lab.inputs ? run(words[0], &r->lab, r->quiet, r->json) : hp_fail_nomem();
-    free(inputs);
-    return err;
+    if (!r->lab.inputs)
+        return hp_fail_nomem();
+    HP_TRY(hp_lab_find(call->words[0], &experiment));
+    r->lab.progress = show_progress;
+    r->lab.context = &watch;
+    enum hp_err err = hp_lab_run(experiment, &r->lab, &lab);
+    hp_progress_end(&watch.progress);
+    HP_TRY(err);
+    if (r->json)
+        HP_TRY(hp_cli_write(r->json, write_json, lab));
+    if (!r->json || strcmp(r->json, "-") != 0)
+        hp_lab_print(lab, stdout);
+    return check_outcomes(lab);
 }
+
+static const struct hp_option rows[] = {
+    {"programs", 0, HP_TEXT(lab.programs), "A,B,...",
+     "only these (default: those that the experiment is for)"},
+    {"arch", 0, HP_TEXT(lab.arch), "arm",
+     "programs of another architecture, under the qemu engine (lab/arm-sysroot fetches them)"},
+    {"short", 's', HP_FLAG(lab.short_form), NULL,
+     "small inputs, and only the first 50M instructions of them: a look, not a figure"},
+    {"json", 'j', HP_TEXT(json), "FILE", "write every number to FILE ('-': stdout, and no tables)"},
+    {"inputs", 0, HP_TEXT(lab.inputs), "DIR",
+     "where generated inputs are kept (default: hotpath/lab in the user's cache)"},
+    {"instructions", 0, HP_COUNT(lab.instructions), "N",
+     "of each program that are observed (default: all)"},
+    {"machine-instructions", 0, HP_COUNT(lab.machine_instructions), "N",
+     "the same where a machine model counts, which is slower (default 300M; short form 20M)"},
+    {"cycle-instructions", 0, HP_COUNT(lab.cycle_instructions), "N",
+     "of these, in cycles, where a machine has them, in windows of 100K (default 30M; short form "
+     "1M)"},
+    {"window", 0, HP_COUNT(lab.window), "N",
+     "instructions of a window of a dynamic profile (default 100M; short form 5M)"},
+    {"quiet", 'q', HP_FLAG(quiet), NULL, "no progress"},
+    {0},
+};
 
 const struct hp_command hp_command_lab = {
     .name = "lab",
     .summary = "run the papers' experiments on real programs",
     .synopsis = "[OPTIONS] list|EXPERIMENT",
-    .help =
-        "Runs an experiment of the papers that hotpath is built after, on real programs with\n"
-        "generated inputs, and prints what it measures beside what the paper says. 'list' names\n"
-        "the experiments and the programs. docs/lab.md explains them.\n",
+    .help = "Runs an experiment of the papers that hotpath is built after, on real programs with "
+            "generated inputs, and prints what it measures beside what the paper says. 'list' "
+            "names the experiments and the programs. docs/lab.md explains them.\n",
     .examples = "  hotpath lab list\n"
                 "  hotpath lab paths-overlap                        all programs, minutes\n"
                 "  hotpath lab paths-overlap --short                seconds, for a first look\n"
                 "  hotpath lab prediction-curves --programs gzip,lua --json curves.json\n"
                 "  hotpath lab loops-accuracy --arch arm            once lab/arm-sysroot was run\n",
-    .options = options,
+    .options = {rows},
+    .words = "EXPERIMENT",
     .least = 1,
     .most = 1,
     .wrong = "lab takes the name of an experiment",
-    .instead = "hotpath lab list",
     .size = sizeof(struct request),
-    .run = run_command,
+    .run = run,
 };

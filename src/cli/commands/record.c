@@ -1,64 +1,35 @@
 // SPDX-License-Identifier: MIT
 #include "cli/cli.h"
-#include "cli/output.h"
-#include "cli/session_options.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
-/* PROGRAM.hotpath */
-static char *default_name(const char *program)
-{
-    char *name = NULL;
-    const char *slash = strrchr(program, '/');
-    return asprintf(&name, "%s.hotpath", slash ? slash + 1 : program) < 0 ? NULL : name;
-}
+#include "report/tables.h"
 
 struct request {
-    struct hp_cli_session session;
+    struct hp_cli_session session; /* first */
     const char *pattern;
 };
 
-static const struct request defaults = {.session = HP_CLI_SESSION_DEFAULTS};
-
 static const struct hp_option rows[] = {
-    {"output", 'o', HP_OPT_TEXT, offsetof(struct request, pattern), "FILE",
-     "where to (default: PROGRAM.hotpath)", HP_WORDS_FILES},
+    {"output", 'o', HP_TEXT(pattern), "FILE",
+     "where to (default: PROGRAM.hotpath; %p: hotpath's process id; %%: a percent sign)"},
     {0},
 };
 
-static const struct hp_option_group options[] = {
-    {rows, 0},
-    {hp_options_profilers, offsetof(struct request, session)},
-    {hp_options_record, offsetof(struct request, session)},
-    {hp_options_region, offsetof(struct request, session)},
-    {hp_options_engine, offsetof(struct request, session)},
-    {0},
-};
-
-static enum hp_err record(struct request *r, char **words, const char *path, int *status)
+static enum hp_err run(struct hp_invocation *call)
 {
-    struct hp_profile *profile;
-    HP_TRY(hp_output_check(path));
+    struct request *r = call->values;
+    struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
+    char *path HP_CLEANUP(hp_free) = NULL;
+    if (r->pattern)
+        HP_TRY(hp_cli_output_name(r->pattern, &path));
+    else if (asprintf(&path, "%s.hotpath", hp_base_name(call->words[0])) < 0)
+        path = NULL;
+    if (!path)
+        return hp_fail_nomem();
+    HP_TRY(hp_cli_check_output(path));
     HP_TRY(hp_cli_session_begin(&r->session));
-    HP_TRY(hp_session_run(&r->session.settings, words, &profile, status));
-    enum hp_err err = hp_profile_save(profile, path);
-    hp_profile_free(profile);
-    if (err == HP_OK && !r->session.quiet)
-        fprintf(stderr, "hotpath: profile written to %s (hotpath report %s)\n", path, path);
-    return err;
-}
-
-static enum hp_err run_command(void *values, int n, char **words, int *status)
-{
-    struct request *r = values;
-    (void)n;
-    char *path = r->pattern ? hp_output_name(r->pattern, getpid()) : default_name(words[0]);
-    enum hp_err err = path ? record(r, words, path, status) : hp_fail_nomem();
-    free(path);
-    return err;
+    HP_TRY(hp_session_run(&r->session.settings, call->words, &profile, &call->status));
+    HP_TRY(hp_profile_save(profile, path));
+    hp_cli_say_written(&r->session, "profile", path, "hotpath report");
+    return HP_OK;
 }
 
 const struct hp_command hp_command_record = {
@@ -66,20 +37,19 @@ const struct hp_command hp_command_record = {
     .summary = "run a program and keep its profile in a file",
     .synopsis = "[OPTIONS] [-o FILE] [--] PROGRAM [ARGUMENTS]",
     .help =
-        "Runs PROGRAM as 'hotpath run' does and keeps its profile in FILE, an SQLite database "
-        "that\n"
-        "'hotpath report', 'compare' and 'merge' read. Without -o, FILE is PROGRAM.hotpath in the\n"
+        "Runs PROGRAM as 'hotpath run' does and keeps its profile in FILE, an SQLite database that "
+        "'hotpath report', 'compare' and 'merge' read. Without -o, FILE is PROGRAM.hotpath in the "
         "current directory. An existing FILE is replaced when the run is over.\n",
     .examples = "  hotpath record -o gzip.hotpath -- gzip -9c FILE > /dev/null\n"
                 "  hotpath report gzip.hotpath\n"
                 "  hotpath record -o run.%p.hotpath -- ./prog         %p is hotpath's process id\n",
-    .options = options,
+    .options = {rows, hp_options_profilers, hp_options_record, hp_options_region,
+                hp_options_engine},
     .stop_at_word = true,
     .unobserved = true,
     .least = 1,
     .wrong = "no program given",
-    .instead = "hotpath record -o FILE -- PROGRAM ARGUMENTS",
-    .defaults = &defaults,
+    .defaults = &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}},
     .size = sizeof(struct request),
-    .run = run_command,
+    .run = run,
 };

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "cli/top/capture.h"
+#include "cli/top/terminal.h"
 
 #include "base/memory_file.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -44,24 +43,10 @@ enum hp_err hp_capture_begin(struct hp_capture *c)
         close(null);
     if (good)
         return HP_OK;
-    enum hp_err err =
-        hp_fail(HP_ERR_IO, "cannot keep the program's output in a temporary file: %m; --plain "
-                           "needs none");
+    enum hp_err err = hp_fail(
+        HP_ERR_IO, "cannot keep the program's output in a temporary file: %m; --plain needs none");
     hp_capture_end(c);
     return err;
-}
-
-static void write_all(int fd, const char *bytes, size_t n)
-{
-    while (n > 0) {
-        ssize_t done = write(fd, bytes, n);
-        if (done < 0 && errno == EINTR)
-            continue;
-        if (done <= 0)
-            return;
-        bytes += done;
-        n -= (size_t)done;
-    }
 }
 
 void hp_capture_show(struct hp_capture *c)
@@ -71,13 +56,13 @@ void hp_capture_show(struct hp_capture *c)
     if (!c->active || c->file < 0 || to < 0)
         return;
     for (ssize_t n; (n = pread(c->file, bytes, sizeof bytes, c->shown)) > 0; c->shown += n)
-        write_all(to, bytes, (size_t)n);
+        hp_write_all(to, bytes, (size_t)n);
 }
 
 void hp_capture_say(const struct hp_capture *c, const char *text)
 {
     bool replaced = c->active && c->saved[STDERR_FILENO] >= 0;
-    write_all(replaced ? c->saved[STDERR_FILENO] : STDERR_FILENO, text, strlen(text));
+    hp_write_all(replaced ? c->saved[STDERR_FILENO] : STDERR_FILENO, text, strlen(text));
 }
 
 void hp_capture_end(struct hp_capture *c)

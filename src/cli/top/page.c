@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/top/page.h"
 
-#include "cli/top/rows.h"
+#include "base/cleanup.h"
 #include "text/number.h"
 #include "text/utf8.h"
 
@@ -10,195 +10,176 @@
 
 #define PLAIN_ROWS     10 /* of a kind, in a plain page */
 #define PLAIN_ROWS_ALL 5
-#define LABEL          7  /* columns in front of the history, */
-#define AFTER          15 /* and behind it */
+#define AROUND         22 /* columns in front of the history and behind it */
 #define NARROWEST      20
 
-static const char *const names[HP_TOP_VIEWS] = {[HP_TOP_ALL] = "all",
-                                                [HP_TOP_FUNCTIONS] = "functions",
-                                                [HP_TOP_PATHS] = "paths",
-                                                [HP_TOP_LOOPS] = "loops",
-                                                [HP_TOP_HOTSPOTS] = "hotspots"};
-
-static const enum hp_board_kind kind_of[HP_TOP_VIEWS] = {[HP_TOP_FUNCTIONS] = HP_BOARD_FUNCTIONS,
-                                                         [HP_TOP_PATHS] = HP_BOARD_PATHS,
-                                                         [HP_TOP_LOOPS] = HP_BOARD_LOOPS,
-                                                         [HP_TOP_HOTSPOTS] = HP_BOARD_HOTSPOTS};
+const char *const hp_top_view_names[HP_TOP_VIEWS] = {"all", "functions", "paths", "loops",
+                                                     "hotspots"};
 
 enum hp_err hp_top_view_from_name(const char *name, enum hp_top_view *view)
 {
-    for (int i = 0; i < HP_TOP_VIEWS; i++)
-        if (strcmp(names[i], name) == 0) {
+    struct hp_strbuf list HP_CLEANUP(hp_strbuf_fini) = {0};
+    for (int i = 0; i < HP_TOP_VIEWS; i++) {
+        if (strcmp(hp_top_view_names[i], name) == 0) {
             *view = (enum hp_top_view)i;
             return HP_OK;
         }
-    return hp_fail(HP_ERR_INVALID,
-                   "there is no view '%s'; there are: all, functions, paths, loops, hotspots",
-                   name);
+        hp_strbuf_format(&list, "%s%s", i ? ", " : "", hp_top_view_names[i]);
+    }
+    return hp_fail(HP_ERR_INVALID, "there is no view '%s'; there are: %s", name,
+                   hp_strbuf_text(&list));
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 
-/* A line with something at both ends; what is too long on the left is cut. */
-static void put_ends(const struct hp_top_page *page, const struct hp_strbuf *left,
-                     const struct hp_strbuf *right, const char *style, struct hp_strbuf *out)
-{
-    size_t after = hp_utf8_width(hp_strbuf_text(right));
-    if (after == 0 || after + 2 > page->width) {
-        after = 0;
-        right = NULL;
-    }
-    size_t room = page->width - after - (after ? 1 : 0);
-    size_t before = hp_utf8_width(hp_strbuf_text(left));
-    hp_top_style(out, page->color, style);
-    hp_strbuf_cut(out, hp_strbuf_text(left), room, HP_CUT_END);
-    for (size_t i = before < room ? before : room; right && i < page->width - after; i++)
-        hp_strbuf_add(out, " ");
-    if (right)
-        hp_strbuf_add(out, hp_strbuf_text(right));
-    hp_top_style(out, page->color, "");
-    hp_strbuf_add(out, "\n");
-}
-
 static void put_seconds(struct hp_strbuf *out, double seconds)
 {
-    char text[48];
     unsigned long whole = seconds > 0 ? (unsigned long)seconds : 0;
     if (whole < 100)
-        snprintf(text, sizeof text, "%.1f s", seconds > 0 ? seconds : 0);
+        hp_strbuf_format(out, "%s s", HP_FIXED(seconds > 0 ? seconds : 0, 1));
     else if (whole < 6000)
-        snprintf(text, sizeof text, "%lu:%02lu", whole / 60, whole % 60);
+        hp_strbuf_format(out, "%lu:%02lu", whole / 60, whole % 60);
     else
-        snprintf(text, sizeof text, "%lu:%02lu:%02lu", whole / 3600, whole / 60 % 60, whole % 60);
-    hp_strbuf_add(out, text);
+        hp_strbuf_format(out, "%lu:%02lu:%02lu", whole / 3600, whole / 60 % 60, whole % 60);
 }
 
-static void put_rate(struct hp_strbuf *out, double rate)
+static uint64_t bounded(double rate)
 {
-    hp_strbuf_human(out, rate > 0 && rate < 1e18 ? (uint64_t)rate : 0);
+    return rate > 0 && rate < 1e18 ? (uint64_t)rate : 0;
 }
 
-/* --- The head --------------------------------------------------------------------------------- */
+/* What is at the left and at the right end of a line. */
+typedef void fill_line(const struct hp_top_page *page, struct hp_strbuf *left,
+                       struct hp_strbuf *right);
 
-static void draw_title(const struct hp_top_page *page, struct hp_strbuf *out)
+static void fill_title(const struct hp_top_page *page, struct hp_strbuf *left,
+                       struct hp_strbuf *right)
 {
-    struct hp_strbuf left = {0}, right = {0};
-    hp_strbuf_add(&left, "hotpath top: ");
-    hp_strbuf_clean(&left, page->command);
-    put_seconds(&right, page->elapsed);
-    hp_strbuf_add(&right, "  ");
-    hp_strbuf_uint(&right, page->board->threads);
-    hp_strbuf_add(&right, page->board->threads == 1 ? " thread  " : " threads  ");
-    hp_strbuf_add(&right, page->engine);
-    put_ends(page, &left, &right, "\033[1m", out);
-    hp_strbuf_fini(&left);
-    hp_strbuf_fini(&right);
+    uint32_t threads = page->board->threads;
+    hp_strbuf_add(left, "hotpath top: ");
+    hp_strbuf_clean(left, page->command);
+    put_seconds(right, page->elapsed);
+    hp_strbuf_format(right, "  %u thread%s  %s", threads, threads == 1 ? "" : "s", page->engine);
 }
 
-static void draw_totals(const struct hp_top_page *page, struct hp_strbuf *out)
+static void fill_totals(const struct hp_top_page *page, struct hp_strbuf *left,
+                        struct hp_strbuf *right)
 {
     const struct hp_board *b = page->board;
-    struct hp_strbuf left = {0}, right = {0};
-    hp_strbuf_human(&left, b->instructions);
-    hp_strbuf_add(&left, " instructions  ");
-    put_rate(&left, b->instructions_rate);
-    hp_strbuf_add(&left, "/s  ");
-    put_rate(&left, b->branches_rate);
-    hp_strbuf_add(&left, " branches/s");
-    if (page->paused)
-        hp_strbuf_add(&right, "PAUSED  ");
-    if (page->wish.since) {
-        hp_strbuf_add(&right, "since the start");
+    hp_strbuf_format(left, "%s instructions  %s/s  %s branches/s", HP_HUMAN(b->instructions),
+                     HP_HUMAN(bounded(b->instructions_rate)), HP_HUMAN(bounded(b->branches_rate)));
+    hp_strbuf_add(right, page->paused ? "PAUSED  " : "");
+    if (page->wish.since)
+        hp_strbuf_add(right, "since the start");
+    else
+        hp_strbuf_format(right, "the last %s s", HP_FIXED(b->seconds, 2));
+}
+
+static void fill_spot(const struct hp_top_page *page, struct hp_strbuf *left,
+                      struct hp_strbuf *right)
+{
+    const struct hp_board *b = page->board;
+    if (b->waits) {
+        hp_strbuf_add(left, "waiting for the part of the run that was asked for");
+    } else if (!b->hotspots) {
+        hp_strbuf_add(left, "hot spots are not profiled");
+    } else if (b->spot.id == HP_BOARD_NO_SPOT) {
+        hp_strbuf_add(left, "no hot spot now");
     } else {
-        hp_strbuf_add(&right, "the last ");
-        hp_strbuf_fixed(&right, b->seconds, 2);
-        hp_strbuf_add(&right, " s");
+        hp_strbuf_format(left, "hot spot %u: %s for ", b->spot.id,
+                         HP_PERCENT(b->spot_share < 1 ? b->spot_share : 1));
+        put_seconds(left, b->looked - b->spot_since);
+        hp_strbuf_add(left, ", ");
+        hp_top_put_name(&b->spot, left);
+        hp_strbuf_add(left, " ");
+        hp_top_put_where(&b->spot, left);
     }
-    put_ends(page, &left, &right, "", out);
-    hp_strbuf_fini(&left);
-    hp_strbuf_fini(&right);
+    if (b->hotspots && b->detector.running)
+        hp_strbuf_add(right, b->detector.looking ? "detector on" : "detector off");
 }
 
 /* Columns of the history. */
 static size_t history_width(const struct hp_top_page *page)
 {
-    size_t around = LABEL + AFTER;
-    size_t width = page->width > around + 8 ? page->width - around : 8;
+    size_t width = page->width > AROUND + 8 ? page->width - AROUND : 8;
     return width < HP_BOARD_HISTORY ? width : HP_BOARD_HISTORY;
 }
 
-static void draw_history(const struct hp_top_page *page, struct hp_strbuf *out)
+/* A hot spot is its last digit. */
+static void fill_phases(const struct hp_top_page *page, struct hp_strbuf *left,
+                        struct hp_strbuf *right)
+{
+    hp_strbuf_add(left, "phase  ");
+    for (size_t i = history_width(page); i-- > 0;) {
+        const struct hp_board_moment *moment = hp_board_moment(page->board, i);
+        if (moment && moment->hot_spot != HP_BOARD_NO_SPOT)
+            hp_strbuf_uint(left, moment->hot_spot % 10);
+        else
+            hp_strbuf_add(left, moment ? "." : " ");
+    }
+    hp_strbuf_format(right, "%s found", HP_GROUPED(page->board->detector.found));
+}
+
+static void fill_history(const struct hp_top_page *page, struct hp_strbuf *left,
+                         struct hp_strbuf *right)
 {
     size_t n = history_width(page);
-    struct hp_strbuf left = {0}, right = {0};
     double most = 0;
     for (size_t i = 0; i < n; i++) {
         const struct hp_board_moment *moment = hp_board_moment(page->board, i);
         most = moment && moment->rate > most ? moment->rate : most;
     }
-    hp_strbuf_add(&left, "rate   ");
+    hp_strbuf_add(left, "rate   ");
     for (size_t i = n; i-- > 0;) {
         const struct hp_board_moment *moment = hp_board_moment(page->board, i);
-        hp_top_put_spark(&left, moment && most > 0 ? moment->rate / most : 0);
+        hp_top_put_spark(left, moment && most > 0 ? moment->rate / most : 0);
     }
-    hp_strbuf_add(&right, "max ");
-    put_rate(&right, most);
-    hp_strbuf_add(&right, "/s");
-    put_ends(page, &left, &right, "", out);
-    hp_strbuf_fini(&left);
-    hp_strbuf_fini(&right);
+    hp_strbuf_format(right, "max %s/s", HP_HUMAN(bounded(most)));
 }
 
-/* A hot spot is its last digit. */
-static void draw_phases(const struct hp_top_page *page, struct hp_strbuf *out)
+static void fill_keys(const struct hp_top_page *page, struct hp_strbuf *left,
+                      struct hp_strbuf *right)
 {
-    struct hp_strbuf left = {0}, right = {0};
-    hp_strbuf_add(&left, "phase  ");
-    for (size_t i = history_width(page); i-- > 0;) {
-        const struct hp_board_moment *moment = hp_board_moment(page->board, i);
-        char mark[2] = {' ', 0};
-        if (moment)
-            mark[0] =
-                moment->hot_spot == HP_BOARD_NO_SPOT ? '.' : (char)('0' + moment->hot_spot % 10);
-        hp_strbuf_add(&left, mark);
-    }
-    hp_strbuf_grouped(&right, page->board->detector.found);
-    hp_strbuf_add(&right, " found");
-    put_ends(page, &left, &right, "", out);
-    hp_strbuf_fini(&left);
-    hp_strbuf_fini(&right);
+    (void)page;
+    hp_strbuf_add(left, "0 all 1 functions 2 paths 3 loops 4 hot spots  t since  s sort");
+    hp_strbuf_add(right, "? help  q quit");
 }
 
-static void draw_spot(const struct hp_top_page *page, struct hp_strbuf *out)
+/* A line with something at both ends; what is too long on the left is cut. */
+static void draw_line(const struct hp_top_page *page, fill_line *fill, const char *style,
+                      struct hp_strbuf *out)
 {
-    const struct hp_board *b = page->board;
-    struct hp_strbuf left = {0}, right = {0};
-    if (b->waits) {
-        hp_strbuf_add(&left, "waiting for the part of the run that was asked for");
-    } else if (!b->hotspots) {
-        hp_strbuf_add(&left, "hot spots are not profiled");
-    } else if (b->spot.id == HP_BOARD_NO_SPOT) {
-        hp_strbuf_add(&left, "no hot spot now");
-    } else {
-        hp_strbuf_add(&left, "hot spot ");
-        hp_strbuf_uint(&left, b->spot.id);
-        hp_strbuf_add(&left, ": ");
-        hp_strbuf_percent(&left, b->spot_share < 1 ? b->spot_share : 1);
-        hp_strbuf_add(&left, " for ");
-        put_seconds(&left, b->looked - b->spot_since);
-        hp_strbuf_add(&left, ", ");
-        hp_top_put_name(&b->spot, &left);
-        hp_strbuf_add(&left, " ");
-        hp_top_put_where(&b->spot, &left);
-    }
-    if (b->hotspots && b->detector.running)
-        hp_strbuf_add(&right, b->detector.looking ? "detector on" : "detector off");
-    put_ends(page, &left, &right, "", out);
-    hp_strbuf_fini(&left);
-    hp_strbuf_fini(&right);
+    struct hp_strbuf left HP_CLEANUP(hp_strbuf_fini) = {0};
+    struct hp_strbuf right HP_CLEANUP(hp_strbuf_fini) = {0};
+    fill(page, &left, &right);
+    size_t before = hp_utf8_width(hp_strbuf_text(&left));
+    size_t after = hp_utf8_width(hp_strbuf_text(&right));
+    bool both = after > 0 && after + 2 <= page->width;
+    size_t room = both ? page->width - after - 1 : page->width;
+    hp_top_style(out, page->color, style);
+    hp_strbuf_cut(out, hp_strbuf_text(&left), room, HP_CUT_END);
+    if (both)
+        hp_strbuf_format(out, "%*s%s", (int)(room + 1 - (before < room ? before : room)), "",
+                         hp_strbuf_text(&right));
+    hp_top_style(out, page->color, "");
+    hp_strbuf_add(out, "\n");
 }
 
-/* --- The foot --------------------------------------------------------------------------------- */
+static const struct {
+    fill_line *fill;
+    const char *style;
+} head[] = {
+    {fill_title, "\033[1m"}, {fill_totals, ""},  {fill_spot, ""},
+    {fill_phases, ""},       {fill_history, ""},
+};
+
+/* Plain pages have no history. */
+static size_t head_lines(const struct hp_top_page *page)
+{
+    return page->plain ? 3 : 5;
+}
+
+/* --- The page --------------------------------------------------------------------------------- */
 
 static const char *const help[] = {
     "0 all   1 functions   2 paths   3 loops   4 hot spots   Tab the next",
@@ -216,95 +197,54 @@ static const char *const help[] = {
     "most, by its last digit.",
 };
 
-static void draw_help(const struct hp_top_page *page, size_t room, struct hp_strbuf *out)
+static void draw_help(const struct hp_top_page *page, struct hp_strbuf *out)
 {
-    for (size_t i = 0; i < sizeof help / sizeof *help && i < room; i++) {
+    for (size_t i = 0; i < sizeof help / sizeof *help && head_lines(page) + i + 1 < page->height;
+         i++) {
         hp_strbuf_cut(out, help[i], page->width, HP_CUT_END);
         hp_strbuf_add(out, "\n");
     }
 }
 
-static void draw_keys(const struct hp_top_page *page, size_t used, struct hp_strbuf *out)
-{
-    struct hp_strbuf left = {0}, right = {0};
-    for (; used + 1 < page->height; used++)
-        hp_strbuf_add(out, "\n");
-    hp_strbuf_add(&left, "0 all 1 functions 2 paths 3 loops 4 hot spots  t since  s sort");
-    hp_strbuf_add(&right, "? help  q quit");
-    put_ends(page, &left, &right, "\033[2m", out);
-    hp_strbuf_fini(&left);
-    hp_strbuf_fini(&right);
-}
-
-/* --- The page --------------------------------------------------------------------------------- */
-
-static size_t head_lines(const struct hp_top_page *page)
-{
-    return page->plain ? 3 : 5;
-}
-
-static size_t count_lines(const char *text)
-{
-    size_t n = 0;
-    for (; *text; text++)
-        n += *text == '\n';
-    return n;
-}
-
-/* Room for rows of tables with their titles, between head and foot; of one kind out of `n`. */
-static size_t rows_of_kind(const struct hp_top_page *page, size_t n)
-{
-    if (page->plain)
-        return n > 1 ? PLAIN_ROWS_ALL : PLAIN_ROWS;
-    size_t taken = head_lines(page) + 1 + n;
-    return page->height > taken ? (page->height - taken) / n : 0;
-}
-
-static size_t kinds_shown(const struct hp_top_page *page, bool shown[HP_BOARD_KINDS])
-{
-    size_t n = 0;
-    for (int i = 0; i < HP_BOARD_KINDS; i++) {
-        shown[i] = page->view == HP_TOP_ALL ? i != HP_BOARD_HOTSPOTS
-                                            : kind_of[page->view] == (enum hp_board_kind)i;
-        n += shown[i];
-    }
-    return n;
-}
-
 void hp_top_page_wish(const struct hp_top_page *page, struct hp_board_wish *wish)
 {
-    size_t n = kinds_shown(page, wish->kinds);
-    wish->rows = rows_of_kind(page, n);
+    size_t n = 0, taken = head_lines(page) + 1;
+    for (int i = 0; i < HP_BOARD_KINDS; i++) {
+        wish->kinds[i] = page->view == HP_TOP_ALL ? i != HP_BOARD_HOTSPOTS
+                                                  : (int)page->view == HP_TOP_FUNCTIONS + i;
+        n += wish->kinds[i];
+    }
+    taken += n; /* the titles */
+    if (page->plain)
+        wish->rows = n > 1 ? PLAIN_ROWS_ALL : PLAIN_ROWS;
+    else
+        wish->rows = page->height > taken ? (page->height - taken) / n : 0;
 }
 
 static void draw_kinds(const struct hp_top_page *page, struct hp_strbuf *out)
 {
-    bool shown[HP_BOARD_KINDS];
-    size_t rows = rows_of_kind(page, kinds_shown(page, shown));
+    struct hp_board_wish wish;
+    hp_top_page_wish(page, &wish);
     for (int i = 0; i < HP_BOARD_KINDS; i++)
-        if (shown[i])
-            hp_top_draw_rows(page, (enum hp_board_kind)i, rows, out);
+        if (wish.kinds[i])
+            hp_top_draw_rows(page, (enum hp_board_kind)i, wish.rows, out);
 }
 
 void hp_top_page_draw(const struct hp_top_page *page, struct hp_strbuf *out)
 {
     struct hp_top_page fit = *page;
-    struct hp_strbuf lines = {0};
+    struct hp_strbuf lines HP_CLEANUP(hp_strbuf_fini) = {0};
+    size_t n = 0;
     fit.width = page->width < NARROWEST ? NARROWEST : page->width;
-    draw_title(&fit, &lines);
-    draw_totals(&fit, &lines);
-    draw_spot(&fit, &lines);
-    if (!page->plain) {
-        draw_phases(&fit, &lines);
-        draw_history(&fit, &lines);
-    }
-    if (page->help)
-        draw_help(&fit, page->height > head_lines(page) ? page->height - head_lines(page) - 1 : 0,
-                  &lines);
-    else
-        draw_kinds(&fit, &lines);
-    if (!page->plain)
-        draw_keys(&fit, count_lines(hp_strbuf_text(&lines)), &lines);
+    for (size_t i = 0; i < head_lines(page); i++)
+        draw_line(&fit, head[i].fill, head[i].style, &lines);
+    (page->help ? draw_help : draw_kinds)(&fit, &lines);
     hp_strbuf_add(out, hp_strbuf_text(&lines));
-    hp_strbuf_fini(&lines);
+    if (page->plain)
+        return;
+    for (const char *c = hp_strbuf_text(&lines); *c; c++)
+        n += *c == '\n';
+    for (; n + 1 < page->height; n++)
+        hp_strbuf_add(out, "\n");
+    draw_line(&fit, fill_keys, "\033[2m", out);
 }

@@ -17,6 +17,8 @@ enum hp_top_view { /* what the lower part shows: all kinds, or one */
 };
 #define HP_TOP_VIEWS 5
 
+extern const char *const hp_top_view_names[HP_TOP_VIEWS];
+
 /* HP_ERR_INVALID: there is none of that name. */
 enum hp_err hp_top_view_from_name(const char *name, enum hp_top_view *view);
 
@@ -39,5 +41,23 @@ void hp_top_page_wish(const struct hp_top_page *page, struct hp_board_wish *wish
 /* Appends the lines, each ended by a newline, none wider than the page, no more than its height.
  * Names cannot contain anything that moves the cursor. */
 void hp_top_page_draw(const struct hp_top_page *page, struct hp_strbuf *out);
+
+/* --- Its tables: rows.c ----------------------------------------------------------------------- */
+
+/* A terminal code, or with "" the end of all; nothing without `color`. */
+void hp_top_style(struct hp_strbuf *out, bool color, const char *code);
+
+/* One column of a curve; `level` from 0 to 1. */
+void hp_top_put_spark(struct hp_strbuf *out, double level);
+
+/* The function of a row, or the place in its module. */
+void hp_top_put_name(const struct hp_board_row *row, struct hp_strbuf *out);
+
+/* "file.c:12", of a path "file.c:12→15"; the module where no source is known. */
+void hp_top_put_where(const struct hp_board_row *row, struct hp_strbuf *out);
+
+/* A title and at most `rows` rows of a kind. */
+void hp_top_draw_rows(const struct hp_top_page *page, enum hp_board_kind kind, size_t rows,
+                      struct hp_strbuf *out);
 
 #endif

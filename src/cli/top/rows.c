@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-#include "cli/top/rows.h"
+#include "cli/top/page.h"
 
+#include "base/cleanup.h"
+#include "report/tables.h"
 #include "text/number.h"
 #include "text/utf8.h"
-
-#include <string.h>
 
 #define COLUMNS_MAX    7
 #define FLEXIBLE_LEAST 12 /* columns of the name, before others are left out for it */
@@ -62,8 +62,7 @@ static const char *heat(double share)
     return share >= 0.10 ? "\033[1;31m" : share >= 0.02 ? "\033[33m" : "\033[32m";
 }
 
-/* The block elements of Unicode, from one eighth to eight, begin at `first`. */
-static void put_eighths(struct hp_strbuf *out, uint32_t code)
+static void put_character(struct hp_strbuf *out, uint32_t code)
 {
     char bytes[4];
     hp_strbuf_bytes(out, bytes, hp_utf8_encode(code, bytes));
@@ -72,53 +71,36 @@ static void put_eighths(struct hp_strbuf *out, uint32_t code)
 void hp_top_put_spark(struct hp_strbuf *out, double level)
 {
     unsigned eighths = level >= 1 ? 8 : level > 0 ? (unsigned)(level * 8 + 0.999) : 0;
-    if (eighths == 0)
-        hp_strbuf_add(out, " ");
-    else
-        put_eighths(out, 0x2580 + (eighths < 8 ? eighths : 8)); /* ▁ ... █ */
+    put_character(out, eighths == 0 ? ' ' : 0x2580 + (eighths < 8 ? eighths : 8)); /* ▁ ... █ */
 }
 
 static void put_bar(struct hp_strbuf *out, double share, size_t width)
 {
     size_t eighths = (size_t)((share < 1 ? share : 1) * (double)width * 8 + 0.5);
     for (; eighths >= 8; eighths -= 8)
-        put_eighths(out, 0x2588); /* █ */
+        put_character(out, 0x2588); /* █ */
     if (eighths)
-        put_eighths(out, (uint32_t)(0x2590 - eighths)); /* ▏ ... ▉ */
-}
-
-static const char *base_name(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash && slash[1] ? slash + 1 : path;
+        put_character(out, (uint32_t)(0x2590 - eighths)); /* ▏ ... ▉ */
 }
 
 void hp_top_put_name(const struct hp_board_row *row, struct hp_strbuf *out)
 {
-    if (*row->name) {
-        hp_strbuf_clean(out, row->name);
-        return;
-    }
-    hp_strbuf_clean(out, *row->path_of_module ? base_name(row->path_of_module) : "(unknown)");
-    if (row->offset) {
-        hp_strbuf_add(out, "+");
-        hp_strbuf_hex(out, row->offset);
-    }
+    const char *module = *row->path_of_module ? hp_base_name(row->path_of_module) : "(unknown)";
+    hp_strbuf_clean(out, *row->name ? row->name : module);
+    if (!*row->name && row->offset)
+        hp_strbuf_format(out, "+%s", HP_HEX(row->offset));
 }
 
 void hp_top_put_where(const struct hp_board_row *row, struct hp_strbuf *out)
 {
     if (!row->line) {
-        hp_strbuf_clean(out, *row->name ? base_name(row->path_of_module) : "");
+        hp_strbuf_clean(out, *row->name ? hp_base_name(row->path_of_module) : "");
         return;
     }
-    hp_strbuf_clean(out, base_name(row->file));
-    hp_strbuf_add(out, ":");
-    hp_strbuf_uint(out, row->line);
-    if (row->last_line) {
-        hp_strbuf_add(out, "→");
-        hp_strbuf_uint(out, row->last_line);
-    }
+    hp_strbuf_clean(out, hp_base_name(row->file));
+    hp_strbuf_format(out, ":%u", row->line);
+    if (row->last_line)
+        hp_strbuf_format(out, "→%u", row->last_line);
 }
 
 /* The first branch first. */
@@ -137,34 +119,28 @@ static void put_outcomes(const struct hp_path *path, size_t width, struct hp_str
 /* Which columns there is room for, and how wide they are: 0 for those that are left out. */
 static void lay_out(const struct column *all, size_t width, size_t *widths)
 {
-    size_t flexible = 0;
-    bool out[COLUMNS_MAX] = {false};
-    for (int leave = 0;; leave++) {
+    size_t flexible = 0, left = 0;
+    for (int leave = 0; left < FLEXIBLE_LEAST && leave <= COLUMNS_MAX + 1; leave++) {
         size_t taken = 0;
         for (size_t i = 0; all[i].title; i++) {
-            out[i] = all[i].dispensable && all[i].dispensable <= leave;
-            widths[i] = out[i] ? 0 : all[i].width;
-            taken += out[i] ? 0 : all[i].width + 1;
+            bool out = all[i].dispensable && all[i].dispensable <= leave;
+            widths[i] = out ? 0 : all[i].width;
+            taken += out ? 0 : all[i].width + 1;
             flexible = all[i].width ? flexible : i;
         }
-        size_t left = width > taken ? width - taken : 0;
+        left = width > taken ? width - taken : 0;
         widths[flexible] = left ? left : 1;
-        if (left >= FLEXIBLE_LEAST || leave > COLUMNS_MAX)
-            return;
     }
 }
 
 static void put_cell(struct hp_strbuf *out, const char *text, size_t width, bool right)
 {
-    struct hp_strbuf cut = {0};
+    struct hp_strbuf cut HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_strbuf_cut(&cut, text, width, right ? HP_CUT_END : HP_CUT_MIDDLE);
     size_t used = hp_utf8_width(hp_strbuf_text(&cut));
-    for (size_t i = used; right && i < width; i++)
-        hp_strbuf_add(out, " ");
-    hp_strbuf_add(out, hp_strbuf_text(&cut));
-    for (size_t i = used; !right && i < width; i++)
-        hp_strbuf_add(out, " ");
-    hp_strbuf_fini(&cut);
+    int blanks = used < width ? (int)(width - used) : 0;
+    hp_strbuf_format(out, "%*s%s%*s", right ? blanks : 0, "", hp_strbuf_text(&cut),
+                     right ? 0 : blanks, "");
 }
 
 static void put_count(const struct hp_top_page *page, uint64_t count, struct hp_strbuf *cell)
@@ -224,17 +200,16 @@ static void draw_line(const struct hp_top_page *page, const struct column *all,
                       const size_t *widths, struct hp_strbuf *cells, const char *style,
                       struct hp_strbuf *out)
 {
-    bool first = true;
+    const char *between = "";
     for (size_t i = 0; all[i].title; i++) {
-        const char *text = cells                                    ? hp_strbuf_text(&cells[i])
-                           : all[i].per_second && !page->wish.since ? all[i].per_second
-                                                                    : all[i].title;
+        const char *title =
+            all[i].per_second && !page->wish.since ? all[i].per_second : all[i].title;
+        const char *text = cells ? hp_strbuf_text(&cells[i]) : title;
+        bool styled = !cells || all[i].heat;
         if (widths[i] == 0)
             continue;
-        if (!first)
-            hp_strbuf_add(out, " ");
-        first = false;
-        bool styled = !cells || all[i].heat;
+        hp_strbuf_add(out, between);
+        between = " ";
         hp_top_style(out, page->color && styled, style);
         put_cell(out, text, widths[i], all[i].right);
         hp_top_style(out, page->color && styled, "");

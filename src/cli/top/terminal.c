@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "cli/top/terminal.h"
 
+#include "base/cleanup.h"
 #include "text/strbuf.h"
 
 #include <errno.h>
@@ -20,57 +21,54 @@
 static int fd = -1;
 static bool entered, broken;
 static struct termios before;
-static struct sigaction old_stop, old_continue, old_size;
-static bool stops; /* SIGTSTP is ours */
-static volatile sig_atomic_t stop_asked, continued, resized;
 
-/* --- Signals ---------------------------------------------------------------------------------- */
+/* Signals of the terminal: how they were handled, and whether they came. */
+enum { STOP, CONTINUE, RESIZE, SIGNALS };
+static const int numbers[SIGNALS] = {SIGTSTP, SIGCONT, SIGWINCH};
+static struct sigaction handled[SIGNALS];
+static volatile sig_atomic_t came[SIGNALS];
+
+/* --- Taking and giving back ------------------------------------------------------------------- */
 
 static void on_signal(int number)
 {
-    if (number == SIGTSTP)
-        stop_asked = 1;
-    else if (number == SIGCONT)
-        continued = 1;
-    else
-        resized = 1;
+    for (int i = 0; i < SIGNALS; i++)
+        if (numbers[i] == number)
+            came[i] = 1;
 }
 
 static void catch_signals(void)
 {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = SA_RESTART};
-    sigaction(SIGTSTP, NULL, &old_stop);
-    stops = old_stop.sa_handler != SIG_IGN; /* a shell without job control has it ignored */
-    if (stops)
-        sigaction(SIGTSTP, &action, NULL);
-    sigaction(SIGCONT, &action, &old_continue);
-    sigaction(SIGWINCH, &action, &old_size);
+    for (int i = 0; i < SIGNALS; i++) {
+        came[i] = 0;
+        sigaction(numbers[i], NULL, &handled[i]);
+        /* A shell without job control has SIGTSTP ignored. */
+        if (i != STOP || handled[i].sa_handler != SIG_IGN)
+            sigaction(numbers[i], &action, NULL);
+    }
 }
 
-static void release_signals(void)
+bool hp_write_all(int to, const char *bytes, size_t n)
 {
-    if (stops)
-        sigaction(SIGTSTP, &old_stop, NULL);
-    sigaction(SIGCONT, &old_continue, NULL);
-    sigaction(SIGWINCH, &old_size, NULL);
-}
-
-/* --- Taking and giving back ------------------------------------------------------------------- */
-
-static void write_all(const char *text, size_t n)
-{
-    while (n > 0 && !broken) {
-        ssize_t done = write(fd, text, n);
+    while (n > 0) {
+        ssize_t done = write(to, bytes, n);
         if (done > 0) {
-            text += done;
+            bytes += done;
             n -= (size_t)done;
         } else if (done < 0 && errno == EAGAIN) {
-            struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
+            struct pollfd poll_fd = {.fd = to, .events = POLLOUT};
             poll(&poll_fd, 1, 1000);
         } else if (done == 0 || errno != EINTR) {
-            broken = true; /* it was closed */
+            return false;
         }
     }
+    return true;
+}
+
+static void put(const char *text)
+{
+    broken = broken || !hp_write_all(fd, text, strlen(text)); /* it was closed */
 }
 
 static bool is_in_foreground(void)
@@ -83,7 +81,7 @@ static void leave(void)
     if (!entered)
         return;
     entered = false;
-    write_all(LEAVE, strlen(LEAVE));
+    put(LEAVE);
     if (is_in_foreground()) /* elsewhere it would stop us, and the shell has set it already */
         tcsetattr(fd, TCSADRAIN, &before);
 }
@@ -101,7 +99,7 @@ static void enter(void)
     raw.c_cc[VTIME] = 0;
     tcsetattr(fd, TCSADRAIN, &raw);
     entered = true;
-    write_all(ENTER, strlen(ENTER));
+    put(ENTER);
 }
 
 bool hp_terminal_open(void)
@@ -118,7 +116,6 @@ bool hp_terminal_open(void)
         atexit(hp_terminal_close);
     at_exit = true;
     entered = broken = false;
-    stop_asked = continued = resized = 0;
     catch_signals();
     return true;
 }
@@ -128,7 +125,8 @@ void hp_terminal_close(void)
     if (fd < 0)
         return;
     leave();
-    release_signals();
+    for (int i = 0; i < SIGNALS; i++)
+        sigaction(numbers[i], &handled[i], NULL);
     close(fd);
     fd = -1;
 }
@@ -137,9 +135,9 @@ void hp_terminal_close(void)
 static void stop(void)
 {
     struct sigaction ours;
-    stop_asked = 0;
+    came[STOP] = 0;
     leave();
-    sigaction(SIGTSTP, &old_stop, &ours);
+    sigaction(SIGTSTP, &handled[STOP], &ours);
     raise(SIGTSTP);
     sigaction(SIGTSTP, &ours, NULL);
 }
@@ -149,17 +147,16 @@ bool hp_terminal_ready(bool *redraw)
     *redraw = false;
     if (fd < 0 || broken)
         return false;
-    if (stop_asked)
+    if (came[STOP])
         stop();
     if (!is_in_foreground()) {
         leave();
         return false;
     }
-    *redraw = resized || continued || !entered;
-    resized = 0;
-    if (continued) /* after a stop that nobody saw coming: the shell's settings are there */
+    *redraw = came[RESIZE] || came[CONTINUE] || !entered;
+    if (came[CONTINUE]) /* after a stop that nobody saw coming: the shell's settings are there */
         leave();
-    continued = 0;
+    came[RESIZE] = came[CONTINUE] = 0;
     if (!entered)
         enter();
     return entered;
@@ -194,20 +191,16 @@ int hp_terminal_key(void)
 
 void hp_terminal_show(const char *lines)
 {
-    struct hp_strbuf frame = {0};
+    struct hp_strbuf frame HP_CLEANUP(hp_strbuf_fini) = {0};
+    const char *before_line = "\033[H";
     if (!entered)
         return;
-    hp_strbuf_add(&frame, "\033[H");
-    while (*lines) {
-        size_t n = strcspn(lines, "\n");
-        hp_strbuf_add(&frame,
-                      "\033[K"); /* first: behind a full line it would clear the last column */
-        hp_strbuf_bytes(&frame, lines, n);
+    for (; *lines; before_line = "\r\n") {
+        int n = (int)strcspn(lines, "\n");
+        /* Cleared first: behind a full line, that would clear the last column. */
+        hp_strbuf_format(&frame, "%s\033[K%.*s", before_line, n, lines);
         lines += n + (lines[n] == '\n');
-        if (*lines)
-            hp_strbuf_add(&frame, "\r\n");
     }
     if (!frame.failed)
-        write_all(hp_strbuf_text(&frame), frame.length);
-    hp_strbuf_fini(&frame);
+        put(hp_strbuf_text(&frame));
 }

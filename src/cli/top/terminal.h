@@ -9,8 +9,11 @@
 #ifndef HP_CLI_TERMINAL_H
 #define HP_CLI_TERMINAL_H
 
+#include "hotpath/error.h"
+
 #include <stdbool.h>
 #include <stddef.h>
+#include <sys/types.h>
 
 /* On the terminal that stderr is. False: it is none, or one that cannot move its cursor (TERM).
  * Nothing is changed yet. */
@@ -27,11 +30,37 @@ bool hp_terminal_ready(bool *redraw);
 /* While it is ready. */
 void hp_terminal_size(size_t *width, size_t *height);
 
-/* The next key that was pressed, 0: none. Of longer sequences (arrows) only that there was one: -1.
- */
+/* The next key that was pressed, 0: none; -1: a longer sequence (arrows). */
 int hp_terminal_key(void);
 
 /* Shows lines, each ended by a newline, from the top left corner; as many as it has. */
 void hp_terminal_show(const char *lines);
+
+/* Writes all of it; false: it cannot be. */
+bool hp_write_all(int fd, const char *bytes, size_t n);
+
+/*
+ * The program's output while a view fills the terminal: what it would print there goes into a file
+ * without a name, to be shown later. The terminal as its input is /dev/null meanwhile. What is
+ * redirected stays so. All zero: nothing is captured.
+ */
+struct hp_capture {
+    bool active;
+    int file;
+    int saved[3]; /* what the standard descriptors were; -1: untouched */
+    off_t shown;  /* of the file */
+};
+
+/* From now on, also for programs that are started. HP_ERR_IO: there is no such file. */
+enum hp_err hp_capture_begin(struct hp_capture *capture);
+
+/* Prints what has come since the last time where it was meant to go. */
+void hp_capture_show(struct hp_capture *capture);
+
+/* Prints a text where stderr was. */
+void hp_capture_say(const struct hp_capture *capture, const char *text);
+
+/* Prints the rest; everything is as before. */
+void hp_capture_end(struct hp_capture *capture);
 
 #endif

@@ -4,52 +4,36 @@
 #include "text/json.h"
 
 #include <inttypes.h>
-#include <stdio.h>
+
+struct request {
+    bool json;
+};
 
 static enum hp_err print_json(const struct hp_trace_info *info)
 {
     struct hp_json json = {.out = stdout, .lines = 1};
     hp_json_begin_object(&json);
-    hp_json_key(&json, "command");
-    hp_json_begin_array(&json);
-    for (char *const *word = info->run.command; *word; word++)
-        hp_json_string(&json, *word);
-    hp_json_end_array(&json);
-    const struct {
-        const char *key, *value;
-    } texts[] = {
-        {"engine", info->run.engine},
-        {"arch", hp_arch_name(info->run.arch)},
-        {"machine", info->run.machine},
-        {"hotpath", info->run.version},
-    };
-    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
-        hp_json_key(&json, texts[i].key);
-        hp_json_string(&json, texts[i].value);
-    }
-    const struct {
-        const char *key;
-        uint64_t value;
-    } numbers[] = {
-        {"version", info->version}, {"file_size", info->file_size}, {"frames", info->frames},
-        {"words", info->words},     {"threads", info->threads},     {"segments", info->segments},
-        {"modules", info->modules}, {"addresses", info->addresses},
-    };
-    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        hp_json_key(&json, numbers[i].key);
-        hp_json_uint(&json, numbers[i].value);
-    }
-    hp_json_key(&json, "exit_status");
-    hp_json_int(&json, info->run.exit_status);
-    hp_json_key(&json, "seconds");
-    hp_json_fixed(&json, info->run.seconds, 3);
-    hp_json_key(&json, "complete");
-    hp_json_bool(&json, info->complete);
+    hp_json_put_strings(&json, "command", info->run.command);
+    hp_json_put_string(&json, "engine", info->run.engine);
+    hp_json_put_string(&json, "arch", hp_arch_name(info->run.arch));
+    hp_json_put_string(&json, "machine", info->run.machine);
+    hp_json_put_string(&json, "hotpath", info->run.version);
+    hp_json_put_uint(&json, "version", info->version);
+    hp_json_put_uint(&json, "file_size", info->file_size);
+    hp_json_put_uint(&json, "frames", info->frames);
+    hp_json_put_uint(&json, "words", info->words);
+    hp_json_put_uint(&json, "threads", info->threads);
+    hp_json_put_uint(&json, "segments", info->segments);
+    hp_json_put_uint(&json, "modules", info->modules);
+    hp_json_put_uint(&json, "addresses", info->addresses);
+    hp_json_put_int(&json, "exit_status", info->run.exit_status);
+    hp_json_put_fixed(&json, "seconds", info->run.seconds, 3);
+    hp_json_put_bool(&json, "complete", info->complete);
     hp_json_end_object(&json);
     return hp_json_finish(&json);
 }
 
-static void print_text(const char *path, const struct hp_trace_info *info)
+static enum hp_err print_text(const char *path, const struct hp_trace_info *info)
 {
     printf("%s:", path);
     for (char *const *word = info->run.command; *word; word++)
@@ -67,35 +51,23 @@ static void print_text(const char *path, const struct hp_trace_info *info)
            info->modules);
     if (!info->complete)
         printf("  incomplete: there is no index, the writer did not finish\n");
+    return HP_OK;
 }
 
-struct request {
-    bool json;
-};
-
 static const struct hp_option rows[] = {
-    {"json", 'j', HP_OPT_FLAG, offsetof(struct request, json), NULL, "JSON, for scripts", 0},
+    {"json", 'j', HP_FLAG(json), NULL, "JSON, for scripts"},
     {0},
 };
 
-static const struct hp_option_group options[] = {
-    {rows, 0},
-    {0},
-};
+HP_CLEANUP_POINTER(close_reader, struct hp_trace_reader, hp_trace_reader_close)
 
-static enum hp_err run_command(void *values, int n, char **words, int *status)
+static enum hp_err run(struct hp_invocation *call)
 {
-    const struct request *r = values;
-    struct hp_trace_reader *reader;
-    enum hp_err err = HP_OK;
-    (void)n, (void)status;
-    HP_TRY(hp_trace_reader_open(words[0], &reader));
-    if (r->json)
-        err = print_json(hp_trace_reader_info(reader));
-    else
-        print_text(words[0], hp_trace_reader_info(reader));
-    hp_trace_reader_close(reader);
-    return err;
+    const struct request *r = call->values;
+    struct hp_trace_reader *reader HP_CLEANUP(close_reader) = NULL;
+    HP_TRY(hp_trace_reader_open(call->words[0], &reader));
+    return r->json ? print_json(hp_trace_reader_info(reader))
+                   : print_text(call->words[0], hp_trace_reader_info(reader));
 }
 
 const struct hp_command hp_command_trace_info = {
@@ -104,13 +76,11 @@ const struct hp_command hp_command_trace_info = {
     .summary = "what a trace holds",
     .synopsis = "[--json] FILE",
     .help = "Says what a trace holds. An incomplete trace (its writer died) has no index: what can "
-            "be told\n"
-            "is told; 'hotpath trace check' reads all of it.\n",
-    .options = options,
+            "be told is told; 'hotpath trace check' reads all of it.\n",
+    .options = {rows},
     .least = 1,
     .most = 1,
     .wrong = "info takes one trace",
-    .instead = "hotpath trace info FILE",
     .size = sizeof(struct request),
-    .run = run_command,
+    .run = run,
 };

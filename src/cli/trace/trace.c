@@ -1,17 +1,31 @@
 // SPDX-License-Identifier: MIT
-#include "cli/cli.h"
+#include "cli/trace/trace.h"
 
-static const struct hp_command *const commands[] = {
-    &hp_command_trace_record, &hp_command_trace_info,   &hp_command_trace_check,
-    &hp_command_trace_dump,   &hp_command_trace_replay, NULL,
-};
+#include "engine/trace/replay.h"
 
-const struct hp_command hp_command_trace = {
-    .name = "trace",
-    .summary = "record, inspect, check and replay the raw stream",
-    .synopsis = "COMMAND [OPTIONS] ...",
-    .help = "A trace is everything a program executed, in order: about a bit a branch. Replaying "
-            "it gives\n"
-            "the same profile as watching the program, to the last count, as often as you like.\n",
-    .commands = commands,
-};
+enum hp_err hp_open_trace(struct hp_open_trace *trace, const char *path)
+{
+    HP_TRY(hp_trace_reader_open(path, &trace->reader));
+    return hp_code_new(hp_trace_reader_info(trace->reader)->run.arch, &trace->code);
+}
+
+void hp_open_trace_close(struct hp_open_trace *trace)
+{
+    hp_pipeline_free(trace->pipeline);
+    hp_code_free(trace->code);
+    hp_trace_reader_close(trace->reader);
+}
+
+enum hp_err hp_open_trace_replay(struct hp_open_trace *trace, struct hp_profiler *profiler,
+                                 bool with_addresses)
+{
+    uint64_t damaged;
+    HP_TRY(hp_pipeline_new(trace->code, NULL, NULL, &(struct hp_region){0}, &trace->pipeline));
+    HP_TRY(hp_pipeline_add(trace->pipeline, profiler));
+    if (with_addresses && hp_trace_reader_info(trace->reader)->run.addresses) {
+        hp_trace_reader_want_addresses(trace->reader);
+        hp_pipeline_expect_addresses(trace->pipeline);
+    }
+    return hp_replay(trace->reader, trace->code, hp_pipeline_consumer(trace->pipeline), false,
+                     &damaged);
+}

@@ -3,92 +3,68 @@
 #include "cli/wpp/names.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 
-struct selection {
+#define AT_ONCE 1024
+
+struct request {
     uint64_t thread, skip, count;
 };
 
+HP_CLEANUP_POINTER(free_cursor, struct hp_wpp_cursor, hp_wpp_cursor_free)
+
 /* Prints what is wanted of one thread. `*left` of it are still to be printed. */
-static enum hp_err print_thread(const struct hp_wpp_reader *reader, struct hp_wpp_names *names,
-                                size_t thread, uint64_t skip, uint64_t *left)
+static enum hp_err print_thread(const struct hp_open_wpp *wpp, size_t thread, uint32_t id,
+                                uint64_t skip, uint64_t *left)
 {
-    size_t n_threads, n_paths, n;
-    const struct hp_wpp_path *paths = hp_wpp_paths(reader, &n_paths);
-    uint32_t id = hp_wpp_threads(reader, &n_threads)[thread].id, ids[1024];
-    struct hp_wpp_cursor *cursor;
+    uint32_t ids[AT_ONCE];
+    struct hp_wpp_cursor *cursor HP_CLEANUP(free_cursor) = NULL;
     char place[512], outcomes[HP_PATH_MAX_LENGTH + 1];
-    HP_TRY(hp_wpp_cursor_new(reader, thread, &cursor));
+    HP_TRY(hp_wpp_cursor_new(wpp->reader, thread, &cursor));
     hp_wpp_cursor_skip(cursor, skip);
     for (uint64_t number = skip; *left && !ferror(stdout);) {
-        n = hp_wpp_cursor_next(cursor, ids, *left < 1024 ? (size_t)*left : 1024);
+        size_t n = hp_wpp_cursor_next(cursor, ids, *left < AT_ONCE ? (size_t)*left : AT_ONCE);
         if (n == 0)
             break;
         *left -= n;
         for (size_t i = 0; i < n; i++, number++) {
-            const struct hp_wpp_path *path = &paths[ids[i]];
-            hp_wpp_names_place(names, path, place, sizeof place);
+            const struct hp_wpp_path *path = &wpp->paths[ids[i]];
+            hp_wpp_place(wpp, path, place, sizeof place);
             hp_wpp_outcomes(path, outcomes);
             printf("%" PRIu32 " %" PRIu64 " %s %s %" PRIu32 "\n", id, number, place,
                    path->length ? outcomes : "-", path->insns);
         }
     }
-    hp_wpp_cursor_free(cursor);
     return HP_OK;
 }
 
-static enum hp_err print_selected(const struct hp_wpp_reader *reader,
-                                  const struct selection *selection)
+static enum hp_err run(struct hp_invocation *call)
 {
-    struct hp_wpp_names names;
-    size_t n_threads;
-    bool found = false;
-    const struct hp_wpp_thread *threads = hp_wpp_threads(reader, &n_threads);
-    HP_TRY(hp_wpp_names_init(&names, reader));
-    enum hp_err err = HP_OK;
-    uint64_t skip = selection->skip, left = selection->count;
-    for (size_t i = 0; i < n_threads && err == HP_OK; i++) {
-        if (selection->thread != UINT64_MAX && selection->thread != threads[i].id)
+    const struct request *r = call->values;
+    struct hp_open_wpp wpp HP_CLEANUP(hp_open_wpp_close) = {0};
+    size_t n;
+    bool found = r->thread == HP_NOT_SAID;
+    HP_TRY(hp_open_wpp(&wpp, call->words[0]));
+    const struct hp_wpp_thread *threads = hp_wpp_threads(wpp.reader, &n);
+    uint64_t skip = r->skip, left = r->count;
+    for (size_t i = 0; i < n; i++) {
+        if (r->thread != HP_NOT_SAID && r->thread != threads[i].id)
             continue;
         found = true;
         if (skip < threads[i].symbols)
-            err = print_thread(reader, &names, i, skip, &left);
+            HP_TRY(print_thread(&wpp, i, threads[i].id, skip, &left));
         skip -= skip < threads[i].symbols ? skip : threads[i].symbols;
     }
-    hp_wpp_names_fini(&names);
-    if (err == HP_OK && selection->thread != UINT64_MAX && !found)
-        err = hp_fail(HP_ERR_NOTFOUND, "there is no thread %" PRIu64, selection->thread);
-    if (err == HP_OK && (fflush(stdout) != 0 || ferror(stdout)))
-        err = hp_fail(HP_ERR_IO, "cannot write to standard output: %m");
-    return err;
+    if (!found)
+        return hp_fail(HP_ERR_NOTFOUND, "there is no thread %" PRIu64, r->thread);
+    return hp_cli_flush();
 }
-
-static const struct selection defaults = {.thread = UINT64_MAX, .count = UINT64_MAX};
 
 static const struct hp_option rows[] = {
-    {"thread", 't', HP_OPT_COUNT, offsetof(struct selection, thread), "N",
-     "only thread N; the first is 0", 0},
-    {"skip", 0, HP_OPT_COUNT, offsetof(struct selection, skip), "N", "leave out the first N paths",
-     0},
-    {"count", 'n', HP_OPT_COUNT, offsetof(struct selection, count), "N",
-     "print N of them (default: all)", 0},
+    {"thread", 't', HP_COUNT(thread), "N", "only thread N; the first is 0"},
+    {"skip", 0, HP_COUNT(skip), "N", "leave out the first N paths"},
+    {"count", 'n', HP_COUNT(count), "N", "print N of them (default: all)"},
     {0},
 };
-
-static const struct hp_option_group options[] = {
-    {rows, 0},
-    {0},
-};
-
-static enum hp_err run_command(void *values, int n, char **words, int *status)
-{
-    struct hp_wpp_reader *reader;
-    (void)n, (void)status;
-    HP_TRY(hp_wpp_open(words[0], &reader));
-    enum hp_err err = print_selected(reader, values);
-    hp_wpp_close(reader);
-    return err;
-}
 
 const struct hp_command hp_command_wpp_expand = {
     .name = "expand",
@@ -96,18 +72,14 @@ const struct hp_command hp_command_wpp_expand = {
     .summary = "print the exact sequence of paths",
     .synopsis = "[OPTIONS] FILE",
     .help = "Prints the exact sequence of paths, a line each: thread, number, where the path "
-            "starts, its\n"
-            "branches (1 taken, first branch first; '-' for none), and its instructions. Threads "
-            "come one "
-            "after\n"
-            "the other.\n",
+            "starts, its branches (1 taken, first branch first; '-' for none), and its "
+            "instructions. Threads come one after the other.\n",
     .examples = "  hotpath wpp expand gzip.wpp --thread 0 --skip 1M --count 100\n",
-    .options = options,
+    .options = {rows},
     .least = 1,
     .most = 1,
     .wrong = "expand takes one file",
-    .instead = "hotpath wpp expand FILE",
-    .defaults = &defaults,
-    .size = sizeof(struct selection),
-    .run = run_command,
+    .defaults = &(const struct request){.thread = HP_NOT_SAID, .count = HP_NOT_SAID},
+    .size = sizeof(struct request),
+    .run = run,
 };

@@ -5,69 +5,62 @@
 #include "text/number.h"
 #include "text/strbuf.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-
 #define DEFAULT_LENGTH 32
 #define DEFAULT_TOP    10
 #define SHOWN          12 /* lines of a subpath, in text, before it is cut */
 
+struct request {
+    uint64_t length, top;
+    bool json;
+};
+
 struct hot {
-    const struct hp_wpp_reader *reader;
-    struct hp_wpp_names names;
-    const struct hp_wpp_subpath *list;
+    struct hp_open_wpp wpp;
+    struct hp_wpp_subpath *list;
     size_t n;
     uint64_t insns; /* of the run */
 };
 
+static void close_hot(struct hot *hot)
+{
+    hp_wpp_subpaths_free(hot->list, hot->n);
+    hp_open_wpp_close(&hot->wpp);
+}
+
 /* --- JSON ------------------------------------------------------------------------------------- */
 
-static void json_path(struct hp_json *json, struct hot *hot, const struct hp_wpp_path *path)
+static void json_path(struct hp_json *json, struct hp_open_wpp *wpp, const struct hp_wpp_path *path)
 {
-    char text[512];
-    const struct hp_symbol *function = hp_wpp_names_function(&hot->names, path);
+    char place[512], outcomes[HP_PATH_MAX_LENGTH + 1];
+    const struct hp_symbol *function = hp_wpp_function(wpp, path);
+    hp_wpp_place(wpp, path, place, sizeof place);
+    hp_wpp_outcomes(path, outcomes);
     hp_json_begin_object(json);
-    hp_json_key(json, "start");
-    hp_wpp_names_place(&hot->names, path, text, sizeof text);
-    hp_json_string(json, text);
-    hp_json_key(json, "length");
-    hp_json_uint(json, path->length);
-    hp_json_key(json, "outcomes");
-    hp_wpp_outcomes(path, text);
-    hp_json_string(json, text);
-    hp_json_key(json, "instructions");
-    hp_json_uint(json, path->insns);
-    hp_json_key(json, "function");
-    hp_json_string(json, function ? function->name : "");
+    hp_json_put_string(json, "start", place);
+    hp_json_put_uint(json, "length", path->length);
+    hp_json_put_string(json, "outcomes", outcomes);
+    hp_json_put_uint(json, "instructions", path->insns);
+    hp_json_put_string(json, "function", function ? function->name : "");
     hp_json_end_object(json);
 }
 
 static enum hp_err print_json(struct hot *hot)
 {
-    size_t n_paths;
-    const struct hp_wpp_path *paths = hp_wpp_paths(hot->reader, &n_paths);
     struct hp_json json = {.out = stdout, .lines = 2};
     hp_json_begin_object(&json);
-    hp_json_key(&json, "instructions");
-    hp_json_uint(&json, hot->insns);
-    hp_json_key(&json, "subpaths");
-    hp_json_begin_array(&json);
+    hp_json_put_uint(&json, "instructions", hot->insns);
+    hp_json_put_array(&json, "subpaths");
     for (size_t i = 0; i < hot->n; i++) {
         const struct hp_wpp_subpath *subpath = &hot->list[i];
         uint64_t weight = subpath->count * subpath->insns;
         hp_json_begin_object(&json);
-        hp_json_key(&json, "count");
-        hp_json_uint(&json, subpath->count);
-        hp_json_key(&json, "length");
-        hp_json_uint(&json, subpath->n);
-        hp_json_key(&json, "instructions");
-        hp_json_uint(&json, weight);
-        hp_json_key(&json, "share");
-        hp_json_fixed(&json, hp_number_share(weight, hot->insns), 6);
-        hp_json_key(&json, "paths");
-        hp_json_begin_array(&json);
+        hp_json_put_uint(&json, "count", subpath->count);
+        hp_json_put_uint(&json, "length", subpath->n);
+        hp_json_put_uint(&json, "instructions", weight);
+        hp_json_put_fixed(&json, "share", hp_number_share(weight, hot->insns), 6);
+        hp_json_put_array(&json, "paths");
         for (size_t k = 0; k < subpath->n; k++)
-            json_path(&json, hot, &paths[subpath->paths[k]]);
+            json_path(&json, &hot->wpp, &hot->wpp.paths[subpath->paths[k]]);
         hp_json_end_array(&json);
         hp_json_end_object(&json);
     }
@@ -78,32 +71,27 @@ static enum hp_err print_json(struct hot *hot)
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-static void print_path(struct hot *hot, const struct hp_wpp_path *path, size_t times)
+static void print_path(struct hp_open_wpp *wpp, const struct hp_wpp_path *path, size_t times)
 {
-    struct hp_strbuf line = {0};
+    struct hp_strbuf line HP_CLEANUP(hp_strbuf_fini) = {0};
     char place[512], outcomes[HP_PATH_MAX_LENGTH + 1];
-    const struct hp_symbol *function = hp_wpp_names_function(&hot->names, path);
-    hp_wpp_names_place(&hot->names, path, place, sizeof place);
+    const struct hp_symbol *function = hp_wpp_function(wpp, path);
+    hp_wpp_place(wpp, path, place, sizeof place);
     hp_wpp_outcomes(path, outcomes);
     hp_strbuf_clean(&line, function ? function->name : place);
-    if (function && path->offset != function->offset) {
-        hp_strbuf_add(&line, "+");
-        hp_strbuf_hex(&line, path->offset - function->offset);
-    }
-    printf("         %s", hp_strbuf_text(&line));
+    if (function && path->offset != function->offset)
+        hp_strbuf_format(&line, "+%s", HP_HEX(path->offset - function->offset));
     if (path->length)
-        printf("  %s", outcomes);
+        hp_strbuf_format(&line, "  %s", outcomes);
     if (times > 1)
-        printf("  x%zu", times);
-    printf("\n");
-    hp_strbuf_fini(&line);
+        hp_strbuf_format(&line, "  x%zu", times);
+    printf("         %s\n", hp_strbuf_text(&line));
 }
 
 /* Lines of the subpath: a path that comes several times in a row is one. */
-static void print_subpath(struct hot *hot, const struct hp_wpp_subpath *subpath)
+static void print_subpath(struct hp_open_wpp *wpp, const struct hp_wpp_subpath *subpath)
 {
-    size_t n_paths, lines = 0, times;
-    const struct hp_wpp_path *paths = hp_wpp_paths(hot->reader, &n_paths);
+    size_t lines = 0, times;
     for (size_t i = 0; i < subpath->n; i += times) {
         for (times = 1; i + times < subpath->n; times++)
             if (subpath->paths[i + times] != subpath->paths[i])
@@ -112,77 +100,44 @@ static void print_subpath(struct hot *hot, const struct hp_wpp_subpath *subpath)
             printf("         ... and %zu more paths\n", subpath->n - i);
             return;
         }
-        print_path(hot, &paths[subpath->paths[i]], times);
+        print_path(wpp, &wpp->paths[subpath->paths[i]], times);
     }
 }
 
 static enum hp_err print_text(struct hot *hot)
 {
-    char share[HP_NUMBER_SIZE], count[HP_NUMBER_SIZE], insns[HP_NUMBER_SIZE];
     for (size_t i = 0; i < hot->n; i++) {
         const struct hp_wpp_subpath *subpath = &hot->list[i];
-        hp_number_percent(share, hp_number_share(subpath->count * subpath->insns, hot->insns));
-        hp_number_grouped(count, subpath->count);
-        hp_number_grouped(insns, subpath->insns);
-        printf("%7s  executed %s time%s: %zu path%s, %s instruction%s\n", share, count,
-               subpath->count == 1 ? "" : "s", subpath->n, subpath->n == 1 ? "" : "s", insns,
+        printf("%7s  executed %s time%s: %zu path%s, %s instruction%s\n",
+               HP_PERCENT(hp_number_share(subpath->count * subpath->insns, hot->insns)),
+               HP_GROUPED(subpath->count), subpath->count == 1 ? "" : "s", subpath->n,
+               subpath->n == 1 ? "" : "s", HP_GROUPED(subpath->insns),
                subpath->insns == 1 ? "" : "s");
-        print_subpath(hot, subpath);
+        print_subpath(&hot->wpp, subpath);
     }
-    if (fflush(stdout) != 0 || ferror(stdout))
-        return hp_fail(HP_ERR_IO, "cannot write to standard output: %m");
-    return HP_OK;
+    return hp_cli_flush();
 }
 
-static enum hp_err print_hot(const struct hp_wpp_reader *reader, uint64_t length, uint64_t top,
-                             bool json)
+static enum hp_err run(struct hp_invocation *call)
 {
-    struct hot hot = {.reader = reader, .insns = hp_wpp_reader_stats(reader)->insns};
-    struct hp_wpp_subpath *list;
-    HP_TRY(hp_wpp_subpaths(reader, (size_t)length, (size_t)top, &list, &hot.n));
-    hot.list = list;
-    enum hp_err err = hp_wpp_names_init(&hot.names, reader);
-    if (err == HP_OK)
-        err = json ? print_json(&hot) : print_text(&hot);
-    hp_wpp_names_fini(&hot.names);
-    hp_wpp_subpaths_free(list, hot.n);
-    return err;
-}
-
-struct request {
-    uint64_t length, top;
-    bool json;
-};
-
-static const struct request defaults = {.length = DEFAULT_LENGTH, .top = UINT64_MAX};
-
-static const struct hp_option rows[] = {
-    {"length", 'l', HP_OPT_COUNT, offsetof(struct request, length), "N",
-     "paths in a subpath, at most (default: 32)", 0},
-    {"top", 'n', HP_OPT_COUNT, offsetof(struct request, top), "N",
-     "subpaths to print (default: 10 in text, all in JSON; 0: all)", 0},
-    {"json", 'j', HP_OPT_FLAG, offsetof(struct request, json), NULL, "JSON, for scripts", 0},
-    {0},
-};
-
-static const struct hp_option_group options[] = {
-    {rows, 0},
-    {0},
-};
-
-static enum hp_err run_command(void *values, int n, char **words, int *status)
-{
-    const struct request *r = values;
-    struct hp_wpp_reader *reader;
-    uint64_t top = r->top != UINT64_MAX ? r->top : r->json ? 0 : DEFAULT_TOP;
-    (void)n, (void)status;
+    const struct request *r = call->values;
+    struct hot hot HP_CLEANUP(close_hot) = {0};
+    uint64_t top = r->top != HP_NOT_SAID ? r->top : r->json ? 0 : DEFAULT_TOP;
     if (r->length == 0)
         return hp_fail(HP_ERR_INVALID, "--length is at least 1");
-    HP_TRY(hp_wpp_open(words[0], &reader));
-    enum hp_err err = print_hot(reader, r->length, top, r->json);
-    hp_wpp_close(reader);
-    return err;
+    HP_TRY(hp_open_wpp(&hot.wpp, call->words[0]));
+    hot.insns = hp_wpp_reader_stats(hot.wpp.reader)->insns;
+    HP_TRY(hp_wpp_subpaths(hot.wpp.reader, (size_t)r->length, (size_t)top, &hot.list, &hot.n));
+    return r->json ? print_json(&hot) : print_text(&hot);
 }
+
+static const struct hp_option rows[] = {
+    {"length", 'l', HP_COUNT(length), "N", "paths in a subpath, at most (default: 32)"},
+    {"top", 'n', HP_COUNT(top), "N",
+     "subpaths to print (default: 10 in text, all in JSON; 0: all)"},
+    {"json", 'j', HP_FLAG(json), NULL, "JSON, for scripts"},
+    {0},
+};
 
 const struct hp_command hp_command_wpp_hot = {
     .name = "hot",
@@ -190,17 +145,14 @@ const struct hp_command hp_command_wpp_hot = {
     .summary = "print the heaviest subpaths, across loops and calls",
     .synopsis = "[OPTIONS] FILE",
     .help = "Prints the heaviest subpaths: sequences of paths that were executed again and again, "
-            "whether they\n"
-            "lie in a loop or lead through calls and returns. The whole run is cut into "
-            "subpaths of at most\n"
-            "--length paths, so shares add up.\n",
+            "whether they lie in a loop or lead through calls and returns. The whole run is cut "
+            "into subpaths of at most --length paths, so shares add up.\n",
     .examples = "  hotpath wpp hot gzip.wpp --length 8\n",
-    .options = options,
+    .options = {rows},
     .least = 1,
     .most = 1,
     .wrong = "hot takes one file",
-    .instead = "hotpath wpp hot FILE",
-    .defaults = &defaults,
+    .defaults = &(const struct request){.length = DEFAULT_LENGTH, .top = HP_NOT_SAID},
     .size = sizeof(struct request),
-    .run = run_command,
+    .run = run,
 };

@@ -1,61 +1,53 @@
 // SPDX-License-Identifier: MIT
 #include "cli/wpp/names.h"
 
+#include "report/tables.h"
+
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
-enum hp_err hp_wpp_names_init(struct hp_wpp_names *names, const struct hp_wpp_reader *reader)
-{
-    *names = (struct hp_wpp_names){.reader = reader};
-    hp_wpp_modules(reader, &names->n);
-    names->symbols = calloc(names->n + 1, sizeof(void *));
-    names->opened = calloc(names->n + 1, sizeof *names->opened);
-    if (names->symbols && names->opened)
-        return HP_OK;
-    hp_wpp_names_fini(names);
-    return hp_fail_nomem();
-}
-
-void hp_wpp_names_fini(struct hp_wpp_names *names)
-{
-    for (size_t i = 0; names->symbols && i < names->n; i++)
-        if (names->symbols[i])
-            hp_symbols_close(names->symbols[i]);
-    free(names->symbols);
-    free(names->opened);
-    *names = (struct hp_wpp_names){0};
-}
-
-const struct hp_symbol *hp_wpp_names_function(struct hp_wpp_names *names,
-                                              const struct hp_wpp_path *path)
+enum hp_err hp_open_wpp(struct hp_open_wpp *wpp, const char *path)
 {
     size_t n;
-    const struct hp_wpp_module *modules = hp_wpp_modules(names->reader, &n);
+    HP_TRY(hp_wpp_open(path, &wpp->reader));
+    wpp->paths = hp_wpp_paths(wpp->reader, &n);
+    wpp->modules = hp_wpp_modules(wpp->reader, &wpp->n_modules);
+    wpp->symbols = calloc(wpp->n_modules + 1, sizeof(void *));
+    wpp->opened = calloc(wpp->n_modules + 1, sizeof *wpp->opened);
+    return wpp->symbols && wpp->opened ? HP_OK : hp_fail_nomem();
+}
+
+void hp_open_wpp_close(struct hp_open_wpp *wpp)
+{
+    for (size_t i = 0; wpp->symbols && i < wpp->n_modules; i++)
+        if (wpp->symbols[i])
+            hp_symbols_close(wpp->symbols[i]);
+    free(wpp->symbols);
+    free(wpp->opened);
+    hp_wpp_close(wpp->reader);
+}
+
+const struct hp_symbol *hp_wpp_function(struct hp_open_wpp *wpp, const struct hp_wpp_path *path)
+{
     if (path->module == HP_NO_ID)
         return NULL;
-    if (!names->opened[path->module]) {
-        const struct hp_wpp_module *module = &modules[path->module];
-        names->opened[path->module] = true;
-        if (hp_symbols_open(module->path, module->build_id, &names->symbols[path->module]) != HP_OK)
-            names->symbols[path->module] = NULL;
-    }
-    struct hp_symbols *symbols = names->symbols[path->module];
-    return symbols ? hp_symbols_find(symbols, path->offset) : NULL;
+    const struct hp_wpp_module *module = &wpp->modules[path->module];
+    struct hp_symbols **symbols = &wpp->symbols[path->module];
+    if (!wpp->opened[path->module] &&
+        hp_symbols_open(module->path, module->build_id, symbols) != HP_OK)
+        *symbols = NULL;
+    wpp->opened[path->module] = true;
+    return *symbols ? hp_symbols_find(*symbols, path->offset) : NULL;
 }
 
-void hp_wpp_names_place(const struct hp_wpp_names *names, const struct hp_wpp_path *path,
-                        char *text, size_t size)
+void hp_wpp_place(const struct hp_open_wpp *wpp, const struct hp_wpp_path *path, char *text,
+                  size_t size)
 {
-    size_t n;
-    const struct hp_wpp_module *modules = hp_wpp_modules(names->reader, &n);
-    if (path->module == HP_NO_ID) {
+    if (path->module == HP_NO_ID)
         snprintf(text, size, "0x%" PRIx64, path->offset);
-        return;
-    }
-    const char *file = modules[path->module].path, *slash = strrchr(file, '/');
-    snprintf(text, size, "%s+0x%" PRIx64, slash ? slash + 1 : file, path->offset);
+    else
+        snprintf(text, size, "%s+0x%" PRIx64, hp_base_name(wpp->modules[path->module].path),
+                 path->offset);
 }
 
 void hp_wpp_outcomes(const struct hp_wpp_path *path, char text[HP_PATH_MAX_LENGTH + 1])

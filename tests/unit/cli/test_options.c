@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Command lines. */
-#include "cli/cli.h"
-#include "cli/options.h"
+#include "cli/help.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
@@ -83,26 +82,37 @@ struct values {
 static struct values values;
 
 static const struct hp_option rows[] = {
-    {"quiet", 'q', HP_OPT_FLAG, offsetof(struct values, quiet), NULL, "say nothing", 0},
+    {"quiet", 'q', HP_OPT_FLAG, offsetof(struct values, quiet), NULL, "say nothing"},
     {"no-follow", 0, HP_OPT_FLAG, offsetof(struct values, no_follow), NULL,
-     "stay with the program\nonly", 0},
-    {"output", 'o', HP_OPT_TEXT, offsetof(struct values, output), "FILE", "write to FILE", 0},
-    {"a-name-that-is-long", 't', HP_OPT_COUNT, offsetof(struct values, top), "COUNT", "so many", 0},
+     "stay with the program only, whatever else it may start"},
+    {"output", 'o', HP_OPT_TEXT, offsetof(struct values, output), "FILE", "write to FILE"},
+    {"a-name-that-is-long", 't', HP_OPT_COUNT, offsetof(struct values, top), "COUNT", "so many"},
     {0},
 };
 
-static const struct hp_option_group options[] = {{rows, 0}, {0}};
+static const struct hp_option engine[] = {
+    {"engine", 0, HP_OPT_TEXT, offsetof(struct values, output), "ENGINE", "one of {}, or neither"},
+    {0},
+};
+
+static enum hp_err do_nothing(struct hp_invocation *call)
+{
+    (void)call;
+    return HP_OK;
+}
 
 static const struct hp_command commands[] = {
     {.name = "try",
      .synopsis = "[OPTIONS] WORDS",
-     .help = "Tries.\n",
-     .options = options,
-     .size = sizeof(struct values)},
-    {.name = "try", .options = options, .stop_at_word = true},
+     .help = "Tries, and says so in lines that end where a terminal does, which is after eighty "
+             "columns, or earlier.\n",
+     .options = {rows, engine},
+     .size = sizeof(struct values),
+     .run = do_nothing},
+    {.name = "try", .options = {rows}, .stop_at_word = true, .run = do_nothing},
 };
 
-static enum hp_asked exit_now;
+static struct hp_invocation call;
 
 /* Parses the blank-separated words of `line`; afterwards `left` are the words that are no options,
  * joined by blanks. */
@@ -110,18 +120,19 @@ static enum hp_err parse(const char *line, bool stop_at_word, char *left)
 {
     static char name[] = "try", empty[] = "";
     char copy[256], *argv[32] = {name};
-    int argc = 1, n = -1;
+    int argc = 1;
     snprintf(copy, sizeof copy, "%s", line);
     for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
         argv[argc++] = strcmp(word, "EMPTY") == 0 ? empty : word;
     argv[argc] = NULL;
     values = (struct values){.output = ""};
-    enum hp_err err = hp_options_parse(&commands[stop_at_word], &values, argc, argv, &n, &exit_now);
+    call = (struct hp_invocation){.command = &commands[stop_at_word], .values = &values};
+    enum hp_err err = hp_options_parse(&call, argc, argv);
     left[0] = 0;
-    for (int i = 0; err == HP_OK && !exit_now && i < n; i++)
-        snprintf(left + strlen(left), 128, "%s%s", i ? " " : "", argv[1 + i]);
-    if (err == HP_OK && !exit_now)
-        assert_null(argv[1 + n]);
+    for (int i = 0; i < call.n; i++)
+        snprintf(left + strlen(left), 128, "%s%s", i ? " " : "", call.words[i]);
+    if (err == HP_OK && !call.help)
+        assert_null(call.words[call.n]);
     static char kept[256];
     snprintf(kept, sizeof kept, "%s", values.output);
     values.output = kept;
@@ -136,7 +147,7 @@ static void expect_parsed(const char *line, bool stop_at_word, const char *expec
              values.no_follow ? "n" : "", *values.output ? "o=" : "", values.output,
              (unsigned long long)values.top, left);
     assert_string_equal(all, expected);
-    assert_int_equal(exit_now, HP_ASKED_NOTHING);
+    assert_false(call.help);
 }
 
 static void options_and_words(void **state)
@@ -162,6 +173,7 @@ static void the_end_of_the_options(void **state)
     (void)state;
     expect_parsed("-q -- -o x --help", false, "q 0|-o x --help");
     expect_parsed("a -- -q -- b", false, " 0|a -q -- b");
+    assert_int_equal(call.behind, 3);
     expect_parsed("--", false, " 0|");
     expect_parsed("-q ls -o x", true, "q 0|ls -o x");
     expect_parsed("-q -- ls -- x", true, "q 0|ls -- x");
@@ -224,22 +236,49 @@ static void help_is_made_of_the_table(void **state)
     char text[2048];
     const char *expected = "Usage: hotpath try [OPTIONS] WORDS\n"
                            "\n"
-                           "Tries.\n"
+                           "Tries, and says so in lines that end where a terminal does, which is "
+                           "after\n"
+                           "eighty columns, or earlier.\n"
                            "\n"
                            "Options:\n"
                            "  -q, --quiet             say nothing\n"
-                           "      --no-follow         stay with the program\n"
-                           "                          only\n"
+                           "      --no-follow         stay with the program only, whatever else "
+                           "it may start\n"
                            "  -o, --output FILE       write to FILE\n"
                            "  -t, --a-name-that-is-long COUNT\n"
                            "                          so many\n"
+                           "      --engine ENGINE     one of native, qemu, or neither\n"
                            "  -h, --help              show this\n";
     printed("--help", text, sizeof text);
     assert_string_equal(text, expected);
     printed("a -q -h --what", text, sizeof text);
     assert_string_equal(text, expected);
-    printed("--list-options", text, sizeof text);
-    assert_string_equal(text, "--quiet\n--no-follow\n--output\n--a-name-that-is-long\n--help\n");
+}
+
+/* "{}" in a help stands for the words of a list: there is one for each that has it. */
+static void every_list_exists(void **state)
+{
+    (void)state;
+    struct hp_strbuf text = {0};
+    const struct hp_option *option;
+    size_t lists = 0;
+    for (const struct hp_command *const *c = hp_commands; *c; c++) {
+        for (size_t i = 0; (option = hp_command_option(*c, i)); i++) {
+            if (!strstr(option->help, "{}"))
+                continue;
+            assert_non_null(hp_words_find(option->argument));
+            hp_strbuf_clear(&text);
+            hp_option_help(option, &text);
+            assert_true(text.length > strlen(option->help));
+            lists++;
+        }
+        if ((*c)->list)
+            assert_non_null(hp_words_find((*c)->list)->topic);
+        if ((*c)->words)
+            assert_non_null(hp_words_find((*c)->words));
+    }
+    assert_true(lists > 10);
+    hp_strbuf_fini(&text);
 }
 
 int main(void)
@@ -251,6 +290,7 @@ int main(void)
         cmocka_unit_test(the_end_of_the_options),
         cmocka_unit_test(errors_say_what_is_wrong),
         cmocka_unit_test(help_is_made_of_the_table),
+        cmocka_unit_test(every_list_exists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

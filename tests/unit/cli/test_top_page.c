@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* Pages of the live view, whatever is on the board. They belong to the command, not to the library:
- * compiled in here. */
-#include "cli/top/page.c"
-#include "cli/top/rows.c"
+/* Pages of the live view, whatever is on the board. */
+#include "cli/top/page.h"
+#include "text/utf8.h"
 
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: MIT
+#include "base/clock.h"
+#include "cli/cli.h"
+
+#include <unistd.h>
+
+/* --- Options ---------------------------------------------------------------------------------- */
+
+#define AT(member) offsetof(struct hp_cli_session, member)
+
+const struct hp_option hp_options_profilers[] = {
+    {"profile", 'p', HP_OPT_TEXT, AT(settings.profile), "LIST",
+     "which profilers, joined by commas (default: exact); 'hotpath help profilers' lists them"},
+    {"paths", 0, HP_OPT_TEXT, AT(settings.paths), "TYPE",
+     "which paths: {}, or a table of operations (default: bl)"},
+    {"metric", 0, HP_OPT_TEXT, AT(settings.metric), "METRIC",
+     "what to count along paths, and to sort them by (default: executions): {}; all but the first "
+     "two with --machine"},
+    {"table", 0, HP_OPT_TEXTS, AT(settings.tables), "TABLE",
+     "model a hot path table beside the complete profile, and say how much of that it has: {}, or "
+     "a size and changes: 512x4,policy=lru (may be repeated)"},
+    {"window", 0, HP_OPT_COUNT, AT(settings.window), "N",
+     "compare the tables every N instructions as well"},
+    {"max-paths", 0, HP_OPT_COUNT, AT(settings.max_paths), "N",
+     "distinct paths to keep, a thread (default 33M); what comes beyond is counted and noted"},
+    {"wpp", 0, HP_OPT_TEXT, AT(settings.wpp), "FILE",
+     "write the whole program path, every path in order, for hotpath wpp; paths are wpp then, "
+     "unless --paths says otherwise"},
+    {"wpp-memory", 0, HP_OPT_SIZE, AT(settings.wpp_memory), "SIZE",
+     "memory for its grammar (default 256M); beyond that it is written in parts"},
+    {"predict", 0, HP_OPT_TEXTS, AT(settings.schemes), "SCHEME",
+     "measure a prediction scheme, with its delay: {} (may be repeated; default: net:50 and "
+     "path-profile:50)"},
+    {"loop-model", 0, HP_OPT_TEXTS, AT(settings.loop_models), "MODEL",
+     "model a loop profiler in hardware beside the exact loops: {}; and changes to it: "
+     "daprof,calls (may be repeated)"},
+    {"hotspots", 0, HP_OPT_TEXT, AT(settings.hotspots), "DETECTOR",
+     "which hot spot detector: {} (default: merten); and changes to it: merten,candidate=8"},
+    {"machine", 0, HP_OPT_TEXT, AT(settings.machine), "MACHINE",
+     "model a machine: {}, or a file. Alone: where the cycles go, from windows of the run"},
+    {"sample", 0, HP_OPT_TEXTS, AT(settings.samplers), "SAMPLER",
+     "sample instructions on the machine: {}, with changes: profileme,interval=1000,pairs (may be "
+     "repeated)"},
+    {"windows", 0, HP_OPT_TEXT, AT(settings.windows), "WINDOWS",
+     "what is run in cycles: all, or period=1M,detail=50K,ramp=2K,warm=all"},
+    {0},
+};
+
+const struct hp_option hp_options_record[] = {
+    {"record", 0, HP_OPT_TEXT, AT(settings.record), "RECORD",
+     "what the engine records, to measure its cost: {} (default: what --profile needs)"},
+    {0},
+};
+
+const struct hp_option hp_options_region[] = {
+    {"from", 0, HP_OPT_TEXT, AT(settings.from), "FUNCTION",
+     "start when FUNCTION is first entered, named as in the report or the symbol table"},
+    {"after", 0, HP_OPT_COUNT, AT(settings.after), "N",
+     "skip N instructions (10M, 1G, ...), from the start or from --from"},
+    {"for", 0, HP_OPT_COUNT, AT(settings.length), "N",
+     "profile N instructions; the program goes on unobserved"},
+    {0},
+};
+
+const struct hp_option hp_options_engine[] = {
+    {"engine", 'e', HP_OPT_TEXT, AT(settings.engine), "ENGINE",
+     "how to watch the program: {} (default: native where it can)"},
+    {"no-follow", 0, HP_OPT_FLAG, AT(settings.no_follow), NULL,
+     "do not observe children, nor programs that are executed"},
+    {"cache-size", 0, HP_OPT_SIZE, AT(cache_size), "SIZE",
+     "translated code that the native engine keeps, a process (default 256M; from 1M to 1G)"},
+    {"aslr", 0, HP_OPT_FLAG, AT(settings.randomize), NULL,
+     "let the kernel place the program at random; counts may then differ from run to run (native "
+     "engine)"},
+    {"sysroot", 0, HP_OPT_TEXT, AT(settings.sysroot), "DIR",
+     "where a foreign program's libraries are (default: /usr/TRIPLE)"},
+    {"quiet", 'q', HP_OPT_FLAG, AT(quiet), NULL, "no progress, no closing line"},
+    {0},
+};
+
+/* --- Progress --------------------------------------------------------------------------------- */
+
+#define FIRST_SECONDS 1.0
+#define EVERY_SECONDS 0.25
+
+void hp_progress_start(struct hp_progress *progress, bool quiet)
+{
+    *progress = (struct hp_progress){.enabled = !quiet && isatty(STDERR_FILENO)};
+    progress->started = progress->last = hp_now();
+}
+
+bool hp_progress_due(struct hp_progress *progress)
+{
+    double now = progress->enabled ? hp_now() : 0;
+    return now - progress->started >= FIRST_SECONDS && now - progress->last >= EVERY_SECONDS;
+}
+
+void hp_progress_show(struct hp_progress *progress, uint64_t instructions)
+{
+    double now = hp_now();
+    double rate = (double)(instructions - progress->last_instructions) / (now - progress->last);
+    fprintf(stderr, "\r\033[Khotpath: %.2f G instructions, %.0f M/s, %.0f s",
+            (double)instructions * 1e-9, rate * 1e-6, now - progress->started);
+    fflush(stderr);
+    progress->shown = true;
+    progress->last = now;
+    progress->last_instructions = instructions;
+}
+
+void hp_progress_end(struct hp_progress *progress)
+{
+    if (progress->shown)
+        fprintf(stderr, "\r\033[K");
+    progress->shown = false;
+}
+
+/* --- The session ------------------------------------------------------------------------------ */
+
+static void tick(void *context, struct hp_session *session)
+{
+    if (hp_session_is_over(session))
+        hp_progress_end(context);
+    else if (hp_progress_due(context))
+        hp_progress_show(context, hp_session_info(session).instructions);
+}
+
+static void warn(void *context, const char *text)
+{
+    (void)context;
+    hp_cli_note(NULL, text);
+}
+
+enum hp_err hp_cli_session_begin(struct hp_cli_session *s)
+{
+    if (s->cache_size == 0)
+        return hp_fail(HP_ERR_INVALID, "--cache-size is from 1M to 1G, not 0 bytes");
+    hp_progress_start(&s->progress, s->quiet);
+    s->settings.cache_size = s->cache_size;
+    s->settings.context = &s->progress;
+    s->settings.tick = tick;
+    s->settings.warn = warn;
+    s->settings.pass_signals = true;
+    return HP_OK;
+}
+
+void hp_cli_say_written(const struct hp_cli_session *session, const char *what, const char *path,
+                        const char *command)
+{
+    if (!session->quiet)
+        fprintf(stderr, "hotpath: %s written to %s (%s %s)\n", what, path, command, path);
+}
