@@ -7,7 +7,7 @@
 #define HP_PAGE_MODEL_H
 
 #include "page/page.h"
-#include "report/annotate/annotation.h"
+#include "report/annotate/annotate.h"
 #include "report/tables.h"
 #include "text/json.h"
 

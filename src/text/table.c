@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "text/table.h"
 
+#include "base/cleanup.h"
 #include "text/utf8.h"
 
 #define INDENT       2
@@ -31,47 +32,36 @@ static const char *heat_code(double heat)
                            : "";
 }
 
-void hp_text_table_init(struct hp_text_table *table, const struct hp_column *columns, FILE *out,
-                        bool color, int width)
-{
-    *table = (struct hp_text_table){.out = out, .color = color, .width = width, .columns = columns};
-    while (table->n < HP_TEXT_COLUMNS && columns[table->n].title) {
-        bool hidden = columns[table->n].hidden;
-        table->widths[table->n] = hidden ? 0 : hp_utf8_width(columns[table->n].title);
-        table->n++;
-    }
-}
+struct table {
+    const struct hp_text_rows *rows;
+    const struct hp_column *columns;
+    size_t n; /* of these */
+    size_t widths[HP_TEXT_COLUMNS];
+    struct hp_strbuf cells[HP_TEXT_COLUMNS]; /* of one row */
+    struct hp_strbuf cut;
+};
 
-void hp_text_table_fini(struct hp_text_table *table)
+static void fini(struct table *table)
 {
     for (size_t i = 0; i < HP_TEXT_COLUMNS; i++)
         hp_strbuf_fini(&table->cells[i]);
     hp_strbuf_fini(&table->cut);
 }
 
-void hp_text_table_clear(struct hp_text_table *table)
+/* Widens a column for a text. */
+static void measure(struct table *table, size_t i, const char *text)
 {
-    for (size_t i = 0; i < table->n; i++)
-        hp_strbuf_clear(&table->cells[i]);
-}
-
-void hp_text_table_measure(struct hp_text_table *table)
-{
-    for (size_t i = 0; i < table->n; i++) {
-        if (table->columns[i].hidden)
-            continue;
-        size_t width = hp_utf8_width(hp_strbuf_text(&table->cells[i]));
-        if (table->columns[i].flexible && table->width <= 0 && width > WIDEST_BLANK)
-            width = WIDEST_BLANK;
-        if (width > table->widths[i])
-            table->widths[i] = width;
-    }
+    size_t width = table->columns[i].hidden ? 0 : hp_utf8_width(text);
+    if (table->columns[i].flexible && table->rows->width <= 0 && width > WIDEST_BLANK)
+        width = WIDEST_BLANK;
+    if (width > table->widths[i])
+        table->widths[i] = width;
 }
 
 /* Takes columns away from the widest flexible cell until the row fits. */
-static void fit(struct hp_text_table *table)
+static void fit(struct table *table)
 {
-    size_t limit = (size_t)table->width;
+    size_t limit = (size_t)table->rows->width;
     size_t total = INDENT - GAP;
     for (size_t i = 0; i < table->n; i++) {
         total += table->columns[i].hidden ? 0 : GAP;
@@ -99,14 +89,15 @@ static void blanks(FILE *out, size_t n)
 
 /* One cell with the blanks around it; `pending` are those owed from before, so that no line ends in
  * blanks. */
-static void put_cell(struct hp_text_table *table, size_t i, const char *text, const char *code,
+static void put_cell(struct table *table, size_t i, const char *text, const char *code,
                      size_t *pending)
 {
     const struct hp_column *column = &table->columns[i];
+    FILE *out = table->rows->out;
     if (column->hidden)
         return;
     size_t width = hp_utf8_width(text);
-    if (column->flexible && table->width > 0 && width > table->widths[i]) {
+    if (column->flexible && table->rows->width > 0 && width > table->widths[i]) {
         hp_strbuf_clear(&table->cut);
         hp_strbuf_cut(&table->cut, text, table->widths[i], column->cut);
         text = hp_strbuf_text(&table->cut);
@@ -116,64 +107,63 @@ static void put_cell(struct hp_text_table *table, size_t i, const char *text, co
     if (column->right)
         *pending += pad;
     if (*text) {
-        blanks(table->out, *pending);
+        blanks(out, *pending);
         *pending = 0;
-        fputs_unlocked(code, table->out);
-        fputs_unlocked(text, table->out);
-        fputs_unlocked(*code ? hp_text_plain(true) : "", table->out);
+        fputs_unlocked(code, out);
+        fputs_unlocked(text, out);
+        fputs_unlocked(*code ? hp_text_plain(true) : "", out);
     }
     *pending += GAP + (column->right ? 0 : pad);
 }
 
-void hp_text_table_begin(struct hp_text_table *table)
+static void print_titles(struct table *table)
 {
-    if (table->width > 0)
-        fit(table);
     size_t pending = INDENT;
     for (size_t i = 0; i < table->n; i++)
-        put_cell(table, i, table->columns[i].title, hp_text_bold(table->color), &pending);
-    putc_unlocked('\n', table->out);
+        put_cell(table, i, table->columns[i].title, hp_text_bold(table->rows->color), &pending);
+    putc_unlocked('\n', table->rows->out);
 }
 
-void hp_text_table_print(struct hp_text_table *table, double heat)
+static void print_row(struct table *table, double heat)
 {
     size_t pending = INDENT;
     for (size_t i = 0; i < table->n; i++) {
-        const char *code = table->color && table->columns[i].heat ? heat_code(heat) : "";
+        const char *code = table->rows->color && table->columns[i].heat ? heat_code(heat) : "";
         put_cell(table, i, hp_strbuf_text(&table->cells[i]), code, &pending);
     }
-    putc_unlocked('\n', table->out);
+    putc_unlocked('\n', table->rows->out);
 }
 
-enum hp_err hp_text_table_check(const struct hp_text_table *table)
+/* Fills the cells with a row; returns its heat. */
+static double fill(struct table *table, size_t row)
 {
-    bool failed = table->cut.failed;
     for (size_t i = 0; i < table->n; i++)
-        failed |= table->cells[i].failed;
-    return failed ? hp_fail_nomem() : HP_OK;
+        hp_strbuf_clear(&table->cells[i]);
+    return table->rows->fill(table->rows->context, row, table->cells);
 }
 
 enum hp_err hp_text_rows_print(const struct hp_text_rows *rows)
 {
-    struct hp_text_table table;
-    enum hp_err err = HP_OK;
-    hp_text_table_init(&table, rows->columns, rows->out, rows->color, rows->width);
+    struct table table HP_CLEANUP(fini) = {.rows = rows, .columns = rows->columns};
+    for (; table.n < HP_TEXT_COLUMNS && rows->columns[table.n].title; table.n++)
+        measure(&table, table.n, rows->columns[table.n].title);
     for (size_t i = 0; i < rows->n; i++) {
-        hp_text_table_clear(&table);
-        rows->fill(rows->context, i, table.cells);
-        hp_text_table_measure(&table);
+        fill(&table, i);
+        for (size_t k = 0; k < table.n; k++)
+            measure(&table, k, hp_strbuf_text(&table.cells[k]));
     }
-    hp_text_table_begin(&table);
-    for (size_t i = 0; i < rows->n && err == HP_OK; i++) {
+    if (rows->width > 0)
+        fit(&table);
+    print_titles(&table);
+    for (size_t i = 0; i < rows->n; i++) {
         if (rows->above)
-            err = rows->above(rows->context, i);
-        hp_text_table_clear(&table);
-        hp_text_table_print(&table, rows->fill(rows->context, i, table.cells));
-        if (rows->below && err == HP_OK)
-            err = rows->below(rows->context, i);
+            HP_TRY(rows->above(rows->context, i));
+        print_row(&table, fill(&table, i));
+        if (rows->below)
+            HP_TRY(rows->below(rows->context, i));
     }
-    if (err == HP_OK)
-        err = hp_text_table_check(&table);
-    hp_text_table_fini(&table);
-    return err;
+    bool failed = table.cut.failed;
+    for (size_t i = 0; i < table.n; i++)
+        failed |= table.cells[i].failed;
+    return failed ? hp_fail_nomem() : HP_OK;
 }

@@ -36,44 +36,11 @@ struct hp_column {
     bool by_thread;
 };
 
-struct hp_text_table {
+struct hp_text_rows {
+    const struct hp_column *columns; /* at most HP_TEXT_COLUMNS */
     FILE *out;
     bool color;
     int width; /* of the terminal; <= 0: no limit */
-    const struct hp_column *columns;
-    size_t n;
-    size_t widths[HP_TEXT_COLUMNS];
-    struct hp_strbuf cells[HP_TEXT_COLUMNS]; /* of one row; fill these */
-    struct hp_strbuf cut;
-};
-
-/* At most HP_TEXT_COLUMNS columns, which must outlive the table. */
-void hp_text_table_init(struct hp_text_table *table, const struct hp_column *columns, FILE *out,
-                        bool color, int width);
-void hp_text_table_fini(struct hp_text_table *table);
-
-/* Empties the cells for the next row. */
-void hp_text_table_clear(struct hp_text_table *table);
-
-/* First pass: widens the columns for the cells. */
-void hp_text_table_measure(struct hp_text_table *table);
-
-/* Between the passes: fits the columns into the width and prints the titles. */
-void hp_text_table_begin(struct hp_text_table *table);
-
-/* Second pass: prints the cells; `heat` is a share of the whole. */
-void hp_text_table_print(struct hp_text_table *table, double heat);
-
-/* HP_ERR_NOMEM when a cell could not be filled. */
-enum hp_err hp_text_table_check(const struct hp_text_table *table);
-
-/* --- All at once ------------------------------------------------------------------------------ */
-
-struct hp_text_rows {
-    const struct hp_column *columns;
-    FILE *out;
-    bool color;
-    int width;
     size_t n;
     /* Fills the (empty) cells of row `i` and returns its heat; called twice. */
     double (*fill)(void *context, size_t i, struct hp_strbuf *cells);

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "report/annotate/annotate.h"
-
 #include "base/cleanup.h"
 #include "base/compare.h"
-#include "report/annotate/annotation.h"
 #include "report/print.h"
 #include "text/number.h"
 

@@ -6,10 +6,11 @@
 #ifndef HP_REPORT_ANNOTATE_H
 #define HP_REPORT_ANNOTATE_H
 
-#include "hotpath/profile.h"
-
-#include <stdbool.h>
-#include <stdio.h>
+#include "base/strings.h"
+#include "hotpath/isa.h"
+#include "report/sources.h"
+#include "report/tables.h"
+#include "symbols/module_code.h"
 
 /* All zero: the hottest three functions as text, no colour, as wide as it gets. */
 struct hp_annotate_options {
@@ -32,5 +33,113 @@ struct hp_annotate_options {
  */
 enum hp_err hp_annotate(const struct hp_profile *profile, const struct hp_annotate_options *options,
                         FILE *out);
+
+/* --- Code ------------------------------------------------------------------------------------- */
+
+/* An instruction; or a block of which the instructions are not known. */
+struct hp_code_line {
+    struct hp_place place;
+    uint32_t version;
+    uint32_t length; /* bytes */
+    uint32_t insns;  /* 0: an instruction; else a block of so many */
+    uint32_t insn;   /* the profile's row; HP_PROFILE_NONE: there is none */
+    const char *text;
+    const char *file; /* "" unknown */
+    uint32_t line;
+    const char *inlined;
+    uint64_t count; /* executions by blocks */
+};
+
+/* A function, and what it comes to in the annotator's unit. */
+struct hp_hot_function {
+    uint32_t function;
+    size_t name; /* the first that it was asked for by; SIZE_MAX: it was not executed */
+    uint64_t weight;
+};
+
+/* What weights are: parts of cycles, cycles of samples (hp_insns.weight), instructions. */
+enum hp_annotate_by { HP_ANNOTATE_CYCLES, HP_ANNOTATE_SAMPLES, HP_ANNOTATE_INSTRUCTIONS };
+
+/* Rows of the profile by function, in their order. */
+struct hp_function_rows {
+    uint32_t *first; /* by function, behind them those of none; HP_PROFILE_NONE: it has none */
+    uint32_t *next;  /* by row; HP_PROFILE_NONE: it is the last */
+};
+
+static inline size_t hp_function_slot(const struct hp_profile *profile, uint32_t function)
+{
+    return function == HP_PROFILE_NONE ? profile->n_functions : function;
+}
+
+/* What all functions share. */
+struct hp_annotator {
+    struct hp_tables *tables;
+    const struct hp_annotate_options *options;
+    FILE *out;
+    enum hp_annotate_by by;
+    struct hp_sources sources;
+    struct hp_decoder *decoder; /* NULL: none for the architecture */
+    struct hp_strings texts;
+    struct hp_function_rows blocks, insns;
+    const uint64_t *block_counts; /* those of `tables` */
+    const bool *wanted;           /* by block: only their code; NULL (the default): all */
+    struct hp_annotated_module {
+        struct hp_module_code *code;
+        char *missing; /* why there is none; NULL: nobody asked */
+    } * modules;
+    size_t budget; /* of instructions to disassemble: a damaged profile must not take for ever */
+};
+
+/* What was made stays on failure. */
+enum hp_err hp_annotator_init(struct hp_annotator *annotator, struct hp_tables *tables,
+                              const struct hp_annotate_options *options, FILE *out);
+void hp_annotator_fini(struct hp_annotator *annotator);
+
+struct hp_code {
+    struct hp_code_line *lines; /* in order */
+    size_t n, capacity;
+    const char *missing; /* why the instructions of some blocks are not known; NULL: they are */
+};
+
+/* The code of a function, into an empty one. What was made stays on failure. */
+enum hp_err hp_annotator_code(struct hp_annotator *annotator, uint32_t function,
+                              struct hp_code *code);
+void hp_code_fini(struct hp_code *code);
+
+/* --- Numbers ---------------------------------------------------------------------------------- */
+
+/* What stands beside a line of code. */
+struct hp_code_numbers {
+    struct hp_insn_facts facts; /* all zero where the machine knows no instruction */
+    struct hp_estimate times;   /* executions: as the machine saw it, else by blocks */
+    double weight;
+};
+struct hp_code_numbers hp_code_numbers(const struct hp_annotator *annotator,
+                                       const struct hp_code_line *line);
+
+/* The share of all that a weight is. */
+double hp_annotator_share(const struct hp_annotator *annotator, double weight);
+
+struct hp_annotated_line {
+    const char *file;
+    uint32_t line;
+    struct hp_estimate times; /* of its most often executed instruction */
+    double weight;
+    double retired; /* instructions, as the machine saw them; of blocks: executed */
+    double causes[HP_CAUSES], cycles; /* exact ones */
+};
+
+/* Sums the code by source line: those of the function's file first, then by file and line; what has
+ * no line is left out. free() them. */
+enum hp_err hp_annotator_lines(const struct hp_annotator *annotator, uint32_t function,
+                               const struct hp_code *code, struct hp_annotated_line **lines,
+                               size_t *n);
+
+/* --- Printing --------------------------------------------------------------------------------- */
+
+enum hp_err hp_annotate_text(struct hp_annotator *annotator,
+                             const struct hp_hot_function *functions, size_t n);
+enum hp_err hp_annotate_json(struct hp_annotator *annotator,
+                             const struct hp_hot_function *functions, size_t n);
 
 #endif

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "base/cleanup.h"
-#include "report/annotate/annotation.h"
+#include "report/annotate/annotate.h"
 #include "report/fields.h"
 
 #include <stdlib.h>
@@ -17,12 +17,6 @@ static void put_address(struct writer *w, struct hp_place place)
     hp_strbuf_clear(&w->buffer);
     hp_tables_place(w->a->tables, place, &w->buffer);
     hp_json_put_string(&w->json, "address", hp_strbuf_text(&w->buffer));
-}
-
-static void put_executions(struct writer *w, struct hp_estimate executions)
-{
-    hp_json_key(&w->json, "executions");
-    hp_json_estimate(&w->json, executions);
 }
 
 /* What the view instructions computes. */
@@ -50,7 +44,8 @@ static void put_code(struct writer *w, const struct hp_code_line *line)
     hp_json_put_string(json, "file", line->file);
     hp_json_put_uint(json, "line", line->line);
     hp_json_put_string(json, "inlined", line->inlined);
-    put_executions(w, numbers.times);
+    hp_json_key(json, "executions");
+    hp_json_estimate(json, numbers.times);
     if (line->insn != HP_PROFILE_NONE)
         put_facts(w, line->insn);
     else
@@ -69,7 +64,8 @@ static void put_line(struct writer *w, const struct hp_annotated_line *line)
     hp_json_put_string(json, "file", line->file);
     hp_json_put_uint(json, "line", line->line);
     hp_json_put_string(json, "source", source ? hp_strbuf_text(&w->buffer) : NULL);
-    put_executions(w, line->times);
+    hp_json_key(json, "executions");
+    hp_json_estimate(json, line->times);
     hp_json_put_fixed(json, "instructions", line->retired, 0);
     hp_json_put_fixed(json, "share", hp_annotator_share(w->a, line->weight), 6);
     if (w->a->by == HP_ANNOTATE_CYCLES)

@@ -2,7 +2,7 @@
 #include "report/text.h"
 #include "base/cleanup.h"
 #include "base/grow.h"
-#include "report/annotate/annotation.h"
+#include "report/annotate/annotate.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,13 +25,19 @@ struct listing {
     size_t n, capacity; /* of rows */
 };
 
-static enum hp_err print_listing(struct hp_text_rows rows, struct listing *listing)
+static enum hp_err print_listing(struct listing *of, const struct hp_column *columns, size_t n,
+                                 double (*fill)(void *, size_t, struct hp_strbuf *),
+                                 enum hp_err (*above)(void *, size_t))
 {
-    rows.out = listing->a->out;
-    rows.color = listing->a->options->color;
-    rows.width = listing->a->options->width;
-    rows.context = listing;
-    return hp_text_rows_print(&rows);
+    const struct hp_annotate_options *options = of->a->options;
+    return hp_text_rows_print(&(struct hp_text_rows){.columns = columns,
+                                                     .out = of->a->out,
+                                                     .color = options->color,
+                                                     .width = options->width,
+                                                     .n = n,
+                                                     .fill = fill,
+                                                     .above = above,
+                                                     .context = of});
 }
 
 /* Prints a line of a text, and empties that. */
@@ -176,10 +182,7 @@ static enum hp_err print_code(struct hp_annotator *a, uint32_t function, const s
         {"wasted", .right = true, .hidden = !sampler || !sampler->window},
         {"instruction", .flexible = true, .cut = HP_CUT_END},
         {0}};
-    return print_listing(
-        (struct hp_text_rows){
-            .columns = columns, .n = code->n, .fill = fill_code, .above = print_above_code},
-        &of);
+    return print_listing(&of, columns, code->n, fill_code, print_above_code);
 }
 
 /* --- Lines ------------------------------------------------------------------------------------ */
@@ -253,10 +256,7 @@ static enum hp_err print_file(struct listing *of, const struct hp_annotated_line
         for (uint32_t k = between + 1; k-- > 0;)
             of->rows[of->n++] = (struct source_row){&lines[i], lines[i].line - k};
     }
-    return print_listing(
-        (struct hp_text_rows){
-            .columns = columns, .n = of->n, .fill = fill_line, .above = print_above_line},
-        of);
+    return print_listing(of, columns, of->n, fill_line, print_above_line);
 }
 
 static enum hp_err print_lines(struct hp_annotator *a, uint32_t function,

@@ -55,8 +55,8 @@ struct hp_cpi_item {
     uint32_t insn; /* the first of it */
     uint32_t loop; /* by loop; HP_PROFILE_NONE: in none */
     uint64_t retired;
-    uint64_t parts[HP_CAUSES];
-    uint64_t all; /* parts */
+    uint64_t all;            /* parts of cycles */
+    double parts[HP_CAUSES]; /* of these */
 };
 
 static int compare_items(const void *a, const void *b)
@@ -67,7 +67,7 @@ static int compare_items(const void *a, const void *b)
 
 static void add_cycles(struct hp_cpi_item *item, const struct hp_pinsn_cycles *cycles)
 {
-    hp_add_up(&item->parts[cycles->cause], cycles->parts);
+    item->parts[cycles->cause] += (double)cycles->parts;
     hp_add_up(&item->all, cycles->parts);
     item->insn = cycles->insn < item->insn ? cycles->insn : item->insn;
 }
@@ -110,14 +110,6 @@ static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per
     return hp_rows_of_items(rows, n);
 }
 
-static size_t order_causes(const struct hp_cpi_item *item, enum hp_cause causes[HP_CAUSES])
-{
-    double cycles[HP_CAUSES];
-    for (int i = 0; i < HP_CAUSES; i++)
-        cycles[i] = (double)item->parts[i];
-    return hp_causes_order(cycles, causes);
-}
-
 static void put_name(const struct hp_tables *tables, enum hp_report_by by,
                      const struct hp_cpi_item *item, struct hp_strbuf *text)
 {
@@ -149,21 +141,20 @@ struct where {
 static struct where where_of(const struct hp_profile *p, enum hp_report_by by,
                              const struct hp_cpi_item *item)
 {
-    const struct hp_place nowhere = {HP_PROFILE_NONE, 0};
+    struct where where = {.place = {HP_PROFILE_NONE, 0}, .file = ""};
+    const struct hp_pinsn *insn = by == HP_REPORT_BY_RUN ? NULL : &p->insns[item->insn];
     if (by == HP_REPORT_BY_LOOP && item->loop != HP_PROFILE_NONE) {
         const struct hp_ploop *loop = &p->loops[item->loop];
-        return (struct where){loop->header, loop->file, loop->first_line};
+        where = (struct where){loop->header, loop->file, loop->first_line};
+    } else if (by == HP_REPORT_BY_FUNCTION && insn->function != HP_PROFILE_NONE) {
+        const struct hp_pfunction *function = &p->functions[insn->function];
+        where = (struct where){function->place, function->file, function->line};
+    } else if (by == HP_REPORT_BY_LINE) {
+        where = (struct where){where.place, insn->file, insn->line};
+    } else if (by == HP_REPORT_BY_INSTRUCTION) {
+        where = (struct where){insn->place, insn->file, insn->line};
     }
-    if (by == HP_REPORT_BY_RUN || by == HP_REPORT_BY_LOOP)
-        return (struct where){nowhere, "", 0};
-    const struct hp_pinsn *insn = &p->insns[item->insn];
-    if (by != HP_REPORT_BY_FUNCTION)
-        return (struct where){by == HP_REPORT_BY_LINE ? nowhere : insn->place, insn->file,
-                              insn->line};
-    if (insn->function == HP_PROFILE_NONE)
-        return (struct where){nowhere, "", 0};
-    const struct hp_pfunction *function = &p->functions[insn->function];
-    return (struct where){function->place, function->file, function->line};
+    return where;
 }
 
 /* --- For scripts ------------------------------------------------------------------------------ */
@@ -194,9 +185,9 @@ static struct hp_cell get(const struct hp_field_input *in)
 
 static void list_causes(const struct hp_field_input *in, struct hp_list *list)
 {
-    const uint64_t *parts = in->tables->cpi[in->row->item].parts;
+    const double *parts = in->tables->cpi[in->row->item].parts;
     for (int i = 0; i < HP_CAUSES; i++)
-        hp_list_named(list, hp_cause_name((enum hp_cause)i), (double)parts[i] / HP_CYCLE_PARTS);
+        hp_list_named(list, hp_cause_name((enum hp_cause)i), parts[i] / HP_CYCLE_PARTS);
 }
 
 /* Only of the run, and only where windows of it were observed. */
@@ -251,12 +242,12 @@ static double fill_cause(void *context, size_t i, struct hp_strbuf *cells)
 {
     const struct stack *stack = context;
     enum hp_cause cause = stack->causes[i];
-    uint64_t parts = stack->item->parts[cause];
-    double share = hp_number_share(parts, stack->item->all);
+    double cycles = stack->item->parts[cause] / HP_CYCLE_PARTS;
+    double share = stack->item->parts[cause] / (double)stack->item->all;
     hp_strbuf_percent(&cells[0], share);
     if (stack->item->retired)
-        hp_strbuf_fixed(&cells[1], hp_cpi_of(parts, stack->item->retired), 3);
-    hp_put_amount((double)parts / HP_CYCLE_PARTS, &cells[2]);
+        hp_strbuf_fixed(&cells[1], cycles / (double)stack->item->retired, 3);
+    hp_put_amount(cycles, &cells[2]);
     hp_strbuf_add(&cells[3], hp_cause_name(cause));
     hp_strbuf_add(&cells[4], hp_cause_meaning(cause));
     return share;
@@ -265,13 +256,14 @@ static double fill_cause(void *context, size_t i, struct hp_strbuf *cells)
 static enum hp_err print_stack(const struct hp_text *text)
 {
     struct stack stack = {.item = &text->tables->cpi[0]};
-    return hp_text_rows_print(&(struct hp_text_rows){.columns = stack_columns,
-                                                     .out = text->out,
-                                                     .color = text->options->color,
-                                                     .width = text->options->width,
-                                                     .n = order_causes(stack.item, stack.causes),
-                                                     .fill = fill_cause,
-                                                     .context = &stack});
+    return hp_text_rows_print(
+        &(struct hp_text_rows){.columns = stack_columns,
+                               .out = text->out,
+                               .color = text->options->color,
+                               .width = text->options->width,
+                               .n = hp_causes_order(stack.item->parts, stack.causes),
+                               .fill = fill_cause,
+                               .context = &stack});
 }
 
 /* --- Of its parts ----------------------------------------------------------------------------- */
@@ -281,7 +273,7 @@ static double fill(const struct hp_text *in, const struct hp_row *row, struct hp
     const struct hp_tables *tables = in->tables;
     const struct hp_cpi_item *item = &tables->cpi[row->item];
     enum hp_cause causes[HP_CAUSES];
-    size_t n = order_causes(item, causes);
+    size_t n = hp_causes_order(item->parts, causes);
     double heat = hp_number_share(item->all, tables->insns.parts);
     hp_strbuf_percent(&cells[0], heat);
     hp_put_amount((double)item->all / HP_CYCLE_PARTS, &cells[1]);
@@ -291,7 +283,7 @@ static double fill(const struct hp_text *in, const struct hp_row *row, struct hp
     put_name(tables, tables->by, item, &cells[4]);
     for (size_t i = 0; i < n && i < CAUSES_SHOWN; i++)
         hp_strbuf_format(&cells[5], "%s%s %s", i ? ", " : "", hp_cause_name(causes[i]),
-                         HP_PERCENT(hp_number_share(item->parts[causes[i]], item->all)));
+                         HP_PERCENT(item->parts[causes[i]] / (double)item->all));
     hp_strbuf_add(&cells[5], n > CAUSES_SHOWN ? ", …" : "");
     return heat;
 }

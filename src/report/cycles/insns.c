@@ -132,9 +132,8 @@ struct hp_insn_facts hp_insn_facts(const struct hp_tables *tables, uint32_t insn
                                   .insn = insn,
                                   .exact = find_tally(&run->counted, insn),
                                   .sampled = find_tally(&run->sampled, insn)};
-    facts.cycles = hp_items_of(p->insn_cycles, p->n_insn_cycles, sizeof *p->insn_cycles, insn,
-                               &facts.n_cycles);
-    facts.waits = hp_items_of(p->waits, p->n_waits, sizeof *p->waits, insn, &facts.n_waits);
+    facts.cycles = hp_items(p, HP_ROW_INSN_CYCLES, insn, &facts.n_cycles);
+    facts.waits = hp_items(p, HP_ROW_WAIT, insn, &facts.n_waits);
     return facts;
 }
 

@@ -341,11 +341,6 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
     return HP_OK;
 }
 
-static int compare(const struct hp_profile *p, uint32_t a, uint32_t b)
-{
-    return hp_place_compare(p->insns[a].place, p->insns[b].place);
-}
-
 static bool is_there(const struct hp_profile *profile)
 {
     return profile->n_insn_tallies > 0 || profile->n_insn_cycles > 0;
@@ -362,7 +357,8 @@ const struct hp_view hp_view_instructions = {
     .is_there = is_there,
     .item = HP_ROW_INSN,
     .make = make,
-    .compare = compare,
+    .places = offsetof(struct hp_pinsn, place),
+    .n_places = 1,
     .fields = fields,
     .columns = columns,
     .fill = fill,

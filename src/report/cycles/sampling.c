@@ -199,30 +199,24 @@ static const struct hp_field fields[] = {
 
 /* --- For people ------------------------------------------------------------------------------- */
 
-static const struct hp_column columns[] = {
-    {"instr.", .right = true},   {"line", .right = true},    {"loop", .right = true},
-    {"function", .right = true}, {"samples", .right = true}, {"lost", .right = true},
-    {"cost", .right = true},     {"way", .flexible = true},  {0}};
-
-static double fill(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cells)
+static void put_cost(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)
 {
-    static const enum hp_report_by levels[] = {HP_REPORT_BY_INSTRUCTION, HP_REPORT_BY_LINE,
-                                               HP_REPORT_BY_LOOP, HP_REPORT_BY_FUNCTION};
-    const struct hp_sampling_way *way = &in->tables->ways[row->item];
-    for (size_t i = 0; i < sizeof levels / sizeof *levels; i++)
-        if (way->errors[levels[i]] >= 0)
-            hp_strbuf_percent(&cells[i], way->errors[levels[i]]);
-    if (way->sampler) {
-        hp_strbuf_human(&cells[4], way->sampler->samples);
-        hp_strbuf_human(&cells[5], way->sampler->lost);
-        if (in->tables->insns.parts)
-            hp_strbuf_percent(&cells[6], overhead(in->tables, way->sampler));
-        else
-            hp_strbuf_human(&cells[6], way->sampler->cost);
-    }
-    hp_strbuf_clean(&cells[7], way->name);
-    return 0;
+    const struct hp_psampler *of = in->tables->ways[row->item].sampler;
+    if (of && in->tables->insns.parts)
+        hp_strbuf_percent(cell, overhead(in->tables, of));
+    else if (of)
+        hp_strbuf_human(cell, of->cost);
 }
+
+static const struct hp_column columns[] = {{"instr.", .field = "error_instruction", .right = true},
+                                           {"line", .field = "error_line", .right = true},
+                                           {"loop", .field = "error_loop", .right = true},
+                                           {"function", .field = "error_function", .right = true},
+                                           {"samples", .right = true},
+                                           {"lost", .right = true},
+                                           {"cost", .put = put_cost, .right = true},
+                                           {"way", .field = "name", .flexible = true},
+                                           {0}};
 
 /* "profileme: every 10,000 instructions, ..." */
 static enum hp_err print_sampler(const struct hp_psampler *s,
@@ -272,6 +266,5 @@ const struct hp_view hp_view_sampling = {
     .make = make,
     .fields = fields,
     .columns = columns,
-    .fill = fill,
     .print = print,
 };

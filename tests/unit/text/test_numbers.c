@@ -65,6 +65,25 @@ static void expect_percent(double fraction, const char *expected)
     assert_string_equal(text, expected);
 }
 
+static void a_few_and_many(void **state)
+{
+    (void)state;
+    assert_string_equal(HP_SHORT(0), "0");
+    assert_string_equal(HP_SHORT(0.5), "0.5");
+    assert_string_equal(HP_SHORT(0.96), "1");
+    assert_string_equal(HP_SHORT(4.5), "4.5");
+    assert_string_equal(HP_SHORT(9.94), "9.9");
+    assert_string_equal(HP_SHORT(9.95), "10");
+    assert_string_equal(HP_SHORT(41.4), "41");
+    assert_string_equal(HP_AMOUNT(-1), "0");
+    assert_string_equal(HP_AMOUNT(0), "0");
+    assert_string_equal(HP_AMOUNT(2.25), "2.3");
+    assert_string_equal(HP_AMOUNT(7), "7");
+    assert_string_equal(HP_AMOUNT(100.5), "101");
+    assert_string_equal(HP_AMOUNT(1234567.8), "1.23 M");
+    assert_string_equal(HP_AMOUNT(1e30), "18.4 E");
+}
+
 static void percentages(void **state)
 {
     (void)state;
@@ -178,6 +197,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(human_numbers_have_three_digits),
         cmocka_unit_test(human_numbers_are_nearest),
+        cmocka_unit_test(a_few_and_many),
         cmocka_unit_test(percentages),
         cmocka_unit_test(exact_numbers),
         cmocka_unit_test(saturation),

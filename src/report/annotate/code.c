@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "report/annotate/annotation.h"
+#include "report/annotate/annotate.h"
 
 #include "base/cleanup.h"
 #include "base/compare.h"
@@ -212,7 +212,7 @@ static enum hp_err add_block(struct hp_annotator *a, uint32_t block, struct hp_c
 
 /* By place and version; the profile's own rows before what was disassembled, whole blocks before
  * their instructions. */
-static int compare_lines(const void *a, const void *b)
+static int compare_code(const void *a, const void *b)
 {
     const struct hp_code_line *x = a, *y = b;
     return hp_place_compare(x->place, y->place) ?: HP_COMPARE(x->version, y->version)
@@ -244,10 +244,12 @@ static void join_lines(struct hp_code *code)
     code->n = kept;
 }
 
-/* The rows of the machine that are in a block that could not be disassembled say more than that. */
-static void drop_known_blocks(struct hp_code *code)
+/* The rows of the machine that are in a block that could not be disassembled say more than that.
+ * Whether blocks are left. */
+static bool drop_known_blocks(struct hp_code *code)
 {
     const struct hp_code_line *next = NULL; /* instruction */
+    bool any = false;
     size_t kept = code->n;
     for (size_t i = code->n; i-- > 0;) {
         struct hp_code_line *line = &code->lines[i];
@@ -256,12 +258,14 @@ static void drop_known_blocks(struct hp_code *code)
                      next->place.offset - line->place.offset < line->length;
         if (known)
             continue;
+        any |= line->insns != 0;
         code->lines[--kept] = *line; /* at or behind where it was */
         if (!line->insns)
             next = &code->lines[kept];
     }
     code->n -= kept;
     memmove(code->lines, code->lines + kept, code->n * sizeof *code->lines);
+    return any;
 }
 
 static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_code *code)
@@ -287,15 +291,96 @@ static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_
 
 enum hp_err hp_annotator_code(struct hp_annotator *a, uint32_t function, struct hp_code *code)
 {
-    bool whole = true;
     HP_TRY(collect(a, function, code));
     if (code->n)
-        qsort(code->lines, code->n, sizeof *code->lines, compare_lines);
+        qsort(code->lines, code->n, sizeof *code->lines, compare_code);
     join_lines(code);
-    drop_known_blocks(code);
-    for (size_t i = 0; i < code->n; i++)
-        whole &= code->lines[i].insns == 0;
-    if (whole)
+    if (!drop_known_blocks(code))
         code->missing = NULL;
+    return HP_OK;
+}
+
+/* --- Numbers ---------------------------------------------------------------------------------- */
+
+struct hp_code_numbers hp_code_numbers(const struct hp_annotator *a,
+                                       const struct hp_code_line *line)
+{
+    double count = (double)line->count;
+    struct hp_code_numbers n = {.times = {count, count, count}};
+    if (line->insn != HP_PROFILE_NONE)
+        n.facts = hp_insn_facts(a->tables, line->insn);
+    if (n.facts.exact || n.facts.sampled)
+        n.times = hp_insn_retired(&n.facts);
+    if (a->by == HP_ANNOTATE_INSTRUCTIONS)
+        n.weight = count * (line->insns ? line->insns : 1);
+    else if (n.facts.run)
+        n.weight = (double)hp_insn_weight(&n.facts);
+    return n;
+}
+
+double hp_annotator_share(const struct hp_annotator *a, double weight)
+{
+    uint64_t all = a->by == HP_ANNOTATE_INSTRUCTIONS ? a->tables->summary.instructions
+                                                     : a->tables->insns.weight;
+    return all ? weight / (double)all : 0;
+}
+
+/* --- Source lines ----------------------------------------------------------------------------- */
+
+static int compare_lines(const void *a, const void *b, void *context)
+{
+    const struct hp_annotated_line *x = a, *y = b;
+    const char *own = context;
+    return HP_COMPARE(strcmp(x->file, own) != 0, strcmp(y->file, own) != 0)
+               ?: strcmp(x->file, y->file) ?: HP_COMPARE(x->line, y->line);
+}
+
+static struct hp_annotated_line line_of(const struct hp_annotator *a,
+                                        const struct hp_code_line *code)
+{
+    struct hp_code_numbers n = hp_code_numbers(a, code);
+    struct hp_annotated_line line = {.file = code->file,
+                                     .line = code->line,
+                                     .times = n.times,
+                                     .weight = n.weight,
+                                     .retired = n.times.value * (code->insns ? code->insns : 1)};
+    for (size_t i = 0; i < n.facts.n_cycles; i++)
+        line.causes[n.facts.cycles[i].cause] += (double)n.facts.cycles[i].parts / HP_CYCLE_PARTS;
+    return line;
+}
+
+static void join(struct hp_annotated_line *line, const struct hp_annotated_line *other)
+{
+    line->weight += other->weight;
+    line->retired += other->retired;
+    if (other->times.value > line->times.value)
+        line->times = other->times;
+    for (int i = 0; i < HP_CAUSES; i++)
+        line->causes[i] += other->causes[i];
+}
+
+enum hp_err hp_annotator_lines(const struct hp_annotator *a, uint32_t function,
+                               const struct hp_code *code, struct hp_annotated_line **lines,
+                               size_t *n)
+{
+    const char *file = hp_text(a->tables->profile->functions[function].file);
+    struct hp_annotated_line *all = *lines = calloc(code->n + 1, sizeof **lines);
+    if (!all)
+        return hp_fail_nomem();
+    size_t used = 0;
+    for (size_t i = 0; i < code->n; i++)
+        if (*code->lines[i].file && code->lines[i].line)
+            all[used++] = line_of(a, &code->lines[i]);
+    qsort_r(all, used, sizeof *all, compare_lines, (void *)(uintptr_t)file);
+    *n = 0;
+    for (size_t i = 0; i < used; i++) {
+        if (*n && compare_lines(&all[*n - 1], &all[i], (void *)(uintptr_t)file) == 0)
+            join(&all[*n - 1], &all[i]);
+        else
+            all[(*n)++] = all[i];
+    }
+    for (size_t i = 0; i < *n; i++)
+        for (int k = 0; k < HP_CAUSES; k++)
+            all[i].cycles += all[i].causes[k];
     return HP_OK;
 }
