@@ -10,6 +10,7 @@
 #include "report/report.h"
 #include "report/sources.h"
 #include "text/json.h"
+#include "text/number.h"
 #include "text/strbuf.h"
 
 /* How it is known that two functions are the same. */
@@ -137,10 +138,12 @@ bool hp_diff_counts(const struct hp_diff *diff, const struct hp_diff_print *prin
 /* How many of `n` to print, where `usual` (0: all) is what a person reads. */
 size_t hp_diff_limit(const struct hp_diff_print *print, size_t n, size_t usual);
 
-/* Append "+1,234", "inflate.c:210" and "  instructions    1,000 -> 1,234". */
-void hp_diff_put_delta(struct hp_strbuf *text, int64_t delta);
-void hp_diff_put_place(struct hp_strbuf *text, const char *file, uint32_t line);
+/* Appends "  instructions    1,000 -> 1,234". */
 void hp_diff_put_total(struct hp_strbuf *text, const struct hp_diff *diff, enum hp_total total);
+
+/* "+1,234", as an argument of printf() and its like. */
+#define HP_DELTA(delta) hp_delta_text((char[HP_NUMBER_SIZE + 1]){0}, delta)
+const char *hp_delta_text(char text[HP_NUMBER_SIZE + 1], int64_t delta);
 
 /* "old", "new" and "delta" of an object. */
 void hp_diff_put_counts(struct hp_json *json, uint64_t old, uint64_t new);

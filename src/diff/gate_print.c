@@ -13,52 +13,70 @@
 #define SHOWN      10 /* functions that a person is told of */
 #define NAME_WIDTH 120
 
-/* --- What text and Markdown share ------------------------------------------------------------- */
+/* --- Parts of a text -------------------------------------------------------------------------- */
 
-static const char *const verdicts[] = {"within", "improvement", "regression"};
+struct printer {
+    const struct hp_gate *gate;
+    bool color;
+    struct hp_strbuf text;
+    struct hp_strings parts; /* of it, until it is complete */
+};
 
-static const char *verdict_text(const struct hp_gate *gate)
+/* `part`, which is released, as long as the printer. */
+static const char *keep(struct printer *p, struct hp_strbuf *part)
 {
-    return gate->verdict == HP_GATE_WITHIN ? "within the limits" : verdicts[gate->verdict];
-}
-
-/* "12", "0.5": without zeros at the end. */
-static void put_number(struct hp_strbuf *text, double value, unsigned decimals)
-{
-    char number[HP_NUMBER_SIZE];
-    size_t n = hp_number_fixed(number, value, decimals);
-    while (number[n - 1] == '0')
-        n--;
-    hp_strbuf_bytes(text, number, number[n - 1] == '.' ? n - 1 : n);
-}
-
-/* "+5.4%" */
-static void put_change(struct hp_strbuf *text, uint64_t old, uint64_t new)
-{
-    double percent = old ? 100.0 * ((double)new - (double)old) / (double)old : 0;
-    if (old == 0)
-        hp_strbuf_add(text, new ? "new" : "0%");
-    else
-        hp_strbuf_format(text, "%s%s%%", percent > 0 ? "+" : "", HP_FIXED(percent, 2));
-}
-
-/* A limit in percent behind `what`; nothing where there is none. */
-static void put_limit(struct hp_strbuf *text, const char *what, double limit)
-{
-    if (limit < 0)
-        return;
-    hp_strbuf_add(text, what);
-    put_number(text, limit, 2);
-    hp_strbuf_add(text, "%");
+    const char *kept =
+        part->failed ? NULL : hp_strings_add(&p->parts, hp_strbuf_text(part), part->length);
+    p->text.failed |= !kept;
+    hp_strbuf_fini(part);
+    return kept ? kept : "";
 }
 
 /* A name, clean and not too long. */
-static void put_name(struct hp_strbuf *text, const char *name)
+static const char *name_of(struct printer *p, const char *name)
 {
-    struct hp_strbuf clean HP_CLEANUP(hp_strbuf_fini) = {0};
+    struct hp_strbuf clean HP_CLEANUP(hp_strbuf_fini) = {0}, cut = {0};
     hp_strbuf_clean(&clean, name);
-    hp_strbuf_cut(text, hp_strbuf_text(&clean), NAME_WIDTH, HP_CUT_MIDDLE);
-    text->failed |= clean.failed;
+    hp_strbuf_cut(&cut, hp_strbuf_text(&clean), NAME_WIDTH, HP_CUT_MIDDLE);
+    cut.failed |= clean.failed;
+    return keep(p, &cut);
+}
+
+/* "12", "0.5": without zeros at the end. */
+static const char *trim(char number[HP_NUMBER_SIZE], double value, unsigned decimals)
+{
+    size_t n = hp_number_fixed(number, value, decimals);
+    while (number[n - 1] == '0')
+        n--;
+    number[number[n - 1] == '.' ? n - 1 : n] = 0;
+    return number;
+}
+
+/* "+5.4%" */
+static const char *change_of(struct printer *p, uint64_t old, uint64_t new)
+{
+    struct hp_strbuf text = {0};
+    double percent = 100.0 * ((double)new - (double)old) / (double)old;
+    if (old == 0)
+        return new ? "new" : "0%";
+    hp_strbuf_format(&text, "%s%s%%", percent > 0 ? "+" : "", HP_FIXED(percent, 2));
+    return keep(p, &text);
+}
+
+/* `what` and a limit in percent; nothing where there is none. */
+static const char *limit_of(struct printer *p, const char *what, double limit)
+{
+    struct hp_strbuf text = {0};
+    if (limit >= 0)
+        hp_strbuf_format(&text, "%s%s%%", what, trim((char[HP_NUMBER_SIZE]){0}, limit, 2));
+    return keep(p, &text);
+}
+
+static const char *why(struct printer *p, const struct hp_change *change)
+{
+    struct hp_strbuf text = {0};
+    hp_gate_why(p->gate->diff, change, &text);
+    return keep(p, &text);
 }
 
 static size_t shown_of(const struct hp_gate *gate)
@@ -68,6 +86,13 @@ static size_t shown_of(const struct hp_gate *gate)
     while (n < gate->n_functions && gate->functions[n].exceeded)
         n++;
     return n;
+}
+
+static const char *const verdicts[] = {"within", "improvement", "regression"};
+
+static const char *verdict_of(const struct hp_gate *gate)
+{
+    return gate->verdict == HP_GATE_WITHIN ? "within the limits" : verdicts[gate->verdict];
 }
 
 /* Whether anything changed that has to be explained. */
@@ -82,37 +107,37 @@ static bool differs(const struct hp_gate *gate, enum hp_about i)
     return strcmp(gate->diff->old->about[i], gate->diff->new->about[i]) != 0;
 }
 
-static enum hp_err print_all(const struct hp_strbuf *text, FILE *out)
+static enum hp_err finish(struct printer *p, FILE *out)
 {
-    fputs(hp_strbuf_text(text), out);
-    return text->failed ? hp_fail_nomem() : hp_print_finish(out);
+    bool failed = p->text.failed;
+    fputs(hp_strbuf_text(&p->text), out);
+    hp_strbuf_fini(&p->text);
+    hp_strings_fini(&p->parts);
+    return failed ? hp_fail_nomem() : hp_print_finish(out);
 }
 
 /* --- Why -------------------------------------------------------------------------------------- */
 
-static void put_calls(struct hp_strbuf *text, uint64_t old_calls, uint64_t new_calls,
-                      const struct hp_change *f)
+static void put_calls(struct hp_strbuf *text, uint64_t old, uint64_t new, const struct hp_change *f)
 {
-    if (old_calls == new_calls)
+    if (old == new)
         hp_strbuf_add(text, "called as often");
     else
-        hp_strbuf_format(text, "called %s times, not %s", HP_GROUPED(new_calls),
-                         HP_GROUPED(old_calls));
-    if (old_calls == 0 || new_calls == 0)
+        hp_strbuf_format(text, "called %s times, not %s", HP_GROUPED(new), HP_GROUPED(old));
+    if (old == 0 || new == 0)
         return;
-    double more = (double)f->after / (double)new_calls - (double)f->before / (double)old_calls;
-    if (more > -0.05 && more < 0.05) {
+    double more = (double)f->after / (double)new - (double)f->before / (double)old;
+    if (more > -0.05 && more < 0.05)
         hp_strbuf_add(text, ", as many instructions a call");
-        return;
-    }
-    hp_strbuf_add(text, ", ");
-    put_number(text, more < 0 ? -more : more, 1);
-    hp_strbuf_format(text, " %s instructions a call", more < 0 ? "fewer" : "more");
+    else
+        hp_strbuf_format(text, ", %s %s instructions a call",
+                         trim((char[HP_NUMBER_SIZE]){0}, more < 0 ? -more : more, 1),
+                         more < 0 ? "fewer" : "more");
 }
 
 /* The line that most of the change is at. A line that the baseline does not have may have been
  * below what it keeps. */
-static void put_line(const struct hp_diff *diff, const struct hp_change *f, struct hp_strbuf *text)
+static void put_line(struct hp_strbuf *text, const struct hp_diff *diff, const struct hp_change *f)
 {
     uint64_t part = diff->old->totals[HP_TOTAL_INSTRUCTIONS] / HP_BASELINE_PART;
     uint64_t change = hp_delta_size(f->delta);
@@ -126,8 +151,8 @@ static void put_line(const struct hp_diff *diff, const struct hp_change *f, stru
             sure = sure > part ? sure - part : 0;
         if ((l->delta < 0) != (f->delta < 0) || sure < change / 2)
             continue;
-        hp_strbuf_add(text, sure >= change - change / 10 ? ", at " : ", most at ");
-        hp_diff_put_place(text, line->file, line->line);
+        hp_strbuf_format(text, ", %s %s:%u", sure >= change - change / 10 ? "at" : "most at",
+                         hp_base_name(line->file), line->line);
         return;
     }
 }
@@ -136,204 +161,166 @@ void hp_gate_why(const struct hp_diff *diff, const struct hp_change *f, struct h
 {
     const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, NULL);
     const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, NULL);
-    if (!new) {
-        const struct hp_dfunction *into = HP_ITEM(diff->new->functions, f->inlined, NULL);
-        hp_strbuf_add(text, into ? "gone: inlined in " : "gone");
-        hp_strbuf_clean(text, into ? into->name : "");
-    } else if (!old) {
-        hp_strbuf_format(text, "new, called %s %s", HP_GROUPED(new->calls),
+    struct hp_strbuf raw HP_CLEANUP(hp_strbuf_fini) = {0};
+    if (!new && f->inlined == HP_PROFILE_NONE)
+        hp_strbuf_add(&raw, "gone");
+    else if (!new)
+        hp_strbuf_format(&raw, "gone: inlined in %s", diff->new->functions[f->inlined].name);
+    else if (!old)
+        hp_strbuf_format(&raw, "new, called %s %s", HP_GROUPED(new->calls),
                          new->calls == 1 ? "time" : "times");
-    } else {
-        if (f->how == HP_DIFF_RENAMED) {
-            hp_strbuf_add(text, "was ");
-            hp_strbuf_clean(text, old->name);
-            hp_strbuf_add(text, "?, ");
-        }
-        put_calls(text, old->calls, new->calls, f);
-        put_line(diff, f, text);
+    else {
+        if (f->how == HP_DIFF_RENAMED)
+            hp_strbuf_format(&raw, "was %s?, ", old->name);
+        put_calls(&raw, old->calls, new->calls, f);
+        put_line(&raw, diff, f);
     }
+    hp_strbuf_clean(text, hp_strbuf_text(&raw));
+    text->failed |= raw.failed;
 }
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-static void put_total(const struct hp_gate *gate, enum hp_total total, bool color,
-                      struct hp_strbuf *text)
+static void put_total(struct printer *p, enum hp_total i)
 {
-    bool warn = hp_gate_exceeds(gate, total);
-    hp_diff_put_total(text, gate->diff, total);
-    hp_strbuf_format(text, "%s (", hp_text_warn(color && warn));
-    put_change(text, gate->diff->old->totals[total], gate->diff->new->totals[total]);
-    put_limit(text, ", limit ", gate->limits.totals[total]);
-    hp_strbuf_format(text, ")%s%s\n", warn ? ": too many" : "", hp_text_plain(color && warn));
+    uint64_t old = p->gate->diff->old->totals[i], new = p->gate->diff->new->totals[i];
+    bool warn = hp_gate_exceeds(p->gate, i);
+    hp_diff_put_total(&p->text, p->gate->diff, i);
+    hp_strbuf_format(&p->text, "%s (%s%s)%s%s\n", hp_text_warn(p->color && warn),
+                     change_of(p, old, new), limit_of(p, ", limit ", p->gate->limits.totals[i]),
+                     warn ? ": too many" : "", hp_text_plain(p->color && warn));
 }
 
-static void put_functions(const struct hp_gate *gate, bool color, struct hp_strbuf *text)
+static void put_functions(struct printer *p)
 {
+    const struct hp_gate *gate = p->gate;
     int64_t rest = gate->rest;
-    for (size_t i = 0, n = shown_of(gate); i < gate->n_functions; i++) {
+    size_t n = shown_of(gate);
+    for (size_t i = 0; i < n; i++) {
         const struct hp_change *f = gate->functions[i].change;
         bool warn = gate->functions[i].exceeded;
-        if (i >= n) {
-            rest += f->delta;
-            continue;
-        }
-        hp_strbuf_format(text, "    %s", hp_text_warn(color && warn));
-        put_name(text, hp_diff_function(gate->diff, f)->name);
-        hp_strbuf_add(text, " ");
-        hp_diff_put_delta(text, f->delta);
-        hp_strbuf_add(text, " (");
-        hp_gate_why(gate->diff, f, text);
-        if (warn) {
-            hp_strbuf_add(text, "; ");
-            put_change(text, f->before, f->after);
-            put_limit(text, ", limit of functions ", gate->limits.functions);
-        }
-        hp_strbuf_format(text, ")%s\n", hp_text_plain(color && warn));
+        hp_strbuf_format(&p->text, "    %s%s %s (%s%s%s%s)%s\n", hp_text_warn(p->color && warn),
+                         name_of(p, hp_diff_function(gate->diff, f)->name), HP_DELTA(f->delta),
+                         why(p, f), warn ? "; " : "", warn ? change_of(p, f->before, f->after) : "",
+                         limit_of(p, ", limit of functions ", warn ? gate->limits.functions : -1),
+                         hp_text_plain(p->color && warn));
     }
-    if (rest) {
-        hp_strbuf_add(text, "    all others ");
-        hp_diff_put_delta(text, rest);
-        hp_strbuf_add(text, "\n");
-    }
+    for (size_t i = n; i < gate->n_functions; i++)
+        rest += gate->functions[i].change->delta;
+    if (rest)
+        hp_strbuf_format(&p->text, "    all others %s\n", HP_DELTA(rest));
 }
 
 /* Of the instructions of a run, those that are not in the program's own file. */
-static void put_outside(const struct hp_gate *gate, const char *program, struct hp_strbuf *text)
+static void put_outside(struct printer *p, const char *program)
 {
-    const struct hp_digest *d = gate->diff->new;
+    const struct hp_digest *d = p->gate->diff->new;
     uint64_t own = 0;
     for (size_t i = 0; program && i < d->n_functions; i++)
         if (strcmp(d->functions[i].module, program) == 0)
             hp_add_up(&own, d->functions[i].self);
-    if (own == 0)
-        return;
-    double share = hp_number_share(own, d->totals[HP_TOTAL_INSTRUCTIONS]);
-    hp_strbuf_format(text, "  %s of the instructions are outside of ", HP_PERCENT(1 - share));
-    put_name(text, program);
-    hp_strbuf_add(text, "\n");
+    if (own)
+        hp_strbuf_format(&p->text, "  %s of the instructions are outside of %s\n",
+                         HP_PERCENT(1 - hp_number_share(own, d->totals[HP_TOTAL_INSTRUCTIONS])),
+                         name_of(p, program));
 }
 
-static void put_differences(const struct hp_gate *gate, struct hp_strbuf *text)
+static void put_differences(struct printer *p)
 {
     for (enum hp_about i = 0; i < HP_ABOUTS; i++) {
-        const char *old = gate->diff->old->about[i], *new = gate->diff->new->about[i];
-        if (!differs(gate, i))
-            continue;
-        hp_strbuf_format(text, "  not as in the baseline: %s ", hp_about_name(i));
-        put_name(text, *new ? new : "(none)");
-        hp_strbuf_add(text, ", was ");
-        put_name(text, *old ? old : "(none)");
-        hp_strbuf_add(text, "\n");
+        const char *old = p->gate->diff->old->about[i], *new = p->gate->diff->new->about[i];
+        if (differs(p->gate, i))
+            hp_strbuf_format(&p->text, "  not as in the baseline: %s %s, was %s\n",
+                             hp_about_name(i), name_of(p, *new ? new : "(none)"),
+                             name_of(p, *old ? old : "(none)"));
     }
 }
 
 enum hp_err hp_gate_print_text(const struct hp_gate *gate, const struct hp_gate_print *print,
                                FILE *out)
 {
-    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
-    bool color = print->color, regressed = gate->verdict == HP_GATE_REGRESSED;
-    hp_strbuf_add(&text, "hotpath ci: ");
-    put_name(&text, print->name);
-    hp_strbuf_format(&text, ": %s%s%s\n", regressed ? hp_text_warn(color) : hp_text_bold(color),
-                     verdict_text(gate), hp_text_plain(color));
+    struct printer p = {.gate = gate, .color = print->color};
+    bool regressed = gate->verdict == HP_GATE_REGRESSED;
+    hp_strbuf_format(&p.text, "hotpath ci: %s: %s%s%s\n", name_of(&p, print->name),
+                     regressed ? hp_text_warn(p.color) : hp_text_bold(p.color), verdict_of(gate),
+                     hp_text_plain(p.color));
     for (enum hp_total i = 0; i < HP_TOTALS; i++)
         if (hp_diff_has(gate->diff, i)) {
-            put_total(gate, i, color, &text);
+            put_total(&p, i);
             if (i == HP_TOTAL_INSTRUCTIONS)
-                put_functions(gate, color, &text);
+                put_functions(&p);
         }
     if (has_news(gate)) {
-        put_outside(gate, print->program, &text);
-        put_differences(gate, &text);
+        put_outside(&p, print->program);
+        put_differences(&p);
     }
-    if (gate->verdict != HP_GATE_WITHIN) {
-        hp_strbuf_format(&text, "  %s: the same command with --update writes ",
+    if (gate->verdict != HP_GATE_WITHIN)
+        hp_strbuf_format(&p.text, "  %s: the same command with --update writes %s\n",
                          regressed ? "If it is meant to be so, update the baseline"
-                                   : "Better than the baseline: update it, to keep it so");
-        put_name(&text, print->baseline);
-        hp_strbuf_add(&text, "\n");
-    }
-    return print_all(&text, out);
+                                   : "Better than the baseline: update it, to keep it so",
+                         name_of(&p, print->baseline));
+    return finish(&p, out);
 }
 
 /* --- Markdown --------------------------------------------------------------------------------- */
 
 /* Text that means nothing in Markdown or HTML: every sign but letters and digits as an entity. */
-static void put_plain(struct hp_strbuf *to, const char *text)
+static const char *plain(struct printer *p, const char *text)
 {
-    struct hp_strbuf clean HP_CLEANUP(hp_strbuf_fini) = {0};
-    put_name(&clean, text);
-    for (const char *c = hp_strbuf_text(&clean); *c; c++)
+    struct hp_strbuf coded = {0};
+    for (const char *c = name_of(p, text); *c; c++)
         if (isalnum((unsigned char)*c) || *c == ' ' || (unsigned char)*c >= 0x80)
-            hp_strbuf_bytes(to, c, 1);
+            hp_strbuf_bytes(&coded, c, 1);
         else
-            hp_strbuf_format(to, "&#%u;", (unsigned char)*c);
-    to->failed |= clean.failed;
+            hp_strbuf_format(&coded, "&#%u;", (unsigned char)*c);
+    return keep(p, &coded);
 }
 
-static void put_code(struct hp_strbuf *to, const char *text)
+static void put_markdown_totals(struct printer *p)
 {
-    hp_strbuf_add(to, "<code>");
-    put_plain(to, text);
-    hp_strbuf_add(to, "</code>");
-}
-
-static void put_markdown_totals(const struct hp_gate *gate, struct hp_strbuf *text)
-{
-    hp_strbuf_add(text, "| | baseline | now | change | limit |\n|---|--:|--:|--:|--:|\n");
+    const struct hp_gate *gate = p->gate;
+    hp_strbuf_add(&p->text, "| | baseline | now | change | limit |\n|---|--:|--:|--:|--:|\n");
     for (enum hp_total i = 0; i < HP_TOTALS; i++) {
-        if (!hp_diff_has(gate->diff, i))
-            continue;
         uint64_t old = gate->diff->old->totals[i], new = gate->diff->new->totals[i];
         const char *bold = hp_gate_exceeds(gate, i) ? "**" : "";
-        hp_strbuf_format(text, "| %s | %s | %s | %s", hp_total_name(i), HP_GROUPED(old),
-                         HP_GROUPED(new), bold);
-        put_change(text, old, new);
-        hp_strbuf_format(text, "%s | ", bold);
-        put_limit(text, "", gate->limits.totals[i]);
-        hp_strbuf_add(text, " |\n");
+        if (hp_diff_has(gate->diff, i))
+            hp_strbuf_format(&p->text, "| %s | %s | %s | %s%s%s | %s |\n", hp_total_name(i),
+                             HP_GROUPED(old), HP_GROUPED(new), bold, change_of(p, old, new), bold,
+                             limit_of(p, "", gate->limits.totals[i]));
     }
 }
 
-static void put_markdown_functions(const struct hp_gate *gate, struct hp_strbuf *text)
+static void put_markdown_functions(struct printer *p)
 {
-    struct hp_strbuf why HP_CLEANUP(hp_strbuf_fini) = {0};
-    size_t n = shown_of(gate);
-    hp_strbuf_add(text, n ? "\n| function | change | why |\n|---|--:|---|\n" : "");
-    for (const struct hp_gate_function *f = gate->functions; f < gate->functions + n; f++) {
-        hp_strbuf_add(text, "| ");
-        put_code(text, hp_diff_function(gate->diff, f->change)->name);
-        hp_strbuf_add(text, f->exceeded ? " | **" : " | ");
-        hp_diff_put_delta(text, f->change->delta);
-        hp_strbuf_add(text, f->exceeded ? "** | " : " | ");
-        hp_strbuf_clear(&why);
-        hp_gate_why(gate->diff, f->change, &why);
-        put_plain(text, hp_strbuf_text(&why));
-        hp_strbuf_add(text, " |\n");
+    size_t n = shown_of(p->gate);
+    if (n)
+        hp_strbuf_add(&p->text, "\n| function | change | why |\n|---|--:|---|\n");
+    for (size_t i = 0; i < n; i++) {
+        const struct hp_change *f = p->gate->functions[i].change;
+        const char *bold = p->gate->functions[i].exceeded ? "**" : "";
+        hp_strbuf_format(&p->text, "| <code>%s</code> | %s%s%s | %s |\n",
+                         plain(p, hp_diff_function(p->gate->diff, f)->name), bold,
+                         HP_DELTA(f->delta), bold, plain(p, why(p, f)));
     }
-    text->failed |= why.failed;
 }
 
 enum hp_err hp_gate_print_markdown(const struct hp_gate *gate, const struct hp_gate_print *print,
                                    FILE *out)
 {
-    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
-    hp_strbuf_add(&text, "### hotpath ci: ");
-    put_code(&text, print->name);
-    hp_strbuf_format(&text, ": %s\n\n", verdict_text(gate));
-    put_markdown_totals(gate, &text);
+    struct printer p = {.gate = gate};
+    hp_strbuf_format(&p.text, "### hotpath ci: <code>%s</code>: %s\n\n", plain(&p, print->name),
+                     verdict_of(gate));
+    put_markdown_totals(&p);
     if (has_news(gate))
-        put_markdown_functions(gate, &text);
+        put_markdown_functions(&p);
     for (enum hp_about i = 0; i < HP_ABOUTS && has_news(gate); i++)
-        if (differs(gate, i)) {
-            hp_strbuf_format(&text, "\nNot as in the baseline: %s ", hp_about_name(i));
-            put_code(&text, gate->diff->new->about[i]);
-            hp_strbuf_add(&text, ", was ");
-            put_code(&text, gate->diff->old->about[i]);
-            hp_strbuf_add(&text, "\n");
-        }
-    hp_strbuf_add(&text, "\n");
-    return print_all(&text, out);
+        if (differs(gate, i))
+            hp_strbuf_format(&p.text,
+                             "\nNot as in the baseline: %s <code>%s</code>, was <code>%s</code>\n",
+                             hp_about_name(i), plain(&p, gate->diff->new->about[i]),
+                             plain(&p, gate->diff->old->about[i]));
+    hp_strbuf_add(&p.text, "\n");
+    return finish(&p, out);
 }
 
 /* --- JSON ------------------------------------------------------------------------------------- */
@@ -351,18 +338,16 @@ static void put_json_total(struct hp_json *json, const struct hp_gate *gate, enu
     hp_json_end_object(json);
 }
 
-static void put_json_function(struct hp_json *json, const struct hp_gate *gate,
-                              const struct hp_gate_function *f, struct hp_strbuf *why)
+static void put_json_function(struct hp_json *json, struct printer *p,
+                              const struct hp_gate_function *f)
 {
-    const struct hp_dfunction *function = hp_diff_function(gate->diff, f->change);
-    hp_strbuf_clear(why);
-    hp_gate_why(gate->diff, f->change, why);
+    const struct hp_dfunction *function = hp_diff_function(p->gate->diff, f->change);
     hp_json_begin_object(json);
     hp_json_put_string(json, "name", function->name);
     hp_json_put_string(json, "module", function->module);
     hp_diff_put_counts(json, f->change->before, f->change->after);
     hp_json_put_bool(json, "exceeded", f->exceeded);
-    hp_json_put_string(json, "why", hp_strbuf_text(why));
+    hp_json_put_string(json, "why", why(p, f->change));
     hp_json_end_object(json);
 }
 
@@ -370,7 +355,7 @@ enum hp_err hp_gate_print_json(const struct hp_gate *gate, const struct hp_gate_
                                FILE *out)
 {
     struct hp_json json = {.out = out, .lines = 3};
-    struct hp_strbuf why HP_CLEANUP(hp_strbuf_fini) = {0};
+    struct printer p = {.gate = gate};
     hp_json_begin_object(&json);
     hp_json_put_string(&json, "hotpath", HP_VERSION);
     hp_json_put_object(&json, "ci");
@@ -383,7 +368,7 @@ enum hp_err hp_gate_print_json(const struct hp_gate *gate, const struct hp_gate_
     hp_json_end_array(&json);
     hp_json_put_array(&json, "functions");
     for (size_t i = 0; i < gate->n_functions; i++)
-        put_json_function(&json, gate, &gate->functions[i], &why);
+        put_json_function(&json, &p, &gate->functions[i]);
     hp_json_end_array(&json);
     hp_json_put_int(&json, "others", gate->rest);
     hp_json_put_array(&json, "differences");
@@ -398,5 +383,6 @@ enum hp_err hp_gate_print_json(const struct hp_gate *gate, const struct hp_gate_
     hp_json_end_array(&json);
     hp_json_end_object(&json);
     hp_json_end_object(&json);
-    return why.failed ? hp_fail_nomem() : hp_json_finish(&json);
+    enum hp_err err = hp_json_finish(&json);
+    return finish(&p, out) ?: err;
 }

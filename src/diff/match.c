@@ -17,63 +17,48 @@
 
 /* --- Keys ------------------------------------------------------------------------------------- */
 
-typedef int compare_key(const struct hp_dfunction *a, const struct hp_dfunction *b);
+enum key {
+    NO_KEY,
+    LOOSE_NAME,
+    SYMBOL,
+    LINKAGE,
+    NAME,
+    PLAIN_NAME, /* in front of parameters and template arguments */
+    MODULE,
+    ANY_MODULE, /* of code without symbols: the only module with such, whatever it is called */
+    PATH,       /* of the source file */
+    BASE,       /* the file's name */
+};
 
-static int by_linkage(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    return strcmp(a->key, b->key);
-}
-
-static int by_name(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    return strcmp(a->name, b->name);
-}
-
-/* Where there is no symbol, names are made of module and place. */
-static int by_symbol(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    return by_linkage(a, b) ?: (*a->key ? 0 : by_name(a, b));
-}
-
-static int by_module(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    return strcmp(a->module, b->module);
-}
-
-static int by_file(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    return strcmp(a->file, b->file);
-}
-
-static int by_base(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    return strcmp(hp_base_name(a->file), hp_base_name(b->file));
-}
-
-/* Of code without symbols: that of the only module with such in each version, whatever it is
- * called. */
-static int by_any_module(const struct hp_dfunction *a, const struct hp_dfunction *b)
-{
-    return (*a->module == 0) - (*b->module == 0) ?: HP_COMPARE(a->nameless, b->nameless);
-}
-
-/* The name in front of its parameters and template arguments. */
 static size_t plain_length(const char *name)
 {
-    const char *open = strpbrk(name, "(<");
-    return !open || open == name || strncmp(name, "operator", 8) == 0 ? strlen(name)
-                                                                      : (size_t)(open - name);
+    size_t n = strcspn(name, "(<");
+    return n && strncmp(name, "operator", 8) != 0 ? n : strlen(name);
 }
 
-static int by_plain_name(const struct hp_dfunction *a, const struct hp_dfunction *b)
+static int compare_plain(const char *a, const char *b)
 {
-    size_t n_a = plain_length(a->name), n_b = plain_length(b->name);
-    return strncmp(a->name, b->name, n_a < n_b ? n_a : n_b) ?: HP_COMPARE(n_a, n_b);
+    size_t n_a = plain_length(a), n_b = plain_length(b);
+    return strncmp(a, b, n_a < n_b ? n_a : n_b) ?: HP_COMPARE(n_a, n_b);
 }
 
-static int by_loose(const struct hp_dfunction *a, const struct hp_dfunction *b)
+static int compare_key(enum key key, const struct hp_dfunction *a, const struct hp_dfunction *b)
 {
-    return strcmp(a->loose, b->loose);
+    switch (key) {
+    case LOOSE_NAME: return strcmp(a->loose, b->loose);
+    /* Where there is no symbol, names are made of module and place. */
+    case SYMBOL: return strcmp(a->key, b->key) ?: (*a->key ? 0 : strcmp(a->name, b->name));
+    case LINKAGE: return strcmp(a->key, b->key);
+    case NAME: return strcmp(a->name, b->name);
+    case PLAIN_NAME: return compare_plain(a->name, b->name);
+    case MODULE: return strcmp(a->module, b->module);
+    case ANY_MODULE:
+        return (*a->module == 0) - (*b->module == 0) ?: HP_COMPARE(a->nameless, b->nameless);
+    case PATH: return strcmp(a->file, b->file);
+    case BASE: return strcmp(hp_base_name(a->file), hp_base_name(b->file));
+    case NO_KEY: break;
+    }
+    return 0;
 }
 
 /* --- Passes ----------------------------------------------------------------------------------- */
@@ -85,23 +70,23 @@ struct candidate {
 };
 
 struct pass {
-    compare_key *keys[4];
+    enum key keys[4];
     enum hp_diff_how how; /* HP_DIFF_SAME unless it says otherwise */
     bool lambdas;         /* only these */
     bool several;         /* where both versions have as many, in the order of their lines */
 };
 
 static const struct pass passes[] = {
-    {.keys = {by_loose, by_module, by_base}, .lambdas = true, .several = true},
-    {.keys = {by_symbol, by_module, by_file}},
-    {.keys = {by_symbol, by_module, by_base}},
-    {.keys = {by_symbol, by_module}},
-    {.keys = {by_symbol, by_base}},
-    {.keys = {by_symbol}},
-    {.keys = {by_symbol, by_module, by_base}, .several = true},
-    {.keys = {by_linkage, by_any_module}},
-    {.keys = {by_name, by_base}, .how = HP_DIFF_SIGNATURE},
-    {.keys = {by_plain_name, by_base}, .how = HP_DIFF_SIGNATURE},
+    {.keys = {LOOSE_NAME, MODULE, BASE}, .lambdas = true, .several = true},
+    {.keys = {SYMBOL, MODULE, PATH}},
+    {.keys = {SYMBOL, MODULE, BASE}},
+    {.keys = {SYMBOL, MODULE}},
+    {.keys = {SYMBOL, BASE}},
+    {.keys = {SYMBOL}},
+    {.keys = {SYMBOL, MODULE, BASE}, .several = true},
+    {.keys = {LINKAGE, ANY_MODULE}},
+    {.keys = {NAME, BASE}, .how = HP_DIFF_SIGNATURE},
+    {.keys = {PLAIN_NAME, BASE}, .how = HP_DIFF_SIGNATURE},
 };
 
 struct matching {
@@ -116,8 +101,8 @@ static int compare_keys(const struct pass *pass, const struct hp_dfunction *a,
                         const struct hp_dfunction *b)
 {
     int order = 0;
-    for (compare_key *const *key = pass->keys; !order && *key; key++)
-        order = (*key)(a, b);
+    for (const enum key *key = pass->keys; !order && *key; key++)
+        order = compare_key(*key, a, b);
     return order;
 }
 
@@ -192,7 +177,7 @@ static bool look_alike(struct matching *m, const struct hp_dfunction *f,
 {
     const struct hp_dline *x = &m->diff->old->lines[f->lines], *end_x = x + f->n_lines;
     const struct hp_dline *start_y = &m->diff->new->lines[g->lines], *end_y = start_y + g->n_lines;
-    if (!*f->file || by_base(f, g) != 0)
+    if (!*f->file || compare_key(BASE, f, g) != 0)
         return false;
     size_t same = 0, n_old = 0, n_new = 0;
     for (const struct hp_dline *y = start_y; y < end_y; y++)

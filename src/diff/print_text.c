@@ -17,37 +17,17 @@
 
 /* --- Cells ------------------------------------------------------------------------------------ */
 
-void hp_diff_put_delta(struct hp_strbuf *text, int64_t delta)
+const char *hp_delta_text(char text[HP_NUMBER_SIZE + 1], int64_t delta)
 {
-    hp_strbuf_format(text, "%s%s",
-                     delta > 0   ? "+"
-                     : delta < 0 ? "-"
-                                 : "",
-                     HP_GROUPED(hp_delta_size(delta)));
-}
-
-void hp_diff_put_place(struct hp_strbuf *text, const char *file, uint32_t line)
-{
-    hp_strbuf_clean(text, hp_base_name(file));
-    if (*file && line)
-        hp_strbuf_format(text, ":%u", line);
+    text[0] = delta > 0 ? '+' : '-';
+    hp_number_grouped(text + 1, hp_delta_size(delta));
+    return delta ? text : text + 1;
 }
 
 void hp_diff_put_total(struct hp_strbuf *text, const struct hp_diff *diff, enum hp_total total)
 {
     hp_strbuf_format(text, "  %-16s%s -> %s", hp_total_name(total),
                      HP_GROUPED(diff->old->totals[total]), HP_GROUPED(diff->new->totals[total]));
-}
-
-/* "+5.4%" */
-static void put_percent(struct hp_strbuf *text, int64_t delta, uint64_t of)
-{
-    double value = of ? 100.0 * (double)delta / (double)of : 0;
-    const char *number = HP_FIXED(value, 1);
-    if (strcmp(number, "0.0") != 0 && strcmp(number, "-0.0") != 0)
-        hp_strbuf_format(text, "%s%s%%", value > 0 ? "+" : "", number);
-    else
-        hp_strbuf_add(text, delta > 0 ? "<+0.1%" : delta < 0 ? ">-0.1%" : "0.0%");
 }
 
 /* "12", or "12 > 15" where it changed. */
@@ -58,10 +38,17 @@ static void put_pair(struct hp_strbuf *cell, uint64_t old, uint64_t new)
         hp_strbuf_format(cell, " > %s", HP_HUMAN(new));
 }
 
+static void put_place(struct hp_strbuf *cell, const char *file, uint32_t line)
+{
+    hp_strbuf_add(cell, hp_base_name(file));
+    if (*file && line)
+        hp_strbuf_format(cell, ":%u", line);
+}
+
 static void put_line_place(struct hp_strbuf *cell, const struct hp_dline *line)
 {
     if (line->line)
-        hp_diff_put_place(cell, line->file, line->line);
+        put_place(cell, line->file, line->line);
     else
         hp_strbuf_add(cell, "(no line)");
 }
@@ -69,36 +56,31 @@ static void put_line_place(struct hp_strbuf *cell, const struct hp_dline *line)
 static void put_name(struct hp_strbuf *cell, const struct hp_diff *diff, const struct hp_change *f)
 {
     bool gone = f->new == HP_PROFILE_NONE, is_new = f->old == HP_PROFILE_NONE;
-    hp_strbuf_clean(cell, hp_diff_function(diff, f)->name);
-    if (f->inlined != HP_PROFILE_NONE) {
-        hp_strbuf_add(cell, gone ? " (now inlined in " : " (was inlined in ");
-        hp_strbuf_clean(cell, (gone ? diff->new : diff->old)->functions[f->inlined].name);
-        hp_strbuf_add(cell, ")");
-    } else if (gone || is_new) {
+    hp_strbuf_add(cell, hp_diff_function(diff, f)->name);
+    if (f->inlined != HP_PROFILE_NONE)
+        hp_strbuf_format(cell, " (%s inlined in %s)", gone ? "now" : "was",
+                         (gone ? diff->new : diff->old)->functions[f->inlined].name);
+    else if (gone || is_new)
         hp_strbuf_add(cell, gone ? " (gone)" : " (new)");
-    } else if (f->how == HP_DIFF_RENAMED) {
-        hp_strbuf_add(cell, " (was ");
-        hp_strbuf_clean(cell, diff->old->functions[f->old].name);
-        hp_strbuf_add(cell, "?)");
-    }
+    else if (f->how == HP_DIFF_RENAMED)
+        hp_strbuf_format(cell, " (was %s?)", diff->old->functions[f->old].name);
 }
 
 static void fill_function(const struct hp_diff *diff, const struct hp_change *f,
                           struct hp_strbuf *cells)
 {
     const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, NULL);
-    const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, NULL),
-                              *shown = new ?: old;
+    const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, NULL);
+    const struct hp_dfunction *shown = new ?: old;
     int64_t all = hp_delta(diff->old->totals[HP_TOTAL_INSTRUCTIONS],
                            diff->new->totals[HP_TOTAL_INSTRUCTIONS]);
-    hp_diff_put_delta(&cells[0], f->delta);
     if (all)
-        hp_strbuf_format(&cells[1], "%s%%", HP_FIXED(100.0 * (double)f->delta / (double)all, 1));
-    hp_strbuf_human(&cells[2], f->before);
-    hp_strbuf_human(&cells[3], f->after);
-    put_pair(&cells[4], old ? old->calls : 0, new ? new->calls : 0);
-    put_name(&cells[5], diff, f);
-    hp_diff_put_place(&cells[6], shown->file, shown->line);
+        hp_strbuf_format(&cells[0], "%s%%", HP_FIXED(100.0 * (double)f->delta / (double)all, 1));
+    hp_strbuf_human(&cells[1], f->before);
+    hp_strbuf_human(&cells[2], f->after);
+    put_pair(&cells[3], old ? old->calls : 0, new ? new->calls : 0);
+    put_name(&cells[4], diff, f);
+    put_place(&cells[5], shown->file, shown->line);
 }
 
 /* Cycles of a function of either version, measured; 0 where it has none. */
@@ -109,7 +91,7 @@ static uint64_t cycles_of(const struct hp_dfunction *f)
 
 static double cpi_of(const struct hp_dfunction *f)
 {
-    return f && f->retired ? (double)f->cycles / (double)HP_CYCLE_PARTS / (double)f->retired : 0;
+    return f->retired ? (double)f->cycles / (double)HP_CYCLE_PARTS / (double)f->retired : 0;
 }
 
 static void fill_cycles(const struct hp_diff *diff, const struct hp_change *f,
@@ -118,12 +100,11 @@ static void fill_cycles(const struct hp_diff *diff, const struct hp_change *f,
     static const struct hp_dfunction none;
     const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, &none);
     const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, &none);
-    hp_diff_put_delta(&cells[0], hp_delta(cycles_of(old), cycles_of(new)));
-    put_pair(&cells[1], cycles_of(old), cycles_of(new));
-    hp_strbuf_format(&cells[2], "%s > %s", HP_FIXED(cpi_of(old), 2), HP_FIXED(cpi_of(new), 2));
-    put_pair(&cells[3], old->events[HP_INSN_L1D], new->events[HP_INSN_L1D]);
-    put_pair(&cells[4], old->events[HP_INSN_MISPREDICTED], new->events[HP_INSN_MISPREDICTED]);
-    put_name(&cells[5], diff, f);
+    put_pair(&cells[0], cycles_of(old), cycles_of(new));
+    hp_strbuf_format(&cells[1], "%s > %s", HP_FIXED(cpi_of(old), 2), HP_FIXED(cpi_of(new), 2));
+    put_pair(&cells[2], old->events[HP_INSN_L1D], new->events[HP_INSN_L1D]);
+    put_pair(&cells[3], old->events[HP_INSN_MISPREDICTED], new->events[HP_INSN_MISPREDICTED]);
+    put_name(&cells[4], diff, f);
 }
 
 static void fill_line(const struct hp_diff *diff, const struct hp_change *l,
@@ -131,17 +112,15 @@ static void fill_line(const struct hp_diff *diff, const struct hp_change *l,
 {
     const struct hp_dline *old = HP_ITEM(diff->old->lines, l->old, NULL);
     const struct hp_dline *new = HP_ITEM(diff->new->lines, l->new, NULL), *shown = new ?: old;
-    hp_diff_put_delta(&cells[0], l->delta);
-    hp_strbuf_human(&cells[1], l->before);
-    hp_strbuf_human(&cells[2], l->after);
-    put_name(&cells[3], diff, &diff->functions.items[l->function]);
-    put_line_place(&cells[4], shown);
-    hp_strbuf_add(&cells[4], *shown->inlined ? " " : "");
-    hp_strbuf_clean(&cells[4], shown->inlined);
+    hp_strbuf_human(&cells[0], l->before);
+    hp_strbuf_human(&cells[1], l->after);
+    put_name(&cells[2], diff, &diff->functions.items[l->function]);
+    put_line_place(&cells[3], shown);
+    hp_strbuf_format(&cells[3], "%s%s", *shown->inlined ? " " : "", shown->inlined);
     if (!old || !new)
-        hp_strbuf_add(&cells[4], new ? " (new)" : " (gone)");
+        hp_strbuf_add(&cells[3], new ? " (new)" : " (gone)");
     else if (old->line != new->line)
-        hp_strbuf_format(&cells[4], " (was :%u)", old->line);
+        hp_strbuf_format(&cells[3], " (was :%u)", old->line);
 }
 
 static double mean_of(const struct hp_dloop *loop)
@@ -153,17 +132,15 @@ static void fill_loop(const struct hp_diff *diff, const struct hp_change *l,
                       struct hp_strbuf *cells)
 {
     static const struct hp_dloop none;
-    bool gone = l->new == HP_PROFILE_NONE, is_new = l->old == HP_PROFILE_NONE;
     const struct hp_dloop *old = HP_ITEM(diff->old->loops, l->old, &none);
     const struct hp_dloop *new = HP_ITEM(diff->new->loops, l->new, &none);
-    const struct hp_dloop *shown = gone ? old : new;
-    hp_diff_put_delta(&cells[0], l->delta);
-    put_pair(&cells[1], old->executions, new->executions);
-    hp_strbuf_format(&cells[2], "%s > %s", HP_FIXED(mean_of(old), 1), HP_FIXED(mean_of(new), 1));
-    put_name(&cells[3], diff, &diff->functions.items[l->function]);
-    hp_strbuf_add(&cells[3], " ");
-    hp_diff_put_place(&cells[3], shown->file, shown->line);
-    hp_strbuf_add(&cells[3], gone ? " (gone)" : is_new ? " (new)" : "");
+    const struct hp_dloop *shown = new == &none ? old : new;
+    put_pair(&cells[0], old->executions, new->executions);
+    hp_strbuf_format(&cells[1], "%s > %s", HP_FIXED(mean_of(old), 1), HP_FIXED(mean_of(new), 1));
+    put_name(&cells[2], diff, &diff->functions.items[l->function]);
+    hp_strbuf_add(&cells[2], " ");
+    put_place(&cells[2], shown->file, shown->line);
+    hp_strbuf_add(&cells[2], new == &none ? " (gone)" : old == &none ? " (new)" : "");
 }
 
 static void fill_path(const struct hp_diff *diff, const struct hp_change *p,
@@ -173,21 +150,17 @@ static void fill_path(const struct hp_diff *diff, const struct hp_change *p,
     const struct hp_dpath *new = HP_ITEM(diff->new->paths, p->new, NULL), *shown = new ?: old;
     const struct hp_digest *d = new ? diff->new : diff->old;
     uint32_t last = HP_PROFILE_NONE;
-    hp_diff_put_delta(&cells[0], p->delta);
-    put_pair(&cells[1], old ? old->count : 0, new ? new->count : 0);
-    hp_strbuf_add(&cells[2], !new ? "(gone) " : !old ? "(new) " : "");
+    put_pair(&cells[0], old ? old->count : 0, new ? new->count : 0);
+    hp_strbuf_add(&cells[1], !new ? "(gone) " : !old ? "(new) " : "");
     for (uint32_t i = 0; i < shown->n_steps && i < STEPS_OF_PATH; i++) {
         const struct hp_dline *line = &d->lines[d->steps[shown->steps + i]];
-        if (line->function != last) {
-            hp_strbuf_clean(&cells[2], d->functions[line->function].name);
-            hp_strbuf_add(&cells[2], " ");
-        }
+        if (line->function != last)
+            hp_strbuf_format(&cells[1], "%s ", d->functions[line->function].name);
         last = line->function;
-        put_line_place(&cells[2], line);
-        hp_strbuf_add(&cells[2], i + 1 < shown->n_steps ? " " : "");
+        put_line_place(&cells[1], line);
+        hp_strbuf_add(&cells[1], i + 1 < shown->n_steps ? " " : "");
     }
-    if (shown->n_steps > STEPS_OF_PATH)
-        hp_strbuf_add(&cells[2], "…");
+    hp_strbuf_add(&cells[1], shown->n_steps > STEPS_OF_PATH ? "…" : "");
 }
 
 /* --- Parts ------------------------------------------------------------------------------------ */
@@ -199,6 +172,7 @@ struct printer {
     const struct part *part;
     const struct hp_change **rows; /* of the part */
     size_t n;
+    struct hp_strbuf cells[HP_TEXT_COLUMNS]; /* of a row, not clean */
     uint32_t function;       /* of the last line that was shown; this and the next: of lines */
     size_t functions, lines; /* shown so far; lines of the last function */
 };
@@ -208,7 +182,9 @@ struct part {
     enum hp_diff_kind kind;
     size_t usual; /* rows that a person reads; 0: is_shown() sees to it */
     bool (*is_shown)(struct printer *p, const struct hp_change *change);
-    int (*compare)(const void *a, const void *b, void *diff); /* NULL: the order of the changes */
+    /* What the rows are ordered by. NULL: as the changes are, by instructions */
+    int64_t (*delta)(const struct hp_diff *diff, const struct hp_change *change);
+    /* Fills the cells behind the change. */
     void (*fill)(const struct hp_diff *diff, const struct hp_change *change,
                  struct hp_strbuf *cells);
     const char *numbers[6], *texts[3]; /* titles of columns */
@@ -228,14 +204,6 @@ static int64_t cycles_delta(const struct hp_diff *diff, const struct hp_change *
 static bool is_change_of_cycles(struct printer *p, const struct hp_change *f)
 {
     return hp_diff_has(p->diff, HP_TOTAL_CYCLES) && cycles_delta(p->diff, f) != 0;
-}
-
-static int compare_cycles(const void *a, const void *b, void *diff)
-{
-    const struct hp_change *x = *(const struct hp_change *const *)a;
-    const struct hp_change *y = *(const struct hp_change *const *)b;
-    uint64_t p = hp_delta_size(cycles_delta(diff, x)), q = hp_delta_size(cycles_delta(diff, y));
-    return HP_COMPARE(q, p) ?: HP_COMPARE(x, y);
 }
 
 /* The lines that changed most, of the functions that did. */
@@ -280,7 +248,7 @@ static const struct part parts[] = {
      HP_DIFF_FUNCTIONS,
      ROWS_OF,
      is_change_of_cycles,
-     compare_cycles,
+     cycles_delta,
      fill_cycles,
      {"change", "cycles", "CPI", "l1d misses", "mispredicted"},
      {"function"}},
@@ -310,10 +278,29 @@ static const struct part parts[] = {
      {"path"}},
 };
 
-static double fill_row(void *context, size_t i, struct hp_strbuf *cells)
+static int64_t delta_of(const struct printer *p, const struct hp_change *change)
 {
-    const struct printer *p = context;
-    p->part->fill(p->diff, p->rows[i], cells);
+    return p->part->delta ? p->part->delta(p->diff, change) : change->delta;
+}
+
+static int compare_rows(const void *a, const void *b, void *printer)
+{
+    const struct hp_change *x = *(const struct hp_change *const *)a;
+    const struct hp_change *y = *(const struct hp_change *const *)b;
+    uint64_t p = hp_delta_size(delta_of(printer, x)), q = hp_delta_size(delta_of(printer, y));
+    return HP_COMPARE(q, p) ?: HP_COMPARE(x, y);
+}
+
+static double fill_row(void *context, size_t row, struct hp_strbuf *cells)
+{
+    struct printer *p = context;
+    hp_strbuf_add(&p->cells[0], HP_DELTA(delta_of(p, p->rows[row])));
+    p->part->fill(p->diff, p->rows[row], &p->cells[1]);
+    for (size_t i = 0; i < HP_TEXT_COLUMNS; i++) {
+        hp_strbuf_clean(&cells[i], hp_strbuf_text(&p->cells[i]));
+        cells[i].failed |= p->cells[i].failed;
+        hp_strbuf_clear(&p->cells[i]);
+    }
     return 0;
 }
 
@@ -352,8 +339,8 @@ static enum hp_err print_part(struct printer *p, const struct part *part)
             p->rows[p->n++] = c;
     if (p->n == 0)
         return HP_OK;
-    if (part->compare)
-        qsort_r(p->rows, p->n, sizeof *p->rows, part->compare, (void *)(uintptr_t)p->diff);
+    if (part->delta)
+        qsort_r(p->rows, p->n, sizeof *p->rows, compare_rows, p);
     size_t shown = part->usual ? hp_diff_limit(p->print, p->n, part->usual) : p->n;
     fprintf(p->out, "\n%s%s%s\n", hp_text_bold(color), part->title, hp_text_plain(color));
     HP_TRY(print_rows(p, shown));
@@ -394,16 +381,23 @@ static void put_file(struct hp_strbuf *text, const struct hp_report_options *rep
                      const char *which, const char *name)
 {
     struct hp_strbuf clean HP_CLEANUP(hp_strbuf_fini) = {0};
-    int room = report->width - (int)strlen(which);
+    size_t width = report->width > 0 ? (size_t)report->width : SIZE_MAX, used = strlen(which);
     hp_strbuf_clean(&clean, name);
     hp_strbuf_format(text, "%s%s", hp_text_bold(report->color), which);
-    hp_strbuf_cut(text, hp_strbuf_text(&clean),
-                  report->width <= 0 ? SIZE_MAX
-                  : room > 0         ? (size_t)room
-                                     : 1,
-                  HP_CUT_MIDDLE);
+    hp_strbuf_cut(text, hp_strbuf_text(&clean), width > used ? width - used : 1, HP_CUT_MIDDLE);
     hp_strbuf_format(text, "%s\n", hp_text_plain(report->color));
     text->failed |= clean.failed;
+}
+
+/* "+5.4%" */
+static void put_percent(struct hp_strbuf *text, int64_t delta, uint64_t of)
+{
+    double value = of ? 100.0 * (double)delta / (double)of : 0;
+    const char *number = HP_FIXED(value, 1);
+    if (strcmp(number, "0.0") != 0 && strcmp(number, "-0.0") != 0)
+        hp_strbuf_format(text, "%s%s%%", value > 0 ? "+" : "", number);
+    else
+        hp_strbuf_add(text, delta > 0 ? "<+0.1%" : delta < 0 ? ">-0.1%" : "0.0%");
 }
 
 static enum hp_err print_head(const struct printer *p)
@@ -416,14 +410,23 @@ static enum hp_err print_head(const struct printer *p)
         if (hp_diff_has(diff, i)) {
             int64_t delta = hp_delta(diff->old->totals[i], diff->new->totals[i]);
             hp_diff_put_total(&text, diff, i);
-            hp_strbuf_add(&text, "   ");
-            hp_diff_put_delta(&text, delta);
-            hp_strbuf_add(&text, " (");
+            hp_strbuf_format(&text, "   %s (", HP_DELTA(delta));
             put_percent(&text, delta, diff->old->totals[i]);
             hp_strbuf_add(&text, ")\n");
         }
     fputs(hp_strbuf_text(&text), p->out);
     return text.failed ? hp_fail_nomem() : HP_OK;
+}
+
+static enum hp_err print_all(struct printer *p)
+{
+    HP_TRY(print_head(p));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        HP_TRY(print_part(p, &parts[i]));
+        if (parts[i].fill == fill_function)
+            print_unshown(p);
+    }
+    return hp_print_finish(p->out);
 }
 
 enum hp_err hp_diff_print(const struct hp_diff *diff, const struct hp_diff_print *print, FILE *out)
@@ -434,13 +437,8 @@ enum hp_err hp_diff_print(const struct hp_diff *diff, const struct hp_diff_print
     const struct hp_change **rows HP_CLEANUP(hp_free) = calloc(most + 1, sizeof *rows);
     struct printer p = {.diff = diff, .print = print, .out = out, .rows = rows};
     p.function = HP_PROFILE_NONE;
-    if (!rows)
-        return hp_fail_nomem();
-    HP_TRY(print_head(&p));
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        HP_TRY(print_part(&p, &parts[i]));
-        if (i == 0)
-            print_unshown(&p);
-    }
-    return hp_print_finish(out);
+    enum hp_err err = rows ? print_all(&p) : hp_fail_nomem();
+    for (size_t i = 0; i < HP_TEXT_COLUMNS; i++)
+        hp_strbuf_fini(&p.cells[i]);
+    return err;
 }
