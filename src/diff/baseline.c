@@ -42,27 +42,27 @@ static int compare_sections(const void *a, const void *b)
     return strcmp(x->name, y->name);
 }
 
-static enum hp_err add_section(struct hp_baseline *b, const char *word, size_t length,
-                               unsigned line, const char *text)
+static enum hp_err add_section(struct hp_baseline *b, const struct hp_baseline_section *section)
 {
-    struct hp_baseline_section section = {.line = line, .text = text};
-    HP_TRY(hp_word_read(&b->strings, word, length, &section.name));
-    if (!*section.name)
-        return hp_fail(HP_ERR_FORMAT, "line %u: a benchmark without a name", line);
     HP_TRY(hp_grow(&b->sections, &b->capacity, b->n + 1, sizeof *b->sections));
-    b->sections[b->n++] = section;
+    b->sections[b->n++] = *section;
     return HP_OK;
 }
 
 static enum hp_err read_sections(struct hp_baseline *b)
 {
-    unsigned number = 1;
-    for (char *line = b->text, *next; *line; line = next, number++) {
+    char *next = b->text;
+    for (unsigned number = 1; *next; number++) {
+        char *line = next;
         size_t length = strcspn(line, "\n");
         next = line + length + (line[length] == '\n');
         if (length > 2 && line[0] == '[' && line[length - 1] == ']') {
-            HP_TRY(add_section(b, line + 1, length - 2, number, next));
-            *line = 0; /* the end of the section before */
+            struct hp_baseline_section section = {.line = number, .text = next};
+            line[0] = line[length - 1] = 0; /* the ends of the section before and of the name */
+            HP_TRY(hp_word_read(&b->strings, line + 1, &section.name));
+            if (!*section.name)
+                return hp_fail(HP_ERR_FORMAT, "line %u: a benchmark without a name", number);
+            HP_TRY(add_section(b, &section));
         } else if (b->n == 0 && number > 1 && length > 0 && line[0] != '#') {
             return hp_fail(HP_ERR_FORMAT, "line %u: not in the section of a benchmark", number);
         }
@@ -159,12 +159,10 @@ enum hp_err hp_baseline_put(struct hp_baseline *baseline, const char *name,
     if (!new.name || !new.text)
         return hp_fail_nomem();
     struct hp_baseline_section *section = find(baseline, name);
-    if (!section) {
-        HP_TRY(hp_grow(&baseline->sections, &baseline->capacity, baseline->n + 1,
-                       sizeof *baseline->sections));
-        section = &baseline->sections[baseline->n++];
-    }
-    *section = new;
+    if (section)
+        *section = new;
+    else
+        HP_TRY(add_section(baseline, &new));
     qsort(baseline->sections, baseline->n, sizeof *baseline->sections, compare_sections);
     return HP_OK;
 }

@@ -62,7 +62,6 @@ enum hp_err hp_baseline_parse(const struct hp_baseline_section *section, struct 
 /* Any text as a word, and back. HP_ERR_FORMAT: a '%' without two hexadecimal digits, or what a word
  * cannot be. */
 void hp_word_write(struct hp_strbuf *text, const char *word);
-enum hp_err hp_word_read(struct hp_strings *strings, const char *word, size_t length,
-                         const char **text);
+enum hp_err hp_word_read(struct hp_strings *strings, const char *word, const char **text);
 
 #endif

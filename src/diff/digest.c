@@ -16,22 +16,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const total_names[HP_TOTALS] = {
+const char *const hp_total_names[HP_TOTALS] = {
     "instructions", "branches",  "cycles",    "mispredictions", "l1i.misses",
     "l1d.misses",   "l2.misses", "l3.misses", "itlb.misses",    "dtlb.misses",
 };
 
-const char *hp_total_name(enum hp_total total)
-{
-    return total_names[total];
-}
-
-const char *hp_about_name(enum hp_about about)
-{
-    static const char *const names[HP_ABOUTS] = {"command", "hotpath", "engine",  "arch",
-                                                 "cpu",     "libc",    "machine", "modules"};
-    return names[about];
-}
+const char *const hp_about_names[HP_ABOUTS] = {
+    "command", "hotpath", "engine", "arch", "cpu", "libc", "machine", "modules",
+};
 
 /* A lasting copy of a text that was made for it; NULL when there is none. */
 static const char *take(struct hp_digest *digest, char *text)
@@ -341,7 +333,7 @@ static void set_machine(struct hp_digest *d, const struct hp_profile *p)
         return;
     d->about[HP_ABOUT_MACHINE] = machine;
     for (enum hp_total total = HP_TOTAL_MISPREDICTIONS; total < HP_TOTALS; total++)
-        set_total(d, total, find_stat(p, "machine ", machine, total_names[total]));
+        set_total(d, total, find_stat(p, "machine ", machine, hp_total_names[total]));
     uint64_t cycles = find_stat(p, "cycles ", machine, "cycles");
     uint64_t all = find_stat(p, "cycles ", machine, "run.instructions");
     uint64_t measured = find_stat(p, "cycles ", machine, "run.measured");

@@ -26,7 +26,7 @@ enum hp_total {
     HP_TOTALS
 };
 /* "instructions", ..., "dtlb.misses". */
-const char *hp_total_name(enum hp_total total);
+extern const char *const hp_total_names[HP_TOTALS];
 
 /* What is known of a run besides. */
 enum hp_about {
@@ -41,7 +41,7 @@ enum hp_about {
     HP_ABOUTS
 };
 /* "command", "hotpath", ... */
-const char *hp_about_name(enum hp_about about);
+extern const char *const hp_about_names[HP_ABOUTS];
 
 /*
  * A function as the source has it: the symbols that compilers split it into (foo, foo.part.0,

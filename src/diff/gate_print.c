@@ -231,7 +231,7 @@ static void put_differences(struct printer *p)
         const char *old = p->gate->diff->old->about[i], *new = p->gate->diff->new->about[i];
         if (differs(p->gate, i))
             hp_strbuf_format(&p->text, "  not as in the baseline: %s %s, was %s\n",
-                             hp_about_name(i), name_of(p, *new ? new : "(none)"),
+                             hp_about_names[i], name_of(p, *new ? new : "(none)"),
                              name_of(p, *old ? old : "(none)"));
     }
 }
@@ -284,7 +284,7 @@ static void put_markdown_totals(struct printer *p)
         uint64_t old = gate->diff->old->totals[i], new = gate->diff->new->totals[i];
         const char *bold = hp_gate_exceeds(gate, i) ? "**" : "";
         if (hp_diff_has(gate->diff, i))
-            hp_strbuf_format(&p->text, "| %s | %s | %s | %s%s%s | %s |\n", hp_total_name(i),
+            hp_strbuf_format(&p->text, "| %s | %s | %s | %s%s%s | %s |\n", hp_total_names[i],
                              HP_GROUPED(old), HP_GROUPED(new), bold, change_of(p, old, new), bold,
                              limit_of(p, "", gate->limits.totals[i]));
     }
@@ -317,7 +317,7 @@ enum hp_err hp_gate_print_markdown(const struct hp_gate *gate, const struct hp_g
         if (differs(gate, i))
             hp_strbuf_format(&p.text,
                              "\nNot as in the baseline: %s <code>%s</code>, was <code>%s</code>\n",
-                             hp_about_name(i), plain(&p, gate->diff->new->about[i]),
+                             hp_about_names[i], plain(&p, gate->diff->new->about[i]),
                              plain(&p, gate->diff->old->about[i]));
     hp_strbuf_add(&p.text, "\n");
     return finish(&p, out);
@@ -328,7 +328,7 @@ enum hp_err hp_gate_print_markdown(const struct hp_gate *gate, const struct hp_g
 static void put_json_total(struct hp_json *json, const struct hp_gate *gate, enum hp_total total)
 {
     hp_json_begin_object(json);
-    hp_json_put_string(json, "name", hp_total_name(total));
+    hp_json_put_string(json, "name", hp_total_names[total]);
     hp_diff_put_counts(json, gate->diff->old->totals[total], gate->diff->new->totals[total]);
     hp_json_put_bool(json, "exceeded", hp_gate_exceeds(gate, total));
     if (gate->limits.totals[total] >= 0)
@@ -375,7 +375,7 @@ enum hp_err hp_gate_print_json(const struct hp_gate *gate, const struct hp_gate_
     for (enum hp_about i = 0; i < HP_ABOUTS; i++)
         if (differs(gate, i)) {
             hp_json_begin_object(&json);
-            hp_json_put_string(&json, "what", hp_about_name(i));
+            hp_json_put_string(&json, "what", hp_about_names[i]);
             hp_json_put_string(&json, "old", gate->diff->old->about[i]);
             hp_json_put_string(&json, "new", gate->diff->new->about[i]);
             hp_json_end_object(&json);

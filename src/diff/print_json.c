@@ -180,7 +180,7 @@ enum hp_err hp_diff_print_json(const struct hp_diff *diff, const struct hp_diff_
     for (enum hp_total i = 0; i < HP_TOTALS; i++)
         if (hp_diff_has(diff, i)) {
             hp_json_begin_object(&json);
-            hp_json_put_string(&json, "name", hp_total_name(i));
+            hp_json_put_string(&json, "name", hp_total_names[i]);
             hp_diff_put_counts(&json, diff->old->totals[i], diff->new->totals[i]);
             hp_json_end_object(&json);
         }

@@ -26,7 +26,7 @@ const char *hp_delta_text(char text[HP_NUMBER_SIZE + 1], int64_t delta)
 
 void hp_diff_put_total(struct hp_strbuf *text, const struct hp_diff *diff, enum hp_total total)
 {
-    hp_strbuf_format(text, "  %-16s%s -> %s", hp_total_name(total),
+    hp_strbuf_format(text, "  %-16s%s -> %s", hp_total_names[total],
                      HP_GROUPED(diff->old->totals[total]), HP_GROUPED(diff->new->totals[total]));
 }
 

@@ -53,7 +53,7 @@ static enum hp_err read_limit(const char *text, struct hp_gate_limits *limits)
     const char *equals = strchr(text, '=');
     size_t n = equals ? (size_t)(equals - text) : 0;
     for (int i = 0; i < HP_TOTALS; i++) {
-        const char *name = hp_total_name((enum hp_total)i);
+        const char *name = hp_total_names[i];
         if (n == strlen(name) && memcmp(text, name, n) == 0)
             return hp_parse_percent(equals + 1, &limits->totals[i]);
     }
