@@ -118,9 +118,6 @@ static enum hp_err make_modules(struct making *m)
 {
     const struct hp_profile *p = m->profile, *other = m->options->other;
     const char *const *names = m->options->modules;
-    m->modules = calloc(p->n_modules + 1, sizeof *m->modules);
-    if (!m->modules)
-        return hp_fail_nomem();
     for (size_t i = 0; i < p->n_modules; i++) {
         struct module *module = &m->modules[i];
         module->key = take(m->digest, hp_module_key(hp_text(p->modules[i].path)));
@@ -191,40 +188,35 @@ static enum hp_err new_group(struct making *m, const struct symbol *symbol)
 }
 
 /* The group among those from `first` on, which have its name, that a symbol belongs to: that of its
- * file; a part also to the only whole function there is; what has no name to the one without.
- * HP_PROFILE_NONE: to none of them. */
-static uint32_t find_group(const struct hp_digest *d, uint32_t first, size_t wholes,
-                           const struct symbol *symbol)
+ * file; a part also to the only whole function there is; what has no name to the one without. The
+ * number of groups: to none of them. */
+static size_t find_group(const struct hp_digest *d, size_t first, size_t wholes,
+                         const struct symbol *symbol)
 {
     if (d->n_functions > first && (!*symbol->key || (!symbol->whole && wholes == 1)))
         return first;
-    for (uint32_t i = (uint32_t)d->n_functions; i > first; i--) {
+    /* Wholes come in the order of their files. */
+    for (size_t i = d->n_functions; i > first && !(symbol->whole && i < d->n_functions); i--)
         if (strcmp(d->functions[i - 1].file, symbol->file) == 0)
             return i - 1;
-        if (symbol->whole) /* they come in the order of their files */
-            break;
-    }
-    return HP_PROFILE_NONE;
+    return d->n_functions;
 }
 
 static enum hp_err group_symbols(struct making *m, size_t n)
 {
     struct hp_digest *d = m->digest;
-    uint32_t first = 0;
-    size_t wholes = 0;
-    for (size_t i = 0; i < n; i++) {
-        const struct symbol *symbol = &m->symbols[i];
-        if (i == 0 || compare_groups(&m->symbols[i - 1], symbol) != 0) {
-            first = (uint32_t)d->n_functions;
+    size_t first = 0, wholes = 0;
+    for (const struct symbol *symbol = m->symbols; symbol < m->symbols + n; symbol++) {
+        if (symbol == m->symbols || compare_groups(symbol - 1, symbol) != 0) {
+            first = d->n_functions;
             wholes = 0;
         }
-        uint32_t group = find_group(d, first, wholes, symbol);
-        if (group == HP_PROFILE_NONE) {
-            group = (uint32_t)d->n_functions;
+        size_t group = find_group(d, first, wholes, symbol);
+        if (group == d->n_functions) {
             HP_TRY(new_group(m, symbol));
             wholes += symbol->whole;
         }
-        m->groups[symbol->index] = group;
+        m->groups[symbol->index] = (uint32_t)group;
         d->functions[group].parts++;
     }
     return HP_OK;
@@ -281,9 +273,7 @@ static enum hp_err make_functions(struct making *m)
     const struct hp_profile *p = m->profile;
     size_t n = 0;
     bool *counted HP_CLEANUP(hp_free) = calloc(p->n_functions + 1, sizeof *counted);
-    m->groups = malloc((p->n_functions + 1) * sizeof *m->groups);
-    m->symbols = calloc(p->n_functions + 1, sizeof *m->symbols);
-    if (!m->groups || !m->symbols || !counted)
+    if (!counted)
         return hp_fail_nomem();
     for (size_t i = 0; i < p->n_function_counts; i++)
         counted[p->function_counts[i].item] = true;
@@ -375,19 +365,10 @@ static enum hp_err join(struct hp_digest *d, const char *const *words, const cha
     return keep(d, &text, to);
 }
 
-/* "libc.so.6 1a2b3c4d5e6f": the file and the start of its build id. */
-static enum hp_err describe_libc(struct hp_digest *d, const struct hp_profile *p)
+static bool is_libc(const char *name)
 {
-    for (size_t i = 0; i < p->n_modules; i++) {
-        const char *name = hp_base_name(hp_text(p->modules[i].path));
-        if (strncmp(name, "libc.so", 7) != 0 && strncmp(name, "libc-", 5) != 0 &&
-            strncmp(name, "ld-musl", 7) != 0)
-            continue;
-        struct hp_strbuf text = {0};
-        hp_strbuf_format(&text, "%s %.12s", name, hp_text(p->modules[i].build_id));
-        return keep(d, &text, &d->about[HP_ABOUT_LIBC]);
-    }
-    return HP_OK;
+    return strncmp(name, "libc.so", 7) == 0 || strncmp(name, "libc-", 5) == 0 ||
+           strncmp(name, "ld-musl", 7) == 0;
 }
 
 static enum hp_err describe(struct making *m)
@@ -401,7 +382,16 @@ static enum hp_err describe(struct making *m)
     d->started = run->started;
     HP_TRY(join(d, (const char *const *)run->command, " ", &d->about[HP_ABOUT_COMMAND]));
     HP_TRY(join(d, m->options->modules, ",", &d->about[HP_ABOUT_MODULES]));
-    return describe_libc(d, m->profile);
+    for (size_t i = 0; i < m->profile->n_modules; i++) {
+        const struct hp_pmodule *module = &m->profile->modules[i];
+        const char *name = hp_base_name(hp_text(module->path));
+        struct hp_strbuf text = {0};
+        if (!is_libc(name))
+            continue;
+        hp_strbuf_format(&text, "%s %.12s", name, hp_text(module->build_id));
+        return keep(d, &text, &d->about[HP_ABOUT_LIBC]);
+    }
+    return HP_OK;
 }
 
 static enum hp_err make(struct making *m)
@@ -431,11 +421,12 @@ enum hp_err hp_digest_make(const struct hp_profile *profile,
 {
     HP_TRY(hp_profile_check_references(profile));
     HP_TRY(hp_digest_new(digest));
-    struct making m = {.digest = *digest, .profile = profile, .options = options};
-    enum hp_err err = make(&m);
-    free(m.modules);
-    free(m.symbols);
-    free(m.groups);
+    size_t n = profile->n_functions + 1;
+    struct module *modules HP_CLEANUP(hp_free) = calloc(profile->n_modules + 1, sizeof *modules);
+    struct symbol *symbols HP_CLEANUP(hp_free) = calloc(n, sizeof *symbols);
+    uint32_t *groups HP_CLEANUP(hp_free) = malloc(n * sizeof *groups);
+    struct making m = {*digest, profile, options, modules, symbols, groups};
+    enum hp_err err = modules && symbols && groups ? make(&m) : hp_fail_nomem();
     if (err != HP_OK) {
         hp_digest_free(*digest);
         *digest = NULL;

@@ -62,25 +62,13 @@ static void judge_functions(struct hp_gate *gate)
 enum hp_err hp_gate_make(const struct hp_diff *diff, const struct hp_gate_limits *limits,
                          struct hp_gate **made)
 {
-    struct hp_gate *gate = *made = calloc(1, sizeof *gate);
-    if (gate)
-        gate->functions = calloc(diff->functions.n + 1, sizeof *gate->functions);
-    if (!gate || !gate->functions) {
-        free(gate);
-        *made = NULL;
+    struct hp_gate *gate = *made =
+        calloc(1, sizeof *gate + diff->functions.n * sizeof *gate->functions);
+    if (!gate)
         return hp_fail_nomem();
-    }
     gate->diff = diff;
     gate->limits = *limits;
     judge_totals(gate);
     judge_functions(gate);
     return HP_OK;
-}
-
-void hp_gate_free(struct hp_gate *gate)
-{
-    if (!gate)
-        return;
-    free(gate->functions);
-    free(gate);
 }

@@ -29,15 +29,14 @@ struct hp_gate {
     const struct hp_diff *diff; /* of a baseline and a run */
     struct hp_gate_limits limits;
     enum hp_gate_verdict verdict;
-    struct hp_gate_function *functions; /* largest change first */
-    size_t n_functions;
     int64_t rest; /* change of all that is not listed: together that of all instructions */
+    size_t n_functions;
+    struct hp_gate_function functions[]; /* largest change first */
 };
 
-/* Judges. `diff` must outlive it. */
+/* Judges. `diff` must outlive it; free() it. */
 enum hp_err hp_gate_make(const struct hp_diff *diff, const struct hp_gate_limits *limits,
                          struct hp_gate **gate);
-void hp_gate_free(struct hp_gate *gate);
 
 /* Whether a total rose by more than its limit. */
 bool hp_gate_exceeds(const struct hp_gate *gate, enum hp_total total);

@@ -187,7 +187,7 @@ struct part {
     /* Fills the cells behind the change. */
     void (*fill)(const struct hp_diff *diff, const struct hp_change *change,
                  struct hp_strbuf *cells);
-    const char *numbers[6], *texts[3]; /* titles of columns */
+    const char *columns; /* titles; with ':' those of texts, which may be cut */
 };
 
 static bool is_change(struct printer *p, const struct hp_change *change)
@@ -236,46 +236,15 @@ static bool is_change_of_trips(struct printer *p, const struct hp_change *l)
 }
 
 static const struct part parts[] = {
-    {"Functions",
-     HP_DIFF_FUNCTIONS,
-     HP_REPORT_TEXT_TOP,
-     is_change,
-     NULL,
-     fill_function,
-     {"change", "of all", "old", "new", "calls"},
-     {"function", "where"}},
-    {"Cycles, as measured",
-     HP_DIFF_FUNCTIONS,
-     ROWS_OF,
-     is_change_of_cycles,
-     cycles_delta,
-     fill_cycles,
-     {"change", "cycles", "CPI", "l1d misses", "mispredicted"},
-     {"function"}},
-    {"Lines of the functions that changed most",
-     HP_DIFF_LINES,
-     0,
-     is_line_of_change,
-     NULL,
-     fill_line,
-     {"change", "old", "new"},
-     {"function", "line"}},
-    {"Loops that go round more or less often",
-     HP_DIFF_LOOPS,
-     ROWS_OF,
-     is_change_of_trips,
-     NULL,
-     fill_loop,
-     {"change", "times", "mean trips"},
-     {"loop"}},
-    {"Paths",
-     HP_DIFF_PATHS,
-     ROWS_OF,
-     is_change,
-     NULL,
-     fill_path,
-     {"change", "executions"},
-     {"path"}},
+    {"Functions", HP_DIFF_FUNCTIONS, HP_REPORT_TEXT_TOP, is_change, NULL, fill_function,
+     "change|of all|old|new|calls|:function|:where"},
+    {"Cycles, as measured", HP_DIFF_FUNCTIONS, ROWS_OF, is_change_of_cycles, cycles_delta,
+     fill_cycles, "change|cycles|CPI|l1d misses|mispredicted|:function"},
+    {"Lines of the functions that changed most", HP_DIFF_LINES, 0, is_line_of_change, NULL,
+     fill_line, "change|old|new|:function|:line"},
+    {"Loops that go round more or less often", HP_DIFF_LOOPS, ROWS_OF, is_change_of_trips, NULL,
+     fill_loop, "change|times|mean trips|:loop"},
+    {"Paths", HP_DIFF_PATHS, ROWS_OF, is_change, NULL, fill_path, "change|executions|:path"},
 };
 
 static int64_t delta_of(const struct printer *p, const struct hp_change *change)
@@ -306,15 +275,15 @@ static double fill_row(void *context, size_t row, struct hp_strbuf *cells)
 
 static enum hp_err print_rows(struct printer *p, size_t n)
 {
-    struct hp_column columns[HP_TEXT_COLUMNS] = {0}, *column = columns;
-    for (const char *const *title = p->part->numbers; *title; title++)
-        *column++ = (struct hp_column){.title = *title, .right = true};
-    for (const char *const *title = p->part->texts; *title; title++)
-        *column++ = (struct hp_column){
-            .title = *title,
-            .flexible = true,
-            .cut = p->part->kind == HP_DIFF_PATHS ? HP_CUT_END : HP_CUT_MIDDLE,
-        };
+    struct hp_column columns[HP_TEXT_COLUMNS + 1] = {0}, *column = columns;
+    char titles[100], *next = titles;
+    snprintf(titles, sizeof titles, "%s", p->part->columns);
+    for (char *title; (title = strsep(&next, "|")); column++) {
+        column->flexible = *title == ':';
+        column->right = !column->flexible;
+        column->title = title + column->flexible;
+        column->cut = p->part->kind == HP_DIFF_PATHS ? HP_CUT_END : HP_CUT_MIDDLE;
+    }
     const struct hp_text_rows rows = {
         .columns = columns,
         .out = p->out,

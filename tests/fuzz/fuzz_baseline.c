@@ -18,7 +18,7 @@ static void judge(const struct hp_digest *digest)
     hp_gate_print_text(gate, &print, fuzz_nowhere());
     hp_gate_print_json(gate, &print, fuzz_nowhere());
     hp_gate_print_markdown(gate, &print, fuzz_nowhere());
-    hp_gate_free(gate);
+    free(gate);
     struct hp_diff_print all = {.old_name = "old", .new_name = "new"};
     hp_diff_print(diff, &all, fuzz_nowhere());
     hp_diff_print_json(diff, &all, fuzz_nowhere());

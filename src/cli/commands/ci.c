@@ -35,7 +35,7 @@ struct request {
 static void close_ci(struct request **at)
 {
     struct request *ci = *at;
-    hp_gate_free(ci->gate);
+    free(ci->gate);
     hp_diff_free(ci->diff);
     hp_digest_free(ci->old);
     hp_digest_free(ci->new);

@@ -407,7 +407,7 @@ static void gate_against_a_baseline(void **state)
         hp_gate_why(diff, gate->functions[0].change, &why);
         assert_string_equal(hp_strbuf_text(&why),
                             "called as often, 10 more instructions a call, at f.c:13");
-        hp_gate_free(gate);
+        free(gate);
     }
     hp_strbuf_fini(&why);
     hp_diff_free(diff);
