@@ -90,38 +90,25 @@ static uint64_t pair_cost(const struct alignment *a, uint32_t i, uint32_t j)
     return at_most(more - less + (near ? 0 : less / 4 + 1), NEVER / 4);
 }
 
-static uint64_t *cell(const struct alignment *a, uint32_t i, uint32_t j)
+/* The cost of a step to lines `i` and `j`, and of what is left from there. */
+static uint64_t cost_by(const struct alignment *a, uint32_t i, uint32_t j, uint64_t step)
 {
-    return &a->costs[(size_t)i * (a->new.n + 1) + j];
+    return at_most(a->costs[(size_t)i * (a->new.n + 1) + j] + step, NEVER);
 }
 
-static uint64_t cost_of_pair(const struct alignment *a, uint32_t i, uint32_t j)
+static void fill_costs(struct alignment *a, size_t cells)
 {
-    return at_most(*cell(a, i + 1, j + 1) + pair_cost(a, i, j), NEVER);
-}
-
-static uint64_t cost_of_old(const struct alignment *a, uint32_t i, uint32_t j)
-{
-    return at_most(*cell(a, i + 1, j) + skip_cost(a, &a->old.lines[i]), NEVER);
-}
-
-static uint64_t cost_of_new(const struct alignment *a, uint32_t i, uint32_t j)
-{
-    return at_most(*cell(a, i, j + 1) + skip_cost(a, &a->new.lines[j]), NEVER);
-}
-
-static void fill_costs(struct alignment *a)
-{
+    uint64_t *cell = a->costs + cells;
     for (uint32_t i = a->old.n + 1; i-- > 0;)
         for (uint32_t j = a->new.n + 1; j-- > 0;) {
             uint64_t best = i == a->old.n && j == a->new.n ? 0 : NEVER;
             if (i < a->old.n && j < a->new.n)
-                best = at_most(best, cost_of_pair(a, i, j));
+                best = at_most(best, cost_by(a, i + 1, j + 1, pair_cost(a, i, j)));
             if (i < a->old.n)
-                best = at_most(best, cost_of_old(a, i, j));
+                best = at_most(best, cost_by(a, i + 1, j, skip_cost(a, &a->old.lines[i])));
             if (j < a->new.n)
-                best = at_most(best, cost_of_new(a, i, j));
-            *cell(a, i, j) = best;
+                best = at_most(best, cost_by(a, i, j + 1, skip_cost(a, &a->new.lines[j])));
+            *--cell = best;
         }
 }
 
@@ -143,13 +130,13 @@ static void follow_costs(struct alignment *a)
 {
     uint32_t i = 0, j = 0, gap_i = 0, gap_j = 0;
     while (i < a->old.n && j < a->new.n) {
-        uint64_t best = *cell(a, i, j);
-        if (pair_cost(a, i, j) < NEVER && cost_of_pair(a, i, j) == best) {
+        uint64_t best = cost_by(a, i, j, 0), pair = pair_cost(a, i, j);
+        if (pair < NEVER && cost_by(a, i + 1, j + 1, pair) == best) {
             match_gap(a, gap_i, i, gap_j, j);
             match(a, i++, j++);
             gap_i = i;
             gap_j = j;
-        } else if (cost_of_old(a, i, j) == best) {
+        } else if (cost_by(a, i + 1, j, skip_cost(a, &a->old.lines[i])) == best) {
             i++;
         } else {
             j++;
@@ -203,7 +190,7 @@ static enum hp_err align(struct alignment *a)
     if (!costs)
         return hp_fail_nomem();
     a->by_text = have_text(&a->sources->old, &a->old) && have_text(&a->sources->new, &a->new);
-    fill_costs(a);
+    fill_costs(a, cells);
     follow_costs(a);
     return HP_OK;
 }

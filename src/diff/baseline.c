@@ -107,20 +107,14 @@ static enum hp_err read_file(const char *path, char **text)
     return err;
 }
 
-static enum hp_err read_baseline(struct hp_baseline *b, const char *path)
-{
-    HP_TRY(read_file(path, &b->text));
-    HP_TRY(check_first(b->text));
-    return read_sections(b);
-}
-
 enum hp_err hp_baseline_load(const char *path, struct hp_baseline **baseline)
 {
     HP_TRY(hp_baseline_new(baseline));
-    enum hp_err err = read_baseline(*baseline, path);
+    struct hp_baseline *b = *baseline;
+    enum hp_err err = read_file(path, &b->text) ?: check_first(b->text) ?: read_sections(b);
     if (err == HP_OK)
         return HP_OK;
-    hp_baseline_free(*baseline);
+    hp_baseline_free(b);
     *baseline = NULL;
     return hp_fail(err, "%s: %s", path, hp_error_text());
 }

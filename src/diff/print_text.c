@@ -91,7 +91,7 @@ static uint64_t cycles_of(const struct hp_dfunction *f)
 
 static double cpi_of(const struct hp_dfunction *f)
 {
-    return f->retired ? (double)f->cycles / (double)HP_CYCLE_PARTS / (double)f->retired : 0;
+    return hp_number_share(f->cycles, f->retired) / (double)HP_CYCLE_PARTS;
 }
 
 static void fill_cycles(const struct hp_diff *diff, const struct hp_change *f,
@@ -123,11 +123,6 @@ static void fill_line(const struct hp_diff *diff, const struct hp_change *l,
         hp_strbuf_format(&cells[3], " (was :%u)", old->line);
 }
 
-static double mean_of(const struct hp_dloop *loop)
-{
-    return loop->executions ? (double)loop->iterations / (double)loop->executions : 0;
-}
-
 static void fill_loop(const struct hp_diff *diff, const struct hp_change *l,
                       struct hp_strbuf *cells)
 {
@@ -136,7 +131,9 @@ static void fill_loop(const struct hp_diff *diff, const struct hp_change *l,
     const struct hp_dloop *new = HP_ITEM(diff->new->loops, l->new, &none);
     const struct hp_dloop *shown = new == &none ? old : new;
     put_pair(&cells[0], old->executions, new->executions);
-    hp_strbuf_format(&cells[1], "%s > %s", HP_FIXED(mean_of(old), 1), HP_FIXED(mean_of(new), 1));
+    hp_strbuf_format(&cells[1], "%s > %s",
+                     HP_FIXED(hp_number_share(old->iterations, old->executions), 1),
+                     HP_FIXED(hp_number_share(new->iterations, new->executions), 1));
     put_name(&cells[2], diff, &diff->functions.items[l->function]);
     hp_strbuf_add(&cells[2], " ");
     put_place(&cells[2], shown->file, shown->line);
