@@ -122,9 +122,11 @@ enum hp_err hp_baseline_format(struct hp_strbuf *text, const struct hp_digest *d
     for (enum hp_total i = 0; i < HP_TOTALS; i++)
         if (d->known[i])
             hp_strbuf_format(text, "total %s %" PRIu64 "\n", hp_total_names[i], d->totals[i]);
-    for (const struct hp_dfunction *f = d->functions; f < d->functions + d->n_functions; f++)
+    for (size_t i = 0; i < d->n_functions; i++) {
+        const struct hp_dfunction *f = &d->functions[i];
         if (is_kept(d, f->self) && (*f->key || *f->module))
             order[n++] = f;
+    }
     qsort(order, n, sizeof *order, compare_functions);
     for (size_t i = 0; i < n; i++)
         put_function(text, d, order[i]);

@@ -104,19 +104,15 @@ static enum hp_err map_inlined(const struct hp_digest *d, struct hp_map64 *map)
     return HP_OK;
 }
 
-/* Names of inlined functions come without parameters. */
-static bool is_named(const char *name, const char *inlined)
-{
-    size_t n = strlen(inlined);
-    return strncmp(name, inlined, n) == 0 && (name[n] == 0 || name[n] == '(');
-}
-
 static uint32_t find_inlined(const struct hp_digest *d, const struct hp_map64 *map,
                              const char *name)
 {
     for (size_t i = 0; map->slots && i <= map->mask; i++) {
         uint32_t line = map->slots[i].value;
-        if (line != HP_MAP64_NONE && is_named(name, d->lines[line].inlined))
+        const char *inlined = line == HP_MAP64_NONE ? NULL : d->lines[line].inlined;
+        size_t n = inlined ? strlen(inlined) : 0;
+        /* Names of inlined functions come without parameters. */
+        if (inlined && strncmp(name, inlined, n) == 0 && (name[n] == 0 || name[n] == '('))
             return d->lines[line].function;
     }
     return HP_PROFILE_NONE;
@@ -183,15 +179,10 @@ static enum hp_err make(struct hp_diff *diff, struct hp_diff_sources *sources)
     }
     HP_TRY(new_map(&diff->rows, diff->new->n_functions));
     HP_TRY(make_functions(diff, sources));
-    make_changes(diff, HP_DIFF_LINES);
-    if (diff->old->n_loops && diff->new->n_loops) {
-        HP_TRY(hp_diff_loops(diff));
-        make_changes(diff, HP_DIFF_LOOPS);
-    }
-    if (diff->old->n_paths && diff->new->n_paths) {
-        HP_TRY(hp_diff_paths(diff));
-        make_changes(diff, HP_DIFF_PATHS);
-    }
+    HP_TRY(hp_diff_follow(diff));
+    for (enum hp_diff_kind kind = HP_DIFF_LINES; kind < HP_DIFF_KINDS; kind++)
+        if (count_of(diff->old, kind) && count_of(diff->new, kind))
+            make_changes(diff, kind);
     return HP_OK;
 }
 

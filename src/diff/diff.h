@@ -110,9 +110,8 @@ enum hp_err hp_diff_match(struct hp_diff *diff, struct hp_diff_sources *sources,
 enum hp_err hp_diff_align(struct hp_diff *diff, struct hp_diff_sources *sources,
                           const struct hp_dfunction *old, const struct hp_dfunction *new);
 
-/* Match loops and paths, after functions and lines. */
-enum hp_err hp_diff_loops(struct hp_diff *diff);
-enum hp_err hp_diff_paths(struct hp_diff *diff);
+/* Matches loops and paths, after functions and lines. */
+enum hp_err hp_diff_follow(struct hp_diff *diff);
 
 /* Whether two lines of source say the same, but for blanks; < 0: the text of one is not known. */
 int hp_diff_same_text(struct hp_diff_sources *sources, const struct hp_dline *old,

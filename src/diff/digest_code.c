@@ -55,24 +55,6 @@ static struct hp_dline line_of(const struct hp_profile *p, const uint32_t *group
     };
 }
 
-static enum hp_err read_lines(struct hp_digest *d, const struct hp_profile *p,
-                              const uint32_t *groups, const uint64_t *counts, uint64_t *missing)
-{
-    for (size_t i = 0; i < p->n_lines; i++) {
-        const struct hp_pline *range = &p->lines[i];
-        struct hp_dline line = line_of(p, groups, range);
-        if (line.function == HP_PROFILE_NONE || line.line == 0 || counts[range->block] == 0)
-            continue;
-        line.instructions = hp_saturating_mul(counts[range->block], range->insns);
-        uint64_t *left = &missing[line.function];
-        if (line.instructions > *left) /* a profile that does not fit together */
-            line.instructions = *left;
-        *left -= line.instructions;
-        HP_TRY(hp_digest_add_line(d, &line));
-    }
-    return HP_OK;
-}
-
 enum hp_err hp_digest_lines(struct hp_digest *d, const struct hp_profile *p, const uint32_t *groups)
 {
     uint64_t *counts HP_CLEANUP(hp_free) = calloc(p->n_blocks + 1, sizeof *counts);
@@ -83,13 +65,21 @@ enum hp_err hp_digest_lines(struct hp_digest *d, const struct hp_profile *p, con
         hp_add_up(&counts[p->block_counts[i].item], p->block_counts[i].count);
     for (size_t i = 0; i < d->n_functions; i++)
         missing[i] = d->functions[i].self;
-    HP_TRY(read_lines(d, p, groups, counts, missing));
-    /* A line 0 also where nothing is missing: paths may go through it. */
-    for (uint32_t i = 0; i < d->n_functions; i++) {
-        struct hp_dline none = {
-            .function = i, .file = "", .inlined = "", .instructions = missing[i]};
-        HP_TRY(hp_digest_add_line(d, &none));
+    for (size_t i = 0; i < p->n_lines; i++) {
+        struct hp_dline line = line_of(p, groups, &p->lines[i]);
+        uint64_t count = counts[p->lines[i].block];
+        if (line.function == HP_PROFILE_NONE || line.line == 0 || count == 0)
+            continue;
+        uint64_t *left = &missing[line.function];
+        line.instructions = hp_saturating_mul(count, p->lines[i].insns);
+        if (line.instructions > *left) /* a profile that does not fit together */
+            line.instructions = *left;
+        *left -= line.instructions;
+        HP_TRY(hp_digest_add_line(d, &line));
     }
+    /* A line 0 also where nothing is missing: paths may go through it. */
+    for (uint32_t i = 0; i < d->n_functions; i++)
+        HP_TRY(hp_digest_add_line(d, &(struct hp_dline){i, "", "", 0, missing[i]}));
     join_lines(d);
     for (uint32_t i = (uint32_t)d->n_lines; i > 0; i--) {
         struct hp_dfunction *f = &d->functions[d->lines[i - 1].function];

@@ -69,12 +69,14 @@ static void match_children(struct hp_diff *diff, uint32_t function, uint32_t par
             }
 }
 
-enum hp_err hp_diff_loops(struct hp_diff *diff)
+static enum hp_err match_loops(struct hp_diff *diff)
 {
     uint32_t *matched HP_CLEANUP(hp_free) = calloc(diff->old->n_loops + 1, sizeof *matched);
     size_t n = 0;
     if (!matched)
         return hp_fail_nomem();
+    if (!diff->old->n_loops || !diff->new->n_loops)
+        return HP_OK;
     for (uint32_t i = 0; i < diff->old->n_functions; i++)
         if (diff->functions.to_new[i] != HP_PROFILE_NONE)
             match_children(diff, i, HP_PROFILE_NONE, matched, &n);
@@ -85,7 +87,7 @@ enum hp_err hp_diff_loops(struct hp_diff *diff)
 
 /* --- Paths ------------------------------------------------------------------------------------ */
 
-enum hp_err hp_diff_paths(struct hp_diff *diff)
+static enum hp_err match_paths(struct hp_diff *diff)
 {
     const struct hp_digest *old = diff->old, *new = diff->new;
     uint32_t *steps HP_CLEANUP(hp_free) = malloc((old->n_steps + 1) * sizeof *steps);
@@ -104,4 +106,10 @@ enum hp_err hp_diff_paths(struct hp_diff *diff)
             hp_changes_match(&diff->paths, i, (uint32_t)k);
     }
     return HP_OK;
+}
+
+enum hp_err hp_diff_follow(struct hp_diff *diff)
+{
+    HP_TRY(match_loops(diff));
+    return match_paths(diff);
 }

@@ -169,7 +169,6 @@ struct printer {
     const struct part *part;
     const struct hp_change **rows; /* of the part */
     size_t n;
-    struct hp_strbuf cells[HP_TEXT_COLUMNS]; /* of a row, not clean */
     uint32_t function;       /* of the last line that was shown; this and the next: of lines */
     size_t functions, lines; /* shown so far; lines of the last function */
 };
@@ -181,7 +180,7 @@ struct part {
     bool (*is_shown)(struct printer *p, const struct hp_change *change);
     /* What the rows are ordered by. NULL: as the changes are, by instructions */
     int64_t (*delta)(const struct hp_diff *diff, const struct hp_change *change);
-    /* Fills the cells behind the change. */
+    /* Fills the cells behind the change; they need not be clean. */
     void (*fill)(const struct hp_diff *diff, const struct hp_change *change,
                  struct hp_strbuf *cells);
     const char *columns; /* titles; with ':' those of texts, which may be cut */
@@ -260,12 +259,12 @@ static int compare_rows(const void *a, const void *b, void *printer)
 static double fill_row(void *context, size_t row, struct hp_strbuf *cells)
 {
     struct printer *p = context;
-    hp_strbuf_add(&p->cells[0], HP_DELTA(delta_of(p, p->rows[row])));
-    p->part->fill(p->diff, p->rows[row], &p->cells[1]);
+    hp_strbuf_add(&cells[0], HP_DELTA(delta_of(p, p->rows[row])));
+    p->part->fill(p->diff, p->rows[row], &cells[1]);
     for (size_t i = 0; i < HP_TEXT_COLUMNS; i++) {
-        hp_strbuf_clean(&cells[i], hp_strbuf_text(&p->cells[i]));
-        cells[i].failed |= p->cells[i].failed;
-        hp_strbuf_clear(&p->cells[i]);
+        struct hp_strbuf raw HP_CLEANUP(hp_strbuf_fini) = cells[i];
+        cells[i] = (struct hp_strbuf){.failed = raw.failed};
+        hp_strbuf_clean(&cells[i], hp_strbuf_text(&raw));
     }
     return 0;
 }
@@ -384,17 +383,6 @@ static enum hp_err print_head(const struct printer *p)
     return text.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err print_all(struct printer *p)
-{
-    HP_TRY(print_head(p));
-    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
-        HP_TRY(print_part(p, &parts[i]));
-        if (parts[i].fill == fill_function)
-            print_unshown(p);
-    }
-    return hp_print_finish(p->out);
-}
-
 enum hp_err hp_diff_print(const struct hp_diff *diff, const struct hp_diff_print *print, FILE *out)
 {
     if (print->report.format == HP_REPORT_JSON)
@@ -402,9 +390,14 @@ enum hp_err hp_diff_print(const struct hp_diff *diff, const struct hp_diff_print
     size_t most = diff->functions.n + diff->lines.n + diff->loops.n + diff->paths.n;
     const struct hp_change **rows HP_CLEANUP(hp_free) = calloc(most + 1, sizeof *rows);
     struct printer p = {.diff = diff, .print = print, .out = out, .rows = rows};
+    if (!rows)
+        return hp_fail_nomem();
     p.function = HP_PROFILE_NONE;
-    enum hp_err err = rows ? print_all(&p) : hp_fail_nomem();
-    for (size_t i = 0; i < HP_TEXT_COLUMNS; i++)
-        hp_strbuf_fini(&p.cells[i]);
-    return err;
+    HP_TRY(print_head(&p));
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) {
+        HP_TRY(print_part(&p, &parts[i]));
+        if (parts[i].fill == fill_function)
+            print_unshown(&p);
+    }
+    return hp_print_finish(out);
 }
