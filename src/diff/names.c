@@ -6,6 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define HEX "0123456789abcdefABCDEF"
+
 /* What gcc and clang append to the symbols of copies and parts of a function, between dots. */
 static const char *const appended[] = {
     "constprop",  "isra",  "part", "cold",   "lto_priv",
@@ -14,10 +16,7 @@ static const char *const appended[] = {
 
 static bool is_appended(const char *word, size_t n)
 {
-    size_t digits = 0;
-    while (digits < n && isxdigit((unsigned char)word[digits]))
-        digits++;
-    if (n > 0 && digits == n && isdigit((unsigned char)word[0]))
+    if (n > 0 && strspn(word, HEX) >= n && isdigit((unsigned char)word[0]))
         return true;
     for (size_t i = 0; i < sizeof appended / sizeof *appended; i++)
         if (strlen(appended[i]) == n && memcmp(appended[i], word, n) == 0)
@@ -48,10 +47,7 @@ static size_t find_rust_hash(const char *symbol, size_t length)
     if (length <= HASH + 3 || memcmp(symbol, "_ZN", 3) != 0 || symbol[length - 1] != 'E' ||
         memcmp(symbol + length - HASH, "17h", 3) != 0)
         return 0;
-    for (size_t i = length - HASH + 3; i < length - 1; i++)
-        if (!isxdigit((unsigned char)symbol[i]))
-            return 0;
-    return length - HASH;
+    return strspn(symbol + length - HASH + 3, HEX) >= HASH - 4 ? length - HASH : 0;
 }
 
 char *hp_symbol_key(const char *symbol)

@@ -5,6 +5,8 @@
 #include "diff/gate.h"
 #include "support.h"
 
+#include <stdlib.h>
+
 static void judge(const struct hp_digest *digest)
 {
     struct hp_gate_limits limits = {.functions = 1};
