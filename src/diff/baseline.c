@@ -14,9 +14,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define LARGEST   ((off_t)64 << 20)
-#define FIRST     "hotpath-baseline 1"
-#define FIRST_ANY "hotpath-baseline "
+#define LARGEST ((off_t)64 << 20)
+#define FIRST   "hotpath-baseline 1" /* line; the number is the version */
 
 enum hp_err hp_baseline_new(struct hp_baseline **baseline)
 {
@@ -80,7 +79,7 @@ static enum hp_err check_first(const char *text)
     size_t n = strcspn(text, "\n");
     if (n == strlen(FIRST) && memcmp(text, FIRST, n) == 0)
         return HP_OK;
-    if (strncmp(text, FIRST_ANY, strlen(FIRST_ANY)) == 0)
+    if (strncmp(text, FIRST, strlen(FIRST) - 1) == 0)
         return hp_fail(HP_ERR_VERSION, "a baseline of another version of hotpath ('%.*s')",
                        n < 40 ? (int)n : 40, text);
     return hp_fail(HP_ERR_FORMAT, "not a baseline: its first line is not '" FIRST "'");

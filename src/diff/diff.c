@@ -28,18 +28,7 @@ static uint64_t weight_of(const struct hp_digest *d, enum hp_diff_kind kind, uin
     }
 }
 
-/* The row of the function that a line or a loop is in; HP_PROFILE_NONE: not in both versions. */
-static uint32_t row_of(const struct hp_diff *diff, enum hp_diff_kind kind, uint32_t old,
-                       uint32_t new)
-{
-    const struct hp_digest *d = new == HP_PROFILE_NONE ? diff->old : diff->new;
-    uint32_t i = new == HP_PROFILE_NONE ? old : new;
-    uint32_t f = kind == HP_DIFF_LINES ? d->lines[i].function : d->loops[i].function;
-    if (f != HP_PROFILE_NONE && new == HP_PROFILE_NONE)
-        f = diff->functions.to_new[f];
-    return f == HP_PROFILE_NONE ? f : diff->rows[f];
-}
-
+/* Lines and loops only of functions that both versions have. */
 static void add_change(struct hp_diff *diff, enum hp_diff_kind kind, uint32_t old, uint32_t new)
 {
     struct hp_changes *to = &diff->kinds[kind];
@@ -52,7 +41,12 @@ static void add_change(struct hp_diff *diff, enum hp_diff_kind kind, uint32_t ol
     };
     change.delta = hp_delta(change.before, change.after);
     if (kind == HP_DIFF_LINES || kind == HP_DIFF_LOOPS) {
-        change.function = row_of(diff, kind, old, new);
+        const struct hp_digest *d = new == HP_PROFILE_NONE ? diff->old : diff->new;
+        uint32_t i = new == HP_PROFILE_NONE ? old : new;
+        uint32_t f = kind == HP_DIFF_LINES ? d->lines[i].function : d->loops[i].function;
+        if (new == HP_PROFILE_NONE && f != HP_PROFILE_NONE)
+            f = diff->functions.to_new[f];
+        change.function = f == HP_PROFILE_NONE ? f : diff->rows[f];
         if (change.function == HP_PROFILE_NONE)
             return;
     }

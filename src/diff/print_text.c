@@ -272,6 +272,7 @@ static double fill_row(void *context, size_t row, struct hp_strbuf *cells)
 static enum hp_err print_rows(struct printer *p, size_t n)
 {
     struct hp_column columns[HP_TEXT_COLUMNS + 1] = {0}, *column = columns;
+    const struct hp_report_options *report = &p->print->report;
     char titles[100], *next = titles;
     snprintf(titles, sizeof titles, "%s", p->part->columns);
     for (char *title; (title = strsep(&next, "|")); column++) {
@@ -280,16 +281,8 @@ static enum hp_err print_rows(struct printer *p, size_t n)
         column->title = title + column->flexible;
         column->cut = p->part->kind == HP_DIFF_PATHS ? HP_CUT_END : HP_CUT_MIDDLE;
     }
-    const struct hp_text_rows rows = {
-        .columns = columns,
-        .out = p->out,
-        .color = p->print->report.color,
-        .width = p->print->report.width,
-        .n = n,
-        .fill = fill_row,
-        .context = p,
-    };
-    return hp_text_rows_print(&rows);
+    return hp_text_rows_print(&(struct hp_text_rows){columns, p->out, report->color, report->width,
+                                                     n, fill_row, NULL, p});
 }
 
 /* The rows with a title and how many were left out; nothing when there are none. */
@@ -299,9 +292,9 @@ static enum hp_err print_part(struct printer *p, const struct part *part)
     bool color = p->print->report.color;
     p->part = part;
     p->n = 0;
-    for (const struct hp_change *c = changes->items; c < changes->items + changes->n; c++)
-        if (part->is_shown(p, c))
-            p->rows[p->n++] = c;
+    for (size_t i = 0; i < changes->n; i++)
+        if (part->is_shown(p, &changes->items[i]))
+            p->rows[p->n++] = &changes->items[i];
     if (p->n == 0)
         return HP_OK;
     if (part->delta)
