@@ -281,8 +281,13 @@ static enum hp_err print_rows(struct printer *p, size_t n)
         column->title = title + column->flexible;
         column->cut = p->part->kind == HP_DIFF_PATHS ? HP_CUT_END : HP_CUT_MIDDLE;
     }
-    return hp_text_rows_print(&(struct hp_text_rows){columns, p->out, report->color, report->width,
-                                                     n, fill_row, NULL, p});
+    return hp_text_rows_print(&(struct hp_text_rows){.columns = columns,
+                                                     .out = p->out,
+                                                     .color = report->color,
+                                                     .width = report->width,
+                                                     .n = n,
+                                                     .fill = fill_row,
+                                                     .context = p});
 }
 
 /* The rows with a title and how many were left out; nothing when there are none. */
