@@ -5,7 +5,10 @@
  *     tables views     the views of a report
  *     tables fields    the fields of each view
  *     tables rows      the tables of a profile
+ *     tables FAMILY    the presets and keys of a family of models (profiler/models.h)
  */
+#include "tables.h"
+
 #include "report/fields.h"
 #include "report/view.h"
 #include "text/utf8.h"
@@ -34,13 +37,13 @@ static void print_item(const char *text)
     putchar('\n');
 }
 
-static void print_buffer(struct hp_strbuf *text)
+void print_buffer(struct hp_strbuf *text)
 {
     print_item(hp_strbuf_text(text));
     hp_strbuf_clear(text);
 }
 
-static void add(struct hp_strbuf *text, const char *before, const char *what, const char *behind)
+void add(struct hp_strbuf *text, const char *before, const char *what, const char *behind)
 {
     hp_strbuf_add(text, before);
     hp_strbuf_add(text, what);
@@ -120,6 +123,11 @@ int main(int argc, char **argv)
         void (*print)(struct hp_strbuf *text);
     } tables[] = {{"views", print_views}, {"fields", print_fields}, {"rows", print_rows}};
     struct hp_strbuf text = {0};
+    if (argc == 2 && print_models(&text, argv[1])) {
+        bool failed = text.failed;
+        hp_strbuf_fini(&text);
+        return failed || fflush(stdout) != 0;
+    }
     for (size_t i = 0; argc == 2 && i < sizeof tables / sizeof *tables; i++) {
         if (strcmp(argv[1], tables[i].name) != 0)
             continue;
@@ -128,6 +136,6 @@ int main(int argc, char **argv)
         hp_strbuf_fini(&text);
         return failed || fflush(stdout) != 0;
     }
-    fputs("usage: tables views|fields|rows\n", stderr);
+    fputs("usage: tables views|fields|rows|FAMILY\n", stderr);
     return 2;
 }
