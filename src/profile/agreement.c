@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "profile/agreement.h"
 
+#include "base/cleanup.h"
+#include "base/compare.h"
+
 #include "base/compare.h"
 
 #include <stdlib.h>
@@ -33,8 +36,9 @@ static int by_line(const void *a, const void *b)
 {
     const struct hp_pinsn *x = ((const struct member *)a)->insn;
     const struct hp_pinsn *y = ((const struct member *)b)->insn;
-    const char *x_file = x->file ? x->file : "", *y_file = y->file ? y->file : "";
-    return strcmp(x_file, y_file) ?: (*x_file ? HP_COMPARE(x->line, y->line) : by_function(a, b));
+    if (x->line != y->line)
+        return HP_COMPARE(x->line, y->line);
+    return x->line ? strcmp(x->file, y->file) : by_function(a, b);
 }
 
 enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreement_by by,
@@ -47,20 +51,17 @@ enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreem
     if (by == HP_AGREE_BY_INSN || !n)
         return HP_OK;
     int (*compare)(const void *, const void *) = by == HP_AGREE_BY_LINE ? by_line : by_function;
-    struct member *members = calloc(n, sizeof *members);
+    struct member *members HP_CLEANUP(hp_free) = calloc(n, sizeof *members);
     if (!members)
         return hp_fail_nomem();
     for (size_t i = 0; i < n; i++)
         members[i] = (struct member){.insn = &profile->insns[i], .index = (uint32_t)i};
     qsort(members, n, sizeof *members, compare);
-    *n_groups = 0;
+    *n_groups = 1;
     for (size_t i = 0; i < n; i++) {
-        if (i && compare(&members[i - 1], &members[i]) != 0)
-            ++*n_groups;
-        groups[members[i].index] = *n_groups;
+        *n_groups += i && compare(&members[i - 1], &members[i]) != 0;
+        groups[members[i].index] = *n_groups - 1;
     }
-    ++*n_groups;
-    free(members);
     return HP_OK;
 }
 
@@ -71,7 +72,7 @@ enum hp_err hp_agreement_of(const uint32_t *groups, size_t n_groups, const doubl
 {
     struct sums {
         double a, b;
-    } *sums = calloc(n_groups + 1, sizeof *sums), all = {0};
+    } * sums HP_CLEANUP(hp_free) = calloc(n_groups + 1, sizeof *sums), all = {0};
     if (!sums)
         return hp_fail_nomem();
     for (size_t i = 0; i < n_insns; i++) {
@@ -87,6 +88,5 @@ enum hp_err hp_agreement_of(const uint32_t *groups, size_t n_groups, const doubl
     }
     if (*overlap > 1 - 1e-9) /* shares that are equal may differ in their last bit */
         *overlap = 1;
-    free(sums);
     return HP_OK;
 }

@@ -8,22 +8,27 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A profile with its memory behind it. */
+struct own {
+    struct hp_profile public;
+    struct hp_profile_memory memory;
+};
+
 enum hp_err hp_profile_new(struct hp_profile **profile)
 {
-    struct hp_profile *p = calloc(1, sizeof *p);
-    struct hp_profile_memory *memory = calloc(1, sizeof *memory);
-    char **command = calloc(1, sizeof *command);
-    if (!p || !memory || !command) {
-        free(p);
-        free(memory);
-        free(command);
+    struct own *own = calloc(1, sizeof *own);
+    if (!own)
         return hp_fail_nomem();
-    }
-    p->memory = memory;
-    p->run = (struct hp_run){
-        .version = "", .engine = "", .command = command, .directory = "", .machine = "", .runs = 1};
-    *profile = p;
-    return HP_OK;
+    struct hp_profile *p = &own->public;
+    p->memory = &own->memory;
+    p->run =
+        (struct hp_run){.version = "", .engine = "", .directory = "", .machine = "", .runs = 1};
+    enum hp_err err = hp_profile_set_command(p, NULL);
+    if (err == HP_OK)
+        *profile = p;
+    else
+        free(own);
+    return err;
 }
 
 void hp_profile_free_rows(struct hp_profile *profile)
@@ -39,7 +44,6 @@ void hp_profile_free(struct hp_profile *profile)
     hp_profile_free_rows(profile);
     free(profile->run.command);
     hp_strings_fini(&profile->memory->strings);
-    free(profile->memory);
     free(profile);
 }
 

@@ -4,7 +4,6 @@
 #include "base/cleanup.h"
 #include "base/grow.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -80,6 +79,8 @@ static void overcome_row(struct hp_reader *r)
 
 static void begin_query(struct hp_reader *r, const char *sql)
 {
+    if (r->err == HP_OK && !sql)
+        r->err = hp_fail_nomem();
     if (r->err == HP_OK && sqlite3_prepare_v2(r->db, sql, -1, &r->select, NULL) != SQLITE_OK)
         fail_sqlite(r);
     r->row = 0;
@@ -95,14 +96,14 @@ static void end_query(struct hp_reader *r)
 /* In the order of the key: SQLite may otherwise read an index that someone has added. */
 void hp_reader_begin(struct hp_reader *r, size_t table)
 {
-    char key[HP_SCHEMA_SQL], sql[2 * HP_SCHEMA_SQL];
     r->table = table;
     r->format = hp_schema_table(table);
     r->waits = false;
     if (r->missing[table])
         return;
-    hp_schema_key(r->format, key);
-    snprintf(sql, sizeof sql, "SELECT * FROM main.%s ORDER BY %s", r->format->table, key);
+    char *key HP_CLEANUP(hp_schema_free) = hp_schema_key(r->format);
+    char *sql HP_CLEANUP(hp_schema_free) =
+        sqlite3_mprintf("SELECT * FROM main.%s ORDER BY %s", r->format->table, key);
     begin_query(r, sql);
 }
 
@@ -245,45 +246,20 @@ void hp_reader_row(struct hp_reader *r, void *row)
 /* --- The file --------------------------------------------------------------------------------- */
 
 /* What can be said about the file without SQLite. */
-static enum hp_err examine(const char *path, uint64_t *size)
+static enum hp_err examine(const char *path, int fd, uint64_t *size)
 {
     static const char magic[16] = "SQLite format 3";
     char start[sizeof magic];
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return hp_fail(HP_ERR_IO, "cannot open %s: %s", path, strerror(errno));
     struct stat status;
-    ssize_t length = -1;
-    bool regular = fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
-    if (regular)
-        length = pread(fd, start, sizeof start, 0);
-    int error = errno;
-    close(fd);
-    if (!regular)
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode))
         return hp_fail(HP_ERR_FORMAT, "%s is not a profile: not a regular file", path);
+    ssize_t length = pread(fd, start, sizeof start, 0);
     if (length < 0)
-        return hp_fail(HP_ERR_IO, "cannot read %s: %s", path, strerror(error));
+        return hp_fail(HP_ERR_IO, "cannot read %s: %s", path, strerror(errno));
     if (length != (ssize_t)sizeof start || memcmp(start, magic, sizeof magic) != 0)
         return hp_fail(HP_ERR_FORMAT, "%s is not a profile: not an SQLite database", path);
     *size = (uint64_t)status.st_size;
     return HP_OK;
-}
-
-/* "file:" and the path, escaped. immutable: no lock, journal or shared memory is looked for. */
-static char *make_uri(const char *path)
-{
-    char *uri = malloc(strlen(path) * 3 + 32);
-    if (!uri)
-        return NULL;
-    char *end = stpcpy(uri, *path == '/' ? "file://" : "file:./");
-    for (; *path; path++) {
-        if (isalnum((unsigned char)*path) || strchr("/._-", *path))
-            *end++ = *path;
-        else
-            end += sprintf(end, "%%%02X", (unsigned char)*path);
-    }
-    strcpy(end, "?immutable=1");
-    return uri;
 }
 
 /* Called by SQLite every thousand steps; other than 0 stops it. */
@@ -296,18 +272,18 @@ static int count_steps(void *context)
     return 0;
 }
 
-static void open_database(struct hp_reader *r)
+static void open_database(struct hp_reader *r, int fd)
 {
-    char *uri HP_CLEANUP(hp_free) = make_uri(r->path);
-    if (!uri) {
-        r->err = hp_fail_nomem();
-        return;
-    }
-    if (sqlite3_open_v2(uri, &r->db, SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
-                        NULL) != SQLITE_OK) {
+    uint64_t size = 0;
+    r->err = examine(r->path, fd, &size);
+    if (r->err == HP_OK && hp_schema_open(fd, true, &r->db) != SQLITE_OK)
         fail_sqlite(r);
+    if (r->err != HP_OK)
         return;
-    }
+    /* A row takes at least the two bytes that point to it in a page. */
+    r->max_rows = size / 2;
+    /* Measured on sound files: about two steps a byte, and some thousands for the schema. */
+    r->steps_left = (size * 16 + 10000000) / 1000;
     sqlite3_db_config(r->db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(r->db, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
     sqlite3_db_config(r->db, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
@@ -348,8 +324,7 @@ static void check_version(struct hp_reader *r)
 static void check_table(struct hp_reader *r, size_t table)
 {
     const struct hp_row_format *format = hp_schema_table(table);
-    char sql[HP_SCHEMA_SQL];
-    hp_schema_create(format, sql);
+    char *sql HP_CLEANUP(hp_schema_free) = hp_schema_create(format);
     begin_query(r, "SELECT sql FROM sqlite_master WHERE type = 'table' AND name = ?");
     if (r->err == HP_OK)
         sqlite3_bind_text(r->select, 1, format->table, -1, SQLITE_STATIC);
@@ -357,7 +332,7 @@ static void check_table(struct hp_reader *r, size_t table)
     bool optional = !there && r->err == HP_OK && format->later;
     if (!there && !optional)
         hp_reader_fail(r, "table %s is missing", format->table);
-    else if (there && strcmp(read_text(r), sql) != 0)
+    else if (there && (!sql || strcmp(read_text(r), sql) != 0))
         hp_reader_fail(r, "table %s is not as it should be", format->table);
     end_query(r);
     r->missing[table] = optional || overcome(r);
@@ -390,17 +365,15 @@ static void read_contents(struct hp_reader *r)
 
 void hp_reader_open(struct hp_reader *r, const char *path, struct hp_profile *profile, bool rescue)
 {
-    uint64_t size = 0;
     *r = (struct hp_reader){.path = path, .profile = profile, .mending = {.profile = profile}};
     r->format = hp_schema_table(HP_SCHEMA_CONTENTS);
-    r->err = examine(path, &size);
-    if (r->err != HP_OK)
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        r->err = hp_fail(HP_ERR_IO, "cannot open %s: %s", path, strerror(errno));
         return;
-    /* A row takes at least the two bytes that point to it in a page. */
-    r->max_rows = size / 2;
-    /* Measured on sound files: about two steps a byte, and some thousands for the schema. */
-    r->steps_left = (size * 16 + 10000000) / 1000;
-    open_database(r);
+    }
+    open_database(r, fd);
+    close(fd);
     check_version(r);
     r->rescue = rescue;
     for (size_t table = 0; table < HP_SCHEMA_TABLES && r->err == HP_OK; table++)

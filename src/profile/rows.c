@@ -28,20 +28,15 @@
 /* --- Code ------------------------------------------------------------------------------------- */
 
 #define ROW struct hp_pmodule
-static const struct hp_row_field modules_fields[] = {
-    FIELD(path, "path", TEXT, .key = 1),
-    FIELD(build_id, "build_id", TEXT, .key = 2),
-};
+static const struct hp_row_field modules_fields[] = {FIELD(path, "path", TEXT, .key = 1),
+                                                     FIELD(build_id, "build_id", TEXT, .key = 2)};
 
 #undef ROW
 #define ROW struct hp_pthread
 static const struct hp_row_field threads_fields[] = {
-    FIELD(pid, "pid", I32),
-    FIELD(tid, "tid", I32),
+    FIELD(pid, "pid", I32), FIELD(tid, "tid", I32),
     FIELD(instructions, "instructions", U64, HELP("executed, as are blocks and branches")),
-    FIELD(blocks, "blocks", U64),
-    FIELD(branches, "branches", U64),
-};
+    FIELD(blocks, "blocks", U64), FIELD(branches, "branches", U64)};
 
 #undef ROW
 #define ROW struct hp_pfunction
@@ -70,18 +65,14 @@ static const struct hp_row_field blocks_fields[] = {
 #undef ROW
 #define ROW struct hp_pedge
 static const struct hp_row_field edges_fields[] = {
-    PLACE(from, "from_", .key = 1),
-    PLACE(to, "to_", .key = 2),
+    PLACE(from, "from_", .key = 1), PLACE(to, "to_", .key = 2),
     FIELD(flow, "flow", U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
-    FIELD(taken, "taken", U8, .key = 4, .max = 1),
-};
+    FIELD(taken, "taken", U8, .key = 4, .max = 1)};
 
 #undef ROW
 #define ROW struct hp_pcall
-static const struct hp_row_field calls_fields[] = {
-    LINK(caller, "caller", FUNCTION, .key = 1),
-    LINK(callee, "callee", FUNCTION, .key = 2),
-};
+static const struct hp_row_field calls_fields[] = {LINK(caller, "caller", FUNCTION, .key = 1),
+                                                   LINK(callee, "callee", FUNCTION, .key = 2)};
 
 #undef ROW
 #define ROW struct hp_pline
@@ -109,10 +100,8 @@ static enum hp_err check_line(const struct hp_profile *p, size_t i)
 
 #undef ROW
 #define ROW struct hp_pcount
-static const struct hp_row_field block_counts_fields[] = {
-    COUNTER("block", BLOCK),
-    SUM(count, HELP("executions")),
-};
+static const struct hp_row_field block_counts_fields[] = {COUNTER("block", BLOCK),
+                                                          SUM(count, HELP("executions"))};
 static const struct hp_row_field edge_counts_fields[] = {COUNTER("edge", EDGE), SUM(count)};
 
 #undef ROW
@@ -126,11 +115,8 @@ static const struct hp_row_field function_counts_fields[] = {
 
 #undef ROW
 #define ROW struct hp_pcall_count
-static const struct hp_row_field call_counts_fields[] = {
-    COUNTER("call", CALL),
-    SUM(count),
-    SUM(inclusive),
-};
+static const struct hp_row_field call_counts_fields[] = {COUNTER("call", CALL), SUM(count),
+                                                         SUM(inclusive)};
 
 #undef ROW
 #define ROW struct hp_pcontext
@@ -243,8 +229,7 @@ static const struct hp_row_field predictions_fields[] = {
     SIGNED_SUM(closed_missed),
     SUM(counters),
     SUM(operations),
-    SUM(branches),
-};
+    SUM(branches)};
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
@@ -320,10 +305,8 @@ static enum hp_err check_loop_trips(const struct hp_profile *p, size_t i)
 
 #undef ROW
 #define ROW struct hp_ploop_block
-static const struct hp_row_field loop_blocks_fields[] = {
-    INDEX(loop, "loop", LOOP, .key = 1),
-    INDEX(block, "block", BLOCK, .key = 2),
-};
+static const struct hp_row_field loop_blocks_fields[] = {INDEX(loop, "loop", LOOP, .key = 1),
+                                                         INDEX(block, "block", BLOCK, .key = 2)};
 
 #undef ROW
 #define ROW struct hp_pmodel_loop
@@ -372,9 +355,7 @@ static const struct hp_row_field hotspot_branches_fields[] = {
 #undef ROW
 #define ROW struct hp_photspot_block
 static const struct hp_row_field hotspot_blocks_fields[] = {
-    INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
-    INDEX(block, "block", BLOCK, .key = 2),
-};
+    INDEX(hotspot, "hotspot", HOTSPOT, .key = 1), INDEX(block, "block", BLOCK, .key = 2)};
 
 #undef ROW
 #define ROW struct hp_photspot_slice
@@ -449,33 +430,26 @@ static const struct hp_row_field insn_tallies_fields[] = {
     SUM(pairs, HELP("this and the rest: of a paired sampler")),
     SUM(progress),
     SUM(useful, AT_MOST("pairs")),
-    SUM(near, AT_MOST("pairs")),
-};
+    SUM(near, AT_MOST("pairs"))};
 
 #undef ROW
 #define ROW struct hp_pinsn_cycles
 static const struct hp_row_field insn_cycles_fields[] = {
     INDEX(insn, "insn", INSN, .key = 1),
     FIELD(cause, "cause", U8, .key = 2, .max = HP_CAUSES - 1, HELP("→ `cause`")),
-    SUM(parts, HELP("of a cycle: 720720 are one")),
-};
+    SUM(parts, HELP("of a cycle: 720720 are one"))};
 
 #undef ROW
 #define ROW struct hp_pattribution
 static const struct hp_row_field attributions_fields[] = {
     FIELD(scheme, "scheme", STRING, .key = 1, HELP("\"dispatch\", \"next\", \"profileme\"")),
-    INDEX(insn, "insn", INSN, .key = 2),
-    SUM(weight, HELP("in its own unit")),
-};
+    INDEX(insn, "insn", INSN, .key = 2), SUM(weight, HELP("in its own unit"))};
 
 #undef ROW
 #define ROW struct hp_pwait
 static const struct hp_row_field waits_fields[] = {
-    INDEX(insn, "insn", INSN, .key = 1),
-    INDEX(producer, "producer", INSN, .key = 2),
-    SUM(count, HELP("executions")),
-    SUM(cycles, HELP("from map to data ready")),
-};
+    INDEX(insn, "insn", INSN, .key = 1), INDEX(producer, "producer", INSN, .key = 2),
+    SUM(count, HELP("executions")), SUM(cycles, HELP("from map to data ready"))};
 
 #undef ROW
 #define ROW                       struct hp_psampler
@@ -500,17 +474,12 @@ static const struct hp_row_field samplers_fields[] = {
 static const struct hp_row_field windows_fields[] = {
     INDEX(thread, "thread", THREAD, .key = 1),
     FIELD(at, "at", U64, .key = 2, HELP("instructions of the thread before it")),
-    SUM(instructions, HELP("measured in it")),
-    SUM(cycles),
-};
+    SUM(instructions, HELP("measured in it")), SUM(cycles)};
 
 #undef ROW
 #define ROW struct hp_pnote
-static const struct hp_row_field notes_fields[] = {
-    FIELD(kind, "kind", TEXT, .key = 1),
-    FIELD(text, "text", TEXT, .key = 2),
-    SUM(count),
-};
+static const struct hp_row_field notes_fields[] = {FIELD(kind, "kind", TEXT, .key = 1),
+                                                   FIELD(text, "text", TEXT, .key = 2), SUM(count)};
 
 /* --- All -------------------------------------------------------------------------------------- */
 

@@ -7,7 +7,6 @@
 #include "base/debug.h"
 #include "base/grow.h"
 #include "base/outfile.h"
-#include "profile/file.h"
 #include "profile/profile_impl.h"
 #include "profile/schema.h"
 
@@ -48,6 +47,8 @@ static enum hp_err fail(const struct writer *w)
 
 static enum hp_err run_sql(const struct writer *w, const char *sql)
 {
+    if (!sql)
+        return hp_fail_nomem();
     return sqlite3_exec(w->db, sql, NULL, NULL, NULL) == SQLITE_OK ? HP_OK : fail(w);
 }
 
@@ -56,15 +57,18 @@ static enum hp_err run_sql(const struct writer *w, const char *sql)
 /* "INSERT INTO table VALUES(?,?),(?,?)..." for so many rows. */
 static enum hp_err prepare_insert(struct writer *w, size_t rows)
 {
-    char sql[4096]; /* the widest table has 38 columns: 32 rows are 2500 bytes */
-    char *end = sql + snprintf(sql, sizeof sql, "INSERT INTO %s VALUES", w->format->table);
+    sqlite3_str *sql = sqlite3_str_new(w->db);
+    sqlite3_str_appendf(sql, "INSERT INTO %s VALUES", w->format->table);
     for (size_t row = 0; row < rows; row++) {
-        end = stpcpy(end, row ? ",(?" : "(?");
+        sqlite3_str_appendf(sql, row ? ",(?" : "(?");
         for (size_t i = !w->format->has_id; i < w->format->n_fields; i++)
-            end = stpcpy(end, ",?");
-        end = stpcpy(end, ")");
+            sqlite3_str_appendf(sql, ",?");
+        sqlite3_str_appendf(sql, ")");
     }
-    return sqlite3_prepare_v2(w->db, sql, -1, &w->insert, NULL) == SQLITE_OK ? HP_OK : fail(w);
+    char *text HP_CLEANUP(hp_schema_free) = sqlite3_str_finish(sql);
+    if (!text)
+        return hp_fail_nomem();
+    return sqlite3_prepare_v2(w->db, text, -1, &w->insert, NULL) == SQLITE_OK ? HP_OK : fail(w);
 }
 
 static uint32_t string_id(const struct writer *w, const char *text)
@@ -231,16 +235,16 @@ static enum hp_err number_strings(struct writer *w, const struct hp_profile *p)
 
 static enum hp_err create_schema(const struct writer *w)
 {
-    char sql[HP_SCHEMA_SQL];
     /* Large pages: measured, they make both saving and loading faster than the usual 4 KiB. */
     HP_TRY(run_sql(w, "PRAGMA page_size = 16384; PRAGMA journal_mode = OFF;"
                       "PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE;"
                       "PRAGMA temp_store = MEMORY; PRAGMA foreign_keys = OFF; BEGIN"));
-    snprintf(sql, sizeof sql, "PRAGMA application_id = %d; PRAGMA user_version = %d",
-             HP_SCHEMA_APPLICATION_ID, HP_SCHEMA_VERSION);
-    HP_TRY(run_sql(w, sql));
+    char *header HP_CLEANUP(hp_schema_free) =
+        sqlite3_mprintf("PRAGMA application_id = %d; PRAGMA user_version = %d",
+                        HP_SCHEMA_APPLICATION_ID, HP_SCHEMA_VERSION);
+    HP_TRY(run_sql(w, header));
     for (size_t table = 0; table < HP_SCHEMA_TABLES; table++) {
-        hp_schema_create(hp_schema_table(table), sql);
+        char *sql HP_CLEANUP(hp_schema_free) = hp_schema_create(hp_schema_table(table));
         HP_TRY(run_sql(w, sql));
     }
     return run_sql(w, hp_schema_views);
@@ -271,7 +275,7 @@ static enum hp_err write_database(const struct hp_profile *profile, int fd, cons
 {
     struct writer w HP_CLEANUP(writer_fini) = {.path = path};
     HP_TRY(number_strings(&w, profile));
-    return hp_profile_file_open(fd, &w.db) == SQLITE_OK ? write_all(&w, profile) : fail(&w);
+    return hp_schema_open(fd, false, &w.db) == SQLITE_OK ? write_all(&w, profile) : fail(&w);
 }
 
 enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path)

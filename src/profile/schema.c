@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "profile/schema.h"
 
-#include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 /* --- Tables ----------------------------------------------------------------------------------- */
@@ -60,68 +58,56 @@ size_t hp_schema_find(const char *name)
 
 /* --- SQL -------------------------------------------------------------------------------------- */
 
-struct text {
-    char *at;
-    size_t left;
-};
-
-__attribute__((format(printf, 2, 3))) static void add(struct text *text, const char *format, ...)
-{
-    va_list args;
-    va_start(args, format);
-    int n = vsnprintf(text->at, text->left, format, args);
-    va_end(args);
-    size_t length = (size_t)n < text->left ? (size_t)n : text->left - 1;
-    text->at += length;
-    text->left -= length;
-}
-
-static void add_column(struct text *text, const struct hp_row_field *field)
+static void add_column(sqlite3_str *sql, const struct hp_row_field *field)
 {
     const char *type = field->type == HP_ROW_TEXT   ? "TEXT"
                        : field->type == HP_ROW_REAL ? "REAL"
                                                     : "INTEGER";
-    add(text, "  %s %s%s", field->name, type, field->type == HP_ROW_LINK ? "" : " NOT NULL");
+    sqlite3_str_appendf(sql, "  %s %s%s", field->name, type,
+                        field->type == HP_ROW_LINK ? "" : " NOT NULL");
     if (hp_row_is_reference(field))
-        add(text, " REFERENCES %s", hp_row_formats[field->to].table);
+        sqlite3_str_appendf(sql, " REFERENCES %s", hp_row_formats[field->to].table);
     else if (field->type == HP_ROW_STRING)
-        add(text, " REFERENCES string");
+        sqlite3_str_appendf(sql, " REFERENCES string");
 }
 
 /* The columns of the key: the first ones. */
-static void add_key(struct text *text, const struct hp_row_format *format)
+static void add_key(sqlite3_str *sql, const struct hp_row_format *format)
 {
     for (size_t i = 0; i < format->n_fields && format->fields[i].key; i++)
-        add(text, "%s%s", i ? ", " : "", format->fields[i].name);
+        sqlite3_str_appendf(sql, "%s%s", i ? ", " : "", format->fields[i].name);
 }
 
-void hp_schema_key(const struct hp_row_format *format, char sql[HP_SCHEMA_SQL])
+char *hp_schema_key(const struct hp_row_format *format)
 {
-    struct text text = {sql, HP_SCHEMA_SQL};
+    sqlite3_str *sql = sqlite3_str_new(NULL);
     if (format->has_id)
-        add(&text, "id");
+        sqlite3_str_appendf(sql, "id");
     else
-        add_key(&text, format);
+        add_key(sql, format);
+    return sqlite3_str_finish(sql);
 }
 
 /* A key of one column stands beside it. */
-void hp_schema_create(const struct hp_row_format *format, char sql[HP_SCHEMA_SQL])
+char *hp_schema_create(const struct hp_row_format *format)
 {
-    struct text text = {sql, HP_SCHEMA_SQL};
+    sqlite3_str *sql = sqlite3_str_new(NULL);
     bool long_key = !format->has_id && format->fields[1].key;
-    add(&text, "CREATE TABLE %s(\n%s", format->table,
-        format->has_id ? "  id INTEGER PRIMARY KEY,\n" : "");
+    sqlite3_str_appendf(sql, "CREATE TABLE %s(\n%s", format->table,
+                        format->has_id ? "  id INTEGER PRIMARY KEY,\n" : "");
     for (size_t i = 0; i < format->n_fields; i++) {
-        add_column(&text, &format->fields[i]);
-        add(&text, "%s%s\n", i == 0 && !format->has_id && !long_key ? " PRIMARY KEY" : "",
-            i + 1 < format->n_fields || long_key ? "," : "");
+        add_column(sql, &format->fields[i]);
+        sqlite3_str_appendf(sql, "%s%s\n",
+                            i == 0 && !format->has_id && !long_key ? " PRIMARY KEY" : "",
+                            i + 1 < format->n_fields || long_key ? "," : "");
     }
     if (long_key) {
-        add(&text, "  PRIMARY KEY(");
-        add_key(&text, format);
-        add(&text, ")\n");
+        sqlite3_str_appendf(sql, "  PRIMARY KEY(");
+        add_key(sql, format);
+        sqlite3_str_appendf(sql, ")\n");
     }
-    add(&text, format->has_id ? ")" : ") WITHOUT ROWID");
+    sqlite3_str_appendf(sql, format->has_id ? ")" : ") WITHOUT ROWID");
+    return sqlite3_str_finish(sql);
 }
 
 /* --- Checksums -------------------------------------------------------------------------------- */

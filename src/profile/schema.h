@@ -8,6 +8,8 @@
 #include "base/map64.h"
 #include "profile/rows.h"
 
+#include <sqlite3.h>
+
 #define HP_SCHEMA_APPLICATION_ID 0x48745074 /* "HtPt" */
 #define HP_SCHEMA_VERSION        1
 #define HP_SCHEMA_MAX_TEXT       (16 << 20) /* bytes of one text */
@@ -49,10 +51,16 @@ const struct hp_row_format *hp_schema_table(size_t table);
 /* The table of that name; HP_SCHEMA_TABLES when there is none. */
 size_t hp_schema_find(const char *name);
 
-/* The columns of its primary key; its CREATE TABLE statement, as SQLite keeps it. */
-#define HP_SCHEMA_SQL 4096
-void hp_schema_key(const struct hp_row_format *format, char sql[HP_SCHEMA_SQL]);
-void hp_schema_create(const struct hp_row_format *format, char sql[HP_SCHEMA_SQL]);
+/* The columns of its primary key; its CREATE TABLE statement, as SQLite keeps it. To be released
+ * with sqlite3_free(); NULL: no memory. */
+char *hp_schema_key(const struct hp_row_format *format);
+char *hp_schema_create(const struct hp_row_format *format);
+
+/* For HP_CLEANUP(). */
+static inline void hp_schema_free(char **sql)
+{
+    sqlite3_free(*sql);
+}
 
 /* The checksum after one more value, or text; that of no values is 0. Order matters; a change of
  * one value always changes the sum. */
@@ -62,6 +70,10 @@ static inline uint64_t hp_schema_sum(uint64_t sum, uint64_t value)
 }
 
 uint64_t hp_schema_sum_text(uint64_t sum, const char *text, size_t length);
+
+/* Opens the database in a file, which may have no name, without locks or journal; as
+ * sqlite3_open_v2(). The descriptor stays open. */
+int hp_schema_open(int fd, bool immutable, sqlite3 **db);
 
 /* Views for people, and the names of the flows; hotpath itself does not read them. */
 extern const char hp_schema_views[];

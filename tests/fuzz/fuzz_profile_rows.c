@@ -3,6 +3,7 @@
  * Profiles that are sound databases with rows that make no sense. The input: what to do with it;
  * then changes: table, how, row, column, value.
  */
+#include "base/cleanup.h"
 #include "profile/schema.h"
 #include "profile_use.h"
 #include "support.h"
@@ -71,10 +72,9 @@ static void change(sqlite3 *db, struct fuzz_in *in)
     size_t table = (size_t)fuzz_uint(in, 1) % HP_SCHEMA_TABLES;
     uint8_t how = (uint8_t)fuzz_uint(in, 1), row = (uint8_t)fuzz_uint(in, 1);
     const char *name = hp_schema_table(table)->table;
-    char key[HP_SCHEMA_SQL];
-    hp_schema_key(hp_schema_table(table), key);
+    char *key HP_CLEANUP(hp_schema_free) = hp_schema_key(hp_schema_table(table));
     const char *column = columns[table].names[(size_t)fuzz_uint(in, 1) % (size_t)columns[table].n];
-    char value[400], sql[4 * HP_SCHEMA_SQL];
+    char value[400], sql[16384];
     write_value(in, value, sizeof value);
     if (how < 0xc0)
         snprintf(sql, sizeof sql,

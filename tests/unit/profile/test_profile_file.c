@@ -2,6 +2,8 @@
 /* The file: what is saved is loaded again. */
 #include "profile_file_fixture.h"
 
+#include "base/cleanup.h"
+
 #include <errno.h>
 #include <math.h>
 #include <signal.h>
@@ -251,8 +253,7 @@ static void views_add_up(void **state)
 static void names_in_the_file_are_those_of_the_library(void **state)
 {
     (void)state;
-    char create[HP_SCHEMA_SQL];
-    hp_schema_create(&hp_row_formats[HP_ROW_INSN_TALLY], create);
+    char *create HP_CLEANUP(hp_schema_free) = hp_schema_create(&hp_row_formats[HP_ROW_INSN_TALLY]);
     const char *at = strstr(create, "  trapped ");
     char line[64], name[32];
     for (int i = 0; i < HP_INSN_EVENTS + 2 * HP_STAGES; i++) {
