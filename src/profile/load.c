@@ -15,22 +15,13 @@
 static void load_run(struct hp_reader *r)
 {
     struct hp_run *run = &r->profile->run;
-    struct hp_schema_run row = {"", "", "", "", "", .runs = 0};
+    struct hp_schema_run row = {*run, ""};
     hp_reader_begin(r, HP_SCHEMA_RUN);
     while (hp_reader_next(r))
         hp_reader_row(r, &row);
     if (r->row != 1)
         hp_reader_fail(r, "run has %llu rows, not one", (unsigned long long)r->row);
-    *run = (struct hp_run){.version = row.version,
-                           .engine = row.engine,
-                           .command = run->command,
-                           .directory = row.directory,
-                           .machine = row.machine,
-                           .started = row.started,
-                           .seconds = row.seconds,
-                           .exit_status = row.exit_status,
-                           .lost = row.lost,
-                           .runs = row.runs};
+    *run = row.run;
     while (run->arch < HP_ARCH_COUNT_ && strcmp(hp_arch_name(run->arch), row.arch) != 0)
         run->arch++;
     if (run->arch == HP_ARCH_COUNT_)
@@ -88,20 +79,6 @@ static void load_engine_work(struct hp_reader *r)
 
 /* --- Rescue ----------------------------------------------------------------------------------- */
 
-/* Leaves out what could not be read, and what cannot be. */
-static enum hp_err mend(struct hp_reader *r)
-{
-    if (r->mending.wrong == 0 && hp_profile_check(r->profile) == HP_OK)
-        return HP_OK;
-    for (size_t i = 0; i < r->n_bad; i++) {
-        enum hp_row_kind kind = (enum hp_row_kind)(r->bad[i].table - HP_SCHEMA_ROWS);
-        if (r->bad[i].table >= HP_SCHEMA_ROWS &&
-            r->bad[i].row < hp_profile_n_rows(r->profile, kind))
-            HP_TRY(hp_mending_leave_out(&r->mending, kind, r->bad[i].row));
-    }
-    return hp_profile_mend_rows(&r->mending);
-}
-
 /* Whether there is anything to look at. */
 static bool is_worthwhile(const struct hp_profile *p)
 {
@@ -110,8 +87,8 @@ static bool is_worthwhile(const struct hp_profile *p)
 
 static void rescue(struct hp_reader *r, const char **what)
 {
-    if (r->err == HP_OK)
-        r->err = mend(r);
+    if (r->err == HP_OK && (r->mending.wrong || hp_profile_check(r->profile) != HP_OK))
+        r->err = hp_profile_mend_rows(&r->mending);
     if (r->err != HP_OK || r->mending.wrong == 0)
         return;
     if (is_worthwhile(r->profile))

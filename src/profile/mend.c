@@ -7,6 +7,7 @@
  * belongs to rows that are left out is, too, and references get the new indices.
  */
 #include "base/cleanup.h"
+#include "base/grow.h"
 #include "base/map64.h"
 #include "profile/profile_impl.h"
 
@@ -24,8 +25,7 @@ static void note_wrong(struct hp_mending *m)
 enum hp_err hp_mending_leave_out(struct hp_mending *m, enum hp_row_kind kind, size_t i)
 {
     size_t n = hp_profile_n_rows(m->profile, kind);
-    if (!m->dead[kind] && !(m->dead[kind] = calloc(n + 1, sizeof **m->dead)))
-        return hp_fail_nomem();
+    HP_TRY(hp_grow(&m->dead[kind], &m->n_dead[kind], i < n ? n : i + 1, sizeof **m->dead));
     m->dead[kind][i] = true;
     return HP_OK;
 }
@@ -38,7 +38,7 @@ void hp_mending_fini(struct hp_mending *m)
 
 static bool is_dead(const struct hp_mending *m, enum hp_row_kind kind, size_t i)
 {
-    return m->dead[kind] && m->dead[kind][i];
+    return i < m->n_dead[kind] && m->dead[kind][i];
 }
 
 /* --- Row by row ------------------------------------------------------------------------------- */
@@ -145,7 +145,7 @@ static void close_gaps(struct hp_mending *m, enum hp_row_kind kind, uint32_t *ma
     size_t n = *rows.n, size = rows.format->size;
     *rows.n = 0;
     for (size_t i = 0; i < n; i++) {
-        map[i] = m->dead[kind][i] ? HP_PROFILE_NONE : (uint32_t)(*rows.n)++;
+        map[i] = is_dead(m, kind, i) ? HP_PROFILE_NONE : (uint32_t)(*rows.n)++;
         if (map[i] != HP_PROFILE_NONE)
             memmove(rows.items + map[i] * size, rows.items + i * size, size);
     }

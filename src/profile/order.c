@@ -11,8 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define LARGEST_MATCHED 128
-#define MAX_RANKED      12 /* fields in the key of a kind, and those that decide which row is kept */
+#define MAX_RANKED 12 /* fields in the key of a kind, and those that decide which row is kept */
 
 /* How rows of a kind are compared: the fields that matter, in the order in which they do. */
 struct plan {
@@ -160,15 +159,15 @@ enum hp_err hp_rows_match(const struct hp_profile *a, const struct hp_profile *b
     struct plan plan = make_plan(kind);
     size_t size = plan.format->size, n = hp_profile_n_rows(a, kind), next = 0;
     const char *rows = hp_profile_row(a, kind, 0);
-    char row[LARGEST_MATCHED] __attribute__((aligned(8)));
+    union hp_any_row row;
     HP_TRY(hp_map_new(hp_profile_n_rows(b, kind), &maps[kind]));
     for (size_t i = 0; i < hp_profile_n_rows(b, kind); i++) {
-        memcpy(row, hp_profile_row(b, kind, i), size);
-        renumber_row(&plan, row, maps);
+        memcpy(&row, hp_profile_row(b, kind, i), size);
+        renumber_row(&plan, &row, maps);
         /* Mostly what comes next there. */
-        if (next == n || compare_keys(&plan, rows + next * size, row) != 0)
-            next = HP_BISECT(k, 0, n, compare_keys(&plan, rows + k * size, row) < 0);
-        bool same = next < n && compare_keys(&plan, rows + next * size, row) == 0;
+        if (next == n || compare_keys(&plan, rows + next * size, &row) != 0)
+            next = HP_BISECT(k, 0, n, compare_keys(&plan, rows + k * size, &row) < 0);
+        bool same = next < n && compare_keys(&plan, rows + next * size, &row) == 0;
         maps[kind][i] = (uint32_t)(same ? next++ : n + i);
     }
     return HP_OK;
@@ -338,20 +337,6 @@ void hp_rows_renumber(struct hp_profile *p, enum hp_row_kind kind, enum hp_row_k
 
 /* --- Rows that nobody refers to --------------------------------------------------------------- */
 
-#define LARGEST_GATHERED 128
-
-size_t *hp_leaves_room(const struct hp_profile *p)
-{
-    size_t most = 0;
-    for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
-        if (hp_profile_n_rows(p, kind) > most)
-            most = hp_profile_n_rows(p, kind);
-    size_t *room = malloc(2 * (most + 1) * sizeof *room);
-    if (!room)
-        (void)hp_fail_nomem();
-    return room;
-}
-
 /* Puts the rows that refer to each item together, where they are. `next` and `ends` have room for
  * each. */
 static void gather(const struct hp_row_format *format, char *rows, size_t n, size_t items,
@@ -359,7 +344,7 @@ static void gather(const struct hp_row_format *format, char *rows, size_t n, siz
 {
     const struct hp_row_field *item = &format->fields[0];
     size_t size = format->size;
-    char moved[LARGEST_GATHERED];
+    union hp_any_row moved;
     memset(ends, 0, (items + 1) * sizeof *ends);
     for (size_t i = 0; i < n; i++)
         ends[hp_row_number(item, rows + i * size)]++;
@@ -374,9 +359,9 @@ static void gather(const struct hp_row_format *format, char *rows, size_t n, siz
             char *there = rows + next[hp_row_number(item, here)]++ * size;
             if (here == there)
                 continue;
-            memcpy(moved, there, size);
+            memcpy(&moved, there, size);
             memcpy(there, here, size);
-            memcpy(here, moved, size);
+            memcpy(here, &moved, size);
         }
 }
 
@@ -385,7 +370,7 @@ static void sort_leaves(struct plan *plan, char *rows, size_t n, size_t items, s
 {
     const struct hp_row_format *format = plan->format;
     size_t *ends = room + items + 1;
-    if (format->fields[0].type != HP_ROW_INDEX || format->size > LARGEST_GATHERED) {
+    if (format->fields[0].type != HP_ROW_INDEX) {
         qsort_r(rows, n, format->size, compare_rows, plan);
         return;
     }

@@ -52,7 +52,8 @@ enum hp_err hp_profile_check_normal(const struct hp_profile *profile);
 
 struct hp_mending {
     struct hp_profile *profile;
-    bool *dead[HP_ROW_KINDS]; /* rows to leave out; NULL: none of the kind */
+    bool *dead[HP_ROW_KINDS]; /* by row: it is left out; those behind are not */
+    size_t n_dead[HP_ROW_KINDS];
     size_t wrong;    /* what was wrong; rows that are left out from the start not counted */
     char first[256]; /* what, of the first */
 };
@@ -80,9 +81,8 @@ bool hp_rows_in_order(const struct hp_profile *profile, enum hp_row_kind kind);
 enum hp_err hp_rows_order(struct hp_profile *profile, enum hp_row_kind kind, uint32_t **map);
 
 /* The same for rows that nobody refers to; those that say nothing are dropped. They are the largest
- * arrays of a profile, so they are sorted where they are, which cannot fail; `room` is what that
- * takes (malloc'd; NULL: no memory). */
-size_t *hp_leaves_room(const struct hp_profile *profile);
+ * arrays of a profile, so they are sorted where they are, which cannot fail. `room`: twice as many
+ * elements as there are rows that any of them refers to, and two more. */
 void hp_leaves_order(struct hp_profile *profile, enum hp_row_kind kind, size_t *room);
 
 /* Gives the references of rows of `kind` to rows of `to` their new index. */

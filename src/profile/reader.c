@@ -2,7 +2,6 @@
 #include "profile/reader.h"
 
 #include "base/cleanup.h"
-#include "base/grow.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -67,12 +66,9 @@ static bool overcome(struct hp_reader *r)
 /* The row at hand cannot be used. */
 static void overcome_row(struct hp_reader *r)
 {
-    if (!overcome(r) || r->row == 0)
-        return;
-    if (hp_grow(&r->bad, &r->cap_bad, r->n_bad + 1, sizeof *r->bad) != HP_OK)
-        r->err = HP_ERR_NOMEM;
-    else
-        r->bad[r->n_bad++] = (struct hp_bad_row){r->table, r->row - 1};
+    if (overcome(r) && r->row > 0 && r->table >= HP_SCHEMA_ROWS)
+        r->err = hp_mending_leave_out(&r->mending, (enum hp_row_kind)(r->table - HP_SCHEMA_ROWS),
+                                      r->row - 1);
 }
 
 /* --- Rows ------------------------------------------------------------------------------------- */
@@ -384,7 +380,6 @@ void hp_reader_open(struct hp_reader *r, const char *path, struct hp_profile *pr
 void hp_reader_close(struct hp_reader *r)
 {
     sqlite3_close(r->db);
-    free(r->bad);
     free(r->strings);
     hp_mending_fini(&r->mending);
 }

@@ -49,15 +49,8 @@ struct hp_reader {
     bool verify;
 
     bool rescue;
-    struct hp_bad_row *bad; /* rows that could not be read */
-    size_t n_bad, cap_bad;
     size_t n_gaps;
-    struct hp_mending mending; /* what was wrong */
-};
-
-struct hp_bad_row {
-    size_t table;
-    uint64_t row; /* the first is 0 */
+    struct hp_mending mending; /* what was wrong; rows that could not be read are left out */
 };
 
 /* Opens the database at `path`, which must outlive the reader, and checks its version and schema.

@@ -7,84 +7,74 @@
 
 #include <string.h>
 
-/* FIELD(member, column, type, rest of struct hp_row_field): of struct ROW, defined beside each. */
-#define FIELD(member, column, kind, ...)                                                           \
+/* A column of a row of union hp_any_row, as struct hp_row_field has it. */
+#define COLUMN(row, member, column, kind, ...)                                                     \
     {                                                                                              \
-        .name = column, .type = HP_ROW_##kind, .offset = offsetof(ROW, member), __VA_ARGS__        \
+        .name = column, .type = HP_ROW_##kind, .offset = offsetof(union hp_any_row, row.member),   \
+        __VA_ARGS__                                                                                \
     }
-#define INDEX(member, column, of, ...) FIELD(member, column, INDEX, .to = HP_ROW_##of, __VA_ARGS__)
-#define LINK(member, column, of, ...)  FIELD(member, column, LINK, .to = HP_ROW_##of, __VA_ARGS__)
-#define SUM(member, ...)               FIELD(member, #member, U64, .join = HP_JOIN_SUM, __VA_ARGS__)
-#define HELP(text)                     .help = text
-#define AT_MOST(column)                .at_most = column
+/* One that is called as its member. */
+#define FIELD(row, member, kind, ...) COLUMN(row, member, #member, kind, __VA_ARGS__)
+#define INDEX(row, member, of, ...)   FIELD(row, member, INDEX, .to = HP_ROW_##of, __VA_ARGS__)
+#define LINK(row, member, of, ...)    FIELD(row, member, LINK, .to = HP_ROW_##of, __VA_ARGS__)
+#define SUM(row, member, ...)         FIELD(row, member, U64, .join = HP_JOIN_SUM, __VA_ARGS__)
+#define HELP(text)                    .help = text
+#define AT_MOST(column)               .at_most = column
 /* A place is two columns. */
-#define PLACE(member, prefix, ...)                                                                 \
-    LINK(member.module, prefix "module", MODULE, __VA_ARGS__),                                     \
-        FIELD(member.offset, prefix "offset", BITS, __VA_ARGS__)
+#define PLACE(row, member, prefix, ...)                                                            \
+    COLUMN(row, member.module, prefix "module", LINK, .to = HP_ROW_MODULE, __VA_ARGS__),           \
+        COLUMN(row, member.offset, prefix "offset", BITS, __VA_ARGS__)
 /* What every counter begins with. */
-#define COUNTER(column, of)                                                                        \
-    INDEX(item, column, of, .key = 1), INDEX(thread, "thread", THREAD, .key = 2)
+#define COUNTER(row, column, of)                                                                   \
+    COLUMN(row, item, column, INDEX, .to = HP_ROW_##of, .key = 1),                                 \
+        INDEX(row, thread, THREAD, .key = 2)
 
 /* --- Code ------------------------------------------------------------------------------------- */
 
-#define ROW struct hp_pmodule
-static const struct hp_row_field modules_fields[] = {FIELD(path, "path", TEXT, .key = 1),
-                                                     FIELD(build_id, "build_id", TEXT, .key = 2)};
+static const struct hp_row_field modules_fields[] = {FIELD(module, path, TEXT, .key = 1),
+                                                     FIELD(module, build_id, TEXT, .key = 2)};
 
-#undef ROW
-#define ROW struct hp_pthread
 static const struct hp_row_field threads_fields[] = {
-    FIELD(pid, "pid", I32), FIELD(tid, "tid", I32),
-    FIELD(instructions, "instructions", U64, HELP("executed, as are blocks and branches")),
-    FIELD(blocks, "blocks", U64), FIELD(branches, "branches", U64)};
+    FIELD(thread, pid, I32), FIELD(thread, tid, I32),
+    FIELD(thread, instructions, U64, HELP("executed, as are blocks and branches")),
+    FIELD(thread, blocks, U64), FIELD(thread, branches, U64)};
 
-#undef ROW
-#define ROW struct hp_pfunction
 static const struct hp_row_field functions_fields[] = {
-    PLACE(place, "", .key = 1),
-    FIELD(size, "size", U64, .prefer = -3, HELP("bytes; 0: not known")),
-    FIELD(name, "name", TEXT, .prefer = 1, HELP("demangled")),
-    FIELD(linkage, "linkage", TEXT, .prefer = 2, HELP("as in the symbol table")),
-    FIELD(file, "file", STRING, .prefer = 4),
-    FIELD(line, "line", U32, .prefer = -5),
+    PLACE(function, place, "", .key = 1),
+    FIELD(function, size, U64, .prefer = -3, HELP("bytes; 0: not known")),
+    FIELD(function, name, TEXT, .prefer = 1, HELP("demangled")),
+    FIELD(function, linkage, TEXT, .prefer = 2, HELP("as in the symbol table")),
+    FIELD(function, file, STRING, .prefer = 4),
+    FIELD(function, line, U32, .prefer = -5),
 };
 
-#undef ROW
-#define ROW struct hp_pblock
 static const struct hp_row_field blocks_fields[] = {
-    PLACE(place, "", .key = 1),
-    FIELD(size, "size", U32, .key = 2, HELP("bytes")),
-    FIELD(insns, "insns", U32, .prefer = 2),
-    LINK(function, "function", FUNCTION, .prefer = 1),
-    FIELD(flow, "flow", U8, .key = 4, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
-    FIELD(branch, "branch", U32, .prefer = 3, AT_MOST("size"),
-          HELP("offset of its last instruction")),
-    FIELD(version, "version", U32, .key = 3, HELP("other code seen at the same place")),
+    PLACE(block, place, "", .key = 1),
+    FIELD(block, size, U32, .key = 2, HELP("bytes")),
+    FIELD(block, insns, U32, .prefer = 2),
+    LINK(block, function, FUNCTION, .prefer = 1),
+    FIELD(block, flow, U8, .key = 4, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
+    FIELD(block, branch, U32, .prefer = 3, AT_MOST("size"), HELP("offset of its last instruction")),
+    FIELD(block, version, U32, .key = 3, HELP("other code seen at the same place")),
 };
 
-#undef ROW
-#define ROW struct hp_pedge
 static const struct hp_row_field edges_fields[] = {
-    PLACE(from, "from_", .key = 1), PLACE(to, "to_", .key = 2),
-    FIELD(flow, "flow", U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
-    FIELD(taken, "taken", U8, .key = 4, .max = 1)};
+    PLACE(edge, from, "from_", .key = 1), PLACE(edge, to, "to_", .key = 2),
+    FIELD(edge, flow, U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
+    FIELD(edge, taken, U8, .key = 4, .max = 1)};
 
-#undef ROW
-#define ROW struct hp_pcall
-static const struct hp_row_field calls_fields[] = {LINK(caller, "caller", FUNCTION, .key = 1),
-                                                   LINK(callee, "callee", FUNCTION, .key = 2)};
+static const struct hp_row_field calls_fields[] = {LINK(call, caller, FUNCTION, .key = 1),
+                                                   LINK(call, callee, FUNCTION, .key = 2)};
 
-#undef ROW
-#define ROW struct hp_pline
 static const struct hp_row_field lines_fields[] = {
-    INDEX(block, "block", BLOCK, .key = 1),
-    FIELD(from, "start", U32, .key = 2, AT_MOST("stop")),
-    FIELD(to, "stop", U32, .key = 3),
-    FIELD(file, "file", STRING, .key = 4),
-    FIELD(line, "line", U32, .key = 5),
-    FIELD(inlined, "inlined", STRING, .key = 6, HELP("the function inlined here")),
-    FIELD(inlined_at, "inlined_at", STRING, .key = 7, HELP("\"file:line\"")),
-    FIELD(insns, "insns", U32, .prefer = -1),
+    INDEX(line, block, BLOCK, .key = 1),
+    COLUMN(line, from, "start", U32, .key = 2, AT_MOST("stop")),
+    COLUMN(line, to, "stop", U32, .key = 3),
+    FIELD(line, file, STRING, .key = 4),
+    FIELD(line, line, U32, .key = 5),
+    FIELD(line, inlined, STRING, .key = 6, HELP("the function inlined here")),
+    FIELD(line, inlined_at, STRING, .key = 7, HELP("\"file:line\"")),
+    FIELD(line, insns, U32, .prefer = -1),
 };
 
 static enum hp_err check_line(const struct hp_profile *p, size_t i)
@@ -98,55 +88,43 @@ static enum hp_err check_line(const struct hp_profile *p, size_t i)
 
 /* --- Counters --------------------------------------------------------------------------------- */
 
-#undef ROW
-#define ROW struct hp_pcount
-static const struct hp_row_field block_counts_fields[] = {COUNTER("block", BLOCK),
-                                                          SUM(count, HELP("executions"))};
-static const struct hp_row_field edge_counts_fields[] = {COUNTER("edge", EDGE), SUM(count)};
+static const struct hp_row_field block_counts_fields[] = {COUNTER(count, "block", BLOCK),
+                                                          SUM(count, count, HELP("executions"))};
+static const struct hp_row_field edge_counts_fields[] = {COUNTER(count, "edge", EDGE),
+                                                         SUM(count, count)};
 
-#undef ROW
-#define ROW struct hp_pfunction_count
 static const struct hp_row_field function_counts_fields[] = {
-    COUNTER("function", FUNCTION),
-    SUM(self, HELP("instructions")),
-    SUM(inclusive, HELP("with callees, recursion once")),
-    SUM(calls),
+    COUNTER(function_count, "function", FUNCTION),
+    SUM(function_count, self, HELP("instructions")),
+    SUM(function_count, inclusive, HELP("with callees, recursion once")),
+    SUM(function_count, calls),
 };
 
-#undef ROW
-#define ROW struct hp_pcall_count
-static const struct hp_row_field call_counts_fields[] = {COUNTER("call", CALL), SUM(count),
-                                                         SUM(inclusive)};
+static const struct hp_row_field call_counts_fields[] = {
+    COUNTER(call_count, "call", CALL), SUM(call_count, count), SUM(call_count, inclusive)};
 
-#undef ROW
-#define ROW struct hp_pcontext
 static const struct hp_row_field contexts_fields[] = {
-    LINK(parent, "parent", CONTEXT, .key = 1,
+    LINK(context, parent, CONTEXT, .key = 1,
          HELP("the context it was called from; NULL: a thread or a signal handler began here")),
-    LINK(function, "function", FUNCTION, .key = 2),
+    LINK(context, function, FUNCTION, .key = 2),
 };
 
-#undef ROW
-#define ROW struct hp_pcontext_count
 static const struct hp_row_field context_counts_fields[] = {
-    COUNTER("context", CONTEXT),
-    SUM(self, HELP("instructions, without those of contexts above")),
-    SUM(calls, HELP("times it was entered")),
+    COUNTER(context_count, "context", CONTEXT),
+    SUM(context_count, self, HELP("instructions, without those of contexts above")),
+    SUM(context_count, calls, HELP("times it was entered")),
 };
 
 /* --- Paths ------------------------------------------------------------------------------------ */
 
-#undef ROW
-#define ROW struct hp_ppath
 static const struct hp_row_field paths_fields[] = {
-    FIELD(kind, "kind", STRING, .key = 1, HELP("the control register that found it")),
-    PLACE(start, "", .key = 2),
-    FIELD(length, "length", U32, .key = 3, HELP("branches")),
-    FIELD(outcomes, "outcomes", BITS, .key = 4,
-          HELP("a bit a branch, the last is bit 0; 1: taken")),
-    FIELD(targets, "targets", BITS, .key = 5,
+    FIELD(path, kind, STRING, .key = 1, HELP("the control register that found it")),
+    PLACE(path, start, "", .key = 2),
+    FIELD(path, length, U32, .key = 3, HELP("branches")),
+    FIELD(path, outcomes, BITS, .key = 4, HELP("a bit a branch, the last is bit 0; 1: taken")),
+    FIELD(path, targets, BITS, .key = 5,
           HELP("a hash of where its indirect branches went; 0 where that does not matter")),
-    LINK(function, "function", FUNCTION, .prefer = 1),
+    LINK(path, function, FUNCTION, .prefer = 1),
 };
 
 static enum hp_err check_path(const struct hp_profile *p, size_t i)
@@ -158,43 +136,35 @@ static enum hp_err check_path(const struct hp_profile *p, size_t i)
     return HP_OK;
 }
 
-#undef ROW
-#define ROW struct hp_pstep
 static const struct hp_row_field path_steps_fields[] = {
-    INDEX(path, "path", PATH, .key = 1),
-    FIELD(position, "position", U32, .key = 2, HELP("0, 1, …")),
-    INDEX(block, "block", BLOCK, .prefer = 1),
-    FIELD(how, "how", U8, .prefer = 2, .max = HP_STEP_END, HELP("→ `how`: the way it was left")),
+    INDEX(step, path, PATH, .key = 1),
+    FIELD(step, position, U32, .key = 2, HELP("0, 1, …")),
+    INDEX(step, block, BLOCK, .prefer = 1),
+    FIELD(step, how, U8, .prefer = 2, .max = HP_STEP_END, HELP("→ `how`: the way it was left")),
 };
 
-#undef ROW
-#define ROW struct hp_ppath_count
 static const struct hp_row_field path_counts_fields[] = {
-    COUNTER("path", PATH),
-    SUM(count, HELP("executions")),
-    FIELD(insns, "instructions", U64, .join = HP_JOIN_SUM),
-    SUM(events, HELP("of the metric that the kind names, else executions")),
+    COUNTER(path_count, "path", PATH),
+    SUM(path_count, count, HELP("executions")),
+    COLUMN(path_count, insns, "instructions", U64, .join = HP_JOIN_SUM),
+    SUM(path_count, events, HELP("of the metric that the kind names, else executions")),
 };
 
-#undef ROW
-#define ROW struct hp_ptable_path
 static const struct hp_row_field table_paths_fields[] = {
-    FIELD(table, "table_name", STRING, .key = 1,
-          HELP("as in the part of its `model_stat`s, without \"hpt \"")),
-    INDEX(path, "path", PATH, .key = 2),
-    SUM(events, HELP("that the table had counted for it")),
+    COLUMN(table_path, table, "table_name", STRING, .key = 1,
+           HELP("as in the part of its `model_stat`s, without \"hpt \"")),
+    INDEX(table_path, path, PATH, .key = 2),
+    SUM(table_path, events, HELP("that the table had counted for it")),
 };
 
 /* --- Models ----------------------------------------------------------------------------------- */
 
-#undef ROW
-#define ROW struct hp_pstat
 static const struct hp_row_field stats_fields[] = {
-    FIELD(part, "part", TEXT, .key = 1),
-    FIELD(name, "name", TEXT, .key = 2),
-    FIELD(unit, "unit", U8, .prefer = 1, .max = HP_STAT_SHARE,
+    FIELD(stat, part, TEXT, .key = 1),
+    FIELD(stat, name, TEXT, .key = 2),
+    FIELD(stat, unit, U8, .prefer = 1, .max = HP_STAT_SHARE,
           HELP("0: a count, 1: a size, 2: a share in thousandths of a percent")),
-    FIELD(value, "value", U64),
+    FIELD(stat, value, U64),
 };
 
 static void join_stat(void *joint, const void *row)
@@ -207,45 +177,41 @@ static void join_stat(void *joint, const void *row)
         sum->value = stat->value;
 }
 
-#undef ROW
-#define ROW              struct hp_pprediction
-#define SIGNED_SUM(name) FIELD(name, #name, I64, .join = HP_JOIN_SUM)
+#define SIGNED_SUM(row, member) FIELD(row, member, I64, .join = HP_JOIN_SUM)
 static const struct hp_row_field predictions_fields[] = {
-    FIELD(scheme, "scheme", TEXT, .key = 1),
-    FIELD(delay, "delay", U64, .key = 2, HELP("this and the rest: prediction.md")),
-    SUM(flow),
-    SUM(paths),
-    SUM(heads),
-    SUM(hot_paths),
-    SUM(hot_flow),
-    SUM(predicted),
-    SUM(predicted_hot),
-    SUM(hits),
-    SUM(noise),
-    SUM(missed),
-    SUM(profiled),
-    SIGNED_SUM(closed_hits),
-    SIGNED_SUM(closed_noise),
-    SIGNED_SUM(closed_missed),
-    SUM(counters),
-    SUM(operations),
-    SUM(branches)};
+    FIELD(prediction, scheme, TEXT, .key = 1),
+    FIELD(prediction, delay, U64, .key = 2, HELP("this and the rest: prediction.md")),
+    SUM(prediction, flow),
+    SUM(prediction, paths),
+    SUM(prediction, heads),
+    SUM(prediction, hot_paths),
+    SUM(prediction, hot_flow),
+    SUM(prediction, predicted),
+    SUM(prediction, predicted_hot),
+    SUM(prediction, hits),
+    SUM(prediction, noise),
+    SUM(prediction, missed),
+    SUM(prediction, profiled),
+    SIGNED_SUM(prediction, closed_hits),
+    SIGNED_SUM(prediction, closed_noise),
+    SIGNED_SUM(prediction, closed_missed),
+    SUM(prediction, counters),
+    SUM(prediction, operations),
+    SUM(prediction, branches)};
 
 /* --- Loops ------------------------------------------------------------------------------------ */
 
-#undef ROW
-#define ROW struct hp_ploop
 static const struct hp_row_field loops_fields[] = {
-    LINK(function, "function", FUNCTION, .key = 1),
-    PLACE(header, "", .key = 2),
-    FIELD(version, "version", U32, .key = 3, HELP("of the header's block")),
-    LINK(parent, "parent", LOOP, HELP("the loop it is nested in")),
-    FIELD(insns, "insns", U32, .join = HP_JOIN_MAX, HELP("static, with nested loops")),
-    FIELD(flags, "flags", U32, .max = HP_LOOP_IRREDUCIBLE, .join = HP_JOIN_MAX,
+    LINK(loop, function, FUNCTION, .key = 1),
+    PLACE(loop, header, "", .key = 2),
+    FIELD(loop, version, U32, .key = 3, HELP("of the header's block")),
+    LINK(loop, parent, LOOP, HELP("the loop it is nested in")),
+    FIELD(loop, insns, U32, .join = HP_JOIN_MAX, HELP("static, with nested loops")),
+    FIELD(loop, flags, U32, .max = HP_LOOP_IRREDUCIBLE, .join = HP_JOIN_MAX,
           HELP("1: irreducible")),
-    FIELD(file, "file", STRING, .prefer = 1),
-    FIELD(first_line, "first_line", U32, .prefer = 2, AT_MOST("last_line")),
-    FIELD(last_line, "last_line", U32, .prefer = -3),
+    FIELD(loop, file, STRING, .prefer = 1),
+    FIELD(loop, first_line, U32, .prefer = 2, AT_MOST("last_line")),
+    FIELD(loop, last_line, U32, .prefer = -3),
 };
 
 static enum hp_err check_loop(const struct hp_profile *p, size_t i)
@@ -257,20 +223,20 @@ static enum hp_err check_loop(const struct hp_profile *p, size_t i)
     return HP_OK;
 }
 
-#undef ROW
-#define ROW struct hp_ploop_count
 static const struct hp_row_field loop_counts_fields[] = {
-    COUNTER("loop", LOOP),
-    SUM(executions, AT_MOST("iterations")),
-    SUM(iterations),
-    SUM(back_edges, AT_MOST("iterations")),
-    FIELD(min, "min", U64, .join = HP_JOIN_MIN, AT_MOST("max"), HELP("iterations of an execution")),
-    FIELD(max, "max", U64, .join = HP_JOIN_MAX, AT_MOST("iterations")),
-    SUM(self, HELP("instructions, with nested loops")),
-    SUM(inclusive, HELP("with callees, too")),
-    SUM(same, AT_MOST("executions"), HELP("executions with as many iterations as the one before")),
-    SUM(stride, AT_MOST("executions"), HELP("or that changed by as much")),
-    SUM(interrupted, AT_MOST("executions"), HELP("still going on at the end")),
+    COUNTER(loop_count, "loop", LOOP),
+    SUM(loop_count, executions, AT_MOST("iterations")),
+    SUM(loop_count, iterations),
+    SUM(loop_count, back_edges, AT_MOST("iterations")),
+    FIELD(loop_count, min, U64, .join = HP_JOIN_MIN, AT_MOST("max"),
+          HELP("iterations of an execution")),
+    FIELD(loop_count, max, U64, .join = HP_JOIN_MAX, AT_MOST("iterations")),
+    SUM(loop_count, self, HELP("instructions, with nested loops")),
+    SUM(loop_count, inclusive, HELP("with callees, too")),
+    SUM(loop_count, same, AT_MOST("executions"),
+        HELP("executions with as many iterations as the one before")),
+    SUM(loop_count, stride, AT_MOST("executions"), HELP("or that changed by as much")),
+    SUM(loop_count, interrupted, AT_MOST("executions"), HELP("still going on at the end")),
 };
 
 static enum hp_err check_loop_count(const struct hp_profile *p, size_t i)
@@ -282,15 +248,13 @@ static enum hp_err check_loop_count(const struct hp_profile *p, size_t i)
     return HP_OK;
 }
 
-#undef ROW
-#define ROW struct hp_ploop_trips
 static const struct hp_row_field loop_trips_fields[] = {
-    INDEX(loop, "loop", LOOP, .key = 1),
-    FIELD(bucket, "bucket", U8, .key = 2, .max = 1,
+    INDEX(loop_trips, loop, LOOP, .key = 1),
+    FIELD(loop_trips, bucket, U8, .key = 2, .max = 1,
           HELP("1: 2^value up to below 2^(value+1) iterations, complete; 0: exactly so many, the "
                "16 most frequent ones")),
-    FIELD(value, "value", U64, .key = 3),
-    SUM(count, HELP("executions")),
+    FIELD(loop_trips, value, U64, .key = 3),
+    SUM(loop_trips, count, HELP("executions")),
 };
 
 static enum hp_err check_loop_trips(const struct hp_profile *p, size_t i)
@@ -303,102 +267,85 @@ static enum hp_err check_loop_trips(const struct hp_profile *p, size_t i)
     return HP_OK;
 }
 
-#undef ROW
-#define ROW struct hp_ploop_block
-static const struct hp_row_field loop_blocks_fields[] = {INDEX(loop, "loop", LOOP, .key = 1),
-                                                         INDEX(block, "block", BLOCK, .key = 2)};
+static const struct hp_row_field loop_blocks_fields[] = {INDEX(loop_block, loop, LOOP, .key = 1),
+                                                         INDEX(loop_block, block, BLOCK, .key = 2)};
 
-#undef ROW
-#define ROW struct hp_pmodel_loop
 static const struct hp_row_field model_loops_fields[] = {
-    FIELD(model, "model", STRING, .key = 1),
-    PLACE(branch, "branch_", .key = 2, HELP("of its short backward branch")),
-    PLACE(target, "target_", .key = 3),
-    LINK(function, "function", FUNCTION, .prefer = 2),
-    LINK(loop, "loop", LOOP, .prefer = 1, HELP("the exact one that it closes")),
-    SUM(executions),
-    FIELD(average, "average", U64, .join = HP_JOIN_MEAN, .weight = "executions",
+    FIELD(model_loop, model, STRING, .key = 1),
+    PLACE(model_loop, branch, "branch_", .key = 2, HELP("of its short backward branch")),
+    PLACE(model_loop, target, "target_", .key = 3),
+    LINK(model_loop, function, FUNCTION, .prefer = 2),
+    LINK(model_loop, loop, LOOP, .prefer = 1, HELP("the exact one that it closes")),
+    SUM(model_loop, executions),
+    FIELD(model_loop, average, U64, .join = HP_JOIN_MEAN, .weight = "executions",
           HELP("thousandths of a back edge an execution")),
-    SUM(iterations, HELP("back edges")),
-    SUM(instructions, HELP("estimated")),
+    SUM(model_loop, iterations, HELP("back edges")),
+    SUM(model_loop, instructions, HELP("estimated")),
 };
 
 /* --- Hot spots -------------------------------------------------------------------------------- */
 
-#undef ROW
-#define ROW struct hp_photspot
 static const struct hp_row_field hotspots_fields[] = {
-    FIELD(run, "run", U32, .key = 1, HELP("0; in merged profiles, of which run")),
-    FIELD(detector, "detector", STRING, .key = 2),
-    FIELD(number, "number", U32, .key = 3, HELP("in the order of detection")),
-    FIELD(pid, "pid", I32, .key = 4),
-    FIELD(at_branches, "at_branches", U64, .key = 5, HELP("executed when it was detected")),
-    FIELD(at_instructions, "at_instructions", U64, .key = 6),
-    FIELD(insns, "insns", U32, .prefer = -3, HELP("static, of its region")),
-    FIELD(total, "total", U64, .prefer = -1,
+    FIELD(hotspot, run, U32, .key = 1, HELP("0; in merged profiles, of which run")),
+    FIELD(hotspot, detector, STRING, .key = 2),
+    FIELD(hotspot, number, U32, .key = 3, HELP("in the order of detection")),
+    FIELD(hotspot, pid, I32, .key = 4),
+    FIELD(hotspot, at_branches, U64, .key = 5, HELP("executed when it was detected")),
+    FIELD(hotspot, at_instructions, U64, .key = 6),
+    FIELD(hotspot, insns, U32, .prefer = -3, HELP("static, of its region")),
+    FIELD(hotspot, total, U64, .prefer = -1,
           HELP("instructions executed in its region in the whole run")),
-    FIELD(after, "after", U64, .prefer = -2, AT_MOST("total"),
+    FIELD(hotspot, after, U64, .prefer = -2, AT_MOST("total"),
           HELP("of these, since it was detected")),
 };
 
-#undef ROW
-#define ROW struct hp_photspot_branch
 static const struct hp_row_field hotspot_branches_fields[] = {
-    INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
-    PLACE(branch, "", .key = 2),
-    FIELD(flow, "flow", U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
-    FIELD(executed, "executed", U32, .join = HP_JOIN_SUM,
+    INDEX(hotspot_branch, hotspot, HOTSPOT, .key = 1),
+    PLACE(hotspot_branch, branch, "", .key = 2),
+    FIELD(hotspot_branch, flow, U8, .key = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
+    FIELD(hotspot_branch, executed, U32, .join = HP_JOIN_SUM,
           HELP("its counters when it was detected")),
-    FIELD(taken, "taken", U32, .join = HP_JOIN_SUM, AT_MOST("executed")),
+    FIELD(hotspot_branch, taken, U32, .join = HP_JOIN_SUM, AT_MOST("executed")),
 };
 
-#undef ROW
-#define ROW struct hp_photspot_block
 static const struct hp_row_field hotspot_blocks_fields[] = {
-    INDEX(hotspot, "hotspot", HOTSPOT, .key = 1), INDEX(block, "block", BLOCK, .key = 2)};
+    INDEX(hotspot_block, hotspot, HOTSPOT, .key = 1), INDEX(hotspot_block, block, BLOCK, .key = 2)};
 
-#undef ROW
-#define ROW struct hp_photspot_slice
 static const struct hp_row_field hotspot_slices_fields[] = {
-    INDEX(hotspot, "hotspot", HOTSPOT, .key = 1),
-    FIELD(slice, "slice", U32, .key = 2, HELP("0, 1, …")),
-    FIELD(width, "width", U64, .key = 3, .positive = true,
+    INDEX(hotspot_slice, hotspot, HOTSPOT, .key = 1),
+    FIELD(hotspot_slice, slice, U32, .key = 2, HELP("0, 1, …")),
+    FIELD(hotspot_slice, width, U64, .key = 3, .positive = true,
           HELP("instructions of the run in a slice; the last slice may be shorter")),
-    SUM(instructions, HELP("executed in the region, since its detection")),
+    SUM(hotspot_slice, instructions, HELP("executed in the region, since its detection")),
 };
 
 /* --- Instructions ----------------------------------------------------------------------------- */
 
-#undef ROW
-#define ROW struct hp_pinsn
 static const struct hp_row_field insns_fields[] = {
-    PLACE(place, "", .key = 1),
-    FIELD(version, "version", U32, .key = 2, HELP("of its block")),
-    LINK(function, "function", FUNCTION, .prefer = 1),
-    FIELD(length, "length", U32, .prefer = 2, HELP("bytes")),
-    FIELD(flow, "flow", U8, .prefer = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
-    FIELD(op, "op", U8, .prefer = 4, .max = HP_OP_COUNT_ - 1, HELP("class")),
-    FIELD(text, "text", STRING, .key = 3, HELP("disassembled")),
-    FIELD(file, "file", STRING, .prefer = 5),
-    FIELD(line, "line", U32, .prefer = 6),
-    FIELD(inlined, "inlined", STRING, .prefer = 7),
+    PLACE(insn, place, "", .key = 1),
+    FIELD(insn, version, U32, .key = 2, HELP("of its block")),
+    LINK(insn, function, FUNCTION, .prefer = 1),
+    FIELD(insn, length, U32, .prefer = 2, HELP("bytes")),
+    FIELD(insn, flow, U8, .prefer = 3, .max = HP_FLOW_COUNT_ - 1, HELP("→ `flow`")),
+    FIELD(insn, op, U8, .prefer = 4, .max = HP_OP_COUNT_ - 1, HELP("class")),
+    FIELD(insn, text, STRING, .key = 3, HELP("disassembled")),
+    FIELD(insn, file, STRING, .prefer = 5),
+    FIELD(insn, line, U32, .prefer = 6),
+    FIELD(insn, inlined, STRING, .prefer = 7),
 };
 
-#undef ROW
-#define ROW              struct hp_pinsn_tally
-#define TALLY(name, ...) FIELD(tally.name, #name, U64, .join = HP_JOIN_SUM, __VA_ARGS__)
-#define EVENT(column, event)                                                                       \
-    FIELD(tally.events[HP_INSN_##event], column, U64, .join = HP_JOIN_SUM, AT_MOST("retired"))
-#define STAGE(column, stage) FIELD(tally.stages[HP_STAGE_##stage], column, U64, .join = HP_JOIN_SUM)
-#define SQUARES(column, stage)                                                                     \
-    FIELD(tally.stage_squares[HP_STAGE_##stage], column, U64, .join = HP_JOIN_SUM)
+#define TALLY(member, column, ...)                                                                 \
+    COLUMN(insn_tally, tally.member, column, U64, .join = HP_JOIN_SUM, __VA_ARGS__)
+#define EVENT(column, event)   TALLY(events[HP_INSN_##event], column, AT_MOST("retired"))
+#define STAGE(column, stage)   TALLY(stages[HP_STAGE_##stage], column)
+#define SQUARES(column, stage) TALLY(stage_squares[HP_STAGE_##stage], column)
 static const struct hp_row_field insn_tallies_fields[] = {
-    FIELD(seen, "seen", STRING, .key = 1, HELP("\"exact\", or the name of a sampler")),
-    INDEX(insn, "insn", INSN, .key = 2),
-    TALLY(fetched, HELP("all of the following three")),
-    TALLY(retired, AT_MOST("fetched")),
-    TALLY(wrong_path, AT_MOST("fetched")),
-    TALLY(trapped, AT_MOST("fetched")),
+    FIELD(insn_tally, seen, STRING, .key = 1, HELP("\"exact\", or the name of a sampler")),
+    INDEX(insn_tally, insn, INSN, .key = 2),
+    TALLY(fetched, "fetched", HELP("all of the following three")),
+    TALLY(retired, "retired", AT_MOST("fetched")),
+    TALLY(wrong_path, "wrong_path", AT_MOST("fetched")),
+    TALLY(trapped, "trapped", AT_MOST("fetched")),
     EVENT("l1i", L1I),
     EVENT("itlb", ITLB),
     EVENT("l1d", L1D),
@@ -427,59 +374,48 @@ static const struct hp_row_field insn_tallies_fields[] = {
     SQUARES("execute_squares", EXECUTE),
     SQUARES("retire_squares", RETIRE),
     SQUARES("load_squares", LOAD),
-    SUM(pairs, HELP("this and the rest: of a paired sampler")),
-    SUM(progress),
-    SUM(useful, AT_MOST("pairs")),
-    SUM(near, AT_MOST("pairs"))};
+    SUM(insn_tally, pairs, HELP("this and the rest: of a paired sampler")),
+    SUM(insn_tally, progress),
+    SUM(insn_tally, useful, AT_MOST("pairs")),
+    SUM(insn_tally, near, AT_MOST("pairs"))};
 
-#undef ROW
-#define ROW struct hp_pinsn_cycles
 static const struct hp_row_field insn_cycles_fields[] = {
-    INDEX(insn, "insn", INSN, .key = 1),
-    FIELD(cause, "cause", U8, .key = 2, .max = HP_CAUSES - 1, HELP("→ `cause`")),
-    SUM(parts, HELP("of a cycle: 720720 are one"))};
+    INDEX(insn_cycles, insn, INSN, .key = 1),
+    FIELD(insn_cycles, cause, U8, .key = 2, .max = HP_CAUSES - 1, HELP("→ `cause`")),
+    SUM(insn_cycles, parts, HELP("of a cycle: 720720 are one"))};
 
-#undef ROW
-#define ROW struct hp_pattribution
 static const struct hp_row_field attributions_fields[] = {
-    FIELD(scheme, "scheme", STRING, .key = 1, HELP("\"dispatch\", \"next\", \"profileme\"")),
-    INDEX(insn, "insn", INSN, .key = 2), SUM(weight, HELP("in its own unit"))};
+    FIELD(attribution, scheme, STRING, .key = 1, HELP("\"dispatch\", \"next\", \"profileme\"")),
+    INDEX(attribution, insn, INSN, .key = 2), SUM(attribution, weight, HELP("in its own unit"))};
 
-#undef ROW
-#define ROW struct hp_pwait
 static const struct hp_row_field waits_fields[] = {
-    INDEX(insn, "insn", INSN, .key = 1), INDEX(producer, "producer", INSN, .key = 2),
-    SUM(count, HELP("executions")), SUM(cycles, HELP("from map to data ready"))};
+    INDEX(wait, insn, INSN, .key = 1), INDEX(wait, producer, INSN, .key = 2),
+    SUM(wait, count, HELP("executions")), SUM(wait, cycles, HELP("from map to data ready"))};
 
-#undef ROW
-#define ROW                       struct hp_psampler
-#define SAME(member, column, ...) FIELD(member, column, U64, .join = HP_JOIN_EQUAL, __VA_ARGS__)
+#define SAME(member, column, ...)                                                                  \
+    COLUMN(sampler, member, column, U64, .join = HP_JOIN_EQUAL, __VA_ARGS__)
 static const struct hp_row_field samplers_fields[] = {
-    FIELD(name, "name", TEXT, .key = 1),
+    FIELD(sampler, name, TEXT, .key = 1),
     SAME(interval, "interval", .positive = true, HELP("mean")),
     SAME(window, "pair_window", HELP("0: single samples")),
     SAME(width, "width", HELP("issue slots of a cycle")),
     SAME(near, "near"),
-    SUM(samples),
-    SUM(empty),
-    SUM(lost),
-    SUM(interrupts),
-    SUM(cost, HELP("cycles")),
-    FIELD(scale, "scale", U64, .positive = true, .join = HP_JOIN_MEAN, .weight = "samples",
+    SUM(sampler, samples),
+    SUM(sampler, empty),
+    SUM(sampler, lost),
+    SUM(sampler, interrupts),
+    SUM(sampler, cost, HELP("cycles")),
+    FIELD(sampler, scale, U64, .positive = true, .join = HP_JOIN_MEAN, .weight = "samples",
           HELP("thousandths: what estimates are multiplied by because only windows were observed")),
 };
 
-#undef ROW
-#define ROW struct hp_pwindow
 static const struct hp_row_field windows_fields[] = {
-    INDEX(thread, "thread", THREAD, .key = 1),
-    FIELD(at, "at", U64, .key = 2, HELP("instructions of the thread before it")),
-    SUM(instructions, HELP("measured in it")), SUM(cycles)};
+    INDEX(window, thread, THREAD, .key = 1),
+    FIELD(window, at, U64, .key = 2, HELP("instructions of the thread before it")),
+    SUM(window, instructions, HELP("measured in it")), SUM(window, cycles)};
 
-#undef ROW
-#define ROW struct hp_pnote
-static const struct hp_row_field notes_fields[] = {FIELD(kind, "kind", TEXT, .key = 1),
-                                                   FIELD(text, "text", TEXT, .key = 2), SUM(count)};
+static const struct hp_row_field notes_fields[] = {
+    FIELD(note, kind, TEXT, .key = 1), FIELD(note, text, TEXT, .key = 2), SUM(note, count)};
 
 /* --- All -------------------------------------------------------------------------------------- */
 

@@ -54,6 +54,45 @@ enum hp_row_kind {
     HP_ROW_KINDS
 };
 
+/* A row of any kind. */
+union hp_any_row {
+    struct hp_pmodule module;
+    struct hp_pthread thread;
+    struct hp_pfunction function;
+    struct hp_pblock block;
+    struct hp_pedge edge;
+    struct hp_pcall call;
+    struct hp_pline line;
+    struct hp_pcount count;
+    struct hp_pfunction_count function_count;
+    struct hp_pcall_count call_count;
+    struct hp_pcontext context;
+    struct hp_pcontext_count context_count;
+    struct hp_ppath path;
+    struct hp_pstep step;
+    struct hp_ppath_count path_count;
+    struct hp_ptable_path table_path;
+    struct hp_pstat stat;
+    struct hp_pprediction prediction;
+    struct hp_ploop loop;
+    struct hp_ploop_count loop_count;
+    struct hp_ploop_trips loop_trips;
+    struct hp_ploop_block loop_block;
+    struct hp_pmodel_loop model_loop;
+    struct hp_photspot hotspot;
+    struct hp_photspot_branch hotspot_branch;
+    struct hp_photspot_block hotspot_block;
+    struct hp_photspot_slice hotspot_slice;
+    struct hp_pinsn insn;
+    struct hp_pinsn_tally insn_tally;
+    struct hp_pinsn_cycles insn_cycles;
+    struct hp_pattribution attribution;
+    struct hp_pwait wait;
+    struct hp_psampler sampler;
+    struct hp_pwindow window;
+    struct hp_pnote note;
+};
+
 enum hp_row_type {
     HP_ROW_U8,
     /* Of 4 bytes: */

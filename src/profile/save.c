@@ -55,7 +55,7 @@ static enum hp_err run_sql(const struct writer *w, const char *sql)
 /* --- Rows ------------------------------------------------------------------------------------- */
 
 /* "INSERT INTO table VALUES(?,?),(?,?)..." for so many rows. */
-static enum hp_err prepare_insert(struct writer *w, size_t rows)
+static enum hp_err prepare_insert(const struct writer *w, size_t rows, sqlite3_stmt **insert)
 {
     sqlite3_str *sql = sqlite3_str_new(w->db);
     sqlite3_str_appendf(sql, "INSERT INTO %s VALUES", w->format->table);
@@ -68,7 +68,7 @@ static enum hp_err prepare_insert(struct writer *w, size_t rows)
     char *text HP_CLEANUP(hp_schema_free) = sqlite3_str_finish(sql);
     if (!text)
         return hp_fail_nomem();
-    return sqlite3_prepare_v2(w->db, text, -1, &w->insert, NULL) == SQLITE_OK ? HP_OK : fail(w);
+    return sqlite3_prepare_v2(w->db, text, -1, insert, NULL) == SQLITE_OK ? HP_OK : fail(w);
 }
 
 static uint32_t string_id(const struct writer *w, const char *text)
@@ -127,18 +127,27 @@ static enum hp_err put_row(struct writer *w, const void *row, uint64_t id)
     return code == SQLITE_OK ? HP_OK : fail(w);
 }
 
+static void finalize(sqlite3_stmt **statement)
+{
+    sqlite3_finalize(*statement);
+}
+
 /* The rows `from` to `to` - 1, `batch` at once. */
 static enum hp_err insert_rows(struct writer *w, const char *rows, size_t from, size_t to,
                                size_t batch)
 {
-    HP_TRY(prepare_insert(w, batch));
+    sqlite3_stmt *insert HP_CLEANUP(finalize) = NULL;
+    if (from == to)
+        return HP_OK;
+    HP_TRY(prepare_insert(w, batch, &insert));
+    w->insert = insert;
     for (size_t i = from; i < to; i += batch) {
         w->column = 1;
         for (size_t k = i; k < i + batch; k++)
             HP_TRY(put_row(w, rows + k * w->format->size, k));
-        if (sqlite3_step(w->insert) != SQLITE_DONE)
+        if (sqlite3_step(insert) != SQLITE_DONE)
             return fail(w);
-        sqlite3_reset(w->insert);
+        sqlite3_reset(insert);
     }
     return HP_OK;
 }
@@ -148,31 +157,17 @@ static enum hp_err put_table(struct writer *w, size_t table, const void *rows, s
     size_t in_batches = n - n % BATCH;
     w->format = hp_schema_table(table);
     w->sum = 0;
-    enum hp_err err = in_batches ? insert_rows(w, rows, 0, in_batches, BATCH) : HP_OK;
-    sqlite3_finalize(w->insert);
-    w->insert = NULL;
-    if (err == HP_OK && in_batches < n)
-        err = insert_rows(w, rows, in_batches, n, 1);
-    sqlite3_finalize(w->insert);
-    w->insert = NULL;
+    HP_TRY(insert_rows(w, rows, 0, in_batches, BATCH));
+    HP_TRY(insert_rows(w, rows, in_batches, n, 1));
     w->done[table] = (struct hp_schema_contents){w->format->table, n, w->sum};
-    return err;
+    return HP_OK;
 }
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 
 static enum hp_err put_run(struct writer *w, const struct hp_run *run)
 {
-    struct hp_schema_run row = {.version = run->version,
-                                .engine = run->engine,
-                                .arch = hp_arch_name(run->arch),
-                                .directory = run->directory,
-                                .machine = run->machine,
-                                .started = run->started,
-                                .seconds = run->seconds,
-                                .exit_status = run->exit_status,
-                                .lost = run->lost,
-                                .runs = run->runs};
+    struct hp_schema_run row = {*run, hp_arch_name(run->arch)};
     size_t n = 0;
     while (run->command && run->command[n])
         n++;

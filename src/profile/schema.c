@@ -1,33 +1,37 @@
 // SPDX-License-Identifier: MIT
 #include "profile/schema.h"
 
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* --- Tables ----------------------------------------------------------------------------------- */
 
-#define FIELD(row, member, kind)                                                                   \
+#define FIELD(row, member, column, kind)                                                           \
     {                                                                                              \
-        .name = #member, .type = HP_ROW_##kind, .offset = offsetof(struct hp_schema_##row, member) \
+        .name = column, .type = HP_ROW_##kind, .offset = offsetof(struct hp_schema_##row, member)  \
     }
+#define RUN(member, kind) FIELD(run, run.member, #member, kind)
 
 static const struct hp_row_field contents_fields[] = {
     {.name = "name", .type = HP_ROW_TEXT, .key = 1},
-    FIELD(contents, rows, U64),
-    FIELD(contents, checksum, BITS),
+    FIELD(contents, rows, "rows", U64),
+    FIELD(contents, checksum, "checksum", BITS),
 };
 
 static const struct hp_row_field run_fields[] = {
-    FIELD(run, version, TEXT),   FIELD(run, engine, TEXT),     FIELD(run, arch, TEXT),
-    FIELD(run, directory, TEXT), FIELD(run, machine, TEXT),    FIELD(run, started, I64),
-    FIELD(run, seconds, REAL),   FIELD(run, exit_status, I32), FIELD(run, lost, U64),
-    FIELD(run, runs, U32),
-};
+    RUN(version, TEXT),   RUN(engine, TEXT),     FIELD(run, arch, "arch", TEXT),
+    RUN(directory, TEXT), RUN(machine, TEXT),    RUN(started, I64),
+    RUN(seconds, REAL),   RUN(exit_status, I32), RUN(lost, U64),
+    RUN(runs, U32)};
 
 static const struct hp_row_field text_fields[] = {{.name = "text", .type = HP_ROW_TEXT}};
 
 static const struct hp_row_field engine_fields[] = {
-    FIELD(engine, name, TEXT),
-    FIELD(engine, value, U64),
+    FIELD(engine, name, "name", TEXT),
+    FIELD(engine, value, "value", U64),
 };
 
 /* Those that are not rows of struct hp_profile. */
@@ -124,6 +128,45 @@ uint64_t hp_schema_sum_text(uint64_t sum, const char *text, size_t length)
         sum = hp_schema_sum(sum, word);
     }
     return sum;
+}
+
+/* --- The file --------------------------------------------------------------------------------- */
+
+/* SQLite opens files by name. The system call that it does so with is replaced by one that takes
+ * some names for descriptors, and opens all others as before. */
+#define FILE_SYSTEM "unix-none" /* without locks */
+#define PREFIX      "/hotpath-fd/"
+
+typedef int open_call(const char *path, int flags, int mode);
+
+static open_call *usual;
+
+static int open_any(const char *path, int flags, int mode)
+{
+    if (strncmp(path, PREFIX, strlen(PREFIX)) == 0)
+        return fcntl(atoi(path + strlen(PREFIX)), F_DUPFD_CLOEXEC, 3);
+    return usual(path, flags, mode);
+}
+
+static void replace_open(void)
+{
+    sqlite3_vfs *vfs = sqlite3_vfs_find(FILE_SYSTEM);
+    if (!vfs)
+        return;
+    usual = (open_call *)vfs->xGetSystemCall(vfs, "open");
+    vfs->xSetSystemCall(vfs, "open", (sqlite3_syscall_ptr)open_any);
+}
+
+int hp_schema_open(int fd, bool immutable, sqlite3 **db)
+{
+    static pthread_once_t once = PTHREAD_ONCE_INIT;
+    char name[64];
+    pthread_once(&once, replace_open);
+    snprintf(name, sizeof name, "file:" PREFIX "%d?immutable=%d", fd, immutable);
+    return sqlite3_open_v2(name, db,
+                           (immutable ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE) |
+                               SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX,
+                           FILE_SYSTEM);
 }
 
 /* --- For people ------------------------------------------------------------------------------- */

@@ -31,12 +31,8 @@ struct hp_schema_contents {
     uint64_t rows, checksum;
 };
 struct hp_schema_run {
-    const char *version, *engine, *arch, *directory, *machine;
-    int64_t started;
-    double seconds;
-    int32_t exit_status;
-    uint64_t lost;
-    uint32_t runs;
+    struct hp_run run;
+    const char *arch; /* its name */
 };
 struct hp_schema_text {
     const char *text;
