@@ -33,7 +33,7 @@ static void want(const struct hp_page *page, struct choice *choice, uint32_t blo
 
 static void want_paths(const struct hp_page *page, struct choice *choice, size_t top, size_t most)
 {
-    const struct hp_page_rows *paths = &page->rows[HP_ROW_PATH];
+    const struct hp_rows *paths = &page->rows[HP_ROW_PATH];
     uint32_t first = 0; /* of its kind */
     for (uint32_t i = 0; i < paths->n; i++) {
         const struct hp_page_path *path = &page->paths[paths->rows[i].item];
@@ -158,7 +158,7 @@ static enum hp_err add_function(struct hp_page *page, const struct choice *choic
 static enum hp_err add_functions(struct hp_page *page, const struct choice *choice)
 {
     const struct hp_pblock *all = page->profile->blocks;
-    const struct hp_page_rows *blocks = &page->rows[HP_ROW_BLOCK];
+    const struct hp_rows *blocks = &page->rows[HP_ROW_BLOCK];
     for (size_t first = 0, end; first < blocks->n; first = end) {
         const struct hp_row *rows = blocks->rows;
         bool any = false;

@@ -16,6 +16,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+static struct hp_place start_of(const struct hp_pblock *block)
+{
+    return block->place;
+}
+
 static struct hp_place branch_of(const struct hp_pblock *block)
 {
     return (struct hp_place){block->place.module, block->place.offset + block->branch};
@@ -41,62 +46,52 @@ static int compare_edges(const void *a, const void *b)
                ?: HP_COMPARE(x->taken, y->taken);
 }
 
-/* Blocks in the order of their branches; and for the first of those with the same branch, or the
- * same start, the one that stands for them. */
+/* Blocks in the order of their starts, or branches; for the first of those with the same one, the
+ * one that stands for them. */
 struct ends {
-    uint32_t *by_branch;
-    uint32_t *from; /* by position in that order */
-    uint32_t *to;   /* by block */
+    struct hp_place (*place)(const struct hp_pblock *block);
+    uint32_t *order;
+    uint32_t *chosen; /* by position in that order */
 };
+
+static enum hp_err ends_init(struct hp_page *page, struct ends *ends)
+{
+    size_t n = page->profile->n_blocks;
+    HP_TRY(hp_page_allocate(page, &ends->order, n, sizeof *ends->order));
+    HP_TRY(hp_page_allocate(page, &ends->chosen, n, sizeof *ends->chosen));
+    for (uint32_t i = 0; i < n; i++)
+        ends->order[i] = i;
+    return HP_OK;
+}
 
 /* Of the blocks that end with a branch, the last one to begin; of several versions the one that was
  * executed most often. */
-static void choose_from(const struct hp_page *page, struct ends *ends)
+static void choose(const struct hp_page *page, struct ends *ends)
 {
     const struct hp_pblock *blocks = page->profile->blocks;
     const uint64_t *counts = page->annotator.block_counts;
     size_t first = 0;
     for (size_t i = 0; i < page->profile->n_blocks; i++) {
-        uint32_t block = ends->by_branch[i], best = ends->from[first];
-        if (i == 0 || hp_place_compare(branch_of(&blocks[block]), branch_of(&blocks[best])) != 0)
-            ends->from[first = i] = block;
-        else if (blocks[block].version == blocks[best].version || counts[block] > counts[best])
-            ends->from[first] = block;
+        uint32_t block = ends->order[i], best = ends->chosen[first];
+        bool later = ends->place == branch_of && blocks[block].version == blocks[best].version;
+        if (i == 0 ||
+            hp_place_compare(ends->place(&blocks[block]), ends->place(&blocks[best])) != 0)
+            ends->chosen[first = i] = block;
+        else if (later || counts[block] > counts[best])
+            ends->chosen[first] = block;
     }
 }
 
-/* Of the versions of a block the one that was executed most often. */
-static void choose_to(const struct hp_page *page, struct ends *ends)
+/* The block that begins, or ends, there. */
+static uint32_t find_block(const struct hp_profile *p, const struct ends *ends,
+                           struct hp_place place)
 {
-    const struct hp_pblock *blocks = page->profile->blocks;
-    const uint64_t *counts = page->annotator.block_counts;
-    size_t first = 0;
-    for (uint32_t i = 0; i < page->profile->n_blocks; i++)
-        if (i == 0 || hp_place_compare(blocks[i].place, blocks[first].place) != 0)
-            ends->to[first = i] = i;
-        else if (counts[i] > counts[ends->to[first]])
-            ends->to[first] = i;
-}
-
-static uint32_t block_from(const struct hp_page *page, const struct ends *ends,
-                           struct hp_place branch)
-{
-    const struct hp_profile *p = page->profile;
-    size_t low = HP_BISECT(i, 0, p->n_blocks,
-                           hp_place_compare(branch_of(&p->blocks[ends->by_branch[i]]), branch) < 0);
-    if (low == p->n_blocks ||
-        hp_place_compare(branch_of(&p->blocks[ends->by_branch[low]]), branch) != 0)
-        return HP_PROFILE_NONE;
-    return ends->from[low];
-}
-
-static uint32_t block_to(const struct hp_page *page, const struct ends *ends, struct hp_place place)
-{
-    const struct hp_profile *p = page->profile;
-    size_t low = HP_BISECT(i, 0, p->n_blocks, hp_place_compare(p->blocks[i].place, place) < 0);
-    if (low == p->n_blocks || hp_place_compare(p->blocks[low].place, place) != 0)
-        return HP_PROFILE_NONE;
-    return ends->to[low];
+    const struct hp_pblock *blocks = p->blocks;
+    const uint32_t *order = ends->order;
+    size_t i =
+        HP_BISECT(k, 0, p->n_blocks, hp_place_compare(ends->place(&blocks[order[k]]), place) < 0);
+    bool found = i < p->n_blocks && hp_place_compare(ends->place(&blocks[order[i]]), place) == 0;
+    return found ? ends->chosen[i] : HP_PROFILE_NONE;
 }
 
 static void add_edge(struct hp_page *page, uint32_t from, uint32_t to, struct hp_page_edge edge)
@@ -139,17 +134,15 @@ static void join_edges(struct hp_page *page)
     page->n_edges = kept;
 }
 
-static enum hp_err add_edges(struct hp_page *page, const struct ends *ends)
+static enum hp_err add_edges(struct hp_page *page, const struct ends *from, const struct ends *to)
 {
     const struct hp_profile *p = page->profile;
     struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
-    HP_TRY(hp_rows_init(&rows, &page->tables, &hp_view_edges, false));
-    hp_rows_keep(&rows, &page->tables, &hp_view_edges, HP_PAGE_EDGES);
-    hp_page_limit(page, rows.n_left_out, "rare transfers are left out");
+    HP_TRY(hp_page_take(page, &hp_view_edges, HP_PAGE_EDGES, "rare transfers are left out", &rows));
     HP_TRY(hp_page_allocate(page, &page->edges, rows.n + p->n_blocks, sizeof *page->edges));
     for (size_t i = 0; i < rows.n; i++) {
         const struct hp_pedge *edge = &p->edges[rows.rows[i].item];
-        add_edge(page, block_from(page, ends, edge->from), block_to(page, ends, edge->to),
+        add_edge(page, find_block(p, from, edge->from), find_block(p, to, edge->to),
                  (struct hp_page_edge){
                      .count = rows.rows[i].v[0], .taken = edge->taken != 0, .flow = edge->flow});
     }
@@ -158,18 +151,15 @@ static enum hp_err add_edges(struct hp_page *page, const struct ends *ends)
 
 enum hp_err hp_page_make_edges(struct hp_page *page)
 {
-    struct ends ends;
-    size_t n = page->profile->n_blocks;
-    HP_TRY(hp_page_allocate(page, &ends.by_branch, n, sizeof *ends.by_branch));
-    HP_TRY(hp_page_allocate(page, &ends.from, n, sizeof *ends.from));
-    HP_TRY(hp_page_allocate(page, &ends.to, n, sizeof *ends.to));
-    for (uint32_t i = 0; i < n; i++)
-        ends.by_branch[i] = i;
-    qsort_r(ends.by_branch, n, sizeof *ends.by_branch, compare_branches, page->profile->blocks);
-    choose_from(page, &ends);
-    choose_to(page, &ends);
-    HP_TRY(add_edges(page, &ends));
-    add_overlaps(page, ends.by_branch);
+    struct hp_pblock *blocks = page->profile->blocks;
+    struct ends from = {.place = branch_of}, to = {.place = start_of};
+    HP_TRY(ends_init(page, &from));
+    HP_TRY(ends_init(page, &to));
+    qsort_r(from.order, page->profile->n_blocks, sizeof *from.order, compare_branches, blocks);
+    choose(page, &from);
+    choose(page, &to);
+    HP_TRY(add_edges(page, &from, &to));
+    add_overlaps(page, from.order);
     join_edges(page);
     return HP_OK;
 }

@@ -35,7 +35,7 @@ static int compare_spots(const void *a, const void *b)
 enum hp_err hp_page_make_files(struct hp_page *page)
 {
     const struct hp_profile *p = page->profile;
-    const struct hp_page_rows *functions = &page->rows[HP_ROW_FUNCTION];
+    const struct hp_rows *functions = &page->rows[HP_ROW_FUNCTION];
     for (size_t i = 0; i < functions->n; i++) {
         const struct hp_pfunction *function = &p->functions[functions->rows[i].item];
         HP_TRY(add_spot(page, function->file, function->line));

@@ -60,9 +60,7 @@ static void put_rows(struct hp_page *page, const struct hp_view *view, const str
 static enum hp_err put_view(struct hp_page *page, const struct hp_view *view)
 {
     struct hp_rows rows HP_CLEANUP(hp_rows_fini) = {0};
-    if (view->prepare)
-        HP_TRY(view->prepare(&page->tables));
-    HP_TRY(hp_rows_init(&rows, &page->tables, view, false));
+    HP_TRY(hp_page_take(page, view, 0, NULL, &rows));
     hp_json_view_key(&page->json, view);
     put_rows(page, view, NULL, rows.rows, rows.n);
     return HP_OK;

@@ -56,20 +56,20 @@ void hp_page_limit(struct hp_page *page, uint64_t count, const char *what)
 
 static enum hp_err number_rows(struct hp_page *page, enum hp_row_kind kind)
 {
-    struct hp_page_rows *rows = &page->rows[kind];
+    const struct hp_rows *rows = &page->rows[kind];
     size_t n = hp_profile_n_rows(page->profile, kind);
-    if (!rows->row_of)
-        HP_TRY(hp_page_allocate(page, &rows->row_of, n, sizeof *rows->row_of));
+    uint32_t **row_of = &page->row_of[kind];
+    if (!*row_of)
+        HP_TRY(hp_page_allocate(page, row_of, n, sizeof **row_of));
     for (size_t i = 0; i < n; i++)
-        rows->row_of[i] = HP_PROFILE_NONE;
+        (*row_of)[i] = HP_PROFILE_NONE;
     for (size_t i = 0; i < rows->n; i++)
-        rows->row_of[rows->rows[i].item] = (uint32_t)i;
+        (*row_of)[rows->rows[i].item] = (uint32_t)i;
     return HP_OK;
 }
 
-/* The first `top` rows of each list of a view (0: all); `what` says what is left out. */
-static enum hp_err take_rows(struct hp_page *page, const struct hp_view *view, size_t top,
-                             const char *what, struct hp_rows *rows)
+enum hp_err hp_page_take(struct hp_page *page, const struct hp_view *view, size_t top,
+                         const char *what, struct hp_rows *rows)
 {
     if (view->prepare)
         HP_TRY(view->prepare(&page->tables));
@@ -82,10 +82,7 @@ static enum hp_err take_rows(struct hp_page *page, const struct hp_view *view, s
 static enum hp_err take_items(struct hp_page *page, const struct hp_view *view, size_t top,
                               const char *what)
 {
-    struct hp_rows rows;
-    HP_TRY(take_rows(page, view, top, what, &rows));
-    page->rows[view->item].rows = rows.rows;
-    page->rows[view->item].n = rows.n;
+    HP_TRY(hp_page_take(page, view, top, what, &page->rows[view->item]));
     return number_rows(page, view->item);
 }
 
@@ -93,16 +90,17 @@ static enum hp_err take_items(struct hp_page *page, const struct hp_view *view, 
 static enum hp_err take_all(struct hp_page *page, const struct hp_view *view)
 {
     HP_TRY(take_items(page, view, 0, NULL));
-    struct hp_page_rows *rows = &page->rows[view->item];
+    struct hp_rows *rows = &page->rows[view->item];
+    uint32_t *row_of = page->row_of[view->item];
     size_t n = hp_profile_n_rows(page->profile, view->item);
     struct hp_row *all = realloc(rows->rows, (n + 1) * sizeof *all);
     if (!all)
         return hp_fail_nomem();
     rows->rows = all;
     for (uint32_t i = 0; i < n; i++) {
-        if (rows->row_of[i] != HP_PROFILE_NONE)
+        if (row_of[i] != HP_PROFILE_NONE)
             continue;
-        rows->row_of[i] = (uint32_t)rows->n;
+        row_of[i] = (uint32_t)rows->n;
         all[rows->n++] = (struct hp_row){.item = i, .thread = HP_PROFILE_NONE};
     }
     return HP_OK;
@@ -123,7 +121,7 @@ static int compare_blocks(const void *a, const void *b, void *context)
  * there is room. */
 static enum hp_err take_blocks(struct hp_page *page)
 {
-    struct hp_page_rows *blocks = &page->rows[HP_ROW_BLOCK];
+    struct hp_rows *blocks = &page->rows[HP_ROW_BLOCK];
     HP_TRY(take_all(page, &hp_view_blocks));
     if (blocks->n > HP_PAGE_BLOCKS) {
         hp_page_limit(page, blocks->n - HP_PAGE_BLOCKS, "cold blocks are left out");
@@ -142,7 +140,7 @@ static int compare_items(const void *a, const void *b)
 /* The heaviest, parents before their children: none has less in it than a child. */
 static enum hp_err take_contexts(struct hp_page *page)
 {
-    struct hp_page_rows *contexts = &page->rows[HP_ROW_CONTEXT];
+    struct hp_rows *contexts = &page->rows[HP_ROW_CONTEXT];
     HP_TRY(take_items(page, &hp_view_contexts, HP_PAGE_CONTEXTS,
                       "calling contexts with little in them are left out"));
     if (contexts->n)
@@ -265,8 +263,8 @@ static enum hp_err make(struct hp_page *page)
     HP_TRY(take_items(page, &hp_view_hotspots, 0, NULL));
     HP_TRY(take_items(page, &hp_view_instructions, HP_PAGE_INSTRUCTIONS,
                       "instructions that took few cycles are left out"));
-    HP_TRY(take_rows(page, &hp_view_lines, HP_PAGE_LINES, "cold source lines are left out",
-                     &page->lines));
+    HP_TRY(hp_page_take(page, &hp_view_lines, HP_PAGE_LINES, "cold source lines are left out",
+                        &page->lines));
     HP_TRY(make_modules(page));
     HP_TRY(make_functions(page));
     HP_TRY(make_blocks(page));
@@ -296,7 +294,7 @@ enum hp_err hp_page_init(struct hp_page *page, const struct hp_profile *profile,
 void hp_page_fini(struct hp_page *page)
 {
     for (enum hp_row_kind kind = 0; kind < HP_ROW_KINDS; kind++)
-        free(page->rows[kind].rows);
+        hp_rows_fini(&page->rows[kind]);
     for (size_t i = 0; i < page->n_owned; i++)
         free(page->owned[i]);
     free(page->owned);

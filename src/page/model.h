@@ -11,13 +11,6 @@
 #include "report/tables.h"
 #include "text/json.h"
 
-/* The rows of a table, as the report has them. */
-struct hp_page_rows {
-    struct hp_row *rows;
-    size_t n;
-    uint32_t *row_of; /* by index in the profile; HP_PROFILE_NONE: it has no row */
-};
-
 /* What the page says of an element of the profile besides the profile's row and the report's. */
 struct hp_page_module {
     const char *name;
@@ -77,9 +70,10 @@ struct hp_page {
     void **owned;            /* by hp_page_allocate() */
     size_t n_owned, owned_capacity;
 
-    struct hp_page_rows rows[HP_ROW_KINDS]; /* of kinds that have a table or a list */
-    struct hp_rows lines;                   /* items: of tables.lines */
-    struct hp_page_module *modules;         /* by index in the profile, as the next three */
+    struct hp_rows rows[HP_ROW_KINDS]; /* of kinds that have a table or a list */
+    uint32_t *row_of[HP_ROW_KINDS];    /* by index in the profile; HP_PROFILE_NONE: it has no row */
+    struct hp_rows lines;              /* items: of tables.lines */
+    struct hp_page_module *modules;    /* by index in the profile, as the next three */
     struct hp_page_function *functions;
     struct hp_page_block *blocks;
     struct hp_page_path *paths;
@@ -104,6 +98,10 @@ void hp_page_fini(struct hp_page *page);
 /* Sets `*(T **)array` to `n` zeroed elements of `size` bytes, which live as long as the page. */
 enum hp_err hp_page_allocate(struct hp_page *page, void *array, size_t n, size_t size);
 
+/* The first `top` rows of each list of a view (0: all); `what` says what is left out. */
+enum hp_err hp_page_take(struct hp_page *page, const struct hp_view *view, size_t top,
+                         const char *what, struct hp_rows *rows);
+
 enum hp_err hp_page_make_edges(struct hp_page *page);
 enum hp_err hp_page_make_files(struct hp_page *page);
 enum hp_err hp_page_make_code(struct hp_page *page);
@@ -122,7 +120,7 @@ void hp_page_limit(struct hp_page *page, uint64_t count, const char *what);
 /* The row of an element; HP_PROFILE_NONE stays that. */
 static inline uint32_t hp_page_row(const struct hp_page *page, enum hp_row_kind kind, uint32_t item)
 {
-    return item == HP_PROFILE_NONE ? HP_PROFILE_NONE : page->rows[kind].row_of[item];
+    return item == HP_PROFILE_NONE ? HP_PROFILE_NONE : page->row_of[kind][item];
 }
 
 /* --- Writing it ------------------------------------------------------------------------------- */

@@ -52,7 +52,7 @@ void hp_page_put_field(struct hp_page *page, const struct hp_row_field *field, c
     }
     uint64_t number = hp_row_number(field, row);
     bool refers = hp_row_is_reference(field);
-    if (refers && page->rows[field->to].row_of)
+    if (refers && page->row_of[field->to])
         hp_page_put_index(page, hp_page_row(page, field->to, (uint32_t)number));
     else if (refers)
         hp_page_put_index(page, (uint32_t)number);
@@ -109,7 +109,7 @@ static void put_table(struct hp_page *page, const char *name, const struct colum
 static struct source rows_of(const struct hp_page *page, enum hp_row_kind kind, const void *own,
                              size_t own_size)
 {
-    const struct hp_page_rows *rows = &page->rows[kind];
+    const struct hp_rows *rows = &page->rows[kind];
     return (struct source){kind, rows->n, rows->rows, .own = own, .own_size = own_size};
 }
 

@@ -3,8 +3,10 @@
 
 #include "base/cleanup.h"
 #include "base/compare.h"
+#include "profile/profile_impl.h"
 
 #include "base/compare.h"
+#include "profile/profile_impl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -21,46 +23,37 @@ const char *hp_agreement_by_name(enum hp_agreement_by by)
 
 /* --- Groups ----------------------------------------------------------------------------------- */
 
-struct member {
-    const struct hp_pinsn *insn;
-    uint32_t index;
-};
-
-static int by_function(const void *a, const void *b)
+static int by_function(const void *a, const void *b, void *context)
 {
-    const struct member *x = a, *y = b;
-    return HP_COMPARE(x->insn->function, y->insn->function);
+    const struct hp_pinsn *insns = context;
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return HP_COMPARE(insns[x].function, insns[y].function);
 }
 
-static int by_line(const void *a, const void *b)
+static int by_line(const void *a, const void *b, void *context)
 {
-    const struct hp_pinsn *x = ((const struct member *)a)->insn;
-    const struct hp_pinsn *y = ((const struct member *)b)->insn;
+    const struct hp_pinsn *insns = context;
+    const struct hp_pinsn *x = &insns[*(const uint32_t *)a], *y = &insns[*(const uint32_t *)b];
     if (x->line != y->line)
         return HP_COMPARE(x->line, y->line);
-    return x->line ? strcmp(x->file, y->file) : by_function(a, b);
+    return x->line ? strcmp(x->file, y->file) : by_function(a, b, context);
 }
 
 enum hp_err hp_agreement_groups(const struct hp_profile *profile, enum hp_agreement_by by,
                                 uint32_t *groups, uint32_t *n_groups)
 {
+    int (*compare)(const void *, const void *, void *) =
+        by == HP_AGREE_BY_LINE ? by_line : by_function;
+    uint32_t *order HP_CLEANUP(hp_free) = NULL;
     size_t n = profile->n_insns;
-    *n_groups = (uint32_t)n;
-    for (size_t i = 0; i < n; i++)
-        groups[i] = (uint32_t)i;
-    if (by == HP_AGREE_BY_INSN || !n)
-        return HP_OK;
-    int (*compare)(const void *, const void *) = by == HP_AGREE_BY_LINE ? by_line : by_function;
-    struct member *members HP_CLEANUP(hp_free) = calloc(n, sizeof *members);
-    if (!members)
-        return hp_fail_nomem();
-    for (size_t i = 0; i < n; i++)
-        members[i] = (struct member){.insn = &profile->insns[i], .index = (uint32_t)i};
-    qsort(members, n, sizeof *members, compare);
-    *n_groups = 1;
+    HP_TRY(hp_map_new(n, &order));
+    if (by != HP_AGREE_BY_INSN && n)
+        qsort_r(order, n, sizeof *order, compare, profile->insns);
+    *n_groups = 0;
     for (size_t i = 0; i < n; i++) {
-        *n_groups += i && compare(&members[i - 1], &members[i]) != 0;
-        groups[members[i].index] = *n_groups - 1;
+        *n_groups += i == 0 || by == HP_AGREE_BY_INSN ||
+                     compare(&order[i - 1], &order[i], profile->insns) != 0;
+        groups[order[i]] = *n_groups - 1;
     }
     return HP_OK;
 }

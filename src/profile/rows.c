@@ -424,53 +424,48 @@ static const struct hp_row_field notes_fields[] = {
     .array = offsetof(struct hp_profile, member), .n = offsetof(struct hp_profile, n_##member),    \
     .size = sizeof *((struct hp_profile *)0)->member, .fields = member##_fields,                   \
     .n_fields = sizeof member##_fields / sizeof *member##_fields
-#define ID       .has_id = true
-#define LATER    .later = true
-#define NOT_ZERO .drop_zero = true
+/* The table, one row, many, and what a row stands for. */
+#define NAMES(name)    name, name, name "s"
+#define COUNTERS(name) name "_count", name " counter", name " counters", name " and thread"
+#define ID             .has_id = true
+#define LATER          .later = true
+#define NOT_ZERO       .drop_zero = true
 
 const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
-    [HP_ROW_MODULE] = {"module", "module", "modules", "a file with code", ROWS(modules), ID},
-    [HP_ROW_THREAD] = {"thread", "thread", "threads", "a thread", ROWS(threads), ID},
-    [HP_ROW_FUNCTION] = {"function", "function", "functions", "a function", ROWS(functions), ID},
-    [HP_ROW_BLOCK] = {"block", "block", "blocks", "a basic block", ROWS(blocks), ID},
-    [HP_ROW_EDGE] = {"edge", "edge", "edges", "a control transfer that happened", ROWS(edges), ID},
-    [HP_ROW_CALL] = {"call", "call", "calls", "a pair of functions, one calling the other",
-                     ROWS(calls), ID},
-    [HP_ROW_LINE] = {"line", "line", "lines", "a byte range of a block", ROWS(lines),
-                     .check = check_line},
-    [HP_ROW_BLOCK_COUNT] = {"block_count", "block counter", "block counters", "block and thread",
-                            ROWS(block_counts), NOT_ZERO},
-    [HP_ROW_EDGE_COUNT] = {"edge_count", "edge counter", "edge counters", "edge and thread",
-                           ROWS(edge_counts), NOT_ZERO},
-    [HP_ROW_FUNCTION_COUNT] = {"function_count", "function counter", "function counters",
-                               "function and thread", ROWS(function_counts), NOT_ZERO},
-    [HP_ROW_CALL_COUNT] = {"call_count", "call counter", "call counters", "call and thread",
-                           ROWS(call_counts), NOT_ZERO},
+    [HP_ROW_MODULE] = {NAMES("module"), "a file with code", ROWS(modules), ID},
+    [HP_ROW_THREAD] = {NAMES("thread"), "a thread", ROWS(threads), ID},
+    [HP_ROW_FUNCTION] = {NAMES("function"), "a function", ROWS(functions), ID},
+    [HP_ROW_BLOCK] = {NAMES("block"), "a basic block", ROWS(blocks), ID},
+    [HP_ROW_EDGE] = {NAMES("edge"), "a control transfer that happened", ROWS(edges), ID},
+    [HP_ROW_CALL] = {NAMES("call"), "a pair of functions, one calling the other", ROWS(calls), ID},
+    [HP_ROW_LINE] = {NAMES("line"), "a byte range of a block", ROWS(lines), .check = check_line},
+    [HP_ROW_BLOCK_COUNT] = {COUNTERS("block"), ROWS(block_counts), NOT_ZERO},
+    [HP_ROW_EDGE_COUNT] = {COUNTERS("edge"), ROWS(edge_counts), NOT_ZERO},
+    [HP_ROW_FUNCTION_COUNT] = {COUNTERS("function"), ROWS(function_counts), NOT_ZERO},
+    [HP_ROW_CALL_COUNT] = {COUNTERS("call"), ROWS(call_counts), NOT_ZERO},
     [HP_ROW_CONTEXT] = {"context", "context", "calling contexts",
                         "a calling context: a function, and who called whom up to it",
                         ROWS(contexts), ID, LATER},
-    [HP_ROW_CONTEXT_COUNT] = {"context_count", "context counter", "context counters",
-                              "context and thread", ROWS(context_counts), LATER, NOT_ZERO},
-    [HP_ROW_PATH] = {"path", "path", "paths", "a path that was executed", ROWS(paths), ID, LATER,
+    [HP_ROW_CONTEXT_COUNT] = {COUNTERS("context"), ROWS(context_counts), LATER, NOT_ZERO},
+    [HP_ROW_PATH] = {NAMES("path"), "a path that was executed", ROWS(paths), ID, LATER,
                      .check = check_path},
     [HP_ROW_PATH_STEP] = {"path_step", "step", "steps of paths",
                           "a block along a path; only the heaviest 10,000 paths of a kind, and "
                           "those in tables, have them",
                           ROWS(path_steps), LATER},
-    [HP_ROW_PATH_COUNT] = {"path_count", "path counter", "path counters", "path and thread",
-                           ROWS(path_counts), LATER, NOT_ZERO},
+    [HP_ROW_PATH_COUNT] = {COUNTERS("path"), ROWS(path_counts), LATER, NOT_ZERO},
     [HP_ROW_TABLE_PATH] = {"table_path", "path of a table", "paths of tables",
                            "a path that was in a hot path table at the end", ROWS(table_paths),
                            LATER},
     [HP_ROW_STAT] = {"model_stat", "stat", "stats",
                      "something a model counted: a path profiler, a hot path table, a machine",
                      ROWS(stats), ID, LATER, .join = join_stat},
-    [HP_ROW_PREDICTION] = {"prediction", "prediction", "predictions",
-                           "a prediction scheme that was measured", ROWS(predictions), ID, LATER},
-    [HP_ROW_LOOP] = {"loop", "loop", "loops", "a loop ([loops.md](loops.md))", ROWS(loops), ID,
-                     LATER, .check = check_loop},
-    [HP_ROW_LOOP_COUNT] = {"loop_count", "loop counter", "loop counters", "loop and thread",
-                           ROWS(loop_counts), LATER, NOT_ZERO, .check = check_loop_count},
+    [HP_ROW_PREDICTION] = {NAMES("prediction"), "a prediction scheme that was measured",
+                           ROWS(predictions), ID, LATER},
+    [HP_ROW_LOOP] = {NAMES("loop"), "a loop ([loops.md](loops.md))", ROWS(loops), ID, LATER,
+                     .check = check_loop},
+    [HP_ROW_LOOP_COUNT] = {COUNTERS("loop"), ROWS(loop_counts), LATER, NOT_ZERO,
+                           .check = check_loop_count},
     [HP_ROW_LOOP_TRIPS] = {"loop_trip", "trip count", "trip counts of loops",
                            "a number of iterations of a loop's executions, all threads together",
                            ROWS(loop_trips), LATER, NOT_ZERO, .check = check_loop_trips},
@@ -499,17 +494,16 @@ const struct hp_row_format hp_row_formats[HP_ROW_KINDS] = {
                            ROWS(insn_tallies), LATER, NOT_ZERO},
     [HP_ROW_INSN_CYCLES] = {"insn_cycles", "cycles", "cycles of instructions",
                             "instruction and cause", ROWS(insn_cycles), LATER, NOT_ZERO},
-    [HP_ROW_ATTRIBUTION] = {"attribution", "attribution", "attributions",
-                            "a way of sampling and an instruction", ROWS(attributions), LATER,
-                            NOT_ZERO},
+    [HP_ROW_ATTRIBUTION] = {NAMES("attribution"), "a way of sampling and an instruction",
+                            ROWS(attributions), LATER, NOT_ZERO},
     [HP_ROW_WAIT] = {"insn_wait", "wait", "waits of instructions",
                      "two instructions, one waiting for the result of the other", ROWS(waits),
                      LATER, NOT_ZERO},
-    [HP_ROW_SAMPLER] = {"sampler", "sampler", "samplers", "a sampler", ROWS(samplers), ID, LATER},
+    [HP_ROW_SAMPLER] = {NAMES("sampler"), "a sampler", ROWS(samplers), ID, LATER},
     [HP_ROW_WINDOW] = {"cycle_window", "window", "windows",
                        "a window of a run that was not observed completely in cycles",
                        ROWS(windows), LATER, NOT_ZERO},
-    [HP_ROW_NOTE] = {"note", "note", "notes", "something to know about the data", ROWS(notes), ID},
+    [HP_ROW_NOTE] = {NAMES("note"), "something to know about the data", ROWS(notes), ID},
 };
 
 /* --- All rows of a kind ----------------------------------------------------------------------- */
