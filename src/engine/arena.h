@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * The arena: memory shared between the watched processes and hotpath. It holds the code map as
- * engines write it (append-only) and one ring of words a thread.
+ * engines write it (append-only) and one ring of words per thread.
  *
- * It is one sparse memory file, created by hotpath, mapped by the engine at start-up and inherited
- * by forked children, so every process of the run writes into the same one, and the same code of
- * the same module is in it once. No locks: ids and space
- * are taken with atomic adds, so a process that is killed at any point leaves the others
- * undisturbed.
+ * It is one sparse memory file. hotpath creates it, the engine maps it at start-up, and forked
+ * children inherit it. All processes of a run write to the same arena, so the same code of the same
+ * module is stored once. There are no locks: ids and space are allocated with atomic adds, so a
+ * process that is killed at any point does not disturb the others.
  *
  * Rings. A ring is `n_chunks` chunks of `chunk_words` words. The writer fills a chunk with plain
- * stores and publishes it whole; the reader hands it back zeroed. The writer waits (futex) when
- * every chunk is full: nothing is dropped. Words are never 0 and chunks start out zeroed, so when a
- * process dies without a word the reader finds the end of what it had written in its last chunk:
- * the first 0 where a word should start.
+ * stores and publishes it as a whole; the reader hands it back zeroed. When every chunk is full the
+ * writer waits (futex): nothing is dropped. Words are never 0 and chunks start out zeroed. If a
+ * process dies without notice, its last chunk ends at the first 0 where a word should start.
  *
- * When hotpath stops reading (done, or dead: writers look after it when they wait long) the arena
- * is *detached*: writers go on without writing.
+ * When hotpath stops reading (it is done, or dead: writers check when they wait long) the arena is
+ * *detached*: writers continue without writing.
  */
 #ifndef HP_ENGINE_ARENA_H
 #define HP_ENGINE_ARENA_H
@@ -34,43 +32,43 @@
 #define HP_ARENA_VERSION 5
 
 #define HP_ARENA_CHUNK_WORDS 32768u /* 128 KiB: a few fit the second-level cache */
-#define HP_ARENA_CHUNKS      8u     /* 1 MiB a thread */
+#define HP_ARENA_CHUNKS      8u     /* 1 MiB per thread */
 
 #define HP_ARENA_WHY 160 /* bytes of a reason */
 
-/* At most; an arena has a shape. */
-#define HP_ARENA_RINGS    1024u           /* threads at the same time */
+/* Upper limits. The shape of an arena says how many it has. */
+#define HP_ARENA_RINGS    1024u           /* concurrent threads */
 #define HP_ARENA_SEGMENTS HP_SEGMENTS_MAX /* different translations over a run */
 #define HP_ARENA_RECORDS  (1u << 22)      /* different modules and strings over a run */
-#define HP_ARENA_KNOWN    (1u << 23)      /* places of what is there already */
+#define HP_ARENA_KNOWN    (1u << 23)      /* entries of the table of known code and names */
 #define HP_ARENA_STORE    (8ull << 30)    /* bytes of code and names */
 
-/* Behind each chunk lies a page that holds nothing: an engine that writes words without a check
- * takes away its access and is stopped there. */
+/* An empty page follows each chunk. An engine that writes words without a bounds check protects
+ * this page and faults there. */
 #define HP_ARENA_GUARD        4096u
 #define HP_ARENA_CHUNK_STRIDE (HP_ARENA_CHUNK_WORDS * 4u + HP_ARENA_GUARD)
 
-/* Counters: a window a ring, used when the mode is HP_RECORD_COUNT. */
-#define HP_ARENA_COUNTED (1u << 22) /* segment ids below this can be counted; at most, as above */
+/* Counters: one window per ring, used when the mode is HP_RECORD_COUNT. */
+#define HP_ARENA_COUNTED (1u << 22) /* ids below this can be counted; an upper limit, as above */
 
-/* Addresses: a second ring a ring, of 64-bit words, used when the mode is HP_RECORD_MEMORY. */
+/* Addresses: a second ring per ring, of 64-bit words, used when the mode is HP_RECORD_MEMORY. */
 #define HP_ARENA_ADDRESSES      65536u /* in a chunk: 512 KiB */
 #define HP_ARENA_ADDRESS_STRIDE (HP_ARENA_ADDRESSES * 8u + HP_ARENA_GUARD)
 #define HP_ARENA_ADDRESS_BYTES  (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_ADDRESS_STRIDE)
 
 /* What an engine records. */
 enum hp_record_mode {
-    HP_RECORD_STREAM, /* every segment that was run, in order */
+    HP_RECORD_STREAM, /* every executed segment, in order */
     HP_RECORD_COUNT,  /* counters of segments; words only for indirect transfers and events */
-    HP_RECORD_MEMORY, /* the stream, and every address that was loaded or stored */
-    HP_RECORD_NONE,   /* nothing: the engine alone, to measure it */
+    HP_RECORD_MEMORY, /* the stream, and every address loaded or stored */
+    HP_RECORD_NONE,   /* nothing: measures the engine alone */
 };
 
 /*
- * HP_RECORD_COUNT. How often the segment with this id was run to its end and then left by its
- * ending branch's target ([1]: taken, or any direct transfer) or by falling through ([0]).
- * Indirect ends are not counted here: they are two words in the ring, the id of the segment that
- * was left and then the id (of one block) that was entered.
+ * HP_RECORD_COUNT. How often the segment with this id ran to its end and left through its branch's
+ * target ([1]: taken, or any direct transfer) or by falling through ([0]). Indirect ends are not
+ * counted here: they are two words in the ring, the id of the segment left and the id (of one
+ * block) entered.
  */
 struct hp_counter {
     uint64_t left[2];
@@ -81,8 +79,8 @@ struct hp_engine_stats {
     _Atomic uint64_t segments;     /* translated */
     _Atomic uint64_t blocks;       /* in them */
     _Atomic uint64_t instructions; /* in those */
-    _Atomic uint64_t links;        /* exits joined to what follows */
-    _Atomic uint64_t lookups;      /* entries into the engine to find where to go on */
+    _Atomic uint64_t links;        /* exits joined to their successor */
+    _Atomic uint64_t lookups;      /* entries into the engine to find the next segment */
     _Atomic uint64_t invalidated;  /* segments whose code changed or went away */
     _Atomic uint64_t flushes;      /* of the whole cache */
     _Atomic uint64_t translate_ns; /* time in the translator */
@@ -90,7 +88,7 @@ struct hp_engine_stats {
     _Atomic uint64_t memory_bytes; /* engine memory, the largest of any process */
     _Atomic uint64_t processes;
     _Atomic uint64_t threads;
-    _Atomic uint64_t detached;       /* threads that went on natively */
+    _Atomic uint64_t detached;       /* threads that continued natively */
     _Atomic uint64_t detach_address; /* where the first of them did */
     _Atomic uint32_t detach_reason;  /* string record: why */
 };
@@ -105,14 +103,12 @@ enum hp_ring_state {
 
 struct hp_ring {
     _Atomic uint32_t state;
-    int32_t pid, tid, parent; /* as the writer knows them: in its own namespace */
-    uint32_t process;         /* a number of the engine's for its process, 0: none */
-    uint32_t serial;          /* of the thread: its id in the stream */
-    _Atomic uint32_t
-        end_reason; /* enum hp_end_reason; HP_END_KILLED until the writer says otherwise */
-    _Atomic uint32_t
-        published; /* chunks written, ever; futex of the reader's doorbell is elsewhere */
-    _Alignas(64) _Atomic uint32_t consumed; /* chunks handed back, ever; the writer waits on it */
+    int32_t pid, tid, parent;               /* as the writer knows them: in its own namespace */
+    uint32_t process;                       /* the engine's number for its process, 0: none */
+    uint32_t serial;                        /* of the thread: its id in the stream */
+    _Atomic uint32_t end_reason;            /* enum hp_end_reason; HP_END_KILLED until set */
+    _Atomic uint32_t published;             /* chunks ever written */
+    _Alignas(64) _Atomic uint32_t consumed; /* chunks ever handed back; the writer waits on it */
     _Atomic uint32_t writer_waits;
     _Alignas(64) uint32_t pad;
 };
@@ -121,8 +117,7 @@ struct hp_ring {
 #define HP_ADDRESSES_UNKNOWN UINT32_MAX
 struct hp_address_ring {
     _Atomic uint32_t published;
-    _Atomic uint32_t filled[HP_ARENA_CHUNKS]; /* addresses in a chunk, by its place; of one that is
-                                                 being written HP_ADDRESSES_UNKNOWN */
+    _Atomic uint32_t filled[HP_ARENA_CHUNKS]; /* by chunk; HP_ADDRESSES_UNKNOWN: being written */
     _Alignas(64) _Atomic uint32_t consumed;
     _Atomic uint32_t writer_waits;
 };
@@ -133,21 +128,21 @@ struct hp_arena_segment {
     uint32_t module; /* record id */
     uint32_t size;
     uint32_t mode;
-    uint32_t parent; /* id; not 0: the segment is that one and then, without a break, this code */
+    uint32_t parent; /* id; not 0: the segment is the parent and then, contiguously, this code */
 };
 
 /* A module or a string, followed by its text (terminated). */
 struct hp_arena_record {
     uint64_t base, low, high;
-    uint64_t file;   /* hp_arena_file() of a module that is one; 0: none, or it is gone */
+    uint64_t file;   /* hp_arena_file() if the module is a file; 0: none, or deleted */
     uint32_t length; /* of the text */
     uint32_t is_module;
 };
 
 /*
- * How large the parts of an arena are, and where in the file they begin: less where address space
- * is limited. Header and indices, rings and store are mapped as one; windows behind them only where
- * they are needed.
+ * The sizes of an arena's parts and where they begin in the file. They are smaller where address
+ * space is limited. Header, indices, rings and store are mapped as one; the windows after them only
+ * where needed.
  */
 struct hp_arena_shape {
     uint32_t rings;
@@ -159,16 +154,16 @@ struct hp_arena_shape {
     uint64_t store;
     uint64_t segment_index, known_data;
     uint64_t ring_data, store_data;
-    uint64_t size;                        /* of all that up to here */
-    uint64_t counter_data, counter_bytes; /* of a ring's window */
+    uint64_t size;                        /* of everything above */
+    uint64_t counter_data, counter_bytes; /* per ring */
     uint64_t address_data;
     uint64_t file_size;
 };
 
 /*
- * A process number n is marked by a lock (fcntl) on this byte of the file, behind its end, which
- * its process has as long as it lives: by that the reader can tell which one it is among those that
- * it sees, whatever the process takes itself for.
+ * Process number n holds a lock (fcntl) on this byte, past the end of the file, for as long as it
+ * lives. By the lock the reader finds the process among those it can see, whatever pid the process
+ * has in its own namespace.
  */
 static inline uint64_t hp_shape_mark(const struct hp_arena_shape *shape, uint32_t process)
 {
@@ -182,17 +177,17 @@ struct hp_arena {
     uint32_t follow;           /* forked children are observed too */
     uint32_t mode;             /* enum hp_record_mode; the qemu engine only streams */
     uint64_t cache_size;       /* bytes a native process may use for translated code */
-    _Atomic uint32_t reader;   /* a robust futex: its thread's id, and a mark when that has died */
+    _Atomic uint32_t reader;   /* robust futex: the reader's thread id, marked when it dies */
     _Atomic uint32_t attached; /* an engine has mapped the arena and runs */
     _Atomic uint32_t detached; /* nobody reads any more */
     _Atomic uint32_t unobserved_threads; /* threads that found no ring */
-    _Atomic uint32_t natively;           /* programs that an engine could not start in itself */
-    char natively_why[HP_ARENA_WHY];     /* the last of them */
+    _Atomic uint32_t natively;           /* programs that could not be started in the engine */
+    char natively_why[HP_ARENA_WHY];     /* reason for the last of them */
 
     _Alignas(64) _Atomic uint32_t doorbell; /* counts publications; the reader waits on it */
     _Atomic uint32_t reader_waits;
     _Atomic uint32_t rings_used;  /* rings below this have been claimed at least once */
-    _Atomic uint32_t next_thread; /* serial numbers of threads */
+    _Atomic uint32_t next_thread; /* next thread serial number */
     _Atomic uint32_t next_process;
     _Atomic uint32_t rings_freed; /* counts; writers without a ring wait on it */
 
@@ -206,9 +201,9 @@ struct hp_arena {
 };
 
 /*
- * Where things are in the file. The indices hold positions in the store in units of 8 bytes plus 1,
- * 0: not there. The table of what is known is a cache of ids: processes that run the same code find
- * there what another one has described already.
+ * The layout of the file. The indices hold positions in the store, in units of 8 bytes plus 1; 0:
+ * not there. The table of known entries is a cache of ids: processes that run the same code find
+ * there what another one has already stored.
  */
 #define HP_ARENA_RECORD_INDEX (1ull << 20)
 #define HP_ARENA_RING_BYTES   (HP_ARENA_CHUNKS * (uint64_t)HP_ARENA_CHUNK_STRIDE)
@@ -231,7 +226,7 @@ static inline _Atomic uint32_t *hp_arena_record_index(struct hp_arena *arena)
     return (_Atomic uint32_t *)(void *)((char *)arena + HP_ARENA_RECORD_INDEX);
 }
 
-/* The reader has a copy of the shape: whoever is watched can write to the arena's. */
+/* The reader uses its own copy of the shape: a watched process can overwrite the arena's. */
 static inline uint32_t *hp_shape_chunk(const struct hp_arena_shape *shape, struct hp_arena *arena,
                                        size_t ring, uint32_t number)
 {
@@ -258,15 +253,14 @@ static inline void *hp_arena_store(struct hp_arena *arena, uint32_t position)
 /* --- For engines ------------------------------------------------------------------------------ */
 
 /*
- * A thread's place in the stream. `next` == `end` means: no room, or no ring yet;
- * hp_writer_refill() sorts that out. Zero is a valid beginning. Lives in the engine's thread-local
- * memory.
+ * A thread's position in the stream. `next` == `end` means no room, or no ring yet: call
+ * hp_writer_refill(). Zero is a valid initial value. Lives in the engine's thread-local memory.
  */
 struct hp_writer {
     uint32_t *next, *end;
-    struct hp_ring *ring; /* NULL: none (yet, or unobserved) */
+    struct hp_ring *ring; /* NULL: none yet, or unobserved */
     uint32_t index;       /* of the ring */
-    uint32_t serial;      /* of the thread, + 1; 0: it gets one with its ring */
+    uint32_t serial;      /* of the thread, + 1; 0: assigned with its ring */
     bool unobserved;      /* words go to a private buffer that nobody reads */
     uint32_t process;     /* as in the ring */
 };
@@ -276,7 +270,7 @@ struct hp_writer {
 struct hp_arena *hp_arena_map(int fd);
 
 /* Makes room for at least one word: claims a ring, publishes the full chunk, waits for the reader.
- * Always succeeds: a writer that may or can not be observed gets memory nobody reads. */
+ * Always succeeds: a writer that may not or cannot be observed gets memory that is never read. */
 void hp_writer_refill(struct hp_arena *arena, struct hp_writer *writer);
 
 static inline void hp_writer_put(struct hp_arena *arena, struct hp_writer *writer, uint32_t word)
@@ -286,35 +280,34 @@ static inline void hp_writer_put(struct hp_arena *arena, struct hp_writer *write
     *writer->next++ = word;
 }
 
-/* Puts an event word and its payload, unbroken by the end of a chunk. */
+/* Writes an event word and its payload into one chunk. */
 void hp_writer_event(struct hp_arena *arena, struct hp_writer *writer, uint32_t word,
                      const uint32_t *payload, int n);
 
-/* The thread is over. The writer is as new afterwards. */
+/* The thread has ended. The writer is reset and can be used again. */
 void hp_writer_finish(struct hp_arena *arena, struct hp_writer *writer, uint32_t end_reason);
 
 /*
- * The ring of addresses with this index has `n` in its current chunk (HP_ADDRESSES_UNKNOWN: it is
- * being written). hp_addresses_next() publishes
- * it and waits until the next can be written, which has number `published` then; false when nobody
- * reads any more.
+ * The current chunk of the address ring with this index holds `n` addresses (HP_ADDRESSES_UNKNOWN:
+ * it is being written). hp_addresses_next() publishes it and waits until the next one, number
+ * `published`, can be written; false when nothing reads any more.
  */
 bool hp_addresses_next(struct hp_arena *arena, uint32_t index, uint32_t n);
 void hp_addresses_finish(struct hp_arena *arena, uint32_t index, uint32_t n);
 
 /*
- * Around a fork, in the forking thread. Before it the child's number is taken, so that children are
- * numbered in the order in which they were made, not in which they happen to run. In the child the
- * parent's ring is forgotten; with `observe` false the child is not observed.
+ * Around a fork, in the forking thread. The child's number is taken before the fork, so children
+ * are numbered in the order of their creation, not in the order they happen to run. In the child
+ * the parent's ring is dropped; with `observe` false the child is not observed.
  */
 uint32_t hp_writer_before_fork(struct hp_arena *arena);
 void hp_writer_after_fork(struct hp_writer *writer, uint32_t serial, bool observe);
 
-/* Adds a segment, unless it is there already; returns its id, 0 when there is no room. */
+/* Adds a segment unless it is already there. Returns its id, 0: no room. */
 uint32_t hp_arena_add_segment(struct hp_arena *arena, const struct hp_arena_segment *segment,
                               const void *bytes);
 
-/* What tells a file from others of the same name, before and after it. Not 0. */
+/* Distinguishes a file from others of the same name, earlier or later. Never 0. */
 static inline uint64_t hp_arena_file(const struct stat *st)
 {
     const uint64_t parts[] = {st->st_dev,

@@ -17,17 +17,17 @@
 
 /* --- The reader ------------------------------------------------------------------------------- */
 
-/* Whether there is still somebody to read. The kernel marks the word when the reader dies, however
- * it does, and whatever of it can be seen from here: nothing in another namespace, say. */
+/* Whether the reader is alive. The kernel marks the word when the reader dies, for any reason, even
+ * in another namespace where it cannot be seen from here. */
 static bool reader_alive(struct hp_arena *arena)
 {
     return !atomic_load(&arena->detached) && !(atomic_load(&arena->reader) & FUTEX_OWNER_DIED);
 }
 
 /*
- * Where to put the arena, as a hint: well away from this code. The kernel would put it just below,
- * and what the host maps next, the memory for its translated code, below that: more than 2 GiB
- * away, so that every call from there to here would be an indirect one.
+ * A hint where to map the arena: well away from this code. The kernel would put it just below, and
+ * the host's next mapping, the memory for its translated code, below that: more than 2 GiB away, so
+ * that every call from there to here would have to be indirect.
  */
 static void *away_from_code(void)
 {
@@ -36,7 +36,7 @@ static void *away_from_code(void)
     return sizeof(void *) == 8 && here > 2 * distance ? (void *)(here - distance) : NULL;
 }
 
-/* How much of the file is to be mapped; 0 when it is not an arena. */
+/* How much of the file to map; 0 when it is not an arena. */
 static uint64_t mapped_size(int fd)
 {
     struct stat st;
@@ -86,8 +86,8 @@ static void ring_doorbell(struct hp_arena *arena)
 
 /* --- Rings ------------------------------------------------------------------------------------ */
 
-/* Where the words of unobserved threads go: everyone writes, nobody reads. A guard page lies behind
- * it as behind every chunk, and begins where a page does. */
+/* The words of unobserved threads go here: all write, none reads. A page-aligned guard page follows
+ * it, as after every chunk. */
 #define NOWHERE_WORDS 4096u
 static _Alignas(HP_ARENA_GUARD) uint32_t nowhere[NOWHERE_WORDS + HP_ARENA_GUARD / 4];
 
@@ -124,7 +124,7 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
 {
     uint32_t index = 0;
     struct hp_ring *ring = claim_ring(arena, writer->process, &index);
-    /* All in use: finished ones are being drained, so wait a while for one. */
+    /* All are in use. Finished ones are being drained, so wait for one. */
     for (int tries = 0; !ring && tries < 100 && reader_alive(arena); tries++) {
         wait_on(&arena->rings_freed, atomic_load(&arena->rings_freed), 10);
         ring = claim_ring(arena, writer->process, &index);
@@ -156,8 +156,8 @@ static void open_ring(struct hp_arena *arena, struct hp_writer *writer)
     writer->end = writer->next + HP_ARENA_CHUNK_WORDS;
 }
 
-/* Waits until fewer than all of the `published` chunks are left to be read; false when nobody reads
- * them any more. */
+/* Waits until fewer than all of the `published` chunks are unread; false when nothing reads them
+ * any more. */
 static bool wait_for_reader(struct hp_arena *arena, uint32_t published, _Atomic uint32_t *consumed,
                             _Atomic uint32_t *writer_waits)
 {
@@ -204,7 +204,7 @@ void hp_writer_event(struct hp_arena *arena, struct hp_writer *writer, uint32_t 
 {
     while (writer->end - writer->next < n + 1)
         hp_writer_put(arena, writer, hp_word_event(HP_WORD_PAD, 0));
-    /* The payload first: should the process die in between, there is no half event. */
+    /* The payload first: if the process dies in between, there is no partial event. */
     for (int i = 0; i < n; i++)
         writer->next[i + 1] = payload[i];
     atomic_signal_fence(memory_order_release);
@@ -285,14 +285,14 @@ static uint64_t mix(uint64_t hash, const void *data, size_t size)
     return hash;
 }
 
-/* What is put into the store: a header and what follows it; behind a text, a 0. */
+/* An entry of the store: a header and its data; a text is followed by a 0. */
 struct entry {
     const void *header, *data;
     size_t header_size, size;
     bool text;
 };
 
-/* Whether the store has the entry under this id. */
+/* Whether the store has this entry under this id. */
 static bool is_stored(struct hp_arena *arena, const _Atomic uint32_t *index, uint32_t limit,
                       uint32_t id, const struct entry *e)
 {
@@ -306,9 +306,9 @@ static bool is_stored(struct hp_arena *arena, const _Atomic uint32_t *index, uin
 }
 
 /*
- * A page of the table is for what belongs to some pages of code, so that a process touches few. In
- * it there are PROBES places for an entry: ids of segments and records, with some bits of the hash
- * above them. What finds none free takes the place of another.
+ * Each page of the table serves a few pages of code, so that a process touches few. An entry has
+ * PROBES places in it: ids of segments and records, with some bits of the hash above them. An entry
+ * that finds none free replaces another.
  */
 #define CODE_BITS 10
 #define PAGE      1024u
@@ -316,7 +316,7 @@ static bool is_stored(struct hp_arena *arena, const _Atomic uint32_t *index, uin
 #define ID_BITS   26
 _Static_assert(HP_ARENA_SEGMENTS <= 1u << ID_BITS && HP_ARENA_RECORDS <= 1u << ID_BITS, "");
 
-/* The id of the entry; 0: it is not known. `*place`: where it is to be noted, NULL: nowhere. */
+/* The id of the entry, 0: unknown. `*place`: where to record it, NULL: nowhere. */
 static uint32_t find_known(struct hp_arena *arena, const _Atomic uint32_t *index, uint32_t limit,
                            uint64_t address, const struct entry *e, _Atomic uint32_t **place,
                            uint32_t *tag)

@@ -52,7 +52,7 @@ enum hp_err hp_elf_file_read(const char *path, struct hp_elf_file *file)
 {
     *file = (struct hp_elf_file){0};
     elf_version(EV_CURRENT);
-    /* A pipe must not be waited for: the name may be anything a watched program gave. */
+    /* Do not block on a pipe: the name may be anything a watched program gave. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return hp_fail(HP_ERR_IO, "cannot read %s: %s", path, strerror(errno));

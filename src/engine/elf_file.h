@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What engines need to know of a program file.
+ * What engines need to know about a program file.
  */
 #ifndef HP_ENGINE_ELF_FILE_H
 #define HP_ENGINE_ELF_FILE_H
@@ -10,9 +10,9 @@
 #include <stdbool.h>
 
 struct hp_elf_file {
-    enum hp_arch arch;     /* HP_ARCH_NONE: an architecture hotpath does not know */
+    enum hp_arch arch;     /* HP_ARCH_NONE: not supported */
     int machine;           /* e_machine */
-    bool loadable;         /* something in it can be run: not an object file, not a stump */
+    bool loadable;         /* it has executable contents: not an object file or a stub */
     char interpreter[256]; /* of a dynamic program, else "" */
     char build_id[129];    /* lower-case hex, "" for none */
 };

@@ -7,7 +7,7 @@
 
 #define PAGE 4096
 
-/* How many texts, and their bytes with the zeroes behind them. */
+/* Counts the texts and adds up their bytes, terminators included. */
 static size_t measure(char *const *texts, size_t *bytes)
 {
     size_t n = 0;
@@ -23,7 +23,7 @@ enum hp_err hp_environment_pad(char *const *environment, char *const *argv, cons
     size_t bytes = strlen(file) + 1 + sizeof first;
     size_t n_variables = measure(environment, &bytes);
     size_t n = measure(argv, &bytes) + n_variables + 1;
-    /* An even number of pointers: the kernel rounds what they take to 16 bytes. */
+    /* An even number of pointers: the kernel rounds their size up to 16 bytes. */
     size_t more = n % 2;
     bytes += more * sizeof second;
     n += more;

@@ -16,12 +16,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#define IDLE_MS 20 /* how often to look after processes while nothing arrives */
+#define IDLE_MS 20 /* how often to check processes while nothing arrives */
 
 /* --- Making and freeing ----------------------------------------------------------------------- */
 
-/* From here on the kernel marks arena->reader when this thread dies. The list is not the C
- * library's, whose elements would lie in the arena, where the watched process can write. */
+/* From here on the kernel marks arena->reader when this thread dies. This is not the C library's
+ * robust list: its elements would lie in the arena, where the watched process can write. */
 static void hold_word(struct hp_live *live)
 {
     size_t size;
@@ -53,7 +53,7 @@ enum hp_err hp_live_new(const struct hp_live_options *options, struct hp_live **
     if (err == HP_OK && l->fd >= 0 && ftruncate(l->fd, (off_t)l->shape.file_size) == 0)
         memory =
             mmap(NULL, l->shape.size, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_NORESERVE, l->fd, 0);
-    if (memory != MAP_FAILED) /* who has the descriptor must not take the memory away */
+    if (memory != MAP_FAILED) /* no holder of the descriptor may resize it */
         fcntl(l->fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW);
     l->words = malloc(HP_ARENA_CHUNK_WORDS * sizeof *l->words);
     l->addresses = malloc(HP_ARENA_ADDRESSES * sizeof *l->addresses);
@@ -125,7 +125,7 @@ static void on_sigchld(int signal)
         atomic_fetch_add(&signalled_arena->doorbell, 1);
 }
 
-/* Waits until the doorbell differs from `seen`, a child changes state, or a moment has passed. */
+/* Waits until the doorbell differs from `seen`, a child changes state, or IDLE_MS have passed. */
 static void wait_for_doorbell(struct hp_arena *arena, uint32_t seen)
 {
     struct timespec limit = {.tv_nsec = IDLE_MS * 1000000L};
@@ -139,7 +139,7 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
 {
     for (;;) {
         uint32_t seen = atomic_load(&live->arena->doorbell);
-        bool ended = hp_live_is_dead(live, pid); /* before the last look at the rings */
+        bool ended = hp_live_is_dead(live, pid); /* before the last scan of the rings */
         bool found = hp_live_read_rings(live, consumer);
         if (consumer->tick)
             consumer->tick(consumer);
@@ -147,7 +147,7 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
             return;
         if (found) {
             hp_live_look_after(
-                live, &live->processes[0]); /* the program: its children may go on and on */
+                live, &live->processes[0]); /* the program itself: its children may outlive it */
             continue;
         }
         hp_live_look_after_all(live);
@@ -158,7 +158,7 @@ static void read_until_exit(struct hp_live *live, pid_t pid, struct hp_consumer 
     }
 }
 
-/* Nothing is read any more, but the consumer goes on being asked. */
+/* Nothing is read any more, but the consumer's tick() is still called. */
 static void wait_for_end(struct hp_live *live, struct hp_consumer *consumer)
 {
     struct hp_live_process *program = live->n_processes ? &live->processes[0] : NULL;
@@ -170,7 +170,7 @@ static void wait_for_end(struct hp_live *live, struct hp_consumer *consumer)
     }
 }
 
-/* Stops observing: writers that wait are woken and go on unobserved. */
+/* Stops observing: waiting writers are woken and continue unobserved. */
 static void detach(struct hp_live *live)
 {
     if (live->detached)
@@ -195,8 +195,8 @@ enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *con
     live->failure = hp_live_know_process(live, pid);
     if (live->failure == HP_OK)
         read_until_exit(live, pid, consumer);
-    /* Children that outlive the program, or the program when the consumer wants no more, may write
-     * on: only once they are detached do the rings have an end. */
+    /* Children that outlive the program, or the program itself once the consumer is done, may still
+     * be writing: the rings have an end only after detaching. */
     hp_live_look_after_all(live);
     detach(live);
     hp_live_close_rings(live, consumer, true);

@@ -13,7 +13,7 @@
 
 struct hp_live;
 
-/* What the engine is told through the arena. */
+/* What the engine learns through the arena. */
 struct hp_live_options {
     bool follow;         /* children are observed too */
     uint32_t mode;       /* enum hp_record_mode */
@@ -28,32 +28,31 @@ void hp_live_free(struct hp_live *live);
 int hp_live_fd(const struct hp_live *live);
 
 /*
- * The source of segments for cursors over `code`, which must be the same in every call. Valid as
- * long as `live`.
+ * The source of segments for cursors over `code`, which must be the same in every call. Valid for
+ * the lifetime of `live`.
  */
 struct hp_segment_source *hp_live_source(struct hp_live *live, struct hp_code *code);
 
-/* The text of a string id (a path given to exec), valid until the next call; NULL when there is
- * none. */
+/* The text of a string id (a path given to exec), valid until the next call; NULL: none. */
 const char *hp_live_string(struct hp_live *live, uint32_t id);
 
-/* What the engine did so far. Written by the watched processes: any number can be in it. */
+/* What the engine did so far. Written by the watched processes: not to be trusted. */
 void hp_live_engine_stats(const struct hp_live *live, struct hp_engine_stats *stats);
 
-/* What happened beside the stream. */
+/* What happened outside the stream. */
 struct hp_live_stats {
-    bool attached;               /* the engine came up */
-    uint32_t unobserved_threads; /* for want of a ring */
-    uint32_t natively;           /* programs that had to be run natively from the start, and */
-    char why[HP_ARENA_WHY];      /* why the last had to */
+    bool attached;               /* the engine started */
+    uint32_t unobserved_threads; /* no ring was free */
+    uint32_t natively;           /* programs that had to run natively from the start */
+    char why[HP_ARENA_WHY];      /* reason for the last of them */
     int status;                  /* of the program, as waitpid gives it */
 };
 
 /*
- * Reads until the process `pid`, a child of ours started with the arena, has ended and all its
- * observed children's words are read; then reaps it. Children that outlive it are left alone from
- * then on. When the consumer fails or is done, the program goes on unobserved and is still waited
- * for; the consumer's failure is returned. `stats` is always filled.
+ * Reads until the process `pid`, a child of ours started with the arena, has ended and all words of
+ * its observed children are read; then reaps it. Children that outlive it are left alone from then
+ * on. When the consumer fails or is done, the program continues unobserved and is still waited for;
+ * the consumer's failure is returned. `stats` is always filled.
  */
 enum hp_err hp_live_run(struct hp_live *live, pid_t pid, struct hp_consumer *consumer,
                         struct hp_live_stats *stats);

@@ -7,14 +7,14 @@
 
 #include <string.h>
 
-#define MAX_NEW  (1u << 22) /* above all known segments, likewise: there is room below */
-#define TEXT_MAX 65536u     /* of a record: longer names there are none */
+#define MAX_NEW  (1u << 22) /* largest believable gap above all known segment ids */
+#define TEXT_MAX 65536u     /* longest name */
 
 /* --- Records ---------------------------------------------------------------------------------- */
 
-/* The text of record `id`, until the next is asked for, and its header; NULL when there is no such
- * record. The watched process can write anywhere in the arena, at any time: nothing in it is
- * trusted, and what is checked is a copy. */
+/* The text of record `id`, valid until the next call, and its header; NULL: no such record. The
+ * watched process can write anywhere in the arena at any time: nothing in it is trusted, and checks
+ * are made on a copy. */
 static const char *record_text(struct hp_live *live, uint32_t id, struct hp_arena_record *record)
 {
     if (id == 0 || id >= live->shape.records)
@@ -63,7 +63,7 @@ static enum hp_err load_module(struct hp_live *live, uint32_t record_id, uint32_
 
 /* --- Segments --------------------------------------------------------------------------------- */
 
-/* What the engine wrote of segment `id`. */
+/* Segment `id` as the engine wrote it. */
 static enum hp_err find_segment(struct hp_live *live, uint32_t id, struct hp_arena_segment *header,
                                 const uint8_t **bytes)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a thread writes beside its words: addresses, or counters. */
+/* What a thread writes besides its words: addresses or counters. */
 #include "engine/live_impl.h"
 
 #include <errno.h>
@@ -24,8 +24,7 @@ static bool map_addresses(struct hp_live *live, uint32_t index)
     return memory != MAP_FAILED;
 }
 
-/* One chunk of addresses, of which `n` are there; the watched process may have written anything
- * for that. */
+/* Delivers `n` addresses of a chunk. `n` comes from the watched process: it may be anything. */
 static void deliver_addresses(struct hp_live *live, struct hp_consumer *consumer, uint32_t index,
                               uint32_t chunk, uint32_t n)
 {
@@ -38,7 +37,6 @@ static void deliver_addresses(struct hp_live *live, struct hp_consumer *consumer
     live->failure = consumer->addresses(consumer, live->readings[index].thread, live->addresses, n);
 }
 
-/* Reads the published chunks; true when there were any. */
 bool hp_live_read_addresses(struct hp_live *live, struct hp_consumer *consumer, uint32_t index)
 {
     struct hp_address_ring *ring = &live->arena->address_rings[index];

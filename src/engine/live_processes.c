@@ -45,7 +45,7 @@ void hp_live_look_after(const struct hp_live *live, struct hp_live_process *proc
         return;
     if (process->fd >= 0)
         process->dead = poll(&poll_fd, 1, 0) == 1;
-    else if (process->pid == live->first_pid) /* ours to wait for: it may be a zombie */
+    else if (process->pid == live->first_pid) /* our child: it may be a zombie */
         process->dead =
             waitid(P_PID, (id_t)process->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
             info.si_pid != 0;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* The rings: from their first word to the last. */
+/* The rings, from their first word to the last. */
 #include "engine/live_impl.h"
 
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define MAX_GAP       4096 /* in the numbers of threads: more is not believed */
-#define CHUNKS_A_TURN 4    /* read from one ring before looking at the others */
-#define CLAIM_LOOKS   50   /* at a ring that is claimed, before its writer can be thought dead */
+#define MAX_GAP       4096 /* in thread numbers: larger is not believed */
+#define CHUNKS_A_TURN 4    /* read from one ring before turning to the next */
+#define CLAIM_LOOKS   50   /* at a claimed ring before its writer is considered dead */
 
 void hp_live_wake(_Atomic uint32_t *word)
 {
@@ -17,7 +17,7 @@ void hp_live_wake(_Atomic uint32_t *word)
 
 /* --- Beginning -------------------------------------------------------------------------------- */
 
-/* The id of a ring's thread: its serial number, or when that makes no sense one that is free. */
+/* The id of a ring's thread: its serial number, or a free one if that makes no sense. */
 static uint32_t thread_id(struct hp_live *live, uint32_t serial)
 {
     if (serial >= live->next_id + MAX_GAP || hp_map64_get(&live->ids, serial) != HP_MAP64_NONE)
@@ -31,7 +31,7 @@ static uint32_t thread_id(struct hp_live *live, uint32_t serial)
     return serial;
 }
 
-/* The process that a ring belongs to: what it says itself may be meant for another namespace. */
+/* The process of a ring. The pid in the ring may be from another namespace. */
 static pid_t ring_process(const struct hp_live *live, const struct hp_ring *ring)
 {
     pid_t marked = hp_live_marked_process(live, ring->process);
@@ -61,7 +61,7 @@ static void deliver(struct hp_live *live, struct hp_consumer *consumer, uint32_t
         live->failure = consumer->words(consumer, thread, live->words, n);
 }
 
-/* Takes a chunk out of the ring, for deliver(): what is checked must not change afterwards. */
+/* Copies a chunk out of the ring, for deliver(): what is checked must not change afterwards. */
 static void take_chunk(struct hp_live *live, uint32_t index, uint32_t chunk)
 {
     uint32_t *words = hp_shape_chunk(&live->shape, live->arena, index, chunk);
@@ -69,8 +69,7 @@ static void take_chunk(struct hp_live *live, uint32_t index, uint32_t chunk)
     memset(words, 0, HP_ARENA_CHUNK_WORDS * sizeof *words);
 }
 
-/* How many chunks there are to read: never more than a ring has, whatever the process has written
- * there. */
+/* How many chunks there are to read; 0 when the process wrote a number that is impossible. */
 static uint32_t chunks_ready(struct hp_live *live, uint32_t index)
 {
     uint32_t ready =
@@ -90,15 +89,15 @@ static void read_chunks(struct hp_live *live, struct hp_consumer *consumer, uint
         if (atomic_load(&ring->writer_waits))
             hp_live_wake(&ring->consumed);
         deliver(live, consumer, reading->thread, HP_ARENA_CHUNK_WORDS);
-        if (consumer->tick) /* with many threads a look at every ring takes long */
+        if (consumer->tick) /* a scan of many rings takes long */
             consumer->tick(consumer);
     }
 }
 
 /* --- Ending ----------------------------------------------------------------------------------- */
 
-/* How many words a chunk holds that was not filled: up to the first place where a word should be
- * and is not. */
+/* How many words a partly filled chunk holds: it ends at the first place where a word should start
+ * and is 0. */
 static size_t chunk_length(const uint32_t *words)
 {
     size_t n = 0;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: MIT
-/* How large the arena is, and where what is in it. */
+/* The size of the arena, and the layout of its parts. */
 #include "engine/live_impl.h"
 
 #include <sys/resource.h>
 
-#define ARENA_PART 4 /* of a limited address space the arena takes this part */
-#define MIN_RINGS  4 /* an arena with fewer is of no use */
+#define ARENA_PART 4 /* the arena takes this part of a limited address space */
+#define MIN_RINGS  4 /* fewer are of no use */
 
 static uint64_t smaller(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;
 }
 
-/* The largest that is not larger; 0 of 0. */
+/* The largest power of two not above `n`; 0 for 0. */
 static uint32_t power_of_two(uint64_t n)
 {
     return n ? (uint32_t)(UINT64_C(1) << (63 - __builtin_clzll(n))) : 0;
 }
 
-/* A shape of no more than `room` bytes, or the largest there is. */
+/* A shape of at most `room` bytes, or the largest supported. */
 static struct hp_arena_shape shape_for(uint64_t room, enum hp_record_mode mode)
 {
     struct hp_arena_shape shape = {

@@ -23,7 +23,7 @@ char *hp_find_in_path(const char *name)
     const char *path = getenv("PATH");
     if (!path)
         path = "/usr/local/bin:/usr/bin:/bin";
-    for (;;) { /* an empty element, also behind the last colon, is the current directory */
+    for (;;) { /* an empty element, also after the last colon, is the current directory */
         size_t length = strcspn(path, ":");
         char *full = NULL;
         if (asprintf(&full, "%.*s%s%s", (int)length, path, length ? "/" : "./", name) < 0)
@@ -98,12 +98,12 @@ static enum hp_err follow_script(struct hp_executable *program)
         fclose(file);
     line[n] = 0;
     bool named = line[0] == '#' && line[1] == '!';
-    const char *end = named ? memchr(line, '\n', n) : NULL; /* behind it may be an archive */
+    const char *end = named ? memchr(line, '\n', n) : NULL; /* an archive may follow */
     if (n == 0 || memchr(line, 0, end ? (size_t)(end - line) : n) ||
         memcmp(line, "\177ELF", 4) == 0)
         return hp_fail(HP_ERR_UNSUPPORTED, "%s is neither an ELF program nor a script",
                        program->path);
-    char shell[] = "/bin/sh"; /* what execvp does with a text file */
+    char shell[] = "/bin/sh"; /* as execvp does with a text file */
     char *interpreter = shell, *argument = NULL;
     if (named) {
         line[strcspn(line, "\n")] = 0;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * From a command as a user types it to the file that has to be run.
+ * From a command as a user types it to the file to run.
  */
 #ifndef HP_ENGINE_PROGRAM_H
 #define HP_ENGINE_PROGRAM_H
@@ -10,18 +10,18 @@
 
 struct hp_executable {
     char *path;  /* the ELF file */
-    char *name;  /* of the file that was asked for, as execve() would be given it: of a script its
-                    own, not its interpreter's */
-    char **argv; /* for it: argv[0] as the user wrote it; for scripts the interpreter's */
+    char *name;  /* name of the requested file, as given to execve(); for a script its own, not its
+                    interpreter's */
+    char **argv; /* argv[0] as the user wrote it; for scripts the interpreter's */
     struct hp_elf_file elf;
-    char *const *environment; /* for it, and padded (environment.h); NULL: ours, as it is */
+    char *const *environment; /* padded (environment.h); NULL: ours, unchanged */
 };
 
 /*
- * Finds the program in PATH as a shell would, and goes through `#!` lines to the interpreter.
- * HP_ERR_NOTFOUND: no such program (exit status 127). HP_ERR_UNSUPPORTED: it is there but cannot be
+ * Finds the program in PATH as a shell would, and follows `#!` lines to the interpreter.
+ * HP_ERR_NOTFOUND: no such program (exit status 127). HP_ERR_UNSUPPORTED: it exists but cannot be
  * run here (126): not executable, not a program, an unknown architecture. HP_ERR_UNOBSERVED: it may
- * be executed but not read, and is told all the same.
+ * be executed but not read; the result is filled all the same.
  */
 enum hp_err hp_executable_find(char *const *argv, struct hp_executable *program);
 void hp_executable_fini(struct hp_executable *program);

@@ -14,7 +14,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define MAX_NUMBER 1023 /* what every process may have, and select() can take */
+#define MAX_NUMBER 1023 /* every process may have these, and select() takes them */
 
 /* --- Parts ------------------------------------------------------------------------------------ */
 
@@ -64,8 +64,7 @@ enum hp_err hp_spare_descriptors(int *numbers, size_t n)
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-/* In the child: only what is left must be done, and nothing that needs memory. Returns when the
- * exec failed. */
+/* In the child: only the remaining steps, and no allocation. Returns when exec failed. */
 static void become(const char *path, char *const *argv, char *const *environment,
                    const struct hp_handed *handed, size_t n)
 {
@@ -78,8 +77,8 @@ static void become(const char *path, char *const *argv, char *const *environment
     execve(path, argv, environment);
 }
 
-/* The pipe through which the child says that it failed; its ends must not be where the child puts
- * what it is handed. */
+/* The pipe through which the child reports failure. Its ends must not collide with the numbers of
+ * the handed descriptors. */
 static enum hp_err make_pipe(int fds[2], const struct hp_handed *handed, size_t n)
 {
     if (pipe2(fds, O_CLOEXEC) != 0)
@@ -98,7 +97,7 @@ enum hp_err hp_spawn(const char *path, char *const *argv, char *const *environme
 {
     int fds[2];
     HP_TRY(make_pipe(fds, handed, n));
-    /* Were it ignored here, the process could end before anyone asks for its status. */
+    /* If SIGCHLD were ignored here, the status of the process could be lost. */
     struct sigaction usual = {.sa_handler = SIG_DFL}, before;
     sigaction(SIGCHLD, &usual, &before);
     *pid = fork();

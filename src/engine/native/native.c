@@ -22,7 +22,7 @@
 #define HOST_IS_X86_64 false
 #endif
 
-/* What execve() would say of the program's dynamic linker, but with its name. */
+/* The error execve() would give for the program's dynamic linker, with its name. */
 static enum hp_err check_interpreter(const struct hp_executable *program)
 {
     const char *path = program->elf.interpreter;
@@ -99,7 +99,7 @@ static enum hp_err make_start(const struct hp_executable *program, const int num
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-/* What the personality was before; -1: it cannot be asked for. */
+/* The previous personality; -1: it cannot be read. */
 static int set_randomized(bool randomized)
 {
     int before = personality(0xffffffff);

@@ -12,22 +12,22 @@
 #include <sys/types.h>
 
 /* HP_ERR_UNSUPPORTED: not a program for this machine, or this is not an x86-64 machine; the text
- * says what to do. HP_ERR_NOTFOUND: its interpreter (the dynamic linker it names) is not there. */
+ * says what to do. HP_ERR_NOTFOUND: its interpreter (the dynamic linker it names) does not
+ * exist. */
 enum hp_err hp_native_check(const struct hp_executable *program);
 
-/* Whether the engine's program is there. */
+/* Whether the engine is installed. */
 bool hp_native_installed(void);
 
-/* Whether the kernel lets us choose that addresses are not randomized: filters of containers may
- * not. */
+/* Whether the kernel allows turning off address space randomization: container filters may forbid
+ * it. */
 bool hp_native_can_fix_addresses(void);
 
 /*
- * Starts the program in the engine, stopped nowhere, with the arena in `arena_fd`; as start.h says.
- * The descriptors that stay open in it have high numbers, so that the program finds free those
- * it would have found. HP_ERR_NOTFOUND: the engine is not installed; the text says what to do.
- * Without `randomize` the kernel puts things where it always does, so that runs can be compared, if
- * it can be had.
+ * Starts the program in the engine, running, with the arena in `arena_fd`; start.h says how. The
+ * descriptors that stay open in it have high numbers, so the program finds the usual numbers free.
+ * HP_ERR_NOTFOUND: the engine is not installed; the text says what to do. Without `randomize` the
+ * kernel always uses the same addresses, where it allows that, so that runs can be compared.
  */
 enum hp_err hp_native_start(const struct hp_executable *program, int arena_fd, bool randomize,
                             pid_t *pid);

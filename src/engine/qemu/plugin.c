@@ -2,13 +2,12 @@
 /*
  * The qemu engine's inner half: a TCG plugin that runs inside qemu-user.
  *
- * At translation each block of QEMU's becomes a segment of the arena's code map; at execution its
- * id is written to the thread's ring, which is all the work on the executed path. QEMU ends its
- * blocks where it likes (pages, REP instructions, length), and async signals only come between
- * them; making the program's own blocks of that is the reader's work (stream/cursor_blocks.c).
+ * At translation each QEMU block becomes a segment of the arena's code map. At execution its id is
+ * written to the thread's ring, which is all the work on the executed path. QEMU ends its blocks
+ * where it likes (pages, REP instructions, length), and async signals only come between them; the
+ * reader turns them into the program's own blocks (stream/cursor_blocks.c).
  *
- * QEMU calls the translation callback under its mmap lock, so the tables here need no lock of their
- * own.
+ * QEMU calls the translation callback under its mmap lock, so the tables here need no lock.
  */
 #include "engine/arena.h"
 #include "engine/qemu/plugin_api.h"
@@ -33,7 +32,7 @@ QEMU_PLUGIN_EXPORT int qemu_plugin_install(qemu_plugin_id_t id, const qemu_info_
 static struct hp_arena *arena;
 static const struct hp_syscalls *syscalls;
 static bool is_arm, is_32bit;
-static uint64_t guest_base; /* host address = guest address + this; known from the first block on */
+static uint64_t guest_base; /* host address = guest address + this; known after the first block */
 static pthread_key_t thread_key;
 
 static __thread struct hp_writer writer __attribute__((tls_model("initial-exec")));
@@ -54,8 +53,7 @@ static __attribute__((noinline, cold)) void refill_and_put(uint32_t word)
     *writer.next++ = word;
 }
 
-/* The executed path. The rare case is a call in tail position, so that this needs no stack
- * frame. */
+/* The executed path. The rare case is a tail call, so that this needs no stack frame. */
 static void on_exec(unsigned cpu, void *data)
 {
     (void)cpu;
@@ -68,7 +66,7 @@ static void on_exec(unsigned cpu, void *data)
     writer.next = next + 1;
 }
 
-/* A block that found no room in the code map. */
+/* A block for which the code map had no room. */
 static void on_exec_lost(unsigned cpu, void *data)
 {
     (void)cpu;
@@ -85,8 +83,8 @@ static const struct hp_arena_segment *stored(uint32_t id)
 /* --- Signal handlers -------------------------------------------------------------------------- */
 
 /*
- * The interface does not announce signals. The reader tells them by where they arrive: at handlers,
- * which are announced in the stream of each thread just before they run there.
+ * The interface does not announce signals. The reader recognizes a signal by its arrival at a
+ * handler. Handlers are announced in the stream of each thread just before they run there.
  */
 #define MAX_HANDLERS 256
 static struct {
@@ -123,7 +121,7 @@ static void on_exec_handler(unsigned cpu, void *data)
 
 /*
  * Segments by their code, so that a block that QEMU translates again gets its old id. Open
- * addressing over ids; the code itself is in the arena.
+ * addressing over ids; the code is in the arena.
  */
 static struct {
     uint32_t *ids;
@@ -144,7 +142,7 @@ static void remember(uint32_t id)
         size_t count = known.mask ? (known.mask + 1) * 2 : 1 << 14;
         uint32_t *old = known.ids, *grown = calloc(count, sizeof *grown);
         if (!grown)
-            return; /* only duplicates follow from it */
+            return; /* it costs only duplicates */
         size_t old_count = old ? known.mask + 1 : 0;
         known.ids = grown;
         known.mask = count - 1;
@@ -175,7 +173,7 @@ static uint32_t find_segment(const struct hp_arena_segment *segment, const uint8
     return 0;
 }
 
-/* The segment this thread ran last, when that can be seen; else NULL. */
+/* The segment this thread ran last; NULL: not known. */
 static const struct hp_arena_segment *ran_before(void)
 {
     uint32_t word =
@@ -227,7 +225,7 @@ static void on_translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 
 /* --- System calls ----------------------------------------------------------------------------- */
 
-/* Reads the program's memory; false when it is not there. */
+/* Reads the program's memory; false when it is not mapped. */
 static bool read_guest(uint64_t address, void *to, size_t size)
 {
     struct iovec local = {to, size};
@@ -333,7 +331,7 @@ static void on_exit_process(qemu_plugin_id_t id, void *data)
             atomic_store(&arena->rings[i].end_reason, HP_END_EXIT);
 }
 
-/* QEMU announces a fatal signal on stderr; the program alone would not. Everything else passes. */
+/* QEMU reports a fatal signal on stderr; the program alone would not. All other output passes. */
 static ssize_t filter_stderr(void *cookie, const char *text, size_t size)
 {
     (void)cookie;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The part of QEMU's TCG plugin interface (version 1) that the plugin uses. Debian's qemu-user 7.2
- * ships no header; these declarations state the stable interface.
+ * ships no header, so the stable interface is declared here.
  */
 #ifndef HP_QEMU_PLUGIN_API_H
 #define HP_QEMU_PLUGIN_API_H

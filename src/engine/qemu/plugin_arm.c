@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#define ENDS 65536 /* power of two; a collision costs a guess, no more */
+#define ENDS 65536 /* power of two; a collision only costs a guess */
 
 static struct {
     uint32_t address;
@@ -36,7 +36,7 @@ void hp_arm_remember(const struct hp_arena_segment *segment)
     ends[slot(end)].mode = segment->mode + 1;
 }
 
-/* Whether QEMU may have peeked at what follows a 16-bit instruction at `address`, to see if it fits
+/* Whether QEMU may have peeked past a 16-bit instruction at `address`, to see if the next one fits
  * the page: then it shows four bytes. */
 static bool may_be_peeked(uint64_t address)
 {

@@ -12,7 +12,7 @@
 /* A line of /proc/self/maps. */
 struct mapping {
     uint64_t low, high, offset;
-    const char *path; /* into `text`; "" for none */
+    const char *path; /* points into `text`; "" for none */
 };
 
 struct module {
@@ -20,14 +20,14 @@ struct module {
     uint64_t base; /* host */
     uint32_t id;
     bool mapped;
-    bool told; /* the last change of `mapped` */
+    bool told; /* last value of `mapped` */
 };
 
 static char *text; /* the maps as last read */
 static size_t text_size;
 static struct mapping *mappings;
 static size_t n_mappings, cap_mappings;
-static struct module *modules; /* all that were ever told to the arena */
+static struct module *modules; /* all modules ever added to the arena */
 static size_t n_modules, cap_modules;
 static unsigned n_anonymous;
 static _Atomic bool stale = true;
@@ -37,7 +37,7 @@ void hp_modules_changed(void)
     stale = true;
 }
 
-/* Reads all of /proc/self/maps into `text`; false when that does not work. */
+/* Reads all of /proc/self/maps into `text`; false on failure. */
 static bool read_text(void)
 {
     int fd = open("/proc/self/maps", O_RDONLY | O_CLOEXEC);
@@ -146,7 +146,7 @@ static uint32_t add_module(struct hp_arena *arena, const char *path, uint64_t ba
     return id;
 }
 
-/* Marks the modules of which nothing is mapped where it was any more. */
+/* Marks the modules that are no longer mapped. */
 static void find_unloaded(void)
 {
     for (size_t i = 0; i < n_modules; i++) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The system calls the plugin looks at, by architecture.
+ * The system calls that concern the plugin, by architecture.
  */
 #ifndef HP_QEMU_PLUGIN_SYSCALLS_H
 #define HP_QEMU_PLUGIN_SYSCALLS_H
@@ -18,7 +18,7 @@ enum hp_syscall_kind {
 
 struct hp_syscalls;
 
-/* The table of QEMU's target; one that knows no system call when there is none for it. */
+/* The table for QEMU's target; an empty one when there is none. */
 const struct hp_syscalls *hp_syscalls_for(const char *target);
 
 enum hp_syscall_kind hp_syscall_kind(const struct hp_syscalls *table, int64_t number);

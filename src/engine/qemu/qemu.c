@@ -26,7 +26,7 @@ static char *put_doubled(char *out, const char *text)
     return out;
 }
 
-/* PLUGIN,fd=FD,comm=NAME: the name of the process as the kernel would have it. */
+/* PLUGIN,fd=FD,comm=NAME: the process name as the kernel would set it. */
 static char *plugin_option(const char *plugin, int fd, const char *program)
 {
     const char *slash = strrchr(program, '/');
@@ -40,8 +40,8 @@ static char *plugin_option(const char *plugin, int fd, const char *program)
     return option;
 }
 
-/* Where the libraries of a foreign dynamic program are, when not where the program says; NULL: no
- * need. */
+/* The sysroot of a foreign dynamic program, if its libraries are not where it says; NULL: none
+ * needed. */
 static const char *find_sysroot(const struct hp_executable *program)
 {
     static const char *const roots[HP_ARCH_COUNT_][2] = {
@@ -72,14 +72,14 @@ static const char *find_sysroot(const struct hp_executable *program)
 /* --- Starting --------------------------------------------------------------------------------- */
 
 /* Variables for the dynamic linker are the program's, not QEMU's. (QEMU's option to set a variable
- * cannot take a comma; such a one stays.) */
+ * cannot take a comma; a value with one stays.) */
 static bool is_for_linker(const char *variable)
 {
     return strncmp(variable, "LD_", 3) == 0 && !strchr(variable, ',');
 }
 
-/* qemu-ARCH [-L SYSROOT] [-E LD_...] -plugin OPTION -0 ARGV0 PATH ARGS...; points into its
- * arguments. */
+/* qemu-ARCH [-L SYSROOT] [-E LD_...] -plugin OPTION -0 ARGV0 PATH ARGS...; points into the
+ * arguments of this function. */
 static char **qemu_argv(const struct hp_executable *program, char *const *environment,
                         const char *qemu, const char *sysroot, const char *option)
 {
@@ -111,7 +111,7 @@ static char **qemu_argv(const struct hp_executable *program, char *const *enviro
     return (char **)argv;
 }
 
-/* QEMU hands the environment on in reverse: so reverse it before. Points into `environment`. */
+/* QEMU reverses the environment, so reverse it first. Points into `environment`. */
 static char **qemu_environment(char *const *environment)
 {
     size_t n = 0, k = 0;

@@ -10,9 +10,9 @@
 #include <sys/types.h>
 
 /*
- * Starts the program, stopped nowhere, with the arena in `arena_fd`. `sysroot`: where a foreign
- * program's libraries are (NULL: found by itself, QEMU_LD_PREFIX or /usr/TRIPLE). HP_ERR_NOTFOUND:
- * QEMU or the plugin is not installed; the text says what to do.
+ * Starts the program, running, with the arena in `arena_fd`. `sysroot`: where a foreign program's
+ * libraries are (NULL: search QEMU_LD_PREFIX and /usr/TRIPLE). HP_ERR_NOTFOUND: QEMU or the plugin
+ * is not installed; the text says what to do.
  */
 enum hp_err hp_qemu_start(const struct hp_executable *program, const char *sysroot, int arena_fd,
                           pid_t *pid);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-/* Which threads have begun and not ended. */
+/* Threads that have begun and not ended. */
 struct open_threads {
     uint8_t *open;
     size_t cap;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The trace engine: a recorded stream, delivered like a running program's.
+ * The trace engine: delivers a recorded stream like that of a running program.
  */
 #ifndef HP_ENGINE_REPLAY_H
 #define HP_ENGINE_REPLAY_H
@@ -9,10 +9,10 @@
 #include "hotpath/trace.h"
 
 /*
- * Delivers the whole trace, with its addresses if the reader was told that they are wanted. `code`
- * has the trace's architecture. With `salvage`, damaged frames are skipped (their words are
- * delivered as lost) and counted in `*damaged`, and threads without an end are ended; otherwise
- * damage is an error.
+ * Delivers the whole trace, with its addresses if the reader was told they are wanted. `code` has
+ * the trace's architecture. With `salvage`, damaged frames are skipped (their words are reported as
+ * lost) and counted in `*damaged`, and threads without an end are ended; otherwise damage is an
+ * error.
  */
 enum hp_err hp_replay(struct hp_trace_reader *reader, struct hp_code *code,
                       struct hp_consumer *consumer, bool salvage, uint64_t *damaged);
