@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * x86-64 instructions, as much of one as a translator must know that copies it: its length, where
- * its parts are, how it passes control on, and what it does to registers and flags. Stands alone
- * (no libc), and takes some twenty nanoseconds an instruction.
+ * x86-64 instructions, as far as a copying translator must know them: length, positions of the
+ * parts, control flow, and effect on registers and flags. Self-contained (no libc); takes about
+ * twenty nanoseconds per instruction.
  *
- * Everything that 64-bit mode has is decoded: legacy, VEX, EVEX, XOP and 3DNow! encodings. The unit
- * test holds it against Zydis.
+ * Everything in 64-bit mode is decoded: legacy, VEX, EVEX, XOP and 3DNow! encodings. The unit test
+ * compares it with Zydis.
  */
 #ifndef HP_NATIVE_DECODE_H
 #define HP_NATIVE_DECODE_H
@@ -16,8 +16,8 @@
 /* What the translator must do with an instruction. */
 enum hp_x86_kind {
     HP_X86_PLAIN,   /* copy; only a RIP-relative or GS operand needs care */
-    HP_X86_INVALID, /* no such instruction (or longer than 15 bytes, or cut off by `size`): running
-                       it raises #UD; length is what was looked at, at least 1 */
+    HP_X86_INVALID, /* no such instruction (or over 15 bytes, or cut off by `size`): running it
+                       raises #UD; length is the number of bytes examined, at least 1 */
 
     HP_X86_JUMP,     /* JMP rel8/rel32 */
     HP_X86_COND,     /* Jcc rel8/rel32; `condition` is the low nibble of the opcode */
@@ -27,11 +27,11 @@ enum hp_x86_kind {
     HP_X86_CALL_IND, /* CALL r/m64 */
     HP_X86_RET,      /* near RET, `imm` bytes dropped afterwards */
     HP_X86_SYSCALL,  /* SYSCALL */
-    HP_X86_TRAP,     /* INT3, INT n, INT1, UD0, UD1, UD2, HLT: ends a block exactly where hotpath's
-                        isa part says HP_FLOW_TRAP or HP_FLOW_SYSCALL */
-    HP_X86_FAR,      /* far CALL, JMP, RET; IRET */
-    HP_X86_SYSTEM,   /* SYSENTER, SYSEXIT, SYSRET, RSM, UIRET: not translated */
-    HP_X86_XBEGIN,   /* XBEGIN rel32 */
+    HP_X86_TRAP,   /* INT3, INT n, INT1, UD0, UD1, UD2, HLT: ends a block exactly where the isa part
+                      says HP_FLOW_TRAP or HP_FLOW_SYSCALL */
+    HP_X86_FAR,    /* far CALL, JMP, RET; IRET */
+    HP_X86_SYSTEM, /* SYSENTER, SYSEXIT, SYSRET, RSM, UIRET: not translated */
+    HP_X86_XBEGIN, /* XBEGIN rel32 */
 
     HP_X86_RDGSBASE, /* to register `reg`; 32-bit operand unless `wide` */
     HP_X86_WRGSBASE, /* from register `reg` */
@@ -51,14 +51,14 @@ enum {
     HP_X86_RDI
 };
 
-/* Opcodes by which some instructions are known. */
+/* Opcodes that identify some instructions. */
 #define HP_X86_PUSHF 0x9c
 #define HP_X86_POPF  0x9d
 #define HP_X86_IRET  0xcf
 #define HP_X86_HLT   0xf4
 
 enum {
-    HP_X86_SEG_NONE, /* or one that means nothing in 64-bit mode */
+    HP_X86_SEG_NONE, /* or one without meaning in 64-bit mode */
     HP_X86_SEG_FS,
     HP_X86_SEG_GS,
 };
@@ -68,35 +68,34 @@ struct hp_x86 {
     uint8_t kind; /* enum hp_x86_kind */
     uint8_t condition;
     uint8_t reg;       /* see the kinds */
-    uint8_t opcode_at; /* offset of the opcode's first byte behind prefixes and REX (its 0F, VEX,
-                            EVEX, XOP byte if it starts with one) */
+    uint8_t opcode_at; /* offset of the opcode's first byte after prefixes and REX (its 0F, VEX,
+                          EVEX, XOP byte if it starts with one) */
     uint8_t rex;       /* the REX byte, 0: none */
     uint8_t modrm_at;  /* offset of ModRM; 0: none */
     uint8_t disp_at;   /* offset of the displacement; 0: none */
     uint8_t disp_size; /* 1 or 4 */
     uint8_t imm_at;    /* offset of the immediate or branch displacement; 0: none */
     uint8_t imm_size;  /* 1, 2, 3 (ENTER), 4, 8 */
-    uint8_t segment;   /* HP_X86_SEG_*, of the memory operand; FS and GS only count where there is
-                            one (string instructions and MOV moffs included, LEA and NOP not) */
+    uint8_t segment; /* HP_X86_SEG_*, of the memory operand; FS and GS only count where there is one
+                        (string instructions and MOV moffs included, LEA and NOP not) */
     bool rip_relative; /* the memory operand is [rip + disp32] (or [eip + disp32]: see addr32) */
-    bool addr32;       /* an address-size prefix (67) is there */
+    bool addr32;       /* has an address-size prefix (67) */
     bool has_memory;   /* reads or writes memory through ModRM; LEA, NOP and prefetches do not */
     bool is_lea;       /* LEA: ModRM's memory operand is only an address */
     bool is_rep;       /* a string instruction with a REP or REPNE prefix */
     bool is_string;    /* MOVS, CMPS, STOS, LODS, SCAS, INS, OUTS */
-    bool wide;         /* REX.W or its like: 64-bit operands */
-    /* What it does to general registers, for finding a free one. Conservative: an instruction that
-     * is not known in detail uses and reads everything, flags included, and surely writes nothing.
-     */
-    uint16_t uses;   /* every register it mentions in any way, implicit ones included */
-    uint16_t reads;  /* registers whose old value may matter, those in addresses included; a
-                        register of which only a part is written counts as read */
-    uint16_t writes; /* registers whose whole 64 bits are overwritten whatever happens (a CMOV or a
-                        REP with count 0 does not) */
-    /* The six arithmetic flags together (OF SF ZF AF PF CF), and the direction flag counts as read
-     * only. */
-    bool reads_flags;  /* any of them may matter, also "leaves some of them and writes others" */
-    bool writes_flags; /* all six are written or made undefined, whatever happens */
+    bool wide;         /* REX.W or equivalent: 64-bit operands */
+    /* Effect on general registers, for finding a free one. Conservative: an instruction that is not
+     * known in detail uses and reads everything, flags included, and writes nothing for certain. */
+    uint16_t uses;   /* every register involved, implicit ones included */
+    uint16_t reads;  /* registers whose old value may matter, those in addresses included; a partly
+                        written register counts as read */
+    uint16_t writes; /* registers whose whole 64 bits are overwritten in any case (not by a CMOV or
+                        a REP with count 0) */
+    /* The six arithmetic flags together (OF SF ZF AF PF CF); the direction flag counts only as
+     * read. */
+    bool reads_flags;  /* any of them may matter, also "preserves some and writes others" */
+    bool writes_flags; /* all six are written or undefined in any case */
     int64_t imm;       /* sign-extended immediate, or branch displacement, when imm_at */
     int32_t disp;      /* sign-extended displacement, when disp_at */
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * The opcode maps of the decoder: one 32-bit entry an opcode. Internal to decode*.c.
+ * The opcode maps of the decoder: one 32-bit entry per opcode. Internal to decode*.c.
  */
 #ifndef HP_NATIVE_DECODE_TABLES_H
 #define HP_NATIVE_DECODE_TABLES_H
 
 #include "engine/native/inner/decode.h"
 
-/* What an entry is made of. An entry of 0: no such instruction. */
+/* The fields of an entry. 0: no such instruction. */
 enum {
     MODRM = 1 << 0,
     IB = 1 << 1,    /* immediates: one byte */
@@ -27,7 +27,7 @@ enum {
     EW = 1 << 8,    /* written */
     GB = 1 << 9,    /* ModRM.reg is a byte register */
     EB = 1 << 10,   /* ModRM.rm is one */
-    FX = 1 << 11,   /* 66 is not an operand size here: a write is of 32 or 64 bits */
+    FX = 1 << 11,   /* 66 is not an operand size here: a write has 32 or 64 bits */
     FR = 1 << 12,   /* reads_flags */
     FW = 1 << 13,   /* writes_flags */
     K = 1 << 14,    /* known in detail by the bits here and its action; else conservative */
@@ -39,7 +39,7 @@ enum {
     ACTION = 20,    /* shift of enum action */
 };
 
-/* What the bits cannot say: done by code of its own after them. */
+/* What the bits cannot express: handled by code after them. */
 enum action {
     DO_NOTHING,
     /* only a kind and registers, from a table */
@@ -127,19 +127,19 @@ enum {
     P67 = 1 << 3,
     PFS = 1 << 4,
     PGS = 1 << 5,
-    POTHER = 1 << 6, /* LOCK and segments that mean nothing */
+    POTHER = 1 << 6, /* LOCK and meaningless segment prefixes */
     PREX = 1 << 7,
 };
 
-/* REX, or the like bits of VEX, EVEX and XOP, the right way up. */
+/* REX, or the equivalent bits of VEX, EVEX and XOP, not inverted. */
 enum { EXT_B = 1, EXT_X = 2, EXT_R = 4, EXT_W = 8 };
 
-/* An instruction taken to pieces, between finding its parts and saying what it does. */
+/* A disassembled instruction, before its effects are determined. */
 struct hp_x86_parts {
     const uint8_t *code;
     unsigned readable;  /* bytes */
-    unsigned limit;     /* those that an instruction may have */
-    unsigned at;        /* the next one */
+    unsigned limit;     /* those the instruction may have */
+    unsigned at;        /* the next byte */
     unsigned extension; /* EXT_* */
     uint32_t entry;
     uint8_t prefixes;
@@ -151,7 +151,7 @@ struct hp_x86_parts {
     uint16_t address;     /* registers of the memory operand */
 };
 
-/* Fills in kind, condition, registers, flags and the like from what was found. */
+/* Fills in kind, condition, registers, flags and so on from the parts. */
 void hp_x86_effects(struct hp_x86_parts *p, struct hp_x86 *insn);
 
 #endif
