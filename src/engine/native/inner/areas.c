@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory for code. As a rule it is private, writable and executable at once. Where that is refused
- * it is a memory file that is mapped twice, once to execute and once to write; then a forked child,
- * which must have a cache of its own, gets a copy that is made for it before the fork.
+ * Memory for code. Usually it is private and both writable and executable. Where that is refused,
+ * it is a memory file mapped twice, once to execute and once to write. A forked child needs its own
+ * cache and then gets a copy made before the fork.
  */
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/emit.h"
@@ -19,7 +19,7 @@ bool hp_areas_twice;
 
 /* --- Finding a place -------------------------------------------------------------------------- */
 
-/* `fd`: what is to be mapped; -1: memory that is writable too. */
+/* `fd`: the file to map; -1: anonymous memory, writable too. */
 static long map_code(uint64_t at, uint64_t size, int flags, int fd)
 {
     int prot = PROT_READ | PROT_EXEC | (fd < 0 ? PROT_WRITE : 0);
@@ -27,7 +27,7 @@ static long map_code(uint64_t at, uint64_t size, int flags, int fd)
     return hp_sys6(SYS_mmap, (long)at, (long)size, prot, flags | MAP_NORESERVE, fd, 0);
 }
 
-/* So far below `pc`, or above it. */
+/* Maps memory at this distance below `pc`, or above it. */
 static uint8_t *map_at_distance(uint64_t pc, uint64_t distance, uint64_t size, int fd)
 {
     for (int above = 0; above < 2; above++) {
@@ -43,8 +43,8 @@ static uint8_t *map_at_distance(uint64_t pc, uint64_t distance, uint64_t size, i
     return NULL;
 }
 
-/* Memory for code within reach of `pc`, at best 1 GiB away: there the kernel does not put what the
- * program maps, before it has mapped a lot. */
+/* Memory for code within reach of `pc`, preferably 1 GiB away: the kernel does not put the
+ * program's mappings there until it has mapped a lot. */
 static uint8_t *map_near(uint64_t pc, uint64_t size, int fd)
 {
     uint8_t *place = map_at_distance(pc, 1ull << 30, size, fd);
@@ -53,7 +53,7 @@ static uint8_t *map_near(uint64_t pc, uint64_t size, int fd)
         place = map_at_distance(pc, distance, size, fd);
     if (place)
         return place;
-    long anywhere = map_code(0, size, 0, fd); /* operands out of reach: one by one */
+    long anywhere = map_code(0, size, 0, fd); /* out of reach: operands are handled one by one */
     return hp_sys_failed(anywhere) ? NULL : (uint8_t *)anywhere;
 }
 
@@ -62,7 +62,7 @@ static uint8_t *map_near(uint64_t pc, uint64_t size, int fd)
 static int new_file(uint64_t size)
 {
     long fd = hp_sys2(SYS_memfd_create, (long)NAME, MFD_CLOEXEC | 0x10u /* MFD_EXEC */);
-    if (fd == -EINVAL) /* a kernel that does not know the flag */
+    if (fd == -EINVAL) /* this kernel does not know the flag */
         fd = hp_sys2(SYS_memfd_create, (long)NAME, MFD_CLOEXEC);
     if (hp_sys_failed(fd))
         return -1;
@@ -73,7 +73,7 @@ static int new_file(uint64_t size)
     return (int)fd;
 }
 
-/* Whether memory can be writable and executable: asked with as little as possible. */
+/* Whether memory can be writable and executable: tried with a minimal mapping. */
 static bool is_refused(void)
 {
     long page = map_code(0, 4096, 0, -1);

@@ -21,19 +21,19 @@ struct hp_seg *hp_segs;
 struct hp_exit *hp_exits;
 struct hp_cached_piece *hp_pieces;
 
-static uint32_t n_segs, n_exits, n_pieces; /* used; number 0 is nobody */
+static uint32_t n_segs, n_exits, n_pieces; /* used; 0 means none */
 struct hp_area hp_areas[MAX_AREAS];
 unsigned hp_n_areas;
 static uint64_t areas_size, area_size = AREA_SIZE;
-static uint64_t extra; /* so much more than --cache-size is allowed: see make_room() */
+static uint64_t extra; /* allowed beyond --cache-size: see make_room() */
 _Atomic uint64_t hp_cache_flushes;
-static unsigned less; /* powers of two by which the tables are smaller than they could be */
+static unsigned less; /* log2 of how much smaller the tables are than their maximum */
 
-/* Segments by where they start: chains, by hp_seg.next_hash. */
+/* Segments by start address: chains, by hp_seg.next_hash. */
 static uint32_t *by_start;
 static uint32_t by_start_mask;
 
-/* Pieces by the pages they come from: chains, by hp_piece.next and next_too. */
+/* Pieces by source page: chains, by hp_piece.next and next_too. */
 static uint32_t *by_page;
 
 /* --- Memory ----------------------------------------------------------------------------------- */
@@ -77,7 +77,8 @@ static struct hp_area *new_area(uint64_t pc)
     struct hp_area *area = &hp_areas[hp_n_areas];
     if (size < 1 << 18 || !hp_area_map(area, pc, size))
         return NULL;
-    area->segments = hp_pages(size / 16); /* none is smaller than 64 bytes, see hp_cache_publish */
+    area->segments =
+        hp_pages(size / 16); /* a segment takes 64 bytes or more, see hp_cache_publish */
     if (!area->segments) {
         hp_area_unmap(area);
         return NULL;
@@ -162,7 +163,7 @@ static void new_buckets(uint32_t n)
 {
     uint32_t *buckets = hp_pages(n * sizeof *buckets);
     if (!buckets)
-        return; /* longer chains */
+        return; /* chains get longer */
     if (by_start)
         hp_pages_give_back(by_start, (by_start_mask + 1ull) * 4);
     by_start = buckets;
@@ -221,7 +222,7 @@ uint32_t hp_cache_segment_at(uint64_t address)
     if (!area)
         return 0;
     uint32_t low = 0, high = area->n_segments;
-    while (low < high) { /* the last that does not start behind it */
+    while (low < high) { /* the last that does not start after it */
         uint32_t middle = (low + high) / 2;
         if ((uint64_t)(uintptr_t)hp_segs[area->segments[middle]].code <= address)
             low = middle + 1;
@@ -248,7 +249,7 @@ static void note_page(uint32_t piece, uint64_t page, uint32_t *next)
     *bucket = piece << 1 | (next == &hp_pieces[piece].next_too);
 }
 
-/* The pages a piece touches: there are two at most where code can be written. */
+/* The pages a piece touches: at most two where code can be written. */
 static void note_pages(const struct hp_seg *seg)
 {
     for (uint32_t i = 0; i < seg->n_pieces; i++) {
@@ -288,14 +289,14 @@ void hp_cache_patch(uint8_t *at, const uint8_t *to)
                      __ATOMIC_RELEASE);
 }
 
-/* Counts or records an exit; then goes on to the segment. `seg` tells what may be used for that. */
+/* Counts or records an exit; then continues to the segment. `seg` says which registers are free. */
 static void emit_ran(struct hp_emit *e, const struct hp_exit *exit, const struct hp_seg *seg)
 {
     unsigned reg = 1; /* rcx */
     bool saved = true;
     uint32_t counter =
         (uint32_t)(HP_AT_COUNTERS + exit->id * sizeof(struct hp_counter) + (exit->taken ? 8u : 0));
-    uint16_t usable = seg->dead & 0xcf; /* the first eight but rsp, rbp */
+    uint16_t usable = seg->dead & 0xcf; /* the first eight except rsp, rbp */
     if (usable) {
         reg = (unsigned)__builtin_ctz(usable);
         saved = false;
@@ -338,9 +339,9 @@ void hp_cache_link(uint32_t number, uint32_t segment)
         if (hp_engine.mode != HP_RECORD_NONE)
             emit_ran(&e, exit, seg);
         uint32_t size = (uint32_t)(e.out - code);
-        place = hp_cache_small(from, size + 5); /* no more than it needs: they are run often */
+        place = hp_cache_small(from, size + 5); /* no larger than needed: this code runs often */
         if (!place || !hp_emit_reaches((uint64_t)(uintptr_t)place, to))
-            return; /* goes through the gate for ever */
+            return; /* always goes through the gate */
         uint8_t *out = hp_cache_writable(place);
         memcpy(out, code, size);
         e = (struct hp_emit){out + size, (uint64_t)(uintptr_t)place + size};
@@ -364,7 +365,8 @@ static void remove_from_hash(uint32_t segment)
         *link = hp_segs[segment].next_hash;
 }
 
-/* No one gets there any more; who is in it leaves it by its exits, which lead to the gate again. */
+/* Makes the segment unreachable. Threads inside it leave by its exits, which lead to the gate
+ * again. */
 static void remove_segment(uint32_t segment)
 {
     struct hp_seg *seg = &hp_segs[segment];
@@ -379,7 +381,7 @@ static void remove_segment(uint32_t segment)
     seg->incoming = 0;
 }
 
-/* What is gone is taken out of the chain too: where code changes often it would only grow. */
+/* Removed segments are unlinked here: where code changes often the chain would only grow. */
 static uint32_t invalidate_page(uint64_t page, uint64_t low, uint64_t high)
 {
     uint32_t n = 0, *link = page_bucket(page);
@@ -430,7 +432,7 @@ uint64_t hp_cache_tables_used(void)
            (by_start_mask + 1) * sizeof *by_start + hp_landings_size();
 }
 
-/* Gives back what is more than there should be. */
+/* Unmaps the areas beyond the configured size. */
 static void drop_extra_areas(void)
 {
     extra = 0;
@@ -459,9 +461,9 @@ void hp_cache_flush(void)
 /* --- Getting ---------------------------------------------------------------------------------- */
 
 /*
- * The cache is full: flushes it. Where a thread does not leave it, nothing of it may be used anew:
- * the cache grows beyond its size instead, until the next time it is full. There is no waiting for
- * such a thread: it may itself wait for one that needs the lock.
+ * The cache is full: flushes it. If a thread does not leave it, no part of it may be reused: the
+ * cache grows beyond its size instead, until it is full again. There is no waiting for such a
+ * thread: it may itself be waiting for one that needs the lock.
  */
 static bool make_room(struct hp_self *self, uint64_t pc, const char **why)
 {
@@ -488,7 +490,7 @@ uint32_t hp_cache_get(struct hp_self *self, uint64_t pc, bool land, const char *
     return hp_translate(self, pc, land, why);
 }
 
-/* An eighth of a limited address space is for the tables, and a 32nd for each area. */
+/* The tables get an eighth of a limited address space, each area a 32nd. */
 static void choose_sizes(void)
 {
     const uint64_t tables = MAX_SEGMENTS * sizeof *hp_segs + MAX_EXITS * sizeof *hp_exits +

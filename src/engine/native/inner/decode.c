@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Finding the parts of an instruction. Every byte is checked against the limit before it is looked
- * at; what the instruction does is said by decode_effects.c.
+ * Finding the parts of an instruction. Every byte is checked against the limit before it is read.
+ * decode_effects.c determines what the instruction does.
  */
 #include "engine/native/inner/decode_tables.h"
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * EVEX instructions count eight-bit displacements in units of what they access ("disp8*N" in the
- * manuals). One entry an opcode, four bits for each prefix (none, 66, F3, F2) and W:
+ * EVEX instructions scale eight-bit displacements by the size of what they access ("disp8*N" in the
+ * manuals). One entry per opcode, four bits for each prefix (none, 66, F3, F2) and W:
+ *
  *   1 ... 7    2^0 ... 2^6 bytes
  *   8 ... 11   the vector, 1/2, 1/4, 1/8 of it; with broadcast one element of four or, W, eight
  *              bytes

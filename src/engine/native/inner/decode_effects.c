@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an instruction does, from its entry in the opcode maps and its parts: first what the entry's
- * bits say, then the action for what they cannot say.
+ * What an instruction does, from its entry in the opcode maps and its parts: first the entry's
+ * bits, then the action for what the bits cannot express.
  */
 #include "engine/native/inner/decode_tables.h"
 
@@ -441,7 +441,7 @@ static void set_kind(struct hp_x86 *insn, enum hp_x86_kind kind, unsigned regist
 // The commonest actions, from a table: a jump to the code of each would rarely be predicted.
 struct simple {
     uint8_t kind;
-    bool reads_register, writes_register; /* that of the opcode */
+    bool reads_register, writes_register; /* the opcode's register */
     uint16_t reads;
 };
 

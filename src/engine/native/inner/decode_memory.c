@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "engine/native/inner/decode_memory.h"
 
-/* What is looked at: the instruction, and its operands so far. */
+/* The instruction, and its operands found so far. */
 struct list {
     const uint8_t *code;
     const struct hp_x86 *insn;
-    const uint8_t *opcode; /* behind prefixes */
+    const uint8_t *opcode; /* after the prefixes */
     struct hp_x86_mem *mems;
     unsigned n;
     bool word; /* 16-bit operands */
@@ -74,7 +74,7 @@ static bool is_vex(uint8_t first)
     return first == 0xc4 || first == 0xc5 || first == 0x62 || first == 0x8f;
 }
 
-/* The bits that extend index (2) and base (1), wherever the encoding keeps them. */
+/* The bits that extend index (2) and base (1), wherever the encoding has them. */
 static unsigned extension(const struct list *l)
 {
     const uint8_t *opcode = l->opcode;
@@ -133,8 +133,8 @@ static struct hp_x86_mem modrm_operand(const struct list *l, uint64_t address)
     return mem;
 }
 
-/* Hints that the isa part lists as reads although nothing depends on what is there: prefetches,
- * CLDEMOTE, and MPX's moves, which no processor has any more. */
+/* Hints that the isa part lists as reads although nothing depends on the data: prefetches,
+ * CLDEMOTE, and MPX's moves, which current processors no longer have. */
 static bool is_listed_hint(const struct list *l)
 {
     if (l->opcode[0] != 0x0f || !l->insn->modrm_at || l->code[l->insn->modrm_at] >= 0xc0)
@@ -205,7 +205,7 @@ static void one_byte(struct list *l, uint64_t address)
     }
 }
 
-/* VIA's: random numbers, hashes, ciphers. */
+/* VIA extensions: random numbers, hashes, ciphers. */
 static void add_padlock(struct list *l, uint8_t modrm)
 {
     bool hash = l->opcode[1] == 0xa6;

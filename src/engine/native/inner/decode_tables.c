@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Opcode maps: what Intel's and AMD's manuals print as tables.
+ * Opcode maps: the tables of Intel's and AMD's manuals.
  */
 #include "engine/native/inner/decode_tables.h"
 

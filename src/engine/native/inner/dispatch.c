@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What happens when translated code comes to its end: the gates call in here, and every function
- * goes back into the cache.
+ * What happens when translated code reaches its end: the gates call in here, and every function
+ * reenters the cache.
  */
 #include "engine/native/inner/cpu.h"
 #include "engine/native/inner/decode_memory.h"
@@ -14,19 +14,20 @@
 #include <linux/futex.h>
 #include <string.h>
 
-#define KNOWN_INSNS 1024 /* instructions run natively whose description is kept */
+#define KNOWN_INSNS 1024 /* instructions run natively whose descriptions are kept */
 #define ARCH_GET_FS 0x1003
 #define PAGE        4096
-#define CODE_PAGES  16 /* more than are translated in one piece, if they can be written */
+#define CODE_PAGES  16 /* more pages than a segment spans, if they are writable */
 
 /* --- The lock --------------------------------------------------------------------------------- */
 
-static _Atomic uint32_t lock_word; /* 0 free, 1 taken, 2 taken and waited for */
-static _Atomic int32_t lock_owner; /* the thread that has it; 0: nobody, or not said yet */
+static _Atomic uint32_t lock_word; /* 0 free, 1 taken, 2 taken with waiters */
+static _Atomic int32_t lock_owner; /* the thread that holds it; 0: none, or not yet set */
 
 /*
- * A thread that makes a system call with the lock held may be killed by the program's filter, alone
- * (SECCOMP_RET_KILL_THREAD). The call was not made then, and all that the lock protects is whole.
+ * A thread that makes a system call with the lock held may be killed alone by the program's filter
+ * (SECCOMP_RET_KILL_THREAD). The call was not made then, and everything under the lock is
+ * consistent.
  */
 static bool take_from_dead(int32_t tid)
 {
@@ -66,8 +67,8 @@ void hp_lock_break(void)
 
 /* --- Going on --------------------------------------------------------------------------------- */
 
-/* The segment at `pc`, with a landing if it is a new one and `land`; 0: none can be made. With the
- * lock held. */
+/* The segment at `pc`, a new one with a landing if `land`; 0: none can be made. With the lock
+ * held. */
 static uint32_t get(struct hp_self *self, uint64_t pc, bool land, const char **why)
 {
     *why = NULL;
@@ -82,7 +83,7 @@ static uint32_t get(struct hp_self *self, uint64_t pc, bool land, const char **w
 
 static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *why);
 
-/* Enters the segment that was found for `pc`, if any. The lock is held, and let go. */
+/* Enters the segment found for `pc`, if any. With the lock held; releases it. */
 static _Noreturn void enter(struct hp_self *self, uint32_t segment, uint64_t pc, const char *why)
 {
     if (atomic_load(&hp_released)) {
@@ -114,7 +115,7 @@ void hp_on_exit(struct hp_self *self)
     const char *why;
     uint32_t number = self->exit;
     uint64_t before = atomic_load(&hp_cache_flushes);
-    struct hp_exit exit = hp_exits[number]; /* when we are out there may be a flush */
+    struct hp_exit exit = hp_exits[number]; /* once we are out, the cache may be flushed */
     uint64_t pc = self->regs.rip = exit.target;
     atomic_store(&self->where, HP_IN_ENGINE);
     hp_lock();
@@ -166,8 +167,7 @@ void hp_on_resume(struct hp_self *self)
     hp_go_on(self, self->target);
 }
 
-/* Whether it is a string instruction that repeats itself: natively it would be stepped its whole
- * length. */
+/* Whether it is a repeated string instruction: natively it would be single-stepped to its end. */
 static bool is_repeated(uint64_t pc)
 {
     uint8_t bytes[2];
@@ -175,8 +175,8 @@ static bool is_repeated(uint64_t pc)
            (bytes[0] == 0xf3 || (bytes[0] == 0x66 && bytes[1] == 0xf3));
 }
 
-/* The page that is written to can be written now. The instruction is run natively, as it could be
- * in that page itself, which would be guarded when it is translated. */
+/* The page can be written now. The instruction runs natively: it could be in that same page, which
+ * would be guarded again when it is translated. */
 static _Noreturn void write_again(struct hp_self *self)
 {
     uint64_t pc = self->regs.rip, distance = self->write_address / PAGE - pc / PAGE;
@@ -191,10 +191,10 @@ static _Noreturn void write_again(struct hp_self *self)
 void hp_on_pending(struct hp_self *self)
 {
     self->stepping = false;
-    if (self->probing) /* something came first */
+    if (self->probing) /* something else came first */
         hp_probe_done(self, true);
     if (atomic_load(&hp_releasing) && !atomic_load(&hp_released) && self->where == HP_IN_CACHE)
-        hp_release_fault(self); /* while it is waited for */
+        hp_release_fault(self); /* while the releasing thread waits */
     atomic_store(&self->where, HP_IN_ENGINE);
     atomic_store(&self->pending, 0);
     if (self->has_write)
@@ -247,7 +247,7 @@ unsigned hp_operands(const struct hp_self *self, const uint8_t *bytes, const str
     return n;
 }
 
-/* Whether the segment `id` is just these bytes at `pc`. */
+/* Whether segment `id` is exactly these bytes at `pc`. */
 static bool is_described(uint32_t id, uint64_t pc, const uint8_t *bytes, uint32_t size)
 {
     if (!id)
@@ -257,7 +257,7 @@ static bool is_described(uint32_t id, uint64_t pc, const uint8_t *bytes, uint32_
     return stored->start == pc && stored->size == size && memcmp(stored + 1, bytes, size) == 0;
 }
 
-/* Describes the instruction at `pc` as code of its own; 0: that is not possible. */
+/* Describes the instruction at `pc` as a segment; 0: not possible. */
 static uint32_t describe_insn(struct hp_self *self, uint64_t pc, struct hp_x86 *insn)
 {
     static uint32_t known[KNOWN_INSNS];
@@ -283,7 +283,7 @@ static uint32_t describe_insn(struct hp_self *self, uint64_t pc, struct hp_x86 *
     return id;
 }
 
-/* Whether the instruction has to do with the trap flag. */
+/* Whether the instruction involves the trap flag. */
 static void look_at_flags(struct hp_self *self, uint64_t pc)
 {
     uint8_t bytes[2] = {0, 0}, opcode;
@@ -308,7 +308,7 @@ static _Noreturn void probe(struct hp_self *self, uint64_t pc, uint32_t id)
     hp_enter_native(self);
 }
 
-/* What to do where no segment can be made: let the processor say what is wrong. */
+/* Handles a `pc` where no segment can be made: the processor shall report what is wrong. */
 static _Noreturn void go_without(struct hp_self *self, uint64_t pc, const char *why)
 {
     if (why)
@@ -330,7 +330,7 @@ void hp_probe(struct hp_self *self, uint64_t pc, bool counts)
     probe(self, pc, counts ? describe_insn(self, pc, &insn) : 0);
 }
 
-/* The program single-steps itself: instructions are run natively, and every one of them traps. */
+/* The program single-steps itself: instructions run natively, and each one traps. */
 void hp_step(struct hp_self *self)
 {
     struct hp_x86 insn;
@@ -343,7 +343,7 @@ void hp_step(struct hp_self *self)
     probe(self, pc, id);
 }
 
-/* PUSHF has shown the trap flag of ours. */
+/* Hides our trap flag, which PUSHF has stored. */
 static void hide_trap_flag(struct hp_self *self)
 {
     uint16_t flags;

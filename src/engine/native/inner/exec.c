@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Executing another program. It is found as the kernel would find it, through scripts; when it is
- * one that can be observed, the engine is executed in its place, told what to load.
+ * Executing another program. It is located as the kernel would, through scripts. If it can be
+ * observed, the engine is executed in its place, with instructions what to load.
  *
- * Whatever is unusual or goes wrong on the way is left to the kernel's own exec of what the program
- * asked for: that gives the right error, or the right program, unobserved.
+ * Anything unusual or wrong on the way is left to the kernel: the program's own exec is made, which
+ * gives the right error, or the right program, unobserved.
  *
- * A child of vfork() comes here with its parent's memory: what it maps stays mapped there once the
- * exec has succeeded. So everything is on the stack, but for the arguments of a script when they
- * are many. No state is static: other threads may be here too.
+ * A child of vfork() comes here with its parent's memory: what it maps stays mapped there after the
+ * exec. So everything is on the stack, except for the arguments of a script when they are many. No
+ * state is static: other threads may be here too.
  */
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/sys.h"
@@ -27,7 +27,7 @@
 #include <unistd.h>
 
 #ifndef AT_EXECVE_CHECK
-#define AT_EXECVE_CHECK 0x10000 /* since Linux 6.14; others answer EINVAL */
+#define AT_EXECVE_CHECK 0x10000 /* since Linux 6.14; older kernels return EINVAL */
 #endif
 
 #ifndef MFD_NOEXEC_SEAL
@@ -35,13 +35,13 @@
 #endif
 
 #define SCRIPT_LEVELS 5    /* the kernel's limit */
-#define HEAD_SIZE     256  /* bytes of a file that it looks at */
+#define HEAD_SIZE     256  /* bytes of a file that it reads */
 #define ARGS_ON_STACK 2048 /* 16 KiB */
 #define FD_PATH       48   /* room for "/proc/thread-self/fd/N" */
 
 enum { DIRFD, PATH, ARGV, ENVP, FLAGS }; /* of the arguments of execveat */
 
-/* A script's first line, cut into words. */
+/* A script's first line, split into words. */
 struct script {
     char head[HEAD_SIZE];
     const char *interpreter;
@@ -49,12 +49,11 @@ struct script {
 };
 
 struct plan {
-    const char *path; /* as the program gave it: the end of start.name */
-    bool
-        is_program_again; /* it means /proc/self/exe, which is the engine: hp_engine.program_path */
-    int dirfd;            /* the file that is being looked at, as it was named */
+    const char *path;      /* as the program gave it: the tail of start.name */
+    bool is_program_again; /* it is /proc/self/exe, the engine: means hp_engine.program_path */
+    int dirfd;             /* the current file, as it was named */
     const char *named;
-    const char *why; /* it is not observed, when the file does not tell; NULL */
+    const char *why; /* reason it is not observed, if the file does not show it; or NULL */
     int n_scripts;
     struct script scripts[SCRIPT_LEVELS];
     struct hp_start start;
@@ -67,7 +66,7 @@ static void close_fd(int fd)
 
 /* --- Text ------------------------------------------------------------------------------------- */
 
-/* A name for the open file. Not by /proc/self: a thread may have descriptors of its own. */
+/* A name for the open file. Not through /proc/self: a thread may have its own descriptors. */
 static void fd_path(char to[FD_PATH], int fd)
 {
     static const char folder[] = "/proc/thread-self/fd/";
@@ -75,11 +74,11 @@ static void fd_path(char to[FD_PATH], int fd)
     hp_put_number(to + sizeof folder - 1, fd);
 }
 
-/* Copies a string of the program; false when it is not there or does not fit. */
+/* Copies a string of the program; false when it is not readable or does not fit. */
 static bool copy_text(char *to, uint64_t size, uint64_t from)
 {
     while (size > 0) {
-        uint64_t n = 4096 - from % 4096; /* what follows the string's page may not be there */
+        uint64_t n = 4096 - from % 4096; /* the page after the string's may be unmapped */
         if (n > size)
             n = size;
         if (!hp_copy(to, (const void *)from, n))
@@ -93,7 +92,7 @@ static bool copy_text(char *to, uint64_t size, uint64_t from)
     return false;
 }
 
-/* The name as the kernel puts it into AT_EXECFN: the path, or by its descriptor. */
+/* The name as the kernel sets it in AT_EXECFN: the path, or one made from its descriptor. */
 static bool copy_path(struct plan *plan, const uint64_t args[5])
 {
     char *name = plan->start.name, first;
@@ -113,7 +112,7 @@ static bool copy_path(struct plan *plan, const uint64_t args[5])
 
 /* --- Files ------------------------------------------------------------------------------------ */
 
-/* Opens what execveat would execute, by name only. */
+/* Opens what execveat would execute, as a path only (O_PATH). */
 static int open_named(struct plan *plan, int dirfd, const char *path, int flags)
 {
     plan->dirfd = dirfd;
@@ -133,7 +132,7 @@ static bool same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
-/* Without /proc: opens by its name what is open by name, if that is still the same. */
+/* Without /proc: reopens by name the file of an O_PATH descriptor, if it is still the same. */
 static int open_again(const struct plan *plan, int named)
 {
     struct stat st, again;
@@ -147,7 +146,7 @@ static int open_again(const struct plan *plan, int named)
     return -ENOENT;
 }
 
-/* Opens for reading what is open by name, which is closed. */
+/* Reopens an O_PATH descriptor for reading, and closes it. */
 static int open_readable(const struct plan *plan, int named)
 {
     char path[FD_PATH];
@@ -165,7 +164,7 @@ static bool is_file(int fd, const struct hp_file_id *wanted)
     return id.inode && id.inode == wanted->inode && id.device == wanted->device;
 }
 
-/* Whether the path is that of a link to a process's program: /proc/self/exe and the like. */
+/* Whether the path is a link to a process's program: /proc/self/exe and the like. */
 static bool is_exe_link(int dirfd, const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -183,8 +182,8 @@ static bool is_exe_link(int dirfd, const char *path)
 }
 
 /*
- * Whether the kernel would execute this, as far as can be said without doing it; argv and envp may
- * be bad as well. Kernels that cannot be asked are asked for the permission only.
+ * Whether the kernel would execute this, argv and envp included, as far as can be known without
+ * doing so. On older kernels only the permission is checked.
  */
 static bool may_execute(int dirfd, const char *path, const uint64_t args[5], int flags)
 {
@@ -200,7 +199,7 @@ static bool may_execute(int dirfd, const char *path, const uint64_t args[5], int
     return !hp_sys_failed(result);
 }
 
-/* Whether the process would have other rights in the program: those an engine could not have. */
+/* Whether the program would run with other privileges: an engine could not get those. */
 static bool gains_rights(int fd, const struct stat *st)
 {
     if (hp_sys6(SYS_prctl, PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0, 0) == 1)
@@ -213,14 +212,15 @@ static bool gains_rights(int fd, const struct stat *st)
     return hp_sys4(SYS_fgetxattr, fd, (long)"security.capability", 0, 0) > 0;
 }
 
-/* Without /proc: the name by which the file was opened, made absolute. Its length, 0: none. */
+/* Without /proc: the name by which the file was opened, made absolute. Returns its length, 0:
+ * none. */
 static uint64_t join_name(const struct plan *plan, char *to, uint64_t size)
 {
     uint64_t length = strlen(plan->named), n = 0;
     if (plan->named[0] != '/') {
         long got =
             plan->dirfd == AT_FDCWD && length ? hp_sys2(SYS_getcwd, (long)to, (long)size) : 0;
-        if (got <= 0 || (uint64_t)got + length >= size) /* with the 0 that ends it */
+        if (got <= 0 || (uint64_t)got + length >= size) /* including the terminator */
             return 0;
         n = (uint64_t)got;
         to[n - 1] = '/';
@@ -231,7 +231,7 @@ static uint64_t join_name(const struct plan *plan, char *to, uint64_t size)
     return n + length;
 }
 
-/* The file's absolute name, if it has one by which the engine will find it. */
+/* The file's absolute name, if the engine will find it by that. */
 static bool name_file(struct plan *plan, int fd, const struct stat *st)
 {
     char path[FD_PATH], *to = plan->start.path;
@@ -254,7 +254,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* The first that is no blank, up to `last`; NULL: none. */
+/* The first non-blank up to `last`; NULL: none. */
 static char *skip_blanks(char *at, char *last)
 {
     for (; at <= last; at++)
@@ -272,7 +272,7 @@ static char *skip_word(char *at, char *last)
     return NULL;
 }
 
-/* The end of a first line: at its newline, or of the `head` if the name in it is not cut off. */
+/* The end of a first line: its newline, or the end of `head` if the name in it is complete. */
 static char *line_end(char *head)
 {
     char *last = head + HEAD_SIZE - 1;
@@ -283,7 +283,7 @@ static char *line_end(char *head)
     return name && skip_word(name, last) ? last : NULL;
 }
 
-/* Cuts a first line into words, in the kernel's way; false when it would not take it. */
+/* Splits a first line into words as the kernel does; false when the kernel would reject it. */
 static bool read_script(struct script *script)
 {
     char *head = script->head;
@@ -307,7 +307,7 @@ static bool read_script(struct script *script)
     return true;
 }
 
-/* A script that is known by a descriptor cannot be opened once that is closed. */
+/* A script given by a descriptor cannot be opened after that is closed. */
 static bool script_stays(const struct plan *plan, const uint64_t args[5])
 {
     if (plan->path == plan->start.name)
@@ -327,7 +327,7 @@ static bool is_our_elf(const char head[HEAD_SIZE])
            (header.e_type == ET_EXEC || header.e_type == ET_DYN);
 }
 
-/* The file's first bytes, zeros where there are none. */
+/* The file's first bytes, padded with zeros. */
 static void read_head(int fd, char head[HEAD_SIZE])
 {
     memset(head, 0, HEAD_SIZE);
@@ -339,8 +339,8 @@ static void read_head(int fd, char head[HEAD_SIZE])
     }
 }
 
-/* Whether the program's interpreter is there, if it wants one: what is wrong otherwise is the
- * kernel's to say. */
+/* Whether the program's interpreter exists, if it names one. Otherwise the kernel reports the
+ * error. */
 static bool has_interpreter(int fd, const char head[HEAD_SIZE])
 {
     Elf64_Ehdr header;
@@ -371,7 +371,7 @@ static bool can_observe(struct plan *plan, int fd, const char head[HEAD_SIZE])
 }
 
 /* Follows scripts from the file in `named`, which is closed, to the program that would run; false
- * when that is not one to observe. */
+ * when it should not be observed. */
 static bool find_program(struct plan *plan, int named, const uint64_t args[5])
 {
     char head[HEAD_SIZE];
@@ -400,13 +400,13 @@ static bool find_program(struct plan *plan, int named, const uint64_t args[5])
 
 /* --- Arguments of scripts --------------------------------------------------------------------- */
 
-/* The program's argv[i]; false when it is not there. */
+/* The program's argv[i]; false when it is not readable. */
 static bool get_arg(uint64_t argv, uint64_t i, uint64_t *arg)
 {
     return hp_copy(arg, (const void *)(argv + i * 8), 8);
 }
 
-/* How many there are, the ending 0 not counted; false when they are not there. */
+/* The number of arguments, without the final 0; false when they are not readable. */
 static bool count_args(uint64_t argv, uint64_t *n)
 {
     uint64_t arg = 1;
@@ -418,8 +418,8 @@ static bool count_args(uint64_t argv, uint64_t *n)
     return arg == 0;
 }
 
-/* What scripts put before the second of the program's arguments: the last interpreter first. Each
- * one's name takes the place of the name it was called by. Returns how many. */
+/* The arguments that scripts put before the program's second one, last interpreter first. Each
+ * interpreter's name replaces the name it was called by. Returns how many. */
 static uint64_t put_script_args(const struct plan *plan, uint64_t *to)
 {
     uint64_t n = 0;
@@ -434,8 +434,8 @@ static uint64_t put_script_args(const struct plan *plan, uint64_t *to)
     return n;
 }
 
-/* The arguments with those of scripts; false when the program's are not all there. `to` has room
- * for `count` of the program's and three a level. */
+/* The arguments including those of scripts; false when the program's are not all readable. `to` has
+ * room for `count` of the program's and three per level. */
 static bool put_args(const struct plan *plan, uint64_t argv, uint64_t count, uint64_t *to)
 {
     uint64_t n = put_script_args(plan, to);
@@ -449,8 +449,8 @@ static bool put_args(const struct plan *plan, uint64_t argv, uint64_t count, uin
 /* --- Executing -------------------------------------------------------------------------------- */
 
 /*
- * The exec itself, by execveat() or, with dirfd AT_FDCWD and no flags, execve(): filters are most
- * likely to allow that. The new program inherits the program's mask and what is pending.
+ * The exec itself, by execveat() or, with dirfd AT_FDCWD and no flags, execve(), which filters are
+ * most likely to allow. The new program inherits the program's mask and pending signals.
  * HP_EXEC_AGAIN: a signal came first, nothing was done.
  */
 static long call_exec(struct hp_self *self, const uint64_t args[5])
@@ -475,7 +475,7 @@ static long call_exec(struct hp_self *self, const uint64_t args[5])
     return result;
 }
 
-/* As the program asked for it. */
+/* As the program requested. */
 static long exec_natively(struct hp_self *self, const struct plan *plan, const uint64_t args[5])
 {
     uint64_t again[5] = {(uint64_t)AT_FDCWD, (uint64_t)(uintptr_t)hp_engine.program_path,
@@ -483,7 +483,7 @@ static long exec_natively(struct hp_self *self, const struct plan *plan, const u
     return call_exec(self, plan->is_program_again ? again : args);
 }
 
-/* The memory file that tells an engine what to do; it outlives the exec. Negative: none. */
+/* The memory file that instructs an engine; it outlives the exec. Negative: none. */
 static int write_start(const struct hp_start *start)
 {
     int fd = (int)hp_sys2(SYS_memfd_create, (long)HP_START_NAME, MFD_NOEXEC_SEAL);
@@ -518,7 +518,7 @@ static void keep_over_exec(bool keep)
     hp_sys3(SYS_fcntl, hp_engine.engine_fd, F_SETFD, keep ? 0 : FD_CLOEXEC);
 }
 
-/* By execve when that is what the program used, as its filters may allow no other. */
+/* By execve if the program used that: its filters may allow no other. */
 static long call_engine(struct hp_self *self, uint64_t argv, uint64_t envp, bool at)
 {
     char path[FD_PATH];
@@ -532,7 +532,7 @@ static long call_engine(struct hp_self *self, uint64_t argv, uint64_t envp, bool
     return error == -ENOENT ? call_exec(self, by_fd) : error;
 }
 
-/* Executes the engine. Returns why that failed, all being as before; 0: nothing was tried. */
+/* Executes the engine. Returns the error, with everything as before; 0: nothing was tried. */
 static long exec_engine(struct hp_self *self, struct plan *plan, uint64_t argv, uint64_t envp)
 {
     int fd = make_start(self, plan);
@@ -548,7 +548,7 @@ static long exec_engine(struct hp_self *self, struct plan *plan, uint64_t argv, 
     return error;
 }
 
-/* As exec_engine(), with the arguments of a script. */
+/* The same with the arguments of a script. */
 static long exec_engine_for_script(struct hp_self *self, struct plan *plan, const uint64_t args[5])
 {
     uint64_t few[ARGS_ON_STACK], *argv = few, count;
@@ -567,7 +567,7 @@ static long exec_engine_for_script(struct hp_self *self, struct plan *plan, cons
     return error;
 }
 
-/* Errors that the program's own exec would have met as well. */
+/* Errors that the program's own exec would have had as well. */
 static bool is_of_the_program(long error)
 {
     return error == -E2BIG || error == -EFAULT || error == -ENOMEM || error == -EAGAIN ||
@@ -606,7 +606,7 @@ void hp_exec_let_go(void)
     close_fd(fd);
 }
 
-/* Why nothing that is executed now can be observed; NULL: it can. */
+/* Why nothing executed now can be observed; NULL: it can. */
 static const char *why_not(const struct hp_self *self)
 {
     if (!is_file(hp_engine.arena_fd, &hp_engine.arena_id) ||
@@ -617,7 +617,7 @@ static const char *why_not(const struct hp_self *self)
     return hp_is_traced(self) ? "it is traced (ptrace)" : NULL;
 }
 
-/* Finds out whether the program that would be executed is to be observed. */
+/* Decides whether the program to be executed is to be observed. */
 static bool decide(const struct hp_self *self, struct plan *plan, const uint64_t args[5])
 {
     int dirfd = (int)args[DIRFD];
@@ -635,8 +635,7 @@ static bool decide(const struct hp_self *self, struct plan *plan, const uint64_t
             return false;
         engine = false;
     }
-    /* The engine itself is what a hotpath that is being observed executes: it has been told what
-     * to do already. */
+    /* A hotpath that is itself observed executes the engine: it is already prepared. */
     if (!engine && hp_engine.arena->follow)
         plan->why = why_not(self);
     if (engine || !hp_engine.arena->follow || plan->why) {
@@ -646,11 +645,11 @@ static bool decide(const struct hp_self *self, struct plan *plan, const uint64_t
     return find_program(plan, named, args);
 }
 
-/* What is executed natively, and why. */
+/* Announces what is executed natively, and why. */
 static void announce_native(struct hp_self *self, struct plan *plan)
 {
     const char *name = plan->is_program_again ? hp_engine.program_path : plan->start.name;
-    char *text = plan->start.path; /* not needed any more */
+    char *text = plan->start.path; /* no longer needed */
     size_t length = strlen(name), room = sizeof plan->start.path;
     if (!plan->why || length + strlen(plan->why) + 2 > room) {
         hp_exec_announce(self, name, false);

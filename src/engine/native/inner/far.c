@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Far transfers that stay in 64-bit code, done in C, and system calls by int 0x80. What leaves
- * 64-bit code cannot be observed.
+ * Far transfers that stay in 64-bit code, emulated in C, and system calls by int 0x80. Transfers
+ * that leave 64-bit code cannot be observed.
  */
 #include "engine/native/inner/far.h"
 
@@ -12,13 +12,13 @@
 
 #include <string.h>
 
-/* What IRET takes from the stack: CF PF AF ZF SF TF DF OF NT AC ID. */
+/* The flags that IRET pops: CF PF AF ZF SF TF DF OF NT AC ID. */
 #define IRET_FLAGS 0x244dd5u
 
-/* What came of trying to do it here. */
+/* The result of emulating an instruction. */
 enum verdict {
-    DONE,   /* regs are those after it */
-    NATIVE, /* the processor must say what is wrong with it */
+    DONE,   /* regs are as after it */
+    NATIVE, /* the processor must report what is wrong */
     LEAVES, /* it leads out of ordinary 64-bit code */
 };
 
@@ -36,7 +36,7 @@ static bool is_amd(void)
 static unsigned operand_size(const struct hp_last *l)
 {
     bool in_memory = l->insn.modrm_at;
-    if (l->insn.wide && !(in_memory && is_amd())) /* AMD's have no m16:64 */
+    if (l->insn.wide && !(in_memory && is_amd())) /* AMD has no m16:64 */
         return 8;
     for (unsigned i = 0; i < l->insn.opcode_at; i++)
         if (l->bytes[i] == 0x66)
@@ -44,14 +44,14 @@ static unsigned operand_size(const struct hp_last *l)
     return 4;
 }
 
-/* Something else than the ordinary user segments: there may be such a one (`stack`: for SS, else
- * for CS), or the processor will fault. */
+/* Not an ordinary user segment: it may be another valid one (`stack`: for SS, else for CS), or the
+ * processor will fault. */
 static enum verdict judge_selector(uint16_t selector, bool stack)
 {
     uint32_t rights = 0;
     bool known;
     __asm__("lar %2, %0" : "+r"(rights), "=@ccz"(known) : "r"((uint32_t)selector));
-    /* Present, for user programs, no system segment; code, or data that can be written. */
+    /* Present, for user mode, not a system segment; code, or writable data. */
     bool usable = known && (selector & 3) == 3 && (rights & 0xf000) == 0xf000 &&
                   (stack ? (rights & 0xa00) == 0x200 : (rights & 0x800) != 0);
     return usable ? LEAVES : NATIVE;
@@ -146,7 +146,7 @@ static enum verdict do_it(struct hp_self *self, const struct hp_last *l)
     }
 }
 
-/* The instruction that ends the segment is not to be recorded with it. */
+/* Undoes the recording of the instruction that ends the segment. */
 static void take_back(struct hp_self *self, const struct hp_last *l)
 {
     struct hp_x86_mem mems[HP_X86_MEMS_MAX];
@@ -212,8 +212,8 @@ bool hp_is_sysenter(uint64_t pc)
 /* --- int 0x80 / ------------------------------------------------------------------------------- */
 
 /*
- * Calls of i386 that the engine would have to know of: they make threads, processes, mappings or
- * signal handlers, or change what the engine has in the kernel.
+ * i386 calls that the engine would have to know about: they make threads, processes, mappings or
+ * signal handlers, or change the engine's state in the kernel.
  */
 static bool is_ours(uint32_t number)
 {
@@ -258,7 +258,7 @@ static int make_call(struct hp_self *self)
     }
     int result = hp_raw_int80(self);
     if (result == 1 && (int64_t)self->regs.r[RAX] == -14 && hp_guards_lift(0, UINT64_MAX)) {
-        self->regs.r[RAX] = number; /* EFAULT: perhaps our doing */
+        self->regs.r[RAX] = number; /* EFAULT: possibly caused by a guard */
         result = hp_raw_int80(self);
     }
     return result;

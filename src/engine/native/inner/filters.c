@@ -2,9 +2,9 @@
 /*
  * Programs that restrict their own system calls: seccomp, and user dispatch.
  *
- * A filter must judge the program's calls and not the engine's. So every filter gets a few
- * instructions before it that allow what comes from the engine's text, except for the places where
- * calls of the program are made. Strict mode and user dispatch are done here, without the kernel.
+ * A filter must apply to the program's calls and not to the engine's. So every filter is prefixed
+ * with a few instructions that allow calls from the engine's text, except for the places that make
+ * calls for the program. Strict mode and user dispatch are emulated here, without the kernel.
  */
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/sys.h"
@@ -34,7 +34,7 @@
 extern const char __ehdr_start[] __attribute__((visibility("hidden")));
 extern const char etext[] __attribute__((visibility("hidden")));
 
-/* Where calls of the program are made: the addresses behind the instructions. */
+/* The places that make calls for the program: the addresses after the instructions. */
 static const char *const judged[] = {hp_syscall_end, hp_int80_end, hp_judged_end,
                                      hp_clone_end,   hp_exit_end,  hp_sigreturn_end};
 #define N_JUDGED (sizeof judged / sizeof *judged)
@@ -47,11 +47,11 @@ static uint64_t address_of(const char *label)
     return (uint64_t)(uintptr_t)label;
 }
 
-/* Allows calls of the engine, else comes to its end with nothing changed. False: cannot be said. */
+/* Allows calls of the engine; otherwise falls through unchanged. False: it cannot be expressed. */
 static bool make_prefix(struct sock_filter to[N_PREFIX])
 {
     uint64_t low = address_of(__ehdr_start), high = address_of(etext);
-    uint8_t n = 0, last = N_PREFIX - 1; /* a jump to `last` goes on with the program's filter */
+    uint8_t n = 0, last = N_PREFIX - 1; /* a jump to `last` continues with the program's filter */
     if (low >> 32 != high >> 32)
         return false;
     to[n++] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_W | BPF_ABS, IP_HIGH);
@@ -69,13 +69,13 @@ static bool make_prefix(struct sock_filter to[N_PREFIX])
         to[n] = (struct sock_filter)BPF_JUMP(
             BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)address_of(judged[i]), (uint8_t)(last - n - 1), 0);
     to[n++] = (struct sock_filter)BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW);
-    to[n] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_IMM, 0); /* as it begins */
+    to[n] = (struct sock_filter)BPF_STMT(BPF_LD | BPF_IMM, 0); /* restores the initial state */
     return true;
 }
 
-/* The call installs a filter, which register `reg` points to. `is_killable`: calls that wait for
- * its supervisor are ended by signals that kill, and by no other; that the engine has a handler for
- * them would make them others. False: a signal came first. */
+/* The call installs the filter that register `reg` points to. `is_killable`: calls that wait for
+ * its supervisor are interrupted by fatal signals only, and a signal for which the engine has a
+ * handler would not be fatal. False: a signal came first. */
 static bool install_filter(struct hp_self *self, int reg, bool is_killable)
 {
     struct sock_filter code[BPF_MAXINSNS];
@@ -83,7 +83,7 @@ static bool install_filter(struct hp_self *self, int reg, bool is_killable)
     uint64_t *r = self->regs.r, given = r[reg];
     if (!hp_copy(&fprog, (const void *)given, sizeof fprog) || fprog.len == 0 ||
         fprog.len > BPF_MAXINSNS)
-        return hp_raw_syscall(self); /* wrong */
+        return hp_raw_syscall(self); /* invalid */
     if (fprog.len > BPF_MAXINSNS - N_PREFIX || !make_prefix(code))
         hp_release(self, self->regs.rip - HP_SYSCALL_LENGTH,
                    "it installs a seccomp filter that would stop the engine");
@@ -126,7 +126,7 @@ bool hp_sys_seccomp(struct hp_self *self)
     return hp_raw_syscall(self);
 }
 
-/* Where the next engine lies depends on these; a filter knows one place only. */
+/* The next engine's address depends on these; a filter knows only one address. */
 bool hp_filters_know_next(void)
 {
     struct rlimit stack;
@@ -140,7 +140,7 @@ bool hp_filters_know_next(void)
 
 /* --- User dispatch ---------------------------------------------------------------------------- */
 
-/* Whether the kernel knows the mode: tried with a place where no code is. */
+/* Whether the kernel has this mode: tried with a range without code. */
 static bool has_inclusive_dispatch(void)
 {
     if (hp_sys_failed(hp_sys6(SYS_prctl, PR_SET_SYSCALL_USER_DISPATCH, PR_SYS_DISPATCH_INCLUSIVE_ON,
@@ -181,7 +181,7 @@ static long set_dispatch(struct hp_self *self)
     return 0;
 }
 
-/* Sends the call back to the program. False: a signal came first. */
+/* Returns the call to the program as a signal. False: a signal came first. */
 static bool dispatch(struct hp_self *self)
 {
     struct hp_siginfo info = {

@@ -493,7 +493,7 @@ _Noreturn void hp_signals_die(struct hp_self *self, int number); /* it ends the 
 /* --- Restrictions of system calls (filters.c) / ----------------------------------------------- */
 
 #define HP_RESTRICTED_STRICT   1u /* seccomp's strict mode */
-#define HP_RESTRICTED_DISPATCH 2u /* calls return to the program */
+#define HP_RESTRICTED_DISPATCH 2u /* calls are returned to the program as SIGSYS */
 
 enum hp_verdict { HP_CALL_MADE, HP_CALL_OVER, HP_CALL_AGAIN };
 
