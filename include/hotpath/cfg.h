@@ -43,9 +43,9 @@ struct hp_cfg {
  * jumps, other entries and the counts come from there; may be empty. HP_ERR_UNSUPPORTED: its code
  * was changed while it ran. HP_ERR_INVALID: the entry is not one of the blocks.
  */
-enum hp_err hp_cfg_new(struct hp_code *code, const uint32_t *blocks, size_t n_blocks,
-                       uint32_t entry, const struct hp_edge_count *observed, size_t n_observed,
-                       struct hp_cfg **cfg);
+HP_MUST_CHECK enum hp_err hp_cfg_new(struct hp_code *code, const uint32_t *blocks, size_t n_blocks,
+                                     uint32_t entry, const struct hp_edge_count *observed,
+                                     size_t n_observed, struct hp_cfg **cfg);
 void hp_cfg_free(struct hp_cfg *cfg);
 
 /* The vertex that starts at an address, or HP_NO_ID; the edge between two vertices, or HP_NO_EDGE.

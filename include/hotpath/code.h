@@ -74,7 +74,7 @@ struct hp_segment {
 
 struct hp_code; /* opaque; see the accessors */
 
-enum hp_err hp_code_new(enum hp_arch arch, struct hp_code **code);
+HP_MUST_CHECK enum hp_err hp_code_new(enum hp_arch arch, struct hp_code **code);
 void hp_code_free(struct hp_code *code);
 
 enum hp_arch hp_code_arch(const struct hp_code *code);
@@ -83,7 +83,8 @@ enum hp_arch hp_code_arch(const struct hp_code *code);
  * Adds a module, or finds the one with the same path, build id and base (its range is widened).
  * Strings are copied. `low` and `high` bound where its code may lie.
  */
-enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *module, uint32_t *id);
+HP_MUST_CHECK enum hp_err hp_code_add_module(struct hp_code *code, const struct hp_module *module,
+                                             uint32_t *id);
 uint32_t hp_code_n_modules(const struct hp_code *code);
 const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id);
 
@@ -95,11 +96,12 @@ const struct hp_module *hp_code_module(const struct hp_code *code, uint32_t id);
  * blocks already, or cannot lead here (it falls through or has a direct target elsewhere; an
  * indirect transfer or a return leads anywhere).
  */
-enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id,
-                                const struct hp_segment *segment);
+HP_MUST_CHECK enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id,
+                                              const struct hp_segment *segment);
 
 /* The segment as it was added (bytes point into the map), or HP_ERR_NOTFOUND. */
-enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id, struct hp_segment *segment);
+HP_MUST_CHECK enum hp_err hp_code_segment(const struct hp_code *code, uint32_t id,
+                                          struct hp_segment *segment);
 
 /* One more than the largest segment id defined. */
 uint32_t hp_code_segment_limit(const struct hp_code *code);
@@ -129,11 +131,12 @@ const uint8_t *hp_code_bytes(const struct hp_code *code, const struct hp_block *
  * kept: an iteration over executed instructions is one over batches with this inside. Valid as long
  * as the map. An instruction that does not decode is HP_OP_SYSTEM. HP_ERR_NOMEM.
  */
-enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_insn **insns);
+HP_MUST_CHECK enum hp_err hp_code_insns(struct hp_code *code, uint32_t block,
+                                        const struct hp_insn **insns);
 
 /* Notes that the program installed a signal handler at `address`: blocks there, present and future,
  * get HP_BLOCK_HANDLER. */
-enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address);
+HP_MUST_CHECK enum hp_err hp_code_add_handler(struct hp_code *code, uint64_t address);
 
 /* Which source lines are wanted of a run: reading debug information can take longer than it. */
 enum hp_line_detail {

@@ -43,8 +43,8 @@ struct hp_general;
 
 /* k: 1 ... HP_GENERAL_MAX. `max_states` (0: the default) bounds the memory: branches that would
  * need more are counted in `lost`, and their FIFO begins anew. HP_ERR_INVALID: k out of range. */
-enum hp_err hp_general_new(uint32_t k, enum hp_general_scope scope, uint32_t max_states,
-                           struct hp_general **general);
+HP_MUST_CHECK enum hp_err hp_general_new(uint32_t k, enum hp_general_scope scope,
+                                         uint32_t max_states, struct hp_general **general);
 void hp_general_free(struct hp_general *general);
 
 /*
@@ -59,8 +59,9 @@ void hp_general_branch(struct hp_general *general, const struct hp_branch *branc
 void hp_general_reset(struct hp_general *general);
 
 /* How often this path was executed: exact, for 1 to k steps. */
-enum hp_err hp_general_count(struct hp_general *general, const struct hp_general_step *steps,
-                             uint32_t n, uint64_t *count);
+HP_MUST_CHECK enum hp_err hp_general_count(struct hp_general *general,
+                                           const struct hp_general_step *steps, uint32_t n,
+                                           uint64_t *count);
 
 /* What FIFOs held, in the order in which that first happened: number `i` below stats.states. Its
  * steps, oldest first, into `steps` (room for k); how often a branch left a FIFO so into `*count`.

@@ -61,9 +61,10 @@ struct hp_hotspot_config {
 /* Reads a preset ("merten": the slides'; "dense": ours) and changes to it:
  * "merten,entries=1024,ways=4,candidate=8,only=conditional-indirect,index=target,monitor=off,...";
  * all of them are in docs/hotspots.md. HP_ERR_INVALID: one line. */
-enum hp_err hp_hotspot_config_parse(const char *text, struct hp_hotspot_config *config);
+HP_MUST_CHECK enum hp_err hp_hotspot_config_parse(const char *text,
+                                                  struct hp_hotspot_config *config);
 /* Whether there can be such a detector. HP_ERR_INVALID: one line. */
-enum hp_err hp_hotspot_config_check(const struct hp_hotspot_config *config);
+HP_MUST_CHECK enum hp_err hp_hotspot_config_check(const struct hp_hotspot_config *config);
 /* A text that hp_hotspot_config_parse() reads: a preset and what is different from it; cut to
  * `size`. */
 void hp_hotspot_config_format(const struct hp_hotspot_config *config, char *text, size_t size);
@@ -111,8 +112,9 @@ struct hp_hotspot_stats {
 struct hp_hotspots;
 
 /* `handler` may be NULL. HP_ERR_INVALID as hp_hotspot_config_check(), HP_ERR_NOMEM. */
-enum hp_err hp_hotspots_new(const struct hp_hotspot_config *config, hp_hotspot_handler handler,
-                            void *context, struct hp_hotspots **hotspots);
+HP_MUST_CHECK enum hp_err hp_hotspots_new(const struct hp_hotspot_config *config,
+                                          hp_hotspot_handler handler, void *context,
+                                          struct hp_hotspots **hotspots);
 void hp_hotspots_free(struct hp_hotspots *hotspots);
 /* `process`: any number; branches of several may interleave. Of the branch: address, target, flow,
  * taken; with rule=density also insns. */
@@ -122,7 +124,7 @@ void hp_hotspots_branch(struct hp_hotspots *hotspots, uint32_t process,
 void hp_hotspots_end(struct hp_hotspots *hotspots, uint32_t process);
 const struct hp_hotspot_stats *hp_hotspots_stats(const struct hp_hotspots *hotspots);
 /* HP_ERR_NOMEM: memory ran out on the way; nothing is detected since. */
-enum hp_err hp_hotspots_check(const struct hp_hotspots *hotspots);
+HP_MUST_CHECK enum hp_err hp_hotspots_check(const struct hp_hotspots *hotspots);
 
 #ifdef __cplusplus
 }

@@ -139,7 +139,7 @@ struct hp_insn {
 struct hp_decoder;
 
 /* HP_ERR_UNSUPPORTED when there is no decoder for the architecture. Free with hp_decoder_free(). */
-enum hp_err hp_decoder_new(enum hp_arch arch, struct hp_decoder **decoder);
+HP_MUST_CHECK enum hp_err hp_decoder_new(enum hp_arch arch, struct hp_decoder **decoder);
 void hp_decoder_free(struct hp_decoder *decoder);
 
 /*

@@ -63,7 +63,7 @@ struct hp_loop_config {
  * associative stays so with other entries; where freshness is not said it is half of the ways, at
  * most 7. HP_ERR_INVALID: one line.
  */
-enum hp_err hp_loop_config_parse(const char *text, struct hp_loop_config *config);
+HP_MUST_CHECK enum hp_err hp_loop_config_parse(const char *text, struct hp_loop_config *config);
 /* A text that hp_loop_config_parse() reads, cut to `size`. */
 void hp_loop_config_format(const struct hp_loop_config *config, char *text, size_t size);
 
@@ -96,7 +96,8 @@ struct hp_loop_stats {
 struct hp_loop_model;
 
 /* HP_ERR_INVALID: sizes that cannot be, in one line. HP_ERR_NOMEM. */
-enum hp_err hp_loop_model_new(const struct hp_loop_config *config, struct hp_loop_model **model);
+HP_MUST_CHECK enum hp_err hp_loop_model_new(const struct hp_loop_config *config,
+                                            struct hp_loop_model **model);
 void hp_loop_model_free(struct hp_loop_model *model);
 
 /*
@@ -110,8 +111,8 @@ void hp_loop_model_branch(struct hp_loop_model *model, uint32_t thread,
 
 /* What it knows, by descending iterations, then address. `*entries` is freed with free().
  * HP_ERR_NOMEM: now, or for a thread of a model with `tasks`. */
-enum hp_err hp_loop_model_entries(const struct hp_loop_model *model, struct hp_loop_entry **entries,
-                                  size_t *n);
+HP_MUST_CHECK enum hp_err hp_loop_model_entries(const struct hp_loop_model *model,
+                                                struct hp_loop_entry **entries, size_t *n);
 const struct hp_loop_stats *hp_loop_model_stats(const struct hp_loop_model *model);
 
 #ifdef __cplusplus

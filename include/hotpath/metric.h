@@ -41,7 +41,7 @@ const char *hp_metric_name(enum hp_metric metric);
 /* "L1 data cache misses" and so on, for people. */
 const char *hp_metric_title(enum hp_metric metric);
 /* HP_ERR_INVALID: no metric has that name; the text lists them. */
-enum hp_err hp_metric_parse(const char *name, enum hp_metric *metric);
+HP_MUST_CHECK enum hp_err hp_metric_parse(const char *name, enum hp_metric *metric);
 
 /* Whether it takes a machine model to count it, and one that sees data addresses. */
 bool hp_metric_needs_machine(enum hp_metric metric);

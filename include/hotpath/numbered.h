@@ -30,15 +30,16 @@ struct hp_numbered_stats {
 struct hp_numbered;
 
 /* Keeps the pointers. */
-enum hp_err hp_numbered_new(const struct hp_cfg *cfg, const struct hp_numbering *numbering,
-                            struct hp_numbered **numbered);
+HP_MUST_CHECK enum hp_err hp_numbered_new(const struct hp_cfg *cfg,
+                                          const struct hp_numbering *numbering,
+                                          struct hp_numbered **numbered);
 void hp_numbered_free(struct hp_numbered *numbered);
 
 void hp_numbered_batch(struct hp_numbered *numbered, const struct hp_batch *batch);
 void hp_numbered_event(struct hp_numbered *numbered, const struct hp_event *event);
 
 /* HP_ERR_NOMEM: some counts are missing. Counts are in the order of first execution. */
-enum hp_err hp_numbered_check(const struct hp_numbered *numbered);
+HP_MUST_CHECK enum hp_err hp_numbered_check(const struct hp_numbered *numbered);
 const struct hp_numbered_count *hp_numbered_counts(const struct hp_numbered *numbered, size_t *n);
 const struct hp_numbered_stats *hp_numbered_stats(const struct hp_numbered *numbered);
 

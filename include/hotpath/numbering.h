@@ -71,8 +71,8 @@ struct hp_numbering {
  * or from a vertex that is not there, to the entry, or from the exit; a vertex that can be reached
  * and that no edge leaves. HP_ERR_UNSUPPORTED: more than 2^63 paths.
  */
-enum hp_err hp_numbering_new(const struct hp_graph *graph, bool counted,
-                             struct hp_numbering **numbering);
+HP_MUST_CHECK enum hp_err hp_numbering_new(const struct hp_graph *graph, bool counted,
+                                           struct hp_numbering **numbering);
 void hp_numbering_free(struct hp_numbering *numbering);
 
 /* The edges of the path with this number, into `edges` (there are at most n); returns how many, 0:
@@ -81,8 +81,8 @@ uint32_t hp_numbering_path(const struct hp_numbering *numbering, uint64_t number
 
 /* The number of a path, given by its edges. HP_ERR_INVALID: they are no path from the entry to the
  * exit. */
-enum hp_err hp_numbering_number(const struct hp_numbering *numbering, const uint32_t *edges,
-                                uint32_t n, uint64_t *number);
+HP_MUST_CHECK enum hp_err hp_numbering_number(const struct hp_numbering *numbering,
+                                              const uint32_t *edges, uint32_t n, uint64_t *number);
 
 /* The sum of the increments of a path's chords: its number too. */
 uint64_t hp_numbering_chord_sum(const struct hp_numbering *numbering, const uint32_t *edges,

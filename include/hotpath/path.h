@@ -83,11 +83,11 @@ struct hp_ppcr {
  * spills, executions, counters of 8 bits. A class may have the empty set ("call=" or "call=none").
  * HP_ERR_INVALID: one line that says what is wrong with which part.
  */
-enum hp_err hp_ppcr_parse(const char *text, struct hp_ppcr *ppcr);
+HP_MUST_CHECK enum hp_err hp_ppcr_parse(const char *text, struct hp_ppcr *ppcr);
 
 /* The same for one filled in by hand: the rules of the PPCR (not both of update and update_count;
  * sizes in range). */
-enum hp_err hp_ppcr_check(const struct hp_ppcr *ppcr);
+HP_MUST_CHECK enum hp_err hp_ppcr_check(const struct hp_ppcr *ppcr);
 
 /* A text that hp_ppcr_parse() reads: the preset's name where it is one. Written to `text`, cut to
  * `size`. */
@@ -181,8 +181,9 @@ struct hp_frame_source {
     bool (*is_entry)(struct hp_frame_source *source, uint32_t block);
 };
 
-enum hp_err hp_detector_new(const struct hp_ppcr *ppcr, struct hp_frame_source *frames,
-                            struct hp_path_sink *sink, struct hp_detector **detector);
+HP_MUST_CHECK enum hp_err hp_detector_new(const struct hp_ppcr *ppcr,
+                                          struct hp_frame_source *frames, struct hp_path_sink *sink,
+                                          struct hp_detector **detector);
 void hp_detector_free(struct hp_detector *detector);
 
 /* As in struct hp_profiler_ops. Of a detector either batches or steps are given, or branches. */
@@ -200,13 +201,13 @@ void hp_detector_branch(struct hp_detector *detector, const struct hp_branch *br
  * in no particular order: for a sink that only counts. Before the first branch. Without effect for
  * paths by address. HP_ERR_NOMEM.
  */
-enum hp_err hp_detector_fold(struct hp_detector *detector);
+HP_MUST_CHECK enum hp_err hp_detector_fold(struct hp_detector *detector);
 
 /* Hands over the finished paths that wait. */
 void hp_detector_flush(struct hp_detector *detector);
 
 /* HP_ERR_NOMEM: memory ran out, and some paths are missing. */
-enum hp_err hp_detector_check(const struct hp_detector *detector);
+HP_MUST_CHECK enum hp_err hp_detector_check(const struct hp_detector *detector);
 const struct hp_detector_stats *hp_detector_stats(const struct hp_detector *detector);
 
 /* --- The complete profile --------------------------------------------------------------------- */
@@ -224,7 +225,7 @@ struct hp_complete;
 /* Grows with distinct paths only. `max_paths` bounds them (0: HP_COMPLETE_DEFAULT): what comes
  * after is added up in `lost`, never silently. */
 #define HP_COMPLETE_DEFAULT (UINT64_C(1) << 25)
-enum hp_err hp_complete_new(uint64_t max_paths, struct hp_complete **complete);
+HP_MUST_CHECK enum hp_err hp_complete_new(uint64_t max_paths, struct hp_complete **complete);
 void hp_complete_free(struct hp_complete *complete);
 struct hp_path_sink *hp_complete_sink(struct hp_complete *complete);
 
@@ -269,8 +270,8 @@ struct hp_hpt_config {
  * as many bytes, 608x19), or ENTRIESxWAYS, with optional ",index=xor|address|fold",
  * ",policy=lfu|lru|rap", ",bits=N", ",exponent=N", ",packed". HP_ERR_INVALID: no power of two of
  * sets, zero ways, more ways than entries, ...: one line. */
-enum hp_err hp_hpt_parse(const char *text, struct hp_hpt_config *config);
-enum hp_err hp_hpt_check(const struct hp_hpt_config *config);
+HP_MUST_CHECK enum hp_err hp_hpt_parse(const char *text, struct hp_hpt_config *config);
+HP_MUST_CHECK enum hp_err hp_hpt_check(const struct hp_hpt_config *config);
 void hp_hpt_format(const struct hp_hpt_config *config, char *text, size_t size);
 
 /* Of the hardware table, with the real widths of its fields and whatever the policy keeps. */
@@ -282,7 +283,7 @@ struct hp_hpt_stats {
 
 struct hp_hpt;
 
-enum hp_err hp_hpt_new(const struct hp_hpt_config *config, struct hp_hpt **hpt);
+HP_MUST_CHECK enum hp_err hp_hpt_new(const struct hp_hpt_config *config, struct hp_hpt **hpt);
 void hp_hpt_free(struct hp_hpt *hpt);
 struct hp_path_sink *
 hp_hpt_sink(struct hp_hpt *hpt); /* adds hp_path.events to the path's accumulator */
@@ -299,14 +300,14 @@ enum hp_weight { HP_WEIGHT_COUNT, HP_WEIGHT_INSNS, HP_WEIGHT_EVENTS }; /* of str
 
 /* Percent: the sum over paths of min(share in A, share in B). Weight of the table's entries is
  * always their `count`. 100 when both are empty, 0 when one is. `targets` need not be valid. */
-enum hp_err hp_path_overlap(const struct hp_path_count *table, size_t n_table,
-                            const struct hp_path_count *complete, size_t n_complete,
-                            enum hp_weight weight, double *percent);
+HP_MUST_CHECK enum hp_err hp_path_overlap(const struct hp_path_count *table, size_t n_table,
+                                          const struct hp_path_count *complete, size_t n_complete,
+                                          enum hp_weight weight, double *percent);
 
 /* Percent of the whole that the `n` heaviest paths have: what the best possible table of n entries
  * covers. */
-enum hp_err hp_path_coverage(const struct hp_path_count *complete, size_t n_complete,
-                             enum hp_weight weight, size_t n, double *percent);
+HP_MUST_CHECK enum hp_err hp_path_coverage(const struct hp_path_count *complete, size_t n_complete,
+                                           enum hp_weight weight, size_t n, double *percent);
 
 #ifdef __cplusplus
 }

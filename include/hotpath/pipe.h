@@ -86,12 +86,13 @@ struct hp_piece {
 struct hp_program;
 
 /* Keeps `machine` and `code`. HP_ERR_NOMEM. */
-enum hp_err hp_program_new(const struct hp_machine *machine, struct hp_code *code,
-                           struct hp_program **program);
+HP_MUST_CHECK enum hp_err hp_program_new(const struct hp_machine *machine, struct hp_code *code,
+                                         struct hp_program **program);
 void hp_program_free(struct hp_program *program);
 
 /* The piece of a block of the code map; made when first asked for. HP_ERR_NOMEM. */
-enum hp_err hp_program_block(struct hp_program *program, uint32_t block, uint32_t *piece);
+HP_MUST_CHECK enum hp_err hp_program_block(struct hp_program *program, uint32_t block,
+                                           uint32_t *piece);
 
 /* Says that the block of a piece was fetched on the right path: from now on wrong paths find it. */
 void hp_program_reach(struct hp_program *program, uint32_t piece);
@@ -205,28 +206,28 @@ struct hp_pipe_config {
 
 /* On the caches and predictors of `core`, which hp_core_batch() may use in between, when the pipe
  * is empty. Keeps everything. HP_ERR_NOMEM. */
-enum hp_err hp_pipe_new(struct hp_program *program, struct hp_core *core,
-                        const struct hp_pipe_config *config, struct hp_pipe **pipe);
+HP_MUST_CHECK enum hp_err hp_pipe_new(struct hp_program *program, struct hp_core *core,
+                                      const struct hp_pipe_config *config, struct hp_pipe **pipe);
 void hp_pipe_free(struct hp_pipe *pipe);
 
 /* Runs the first n blocks of the batch, as far as it can be known what happens in a cycle; the rest
  * is kept and run later: where batches end makes no difference. `costs`: with a branch queue,
  * cycles that the profiler takes for the branch of blocks[i]; NULL: none. HP_ERR_NOMEM.  */
-enum hp_err hp_pipe_batch(struct hp_pipe *pipe, const struct hp_batch *batch,
-                          const uint16_t *costs);
+HP_MUST_CHECK enum hp_err hp_pipe_batch(struct hp_pipe *pipe, const struct hp_batch *batch,
+                                        const uint16_t *costs);
 
 /* The block of an HP_EVENT_TAIL. What comes next does not follow from it. */
-enum hp_err hp_pipe_tail(struct hp_pipe *pipe, const struct hp_event *tail);
+HP_MUST_CHECK enum hp_err hp_pipe_tail(struct hp_pipe *pipe, const struct hp_event *tail);
 
 /* What comes next does not follow from what came before: it is fetched when that has retired. */
-enum hp_err hp_pipe_break(struct hp_pipe *pipe);
+HP_MUST_CHECK enum hp_err hp_pipe_break(struct hp_pipe *pipe);
 
 /* Whether what is fed from now on is measured; at first it is. */
 void hp_pipe_measure(struct hp_pipe *pipe, bool measured);
 
 /* Runs until nothing is in flight, and hands out all timings. Afterwards as after hp_pipe_break().
  */
-enum hp_err hp_pipe_drain(struct hp_pipe *pipe);
+HP_MUST_CHECK enum hp_err hp_pipe_drain(struct hp_pipe *pipe);
 
 struct hp_pipe_stats {
     uint64_t cycles;

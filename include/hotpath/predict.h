@@ -101,11 +101,12 @@ struct hp_scheme_config {
 
 /* Reads "net:50", "net:50,after=keep", "net:50,after=reset", "path-profile:50", "boa:50",
  * "net-rate:50", "rate-table:50". HP_ERR_INVALID: one line. */
-enum hp_err hp_scheme_parse(const char *text, struct hp_scheme_config *config);
+HP_MUST_CHECK enum hp_err hp_scheme_parse(const char *text, struct hp_scheme_config *config);
 /* A text that hp_scheme_parse() reads, cut to `size`. */
 void hp_scheme_format(const struct hp_scheme_config *config, char *text, size_t size);
 /* HP_ERR_INVALID: no such scheme, or a delay out of range. */
-enum hp_err hp_scheme_new(const struct hp_scheme_config *config, struct hp_scheme **scheme);
+HP_MUST_CHECK enum hp_err hp_scheme_new(const struct hp_scheme_config *config,
+                                        struct hp_scheme **scheme);
 void hp_scheme_free(struct hp_scheme *scheme);
 
 /* --- The index -------------------------------------------------------------------------------- */
@@ -131,7 +132,7 @@ struct hp_index;
 #define HP_INDEX_DEFAULT (UINT64_C(1) << 24)
 
 /* Takes at most `max_paths` (0: HP_INDEX_DEFAULT). New paths get `mark`. */
-enum hp_err hp_index_new(uint64_t max_paths, uint64_t mark, struct hp_index **index);
+HP_MUST_CHECK enum hp_err hp_index_new(uint64_t max_paths, uint64_t mark, struct hp_index **index);
 void hp_index_free(struct hp_index *index);
 
 /* Finds the ids of paths, in order, adding those that are new. HP_NO_ID: there is no room for it.
@@ -154,7 +155,7 @@ const uint64_t *hp_index_targets(const struct hp_index *index);
 size_t hp_index_n_paths(const struct hp_index *index);
 size_t hp_index_n_heads(const struct hp_index *index);
 /* HP_ERR_NOMEM: memory ran out. Paths are missing. */
-enum hp_err hp_index_check(const struct hp_index *index);
+HP_MUST_CHECK enum hp_err hp_index_check(const struct hp_index *index);
 
 /* Who takes executions of paths by their ids, in order; HP_NO_ID for one without room. */
 struct hp_flow_sink {
@@ -223,8 +224,8 @@ struct hp_judge_config {
 struct hp_judge;
 
 /* `source` may be NULL: then schemes see no branches (boa predicts nothing). Keeps it. */
-enum hp_err hp_judge_new(const struct hp_judge_config *config, struct hp_branch_source *source,
-                         struct hp_judge **judge);
+HP_MUST_CHECK enum hp_err hp_judge_new(const struct hp_judge_config *config,
+                                       struct hp_branch_source *source, struct hp_judge **judge);
 void hp_judge_free(struct hp_judge *judge);
 
 /* Takes paths. One detector a thread may be in front of it. */
@@ -251,7 +252,7 @@ struct hp_predicted {
 const struct hp_predicted *hp_judge_predicted(const struct hp_judge *judge, size_t i, size_t *n);
 
 /* HP_ERR_NOMEM: memory ran out, and the measures mean nothing. */
-enum hp_err hp_judge_check(const struct hp_judge *judge);
+HP_MUST_CHECK enum hp_err hp_judge_check(const struct hp_judge *judge);
 
 /* --- For JITs and emulators ------------------------------------------------------------------- */
 
@@ -293,8 +294,8 @@ struct hp_path_predictor_stats {
 struct hp_path_predictor;
 
 /* HP_ERR_INVALID: see hp_scheme_new(); max_length out of range. */
-enum hp_err hp_path_predictor_new(const struct hp_path_predictor_config *config,
-                                  struct hp_path_predictor **predictor);
+HP_MUST_CHECK enum hp_err hp_path_predictor_new(const struct hp_path_predictor_config *config,
+                                                struct hp_path_predictor **predictor);
 void hp_path_predictor_free(struct hp_path_predictor *predictor);
 
 /* Control is at `address` now, however it got there: what was going on is forgotten and a path

@@ -476,7 +476,7 @@ struct hp_profile {
 };
 
 /* An empty profile: no command, strings "", runs 1. */
-enum hp_err hp_profile_new(struct hp_profile **profile);
+HP_MUST_CHECK enum hp_err hp_profile_new(struct hp_profile **profile);
 void hp_profile_free(struct hp_profile *profile);
 
 /* A copy of `text` that lives as long as the profile; equal texts give the same pointer. NULL only
@@ -485,64 +485,87 @@ const char *hp_profile_string(struct hp_profile *profile, const char *text);
 
 /* Appends one element and returns it, zeroed but for its strings, which are "", through `item` (a
  * pointer to a pointer to the element type); valid until the next append to the same array. */
-enum hp_err hp_profile_add_module(struct hp_profile *profile, struct hp_pmodule **item);
-enum hp_err hp_profile_add_thread(struct hp_profile *profile, struct hp_pthread **item);
-enum hp_err hp_profile_add_function(struct hp_profile *profile, struct hp_pfunction **item);
-enum hp_err hp_profile_add_block(struct hp_profile *profile, struct hp_pblock **item);
-enum hp_err hp_profile_add_edge(struct hp_profile *profile, struct hp_pedge **item);
-enum hp_err hp_profile_add_call(struct hp_profile *profile, struct hp_pcall **item);
-enum hp_err hp_profile_add_line(struct hp_profile *profile, struct hp_pline **item);
-enum hp_err hp_profile_add_block_count(struct hp_profile *profile, struct hp_pcount **item);
-enum hp_err hp_profile_add_edge_count(struct hp_profile *profile, struct hp_pcount **item);
-enum hp_err hp_profile_add_function_count(struct hp_profile *profile,
-                                          struct hp_pfunction_count **item);
-enum hp_err hp_profile_add_call_count(struct hp_profile *profile, struct hp_pcall_count **item);
-enum hp_err hp_profile_add_context(struct hp_profile *profile, struct hp_pcontext **item);
-enum hp_err hp_profile_add_context_count(struct hp_profile *profile,
-                                         struct hp_pcontext_count **item);
-enum hp_err hp_profile_add_path(struct hp_profile *profile, struct hp_ppath **item);
-enum hp_err hp_profile_add_path_step(struct hp_profile *profile, struct hp_pstep **item);
-enum hp_err hp_profile_add_path_count(struct hp_profile *profile, struct hp_ppath_count **item);
-enum hp_err hp_profile_add_table_path(struct hp_profile *profile, struct hp_ptable_path **item);
-enum hp_err hp_profile_add_prediction(struct hp_profile *profile, struct hp_pprediction **item);
-enum hp_err hp_profile_add_loop(struct hp_profile *profile, struct hp_ploop **item);
-enum hp_err hp_profile_add_loop_count(struct hp_profile *profile, struct hp_ploop_count **item);
-enum hp_err hp_profile_add_loop_trips(struct hp_profile *profile, struct hp_ploop_trips **item);
-enum hp_err hp_profile_add_loop_block(struct hp_profile *profile, struct hp_ploop_block **item);
-enum hp_err hp_profile_add_model_loop(struct hp_profile *profile, struct hp_pmodel_loop **item);
-enum hp_err hp_profile_add_hotspot(struct hp_profile *profile, struct hp_photspot **item);
-enum hp_err hp_profile_add_hotspot_branch(struct hp_profile *profile,
-                                          struct hp_photspot_branch **item);
-enum hp_err hp_profile_add_hotspot_block(struct hp_profile *profile,
-                                         struct hp_photspot_block **item);
-enum hp_err hp_profile_add_hotspot_slice(struct hp_profile *profile,
-                                         struct hp_photspot_slice **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_module(struct hp_profile *profile,
+                                                struct hp_pmodule **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_thread(struct hp_profile *profile,
+                                                struct hp_pthread **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_function(struct hp_profile *profile,
+                                                  struct hp_pfunction **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_block(struct hp_profile *profile, struct hp_pblock **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_edge(struct hp_profile *profile, struct hp_pedge **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_call(struct hp_profile *profile, struct hp_pcall **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_line(struct hp_profile *profile, struct hp_pline **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_block_count(struct hp_profile *profile,
+                                                     struct hp_pcount **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_edge_count(struct hp_profile *profile,
+                                                    struct hp_pcount **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_function_count(struct hp_profile *profile,
+                                                        struct hp_pfunction_count **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_call_count(struct hp_profile *profile,
+                                                    struct hp_pcall_count **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_context(struct hp_profile *profile,
+                                                 struct hp_pcontext **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_context_count(struct hp_profile *profile,
+                                                       struct hp_pcontext_count **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_path(struct hp_profile *profile, struct hp_ppath **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_path_step(struct hp_profile *profile,
+                                                   struct hp_pstep **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_path_count(struct hp_profile *profile,
+                                                    struct hp_ppath_count **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_table_path(struct hp_profile *profile,
+                                                    struct hp_ptable_path **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_prediction(struct hp_profile *profile,
+                                                    struct hp_pprediction **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_loop(struct hp_profile *profile, struct hp_ploop **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_loop_count(struct hp_profile *profile,
+                                                    struct hp_ploop_count **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_loop_trips(struct hp_profile *profile,
+                                                    struct hp_ploop_trips **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_loop_block(struct hp_profile *profile,
+                                                    struct hp_ploop_block **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_model_loop(struct hp_profile *profile,
+                                                    struct hp_pmodel_loop **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_hotspot(struct hp_profile *profile,
+                                                 struct hp_photspot **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_hotspot_branch(struct hp_profile *profile,
+                                                        struct hp_photspot_branch **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_hotspot_block(struct hp_profile *profile,
+                                                       struct hp_photspot_block **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_hotspot_slice(struct hp_profile *profile,
+                                                       struct hp_photspot_slice **item);
 
-enum hp_err hp_profile_add_insn(struct hp_profile *profile, struct hp_pinsn **item);
-enum hp_err hp_profile_add_insn_tally(struct hp_profile *profile, struct hp_pinsn_tally **item);
-enum hp_err hp_profile_add_insn_cycles(struct hp_profile *profile, struct hp_pinsn_cycles **item);
-enum hp_err hp_profile_add_attribution(struct hp_profile *profile, struct hp_pattribution **item);
-enum hp_err hp_profile_add_wait(struct hp_profile *profile, struct hp_pwait **item);
-enum hp_err hp_profile_add_sampler(struct hp_profile *profile, struct hp_psampler **item);
-enum hp_err hp_profile_add_window(struct hp_profile *profile, struct hp_pwindow **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_insn(struct hp_profile *profile, struct hp_pinsn **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_insn_tally(struct hp_profile *profile,
+                                                    struct hp_pinsn_tally **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_insn_cycles(struct hp_profile *profile,
+                                                     struct hp_pinsn_cycles **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_attribution(struct hp_profile *profile,
+                                                     struct hp_pattribution **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_wait(struct hp_profile *profile, struct hp_pwait **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_sampler(struct hp_profile *profile,
+                                                 struct hp_psampler **item);
+HP_MUST_CHECK enum hp_err hp_profile_add_window(struct hp_profile *profile,
+                                                struct hp_pwindow **item);
 
 /* Adds a stat; those with the same part and name become one in the normal form. */
-enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part, const char *name,
-                                enum hp_stat_unit unit, uint64_t value);
+HP_MUST_CHECK enum hp_err hp_profile_add_stat(struct hp_profile *profile, const char *part,
+                                              const char *name, enum hp_stat_unit unit,
+                                              uint64_t value);
 
 /* Adds a note, or adds `count` to the one with the same kind and text. */
-enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t count, const char *kind,
-                            const char *format, ...) __attribute__((format(printf, 4, 5)));
+HP_MUST_CHECK enum hp_err hp_profile_note(struct hp_profile *profile, uint64_t count,
+                                          const char *kind, const char *format, ...)
+    __attribute__((format(printf, 4, 5)));
 
 /* Sets run.command to a copy of argv. */
-enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv);
+HP_MUST_CHECK enum hp_err hp_profile_set_command(struct hp_profile *profile, char *const *argv);
 
 /*
  * Leaves out, or mends, rows that hp_profile_normalize() would refuse, and notes it ("mended"): one
  * bad row must not cost the rest. `*what`: says what was wrong, lives as long as the profile; NULL:
  * nothing.
  */
-enum hp_err hp_profile_mend(struct hp_profile *profile, const char **what);
+HP_MUST_CHECK enum hp_err hp_profile_mend(struct hp_profile *profile, const char **what);
 
 /*
  * Brings the profile into its canonical form: equal modules, functions, blocks (by place, size,
@@ -551,26 +574,28 @@ enum hp_err hp_profile_mend(struct hp_profile *profile, const char **what);
  * rewritten. Two runs that executed the same code equally often have equal normal forms, wherever
  * the code was loaded. HP_ERR_INVALID: an index out of range; the profile is unchanged then.
  */
-enum hp_err hp_profile_normalize(struct hp_profile *profile);
+HP_MUST_CHECK enum hp_err hp_profile_normalize(struct hp_profile *profile);
 
 /* Writes the profile to `path` atomically (aside, then renamed). HP_ERR_INVALID: the profile is not
  * normal, a number is above 2^63-1, or `path` is there and not a regular file. */
-enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
+HP_MUST_CHECK enum hp_err hp_profile_save(const struct hp_profile *profile, const char *path);
 
 /* Reads one; it is normal. HP_ERR_FORMAT: not a profile, corrupt, or its references do not fit
  * together. HP_ERR_VERSION: written by a later, incompatible version. */
-enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
+HP_MUST_CHECK enum hp_err hp_profile_load(const char *path, struct hp_profile **profile);
 
 /* The same, and of a file that is damaged, or was changed, all that can be read: it has a note then
  * ("damaged"), which is `*what`. `*what` NULL: the file is as it was written. HP_ERR_FORMAT: not a
  * profile, or nothing of it can be read. */
-enum hp_err hp_profile_rescue(const char *path, struct hp_profile **profile, const char **what);
+HP_MUST_CHECK enum hp_err hp_profile_rescue(const char *path, struct hp_profile **profile,
+                                            const char **what);
 
 /* Adds everything of `other` to `profile`: threads and hot spots side by side, the rest joined by
  * place. Modules are the same when their build ids are (or, without, their paths). Both stay valid;
  * `profile` becomes normal. HP_ERR_INVALID: their architectures differ, or one is not sound;
  * `profile` is unchanged then. */
-enum hp_err hp_profile_merge(struct hp_profile *profile, const struct hp_profile *other);
+HP_MUST_CHECK enum hp_err hp_profile_merge(struct hp_profile *profile,
+                                           const struct hp_profile *other);
 
 /* --- Comparing -------------------------------------------------------------------------------- */
 
@@ -606,8 +631,8 @@ struct hp_comparison {
 /* Compares two normal profiles (HP_ERR_INVALID: one is not); what is matched with what is told in
  * docs/profile.md. The strings of `moves` and `kinds` belong to the profiles (or the comparison).
  */
-enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profile *b,
-                               struct hp_comparison **comparison);
+HP_MUST_CHECK enum hp_err hp_profile_compare(const struct hp_profile *a, const struct hp_profile *b,
+                                             struct hp_comparison **comparison);
 void hp_comparison_free(struct hp_comparison *comparison);
 
 #ifdef __cplusplus

@@ -65,11 +65,11 @@ struct hp_profile *hp_result_profile(struct hp_result *result);
 
 /* Brings the code map into the profile, unless another profiler did. After this the profile's
  * modules and blocks are those of the code map: index == id. */
-enum hp_err hp_result_code(struct hp_result *result);
+HP_MUST_CHECK enum hp_err hp_result_code(struct hp_result *result);
 
 /* The profile's index of a thread; adds it when it is new. */
-enum hp_err hp_result_thread(struct hp_result *result, const struct hp_thread *thread,
-                             uint32_t *index);
+HP_MUST_CHECK enum hp_err hp_result_thread(struct hp_result *result, const struct hp_thread *thread,
+                                           uint32_t *index);
 
 /* How much the thread of that index executed, from a profiler that counted it on the way. Where
  * somebody said it before, or counts every block, this changes nothing. */

@@ -44,10 +44,11 @@ struct hp_reconstruct;
  * ran are left out: hp_reconstruct_stats. HP_ERR_INVALID: an edge of no block, `cached` is no power
  * of two, or more than 2^24 `states`. HP_ERR_NOMEM.
  */
-enum hp_err hp_reconstruct_new(struct hp_code *code, const struct hp_edge_count *edges,
-                               size_t n_edges, struct hp_frame_source *frames,
-                               const struct hp_reconstruct_config *config,
-                               struct hp_reconstruct **reconstruct);
+HP_MUST_CHECK enum hp_err hp_reconstruct_new(struct hp_code *code,
+                                             const struct hp_edge_count *edges, size_t n_edges,
+                                             struct hp_frame_source *frames,
+                                             const struct hp_reconstruct_config *config,
+                                             struct hp_reconstruct **reconstruct);
 void hp_reconstruct_free(struct hp_reconstruct *reconstruct);
 
 struct hp_reconstruct_stats {
@@ -97,9 +98,9 @@ struct hp_reconstruct_answer {
 
 /* An address that is no executed instruction has no paths. HP_ERR_INVALID: bits or distance out of
  * range. HP_ERR_NOMEM. */
-enum hp_err hp_reconstruct_ask(struct hp_reconstruct *reconstruct,
-                               const struct hp_reconstruct_query *query,
-                               struct hp_reconstruct_answer *answer);
+HP_MUST_CHECK enum hp_err hp_reconstruct_ask(struct hp_reconstruct *reconstruct,
+                                             const struct hp_reconstruct_query *query,
+                                             struct hp_reconstruct_answer *answer);
 
 /*
  * What the answer should have been: the way that was really taken. `blocks`: `n` of the code map,
@@ -107,9 +108,10 @@ enum hp_err hp_reconstruct_ask(struct hp_reconstruct *reconstruct,
  * lengths for which the blocks reach back far enough. `*nested`: false when it is a way that the
  * rules do not allow: a return that is not to where its call was, as after a longjmp; `known` is
  * then as far as they do. HP_ERR_INVALID: an id or an instruction that there is not. */
-enum hp_err hp_reconstruct_follow(const struct hp_reconstruct *reconstruct, const uint32_t *blocks,
-                                  size_t n, uint32_t insn, uint32_t bits, bool across,
-                                  struct hp_reconstruct_answer *answer, bool *nested);
+HP_MUST_CHECK enum hp_err hp_reconstruct_follow(const struct hp_reconstruct *reconstruct,
+                                                const uint32_t *blocks, size_t n, uint32_t insn,
+                                                uint32_t bits, bool across,
+                                                struct hp_reconstruct_answer *answer, bool *nested);
 
 /* --- Listing ---------------------------------------------------------------------------------- */
 
@@ -124,9 +126,9 @@ struct hp_reconstruct_paths {
 };
 
 /* At most `limit`. HP_ERR_INVALID: as above. All zero is an empty list. */
-enum hp_err hp_reconstruct_list(struct hp_reconstruct *reconstruct,
-                                const struct hp_reconstruct_query *query, size_t limit,
-                                struct hp_reconstruct_paths *paths);
+HP_MUST_CHECK enum hp_err hp_reconstruct_list(struct hp_reconstruct *reconstruct,
+                                              const struct hp_reconstruct_query *query,
+                                              size_t limit, struct hp_reconstruct_paths *paths);
 void hp_reconstruct_paths_fini(struct hp_reconstruct_paths *paths);
 
 /* A sample's path within its routine, by its history: for a profile by paths. With `likeliest`, of
@@ -136,9 +138,9 @@ struct hp_reconstruct_segment {
     const uint64_t *starts; /* as above: valid until the next call */
     size_t n;               /* 0: there is none; or several, and not `likeliest` */
 };
-enum hp_err hp_reconstruct_sample(struct hp_reconstruct *reconstruct, uint64_t pc, uint32_t history,
-                                  uint32_t bits, bool likeliest,
-                                  struct hp_reconstruct_segment *segment);
+HP_MUST_CHECK enum hp_err hp_reconstruct_sample(struct hp_reconstruct *reconstruct, uint64_t pc,
+                                                uint32_t history, uint32_t bits, bool likeliest,
+                                                struct hp_reconstruct_segment *segment);
 
 #ifdef __cplusplus
 }

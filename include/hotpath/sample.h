@@ -97,7 +97,7 @@ struct hp_sample_config {
  * of the machine; another window means pairs. Defaults: instructions, interval 10000, single
  * samples, seed 1, a buffer of 1, 1000 cycles an interrupt and 100 a sample, near 30, 12 bits of
  * history. HP_ERR_INVALID: the text says what is wrong. */
-enum hp_err hp_sample_config_parse(const char *text, struct hp_sample_config *config);
+HP_MUST_CHECK enum hp_err hp_sample_config_parse(const char *text, struct hp_sample_config *config);
 /* The inverse, in one form only. At most 256 bytes. */
 void hp_sample_config_format(const struct hp_sample_config *config, char *text, size_t size);
 /* The mean distance of samples: what a count of them is multiplied by. The interval, or half of it
@@ -140,14 +140,16 @@ struct hp_sample_machine hp_sample_machine_of(const struct hp_sample_config *con
 /* Delivers full buffers, and the rest at the end; with a machine's context that is kept.
  * HP_ERR_INVALID: the config does not fit the machine. HP_ERR_NOMEM. */
 typedef void (*hp_sample_deliver)(void *context, const struct hp_sample_pair *samples, size_t n);
-enum hp_err hp_sampler_new(const struct hp_sample_config *config, const struct hp_program *program,
-                           const struct hp_thread *thread, hp_sample_deliver deliver, void *context,
-                           struct hp_sampler **sampler);
+HP_MUST_CHECK enum hp_err hp_sampler_new(const struct hp_sample_config *config,
+                                         const struct hp_program *program,
+                                         const struct hp_thread *thread, hp_sample_deliver deliver,
+                                         void *context, struct hp_sampler **sampler);
 /* The same on any machine. */
-enum hp_err hp_sampler_new_on(const struct hp_sample_config *config,
-                              const struct hp_sample_machine *machine,
-                              const struct hp_thread *thread, hp_sample_deliver deliver,
-                              void *context, struct hp_sampler **sampler);
+HP_MUST_CHECK enum hp_err hp_sampler_new_on(const struct hp_sample_config *config,
+                                            const struct hp_sample_machine *machine,
+                                            const struct hp_thread *thread,
+                                            hp_sample_deliver deliver, void *context,
+                                            struct hp_sampler **sampler);
 void hp_sampler_free(struct hp_sampler *sampler);
 
 /* All timings of a thread, in the order of fetch; HP_TIMING_MEASURED ones are counted and sampled.
@@ -230,16 +232,16 @@ struct hp_overlap_sum {
 
 /* Sums any measure over pairs, by static instruction. */
 struct hp_overlap_tally;
-enum hp_err hp_overlap_tally_new(hp_overlap measure, void *context,
-                                 struct hp_overlap_tally **tally);
+HP_MUST_CHECK enum hp_err hp_overlap_tally_new(hp_overlap measure, void *context,
+                                               struct hp_overlap_tally **tally);
 void hp_overlap_tally_free(struct hp_overlap_tally *tally);
 /* Adds what was delivered: an hp_sample_deliver with the tally as its context. Single samples and
  * empty slots have nothing to say. */
 void hp_overlap_tally_pairs(void *tally, const struct hp_sample_pair *samples, size_t n);
 /* All 0: the instruction is in no pair. HP_ERR_NOMEM: memory ran out on the way, pairs are missing.
  */
-enum hp_err hp_overlap_tally_get(const struct hp_overlap_tally *tally, uint32_t insn,
-                                 struct hp_overlap_sum *sum);
+HP_MUST_CHECK enum hp_err hp_overlap_tally_get(const struct hp_overlap_tally *tally, uint32_t insn,
+                                               struct hp_overlap_sum *sum);
 
 #ifdef __cplusplus
 }

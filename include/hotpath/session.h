@@ -108,16 +108,17 @@ struct hp_session_settings {
  * HP_ERR_NOTFOUND, HP_ERR_UNSUPPORTED with the status 127 or 126: the program could not be run.
  * On failure `*profile` is NULL.
  */
-enum hp_err hp_session_run(const struct hp_session_settings *settings, char *const *argv,
-                           struct hp_profile **profile, int *status);
+HP_MUST_CHECK enum hp_err hp_session_run(const struct hp_session_settings *settings,
+                                         char *const *argv, struct hp_profile **profile,
+                                         int *status);
 
 /* The same, but what the program executes is recorded in a trace. No profilers are made. */
-enum hp_err hp_session_record(const struct hp_session_settings *settings, char *const *argv,
-                              const char *trace_path, int *status);
+HP_MUST_CHECK enum hp_err hp_session_record(const struct hp_session_settings *settings,
+                                            char *const *argv, const char *trace_path, int *status);
 
 /* Replays a trace into a profile. Settings about the running of a program are not used. */
-enum hp_err hp_session_replay(const struct hp_session_settings *settings, const char *trace_path,
-                              struct hp_profile **profile);
+HP_MUST_CHECK enum hp_err hp_session_replay(const struct hp_session_settings *settings,
+                                            const char *trace_path, struct hp_profile **profile);
 
 /* --- The profilers ---------------------------------------------------------------------------- */
 
@@ -157,10 +158,11 @@ struct hp_code *hp_session_code(struct hp_session *session);
 struct hp_program *hp_session_program(struct hp_session *session);
 
 /* In attach(). The profiler belongs to the session from now on, also when this fails. */
-enum hp_err hp_session_add(struct hp_session *session, struct hp_profiler *profiler);
+HP_MUST_CHECK enum hp_err hp_session_add(struct hp_session *session, struct hp_profiler *profiler);
 
 /* In collect(), at most once: the profile. hp_session_run() must have been called without one. */
-enum hp_err hp_session_profile(struct hp_session *session, struct hp_profile **profile);
+HP_MUST_CHECK enum hp_err hp_session_profile(struct hp_session *session,
+                                             struct hp_profile **profile);
 
 #ifdef __cplusplus
 }

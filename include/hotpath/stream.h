@@ -271,15 +271,15 @@ struct hp_cursor_stats {
 struct hp_cursor;
 
 /* `source` may be NULL: then unknown segments are losses. The cursor keeps the pointers. */
-enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_source *source,
-                          struct hp_sink *sink, struct hp_cursor **cursor);
+HP_MUST_CHECK enum hp_err hp_cursor_new(struct hp_code *code, struct hp_segment_source *source,
+                                        struct hp_sink *sink, struct hp_cursor **cursor);
 void hp_cursor_free(struct hp_cursor *cursor);
 
 /*
  * Feeds `n` words; what they complete is delivered before this returns, the rest is kept. Any words
  * are allowed: nonsense becomes HP_EVENT_LOST. Fails only with HP_ERR_NOMEM.
  */
-enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_t *words, size_t n);
+HP_MUST_CHECK enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_t *words, size_t n);
 
 /*
  * Before the first word: the thread's addresses come too (docs/stream.md), and batches and tails
@@ -287,14 +287,15 @@ enum hp_err hp_cursor_feed(struct hp_cursor *cursor, const uint32_t *words, size
  * until the next word has, which may say that it was not all run. The sink gets batches, never
  * steps. HP_ERR_NOMEM.
  */
-enum hp_err hp_cursor_expect_addresses(struct hp_cursor *cursor);
+HP_MUST_CHECK enum hp_err hp_cursor_expect_addresses(struct hp_cursor *cursor);
 
 /* Feeds `n` addresses; like hp_cursor_feed(). Those that no word ever asks for are ignored. */
-enum hp_err hp_cursor_feed_addresses(struct hp_cursor *cursor, const uint64_t *addresses, size_t n);
+HP_MUST_CHECK enum hp_err hp_cursor_feed_addresses(struct hp_cursor *cursor,
+                                                   const uint64_t *addresses, size_t n);
 
 /* Ends the stream: delivers what is pending as tails and then HP_EVENT_END, unless the words
  * did. */
-enum hp_err hp_cursor_end(struct hp_cursor *cursor, enum hp_end_reason reason);
+HP_MUST_CHECK enum hp_err hp_cursor_end(struct hp_cursor *cursor, enum hp_end_reason reason);
 
 const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor);
 

@@ -42,37 +42,41 @@ struct hp_trace_writer;
 /* Starts a trace. The file appears under `path` when hp_trace_writer_finish() succeeds, not before.
  * `code` is the code map of the run: segments and modules are taken from it as words first name
  * them. With `addresses` it is asked for operands, too, so nobody else may use it during a call. */
-enum hp_err hp_trace_writer_new(const char *path, const struct hp_trace_run *run,
-                                struct hp_code *code, struct hp_trace_writer **writer);
+HP_MUST_CHECK enum hp_err hp_trace_writer_new(const char *path, const struct hp_trace_run *run,
+                                              struct hp_code *code,
+                                              struct hp_trace_writer **writer);
 
 /* After a failed write (HP_ERR_IO and the like) every further call fails alike; finish or abort
  * then removes the file. HP_ERR_INVALID, for a thread that was announced twice, never or has ended,
  * changes nothing. */
 
 /* Announces a thread; before its first words. */
-enum hp_err hp_trace_writer_thread(struct hp_trace_writer *writer, const struct hp_thread *thread);
+HP_MUST_CHECK enum hp_err hp_trace_writer_thread(struct hp_trace_writer *writer,
+                                                 const struct hp_thread *thread);
 
 /* Names a string that HP_WORD_EXEC words refer to. */
-enum hp_err hp_trace_writer_string(struct hp_trace_writer *writer, uint32_t id, const char *text);
+HP_MUST_CHECK enum hp_err hp_trace_writer_string(struct hp_trace_writer *writer, uint32_t id,
+                                                 const char *text);
 
 /* Appends words of a thread. Every segment they name should be in the code map by now; one that is
  * not is written as a word all the same (the reader's cursor will report the loss). */
-enum hp_err hp_trace_writer_words(struct hp_trace_writer *writer, uint32_t thread,
-                                  const uint32_t *words, size_t n);
+HP_MUST_CHECK enum hp_err hp_trace_writer_words(struct hp_trace_writer *writer, uint32_t thread,
+                                                const uint32_t *words, size_t n);
 
 /* Appends addresses of a thread, which may come before or after the words they belong to. Those
  * that no word asks for by the end of the thread are left out; words that have none are written
  * without, and so are all that come after them. */
-enum hp_err hp_trace_writer_addresses(struct hp_trace_writer *writer, uint32_t thread,
-                                      const uint64_t *addresses, size_t n);
+HP_MUST_CHECK enum hp_err hp_trace_writer_addresses(struct hp_trace_writer *writer, uint32_t thread,
+                                                    const uint64_t *addresses, size_t n);
 
 /* Says how a thread ended (it is stored so that a replay ends alike). */
-enum hp_err hp_trace_writer_end(struct hp_trace_writer *writer, uint32_t thread,
-                                enum hp_end_reason reason);
+HP_MUST_CHECK enum hp_err hp_trace_writer_end(struct hp_trace_writer *writer, uint32_t thread,
+                                              enum hp_end_reason reason);
 
 /* Writes what is pending and the index, and moves the file into place. `seconds` and `exit_status`
  * of the run are stored with the index. Frees the writer, whatever happens. */
-enum hp_err hp_trace_writer_finish(struct hp_trace_writer *writer, double seconds, int exit_status);
+HP_MUST_CHECK enum hp_err hp_trace_writer_finish(struct hp_trace_writer *writer, double seconds,
+                                                 int exit_status);
 
 /* Gives up: removes the unfinished file and frees the writer. NULL is allowed. */
 void hp_trace_writer_abort(struct hp_trace_writer *writer);
@@ -94,7 +98,7 @@ struct hp_trace_info {
 
 struct hp_trace_reader;
 
-enum hp_err hp_trace_reader_open(const char *path, struct hp_trace_reader **reader);
+HP_MUST_CHECK enum hp_err hp_trace_reader_open(const char *path, struct hp_trace_reader **reader);
 void hp_trace_reader_close(struct hp_trace_reader *reader);
 
 /* Has the addresses read, too, where the trace has them (run.addresses): before the first item.
@@ -131,8 +135,8 @@ struct hp_trace_item {
  * are lost: an HP_TRACE_WORDS item whose only word is HP_WORD_LOST with its payload. Where
  * addresses are wanted and those of some words are lost, such an item with HP_LOST_ADDRESSES comes
  * before them: from there on the thread has none. */
-enum hp_err hp_trace_reader_next(struct hp_trace_reader *reader, struct hp_code *code,
-                                 struct hp_trace_item *item);
+HP_MUST_CHECK enum hp_err hp_trace_reader_next(struct hp_trace_reader *reader, struct hp_code *code,
+                                               struct hp_trace_item *item);
 
 /* Goes to the frame that holds word number `word` of thread `thread` (counted from 0): the
  * following items are from that frame on; `*first` is the number of that frame's first word. All
@@ -140,8 +144,8 @@ enum hp_err hp_trace_reader_next(struct hp_trace_reader *reader, struct hp_code 
  * HP_ERR_NOTFOUND: the thread has no such word. HP_ERR_FORMAT: some code or thread record is
  * damaged; the place was gone to all the same. No threads are announced again but those that start
  * later. */
-enum hp_err hp_trace_reader_seek(struct hp_trace_reader *reader, struct hp_code *code,
-                                 uint32_t thread, uint64_t word, uint64_t *first);
+HP_MUST_CHECK enum hp_err hp_trace_reader_seek(struct hp_trace_reader *reader, struct hp_code *code,
+                                               uint32_t thread, uint64_t word, uint64_t *first);
 
 /* The text of a string id; NULL when there is none. */
 const char *hp_trace_reader_string(const struct hp_trace_reader *reader, uint32_t id);

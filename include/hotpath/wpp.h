@@ -47,19 +47,19 @@ struct hp_wpp;
  * written as one part, and its thread goes on with an empty one: nothing is lost but compression
  * across the cut. HP_ERR_INVALID: a bound below HP_WPP_BOUND_MIN.
  */
-enum hp_err hp_wpp_new(const char *path, const struct hp_code *code, size_t bound,
-                       struct hp_wpp **wpp);
+HP_MUST_CHECK enum hp_err hp_wpp_new(const char *path, const struct hp_code *code, size_t bound,
+                                     struct hp_wpp **wpp);
 
 /* The sink for a thread's paths; lives as long as `wpp`. All sinks are used by one thread at a time
  * (the profilers'); it waits while the grammar's thread is behind. What fails meanwhile, and a
  * failure of this function, is told by hp_wpp_finish() too. */
-enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
-                          struct hp_path_sink **sink);
+HP_MUST_CHECK enum hp_err hp_wpp_thread(struct hp_wpp *wpp, const struct hp_thread *thread,
+                                        struct hp_path_sink **sink);
 
 /* Ends all sequences, writes the rest, moves the file into place; frees `wpp` whatever happens.
  * `ppcr` (text) says what the paths are; `stats` may be NULL. */
-enum hp_err hp_wpp_finish(struct hp_wpp *wpp, const struct hp_trace_run *about, const char *ppcr,
-                          struct hp_wpp_stats *stats);
+HP_MUST_CHECK enum hp_err hp_wpp_finish(struct hp_wpp *wpp, const struct hp_trace_run *about,
+                                        const char *ppcr, struct hp_wpp_stats *stats);
 
 /* Gives up: no file. NULL is allowed. */
 void hp_wpp_abort(struct hp_wpp *wpp);
@@ -101,7 +101,7 @@ struct hp_wpp_reader;
 
 /* Reads and checks all of a file. HP_ERR_FORMAT: not a whole program path, damaged, truncated, or
  * it contradicts itself. HP_ERR_VERSION: written by a later, incompatible version. */
-enum hp_err hp_wpp_open(const char *path, struct hp_wpp_reader **reader);
+HP_MUST_CHECK enum hp_err hp_wpp_open(const char *path, struct hp_wpp_reader **reader);
 void hp_wpp_close(struct hp_wpp_reader *reader);
 
 const struct hp_wpp_about *hp_wpp_about(const struct hp_wpp_reader *reader);
@@ -116,8 +116,8 @@ const struct hp_wpp_path *hp_wpp_paths(const struct hp_wpp_reader *reader, size_
 /* Goes through a thread's sequence (its index in hp_wpp_threads()) with a stack as high as the
  * grammar is deep. */
 struct hp_wpp_cursor;
-enum hp_err hp_wpp_cursor_new(const struct hp_wpp_reader *reader, size_t thread,
-                              struct hp_wpp_cursor **cursor);
+HP_MUST_CHECK enum hp_err hp_wpp_cursor_new(const struct hp_wpp_reader *reader, size_t thread,
+                                            struct hp_wpp_cursor **cursor);
 void hp_wpp_cursor_free(struct hp_wpp_cursor *cursor);
 
 /* Up to `max` paths (indices); fewer only at the end. */
@@ -142,8 +142,8 @@ struct hp_wpp_subpath {
  * the shares of all add up to one. The `top` heaviest (0: all) by count times instructions, then
  * the shorter, then in the order of the file. `*list` is freed with hp_wpp_subpaths_free().
  */
-enum hp_err hp_wpp_subpaths(const struct hp_wpp_reader *reader, size_t max_length, size_t top,
-                            struct hp_wpp_subpath **list, size_t *n);
+HP_MUST_CHECK enum hp_err hp_wpp_subpaths(const struct hp_wpp_reader *reader, size_t max_length,
+                                          size_t top, struct hp_wpp_subpath **list, size_t *n);
 void hp_wpp_subpaths_free(struct hp_wpp_subpath *list, size_t n);
 
 #ifdef __cplusplus

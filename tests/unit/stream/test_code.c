@@ -131,7 +131,7 @@ static void blocks_say_how_they_end(void **state)
         assert_int_equal(hp_code_n_blocks(s->code), i + 1);
         const struct hp_block *block = hp_code_block(s->code, i);
         struct hp_segment segment;
-        hp_code_segment(s->code, i + 1, &segment);
+        assert_int_equal(hp_code_segment(s->code, i + 1, &segment), HP_OK);
         assert_int_equal(block->start, 0x1000);
         assert_int_equal(block->end, 0x1000 + segment.size);
         assert_int_equal(block->flow, forms[i].flow);

@@ -185,7 +185,7 @@ static void a_foreign_code_map_is_refused(void **state)
     (void)state;
     struct hp_code *code = new_code(), *arm;
     assert_int_equal(hp_trace_writer_finish(new_writer(code), 0, 0), HP_OK);
-    hp_code_new(HP_ARCH_ARM, &arm);
+    assert_int_equal(hp_code_new(HP_ARCH_ARM, &arm), HP_OK);
     struct hp_trace_reader *reader;
     struct hp_trace_item item;
     assert_int_equal(hp_trace_reader_open(path, &reader), HP_OK);
@@ -265,7 +265,7 @@ static void long_threads_make_frames_one_can_seek(void **state)
         same_segment(code, r.code, id);
 
     struct hp_code *fresh;
-    hp_code_new(HP_ARCH_X86_64, &fresh);
+    assert_int_equal(hp_code_new(HP_ARCH_X86_64, &fresh), HP_OK);
     struct hp_trace_reader *reader;
     assert_int_equal(hp_trace_reader_open(path, &reader), HP_OK);
     for (int i = 0; i < 12; i++) {
@@ -363,7 +363,7 @@ static void many_threads_take_bounded_memory(void **state)
     }
     assert_int_equal(hp_trace_writer_finish(writer, 0, 0), HP_OK);
     struct hp_code *fresh;
-    hp_code_new(HP_ARCH_X86_64, &fresh);
+    assert_int_equal(hp_code_new(HP_ARCH_X86_64, &fresh), HP_OK);
     struct hp_trace_reader *reader;
     assert_int_equal(hp_trace_reader_open(path, &reader), HP_OK);
     assert_int_equal(hp_trace_reader_info(reader)->words, (uint64_t)MANY * CHUNK * ROUNDS);

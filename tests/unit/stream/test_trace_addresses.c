@@ -148,7 +148,7 @@ static void who_does_not_want_them_gets_none(void **state)
     struct hp_trace_reader *reader;
     struct hp_trace_item item;
     struct hp_code *code;
-    hp_code_new(HP_ARCH_X86_64, &code);
+    assert_int_equal(hp_code_new(HP_ARCH_X86_64, &code), HP_OK);
     assert_int_equal(hp_trace_reader_open(path, &reader), HP_OK);
     do {
         assert_int_equal(hp_trace_reader_next(reader, code, &item), HP_OK);
