@@ -40,20 +40,28 @@ const struct hp_command *const hp_commands[] = {
     &hp_command_lab,          &hp_command_help,         NULL,
 };
 
+const char *hp_command_name(const struct hp_command *command, const char *group)
+{
+    const char *blank = strchr(command->name, ' ');
+    if (!group || !blank)
+        return group || blank ? NULL : command->name;
+    size_t n = (size_t)(blank - command->name);
+    return strlen(group) == n && memcmp(group, command->name, n) == 0 ? blank + 1 : NULL;
+}
+
 const struct hp_command *hp_command_find(const char *group, const char *name)
 {
-    for (const struct hp_command *const *c = hp_commands; *c; c++)
-        if (strcmp((*c)->name, name) == 0 &&
-            (group ? (*c)->group && strcmp((*c)->group, group) == 0 : !(*c)->group))
+    for (const struct hp_command *const *c = hp_commands; *c; c++) {
+        const char *own = hp_command_name(*c, group);
+        if (own && strcmp(own, name) == 0)
             return *c;
+    }
     return NULL;
 }
 
-const char *hp_command_title(const struct hp_command *command, char text[64])
+bool hp_command_runs(const struct hp_command *command)
 {
-    snprintf(text, 64, "hotpath %s%s%s", command->group ? command->group : "",
-             command->group ? " " : "", command->name);
-    return text;
+    return strstr(command->synopsis, "[--] PROGRAM");
 }
 
 /* The command of a group that argv[1] names. */
@@ -74,35 +82,54 @@ static int run_one_of(const struct hp_command *group, int argc, char **argv)
 
 enum hp_err hp_fail_usage(const struct hp_invocation *call, const char *wrong)
 {
-    char title[64];
-    return hp_fail(HP_ERR_INVALID, "%s; usage: %s %s", wrong,
-                   hp_command_title(call->command, title), call->command->synopsis);
+    return hp_fail(HP_ERR_INVALID, "%s; usage: hotpath %s %s", wrong, call->command->name,
+                   call->command->synopsis);
+}
+
+/* Whether there are as many words as the synopsis says. Where it has a choice, "(A | B)", the
+ * command sees to it. */
+static enum hp_err check_words(const struct hp_invocation *call)
+{
+    const char *synopsis = call->command->synopsis;
+    bool any = strstr(synopsis, "...") || hp_command_runs(call->command);
+    int needed = 0, most = 0;
+    for (const char *word = synopsis; *word && *word != '('; word += strspn(word, " ")) {
+        if (*word == '-') /* an option, and its argument */
+            word += strcspn(word, " ") + 1;
+        else if (*word != '[')
+            needed++;
+        most += *word != '[' || (word[1] != 'O' && word[1] != '-');
+        if (needed > call->n) {
+            char wrong[64];
+            snprintf(wrong, sizeof wrong, "no %.*s given", (int)strcspn(word, " ."), word);
+            return hp_fail_usage(call, wrong);
+        }
+        word += strcspn(word, " ");
+    }
+    bool chosen = strchr(synopsis, '(');
+    return chosen || any || call->n <= most ? HP_OK : hp_fail_usage(call, "too many arguments");
 }
 
 static enum hp_err run(struct hp_invocation *call, int argc, char **argv)
 {
-    const struct hp_command *command = call->command;
     HP_TRY(hp_options_parse(call, argc, argv));
     if (call->help) {
-        hp_help_command(command);
+        hp_help_command(call->command);
         return HP_OK;
     }
-    bool many = command->most && call->n > command->most;
-    if (call->n < command->least || many)
-        return hp_fail_usage(call, many && command->least < command->most ? "too many arguments"
-                                                                          : command->wrong);
-    return command->run(call);
+    HP_TRY(check_words(call));
+    return call->command->run(call);
 }
 
 int hp_command_execute(const struct hp_command *command, int argc, char **argv)
 {
     if (!command->run)
         return run_one_of(command, argc, argv);
-    void *values HP_CLEANUP(hp_free) = calloc(1, command->size ? command->size : 1);
+    void *values HP_CLEANUP(hp_free) = calloc(1, command->values.size + 1);
     if (!values)
         return hp_cli_fail(hp_fail_nomem());
-    if (command->defaults)
-        memcpy(values, command->defaults, command->size);
+    if (command->values.defaults)
+        memcpy(values, command->values.defaults, command->values.size);
     struct hp_invocation call = {.command = command, .values = values};
     enum hp_err err = run(&call, argc, argv);
     if (err == HP_OK)

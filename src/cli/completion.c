@@ -11,64 +11,61 @@
 
 #define HEAD "# Completion for hotpath: written by 'hotpath help --completion'.\n"
 
-static const struct {
-    const char *shell, *text;
-} scripts[] = {
-    {"bash", HEAD "_hotpath()\n{\n"
-                  "    local lines kind=\n"
-                  "    lines=$(hotpath help --complete -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" \\\n"
-                  "        2> /dev/null | cut -f 1)\n"
-                  "    case $lines in\n"
-                  "    *//files) kind=-f ;;\n"
-                  "    *//directories) kind=-d ;;\n"
-                  "    *//commands) kind='-c -f' ;;\n"
-                  "    esac\n"
-                  "    mapfile -t COMPREPLY < <(compgen -W \"${lines%//*}\" $kind -- \\\n"
-                  "        \"${COMP_WORDS[COMP_CWORD]}\")\n"
-                  "}\n"
-                  "complete -o filenames -F _hotpath hotpath\n"},
-    {"zsh", "#compdef hotpath\n" HEAD "_hotpath()\n{\n"
-            "    local line\n"
-            "    local -a found\n"
-            "    for line in \"${(@f)$(hotpath help --complete -- \"${(@)words[2,CURRENT]}\" \\\n"
-            "        2> /dev/null)}\"; do\n"
-            "        case $line in\n"
-            "        //files) _files ;;\n"
-            "        //directories) _files -/ ;;\n"
-            "        //commands) _command_names -e; _files ;;\n"
-            "        ?*) found+=(\"${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}\") ;;\n"
-            "        esac\n"
-            "    done\n"
-            "    ((${#found})) && _describe hotpath found\n"
-            "}\n"
-            "_hotpath \"$@\"\n"},
-    {"fish", HEAD "function __hotpath_complete\n"
-                  "    set -l words (commandline -opc) (commandline -ct)\n"
-                  "    for line in (hotpath help --complete -- $words[2..-1] 2> /dev/null)\n"
-                  "        switch $line\n"
-                  "            case //files\n"
-                  "                __fish_complete_path (commandline -ct)\n"
-                  "            case //directories\n"
-                  "                __fish_complete_directories (commandline -ct)\n"
-                  "            case //commands\n"
-                  "                __fish_complete_subcommand\n"
-                  "            case '*'\n"
-                  "                echo $line\n"
-                  "        end\n"
-                  "    end\n"
-                  "end\n"
-                  "complete -c hotpath -f -a '(__hotpath_complete)'\n"},
+const struct hp_name hp_shells[] = {{"bash", NULL}, {"zsh", NULL}, {"fish", NULL}, {0}};
+
+static const char *const scripts[] = {
+    HEAD "_hotpath()\n{\n"
+         "    local lines kind=\n"
+         "    lines=$(hotpath help --complete -- \"${COMP_WORDS[@]:1:COMP_CWORD}\" \\\n"
+         "        2> /dev/null | cut -f 1)\n"
+         "    case $lines in\n"
+         "    *//files) kind=-f ;;\n"
+         "    *//directories) kind=-d ;;\n"
+         "    *//commands) kind='-c -f' ;;\n"
+         "    esac\n"
+         "    mapfile -t COMPREPLY < <(compgen -W \"${lines%//*}\" $kind -- \\\n"
+         "        \"${COMP_WORDS[COMP_CWORD]}\")\n"
+         "}\n"
+         "complete -o filenames -F _hotpath hotpath\n",
+    "#compdef hotpath\n" HEAD "_hotpath()\n{\n"
+    "    local line\n"
+    "    local -a found\n"
+    "    for line in \"${(@f)$(hotpath help --complete -- \"${(@)words[2,CURRENT]}\" \\\n"
+    "        2> /dev/null)}\"; do\n"
+    "        case $line in\n"
+    "        //files) _files ;;\n"
+    "        //directories) _files -/ ;;\n"
+    "        //commands) _command_names -e; _files ;;\n"
+    "        ?*) found+=(\"${${line%%$'\\t'*}//:/\\\\:}:${line#*$'\\t'}\") ;;\n"
+    "        esac\n"
+    "    done\n"
+    "    ((${#found})) && _describe hotpath found\n"
+    "}\n"
+    "_hotpath \"$@\"\n",
+    HEAD "function __hotpath_complete\n"
+         "    set -l words (commandline -opc) (commandline -ct)\n"
+         "    for line in (hotpath help --complete -- $words[2..-1] 2> /dev/null)\n"
+         "        switch $line\n"
+         "            case //files\n"
+         "                __fish_complete_path (commandline -ct)\n"
+         "            case //directories\n"
+         "                __fish_complete_directories (commandline -ct)\n"
+         "            case //commands\n"
+         "                __fish_complete_subcommand\n"
+         "            case '*'\n"
+         "                echo $line\n"
+         "        end\n"
+         "    end\n"
+         "end\n"
+         "complete -c hotpath -f -a '(__hotpath_complete)'\n",
 };
 
 enum hp_err hp_completion_script(const char *shell)
 {
-    for (size_t i = 0; i < sizeof scripts / sizeof *scripts; i++)
-        if (strcmp(scripts[i].shell, shell) == 0) {
-            fputs(scripts[i].text, stdout);
-            return HP_OK;
-        }
-    return hp_fail(HP_ERR_INVALID,
-                   "there is no completion for '%s'; there is one for: bash, zsh, fish", shell);
+    unsigned i;
+    HP_TRY(hp_name_find(hp_shells, "completion for", shell, &i));
+    fputs(scripts[i], stdout);
+    return HP_OK;
 }
 
 static void put_options(const struct hp_command *command, struct hp_strbuf *lines)
@@ -107,7 +104,7 @@ static void put_words(const struct hp_command *command, char **words, int n,
         if (option && (option->kind == HP_OPT_FLAG || argument))
             option = NULL;
         if (!is_argument &&
-            (strcmp(words[i], "--") == 0 || (command->stop_at_word && words[i][0] != '-')))
+            (strcmp(words[i], "--") == 0 || (hp_command_runs(command) && words[i][0] != '-')))
             in_program = true;
     }
     if (in_program)
@@ -119,7 +116,7 @@ static void put_words(const struct hp_command *command, char **words, int n,
     else {
         put_argument(command->words ? command->words : "", lines);
         if (!command->words || strstr(command->synopsis, "FILE"))
-            hp_strbuf_add(lines, command->stop_at_word ? "//commands\n" : "//files\n");
+            hp_strbuf_add(lines, hp_command_runs(command) ? "//commands\n" : "//files\n");
     }
 }
 

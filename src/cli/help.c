@@ -108,8 +108,7 @@ void hp_help(void)
 void hp_help_command(const struct hp_command *command)
 {
     const struct hp_option *option;
-    char title[64];
-    printf("Usage: %s %s\n\n", hp_command_title(command, title), command->synopsis);
+    printf("Usage: hotpath %s %s\n\n", command->name, command->synopsis);
     print_wrapped(command->help, 0);
     putchar('\n');
     if (!command->run) {
@@ -245,7 +244,7 @@ static enum hp_err run(struct hp_invocation *call)
     if (r->shell)
         return hp_completion_script(r->shell);
     if (!r->complete && call->n > 2)
-        return hp_fail_usage(call, "help takes a command or a topic");
+        return hp_fail_usage(call, "too many arguments");
     if (!r->complete && call->n)
         return explain(call->words[0], call->words[1], r->man);
     if (r->complete)
@@ -258,11 +257,11 @@ static enum hp_err run(struct hp_invocation *call)
 const struct hp_command hp_command_help = {
     .name = "help",
     .summary = "explain a command, or list what there is of something",
-    .synopsis = "[OPTIONS] [COMMAND | TOPIC]",
+    .synopsis = "[OPTIONS] [COMMAND|TOPIC]...",
     .help = "Explains a COMMAND as its --help does, or lists what TOPIC is about: profilers, "
             "views, formats, machines, models. Without either: what there is.\n",
     .options = {rows},
     .words = "TOPIC",
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), NULL},
     .run = run,
 };

@@ -6,6 +6,7 @@
 #ifndef HP_CLI_HELP_H
 #define HP_CLI_HELP_H
 
+#include "base/names.h"
 #include "cli/options.h"
 #include "text/strbuf.h"
 
@@ -22,8 +23,9 @@ void hp_option_help(const struct hp_option *option, struct hp_strbuf *text);
 struct hp_words {
     const char *argument;                 /* of the options that take one; NULL ends the lists */
     const char *topic;                    /* "views", of `hotpath help views`; NULL: none */
-    const struct hp_model_family *family; /* the list is its presets; NULL: `put` makes it */
-    void (*put)(struct hp_strbuf *lines);
+    const struct hp_name *names;          /* one of these is the list: names, */
+    const struct hp_model_family *family; /* the presets of a family, */
+    void (*put)(struct hp_strbuf *lines); /* what this adds */
 };
 
 extern const struct hp_words hp_word_lists[];
@@ -38,7 +40,8 @@ void hp_word_put(struct hp_strbuf *lines, const char *word, const char *help);
 /* Likewise the commands of a group; NULL: those of none. */
 void hp_commands_put(const char *group, struct hp_strbuf *lines);
 
-/* The script of a shell: "bash", "zsh" or "fish". HP_ERR_INVALID: another. */
+/* Prints the script of a shell, one of hp_shells. HP_ERR_INVALID: another. */
+extern const struct hp_name hp_shells[];
 enum hp_err hp_completion_script(const char *shell);
 
 /* For these scripts: what may stand in place of the last word of a command line (behind "hotpath"),

@@ -117,10 +117,9 @@ static enum hp_err parse_option(struct hp_invocation *call, int argc, char **arg
 {
     const char *argument;
     const struct hp_option *option = hp_option_find(call->command, argv[*i], &argument);
-    char title[64];
     if (!option)
-        return hp_fail(HP_ERR_INVALID, "unknown option %s (%s --help lists them)", argv[*i],
-                       hp_command_title(call->command, title));
+        return hp_fail(HP_ERR_INVALID, "unknown option %s (hotpath %s --help lists them)", argv[*i],
+                       call->command->name);
     bool takes = option->kind != HP_OPT_FLAG;
     if (!takes && argument)
         return hp_fail(HP_ERR_INVALID, "option --%s takes no argument", option->name);
@@ -147,7 +146,7 @@ enum hp_err hp_options_parse(struct hp_invocation *call, int argc, char **argv)
             return HP_OK;
         if (word[0] == '-' && word[1])
             HP_TRY(parse_option(call, argc, argv, &i));
-        else if (call->command->stop_at_word)
+        else if (hp_command_runs(call->command))
             break;
         else
             argv[1 + words++] = word;

@@ -47,29 +47,33 @@ struct hp_invocation {
 };
 
 struct hp_command {
-    const char *name;
-    const char *group;                  /* "trace" of `hotpath trace record`; NULL: none */
-    const char *summary;                /* one line */
-    const char *synopsis;               /* "[OPTIONS] -- PROGRAM [ARGUMENTS]" */
-    const char *help;                   /* paragraphs above the options, each one line */
-    const char *examples;               /* NULL: none */
+    const char *name;     /* "run", "trace record"; of a group of commands "trace" */
+    const char *summary;  /* one line */
+    const char *synopsis; /* "[OPTIONS] FILE [VIEW]": also says how many words there may be */
+    const char *help;     /* paragraphs above the options, each one line */
+    const char *examples; /* NULL: none */
     const struct hp_option *options[6]; /* tables, ended by NULL */
     const char *list;                   /* of help.h, printed below them; NULL: none */
     const char *words;                  /* likewise: what a word may be; NULL: a file */
-    bool stop_at_word;                  /* options end at the first word: it is a program */
     bool unobserved;                    /* a program that ran unobserved is no failure */
-    int least, most;                    /* words; most 0: any number */
-    const char *wrong;                  /* said when there are fewer, or more */
-    size_t size;                        /* of its values */
-    const void *defaults;               /* of these; NULL: all zero */
+    struct {
+        size_t size;
+        const void *defaults;                       /* NULL: all zero */
+    } values;                                       /* of the options */
     enum hp_err (*run)(struct hp_invocation *call); /* NULL: it is a group of commands */
 };
 
 /* Those of a group follow it; ended by NULL. */
 extern const struct hp_command *const hp_commands[];
 
-/* NULL: there is none. */
+/* The command of a group, or with NULL of none. NULL: there is none of that name. */
 const struct hp_command *hp_command_find(const char *group, const char *name);
+
+/* Its name in a group, or with NULL in none; NULL: it is of another. */
+const char *hp_command_name(const struct hp_command *command, const char *group);
+
+/* Whether it runs a program: its options end at the first word. */
+bool hp_command_runs(const struct hp_command *command);
 
 /* Its options, from 0; NULL: there are no more. */
 const struct hp_option *hp_command_option(const struct hp_command *command, size_t i);
@@ -78,9 +82,6 @@ const struct hp_option *hp_command_option(const struct hp_command *command, size
  * "-nARGUMENT", and its argument, NULL where it is none of the word. NULL: there is none. */
 const struct hp_option *hp_option_find(const struct hp_command *command, const char *word,
                                        const char **argument);
-
-/* "hotpath trace record" */
-const char *hp_command_title(const struct hp_command *command, char text[64]);
 
 /* Parses, does what is asked for, prints what failed. argv[0] is the command's name. Returns the
  * exit status. */

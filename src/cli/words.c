@@ -8,7 +8,7 @@
 #include "machine/keys.h"
 #include "profiler/models.h"
 #include "report/report.h"
-#include "session/plan.h"
+#include "session/selection.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -45,22 +45,6 @@ static void put_presets(const struct hp_model *model, struct hp_strbuf *lines)
                          model->presets[i].help ? model->presets[i].help : "");
 }
 
-static void put_names(const struct hp_plan_name *names, struct hp_strbuf *lines)
-{
-    for (; names->name; names++)
-        hp_word_put(lines, names->name, names->help);
-}
-
-static void put_engines(struct hp_strbuf *lines)
-{
-    put_names(hp_plan_engines, lines);
-}
-
-static void put_records(struct hp_strbuf *lines)
-{
-    put_names(hp_plan_records, lines);
-}
-
 static void put_metrics(struct hp_strbuf *lines)
 {
     for (int i = 0; i < HP_METRICS; i++)
@@ -72,17 +56,6 @@ static void put_units(struct hp_strbuf *lines)
     const char *name;
     for (int i = 0; (name = hp_report_by_name((enum hp_report_by)i)); i++)
         hp_word_put(lines, name, "");
-}
-
-static void put_top_views(struct hp_strbuf *lines)
-{
-    for (int i = 0; i < HP_TOP_VIEWS; i++)
-        hp_word_put(lines, hp_top_view_names[i], "");
-}
-
-static void put_shells(struct hp_strbuf *lines)
-{
-    hp_strbuf_add(lines, "bash\t\nzsh\t\nfish\t\n");
 }
 
 static void put_experiments(struct hp_strbuf *lines)
@@ -97,8 +70,8 @@ static void put_experiments(struct hp_strbuf *lines)
 void hp_commands_put(const char *group, struct hp_strbuf *lines)
 {
     for (const struct hp_command *const *c = hp_commands; *c; c++)
-        if (group ? (*c)->group && strcmp((*c)->group, group) == 0 : !(*c)->group)
-            hp_word_put(lines, (*c)->name, (*c)->summary);
+        if (hp_command_name(*c, group))
+            hp_word_put(lines, hp_command_name(*c, group), (*c)->summary);
 }
 
 static void put_topics(struct hp_strbuf *lines)
@@ -111,24 +84,24 @@ static void put_topics(struct hp_strbuf *lines)
 }
 
 const struct hp_words hp_word_lists[] = {
-    {"VIEW", "views", NULL, put_views},
-    {"FORMAT", "formats", NULL, put_formats},
-    {"LIST", "profilers", NULL, put_profilers},
-    {"MACHINE", "machines", &hp_machine_family, NULL},
-    {"ENGINE", NULL, NULL, put_engines},
-    {"RECORD", NULL, NULL, put_records},
-    {"METRIC", NULL, NULL, put_metrics},
-    {"UNIT", NULL, NULL, put_units},
-    {"PART", NULL, NULL, put_top_views},
-    {"SHELL", NULL, NULL, put_shells},
-    {"EXPERIMENT", NULL, NULL, put_experiments},
-    {"TOPIC", NULL, NULL, put_topics},
-    {"TYPE", NULL, &hp_path_family, NULL},
-    {"TABLE", NULL, &hp_hpt_family, NULL},
-    {"SCHEME", NULL, &hp_scheme_family, NULL},
-    {"MODEL", NULL, &hp_loop_family, NULL},
-    {"DETECTOR", NULL, &hp_hotspot_family, NULL},
-    {"SAMPLER", NULL, &hp_sample_family, NULL},
+    {"VIEW", "views", .put = put_views},
+    {"FORMAT", "formats", .put = put_formats},
+    {"LIST", "profilers", .put = put_profilers},
+    {"MACHINE", "machines", .family = &hp_machine_family},
+    {"ENGINE", .names = hp_plan_engines},
+    {"RECORD", .names = hp_plan_records},
+    {"METRIC", .put = put_metrics},
+    {"UNIT", .put = put_units},
+    {"PART", .names = hp_top_views},
+    {"SHELL", .names = hp_shells},
+    {"EXPERIMENT", .put = put_experiments},
+    {"TOPIC", .put = put_topics},
+    {"TYPE", .family = &hp_path_family},
+    {"TABLE", .family = &hp_hpt_family},
+    {"SCHEME", .family = &hp_scheme_family},
+    {"MODEL", .family = &hp_loop_family},
+    {"DETECTOR", .family = &hp_hotspot_family},
+    {"SAMPLER", .family = &hp_sample_family},
     {0},
 };
 
@@ -144,6 +117,8 @@ void hp_words_put(const struct hp_words *words, struct hp_strbuf *lines)
 {
     if (words->put)
         words->put(lines);
+    for (const struct hp_name *name = words->names; name && name->name; name++)
+        hp_word_put(lines, name->name, name->help);
     for (unsigned i = 0; words->family && i < words->family->n_models; i++)
         put_presets(words->family->models[i], lines);
 }

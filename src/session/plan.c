@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: MIT
-#include "session/plan.h"
+#include "session/selection.h"
 
 #include "base/debug.h"
 #include "engine/native/native.h"
-
-#include <stdio.h>
-#include <string.h>
 
 /* A code cache smaller than this would be flushed all the time; a larger one would be out of reach
  * of branches with 32 bits of distance. */
@@ -13,33 +10,19 @@
 #define MAX_CACHE     (UINT64_C(1) << 30)
 #define DEFAULT_CACHE (UINT64_C(256) << 20)
 
-const struct hp_plan_name hp_plan_engines[] = {
+const struct hp_name hp_plan_engines[] = {
     [HP_PLAN_NATIVE] = {"native", "programs of this machine: fast"},
     [HP_PLAN_QEMU] = {"qemu", "programs of other machines, too"},
     {0},
 };
 
-const struct hp_plan_name hp_plan_records[] = {
+const struct hp_name hp_plan_records[] = {
     [HP_RECORD_STREAM] = {"stream", "the order of execution"},
     [HP_RECORD_COUNT] = {"count", "counters of blocks and edges"},
     [HP_RECORD_MEMORY] = {"memory", "the stream, with the addresses of data"},
     [HP_RECORD_NONE] = {"none", "nothing"},
     {0},
 };
-
-/* The place of a word in a list. HP_ERR_INVALID: there is no such `what`. */
-static enum hp_err find(const struct hp_plan_name *names, const char *what, const char *word,
-                        unsigned *place)
-{
-    char list[64] = "";
-    for (*place = 0; names[*place].name; ++*place) {
-        if (strcmp(names[*place].name, word) == 0)
-            return HP_OK;
-        size_t n = strlen(list);
-        snprintf(list + n, sizeof list - n, "%s%s", n ? ", " : "", names[*place].name);
-    }
-    return hp_fail(HP_ERR_INVALID, "there is no %s '%s'; there are: %s", what, word, list);
-}
 
 /* --- What is selected ----------------------------------------------------------------------- */
 
@@ -68,7 +51,7 @@ static enum hp_err read_words(const struct hp_session_settings *settings, struct
     if (!settings->record)
         return HP_OK;
     unsigned mode;
-    HP_TRY(find(hp_plan_records, "record", settings->record, &mode));
+    HP_TRY(hp_name_find(hp_plan_records, "record", settings->record, &mode));
     plan->mode = (enum hp_record_mode)mode;
     if (!settings->profile && selection->exact) { /* nobody asked for it */
         selection->exact = plan->mode == HP_RECORD_STREAM;
@@ -87,7 +70,7 @@ enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct 
 {
     unsigned engine = HP_PLAN_NATIVE;
     if (settings->engine)
-        HP_TRY(find(hp_plan_engines, "engine", settings->engine, &engine));
+        HP_TRY(hp_name_find(hp_plan_engines, "engine", settings->engine, &engine));
     plan->engine = (enum hp_plan_engine)engine;
     plan->cache_size = settings->cache_size ? settings->cache_size : DEFAULT_CACHE;
     if (plan->cache_size < MIN_CACHE || plan->cache_size > MAX_CACHE)

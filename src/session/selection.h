@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which profilers a session has, with which parameters: from the words of the settings to the
- * profilers themselves.
+ * From the words of the settings to how a program is watched: which profilers, with which
+ * parameters; which engine, and what it records.
  */
 #ifndef HP_SESSION_SELECTION_H
 #define HP_SESSION_SELECTION_H
 
+#include "base/names.h"
+#include "engine/arena.h"
+#include "engine/program.h"
 #include "hotpath/machine.h"
 #include "hotpath/sample.h"
 #include "hotpath/session.h"
@@ -76,5 +79,31 @@ enum hp_err hp_profilers_finish(struct hp_profilers *profilers,
 
 /* Frees all, finished or not. */
 void hp_profilers_close(struct hp_profilers *profilers);
+
+/* --- The plan --------------------------------------------------------------------------------- */
+
+enum hp_plan_engine { HP_PLAN_NATIVE, HP_PLAN_QEMU };
+
+struct hp_plan {
+    struct hp_selection selection;
+    enum hp_record_mode mode;
+    enum hp_plan_engine engine;
+    uint64_t cache_size;
+};
+
+/* By enum hp_plan_engine and enum hp_record_mode. */
+extern const struct hp_name hp_plan_engines[], hp_plan_records[];
+
+/* Checks the words of the settings and that they fit together; all but the engine is decided then.
+ * HP_ERR_INVALID: the text says what is wrong. */
+enum hp_err hp_plan_settings(const struct hp_session_settings *settings, struct hp_plan *plan);
+
+/*
+ * Chooses the engine for the program: the one asked for, else native where it can run the program
+ * and is installed. HP_ERR_UNSUPPORTED: what was asked for cannot run it, or cannot record what is
+ * wanted.
+ */
+enum hp_err hp_plan_choose(const struct hp_session_settings *settings,
+                           const struct hp_executable *program, struct hp_plan *plan);
 
 #endif

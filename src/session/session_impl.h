@@ -10,7 +10,6 @@
 #include "hotpath/session.h"
 #include "hotpath/trace.h"
 #include "profiler/pipeline.h"
-#include "session/plan.h"
 #include "session/selection.h"
 #include "symbols/functions.h"
 

@@ -168,7 +168,7 @@ class Annotate(unittest.TestCase):
             os.rename(aside, self.program)
 
     def test_what_is_wrong_is_said(self):
-        for arguments, text in ((), "no profile given"), (("none.hotpath",), "none.hotpath"), \
+        for arguments, text in ((), "no FILE given"), (("none.hotpath",), "none.hotpath"), \
                 ((self.plain, "no_such"), "no function named 'no_such'"), \
                 ((self.plain, "divide", "--all"), "--all"):
             done = run(HOTPATH, "annotate", *arguments, cwd=self.dir)

@@ -76,16 +76,16 @@ class Mistakes(Case):
     def test_missing_arguments(self):
         for command in COMMANDS:
             self.refused(FAILED, [*command], "hotpath " + " ".join(command))
-        self.refused(FAILED, ["run", "--"], "no program")
+        self.refused(FAILED, ["run", "--"], "no PROGRAM given")
         self.refused(FAILED, ["record", "-o"], "--output")
         self.refused(FAILED, ["trace", "record", "--", "true"], "output")
-        self.refused(FAILED, ["trace", "record", "-o", "x"], "program")
-        self.refused(FAILED, ["merge", "-o", "x"], "profiles")
+        self.refused(FAILED, ["trace", "record", "-o", "x"], "no PROGRAM given")
+        self.refused(FAILED, ["merge", "-o", "x"], "no PROFILE given")
         self.refused(FAILED, ["merge", "x"], "output")
-        self.refused(FAILED, ["compare", "x"], "two")
-        self.refused(FAILED, ["compare", "x", "y", "z"], "two")
+        self.refused(FAILED, ["compare", "x"], "no B given")
+        self.refused(FAILED, ["compare", "x", "y", "z"], "too many arguments")
         self.refused(FAILED, ["report", "x", "functions", "y"], "arguments")
-        self.refused(FAILED, ["trace", "info", "a", "b"])
+        self.refused(FAILED, ["trace", "info", "a", "b"], "too many arguments")
 
     def test_wrong_values(self):
         true = tool("true")

@@ -160,7 +160,7 @@ class Versions(DiffCase):
         status, out, _ = self.hotpath("diff", "--exit-code", "-t", "90%", old, new)
         self.assertEqual(status, 0)
         self.assertIn(b"by less than 90.00% of the instructions", out)
-        self.refused(125, ["diff", old], "takes two profiles")
+        self.refused(125, ["diff", old], "no NEW given; usage: hotpath diff [OPTIONS] OLD NEW")
         self.refused(125, ["diff", "-t", "much", old, new], "not a percentage")
         self.refused(125, ["diff", old, self.path("none")], "none")
 

@@ -443,8 +443,8 @@ class Html(util_cli.Case):
         self.assertEqual(os.listdir(self.dir), [])
 
     def test_command_line(self):
-        self.refused(FAILED, ["html"], "html takes one profile")
-        self.refused(FAILED, ["html", "a", "b"], "html takes one profile")
+        self.refused(FAILED, ["html"], "no FILE given; usage: hotpath html [OPTIONS] FILE")
+        self.refused(FAILED, ["html", "a", "b"], "too many arguments; usage: hotpath html")
         self.assertIn(b"--source-path", self.good("html", "--help"))
 
 

@@ -197,7 +197,7 @@ class Command(E2E):
         self.sample()
         for arguments, text in (
                 (["wpp"], None), (["wpp", "what"], "unknown command 'wpp what'"),
-                (["wpp", "info"], "takes one file"), (["wpp", "hot", "-l", "0", self.file], "at least 1"),
+                (["wpp", "info"], "no FILE given"), (["wpp", "hot", "-l", "0", self.file], "at least 1"),
                 (["wpp", "expand", "-t", "9", self.file], "no thread 9"),
                 (["wpp", "info", self.path("none")], "cannot open"),
                 (["wpp", "info", self.program], "not a whole program path")):

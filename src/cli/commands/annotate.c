@@ -59,9 +59,6 @@ const struct hp_command hp_command_annotate = {
                 "  hotpath annotate gzip.hotpath longest_match\n"
                 "  hotpath annotate gzip.hotpath --lines --source-path ~/src/gzip\n",
     .options = {rows},
-    .least = 1,
-    .wrong = "no profile given",
-    .defaults = &(const struct request){.top = HP_NOT_SAID},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), &(const struct request){.top = HP_NOT_SAID}},
     .run = run,
 };

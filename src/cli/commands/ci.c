@@ -261,10 +261,7 @@ const struct hp_command hp_command_ci = {
         "  hotpath ci --name sort --threshold 0.5% -- ./bench sort\n"
         "  hotpath ci --summary \"$GITHUB_STEP_SUMMARY\" -- ./bench input\n",
     .options = {rows, hp_options_region, hp_options_engine},
-    .stop_at_word = true,
-    .least = 1,
-    .wrong = "no program given",
-    .defaults = &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}, .file = DEFAULT_FILE},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request),
+               &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}, .file = DEFAULT_FILE}},
     .run = run,
 };

@@ -38,10 +38,6 @@ const struct hp_command hp_command_compare = {
     .examples = "  hotpath compare before.hotpath after.hotpath\n"
                 "  hotpath compare before.hotpath after.hotpath --json\n",
     .options = {rows},
-    .least = 2,
-    .most = 2,
-    .wrong = "compare takes two profiles",
-    .defaults = &(const struct request){{.top = HP_NOT_SAID}},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), &(const struct request){{.top = HP_NOT_SAID}}},
     .run = run,
 };

@@ -65,10 +65,6 @@ const struct hp_command hp_command_diff = {
                 "  hotpath diff old.hotpath new.hotpath\n"
                 "  hotpath diff --old-source ../prog-1.0 old.hotpath new.hotpath\n",
     .options = {rows},
-    .least = 2,
-    .most = 2,
-    .wrong = "diff takes two profiles",
-    .defaults = &(const struct request){.output = {.top = HP_NOT_SAID}},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), &(const struct request){.output = {.top = HP_NOT_SAID}}},
     .run = run,
 };

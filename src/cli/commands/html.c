@@ -81,9 +81,6 @@ const struct hp_command hp_command_html = {
                 "  hotpath html gzip.hotpath -o page.html --source-path ~/src/gzip\n"
                 "  hotpath html gzip.hotpath --data > gzip.json\n",
     .options = {rows},
-    .least = 1,
-    .most = 1,
-    .wrong = "html takes one profile",
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), NULL},
     .run = run,
 };

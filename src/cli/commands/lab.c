@@ -140,7 +140,7 @@ static const struct hp_option rows[] = {
 const struct hp_command hp_command_lab = {
     .name = "lab",
     .summary = "run the papers' experiments on real programs",
-    .synopsis = "[OPTIONS] list|EXPERIMENT",
+    .synopsis = "[OPTIONS] EXPERIMENT",
     .help = "Runs an experiment of the papers that hotpath is built after, on real programs with "
             "generated inputs, and prints what it measures beside what the paper says. 'list' "
             "names the experiments and the programs. docs/lab.md explains them.\n",
@@ -151,9 +151,6 @@ const struct hp_command hp_command_lab = {
                 "  hotpath lab loops-accuracy --arch arm            once lab/arm-sysroot was run\n",
     .options = {rows},
     .words = "EXPERIMENT",
-    .least = 1,
-    .most = 1,
-    .wrong = "lab takes the name of an experiment",
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), NULL},
     .run = run,
 };

@@ -34,8 +34,6 @@ const struct hp_command hp_command_merge = {
         "Code is the same when it is at the same offset of a file with the same build id.\n",
     .examples = "  hotpath merge -o all.hotpath run1.hotpath run2.hotpath run3.hotpath\n",
     .options = {rows},
-    .least = 1,
-    .wrong = "no profiles given",
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), NULL},
     .run = run,
 };

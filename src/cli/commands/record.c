@@ -35,7 +35,7 @@ static enum hp_err run(struct hp_invocation *call)
 const struct hp_command hp_command_record = {
     .name = "record",
     .summary = "run a program and keep its profile in a file",
-    .synopsis = "[OPTIONS] [-o FILE] [--] PROGRAM [ARGUMENTS]",
+    .synopsis = "[OPTIONS] [--] PROGRAM [ARGUMENTS]",
     .help =
         "Runs PROGRAM as 'hotpath run' does and keeps its profile in FILE, an SQLite database that "
         "'hotpath report', 'compare' and 'merge' read. Without -o, FILE is PROGRAM.hotpath in the "
@@ -45,11 +45,8 @@ const struct hp_command hp_command_record = {
                 "  hotpath record -o run.%p.hotpath -- ./prog         %p is hotpath's process id\n",
     .options = {rows, hp_options_profilers, hp_options_record, hp_options_region,
                 hp_options_engine},
-    .stop_at_word = true,
     .unobserved = true,
-    .least = 1,
-    .wrong = "no program given",
-    .defaults = &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request),
+               &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}}},
     .run = run,
 };

@@ -5,30 +5,19 @@
 #include "text/number.h"
 #include "text/utf8.h"
 
-#include <stdio.h>
-#include <string.h>
-
 #define PLAIN_ROWS     10 /* of a kind, in a plain page */
 #define PLAIN_ROWS_ALL 5
 #define AROUND         22 /* columns in front of the history and behind it */
 #define NARROWEST      20
 
-const char *const hp_top_view_names[HP_TOP_VIEWS] = {"all", "functions", "paths", "loops",
-                                                     "hotspots"};
-
-enum hp_err hp_top_view_from_name(const char *name, enum hp_top_view *view)
-{
-    struct hp_strbuf list HP_CLEANUP(hp_strbuf_fini) = {0};
-    for (int i = 0; i < HP_TOP_VIEWS; i++) {
-        if (strcmp(hp_top_view_names[i], name) == 0) {
-            *view = (enum hp_top_view)i;
-            return HP_OK;
-        }
-        hp_strbuf_format(&list, "%s%s", i ? ", " : "", hp_top_view_names[i]);
-    }
-    return hp_fail(HP_ERR_INVALID, "there is no view '%s'; there are: %s", name,
-                   hp_strbuf_text(&list));
-}
+const struct hp_name hp_top_views[] = {
+    {"all", "functions, paths and loops"},
+    {"functions", NULL},
+    {"paths", NULL},
+    {"loops", NULL},
+    {"hotspots", NULL},
+    {0},
+};
 
 /* --- Lines ------------------------------------------------------------------------------------ */
 

@@ -5,6 +5,7 @@
 #ifndef HP_CLI_TOP_PAGE_H
 #define HP_CLI_TOP_PAGE_H
 
+#include "base/names.h"
 #include "live/board.h"
 #include "text/strbuf.h"
 
@@ -17,10 +18,7 @@ enum hp_top_view { /* what the lower part shows: all kinds, or one */
 };
 #define HP_TOP_VIEWS 5
 
-extern const char *const hp_top_view_names[HP_TOP_VIEWS];
-
-/* HP_ERR_INVALID: there is none of that name. */
-enum hp_err hp_top_view_from_name(const char *name, enum hp_top_view *view);
+extern const struct hp_name hp_top_views[];
 
 struct hp_top_page {
     const struct hp_board *board;

@@ -9,38 +9,41 @@
 #define COLUMNS_MAX    7
 #define FLEXIBLE_LEAST 12 /* columns of the name, before others are left out for it */
 
+/* What a column has; behind LEFT, aligned left. */
+enum what { NUMBER, SHARE, COUNT, TRIPS, SIZE, FOUND, LEFT, BAR, NAME, WHERE, BRANCHES };
+
 struct column {
-    const char *title, *per_second; /* the latter: when it is of an interval */
-    size_t width;                   /* 0: what is left */
-    int dispensable;                /* the lowest goes first where it is narrow; 0: never */
-    bool right, heat;
+    const char *title; /* of a count, "/s" is added when it is of an interval */
+    enum what what;
+    size_t width;    /* 0: what is left */
+    int dispensable; /* the lowest goes first where it is narrow; 0: never */
 };
 
 static const struct column columns[HP_BOARD_KINDS][COLUMNS_MAX + 1] = {
-    [HP_BOARD_FUNCTIONS] = {{"share", NULL, 6, 0, true, true},
-                            {"", NULL, 10, 1, false, true},
-                            {"calls", "calls/s", 8, 3, true, false},
-                            {"function", NULL, 0, 0, false, false},
-                            {"where", NULL, 22, 2, false, false}},
-    [HP_BOARD_PATHS] = {{"share", NULL, 6, 0, true, true},
-                        {"", NULL, 6, 1, false, true},
-                        {"times", "times/s", 8, 4, true, false},
-                        {"path in", NULL, 0, 0, false, false},
-                        {"from→to", NULL, 20, 3, false, false},
-                        {"branches", NULL, 14, 2, false, false}},
-    [HP_BOARD_LOOPS] = {{"share", NULL, 6, 0, true, true},
-                        {"", NULL, 6, 1, false, true},
-                        {"iter.", "iter./s", 8, 3, true, false},
-                        {"trips", NULL, 7, 4, true, false},
-                        {"loop in", NULL, 0, 0, false, false},
-                        {"where", NULL, 22, 2, false, false}},
-    [HP_BOARD_HOTSPOTS] = {{"#", NULL, 3, 0, true, false},
-                           {"share", NULL, 6, 0, true, true},
-                           {"", NULL, 6, 1, false, true},
-                           {"blocks", NULL, 6, 4, true, false},
-                           {"found at", NULL, 8, 3, true, false},
-                           {"hottest in", NULL, 0, 0, false, false},
-                           {"where", NULL, 22, 2, false, false}},
+    [HP_BOARD_FUNCTIONS] = {{"share", SHARE, 6, 0},
+                            {"", BAR, 10, 1},
+                            {"calls", COUNT, 8, 3},
+                            {"function", NAME, 0, 0},
+                            {"where", WHERE, 22, 2}},
+    [HP_BOARD_PATHS] = {{"share", SHARE, 6, 0},
+                        {"", BAR, 6, 1},
+                        {"times", COUNT, 8, 4},
+                        {"path in", NAME, 0, 0},
+                        {"from→to", WHERE, 20, 3},
+                        {"branches", BRANCHES, 14, 2}},
+    [HP_BOARD_LOOPS] = {{"share", SHARE, 6, 0},
+                        {"", BAR, 6, 1},
+                        {"iter.", COUNT, 8, 3},
+                        {"trips", TRIPS, 7, 4},
+                        {"loop in", NAME, 0, 0},
+                        {"where", WHERE, 22, 2}},
+    [HP_BOARD_HOTSPOTS] = {{"#", NUMBER, 3, 0},
+                           {"share", SHARE, 6, 0},
+                           {"", BAR, 6, 1},
+                           {"blocks", SIZE, 6, 4},
+                           {"found at", FOUND, 8, 3},
+                           {"hottest in", NAME, 0, 0},
+                           {"where", WHERE, 22, 2}},
 };
 
 static const char *const nothing[HP_BOARD_KINDS] = {
@@ -171,64 +174,50 @@ static void put_nested_name(const struct hp_board_row *row, struct hp_strbuf *ce
     hp_top_put_name(row, cell);
 }
 
-/* The cells, in the order of `columns`. */
-static void fill(const struct hp_top_page *page, enum hp_board_kind kind,
-                 const struct hp_board_row *row, double share, const size_t *widths,
-                 struct hp_strbuf *cells)
+static void put_value(const struct hp_top_page *page, const struct hp_board_row *row, double share,
+                      enum what what, size_t width, struct hp_strbuf *cell)
 {
-    struct hp_strbuf *cell = cells;
-    if (kind == HP_BOARD_HOTSPOTS)
-        hp_strbuf_uint(cell++, row->id);
-    hp_strbuf_percent(cell++, share);
-    put_bar(cell, share, widths[cell - cells]);
-    cell++;
-    if (kind == HP_BOARD_HOTSPOTS) {
-        hp_strbuf_human(cell++, row->size);
-        hp_strbuf_human(cell++, row->count);
-    } else {
-        put_count(page, row->count, cell++);
+    switch (what) {
+    case NUMBER: hp_strbuf_uint(cell, row->id); break;
+    case SHARE: hp_strbuf_percent(cell, share); break;
+    case COUNT: put_count(page, row->count, cell); break;
+    case TRIPS: put_trips(row, cell); break;
+    case SIZE: hp_strbuf_human(cell, row->size); break;
+    case FOUND: hp_strbuf_human(cell, row->count); break;
+    case LEFT: break;
+    case BAR: put_bar(cell, share, width); break;
+    case NAME: put_nested_name(row, cell); break;
+    case WHERE: hp_top_put_where(row, cell); break;
+    case BRANCHES: put_outcomes(&row->path, width, cell); break;
     }
-    if (kind == HP_BOARD_LOOPS)
-        put_trips(row, cell++);
-    put_nested_name(row, cell++);
-    hp_top_put_where(row, cell++);
-    if (kind == HP_BOARD_PATHS)
-        put_outcomes(&row->path, widths[cell - cells], cell);
 }
 
-static void draw_line(const struct hp_top_page *page, const struct column *all,
-                      const size_t *widths, struct hp_strbuf *cells, const char *style,
-                      struct hp_strbuf *out)
+/* A row; NULL: the titles. */
+static void draw_row(const struct hp_top_page *page, enum hp_board_kind kind, const size_t *widths,
+                     const struct hp_board_row *row, struct hp_strbuf *out)
 {
-    const char *between = "";
-    for (size_t i = 0; all[i].title; i++) {
-        const char *title =
-            all[i].per_second && !page->wish.since ? all[i].per_second : all[i].title;
-        const char *text = cells ? hp_strbuf_text(&cells[i]) : title;
-        bool styled = !cells || all[i].heat;
-        if (widths[i] == 0)
+    double share = row ? hp_number_share(row->weight, page->board->whole) : 0;
+    const char *style = row ? heat(share) : "\033[7m", *between = "";
+    share = share < 1 ? share : 1; /* a path may have begun before the interval */
+    for (const struct column *c = columns[kind]; c->title; c++, widths++) {
+        struct hp_strbuf cell HP_CLEANUP(hp_strbuf_fini) = {0};
+        bool styled = page->color && (!row || c->what == SHARE || c->what == BAR);
+        if (*widths == 0)
             continue;
+        if (row)
+            put_value(page, row, share, c->what, *widths, &cell);
+        else
+            hp_strbuf_format(&cell, "%s%s", c->title,
+                             c->what == COUNT && !page->wish.since ? "/s" : "");
         hp_strbuf_add(out, between);
         between = " ";
-        hp_top_style(out, page->color && styled, style);
-        put_cell(out, text, widths[i], all[i].right);
-        hp_top_style(out, page->color && styled, "");
+        hp_top_style(out, styled, style);
+        put_cell(out, hp_strbuf_text(&cell), *widths, c->what < LEFT);
+        hp_top_style(out, styled, "");
     }
     while (!page->color && out->length && out->data[out->length - 1] == ' ')
         out->data[--out->length] = 0;
     hp_strbuf_add(out, "\n");
-}
-
-static void draw_row(const struct hp_top_page *page, enum hp_board_kind kind,
-                     const struct hp_board_row *row, const size_t *widths, struct hp_strbuf *out)
-{
-    struct hp_strbuf cells[COLUMNS_MAX + 1] = {{0}};
-    double share = hp_number_share(row->weight, page->board->whole);
-    share = share < 1 ? share : 1; /* a path may have begun before the interval */
-    fill(page, kind, row, share, widths, cells);
-    draw_line(page, columns[kind], widths, cells, heat(share), out);
-    for (size_t i = 0; i <= COLUMNS_MAX; i++)
-        hp_strbuf_fini(&cells[i]);
 }
 
 static bool is_profiled(const struct hp_board *b, enum hp_board_kind kind)
@@ -245,9 +234,9 @@ void hp_top_draw_rows(const struct hp_top_page *page, enum hp_board_kind kind, s
     if (rows == 0)
         return;
     lay_out(columns[kind], page->width, widths);
-    draw_line(page, columns[kind], widths, NULL, "\033[7m", out);
+    draw_row(page, kind, widths, NULL, out);
     for (size_t i = 0; i < list->n && i < rows; i++)
-        draw_row(page, kind, &list->rows[i], widths, out);
+        draw_row(page, kind, widths, &list->rows[i], out);
     if (list->n == 0) {
         bool looking = kind == HP_BOARD_PATHS && page->board->stale;
         const char *text = is_profiled(page->board, kind) ? nothing[kind] : "not profiled";

@@ -252,10 +252,12 @@ static enum hp_err run(struct hp_invocation *call)
     struct hp_profile *profile HP_CLEANUP(hp_cli_free_profile) = NULL;
     char *path HP_CLEANUP(hp_free) = NULL;
     struct hp_strbuf list HP_CLEANUP(hp_strbuf_fini) = {0};
+    unsigned view = HP_TOP_ALL;
     HP_TRY(hp_cli_report_options(&(struct hp_cli_output){.top = top->rows}, &report));
     settings->lines = top->output ? HP_LINES_ALL : hp_cli_lines(&report);
     if (top->view)
-        HP_TRY(hp_top_view_from_name(top->view, &top->page.view));
+        HP_TRY(hp_name_find(hp_top_views, "view", top->view, &view));
+    top->page.view = (enum hp_top_view)view;
     if (top->interval_text)
         HP_TRY(read_interval(top->interval_text, &top->interval));
     if (top->output) {
@@ -317,11 +319,8 @@ const struct hp_command hp_command_top = {
                 "  hotpath top -o prog.hotpath -- ./prog          keep the profile as well\n"
                 "  hotpath top --plain -- ./prog 2> log           a page a second\n",
     .options = {rows, hp_options_region, hp_options_engine},
-    .stop_at_word = true,
     .unobserved = true,
-    .least = 1,
-    .wrong = "no program given",
-    .defaults = &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}, .rows = DEFAULT_TOP},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request),
+               &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}, .rows = DEFAULT_TOP}},
     .run = run,
 };

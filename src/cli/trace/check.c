@@ -62,8 +62,7 @@ static enum hp_err run(struct hp_invocation *call)
 }
 
 const struct hp_command hp_command_trace_check = {
-    .name = "check",
-    .group = "trace",
+    .name = "trace check",
     .summary = "verify a trace: its checksums and the stream's invariants",
     .synopsis = "FILE...",
     .help = "Reads whole traces and verifies them: checksums, and that the stream makes sense: "
@@ -71,7 +70,5 @@ const struct hp_command hp_command_trace_check = {
             "decodes to the blocks it is said to be, signals are balanced, every instruction has "
             "its addresses where there are any, nothing is lost. Exit status 0 when all is well, 1 "
             "when not, 125 when a file cannot be read.\n",
-    .least = 1,
-    .wrong = "no trace given",
     .run = run,
 };

@@ -210,8 +210,7 @@ static enum hp_err run(struct hp_invocation *call)
 }
 
 const struct hp_command hp_command_trace_dump = {
-    .name = "dump",
-    .group = "trace",
+    .name = "trace dump",
     .summary = "print the blocks and events of a trace",
     .synopsis = "[OPTIONS] FILE",
     .help = "Prints what was executed, a line a block: thread, instructions executed by the thread "
@@ -221,10 +220,6 @@ const struct hp_command hp_command_trace_dump = {
     .examples = "  hotpath trace dump gzip.hptrace --count 50\n"
                 "  hotpath trace dump gzip.hptrace --thread 1 --skip 1M --count 100 --code\n",
     .options = {rows},
-    .least = 1,
-    .most = 1,
-    .wrong = "dump takes one trace",
-    .defaults = &(const struct request){.thread = HP_NOT_SAID},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), &(const struct request){.thread = HP_NOT_SAID}},
     .run = run,
 };

@@ -71,16 +71,12 @@ static enum hp_err run(struct hp_invocation *call)
 }
 
 const struct hp_command hp_command_trace_info = {
-    .name = "info",
-    .group = "trace",
+    .name = "trace info",
     .summary = "what a trace holds",
     .synopsis = "[--json] FILE",
     .help = "Says what a trace holds. An incomplete trace (its writer died) has no index: what can "
             "be told is told; 'hotpath trace check' reads all of it.\n",
     .options = {rows},
-    .least = 1,
-    .most = 1,
-    .wrong = "info takes one trace",
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), NULL},
     .run = run,
 };

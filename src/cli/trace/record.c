@@ -28,8 +28,7 @@ static enum hp_err run(struct hp_invocation *call)
 }
 
 const struct hp_command hp_command_trace_record = {
-    .name = "record",
-    .group = "trace",
+    .name = "trace record",
     .summary = "run a program and record its stream in a trace file",
     .synopsis = "[OPTIONS] -o FILE [--] PROGRAM [ARGUMENTS]",
     .help = "Runs PROGRAM and records everything it executes in FILE.\n",
@@ -37,11 +36,8 @@ const struct hp_command hp_command_trace_record = {
                 "  hotpath trace record --addresses -o ls.hptrace -- ls\n"
                 "  hotpath trace replay ls.hptrace --machine modern\n",
     .options = {rows, hp_options_engine},
-    .stop_at_word = true,
     .unobserved = true,
-    .least = 1,
-    .wrong = "no program given",
-    .defaults = &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request),
+               &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS}}},
     .run = run,
 };

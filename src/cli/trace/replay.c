@@ -31,8 +31,7 @@ static enum hp_err run(struct hp_invocation *call)
 }
 
 const struct hp_command hp_command_trace_replay = {
-    .name = "replay",
-    .group = "trace",
+    .name = "trace replay",
     .summary = "make a profile of a trace",
     .synopsis = "[OPTIONS] FILE",
     .help = "Profiles a recorded run: the same profile as 'hotpath record' would have made. Prints "
@@ -41,11 +40,7 @@ const struct hp_command hp_command_trace_replay = {
                 "  hotpath trace replay gzip.hptrace -o gzip.hotpath\n"
                 "  hotpath trace replay gzip.hptrace --after 1G --for 100M\n",
     .options = {rows, hp_options_profilers, hp_options_region},
-    .least = 1,
-    .most = 1,
-    .wrong = "replay takes one trace",
-    .defaults = &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS},
-                                        .output = {.top = HP_NOT_SAID}},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), &(const struct request){.session = {HP_CLI_SESSION_DEFAULTS},
+                                                               .output = {.top = HP_NOT_SAID}}},
     .run = run,
 };

@@ -67,8 +67,7 @@ static const struct hp_option rows[] = {
 };
 
 const struct hp_command hp_command_wpp_expand = {
-    .name = "expand",
-    .group = "wpp",
+    .name = "wpp expand",
     .summary = "print the exact sequence of paths",
     .synopsis = "[OPTIONS] FILE",
     .help = "Prints the exact sequence of paths, a line each: thread, number, where the path "
@@ -76,10 +75,7 @@ const struct hp_command hp_command_wpp_expand = {
             "instructions. Threads come one after the other.\n",
     .examples = "  hotpath wpp expand gzip.wpp --thread 0 --skip 1M --count 100\n",
     .options = {rows},
-    .least = 1,
-    .most = 1,
-    .wrong = "expand takes one file",
-    .defaults = &(const struct request){.thread = HP_NOT_SAID, .count = HP_NOT_SAID},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request),
+               &(const struct request){.thread = HP_NOT_SAID, .count = HP_NOT_SAID}},
     .run = run,
 };

@@ -140,8 +140,7 @@ static const struct hp_option rows[] = {
 };
 
 const struct hp_command hp_command_wpp_hot = {
-    .name = "hot",
-    .group = "wpp",
+    .name = "wpp hot",
     .summary = "print the heaviest subpaths, across loops and calls",
     .synopsis = "[OPTIONS] FILE",
     .help = "Prints the heaviest subpaths: sequences of paths that were executed again and again, "
@@ -149,10 +148,7 @@ const struct hp_command hp_command_wpp_hot = {
             "into subpaths of at most --length paths, so shares add up.\n",
     .examples = "  hotpath wpp hot gzip.wpp --length 8\n",
     .options = {rows},
-    .least = 1,
-    .most = 1,
-    .wrong = "hot takes one file",
-    .defaults = &(const struct request){.length = DEFAULT_LENGTH, .top = HP_NOT_SAID},
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request),
+               &(const struct request){.length = DEFAULT_LENGTH, .top = HP_NOT_SAID}},
     .run = run,
 };

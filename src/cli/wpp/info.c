@@ -83,15 +83,11 @@ static enum hp_err run(struct hp_invocation *call)
 }
 
 const struct hp_command hp_command_wpp_info = {
-    .name = "info",
-    .group = "wpp",
+    .name = "wpp info",
     .summary = "what a whole program path holds, and how far it was compressed",
     .synopsis = "[--json] FILE",
     .help = "Says what a whole program path holds, and how far it was compressed.\n",
     .options = {rows},
-    .least = 1,
-    .most = 1,
-    .wrong = "info takes one file",
-    .size = sizeof(struct request),
+    .values = {sizeof(struct request), NULL},
     .run = run,
 };

@@ -107,9 +107,9 @@ static const struct hp_command commands[] = {
      .help = "Tries, and says so in lines that end where a terminal does, which is after eighty "
              "columns, or earlier.\n",
      .options = {rows, engine},
-     .size = sizeof(struct values),
+     .values = {sizeof(struct values), NULL},
      .run = do_nothing},
-    {.name = "try", .options = {rows}, .stop_at_word = true, .run = do_nothing},
+    {.name = "try", .synopsis = "[--] PROGRAM", .options = {rows}, .run = do_nothing},
 };
 
 static struct hp_invocation call;
@@ -255,6 +255,48 @@ static void help_is_made_of_the_table(void **state)
     assert_string_equal(text, expected);
 }
 
+/* What is said of a number of words that the synopsis does not allow; NULL: nothing. */
+static void expect_words(const char *synopsis, char *words, const char *expected)
+{
+    static char name[] = "try";
+    const struct hp_command command = {.name = "try", .synopsis = synopsis, .run = do_nothing};
+    char *argv[8] = {name}, all[128];
+    int argc = 1;
+    for (char *word = strtok(words, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    hp_fail(HP_ERR_INTERNAL, "nothing");
+    assert_int_equal(hp_command_execute(&command, argc, argv), expected ? HP_STATUS_FAILED : 0);
+    snprintf(all, sizeof all, "%s; usage: hotpath try %s", expected ? expected : "", synopsis);
+    assert_string_equal(hp_error_text(), expected ? all : "nothing");
+}
+
+static void words_are_those_of_the_synopsis(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *synopsis, *words, *wrong;
+    } cases[] = {
+        {"[OPTIONS] FILE [VIEW]", "", "no FILE given"},
+        {"[OPTIONS] FILE [VIEW]", "a", NULL},
+        {"[OPTIONS] FILE [VIEW]", "a b", NULL},
+        {"[OPTIONS] FILE [VIEW]", "a b c", "too many arguments"},
+        {"[OPTIONS] OLD NEW", "a", "no NEW given"},
+        {"[OPTIONS] OLD NEW", "a b c", "too many arguments"},
+        {"-o FILE PROFILE...", "", "no PROFILE given"},
+        {"-o FILE PROFILE...", "a b c", NULL},
+        {"[OPTIONS] [--] PROGRAM [ARGUMENTS]", "", "no PROGRAM given"},
+        {"[OPTIONS] [--] PROGRAM [ARGUMENTS]", "a b c", NULL},
+        {"[OPTIONS] --format FORMAT (FILE | -- PROGRAM [ARGUMENTS])", "", NULL},
+        {"[OPTIONS] --format FORMAT (FILE | -- PROGRAM [ARGUMENTS])", "a b c", NULL},
+        {"[OPTIONS]", "a", "too many arguments"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char words[16];
+        snprintf(words, sizeof words, "%s", cases[i].words);
+        expect_words(cases[i].synopsis, words, cases[i].wrong);
+    }
+}
+
 /* "{}" in a help stands for the words of a list: there is one for each that has it. */
 static void every_list_exists(void **state)
 {
@@ -290,6 +332,7 @@ int main(void)
         cmocka_unit_test(the_end_of_the_options),
         cmocka_unit_test(errors_say_what_is_wrong),
         cmocka_unit_test(help_is_made_of_the_table),
+        cmocka_unit_test(words_are_those_of_the_synopsis),
         cmocka_unit_test(every_list_exists),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
