@@ -111,13 +111,14 @@ static void index_module(struct hp_flows *flows)
             (void *)(uintptr_t)p);
 }
 
-int hp_flow_range_order(const void *a, const void *b)
+static int order_ranges(const void *a, const void *b)
 {
     const struct hp_flow_range *x = a, *y = b;
     return HP_COMPARE(x->from, y->from);
 }
 
-/* From where the number of executions changes, up or down (modulo 2^64). */
+/* From where the number of executions changes, up or down (modulo 2^64); and counts instructions.
+ */
 static enum hp_err find_ranges(struct hp_flows *flows)
 {
     size_t most = 2 * (flows->end_block - flows->first_block) + 1, n = 0;
@@ -128,13 +129,14 @@ static enum hp_err find_ranges(struct hp_flows *flows)
     for (size_t i = flows->first_block; i < flows->end_block; i++) {
         const struct hp_pblock *block = &flows->profile->blocks[i];
         uint64_t from = block->place.offset;
+        hp_add_up(&flows->instructions, flows->blocks[i] * block->insns);
         if (!flows->blocks[i] || !block->size)
             continue;
         changes[n++] = (struct hp_flow_range){.from = from, .count = flows->blocks[i]};
         changes[n++] =
             (struct hp_flow_range){.from = from + block->size, .count = -flows->blocks[i]};
     }
-    qsort(changes, n, sizeof *changes, hp_flow_range_order);
+    qsort(changes, n, sizeof *changes, order_ranges);
     uint64_t count = 0;
     for (size_t i = 0; i + 1 < n; i++) {
         count += changes[i].count;
@@ -240,14 +242,6 @@ uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset)
             hp_add_up(&own, flows->edges[arrivals[i]]);
     }
     return executed > own ? executed - own : 0;
-}
-
-uint64_t hp_flows_instructions(const struct hp_flows *flows)
-{
-    uint64_t sum = 0;
-    for (size_t i = flows->first_block; i < flows->end_block; i++)
-        hp_add_up(&sum, flows->blocks[i] * flows->profile->blocks[i].insns);
-    return sum;
 }
 
 uint64_t hp_flows_executed(const struct hp_flows *flows, uint64_t from, uint64_t to)

@@ -17,9 +17,6 @@ struct hp_flow_range {
     uint64_t count;
 };
 
-/* For qsort(): by where they begin. */
-int hp_flow_range_order(const void *a, const void *b);
-
 /* All zero is an empty one. */
 struct hp_flows {
     const struct hp_profile *profile;
@@ -36,7 +33,8 @@ struct hp_flows {
      * counts. Every block starts one. */
     struct hp_flow_range *ranges;
     size_t n_ranges;
-    uint64_t lost; /* executions of paths of the table whose steps are not known */
+    uint64_t instructions; /* executed in the module, by these counts */
+    uint64_t lost;         /* executions of paths of the table whose steps are not known */
 };
 
 /*
@@ -73,9 +71,6 @@ uint64_t hp_flows_entries(const struct hp_flows *flows, uint64_t offset);
 
 /* The edges that leave a place: from the one that is returned up to before `*end`. */
 size_t hp_flows_departures(const struct hp_flows *flows, struct hp_place place, size_t *end);
-
-/* Instructions executed in the module, by these counts. */
-uint64_t hp_flows_instructions(const struct hp_flows *flows);
 
 /* That `n` of `total` things were written; the rest, if there is any, is `where`, and what the
  * table does not know. */

@@ -275,8 +275,8 @@ static enum hp_err write_lcov(const struct hp_profile *p, const struct hp_export
     if (w.failed || w.rows.failed)
         return hp_fail_nomem();
     hp_lcov_write(&w.rows, out);
-    *written = hp_flows_written(&w.flows, "instructions", w.written,
-                                hp_flows_instructions(&w.flows), "in code without lines");
+    *written = hp_flows_written(&w.flows, "instructions", w.written, w.flows.instructions,
+                                "in code without lines");
     return HP_OK;
 }
 

@@ -94,8 +94,8 @@ static enum hp_err write_autofdo(const struct hp_profile *profile,
     put_executed(&w, true);
     put_executed(&w, false);
     put_branches(&w);
-    uint64_t all = hp_flows_instructions(&w.flows);
-    *written = hp_flows_written(&w.flows, "instructions", all, all, "");
+    *written =
+        hp_flows_written(&w.flows, "instructions", w.flows.instructions, w.flows.instructions, "");
     return HP_OK;
 }
 

@@ -147,42 +147,26 @@ static enum hp_err add_piece(struct writer *w, uint64_t from, uint64_t to)
     return HP_OK;
 }
 
-/* Executed code, and the rest of the functions that it is in; in any order, with overlaps. */
-static size_t list_pieces(const struct writer *w, struct hp_flow_range *pieces)
-{
-    const struct hp_profile *p = w->profile;
-    uint32_t last = HP_PROFILE_NONE;
-    size_t n = w->flows.n_ranges;
-    memcpy(pieces, w->flows.ranges, n * sizeof *pieces);
-    for (size_t i = w->flows.first_block; i < w->flows.end_block; i++) {
-        uint32_t function = p->blocks[i].function;
-        if (!w->flows.blocks[i] || function == last || function == HP_PROFILE_NONE ||
-            p->functions[function].place.module != w->flows.module)
-            continue;
-        last = function;
-        uint64_t from = p->functions[function].place.offset;
-        pieces[n++] =
-            (struct hp_flow_range){.from = from, .to = from + p->functions[function].size};
-    }
-    return n;
-}
-
+/* Executed code, and the rest of the functions that it is in. What is added twice counts once. */
 static enum hp_err add_lines(struct writer *w)
 {
-    size_t n_blocks = w->flows.end_block - w->flows.first_block;
-    struct hp_flow_range *pieces HP_CLEANUP(hp_free) =
-        calloc(w->flows.n_ranges + n_blocks + 1, sizeof *pieces);
-    uint64_t done = 0;
-    if (!pieces)
-        return hp_fail_nomem();
-    size_t n = list_pieces(w, pieces);
-    qsort(pieces, n, sizeof *pieces, hp_flow_range_order);
-    for (size_t i = 0; i < n; i++) {
-        uint64_t from = pieces[i].from > done ? pieces[i].from : done;
-        if (pieces[i].to <= from)
+    const struct hp_profile *p = w->profile;
+    uint64_t from = 0, to = 0; /* the last function */
+    for (size_t i = w->flows.first_block; i < w->flows.end_block; i++) {
+        const struct hp_pblock *block = &p->blocks[i];
+        const struct hp_pfunction *function =
+            block->function == HP_PROFILE_NONE ? NULL : &p->functions[block->function];
+        uint64_t at = block->place.offset;
+        if (!w->flows.blocks[i])
             continue;
-        HP_TRY(add_piece(w, from, pieces[i].to));
-        done = pieces[i].to;
+        if (function && function->place.module == w->flows.module &&
+            (function->place.offset != from || function->size != to - from)) {
+            from = function->place.offset;
+            to = from + function->size;
+            HP_TRY(add_piece(w, from, to));
+        }
+        if (at < from || at + block->size > to)
+            HP_TRY(add_piece(w, at, at + block->size));
     }
     return HP_OK;
 }
@@ -275,7 +259,7 @@ static enum hp_err write_llvm_sample(const struct hp_profile *profile,
                        module->path);
     HP_TRY(add_lines(&w));
     HP_TRY(add_calls(&w));
-    *written = hp_flows_written(&w.flows, "instructions", placed, hp_flows_instructions(&w.flows),
+    *written = hp_flows_written(&w.flows, "instructions", placed, w.flows.instructions,
                                 "in code without debug information");
     return hp_llvm_tree_write(&w.tree, out);
 }

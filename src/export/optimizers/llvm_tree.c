@@ -66,15 +66,9 @@ enum hp_err hp_llvm_tree_node(struct hp_llvm_tree *tree, uint32_t parent,
 
 enum hp_err hp_llvm_tree_add(struct hp_llvm_tree *tree, const struct hp_llvm_entry *entry)
 {
-    struct hp_llvm_entry added = *entry;
-    if (added.target) {
-        added.target = hp_strings_add(&tree->names, entry->target, strlen(entry->target));
-        if (!added.target)
-            return hp_fail_nomem();
-    }
     HP_TRY(hp_grow(&tree->entries, &tree->entries_capacity, tree->n_entries + 1,
                    sizeof *tree->entries));
-    tree->entries[tree->n_entries++] = added;
+    tree->entries[tree->n_entries++] = *entry;
     return HP_OK;
 }
 

@@ -35,7 +35,7 @@ struct hp_llvm_node {
 struct hp_llvm_entry {
     uint32_t node;
     struct hp_llvm_location at;
-    const char *target; /* NULL: it ran */
+    const char *target; /* NULL: it ran; else it must last until the tree is written */
     uint64_t instance;  /* of several functions of the same name */
     uint64_t count;
 };

@@ -88,42 +88,36 @@ static void add_set(uint8_t *slots, size_t n, struct hp_regset set)
         add(slots, n, FLAGS);
 }
 
-/*
- * ChampSim's rules, each of an instruction that writes IP:
- *   direct jump    reads neither SP, flags nor others
- *   conditional    reads IP and flags or others, not SP
- *   indirect jump  reads others, not SP, IP, flags
- *   return         reads and writes SP, does not read IP
- *   direct call    reads and writes SP, reads IP
- *   indirect call  that, and reads others
- */
+/* How ChampSim tells branches, which all write IP, from one another: by whether they read and write
+ * SP, read IP, and read others; a conditional one may read the flags for these. */
+static const struct {
+    bool branch, sp, ip, others;
+} rules[HP_FLOW_COUNT_] = {
+    [HP_FLOW_JUMP] = {true, false, true, false},     [HP_FLOW_COND] = {true, false, true, true},
+    [HP_FLOW_JUMP_IND] = {true, false, false, true}, [HP_FLOW_RETURN] = {true, true, false, false},
+    [HP_FLOW_CALL] = {true, true, true, false},      [HP_FLOW_CALL_IND] = {true, true, true, true},
+};
+
 static void add_branch(struct record *r, const struct hp_insn *insn)
 {
-    enum hp_flow flow = insn->flow;
-    bool stacks = flow == HP_FLOW_CALL || flow == HP_FLOW_CALL_IND || flow == HP_FLOW_RETURN;
     struct hp_regset others = {.gpr = insn->reads.gpr & ~(GPR_SP | GPR_FLAGS)};
     struct hp_regset written = {.gpr = insn->writes.gpr & ~(GPR_SP | GPR_FLAGS)};
+    bool conditional = insn->flow == HP_FLOW_COND;
     r->is_branch = 1;
     add(r->writes, 2, IP);
-    if (stacks) {
+    if (rules[insn->flow].sp) {
         add(r->writes, 2, SP);
         add(r->reads, 4, SP);
     }
-    if (flow != HP_FLOW_JUMP_IND && flow != HP_FLOW_RETURN)
+    if (rules[insn->flow].ip)
         add(r->reads, 4, IP);
-    if (flow == HP_FLOW_COND && ((insn->reads.gpr & GPR_FLAGS) || !others.gpr))
+    if (conditional && ((insn->reads.gpr & GPR_FLAGS) || !others.gpr))
         add(r->reads, 4, FLAGS);
-    if ((flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND) && !others.gpr)
+    if (rules[insn->flow].others && !conditional && !others.gpr)
         add(r->reads, 4, VALUE);
-    if (flow == HP_FLOW_COND || flow == HP_FLOW_JUMP_IND || flow == HP_FLOW_CALL_IND)
+    if (rules[insn->flow].others)
         add_set(r->reads, 4, others);
     add_set(r->writes, 2, written);
-}
-
-static bool is_branch(const struct hp_insn *insn)
-{
-    return insn->flow != HP_FLOW_NONE && insn->flow != HP_FLOW_SYSCALL &&
-           insn->flow != HP_FLOW_TRAP;
 }
 
 static enum hp_err make_records(struct champsim *c, const struct hp_stream_block *block)
@@ -135,7 +129,7 @@ static enum hp_err make_records(struct champsim *c, const struct hp_stream_block
         return hp_fail_nomem();
     for (uint32_t i = 0; i < block->code->insns; i++) {
         records[i].ip = insns[i].address;
-        if (is_branch(&insns[i])) {
+        if (rules[insns[i].flow].branch) {
             add_branch(&records[i], &insns[i]);
             continue;
         }
