@@ -259,12 +259,10 @@ struct hp_export_written hp_flows_written(const struct hp_flows *flows, const ch
                                           uint64_t n, uint64_t total, const char *where)
 {
     struct hp_export_written written = {.unit = unit, .written = n, .total = total};
-    char lost[100] = "";
-    bool rest = n < total;
+    int length = snprintf(written.missing, sizeof written.missing, "%s", n < total ? where : "");
     if (flows->lost)
-        snprintf(lost, sizeof lost,
+        snprintf(written.missing + length, sizeof written.missing - (size_t)length,
                  "%s%" PRIu64 " executions of paths whose blocks are not in the profile",
-                 rest ? "; " : "", flows->lost);
-    snprintf(written.missing, sizeof written.missing, "%s%s", rest ? where : "", lost);
+                 length ? "; " : "", flows->lost);
     return written;
 }

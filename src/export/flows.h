@@ -9,8 +9,6 @@
 
 #include "export/export.h"
 
-#include <stdbool.h>
-
 /* A run of bytes of the module whose instructions were all executed equally often. */
 struct hp_flow_range {
     uint64_t from, to; /* offsets; `to` is behind it */
@@ -24,8 +22,7 @@ struct hp_flows {
     uint64_t *blocks;       /* executions, by the profile's index; of all modules */
     uint64_t *edges;        /* likewise */
     uint64_t *mispredicted; /* of these; all 0 where no machine was watched */
-    uint64_t *continued; /* blocks: come to from the one above without a branch, behind its call or
-                            where it was cut */
+    uint64_t *continued; /* blocks: come to from above without a branch, behind a call or a cut */
     size_t first_block, end_block; /* those of the module */
     uint32_t *arrivals;            /* edges that lead into the module, by where to */
     size_t n_arrivals;

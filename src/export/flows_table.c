@@ -85,40 +85,33 @@ static enum hp_err executions_of(const struct hp_profile *p, const struct hp_pta
     return HP_OK;
 }
 
-/* Says which tables there are. */
-static enum hp_err no_table(const struct hp_profile *p, const char *name)
+/* The table that is meant: by its whole name, or by the first word where only one has it. */
+static enum hp_err find_table(const struct hp_profile *p, const char *name, const char **found)
 {
     struct hp_strbuf names HP_CLEANUP(hp_strbuf_fini) = {0};
     const char *last = "";
+    size_t length = strlen(name), n_found = 0;
     if (!p->n_table_paths)
         return hp_fail(HP_ERR_INVALID,
                        "the profile has no hot path tables; record some: hotpath record --profile "
                        "paths --table vaswani -- PROGRAM");
     for (size_t i = 0; i < p->n_table_paths; i++) {
-        if (strcmp(p->table_paths[i].table, last) != 0)
-            hp_strbuf_format(&names, "%s'%s'", *last ? ", " : "", p->table_paths[i].table);
-        last = p->table_paths[i].table;
+        const char *table = p->table_paths[i].table;
+        if (strcmp(table, last) == 0)
+            continue;
+        hp_strbuf_format(&names, "%s'%s'", *last ? ", " : "", table);
+        last = table;
+        if (strncmp(table, name, length) != 0 || (table[length] && table[length] != ' '))
+            continue;
+        *found = table;
+        n_found++;
+        if (!table[length])
+            return HP_OK;
     }
+    if (n_found == 1)
+        return HP_OK;
     return hp_fail(HP_ERR_INVALID, "there is %s '%s'; there are: %.399s",
                    strchr(name, ' ') ? "no table" : "not one table", name, hp_strbuf_text(&names));
-}
-
-/* The whole name of the table that is meant; NULL: there is none, or there are several. */
-static const char *find_table(const struct hp_profile *p, const char *name)
-{
-    const char *found = NULL;
-    size_t length = strlen(name);
-    for (size_t i = 0; i < p->n_table_paths; i++) {
-        const char *table = p->table_paths[i].table;
-        if (strcmp(table, name) == 0)
-            return table;
-        if (strncmp(table, name, length) != 0 || table[length] != ' ')
-            continue;
-        if (found && strcmp(found, table) != 0)
-            return NULL;
-        found = table;
-    }
-    return found;
 }
 
 static enum hp_err add_paths(struct hp_flows *flows, struct ends *ends, const char *table)
@@ -173,9 +166,8 @@ static void share_starts(struct hp_flows *flows, const struct ends *ends, size_t
 enum hp_err hp_flows_add_table(struct hp_flows *flows, const char *name)
 {
     const struct hp_profile *p = flows->profile;
-    const char *table = find_table(p, name);
-    if (!table)
-        return no_table(p, name);
+    const char *table = NULL;
+    HP_TRY(find_table(p, name, &table));
     struct ends ends HP_CLEANUP(fini_ends) = {calloc(p->n_edges + 1, sizeof *ends.known),
                                               calloc(p->n_edges + 1, sizeof *ends.open),
                                               calloc(p->n_blocks + 1, sizeof *ends.starts)};

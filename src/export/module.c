@@ -13,23 +13,18 @@
 
 #define MAX_INTERPRETERS 4 /* of interpreters */
 
-/* Whether a module of this path is meant by `name`: a path, or a name without directories. */
-static bool is_meant(const char *path, const char *name)
-{
-    return strcmp(path, name) == 0 || (!strchr(name, '/') && strcmp(hp_base_name(path), name) == 0);
-}
-
-/* The module of that name; HP_PROFILE_NONE: there is none. */
+/* The module of that name, a path or one without directories; HP_PROFILE_NONE: there is none. */
 static enum hp_err by_name(const struct hp_profile *p, const char *name, uint32_t *module)
 {
     *module = HP_PROFILE_NONE;
     for (uint32_t i = 0; i < p->n_modules; i++) {
-        if (!is_meant(p->modules[i].path, name))
+        const char *path = p->modules[i].path;
+        if (strcmp(strchr(name, '/') ? path : hp_base_name(path), name) != 0)
             continue;
         if (*module != HP_PROFILE_NONE)
             return hp_fail(HP_ERR_INVALID,
                            "there are several modules '%s': give one by its path, %s or %s", name,
-                           p->modules[*module].path, p->modules[i].path);
+                           p->modules[*module].path, path);
         *module = i;
     }
     return HP_OK;

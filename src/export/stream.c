@@ -5,19 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-struct stream;
-
-/* What the profiler knows of a thread. */
-struct side {
-    struct stream *stream;
-    bool wanted;
-};
-
 struct stream {
     struct hp_profiler base; /* first */
     const struct hp_export_format *format;
     struct hp_stream_setup *state; /* of the format: this, and what it has behind it */
-    struct side wanted, others;
+    struct side {
+        struct stream *stream;
+        bool wanted;
+    } wanted, others; /* threads */
     enum hp_err failure;
     char text[256];
 };
@@ -31,8 +26,7 @@ static enum hp_err start_thread(struct hp_profiler *profiler, const struct hp_th
     return HP_OK;
 }
 
-/* Gives the format a block or a timing. A failure is told in finish(); nothing is written after it.
- */
+/* Gives a block or a timing to the format. Nothing is written after a failure. */
 static void put(const struct side *side, uint32_t insns, const struct hp_stream_block *block,
                 const struct hp_timing *timing)
 {
@@ -102,7 +96,7 @@ static enum hp_err finish(struct hp_profiler *profiler, struct hp_result *result
 static void free_stream(struct hp_profiler *profiler)
 {
     struct stream *s = (struct stream *)profiler;
-    if (s->state && s->format->fini)
+    if (s->format->fini)
         s->format->fini(s->state);
     free(s->state);
     free(s);
@@ -123,21 +117,18 @@ enum hp_err hp_stream_profiler_new(const struct hp_export_format *format,
                                    struct hp_profiler **profiler)
 {
     struct stream *s = calloc(1, sizeof *s);
-    if (!s)
+    struct hp_stream_setup *state = calloc(1, format->state_size);
+    if (!s || !state) {
+        free(s);
+        free(state);
         return hp_fail_nomem();
-    *s = (struct stream){
-        .base = {.ops = &ops}, .format = format, .state = calloc(1, format->state_size)};
-    s->wanted = (struct side){.stream = s, .wanted = true};
-    s->others = (struct side){.stream = s};
-    enum hp_err err = s->state ? HP_OK : hp_fail_nomem();
-    if (err == HP_OK) {
-        *s->state = *setup;
-        setup->written->unit = "instructions";
-        err = format->open ? format->open(s->state) : HP_OK;
     }
+    *state = *setup;
+    *s = (struct stream){{&ops}, format, state, .wanted = {s, true}, .others = {s, false}};
+    setup->written->unit = "instructions";
+    *profiler = &s->base;
+    enum hp_err err = format->open ? format->open(state) : HP_OK;
     if (err != HP_OK)
         free_stream(&s->base);
-    else
-        *profiler = &s->base;
     return err;
 }

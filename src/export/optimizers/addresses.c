@@ -11,30 +11,14 @@
 #include <inttypes.h>
 
 struct writer {
-    struct hp_flows flows;
-    uint64_t base;
+    const struct hp_flows *flows;
+    uint64_t base; /* link-time address of offset 0 */
     FILE *out;
-    uint64_t branches;
 };
-
-static enum hp_err begin(struct writer *w, const struct hp_profile *profile,
-                         const struct hp_export_request *request)
-{
-    struct hp_bolt_image image HP_CLEANUP(hp_bolt_image_close) = {0};
-    HP_TRY(hp_flows_init(&w->flows, profile, request));
-    HP_TRY(hp_bolt_image_open_file(&profile->modules[w->flows.module], &image));
-    w->base = image.base;
-    return HP_OK;
-}
-
-static void end(struct writer *w)
-{
-    hp_flows_fini(&w->flows);
-}
 
 static uint64_t address(const struct writer *w, struct hp_place place)
 {
-    return place.module == w->flows.module ? w->base + place.offset : 0;
+    return place.module == w->flows->module ? w->base + place.offset : 0;
 }
 
 /* Whether an edge has an end in the file, and was gone. */
@@ -54,7 +38,7 @@ static bool is_in_file(const struct hp_flows *flows, size_t i)
 /* Blocks as runs of instructions, or by their first ones. */
 static void put_executed(const struct writer *w, bool runs)
 {
-    const struct hp_flows *flows = &w->flows;
+    const struct hp_flows *flows = w->flows;
     size_t n = 0;
     for (size_t i = flows->first_block; i < flows->end_block; i++)
         n += flows->blocks[i] != 0;
@@ -73,7 +57,7 @@ static void put_executed(const struct writer *w, bool runs)
 
 static void put_branches(const struct writer *w)
 {
-    const struct hp_flows *flows = &w->flows;
+    const struct hp_flows *flows = w->flows;
     const struct hp_pedge *edges = flows->profile->edges;
     size_t n = 0;
     for (size_t i = 0; i < flows->profile->n_edges; i++)
@@ -89,13 +73,15 @@ static enum hp_err write_autofdo(const struct hp_profile *profile,
                                  const struct hp_export_request *request, FILE *out,
                                  struct hp_export_written *written)
 {
-    struct writer w HP_CLEANUP(end) = {.out = out};
-    HP_TRY(begin(&w, profile, request));
+    struct hp_flows flows HP_CLEANUP(hp_flows_fini) = {0};
+    struct hp_bolt_image image HP_CLEANUP(hp_bolt_image_close) = {0};
+    HP_TRY(hp_flows_init(&flows, profile, request));
+    HP_TRY(hp_bolt_image_open_file(&profile->modules[flows.module], &image));
+    const struct writer w = {&flows, image.base, out};
     put_executed(&w, true);
     put_executed(&w, false);
     put_branches(&w);
-    *written =
-        hp_flows_written(&w.flows, "instructions", w.flows.instructions, w.flows.instructions, "");
+    *written = hp_flows_written(&flows, "instructions", flows.instructions, flows.instructions, "");
     return HP_OK;
 }
 
@@ -123,25 +109,22 @@ static void put_run(const struct writer *w, char letter, uint64_t from, uint64_t
     fprintf(w->out, "%c %" PRIx64 " %" PRIx64 " %" PRIu64 "\n", letter, from, to, count);
 }
 
-static void put_edge(struct writer *w, size_t i)
+static void put_edge(const struct writer *w, size_t i)
 {
-    const struct hp_pedge *edge = &w->flows.profile->edges[i];
+    const struct hp_pedge *edge = &w->flows->profile->edges[i];
     uint64_t from = address(w, edge->from), to = address(w, edge->to);
-    uint64_t count = w->flows.edges[i];
-    if (edge->taken) {
+    uint64_t count = w->flows->edges[i];
+    if (edge->taken)
         fprintf(w->out, "B %" PRIx64 " %" PRIx64 " %" PRIu64 " %" PRIu64 "\n", from, to, count,
-                w->flows.mispredicted[i]);
-        if (hp_flows_leaves(&w->flows, i))
-            hp_add_up(&w->branches, count);
-    } else if (from < to) {
+                w->flows->mispredicted[i]);
+    else if (from < to)
         put_run(w, 'F', from, to, count);
-    }
 }
 
 static void put_block(const struct writer *w, size_t i)
 {
-    const struct hp_pblock *block = &w->flows.profile->blocks[i];
-    uint64_t count = w->flows.blocks[i], returned = w->flows.continued[i];
+    const struct hp_pblock *block = &w->flows->profile->blocks[i];
+    uint64_t count = w->flows->blocks[i], returned = w->flows->continued[i];
     if (returned > count)
         returned = count;
     uint64_t from = address(w, block->place);
@@ -157,14 +140,22 @@ static enum hp_err write_bolt_aggregated(const struct hp_profile *profile,
                                          const struct hp_export_request *request, FILE *out,
                                          struct hp_export_written *written)
 {
-    struct writer w HP_CLEANUP(end) = {.out = out};
-    HP_TRY(begin(&w, profile, request));
-    for (size_t i = 0; i < profile->n_edges; i++)
-        if (is_in_file(&w.flows, i))
-            put_edge(&w, i);
-    for (size_t i = w.flows.first_block; i < w.flows.end_block; i++)
+    struct hp_flows flows HP_CLEANUP(hp_flows_fini) = {0};
+    struct hp_bolt_image image HP_CLEANUP(hp_bolt_image_close) = {0};
+    HP_TRY(hp_flows_init(&flows, profile, request));
+    HP_TRY(hp_bolt_image_open_file(&profile->modules[flows.module], &image));
+    const struct writer w = {&flows, image.base, out};
+    uint64_t branches = 0;
+    for (size_t i = 0; i < profile->n_edges; i++) {
+        if (!is_in_file(&flows, i))
+            continue;
+        put_edge(&w, i);
+        if (profile->edges[i].taken && hp_flows_leaves(&flows, i))
+            hp_add_up(&branches, flows.edges[i]);
+    }
+    for (size_t i = flows.first_block; i < flows.end_block; i++)
         put_block(&w, i);
-    *written = hp_flows_written(&w.flows, "taken branches", w.branches, w.branches, "");
+    *written = hp_flows_written(&flows, "taken branches", branches, branches, "");
     return HP_OK;
 }
 

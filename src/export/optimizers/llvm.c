@@ -147,11 +147,13 @@ static enum hp_err add_piece(struct writer *w, uint64_t from, uint64_t to)
     return HP_OK;
 }
 
-/* Executed code, and the rest of the functions that it is in. What is added twice counts once. */
-static enum hp_err add_lines(struct writer *w)
+/* Executed code, and the rest of the functions that it is in. What is added twice counts once.
+ * `*placed`: executed instructions that have a place in the profile. */
+static enum hp_err add_lines(struct writer *w, uint64_t *placed)
 {
     const struct hp_profile *p = w->profile;
     uint64_t from = 0, to = 0; /* the last function */
+    *placed = 0;
     for (size_t i = w->flows.first_block; i < w->flows.end_block; i++) {
         const struct hp_pblock *block = &p->blocks[i];
         const struct hp_pfunction *function =
@@ -159,6 +161,9 @@ static enum hp_err add_lines(struct writer *w)
         uint64_t at = block->place.offset;
         if (!w->flows.blocks[i])
             continue;
+        HP_TRY(frames_at(w, at));
+        if (w->frames.n && w->frames.frames[w->frames.n - 1].first_line)
+            hp_add_up(placed, w->flows.blocks[i] * block->insns);
         if (function && function->place.module == w->flows.module &&
             (function->place.offset != from || function->size != to - from)) {
             from = function->place.offset;
@@ -227,21 +232,6 @@ static enum hp_err add_calls(struct writer *w)
 
 /* --- The file --------------------------------------------------------------------------------- */
 
-/* Instructions that have a place in the profile. */
-static enum hp_err count_placed(struct writer *w, uint64_t *placed)
-{
-    *placed = 0;
-    for (size_t i = w->flows.first_block; i < w->flows.end_block; i++) {
-        const struct hp_pblock *block = &w->profile->blocks[i];
-        if (!w->flows.blocks[i])
-            continue;
-        HP_TRY(frames_at(w, block->place.offset));
-        if (w->frames.n && w->frames.frames[w->frames.n - 1].first_line)
-            hp_add_up(placed, w->flows.blocks[i] * block->insns);
-    }
-    return HP_OK;
-}
-
 static enum hp_err write_llvm_sample(const struct hp_profile *profile,
                                      const struct hp_export_request *request, FILE *out,
                                      struct hp_export_written *written)
@@ -251,13 +241,12 @@ static enum hp_err write_llvm_sample(const struct hp_profile *profile,
     HP_TRY(hp_flows_init(&w.flows, profile, request));
     const struct hp_pmodule *module = &profile->modules[w.flows.module];
     HP_TRY(hp_symbols_open(module->path, module->build_id, &w.symbols));
-    HP_TRY(count_placed(&w, &placed));
+    HP_TRY(add_lines(&w, &placed));
     if (!placed)
         return hp_fail(HP_ERR_INVALID,
                        "%.300s has no debug information that tells where functions begin: compile "
                        "it with -gline-tables-only -fdebug-info-for-profiling, and record again",
                        module->path);
-    HP_TRY(add_lines(&w));
     HP_TRY(add_calls(&w));
     *written = hp_flows_written(&w.flows, "instructions", placed, w.flows.instructions,
                                 "in code without debug information");

@@ -30,16 +30,14 @@ static enum hp_err put_insn(void *state, const struct hp_timing *t)
     uint32_t issued = t->issued == HP_NEVER ? t->done : t->issued;
     uint64_t left = retired ? tick(t, t->left) : 0;
     /* An instruction that was aborted in the cycle in which it was fetched was fetched. */
-    fprintf(log->setup.out, "O3PipeView:fetch:%" PRIu64 ":0x%08" PRIx64 ":0:%" PRIu64 ":  %s\n",
-            (t->fetched + 1) * TICKS, insn.code->address, insn.id + 1, insn.text);
-    fprintf(log->setup.out, "O3PipeView:decode:%" PRIu64 "\n",
-            tick(t, mapped && t->mapped == 0 ? 0 : 1));
-    fprintf(log->setup.out, "O3PipeView:rename:%" PRIu64 "\n", tick(t, t->mapped));
-    fprintf(log->setup.out, "O3PipeView:dispatch:%" PRIu64 "\n",
-            mapped ? tick(t, t->mapped + 1) : 0);
-    fprintf(log->setup.out, "O3PipeView:issue:%" PRIu64 "\n", tick(t, issued));
-    fprintf(log->setup.out, "O3PipeView:complete:%" PRIu64 "\n", tick(t, t->done));
-    fprintf(log->setup.out, "O3PipeView:retire:%" PRIu64 ":store:%" PRIu64 "\n", left,
+    fprintf(log->setup.out,
+            "O3PipeView:fetch:%" PRIu64 ":0x%08" PRIx64 ":0:%" PRIu64 ":  %s\n"
+            "O3PipeView:decode:%" PRIu64 "\nO3PipeView:rename:%" PRIu64 "\n"
+            "O3PipeView:dispatch:%" PRIu64 "\nO3PipeView:issue:%" PRIu64 "\n"
+            "O3PipeView:complete:%" PRIu64 "\nO3PipeView:retire:%" PRIu64 ":store:%" PRIu64 "\n",
+            (t->fetched + 1) * TICKS, insn.code->address, insn.id + 1, insn.text,
+            tick(t, mapped && t->mapped == 0 ? 0 : 1), tick(t, t->mapped),
+            mapped ? tick(t, t->mapped + 1) : 0, tick(t, issued), tick(t, t->done), left,
             insn.code->n_stores ? left : 0);
     return HP_OK;
 }
