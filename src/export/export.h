@@ -22,9 +22,8 @@ struct hp_export_request {
 
 /* What was written, and of how much; of a format about one file, of the executions in it. */
 struct hp_export_written {
-    const char *unit; /* "instructions", "branches", ... */
-    uint64_t written;
-    uint64_t total;           /* in the profile, or in the run */
+    const char *unit;         /* "instructions", "branches", ... */
+    uint64_t written, total;  /* the latter in the profile, or in the run */
     uint64_t retired, cycles; /* of timings */
     char missing[256];        /* where the rest is: "in other modules", ...; "": there is none */
     char detail[256];         /* what else there is to know of it; "": nothing */

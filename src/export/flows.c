@@ -117,8 +117,7 @@ static int order_ranges(const void *a, const void *b)
     return HP_COMPARE(x->from, y->from);
 }
 
-/* From where the number of executions changes, up or down (modulo 2^64); and counts instructions.
- */
+/* From where the number of executions changes (modulo 2^64). Counts instructions, too. */
 static enum hp_err find_ranges(struct hp_flows *flows)
 {
     size_t most = 2 * (flows->end_block - flows->first_block) + 1, n = 0;
@@ -132,9 +131,8 @@ static enum hp_err find_ranges(struct hp_flows *flows)
         hp_add_up(&flows->instructions, flows->blocks[i] * block->insns);
         if (!flows->blocks[i] || !block->size)
             continue;
-        changes[n++] = (struct hp_flow_range){.from = from, .count = flows->blocks[i]};
-        changes[n++] =
-            (struct hp_flow_range){.from = from + block->size, .count = -flows->blocks[i]};
+        changes[n++] = (struct hp_flow_range){from, 0, flows->blocks[i]};
+        changes[n++] = (struct hp_flow_range){from + block->size, 0, -flows->blocks[i]};
     }
     qsort(changes, n, sizeof *changes, order_ranges);
     uint64_t count = 0;

@@ -35,10 +35,10 @@ static void add_transfer(struct hp_flows *flows, struct ends *ends, const struct
     struct hp_place from = {block->place.module, block->place.offset + block->branch};
     size_t end, first = hp_flows_departures(flows, from, &end), found = 0, n_found = 0;
     for (size_t i = first; i < end; i++) {
-        if (!edges[i].taken == taken || (next && hp_place_compare(edges[i].to, *next) != 0))
-            continue;
-        found = i;
-        n_found++;
+        if (!edges[i].taken != taken && (!next || hp_place_compare(edges[i].to, *next) == 0)) {
+            found = i;
+            n_found++;
+        }
     }
     if (n_found == 1)
         hp_add_up(&flows->edges[found], count);

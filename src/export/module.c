@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#define MAX_INTERPRETERS 4 /* of interpreters */
+#define MAX_INTERPRETERS 4 /* of scripts that are interpreters of scripts */
 
 /* The module of that name, a path or one without directories; HP_PROFILE_NONE: there is none. */
 static enum hp_err by_name(const struct hp_profile *p, const char *name, uint32_t *module)
@@ -32,33 +32,24 @@ static enum hp_err by_name(const struct hp_profile *p, const char *name, uint32_
 
 /* --- The program that was started ------------------------------------------------------------- */
 
-/* Joins two parts of a path and resolves links. False: there is no such file. */
-static bool resolve(const char *directory, size_t length, const char *name, char real[PATH_MAX])
-{
-    char path[PATH_MAX];
-    int n = name[0] == '/' ? snprintf(path, sizeof path, "%s", name)
-                           : snprintf(path, sizeof path, "%.*s/%s", (int)length, directory, name);
-    return n > 0 && (size_t)n < sizeof path && realpath(path, real);
-}
-
-/* The file that a command of this name runs. */
+/* The file that a command of this name runs: in a directory of PATH, or where it says. */
 static bool find_program(const struct hp_profile *p, const char *name, char real[PATH_MAX])
 {
-    if (strchr(name, '/'))
-        return resolve(p->run.directory, strlen(p->run.directory), name, real);
-    const char *path = getenv("PATH");
-    while (path && *path) {
-        size_t length = strcspn(path, ":");
-        if (length && length < PATH_MAX && resolve(path, length, name, real) &&
-            access(real, X_OK) == 0)
+    bool placed = strchr(name, '/');
+    const char *in = name[0] == '/' ? "/" : placed ? p->run.directory : getenv("PATH");
+    while (in && *in) {
+        char path[PATH_MAX];
+        size_t length = placed ? strlen(in) : strcspn(in, ":");
+        int n = snprintf(path, sizeof path, "%.*s/%s", (int)length, in, name);
+        if (length && n > 0 && (size_t)n < sizeof path && realpath(path, real) &&
+            (placed || access(real, X_OK) == 0))
             return true;
-        path += length + (path[length] == ':');
+        in += length + (in[length] == ':');
     }
     return false;
 }
 
-/* The interpreter in the first line of a script, or the program behind "env". False: there is none.
- */
+/* The interpreter that a script names, or the program behind "env". False: there is none. */
 static bool interpreter_of(const char *script, char name[PATH_MAX])
 {
     char line[PATH_MAX + 8];

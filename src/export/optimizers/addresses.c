@@ -3,7 +3,6 @@
  * Formats that are addresses with counts. Addresses are link-time ones in hexadecimal; 0 is outside
  * of the file.
  */
-
 #include "base/cleanup.h"
 #include "export/optimizers/bolt.h"
 #include "text/number.h"

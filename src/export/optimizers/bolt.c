@@ -8,7 +8,6 @@
  * Returns are left out, but for those that come from outside: BOLT knows where they lead. What is
  * outside of the file is "0 [unknown] 0".
  */
-
 #include "export/optimizers/bolt.h"
 #include "base/cleanup.h"
 #include "base/compare.h"
@@ -77,12 +76,6 @@ static bool is_jump(const struct hp_flows *flows, uint64_t offset)
            block->insns == 1;
 }
 
-static bool is_label(const struct writer *w, uint64_t offset)
-{
-    uint32_t length = hp_map64_get(&w->image.labels, offset);
-    return length && length != HP_MAP64_NONE;
-}
-
 static enum hp_err add_edge(struct writer *w, size_t i)
 {
     const struct hp_flows *flows = &w->flows;
@@ -91,7 +84,7 @@ static enum hp_err add_edge(struct writer *w, size_t i)
     bool leaves = hp_flows_leaves(flows, i);
     if (!edge->taken) {
         if (edge->flow != HP_FLOW_COND || function_at(w, from) != function_at(w, to) ||
-            is_label(w, to) || is_jump(flows, to))
+            hp_map64_get(&w->image.labels, to) != HP_MAP64_NONE || is_jump(flows, to))
             return HP_OK;
         return add_record(w, from, to, flows->edges[i], 0);
     }
@@ -132,7 +125,7 @@ static enum hp_err add_labels(struct writer *w)
     for (size_t i = 0; labels->slots && i <= labels->mask; i++) {
         uint64_t at = labels->slots[i].key;
         uint32_t length = labels->slots[i].value;
-        if (!length || length == HP_MAP64_NONE)
+        if (length == HP_MAP64_NONE)
             continue;
         struct hp_place to = {w->flows.module, at}, from = {w->flows.module, at - length};
         HP_TRY(add_record(w, end_at(w, from), end_at(w, to), from_above(w, at), 0));

@@ -16,8 +16,7 @@
 #include "symbols/symbols_private.h"
 
 struct hp_bolt_function {
-    uint64_t from, to; /* offsets in the module; it ends where the next one begins, or its section
-                          ends */
+    uint64_t from, to; /* offsets in the module; up to the next one, or the end of the section */
     uint64_t size;     /* as the symbol has it; 0: all of it */
     const char *name;
 };
@@ -28,9 +27,8 @@ struct hp_bolt_image {
     uint64_t base;                      /* link-time address of offset 0 */
     struct hp_bolt_function *functions; /* by place, without overlaps */
     size_t n, capacity;
-    /* Offsets that something jumps to, executed or not: a profile has to say how often control ran
-     * into them from above. The length of the instruction that ends there; 0: none does, or a
-     * function begins there. */
+    /* Offsets in functions that something jumps to, executed or not, with the length of the
+     * instruction that ends there: a profile has to say how often control ran on from that. */
     struct hp_map64 labels;
     struct hp_strings strings;
 };

@@ -50,7 +50,6 @@ void hp_bolt_image_close(struct hp_bolt_image *image)
 static bool read_symbol(Elf *elf, const GElf_Sym *entry, const char *name, struct symbol *symbol)
 {
     GElf_Shdr section;
-    Elf_Scn *scn;
     *symbol = (struct symbol){.address = entry->st_value,
                               .size = entry->st_size,
                               .name = name,
@@ -60,12 +59,14 @@ static bool read_symbol(Elf *elf, const GElf_Sym *entry, const char *name, struc
         return false;
     if (entry->st_shndx >= SHN_LORESERVE)
         return entry->st_shndx == SHN_ABS;
-    scn = elf_getscn(elf, entry->st_shndx);
+    Elf_Scn *scn = elf_getscn(elf, entry->st_shndx);
     if (!scn || !gelf_getshdr(scn, &section) || !(section.sh_flags & SHF_ALLOC))
         return false;
     if (symbol->type == STT_SECTION && !name[0])
         symbol->name = hp_elf_section_name(elf, &section);
-    if (section.sh_flags & SHF_EXECINSTR)
+    /* BOLT has names of its own for what is in procedure linkage tables. */
+    bool plt = symbol->type == STT_SECTION && strncmp(symbol->name, ".plt", 4) == 0;
+    if ((section.sh_flags & SHF_EXECINSTR) && !plt)
         symbol->section_end = section.sh_addr + section.sh_size;
     return true;
 }
@@ -102,7 +103,7 @@ static enum hp_err read_symbols(Elf *elf, Elf_Scn *section, struct symbol **symb
     return HP_OK;
 }
 
-/* --- Names ------------------------------------------------------------------------------------ */
+/* --- Functions -------------------------------------------------------------------------------- */
 
 /* The name that BOLT gives to a symbol, kept; NULL: memory ran out. `numbers`: of the last local
  * symbol of each name, by the address of the kept name. */
@@ -121,8 +122,6 @@ static const char *name_symbol(struct hp_bolt_image *image, struct hp_map64 *num
         return NULL;
     return hp_strings_format(&image->strings, "%s%s/%u", prefix, kept, number);
 }
-
-/* --- Functions -------------------------------------------------------------------------------- */
 
 /* Whether a symbol of code starts a function, or is only a place in the last one. */
 static bool starts_function(const struct symbol *symbol, const struct symbol *last)
@@ -148,12 +147,6 @@ static enum hp_err add_function(struct hp_bolt_image *image, uint64_t from, uint
     return HP_OK;
 }
 
-/* BOLT has names of its own for what is in these sections. */
-static bool is_plt(const struct symbol *symbol)
-{
-    return symbol->type == STT_SECTION && strncmp(symbol->name, ".plt", 4) == 0;
-}
-
 static enum hp_err add_functions(struct hp_bolt_image *image, const struct symbol *symbols,
                                  size_t n)
 {
@@ -164,7 +157,7 @@ static enum hp_err add_functions(struct hp_bolt_image *image, const struct symbo
         const char *name = name_symbol(image, &numbers, s);
         if (!name)
             return hp_fail_nomem();
-        if (s->address < image->base || is_plt(s) || !starts_function(s, last))
+        if (s->address < image->base || !starts_function(s, last))
             continue;
         HP_TRY(add_function(image, s->address - image->base, s->section_end - image->base, s->size,
                             name));
@@ -173,9 +166,7 @@ static enum hp_err add_functions(struct hp_bolt_image *image, const struct symbo
     return HP_OK;
 }
 
-/* Procedure linkage tables: what all entries have in common, and the entries, which have no
- * symbols.
- */
+/* Of procedure linkage tables: what entries have in common, and the entries. */
 static enum hp_err add_plt(struct hp_bolt_image *image)
 {
     struct hp_symbol_table table HP_CLEANUP(hp_symbol_table_fini) = {0};
@@ -235,6 +226,7 @@ const struct hp_bolt_function *hp_bolt_image_find(const struct hp_bolt_image *im
 
 struct walk {
     struct hp_bolt_image *image;
+    struct hp_map64 targets; /* of jumps */
     struct hp_module_code *code;
     struct hp_decoder *decoder;
     uint8_t *bytes; /* of a function */
@@ -243,27 +235,27 @@ struct walk {
 
 static void fini_walk(struct walk *walk)
 {
+    hp_map64_fini(&walk->targets);
     hp_module_code_close(walk->code);
     hp_decoder_free(walk->decoder);
     free(walk->bytes);
 }
 
-/* Of a jump to a place, or of what ends there: a target is a label unless a function begins there.
- */
-static enum hp_err note_insn(struct hp_bolt_image *image, const struct hp_insn *insn, bool lengths)
+/* Where it jumps to, or (`labels`) that it ends at such a place, and no function begins there. */
+static enum hp_err note_insn(struct walk *walk, const struct hp_insn *insn, bool labels)
 {
     uint64_t end = insn->address + insn->length;
-    if (!lengths && (insn->flow == HP_FLOW_JUMP || insn->flow == HP_FLOW_COND))
-        return hp_map64_put(&image->labels, insn->target, 0);
-    if (!lengths || hp_map64_get(&image->labels, end) == HP_MAP64_NONE)
+    if (!labels && (insn->flow == HP_FLOW_JUMP || insn->flow == HP_FLOW_COND))
+        return hp_map64_put(&walk->targets, insn->target, 0);
+    if (!labels || hp_map64_get(&walk->targets, end) == HP_MAP64_NONE)
         return HP_OK;
-    const struct hp_bolt_function *function = hp_bolt_image_find(image, end);
-    return function && function->from != end ? hp_map64_put(&image->labels, end, insn->length)
-                                             : HP_OK;
+    const struct hp_bolt_function *function = hp_bolt_image_find(walk->image, end);
+    bool label = function && function->from != end;
+    return label ? hp_map64_put(&walk->image->labels, end, insn->length) : HP_OK;
 }
 
 /* All instructions of all functions; their addresses are offsets in the module. */
-static enum hp_err note_insns(struct walk *walk, bool lengths)
+static enum hp_err note_insns(struct walk *walk, bool labels)
 {
     struct hp_bolt_image *image = walk->image;
     for (const struct hp_bolt_function *f = image->functions; f < image->functions + image->n;
@@ -281,23 +273,22 @@ static enum hp_err note_insns(struct walk *walk, bool lengths)
                       true, &insn);
             if (!insn.length)
                 break;
-            HP_TRY(note_insn(image, &insn, lengths));
+            HP_TRY(note_insn(walk, &insn, labels));
         }
     }
     return HP_OK;
 }
 
-/* Computed jumps stay in their function when they are a switch; what they led to is a label then.
- */
-static enum hp_err note_executed(struct hp_bolt_image *image, const struct hp_flows *flows)
+/* A computed jump that stays in its function is a switch: what it led to is a label. */
+static enum hp_err note_executed(struct walk *walk, const struct hp_flows *flows)
 {
     for (size_t i = 0; i < flows->profile->n_edges; i++) {
         const struct hp_pedge *edge = &flows->profile->edges[i];
         if (edge->flow == HP_FLOW_JUMP_IND && hp_flows_leaves(flows, i) &&
             hp_flows_enters(flows, i) &&
-            hp_bolt_image_find(image, edge->from.offset) ==
-                hp_bolt_image_find(image, edge->to.offset))
-            HP_TRY(hp_map64_put(&image->labels, edge->to.offset, 0));
+            hp_bolt_image_find(walk->image, edge->from.offset) ==
+                hp_bolt_image_find(walk->image, edge->to.offset))
+            HP_TRY(hp_map64_put(&walk->targets, edge->to.offset, 0));
     }
     return HP_OK;
 }
@@ -308,6 +299,6 @@ enum hp_err hp_bolt_image_label(struct hp_bolt_image *image, const struct hp_flo
     HP_TRY(hp_decoder_new(flows->profile->run.arch, &walk.decoder));
     HP_TRY(hp_module_code_open(image->file.path, NULL, 0, &walk.code));
     HP_TRY(note_insns(&walk, false));
-    HP_TRY(note_executed(image, flows));
+    HP_TRY(note_executed(&walk, flows));
     return note_insns(&walk, true);
 }

@@ -4,7 +4,6 @@
  * llvm-profgen have it. Lines of executed functions that did not run are there, with 0: else the
  * compiler has to guess.
  */
-
 #include "base/cleanup.h"
 #include "export/flows.h"
 #include "export/optimizers/llvm_tree.h"
@@ -17,7 +16,6 @@
 
 struct writer {
     struct hp_flows flows;
-    const struct hp_profile *profile;
     struct hp_symbols *symbols;
     struct hp_source_frames frames;
     struct hp_llvm_tree tree;
@@ -90,14 +88,13 @@ static enum hp_err find_node(struct writer *w, uint32_t *node)
     for (size_t i = w->frames.n; i-- > 0;) {
         const struct hp_source_frame *frame = &w->frames.frames[i];
         bool outer = i + 1 == w->frames.n;
-        const char *name = frame->function;
         /* A call that was inlined without a line has no place in its caller. */
         bool placed = outer || w->frames.frames[i + 1].line;
-        if (!hp_llvm_name_fits(name) || !frame->first_line || !placed) {
+        if (!hp_llvm_name_fits(frame->function) || !frame->first_line || !placed) {
             *node = HP_LLVM_NONE;
             return HP_OK;
         }
-        HP_TRY(hp_llvm_tree_node(&w->tree, *node, at, name, node));
+        HP_TRY(hp_llvm_tree_node(&w->tree, *node, at, frame->function, node));
         if (outer && hp_map64_get(&w->entered, w->frames.entry) == HP_MAP64_NONE) {
             HP_TRY(hp_map64_put(&w->entered, w->frames.entry, 0));
             hp_add_up(&w->tree.nodes[*node].head, entries_of(w, w->frames.entry));
@@ -120,11 +117,8 @@ static enum hp_err add_code(struct writer *w, uint64_t count, const char *target
     if (node == HP_LLVM_NONE || !leaf->line)
         return HP_OK;
     uint64_t copies = target ? 1 : copies_of(leaf->discriminator);
-    struct hp_llvm_entry entry = {.node = node,
-                                  .at = location_of(leaf),
-                                  .target = target,
-                                  .instance = w->frames.entry,
-                                  .count = hp_saturating_mul(count, copies)};
+    struct hp_llvm_entry entry = {node, location_of(leaf), target, w->frames.entry,
+                                  hp_saturating_mul(count, copies)};
     return hp_llvm_tree_add(&w->tree, &entry);
 }
 
@@ -151,7 +145,7 @@ static enum hp_err add_piece(struct writer *w, uint64_t from, uint64_t to)
  * `*placed`: executed instructions that have a place in the profile. */
 static enum hp_err add_lines(struct writer *w, uint64_t *placed)
 {
-    const struct hp_profile *p = w->profile;
+    const struct hp_profile *p = w->flows.profile;
     uint64_t from = 0, to = 0; /* the last function */
     *placed = 0;
     for (size_t i = w->flows.first_block; i < w->flows.end_block; i++) {
@@ -216,8 +210,8 @@ static bool is_call(const struct writer *w, const struct hp_pedge *edge)
 
 static enum hp_err add_calls(struct writer *w)
 {
-    for (size_t i = 0; i < w->profile->n_edges; i++) {
-        const struct hp_pedge *edge = &w->profile->edges[i];
+    for (size_t i = 0; i < w->flows.profile->n_edges; i++) {
+        const struct hp_pedge *edge = &w->flows.profile->edges[i];
         const char *target;
         if (!hp_flows_leaves(&w->flows, i) || !w->flows.edges[i] || !is_call(w, edge))
             continue;
@@ -230,13 +224,11 @@ static enum hp_err add_calls(struct writer *w)
     return HP_OK;
 }
 
-/* --- The file --------------------------------------------------------------------------------- */
-
 static enum hp_err write_llvm_sample(const struct hp_profile *profile,
                                      const struct hp_export_request *request, FILE *out,
                                      struct hp_export_written *written)
 {
-    struct writer w HP_CLEANUP(fini_writer) = {.profile = profile};
+    struct writer w HP_CLEANUP(fini_writer) = {0};
     uint64_t placed;
     HP_TRY(hp_flows_init(&w.flows, profile, request));
     const struct hp_pmodule *module = &profile->modules[w.flows.module];

@@ -28,39 +28,25 @@ static int order_locations(struct hp_llvm_location a, struct hp_llvm_location b)
     return HP_COMPARE(a.line, b.line) ?: HP_COMPARE(a.discriminator, b.discriminator);
 }
 
-/* The node that there is; HP_LLVM_NONE: none. */
-static uint32_t find_node(const struct hp_llvm_tree *tree, uint32_t parent,
-                          struct hp_llvm_location at, const char *kept)
-{
-    if (parent == HP_LLVM_NONE)
-        return hp_map64_get(&tree->roots, (uint64_t)(uintptr_t)kept);
-    uint32_t node = tree->nodes[parent].child;
-    while (node != HP_LLVM_NONE &&
-           (tree->nodes[node].name != kept || order_locations(tree->nodes[node].at, at) != 0))
-        node = tree->nodes[node].next;
-    return node;
-}
-
 enum hp_err hp_llvm_tree_node(struct hp_llvm_tree *tree, uint32_t parent,
                               struct hp_llvm_location at, const char *name, uint32_t *node)
 {
     const char *kept = hp_strings_add(&tree->names, name, strlen(name));
     if (!kept)
         return hp_fail_nomem();
-    *node = find_node(tree, parent, at, kept);
-    if (*node != HP_LLVM_NONE)
-        return HP_OK;
+    if (parent == HP_LLVM_NONE)
+        at = (struct hp_llvm_location){0};
+    uint64_t place = (uint64_t)parent << 32 | (at.line ^ at.discriminator << 16);
+    uint64_t key = hp_hash64(place) + (uint64_t)(uintptr_t)kept;
+    for (; (*node = hp_map64_get(&tree->index, key)) != HP_MAP64_NONE; key++) {
+        const struct hp_llvm_node *other = &tree->nodes[*node];
+        if (other->name == kept && other->parent == parent && order_locations(other->at, at) == 0)
+            return HP_OK;
+    }
     HP_TRY(hp_grow(&tree->nodes, &tree->nodes_capacity, tree->n_nodes + 1, sizeof *tree->nodes));
     *node = (uint32_t)tree->n_nodes;
-    if (parent == HP_LLVM_NONE)
-        HP_TRY(hp_map64_put(&tree->roots, (uint64_t)(uintptr_t)kept, *node));
-    struct hp_llvm_node *made = &tree->nodes[tree->n_nodes++];
-    *made = (struct hp_llvm_node){
-        .name = kept, .parent = parent, .child = HP_LLVM_NONE, .next = HP_LLVM_NONE, .at = at};
-    if (parent != HP_LLVM_NONE) {
-        made->next = tree->nodes[parent].child;
-        tree->nodes[parent].child = *node;
-    }
+    HP_TRY(hp_map64_put(&tree->index, key, *node));
+    tree->nodes[tree->n_nodes++] = (struct hp_llvm_node){.name = kept, .parent = parent, .at = at};
     return HP_OK;
 }
 
@@ -76,7 +62,7 @@ void hp_llvm_tree_fini(struct hp_llvm_tree *tree)
 {
     free(tree->nodes);
     free(tree->entries);
-    hp_map64_fini(&tree->roots);
+    hp_map64_fini(&tree->index);
     hp_strings_fini(&tree->names);
 }
 

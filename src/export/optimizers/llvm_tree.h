@@ -24,8 +24,7 @@ struct hp_llvm_location {
 
 struct hp_llvm_node {
     const char *name;
-    uint32_t parent; /* HP_LLVM_NONE: not inlined */
-    uint32_t child, next;
+    uint32_t parent;            /* HP_LLVM_NONE: not inlined */
     struct hp_llvm_location at; /* where it was inlined */
     uint64_t head;              /* entries; of functions that are not inlined */
     uint64_t total;             /* of all its lines, inlined ones included; when it is written */
@@ -46,7 +45,7 @@ struct hp_llvm_tree {
     size_t n_nodes, nodes_capacity;
     struct hp_llvm_entry *entries;
     size_t n_entries, entries_capacity;
-    struct hp_map64 roots; /* by the address of the kept name */
+    struct hp_map64 index; /* nodes by a hash of parent, place and name, or behind it */
     struct hp_strings names;
 };
 

@@ -4,7 +4,6 @@
  * happens to an instruction after its fetch waits in a heap, by cycle, until an instruction is
  * fetched later than that: nothing earlier can come any more.
  */
-
 #include "base/compare.h"
 #include "base/grow.h"
 #include "export/pipeline/log.h"
@@ -13,15 +12,14 @@
 #include <stdarg.h>
 #include <stdlib.h>
 
-/* A line of the log: its letter, the instruction, and ... */
+/* A line of the log, of the instruction `id`. */
 struct happening {
     uint64_t cycle;
     uint64_t order; /* of those in one cycle: as they were put */
     uint64_t id;
     char letter;
-    unsigned number;   /* S, E: the lane; R: whether it was flushed */
-    const char *stage; /* S, E */
-    uint64_t producer; /* W */
+    uint64_t number;   /* S, E: the lane; R: whether it was flushed; W: the one it waited for */
+    const char *stage; /* S, E; W: which kind of wait */
 };
 
 struct kanata {
@@ -57,12 +55,11 @@ static bool is_before(const struct happening *a, const struct happening *b)
 
 /* Puts a happening `after` cycles after the fetch. */
 static enum hp_err push(struct kanata *k, const struct hp_log_insn *insn, uint32_t after,
-                        struct happening happening)
+                        char letter, uint64_t number, const char *stage)
 {
     HP_TRY(hp_grow(&k->heap, &k->cap, k->n + 1, sizeof *k->heap));
-    happening.cycle = insn->timing->fetched + after;
-    happening.id = insn->id;
-    happening.order = k->order++;
+    const struct happening happening = {
+        insn->timing->fetched + after, k->order++, insn->id, letter, number, stage};
     size_t at = k->n++;
     for (; at && is_before(&happening, &k->heap[(at - 1) / 2]); at = (at - 1) / 2)
         k->heap[at] = k->heap[(at - 1) / 2];
@@ -106,12 +103,11 @@ static void write_before(struct kanata *k, uint64_t cycle)
         struct happening h = pop(k);
         advance(k, h.cycle);
         fprintf(out, "%c\t%" PRIu64 "\t", h.letter, h.id);
-        if (h.stage)
-            fprintf(out, "%u\t%s\n", h.number, h.stage);
+        if (h.letter == 'R')
+            fprintf(out, "%" PRIu64 "\t%" PRIu64 "\n", k->retired, h.number);
         else
-            fprintf(out, "%" PRIu64 "\t%u\n", h.letter == 'W' ? h.producer : k->retired, h.number);
-        if (h.letter == 'R' && !h.number)
-            k->retired++;
+            fprintf(out, "%" PRIu64 "\t%s\n", h.number, h.stage);
+        k->retired += h.letter == 'R' && !h.number;
     }
 }
 
@@ -157,7 +153,7 @@ static enum hp_err put_stage(struct kanata *k, const struct hp_log_insn *insn, u
 {
     if (after == HP_NEVER || after >= insn->timing->left)
         return HP_OK;
-    return push(k, insn, after, (struct happening){.letter = 'S', .stage = stage});
+    return push(k, insn, after, 'S', 0, stage);
 }
 
 /* The stages behind fetch. Those that take no time are left out. */
@@ -178,11 +174,10 @@ static enum hp_err put_stages(struct kanata *k, const struct hp_log_insn *insn)
         HP_TRY(put_stage(k, insn, ready, "R"));
     HP_TRY(put_stage(k, insn, t->issued, "X"));
     if (issued && t->issued < t->left && insn->producer != HP_LOG_NONE)
-        HP_TRY(push(k, insn, t->issued,
-                    (struct happening){.letter = 'W', .producer = insn->producer}));
+        HP_TRY(push(k, insn, t->issued, 'W', insn->producer, "0"));
     HP_TRY(put_stage(k, insn, t->done, "D"));
     if (issued && t->done == t->left) /* nothing else ends it */
-        HP_TRY(push(k, insn, t->left, (struct happening){.letter = 'E', .stage = "X"}));
+        HP_TRY(push(k, insn, t->left, 'E', 0, "X"));
     return HP_OK;
 }
 
@@ -195,8 +190,8 @@ static enum hp_err put_stall(struct kanata *k, const struct hp_log_insn *insn)
     uint32_t end = t->mapped < t->left ? t->mapped : t->left;
     if (!stall || end == 0)
         return HP_OK;
-    HP_TRY(push(k, insn, end - 1, (struct happening){.letter = 'S', .number = 1, .stage = stall}));
-    return push(k, insn, end, (struct happening){.letter = 'E', .number = 1, .stage = stall});
+    HP_TRY(push(k, insn, end - 1, 'S', 1, stall));
+    return push(k, insn, end, 'E', 1, stall);
 }
 
 static enum hp_err put_insn(void *state, const struct hp_timing *timing)
@@ -209,8 +204,7 @@ static enum hp_err put_insn(void *state, const struct hp_timing *timing)
     put_start(k, &insn);
     HP_TRY(put_stall(k, &insn));
     HP_TRY(put_stages(k, &insn));
-    bool flushed = !(timing->events & HP_TIMING_RETIRED);
-    return push(k, &insn, timing->left, (struct happening){.letter = 'R', .number = flushed});
+    return push(k, &insn, timing->left, 'R', !(timing->events & HP_TIMING_RETIRED), NULL);
 }
 
 static enum hp_err close_log(void *state)

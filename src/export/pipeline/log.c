@@ -159,12 +159,9 @@ enum hp_err hp_log_next(struct hp_log *log, const struct hp_timing *t, struct hp
     struct hp_log_place *place;
     HP_TRY(check(log, t));
     HP_TRY(find_place(log, t->insn, &place));
-    *insn = (struct hp_log_insn){.timing = t,
-                                 .code = &hp_program_insns(log->setup.program)[t->insn],
-                                 .id = written->written,
-                                 .producer = find_producer(log, t),
-                                 .text = place->text,
-                                 .where = place->where};
+    const struct hp_static *code = &hp_program_insns(log->setup.program)[t->insn];
+    *insn = (struct hp_log_insn){t,           code,        written->written, find_producer(log, t),
+                                 place->text, place->where};
     bool retired = t->events & HP_TIMING_RETIRED;
     uint64_t left = t->fetched + t->left;
     place->latest = insn->id;

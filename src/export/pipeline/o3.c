@@ -4,7 +4,6 @@
  * of the file is that of fetch. Tick 0 means that it never got there, so the first cycle is tick
  * 1000.
  */
-
 #include "export/pipeline/log.h"
 
 #include <inttypes.h>

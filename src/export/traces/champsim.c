@@ -4,7 +4,6 @@
  * the registers that an instruction reads and writes, of which three are special. So a branch gets
  * those registers that make ChampSim take it for what it is.
  */
-
 #include "base/grow.h"
 #include "export/export.h"
 
@@ -131,10 +130,10 @@ static enum hp_err make_records(struct champsim *c, const struct hp_stream_block
         records[i].ip = insns[i].address;
         if (rules[insns[i].flow].branch) {
             add_branch(&records[i], &insns[i]);
-            continue;
+        } else {
+            add_set(records[i].reads, 4, insns[i].reads);
+            add_set(records[i].writes, 2, insns[i].writes);
         }
-        add_set(records[i].reads, 4, insns[i].reads);
-        add_set(records[i].writes, 2, insns[i].writes);
     }
     c->codes[block->id] = (struct code){records, insns};
     return HP_OK;

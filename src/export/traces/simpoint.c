@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 #include "base/cleanup.h"
-#include "base/compare.h"
 #include "base/grow.h"
 #include "export/export.h"
 #include "text/strbuf.h"
@@ -12,27 +11,23 @@
 
 #define DEFAULT_INTERVAL 100000000 /* instructions */
 
-/* A block of the code map. */
-struct entry {
+/* A block that was executed. */
+struct counted {
     uint64_t executed; /* instructions, in this interval */
-    uint32_t number;   /* 1, 2, ... in the order of first execution; 0: never executed */
+    uint32_t block;
 };
 
 struct simpoint {
     struct hp_stream_setup setup; /* first */
-    struct entry *entries;        /* by block */
-    size_t n_entries;
-    uint32_t *order; /* blocks by number - 1 */
-    size_t n_order, cap_order;
-    uint32_t *touched; /* numbers of those of this interval */
-    size_t n_touched, cap_touched;
-    uint64_t since; /* instructions since the multiple of the interval that this one begins at, or
-                       behind */
+    uint32_t *numbers; /* of blocks: 1, 2, ... in the order of first execution; 0: never executed */
+    size_t n_numbers;
+    struct counted *blocks; /* by number - 1 */
+    size_t n_blocks, cap_blocks;
+    uint64_t since; /* instructions since the multiple of the interval where this one begins */
     uint64_t in_interval, intervals;
 };
 
-/* A block must not be longer than an interval: else there would be intervals with nothing in them.
- */
+/* Were a block longer than an interval, there would be intervals with nothing in them. */
 static enum hp_err open_vectors(void *state)
 {
     struct simpoint *s = state;
@@ -49,23 +44,16 @@ static enum hp_err open_vectors(void *state)
 
 /* --- Vectors ---------------------------------------------------------------------------------- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-    return HP_COMPARE(*(const uint32_t *)a, *(const uint32_t *)b);
-}
-
 static enum hp_err end_interval(struct simpoint *s)
 {
     FILE *out = s->setup.out;
-    qsort(s->touched, s->n_touched, sizeof *s->touched, compare_numbers);
     fputc('T', out);
-    for (size_t i = 0; i < s->n_touched; i++) {
-        struct entry *entry = &s->entries[s->order[s->touched[i] - 1]];
-        fprintf(out, ":%" PRIu32 ":%" PRIu64 " ", entry->number, entry->executed);
-        entry->executed = 0;
+    for (size_t i = 0; i < s->n_blocks; i++) {
+        if (s->blocks[i].executed)
+            fprintf(out, ":%zu:%" PRIu64 " ", i + 1, s->blocks[i].executed);
+        s->blocks[i].executed = 0;
     }
     fputc('\n', out);
-    s->n_touched = 0;
     s->in_interval = 0;
     s->intervals++;
     if (ferror(out))
@@ -73,17 +61,13 @@ static enum hp_err end_interval(struct simpoint *s)
     return HP_OK;
 }
 
-/* The block's entry, which has a number and is in this interval's list. */
+/* Gives a number to a block. */
 static enum hp_err enter(struct simpoint *s, uint32_t block)
 {
-    HP_TRY(hp_grow(&s->entries, &s->n_entries, (size_t)block + 1, sizeof *s->entries));
-    HP_TRY(hp_grow(&s->order, &s->cap_order, s->n_order + 1, sizeof *s->order));
-    HP_TRY(hp_grow(&s->touched, &s->cap_touched, s->n_touched + 1, sizeof *s->touched));
-    if (!s->entries[block].number) {
-        s->order[s->n_order++] = block;
-        s->entries[block].number = (uint32_t)s->n_order;
-    }
-    s->touched[s->n_touched++] = s->entries[block].number;
+    HP_TRY(hp_grow(&s->numbers, &s->n_numbers, (size_t)block + 1, sizeof *s->numbers));
+    HP_TRY(hp_grow(&s->blocks, &s->cap_blocks, s->n_blocks + 1, sizeof *s->blocks));
+    s->blocks[s->n_blocks++] = (struct counted){.block = block};
+    s->numbers[block] = (uint32_t)s->n_blocks;
     return HP_OK;
 }
 
@@ -93,9 +77,9 @@ static enum hp_err put_block(void *state, const struct hp_stream_block *block)
     struct simpoint *s = state;
     if (!block->insns)
         return HP_OK;
-    if (block->id >= s->n_entries || !s->entries[block->id].executed)
+    if (block->id >= s->n_numbers || !s->numbers[block->id])
         HP_TRY(enter(s, block->id));
-    s->entries[block->id].executed += block->insns;
+    s->blocks[s->numbers[block->id] - 1].executed += block->insns;
     s->in_interval += block->insns;
     s->since += block->insns;
     if (s->since < s->setup.interval)
@@ -104,18 +88,17 @@ static enum hp_err put_block(void *state, const struct hp_stream_block *block)
     return end_interval(s);
 }
 
-/* --- Which block a number is ------------------------------------------------------------------ */
-
 /* "F:7:401020:main", as valgrind writes it, and behind that, where the name ends, module+offset and
  * instructions. */
 static enum hp_err put_places(struct simpoint *s)
 {
     struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
     struct hp_functions *functions = s->setup.functions;
-    for (size_t i = 0; i < s->n_order; i++) {
-        const struct hp_block *code = hp_code_block(s->setup.code, s->order[i]);
+    for (size_t i = 0; i < s->n_blocks; i++) {
+        uint32_t block = s->blocks[i].block;
+        const struct hp_block *code = hp_code_block(s->setup.code, block);
         const struct hp_module *module = hp_code_module(s->setup.code, code->module);
-        uint32_t function = functions ? hp_functions_of_block(functions, s->order[i]) : HP_NO_ID;
+        uint32_t function = functions ? hp_functions_of_block(functions, block) : HP_NO_ID;
         const struct hp_symbol *symbol =
             function == HP_NO_ID ? NULL : hp_functions_get(functions, function)->symbol;
         hp_strbuf_clear(&name);
@@ -137,7 +120,7 @@ static enum hp_err close_vectors(void *state)
     if (rest)
         HP_TRY(end_interval(s));
     int n = snprintf(written->detail, sizeof written->detail, "%" PRIu64 " intervals, %zu blocks",
-                     s->intervals, s->n_order);
+                     s->intervals, s->n_blocks);
     if (rest)
         snprintf(written->detail + n, sizeof written->detail - (size_t)n,
                  "; the last interval has %" PRIu64 " instructions", rest);
@@ -147,9 +130,8 @@ static enum hp_err close_vectors(void *state)
 static void fini_vectors(void *state)
 {
     struct simpoint *s = state;
-    free(s->entries);
-    free(s->order);
-    free(s->touched);
+    free(s->numbers);
+    free(s->blocks);
 }
 
 const struct hp_export_format hp_format_simpoint = {
