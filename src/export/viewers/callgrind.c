@@ -76,14 +76,14 @@ static void put_name(struct writer *w, const char *key, size_t id, bool *written
 
 static void put_object(struct writer *w, const char *key, uint32_t module)
 {
-    size_t id = hp_views_slot(module, w->profile->n_modules);
+    size_t id = hp_slot(module, w->profile->n_modules);
     put_name(w, key, id, &w->objects[id],
              module == HP_PROFILE_NONE ? UNKNOWN_NAME : hp_text(w->profile->modules[module].path));
 }
 
 static void put_function(struct writer *w, const char *key, uint32_t function)
 {
-    size_t id = hp_views_slot(function, w->profile->n_functions);
+    size_t id = hp_slot(function, w->profile->n_functions);
     bool known = function != HP_PROFILE_NONE;
     put_name(w, key, id, &w->functions[id],
              known ? hp_views_name(&w->code.tables, function) : UNKNOWN_NAME);

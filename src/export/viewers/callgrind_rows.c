@@ -152,35 +152,19 @@ static bool is_call(const struct hp_profile *p, const struct hp_pedge *e,
 
 /* --- Lists ------------------------------------------------------------------------------------ */
 
-static enum hp_err init_lists(struct hp_cg_lists *lists, size_t n_owners, size_t n)
-{
-    lists->first = malloc((n_owners + 1 + n) * sizeof *lists->first);
-    if (!lists->first)
-        return hp_fail_nomem();
-    memset(lists->first, 0xff, (n_owners + 1) * sizeof *lists->first);
-    lists->next = lists->first + n_owners + 1;
-    return HP_OK;
-}
-
-static void prepend(struct hp_cg_lists *lists, size_t owner, uint32_t thing)
-{
-    lists->next[thing] = lists->first[owner];
-    lists->first[owner] = thing;
-}
-
 static enum hp_err make_lists(struct hp_cg_code *code)
 {
     const struct hp_profile *p = code->profile;
     size_t n = p->n_functions;
-    HP_TRY(init_lists(&code->blocks, n, p->n_blocks));
-    HP_TRY(init_lists(&code->insns, n, p->n_insns));
-    HP_TRY(init_lists(&code->jumps, n, p->n_edges));
+    HP_TRY(hp_lists_init(&code->blocks, n, p->n_blocks));
+    HP_TRY(hp_lists_init(&code->insns, n, p->n_insns));
+    HP_TRY(hp_lists_init(&code->jumps, n, p->n_edges));
     for (uint32_t i = (uint32_t)p->n_blocks; i-- > 0;)
-        prepend(&code->blocks, hp_views_slot(p->blocks[i].function, n), i);
+        hp_lists_prepend(&code->blocks, p->blocks[i].function, i);
     for (uint32_t i = (uint32_t)p->n_insns; i-- > 0;)
-        prepend(&code->insns, hp_views_slot(p->insns[i].function, n), i);
+        hp_lists_prepend(&code->insns, p->insns[i].function, i);
     for (uint32_t i = (uint32_t)p->n_edges; i-- > 0;) {
-        prepend(&code->jumps, hp_views_slot(code->edges[i].caller, n), i);
+        hp_lists_prepend(&code->jumps, code->edges[i].caller, i);
         struct hp_cg_edge *edge = &code->edges[i];
         uint64_t key = call_key(edge->caller, edge->callee);
         if (!is_call(p, &p->edges[i], edge))
@@ -364,7 +348,7 @@ static void add_branches(struct hp_cg_code *code, uint32_t function)
 {
     const struct hp_pedge *edges = code->profile->edges;
     const uint32_t *following = code->jumps.next;
-    uint32_t first = code->jumps.first[hp_views_slot(function, code->profile->n_functions)], next;
+    uint32_t first = hp_lists_first(&code->jumps, function), next;
     for (; first != HP_PROFILE_NONE; first = next) {
         uint64_t executed = 0; /* of a conditional branch, whose edges follow each other */
         for (next = first;
@@ -432,11 +416,12 @@ static void add_calls(struct hp_cg_code *code, uint32_t function)
 
 void hp_cg_rows_of(struct hp_cg_code *code, uint32_t function)
 {
-    size_t slot = hp_views_slot(function, code->profile->n_functions);
     code->n_rows = 0;
-    for (uint32_t i = code->blocks.first[slot]; i != HP_PROFILE_NONE; i = code->blocks.next[i])
+    for (uint32_t i = hp_lists_first(&code->blocks, function); i != HP_PROFILE_NONE;
+         i = code->blocks.next[i])
         add_block(code, i);
-    for (uint32_t i = code->insns.first[slot]; i != HP_PROFILE_NONE; i = code->insns.next[i])
+    for (uint32_t i = hp_lists_first(&code->insns, function); i != HP_PROFILE_NONE;
+         i = code->insns.next[i])
         add_machine(code, i);
     add_branches(code, function);
     add_calls(code, function);
@@ -502,9 +487,9 @@ void hp_cg_code_fini(struct hp_cg_code *code)
     hp_decoder_free(code->decoder);
     free(code->rows);
     free(code->edges);
-    free(code->blocks.first);
-    free(code->insns.first);
-    free(code->jumps.first);
+    hp_lists_fini(&code->blocks);
+    hp_lists_fini(&code->insns);
+    hp_lists_fini(&code->jumps);
     hp_map64_fini(&code->sites);
     hp_tables_fini(&code->tables);
 }

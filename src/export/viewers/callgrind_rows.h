@@ -5,6 +5,7 @@
 #ifndef HP_EXPORT_CALLGRIND_ROWS_H
 #define HP_EXPORT_CALLGRIND_ROWS_H
 
+#include "base/lists.h"
 #include "base/map64.h"
 #include "report/tables.h"
 
@@ -60,12 +61,6 @@ struct hp_cg_edge {
     uint64_t count;
 };
 
-/* Things of the profile, listed by what they belong to. HP_PROFILE_NONE ends a list. */
-struct hp_cg_lists {
-    uint32_t *first; /* by owner; then of those that have none */
-    uint32_t *next;  /* by thing, in the profile's order; in the same memory */
-};
-
 struct hp_cg_code {
     const struct hp_profile *profile;
     struct hp_tables tables;
@@ -75,9 +70,9 @@ struct hp_cg_code {
     struct hp_cg_row lost; /* in place of one that there is no memory for */
     bool failed;           /* memory ran out: rows are missing */
     /* Where rows come from: */
-    struct hp_cg_edge *edges;                /* as in the profile */
-    struct hp_cg_lists blocks, insns, jumps; /* by function; edges by the caller */
-    struct hp_map64 sites;                   /* first edges that call, by caller and callee */
+    struct hp_cg_edge *edges;             /* as in the profile */
+    struct hp_lists blocks, insns, jumps; /* by function; edges by the caller */
+    struct hp_map64 sites;                /* first edges that call, by caller and callee */
     struct hp_decoder *decoder;
     struct hp_module_code **modules; /* NULL: the file cannot be used */
     size_t budget; /* of instructions to decode: a damaged profile must not take for ever */

@@ -30,7 +30,7 @@ static void put_stack(const struct hp_profile *p, const char **names, uint32_t c
     uint32_t functions[HP_CONTEXT_DEPTH];
     size_t n = hp_stacks_functions(p, context, functions);
     while (n-- > 0) {
-        fputs(names[hp_views_slot(functions[n], p->n_functions)], out);
+        fputs(names[hp_slot(functions[n], p->n_functions)], out);
         fputc(n ? ';' : ' ', out);
     }
     fprintf(out, "%" PRIu64 "\n", self);

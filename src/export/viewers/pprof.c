@@ -176,7 +176,7 @@ static void put_sample(struct writer *w, const struct hp_pcontext_count *sample)
     const struct hp_pthread *t = &w->profile->threads[sample->thread];
     size_t n = hp_stacks_functions(w->profile, sample->item, functions);
     for (size_t i = 0; i < n; i++) {
-        size_t id = hp_views_slot(functions[i], w->profile->n_functions);
+        size_t id = hp_slot(functions[i], w->profile->n_functions);
         w->used[id] = true;
         put_varint(&w->part, id + 1);
     }

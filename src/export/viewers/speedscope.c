@@ -49,7 +49,7 @@ static void release(struct writer *w)
 static uint32_t *frame_of(struct writer *w, uint32_t context)
 {
     uint32_t function = w->profile->contexts[context].function;
-    return &w->frames[hp_views_slot(function, w->profile->n_functions)];
+    return &w->frames[hp_slot(function, w->profile->n_functions)];
 }
 
 static void put_frames(struct writer *w)
@@ -81,12 +81,12 @@ static void rank_contexts(struct writer *w)
 {
     size_t n = w->profile->n_contexts; /* children come behind their parents */
     for (size_t i = n; i-- > 0;) {
-        struct node *parent = &w->nodes[hp_views_slot(w->profile->contexts[i].parent, n)];
+        struct node *parent = &w->nodes[hp_slot(w->profile->contexts[i].parent, n)];
         w->nodes[i].size++;
         parent->size += w->nodes[i].size;
     }
     for (size_t i = 0; i < n; i++) {
-        struct node *parent = &w->nodes[hp_views_slot(w->profile->contexts[i].parent, n)];
+        struct node *parent = &w->nodes[hp_slot(w->profile->contexts[i].parent, n)];
         w->nodes[i].rank = parent->next;
         w->nodes[i].next = parent->next + 1;
         parent->next += w->nodes[i].size;

@@ -5,17 +5,12 @@
 #ifndef HP_EXPORT_VIEWS_H
 #define HP_EXPORT_VIEWS_H
 
+#include "base/lists.h"
 #include "export/export.h"
 #include "report/tables.h"
 
 /* HP_ERR_INVALID: something is asked for that these formats have no use for. */
 enum hp_err hp_views_check(const struct hp_export_request *request, const char *format);
-
-/* Where something is in an array of `n` and one more, which is for HP_PROFILE_NONE. */
-static inline size_t hp_views_slot(uint32_t index, size_t n)
-{
-    return index == HP_PROFILE_NONE ? n : index;
-}
 
 /* The name of a function as reports have it; "[unknown]" where there is none. */
 const char *hp_views_name(const struct hp_tables *tables, uint32_t function);

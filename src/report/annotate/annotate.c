@@ -23,9 +23,9 @@ static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *f
     for (uint32_t i = 0; i < p->n_functions; i++)
         functions[i] = (struct hp_hot_function){.function = i, .name = SIZE_MAX};
     for (size_t i = 0; i < p->n_insns; i++)
-        functions[hp_function_slot(p, p->insns[i].function)].name = a->options->n_names;
+        functions[hp_slot(p->insns[i].function, p->n_functions)].name = a->options->n_names;
     for (size_t i = 0; i < p->n_blocks; i++) {
-        struct hp_hot_function *f = &functions[hp_function_slot(p, p->blocks[i].function)];
+        struct hp_hot_function *f = &functions[hp_slot(p->blocks[i].function, p->n_functions)];
         if (a->block_counts[i])
             f->name = a->options->n_names;
         if (a->by == HP_ANNOTATE_INSTRUCTIONS)
@@ -36,7 +36,7 @@ static enum hp_err weigh(const struct hp_annotator *a, struct hp_hot_function *f
     HP_TRY(hp_view_instructions.make(&rows, a->tables, false));
     for (size_t i = 0; i < rows.n; i++) {
         uint32_t function = p->insns[rows.rows[i].item].function;
-        hp_add_up(&functions[hp_function_slot(p, function)].weight, rows.rows[i].v[0]);
+        hp_add_up(&functions[hp_slot(function, p->n_functions)].weight, rows.rows[i].v[0]);
     }
     return HP_OK;
 }

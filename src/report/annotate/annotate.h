@@ -6,6 +6,7 @@
 #ifndef HP_REPORT_ANNOTATE_H
 #define HP_REPORT_ANNOTATE_H
 
+#include "base/lists.h"
 #include "base/strings.h"
 #include "hotpath/isa.h"
 #include "report/sources.h"
@@ -60,29 +61,19 @@ struct hp_hot_function {
 /* What weights are: parts of cycles, cycles of samples (hp_insns.weight), instructions. */
 enum hp_annotate_by { HP_ANNOTATE_CYCLES, HP_ANNOTATE_SAMPLES, HP_ANNOTATE_INSTRUCTIONS };
 
-/* Rows of the profile by function, in their order. */
-struct hp_function_rows {
-    uint32_t *first; /* by function, behind them those of none; HP_PROFILE_NONE: it has none */
-    uint32_t *next;  /* by row; HP_PROFILE_NONE: it is the last */
-};
-
-static inline size_t hp_function_slot(const struct hp_profile *profile, uint32_t function)
-{
-    return function == HP_PROFILE_NONE ? profile->n_functions : function;
-}
-
 /* What all functions share. */
 struct hp_annotator {
     struct hp_tables *tables;
     const struct hp_annotate_options *options;
+    struct hp_report_options print; /* only width and colour */
     FILE *out;
     enum hp_annotate_by by;
     struct hp_sources sources;
     struct hp_decoder *decoder; /* NULL: none for the architecture */
     struct hp_strings texts;
-    struct hp_function_rows blocks, insns;
-    const uint64_t *block_counts; /* those of `tables` */
-    const bool *wanted;           /* by block: only their code; NULL (the default): all */
+    struct hp_lists blocks, insns; /* by function */
+    const uint64_t *block_counts;  /* those of `tables` */
+    const bool *wanted;            /* by block: only their code; NULL (the default): all */
     struct hp_annotated_module {
         struct hp_module_code *code;
         char *missing; /* why there is none; NULL: nobody asked */

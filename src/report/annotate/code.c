@@ -15,32 +15,13 @@
 
 /* --- What all share --------------------------------------------------------------------------- */
 
-static enum hp_err chain_rows(struct hp_function_rows *rows, const struct hp_profile *p,
-                              enum hp_row_kind kind)
-{
-    const struct hp_row_field *function = hp_row_column(kind, "function");
-    size_t n = hp_profile_n_rows(p, kind);
-    rows->first = malloc((p->n_functions + 1) * sizeof *rows->first);
-    rows->next = malloc((n + 1) * sizeof *rows->next);
-    if (!rows->first || !rows->next)
-        return hp_fail_nomem();
-    for (size_t i = 0; i <= p->n_functions; i++)
-        rows->first[i] = HP_PROFILE_NONE;
-    for (size_t i = n; i-- > 0;) {
-        uint32_t of = (uint32_t)hp_row_number(function, hp_profile_row(p, kind, i));
-        uint32_t *first = &rows->first[hp_function_slot(p, of)];
-        rows->next[i] = *first;
-        *first = (uint32_t)i;
-    }
-    return HP_OK;
-}
-
 enum hp_err hp_annotator_init(struct hp_annotator *a, struct hp_tables *tables,
                               const struct hp_annotate_options *options, FILE *out)
 {
     const struct hp_profile *p = tables->profile;
     *a = (struct hp_annotator){.tables = tables,
                                .options = options,
+                               .print = {.color = options->color, .width = options->width},
                                .out = out,
                                .by = tables->insns.exact    ? HP_ANNOTATE_CYCLES
                                      : tables->insns.best.n ? HP_ANNOTATE_SAMPLES
@@ -57,14 +38,13 @@ enum hp_err hp_annotator_init(struct hp_annotator *a, struct hp_tables *tables,
         return hp_fail_nomem();
     HP_TRY(hp_tables_count_blocks(tables));
     a->block_counts = tables->block_counts;
-    HP_TRY(chain_rows(&a->blocks, p, HP_ROW_BLOCK));
-    return chain_rows(&a->insns, p, HP_ROW_INSN);
-}
-
-static void fini_rows(struct hp_function_rows *rows)
-{
-    free(rows->first);
-    free(rows->next);
+    HP_TRY(hp_lists_init(&a->blocks, p->n_functions, p->n_blocks));
+    HP_TRY(hp_lists_init(&a->insns, p->n_functions, p->n_insns));
+    for (uint32_t i = (uint32_t)p->n_blocks; i-- > 0;)
+        hp_lists_prepend(&a->blocks, p->blocks[i].function, i);
+    for (uint32_t i = (uint32_t)p->n_insns; i-- > 0;)
+        hp_lists_prepend(&a->insns, p->insns[i].function, i);
+    return HP_OK;
 }
 
 void hp_annotator_fini(struct hp_annotator *a)
@@ -74,8 +54,8 @@ void hp_annotator_fini(struct hp_annotator *a)
         free(a->modules[i].missing);
     }
     free(a->modules);
-    fini_rows(&a->blocks);
-    fini_rows(&a->insns);
+    hp_lists_fini(&a->blocks);
+    hp_lists_fini(&a->insns);
     hp_decoder_free(a->decoder);
     hp_sources_fini(&a->sources);
     hp_strings_fini(&a->texts);
@@ -121,8 +101,6 @@ static struct hp_code_line block_line(const struct hp_annotator *a, uint32_t blo
                                  .insns = b->insns ? b->insns : 1,
                                  .insn = HP_PROFILE_NONE,
                                  .text = "",
-                                 .file = "",
-                                 .inlined = "",
                                  .count = a->block_counts[block]};
 }
 
@@ -271,8 +249,8 @@ static bool drop_known_blocks(struct hp_code *code)
 static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_code *code)
 {
     const struct hp_profile *p = a->tables->profile;
-    size_t slot = hp_function_slot(p, function);
-    for (uint32_t i = a->insns.first[slot]; i != HP_PROFILE_NONE; i = a->insns.next[i]) {
+    uint32_t first = hp_lists_first(&a->insns, function);
+    for (uint32_t i = first; i != HP_PROFILE_NONE; i = a->insns.next[i]) {
         const struct hp_pinsn *insn = &p->insns[i];
         HP_TRY(add_line(code, (struct hp_code_line){.place = insn->place,
                                                     .version = insn->version,
@@ -283,7 +261,8 @@ static enum hp_err collect(struct hp_annotator *a, uint32_t function, struct hp_
                                                     .line = insn->line,
                                                     .inlined = hp_text(insn->inlined)}));
     }
-    for (uint32_t i = a->blocks.first[slot]; i != HP_PROFILE_NONE; i = a->blocks.next[i])
+    first = hp_lists_first(&a->blocks, function);
+    for (uint32_t i = first; i != HP_PROFILE_NONE; i = a->blocks.next[i])
         if (a->block_counts[i] && (!a->wanted || a->wanted[i]))
             HP_TRY(add_block(a, i, code));
     return HP_OK;

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 #include "report/text.h"
 #include "base/cleanup.h"
-#include "base/grow.h"
 #include "report/annotate/annotate.h"
 
 #include <math.h>
@@ -22,14 +21,13 @@ struct listing {
         const struct hp_annotated_line *line; /* itself, or the next that has code */
         uint32_t number;
     } * rows;
-    size_t n, capacity; /* of rows */
 };
 
 static enum hp_err print_listing(struct listing *of, const struct hp_column *columns, size_t n,
                                  double (*fill)(void *, size_t, struct hp_strbuf *),
                                  enum hp_err (*above)(void *, size_t))
 {
-    const struct hp_annotate_options *options = of->a->options;
+    const struct hp_report_options *options = &of->a->print;
     return hp_text_rows_print(&(struct hp_text_rows){.columns = columns,
                                                      .out = of->a->out,
                                                      .color = options->color,
@@ -43,10 +41,9 @@ static enum hp_err print_listing(struct listing *of, const struct hp_column *col
 /* Prints a line of a text, and empties that. */
 static enum hp_err print_line(const struct hp_annotator *a, bool bold, struct hp_strbuf *text)
 {
-    const struct hp_report_options options = {.width = a->options->width};
-    fputs(hp_text_bold(bold && a->options->color), a->out);
-    HP_TRY(hp_print_line(text, &options, a->out));
-    fputs(hp_text_plain(bold && a->options->color), a->out);
+    fputs(hp_text_bold(bold && a->print.color), a->out);
+    HP_TRY(hp_print_line(text, &a->print, a->out));
+    fputs(hp_text_plain(bold && a->print.color), a->out);
     return HP_OK;
 }
 
@@ -75,7 +72,7 @@ static void put_events(const struct hp_annotator *a, const struct hp_insn_facts 
                   {HP_INSN_L1I, "L1I"},
                   {HP_INSN_ITLB, "ITLB"},
                   {HP_INSN_BLOCKED, "blocked"}};
-    bool narrow = a->options->width > 0 && a->options->width < NARROW;
+    bool narrow = a->print.width > 0 && a->print.width < NARROW;
     size_t shown = 0, most = narrow ? 1 : EVENTS_SHOWN;
     for (size_t i = 0; i < sizeof events / sizeof *events && shown < most; i++) {
         if (events[i].event == HP_INSN_L3 && !a->tables->insns.has_l3)
@@ -228,16 +225,16 @@ static enum hp_err print_above_line(void *context, size_t i)
     return HP_OK;
 }
 
-static void free_rows(struct listing *listing)
-{
-    free(listing->rows);
-}
-
 /* The lines of one file; those between too, where the file can be read and they are few. */
-static enum hp_err print_file(struct listing *of, const struct hp_annotated_line *lines, size_t n)
+static enum hp_err print_file(struct hp_annotator *a, const struct hp_annotated_line *lines,
+                              size_t n)
 {
-    struct hp_annotator *a = of->a;
+    struct source_row *rows HP_CLEANUP(hp_free) = calloc(n * MOST_BETWEEN, sizeof *rows);
+    struct listing of = {.a = a, .rows = rows};
     bool plain = a->by != HP_ANNOTATE_CYCLES;
+    size_t n_rows = 0;
+    if (!rows)
+        return hp_fail_nomem();
     const struct hp_column columns[] = {{"share", .right = true, .heat = true},
                                         {"times", .right = true},
                                         {"CPI", .right = true, .hidden = plain},
@@ -245,24 +242,21 @@ static enum hp_err print_file(struct listing *of, const struct hp_annotated_line
                                         {"line", .right = true},
                                         {"source", .flexible = true, .cut = HP_CUT_END},
                                         {0}};
-    of->n = 0;
     for (size_t i = 0; i < n; i++) {
         uint32_t between = i ? lines[i].line - lines[i - 1].line - 1 : 0;
         size_t length;
         if (between >= MOST_BETWEEN ||
             !hp_sources_line(&a->sources, lines[i].file, lines[i].line, &length))
             between = 0;
-        HP_TRY(hp_grow(&of->rows, &of->capacity, of->n + between + 1, sizeof *of->rows));
         for (uint32_t k = between + 1; k-- > 0;)
-            of->rows[of->n++] = (struct source_row){&lines[i], lines[i].line - k};
+            rows[n_rows++] = (struct source_row){&lines[i], lines[i].line - k};
     }
-    return print_listing(of, columns, of->n, fill_line, print_above_line);
+    return print_listing(&of, columns, n_rows, fill_line, print_above_line);
 }
 
 static enum hp_err print_lines(struct hp_annotator *a, uint32_t function,
                                const struct hp_code *code)
 {
-    struct listing of HP_CLEANUP(free_rows) = {.a = a};
     struct hp_annotated_line *lines HP_CLEANUP(hp_free) = NULL;
     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
     size_t n;
@@ -275,7 +269,7 @@ static enum hp_err print_lines(struct hp_annotator *a, uint32_t function,
         hp_strbuf_add(&text, "  ");
         hp_strbuf_clean(&text, hp_short_path(&a->tables->profile->run, lines[i].file));
         HP_TRY(print_line(a, false, &text));
-        HP_TRY(print_file(&of, &lines[i], end - i));
+        HP_TRY(print_file(a, &lines[i], end - i));
     }
     return HP_OK;
 }
@@ -303,8 +297,8 @@ static enum hp_err print_note(struct hp_annotator *a, const char *before, const 
 {
     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_strbuf_clean(&text, note);
-    fprintf(a->out, "%snote:%s %s%s\n", hp_text_warn(a->options->color),
-            hp_text_plain(a->options->color), before, hp_strbuf_text(&text));
+    fprintf(a->out, "%snote:%s %s%s\n", hp_text_warn(a->print.color), hp_text_plain(a->print.color),
+            before, hp_strbuf_text(&text));
     return text.failed ? hp_fail_nomem() : HP_OK;
 }
 
@@ -322,17 +316,16 @@ static enum hp_err print_function(struct hp_annotator *a, const struct hp_hot_fu
 enum hp_err hp_annotate_text(struct hp_annotator *a, const struct hp_hot_function *functions,
                              size_t n)
 {
-    const struct hp_report_options options = {.width = a->options->width};
     struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
     if (n == 0)
         fputs("  (no function was executed)\n", a->out);
     if (n && a->by != HP_ANNOTATE_INSTRUCTIONS) {
-        HP_TRY(hp_print_cycles_head(a->tables, &options, a->out));
+        HP_TRY(hp_print_cycles_head(a->tables, &a->print, a->out));
         if (!a->options->lines)
             hp_strbuf_add(&text,
                           "m/o/i/e/r: cycles an execution from fetch to map, to operands ready, to "
                           "issue, to retire ready, to retirement");
-        HP_TRY(hp_print_wrapped(&text, 0, &options, a->out));
+        HP_TRY(hp_print_wrapped(&text, 0, &a->print, a->out));
         putc('\n', a->out);
     }
     for (size_t i = 0; i < n; i++) {

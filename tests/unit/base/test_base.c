@@ -4,6 +4,7 @@
 #include "base/cleanup.h"
 #include "base/compare.h"
 #include "base/grow.h"
+#include "base/lists.h"
 #include "base/map64.h"
 #include "base/outfile.h"
 #include "base/strings.h"
@@ -193,6 +194,27 @@ static void maps_keep_what_is_put(void **state)
     }
 }
 
+/* --- Lists ------------------------------------------------------------------------------------ */
+
+static void lists_keep_the_order_of_things(void **state)
+{
+    (void)state;
+    static const uint32_t owners[] = {1, UINT32_MAX, 1, 0, UINT32_MAX, 1};
+    static const uint32_t order[] = {3,          UINT32_MAX, 0, 2, 5,
+                                     UINT32_MAX, UINT32_MAX, 1, 4, UINT32_MAX};
+    static const uint32_t asked[] = {0, 1, 2, UINT32_MAX};
+    struct hp_lists lists HP_CLEANUP(hp_lists_fini) = {0};
+    assert_int_equal(hp_lists_init(&lists, 3, 6), HP_OK);
+    for (uint32_t i = 6; i-- > 0;)
+        hp_lists_prepend(&lists, owners[i], i);
+    const uint32_t *expected = order;
+    for (size_t k = 0; k < 4; k++) {
+        for (uint32_t i = hp_lists_first(&lists, asked[k]); i != UINT32_MAX; i = lists.next[i])
+            assert_int_equal(i, *expected++);
+        assert_int_equal(*expected++, UINT32_MAX);
+    }
+}
+
 /* --- Strings ---------------------------------------------------------------------------------- */
 
 static void strings_are_kept_once(void **state)
@@ -370,6 +392,7 @@ int main(void)
         cmocka_unit_test(arrays_grow_and_new_room_is_zero),
         cmocka_unit_test(arrays_that_cannot_grow_stay),
         cmocka_unit_test(maps_keep_what_is_put),
+        cmocka_unit_test(lists_keep_the_order_of_things),
         cmocka_unit_test(strings_are_kept_once),
         cmocka_unit_test(strings_of_any_length),
         FILE_CASE(files_appear_when_they_are_whole),
