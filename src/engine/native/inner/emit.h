@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Writing machine code: the few instructions that translations need beside the program's own.
+ * Writing machine code: the few instructions that translations need besides the program's own.
  */
 #ifndef HP_NATIVE_EMIT_H
 #define HP_NATIVE_EMIT_H
@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Writes at `out` code that will be run at `at`. They are the same, except when a translation is
- * repeated in a scratch buffer to see what is where. */
+/* Writes code at `out` that will run at `at`. They are the same, except when a translation is
+ * repeated in a scratch buffer to locate something in it. */
 struct hp_emit {
     uint8_t *out;
     uint64_t at;
@@ -117,7 +117,7 @@ static inline void hp_emit_sum(struct hp_emit *e, unsigned reg, unsigned other, 
     hp_emit_byte(e, (unsigned)disp & 0xff);
 }
 
-/* A displacement from behind itself to `to`. */
+/* A displacement to `to`, relative to its own end. */
 static inline uint32_t hp_emit_rel(uint64_t behind, uint64_t to)
 {
     return (uint32_t)(to - behind);
@@ -136,7 +136,7 @@ static inline void hp_emit_jump(struct hp_emit *e, uint64_t to)
     hp_emit_u32(e, hp_emit_rel(e->at + 4, to));
 }
 
-/* So many bytes that do nothing. */
+/* This many bytes of no-ops. */
 static inline void hp_emit_nops(struct hp_emit *e, unsigned n)
 {
     static const uint8_t nop3[] = {0x0f, 0x1f, 0x00};
@@ -146,8 +146,8 @@ static inline void hp_emit_nops(struct hp_emit *e, unsigned n)
         hp_emit_byte(e, 0x90);
 }
 
-/* The four bytes at offset `ahead` from here will be patched while others run them: they must lie
- * in one cache line. */
+/* The four bytes at offset `ahead` from here will be patched while other threads execute them: they
+ * must lie in one cache line. */
 static inline void hp_emit_align_patch(struct hp_emit *e, unsigned ahead)
 {
     unsigned in_line = (unsigned)(e->at + ahead) & 63;

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
 //
-// The gates between translated code and the engine's C code, and the few things C cannot say.
+// The gates between translated code and the engine's C code, and the few things C cannot express.
 //
-// Translated code jumps into a gate with the program's registers; the gate puts them into the
-// thread's block, takes the engine's stack and calls C, which never returns: it goes on with
-// hp_enter(). Vector registers stay as they are, C does not use them.
+// Translated code jumps into a gate with the program's registers. The gate saves them in the
+// thread's block, switches to the engine's stack and calls C, which never returns: it continues
+// with hp_enter(). Vector registers are left alone, C does not use them.
 //
-// A signal that finds the processor here is only noted: every way leads to hp_enter, which looks at
-// HP_AT_PENDING after the last point where a signal can be noted. If it comes in hp_enter itself,
-// hp_enter starts again.
+// A signal that arrives here is only noted: every path leads to hp_enter, which checks
+// HP_AT_PENDING after the last point where a signal can be noted. If one arrives in hp_enter
+// itself, hp_enter restarts.
 
 #include "engine/native/inner/layout.h"
 
@@ -20,7 +20,7 @@
         .endif
         .endm
 
-        // All but rsp and rdi.
+        // All except rsp and rdi.
         .macro  most_regs op
         reg_at  rax, 0, \op
         reg_at  rcx, 1, \op
@@ -38,7 +38,7 @@
         reg_at  r15, 15, \op
         .endm
 
-        // Those that calls use or change, but for rdi.
+        // Those that calls use or change, except rdi.
         .macro  most_regs_of_calls op
         reg_at  rax, 0, \op
         reg_at  rcx, 1, \op
@@ -88,11 +88,11 @@ hp_gate_miss:
         movq    %gs:HP_AT_RCX, %rcx
         gate    hp_gate_missed, hp_on_miss
 
-        // The kernel sends a thread here that it interrupted in a section: see rseq.h.
+        // The kernel sends threads here that it interrupts in a section: see rseq.h.
         .long   0x53053053
         gate    hp_rseq_abort, hp_on_rseq_abort
 
-        // A signal handler returns here (rdi = block): what waits is done.
+        // A signal handler returns here (rdi = block) to handle what is pending.
         .globl  hp_gate_pending
         .hidden hp_gate_pending
 hp_gate_pending:
@@ -121,8 +121,8 @@ hp_enter:
         .hidden hp_enter_end
 hp_enter_end:
 
-        // The same for the program's own code. The last thing that needs GS is what gives the
-        // program its own; from there on everything comes from the engine's stack, and IRET loads
+        // The same for the program's own code. The last step that needs GS switches to the
+        // program's own; from then on everything comes from the engine's stack, and IRET loads
         // flags (perhaps the trap flag: see hp_probe), stack and address at once.
         .globl  hp_enter_native, hp_enter_native_end
         .hidden hp_enter_native, hp_enter_native_end
@@ -185,7 +185,7 @@ hp_syscall_end:
         ret
         .size   hp_raw_syscall, . - hp_raw_syscall
 
-        // int hp_raw_int80(struct hp_self *self): likewise; -1: the processor refused.
+        // int hp_raw_int80(struct hp_self *self): the same; -1: the processor refused.
         .globl  hp_raw_int80
         .hidden hp_raw_int80
         .type   hp_raw_int80, @function
@@ -230,8 +230,8 @@ hp_copy_failed:
         ret
         .size   hp_copy, . - hp_copy
 
-        // void hp_fault(uint64_t how, uint64_t address): makes the processor fault, as enum hp_fault
-        // says. Where nothing is wrong with the address, nothing happens to it.
+        // void hp_fault(uint64_t how, uint64_t address): makes the processor fault, as enum
+        // hp_fault says. A valid address is left unchanged, without a fault.
         .globl  hp_fault, hp_fault_begin, hp_fault_end
         .hidden hp_fault, hp_fault_begin, hp_fault_end
         .type   hp_fault, @function
@@ -262,9 +262,9 @@ hp_fault_end:
         .p2align 2
 1:      .long   2b - 1b, 3b - 1b, 4b - 1b, 5b - 1b, 6b - 1b, 7b - 1b, 8b - 1b, 9b - 1b
 
-        // long hp_clone(struct hp_clone_call *call): a new thread or a child with a stack of its
-        // own. In the child (rax == 0) the block is call->self, and it goes on in
-        // hp_on_child(self) on that block's stack. Registers: rdi call.
+        // long hp_clone(struct hp_clone_call *call): a new thread or a child with its own
+        // stack. The child (rax == 0) continues in hp_on_child(self) with the block call->self, on
+        // that block's stack. Registers: rdi call.
         //   call: 0 number, 8 a1, 16 a2, 24 a3, 32 a4, 40 a5, 48 self, 56 gs by arch_prctl
         .globl  hp_clone, hp_clone_end
         .hidden hp_clone, hp_clone_end
@@ -304,7 +304,7 @@ hp_clone_end:
         ud2
         .size   hp_clone, . - hp_clone
 
-        // The thread's block is free from here on: no stack.
+        // The thread's block is freed here, so there is no stack.
         // void hp_exit_thread(_Atomic uint32_t *in_use, int status)
         .globl  hp_exit_thread, hp_exit_end
         .hidden hp_exit_thread, hp_exit_end
@@ -316,11 +316,11 @@ hp_exit_thread:
         movl    $0, (%rcx)
         syscall
 hp_exit_end:
-        movl    $60, %eax               // a filter of the program refuses: by a call it does not see
+        movl    $60, %eax               // refused by a filter: a call that bypasses it
         syscall
         ud2
 
-        // void hp_sigreturn(void *frame): as after the return address was popped.
+        // void hp_sigreturn(void *frame): the state is that after popping the return address.
         .globl  hp_sigreturn, hp_sigreturn_end
         .hidden hp_sigreturn, hp_sigreturn_end
 hp_sigreturn:
@@ -346,9 +346,9 @@ hp_judged_end:
         ret
         .size   hp_judged_call, . - hp_judged_call
 
-        // Signals come in here, on the stack in the thread's block: so the block is found whatever
-        // GS is. The kernel leaves the alignment check on, and flags alone that a signal return does
-        // not restore: these stay as they are.
+        // Signals enter here, on the stack in the thread's block, so the block is found whatever GS
+        // is. The kernel does not clear the alignment check, nor the flags that a signal return
+        // does not restore: those are kept.
         .globl  hp_handler_entry
         .hidden hp_handler_entry
 hp_handler_entry:
@@ -367,16 +367,16 @@ hp_restorer:
         syscall
         ud2
 
-        // void hp_reset_vectors(const void *area): as a new program finds them. 64-byte aligned.
+        // void hp_reset_vectors(const void *area): sets a program's initial state. 64-byte aligned.
         .globl  hp_reset_vectors
         .hidden hp_reset_vectors
 hp_reset_vectors:
         xorl    %ecx, %ecx
-        xgetbv                          // all that is enabled
+        xgetbv                          // all enabled features
         xrstor64 (%rdi)
         ret
 
-        // void hp_save_vectors(void *area): all that is enabled. 64-byte aligned, its header zero.
+        // void hp_save_vectors(void *area): all enabled features. 64-byte aligned, its header zero.
         .globl  hp_save_vectors
         .hidden hp_save_vectors
 hp_save_vectors:
@@ -385,8 +385,8 @@ hp_save_vectors:
         xsave64 (%rdi)
         ret
 
-        // void hp_sigreturn_native(void *frame, uint64_t gs, uint64_t by_call): as hp_sigreturn, with
-        // the program's GS. All signals are blocked.
+        // void hp_sigreturn_native(void *frame, uint64_t gs, uint64_t by_call): the same
+        // as hp_sigreturn, with the program's GS. All signals are blocked.
         .globl  hp_sigreturn_native
         .hidden hp_sigreturn_native
 hp_sigreturn_native:
@@ -408,7 +408,7 @@ _start:
         xorl    %ebp, %ebp
         movq    %rsp, %rdi
         leaq    _DYNAMIC(%rip), %rsi
-        leaq    start_stack_top(%rip), %rsp // the other one is the program's
+        leaq    start_stack_top(%rip), %rsp // the initial stack is the program's
         call    hp_main
         ud2
         .size   _start, . - _start

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
  * Pages through which translated code can be written. They are made read-only (guarded) until the
- * program writes to them; then the translations go and they can be written until they are
- * translated again. Beside the page itself these are pages of other shared mappings of the same
- * part of a file.
+ * program writes to them; then their translations are dropped and they stay writable until they are
+ * translated again. Besides the page itself these are the pages of other shared mappings of the
+ * same part of a file.
  *
- * The table is read without the lock, by signal handlers, which look again when it changed
- * meanwhile.
+ * Signal handlers read the table without the lock, and retry when it has changed meanwhile.
  */
 #include "engine/native/inner/maps.h"
 #include "engine/native/inner/sys.h"
@@ -21,7 +20,7 @@ struct table { /* a hash table of pages; 0: free */
 };
 
 static struct table *_Atomic table;
-static _Atomic uint32_t changes; /* odd: one is under way */
+static _Atomic uint32_t changes; /* odd: a change is in progress */
 static _Atomic uint32_t n_guards;
 _Atomic uint64_t hp_guards_lifted;
 
@@ -37,7 +36,7 @@ static uint64_t first_slot(const struct table *t, uint64_t page)
     return (page >> 12) * 0x9e3779b97f4a7c15u >> 32 & t->mask;
 }
 
-/* The slot that holds the page, or a free one. There is always one. */
+/* The slot that holds the page, or a free one, which always exists. */
 static uint64_t find(const struct table *t, uint64_t page)
 {
     uint64_t i = first_slot(t, page), here;
@@ -69,7 +68,7 @@ bool hp_guards_any(void)
     return atomic_load_explicit(&n_guards, memory_order_relaxed) != 0;
 }
 
-/* At most half of the slots are used. The old table stays: someone may be reading it. */
+/* At most half of the slots are used. The old table is kept: it may still be read. */
 static bool grow(void)
 {
     struct table *old = atomic_load(&table);
@@ -97,7 +96,7 @@ static bool insert(uint64_t page)
     return true;
 }
 
-/* Those that come behind it move up to where they are looked for. */
+/* Moves later entries up to where they will be looked for. */
 static void delete (uint64_t page)
 {
     struct table *t = atomic_load(&table);
@@ -130,15 +129,14 @@ static long protect(uint64_t page, int prot)
     return hp_sys3(SYS_mprotect, (long)page, 4096, prot);
 }
 
-/* Not where the way back is barred: some systems let nothing be made writable that is executable.
- */
+/* Refuses where it could not be undone: some systems let no executable page become writable. */
 static bool guard(uint64_t page, int prot)
 {
     if (has(page))
         return true;
     if (prot & PROT_EXEC && protect(page, prot) != 0)
         return false;
-    if (!insert(page)) /* first: who is stopped at the page must find it */
+    if (!insert(page)) /* first: a thread stopped at the page must find it */
         return false;
     if (protect(page, PROT_READ | (prot & PROT_EXEC)) == 0)
         return true;
@@ -146,7 +144,7 @@ static bool guard(uint64_t page, int prot)
     return false;
 }
 
-/* Guards what else shows the page of `range`. */
+/* Guards the other mappings of the page of `range`. */
 static bool guard_aliases(const struct hp_range *range, uint64_t page)
 {
     uint64_t offset = range->offset + (page - range->low);
@@ -171,7 +169,8 @@ static bool guard_all(uint64_t low, uint64_t high)
     return true;
 }
 
-/* A process may only have so many mappings, and guards divide them: then all others go first. */
+/* The number of mappings is limited, and guards split them: at the limit, all other guards go
+ * first. */
 bool hp_guards_set(uint64_t low, uint64_t high)
 {
     return guard_all(low, high) || (hp_guards_remove(0, UINT64_MAX) && guard_all(low, high));
@@ -179,7 +178,7 @@ bool hp_guards_set(uint64_t low, uint64_t high)
 
 /* --- Lifting ---------------------------------------------------------------------------------- */
 
-/* Code from there goes. */
+/* Drops code from the page. */
 static void forget_code(const struct hp_range *range, uint64_t page)
 {
     if (range && range->shared) {
@@ -190,7 +189,8 @@ static void forget_code(const struct hp_range *range, uint64_t page)
     }
 }
 
-/* As the program wants it. False: that would divide a mapping, and there are too many already. */
+/* Restores the program's protection. False: that would split a mapping, and there are too many
+ * already. */
 static bool lift_pages(uint64_t low, uint64_t high)
 {
     const struct hp_range *range = hp_ranges_at(&hp_maps, low);

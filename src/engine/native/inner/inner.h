@@ -289,7 +289,7 @@ enum hp_fault {
     HP_FAULT_OVERFLOW,
     HP_FAULT_UNDEFINED,
     HP_FAULT_PROTECTION,
-    HP_FAULT_READ, /* reads `address`, or writes to it: only for bad addresses */
+    HP_FAULT_READ, /* accesses `address`; faults only if that is bad */
     HP_FAULT_WRITE,
 };
 void hp_fault(enum hp_fault how, uint64_t address);

@@ -7,7 +7,7 @@
 #include <linux/mman.h>
 #include <string.h>
 
-#define BITS      16 /* of the target that choose an entry: the rest is compared */
+#define BITS      16 /* of the target that select an entry: the rest is compared */
 #define PEXT_BITS 18
 #define N_CHAINS  65536u
 
@@ -15,8 +15,8 @@ uint32_t hp_landings_at;
 bool hp_landings_have_pext;
 static uint32_t mask;
 
-/* Segments with a landing: chains, by fewer bits of the target than choose an entry, in the order
- * of the landings. */
+/* Segments with a landing: chains, hashed by fewer bits of the target than select an entry, in the
+ * order of the landings. */
 static uint32_t *chains;
 
 static uint32_t *chain_of(uint64_t pc)
@@ -29,7 +29,7 @@ static uint64_t *entry_of(uint64_t pc)
     return (uint64_t *)(uintptr_t)hp_landings_at + (pc & mask);
 }
 
-/* Count mode: the second half of the pair of which the indirect transfer wrote the first. */
+/* Count mode: the second word of the pair that the indirect transfer began. */
 static void emit_entered(struct hp_emit *e, uint32_t id)
 {
     hp_emit_restore(e, 1, HP_AT_NEXT);
@@ -39,11 +39,12 @@ static void emit_entered(struct hp_emit *e, uint32_t id)
 }
 
 /*
- * A landing; rcx is saved, HP_AT_TARGET is where to go and has the right low bits.
+ * A landing. rcx is saved; HP_AT_TARGET is the target, whose low bits match.
+ *
  *      next: 8 bytes
  *      mov ecx, gs:[target + 2]; lea ecx, [rcx - start >> 16]; jrcxz here
  *      jmp [next]
- * here: mov rcx, gs:[rcx]; jmp segment
+ *   here: mov rcx, gs:[rcx]; jmp segment
  */
 uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_t *segment)
 {
@@ -135,7 +136,7 @@ uint64_t hp_landings_size(void)
 
 /* --- Starting --------------------------------------------------------------------------------- */
 
-/* A place below 2 GiB: the kernel looks in its upper half, we in the rest. */
+/* A place below 2 GiB: the kernel searches its upper half, we the rest. */
 static long find_place(long size)
 {
     const long flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
@@ -146,8 +147,8 @@ static long find_place(long size)
     return place;
 }
 
-/* All of it is written to at once, which is most of the cost of starting a small program: in one
- * large page, if there is one. */
+/* The whole table is written at once, which is most of the start-up cost of a small program: uses
+ * one huge page, if there is one. */
 static long map_table(long size)
 {
     long place = find_place(2 * size);

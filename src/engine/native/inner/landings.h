@@ -1,35 +1,36 @@
 // SPDX-License-Identifier: MIT
 /*
- * How indirect transfers find their segment, without the engine. There is a table of addresses;
- * some low bits of the target choose the entry. It leads to the first of a chain of *landings*. A
- * landing belongs to a segment, compares the rest of the target with where that starts, and goes
- * there or to the next. So an entry that is changed while threads run is never wrong, only slower.
+ * How indirect transfers find their segment without entering the engine. Some low bits of the
+ * target select an entry in a table of addresses. The entry leads to the first of a chain of
+ * *landings*. A landing belongs to a segment, compares the rest of the target with the segment's
+ * start, and goes there or to the next landing. So an entry that changes while threads run is never
+ * wrong, only slower.
  */
 #ifndef HP_NATIVE_LANDINGS_H
 #define HP_NATIVE_LANDINGS_H
 
 #include "engine/native/inner/cache.h"
 
-/* Where the table is: below 2 GiB, so that an instruction can name it. */
+/* The table's address: below 2 GiB, so that it fits an instruction's operand. */
 extern uint32_t hp_landings_at;
 
-/* Whether the processor takes out bits in one instruction (PEXT): then the table is larger. */
+/* Whether the processor extracts bits in one instruction (PEXT): then the table is larger. */
 extern bool hp_landings_have_pext;
 
-/* At most so many bytes are needed for a landing. */
+/* The maximum size of a landing in bytes. */
 #define HP_LANDING_SIZE 80
 
 bool hp_landings_start(bool has_pext);
 void hp_landings_flush(void);
 uint64_t hp_landings_size(void);
-/* The low bits of a target that choose its entry. */
+/* The low bits of a target that select its entry. */
 uint32_t hp_landings_mask(void);
 
-/* Writes a landing for the segment at `pc` at a place that is a multiple of 8, leaving out the jump
- * to the segment when it follows. Returns where it ends. */
+/* Writes a landing for the segment at `pc`, 8-byte aligned, without the jump to the segment if it
+ * follows. Returns its end. */
 uint8_t *hp_landing_write(uint8_t *place, uint64_t pc, uint32_t id, const uint8_t *segment);
 
-/* Makes indirect transfers find the segment: by a landing that was written before, or makes one. */
+/* Makes indirect transfers find the segment: through the landing already written, or a new one. */
 void hp_land(uint32_t segment, uint8_t *landing);
 void hp_landings_remove(uint32_t segment);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The few functions of a libc that the compiler, the decoder and the arena's writer want, and
- * memory and text for the engine.
+ * The few libc functions that the compiler, the decoder and the arena's writer need, and memory and
+ * text for the engine.
  */
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/sys.h"
@@ -24,8 +24,9 @@ struct four {
     uint32_t value;
 } __attribute__((packed, may_alias));
 
-/* Up to 16 bytes by loads that may overlap, all before the first store: right for memmove too.
- * Instructions are copied one by one, where `rep movsb` would take most of the time to start. */
+/* Copies up to 16 bytes by loads that may overlap, all before the first store: valid for memmove
+ * too. Instructions are copied one by one, and `rep movsb` would spend most of the time starting
+ * up. */
 static inline void copy_short(uint8_t *to, const uint8_t *from, size_t n)
 {
     if (n >= 8) {
@@ -65,7 +66,7 @@ void *memmove(void *to, const void *from, size_t n)
         void *at = to;
         __asm__ volatile("rep movsb" : "+D"(at), "+S"(from), "+c"(n) : : "memory");
     } else {
-        for (; n >= 8; n -= 8) { /* `rep movsb` is slow downwards */
+        for (; n >= 8; n -= 8) { /* `rep movsb` is slow when copying downwards */
             uint64_t value =
                 ((const struct eight *)(const void *)((const char *)from + n - 8))->value;
             ((struct eight *)(void *)((char *)to + n - 8))->value = value;
@@ -110,7 +111,7 @@ size_t strlen(const char *text)
     const char *at = text;
     while (*at) {
         at++;
-        __asm__ volatile("" : "+r"(at)); /* or the compiler sees a strlen here and calls it */
+        __asm__ volatile("" : "+r"(at)); /* otherwise the compiler recognizes strlen and calls it */
     }
     return (size_t)(at - text);
 }
@@ -150,7 +151,7 @@ char *strrchr(const char *text, int value)
 
 static long answer(long result)
 {
-    return hp_sys_failed(result) ? -1 : result; /* why is not asked for: there is no errno */
+    return hp_sys_failed(result) ? -1 : result; /* the reason is not needed: there is no errno */
 }
 
 long syscall(long number, ...)
@@ -192,16 +193,16 @@ pid_t getppid(void)
 
 /* --- For the engine --------------------------------------------------------------------------- */
 
-/* Away from where the kernel puts what the program maps: what the program gives back, it may want
- * again at the same address. The sanitizers leave this place to programs. */
+/* Away from where the kernel puts the program's mappings: the program may expect an address that it
+ * unmapped to be free again. The sanitizers leave this range to programs. */
 #define PAGES_AT 0x7ec000000000u
 
 #define UNIT 0x10000u
 
-/* All up to here is the engine's, without a hole: else the program could be given memory there. */
+/* All up to here is the engine's, without holes: the program could be given memory in one. */
 static _Atomic uint64_t pages_used;
 
-/* Pages that were given back: where they begin and how many they are, in units. */
+/* Freed pages: where they begin and how many, in units. */
 static _Atomic uint64_t pages_free[16];
 
 void hp_pages_span(uint64_t *low, uint64_t *high)
@@ -227,7 +228,7 @@ static void *take_free(uint64_t size)
     return NULL;
 }
 
-/* Something of the program's is there, or memory is short: anywhere. */
+/* The program occupies the place, or memory is short: maps anywhere. */
 static void *pages_elsewhere(uint64_t size, uint64_t align)
 {
     uint64_t more = align > 4096 ? align : 0;
@@ -253,7 +254,7 @@ void *hp_pages_aligned(uint64_t size, uint64_t align)
     long memory = map_pages(PAGES_AT + used, before + size, MAP_FIXED_NOREPLACE);
     if (memory == (long)(PAGES_AT + used))
         return (void *)(PAGES_AT + used + before);
-    if (!hp_sys_failed(memory)) /* a kernel that does not know the flag */
+    if (!hp_sys_failed(memory)) /* this kernel does not know the flag */
         hp_sys2(SYS_munmap, memory, (long)(before + size));
     atomic_compare_exchange_strong(&pages_used, &next, used);
     return pages_elsewhere(size, align);
@@ -273,7 +274,7 @@ void hp_pages_give_back(void *pages, uint64_t size)
         hp_sys2(SYS_munmap, (long)pages, (long)size);
         return;
     }
-    map_pages(PAGES_AT + at, size, MAP_FIXED); /* zeros again, and no memory */
+    map_pages(PAGES_AT + at, size, MAP_FIXED); /* zeroed, and uses no memory */
     for (unsigned i = 0; i < sizeof pages_free / sizeof *pages_free; i++, none = 0)
         if (atomic_compare_exchange_strong(&pages_free[i], &none, at / UNIT << 32 | size / UNIT))
             return;

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Limits of the address space and of data (RLIMIT_AS, RLIMIT_DATA) that the program sets for
- * itself. It means its own memory. The kernel counts the engine's with it, so it is given as much
- * more; the program is told what it has set. What it executes starts with the limit as it was set:
- * the next engine then takes little (main.c).
+ * itself. It means its own memory, but the kernel counts the engine's too. So the limit is raised
+ * by that much, and the program is shown what it has set. A program it executes starts with the
+ * limit as set: the next engine then takes little (main.c).
  *
- * A child of vfork() shares this state with its parent, but has limits of its own: it sets what it
- * was asked for, since it will execute something.
+ * A child of vfork() shares this state with its parent, but has its own limits: it sets what was
+ * requested, since it will execute something.
  */
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/sys.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define SPARE (64ull << 20) /* for what the engine may still need */
+#define SPARE (64ull << 20) /* for the engine's future needs */
 
 struct limit { /* as the kernel has it */
     uint64_t now, most;
@@ -39,13 +39,13 @@ static bool same(const struct limit *a, const struct limit *b)
     return a->now == b->now && a->most == b->most;
 }
 
-/* The program's limit where the kernel has this one. Others may have changed it. */
+/* The program's limit, if the kernel still has the one given for it. Others may have changed it. */
 static struct limit as_asked(const struct known *of, const struct limit *real)
 {
     return of->is_set && same(&of->given, real) ? of->asked : *real;
 }
 
-/* The arena is no data: it is shared. */
+/* The arena is not data: it is shared. */
 static uint64_t engine_size(bool of_data)
 {
     struct hp_span ours;
@@ -62,7 +62,7 @@ static uint64_t raise(uint64_t limit, uint64_t by, uint64_t most)
     return raised < most ? raised : most;
 }
 
-/* What the kernel is to be given for `asked`: no more than is allowed to anybody. */
+/* The limit to give the kernel for `asked`: no more than the process may set. */
 static struct limit with_engine(const struct known *of, const struct limit *asked,
                                 const struct limit *real)
 {
@@ -79,7 +79,7 @@ static bool read_real(uint64_t resource, struct limit *to)
     return !hp_sys_failed(hp_sys4(SYS_prlimit64, 0, (long)(uint32_t)resource, 0, (long)to));
 }
 
-/* Makes the call with the new limit in register `reg`. */
+/* Makes the call with an adjusted copy of the new limit that register `reg` points to. */
 static bool set(struct hp_self *self, struct known *of, int reg, const struct limit *real)
 {
     uint64_t *r = self->regs.r, at = r[reg];
@@ -95,7 +95,7 @@ static bool set(struct hp_self *self, struct known *of, int reg, const struct li
     return done;
 }
 
-/* `set_in`, `get_in`: the registers that point to the new limit and to where the old one is wanted;
+/* `set_in`, `get_in`: the registers that point to the new limit and to where the old one is stored;
  * -1: none. */
 static bool get_and_set(struct hp_self *self, struct known *of, uint64_t resource, int set_in,
                         int get_in)
@@ -144,7 +144,7 @@ void hp_limits_start(void)
     heap_start = (uint64_t)hp_sys1(SYS_brk, 0);
 }
 
-/* Of the heap alone the kernel asks whether it is within the limit of data. */
+/* The kernel checks the heap by itself against the data limit. */
 bool hp_limits_let_heap_end(uint64_t at)
 {
     struct limit real;

@@ -2,8 +2,8 @@
 /*
  * Loads a program and its interpreter into this process, as the kernel would have done.
  *
- * What hotpath has checked is checked again, as little as is needed to fail with a clear line
- * instead of a crash: the file may have changed.
+ * The file may have changed since hotpath checked it. It is checked again, just enough to fail with
+ * a clear message instead of a crash.
  */
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/sys.h"
@@ -22,20 +22,20 @@
 #define HEADERS_MAX 65536 /* bytes of program headers; the kernel's limit */
 #define PATH_SIZE   4096
 
-/* Where the kernel puts position independent programs when it does not randomize. */
+/* Where the kernel puts position-independent programs without randomization. */
 #define USUAL_BASE 0x555555554000ull
-/* A break above this lies among the kernel's own choices for mmap: no place to put a program. */
+/* A break above this is in the kernel's mmap region: no place for a program. */
 #define LOW_BREAK_MAX (0x70ull << 40)
-/* How far below the break a program may be put, at random. */
+/* The maximum random distance of a program below the break. */
 #define DISTANCE_MAX (1ull << 30)
 
 struct file {
     const char *path;
     int fd;
     Elf64_Ehdr header;
-    Elf64_Phdr *segments; /* header.e_phnum of them; pages of their own */
+    Elf64_Phdr *segments; /* header.e_phnum of them; separately mapped */
     uint64_t low, high;   /* of all segments, rounded to pages */
-    uint64_t align;       /* the largest of theirs */
+    uint64_t align;       /* the largest of the segments */
     uint64_t size;        /* of the file */
     uint64_t bias;        /* what to add to the file's addresses */
 };
@@ -81,7 +81,7 @@ static void check_header(const struct file *file)
         hp_run_natively(file->path, "its program headers make no sense");
 }
 
-/* What must hold before anything is mapped. */
+/* Checks what must hold before anything is mapped. */
 static void check_segment(struct file *file, const Elf64_Phdr *segment)
 {
     if (segment->p_filesz > segment->p_memsz || segment->p_vaddr >= ADDRESS_MAX ||
@@ -89,7 +89,7 @@ static void check_segment(struct file *file, const Elf64_Phdr *segment)
         segment->p_offset > INT64_MAX - ADDRESS_MAX ||
         (segment->p_filesz > 0 && (segment->p_vaddr - segment->p_offset) % PAGE != 0))
         hp_run_natively(file->path, "a segment makes no sense");
-    /* Where there is no file there is nothing to write zeros to. */
+    /* A part without file contents has nothing to zero. */
     if (segment->p_memsz > segment->p_filesz && segment->p_filesz > 0 &&
         segment->p_offset + segment->p_filesz > page_up(file->size))
         hp_run_natively(file->path, "the file is cut short");
@@ -99,7 +99,7 @@ static void check_segment(struct file *file, const Elf64_Phdr *segment)
         file->low = low;
     if (high > file->high)
         file->high = high;
-    /* As in the kernel: what is not a power of two is no alignment. */
+    /* As in the kernel: a value that is not a power of two is ignored. */
     uint64_t align = segment->p_align;
     if ((align & (align - 1)) == 0 && align > file->align && align < ADDRESS_MAX)
         file->align = align;
@@ -155,8 +155,8 @@ static long reserve(uint64_t address, uint64_t size, int flags)
                    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | flags, -1, 0);
 }
 
-/* As `reserve`, at this place or not at all. Kernels that do not know MAP_FIXED_NOREPLACE take the
- * address for a hint. */
+/* Reserves this place or none. Kernels that do not know MAP_FIXED_NOREPLACE take the address as a
+ * hint. */
 static bool reserve_here(uint64_t address, uint64_t size)
 {
     long place = reserve(address, size, MAP_FIXED_NOREPLACE);
@@ -177,10 +177,10 @@ static uint64_t random_number(void)
 }
 
 /*
- * Where a position independent program should go: some way below the break, which then has all the
- * room it has natively to grow. The engine itself was put by the kernel among the mappings, and the
- * break low, where a program would have been. Some kernels leave the break behind the engine when
- * addresses are not randomized; then the program goes where it goes natively.
+ * Where a position-independent program should go: some distance below the break, which then can
+ * grow as far as natively. The kernel has put the engine itself among the mappings, and the break
+ * low, where a program would have been. Some kernels leave the break after the engine when
+ * addresses are not randomized; then the program goes to its native place.
  */
 static uint64_t preferred_place(uint64_t size, uint64_t align)
 {
@@ -194,8 +194,7 @@ static uint64_t preferred_place(uint64_t size, uint64_t align)
     return (page_down(brk) - size - distance) & ~(align - 1);
 }
 
-/* Anywhere, by the kernel's choice. Room for the alignment is taken, and what is not used given
- * back. */
+/* Anywhere the kernel chooses. Reserves room for the alignment, and unmaps what is not used. */
 static uint64_t reserve_anywhere(const struct file *file, uint64_t size)
 {
     uint64_t more = file->align - PAGE;
@@ -210,7 +209,7 @@ static uint64_t reserve_anywhere(const struct file *file, uint64_t size)
     return from;
 }
 
-/* Takes the whole span of the file, so that nothing else can come between its segments. */
+/* Reserves the whole span of the file, so that nothing can be mapped between its segments. */
 static void take_place(struct file *file, bool is_interpreter)
 {
     uint64_t size = file->high - file->low;
@@ -237,7 +236,7 @@ static int protection(const Elf64_Phdr *segment)
            (segment->p_flags & PF_X ? PROT_EXEC : 0);
 }
 
-/* Memory behind the file's part: the rest of its last page, if that can be written, and pages. */
+/* Memory after the file's part: the rest of its last page, if writable, and further pages. */
 static void map_bss(const struct file *file, const Elf64_Phdr *segment, uint64_t start)
 {
     uint64_t zero = start + segment->p_filesz;
@@ -280,7 +279,7 @@ static void map_file(struct file *file, bool is_interpreter)
         const Elf64_Phdr *segment = &file->segments[i];
         if (segment->p_type != PT_LOAD || segment->p_memsz == 0)
             continue;
-        /* The kernel leaves nothing between segments. */
+        /* The kernel leaves no gaps between segments. */
         uint64_t start = page_down(segment->p_vaddr + file->bias);
         if (start > end)
             hp_sys2(SYS_munmap, (long)end, (long)(start - end));

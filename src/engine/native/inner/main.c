@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The native engine starts here, in the place of the program: with its arguments, its environment
- * and its stack.
+ * The native engine starts here, in place of the program: with its arguments, its environment and
+ * its stack.
  */
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/cpu.h"
@@ -16,7 +16,7 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#define FD_MAX (1 << 20) /* more than a process can have open, but for the privileged */
+#define FD_MAX (1 << 20) /* more than an unprivileged process can have open */
 
 struct hp_engine hp_engine;
 
@@ -37,7 +37,7 @@ static _Noreturn void fail(const char *text)
     end(125);
 }
 
-/* By writing to the file: it may not be mapped. */
+/* Writes to the file: it may not be mapped. */
 static void tell_why(const char *what, const char *why)
 {
     char text[HP_ARENA_WHY] = "";
@@ -73,7 +73,7 @@ void hp_run_natively(const char *what, const char *why)
 
 /* --- Itself ----------------------------------------------------------------------------------- */
 
-/* The engine is position independent and has no loader: adds where it is to every address in it. */
+/* The engine is position-independent and has no loader: relocates itself. */
 static void relocate(const Elf64_Dyn *dynamic)
 {
     extern const char __ehdr_start[] __attribute__((visibility("hidden")));
@@ -127,8 +127,8 @@ static void start_clock(void)
 
 /* --- What it is to do ------------------------------------------------------------------------- */
 
-/* Whether the descriptor is the start block. Only of files in memory, which have seals, is it safe
- * to read some bytes to find out. */
+/* Whether the descriptor is the start block. Reading a few bytes to find out is safe only for
+ * memory files, which have seals. */
 static bool read_block(int fd, struct hp_start *block)
 {
     return hp_sys2(SYS_fcntl, fd, F_GET_SEALS) >= 0 &&
@@ -136,7 +136,7 @@ static bool read_block(int fd, struct hp_start *block)
            block->magic == HP_START_MAGIC;
 }
 
-/* Among all descriptors, from the lowest: /proc may not be there to be asked for them. */
+/* Tries all descriptors, from the lowest: /proc may not be available. */
 static int find_start(struct hp_start *block)
 {
     for (int fd = 0; fd < FD_MAX; fd++)
@@ -168,13 +168,13 @@ static void read_start(void)
 
 static Elf64_auxv_t *find_auxv(uint64_t *stack)
 {
-    uint64_t *at = stack + 1 + stack[0] + 1; /* behind argc, argv and its end */
+    uint64_t *at = stack + 1 + stack[0] + 1; /* after argc, argv and its terminator */
     while (*at++)
         ;
     return (Elf64_auxv_t *)at;
 }
 
-/* The limits of the process; unlimited is a large number too. */
+/* The smaller of the process's limits; unlimited is just a large number. */
 static uint64_t find_room(void)
 {
     uint64_t space[2] = {UINT64_MAX}, data[2] = {UINT64_MAX};
@@ -190,7 +190,7 @@ static uint64_t find_stack_limit(void)
     return limit[0];
 }
 
-/* PEXT is there, and is not one of AMD's before family 25, which take hundreds of cycles. */
+/* Has PEXT, but not AMD's before family 25, which takes hundreds of cycles. */
 static bool has_fast_pext(void)
 {
     uint32_t vendor[4], version[4], features[4];
@@ -237,7 +237,7 @@ static void fix_auxv(Elf64_auxv_t *auxv, const struct hp_image *image, const cha
         }
 }
 
-/* The process was another program before: its rings end here. */
+/* The process ran another program before: ends its rings. */
 static void end_former_program(uint32_t process)
 {
     struct hp_arena *arena = hp_engine.arena;
@@ -249,7 +249,7 @@ static void end_former_program(uint32_t process)
         }
 }
 
-/* For tests: as where memory cannot be writable and executable. */
+/* For tests: behaves as if memory could not be both writable and executable. */
 static bool wants_twice(const uint64_t *stack)
 {
     for (const uint64_t *at = stack + 1 + stack[0] + 1; *at; at++)
@@ -281,7 +281,7 @@ void hp_main(uint64_t *stack, const Elf64_Dyn *dynamic)
     hp_sys2(SYS_prctl, PR_SET_NAME, (long)(slash ? slash + 1 : start->name));
     end_former_program(start->former);
     struct hp_image image;
-    hp_load(start->path, &image); /* first: it may want certain addresses */
+    hp_load(start->path, &image); /* first: it may need certain addresses */
     hp_areas_twice = wants_twice(stack);
     hp_cache_start();
     struct hp_self *self = hp_thread_new();

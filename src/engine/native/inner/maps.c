@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which code is mapped where, and what it is called in the stream.
+ * Which code is mapped where, and its name in the stream.
  *
- * The list is kept up to date by the program's own calls (maps_calls.c). It is read from the kernel
- * when code of unknown origin has to be named, and when there seems to be no code where the program
- * goes: something may have happened that was not seen. Where /proc is not there, what is known from
- * loading the program and from its calls has to do.
+ * The program's own calls update the list (maps_calls.c). It is read from the kernel when code of
+ * unknown origin must be named, and when there seems to be no code where the program goes: a change
+ * may have been missed. Without /proc, what is known from loading the program and from its calls
+ * must suffice.
  */
 #include "engine/native/inner/maps.h"
 
@@ -18,7 +18,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define ZEROS 32 /* beginnings of files that are remembered while reading */
+#define ZEROS 32 /* file starts remembered while reading */
 
 struct module {
     const char *path;
@@ -50,7 +50,7 @@ struct name {
 
 #define LISTS 1024
 static struct name *names;
-static uint32_t n_names, names_room, first_names[LISTS]; /* by hash: likewise */
+static uint32_t n_names, names_room, first_names[LISTS]; /* by hash: index + 1, 0: none */
 
 static const char *keep(const char *path)
 {
@@ -71,7 +71,7 @@ static const char *keep(const char *path)
     return copy;
 }
 
-/* The one copy of this text. */
+/* The unique copy of this text. */
 static const char *name(const char *text)
 {
     uint32_t hash = 5381;
@@ -149,7 +149,7 @@ static void add_module(struct hp_range *range)
     range->module = n_modules;
 }
 
-/* The module that the range belongs to: its record's number. */
+/* The record id of the range's module. */
 static uint32_t module_of(struct hp_self *self, struct hp_range *range)
 {
     for (uint32_t i = n_modules; i > 0 && !range->module; i--)
@@ -183,7 +183,7 @@ struct line {
     bool shared;
 };
 
-/* The beginnings of the files met last. */
+/* Where the most recent files start. */
 static struct {
     const char *path;
     uint64_t low;
@@ -246,7 +246,7 @@ static uint64_t arena_inode(void)
     return inode;
 }
 
-/* What the old list knows about a part of the line is kept. */
+/* Keeps what the old list knows about parts of the line. */
 static void take_over(struct hp_ranges *fresh, const struct line *line)
 {
     for (uint32_t i = hp_ranges_from(&hp_maps, line->low);
@@ -294,7 +294,7 @@ static void take_line(struct hp_ranges *fresh, const char *text)
     take_over(fresh, &line);
 }
 
-/* Takes all complete lines; returns how many bytes are left, at the beginning again. */
+/* Processes all complete lines; moves the rest to the start and returns its length. */
 static size_t take_lines(struct hp_ranges *fresh, char *text, size_t length)
 {
     char *at = text, *end = text + length, *newline;
@@ -312,7 +312,7 @@ static bool read_proc(struct hp_ranges *fresh)
     static char text[65536];
     size_t length = 0;
     bool any = false;
-    /* Not /proc/self/maps, which is empty when the first thread is gone. */
+    /* Not /proc/self/maps, which is empty once the first thread has ended. */
     long n,
         fd = hp_sys4(SYS_openat, AT_FDCWD, (long)"/proc/thread-self/maps", O_RDONLY | O_CLOEXEC, 0);
     if (hp_sys_failed(fd))
@@ -326,13 +326,13 @@ static bool read_proc(struct hp_ranges *fresh)
     return any;
 }
 
-/* The page is read-only because of us. */
+/* We made the page read-only. */
 static void allow_page(uint64_t page)
 {
     hp_ranges_allow(&hp_maps, page, page + 4096, PROT_WRITE);
 }
 
-/* Code from what is something else now goes. */
+/* Drops code of ranges that have changed. */
 static void let_go_of_changed(const struct hp_ranges *old)
 {
     for (uint32_t i = 0; i < old->n; i++) {
@@ -352,7 +352,7 @@ static void read_maps(struct hp_self *self)
     in_doubt = false;
     fresh.n = n_zeros = 0;
     if (!read_proc(&fresh))
-        return; /* then what is known has to do */
+        return; /* what is known must suffice */
     struct hp_ranges old = hp_maps;
     hp_maps = fresh;
     fresh = old;
@@ -370,7 +370,7 @@ static bool is_known_code(const struct hp_range *range)
     return range && range->prot & PROT_EXEC && range->path;
 }
 
-/* Whether code goes on from one range into the next in the same way. */
+/* Whether code continues from one range into the next with the same properties. */
 static bool goes_on(const struct hp_range *range, const struct hp_range *next, uint64_t high)
 {
     const uint8_t code = PROT_READ | PROT_EXEC;

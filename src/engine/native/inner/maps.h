@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What maps.c, maps_calls.c and guards.c share: the list of mappings. With the lock held.
+ * The list of mappings, shared by maps.c, maps_calls.c and guards.c. With the lock held.
  */
 #ifndef HP_NATIVE_MAPS_H
 #define HP_NATIVE_MAPS_H
@@ -13,19 +13,19 @@ extern struct hp_ranges hp_maps;
 /* For ranges without a file. */
 extern const char hp_maps_no_path[];
 
-/* The list may be wrong: it is read again before it is used. */
+/* The list may be wrong: it will be read again before use. */
 void hp_maps_doubt(void);
 
-/* What was in [low, high) is no longer mapped there. Code from there was removed by
- * hp_maps_let_go(). */
+/* The former contents of [low, high) are no longer mapped there. Code from there has been removed
+ * by hp_maps_let_go(). */
 void hp_maps_drop(struct hp_self *self, uint64_t low, uint64_t high);
 
-/* The contents or the protection of [low, high) will change: code from there goes, and all of it is
- * as the program wants it. */
+/* The contents or the protection of [low, high) will change: drops code from there, and restores
+ * the protection the program has set. */
 void hp_maps_let_go(uint64_t low, uint64_t high);
 
-/* The file's bytes [low, high) may have changed, or may change without our knowing: code from
- * shared mappings of them goes. */
+/* The file's bytes [low, high) have changed, or may change unnoticed: drops code from shared
+ * mappings of them. */
 void hp_maps_file_changed(uint64_t inode, uint64_t low, uint64_t high);
 
 /* Code was translated from a shared mapping. */

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The program's calls that change its mappings. Where code may be concerned the lock is held over
- * the call, so that what is noted is what was done: before it, code from there goes and the pages
- * are made as the program wants them; after it the list is changed. The rest is not waited for.
+ * The program's calls that change its mappings. If code may be affected, the lock is held over the
+ * call, so that the list matches what was done: before the call, code from there is dropped and the
+ * pages get the program's protection; after it the list is updated. Other calls run without the
+ * lock.
  */
 #include "engine/native/inner/maps.h"
 #include "engine/native/inner/sys.h"
@@ -38,7 +39,7 @@ static uint64_t shm_size(uint64_t id)
     return hp_sys_failed(hp_sys3(SYS_shmctl, (long)id, IPC_STAT, (long)&ds)) ? 0 : ds.shm_segsz;
 }
 
-/* What was attached there. */
+/* The extent of what was attached there. */
 static struct hp_span attached(uint64_t low)
 {
     const struct hp_range *range = hp_ranges_at(&hp_maps, low);
@@ -56,7 +57,7 @@ static bool discards(uint64_t advice)
            advice == 24 /* MADV_DONTNEED_LOCKED */ || advice == 102 /* MADV_GUARD_INSTALL */;
 }
 
-/* What the call, if it succeeds, changes of what there is. mremap has two such spans. */
+/* The existing mappings that the call changes if it succeeds. mremap has two such spans. */
 static void look_ahead(const uint64_t *r, struct hp_span spans[2])
 {
     spans[0] = spans[1] = (struct hp_span){0, 0};
@@ -66,7 +67,7 @@ static void look_ahead(const uint64_t *r, struct hp_span spans[2])
             spans[0] = span(r[RDI], r[RSI]);
         break;
     case SYS_mremap:
-        spans[0] = span(r[RDI], r[RSI] ? r[RSI] : r[RDX]); /* 0: the same memory once more */
+        spans[0] = span(r[RDI], r[RSI] ? r[RSI] : r[RDX]); /* 0: maps the same memory again */
         if (r[R10] & MREMAP_FIXED)
             spans[1] = span(r[R8], r[RDX]);
         break;
@@ -91,7 +92,7 @@ static void look_ahead(const uint64_t *r, struct hp_span spans[2])
 
 /* --- After ------------------------------------------------------------------------------------ */
 
-/* Through this mapping code that was translated may be written. */
+/* Translated code may be written through this mapping. */
 static void note_alias(const struct hp_range *range)
 {
     if (range->shared && range->prot & PROT_WRITE)
@@ -122,7 +123,7 @@ static void mapped(struct hp_self *self, const uint64_t *r, uint64_t low)
     hp_maps_drop(self, range.low, range.high);
     if (!shared && !(range.prot & PROT_EXEC))
         return;
-    if (shared && anonymous) /* nobody else has it: a number will do */
+    if (shared && anonymous) /* private to the process: any number will do */
         range.inode = 1ull << 63 | ++n_anonymous;
     else if (shared && !hp_sys_failed(hp_sys2(SYS_fstat, (long)r[R8], (long)&st)))
         range.inode = st.st_ino;
@@ -130,7 +131,7 @@ static void mapped(struct hp_self *self, const uint64_t *r, uint64_t low)
     note_alias(&range);
 }
 
-/* What is known of [from, from + size) is known at `to`. */
+/* Copies what is known about [from, from + size) to `to`. */
 static void copy(uint64_t from, uint64_t size, uint64_t to)
 {
     for (uint64_t at = from; at < from + size;) {
@@ -160,7 +161,7 @@ static void copy(uint64_t from, uint64_t size, uint64_t to)
 static void moved(struct hp_self *self, const uint64_t *r, uint64_t to)
 {
     uint64_t from = r[RDI], old = page_up(r[RSI]), new = page_up(r[RDX]), common = old;
-    if (old == 0) /* the same memory once more */
+    if (old == 0) /* maps the same memory again */
         common = new;
     else if (new < old)
         common = new;
@@ -184,7 +185,7 @@ static void moved(struct hp_self *self, const uint64_t *r, uint64_t to)
     }
 }
 
-/* It may be written through what was attached. */
+/* Drops shared code: it may be written through what was attached. */
 static void forget_shared_code(void)
 {
     for (uint32_t i = 0; i < hp_maps.n; i++)
@@ -210,9 +211,9 @@ static void account(struct hp_self *self, const uint64_t *r, const struct hp_spa
                           r[RDX] & (PROT_READ | PROT_WRITE | PROT_EXEC));
         note_aliases(span->low, span->high);
         if (r[RDX] & (PROT_GROWSDOWN | PROT_GROWSUP))
-            hp_maps_doubt(); /* more than was named */
+            hp_maps_doubt(); /* affects more than the given range */
         break;
-    case SYS_shmat: /* of no interest as long as no code is in such memory */
+    case SYS_shmat: /* irrelevant while such memory holds no code */
         if (r[RDX] & (SHM_EXEC | SHM_REMAP) || hp_maps_shared_code) {
             forget_shared_code();
             hp_maps_doubt();
@@ -235,7 +236,7 @@ void hp_maps_written(int fd)
 
 /* --- The whole -------------------------------------------------------------------------------- */
 
-/* Guards divide mappings, of which a process may only have so many. */
+/* Makes the call. Guards split mappings, and their number is limited: retries without guards. */
 static bool call(struct hp_self *self, bool locked)
 {
     uint64_t number = self->regs.r[RAX];
@@ -249,7 +250,7 @@ static bool call(struct hp_self *self, bool locked)
     return true;
 }
 
-/* Unmaps what is not ours. */
+/* Unmaps everything but the engine's memory. */
 static long unmap_around(struct hp_self *self, struct hp_span span)
 {
     struct hp_span ours;
@@ -266,7 +267,7 @@ static long unmap_around(struct hp_self *self, struct hp_span span)
     return result;
 }
 
-/* Whether the call would change the engine's memory: then it is answered here. */
+/* Whether the call would change the engine's memory: it is then handled here. */
 static bool meets_ours(struct hp_self *self, const struct hp_span spans[2])
 {
     uint64_t *r = self->regs.r;
@@ -307,7 +308,7 @@ bool hp_maps_call(struct hp_self *self)
     if (done && !hp_sys_failed((long)self->regs.r[RAX]))
         account(self, r, &spans[0], self->regs.r[RAX]);
     else if (done && concerned)
-        hp_maps_doubt(); /* part of it may have been done */
+        hp_maps_doubt(); /* it may have been partly done */
     hp_unlock();
     return done;
 }

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The engine's own memory. Alone, the program has nothing there: what it does to that memory must
- * not be done.
+ * The engine's own memory. In a native run the program would have nothing there, so its operations
+ * on that memory must not be carried out.
  */
 #include "engine/native/inner/landings.h"
 
-/* Of what is in [low, high) of the span, the lowest counts. */
+/* Keeps the lowest part found in [low, high). */
 static void look(uint64_t low, uint64_t high, uint64_t from, uint64_t to, struct hp_span *found)
 {
     if (from < high && to > low && from < found->low)

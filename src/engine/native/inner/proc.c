@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What /proc says about the process, which it takes for the engine: the program's file, its
- * descriptors, its memory. Files there are told by their names only when these end as theirs do, so
- * that others cost next to nothing.
+ * What /proc shows about the process, which to the kernel is the engine: the program's file, its
+ * descriptors, its memory. A file is only examined if the end of its name matches, so that others
+ * cost next to nothing.
  */
 #include "engine/native/inner/proc.h"
 #include "engine/native/inner/cache.h"
@@ -16,15 +16,15 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
-#define SHORT_NAME  64 /* longer ones are not looked at */
+#define SHORT_NAME  64 /* longer names are ignored */
 #define MAX_VECTORS 1024
 
 /* --- Names ------------------------------------------------------------------------------------ */
 
-/* Copies a string of the program if it is short; "" when it is not, or is not there. */
+/* Copies a string of the program; "" when it is too long or not readable. */
 static void read_name(uint64_t from, char to[SHORT_NAME])
 {
-    uint64_t here = 4096 - from % 4096; /* what follows its page may not be there */
+    uint64_t here = 4096 - from % 4096; /* the next page may be unmapped */
     if (here > SHORT_NAME)
         here = SHORT_NAME;
     if (hp_copy(to, (const void *)from, here) &&
@@ -41,7 +41,7 @@ static const char *last_part(const char *name)
     return slash ? slash + 1 : name;
 }
 
-/* The name of the open file if /proc has it, else "". */
+/* The name of the open file if it is in /proc, else "". */
 static void name_of(int fd, char name[SHORT_NAME])
 {
     static const char folder[] = "/proc/thread-self/fd/";
@@ -55,7 +55,7 @@ static void name_of(int fd, char name[SHORT_NAME])
     name[n > 0 ? n : 0] = 0;
 }
 
-/* Whether that is the name of something of this process: .../PID/last, .../PID/task/TID/last. */
+/* Whether the name is this process's: .../PID/last, .../PID/task/TID/last. */
 static bool is_mine(const struct hp_self *self, const char *name, const char *last)
 {
     char mine[16] = "/";
@@ -148,7 +148,7 @@ uint64_t hp_proc_hide_ours(uint64_t at, uint64_t size)
 
 /* --- Its memory ------------------------------------------------------------------------------- */
 
-static _Atomic bool has_memory_file; /* one was opened: writes are looked at */
+static _Atomic bool has_memory_file; /* one was opened: writes are checked */
 
 void hp_proc_opened(uint64_t path, long fd)
 {
@@ -173,7 +173,7 @@ static uint64_t sum_of(uint64_t vectors, uint64_t n)
     return sum;
 }
 
-/* Where the call writes to, when the file is memory. */
+/* Where the call writes to, if the file is a process's memory. */
 static void find_span(const uint64_t *r, int fd, struct hp_proc_write *to)
 {
     uint64_t at = r[R10], size = r[RDX];

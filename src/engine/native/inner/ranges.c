@@ -54,7 +54,7 @@ bool hp_ranges_touch(const struct hp_ranges *ranges, uint64_t low, uint64_t high
 
 /* --- Changing --------------------------------------------------------------------------------- */
 
-/* Before the items and behind them is room: programs map mostly downwards, the kernel's lines come
+/* There is room before and after the items: programs map mostly downwards, the kernel lists
  * upwards. */
 static bool make_room(struct hp_ranges *ranges)
 {
@@ -73,7 +73,7 @@ static bool make_room(struct hp_ranges *ranges)
     return true;
 }
 
-/* What is moved is the smaller part: the items before, or those behind. */
+/* Moves the smaller part: the items before, or those after. */
 static void delete (struct hp_ranges *ranges, uint32_t at, uint32_t n)
 {
     uint32_t behind = ranges->n - at - n;
@@ -105,7 +105,7 @@ static bool insert(struct hp_ranges *ranges, uint32_t at, const struct hp_range 
     return true;
 }
 
-/* Makes `address` a boundary. False when there is no memory: then the range is lost. */
+/* Makes `address` a boundary. False when there is no memory: the range is then dropped. */
 static bool split(struct hp_ranges *ranges, uint64_t address)
 {
     uint32_t i = hp_ranges_from(ranges, address);
@@ -129,7 +129,7 @@ static bool are_one(const struct hp_range *a, const struct hp_range *b)
                      : !a->path || a->base == b->base);
 }
 
-/* Joins what belongs together among the ranges that touch [low, high]. */
+/* Merges ranges that belong together among those that touch [low, high]. */
 static void join(struct hp_ranges *ranges, uint64_t low, uint64_t high)
 {
     uint32_t i = hp_ranges_from(ranges, low ? low - 1 : 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Letting the process go: from then on it runs as it would alone. Every thread comes to a point
- * where its registers are the program's, and leaves from there by a signal return of the engine's
- * making: registers, vector state, signal mask and signal stack change hands in one step.
+ * Letting the process go: from then on it runs as without the engine. Every thread comes to a point
+ * where its registers are the program's, and leaves from there by a signal return that the engine
+ * prepares: registers, vector state, signal mask and signal stack are switched in one step.
  *
  * A child that borrows its parent's memory (vfork) leaves alone: its parent stays observed.
  */
@@ -17,7 +17,7 @@
 #define XSTATE_MAGIC2 0x46505845u
 #define LEGACY_SIZE   512 /* of the vector state: what FXSAVE stores */
 #define HEADER_SIZE   64
-#define TILES         (3ull << 17) /* the kernel has no room for them before they are used */
+#define TILES         (3ull << 17) /* the kernel has no room for these before their first use */
 
 _Atomic bool hp_released, hp_releasing;
 
@@ -30,7 +30,7 @@ static uint64_t enabled_features(void)
     return (uint64_t)high << 32 | low;
 }
 
-/* How far the state of these features reaches in the standard form. */
+/* The size of these features' state in the standard format. */
 static uint32_t state_size(uint64_t features)
 {
     uint32_t size = LEGACY_SIZE + HEADER_SIZE;
@@ -44,8 +44,8 @@ static uint32_t state_size(uint64_t features)
     return size;
 }
 
-/* The state as the kernel keeps it in a signal frame: what there is of it is said in the bytes that
- * FXSAVE leaves to software. */
+/* The state as the kernel stores it in a signal frame: the bytes that FXSAVE leaves to software say
+ * what it contains. */
 static void save_state(uint8_t *area)
 {
     if (!hp_engine.has_xsave) {
@@ -70,7 +70,7 @@ static void save_state(uint8_t *area)
 
 /* --- The last fault --------------------------------------------------------------------------- */
 
-/* What makes the processor tell the number and the error; false: nothing here does. */
+/* Finds a fault that gives this number and error; false: there is none here. */
 static bool find_fault(uint64_t number, uint64_t error, enum hp_fault *how)
 {
     static const struct {
@@ -101,8 +101,8 @@ void hp_release_fault(const struct hp_self *self)
 
 /* --- Leaving ---------------------------------------------------------------------------------- */
 
-/* Stop signals that were sent before the thread left: it has no use for them, and the program may
- * have no handler. One that is the program's own is sent again. */
+/* Discards stop signals sent before the thread left: it does not need them, and the program may
+ * have no handler. One of the program's own is sent again. */
 static void drop_stops(struct hp_self *self)
 {
     uint64_t set = 1ull << (HP_SIGNAL_STOP - 1);
@@ -140,7 +140,7 @@ void hp_leave(struct hp_self *self)
     frame->uc.mc.fpstate = (uint64_t)(uintptr_t)vectors;
     atomic_store(&self->where, HP_NATIVE);
     if (self->restricted & HP_RESTRICTED_STRICT && !self->gs_by_call)
-        hp_sys2(SYS_prctl, PR_SET_SECCOMP, 1); /* the kernel's to see to from now on */
+        hp_sys2(SYS_prctl, PR_SET_SECCOMP, 1); /* from now on the kernel enforces it */
     hp_sigreturn_native(frame, self->gs_base, self->gs_by_call);
 }
 
@@ -169,7 +169,7 @@ void hp_release(struct hp_self *self, uint64_t pc, const char *why)
         atomic_store(&hp_releasing, !is_traced);
         hp_threads_leave_cache(self, 20000, false);
         hp_guards_remove(0, UINT64_MAX);
-        if (!is_traced) /* who is, will be looked at when it executes another program */
+        if (!is_traced) /* a traced process is checked when it executes another program */
             hp_exec_let_go();
         atomic_store(&hp_released, true);
         hp_signals_give_back(self);

@@ -13,9 +13,9 @@
 #define MAX_SIGNATURES 64
 #define PAGE           4096
 
-static struct hp_section *sections; /* number 0 is nobody */
+static struct hp_section *sections; /* 0 means none */
 static uint32_t n_sections;
-/* The kernel may look at a slot long after its translation is gone: none is used again. */
+/* The kernel may read a slot long after its translation is gone: slots are not reused. */
 static struct hp_rseq_cs *slots;
 static uint32_t n_slots;
 
@@ -23,15 +23,15 @@ bool hp_rseq_used;
 
 /* --- Signatures / ----------------------------------------------------------------------------- */
 
-/* What the kernel wants to see before an abort address, and the address where it does. The first is
- * the usual one; each of the others has a page. */
+/* What the kernel requires before an abort address, and such an address. The first signature is the
+ * usual one; each of the others has a page. */
 static struct {
     uint32_t signature;
     uint64_t abort;
 } signatures[MAX_SIGNATURES] = {{HP_RSEQ_SIGNATURE, 0}};
 static _Atomic uint32_t n_signatures = 1; /* read by signal handlers */
 
-/* The place; 0: the signature is not known. */
+/* The abort address; 0: the signature is not known. */
 static uint64_t abort_of(uint32_t signature)
 {
     for (uint32_t i = 0; i < n_signatures; i++)
@@ -51,7 +51,8 @@ bool hp_rseq_is_abort(uint64_t pc)
 /* With the lock held. */
 static bool add_signature(uint32_t signature)
 {
-    static const uint8_t jump[] = {0xff, 0x25, 0, 0, 0, 0}; /* jmp [rip]: what is behind it */
+    static const uint8_t jump[] = {0xff, 0x25, 0,
+                                   0,    0,    0}; /* jmp [rip]: the address that follows */
     uint64_t to = (uint64_t)(uintptr_t)hp_rseq_abort;
     uint32_t n = n_signatures;
     uint8_t *page = n < MAX_SIGNATURES ? hp_pages(PAGE) : NULL;
@@ -65,7 +66,7 @@ static bool add_signature(uint32_t signature)
     signatures[n].signature = signature;
     signatures[n].abort = (uint64_t)(uintptr_t)page + 4;
     n_signatures = n + 1;
-    hp_cache_invalidate(0, UINT64_MAX); /* sections may be in it that were not known for such */
+    hp_cache_invalidate(0, UINT64_MAX); /* it may contain sections that were not recognized */
     return true;
 }
 
@@ -158,7 +159,7 @@ uint64_t hp_rseq_leave_at(const struct hp_self *self, uint64_t pc)
     return pc;
 }
 
-/* Translations of sections, and of code that did not know of them. With the lock held. */
+/* Drops translations of sections, and of code made without knowing them. With the lock held. */
 static void forget_units(void)
 {
     for (uint32_t i = 1; i <= n_sections; i++)
@@ -172,7 +173,7 @@ void hp_rseq_registered(struct hp_self *self, uint64_t area)
     self->rseq = area;
     if (hp_rseq_used || !area)
         return;
-    hp_lock(); /* what was translated before does not care */
+    hp_lock(); /* earlier translations ignore sections */
     hp_rseq_used = true;
     forget_units();
     hp_unlock();
@@ -202,7 +203,7 @@ uint64_t hp_rseq_arrive(struct hp_self *self, uint64_t pc)
     return pc;
 }
 
-/* The kernel has taken the thread out of a section: how far it came in it is not known. */
+/* The kernel has aborted a section of the thread: how far it got is not known. */
 void hp_on_rseq_abort(struct hp_self *self)
 {
     atomic_store(&self->where, HP_IN_ENGINE);

@@ -11,16 +11,16 @@
 #include "engine/native/inner/rseq.h"
 
 #define NOT_SAVED    0xff
-#define MEMORY_INSNS 96 /* in a block, in memory mode: the room for a segment must always do */
+#define MEMORY_INSNS 96 /* in a block, in memory mode: a segment must always fit its room */
 
-/* A constant behind the code, and who reads it. */
+/* A constant after the code, and its reader. */
 struct constant {
     uint8_t *disp;
-    uint64_t behind; /* address from which the displacement counts */
+    uint64_t behind; /* address to which the displacement is relative */
     uint64_t value;
 };
 
-/* A jump within a section of rseq. */
+/* A jump within an rseq section. */
 struct fix {
     uint8_t *disp;
     uint64_t behind;
@@ -34,49 +34,49 @@ struct work {
     uint64_t limit; /* e.at must stay below */
     uint32_t segment;
 
-    /* The source: of the piece being made. */
+    /* The source of the current piece. */
     const uint8_t *bytes; /* of the instruction at `pc` */
     uint64_t pc;
     uint64_t high; /* where readable code ends */
     struct hp_x86 insn;
-    struct hp_cached_piece *piece; /* NULL when translating again */
+    struct hp_cached_piece *piece; /* NULL when retranslating */
     uint32_t module;
-    uint64_t unguarded;  /* source from here on could be written while it is read */
-    uint64_t guarded[2]; /* of the segment, from and to: source that could be written */
+    uint64_t unguarded;  /* source from here on is writable while it is read */
+    uint64_t guarded[2]; /* of the segment, from and to: writable source */
     uint32_t id;         /* of the run before this piece */
     unsigned insns;      /* in this piece so far */
     unsigned pieces;     /* before this one */
-    unsigned total;      /* instructions in all */
+    unsigned total;      /* instructions in the segment */
 
     struct constant constants[HP_PIECES_MAX + 1];
     unsigned n_constants;
 
-    /* A section of rseq, which has to be one piece. */
+    /* An rseq section, which must be translated as a unit. */
     uint32_t section;     /* its number, 0: none */
     uint64_t section_end; /* in the program */
     struct hp_rseq_cs *slot;
     uint64_t slot_start, slot_end;    /* in the translation */
-    bool unfit;                       /* it cannot be done */
-    struct fix fixes[HP_SECTION_MAX]; /* jumps to labels, and where those are */
+    bool unfit;                       /* it cannot be translated */
+    struct fix fixes[HP_SECTION_MAX]; /* jumps to labels, and the labels' places */
     unsigned n_fixes;
     uint64_t label_at[HP_LABELS_MAX];
 
-    /* Calls in the segment: where they return to. */
+    /* Return addresses of the calls in the segment. */
     uint64_t returns[HP_PIECES_MAX];
     unsigned n_returns;
 
-    /* What is done first, whatever happens: up to a conditional jump. */
+    /* What runs in any case: up to a conditional jump. */
     bool head, may_fault;
     uint16_t head_reads, dead;
     bool flags_known, flags_dead;
 
     /* Memory mode: see translate_memory.c. */
-    int addresses;       /* of complete instructions, beyond what HP_AT_ADDRESS says */
-    int recorded;        /* of the latest instruction, likewise */
-    uint64_t held_until; /* two registers are held for instructions before this; 0: none */
-    uint8_t held[2];     /* for an address, and for where it goes */
+    int addresses;       /* of complete instructions, beyond HP_AT_ADDRESS */
+    int recorded;        /* of the latest instruction, beyond HP_AT_ADDRESS */
+    uint64_t held_until; /* two registers are reserved for the instructions before this; 0: none */
+    uint8_t held[2];     /* for an address, and for where it is stored */
 
-    /* Translating again. */
+    /* Retranslation. */
     bool again, found;
     bool all_clean; /* `last` holds for every byte up to the next mark */
     uint64_t wanted, marked;
@@ -85,7 +85,7 @@ struct work {
 
 /* --- Watching / ------------------------------------------------------------------------------- */
 
-/* From here on the code stands for this state. */
+/* From here on the code represents this state. */
 static inline void mark(struct work *w, bool clean, bool rcx_saved, uint8_t first, uint8_t second)
 {
     if (!w->again || w->found)
@@ -112,15 +112,15 @@ static inline void mark_clean(struct work *w)
     mark(w, true, false, NOT_SAVED, NOT_SAVED);
 }
 
-/* The string instruction here has the program's GS base in rsi: see hp_spot. */
+/* In this string instruction rsi includes the program's GS base: see hp_spot. */
 static inline void mark_biased(struct work *w, uint8_t saved)
 {
     mark(w, true, false, saved, NOT_SAVED);
     w->last.biased = w->again && !w->found;
 }
 
-/* From here up to the next mark nothing is done but recording, with these registers saved: the
- * thread can be stopped anywhere. */
+/* From here to the next mark the code only records, with these registers saved: the thread can be
+ * stopped anywhere. */
 static inline void mark_recording(struct work *w, uint8_t first, uint8_t second)
 {
     mark(w, true, false, first, second);
@@ -129,18 +129,18 @@ static inline void mark_recording(struct work *w, uint8_t first, uint8_t second)
 
 /* --- The source (translate.c) / --------------------------------------------------------------- */
 
-/* Whether an instruction has to be left to the processor: it cannot be copied. */
+/* Whether an instruction must be left to the processor: it cannot be copied. */
 bool hp_work_is_foreign(const struct hp_x86 *insn);
 
-/* Decodes the instruction at `pc`, whose bytes are at `bytes`, so that it stays what it is until
- * the piece is described. There is at least one byte. */
+/* Decodes the instruction at `pc`, with its bytes at `bytes`, so that it stays the same until the
+ * piece is described. There is at least one byte. */
 void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp_x86 *insn);
 
-/* The source of the next piece is at `pc`. False when there is no code. */
+/* Sets the source of the next piece to `pc`. False when there is no code. */
 bool hp_work_begin(struct work *w, uint64_t pc);
 
-/* Instructions up to one that ends the block, which is left in w->insn and not emitted. False when
- * no more could be read, or there is no more room. */
+/* Emits instructions up to the one that ends the block, which is left in w->insn and not emitted.
+ * False when no more could be read, or there is no room. */
 bool hp_work_straight(struct work *w);
 
 /* The piece is complete: gives it its id in the stream. False when the code map is full. */
@@ -148,7 +148,7 @@ bool hp_work_describe(struct work *w, uint64_t end);
 
 /* --- Sections of rseq (translate_section.c) / ------------------------------------------------- */
 
-/* Looks whether a section is at `pc` (then w->section is set). False: there is one that cannot be
+/* Checks whether a section starts at `pc` (then w->section is set). False: it does, but cannot be
  * translated. */
 bool hp_section_begin(struct work *w, uint64_t pc, const char **why);
 
@@ -156,15 +156,15 @@ bool hp_section_begin(struct work *w, uint64_t pc, const char **why);
 void hp_section_make(struct work *w, const char **why);
 void hp_section_again(struct work *w);
 
-/* How far a piece at `pc` may go. */
+/* How far a piece at `pc` may extend. */
 uint64_t hp_section_stop(const struct work *w, uint64_t pc);
 
-/* Whether w->insn can be in a section: nothing is added to what the program does. */
+/* Whether w->insn is allowed in a section: it is translated without additions. */
 bool hp_section_takes(const struct work *w);
 
 /* --- Copying (translate_copy.c) / ------------------------------------------------------------- */
 
-/* w->insn, with what depends on its address rewritten. */
+/* Emits w->insn, with its address-dependent parts rewritten. */
 void hp_emit_copy(struct work *w);
 
 /* RDGSBASE, WRGSBASE: the program's GS is in the thread's block. */
@@ -175,31 +175,31 @@ void hp_emit_address(struct work *w, unsigned reg);
 
 /* --- Exits (translate_exits.c) / -------------------------------------------------------------- */
 
-/* Jumps to another segment: always, when the condition of w->insn holds (`taken`) or does not, or
- * as LOOP and its like say. `taken` is what the stream counts. */
+/* Jumps to another segment: always, when the condition of w->insn holds (`taken`) or not, or as
+ * LOOP and its kind say. `taken` is what the stream counts. */
 void hp_exit_jump(struct work *w, uint64_t target, bool taken);
 void hp_exit_cond(struct work *w, uint64_t target, bool taken);
 void hp_exit_counted(struct work *w, uint64_t target);
 
-/* The program's return address goes to the stack. */
+/* Pushes the program's return address. */
 void hp_exit_push_return(struct work *w);
 
-/* Indirect jumps and calls, returns; a return that is expected to go to `expected`, where the
- * segment goes on. */
+/* Indirect jumps and calls, returns; a return that is expected at `expected`, where the segment
+ * continues. */
 void hp_exit_indirect(struct work *w);
 void hp_exit_return(struct work *w);
 void hp_exit_expected_return(struct work *w, uint64_t expected);
 
-/* Into C, for good. */
+/* Leaves for C; does not return. */
 void hp_exit_gate(struct work *w, int gate, uint64_t target);
 
 /* --- Addresses (translate_memory.c) / --------------------------------------------------------- */
 
-/* w->insn is next: emits what records its addresses, and marks its beginning. */
+/* w->insn is next: emits the recording of its addresses, and marks its start. */
 void hp_memory_insn(struct work *w);
 
-/* The piece ends here or, `with_insn`, with w->insn, which was announced: what was recorded counts,
- * and all registers are the program's again. */
+/* The piece ends here or, `with_insn`, after w->insn, which was announced: the recorded addresses
+ * count, and all registers are the program's again. */
 void hp_memory_end(struct work *w, bool with_insn);
 
 /* A new piece begins. */
