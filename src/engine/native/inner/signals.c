@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * Delivering signals: what was caught (signals_catch.c) gets a frame as the kernel makes it, on the
- * program's stack, and the program's handler is next. And the system calls about signals.
+ * Delivering signals: a caught signal (signals_catch.c) gets a frame like the kernel's on the
+ * program's stack, and the program's handler runs next. Also the system calls about signals.
  */
 #include "engine/native/inner/signals_impl.h"
 #include "engine/native/inner/sys.h"
 #include "engine/native/inner/x87.h"
 #include "hotpath/stream.h"
 
-#define STACK_MIN 2048 /* bytes of a signal stack, whatever the processor */
+#define STACK_MIN 2048 /* minimum size of a signal stack, on any processor */
 
 /* --- What a process does about signals -------------------------------------------------------- */
 
 static struct hp_actions first_actions;
-static struct hp_actions *all_actions = &first_actions; /* never given back, only used again */
+static struct hp_actions *all_actions = &first_actions; /* never freed, only reused */
 
 static struct hp_actions *unused_actions(void)
 {
@@ -89,7 +89,7 @@ static void set_kernel_action(int number, uint64_t handler, uint64_t flags)
     hp_sys4(SYS_rt_sigaction, number, (long)&action, 0, 8);
 }
 
-/* Whether the engine wants to know when the signal kills the program, for its last words. */
+/* Whether the engine catches the signal because it kills the program: to write its last words. */
 static bool is_awaited(int number)
 {
     return is_fatal_by_default(number) && number < 32 && !hp_engine.leaves_fatal;
@@ -132,7 +132,7 @@ static bool on_altstack(const struct hp_self *self, uint64_t rsp)
            rsp - self->altstack.sp <= self->altstack.size;
 }
 
-/* Where the frame goes, and the vector state above it. 0: there is no room on the signal stack. */
+/* Where the frame goes, with the vector state above it. 0: no room on the signal stack. */
 static uint64_t frame_place(const struct hp_self *self, const struct action *action,
                             uint32_t vectors, uint64_t *vectors_at)
 {
@@ -147,8 +147,7 @@ static uint64_t frame_place(const struct hp_self *self, const struct action *act
     return on_alternate && !on_altstack(self, place) ? 0 : place;
 }
 
-/* The kernel tells of the thread's last fault in every frame. Ours are no business of the program.
- */
+/* The kernel reports the thread's last fault in every frame. Hides the engine's own faults. */
 static void tell_fault(struct hp_self *self, struct sigcontext *mc)
 {
     if (is_synchronous(&self->info)) {
@@ -162,7 +161,7 @@ static void tell_fault(struct hp_self *self, struct sigcontext *mc)
     mc->cr2 = self->fault_address;
 }
 
-/* The frame as the kernel makes it. False: there is no room on the program's stack. */
+/* Pushes a frame like the kernel's. False: no room on the program's stack. */
 static bool push_frame(struct hp_self *self, const struct action *action, uint64_t old_mask)
 {
     struct frame frame;
@@ -203,7 +202,7 @@ static void reset_vectors(void)
         __asm__ volatile("fninit; ldmxcsr %0" : : "m"(area[24]));
 }
 
-/* SA_RESETHAND: from now on the default. */
+/* SA_RESETHAND: resets to the default. */
 static void reset_action(struct hp_self *self, int number)
 {
     lock_actions(self->actions);
@@ -314,7 +313,7 @@ void hp_sys_sigreturn(struct hp_self *self)
 
 /* --- System calls ----------------------------------------------------------------------------- */
 
-/* Makes a call of our own in the place of the program's, unless a signal came first. */
+/* Makes our own call in place of the program's, unless a signal came first. */
 static bool call_instead(struct hp_self *self, uint64_t number, uint64_t a, uint64_t b, uint64_t c,
                          uint64_t d, int64_t *result)
 {
@@ -383,8 +382,8 @@ bool hp_sys_sigprocmask(struct hp_self *self)
     return true;
 }
 
-/* The kernel's signal stack is of that size from now on, and all signals are blocked, or (0) the
- * engine's again, and the mask is `mask` again. What the kernel says to that. */
+/* Sets the size of the kernel's signal stack and blocks all signals, or (0) restores the engine's
+ * size and the mask `mask`. Returns the kernel's result. */
 static long set_stack_size(struct hp_self *self, uint64_t size, uint64_t *mask)
 {
     uint64_t all = HP_SIGSET_ALL, own;
@@ -398,8 +397,8 @@ static long set_stack_size(struct hp_self *self, uint64_t size, uint64_t *mask)
     return result;
 }
 
-/* Whether a stack of that size is enough: what for is the kernel's to know (vector state that the
- * program has asked for). */
+/* Whether a stack of this size is enough. Only the kernel knows what for (vector state that the
+ * program has requested). */
 static bool is_enough(struct hp_self *self, uint64_t size)
 {
     uint64_t mask;
@@ -489,10 +488,10 @@ void hp_signals_leave_fatal(struct hp_self *self)
 }
 
 /*
- * The engine's own signal, in a process that was let go: it may have been on its way. One that is
- * the program's goes where it should. The stack and GS are the program's here.
+ * The engine's own signal in a process that was let go: it may have been in flight. One of the
+ * program's goes to its handler. The stack and GS are the program's here.
  */
-static uint64_t late_handler; /* the program's, for that signal */
+static uint64_t late_handler; /* the program's, for this signal */
 
 static void on_late_stop(int number, struct hp_siginfo *info, struct ucontext *uc)
 {
@@ -514,7 +513,7 @@ void hp_signals_give_back(const struct hp_self *self)
         if (number != HP_SIGNAL_STOP || self->is_vforked)
             hp_sys4(SYS_rt_sigaction, number, (long)&actions[number], 0, 8);
     if (self->is_vforked)
-        return; /* nobody sends it a stop */
+        return; /* it gets no stop signals */
     const struct action *stop = &actions[HP_SIGNAL_STOP];
     late_handler = stop->handler;
     set_kernel_action(HP_SIGNAL_STOP, (uint64_t)(uintptr_t)on_late_stop, stop->flags | SA_SIGINFO_);

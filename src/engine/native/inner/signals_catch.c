@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Catching signals: the kernel calls hp_handler() for every signal that the program handles or that
- * would end it, and for what instructions cause, on a stack of the engine's. A signal is only
- * remembered there, all further ones blocked, and the thread brought to a point where its registers
- * are the program's. Then it goes on in hp_on_pending().
+ * Catching signals. The kernel calls hp_handler(), on a stack of the engine's, for every signal
+ * that the program handles or that would end it, and for those raised by instructions. The handler
+ * only records the signal, blocks further ones, and brings the thread to a point where its
+ * registers are the program's. It continues there in hp_on_pending().
  */
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/decode.h"
@@ -18,7 +18,7 @@ static bool is_within(uint64_t pc, const char *low, const char *high)
     return pc >= (uint64_t)(uintptr_t)low && pc < (uint64_t)(uintptr_t)high;
 }
 
-/* What was run of the segment before it was left in the middle. */
+/* Records the executed part of a segment that was left in the middle. */
 static void record_part(struct hp_self *self, const struct hp_seg *seg, const struct hp_spot *spot)
 {
     const struct hp_cached_piece *piece = &hp_pieces[seg->first_piece + spot->piece];
@@ -30,8 +30,8 @@ static void record_part(struct hp_self *self, const struct hp_seg *seg, const st
         hp_words_ran(self, piece[-1].id, piece[-1].taken);
 }
 
-/* Leaves the cache, when the interrupted instruction can be told and nothing of it was done (or it
- * failed, `failed`). The registers go to self->regs; the handler returns to the engine. */
+/* Leaves the cache if the interrupted instruction is known and has had no effect (or it failed,
+ * `failed`). The registers go to self->regs; the handler returns to the engine. */
 static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed)
 {
     uint32_t segment = hp_cache_segment_at(mc->rip);
@@ -57,11 +57,11 @@ static bool leave_cache(struct hp_self *self, struct sigcontext *mc, bool failed
     return true;
 }
 
-/* The handler returns into the engine: hp_on_pending() goes on with self->regs. */
+/* Makes the handler return into the engine: hp_on_pending() continues with self->regs. */
 static void return_to_engine(struct ucontext *uc)
 {
     uc->mc.rip = (uint64_t)(uintptr_t)hp_gate_pending;
-    uc->mc.cs = USER_CS; /* a fault may have been met in other code */
+    uc->mc.cs = USER_CS; /* the fault may have been in other code */
     uc->mc.ss = USER_SS;
     uc->mc.flags &= ~(uint64_t)(FLAG_TF | FLAG_DF);
     uc->mask = HP_SIGSET_ALL & ~HP_SIGNALS_SYNC;
@@ -75,8 +75,7 @@ static void keep_vectors(struct hp_self *self, const struct ucontext *uc)
     }
 }
 
-/* A signal that was caught and waits is to wait in the kernel: another has to be delivered first.
- */
+/* Returns a caught signal to the kernel: another must be delivered first. */
 static void send_again(struct hp_self *self)
 {
     hp_sys4(SYS_rt_tgsigqueueinfo, self->process, self->tid, self->info.signo, (long)&self->info);
@@ -89,13 +88,13 @@ static void remember(struct hp_self *self, const struct hp_siginfo *info, const 
     self->has_signal = true;
     self->info = *info;
     if (info->signo == SYS && info->code == 1 /* SYS_SECCOMP */ && self->where == HP_IN_ENGINE)
-        self->info.address = self->regs.rip; /* not ours: the program's call */
+        self->info.address = self->regs.rip; /* the program's call, not ours */
     memcpy(self->context, uc, sizeof *uc);
     keep_vectors(self, uc);
 }
 
-/* Something has to be done before the program goes on: brings the thread to hp_on_pending(), now or
- * as soon as it comes out of what it is in. */
+/* Something must be done before the program continues: brings the thread to hp_on_pending(), now or
+ * as soon as it leaves what it is in. */
 static void interrupt(struct hp_self *self, struct ucontext *uc, bool is_stop)
 {
     struct sigcontext *mc = &uc->mc;
@@ -116,7 +115,7 @@ static void interrupt(struct hp_self *self, struct ucontext *uc, bool is_stop)
         mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin;
     } else if (is_stop && mc->rip == (uint64_t)(uintptr_t)hp_syscall_end &&
                (int64_t)mc->rax == -4) {
-        mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin; /* ours, not the program's: try again */
+        mc->rip = (uint64_t)(uintptr_t)hp_syscall_begin; /* ours, not the program's: retry */
     } else if (is_within(mc->rip, hp_int80_begin, hp_int80_insn + 1) ||
                (is_stop && mc->rip == (uint64_t)(uintptr_t)hp_int80_end &&
                 (int32_t)mc->rax == -4)) {
@@ -124,8 +123,8 @@ static void interrupt(struct hp_self *self, struct ucontext *uc, bool is_stop)
     }
 }
 
-/* The program checks the alignment of its accesses, and a landing reads the target at an odd place:
- * one step without the check. */
+/* The program checks the alignment of its accesses, and a landing reads the target at an odd
+ * address: makes one step without the check. */
 static bool pass_alignment_check(struct hp_self *self, const struct hp_siginfo *info,
                                  struct sigcontext *mc)
 {
@@ -145,12 +144,12 @@ static bool pass_alignment_check(struct hp_self *self, const struct hp_siginfo *
     return false;
 }
 
-/* A step on to a point where the cache can be left. */
+/* One step towards a point where the cache can be left. */
 static void step(struct hp_self *self, struct ucontext *uc)
 {
     if (self->has_signal)
-        keep_vectors(self, uc);      /* an instruction of the program may have been run since */
-    if (!hp_cache_has(uc->mc.rip)) { /* a gate: comes to hp_enter() */
+        keep_vectors(self, uc);      /* an instruction of the program may have run since */
+    if (!hp_cache_has(uc->mc.rip)) { /* a gate: leads to hp_enter() */
         self->stepping = false;
         uc->mc.flags &= ~(uint64_t)FLAG_TF;
         if (is_within(uc->mc.rip, (const char *)hp_enter, hp_enter_end))
@@ -163,8 +162,8 @@ static void step(struct hp_self *self, struct ucontext *uc)
     }
 }
 
-/* A write was stopped, perhaps by a guard that another thread has taken away since: it is tried
- * again once for every guard that was. */
+/* A write was stopped, perhaps by a guard that another thread has lifted since: it is retried once
+ * for every lifted guard. */
 static bool may_succeed_now(struct hp_self *self)
 {
     uint64_t lifted = atomic_load(&hp_guards_lifted);
@@ -173,16 +172,16 @@ static bool may_succeed_now(struct hp_self *self)
     return again;
 }
 
-/* The registers after an instruction that was run natively, or could not be. */
+/* Takes the registers after an instruction that was run natively, or could not be. */
 static void take_native(struct hp_self *self, const struct sigcontext *mc)
 {
     if (is_within(mc->rip, hp_gates_begin, hp_gates_end))
-        return; /* it never got there: no such address */
+        return; /* it was not reached: no such address */
     take_registers(&self->regs, mc);
     self->regs.flags |= mc->flags & FLAG_TF;
 }
 
-/* Whether it is the HLT before a POPF, and not one of the program. */
+/* Whether it is our HLT before a POPF, and not one of the program. */
 static bool is_our_halt(uint64_t at)
 {
     const uint8_t *code = (const uint8_t *)(uintptr_t)at;
@@ -190,12 +189,12 @@ static bool is_our_halt(uint64_t at)
            (code[1] == HP_X86_POPF || code[2] == HP_X86_POPF);
 }
 
-/* An instruction of the program could not be run. */
+/* An instruction of the program faulted. */
 static void fault(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
     uint64_t at = uc->mc.rip;
     bool is_write = info->signo == SEGV && uc->mc.err & 2;    /* the page need not be present */
-    bool guarded = is_write && hp_guards_have(info->address); /* asked once: it may change */
+    bool guarded = is_write && hp_guards_have(info->address); /* read once: it may change */
     bool in_pop_flags = !self->probing && is_our_halt(at);
     if (is_write && !guarded && may_succeed_now(self))
         return;
@@ -220,7 +219,7 @@ static void fault(struct hp_self *self, const struct hp_siginfo *info, struct uc
     return_to_engine(uc);
 }
 
-/* An instruction in a section of rseq could not be run, and the kernel has left the section. */
+/* An instruction in an rseq section faulted, and the kernel has aborted the section. */
 static void fault_in_section(struct hp_self *self, const struct hp_siginfo *info,
                              struct ucontext *uc)
 {
@@ -257,8 +256,8 @@ static void handle_word_fault(struct hp_self *self, struct sigcontext *mc, bool 
     }
 }
 
-/* An instruction was run natively, or one that repeats itself once: it counts when it is done. If
- * the program steps itself, the trap is its own. */
+/* An instruction was run natively, or one iteration of a repeated one: it counts when complete. If
+ * the program single-steps itself, the trap is its own. */
 static void probed(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
     bool repeats = uc->mc.rip == self->regs.rip && uc->mc.rcx != self->regs.r[RCX];
@@ -271,7 +270,7 @@ static void probed(struct hp_self *self, const struct hp_siginfo *info, struct u
     return_to_engine(uc);
 }
 
-/* The kernel did not like what rt_sigreturn was to restore: the fault is at its target. */
+/* The kernel rejected what rt_sigreturn was to restore: the fault is at its target. */
 static void fail_sigreturn(struct hp_self *self, const struct hp_siginfo *info, struct ucontext *uc)
 {
     take_registers(&self->regs, &uc->mc);
@@ -281,7 +280,7 @@ static void fail_sigreturn(struct hp_self *self, const struct hp_siginfo *info, 
     return_to_engine(uc);
 }
 
-/* A fault of hp_fault(). */
+/* A fault raised by hp_fault(). */
 static void end_fault(struct sigcontext *mc)
 {
     mc->rip = (uint64_t)(uintptr_t)hp_fault_end;
@@ -289,9 +288,9 @@ static void end_fault(struct sigcontext *mc)
 }
 
 /*
- * A breakpoint of the processor, set by a debugger: behind the instruction that met it. Others are
- * at addresses of the program's code, where they are met only when it runs natively: it is let go.
- * Not the program's, where the engine reads for the kernel.
+ * A hardware breakpoint, set by a debugger: reported after the instruction that hit it. Other
+ * breakpoints are at addresses of the program's code and are hit only when it runs natively: the
+ * process is let go. A hit while the engine reads for the kernel is not the program's.
  */
 static void meet_breakpoint(struct hp_self *self, const struct hp_siginfo *info,
                             struct ucontext *uc)
@@ -303,7 +302,7 @@ static void meet_breakpoint(struct hp_self *self, const struct hp_siginfo *info,
     interrupt(self, uc, false);
 }
 
-/* Something that an instruction caused: of the program, in the cache or natively, or of ours. */
+/* A signal raised by an instruction: the program's, in the cache or natively, or ours. */
 static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, struct ucontext *uc)
 {
     struct sigcontext *mc = &uc->mc;
@@ -316,7 +315,7 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         step(self, uc);
     else if (self->probing && is_step_trap(info, mc) && mc->rip == self->regs.rip &&
              !self->probe_is_step && !atomic_load(&self->pending))
-        return; /* a string instruction repeats itself */
+        return; /* a repeated string instruction */
     else if (self->probing && is_step_trap(info, mc))
         probed(self, info, uc);
     else if (is_step_trap(info, mc) && info->code == TRAP_HARDWARE_ && !self->probing)
@@ -337,8 +336,8 @@ static void catch_synchronous(struct hp_self *self, struct hp_siginfo *info, str
         hp_crashed(self, mc->rip);
 }
 
-/* The program's system call is being made: what the kernel forces on it then is no instruction's.
- */
+/* The program's system call is being made: a signal forced by the kernel is not an
+ * instruction's. */
 static bool is_in_call(const struct sigcontext *mc)
 {
     return is_within(mc->rip, hp_syscall_insn, hp_syscall_end + 1);

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Signals that the engine must never block (an instruction of its own may cause them) while the
- * program does. When one is *sent* then, it is caught all the same, and held here until the program
- * unblocks it; so is one that comes while another waits to be delivered. While a system call is
- * made the kernel has them: it is told the program's own mask, and what is held is sent again, so
- * that sigpending(), sigwait(), signalfd and the like find it.
+ * Signals that the program blocks but the engine must not (its own instructions may raise them).
+ * When one is *sent*, it is caught anyway and held here until the program unblocks it. So is one
+ * that comes while another waits for delivery. During a system call the kernel has them: it gets
+ * the program's own mask, and held signals are sent again, so that sigpending(), sigwait(),
+ * signalfd and the like see them.
  *
- * Handlers put in and threads take out without a lock: a slot is free, busy or full.
+ * Handlers insert and threads remove without a lock: a slot is free, busy or full.
  */
 #include "engine/native/inner/signals_impl.h"
 #include "engine/native/inner/sys.h"
 
-#define HELD_MAX     64 /* more are lost, as in a kernel whose queue is full */
+#define HELD_MAX     64 /* more are lost, as when the kernel's queue is full */
 #define SI_TKILL_    (-6)
 #define REALTIME_MIN 32
 
@@ -20,7 +20,7 @@ enum { FREE, BUSY, FULL };
 struct held {
     _Atomic uint32_t state;
     int32_t process;
-    int32_t tid; /* 0: any thread of the process may have it */
+    int32_t tid; /* 0: for any thread of the process */
     struct hp_siginfo info;
 };
 
@@ -93,8 +93,8 @@ bool hp_signals_hold(struct hp_self *self, const struct hp_siginfo *info)
     return true;
 }
 
-/* Sends again what is held for the thread and in `set`: one of a kind, as the next would be taken
- * for the same. */
+/* Sends again what is held for the thread and in `set`: one of each number, as a second would be
+ * merged with the first. */
 static void send_again(const struct hp_self *self, uint64_t set)
 {
     uint64_t sent = 0;
@@ -109,7 +109,7 @@ static void send_again(const struct hp_self *self, uint64_t set)
             continue;
         }
         struct hp_siginfo info = held[i].info;
-        bool for_process = held[i].tid == 0 && is_alone; /* another thread might get it first */
+        bool for_process = held[i].tid == 0 && is_alone; /* or another thread may get it */
         if (info.signo < REALTIME_MIN)
             sent |= bit_of(info.signo);
         atomic_fetch_sub(&n_held, 1);

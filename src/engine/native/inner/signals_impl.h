@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Signals: the kernel's structures, and what catching (signals_catch.c) and delivering (signals.c)
- * have in common.
+ * share.
  */
 #ifndef HP_NATIVE_SIGNALS_IMPL_H
 #define HP_NATIVE_SIGNALS_IMPL_H
@@ -57,7 +57,7 @@ struct action { /* the kernel's struct */
     uint64_t handler, flags, restorer, mask;
 };
 
-/* Of a process, or of several that share them (CLONE_SIGHAND). */
+/* Belongs to a process, or to several that share it (CLONE_SIGHAND). */
 struct hp_actions {
     struct action of[65]; /* by number */
     _Atomic uint32_t users, lock;
@@ -87,7 +87,7 @@ struct frame {
 _Static_assert(sizeof(struct ucontext) == 304 && sizeof(struct hp_siginfo) == 128,
                "kernel's layout");
 
-void hp_handler_entry(void); /* gates.S: comes to hp_handler() */
+void hp_handler_entry(void); /* gates.S: jumps to hp_handler() */
 void hp_handler(int number, struct hp_siginfo *info, struct ucontext *uc, struct hp_self *self);
 
 /* --- Registers -------------------------------------------------------------------------------- */
@@ -112,7 +112,7 @@ static inline void put_registers(struct sigcontext *mc, const struct hp_regs *re
     mc->flags = regs->flags;
 }
 
-/* How long the vector state in a frame is: the kernel says it inside. */
+/* The size of the vector state in a frame, as the kernel stores it there. */
 static inline uint32_t vectors_size(const uint8_t *state)
 {
     uint32_t magic, size;
@@ -121,7 +121,7 @@ static inline uint32_t vectors_size(const uint8_t *state)
     return magic == 0x46505853 && size >= 512 && size <= FRAME_MAX ? size : 512;
 }
 
-/* What single-stepping raises. Not by its code: a hypervisor may lose that. */
+/* Whether it is a single-step trap. Not by its code, which a hypervisor may lose. */
 static inline bool is_step_trap(const struct hp_siginfo *info, const struct sigcontext *mc)
 {
     return info->signo == TRAP && info->code > 0 && mc->trapno == 1;

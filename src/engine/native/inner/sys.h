@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * System calls without a libc: they return the kernel's answer, -errno included.
+ * System calls without a libc: they return the kernel's result, -errno included.
  */
 #ifndef HP_NATIVE_SYS_H
 #define HP_NATIVE_SYS_H

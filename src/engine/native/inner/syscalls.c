@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * System calls. Most go to the kernel as they are; here are those that would take the engine away,
- * or that tell it something.
+ * System calls. Most go to the kernel unchanged. Here are those that would remove the engine, or
+ * that concern it.
  */
 #include "engine/native/inner/cache.h"
 #include "engine/native/inner/proc.h"
@@ -23,10 +23,10 @@
 
 #define SET_MDWE 65 /* of prctl */
 
-/* What became of a call. */
+/* The result of a call. */
 enum outcome {
     DONE,  /* the result is in rax */
-    AGAIN, /* a signal came first: deliver it, then make the call again */
+    AGAIN, /* a signal came first: deliver it, then repeat the call */
 };
 
 /* Makes the call; false when a signal came first. */
@@ -47,7 +47,7 @@ static enum outcome pass(struct hp_self *self)
     if (!make(self))
         return AGAIN;
     if ((int64_t)self->regs.r[RAX] == -14 &&
-        hp_guards_lift(0, UINT64_MAX)) { /* EFAULT: perhaps our doing */
+        hp_guards_lift(0, UINT64_MAX)) { /* EFAULT: possibly caused by a guard */
         self->regs.r[RAX] = number;
         return make(self) ? DONE : AGAIN;
     }
@@ -60,9 +60,8 @@ static enum outcome answer(struct hp_self *self, long result)
     return DONE;
 }
 
-/* A call that the engine will answer: whether the program's filters let it be made. They are asked
- * by making it with `value` in `reg`, by which it does nothing and fails, or not, with `expected`.
- */
+/* Whether the program's filters allow a call that the engine will answer itself. Tests by making
+ * the call with `value` in `reg`, so that it has no effect and returns `expected`. */
 static bool is_let(struct hp_self *self, int reg, uint64_t value, int64_t expected,
                    enum outcome *outcome)
 {
@@ -87,7 +86,7 @@ static int *our_descriptor(uint64_t fd)
     return (int)fd == hp_engine.engine_fd ? &hp_engine.engine_fd : NULL;
 }
 
-/* The program wants this number for itself: ours goes elsewhere. */
+/* The program uses this number: moves our descriptor elsewhere. */
 static void move_ours(struct hp_self *self, uint64_t fd)
 {
     int *ours = our_descriptor(fd);
@@ -97,7 +96,7 @@ static void move_ours(struct hp_self *self, uint64_t fd)
     *ours = hp_sys_failed(moved) ? -1 : (int)moved;
 }
 
-/* To the program, ours are not open. A child of vfork() may have put something of its own there. */
+/* To the program, ours are not open. A child of vfork() may have opened its own there. */
 static bool is_hidden(const struct hp_self *self, uint64_t fd)
 {
     return our_descriptor(fd) && !self->is_vforked;
@@ -116,7 +115,7 @@ static enum outcome sys_dup_to(struct hp_self *self)
     return pass(self);
 }
 
-/* All but ours. */
+/* Closes all but ours. */
 static enum outcome sys_close_range(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
@@ -124,7 +123,7 @@ static enum outcome sys_close_range(struct hp_self *self)
     uint32_t a = (uint32_t)hp_engine.arena_fd, b = (uint32_t)hp_engine.engine_fd;
     if (first > last || flags & ~(uint32_t)(CLOSE_RANGE_UNSHARE | CLOSE_RANGE_CLOEXEC) ||
         (flags & CLOSE_RANGE_CLOEXEC && !(flags & CLOSE_RANGE_UNSHARE)))
-        return pass(self); /* an error, or harmless: ours are close-on-exec anyway */
+        return pass(self); /* an error, or harmless: ours are already close-on-exec */
     if (a > b) {
         uint32_t t = a;
         a = b;
@@ -156,7 +155,8 @@ static enum outcome sys_readlink(struct hp_self *self, int dirfd, uint64_t path,
     return answer(self, hp_put(to, hp_engine.program_path, length) ? (long)length : -14);
 }
 
-/* Calls with a path in register `reg`. `itself`: of a link that, and not where it leads. */
+/* Calls with a path in register `reg`. `itself`: the call concerns a link itself, not its
+ * target. */
 static enum outcome sys_path(struct hp_self *self, int dirfd, int reg, bool itself)
 {
     uint64_t *r = self->regs.r, path = r[reg];
@@ -168,7 +168,7 @@ static enum outcome sys_path(struct hp_self *self, int dirfd, int reg, bool itse
     return outcome;
 }
 
-/* newfstatat, statx: the path may be empty, and the descriptor meant. */
+/* newfstatat, statx: the path may be empty and mean the descriptor. */
 static enum outcome sys_stat(struct hp_self *self, uint64_t flags)
 {
     const uint64_t *r = self->regs.r;
@@ -204,7 +204,7 @@ static enum outcome sys_getdents(struct hp_self *self)
         if ((int64_t)r[RAX] <= 0 || !hp_proc_is_fds(self, (int)r[RDI]))
             return DONE;
         r[RAX] = hp_proc_hide_ours(r[RSI], r[RAX]);
-        if (r[RAX]) /* 0 would be the end */
+        if (r[RAX]) /* 0 would mean the end */
             return DONE;
         r[RAX] = number;
     }
@@ -238,7 +238,7 @@ static enum outcome sys_exec(struct hp_self *self, bool at)
     return result == HP_EXEC_AGAIN ? AGAIN : answer(self, result);
 }
 
-/* rt_sigaction, rt_sigprocmask: with a set of another size they do nothing. */
+/* rt_sigaction, rt_sigprocmask: with a set of another size they have no effect. */
 static enum outcome sys_with_set(struct hp_self *self, bool (*call)(struct hp_self *))
 {
     enum outcome outcome;
@@ -281,7 +281,7 @@ static enum outcome sys_arch_prctl(struct hp_self *self)
     return pass(self);
 }
 
-/* In memory mode nothing can be one piece: there is no rseq then. */
+/* In memory mode a section cannot be translated as a unit: there is no rseq then. */
 static enum outcome sys_rseq(struct hp_self *self)
 {
     const uint64_t *r = self->regs.r;
@@ -297,8 +297,8 @@ static enum outcome sys_rseq(struct hp_self *self)
     return DONE;
 }
 
-/* After it, pages may not be made writable and executable any more: all guards are lifted while
- * that can be done. */
+/* Afterwards pages can no longer be made writable and executable: lifts all guards while that is
+ * still possible. */
 static enum outcome sys_restrict(struct hp_self *self)
 {
     hp_guards_lift(0, UINT64_MAX);
@@ -308,13 +308,13 @@ static enum outcome sys_restrict(struct hp_self *self)
 static enum outcome sys_prctl(struct hp_self *self)
 {
     if ((int)self->regs.r[RDI] == PR_SET_TSC)
-        hp_engine.has_no_clock = true; /* of one thread, but the engine's time is nobody's loss */
+        hp_engine.has_no_clock = true; /* for one thread; costs only the engine's timing */
     if ((int)self->regs.r[RDI] == SET_MDWE)
         return sys_restrict(self);
     return hp_sys_prctl(self) ? DONE : AGAIN;
 }
 
-/* Who is traced is seen by another process, which means the program, and not an engine. */
+/* A traced thread is observed by another process, which wants to see the program, not an engine. */
 static enum outcome sys_ptrace(struct hp_self *self)
 {
     bool is_request = self->regs.r[RDI] == PTRACE_TRACEME;
@@ -327,7 +327,7 @@ static enum outcome sys_ptrace(struct hp_self *self)
     return outcome;
 }
 
-/* As of a kernel without rseq. */
+/* As on a kernel without rseq. */
 static enum outcome sys_membarrier(struct hp_self *self)
 {
     const uint64_t rseq = 1u << 7 | 1u << 8, command = self->regs.r[RDI];
@@ -341,8 +341,8 @@ static enum outcome sys_membarrier(struct hp_self *self)
     return outcome;
 }
 
-/* Pages are locked when they are touched: all of the engine's, gigabytes of them never, would be
- * made otherwise. */
+/* Locks pages when they are touched. Otherwise all of the engine's would be allocated, gigabytes
+ * that are never used. */
 static enum outcome sys_mlockall(struct hp_self *self)
 {
     uint64_t flags = self->regs.r[RDI];
@@ -357,13 +357,13 @@ static enum outcome sys_brk(struct hp_self *self)
 {
     uint64_t end = self->regs.r[RDI];
     if (!hp_limits_let_heap_end(end))
-        self->regs.r[RDI] = 0; /* fails: it only says where the heap ends */
+        self->regs.r[RDI] = 0; /* fails: only returns the end of the heap */
     bool done = hp_maps_call(self);
     self->regs.r[RDI] = end;
     return done ? DONE : AGAIN;
 }
 
-/* The file may be one that code is mapped from. */
+/* Code may be mapped from the file. */
 static enum outcome sys_write(struct hp_self *self, uint64_t fd)
 {
     struct hp_proc_write to;
@@ -377,8 +377,8 @@ static enum outcome sys_write(struct hp_self *self, uint64_t fd)
     return outcome;
 }
 
-/* A call that blocks other signals while it waits: `mask` points to the set, `size` is its length.
- */
+/* A call that sets a temporary signal mask while it waits: `mask` points to it, `size` is its
+ * length. */
 static enum outcome sys_with_mask(struct hp_self *self, uint64_t mask, uint64_t size)
 {
     self->has_call_mask = mask && size == 8 && hp_copy(&self->call_mask, (const void *)mask, 8);
@@ -388,7 +388,7 @@ static enum outcome sys_with_mask(struct hp_self *self, uint64_t mask, uint64_t 
     return outcome;
 }
 
-/* pselect6 has the set and its length in a structure. */
+/* pselect6 has the mask and its length in a structure. */
 static enum outcome sys_pselect(struct hp_self *self)
 {
     uint64_t pair[2] = {0, 0};
@@ -487,7 +487,7 @@ static enum outcome make_call(struct hp_self *self)
     }
 }
 
-/* Nothing behind it will be run because of this one. */
+/* The call does not return to the code after it. */
 static bool never_returns(const struct hp_self *self)
 {
     int32_t number = hp_call_number(self);
@@ -504,7 +504,7 @@ static enum outcome judge_and_make_call(struct hp_self *self)
     return make_call(self);
 }
 
-/* Makes the call that ended segment `id`, `insns` instructions long, 0: it is not recorded. */
+/* Makes the call that ended segment `id`, `insns` instructions long. 0: not recorded. */
 static _Noreturn void make_recorded(struct hp_self *self, uint64_t behind, uint32_t id,
                                     uint32_t insns)
 {

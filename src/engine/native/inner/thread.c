@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Threads and processes. Each thread has a block: struct hp_self, buffers, the engine's stack for
- * it, the stack on which signals are caught, and in count mode its counters behind all that, in
- * memory mode its window into the ring of addresses.
+ * it, the stack for catching signals, and after these its counters (count mode) or its window into
+ * the ring of addresses (memory mode).
  */
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/sys.h"
@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Where things are in a block. */
+/* The layout of a block. */
 #define VECTORS_AT  0x2000  /* 32 KiB */
 #define FRAME_AT    0xa000  /* 40 KiB */
 #define CODE_AT     0x20000 /* 64 KiB, for hp_locate() */
@@ -32,7 +32,7 @@ struct hp_self *hp_threads;
 
 static _Atomic uint32_t list_lock;
 
-/* Blocks are never given back, only used again: a signal may look at them at any time. */
+/* Blocks are never freed, only reused: a signal handler may read them at any time. */
 static struct hp_self *reuse(void)
 {
     for (struct hp_self *t = hp_threads; t; t = t->next_thread) {
@@ -52,7 +52,7 @@ static void add_to_list(struct hp_self *self)
     atomic_store(&list_lock, 0);
 }
 
-/* As new, but for what others look at meanwhile: whether it is in use, and which is next. */
+/* Resets a block except for what others may read meanwhile: `in_use` and the link to the next. */
 static void clear(struct hp_self *self)
 {
     char *block = (char *)self, *used = (char *)&self->in_use, *next = (char *)&self->next_thread;
@@ -142,7 +142,7 @@ void hp_thread_null_gs(struct hp_self *self)
     __asm__ volatile("movl %%gs, %0" : "=r"(selector));
     if (selector == 0)
         return;
-    hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, (long)&before, 8); /* GS is nobody's for a moment */
+    hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, (long)&before, 8); /* GS is invalid for a moment */
     __asm__ volatile("movl %0, %%gs" : : "r"(0) : "memory");
     set_gs(self, (uint64_t)(uintptr_t)self);
     hp_sys4(SYS_rt_sigprocmask, 2, (long)&before, 0, 8);
@@ -163,7 +163,7 @@ uint64_t hp_thread_gs(const struct hp_self *self)
     return base;
 }
 
-/* Counters are the ring's; a thread without a ring counts for nobody. */
+/* The counters belong to the ring; what a thread without a ring counts is discarded. */
 static void map_counters(struct hp_self *self)
 {
     long at = (long)self + HP_AT_COUNTERS;
@@ -190,7 +190,7 @@ static void open_stream(struct hp_self *self)
         hp_addresses_open(self);
 }
 
-/* A number for this process that no other has, and its mark. */
+/* A unique number for this process, and its mark. */
 static uint32_t new_process(void)
 {
     struct hp_arena *arena = hp_engine.arena;
@@ -234,21 +234,21 @@ void hp_threads_after_fork(struct hp_self *self)
     hp_signals_forget_held();
     list_lock = 0;
     hp_engine.process = 0;
-    self->is_vforked = self->is_awaited = false; /* whatever its parent was */
+    self->is_vforked = self->is_awaited = false; /* whatever the parent was */
     hp_actions_after_fork(self->actions);
 }
 
-/* What the calls agree on. */
+/* The common form of the calls. */
 struct request {
-    uint64_t number, flags, stack; /* stack: 0 the same */
-    uint64_t size; /* clone3: of its arguments, a copy, of which ours may be a part */
+    uint64_t number, flags, stack; /* stack: 0 keeps the current one */
+    uint64_t size;                 /* clone3: of its copied arguments; `args` may be only a part */
     union {
         struct clone_args args;
         uint8_t bytes[4096];
     };
 };
 
-/* The arguments of clone3; false when the kernel is sure to refuse them. */
+/* Reads the arguments of clone3; false when the kernel will certainly reject them. */
 static bool read_clone3(const struct hp_self *self, struct request *request)
 {
     const uint64_t *r = self->regs.r;
@@ -299,7 +299,7 @@ static void take_copy(int fd)
     hp_sys1(SYS_exit_group, 125);
 }
 
-/* The child is a copy of us. The lock is held, so that the copy's tables are whole. */
+/* The child is a copy of us. The lock is held, so that the copied tables are consistent. */
 static long make_process(struct hp_self *self, struct request *request)
 {
     const uint64_t *r = self->regs.r;
@@ -311,11 +311,11 @@ static long make_process(struct hp_self *self, struct request *request)
         return -11; /* EAGAIN */
     }
     uint32_t serial = arena->follow ? hp_writer_before_fork(arena) : 0;
-    hp_process_add_stats(); /* what was done up to here is not the child's */
+    hp_process_add_stats(); /* what was done so far does not belong to the child */
     long result;
     if (request->number == SYS_clone3) {
         request->args.stack = request->args.stack_size = 0;
-        request->args.flags &= ~CLONE_CLEAR_SIGHAND; /* it would take the engine's: done below */
+        request->args.flags &= ~CLONE_CLEAR_SIGHAND; /* or the engine's go too: done below */
         result = hp_judged_call(SYS_clone3, (long)request->bytes, (long)request->size, 0, 0, 0);
     } else if (request->number == SYS_clone) {
         result =
@@ -325,7 +325,7 @@ static long make_process(struct hp_self *self, struct request *request)
     }
     if (result != 0) {
         if (copy >= 0 && (result < 0 || !(request->flags & CLONE_FILES)))
-            hp_sys1(SYS_close, copy); /* else it is the child's too */
+            hp_sys1(SYS_close, copy); /* otherwise the child shares it */
         hp_unlock();
         if (result > 0 && !hp_filters_trapped(self))
             told_of_child(self, result);
@@ -346,7 +346,7 @@ static long make_process(struct hp_self *self, struct request *request)
     return 0;
 }
 
-/* The block of a thread, or of a process that borrows our memory. */
+/* Prepares the block of a thread, or of a process that borrows our memory. */
 static struct hp_self *prepare_thread(const struct hp_self *self, const struct request *request)
 {
     bool vforked = !(request->flags & CLONE_THREAD);
@@ -395,7 +395,7 @@ static long make_thread(struct hp_self *self, struct request *request)
                                  .by_arch_prctl = !hp_engine.has_fsgsbase};
     if (request->number == SYS_clone3) {
         child->has_to_clear = request->args.flags & CLONE_CLEAR_SIGHAND;
-        request->args.flags &= ~CLONE_CLEAR_SIGHAND; /* it would take the engine's too */
+        request->args.flags &= ~CLONE_CLEAR_SIGHAND; /* it would clear the engine's handlers too */
         call.args[0] = (uint64_t)(uintptr_t)request->bytes;
     }
     long result = hp_clone(&call);
@@ -405,7 +405,7 @@ static long make_thread(struct hp_self *self, struct request *request)
     }
     if (vforked)
         told_of_child(self, result);
-    if (vforked && request->flags & CLONE_VFORK) /* it is done with our memory */
+    if (vforked && request->flags & CLONE_VFORK) /* it no longer uses our memory */
         free_block(child);
     return result;
 }
@@ -415,10 +415,10 @@ bool hp_sys_clone(struct hp_self *self)
     struct request request;
     if (!read_request(self, &request))
         return hp_raw_syscall(self);
-    /* The child must not be caught half made. A filter's signal may come. */
+    /* The child must not be interrupted half made. A filter's signal may come. */
     uint64_t all = HP_SIGSET_ALL & ~(HP_SIGNALS_SYNC | 1ull << (SIGNAL_SYS - 1));
     hp_sys4(SYS_rt_sigprocmask, 2, (long)&all, 0, 8);
-    if (self->has_signal) /* or it would be the child's as well */
+    if (self->has_signal) /* otherwise the child would have it too */
         return false;
     long result =
         request.flags & CLONE_VM ? make_thread(self, &request) : make_process(self, &request);
@@ -446,7 +446,7 @@ void hp_process_add_stats(void)
         ;
 }
 
-/* Whether there are children in our memory that are not threads of ours. */
+/* Whether children that are not our threads use our memory. */
 static bool has_borrowers(const struct hp_self *self)
 {
     for (const struct hp_self *t = hp_threads; t; t = t->next_thread)
@@ -455,7 +455,7 @@ static bool has_borrowers(const struct hp_self *self)
     return false;
 }
 
-/* The process exits in an orderly way: say so for all its threads, which stop where they are. */
+/* The process exits normally: marks all its threads, which stop where they are. */
 static void end_process(struct hp_self *self)
 {
     struct hp_arena *arena = hp_engine.arena;
@@ -472,7 +472,7 @@ static void end_process(struct hp_self *self)
     }
     hp_words_finish(self, HP_END_EXIT);
     if (!self->is_vforked && has_borrowers(self))
-        hp_unlock(); /* they go on without us */
+        hp_unlock(); /* they continue without us */
 }
 
 void hp_sys_exit(struct hp_self *self, bool group)
@@ -481,7 +481,7 @@ void hp_sys_exit(struct hp_self *self, bool group)
     if (group) {
         end_process(self);
         hp_judged_call(SYS_exit_group, status, 0, 0, 0, 0);
-        for (;;) /* a filter of the program refuses: by a call it does not see */
+        for (;;) /* refused by a filter: a call that bypasses it */
             hp_sys1(SYS_exit_group, status);
     }
     hp_words_finish(self, HP_END_EXIT);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * From program code to translated code. Instructions are copied; what depends on where they are, or
- * passes control on, is rewritten. No register is taken from the program and the flags are left
- * alone: where the engine needs a register it keeps the program's value in the thread's block.
+ * From program code to translated code. Instructions are copied, except that position-dependent
+ * parts and control transfers are rewritten. No register is taken from the program and the flags
+ * are left alone: where the engine needs a register it keeps the program's value in the thread's
+ * block.
  *
- * A translation is a pure function of the source and the place it is put. So an address in it is
- * explained, when a signal asks for that, by translating again and watching (hp_locate).
+ * A translation is a pure function of the source and its place. So to find what an address in it
+ * means (for a signal), the segment is translated again and watched (hp_locate).
  */
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/translate_impl.h"
@@ -16,12 +17,12 @@
 #include <string.h>
 
 #define SHORT_PIECES 4     /* blocks of a short segment */
-#define SHORT_INSNS  40    /* and its instructions, beyond which it does not go on */
-#define INSNS_MAX    256   /* the same of a long one */
-#define UNROLL_MAX   64    /* instructions in a segment to which a loop may add another round */
+#define SHORT_INSNS  40    /* and the instructions after which it does not continue */
+#define INSNS_MAX    256   /* the same for a long one */
+#define UNROLL_MAX   64    /* instructions in a segment up to which a loop may add an iteration */
 #define CODE_MAX     49152 /* bytes of a segment: a block of HP_BLOCK_MAX_INSNS, split if longer */
 #define SMALL_MAX    3072  /* bytes of stubs of a segment */
-#define CODE_RESERVE 320   /* what an instruction may need, with all that goes with it */
+#define CODE_RESERVE 320   /* the most that one instruction may need */
 
 /* --- What the head does / --------------------------------------------------------------------- */
 
@@ -50,7 +51,7 @@ bool hp_work_is_foreign(const struct hp_x86 *insn)
            (gs && insn->is_string && insn->addr32);
 }
 
-/* Guards the source up to `end`, all of it: for new guards old ones may have to go. */
+/* Guards all of the source up to `end`: for new guards old ones may have to go. */
 static bool guard_source(struct work *w, uint64_t end)
 {
     if (!w->guarded[1] || w->unguarded < w->guarded[0])
@@ -75,7 +76,7 @@ void hp_work_decode(struct work *w, uint64_t pc, const uint8_t *bytes, struct hp
     hp_x86_decode(bytes, rest < 15 ? (unsigned)rest : 15, insn);
 }
 
-/* The instruction may have the address of a section's description, which is aligned to 32 bytes. */
+/* The instruction may contain the address of a section's description, which is 32-byte aligned. */
 static void look_for_section(struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;
@@ -87,7 +88,7 @@ static void look_for_section(struct work *w)
              ((opcode >= 0xb8 && opcode <= 0xbf) || opcode == 0xc7)) /* MOV */
         value = (uint64_t)insn->imm;
     if (value < 4096 || value & 31 || value - w->pc + (1u << 30) > 1u << 31)
-        return; /* not near enough to be the program's data */
+        return; /* too far away to be the program's data */
     hp_rseq_learn(value);
     if (!w->section)
         w->high = hp_rseq_next(w->pc, w->high);
@@ -115,7 +116,7 @@ bool hp_work_straight(struct work *w)
         case HP_X86_PLAIN:
             w->unfit |= w->section && !hp_section_takes(w);
             if (hp_x87_is_stored(w->bytes, &w->insn))
-                return true; /* the engine has to look behind it */
+                return true; /* the engine must examine what it stored */
             hp_emit_copy(w);
             break;
         case HP_X86_RDGSBASE:
@@ -177,7 +178,7 @@ bool hp_work_begin(struct work *w, uint64_t pc)
     w->high = hp_rseq_next(pc, w->high);
     if (w->section && w->high > hp_section_stop(w, pc))
         w->high = hp_section_stop(w, pc);
-    if (place.writable) { /* within two pages, by which it can be found: see note_pages() */
+    if (place.writable) { /* within two pages, by which it is found: see note_pages() */
         w->unguarded = pc & ~(uint64_t)4095;
         if (w->high > w->unguarded + 8192)
             w->high = w->unguarded + 8192;
@@ -185,16 +186,15 @@ bool hp_work_begin(struct work *w, uint64_t pc)
     return true;
 }
 
-/* Where a segment costs nothing but its translation, it is short and nothing is translated twice.
- */
+/* If segments cost only their translation, they are short and nothing is translated twice. */
 static bool may_be_short(const struct work *w, uint64_t next)
 {
     return w->pieces + 1 < SHORT_PIECES && w->total <= SHORT_INSNS && !hp_cache_find(next) &&
            !(w->insn.kind == HP_X86_COND && w->insn.imm < 0) && next != hp_segs[w->segment].start;
 }
 
-/* Where it costs a word or a counter when it is left, it is long: goes on into known code, and
- * round loops. */
+/* If leaving a segment costs a word or a counter, segments are long: they continue into known code
+ * and around loops. */
 static bool may_be_long(const struct work *w, uint64_t next)
 {
     const struct hp_seg *seg = &hp_segs[w->segment];
@@ -206,7 +206,7 @@ static bool may_be_long(const struct work *w, uint64_t next)
     return true;
 }
 
-/* Whether the segment should go on with the code at `next`, which follows from `w->insn`. */
+/* Whether the segment should continue with the code at `next`, which follows `w->insn`. */
 static bool goes_on(const struct work *w, uint64_t next)
 {
     const struct hp_seg *seg = &hp_segs[w->segment];
@@ -225,8 +225,7 @@ static bool goes_on(const struct work *w, uint64_t next)
     return !hp_work_is_foreign(&insn);
 }
 
-/* A conditional jump: backwards it is expected to be taken (a loop, which is unrolled), else not.
- */
+/* A conditional jump: expected to be taken if backwards (a loop, which is unrolled), else not. */
 static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t *next)
 {
     bool back = w->insn.imm < 0;
@@ -242,7 +241,7 @@ static bool emit_cond(struct work *w, uint64_t target, uint64_t behind, uint64_t
     return more;
 }
 
-/* Emits the transfer that ends a piece; true when the segment goes on at `*next`. */
+/* Emits the transfer that ends a piece; true when the segment continues at `*next`. */
 static bool emit_end(struct work *w, uint64_t *next)
 {
     const struct hp_x86 *insn = &w->insn;
@@ -285,7 +284,7 @@ static bool emit_end(struct work *w, uint64_t *next)
             hp_exit_return(w);
         break;
     case HP_X86_SYSCALL: hp_exit_gate(w, HP_GATE_SYSCALL, behind); break;
-    case HP_X86_XBEGIN: /* a transaction that always fails at once */
+    case HP_X86_XBEGIN: /* a transaction that always fails immediately */
         hp_emit_byte(&w->e, 0xb8);
         hp_emit_u32(&w->e, 0);
         hp_exit_jump(w, target, true);
@@ -311,10 +310,10 @@ static bool emit_end(struct work *w, uint64_t *next)
     return more;
 }
 
-/* One piece; true when another follows, at `*next`. */
+/* Makes one piece; true when another follows, at `*next`. */
 static bool make_piece(struct work *w, uint64_t *next, const char **why)
 {
-    if (!hp_work_straight(w)) { /* what follows is found when it is run */
+    if (!hp_work_straight(w)) { /* the rest is found at run time */
         if (w->insns == 0)
             return false;
         if (!hp_work_describe(w, w->pc))
@@ -325,7 +324,7 @@ static bool make_piece(struct work *w, uint64_t *next, const char **why)
         w->pieces++;
         return false;
     }
-    w->insns++; /* the end counts; marks made from here on do not have it complete */
+    w->insns++; /* the last instruction counts; marks from here on treat it as incomplete */
     bool described = hp_work_describe(w, w->pc + w->insn.length);
     w->insns--;
     if (!described) {
@@ -386,7 +385,7 @@ uint32_t hp_translate(struct hp_self *self, uint64_t pc, bool land, const char *
     place_constants(&w);
     seg->n_pieces = w.pieces;
     seg->code_size = (uint32_t)(w.e.at - (uint64_t)(uintptr_t)seg->code);
-    if (!w.section) { /* which may be left at any instruction */
+    if (!w.section) { /* a section may be left at any instruction */
         seg->dead = w.dead;
         seg->flags_dead = w.flags_known && w.flags_dead;
     }
@@ -414,6 +413,6 @@ void hp_locate(uint32_t segment, uint64_t address, struct hp_spot *spot)
         hp_section_again(&w);
     else
         make_pieces(&w, seg->start, &why);
-    w.e.at = UINT64_MAX; /* if it is the last thing */
+    w.e.at = UINT64_MAX; /* in case it is at the very end */
     mark_clean(&w);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Instructions that do not pass control on: copied, with operands rewritten that depend on where
- * the instruction is, or on GS.
+ * Instructions that do not transfer control: copied, with operands rewritten that depend on the
+ * instruction's address or on GS.
  */
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/translate_impl.h"
@@ -10,7 +10,7 @@
 
 /* --- Rewritten operands / --------------------------------------------------------------------- */
 
-/* reg := reg + the program's GS base, by way of `other`. */
+/* reg := reg + the program's GS base, using `other`. */
 static void emit_add_gs_base(struct work *w, unsigned reg, unsigned other)
 {
     hp_emit_save(&w->e, other, HP_AT_SCRATCH2);
@@ -19,7 +19,7 @@ static void emit_add_gs_base(struct work *w, unsigned reg, unsigned other)
     hp_emit_restore(&w->e, other, HP_AT_SCRATCH2);
 }
 
-/* A register of the first eight that the instruction does not touch, for an address. */
+/* One of the first eight registers that the instruction does not touch, for an address. */
 static unsigned free_register(const struct work *w, unsigned but)
 {
     static const uint8_t candidates[] = {HP_X86_RBX, HP_X86_RSI, HP_X86_RDI,
@@ -27,8 +27,7 @@ static unsigned free_register(const struct work *w, unsigned but)
     for (unsigned i = 0; i < sizeof candidates; i++)
         if (!(w->insn.uses >> candidates[i] & 1) && candidates[i] != but)
             return candidates[i];
-    /* Not known in detail: a vector instruction, whose general registers are in ModRM if anywhere.
-     */
+    /* Not known in detail: a vector instruction, whose general registers can only be in ModRM. */
     unsigned reg = w->insn.modrm_at ? w->bytes[w->insn.modrm_at] >> 3 & 7 : 0;
     unsigned rm = w->insn.modrm_at ? w->bytes[w->insn.modrm_at] & 7 : 0;
     for (unsigned i = 0; i < sizeof candidates; i++)
@@ -45,7 +44,7 @@ static bool has_prefix(const struct work *w, uint8_t prefix)
     return false;
 }
 
-/* VEX, EVEX or XOP: of 8F, POP is the other one. */
+/* VEX, EVEX or XOP: 8F is also POP. */
 static bool is_vex(const struct work *w)
 {
     const uint8_t *opcode = w->bytes + w->insn.opcode_at;
@@ -53,7 +52,7 @@ static bool is_vex(const struct work *w)
            (opcode[0] == 0x8f && (opcode[1] & 31) >= 8);
 }
 
-/* The bits that extend index and base, wherever the encoding keeps them: as in REX. */
+/* The bits that extend index and base, wherever the encoding has them: as in REX. */
 static unsigned extension(const struct work *w)
 {
     const uint8_t *opcode = w->bytes + w->insn.opcode_at;
@@ -73,7 +72,7 @@ static bool has_vector_index(const struct work *w)
                     number == 0xc6 || number == 0xc7);
 }
 
-/* The displacement of the memory operand as the address needs it. */
+/* The displacement of the memory operand, as used in the address. */
 static int32_t displacement(const struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;
@@ -82,12 +81,12 @@ static int32_t displacement(const struct work *w)
     if (opcode[0] == 0x62 && insn->disp_size == 1)
         disp *= (int32_t)hp_x86_disp8_scale(opcode);
     if (opcode[0] == 0x8f && !is_vex(w) && (modrm[0] & 7) == 4 && !(insn->rex & 1) &&
-        (modrm[1] & 7) == 4) /* POP to [rsp + ...]: behind what is popped */
+        (modrm[1] & 7) == 4) /* POP to [rsp + ...]: relative to rsp after the pop */
         disp += !insn->wide && has_prefix(w, 0x66) ? 2 : 8;
     return disp;
 }
 
-/* lea reg, [the memory operand], without its segment and without an index that is a vector. */
+/* lea reg, [the memory operand], without its segment and without a vector index. */
 void hp_emit_address(struct work *w, unsigned reg)
 {
     const struct hp_x86 *insn = &w->insn;
@@ -108,7 +107,7 @@ void hp_emit_address(struct work *w, unsigned reg)
     hp_emit_u32(&w->e, (uint32_t)displacement(w));
 }
 
-/* Prefixes, without those that went into the address, and REX without index and base. */
+/* Prefixes except those already in the address, and REX without index and base. */
 static void emit_prefixes(struct work *w)
 {
     for (unsigned i = 0; i < w->insn.opcode_at; i++) {
@@ -121,7 +120,7 @@ static void emit_prefixes(struct work *w)
     }
 }
 
-/* The instruction with [reg], or [reg + vector], for its memory operand, and not relative to GS. */
+/* The instruction with [reg] or [reg + vector] as memory operand, not relative to GS. */
 static void emit_with_base(struct work *w, unsigned reg)
 {
     const struct hp_x86 *insn = &w->insn;
@@ -157,7 +156,7 @@ static void emit_far_operand(struct work *w)
     hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
 }
 
-/* LEA of an address out of reach: just the number. */
+/* LEA of an address out of reach: loads the number. */
 static bool emit_far_lea(struct work *w)
 {
     unsigned reg = (w->bytes[w->insn.modrm_at] >> 3 & 7u) | (w->insn.rex & 4u) << 1;
@@ -170,8 +169,8 @@ static bool emit_far_lea(struct work *w)
 /* --- Operands relative to GS that ModRM does not give / --------------------------------------- */
 
 /*
- * MOVS, CMPS, LODS, OUTS: with the program's GS base in rsi, which is taken out again. Repeated,
- * the instruction can be stopped in the middle as ever: hp_spot.biased.
+ * MOVS, CMPS, LODS, OUTS: adds the program's GS base to rsi and subtracts it afterwards. A repeated
+ * instruction can still be stopped in the middle: hp_spot.biased.
  */
 static void emit_gs_string(struct work *w)
 {
@@ -190,7 +189,7 @@ static void emit_gs_string(struct work *w)
     hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
 }
 
-/* MASKMOVQ, MASKMOVDQU, VMASKMOVDQU: with the address in rdi, and rdi put back. */
+/* MASKMOVQ, MASKMOVDQU, VMASKMOVDQU: with the address in rdi, which is restored. */
 static void emit_gs_maskmov(struct work *w)
 {
     const unsigned reg = HP_X86_RDI;
@@ -206,7 +205,8 @@ static void emit_gs_maskmov(struct work *w)
     hp_emit_restore(&w->e, reg, HP_AT_SCRATCH1);
 }
 
-/* MOV with the address in the instruction, and XLAT, become MOV of the accumulator and [reg]. */
+/* MOV with the address in the instruction, and XLAT, become MOV between the accumulator and
+ * [reg]. */
 static void emit_gs_accumulator(struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;
@@ -243,7 +243,7 @@ static void emit_gs_operand(struct work *w)
 
 /* --- All of them / ---------------------------------------------------------------------------- */
 
-/* POPF that sets the trap flag is left to hp_step(): HLT faults. The flags are dead here. */
+/* A POPF that sets the trap flag is left to hp_step(): HLT faults. The flags are dead here. */
 static void emit_pop_flags(struct work *w)
 {
     static const uint8_t check[] = {0xf6, 0x44, 0x24, 0x01, 0x01}; /* test byte [rsp + 1], 1 */
@@ -297,7 +297,7 @@ void hp_emit_gs_base(struct work *w)
         hp_emit_gs_operand(&w->e, reg, HP_AT_GS_BASE);
         return;
     }
-    hp_emit_byte(&w->e, 0x40u | (reg >> 3) << 2); /* 32 bits of it; the rest is 0 */
+    hp_emit_byte(&w->e, 0x40u | (reg >> 3) << 2); /* 32 bits of it; the upper half becomes 0 */
     hp_emit_byte(&w->e, 0x89);
     hp_emit_gs_operand(&w->e, reg, HP_AT_GS_BASE);
     hp_emit_set(&w->e, HP_AT_GS_BASE + 4, 0);

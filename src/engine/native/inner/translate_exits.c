@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * How control leaves a piece: jumps that are linked, look-ups, returns, and the way into C.
+ * How control leaves a piece: linked jumps, lookups, returns, and gates into C.
  */
 #include "engine/native/inner/landings.h"
 #include "engine/native/inner/translate_impl.h"
 
-#define MISS_SIZE 128 /* bytes for a return that went elsewhere */
+#define MISS_SIZE 128 /* bytes for a mispredicted return */
 
 /* --- Recording / ------------------------------------------------------------------------------ */
 
-/* In the middle of a rewritten transfer, rcx being saved: the run up to here is over. */
+/* Records the end of the run, inside a rewritten transfer with rcx saved. */
 static void emit_ran_indirect(struct work *w)
 {
     if (hp_engine.mode == HP_RECORD_NONE)
@@ -17,7 +17,7 @@ static void emit_ran_indirect(struct work *w)
     hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_NEXT);
     hp_emit_store_value(&w->e, HP_X86_RCX, 0, w->id);
     if (hp_engine.mode == HP_RECORD_COUNT)
-        return; /* the landing writes the other half and moves on */
+        return; /* the landing writes the second word and advances */
     hp_emit_add(&w->e, HP_X86_RCX, 4);
     hp_emit_save(&w->e, HP_X86_RCX, HP_AT_NEXT);
 }
@@ -32,7 +32,7 @@ static uint8_t *make_stub(struct work *w, uint32_t exit, int gate)
     return w->area->small;
 }
 
-/* The displacement of an exit goes here. */
+/* Emits the displacement of an exit. */
 static void emit_exit(struct work *w, uint64_t target, bool taken)
 {
     if (w->again) {
@@ -57,7 +57,7 @@ void hp_exit_jump(struct work *w, uint64_t target, bool taken)
     emit_exit(w, target, taken);
 }
 
-/* Leaves when the condition holds (`taken`) or when it does not. */
+/* Leaves when the condition holds (`taken`) or does not. */
 void hp_exit_cond(struct work *w, uint64_t target, bool taken)
 {
     hp_emit_align_patch(&w->e, 2);
@@ -66,7 +66,7 @@ void hp_exit_cond(struct work *w, uint64_t target, bool taken)
     emit_exit(w, target, taken);
 }
 
-/* LOOP and its like have short displacements only. */
+/* LOOP and its kind have short displacements only. */
 void hp_exit_counted(struct work *w, uint64_t target)
 {
     unsigned n = w->insn.length;
@@ -137,8 +137,8 @@ static void emit_load_target(struct work *w)
 }
 
 /*
- * Where HP_AT_TARGET says, rcx being saved: the table has the landing. The target is still in rcx
- * when nothing is recorded.
+ * Goes where HP_AT_TARGET says, with rcx saved: the table leads to the landing. The target is still
+ * in rcx when nothing is recorded.
  */
 static void emit_lookup(struct work *w)
 {
@@ -194,7 +194,7 @@ void hp_exit_return(struct work *w)
     emit_lookup(w);
 }
 
-/* rcx := rcx + value, by way of rax. */
+/* rcx := rcx + value, using rax. */
 static void emit_add_value(struct work *w, uint64_t value)
 {
     static const uint8_t lea[] = {0x48, 0x8d, 0x0c, 0x01}; /* lea rcx, [rcx + rax] */
@@ -204,7 +204,7 @@ static void emit_add_value(struct work *w, uint64_t value)
     hp_emit_restore(&w->e, HP_X86_RAX, HP_AT_SCRATCH1);
 }
 
-/* The return did not go where it was expected to; rcx is how far from there. */
+/* A mispredicted return; rcx is the distance from the expected address. */
 static uint64_t make_miss(struct work *w, uint64_t expected)
 {
     struct hp_emit saved = w->e;
@@ -219,8 +219,9 @@ static uint64_t make_miss(struct work *w, uint64_t expected)
 }
 
 /*
- * A return of a call in the same segment: compares the address with the expected one, without
- * flags, and goes on.
+ * The return from a call in the same segment: compares the address with the expected one, without
+ * flags, and continues.
+ *
  *      pop rcx; mov rax, -expected; lea rcx, [rcx + rax]; jrcxz behind; jmp elsewhere
  */
 void hp_exit_expected_return(struct work *w, uint64_t expected)
@@ -241,7 +242,6 @@ void hp_exit_expected_return(struct work *w, uint64_t expected)
     hp_emit_restore(&w->e, HP_X86_RCX, HP_AT_RCX);
 }
 
-/* Into C, for good. */
 void hp_exit_gate(struct work *w, int gate, uint64_t target)
 {
     if (w->again) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * Memory mode: the address of every memory operand is written to where HP_AT_ADDRESS points.
+ * Memory mode: the address of every memory operand is stored where HP_AT_ADDRESS points.
  *
- * HP_AT_ADDRESS is brought up to date once a block, right before its last instruction; the k-th
- * address of the block goes to [pointer + 8 * k]. So an operand takes two instructions (compute,
- * store) and two registers, which are *held* (their values being in HP_AT_SCRATCH1 and 2) over as
- * many instructions as use neither of them. An instruction that leaves no two registers free, or
- * needs the places where they are saved, borrows two for itself.
+ * HP_AT_ADDRESS is updated once per block, just before its last instruction; the k-th address of
+ * the block goes to [pointer + 8 * k]. So an operand takes two instructions (compute, store) and
+ * two registers. These are *held* (with their values in HP_AT_SCRATCH1 and 2) over all following
+ * instructions that use neither of them. An instruction that leaves no two registers free, or needs
+ * their save slots, borrows two for itself.
  *
- * Where a thread is stopped inside a block, what HP_AT_ADDRESS lacks (or, in the block's last
- * instruction, has too much) is known: hp_spot.addresses.
+ * When a thread is stopped inside a block, hp_spot.addresses says how many addresses HP_AT_ADDRESS
+ * lacks (or, in the block's last instruction, has too many).
  */
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/translate_impl.h"
@@ -35,7 +35,7 @@ static uint16_t registers_of(const struct hp_x86_mem *mems, unsigned n)
 
 /* --- Single instructions / -------------------------------------------------------------------- */
 
-/* Registers of an operand, as REX has them. */
+/* The registers of an operand, as bits of REX. */
 static unsigned rex_of(unsigned reg, uint8_t base, uint8_t index)
 {
     unsigned rex = 0x48 | (reg >> 3) << 2;
@@ -46,7 +46,7 @@ static unsigned rex_of(unsigned reg, uint8_t base, uint8_t index)
     return rex;
 }
 
-/* ModRM, SIB and displacement of [base + (index << shift) + disp]; base or index is there. */
+/* ModRM, SIB and displacement of [base + (index << shift) + disp], with a base or an index. */
 static void emit_operand(struct hp_emit *e, unsigned reg, const struct hp_x86_mem *mem)
 {
     unsigned mod = 0x80, field = (reg & 7) << 3;
@@ -78,7 +78,7 @@ static void emit_lea(struct hp_emit *e, unsigned reg, const struct hp_x86_mem *m
     emit_operand(e, reg, mem);
 }
 
-/* mov reg, value; short if it is near */
+/* mov reg, value; shorter if it is near */
 static void emit_constant(struct hp_emit *e, unsigned reg, uint64_t value)
 {
     if (!hp_emit_reaches(e->at, value)) {
@@ -102,7 +102,7 @@ static void emit_segment_base(struct hp_emit *e, unsigned reg, unsigned segment)
         hp_emit_byte(e, 0x0f);
         hp_emit_byte(e, 0xae);
         hp_emit_byte(e, 0xc0 | (reg & 7));
-    } else { /* mov reg, fs:[0]: by the ABI it points to itself */
+    } else { /* mov reg, fs:[0]: in the ABI it points to itself */
         hp_emit_byte(e, 0x64);
         hp_emit_byte(e, 0x48 | (reg >> 3) << 2);
         hp_emit_byte(e, 0x8b);
@@ -110,7 +110,7 @@ static void emit_segment_base(struct hp_emit *e, unsigned reg, unsigned segment)
     }
 }
 
-/* reg := address of an operand; `other` is used too where there is a segment. */
+/* reg := address of an operand; `other` is also used if there is a segment. */
 static void emit_compute(struct hp_emit *e, const struct hp_x86_mem *mem, unsigned reg,
                          unsigned other)
 {
@@ -133,7 +133,7 @@ static void emit_compute(struct hp_emit *e, const struct hp_x86_mem *mem, unsign
     emit_lea(e, reg, &sum);
 }
 
-/* The address of an operand to [pointer + 8 * slot]. */
+/* Stores the address of an operand in [pointer + 8 * slot]. */
 static void emit_record(struct hp_emit *e, const struct hp_x86_mem *mem, unsigned reg,
                         unsigned pointer, int slot)
 {
@@ -144,7 +144,7 @@ static void emit_record(struct hp_emit *e, const struct hp_x86_mem *mem, unsigne
         emit_compute(e, mem, reg, pointer);
     if (mem->segment != HP_X86_SEG_NONE)
         hp_emit_restore(e, pointer, HP_AT_ADDRESS);
-    /* Always with a displacement: hp_words_fault() knows the instruction by that. */
+    /* Always with a displacement: hp_words_fault() recognizes the instruction by it. */
     bool small = slot < 16;
     hp_emit_byte(e, rex_of(value, (uint8_t)pointer, HP_X86_NO_REG));
     hp_emit_byte(e, 0x89);
@@ -163,8 +163,8 @@ static bool ends_block(const struct hp_x86 *insn)
            insn->kind != HP_X86_WRGSBASE;
 }
 
-/* Whether its translation may need HP_AT_SCRATCH1 and 2. Where it will be is not known to the byte
- * yet, so a margin is left. */
+/* Whether its translation may need HP_AT_SCRATCH1 and 2. Its exact place is not known yet, so a
+ * margin is left. */
 static bool may_need_scratch(const struct work *w, const struct hp_x86 *insn, uint64_t pc)
 {
     const uint64_t margin = 1 << 20;
@@ -190,9 +190,9 @@ static bool has_two(unsigned set)
 }
 
 /*
- * Looks how far two registers can be held from w->insn on: sets w->held and w->held_until. It sees
- * the same when the piece is translated again, although that ends where the piece does: nothing
- * behind its end is looked at.
+ * Finds how far two registers can be held from w->insn on: sets w->held and w->held_until. The
+ * result is the same when the piece is translated again, which ends with the piece: nothing after
+ * the end is examined.
  */
 static void plan(struct work *w)
 {
@@ -244,7 +244,7 @@ static void record(struct work *w, const struct hp_x86_mem *mems, unsigned n)
 {
     if (!w->held_until) {
         plan(w);
-        if (!w->held_until) { /* for itself alone */
+        if (!w->held_until) { /* for this instruction only */
             uint16_t unused = (uint16_t)(ANY_REG & ~(unsigned)registers_of(mems, n));
             w->held[0] = (uint8_t)take_register(&unused);
             w->held[1] = (uint8_t)take_register(&unused);
@@ -268,7 +268,7 @@ void hp_memory_begin(struct work *w)
 void hp_memory_insn(struct work *w)
 {
     struct hp_x86_mem mems[HP_X86_MEMS_MAX];
-    w->addresses += w->recorded; /* the one before is complete */
+    w->addresses += w->recorded; /* the previous one is complete */
     w->recorded = 0;
     if (w->held_until)
         mark_recording(w, w->held[0], w->held[1]);

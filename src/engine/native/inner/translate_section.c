@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sections of rseq (rseq.h): the whole section is one segment, in the order of its code, and the
- * kernel is told where it is when it is entered. All ways out lead to exits, which are elsewhere,
- * but for the end, which is the end of what the kernel knows.
+ * Sections of rseq (rseq.h). The whole section is one segment, in code order, and on entry the
+ * kernel is told where it is. All ways out lead to exits elsewhere, except for the end, which is
+ * the end of the range the kernel knows.
  *
- * A section may branch within itself. A branch's target is a *label*: a run of blocks with ids of
- * its own begins there, and what leads to it says, in the section, that the run before is over.
- * Nothing else is recorded inside; registers that are used for that are known to
- * hp_on_rseq_abort().
+ * A section may branch within itself. A branch's target is a *label*: a run of blocks with its own
+ * ids begins there, and the code that leads to it records, inside the section, that the previous
+ * run has ended. Nothing else is recorded inside. hp_on_rseq_abort() knows the registers used for
+ * that.
  */
 #include "engine/native/inner/translate_impl.h"
 
@@ -33,7 +33,7 @@ static int find_label(const struct work *w, uint64_t pc)
     return -1;
 }
 
-/* The first label behind `pc`, or the end. */
+/* The first label after `pc`, or the end. */
 uint64_t hp_section_stop(const struct work *w, uint64_t pc)
 {
     const struct hp_section *section = hp_rseq_section(w->section);
@@ -103,8 +103,8 @@ static void fix_jumps(struct work *w)
 /* --- The code / ------------------------------------------------------------------------------- */
 
 /*
- * The way into a section: says to the kernel that it begins (unless the thread has no rseq) with
- * the last instruction before it. Registers that are needed for that are put back inside.
+ * The entry into a section: its last instruction tells the kernel that the section begins (unless
+ * the thread has no rseq). The registers used are restored inside.
  */
 static void emit_section_entrance(struct work *w)
 {
@@ -136,7 +136,7 @@ bool hp_section_takes(const struct work *w)
             (!insn->addr32 && hp_emit_reaches(w->e.at, hp_x86_operand(insn, w->pc))));
 }
 
-/* The run up to here is over, and another one begins in the section. */
+/* Records that the run has ended, and another begins in the section. */
 static void emit_ran(struct work *w, bool taken)
 {
     uint32_t counter =
@@ -167,7 +167,7 @@ static void emit_inner_branch(struct work *w, int label)
     uint8_t *skip = NULL;
     if (insn->kind == HP_X86_COND) {
         hp_emit_byte(&w->e, 0x70u | (insn->condition ^ 1u));
-    } else if (insn->kind == HP_X86_COUNTED) { /* itself over a jump */
+    } else if (insn->kind == HP_X86_COUNTED) { /* itself, over a jump */
         hp_emit_bytes(&w->e, w->bytes, insn->length - 1u);
         hp_emit_byte(&w->e, 2);
         hp_emit_byte(&w->e, 0xeb);
@@ -203,7 +203,7 @@ static void emit_fall(struct work *w, uint64_t next)
     }
 }
 
-/* The transfer that ends a piece. Returns where the next piece is. */
+/* Emits the transfer that ends a piece. Returns where the next piece is. */
 static uint64_t emit_transfer(struct work *w)
 {
     const struct hp_x86 *insn = &w->insn;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A thread's place in the stream. Translated code writes words by itself, without looking for the
- * end of a chunk: the page behind it cannot be written, and the fault comes to hp_words_fault().
+ * A thread's position in the stream. Translated code writes words without checking for the end of a
+ * chunk: the page after it is not writable, and the fault is handled by hp_words_fault().
  */
 #include "engine/native/inner/decode_memory.h"
 #include "engine/native/inner/inner.h"
@@ -57,7 +57,7 @@ void hp_words_ran(struct hp_self *self, uint32_t id, bool taken)
 void hp_words_ran_to(struct hp_self *self, uint32_t id, uint32_t entered)
 {
     if (hp_engine.mode != HP_RECORD_COUNT)
-        return; /* the site has written its word */
+        return; /* the translated code has written its word */
     while (self->writer.end - self->writer.next < 2)
         put(self, hp_word_event(HP_WORD_PAD, 0));
     put(self, id);
@@ -79,7 +79,7 @@ void hp_words_ran_part(struct hp_self *self, uint32_t id, uint32_t insns)
 void hp_words_not_ended(struct hp_self *self, uint32_t id, uint32_t insns)
 {
     if (hp_engine.mode != HP_RECORD_COUNT || id >= hp_engine.arena->shape.counted)
-        return; /* the reader of a stream sees it by itself */
+        return; /* the reader of a stream recognizes it */
     struct hp_counter *counters = (struct hp_counter *)(void *)((char *)self + HP_AT_COUNTERS);
     counters[id].left[0]--;
     hp_words_ran_part(self, id, insns);
@@ -97,9 +97,9 @@ void hp_words_finish(struct hp_self *self, enum hp_end_reason reason)
 
 /* --- Addresses / ------------------------------------------------------------------------------ */
 
-#define ADDRESSES_MAX 512 /* of a block: more than there can be */
+#define ADDRESSES_MAX 512 /* per block: more than there can be */
 
-/* A thread's window into the ring lies where in count mode its counters do. */
+/* A thread's window into the ring lies where its counters are in count mode. */
 static char *window(struct hp_self *self)
 {
     return (char *)self + HP_AT_COUNTERS;
@@ -112,7 +112,7 @@ static void take_chunk(struct hp_self *self, uint32_t number)
     self->address_end = self->address + HP_ARENA_ADDRESSES;
 }
 
-/* Maps the thread's window: the ring, or memory that nobody reads. */
+/* Maps the thread's window: the ring, or memory that is never read. */
 static void map_window(struct hp_self *self)
 {
     long result = -1, at = (long)window(self);
@@ -175,8 +175,8 @@ void hp_addresses_go_on(struct hp_self *self)
         hp_addresses_finish(hp_engine.arena, self->writer.index, HP_ADDRESSES_UNKNOWN);
 }
 
-/* Addresses of a block go to its place one after the other; those before this one, which are not
- * said to be there yet, move to the next chunk with it. */
+/* A block stores its addresses one after the other. Those before this one, which are not announced
+ * yet, move to the next chunk with it. */
 static void move_addresses(struct hp_self *self, uint32_t n)
 {
     const uint64_t *from = self->address;
@@ -189,10 +189,10 @@ static void move_addresses(struct hp_self *self, uint32_t n)
 }
 
 /*
- * A chunk of words is full: its addresses are published too, or a reader might wait for them while
- * the words of a loop without operands pile up. Those of the last instruction may yet be taken back
- * (hp_spot.addresses), so they stay where the pointer can go back to, unless nothing was written
- * since the last time: then they are older than that.
+ * A chunk of words is full: publishes its addresses too. Otherwise a reader might wait for them
+ * while the words of a loop without operands pile up. The last instruction's addresses may still be
+ * taken back (hp_spot.addresses), so they stay within reach of the pointer, unless nothing was
+ * written since the last time: then they are older than that.
  */
 static void publish_addresses(struct hp_self *self)
 {
@@ -208,8 +208,8 @@ static void publish_addresses(struct hp_self *self)
 }
 
 /*
- * mov [pointer + disp], reg, with REX: see translate_memory.c. The pointer is that of the next
- * chunk then.
+ * Recognizes mov [pointer + disp], reg, with REX: see translate_memory.c. The pointer becomes that
+ * of the next chunk.
  */
 static bool address_fault(struct hp_self *self, const uint8_t *pc, uint64_t r[16])
 {
@@ -224,9 +224,10 @@ static bool address_fault(struct hp_self *self, const uint8_t *pc, uint64_t r[16
 }
 
 /*
- * The stores that meet the end of a chunk:
+ * The stores that hit the end of a chunk:
+ *
  *   c7 /0 [reg] imm32        a word: goes to the next chunk
- *   c7 /0 [reg + 4] imm32    the second half of a pair (count mode): the first goes with it
+ *   c7 /0 [reg + 4] imm32    the second word of a pair (count mode): the first goes with it
  */
 bool hp_words_fault(struct hp_self *self, uint64_t address, const uint8_t *pc, uint64_t r[16])
 {

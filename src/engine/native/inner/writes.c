@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the kernel writes to the program's memory in a system call. Guards (guards.c) stop it: then
- * it says EFAULT, or that it wrote less, and what it had to tell may be lost. So they are lifted
- * before the call. Of most calls it is enough to know that their arguments point there.
+ * What the kernel writes to the program's memory in a system call. A guard (guards.c) stops it: it
+ * then returns EFAULT, or a short count, and data may be lost. So guards are lifted before the
+ * call. For most calls it is enough to know that an argument points to a guarded page.
  */
 #include "engine/native/inner/inner.h"
 #include "engine/native/inner/sys.h"
@@ -10,13 +10,13 @@
 #include <sys/socket.h>
 #include <sys/uio.h>
 
-#define STRUCT_SIZE 512 /* as much as calls write where nobody told them how much */
+#define STRUCT_SIZE 512 /* upper bound for calls without a size argument */
 #define MAX_VECTORS 1024
 
 enum kind {
     OTHER,
-    BUFFER,   /* `at` it, `size` bytes */
-    VECTORS,  /* at `at`, `size` of them */
+    BUFFER,   /* `size` bytes at `at` */
+    VECTORS,  /* `size` of them at `at` */
     MESSAGE,  /* a struct msghdr at `at` */
     MESSAGES, /* `size` struct mmsghdr at `at` */
 };
@@ -41,7 +41,7 @@ static const struct call calls[] = {
     [SYS_preadv2] = {VECTORS, RSI, RDX},
     [SYS_vmsplice] = {VECTORS, RSI, RDX},
     [SYS_process_vm_readv] = {VECTORS, RSI, RDX},
-    [SYS_process_vm_writev] = {VECTORS, R10, R8}, /* if it is this process */
+    [SYS_process_vm_writev] = {VECTORS, R10, R8}, /* if the target is this process */
     [SYS_recvmsg] = {MESSAGE, RSI, 0},
     [SYS_recvmmsg] = {MESSAGES, RSI, RDX},
 };

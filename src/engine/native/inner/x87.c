@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The x87 instruction pointer. The processor keeps the address of the last x87 instruction, which
- * is one in the cache; where it is stored it is replaced by the program's.
+ * is in the cache. Wherever it is stored it is replaced by the program's.
  */
 #include "engine/native/inner/x87.h"
 
@@ -10,8 +10,8 @@
 
 #include <string.h>
 
-/* The instruction of the program that the one at `address` in the cache stands for; 0: it is not
- * there any more. With the lock held. */
+/* The program's instruction for the one at `address` in the cache; 0: it is no longer there. With
+ * the lock held. */
 static uint64_t program_address(uint64_t address)
 {
     struct hp_spot spot = {0};
@@ -60,7 +60,7 @@ void hp_x87_correct_frame(struct hp_self *self, uint8_t *state)
 
 /* --- Instructions / --------------------------------------------------------------------------- */
 
-/* Where the pointer is in what the instruction stored at `at`, and its size; 0: it stored none. */
+/* Where the pointer is in what the instruction stored at `at`, and its size; 0: not stored. */
 static uint64_t find_pointer(const struct hp_self *self, const struct hp_last *l, uint64_t at,
                              unsigned *size)
 {
@@ -81,11 +81,11 @@ static uint64_t find_pointer(const struct hp_self *self, const struct hp_last *l
     return at + 8;
 }
 
-/* What is stored at `at` may be a part of the pointer only. False: leave it. */
+/* Reads the pointer; only a part of it may be stored at `at`. False: leave it. */
 static bool read_pointer(const struct hp_last *l, uint64_t at, unsigned size, uint64_t *pointer)
 {
     *pointer = 0;
-    if (l->bytes[l->insn.opcode_at] == 0xd9) { /* FNSTENV leaves it in the processor */
+    if (l->bytes[l->insn.opcode_at] == 0xd9) { /* FNSTENV keeps it in the processor */
         _Alignas(16) uint8_t state[512];
         __asm__ volatile("fxsave64 %0" : "=m"(state));
         memcpy(pointer, state + 8, 8);
