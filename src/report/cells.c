@@ -13,13 +13,10 @@
 void hp_put_source_place(const char *file, uint32_t line, struct hp_strbuf *cell)
 {
     hp_strbuf_clean(cell, file);
-    if (line != 0) {
-        hp_strbuf_add(cell, ":");
-        hp_strbuf_uint(cell, line);
-    }
+    if (line != 0)
+        hp_strbuf_format(cell, ":%u", line);
 }
 
-/* "file.c:12", or the module's name where no source is known. */
 void hp_put_where(const struct hp_tables *tables, const char *file, uint32_t line, uint32_t module,
                   struct hp_strbuf *cell)
 {
@@ -79,7 +76,6 @@ void hp_put_each(uint64_t all, uint64_t count, struct hp_strbuf *cell)
         hp_strbuf_human(cell, all / count + (all % count >= count - all % count));
 }
 
-/* Without what indents it, and with the tabs inside as blanks. */
 void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell)
 {
     while (length > 0 && (*text == ' ' || *text == '\t'))
@@ -92,11 +88,10 @@ void hp_put_source(const char *text, size_t length, struct hp_strbuf *cell)
     for (size_t i = 0; i < length; i++)
         copy[i] = text[i] == '\t' ? ' ' : text[i] == 0 ? '?' : text[i];
     copy[length] = 0;
-    struct hp_strbuf clean = {0};
+    struct hp_strbuf clean HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_strbuf_clean(&clean, copy);
     hp_strbuf_cut(cell, hp_strbuf_text(&clean), SOURCE_COLUMNS, HP_CUT_END);
     cell->failed |= clean.failed;
-    hp_strbuf_fini(&clean);
 }
 
 void hp_put_indented_source(const char *text, size_t length, struct hp_strbuf *cell)
@@ -106,14 +101,14 @@ void hp_put_indented_source(const char *text, size_t length, struct hp_strbuf *c
         columns = *text == ' ' ? columns + 1 : columns / 8 * 8 + 8;
     if (length == 0)
         return;
-    for (size_t i = 0; i < columns && i < SOURCE_COLUMNS / 2; i++)
-        hp_strbuf_add(cell, " ");
+    hp_strbuf_format(cell, "%*s",
+                     (int)(columns < SOURCE_COLUMNS / 2 ? columns : SOURCE_COLUMNS / 2), "");
     hp_put_source(text, length, cell);
 }
 
 void hp_put_assembly(const char *text, struct hp_strbuf *cell)
 {
-    struct hp_strbuf shorter = {0};
+    struct hp_strbuf shorter HP_CLEANUP(hp_strbuf_fini) = {0};
     while (*text) {
         hp_strbuf_bytes(&shorter, text, 1);
         if (text[0] == '0' && text[1] == 'x') {
@@ -126,7 +121,6 @@ void hp_put_assembly(const char *text, struct hp_strbuf *cell)
     }
     hp_strbuf_clean(cell, hp_strbuf_text(&shorter));
     cell->failed |= shorter.failed;
-    hp_strbuf_fini(&shorter);
 }
 
 const char *hp_density_glyph(double density)
@@ -134,8 +128,7 @@ const char *hp_density_glyph(double density)
     static const char *const glyphs[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
     if (!(density > 0))
         return " ";
-    int level = density >= 1 ? 7 : (int)(density * 8);
-    return glyphs[level];
+    return glyphs[density >= 1 ? 7 : (int)(density * 8)];
 }
 
 void hp_put_amount(double value, struct hp_strbuf *cell)
@@ -154,9 +147,7 @@ void hp_put_interval(struct hp_estimate e, struct hp_strbuf *cell)
     if (!(half > 0) || e.value == 0)
         return;
     double percent = half / fabs(e.value) * 100;
-    hp_strbuf_add(cell, " ±");
-    hp_strbuf_fixed(cell, percent, percent < 9.95 ? 1 : 0);
-    hp_strbuf_add(cell, "%");
+    hp_strbuf_format(cell, " ±%s%%", HP_FIXED(percent, percent < 9.95 ? 1 : 0));
 }
 
 void hp_put_estimate(struct hp_estimate estimate, struct hp_strbuf *cell)
@@ -165,7 +156,6 @@ void hp_put_estimate(struct hp_estimate estimate, struct hp_strbuf *cell)
     hp_put_interval(estimate, cell);
 }
 
-/* A file under the run's directory is shown relative to it. */
 const char *hp_short_path(const struct hp_run *run, const char *file)
 {
     const char *directory = hp_text(run->directory);
@@ -185,26 +175,18 @@ static void put_argument(struct hp_strbuf *text, const char *argument)
         return;
     }
     hp_strbuf_add(text, "'");
-    for (size_t n; *argument; argument += n) {
-        n = strcspn(argument, "'");
-        hp_strbuf_bytes(text, argument, n);
-        if (argument[n]) {
-            hp_strbuf_add(text, "'\\''");
-            n++;
-        }
-    }
+    for (; *argument; argument++)
+        hp_strbuf_bytes(text, *argument == '\'' ? "'\\''" : argument, *argument == '\'' ? 4 : 1);
     hp_strbuf_add(text, "'");
 }
 
 void hp_put_command(struct hp_strbuf *text, char **command)
 {
-    struct hp_strbuf quoted = {0};
+    struct hp_strbuf quoted HP_CLEANUP(hp_strbuf_fini) = {0};
     for (char **argument = command; argument && *argument; argument++) {
-        if (argument != command)
-            hp_strbuf_add(&quoted, " ");
+        hp_strbuf_add(&quoted, argument == command ? "" : " ");
         put_argument(&quoted, *argument);
     }
     hp_strbuf_clean(text, quoted.length ? hp_strbuf_text(&quoted) : "(unknown command)");
     text->failed |= quoted.failed;
-    hp_strbuf_fini(&quoted);
 }

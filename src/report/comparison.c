@@ -1,25 +1,35 @@
 // SPDX-License-Identifier: MIT
+#include "base/cleanup.h"
 #include "report/text.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
+/* What is compared, and how to print it. */
+struct printer {
+    const struct hp_comparison *c;
+    const char *name_a, *name_b;
+    const struct hp_report_options *options;
+    FILE *out;
+};
+
 /* How many of `n` functions to print. */
-static size_t top_of(const struct hp_report_options *options, size_t n)
+static size_t top_of(const struct printer *p, size_t n)
 {
-    size_t limit = hp_print_limit(options, &hp_view_functions);
+    size_t limit = hp_print_limit(p->options, &hp_view_functions);
     return limit != 0 && limit < n ? limit : n;
 }
 
-static enum hp_err print_json(const struct hp_comparison *c, const char *name_a, const char *name_b,
-                              const struct hp_report_options *options, FILE *out)
+static enum hp_err print_json(const struct printer *p)
 {
-    struct hp_json json = {.out = out, .lines = 3};
+    const struct hp_comparison *c = p->c;
+    struct hp_json json = {.out = p->out, .lines = 3};
     hp_json_begin_object(&json);
     hp_json_put_string(&json, "hotpath", HP_VERSION);
     hp_json_put_object(&json, "comparison");
-    hp_json_put_string(&json, "name_a", name_a);
-    hp_json_put_string(&json, "name_b", name_b);
+    hp_json_put_string(&json, "name_a", p->name_a);
+    hp_json_put_string(&json, "name_b", p->name_b);
     hp_json_put_uint(&json, "instructions_a", c->instructions_a);
     hp_json_put_uint(&json, "instructions_b", c->instructions_b);
     hp_json_put_fixed(&json, "block_overlap", c->block_overlap, 6);
@@ -41,7 +51,7 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
         hp_json_end_object(&json);
     }
     hp_json_put_array(&json, "moves");
-    for (size_t i = 0; i < top_of(options, c->n_moves); i++) {
+    for (size_t i = 0; i < top_of(p, c->n_moves); i++) {
         const struct hp_move *move = &c->moves[i];
         hp_json_begin_object(&json);
         hp_json_put_string(&json, "name", hp_text(move->name));
@@ -58,23 +68,18 @@ static enum hp_err print_json(const struct hp_comparison *c, const char *name_a,
     return hp_json_finish(&json);
 }
 
-static enum hp_err print_csv(const struct hp_comparison *c, const struct hp_report_options *options,
-                             FILE *out)
+static enum hp_err print_csv(const struct printer *p)
 {
-    fputs("name,module,a,b,share_a,share_b\r\n", out);
-    for (size_t i = 0; i < top_of(options, c->n_moves); i++) {
-        const struct hp_move *move = &c->moves[i];
-        char a[HP_NUMBER_SIZE], b[HP_NUMBER_SIZE], share_a[HP_NUMBER_SIZE], share_b[HP_NUMBER_SIZE];
-        hp_number_uint(a, move->a);
-        hp_number_uint(b, move->b);
-        hp_number_fixed(share_a, move->share_a, 6);
-        hp_number_fixed(share_b, move->share_b, 6);
-        hp_csv_text(out, hp_text(move->name));
-        putc(',', out);
-        hp_csv_text(out, hp_text(move->module));
-        fprintf(out, ",%s,%s,%s,%s\r\n", a, b, share_a, share_b);
+    fputs("name,module,a,b,share_a,share_b\r\n", p->out);
+    for (size_t i = 0; i < top_of(p, p->c->n_moves); i++) {
+        const struct hp_move *move = &p->c->moves[i];
+        hp_csv_text(p->out, hp_text(move->name));
+        putc(',', p->out);
+        hp_csv_text(p->out, hp_text(move->module));
+        fprintf(p->out, ",%" PRIu64 ",%" PRIu64 ",%s,%s\r\n", move->a, move->b,
+                HP_FIXED(move->share_a, 6), HP_FIXED(move->share_b, 6));
     }
-    return hp_print_finish(out);
+    return hp_print_finish(p->out);
 }
 
 /* --- Text ------------------------------------------------------------------------------------- */
@@ -91,11 +96,8 @@ static const struct hp_column columns[] = {{"change", .right = true, .heat = tru
 /* "+1.2" with its sign, so that the direction is seen at once. */
 static void put_signed(struct hp_strbuf *cell, double value)
 {
-    char text[HP_NUMBER_SIZE];
-    hp_number_fixed(text, value, 1);
-    if (value > 0 && strcmp(text, "0.0") != 0)
-        hp_strbuf_add(cell, "+");
-    hp_strbuf_add(cell, text);
+    const char *text = HP_FIXED(value, 1);
+    hp_strbuf_format(cell, "%s%s", value > 0 && strcmp(text, "0.0") != 0 ? "+" : "", text);
 }
 
 static double change_of(const struct hp_move *move)
@@ -105,8 +107,7 @@ static double change_of(const struct hp_move *move)
 
 static double fill(void *context, size_t i, struct hp_strbuf *cells)
 {
-    const struct hp_comparison *c = context;
-    const struct hp_move *move = &c->moves[i];
+    const struct hp_move *move = &((const struct printer *)context)->c->moves[i];
     put_signed(&cells[0], change_of(move) * 100);
     hp_strbuf_percent(&cells[1], move->share_a);
     hp_strbuf_percent(&cells[2], move->share_b);
@@ -117,86 +118,68 @@ static double fill(void *context, size_t i, struct hp_strbuf *cells)
     return fabs(change_of(move));
 }
 
-static enum hp_err print_head(const struct hp_comparison *c, const char *name_a, const char *name_b,
-                              const struct hp_report_options *options, FILE *out)
+static enum hp_err print_head(const struct printer *p)
 {
-    struct hp_strbuf text = {0};
-    hp_strbuf_add(&text, hp_text_bold(options->color));
-    hp_strbuf_add(&text, "A: ");
-    hp_strbuf_clean(&text, hp_text(name_a));
+    const struct hp_comparison *c = p->c;
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
+    hp_strbuf_format(&text, "%sA: ", hp_text_bold(p->options->color));
+    hp_strbuf_clean(&text, hp_text(p->name_a));
     hp_strbuf_add(&text, "    B: ");
-    hp_strbuf_clean(&text, hp_text(name_b));
-    hp_strbuf_add(&text, hp_text_plain(options->color));
-    hp_strbuf_add(&text, "\n  instructions: ");
-    hp_strbuf_grouped(&text, c->instructions_a);
-    hp_strbuf_add(&text, " -> ");
-    hp_strbuf_grouped(&text, c->instructions_b);
+    hp_strbuf_clean(&text, hp_text(p->name_b));
+    hp_strbuf_format(&text, "%s\n  instructions: %s -> %s", hp_text_plain(p->options->color),
+                     HP_GROUPED(c->instructions_a), HP_GROUPED(c->instructions_b));
     if (c->instructions_a > 0) {
-        double ratio = (double)c->instructions_b / (double)c->instructions_a;
         hp_strbuf_add(&text, " (");
-        put_signed(&text, (ratio - 1) * 100);
+        put_signed(&text, ((double)c->instructions_b / (double)c->instructions_a - 1) * 100);
         hp_strbuf_add(&text, "%)");
     }
-    hp_strbuf_add(&text, "\n  overlap: blocks ");
-    hp_strbuf_fixed(&text, c->block_overlap, 1);
-    hp_strbuf_add(&text, "%   edges ");
-    hp_strbuf_fixed(&text, c->edge_overlap, 1);
-    hp_strbuf_add(&text, "%   functions ");
-    hp_strbuf_fixed(&text, c->function_overlap, 1);
-    hp_strbuf_add(&text, "%\n");
+    hp_strbuf_format(&text, "\n  overlap: blocks %s%%   edges %s%%   functions %s%%\n",
+                     HP_FIXED(c->block_overlap, 1), HP_FIXED(c->edge_overlap, 1),
+                     HP_FIXED(c->function_overlap, 1));
     for (size_t i = 0; i < c->n_kinds; i++) {
         hp_strbuf_add(&text, "  overlap of paths ");
         hp_strbuf_clean(&text, c->kinds[i].kind);
-        hp_strbuf_add(&text, ": ");
-        hp_strbuf_fixed(&text, c->kinds[i].executions, 1);
-        hp_strbuf_add(&text, "% by executions   ");
-        hp_strbuf_fixed(&text, c->kinds[i].instructions, 1);
-        hp_strbuf_add(&text, "% by instructions\n");
+        hp_strbuf_format(&text, ": %s%% by executions   %s%% by instructions\n",
+                         HP_FIXED(c->kinds[i].executions, 1),
+                         HP_FIXED(c->kinds[i].instructions, 1));
     }
-    if (c->has_loops) {
-        hp_strbuf_add(&text, "  overlap of loops: ");
-        hp_strbuf_fixed(&text, c->loop_instructions, 1);
-        hp_strbuf_add(&text, "% by instructions   ");
-        hp_strbuf_fixed(&text, c->loop_iterations, 1);
-        hp_strbuf_add(&text, "% by iterations\n");
-    }
-    hp_strbuf_add(&text, "\n");
-    fputs(hp_strbuf_text(&text), out);
-    enum hp_err err = text.failed ? hp_fail_nomem() : HP_OK;
-    hp_strbuf_fini(&text);
-    return err;
+    if (c->has_loops)
+        hp_strbuf_format(&text, "  overlap of loops: %s%% by instructions   %s%% by iterations\n",
+                         HP_FIXED(c->loop_instructions, 1), HP_FIXED(c->loop_iterations, 1));
+    fprintf(p->out, "%s\n", hp_strbuf_text(&text));
+    return text.failed ? hp_fail_nomem() : HP_OK;
 }
 
-static enum hp_err print_text(const struct hp_comparison *c, const char *name_a, const char *name_b,
-                              const struct hp_report_options *options, FILE *out)
+static enum hp_err print_text(struct printer *p)
 {
-    HP_TRY(print_head(c, name_a, name_b, options, out));
+    const struct hp_comparison *c = p->c;
+    HP_TRY(print_head(p));
     size_t moved = 0; /* the largest changes come first */
     while (moved < c->n_moves && change_of(&c->moves[moved]) != 0)
         moved++;
-    size_t n = top_of(options, moved);
     if (moved == 0)
-        fputs("  (no function's share changed)\n", out);
+        fputs("  (no function's share changed)\n", p->out);
     else
         HP_TRY(hp_text_rows_print(&(struct hp_text_rows){.columns = columns,
-                                                         .out = out,
-                                                         .color = options->color,
-                                                         .width = options->width,
-                                                         .n = n,
+                                                         .out = p->out,
+                                                         .color = p->options->color,
+                                                         .width = p->options->width,
+                                                         .n = top_of(p, moved),
                                                          .fill = fill,
-                                                         .context = (void *)(uintptr_t)c}));
-    hp_print_more(out, moved - n);
-    return hp_print_finish(out);
+                                                         .context = p}));
+    hp_print_more(p->out, moved - top_of(p, moved));
+    return hp_print_finish(p->out);
 }
 
 enum hp_err hp_report_comparison(const struct hp_comparison *comparison, const char *name_a,
                                  const char *name_b, const struct hp_report_options *options,
                                  FILE *out)
 {
+    struct printer printer = {comparison, name_a, name_b, options, out};
     switch (options->format) {
-    case HP_REPORT_TEXT: return print_text(comparison, name_a, name_b, options, out);
-    case HP_REPORT_JSON: return print_json(comparison, name_a, name_b, options, out);
-    case HP_REPORT_CSV: return print_csv(comparison, options, out);
+    case HP_REPORT_TEXT: return print_text(&printer);
+    case HP_REPORT_JSON: return print_json(&printer);
+    case HP_REPORT_CSV: return print_csv(&printer);
     }
     return hp_fail(HP_ERR_INVALID, "no report format %d", (int)options->format);
 }

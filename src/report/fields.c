@@ -132,14 +132,6 @@ void hp_list_text(struct hp_list *list, const char *text)
     end_text(list, start);
 }
 
-void hp_list_place(struct hp_list *list, struct hp_place place)
-{
-    begin_item(list);
-    size_t start = list->text->length;
-    hp_tables_place(list->tables, place, list->text);
-    end_text(list, start);
-}
-
 void hp_list_blocks(const struct hp_field_input *in, struct hp_list *list)
 {
     const struct hp_profile *p = in->tables->profile;
@@ -147,8 +139,12 @@ void hp_list_blocks(const struct hp_field_input *in, struct hp_list *list)
     const struct hp_row_field *block = hp_row_column(kind, "block");
     size_t n;
     const char *row = hp_items(p, kind, in->row->item, &n);
-    for (; n-- > 0; row += hp_row_formats[kind].size)
-        hp_list_place(list, p->blocks[hp_row_number(block, row)].place);
+    for (; n-- > 0; row += hp_row_formats[kind].size) {
+        begin_item(list);
+        size_t start = list->text->length;
+        hp_tables_place(list->tables, p->blocks[hp_row_number(block, row)].place, list->text);
+        end_text(list, start);
+    }
 }
 
 void hp_list_begin(struct hp_list *list)

@@ -105,13 +105,13 @@ struct hp_field {
 };
 
 /* For the tables of fields. */
-#define HP_COLUMN                     .from = HP_FROM_COLUMN
-#define HP_NAMED(name)                .column = (name)
-#define HP_PLACE(prefix)              .as = HP_AS_PLACE, .column = prefix "module"
-#define HP_VALUE(k)                   .from = HP_FROM_VALUE, .value = (k)
-#define HP_COUNTED(k)                 .kind = HP_FIELD_COUNTED, HP_VALUE(k)
-#define HP_SHARE(k)                   .as = HP_AS_SHARE, HP_VALUE(k)
-#define HP_MEMBER(kind, type, member) .from = HP_FROM_##kind, .offset = offsetof(type, member)
+#define HP_COLUMN                    .from = HP_FROM_COLUMN
+#define HP_NAMED(name)               .column = (name)
+#define HP_PLACE(prefix)             .as = HP_AS_PLACE, .column = prefix "module"
+#define HP_VALUE(k)                  .from = HP_FROM_VALUE, .value = (k)
+#define HP_COUNTED(k)                .kind = HP_FIELD_COUNTED, HP_VALUE(k)
+#define HP_SHARE(k)                  .as = HP_AS_SHARE, HP_VALUE(k)
+#define HP_FOUND(kind, type, member) .from = HP_FROM_##kind, .offset = offsetof(type, member)
 
 /* --- Reading them ----------------------------------------------------------------------------- */
 
@@ -174,9 +174,8 @@ struct hp_cell hp_cell_place(const struct hp_field_input *input, struct hp_place
  * `value`. */
 void hp_list_blocks(const struct hp_field_input *input, struct hp_list *list);
 
-/* An item that is a text (without line ends) or an address. */
+/* An item that is a text, without line ends. */
 void hp_list_text(struct hp_list *list, const char *text);
-void hp_list_place(struct hp_list *list, struct hp_place place);
 
 /* An item of several members; in CSV they are the members without keys: "1:2". */
 void hp_list_begin(struct hp_list *list);

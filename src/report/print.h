@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The printers behind hp_report(), one a format. They do not check for write errors: hp_report()
- * does, at the end.
+ * The printers behind hp_report(). They do not check for write errors: hp_report() does, at the
+ * end.
  */
 #ifndef HP_REPORT_PRINT_H
 #define HP_REPORT_PRINT_H
@@ -12,10 +12,9 @@
 
 enum hp_err hp_print_text(struct hp_tables *tables, const struct hp_report_options *options,
                           FILE *out);
-enum hp_err hp_print_json(struct hp_tables *tables, const struct hp_report_options *options,
-                          FILE *out);
-enum hp_err hp_print_csv(struct hp_tables *tables, const struct hp_report_options *options,
-                         FILE *out);
+/* JSON or CSV. */
+enum hp_err hp_print_script(struct hp_tables *tables, const struct hp_report_options *options,
+                            FILE *out);
 
 /* The key of a view: its name, with "_" for "-". */
 void hp_json_view_key(struct hp_json *json, const struct hp_view *view);

@@ -65,28 +65,20 @@ const struct hp_view *hp_print_default(const struct hp_tables *tables)
     return &hp_view_functions;
 }
 
-static enum hp_err print(struct hp_tables *tables, const struct hp_report_options *options,
-                         FILE *out)
-{
-    switch (options->format) {
-    case HP_REPORT_TEXT: return hp_print_text(tables, options, out);
-    case HP_REPORT_JSON: return hp_print_json(tables, options, out);
-    case HP_REPORT_CSV: return hp_print_csv(tables, options, out);
-    }
-    return hp_fail(HP_ERR_INVALID, "no report format %d", (int)options->format);
-}
-
 enum hp_err hp_report(const struct hp_profile *profile, const struct hp_report_options *options,
                       FILE *out)
 {
     if (!hp_report_by_name(options->by))
         return hp_fail(HP_ERR_INVALID, "cycles are not summed by %d", (int)options->by);
+    if ((unsigned)options->format > HP_REPORT_CSV)
+        return hp_fail(HP_ERR_INVALID, "no report format %d", (int)options->format);
     struct hp_tables tables;
     HP_TRY(hp_tables_init(&tables, profile));
     tables.costs = options->partition;
     tables.by = options->by;
     flockfile(out); /* the printers use the unlocked calls */
-    enum hp_err err = print(&tables, options, out);
+    enum hp_err err = options->format == HP_REPORT_TEXT ? hp_print_text(&tables, options, out)
+                                                        : hp_print_script(&tables, options, out);
     funlockfile(out);
     hp_tables_fini(&tables);
     return err;

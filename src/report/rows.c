@@ -9,70 +9,26 @@
 
 /* --- Counters: where the values of a view come from ------------------------------------------- */
 
-struct source {
-    const struct hp_tables *tables;
-    const struct hp_view *view;
-    size_t n_counters, n_items;
-    const struct hp_row_field *columns[HP_ROW_VALUES]; /* NULL: 0 */
-};
-
-static struct source source_of(const struct hp_tables *tables, const struct hp_view *view)
-{
-    struct source source = {.tables = tables, .view = view};
-    source.n_items = hp_profile_n_rows(tables->profile, view->item);
-    if (view->values[0])
-        source.n_counters = hp_profile_n_rows(tables->profile, view->counter);
-    for (size_t k = 0; k < HP_ROW_VALUES && view->values[k]; k++)
-        source.columns[k] = hp_row_column(view->counter, view->values[k]);
-    return source;
-}
-
 /* What every counter begins with. */
 struct counter {
     uint32_t item, thread;
 };
 
-static void read_counter(const struct source *source, size_t i, struct hp_row *row)
+/* The values of counter `i`, from columns, NULL behind the last. */
+static struct hp_row read_counter(const struct hp_tables *tables, const struct hp_view *view,
+                                  const struct hp_row_field *const *columns, size_t i)
 {
-    const struct hp_view *view = source->view;
-    const void *counter = hp_profile_row(source->tables->profile, view->counter, i);
+    const void *counter = hp_profile_row(tables->profile, view->counter, i);
     struct counter of = {(uint32_t)i, HP_PROFILE_NONE};
     if (view->counter != view->item)
         memcpy(&of, counter, sizeof of);
-    *row = (struct hp_row){.item = of.item, .thread = of.thread};
-    for (size_t k = 0; k < HP_ROW_VALUES && source->columns[k]; k++)
-        row->v[k] = hp_row_number(source->columns[k], counter);
+    struct hp_row row = {.item = of.item, .thread = of.thread};
+    for (size_t k = 0; columns[k]; k++)
+        row.v[k] = hp_row_number(columns[k], counter);
     if (view->adjust)
-        view->adjust(source->tables, row);
+        view->adjust(tables, &row);
+    return row;
 }
-
-static void add_values(struct hp_row *row, const struct hp_row *other)
-{
-    for (size_t k = 0; k < HP_ROW_VALUES; k++)
-        row->v[k] = hp_saturating_add(row->v[k], other->v[k]);
-}
-
-/* Sums the counters by item. Items without any are dropped, except threads: one that executed
- * nothing is worth knowing. */
-static enum hp_err sum_items(struct hp_rows *rows, const struct source *source)
-{
-    HP_TRY(hp_rows_of_items(rows, source->n_items));
-    rows->n = 0;
-    for (size_t i = 0; i < source->n_counters; i++) {
-        struct hp_row row;
-        read_counter(source, i, &row);
-        if (row.item != HP_PROFILE_NONE)
-            add_values(&rows->rows[row.item], &row);
-    }
-    for (size_t i = 0; i < source->n_items; i++) {
-        const struct hp_row *row = &rows->rows[i];
-        if (!source->view->by_thread || row->v[0] || row->v[1] || row->v[2] || row->v[3])
-            rows->rows[rows->n++] = *row;
-    }
-    return HP_OK;
-}
-
-/* --- Parts: the same by thread ---------------------------------------------------------------- */
 
 static int compare_parts(const void *a, const void *b)
 {
@@ -80,28 +36,60 @@ static int compare_parts(const void *a, const void *b)
     return HP_COMPARE(x->item, y->item) ?: HP_COMPARE(x->thread, y->thread);
 }
 
-static enum hp_err sum_parts(struct hp_rows *rows, const struct source *source)
+static void add_values(struct hp_row *row, const struct hp_row *other)
 {
-    struct hp_row *parts = rows->parts = calloc(source->n_counters + 1, sizeof *parts);
-    if (!parts)
-        return hp_fail_nomem();
-    size_t n = 0;
-    bool sorted = true;
-    for (size_t i = 0; i < source->n_counters; i++) {
-        read_counter(source, i, &parts[n]);
-        if (parts[n].item == HP_PROFILE_NONE)
-            continue;
-        sorted = sorted && (n == 0 || compare_parts(&parts[n - 1], &parts[n]) <= 0);
-        n++;
-    }
-    if (!sorted) /* a normal profile's counters are, but those of its modules */
+    for (size_t k = 0; k < HP_ROW_VALUES; k++)
+        hp_add_up(&row->v[k], other->v[k]);
+}
+
+/* Sorts parts, and makes those of the same item and thread one; returns how many there are. */
+static size_t join_parts(struct hp_row *parts, size_t n)
+{
+    size_t kept = 0, sorted = 1;
+    while (sorted < n && compare_parts(&parts[sorted - 1], &parts[sorted]) <= 0)
+        sorted++;
+    if (sorted < n) /* a normal profile's counters are, but those of its modules */
         qsort(parts, n, sizeof *parts, compare_parts);
     for (size_t i = 0; i < n; i++) {
-        if (rows->n_parts > 0 && compare_parts(&parts[rows->n_parts - 1], &parts[i]) == 0)
-            add_values(&parts[rows->n_parts - 1], &parts[i]);
+        if (kept > 0 && compare_parts(&parts[kept - 1], &parts[i]) == 0)
+            add_values(&parts[kept - 1], &parts[i]);
         else
-            parts[rows->n_parts++] = parts[i];
+            parts[kept++] = parts[i];
     }
+    return kept;
+}
+
+/* Sums the counters by item, and by thread. Items without any are dropped, except threads: one that
+ * executed nothing is worth knowing. */
+static enum hp_err sum_counters(struct hp_rows *rows, const struct hp_tables *tables,
+                                const struct hp_view *view, bool per_thread)
+{
+    const struct hp_row_field *columns[HP_ROW_VALUES + 1] = {0};
+    size_t n = view->values[0] ? hp_profile_n_rows(tables->profile, view->counter) : 0;
+    for (size_t k = 0; k < HP_ROW_VALUES && view->values[k]; k++)
+        columns[k] = hp_row_column(view->counter, view->values[k]);
+    HP_TRY(hp_rows_of_items(rows, hp_profile_n_rows(tables->profile, view->item)));
+    if (per_thread) {
+        rows->parts = calloc(n + 1, sizeof *rows->parts);
+        if (!rows->parts)
+            return hp_fail_nomem();
+    }
+    for (size_t i = 0; i < n; i++) {
+        struct hp_row row = read_counter(tables, view, columns, i);
+        if (row.item == HP_PROFILE_NONE)
+            continue;
+        add_values(&rows->rows[row.item], &row);
+        if (per_thread)
+            rows->parts[rows->n_parts++] = row;
+    }
+    rows->n_parts = join_parts(rows->parts, rows->n_parts);
+    size_t kept = 0;
+    for (size_t i = 0; i < rows->n; i++) {
+        const struct hp_row *row = &rows->rows[i];
+        if (!view->by_thread || row->v[0] || row->v[1] || row->v[2] || row->v[3])
+            rows->rows[kept++] = *row;
+    }
+    rows->n = kept;
     return HP_OK;
 }
 
@@ -118,25 +106,16 @@ struct order {
     const uint32_t *lists; /* by item: its list; NULL: all are one */
 };
 
-static int compare_items(const struct order *by, uint32_t a, uint32_t b)
-{
-    const struct hp_view *view = by->view;
-    int order = view->compare ? view->compare(by->profile, a, b) : 0;
-    for (size_t i = 0; i < view->n_places && order == 0; i++) {
-        const struct hp_place *x = hp_profile_row(by->profile, view->item, a) + view->places;
-        const struct hp_place *y = hp_profile_row(by->profile, view->item, b) + view->places;
-        order = hp_place_compare(x[i], y[i]);
-    }
-    return order ?: HP_COMPARE(a, b);
-}
-
-/* A total order: equal weights by address, equal addresses by place in the normal profile. */
+/* A total order: equal weights as the view says, else by place in the normal profile. */
 static int compare_rows(const void *a, const void *b, void *context)
 {
     const struct hp_row *x = a, *y = b;
     const struct order *by = context;
     int order = by->lists ? HP_COMPARE(by->lists[x->item], by->lists[y->item]) : 0;
-    return order ?: HP_COMPARE(y->v[0], x->v[0]) ?: compare_items(by, x->item, y->item);
+    order = order ?: HP_COMPARE(y->v[0], x->v[0]);
+    if (order == 0 && by->view->compare)
+        order = by->view->compare(by->profile, x->item, y->item);
+    return order ?: HP_COMPARE(x->item, y->item);
 }
 
 bool hp_rows_same_list(const struct hp_tables *tables, const struct hp_view *view, uint32_t a,
@@ -160,39 +139,41 @@ static enum hp_err sort_rows(struct hp_rows *rows, const struct hp_tables *table
     return HP_OK;
 }
 
+size_t hp_rows_of_list(const struct hp_rows *rows, const struct hp_tables *tables,
+                       const struct hp_view *view, size_t first)
+{
+    size_t n = 1;
+    while (first + n < rows->n &&
+           hp_rows_same_list(tables, view, rows->rows[first].item, rows->rows[first + n].item))
+        n++;
+    return n;
+}
+
 void hp_rows_keep(struct hp_rows *rows, const struct hp_tables *tables, const struct hp_view *view,
                   size_t top)
 {
-    size_t kept = 0, of_group = 0;
-    uint32_t last = HP_PROFILE_NONE;
-    for (size_t i = 0; i < rows->n; i++) {
-        uint32_t item = rows->rows[i].item;
-        if (last == HP_PROFILE_NONE || !hp_rows_same_list(tables, view, last, item))
-            of_group = 0;
-        last = item;
-        if (top == 0 || of_group++ < top)
-            rows->rows[kept++] = rows->rows[i];
+    size_t kept = 0, all = rows->n;
+    for (size_t i = 0, n; i < all; i += n) {
+        n = hp_rows_of_list(rows, tables, view, i);
+        size_t keep = top && top < n ? top : n;
+        memmove(&rows->rows[kept], &rows->rows[i], keep * sizeof *rows->rows);
+        kept += keep;
     }
-    rows->n_left_out = rows->n - kept;
+    rows->n_left_out = all - kept;
     rows->n = kept;
-}
-
-static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, const struct hp_view *view,
-                        bool per_thread)
-{
-    if (view->make)
-        return view->make(rows, tables, per_thread);
-    struct source source = source_of(tables, view);
-    HP_TRY(sum_items(rows, &source));
-    return per_thread && view->by_thread ? sum_parts(rows, &source) : HP_OK;
 }
 
 enum hp_err hp_rows_init(struct hp_rows *rows, struct hp_tables *tables, const struct hp_view *view,
                          bool per_thread)
 {
     *rows = (struct hp_rows){0};
-    enum hp_err err = view->fields ? make(rows, tables, view, per_thread)
-                                   : hp_fail(HP_ERR_INVALID, "view %s is no table", view->name);
+    if (!view->fields)
+        return hp_fail(HP_ERR_INVALID, "view %s is no table", view->name);
+    enum hp_err err = HP_OK;
+    if (view->values[0] || !view->make)
+        err = sum_counters(rows, tables, view, per_thread && view->by_thread);
+    if (err == HP_OK && view->make)
+        err = view->make(rows, tables, per_thread);
     if (err == HP_OK)
         err = sort_rows(rows, tables, view);
     if (err != HP_OK)
@@ -208,16 +189,6 @@ enum hp_err hp_rows_of_items(struct hp_rows *rows, size_t n)
     for (rows->n = 0; rows->n < n; rows->n++)
         rows->rows[rows->n] = (struct hp_row){.item = (uint32_t)rows->n, .thread = HP_PROFILE_NONE};
     return HP_OK;
-}
-
-size_t hp_rows_of_list(const struct hp_rows *rows, const struct hp_tables *tables,
-                       const struct hp_view *view, size_t first)
-{
-    size_t n = 1;
-    while (first + n < rows->n &&
-           hp_rows_same_list(tables, view, rows->rows[first].item, rows->rows[first + n].item))
-        n++;
-    return n;
 }
 
 void hp_rows_fini(struct hp_rows *rows)

@@ -33,23 +33,23 @@ static void print_fields(struct printer *p, const struct hp_bound_fields *fields
     }
 }
 
-/* `parts` NULL: the row has none by thread. */
+/* With `per_thread`, the last member is the same by thread. */
 static void print_object(struct printer *p, const struct hp_bound_fields *fields,
-                         const struct hp_row *row, const struct hp_row *parts, size_t n_parts,
-                         bool per_thread)
+                         const struct hp_row *row, bool per_thread, const struct hp_row *parts,
+                         size_t n_parts)
 {
     hp_json_begin_object(&p->json);
     print_fields(p, fields, row, false);
-    if (per_thread) {
+    if (per_thread)
         hp_json_put_array(&p->json, "threads");
-        for (size_t i = 0; i < n_parts; i++) {
-            hp_json_begin_object(&p->json);
-            hp_json_put_uint(&p->json, "thread", parts[i].thread);
-            print_fields(p, fields, &parts[i], true);
-            hp_json_end_object(&p->json);
-        }
-        hp_json_end_array(&p->json);
+    for (size_t i = 0; i < n_parts; i++) {
+        hp_json_begin_object(&p->json);
+        hp_json_put_uint(&p->json, "thread", parts[i].thread);
+        print_fields(p, fields, &parts[i], true);
+        hp_json_end_object(&p->json);
     }
+    if (per_thread)
+        hp_json_end_array(&p->json);
     hp_json_end_object(&p->json);
 }
 
@@ -190,7 +190,7 @@ static void print_line(struct printer *p, const struct hp_bound_fields *fields,
     fputs_unlocked("\r\n", p->out);
 }
 
-static enum hp_err print_summary(struct printer *p)
+static void print_summary(const struct printer *p)
 {
     for (size_t i = 0; i < N_SUMMARY; i++)
         fprintf(p->out, "%s%s", i ? "," : "", summary_fields[i].name);
@@ -198,7 +198,6 @@ static enum hp_err print_summary(struct printer *p)
     for (size_t i = 0; i < N_SUMMARY; i++)
         fprintf(p->out, "%s%" PRIu64, i ? "," : "", total(&p->tables->summary, i));
     fputs("\r\n", p->out);
-    return HP_OK;
 }
 
 /* --- Both ------------------------------------------------------------------------------------- */
@@ -226,7 +225,7 @@ static enum hp_err print_table(struct printer *p, const struct hp_view *view)
         size_t n;
         const struct hp_row *parts = hp_rows_parts(&rows, rows.rows[i].item, &n);
         if (json) {
-            print_object(p, &fields, &rows.rows[i], parts, n, per_thread);
+            print_object(p, &fields, &rows.rows[i], per_thread, parts, n);
             continue;
         }
         print_line(p, &fields, &rows.rows[i], per_thread);
@@ -238,23 +237,25 @@ static enum hp_err print_table(struct printer *p, const struct hp_view *view)
     return p->buffer.failed ? hp_fail_nomem() : HP_OK;
 }
 
-enum hp_err hp_print_csv(struct hp_tables *tables, const struct hp_report_options *options,
-                         FILE *out)
+static enum hp_err print_csv(struct printer *p)
 {
-    struct printer p = {.tables = tables, .options = options, .out = out};
-    const struct hp_view *view = options->view ? options->view : hp_print_default(tables);
+    const struct hp_view *view = p->options->view;
     if (view == &hp_view_all)
         return hp_fail(HP_ERR_INVALID,
                        "CSV holds one table: choose a view such as functions, or JSON for all");
-    enum hp_err err = view == &hp_view_summary ? print_summary(&p) : print_table(&p, view);
-    hp_strbuf_fini(&p.buffer);
-    return err == HP_OK ? hp_print_finish(out) : err;
+    if (view == &hp_view_summary)
+        print_summary(p);
+    else
+        HP_TRY(print_table(p, view ? view : hp_print_default(p->tables)));
+    return hp_print_finish(p->out);
 }
 
-static enum hp_err print_views(struct printer *p)
+static enum hp_err print_json(struct printer *p)
 {
     const struct hp_view *view = p->options->view;
     bool all = !view || view == &hp_view_all;
+    hp_json_begin_object(&p->json);
+    hp_json_put_string(&p->json, "hotpath", HP_VERSION);
     if (all && !p->options->no_run) {
         hp_json_put_object(&p->json, "run");
         hp_json_run(&p->json, &p->tables->profile->run);
@@ -272,18 +273,16 @@ static enum hp_err print_views(struct printer *p)
         hp_json_key(&p->json, "notes");
         hp_json_notes(&p->json, p->tables->profile);
     }
-    return HP_OK;
+    hp_json_end_object(&p->json);
+    return hp_json_finish(&p->json);
 }
 
-enum hp_err hp_print_json(struct hp_tables *tables, const struct hp_report_options *options,
-                          FILE *out)
+enum hp_err hp_print_script(struct hp_tables *tables, const struct hp_report_options *options,
+                            FILE *out)
 {
-    struct printer p = {.json = {.out = out, .lines = 2}, .tables = tables, .options = options};
-    hp_json_begin_object(&p.json);
-    hp_json_put_string(&p.json, "hotpath", HP_VERSION);
-    enum hp_err err = print_views(&p);
+    struct printer p = {
+        .json = {.out = out, .lines = 2}, .tables = tables, .options = options, .out = out};
+    enum hp_err err = options->format == HP_REPORT_JSON ? print_json(&p) : print_csv(&p);
     hp_strbuf_fini(&p.buffer);
-    HP_TRY(err);
-    hp_json_end_object(&p.json);
-    return hp_json_finish(&p.json);
+    return err;
 }

@@ -43,21 +43,15 @@ static int open_source(const struct hp_sources *sources, const char *name)
 
 static char *read_all(int fd, size_t size)
 {
-    char *text = malloc(size + 1);
+    char *text = calloc(size + 1, 1);
     size_t have = 0;
-    while (text && have < size) {
-        ssize_t n = read(fd, text + have, size - have);
-        if (n <= 0)
-            break;
+    ssize_t n;
+    while (text && (n = read(fd, text + have, size - have)) > 0)
         have += (size_t)n;
-    }
-    if (text && have != size) { /* it changes as we read: no use */
-        free(text);
-        return NULL;
-    }
-    if (text)
-        text[size] = 0;
-    return text;
+    if (have == size)
+        return text;
+    free(text); /* it changes as we read: no use */
+    return NULL;
 }
 
 static bool index_lines(struct hp_source_file *file, size_t size)
@@ -76,31 +70,25 @@ static bool index_lines(struct hp_source_file *file, size_t size)
     return true;
 }
 
-static void load(struct hp_sources *sources, struct hp_source_file *file)
+static void load(struct hp_sources *sources, struct hp_source_file *file, int fd)
 {
-    int fd = open_source(sources, file->name);
-    if (fd < 0)
-        return;
     struct stat status;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size >= 0 &&
-        (uint64_t)status.st_size <= FILE_LIMIT &&
-        sources->bytes + (size_t)status.st_size <= TOTAL_LIMIT) {
-        size_t size = (size_t)status.st_size;
-        bool newer = sources->time > 0 && (int64_t)status.st_mtime > sources->time;
-        bool skip = sources->only_older && (newer || sources->time <= 0);
-        file->text = skip ? NULL : read_all(fd, size);
-        if (file->text && !index_lines(file, size)) {
-            free(file->text);
-            file->text = NULL;
-        }
-        sources->bytes += size;
-        file->changed = (int64_t)status.st_mtime;
-        if (file->text && newer) {
-            if (sources->n_newer++ == 0)
-                sources->newer = file->name;
-        }
+    if (fstat(fd, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size < 0 ||
+        (uint64_t)status.st_size > FILE_LIMIT ||
+        sources->bytes + (size_t)status.st_size > TOTAL_LIMIT)
+        return;
+    size_t size = (size_t)status.st_size;
+    bool newer = sources->time > 0 && (int64_t)status.st_mtime > sources->time;
+    bool skip = sources->only_older && (newer || sources->time <= 0);
+    file->text = skip ? NULL : read_all(fd, size);
+    if (file->text && !index_lines(file, size)) {
+        free(file->text);
+        file->text = NULL;
     }
-    close(fd);
+    sources->bytes += size;
+    file->changed = (int64_t)status.st_mtime;
+    if (file->text && newer && sources->n_newer++ == 0)
+        sources->newer = file->name;
 }
 
 const struct hp_source_file *hp_sources_file(struct hp_sources *sources, const char *name)
@@ -114,7 +102,11 @@ const struct hp_source_file *hp_sources_file(struct hp_sources *sources, const c
         return NULL;
     struct hp_source_file *file = &sources->files[sources->n_files++];
     *file = (struct hp_source_file){.name = name};
-    load(sources, file);
+    int fd = open_source(sources, name);
+    if (fd >= 0) {
+        load(sources, file, fd);
+        close(fd);
+    }
     return file;
 }
 
@@ -124,9 +116,8 @@ const char *hp_sources_line(struct hp_sources *sources, const char *name, uint32
     const struct hp_source_file *file = hp_sources_file(sources, name);
     if (!file || !file->text || line == 0 || line > file->n_lines)
         return NULL;
-    const char *text = file->text + file->starts[line - 1];
     *length = file->starts[line] - file->starts[line - 1] - 1;
-    return text;
+    return file->text + file->starts[line - 1];
 }
 
 void hp_sources_fini(struct hp_sources *sources)

@@ -6,6 +6,7 @@
 #ifndef HP_REPORT_TABLES_H
 #define HP_REPORT_TABLES_H
 
+#include "base/strings.h"
 #include "hotpath/metric.h"
 #include "hotpath/profile.h"
 #include "report/cycles/cycles.h"
@@ -50,16 +51,14 @@ struct hp_tables {
     bool inclusive_known;   /* false: a run was counted only, without its order */
     const char **modules;   /* names by module: the file's, or the path where that is not unique */
     const char **functions; /* names by function: the symbol's, else module+0xoffset */
-    uint32_t *by_place;     /* functions in order of their places */
     uint32_t *block_lines;  /* by block: the line of its start, HP_PROFILE_NONE unknown */
     struct hp_source_line *lines; /* set by hp_rows_init() for the view lines */
     size_t n_lines;
     struct hp_path_kind *kinds; /* in the order of their paths */
     size_t n_kinds;
     struct hp_loops loops;
-    /* by block, over all threads; this and the next two: see hp_tables_count_blocks() */
+    /* by block, over all threads; this and the next one: see hp_tables_count_blocks() */
     uint64_t *block_counts;
-    bool *block_marks;               /* by block: room for marks, all false */
     uint64_t executed;               /* static instructions of all blocks that were executed */
     struct hp_partition_costs costs; /* set by hp_report() */
     enum hp_report_by by;            /* likewise */
@@ -68,8 +67,7 @@ struct hp_tables {
     struct hp_cpi_item *cpi;      /* set by hp_rows_init() for cpi */
     struct hp_sampling_way *ways; /* likewise for sampling */
     size_t n_ways;
-    char **owned; /* names made here */
-    size_t n_owned, owned_capacity;
+    struct hp_strings names; /* made here */
 };
 
 /* Checks the profile's references and prepares what every view needs. On failure there is nothing

@@ -22,14 +22,6 @@ enum hp_err hp_print_line(struct hp_strbuf *text, const struct hp_report_options
     return text->failed || cut.failed ? hp_fail_nomem() : HP_OK;
 }
 
-enum hp_err hp_print_last_line(struct hp_strbuf *text, const struct hp_report_options *options,
-                               FILE *out)
-{
-    enum hp_err err = hp_print_line(text, options, out);
-    hp_strbuf_fini(text);
-    return err;
-}
-
 enum hp_err hp_print_wrapped(struct hp_strbuf *text, size_t indent,
                              const struct hp_report_options *options, FILE *out)
 {
@@ -154,17 +146,17 @@ struct table {
     struct hp_bound_fields all;
     const struct hp_bound_field *fields[HP_TEXT_COLUMNS]; /* by column; NULL: it has none */
     struct hp_strbuf buffer;
-    const struct hp_row **rows; /* parts behind what they are of */
-    bool *below;                /* by row: it is the last of its item */
+    /* Rows, each followed by its parts; `below`: what stands below this row comes next. */
+    struct line {
+        const struct hp_row *row, *below;
+    } * lines;
     enum hp_err (*print_below)(const struct hp_text *text, const struct hp_row *row);
-    const struct hp_row *first; /* of the item that was printed last */
 };
 
 static void table_fini(struct table *table)
 {
     hp_strbuf_fini(&table->buffer);
-    free(table->rows);
-    free(table->below);
+    free(table->lines);
 }
 
 /* Finds the fields that columns show. */
@@ -223,7 +215,7 @@ static bool is_of_thread(const struct hp_column *column, const struct hp_bound_f
 static double fill_row(void *context, size_t i, struct hp_strbuf *cells)
 {
     struct table *table = context;
-    const struct hp_row *row = table->rows[i];
+    const struct hp_row *row = table->lines[i].row;
     struct hp_field_input in = {
         .tables = table->text->tables, .row = row, .buffer = &table->buffer};
     bool named = row->thread == HP_PROFILE_NONE;
@@ -250,10 +242,9 @@ static double fill_row(void *context, size_t i, struct hp_strbuf *cells)
 
 static enum hp_err print_below(void *context, size_t i)
 {
-    struct table *table = context;
-    if (table->rows[i]->thread == HP_PROFILE_NONE)
-        table->first = table->rows[i];
-    return table->below[i] ? table->print_below(table->text, table->first) : HP_OK;
+    const struct table *table = context;
+    const struct hp_row *below = table->lines[i].below;
+    return below ? table->print_below(table->text, below) : HP_OK;
 }
 
 /* Lists rows and parts; returns how many. */
@@ -263,10 +254,10 @@ static size_t list_rows(struct table *table, const struct hp_rows *rows)
     for (size_t i = 0; i < rows->n; i++) {
         size_t n_parts;
         const struct hp_row *parts = hp_rows_parts(rows, rows->rows[i].item, &n_parts);
-        table->rows[n++] = &rows->rows[i];
+        table->lines[n++].row = &rows->rows[i];
         for (size_t k = 0; k < n_parts; k++)
-            table->rows[n++] = &parts[k];
-        table->below[n - 1] = true;
+            table->lines[n++].row = &parts[k];
+        table->lines[n - 1].below = &rows->rows[i];
     }
     return n;
 }
@@ -277,10 +268,8 @@ enum hp_err hp_print_rows(const struct hp_text *text, const struct hp_view *view
                                                const struct hp_row *row))
 {
     struct table table HP_CLEANUP(table_fini) = {.text = text, .view = view, .print_below = below};
-    size_t most = rows->n + rows->n_parts + 1;
-    table.rows = calloc(most, sizeof(void *));
-    table.below = calloc(most, sizeof *table.below);
-    if (!table.rows || !table.below)
+    table.lines = calloc(rows->n + rows->n_parts + 1, sizeof *table.lines);
+    if (!table.lines)
         return hp_fail_nomem();
     bind_columns(&table, columns ? columns : view->columns);
     return hp_text_rows_print(&(struct hp_text_rows){.columns = table.columns,
@@ -299,6 +288,22 @@ enum hp_err hp_print_list(const struct hp_text *text, const struct hp_view *view
     hp_rows_keep(rows, text->tables, view, limit);
     HP_TRY(hp_print_rows(text, view, NULL, rows, NULL));
     hp_print_more(text->out, rows->n_left_out);
+    return HP_OK;
+}
+
+enum hp_err hp_print_lists(const struct hp_text *text, const struct hp_view *view,
+                           struct hp_rows *rows, size_t limit,
+                           enum hp_err (*print)(const struct hp_text *text, struct hp_rows *list))
+{
+    hp_rows_keep(rows, text->tables, view, limit);
+    for (size_t i = 0, n; i < rows->n; i += n) {
+        struct hp_rows list = *rows;
+        list.rows += i;
+        list.n = n = hp_rows_of_list(rows, text->tables, view, i);
+        if (i > 0)
+            putc('\n', text->out);
+        HP_TRY(print(text, &list));
+    }
     return HP_OK;
 }
 

@@ -33,14 +33,15 @@ enum hp_err hp_print_rows(const struct hp_text *text, const struct hp_view *view
 enum hp_err hp_print_list(const struct hp_text *text, const struct hp_view *view,
                           struct hp_rows *rows, size_t limit);
 
+/* The same of each list in turn, as `print` prints it, with a blank line between them. */
+enum hp_err hp_print_lists(const struct hp_text *text, const struct hp_view *view,
+                           struct hp_rows *rows, size_t limit,
+                           enum hp_err (*print)(const struct hp_text *text, struct hp_rows *list));
+
 /* One line of a text, cut to the width of the terminal; HP_ERR_NOMEM when it could not be made.
  * Empties the text. */
 enum hp_err hp_print_line(struct hp_strbuf *text, const struct hp_report_options *options,
                           FILE *out);
-
-/* The same, then releases the text. */
-enum hp_err hp_print_last_line(struct hp_strbuf *text, const struct hp_report_options *options,
-                               FILE *out);
 
 /* A sentence, broken at blanks where the width is limited, each line indented by `indent`. Empties
  * the text. */

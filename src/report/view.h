@@ -44,13 +44,13 @@ struct hp_view {
     const char *values[HP_ROW_VALUES];
     void (*adjust)(const struct hp_tables *tables, struct hp_row *row);
     bool by_thread; /* items have values by thread; those without any values are left out */
-    /* Instead: makes the rows, in any order. What was made stays in `rows` on failure. */
+    /* Makes the rows, in any order; with `values` after these were summed. What was made stays in
+     * `rows` on failure. */
     enum hp_err (*make)(struct hp_rows *rows, struct hp_tables *tables, bool per_thread);
     /* Makes in `tables` what only this view needs. May be NULL. */
     enum hp_err (*prepare)(struct hp_tables *tables);
-    /* The order of items with equal weights, by index where it is 0: by the `n_places` places that
-     * the item has at `places`, or what `compare` says. */
-    size_t places, n_places;
+    /* The order of items with equal weights, by index where it is 0. NULL: by index, which is by
+     * address of most items. */
     int (*compare)(const struct hp_profile *profile, uint32_t a, uint32_t b);
     /* Whether two items belong to one list, as paths of a kind do; the items of a list follow each
      * other in the profile. NULL: there is one. */

@@ -36,6 +36,7 @@ struct table {
     const struct hp_text_rows *rows;
     const struct hp_column *columns;
     size_t n; /* of these */
+    size_t indent;
     size_t widths[HP_TEXT_COLUMNS];
     struct hp_strbuf cells[HP_TEXT_COLUMNS]; /* of one row */
     struct hp_strbuf cut;
@@ -54,6 +55,8 @@ static void measure(struct table *table, size_t i, const char *text)
     size_t width = table->columns[i].hidden ? 0 : hp_utf8_width(text);
     if (table->columns[i].flexible && table->rows->width <= 0 && width > WIDEST_BLANK)
         width = WIDEST_BLANK;
+    if (table->columns[i].most && table->rows->width > 0 && width > table->columns[i].most)
+        width = table->columns[i].most;
     if (width > table->widths[i])
         table->widths[i] = width;
 }
@@ -62,7 +65,7 @@ static void measure(struct table *table, size_t i, const char *text)
 static void fit(struct table *table)
 {
     size_t limit = (size_t)table->rows->width;
-    size_t total = INDENT - GAP;
+    size_t total = table->indent - GAP;
     for (size_t i = 0; i < table->n; i++) {
         total += table->columns[i].hidden ? 0 : GAP;
         if (table->columns[i].flexible && table->widths[i] > limit)
@@ -97,7 +100,8 @@ static void put_cell(struct table *table, size_t i, const char *text, const char
     if (column->hidden)
         return;
     size_t width = hp_utf8_width(text);
-    if (column->flexible && table->rows->width > 0 && width > table->widths[i]) {
+    bool can_be_cut = (column->flexible || column->most) && table->rows->width > 0;
+    if (can_be_cut && width > table->widths[i]) {
         hp_strbuf_clear(&table->cut);
         hp_strbuf_cut(&table->cut, text, table->widths[i], column->cut);
         text = hp_strbuf_text(&table->cut);
@@ -118,17 +122,24 @@ static void put_cell(struct table *table, size_t i, const char *text, const char
 
 static void print_titles(struct table *table)
 {
-    size_t pending = INDENT;
-    for (size_t i = 0; i < table->n; i++)
+    size_t pending = table->indent;
+    bool titled = false;
+    for (size_t i = 0; i < table->n; i++) {
+        titled |= *table->columns[i].title != 0;
         put_cell(table, i, table->columns[i].title, hp_text_bold(table->rows->color), &pending);
-    putc_unlocked('\n', table->rows->out);
+    }
+    if (titled)
+        putc_unlocked('\n', table->rows->out);
 }
 
 static void print_row(struct table *table, double heat)
 {
-    size_t pending = INDENT;
+    size_t pending = table->indent;
     for (size_t i = 0; i < table->n; i++) {
-        const char *code = table->rows->color && table->columns[i].heat ? heat_code(heat) : "";
+        bool color = table->rows->color;
+        const char *code = color && table->columns[i].heat
+                               ? heat_code(heat)
+                               : hp_text_bold(color && table->columns[i].bold);
         put_cell(table, i, hp_strbuf_text(&table->cells[i]), code, &pending);
     }
     putc_unlocked('\n', table->rows->out);
@@ -144,7 +155,8 @@ static double fill(struct table *table, size_t row)
 
 enum hp_err hp_text_rows_print(const struct hp_text_rows *rows)
 {
-    struct table table HP_CLEANUP(fini) = {.rows = rows, .columns = rows->columns};
+    struct table table HP_CLEANUP(fini) = {
+        .rows = rows, .columns = rows->columns, .indent = rows->indent ? rows->indent : INDENT};
     for (; table.n < HP_TEXT_COLUMNS && rows->columns[table.n].title; table.n++)
         measure(&table, table.n, rows->columns[table.n].title);
     for (size_t i = 0; i < rows->n; i++) {

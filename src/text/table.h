@@ -22,7 +22,9 @@ struct hp_column {
     bool right;        /* aligned right */
     bool flexible;     /* may be cut */
     enum hp_cut cut;
+    size_t most; /* where the width is limited, no wider than this. 0: as wide as it gets */
     bool heat;   /* coloured by the row's heat */
+    bool bold;
     bool hidden; /* not shown; its cells are filled all the same */
 
     /* For reports, what it shows: a field of the view, NULL: the one called as the title; it is
@@ -40,7 +42,8 @@ struct hp_text_rows {
     const struct hp_column *columns; /* at most HP_TEXT_COLUMNS */
     FILE *out;
     bool color;
-    int width; /* of the terminal; <= 0: no limit */
+    int width;     /* of the terminal; <= 0: no limit */
+    size_t indent; /* 0: as usual */
     size_t n;
     /* Fills the (empty) cells of row `i` and returns its heat; called twice. */
     double (*fill)(void *context, size_t i, struct hp_strbuf *cells);
@@ -50,7 +53,7 @@ struct hp_text_rows {
     void *context;
 };
 
-/* Prints titles and rows. */
+/* Prints titles, unless all are "", and rows. */
 enum hp_err hp_text_rows_print(const struct hp_text_rows *rows);
 
 /* Terminal codes, "" when `color` is not set. */

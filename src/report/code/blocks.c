@@ -65,8 +65,6 @@ const struct hp_view hp_view_blocks = {
     .values = {"count", "count"},
     .adjust = weigh,
     .by_thread = true,
-    .places = offsetof(struct hp_pblock, place),
-    .n_places = 1,
     .fields = fields,
     .columns = columns,
 };

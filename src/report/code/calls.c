@@ -30,20 +30,6 @@ static void weigh(const struct hp_tables *tables, struct hp_row *row)
         row->v[0] = row->v[1];
 }
 
-static struct hp_place place_of(const struct hp_profile *profile, uint32_t function)
-{
-    if (function == HP_PROFILE_NONE)
-        return (struct hp_place){HP_PROFILE_NONE, UINT64_MAX};
-    return profile->functions[function].place;
-}
-
-static int compare(const struct hp_profile *p, uint32_t a, uint32_t b)
-{
-    const struct hp_pcall *x = &p->calls[a], *y = &p->calls[b];
-    return hp_place_compare(place_of(p, x->caller), place_of(p, y->caller))
-               ?: hp_place_compare(place_of(p, x->callee), place_of(p, y->callee));
-}
-
 const struct hp_view hp_view_calls = {
     .name = "calls",
     .help = "callers and callees",
@@ -57,7 +43,6 @@ const struct hp_view hp_view_calls = {
     .values = {"inclusive", "count"},
     .adjust = weigh,
     .by_thread = true,
-    .compare = compare,
     .fields = fields,
     .columns = columns,
 };

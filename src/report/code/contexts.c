@@ -13,22 +13,14 @@
 #define LEAST       0.01 /* share of a context that is shown, unless somebody says how many are */
 #define DEPTH_SHOWN 30   /* deeper ones are not indented further, but numbered */
 
+/* v[0], which is that of the context alone, gets what those called from it have, too. */
 static enum hp_err make(struct hp_rows *rows, struct hp_tables *tables, bool per_thread)
 {
     (void)per_thread;
-    const struct hp_profile *p = tables->profile;
-    HP_TRY(hp_rows_of_items(rows, p->n_contexts));
-    struct hp_row *all = rows->rows;
-    for (size_t i = 0; i < p->n_context_counts; i++) {
-        const struct hp_pcontext_count *count = &p->context_counts[i];
-        struct hp_row *row = &all[count->item];
-        row->v[0] = row->v[1] = hp_saturating_add(row->v[1], count->self);
-        row->v[2] = hp_saturating_add(row->v[2], count->calls);
-    }
-    for (size_t i = p->n_contexts; i-- > 0;) { /* children before their parents */
-        uint32_t parent = p->contexts[i].parent;
+    for (size_t i = rows->n; i-- > 0;) { /* children before their parents */
+        uint32_t parent = tables->profile->contexts[i].parent;
         if (parent != HP_PROFILE_NONE)
-            all[parent].v[0] = hp_saturating_add(all[parent].v[0], all[i].v[0]);
+            hp_add_up(&rows->rows[parent].v[0], rows->rows[i].v[0]);
     }
     return HP_OK;
 }
@@ -138,6 +130,8 @@ const struct hp_view hp_view_contexts = {
     .lines = HP_LINES_NONE,
     .has_items = true,
     .item = HP_ROW_CONTEXT,
+    .counter = HP_ROW_CONTEXT_COUNT,
+    .values = {"self", "self", "calls"},
     .make = make,
     .fields = fields,
     .columns = columns,

@@ -43,8 +43,6 @@ const struct hp_view hp_view_functions = {
     .counter = HP_ROW_FUNCTION_COUNT,
     .values = {"self", "inclusive", "calls"},
     .by_thread = true,
-    .places = offsetof(struct hp_pfunction, place),
-    .n_places = 1,
     .fields = fields,
     .columns = columns,
 };

@@ -283,13 +283,13 @@ static const void *find_line(const struct hp_field_input *in)
 static const struct hp_field_row line = {.find = find_line};
 
 static const struct hp_field fields[] = {
-    {"file", "source file", .of = &line, HP_MEMBER(TEXT, struct hp_source_line, file)},
-    {"line", "in it", .of = &line, HP_MEMBER(UINT32, struct hp_source_line, line)},
+    {"file", "source file", .of = &line, HP_FOUND(TEXT, struct hp_source_line, file)},
+    {"line", "in it", .of = &line, HP_FOUND(UINT32, struct hp_source_line, line)},
     {"instructions", "executed for it", HP_COUNTED(0)},
     {"executions", "of its most often executed instruction", HP_COUNTED(1)},
     {"share", "of `instructions` in all of them", HP_SHARE(0)},
     {"function", "for which most of it was executed, inlined ones included", .of = &line,
-     HP_MEMBER(TEXT, struct hp_source_line, function)},
+     HP_FOUND(TEXT, struct hp_source_line, function)},
     {0}};
 
 static void put_line(const struct hp_text *in, const struct hp_row *row, struct hp_strbuf *cell)

@@ -229,7 +229,7 @@ enum hp_err hp_print_cycles_head(const struct hp_tables *tables,
                                  const struct hp_report_options *options, FILE *out)
 {
     const struct hp_insns *insns = &tables->insns;
-    struct hp_strbuf text = {0};
+    struct hp_strbuf text HP_CLEANUP(hp_strbuf_fini) = {0};
     if (insns->windows.n)
         HP_TRY(print_windows(&insns->windows, options, out));
     if (!insns->exact && !insns->sampler)
@@ -245,7 +245,7 @@ enum hp_err hp_print_cycles_head(const struct hp_tables *tables,
         hp_strbuf_format(&text, ": %s samples; cycles are from fetch to retire ready, and overlap",
                          HP_GROUPED(insns->sampler->samples));
     }
-    return hp_print_last_line(&text, options, out);
+    return hp_print_line(&text, options, out);
 }
 
 /* --- For people ------------------------------------------------------------------------------- */
@@ -357,8 +357,6 @@ const struct hp_view hp_view_instructions = {
     .is_there = is_there,
     .item = HP_ROW_INSN,
     .make = make,
-    .places = offsetof(struct hp_pinsn, place),
-    .n_places = 1,
     .fields = fields,
     .columns = columns,
     .fill = fill,

@@ -2,6 +2,7 @@
 #include "report/hotspots/hotspots.h"
 
 #include "base/bisect.h"
+#include "base/cleanup.h"
 #include "base/compare.h"
 #include "report/items.h"
 #include "text/number.h"
@@ -88,36 +89,30 @@ static void use_stats(const struct hp_profile *p, const char *detector, struct h
     }
 }
 
-static void add_block(const struct hp_tables *tables, uint32_t block, struct hp_hotspot_sum *sum)
-{
-    uint64_t insns = tables->profile->blocks[block].insns;
-    if (tables->block_marks[block])
-        return;
-    tables->block_marks[block] = true;
-    sum->insns += insns;
-    hp_add_up(&sum->instructions, hp_saturating_mul(tables->block_counts[block], insns));
-}
-
-void hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_t n,
-                    struct hp_hotspot_sum *sum)
+enum hp_err hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_t n,
+                           struct hp_hotspot_sum *sum)
 {
     const struct hp_profile *p = tables->profile;
+    bool *seen HP_CLEANUP(hp_free) = calloc(p->n_blocks + 1, sizeof *seen);
+    if (!seen)
+        return hp_fail_nomem();
     *sum = (struct hp_hotspot_sum){.first = UINT64_MAX, .executed = tables->executed};
-    for (int pass = 0; pass < 2; pass++)
-        for (uint32_t h = first; h < first + n; h++) {
-            size_t n_blocks;
-            const struct hp_photspot_block *blocks =
-                hp_items(p, HP_ROW_HOTSPOT_BLOCK, h, &n_blocks);
-            if (p->hotspots[h].at_branches < sum->first)
-                sum->first = p->hotspots[h].at_branches;
-            for (size_t i = 0; i < n_blocks; i++)
-                if (pass == 0)
-                    add_block(tables, blocks[i].block, sum);
-                else /* the marks are needed again */
-                    tables->block_marks[blocks[i].block] = false;
+    for (uint32_t h = first; h < first + n; h++) {
+        size_t n_blocks;
+        const struct hp_photspot_block *blocks = hp_items(p, HP_ROW_HOTSPOT_BLOCK, h, &n_blocks);
+        if (p->hotspots[h].at_branches < sum->first)
+            sum->first = p->hotspots[h].at_branches;
+        for (size_t i = 0; i < n_blocks; i++) {
+            uint32_t block = blocks[i].block;
+            uint64_t insns = seen[block] ? 0 : p->blocks[block].insns;
+            sum->insns += insns;
+            hp_add_up(&sum->instructions, hp_saturating_mul(tables->block_counts[block], insns));
+            seen[block] = true;
         }
+    }
     if (p->run.runs <= 1)
         use_stats(p, hp_text(p->hotspots[first].detector), sum);
+    return HP_OK;
 }
 
 /* --- The time line ---------------------------------------------------------------------------- */

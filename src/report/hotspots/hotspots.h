@@ -30,8 +30,8 @@ struct hp_hotspot_sum {
     bool after_known;
     uint64_t first; /* branches until the first detection */
 };
-void hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_t n,
-                    struct hp_hotspot_sum *sum);
+enum hp_err hp_hotspot_sum(const struct hp_tables *tables, uint32_t first, size_t n,
+                           struct hp_hotspot_sum *sum);
 
 /* The time line: how a run is cut into columns. */
 struct hp_timeline {

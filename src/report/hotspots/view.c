@@ -241,7 +241,8 @@ static enum hp_err print_group(const struct hp_text *in, struct hp_rows *rows)
     while (first + all < in->tables->profile->n_hotspots &&
            hp_rows_same_list(in->tables, &hp_view_hotspots, first, first + (uint32_t)all))
         all++;
-    hp_hotspot_sum(in->tables, first, all, &sum);
+    HP_TRY(hp_tables_count_blocks(in->tables));
+    HP_TRY(hp_hotspot_sum(in->tables, first, all, &sum));
     HP_TRY(print_name(in, first, all, &sum));
     HP_TRY(print_sum(in, &sum));
     HP_TRY(hp_print_rows(in, &hp_view_hotspots, NULL, rows, NULL));
@@ -251,15 +252,7 @@ static enum hp_err print_group(const struct hp_text *in, struct hp_rows *rows)
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
-    HP_TRY(hp_tables_count_blocks(text->tables));
-    hp_rows_keep(rows, text->tables, &hp_view_hotspots, limit);
-    for (size_t i = 0, n; i < rows->n; i += n) {
-        n = hp_rows_of_list(rows, text->tables, &hp_view_hotspots, i);
-        if (i > 0)
-            putc('\n', text->out);
-        HP_TRY(print_group(text, &(struct hp_rows){.rows = rows->rows + i, .n = n}));
-    }
-    return HP_OK;
+    return hp_print_lists(text, &hp_view_hotspots, rows, limit, print_group);
 }
 
 /* --- The view --------------------------------------------------------------------------------- */

@@ -182,6 +182,11 @@ const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uin
     return *n ? &trips[buckets ? values : 0] : NULL;
 }
 
+int hp_loop_compare(const struct hp_profile *p, uint32_t a, uint32_t b)
+{
+    return hp_place_compare(p->loops[a].header, p->loops[b].header);
+}
+
 const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,
                                             const struct hp_row *row)
 {

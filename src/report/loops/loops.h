@@ -12,6 +12,7 @@
 #include "hotpath/profile.h"
 #include "text/strbuf.h"
 
+struct hp_field_row;
 struct hp_tables;
 struct hp_row;
 
@@ -56,6 +57,11 @@ enum hp_err hp_loops_edges(struct hp_loops *loops, const struct hp_profile *prof
 const struct hp_back_edge *hp_loop_edges(const struct hp_loops *loops, uint32_t loop, size_t *n);
 const struct hp_ploop_trips *hp_loop_trips(const struct hp_profile *profile, uint32_t loop,
                                            bool buckets, size_t *n);
+
+/* For views of loops: the total of a loop, and what follows it in struct hp_loop_info; their order
+ * by address. */
+extern const struct hp_field_row hp_loop_total;
+int hp_loop_compare(const struct hp_profile *profile, uint32_t a, uint32_t b);
 
 /* The counts of a row of the loops view: of all threads, or of one. */
 const struct hp_ploop_count *hp_loop_counts(const struct hp_tables *tables,

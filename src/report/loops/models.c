@@ -78,7 +78,7 @@ static const struct hp_column columns[] = {
     {"loop", .put = put_loop, .flexible = true},
     {0}};
 
-static enum hp_err print_model(const struct hp_text *text, const struct hp_rows *rows)
+static enum hp_err print_model(const struct hp_text *text, struct hp_rows *rows)
 {
     struct hp_strbuf name HP_CLEANUP(hp_strbuf_fini) = {0};
     hp_strbuf_clean(&name, hp_text(text->tables->profile->model_loops[rows->rows[0].item].model));
@@ -89,13 +89,7 @@ static enum hp_err print_model(const struct hp_text *text, const struct hp_rows 
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
-    hp_rows_keep(rows, text->tables, &hp_view_loop_models, limit);
-    for (size_t i = 0, n; i < rows->n; i += n) {
-        n = hp_rows_of_list(rows, text->tables, &hp_view_loop_models, i);
-        if (i > 0)
-            putc('\n', text->out);
-        HP_TRY(print_model(text, &(struct hp_rows){.rows = rows->rows + i, .n = n}));
-    }
+    HP_TRY(hp_print_lists(text, &hp_view_loop_models, rows, limit, print_model));
     hp_print_more(text->out, rows->n_left_out);
     return HP_OK;
 }

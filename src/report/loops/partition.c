@@ -2,6 +2,7 @@
 #include "report/loops/partition.h"
 
 #include "base/cleanup.h"
+#include "base/compare.h"
 #include "report/fields.h"
 #include "report/text.h"
 
@@ -74,20 +75,10 @@ static void block(const struct hp_tables *tables, uint32_t loop, bool *blocked, 
         above[i] = blocked[info[i].at] = true;
 }
 
-/* The loops of the rows, in that order or by iterations. */
-static void list_loops(const struct hp_tables *tables, const struct hp_rows *rows,
-                       bool by_iterations, uint32_t *by_rank, uint32_t *loops)
+static int compare_ranks(const void *a, const void *b, void *context)
 {
-    size_t n = 0, all = tables->profile->n_loops;
-    for (size_t i = 0; i < all; i++)
-        by_rank[i] = HP_PROFILE_NONE;
-    for (size_t i = 0; i < rows->n; i++) {
-        loops[i] = rows->rows[i].item;
-        by_rank[tables->loops.info[loops[i]].rank - 1] = loops[i];
-    }
-    for (size_t i = 0; by_iterations && i < all; i++)
-        if (by_rank[i] != HP_PROFILE_NONE)
-            loops[n++] = by_rank[i];
+    const struct hp_loop_info *info = context;
+    return HP_COMPARE(info[*(const uint32_t *)a].rank, info[*(const uint32_t *)b].rank);
 }
 
 enum hp_err hp_partition_choose(const struct hp_tables *tables, const struct hp_rows *rows,
@@ -95,12 +86,15 @@ enum hp_err hp_partition_choose(const struct hp_tables *tables, const struct hp_
 {
     size_t all = tables->profile->n_loops, most = costs_of(tables).loops;
     bool *blocked HP_CLEANUP(hp_free) = calloc(2 * all + 1, sizeof *blocked);
-    uint32_t *loops = *chosen = calloc(2 * all + 1, sizeof *loops);
+    uint32_t *loops = *chosen = calloc(rows->n + 1, sizeof *loops);
     *n = 0;
     if (!blocked || !loops)
         return hp_fail_nomem();
+    for (size_t i = 0; i < rows->n; i++)
+        loops[i] = rows->rows[i].item;
+    if (by_iterations)
+        qsort_r(loops, rows->n, sizeof *loops, compare_ranks, tables->loops.info);
     /* The choice is made in place: it is never longer than what was looked at. */
-    list_loops(tables, rows, by_iterations, loops + all, loops);
     for (size_t i = 0; i < rows->n && *n < most; i++) {
         uint32_t loop = loops[i];
         if (!by_iterations && tables->partition[loop].gain <= 0)
@@ -115,21 +109,14 @@ enum hp_err hp_partition_choose(const struct hp_tables *tables, const struct hp_
 
 /* --- For scripts ------------------------------------------------------------------------------ */
 
-static const void *find_info(const struct hp_field_input *in)
-{
-    return &in->tables->loops.info[in->row->item];
-}
-
 static const void *find_estimate(const struct hp_field_input *in)
 {
     return &in->tables->partition[in->row->item];
 }
 
-_Static_assert(offsetof(struct hp_loop_info, total) == 0, "the information begins with its counts");
-static const struct hp_field_row info = {.kind = HP_ROW_LOOP_COUNT, .find = find_info};
 static const struct hp_field_row estimate = {.find = find_estimate};
 
-#define ESTIMATE(member) .of = &estimate, HP_MEMBER(DOUBLE, struct hp_partition_estimate, member)
+#define ESTIMATE(member) .of = &estimate, HP_FOUND(DOUBLE, struct hp_partition_estimate, member)
 static const struct hp_field fields[] = {
     {"loop", "its `id` in `loops`", .from = HP_FROM_ITEM},
     {"function", "that it is in", HP_COLUMN},
@@ -137,10 +124,10 @@ static const struct hp_field fields[] = {
     {"line", "its first source line", HP_NAMED("first_line")},
     {"target", "address of its header", HP_PLACE("")},
     {"speedup", "of the program, were the loop in hardware", ESTIMATE(speedup)},
-    {"iteration_rank", "rank by iterations, from 1", .of = &info,
-     HP_MEMBER(UINT32, struct hp_loop_info, rank)},
-    {"executions", "over all threads", .of = &info},
-    {"iterations", "likewise", .of = &info},
+    {"iteration_rank", "rank by iterations, from 1", .of = &hp_loop_total,
+     HP_FOUND(UINT32, struct hp_loop_info, rank)},
+    {"executions", "over all threads", .of = &hp_loop_total},
+    {"iterations", "likewise", .of = &hp_loop_total},
     {"software", "time of the loop in software, in instructions", ESTIMATE(software)},
     {"hardware", "time of the loop in hardware", ESTIMATE(hardware)},
     {"communication", "time before and behind its executions", ESTIMATE(communication)},
@@ -253,8 +240,7 @@ const struct hp_view hp_view_partition = {
     .has_items = true,
     .item = HP_ROW_LOOP,
     .make = make,
-    .places = offsetof(struct hp_ploop, header),
-    .n_places = 1,
+    .compare = hp_loop_compare,
     .fields = fields,
     .columns = columns,
     .print = print,

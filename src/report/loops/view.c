@@ -29,7 +29,8 @@ static const void *executions_of(const struct hp_field_input *in)
     return counts->max == 0 && counts->executions ? NULL : counts;
 }
 
-static const struct hp_field_row info = {.find = find_info};
+_Static_assert(offsetof(struct hp_loop_info, total) == 0, "it is found as its total");
+const struct hp_field_row hp_loop_total = {HP_ROW_LOOP_COUNT, find_info, false};
 static const struct hp_field_row counts = {HP_ROW_LOOP_COUNT, counts_of, false};
 static const struct hp_field_row executions = {HP_ROW_LOOP_COUNT, executions_of, true};
 
@@ -107,8 +108,8 @@ static void list_models(const struct hp_field_input *in, struct hp_list *list)
 static const struct hp_field fields[] = {
     {"id", "its number in this profile, by address", .from = HP_FROM_ITEM},
     {"parent", "`id` of the loop it is nested in; null: none", HP_COLUMN},
-    {"depth", "of nesting; 0: in no other", .of = &info,
-     HP_MEMBER(UINT32, struct hp_loop_info, depth)},
+    {"depth", "of nesting; 0: in no other", .of = &hp_loop_total,
+     HP_FOUND(UINT32, struct hp_loop_info, depth)},
     {"function", "that it is in", HP_COLUMN},
     {"file", "source file", HP_COLUMN},
     {"line", "its first source line", HP_NAMED("first_line")},
@@ -151,22 +152,17 @@ static const struct hp_field fields[] = {
 
 /* --- Trip counts ------------------------------------------------------------------------------ */
 
-/* The most frequent exact values, in that order; returns how many. */
-static size_t most_frequent(const struct hp_ploop_trips *trips, size_t n,
-                            const struct hp_ploop_trips *best[VALUES_SHOWN])
+/* The most frequent value, or the next one behind `last`; NULL: there is none. */
+static const struct hp_ploop_trips *next_frequent(const struct hp_ploop_trips *trips, size_t n,
+                                                  const struct hp_ploop_trips *last)
 {
-    size_t kept = 0;
-    for (size_t i = 0; i < n; i++) {
-        size_t at = kept < VALUES_SHOWN ? kept++ : VALUES_SHOWN;
-        while (at > 0 && best[at - 1]->count < trips[i].count) {
-            if (at < VALUES_SHOWN)
-                best[at] = best[at - 1];
-            at--;
-        }
-        if (at < VALUES_SHOWN)
-            best[at] = &trips[i];
+    const struct hp_ploop_trips *best = NULL;
+    for (const struct hp_ploop_trips *t = trips; t < trips + n; t++) {
+        bool behind = !last || t->count < last->count || (t->count == last->count && t > last);
+        if (behind && (!best || t->count > best->count))
+            best = t;
     }
-    return kept;
+    return best;
 }
 
 /* A glyph a power of two, from the smallest to the largest. */
@@ -208,17 +204,16 @@ static void put_trips(const struct hp_text *in, const struct hp_row *row, struct
     size_t n, n_buckets;
     const struct hp_ploop_trips *values = hp_loop_trips(profile, row->item, false, &n);
     const struct hp_ploop_trips *buckets = hp_loop_trips(profile, row->item, true, &n_buckets);
-    const struct hp_ploop_trips *best[VALUES_SHOWN];
-    size_t n_best = most_frequent(values, n, best);
-    if (n_best == 0 || hp_number_share(best[0]->count, count->executions) < 0.2) {
+    const struct hp_ploop_trips *best = next_frequent(values, n, NULL);
+    if (!best || hp_number_share(best->count, count->executions) < 0.2) {
         put_histogram(buckets, n_buckets, cell);
         return;
     }
-    for (size_t i = 0; i < n_best; i++) {
-        double share = hp_number_share(best[i]->count, count->executions);
+    for (size_t i = 0; best && i < VALUES_SHOWN; i++, best = next_frequent(values, n, best)) {
+        double share = hp_number_share(best->count, count->executions);
         if (i > 0 && share < 0.05)
             break;
-        hp_strbuf_format(cell, "%s%s %s%%", i ? ", " : ": ", HP_HUMAN(best[i]->value),
+        hp_strbuf_format(cell, "%s%s %s%%", i ? ", " : ": ", HP_HUMAN(best->value),
                          HP_FIXED(share * 100, 0));
     }
 }
@@ -255,16 +250,17 @@ static const struct hp_column columns[] = {
 /* What the marks mean, where there are any. */
 static void print_legend(const struct hp_tables *tables, const struct hp_rows *rows, FILE *out)
 {
-    bool irreducible = false, interrupted = false;
+    const char *irreducible = "", *interrupted = "";
     for (size_t i = 0; i < rows->n; i++) {
         uint32_t loop = rows->rows[i].item;
-        irreducible |= (tables->profile->loops[loop].flags & HP_LOOP_IRREDUCIBLE) != 0;
-        interrupted |= tables->loops.info[loop].total.interrupted != 0;
+        if (tables->profile->loops[loop].flags & HP_LOOP_IRREDUCIBLE)
+            irreducible = "~ irreducible";
+        if (tables->loops.info[loop].total.interrupted)
+            interrupted = "! still going on at the end";
     }
-    if (irreducible || interrupted)
-        fprintf(out, "  %s%s%s\n", irreducible ? "~ irreducible" : "",
-                irreducible && interrupted ? "   " : "",
-                interrupted ? "! still going on at the end" : "");
+    if (*irreducible || *interrupted)
+        fprintf(out, "  %s%s%s\n", irreducible, *irreducible && *interrupted ? "   " : "",
+                interrupted);
 }
 
 static int compare_positions(const void *a, const void *b, void *context)
@@ -326,8 +322,7 @@ const struct hp_view hp_view_loops = {
     .values = {"inclusive", "self", "executions", "iterations"},
     .by_thread = true,
     .prepare = find_edges,
-    .places = offsetof(struct hp_ploop, header),
-    .n_places = 1,
+    .compare = hp_loop_compare,
     .fields = fields,
     .columns = columns,
     .print = print,

@@ -56,22 +56,20 @@ static size_t lines_of(const struct hp_tables *tables, uint32_t block,
                        const struct hp_pline *found[MAX_LINES])
 {
     const struct hp_profile *p = tables->profile;
-    uint32_t first = tables->block_lines[block];
-    if (first == HP_PROFILE_NONE)
-        return 0;
+    const struct hp_pline *lines = hp_tables_block_line(tables, block);
     size_t n = 0, n_found = 0;
-    while (n < MAX_RANGES && first + n < p->n_lines && p->lines[first + n].block == block)
+    while (lines && n < MAX_RANGES && &lines[n] < &p->lines[p->n_lines] && lines[n].block == block)
         n++;
-    const struct hp_pline *last = last_line(&p->blocks[block], &p->lines[first], n);
+    const struct hp_pline *last = last_line(&p->blocks[block], lines, n);
     if (!last)
         return 0;
     for (size_t i = 0; i < n && n_found + 1 < MAX_LINES; i++) {
-        const struct hp_pline *line = &p->lines[first + i];
-        bool seen = !is_known(line) || same_line(line->file, line->line, last->file, last->line);
+        bool seen =
+            !is_known(&lines[i]) || same_line(lines[i].file, lines[i].line, last->file, last->line);
         for (size_t k = 0; k < n_found && !seen; k++)
-            seen = same_line(line->file, line->line, found[k]->file, found[k]->line);
+            seen = same_line(lines[i].file, lines[i].line, found[k]->file, found[k]->line);
         if (!seen)
-            found[n_found++] = line;
+            found[n_found++] = &lines[i];
     }
     found[n_found++] = last;
     return n_found;
@@ -92,20 +90,19 @@ static enum hp_err append(struct hp_path_lines *lines, const struct hp_path_line
 static enum hp_err add_step(struct hp_path_lines *lines, const struct hp_tables *tables,
                             uint32_t step)
 {
+    static const struct hp_pline unknown = {.file = "", .inlined = ""};
     const struct hp_pline *found[MAX_LINES];
+    found[0] = &unknown;
     uint32_t block = lines->steps[step].block;
     size_t n = lines_of(tables, block, found);
-    if (n == 0)
-        HP_TRY(append(lines, &(struct hp_path_line){.file = "", .inlined = "", .block = block}));
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < (n ? n : 1); i++)
         HP_TRY(append(lines, &(struct hp_path_line){.file = found[i]->file,
                                                     .line = found[i]->line,
                                                     .inlined = hp_text(found[i]->inlined),
                                                     .block = block}));
     struct hp_path_line *last = &lines->lines[lines->n - 1];
-    if (last->n_exits == 0)
+    if (last->n_exits++ == 0)
         last->first_exit = step;
-    last->n_exits++;
     return HP_OK;
 }
 
@@ -145,25 +142,14 @@ static uint32_t target_function(const struct hp_tables *tables, struct hp_place 
     return found;
 }
 
-static void put_call(const struct hp_tables *tables, const struct hp_pblock *block, uint32_t next,
-                     bool entered, struct hp_strbuf *cell)
-{
-    struct hp_place from = {block->place.module, block->place.offset + block->branch};
-    uint32_t function = entered && next != HP_PROFILE_NONE ? tables->profile->blocks[next].function
-                                                           : target_function(tables, from);
-    hp_strbuf_add(cell, "call ");
-    if (function == HP_PROFILE_NONE)
-        hp_strbuf_add(cell, "*"); /* through a pointer */
-    else
-        hp_put_function(tables, function, cell);
-}
-
 void hp_put_exit(const struct hp_tables *tables, const struct hp_path_lines *lines, size_t step,
                  struct hp_strbuf *cell)
 {
     const struct hp_pblock *blocks = tables->profile->blocks;
     const struct hp_pblock *block = &blocks[lines->steps[step].block];
-    uint32_t next = step + 1 < lines->n_steps ? lines->steps[step + 1].block : HP_PROFILE_NONE;
+    bool last = step + 1 == lines->n_steps;
+    uint32_t next = last ? HP_PROFILE_NONE : blocks[lines->steps[step + 1].block].function;
+    struct hp_place branch = {block->place.module, block->place.offset + block->branch};
     switch (lines->steps[step].how) {
     case HP_STEP_FELL:
         if (block->flow != HP_FLOW_NONE && block->flow != HP_FLOW_SYSCALL)
@@ -171,13 +157,21 @@ void hp_put_exit(const struct hp_tables *tables, const struct hp_path_lines *lin
         break;
     case HP_STEP_TAKEN:
         hp_strbuf_add(cell, "->");
-        if (next != HP_PROFILE_NONE && blocks[next].function != block->function) {
+        if (!last && next != block->function) {
             hp_strbuf_add(cell, " ");
-            hp_put_function(tables, blocks[next].function, cell);
+            hp_put_function(tables, next, cell);
         }
         break;
-    case HP_STEP_CALLED: put_call(tables, block, next, false, cell); break;
-    case HP_STEP_ENTERED: put_call(tables, block, next, true, cell); break;
+    case HP_STEP_CALLED:
+    case HP_STEP_ENTERED:
+        if (last || lines->steps[step].how == HP_STEP_CALLED)
+            next = target_function(tables, branch);
+        hp_strbuf_add(cell, "call ");
+        if (next == HP_PROFILE_NONE)
+            hp_strbuf_add(cell, "*"); /* through a pointer */
+        else
+            hp_put_function(tables, next, cell);
+        break;
     case HP_STEP_RETURNED: hp_strbuf_add(cell, "return"); break;
     default: hp_strbuf_add(cell, "…"); break;
     }

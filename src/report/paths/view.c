@@ -3,17 +3,16 @@
 #include "report/fields.h"
 #include "report/paths/lines.h"
 #include "report/text.h"
-#include "text/utf8.h"
 
 #include <string.h>
 
 #define SO_FAR     4 /* the value that is the weight of a path and those above it */
 #define INDENT     10
-#define GAP        2
-#define PLACE_MAX  30 /* columns of a line's place, */
-#define EXITS_MAX  26 /* and of the ways it was left */
-#define LINES_MAX  50 /* of a path; of a longer one the middle is left out, */
-#define LINES_TAIL 8  /* and so many are shown of its end */
+#define PLACE_MAX  30  /* columns of a line's place, */
+#define EXITS_MAX  26  /* and of the ways it was left */
+#define TEXT_MAX   200 /* and of its text where the width is not limited */
+#define LINES_MAX  50  /* of a path; of a longer one the middle is left out, */
+#define LINES_TAIL 8   /* and so many are shown of its end */
 
 /* --- For scripts ------------------------------------------------------------------------------ */
 
@@ -103,20 +102,16 @@ static const struct hp_field fields[] = {
 /* --- For people ------------------------------------------------------------------------------- */
 
 struct printer {
+    const struct hp_text *in;
     const struct hp_path_kind *kind;
     struct hp_path_lines lines;
-    struct hp_strbuf place, exits, line; /* of one line */
     struct hp_strbuf buffer;
-    size_t blanks; /* to be printed before the next cell */
-    bool said;     /* that there are no lines */
+    bool said; /* that there are no lines */
 };
 
 static void printer_fini(struct printer *p)
 {
     hp_path_lines_fini(&p->lines);
-    hp_strbuf_fini(&p->place);
-    hp_strbuf_fini(&p->exits);
-    hp_strbuf_fini(&p->line);
     hp_strbuf_fini(&p->buffer);
 }
 
@@ -164,110 +159,89 @@ static const struct hp_column columns[N_COLUMNS + 1] = {
 /* --- Its lines -------------------------------------------------------------------------------- */
 
 /* The function that the line before is in; for the first, that of the path's row. */
-static uint32_t function_before(const struct hp_text *in, const struct printer *p, size_t i)
+static uint32_t function_before(const struct printer *p, size_t i)
 {
-    const struct hp_profile *profile = in->tables->profile;
+    const struct hp_profile *profile = p->in->tables->profile;
     return i ? profile->blocks[p->lines.lines[i - 1].block].function
              : profile->paths[p->lines.steps->path].function;
 }
 
 /* "file.c:12"; without that "+0x1c" in the function that the line before was in, else with the
  * function's name. */
-static void put_line_place(const struct hp_text *in, struct printer *p, size_t i)
+static void put_place(const struct printer *p, size_t i, struct hp_strbuf *cell)
 {
     const struct hp_path_line *line = &p->lines.lines[i];
-    const struct hp_pblock *block = &in->tables->profile->blocks[line->block];
-    hp_strbuf_clear(&p->place);
+    const struct hp_pblock *block = &p->in->tables->profile->blocks[line->block];
     if (!*line->file) {
-        bool same = block->function == function_before(in, p, i);
-        (same ? hp_put_offset : hp_put_code)(in->tables, block->function, block->place, &p->place);
+        bool same = block->function == function_before(p, i);
+        (same ? hp_put_offset : hp_put_code)(p->in->tables, block->function, block->place, cell);
         return;
     }
-    hp_put_source_place(hp_base_name(line->file), line->line, &p->place);
+    hp_put_source_place(hp_base_name(line->file), line->line, cell);
     if (line->to)
-        hp_strbuf_format(&p->place, "-%u", line->to);
+        hp_strbuf_format(cell, "-%u", line->to);
 }
 
-static void put_line_exits(const struct hp_text *in, struct printer *p, size_t i)
+static void put_exits(struct printer *p, const struct hp_path_line *line, struct hp_strbuf *cell)
 {
-    const struct hp_path_line *line = &p->lines.lines[i];
-    hp_strbuf_clear(&p->exits);
     for (uint32_t k = 0; k < line->n_exits; k++) {
         hp_strbuf_clear(&p->buffer);
-        hp_put_exit(in->tables, &p->lines, line->first_exit + k, &p->buffer);
-        if (p->exits.length && p->buffer.length)
-            hp_strbuf_add(&p->exits, " ");
-        hp_strbuf_add(&p->exits, hp_strbuf_text(&p->buffer));
+        hp_put_exit(p->in->tables, &p->lines, line->first_exit + k, &p->buffer);
+        hp_strbuf_add(cell, cell->length && p->buffer.length ? " " : "");
+        hp_strbuf_add(cell, hp_strbuf_text(&p->buffer));
     }
 }
 
 /* The source text; without it the function, where it is not that of the line before, or the
- * address. */
-static void put_line_text(const struct hp_text *in, struct printer *p, size_t i)
+ * address, where it is not the place. */
+static void put_text(const struct printer *p, size_t i, const char *place, struct hp_strbuf *text)
 {
     const struct hp_path_line *line = &p->lines.lines[i];
-    const struct hp_pblock *block = &in->tables->profile->blocks[line->block];
-    hp_strbuf_clear(&p->line);
-    if (!*line->file) {
-        hp_put_code(in->tables, HP_PROFILE_NONE, block->place, &p->line);
-        if (strcmp(hp_strbuf_text(&p->line), hp_strbuf_text(&p->place)) == 0)
-            hp_strbuf_clear(&p->line);
-        return;
-    }
-    if (i > 0 && block->function != function_before(in, p, i)) {
-        hp_put_function(in->tables, block->function, &p->line);
-        hp_strbuf_add(&p->line, ": ");
-    }
+    const struct hp_pblock *block = &p->in->tables->profile->blocks[line->block];
     size_t length;
-    const char *source = hp_sources_line(in->sources, line->file, line->line, &length);
-    if (source)
-        hp_put_source(source, length, &p->line);
-    else
-        hp_strbuf_clean(&p->line, line->inlined);
-}
-
-static size_t limited(size_t width, size_t most)
-{
-    return width < most ? width : most;
-}
-
-/* A cell of `width` columns, cut to it. */
-static void print_cell(const struct hp_text *in, struct printer *p, const struct hp_strbuf *cell,
-                       size_t width, enum hp_cut cut, bool bold)
-{
-    if (cell->length == 0) {
-        p->blanks += width + GAP;
+    if (!*line->file) {
+        hp_put_code(p->in->tables, HP_PROFILE_NONE, block->place, text);
+        if (strcmp(hp_strbuf_text(text), place) == 0)
+            hp_strbuf_clear(text);
         return;
     }
+    if (i > 0 && block->function != function_before(p, i)) {
+        hp_put_function(p->in->tables, block->function, text);
+        hp_strbuf_add(text, ": ");
+    }
+    const char *source = hp_sources_line(p->in->sources, line->file, line->line, &length);
+    if (source)
+        hp_put_source(source, length, text);
+    else
+        hp_strbuf_clean(text, line->inlined);
+}
+
+static const struct hp_column line_columns[] = {{"", .most = PLACE_MAX},
+                                                {"", .most = EXITS_MAX, .bold = true},
+                                                {"", .flexible = true, .cut = HP_CUT_END},
+                                                {0}};
+
+static double fill_line(void *context, size_t row, struct hp_strbuf *cells)
+{
+    struct printer *p = context;
+    bool tail = p->lines.n > LINES_MAX && row >= LINES_MAX - LINES_TAIL;
+    size_t i = tail ? p->lines.n - LINES_MAX + row : row;
+    put_place(p, i, &cells[0]);
+    put_exits(p, &p->lines.lines[i], &cells[1]);
     hp_strbuf_clear(&p->buffer);
-    hp_strbuf_cut(&p->buffer, hp_strbuf_text(cell), width, cut);
-    fprintf(in->out, "%*s%s%s%s", (int)p->blanks, "", hp_text_bold(bold),
-            hp_strbuf_text(&p->buffer), hp_text_plain(bold));
-    p->blanks = width + GAP - limited(hp_utf8_width(hp_strbuf_text(cell)), width);
+    put_text(p, i, hp_strbuf_text(&cells[0]), &p->buffer);
+    hp_strbuf_cut(&cells[2], hp_strbuf_text(&p->buffer),
+                  p->in->options->width > 0 ? SIZE_MAX : TEXT_MAX, HP_CUT_END);
+    cells[2].failed |= p->buffer.failed;
+    return 0;
 }
 
-static void print_line(const struct hp_text *in, struct printer *p, size_t i, size_t places,
-                       size_t exits)
+static enum hp_err print_left_out(void *context, size_t row)
 {
-    size_t width = in->options->width > 0 ? (size_t)in->options->width : SIZE_MAX;
-    size_t used = INDENT + places + GAP + exits + GAP;
-    put_line_place(in, p, i);
-    put_line_exits(in, p, i);
-    put_line_text(in, p, i);
-    p->blanks = INDENT;
-    print_cell(in, p, &p->place, places, HP_CUT_MIDDLE, false);
-    print_cell(in, p, &p->exits, exits, HP_CUT_MIDDLE, in->options->color);
-    print_cell(in, p, &p->line,
-               width == SIZE_MAX   ? 200
-               : width > used + 10 ? width - used
-                                   : 10,
-               HP_CUT_END, false);
-    putc('\n', in->out);
-}
-
-static bool is_shown(const struct printer *p, size_t i)
-{
-    return p->lines.n <= LINES_MAX || i < LINES_MAX - LINES_TAIL || i >= p->lines.n - LINES_TAIL;
+    const struct printer *p = context;
+    if (p->lines.n > LINES_MAX && row == LINES_MAX - LINES_TAIL - 1)
+        fprintf(p->in->out, "%*s… %zu more lines …\n", INDENT, "", p->lines.n - LINES_MAX);
+    return HP_OK;
 }
 
 /* Whether there is nothing to be said of a line but its number. */
@@ -310,33 +284,21 @@ static void join_bare_lines(const struct hp_text *in, struct hp_path_lines *line
 static enum hp_err print_lines(const struct hp_text *in, const struct hp_row *row)
 {
     struct printer *p = in->context;
-    size_t places = 0, exits = 0, n = 0;
     HP_TRY(hp_path_lines_make(&p->lines, in->tables, row->item));
     join_bare_lines(in, &p->lines);
-    for (size_t i = 0; i < p->lines.n; i++) {
-        if (!is_shown(p, i))
-            continue;
-        put_line_place(in, p, i);
-        put_line_exits(in, p, i);
-        size_t place = hp_utf8_width(hp_strbuf_text(&p->place));
-        size_t exit = hp_utf8_width(hp_strbuf_text(&p->exits));
-        places = place > places ? place : places;
-        exits = exit > exits ? exit : exits;
-    }
-    if (in->options->width > 0) {
-        places = limited(places, PLACE_MAX);
-        exits = limited(exits, EXITS_MAX);
-    }
-    for (n = 0; n < p->lines.n; n++) {
-        if (is_shown(p, n))
-            print_line(in, p, n, places, exits);
-        else if (n == LINES_MAX - LINES_TAIL)
-            fprintf(in->out, "%*s… %zu more lines …\n", INDENT, "", p->lines.n - LINES_MAX);
-    }
-    if (n == 0 && !p->said)
+    if (p->lines.n == 0 && !p->said)
         fprintf(in->out, "%*s(only the heaviest paths are kept with their lines)\n", INDENT, "");
-    p->said |= n == 0;
-    return HP_OK;
+    p->said |= p->lines.n == 0;
+    return hp_text_rows_print(
+        &(struct hp_text_rows){.columns = line_columns,
+                               .out = in->out,
+                               .color = in->options->color,
+                               .width = in->options->width,
+                               .indent = INDENT,
+                               .n = p->lines.n < LINES_MAX ? p->lines.n : LINES_MAX,
+                               .fill = fill_line,
+                               .below = print_left_out,
+                               .context = p});
 }
 
 /* --- A kind ----------------------------------------------------------------------------------- */
@@ -346,10 +308,10 @@ static void print_head(const struct hp_text *text, struct printer *p)
 {
     const struct hp_path_kind *kind = p->kind;
     bool color = text->options->color;
-    hp_strbuf_clear(&p->line);
-    hp_strbuf_clean(&p->line, kind->name);
+    hp_strbuf_clear(&p->buffer);
+    hp_strbuf_clean(&p->buffer, kind->name);
     fprintf(text->out, "%s%s%s: %s path%s, executed %s time%s: %s of the instructions",
-            hp_text_bold(color), hp_strbuf_text(&p->line), hp_text_plain(color),
+            hp_text_bold(color), hp_strbuf_text(&p->buffer), hp_text_plain(color),
             HP_GROUPED(kind->distinct), kind->distinct == 1 ? "" : "s", HP_GROUPED(kind->count),
             kind->count == 1 ? "" : "s",
             HP_PERCENT(hp_number_share(kind->insns, text->tables->summary.instructions)));
@@ -359,7 +321,7 @@ static void print_head(const struct hp_text *text, struct printer *p)
 }
 
 /* Where paths are weighed by events the metric's name stands for "share". */
-static enum hp_err print_kind(const struct hp_text *text, const struct hp_rows *rows)
+static enum hp_err print_kind(const struct hp_text *text, struct hp_rows *rows)
 {
     struct printer *p = text->context;
     struct hp_column named[N_COLUMNS + 1];
@@ -377,13 +339,12 @@ static enum hp_err print_kind(const struct hp_text *text, const struct hp_rows *
     }
     HP_TRY(hp_print_rows(text, &hp_view_paths, named, rows, print_lines));
     hp_print_more(text->out, p->kind->distinct - rows->n);
-    bool failed = p->place.failed || p->exits.failed || p->line.failed || p->buffer.failed;
-    return failed ? hp_fail_nomem() : HP_OK;
+    return p->buffer.failed ? hp_fail_nomem() : HP_OK;
 }
 
 static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_t limit)
 {
-    struct printer p HP_CLEANUP(printer_fini) = {0};
+    struct printer p HP_CLEANUP(printer_fini) = {.in = text};
     struct hp_text with = *text;
     with.context = &p;
     for (size_t i = 0; i < rows->n; i++) { /* how much it and those above it come to */
@@ -392,16 +353,7 @@ static enum hp_err print(const struct hp_text *text, struct hp_rows *rows, size_
         uint64_t before = same ? rows->rows[i - 1].v[SO_FAR] : 0;
         rows->rows[i].v[SO_FAR] = hp_saturating_add(before, rows->rows[i].v[0]);
     }
-    hp_rows_keep(rows, text->tables, &hp_view_paths, limit);
-    for (size_t i = 0, n; i < rows->n; i += n) {
-        struct hp_rows of_kind = *rows;
-        of_kind.rows += i;
-        of_kind.n = n = hp_rows_of_list(rows, text->tables, &hp_view_paths, i);
-        if (i > 0)
-            putc('\n', text->out);
-        HP_TRY(print_kind(&with, &of_kind));
-    }
-    return HP_OK;
+    return hp_print_lists(&with, &hp_view_paths, rows, limit, print_kind);
 }
 
 /* --- The view --------------------------------------------------------------------------------- */
@@ -432,8 +384,6 @@ const struct hp_view hp_view_paths = {
     .values = {"instructions", "count", "instructions", "events"},
     .adjust = weigh,
     .by_thread = true,
-    .places = offsetof(struct hp_ppath, start),
-    .n_places = 1,
     .same_list = same_kind,
     .fields = fields,
     .print = print,

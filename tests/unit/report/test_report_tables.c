@@ -27,12 +27,11 @@ static void functions_are_found_by_place(void **state)
 {
     (void)state;
     struct hp_pmodule modules[] = {{"a", ""}, {"b", ""}};
-    struct hp_pfunction functions[] = {
-        {{1, 0}, 0, "b0", "", "", 0}, /* not in order, some without a size */
-        {{0, 0x20}, 0x10, "a2", "", "", 0},
-        {{0, 0x10}, 8, "a1", "", "", 0},
-        {{HP_PROFILE_NONE, 0}, 0, "", "", "", 0},
-        {{0, 0x40}, 0, "", "linkage", "", 0}};
+    struct hp_pfunction functions[] = {{{0, 0x10}, 8, "a1", "", "", 0}, /* some without a size */
+                                       {{0, 0x20}, 0x10, "a2", "", "", 0},
+                                       {{0, 0x40}, 0, "", "linkage", "", 0},
+                                       {{1, 0}, 0, "b0", "", "", 0},
+                                       {{HP_PROFILE_NONE, 0}, 0, "", "", "", 0}};
     struct hp_profile profile = {
         .modules = modules, .n_modules = 2, .functions = functions, .n_functions = 5};
     struct hp_tables tables;
@@ -54,7 +53,7 @@ static void functions_are_found_by_place(void **state)
     }
     assert_int_equal(hp_tables_function_at(&tables, (struct hp_place){HP_PROFILE_NONE, 0}),
                      HP_PROFILE_NONE);
-    assert_string_equal(tables.functions[4], "linkage");
+    assert_string_equal(tables.functions[2], "linkage");
     hp_tables_fini(&tables);
 }
 
@@ -69,7 +68,7 @@ static void ties_are_broken_by_address(void **state)
     struct hp_pmodule modules[] = {{"a", ""}, {"b", ""}, {"c", ""}};
     struct hp_pthread thread = {1, 1, 1000, 1, 1};
     for (uint32_t i = 0; i < N; i++) {
-        functions[i].place = (struct hp_place){i * 7 % 3, i * 37 % N};
+        functions[i].place = (struct hp_place){i * 3 / N, i * 37}; /* as in a normal profile */
         functions[i].name = "same";
         counts[i] = (struct hp_pfunction_count){i, 0, 1 + i % 2, 5, 5};
     }
@@ -121,10 +120,11 @@ static char file_one[] = "one.c", file_too[] = "one.c"; /* equal texts at two ad
 
 /* Blocks of 16 bytes with four instructions of 4; ranges of whole instructions; counters in any
  * order and several for an item and thread. */
-static int by_block(const void *a, const void *b)
+/* By the index that a row begins with, as in a normal profile. */
+static int by_item(const void *a, const void *b)
 {
-    const struct hp_pline *x = a, *y = b;
-    return (x->block > y->block) - (x->block < y->block);
+    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+    return (x > y) - (x < y);
 }
 
 static void make_random(struct random_profile *r)
@@ -149,9 +149,10 @@ static void make_random(struct random_profile *r)
                                         .inlined = names[pick(3)],
                                         .insns = n};
     }
-    qsort(r->lines, N_LINES, sizeof *r->lines, by_block); /* as in a normal profile */
+    qsort(r->lines, N_LINES, sizeof *r->lines, by_item);
     for (size_t i = 0; i < N_COUNTS; i++)
         r->counts[i] = (struct hp_pcount){pick(N_BLOCKS), pick(N_THREADS), 1 + pick(1000)};
+    qsort(r->counts, N_COUNTS, sizeof *r->counts, by_item);
     r->profile = (struct hp_profile){.modules = two_modules,
                                      .n_modules = 2,
                                      .threads = r->threads,
