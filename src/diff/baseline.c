@@ -60,7 +60,7 @@ static enum hp_err read_sections(struct hp_baseline *b)
             line[0] = line[length - 1] = 0; /* the ends of the section before and of the name */
             HP_TRY(hp_word_read(&b->strings, line + 1, &section.name));
             if (!*section.name)
-                return hp_fail(HP_ERR_FORMAT, "line %u: a benchmark without a name", number);
+                return hp_fail(HP_ERR_FORMAT, "line %u: benchmark without a name", number);
             HP_TRY(add_section(b, &section));
         } else if (b->n == 0 && number > 1 && length > 0 && line[0] != '#') {
             return hp_fail(HP_ERR_FORMAT, "line %u: not in the section of a benchmark", number);
@@ -70,7 +70,7 @@ static enum hp_err read_sections(struct hp_baseline *b)
         qsort(b->sections, b->n, sizeof *b->sections, compare_sections);
     for (size_t i = 1; i < b->n; i++)
         if (compare_sections(&b->sections[i - 1], &b->sections[i]) == 0)
-            return hp_fail(HP_ERR_FORMAT, "the benchmark '%s' is there twice", b->sections[i].name);
+            return hp_fail(HP_ERR_FORMAT, "benchmark '%s' appears twice", b->sections[i].name);
     return HP_OK;
 }
 
@@ -92,7 +92,7 @@ static enum hp_err read_file(const char *path, char **text)
     if (stat(path, &status) != 0)
         return hp_fail(errno == ENOENT ? HP_ERR_NOTFOUND : HP_ERR_IO, "%s", strerror(errno));
     if (!S_ISREG(status.st_mode) || status.st_size > LARGEST)
-        return hp_fail(HP_ERR_FORMAT, "not a baseline: not a file, or too large");
+        return hp_fail(HP_ERR_FORMAT, "not a baseline: not a regular file, or too large");
     FILE *file = fopen(path, "re");
     ssize_t n = file ? getdelim(text, &capacity, 0, file) : -1;
     bool is_empty = file && feof(file) && n < 0;

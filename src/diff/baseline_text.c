@@ -45,7 +45,7 @@ enum hp_err hp_word_read(struct hp_strings *strings, const char *word, const cha
             const char *low = high && c[2] ? strchr(digits, c[2]) : NULL;
             byte = low ? (char)((high - digits) * 16 + (low - digits)) : 0;
             if (!byte)
-                return hp_fail(HP_ERR_FORMAT, "'%%' without the two digits of a byte");
+                return hp_fail(HP_ERR_FORMAT, "'%%' must be followed by two hexadecimal digits");
             c += 2;
         }
         hp_strbuf_bytes(&read, &byte, 1);
@@ -167,9 +167,9 @@ static enum hp_err read_total(struct reading *r)
     while (i < HP_TOTALS && (r->n != 3 || strcmp(r->words[1], hp_total_names[i]) != 0))
         i++;
     if (i == HP_TOTALS)
-        return hp_fail(HP_ERR_FORMAT, "no total that hotpath knows");
+        return hp_fail(HP_ERR_FORMAT, "unknown total");
     if (d->known[i])
-        return hp_fail(HP_ERR_FORMAT, "a total that was given before");
+        return hp_fail(HP_ERR_FORMAT, "this total appears twice");
     d->known[i] = true;
     HP_TRY(read_number(r->words[2], &d->totals[i]));
     if (i == HP_TOTAL_INSTRUCTIONS)
@@ -188,7 +188,7 @@ static enum hp_err add_line(struct hp_digest *d, struct hp_dline line)
 static enum hp_err add_function(struct reading *r, struct hp_dfunction f)
 {
     if (f.self > r->rest)
-        return hp_fail(HP_ERR_FORMAT, "more instructions in functions than in all");
+        return hp_fail(HP_ERR_FORMAT, "functions have more instructions than the total");
     r->rest -= f.self;
     f.lines = (uint32_t)r->digest->n_lines;
     HP_TRY(hp_digest_add_function(r->digest, &f));
@@ -218,7 +218,7 @@ static enum hp_err read_distance(const char *word, uint32_t *line)
     if (*word == '+' || *word == '-')
         HP_TRY(read_number(word + 1, &number));
     if (number >= START)
-        return hp_fail(HP_ERR_FORMAT, "no distance from the start of a function");
+        return hp_fail(HP_ERR_FORMAT, "not a distance from the start of a function");
     *line = *word == '+' ? START + (uint32_t)number : START - (uint32_t)number;
     return HP_OK;
 }
@@ -228,7 +228,7 @@ static enum hp_err read_line(struct reading *r, bool own)
     struct hp_digest *d = r->digest;
     uint64_t number = 0;
     if (d->n_functions == 0 || r->n != (own ? 3 : 5))
-        return hp_fail(HP_ERR_FORMAT, "a line belongs to a function, and says which it is");
+        return hp_fail(HP_ERR_FORMAT, "a line needs a function before it, a place and a count");
     const struct hp_dfunction *f = &d->functions[d->n_functions - 1];
     struct hp_dline line = {.file = f->file, .inlined = ""};
     if (own) {
@@ -238,13 +238,13 @@ static enum hp_err read_line(struct reading *r, bool own)
         HP_TRY(read_text(r, 2, &line.inlined));
         HP_TRY(read_number(r->words[3], &number));
         if (number == 0 || number > UINT32_MAX)
-            return hp_fail(HP_ERR_FORMAT, "no number of a line");
+            return hp_fail(HP_ERR_FORMAT, "not a line number");
         line.line = (uint32_t)number;
     }
     HP_TRY(read_number(r->words[r->n - 1], &line.instructions));
     uint64_t *left = &d->lines[f->lines].instructions;
     if (line.instructions > *left)
-        return hp_fail(HP_ERR_FORMAT, "more instructions in lines than in their function");
+        return hp_fail(HP_ERR_FORMAT, "lines have more instructions than their function");
     *left -= line.instructions;
     return add_line(d, line);
 }
@@ -276,8 +276,8 @@ static enum hp_err read_one(struct reading *r, char *line)
     for (enum hp_about i = 0; i < HP_ABOUTS; i++)
         if (strcmp(first, hp_about_names[i]) == 0)
             return r->n == 2 ? read_text(r, 1, &r->digest->about[i])
-                             : hp_fail(HP_ERR_FORMAT, "one word expected behind '%s'", first);
-    return hp_fail(HP_ERR_FORMAT, "'%.40s' is not known", first);
+                             : hp_fail(HP_ERR_FORMAT, "'%s' takes one word", first);
+    return hp_fail(HP_ERR_FORMAT, "unknown word '%.40s'", first);
 }
 
 static enum hp_err read_all(struct reading *r, const struct hp_baseline_section *section)

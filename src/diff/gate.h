@@ -58,8 +58,8 @@ enum hp_err hp_gate_print_json(const struct hp_gate *gate, const struct hp_gate_
 enum hp_err hp_gate_print_markdown(const struct hp_gate *gate, const struct hp_gate_print *print,
                                    FILE *out);
 
-/* Why a function changed: "called as often, 12 more instructions a call, most at inflate.c:210".
- * Clean. */
+/* Why a function changed, clean: "same number of calls, 12 more instructions per call, mostly at
+ * inflate.c:210". */
 void hp_gate_why(const struct hp_diff *diff, const struct hp_change *function,
                  struct hp_strbuf *text);
 

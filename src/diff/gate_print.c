@@ -121,16 +121,16 @@ static enum hp_err finish(struct printer *p, FILE *out)
 static void put_calls(struct hp_strbuf *text, uint64_t old, uint64_t new, const struct hp_change *f)
 {
     if (old == new)
-        hp_strbuf_add(text, "called as often");
+        hp_strbuf_add(text, "same number of calls");
     else
-        hp_strbuf_format(text, "called %s times, not %s", HP_GROUPED(new), HP_GROUPED(old));
+        hp_strbuf_format(text, "%s calls instead of %s", HP_GROUPED(new), HP_GROUPED(old));
     if (old == 0 || new == 0)
         return;
     double more = (double)f->after / (double)new - (double)f->before / (double)old;
     if (more > -0.05 && more < 0.05)
-        hp_strbuf_add(text, ", as many instructions a call");
+        hp_strbuf_add(text, ", same number of instructions per call");
     else
-        hp_strbuf_format(text, ", %s %s instructions a call",
+        hp_strbuf_format(text, ", %s %s instructions per call",
                          trim((char[HP_NUMBER_SIZE]){0}, more < 0 ? -more : more, 1),
                          more < 0 ? "fewer" : "more");
 }
@@ -151,7 +151,7 @@ static void put_line(struct hp_strbuf *text, const struct hp_diff *diff, const s
             sure = sure > part ? sure - part : 0;
         if ((l->delta < 0) != (f->delta < 0) || sure < change / 2)
             continue;
-        hp_strbuf_format(text, ", %s %s:%u", sure >= change - change / 10 ? "at" : "most at",
+        hp_strbuf_format(text, ", %s %s:%u", sure >= change - change / 10 ? "at" : "mostly at",
                          hp_base_name(line->file), line->line);
         return;
     }
@@ -163,12 +163,12 @@ void hp_gate_why(const struct hp_diff *diff, const struct hp_change *f, struct h
     const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, NULL);
     struct hp_strbuf raw HP_CLEANUP(hp_strbuf_fini) = {0};
     if (!new && f->inlined == HP_PROFILE_NONE)
-        hp_strbuf_add(&raw, "gone");
+        hp_strbuf_add(&raw, "removed");
     else if (!new)
-        hp_strbuf_format(&raw, "gone: inlined in %s", diff->new->functions[f->inlined].name);
+        hp_strbuf_format(&raw, "removed: inlined in %s", diff->new->functions[f->inlined].name);
     else if (!old)
-        hp_strbuf_format(&raw, "new, called %s %s", HP_GROUPED(new->calls),
-                         new->calls == 1 ? "time" : "times");
+        hp_strbuf_format(&raw, "new, %s %s", HP_GROUPED(new->calls),
+                         new->calls == 1 ? "call" : "calls");
     else {
         if (f->how == HP_DIFF_RENAMED)
             hp_strbuf_format(&raw, "was %s?, ", old->name);
@@ -188,7 +188,7 @@ static void put_total(struct printer *p, enum hp_total i)
     hp_diff_put_total(&p->text, p->gate->diff, i);
     hp_strbuf_format(&p->text, "%s (%s%s)%s%s\n", hp_text_warn(p->color && warn),
                      change_of(p, old, new), limit_of(p, ", limit ", p->gate->limits.totals[i]),
-                     warn ? ": too many" : "", hp_text_plain(p->color && warn));
+                     warn ? ": over the limit" : "", hp_text_plain(p->color && warn));
 }
 
 static void put_functions(struct printer *p)
@@ -202,13 +202,13 @@ static void put_functions(struct printer *p)
         hp_strbuf_format(&p->text, "    %s%s %s (%s%s%s%s)%s\n", hp_text_warn(p->color && warn),
                          name_of(p, hp_diff_function(gate->diff, f)->name), HP_DELTA(f->delta),
                          why(p, f), warn ? "; " : "", warn ? change_of(p, f->before, f->after) : "",
-                         limit_of(p, ", limit of functions ", warn ? gate->limits.functions : -1),
+                         limit_of(p, ", function limit ", warn ? gate->limits.functions : -1),
                          hp_text_plain(p->color && warn));
     }
     for (size_t i = n; i < gate->n_functions; i++)
         rest += gate->functions[i].change->delta;
     if (rest)
-        hp_strbuf_format(&p->text, "    all others %s\n", HP_DELTA(rest));
+        hp_strbuf_format(&p->text, "    other functions %s\n", HP_DELTA(rest));
 }
 
 /* Of the instructions of a run, those that are not in the program's own file. */
@@ -220,7 +220,7 @@ static void put_outside(struct printer *p, const char *program)
         if (strcmp(d->functions[i].module, program) == 0)
             hp_add_up(&own, d->functions[i].self);
     if (own)
-        hp_strbuf_format(&p->text, "  %s of the instructions are outside of %s\n",
+        hp_strbuf_format(&p->text, "  %s of the instructions are outside %s\n",
                          HP_PERCENT(1 - hp_number_share(own, d->totals[HP_TOTAL_INSTRUCTIONS])),
                          name_of(p, program));
 }
@@ -230,7 +230,7 @@ static void put_differences(struct printer *p)
     for (enum hp_about i = 0; i < HP_ABOUTS; i++) {
         const char *old = p->gate->diff->old->about[i], *new = p->gate->diff->new->about[i];
         if (differs(p->gate, i))
-            hp_strbuf_format(&p->text, "  not as in the baseline: %s %s, was %s\n",
+            hp_strbuf_format(&p->text, "  differs from the baseline: %s is %s, was %s\n",
                              hp_about_names[i], name_of(p, *new ? new : "(none)"),
                              name_of(p, *old ? old : "(none)"));
     }
@@ -256,8 +256,8 @@ enum hp_err hp_gate_print_text(const struct hp_gate *gate, const struct hp_gate_
     }
     if (gate->verdict != HP_GATE_WITHIN)
         hp_strbuf_format(&p.text, "  %s: the same command with --update writes %s\n",
-                         regressed ? "If it is meant to be so, update the baseline"
-                                   : "Better than the baseline: update it, to keep it so",
+                         regressed ? "If this is intended, update the baseline"
+                                   : "Better than the baseline; to keep the improvement, update it",
                          name_of(&p, print->baseline));
     return finish(&p, out);
 }
@@ -315,10 +315,11 @@ enum hp_err hp_gate_print_markdown(const struct hp_gate *gate, const struct hp_g
         put_markdown_functions(&p);
     for (enum hp_about i = 0; i < HP_ABOUTS && has_news(gate); i++)
         if (differs(gate, i))
-            hp_strbuf_format(&p.text,
-                             "\nNot as in the baseline: %s <code>%s</code>, was <code>%s</code>\n",
-                             hp_about_names[i], plain(&p, gate->diff->new->about[i]),
-                             plain(&p, gate->diff->old->about[i]));
+            hp_strbuf_format(
+                &p.text,
+                "\nDiffers from the baseline: %s is <code>%s</code>, was <code>%s</code>\n",
+                hp_about_names[i], plain(&p, gate->diff->new->about[i]),
+                plain(&p, gate->diff->old->about[i]));
     hp_strbuf_add(&p.text, "\n");
     return finish(&p, out);
 }

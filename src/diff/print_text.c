@@ -30,12 +30,12 @@ void hp_diff_put_total(struct hp_strbuf *text, const struct hp_diff *diff, enum 
                      HP_GROUPED(diff->old->totals[total]), HP_GROUPED(diff->new->totals[total]));
 }
 
-/* "12", or "12 > 15" where it changed. */
+/* "12", or "12 -> 15" where it changed. */
 static void put_pair(struct hp_strbuf *cell, uint64_t old, uint64_t new)
 {
     hp_strbuf_human(cell, old);
     if (old != new)
-        hp_strbuf_format(cell, " > %s", HP_HUMAN(new));
+        hp_strbuf_format(cell, " -> %s", HP_HUMAN(new));
 }
 
 static void put_place(struct hp_strbuf *cell, const char *file, uint32_t line)
@@ -61,7 +61,7 @@ static void put_name(struct hp_strbuf *cell, const struct hp_diff *diff, const s
         hp_strbuf_format(cell, " (%s inlined in %s)", gone ? "now" : "was",
                          (gone ? diff->new : diff->old)->functions[f->inlined].name);
     else if (gone || is_new)
-        hp_strbuf_add(cell, gone ? " (gone)" : " (new)");
+        hp_strbuf_add(cell, gone ? " (removed)" : " (new)");
     else if (f->how == HP_DIFF_RENAMED)
         hp_strbuf_format(cell, " (was %s?)", diff->old->functions[f->old].name);
 }
@@ -101,7 +101,7 @@ static void fill_cycles(const struct hp_diff *diff, const struct hp_change *f,
     const struct hp_dfunction *old = HP_ITEM(diff->old->functions, f->old, &none);
     const struct hp_dfunction *new = HP_ITEM(diff->new->functions, f->new, &none);
     put_pair(&cells[0], cycles_of(old), cycles_of(new));
-    hp_strbuf_format(&cells[1], "%s > %s", HP_FIXED(cpi_of(old), 2), HP_FIXED(cpi_of(new), 2));
+    hp_strbuf_format(&cells[1], "%s -> %s", HP_FIXED(cpi_of(old), 2), HP_FIXED(cpi_of(new), 2));
     put_pair(&cells[2], old->events[HP_INSN_L1D], new->events[HP_INSN_L1D]);
     put_pair(&cells[3], old->events[HP_INSN_MISPREDICTED], new->events[HP_INSN_MISPREDICTED]);
     put_name(&cells[4], diff, f);
@@ -118,9 +118,9 @@ static void fill_line(const struct hp_diff *diff, const struct hp_change *l,
     put_line_place(&cells[3], shown);
     hp_strbuf_format(&cells[3], "%s%s", *shown->inlined ? " " : "", shown->inlined);
     if (!old || !new)
-        hp_strbuf_add(&cells[3], new ? " (new)" : " (gone)");
+        hp_strbuf_add(&cells[3], new ? " (new)" : " (removed)");
     else if (old->line != new->line)
-        hp_strbuf_format(&cells[3], " (was :%u)", old->line);
+        hp_strbuf_format(&cells[3], " (was line %u)", old->line);
 }
 
 static void fill_loop(const struct hp_diff *diff, const struct hp_change *l,
@@ -131,13 +131,13 @@ static void fill_loop(const struct hp_diff *diff, const struct hp_change *l,
     const struct hp_dloop *new = HP_ITEM(diff->new->loops, l->new, &none);
     const struct hp_dloop *shown = new == &none ? old : new;
     put_pair(&cells[0], old->executions, new->executions);
-    hp_strbuf_format(&cells[1], "%s > %s",
+    hp_strbuf_format(&cells[1], "%s -> %s",
                      HP_FIXED(hp_number_share(old->iterations, old->executions), 1),
                      HP_FIXED(hp_number_share(new->iterations, new->executions), 1));
     put_name(&cells[2], diff, &diff->functions.items[l->function]);
     hp_strbuf_add(&cells[2], " ");
     put_place(&cells[2], shown->file, shown->line);
-    hp_strbuf_add(&cells[2], new == &none ? " (gone)" : old == &none ? " (new)" : "");
+    hp_strbuf_add(&cells[2], new == &none ? " (removed)" : old == &none ? " (new)" : "");
 }
 
 static void fill_path(const struct hp_diff *diff, const struct hp_change *p,
@@ -148,7 +148,7 @@ static void fill_path(const struct hp_diff *diff, const struct hp_change *p,
     const struct hp_digest *d = new ? diff->new : diff->old;
     uint32_t last = HP_PROFILE_NONE;
     put_pair(&cells[0], old ? old->count : 0, new ? new->count : 0);
-    hp_strbuf_add(&cells[1], !new ? "(gone) " : !old ? "(new) " : "");
+    hp_strbuf_add(&cells[1], !new ? "(removed) " : !old ? "(new) " : "");
     for (uint32_t i = 0; i < shown->n_steps && i < STEPS_OF_PATH; i++) {
         const struct hp_dline *line = &d->lines[d->steps[shown->steps + i]];
         if (line->function != last)
@@ -233,13 +233,13 @@ static bool is_change_of_trips(struct printer *p, const struct hp_change *l)
 
 static const struct part parts[] = {
     {"Functions", HP_DIFF_FUNCTIONS, HP_REPORT_TEXT_TOP, is_change, NULL, fill_function,
-     "change|of all|old|new|calls|:function|:where"},
-    {"Cycles, as measured", HP_DIFF_FUNCTIONS, ROWS_OF, is_change_of_cycles, cycles_delta,
-     fill_cycles, "change|cycles|CPI|l1d misses|mispredicted|:function"},
-    {"Lines of the functions that changed most", HP_DIFF_LINES, 0, is_line_of_change, NULL,
-     fill_line, "change|old|new|:function|:line"},
-    {"Loops that go round more or less often", HP_DIFF_LOOPS, ROWS_OF, is_change_of_trips, NULL,
-     fill_loop, "change|times|mean trips|:loop"},
+     "change|share|old|new|calls|:function|:where"},
+    {"Measured cycles", HP_DIFF_FUNCTIONS, ROWS_OF, is_change_of_cycles, cycles_delta, fill_cycles,
+     "change|cycles|CPI|l1d misses|mispredicted|:function"},
+    {"Lines of the most changed functions", HP_DIFF_LINES, 0, is_line_of_change, NULL, fill_line,
+     "change|old|new|:function|:line"},
+    {"Loops with changed iteration counts", HP_DIFF_LOOPS, ROWS_OF, is_change_of_trips, NULL,
+     fill_loop, "change|executions|mean iterations|:loop"},
     {"Paths", HP_DIFF_PATHS, ROWS_OF, is_change, NULL, fill_path, "change|executions|:path"},
 };
 
@@ -319,8 +319,9 @@ static void print_unshown(const struct printer *p)
     for (size_t i = 0; i < p->diff->functions.n; i++)
         changed += p->diff->functions.items[i].delta != 0;
     if (changed > p->n)
-        fprintf(p->out, "  %s changed by less than %s%% of the instructions\n",
-                HP_GROUPED(changed - p->n), HP_FIXED(p->print->threshold, 2));
+        fprintf(p->out, "  %s function%s changed by less than %s%% of the instructions\n",
+                HP_GROUPED(changed - p->n), changed - p->n == 1 ? "" : "s",
+                HP_FIXED(p->print->threshold, 2));
     else if (changed == 0)
         fputs("\n  (no function changed)\n", p->out);
 }

@@ -79,12 +79,12 @@ class Gate(CiCase):
         total, work = self.total(result), result["functions"][0]
         self.assertEqual((total["delta"], total["exceeded"]), (3 * ROUNDS, True))
         self.assertEqual((work["name"], work["delta"]), ("work", 3 * ROUNDS))
-        self.assertIn("called as often, 3000 more instructions a call", work["why"])
+        self.assertIn("same number of calls, 3000 more instructions per call", work["why"])
         self.assertEqual(result["others"] + sum(f["delta"] for f in result["functions"]),
                          total["delta"])
         self.assertIn("prog: regression", err)
-        self.assertIn("work +150,000 (called as often", err)
-        self.assertIn("outside of prog", err)
+        self.assertIn("work +150,000 (same number of calls", err)
+        self.assertIn("outside prog", err)
         self.assertIn("--update", err)
         self.assertEqual(self.ci("-t", "90%")[1]["verdict"], "within")
         # Other counts of the same run have limits of their own.
@@ -107,7 +107,7 @@ class Gate(CiCase):
         subprocess.run([util_cli.CC, "-O1", "-g", "-fno-inline", "-o", self.path("prog"),
                         self.write("prog.c", source)], check=True)
         _, result = self.ci(status=REGRESSION)
-        self.assertIn("called 60 times, not 50, as many instructions a call",
+        self.assertIn("60 calls instead of 50, same number of instructions per call",
                       result["functions"][0]["why"])
 
     def test_improvement_asks_for_an_update(self):
@@ -116,7 +116,7 @@ class Gate(CiCase):
         self.program()
         err, result = self.ci()
         self.assertEqual(result["verdict"], "improvement")
-        self.assertIn("Better than the baseline: update it", err)
+        self.assertIn("Better than the baseline; to keep the improvement, update it", err)
         self.update()
         self.assertEqual(self.ci()[1]["verdict"], "within")
 
@@ -151,7 +151,7 @@ class Gate(CiCase):
         self.assertEqual([d["what"] for d in result["differences"]], ["libc"])
         self.program(nops=1)
         err, _ = self.ci(status=REGRESSION)
-        self.assertIn("not as in the baseline: libc", err)
+        self.assertIn("differs from the baseline: libc", err)
         self.assertIn("feedfeedfeed", err)
 
     def test_machine(self):

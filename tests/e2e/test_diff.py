@@ -208,7 +208,7 @@ class Versions(DiffCase):
         out = self.good("diff", old, new).decode()
         self.assertIn("leaf (now inlined in slow)", out)
 
-    def test_loops_that_go_round_more_often(self):
+    def test_loops_with_more_iterations(self):
         old, new = self.pair(version(), version().replace("slow(1000)", "slow(1500)"),
                              record=("-p", "loops,paths"))
         diff = self.diff(old, new)
@@ -219,7 +219,7 @@ class Versions(DiffCase):
         leaf = self.function(diff, "leaf")
         self.assertEqual((leaf["old_calls"], leaf["new_calls"]), (1000, 1500))
         out = self.good("diff", old, new).decode()
-        self.assertIn("1000.0 > 1500.0", out)
+        self.assertIn("1000.0 -> 1500.0", out)
         self.assertNotIn("\x1b", out)
 
     def test_eighty_columns_on_a_terminal(self):

@@ -406,7 +406,7 @@ static void gate_against_a_baseline(void **state)
         hp_strbuf_clear(&why);
         hp_gate_why(diff, gate->functions[0].change, &why);
         assert_string_equal(hp_strbuf_text(&why),
-                            "called as often, 10 more instructions a call, at f.c:13");
+                            "same number of calls, 10 more instructions per call, at f.c:13");
         free(gate);
     }
     hp_strbuf_fini(&why);
