@@ -111,8 +111,6 @@ struct hp_digest {
     struct hp_strings strings;
 };
 
-#define HP_DIGEST_PATHS 10000 /* no more paths than these are looked at, the heaviest */
-
 /* What goes into a digest. All zero: everything. */
 struct hp_digest_options {
     const struct hp_profile *other; /* functions without a symbol are kept apart in modules that

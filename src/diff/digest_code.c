@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define MOST_PATHS 10000 /* the heaviest; no more are looked at */
+
 /* --- Lines ------------------------------------------------------------------------------------ */
 
 static int compare_texts(const char *a, const char *b)
@@ -236,7 +238,7 @@ enum hp_err hp_digest_paths(struct hp_digest *d, const struct hp_profile *p, con
     qsort(weights, p->n_paths, sizeof *weights, compare_weights);
     if (p->n_paths)
         line_blocks(d, p, groups, lines);
-    for (size_t i = 0; i < p->n_paths && i < HP_DIGEST_PATHS && weights[i].instructions; i++)
+    for (size_t i = 0; i < p->n_paths && i < MOST_PATHS && weights[i].instructions; i++)
         HP_TRY(add_path(d, p, lines, &weights[i]));
     join_paths(d);
     return HP_OK;

@@ -88,12 +88,9 @@ static size_t shown_of(const struct hp_gate *gate)
     return n;
 }
 
+/* For scripts and for people. */
 static const char *const verdicts[] = {"within", "improvement", "regression"};
-
-static const char *verdict_of(const struct hp_gate *gate)
-{
-    return gate->verdict == HP_GATE_WITHIN ? "within the limits" : verdicts[gate->verdict];
-}
+static const char *const verdict_texts[] = {"within the limits", "improvement", "regression"};
 
 /* Whether anything changed that has to be explained. */
 static bool has_news(const struct hp_gate *gate)
@@ -242,8 +239,8 @@ enum hp_err hp_gate_print_text(const struct hp_gate *gate, const struct hp_gate_
     struct printer p = {.gate = gate, .color = print->color};
     bool regressed = gate->verdict == HP_GATE_REGRESSED;
     hp_strbuf_format(&p.text, "hotpath ci: %s: %s%s%s\n", name_of(&p, print->name),
-                     regressed ? hp_text_warn(p.color) : hp_text_bold(p.color), verdict_of(gate),
-                     hp_text_plain(p.color));
+                     regressed ? hp_text_warn(p.color) : hp_text_bold(p.color),
+                     verdict_texts[gate->verdict], hp_text_plain(p.color));
     for (enum hp_total i = 0; i < HP_TOTALS; i++)
         if (hp_diff_has(gate->diff, i)) {
             put_total(&p, i);
@@ -309,7 +306,7 @@ enum hp_err hp_gate_print_markdown(const struct hp_gate *gate, const struct hp_g
 {
     struct printer p = {.gate = gate};
     hp_strbuf_format(&p.text, "### hotpath ci: <code>%s</code>: %s\n\n", plain(&p, print->name),
-                     verdict_of(gate));
+                     verdict_texts[gate->verdict]);
     put_markdown_totals(&p);
     if (has_news(gate))
         put_markdown_functions(&p);
