@@ -2,13 +2,13 @@
 /*
  * State, the same in coder and decoder after each address; all zero at the start:
  *
- *   operands[place]  what the operand did: its last address, its stride, how far it was from a
+ *   operands[place]  the history of the operand: its last address, its stride, its distance from a
  *                    recent address, and which rule held the last time
  *   recent[]         the last addresses of all operands, a ring
- *   after[], next[]  by place and the address before (of any operand, of this one): which address
- *                    came then
+ *   after[], next[]  by place and the previous address (of any operand, of this one): the address
+ *                    that followed
  *
- * The two tables are for addresses that nothing simpler predicts, and only those enter them.
+ * The two tables are for addresses that nothing simpler predicts, and only those are entered.
  *
  * The code has one byte for each address. For those that were not predicted the differences follow,
  * in byte planes.
@@ -28,24 +28,24 @@
 
 enum rule {
     RULE_LAST,     /* where it was */
-    RULE_STRIDE,   /* a stride further */
-    RULE_RELATIVE, /* as far from a recent address as the last time */
-    RULE_AFTER,    /* where it was after the same address before */
-    RULE_NEXT,     /* where it was after the last address of its own */
+    RULE_STRIDE,   /* one stride on */
+    RULE_RELATIVE, /* at the same distance from a recent address as the last time */
+    RULE_AFTER,    /* where it was the last time after the same address */
+    RULE_NEXT,     /* where it was the last time after its own last address */
     RULES
 };
 
-/* The byte of an address: 0 the rule that held the last time, then the rules, then the bases of a
- * difference, each with a number of bytes (0 to 8). */
+/* The byte of an address: 0 for the rule that held the last time, then the rules, then the bases of
+ * a difference, each with a number of bytes (0 to 8). */
 #define CODE_RULE  1
 #define CODE_BASE  (CODE_RULE + RULES)
-#define BASES      (RECENT + 1) /* recent ones, and the operand's own last */
+#define BASES      (RECENT + 1) /* the recent ones, and the operand's own last */
 #define BASE_CODES (PLANES + 1)
 #define CODES      (CODE_BASE + BASES * BASE_CODES)
 
 struct operand {
     uint64_t last;
-    uint64_t stride; /* the last two differences, when they were the same; else an older one */
+    uint64_t stride; /* the last two differences, if equal; else an older one */
     uint64_t step;   /* the last difference */
     uint64_t distance;
     uint8_t slot; /* `distance` is from recent[slot], 0: the latest */
@@ -147,7 +147,7 @@ static inline uint64_t magnitude(uint64_t difference)
     return difference >> 63 ? 0 - difference : difference;
 }
 
-/* The recent address that is nearest. */
+/* The nearest recent address. */
 static unsigned nearest(const struct hp_address_codec *codec, uint64_t address)
 {
     unsigned best = 0;
@@ -162,7 +162,7 @@ static unsigned nearest(const struct hp_address_codec *codec, uint64_t address)
     return best;
 }
 
-/* Learns from an address for which `rule` held (RULES: none did). */
+/* Updates the state with an address for which `rule` held (RULES: none did). */
 static inline void learn(struct hp_address_codec *codec, uint32_t place, uint64_t address,
                          unsigned rule)
 {
@@ -204,7 +204,7 @@ static enum hp_err make_room(struct hp_address_codec *codec, size_t n)
     return HP_OK;
 }
 
-/* The rule that predicts the address, RULES for none. */
+/* The rule that predicts the address; RULES: none. */
 static inline unsigned find_rule(struct hp_address_codec *codec, uint32_t place, uint64_t address)
 {
     unsigned rule = 0;
@@ -213,7 +213,7 @@ static inline unsigned find_rule(struct hp_address_codec *codec, uint32_t place,
     return rule;
 }
 
-/* Puts the difference to the nearest address known; returns its code. */
+/* Writes the difference to the nearest known address; returns its code. */
 static uint8_t put_difference(struct hp_address_codec *codec, uint32_t place, uint64_t address)
 {
     unsigned base = nearest(codec, address);

@@ -2,12 +2,12 @@
 /*
  * Coding a thread's data addresses into few bytes.
  *
- * Every address comes with its *place*: which memory operand of the code it belongs to
- * (trace_operands.h). An operand mostly goes on as it did: at the same address, a stride further,
- * at the same distance from an address a little before (fields of an object, a frame on the stack),
- * or where it went the last time after the same address. The code of an address says which of these
- * holds, mostly "the same as the last time", a byte 0, and leaves the rest to the compressor. An
- * address that nothing predicted is a difference to the nearest one known.
+ * Every address comes with its *place*: the memory operand of the code it belongs to
+ * (trace_operands.h). An operand usually continues its pattern: at the same address, one stride on,
+ * at the same distance from a recent address (fields of an object, a stack frame), or where it went
+ * the last time after the same address. The code of an address says which of these rules holds,
+ * mostly "the same as the last time", a byte 0, and leaves the rest to the compressor. An address
+ * that no rule predicts is coded as a difference to the nearest known one.
  */
 #ifndef HP_STREAM_ADDRESS_CODEC_H
 #define HP_STREAM_ADDRESS_CODEC_H
@@ -17,11 +17,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A coder's tables (5 MB). Each sequence starts afresh, so one coder serves any number. */
+/* A coder's tables (5 MB). Each sequence is independent, so one coder serves any number. */
 struct hp_address_codec;
 
 #define HP_ADDRESS_CODEC_MAX (16u << 20) /* addresses in one sequence, at most */
-#define HP_ADDRESS_PLACES    (1u << 16)  /* places are below this; two operands may share one */
+#define HP_ADDRESS_PLACES    (1u << 16)  /* places are below this; two operands may share a place */
 
 enum hp_err hp_address_codec_new(struct hp_address_codec **codec);
 void hp_address_codec_free(struct hp_address_codec *codec);

@@ -148,7 +148,7 @@ static uint64_t hash_bytes(uint64_t hash, const void *bytes, size_t size)
     return hp_hash64(hash);
 }
 
-/* The module like this one, or HP_MAP64_NONE. `*key`: where it belongs. */
+/* The identical module, or HP_MAP64_NONE. `*key`: where it belongs. */
 static uint32_t find_module(const struct hp_code *code, const struct hp_module *module,
                             uint64_t *key)
 {
@@ -203,7 +203,7 @@ enum hp_signal_cause hp_code_signal_cause(const struct hp_code *code, uint32_t s
     return HP_CAUSE_OUTSIDE;
 }
 
-/* Where the code of a function with this address starts: ARM keeps the Thumb bit in it. */
+/* Where the code of a function with this address starts: on ARM the address has the Thumb bit. */
 static uint64_t code_address(const struct hp_code *code, uint64_t address)
 {
     return code->arch == HP_ARCH_ARM ? address & ~(uint64_t)1 : address;
@@ -261,20 +261,20 @@ static enum hp_err store_bytes(struct hp_code *code, const uint8_t *bytes, size_
     return HP_OK;
 }
 
-/* Straight-line code, as far as it goes: what scan() finds. */
+/* Straight-line code, as found by scan(). */
 struct run {
     uint32_t insns;
     uint32_t size;       /* bytes up to and including the last instruction */
-    struct hp_insn last; /* of which the flow is HP_FLOW_NONE when nothing ended the run */
+    struct hp_insn last; /* its flow is HP_FLOW_NONE when nothing ended the run */
 };
 
 /*
- * Decodes one instruction; false when nothing of it should be taken.
+ * Decodes one instruction; false when it should not be taken.
  *
- * x86 code whose end does not decode stops before it: QEMU shows the beginning of an instruction
+ * x86 code stops before an end that does not decode: QEMU shows the beginning of an instruction
  * that crosses into the next page, which it then leaves to the next segment. If that is all there
- * is, it is an instruction that we do not know. Elsewhere, where instructions have a known length,
- * bytes that do not decode are such an instruction too.
+ * is, it is an unknown instruction. On other architectures, where instructions have a known length,
+ * bytes that do not decode are an unknown instruction too.
  */
 static bool step(struct hp_code *code, uint8_t mode, uint64_t address, const uint8_t *bytes,
                  uint32_t size, bool first, struct hp_insn *insn)
@@ -332,7 +332,7 @@ static struct hp_hot hot_of(const struct hp_code *code, const struct hp_block *b
     return hot;
 }
 
-/* Of the blocks at one start, so many are looked at one by one. */
+/* This many blocks of one start are scanned linearly. */
 #define NEAR 4
 
 static bool is_same(const struct hp_code *code, uint32_t id, const struct hp_block *block)
@@ -350,7 +350,7 @@ static bool is_in(const struct hp_code *code, uint32_t id, const struct hp_block
     return code->blocks[id].start == block->start && code->blocks[id].module == block->module;
 }
 
-/* What the maps of crowded starts have for a block, or HP_NO_ID. `*key`: where it belongs. */
+/* The block in the maps of crowded starts, or HP_NO_ID. `*key`: where it belongs. */
 static uint32_t find_code(const struct hp_code *code, const struct hp_block *block, uint64_t *key)
 {
     *key = hash_bytes(block->start ^ (uint64_t)block->module << 40, code->bytes + block->code,
@@ -383,7 +383,7 @@ uint32_t hp_code_block_in(const struct hp_code *code, uint32_t module, uint64_t 
     return found == HP_NO_ID ? first : found;
 }
 
-/* Another block of a start that has one: `id`, which is not there yet, will be `block`. */
+/* Registers `block`, which will get the number `id`, at a start that already has a block. */
 static enum hp_err crowd(struct hp_code *code, const struct hp_block *block, uint32_t id)
 {
     uint64_t key;
@@ -428,7 +428,7 @@ static uint32_t find_block(const struct hp_code *code, const struct hp_block *bl
     return b == HP_NO_ID ? HP_NO_ID : find_code(code, block, &key);
 }
 
-/* Finds or makes the block of a run of code that is stored at `at`. */
+/* Finds or creates the block of a run of code stored at `at`. */
 static enum hp_err intern_block(struct hp_code *code, uint64_t start, uint32_t module, uint8_t mode,
                                 uint32_t at, const struct run *run, uint32_t *id)
 {
@@ -469,8 +469,7 @@ enum hp_err hp_code_insns(struct hp_code *code, uint32_t block, const struct hp_
                       (size_t)(b->end - at), false, &decoded[i]);
             at += decoded[i].length;
             if (at > b->end)
-                at = b->end; /* what does not decode may be of another length than it was taken for
-                              */
+                at = b->end; /* undecodable code may get another length */
         }
         code->insns[block] = decoded;
     }
@@ -491,8 +490,8 @@ static enum hp_err add_node(struct hp_code *code, const struct hp_node *node, ui
 }
 
 /*
- * Turns a run of stored code into a route: a block when it ends with a transfer or is as long as a
- * block may be, else a node.
+ * Turns a run of stored code into a route: a block if it ends with a transfer or has the maximum
+ * length, else a node.
  */
 static enum hp_err route_run(struct hp_code *code, uint64_t start, uint32_t module, uint8_t mode,
                              uint32_t at, const struct run *run, uint32_t *route)
@@ -515,7 +514,7 @@ static enum hp_err route_run(struct hp_code *code, uint64_t start, uint32_t modu
     return HP_OK;
 }
 
-/* The code that a route stands for, and where it is. */
+/* The code of a route, and where it is stored. */
 static struct run run_of_route(const struct hp_code *code, uint32_t route, uint32_t *at)
 {
     if (route & HP_ROUTE_NODE) {
@@ -537,7 +536,7 @@ static struct run run_of_route(const struct hp_code *code, uint32_t route, uint3
                  .flags = block->flags & HP_BLOCK_CONDITIONAL ? HP_INSN_CONDITIONAL : 0}};
 }
 
-/* Both parts have been decoded: only where the whole is too long is the second looked at again. */
+/* Both parts have been decoded: the second is scanned again only if the whole is too long. */
 static enum hp_err join_code(struct hp_code *code, const struct hp_node *node, uint32_t route,
                              struct hp_join *join)
 {
@@ -580,7 +579,8 @@ enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, st
     return HP_OK;
 }
 
-/* Walks the block's instructions until `end` or `insns` is reached: the node of what is before. */
+/* Walks the block's instructions until `end` or `insns` is reached: makes the node of those
+ * before. */
 static enum hp_err walk_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t insns,
                                struct hp_node *node)
 {
@@ -651,14 +651,14 @@ static enum hp_err reserve_segment(struct hp_code *code, uint32_t id)
         return hp_fail(HP_ERR_NOMEM, "too many runs of blocks");
     HP_TRY(hp_grow(&code->chain_blocks, &code->cap_chain_blocks, need, sizeof *code->chain_blocks));
     HP_TRY(hp_grow(&code->chain_taken, &code->cap_chain_taken, need, sizeof *code->chain_taken));
-    /* the segment's own, and that of a block it may bring */
+    /* the segment's own, and that of a block it may add */
     HP_TRY(hp_grow(&code->units, &code->cap_units, (size_t)code->n_units + 2, sizeof *code->units));
     for (; code->segment_limit <= id; code->segment_limit++)
         code->route[code->segment_limit] = HP_ROUTE_UNKNOWN;
     return HP_OK;
 }
 
-/* Whether segment `id` can be what its parent leads to. */
+/* Whether segment `id` can follow its parent. */
 static enum hp_err check_parent(const struct hp_code *code, uint32_t id,
                                 const struct hp_segment *segment)
 {
@@ -678,8 +678,8 @@ static enum hp_err check_parent(const struct hp_code *code, uint32_t id,
     return HP_OK;
 }
 
-/* Makes the unit of `run`, which has more than one block: `parent`'s blocks, where they are if
- * nothing else was put behind them, and `last`. There is room. */
+/* Makes the unit of `run`, which has more than one block: `parent`'s blocks, shared if nothing has
+ * been appended after them, and `last`. There is room. */
 static void add_unit(struct hp_code *code, const struct hp_chain *parent, uint32_t last,
                      struct hp_chain *run)
 {
@@ -727,7 +727,7 @@ static struct hp_chain make_run(struct hp_code *code, uint32_t parent, uint64_t 
         run.blocks[0] = route;
         run.unit = code->unit_of[route];
     }
-    /* Arriving where a signal handler starts may not be a branch. */
+    /* Reaching the start of a signal handler may not be a branch. */
     if (code->blocks[run.blocks[0]].flags & HP_BLOCK_HANDLER)
         run.weight |= HP_CHAIN_SLOW;
     return run;
@@ -753,7 +753,7 @@ enum hp_err hp_code_add_segment(struct hp_code *code, uint32_t id, const struct 
     if (ended && run.size != segment->size)
         return hp_fail(HP_ERR_FORMAT, "segment %u at 0x%llx goes on behind a control transfer", id,
                        (unsigned long long)segment->start);
-    /* Room first: on failure the map must be as it was. */
+    /* Reserve first: on failure the map must be unchanged. */
     HP_TRY(reserve_segment(code, id));
     uint32_t at, route;
     HP_TRY(store_bytes(code, segment->bytes, segment->size, &at));

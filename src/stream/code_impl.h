@@ -3,13 +3,15 @@
  * The inside of the code map, for the cursor: it is the only other reader.
  *
  * A segment's *route* says what its own code is:
+ *
  *   a block id            exactly that block
  *   HP_ROUTE_NODE | node  an open piece of code: a node
  *   HP_ROUTE_UNKNOWN      the segment is not defined
- * Its *chain* says what its word means: the blocks that were run, those of its parents first.
- * A *node* is the beginning of a block whose end has not been seen: the code from `start` to `end`,
- * without a control transfer. Nodes are made of open segments, of joining a node with what ran
- * next, and of the first part of a block that was cut short.
+ *
+ * Its *chain* says what its word means: the executed blocks, those of its parents first. A *node*
+ * is the beginning of a block whose end has not been seen: the code from `start` to `end`, without
+ * a control transfer. Nodes come from open segments, from joining a node with what ran next, and
+ * from the first part of a block that was cut short.
  */
 #ifndef HP_STREAM_CODE_IMPL_H
 #define HP_STREAM_CODE_IMPL_H
@@ -22,7 +24,7 @@
 #define HP_ROUTE_NODE    0x80000000u
 #define HP_ROUTE_UNKNOWN UINT32_MAX
 
-/* What the cursor checks and adds up for every block; one half cache line each. `fall` and `target`
+/* What the cursor checks and sums up for every block; half a cache line each. `fall` and `target`
  * are HP_NOWHERE when the block cannot go there. */
 #define HP_NOWHERE (~(uint64_t)0)
 struct hp_hot {
@@ -30,30 +32,30 @@ struct hp_hot {
     uint64_t fall;
     uint64_t target;
     uint32_t insns;
-    uint32_t anywhere; /* 1: an indirect transfer, it may go to any address */
+    uint32_t anywhere; /* 1: an indirect transfer; any address may follow */
 };
 
 /*
- * The chain of a segment: one cache line, all that the cursor needs of nearly every word. The whole
- * list of blocks is that of its unit.
+ * The chain of a segment: one cache line with all that the cursor needs for nearly every word. The
+ * complete list of blocks is in its unit.
  */
 #define HP_CHAIN_NEAR 4
 struct hp_chain {
     uint64_t start;        /* of its first block */
     uint64_t fall, target; /* of its last block, as in struct hp_hot */
-    uint64_t strict;       /* 0: that block may go anywhere; else all ones */
+    uint64_t strict;       /* 0: any block may follow that one; else all ones */
     uint32_t unit;         /* valid when there are blocks; with blocks[0], a struct hp_step */
-    uint32_t blocks[HP_CHAIN_NEAR]; /* the first of them */
-    uint32_t taken;                 /* how the first three went on: bytes 1 to 3 */
-    int64_t weight; /* instructions in its whole blocks, and their number times HP_CHAIN_BLOCK; an
-                       open piece is not among them. Negative: not without a closer look */
+    uint32_t blocks[HP_CHAIN_NEAR]; /* its first blocks */
+    uint32_t taken;                 /* outcomes of the first three: bytes 1 to 3 */
+    int64_t weight; /* instructions in its whole blocks, plus their number times HP_CHAIN_BLOCK; an
+                       open piece is not included. Negative: needs the slow path */
 };
 #define HP_CHAIN_BLOCK ((int64_t)1 << 40)
 #define HP_CHAIN_SLOW  INT64_MIN
 _Static_assert(sizeof(struct hp_chain) == 64, "a chain is a cache line");
 
 /* The blocks of a unit: one, `at`; or `n` in `chain_blocks` and `chain_taken` from `at` on. There a
- * run shares the place of its parent where it can. */
+ * run shares the entries of its parent if possible. */
 struct hp_unit {
     uint32_t at, n;
 };
@@ -69,8 +71,8 @@ struct hp_node {
     uint8_t last_is_rep;
 };
 
-/* What joining a node and what ran next gives: a whole block and then possibly more (a block that
- * grew past HP_BLOCK_MAX_INSNS was split), or only more. `rest` is a route. */
+/* The result of joining a node with what ran next: a whole block and then possibly more (a block
+ * that grew past HP_BLOCK_MAX_INSNS is split), or only more. `rest` is a route. */
 struct hp_join {
     uint32_t block; /* HP_NO_ID: none yet */
     uint32_t rest;
@@ -86,15 +88,15 @@ struct hp_code_segment {
     uint8_t defined;
 };
 
-/* How a signal came to interrupt the code: between two instructions, because of an instruction that
- * could not be run (and is run again afterwards), or not known which. */
+/* How a signal interrupted the code: between two instructions, because an instruction faulted (and
+ * runs again afterwards), or unknown. */
 enum hp_signal_cause {
     HP_CAUSE_OUTSIDE,
     HP_CAUSE_FAULT,
     HP_CAUSE_EITHER,
 };
 
-/* Numbers of memory operands by id, each plus one; 0: not counted yet. */
+/* Numbers of memory operands by id, plus one; 0: not counted yet. */
 struct hp_mems {
     uint32_t *counts;
     size_t cap;
@@ -102,7 +104,7 @@ struct hp_mems {
 
 struct hp_handler {
     uint64_t address;
-    bool outside, fault; /* installed for signals of that cause */
+    bool outside, fault; /* installed for signals of this cause */
 };
 
 struct hp_code {
@@ -115,8 +117,7 @@ struct hp_code {
     uint32_t segment_limit; /* routes, chains and segs below this are valid */
     size_t cap_route, cap_chains, cap_segs;
     uint32_t *chain_blocks;
-    uint8_t
-        *chain_taken; /* [i]: how chain_blocks[i] went on, when that is not the last of its run */
+    uint8_t *chain_taken; /* [i]: outcome of chain_blocks[i], unless it ends its run */
     size_t n_chain_blocks, cap_chain_blocks, cap_chain_taken;
     struct hp_unit *units;
     uint32_t n_units;
@@ -129,11 +130,11 @@ struct hp_code {
     uint32_t n_blocks;
     size_t cap_hot, cap_blocks, cap_next, cap_unit_of;
     struct hp_map64 at_start; /* start address -> block id */
-    /* Of starts with several blocks, as of code that is made and loaded at one place over and over.
-     * Keys are hashes; where another block has one, the next number. */
+    /* For starts with several blocks, such as code that is repeatedly generated or loaded at one
+     * place. Keys are hashes; if one is taken by another block, the next number. */
     struct hp_map64 same_code;  /* start, module, code -> block id */
     struct hp_map64 same_place; /* start, module -> the latest block's id */
-    struct hp_insn **insns;     /* by block id: decoded instructions, NULL: not asked for */
+    struct hp_insn **insns;     /* by block id: decoded instructions, NULL: not decoded yet */
     size_t cap_insns;
     struct hp_mems block_mems, node_mems, segment_mems;
 
@@ -159,7 +160,7 @@ struct hp_code {
     struct hp_map64 handler_at; /* address -> handler */
 };
 
-/* How many blocks these weights stand for, and how many instructions. */
+/* How many blocks a weight stands for, and how many instructions. */
 static inline size_t hp_weight_blocks(int64_t weight)
 {
     return (size_t)((weight & INT64_MAX) / HP_CHAIN_BLOCK);
@@ -170,7 +171,7 @@ static inline uint64_t hp_weight_insns(int64_t weight)
     return (uint64_t)(weight & (HP_CHAIN_BLOCK - 1));
 }
 
-/* The blocks of a chain that has any; valid until the next segment is added. */
+/* The blocks of a chain; it must have some. Valid until the next segment is added. */
 static inline const uint32_t *hp_chain_blocks(const struct hp_code *code,
                                               const struct hp_chain *chain)
 {
@@ -179,47 +180,47 @@ static inline const uint32_t *hp_chain_blocks(const struct hp_code *code,
                : chain->blocks;
 }
 
-/* A block that starts at `address`, the latest; or HP_NO_ID. The others are behind it in
+/* The latest block that starts at `address`, or HP_NO_ID. The others follow it in
  * `next_at_start`. */
 static inline uint32_t hp_code_block_at(const struct hp_code *code, uint64_t address)
 {
     return hp_map64_get(&code->at_start, address); /* HP_MAP64_NONE == HP_NO_ID */
 }
 
-/* As above, of this module; else any. */
+/* The same in this module; if it has none, in any. */
 uint32_t hp_code_block_in(const struct hp_code *code, uint32_t module, uint64_t address);
 
-/* Joins `node` with the code that `route` stands for, which starts at the node's end. */
+/* Joins `node` with the code of `route`, which starts at the node's end. */
 enum hp_err hp_code_join(struct hp_code *code, uint32_t node, uint32_t route, struct hp_join *join);
 
-/* The node of the first instructions of a block, up to the address `end` (== its start: an empty
- * node). HP_ERR_INVALID: `end` is not the start of one of its instructions. */
+/* The node of a block's first instructions, up to the address `end` (== its start: an empty node).
+ * HP_ERR_INVALID: `end` is not the start of one of its instructions. */
 enum hp_err hp_code_prefix(struct hp_code *code, uint32_t block, uint64_t end, uint32_t *node);
 
-/* As above, by number of instructions (at most those of the block, the last one excluded). */
+/* The same by number of instructions (at most those of the block without the last one). */
 enum hp_err hp_code_prefix_insns(struct hp_code *code, uint32_t block, uint32_t insns,
                                  uint32_t *node);
 
-/* A block for a node that will never be finished: it ends with HP_FLOW_NONE. */
+/* A block for a node that will never be completed: it ends with HP_FLOW_NONE. */
 enum hp_err hp_code_close_node(struct hp_code *code, uint32_t node, uint32_t *block);
 
 /*
- * How many memory operands (hp_insn.n_mems) the first `insns` instructions of the code of `route`
- * have; likewise all that the word of a defined segment stands for, of whose own code only `insns`
- * instructions count. UINT32_MAX: all of them; these numbers are remembered, a segment's with those
- * of all its blocks. HP_ERR_NOMEM.
+ * The number of memory operands (hp_insn.n_mems) of the first `insns` instructions of the code of
+ * `route`; and of all code that the word of a defined segment stands for, of whose own code only
+ * `insns` instructions count. UINT32_MAX: all; these numbers are cached, a segment's with those of
+ * all its blocks. HP_ERR_NOMEM.
  */
 enum hp_err hp_code_mems(struct hp_code *code, uint32_t route, uint32_t insns, uint32_t *mems);
 enum hp_err hp_code_segment_mems(struct hp_code *code, uint32_t id, uint32_t insns, uint32_t *mems);
 
-/* Whether blocks that start here are entered by signals. */
+/* Whether signals enter blocks that start here. */
 bool hp_code_is_handler(const struct hp_code *code, uint64_t address);
 
-/* The cause of a signal, by its number in the program's numbering; 0: unknown. */
+/* The cause of a signal, by the program's signal number; 0: unknown. */
 enum hp_signal_cause hp_code_signal_cause(const struct hp_code *code, uint32_t signal);
 
-/* Notes that the handler at `address` was installed for `signal`, and asks what that says of the
- * signals that arrive there. */
+/* Records that the handler at `address` was installed for `signal`; the cause of signals that
+ * arrive there, as far as that tells. */
 void hp_code_set_handler_signal(struct hp_code *code, uint64_t address, uint32_t signal);
 enum hp_signal_cause hp_code_handler_cause(const struct hp_code *code, uint64_t address);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* How many memory operands pieces of code have: decoded once, then remembered. */
+/* The number of memory operands in pieces of code: decoded once, then cached. */
 #include "base/grow.h"
 #include "stream/code_impl.h"
 
@@ -15,7 +15,7 @@ static enum hp_err count_block(struct hp_code *code, uint32_t block, uint32_t in
     return HP_OK;
 }
 
-/* The same of a node; what does not decode is taken as hp_code_insns() takes it. */
+/* The same for a node; undecodable code is treated as in hp_code_insns(). */
 static void count_node(struct hp_code *code, uint32_t id, uint32_t insns, uint32_t *mems)
 {
     const struct hp_node *node = &code->nodes[id];
@@ -54,7 +54,7 @@ static enum hp_err count_segment(struct hp_code *code, uint32_t id, uint32_t *me
 {
     uint32_t route = code->route[id], sum, more;
     size_t n = code->segs[id].parent ? hp_weight_blocks(code->chains[id].weight) : 0;
-    size_t before = n && !(route & HP_ROUTE_NODE) ? n - 1 : n; /* its own code is not among them */
+    size_t before = n && !(route & HP_ROUTE_NODE) ? n - 1 : n; /* its own code is not included */
     HP_TRY(hp_code_mems(code, route, UINT32_MAX, &sum));
     for (size_t i = 0; i < before; i++) {
         HP_TRY(hp_code_mems(code, hp_chain_blocks(code, &code->chains[id])[i], UINT32_MAX, &more));

@@ -46,14 +46,14 @@ const struct hp_cursor_stats *hp_cursor_stats(const struct hp_cursor *cursor)
 
 /* --- Words, one at a time --------------------------------------------------------------------- */
 
-/* What a word stands for: the first block as anything that runs next, the others follow from it. */
+/* Takes the code of a word: the first block like anything that runs next, the others follow it. */
 enum hp_err hp_cursor_take_segment(struct hp_cursor *c, uint32_t id)
 {
     uint32_t route = c->code->route[id];
     size_t n = hp_weight_blocks(c->code->chains[id].weight);
     if (n == 0 || !c->code->segs[id].parent)
         return hp_cursor_take_route(c, route);
-    const uint32_t limit = c->limit; /* of its own code, which comes last */
+    const uint32_t limit = c->limit; /* applies to its own code, which comes last */
     size_t inner = route & HP_ROUTE_NODE ? n : n - 1;
     c->limit = UINT32_MAX;
     HP_TRY(hp_cursor_take_route(c, hp_chain_blocks(c->code, &c->code->chains[id])[0]));
@@ -100,7 +100,7 @@ enum hp_err hp_cursor_take_word(struct hp_cursor *c, uint32_t word)
 
 /* --- Words, many ------------------------------------------------------------------------------ */
 
-/* The blocks of a long run, beyond those that are near, to `count` on in the buffer. */
+/* Copies the blocks of a long run beyond the near ones, to `count` on in the buffer. */
 static __attribute__((noinline)) void copy_far(struct hp_cursor *c, const struct hp_chain *chain,
                                                size_t count)
 {
@@ -110,7 +110,7 @@ static __attribute__((noinline)) void copy_far(struct hp_cursor *c, const struct
     memcpy(c->taken + count + near - 1, c->code->chain_taken + at + near - 1, far);
 }
 
-/* What the last block leads to, in the form of a chain that ends with it. */
+/* The successors of the last block, in the form of a chain that ends with it. */
 static struct hp_chain chain_of_last(const struct hp_cursor *c)
 {
     const struct hp_hot *last = &c->code->hot[c->last];
@@ -125,9 +125,9 @@ static struct hp_chain chain_of_last(const struct hp_cursor *c)
 #define BLOCKS_ROOM (HP_BATCH_MAX + 1 - HP_RUN_MAX)
 
 /*
- * Takes words as long as they are runs of whole blocks that follow from one another and the buffer
- * has room; returns how many it took. This is where the time goes: one cache line a word, and no
- * branch on how many blocks a run has unless they are many.
+ * Takes words while they are runs of whole blocks that follow from one another and the buffer has
+ * room; returns how many it took. This is the hot loop: one cache line per word, and no branch on
+ * the number of blocks in a run unless there are many.
  */
 static inline __attribute__((always_inline)) size_t
 fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_steps)
@@ -139,7 +139,7 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
     size_t count = c->count, room = c->room - count;
     const uint32_t *at = words, *end = words + (n < room ? n : room);
     for (; at < end && (by_steps || count <= BLOCKS_ROOM); at++) {
-        uint32_t word = *at; /* once: the watched process can write there */
+        uint32_t word = *at; /* read once: the watched process can write there */
         if (__builtin_expect(word >= limit, 0))
             break;
         const struct hp_chain *to = &chains[word];
@@ -167,7 +167,7 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
     c->count = count;
     c->n_blocks += hp_weight_blocks(weight);
     c->joined &= at == words;
-    /* Those of the last block count when something follows it. */
+    /* The last block's count when something follows it. */
     c->stats.instructions += hp_weight_insns(weight) + c->code->hot[c->last].insns;
     c->last = hp_chain_blocks(c->code, from)[hp_weight_blocks(from->weight) - 1];
     c->stats.instructions -= c->code->hot[c->last].insns;
@@ -176,7 +176,7 @@ fast_loop(struct hp_cursor *c, const uint32_t *words, size_t n, const bool by_st
     return (size_t)(at - words);
 }
 
-/* Not inlined: the loops want all registers. */
+/* Not inlined: the loops need all registers. */
 static __attribute__((noinline)) size_t fast_blocks(struct hp_cursor *c, const uint32_t *words,
                                                     size_t n)
 {

@@ -2,7 +2,7 @@
 /* Words with addresses: they wait until both are there (pairing.h). */
 #include "stream/cursor_impl.h"
 
-/* Nobody knows any more which addresses belong to what: the words that wait go on without. */
+/* The addresses can no longer be matched: the waiting words continue without them. */
 static enum hp_err lose_addresses(struct hp_cursor *c)
 {
     HP_TRY(hp_cursor_lose(c, HP_LOST_ADDRESSES));
@@ -14,8 +14,8 @@ static enum hp_err lose_addresses(struct hp_cursor *c)
     return err;
 }
 
-/* As the fast loop does: takes a run of whole blocks, with `n` addresses, that follows from the
- * last one. */
+/* Like the fast loop: takes a run of whole blocks, with `n` addresses, that follows from the last
+ * one. */
 static bool pair_run(struct hp_cursor *c, uint32_t id, uint32_t n)
 {
     struct hp_pairing *p = c->pairing;
@@ -24,8 +24,7 @@ static bool pair_run(struct hp_cursor *c, uint32_t id, uint32_t n)
         chain->weight <= 0 || !hp_cursor_follows(c, chain->start))
         return false;
     const uint32_t *blocks = hp_chain_blocks(c->code, chain);
-    const uint32_t *counts =
-        c->code->block_mems.counts; /* they have been counted for the segment's */
+    const uint32_t *counts = c->code->block_mems.counts; /* already counted for the segment */
     size_t n_blocks = hp_weight_blocks(chain->weight);
     hp_pairing_take(p, n);
     for (size_t i = 0; i < n_blocks; i++) {
@@ -36,7 +35,7 @@ static bool pair_run(struct hp_cursor *c, uint32_t id, uint32_t n)
     return true;
 }
 
-/* How many addresses the next segment that waits has. `*found` is false when nobody knows it. */
+/* The number of addresses of the next waiting segment. `*found`: whether the segment is known. */
 static enum hp_err count_needed(struct hp_cursor *c, uint32_t id, uint32_t *need, bool *found)
 {
     const struct hp_mems *known = &c->code->segment_mems;
@@ -52,8 +51,8 @@ static enum hp_err count_needed(struct hp_cursor *c, uint32_t id, uint32_t *need
     return *found ? hp_code_segment_mems(c->code, id, c->limit, need) : HP_OK;
 }
 
-/* The next word that waits is a segment: takes it when all addresses of it are there. `ended`:
- * nothing more will come. */
+/* The next waiting word is a segment: takes it if all its addresses are there. `ended`: nothing
+ * more will come. */
 static enum hp_err pair_segment(struct hp_cursor *c, bool ended, bool *done)
 {
     struct hp_pairing *p = c->pairing;

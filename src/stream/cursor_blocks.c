@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Blocks that are run in pieces, cut short or interrupted: one route at a time. */
+/* Blocks that ran in pieces, were cut short or interrupted: one route at a time. */
 #include "stream/cursor_impl.h"
 
 static uint64_t route_start(const struct hp_code *code, uint32_t route)
@@ -10,7 +10,7 @@ static uint64_t route_start(const struct hp_code *code, uint32_t route)
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-/* Takes the addresses of the code of `route`: they wait, and there is room. */
+/* Takes the addresses of the code of `route`: they are waiting, and there is room. */
 static enum hp_err take_addresses(struct hp_cursor *c, uint32_t route)
 {
     uint32_t n;
@@ -21,7 +21,7 @@ static enum hp_err take_addresses(struct hp_cursor *c, uint32_t route)
     return HP_OK;
 }
 
-/* The partial block has become shorter: so do its addresses. */
+/* The partial block has become shorter: drops its excess addresses. */
 static enum hp_err trim_addresses(struct hp_cursor *c)
 {
     uint32_t n;
@@ -38,8 +38,8 @@ static enum hp_err trim_addresses(struct hp_cursor *c)
 
 /* --- Placing ---------------------------------------------------------------------------------- */
 
-/* Code that follows what is pending, or with nothing pending starts afresh; its addresses have been
- * taken. */
+/* Places code that follows what is pending, or with nothing pending starts anew; its addresses have
+ * been taken. */
 static void place(struct hp_cursor *c, uint32_t route)
 {
     if (route & HP_ROUTE_NODE) {
@@ -60,8 +60,8 @@ enum hp_err hp_cursor_accept(struct hp_cursor *c, uint32_t route)
 
 /* --- Partial blocks --------------------------------------------------------------------------- */
 
-/* One more iteration of the REP instruction that the partial block ends with: it has the addresses
- * of the first. */
+/* One more iteration of the REP instruction that ends the partial block: it keeps the addresses of
+ * the first. */
 static enum hp_err fold(struct hp_cursor *c, uint32_t route)
 {
     uint32_t n;
@@ -74,8 +74,8 @@ static enum hp_err fold(struct hp_cursor *c, uint32_t route)
     return HP_OK;
 }
 
-/* What the partial block and the code of `route` have become runs next. They must have as many
- * operands together as each of them had: what does not decode might not. */
+/* Places the join of the partial block and the code of `route`. The join must have as many operands
+ * as both parts together: undecodable code might not. */
 static enum hp_err place_join(struct hp_cursor *c, const struct hp_join *join)
 {
     uint32_t n = 0, rest = 0, start = 0;
@@ -97,7 +97,7 @@ static enum hp_err place_join(struct hp_cursor *c, const struct hp_join *join)
     return HP_OK;
 }
 
-/* Continues the partial block with the code of `route`, if that is where it goes on. */
+/* Continues the partial block with the code of `route`, if that follows it. */
 static enum hp_err continue_partial(struct hp_cursor *c, uint32_t route, bool *done)
 {
     const struct hp_node *node = &c->code->nodes[c->partial];
@@ -141,7 +141,7 @@ static enum hp_err cut_partial(struct hp_cursor *c, uint64_t start, bool *done)
     return trim_addresses(c);
 }
 
-/* The last block was cut short if `start` is one of its later instructions: then its first part
+/* The last block was cut short if `start` is one of its later instructions: its first part then
  * becomes the partial block. */
 static enum hp_err cut_last(struct hp_cursor *c, uint64_t start, bool *done)
 {
@@ -154,7 +154,7 @@ static enum hp_err cut_last(struct hp_cursor *c, uint64_t start, bool *done)
     if (err == HP_ERR_INVALID)
         return HP_OK;
     HP_TRY(err);
-    hp_cursor_flush(c); /* then only the cut block is left */
+    hp_cursor_flush(c); /* leaves only the cut block */
     hp_cursor_set_last(c, HP_NO_ID);
     c->partial = node;
     *done = true;
@@ -162,10 +162,10 @@ static enum hp_err cut_last(struct hp_cursor *c, uint64_t start, bool *done)
 }
 
 /*
- * Whether code inside the last block is run again because the block was cut short there, although
- * the block could have gone there by itself: it ends with an indirect transfer, or is a loop. That
- * is so after a signal that an instruction caused; and when the translator made a piece of that one
- * instruction, which the block was not made of, to redo it alone.
+ * Whether code inside the last block runs again because the block was cut short there, although the
+ * block could have branched there itself: it ends with an indirect transfer, or is a loop. That is
+ * so after a signal raised by an instruction; and when the translator made a piece of that one
+ * instruction, not part of the block, to redo it alone.
  */
 static bool runs_again(const struct hp_cursor *c, uint32_t route, enum hp_signal_cause cause)
 {
@@ -186,7 +186,7 @@ static enum hp_err discontinuity(struct hp_cursor *c)
     return HP_OK;
 }
 
-/* What runs next, whatever it is. */
+/* Takes whatever runs next. */
 enum hp_err hp_cursor_take_route(struct hp_cursor *c, uint32_t route)
 {
     enum hp_signal_cause cause = HP_CAUSE_OUTSIDE;

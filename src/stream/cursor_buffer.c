@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What the cursor holds until it is delivered, and what becomes of it when nothing follows. */
+/* What the cursor holds until it is delivered, and what happens to it when nothing follows. */
 #include "stream/cursor_impl.h"
 
 #include <string.h>
@@ -91,7 +91,7 @@ static void emit_tail(struct hp_cursor *c, uint32_t block, bool exact, size_t at
     c->sink->event(c->sink, &event);
 }
 
-/* The last block has all addresses that are held behind the block before. */
+/* The last block has all addresses held after the previous block's. */
 static void end_addresses(struct hp_cursor *c)
 {
     c->pairing->at[c->count] = hp_pairing_n_held(c->pairing);
@@ -142,7 +142,7 @@ enum hp_err hp_cursor_drop_pending(struct hp_cursor *c, bool exact)
     return HP_OK;
 }
 
-/* Gives up a context that nothing will return to; its addresses end at `end`. */
+/* Drops a context that nothing will return to; its addresses end at `end`. */
 static enum hp_err drop_context(struct hp_cursor *c, const struct hp_cursor_context *context,
                                 size_t end)
 {
@@ -161,7 +161,7 @@ static enum hp_err drop_context(struct hp_cursor *c, const struct hp_cursor_cont
     return HP_OK;
 }
 
-/* The same for the innermost of them, when nothing is pending. */
+/* The same for the innermost one, when nothing is pending. */
 enum hp_err hp_cursor_drop_last_context(struct hp_cursor *c)
 {
     const struct hp_cursor_context *context = &c->contexts[--c->n_contexts];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Signals, and all that is no code. */
+/* Signals, and everything that is not code. */
 #include "stream/cursor_impl.h"
 
 /* --- Signals ---------------------------------------------------------------------------------- */
@@ -101,7 +101,7 @@ enum hp_err hp_cursor_handle_event(struct hp_cursor *c)
     case HP_WORD_LOST:
         if (arg != HP_LOST_ADDRESSES)
             return hp_cursor_lose(c, (enum hp_lost_reason)arg);
-        if (c->pairing) /* else nobody asked for them */
+        if (c->pairing) /* otherwise they are not wanted */
             c->pairing->over = true;
         return HP_OK;
     case HP_WORD_HANDLER:
@@ -109,7 +109,7 @@ enum hp_err hp_cursor_handle_event(struct hp_cursor *c)
         hp_code_set_handler_signal(c->code, wide, arg);
         return HP_OK;
     case HP_WORD_SIGNAL:
-        if (c->sigreturn) /* it came before the interrupted code could go on */
+        if (c->sigreturn) /* it came before the interrupted code could resume */
             HP_TRY(hp_cursor_leave_signal(c, &cause));
         return hp_cursor_enter_signal(c, arg, cause);
     case HP_WORD_SIGRETURN: c->sigreturn = true; return HP_OK;

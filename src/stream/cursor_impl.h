@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: MIT
 /*
  * The cursor: from words to blocks. cursor.c takes words, cursor_addresses.c words with addresses,
- * cursor_events.c events, cursor_blocks.c what does not just follow; cursor_buffer.c delivers.
+ * cursor_events.c events, cursor_blocks.c everything that does not simply follow; cursor_buffer.c
+ * delivers.
  *
- * The fast loop (fast_loop) handles what nearly every word is: a whole block, or a run of blocks,
- * that follows from the one before. Everything else, a word at a time, goes through
- * hp_cursor_take_word():
+ * The fast loop (fast_loop) handles nearly every word: a whole block, or a run of blocks, that
+ * follows from the previous one. Everything else goes word by word through hp_cursor_take_word():
  *
- *  - An open segment starts or continues a *partial* block; it is joined with what runs next until
- *    it ends. A REP instruction that an engine shows once an iteration is folded into one.
- *  - A block that was cut short (a fault, an atomic operation redone by the translator, code that
+ * - An open segment starts or continues a *partial* block; it is joined with what runs next until
+ *    it ends. A REP instruction that an engine shows once per iteration is folded into one.
+ * - A block that was cut short (a fault, an atomic operation redone by the translator, code that
  *    modified itself) shows as a successor inside the block itself: its first part becomes a
- *    partial block again. Where it might as well have gone there by itself, see runs_again().
- *  - A signal pushes what was going on (*context*) and starts afresh; the signal return pops it,
- *    and the code goes on as if nothing had been between. Engines that cannot announce signals
- *    announce handlers: arriving at one other than by a branch that leads there is a signal.
- *  - Anything else that does not follow is reported as a discontinuity, never as a branch.
+ *    partial block again. For blocks that could also have branched there, see runs_again().
+ * - A signal pushes the current state (*context*) and starts a new one; the signal return pops it,
+ *    and the code continues as if uninterrupted. Engines that cannot announce signals announce
+ *    handlers: reaching one other than by a branch that leads there is a signal.
+ * - Anything else that does not follow is reported as a discontinuity, never as a branch.
  *
- * With addresses, words wait until they can be processed for good (hp_cursor_pair_words), and a
+ * With addresses, words wait until they can be processed completely (hp_cursor_pair_words), and a
  * block's addresses are taken with its code: see pairing.h.
  *
- * Invariant between calls: what is buffered was run in order, each following from the one before;
- * the successor of the last block is not known; `partial` is what the thread is in the middle of
- * behind that last one.
+ * Invariant between calls: the buffered blocks ran in order, each following from the previous one;
+ * the successor of the last block is not known; `partial` is the block the thread is inside, after
+ * that last one.
  */
 #ifndef HP_STREAM_CURSOR_IMPL_H
 #define HP_STREAM_CURSOR_IMPL_H
@@ -31,17 +31,17 @@
 #include "stream/code_impl.h"
 #include "stream/pairing.h"
 
-#define HP_CURSOR_CONTEXTS 64 /* nested signals; handlers left by longjmp leave theirs behind */
+#define HP_CURSOR_CONTEXTS 64 /* nested signals; handlers left by longjmp leave theirs in place */
 
 /* What a signal interrupted. */
 struct hp_cursor_context {
     uint32_t block;   /* retired, successor not known; HP_NO_ID */
     uint32_t partial; /* node; HP_NO_ID */
     uint32_t before;  /* the block before `block`; HP_NO_ID */
-    bool joined;      /* `block` was run in pieces */
+    bool joined;      /* `block` ran in pieces */
     enum hp_signal_cause cause;
     size_t held;    /* where its addresses are held */
-    uint32_t split; /* how many of them are those of `block` */
+    uint32_t split; /* how many of them belong to `block` */
 };
 
 struct hp_cursor {
@@ -50,58 +50,58 @@ struct hp_cursor {
     struct hp_sink *sink;
     struct hp_cursor_stats stats;
 
-    /* The buffer: blocks and outcomes, or for a sink that takes them, steps. */
+    /* The buffer: blocks and outcomes, or steps for a sink that takes them. */
     bool by_steps;
     size_t room; /* of them */
     union {
         struct {
-            uint32_t blocks[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR]; /* the fast loop writes too many */
+            uint32_t blocks[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR]; /* the fast loop overshoots */
             uint8_t taken[HP_BATCH_MAX + 1 + HP_CHAIN_NEAR];
         };
         struct hp_step steps[HP_STEPS_MAX + 1];
     };
     size_t count;      /* of them */
-    uint64_t n_blocks; /* in them, but the first */
+    uint64_t n_blocks; /* in them, except the first */
     uint32_t last;     /* the last block; HP_NO_ID: the buffer is empty */
-    uint32_t before;   /* the block before the first in the buffer, delivered already; HP_NO_ID */
+    uint32_t before;   /* the block before the first in the buffer, already delivered; HP_NO_ID */
     uint32_t partial;  /* node; HP_NO_ID */
-    bool joined;       /* the last block was run in pieces */
+    bool joined;       /* the last block ran in pieces */
     int32_t head; /* instructions of the partial or joined block before the last segment; negative:
-                     as many of that segment are in the block before */
+                     that many of the segment's are in the block before */
 
     struct hp_pairing *pairing; /* NULL: there are no addresses */
-    uint32_t limit; /* instructions of the route at hand that were run, where a cut is announced */
+    uint32_t limit; /* executed instructions of the current route, if a cut is announced */
 
     struct hp_cursor_context contexts[HP_CURSOR_CONTEXTS];
     size_t n_contexts;
-    bool sigreturn; /* the next block is where the interrupted code goes on */
-    bool executing; /* it asked to become another program, and nothing says that it did not */
+    bool sigreturn; /* the next block is where the interrupted code resumes */
+    bool executing; /* it called exec, and nothing shows that it failed */
     bool ended;
 
-    uint32_t event[3]; /* an event word and its payload, as far as it has arrived */
+    uint32_t event[3]; /* an event word and the payload received so far */
     int have, want;
 };
 
 /* --- cursor_buffer.c -------------------------------------------------------------------------- */
 
-/* Leaves only `block` in the buffer; HP_NO_ID: nothing. */
+/* Leaves only `block` in the buffer; HP_NO_ID: empties it. */
 void hp_cursor_set_last(struct hp_cursor *c, uint32_t block);
 
 /* The block before the last; HP_NO_ID: not known. */
 uint32_t hp_cursor_before_last(const struct hp_cursor *c);
 
-/* Appends a block that follows from the last one, or starts afresh. */
+/* Appends a block that follows from the last one, or starts anew. */
 void hp_cursor_append(struct hp_cursor *c, uint32_t block);
 
-/* Delivers what is buffered; the last block stays as the first of the next batch. */
+/* Delivers the buffer; the last block stays as the first of the next batch. */
 void hp_cursor_flush(struct hp_cursor *c);
 void hp_cursor_emit(struct hp_cursor *c, enum hp_event_kind kind, uint64_t value, bool exact);
 
-/* Gives up on what follows: the partial block, if there is one, ends where it is, and the last
- * block becomes a tail. */
+/* Gives up on a successor: the partial block, if any, ends where it is, and the last block becomes
+ * a tail. */
 enum hp_err hp_cursor_drop_pending(struct hp_cursor *c, bool exact);
 
-/* Gives up the innermost context, when nothing is pending; the outermost, to make room. */
+/* Drops the innermost context, when nothing is pending; the outermost, to make room. */
 enum hp_err hp_cursor_drop_last_context(struct hp_cursor *c);
 enum hp_err hp_cursor_drop_first_context(struct hp_cursor *c);
 
@@ -109,18 +109,18 @@ enum hp_err hp_cursor_lose(struct hp_cursor *c, enum hp_lost_reason reason);
 
 /* --- cursor_events.c -------------------------------------------------------------------------- */
 
-/* `cause`: why the code is interrupted. When another signal comes before interrupted code could go
- * on, the cause of the first stays: it says where the code will go on. */
+/* `cause`: why the code is interrupted. If another signal comes before interrupted code could
+ * resume, the first cause stays: it says where the code will resume. */
 enum hp_err hp_cursor_enter_signal(struct hp_cursor *c, uint32_t number,
                                    enum hp_signal_cause cause);
 
-/* The handler is over: back to what was interrupted; says why it was. */
+/* The handler has ended: returns to the interrupted code. `*cause`: why it was interrupted. */
 enum hp_err hp_cursor_leave_signal(struct hp_cursor *c, enum hp_signal_cause *cause);
 
-/* Whether arriving at the handler at `start` is a signal, or the program going there by itself. */
+/* Whether reaching the handler at `start` is a signal, or the program's own branch. */
 bool hp_cursor_is_signal(const struct hp_cursor *c, uint64_t start);
 
-/* The event in c->event. */
+/* Handles the event in c->event. */
 enum hp_err hp_cursor_handle_event(struct hp_cursor *c);
 enum hp_err hp_cursor_end_stream(struct hp_cursor *c, enum hp_end_reason reason);
 
@@ -132,32 +132,31 @@ static inline bool hp_cursor_follows(const struct hp_cursor *c, uint64_t start)
     return start == last->fall || start == last->target || last->anywhere;
 }
 
-/* The code of a route runs next: anything can have happened before it. */
+/* The code of a route runs next: anything may have happened before it. */
 enum hp_err hp_cursor_take_route(struct hp_cursor *c, uint32_t route);
 
-/* The same, when it follows from what is pending. */
+/* The same, if it follows from what is pending. */
 enum hp_err hp_cursor_accept(struct hp_cursor *c, uint32_t route);
 
-/* Only the first `insns` instructions of the last block of the segment before were run: together
- * with what was run of it before that segment they are a partial block again. */
+/* Only the first `insns` instructions of the last block of the previous segment ran: with what ran
+ * of it before that segment they become a partial block again. */
 enum hp_err hp_cursor_cut_word(struct hp_cursor *c, uint32_t insns);
 
 /* --- cursor.c --------------------------------------------------------------------------------- */
 
-/* A word, whatever it is; a word that is a known segment. */
+/* Takes any word; a word that is a known segment. */
 enum hp_err hp_cursor_take_word(struct hp_cursor *c, uint32_t word);
 enum hp_err hp_cursor_take_segment(struct hp_cursor *c, uint32_t id);
 
-/* The route of a segment, asking the source for it if need be; HP_ROUTE_UNKNOWN when it has
- * none. */
+/* The route of a segment, loaded from the source if necessary; HP_ROUTE_UNKNOWN: none. */
 enum hp_err hp_cursor_find_route(struct hp_cursor *c, uint32_t id, uint32_t *route);
 
-/* Words without addresses. */
+/* Takes words without addresses. */
 enum hp_err hp_cursor_feed_words(struct hp_cursor *c, const uint32_t *words, size_t n);
 
 /* --- cursor_addresses.c ----------------------------------------------------------------------- */
 
-/* Takes what waits as far as words and addresses go together. `ended`: nothing more will come. */
+/* Takes waiting words as far as their addresses are there. `ended`: nothing more will come. */
 enum hp_err hp_cursor_pair_words(struct hp_cursor *c, bool ended);
 
 #endif

@@ -7,7 +7,7 @@
 #include <string.h>
 
 /* A native thread's rings hold a quarter of a million words and half a million addresses, and
- * addresses are published with words. A word may mean hundreds of addresses, so these may be
+ * addresses are published with words. A word may have hundreds of addresses, so these may be
  * further ahead. */
 #define MOST_WORDS     ((size_t)16 << 20)
 #define MOST_ADDRESSES ((size_t)256 << 20)
@@ -17,7 +17,8 @@ enum hp_err hp_pairing_new(struct hp_pairing **pairing)
     struct hp_pairing *p = calloc(1, sizeof *p);
     if (!p)
         return hp_fail_nomem();
-    enum hp_err err = hp_pairing_reserve(p, 1024); /* so that no address is not no addresses */
+    enum hp_err err =
+        hp_pairing_reserve(p, 1024); /* so that the array is never NULL, even without addresses */
     if (err == HP_OK)
         err = hp_grow(&p->words, &p->cap_words, 1024, sizeof *p->words);
     if (err != HP_OK) {
@@ -49,7 +50,7 @@ enum hp_err hp_pairing_add_words(struct hp_pairing *p, const uint32_t *words, si
     p->n_words = left;
     HP_TRY(hp_grow(&p->words, &p->cap_words, left + n, sizeof *p->words));
     for (size_t i = 0; i < n; i++) {
-        uint32_t word = words[i]; /* once: the watched process can write there */
+        uint32_t word = words[i]; /* read once: the watched process can write there */
         if (p->payload) {
             p->payload--;
         } else if (word & HP_WORD_EVENT) {

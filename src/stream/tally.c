@@ -7,8 +7,8 @@
 
 #include <stdlib.h>
 
-/* How often one segment was left and the other entered. Where two pairs want the same place, the
- * new one gets it. */
+/* How often one segment was left and the other entered. If two pairs hash to the same slot, the new
+ * one replaces the old. */
 struct pair {
     uint32_t left, entered; /* 0: free */
     uint64_t count;
@@ -18,20 +18,20 @@ struct pair {
 struct edge {
     uint32_t from, to;
     uint64_t count;
-    uint32_t next; /* of the same `from`: index + 1, 0: none */
+    uint32_t next; /* next of the same `from`: index + 1, 0: none */
 };
 
-/* The first instructions of a block, run so often without the rest. */
+/* The first instructions of a block, and how often they ran without the rest. */
 struct part {
     uint32_t node;
     uint64_t count;
 };
 
-/* In an edge: LATE | index of an address at which no whole block is known yet. There may be one
- * when all parts are put together. */
+/* In an edge: LATE | index of an address where no whole block is known yet. There may be one once
+ * all parts are joined. */
 #define LATE 0x80000000u
 
-/* What a counter says. */
+/* The value of a counter. */
 struct direct {
     uint32_t id, direction;
     uint64_t count;
@@ -45,10 +45,10 @@ struct hp_tally {
 
     struct pair *pairs;     /* 1 << PAIR_BITS of them: the latest */
     struct hp_map64 old_of; /* left << 32 | entered -> old */
-    uint64_t *old;          /* counts of pairs that had to make room */
+    uint64_t *old;          /* counts of replaced pairs */
     size_t n_old, cap_old;
 
-    uint32_t left;     /* the first half of a pair; 0: none */
+    uint32_t left;     /* first word of a pair; 0: none */
     uint32_t event[3]; /* as in a cursor */
     int have, want;
 
@@ -126,7 +126,7 @@ static void lose(struct hp_tally *t, enum hp_lost_reason reason)
     emit(t, HP_EVENT_LOST, reason, true);
 }
 
-/* Makes sure that the code map has the segment; what nobody defined is a loss. */
+/* Makes sure that the code map has the segment; an undefined one is a loss. */
 static enum hp_err need(struct hp_tally *t, uint32_t id, bool *there)
 {
     struct hp_code *code = t->code;
@@ -141,7 +141,7 @@ static enum hp_err need(struct hp_tally *t, uint32_t id, bool *there)
     return HP_OK;
 }
 
-/* An edge of the block: index + 1, 0: none. */
+/* First edge of the block: index + 1, 0: none. */
 static uint32_t first_edge(const struct hp_tally *t, uint32_t from)
 {
     uint32_t first = hp_map64_get(&t->first_of, from);
@@ -164,7 +164,7 @@ static enum hp_err add_edge(struct hp_tally *t, uint32_t from, uint32_t to, uint
     return HP_OK;
 }
 
-/* The transfers inside of a segment. `*last`: its last block; HP_NO_ID: it has none. */
+/* Adds the transfers inside a segment. `*last`: its last block; HP_NO_ID: none. */
 static enum hp_err add_inner(struct hp_tally *t, uint32_t id, uint64_t count, uint32_t *last)
 {
     const struct hp_chain *chain = &t->code->chains[id];
@@ -176,13 +176,13 @@ static enum hp_err add_inner(struct hp_tally *t, uint32_t id, uint64_t count, ui
     return HP_OK;
 }
 
-/* The block that `from` goes to at `address`: of the same module, if there is one. */
+/* The block that `from` reaches at `address`: in the same module, if possible. */
 static uint32_t block_at(const struct hp_code *code, uint32_t from, uint64_t address)
 {
     return hp_code_block_in(code, code->blocks[from].module, address);
 }
 
-/* What an edge from `from` to the address has as its end. */
+/* The end of an edge from `from` to the address. */
 static enum hp_err end_at(struct hp_tally *t, uint32_t from, uint64_t address, uint32_t *to)
 {
     *to = address == HP_NOWHERE ? HP_NO_ID : block_at(t->code, from, address);
@@ -225,7 +225,7 @@ static enum hp_err add_prefix(struct hp_tally *t, uint32_t block, uint32_t insns
     return add_part(t, node, 1);
 }
 
-/* A segment was run so often that ends with an open piece, which goes on with what is run next. */
+/* A segment ran `count` times that ends with an open piece, which continues with what runs next. */
 static enum hp_err add_open(struct hp_tally *t, uint32_t id, uint64_t count)
 {
     uint32_t parent = t->code->segs[id].parent;
@@ -235,7 +235,7 @@ static enum hp_err add_open(struct hp_tally *t, uint32_t id, uint64_t count)
     return add_part(t, t->code->route[id] & ~HP_ROUTE_NODE, count);
 }
 
-/* A segment was run; of its last block, or of the open piece that is its end, only `insns`. */
+/* A segment ran, but only `insns` instructions of its last block or final open piece. */
 static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
 {
     bool there;
@@ -258,7 +258,7 @@ static enum hp_err take_part(struct hp_tally *t, uint32_t id, uint32_t insns)
     return add_prefix(t, block, insns);
 }
 
-/* Those that start last first: what goes on where another one ends is whole by then. */
+/* Latest start first: parts that continue where another ends are then already complete. */
 static int by_start(const void *a, const void *b, void *code)
 {
     const struct hp_node *nodes = ((const struct hp_code *)code)->nodes;
@@ -267,7 +267,7 @@ static int by_start(const void *a, const void *b, void *code)
     return x > y ? -1 : x < y;
 }
 
-/* Puts a part together with what was run of the block `rest`, at most `*count` times. */
+/* Joins a part with executions of the block `rest`, at most `*count` times. */
 static enum hp_err join_with(struct hp_tally *t, uint32_t node, uint32_t rest, uint64_t *count)
 {
     for (uint32_t i = first_edge(t, rest); i && *count; i = t->edges[i - 1].next) {
@@ -311,7 +311,7 @@ static struct pair *pair_place(const struct hp_tally *t, uint32_t left, uint32_t
     return &t->pairs[(left * 0x9e3779b1u ^ entered * 0x85ebca6bu) >> (32 - PAIR_BITS)];
 }
 
-/* Adds the count of a pair to those that are kept for good. */
+/* Adds the count of a pair to the permanent ones. */
 static enum hp_err put_away(struct hp_tally *t, const struct pair *pair)
 {
     uint64_t key = (uint64_t)pair->left << 32 | pair->entered;
@@ -328,7 +328,7 @@ static enum hp_err put_away(struct hp_tally *t, const struct pair *pair)
     return HP_OK;
 }
 
-/* A pair that is not in its place. */
+/* Takes a pair that is not in its slot. */
 static __attribute__((noinline)) enum hp_err new_pair(struct hp_tally *t, uint32_t left,
                                                       uint32_t entered)
 {
@@ -398,7 +398,7 @@ static enum hp_err slow_word(struct hp_tally *t, uint32_t word)
     return new_pair(t, left, word);
 }
 
-/* Takes pairs that were seen before; returns how many words it took. */
+/* Takes pairs seen before; returns how many words it took. */
 static __attribute__((noinline)) size_t fast_pairs(struct hp_tally *t, const uint32_t *words,
                                                    size_t n)
 {
@@ -406,7 +406,7 @@ static __attribute__((noinline)) size_t fast_pairs(struct hp_tally *t, const uin
         return 0;
     size_t i = 0;
     for (; i + 2 <= n; i += 2) {
-        uint32_t left = words[i], entered = words[i + 1]; /* once: others can write there */
+        uint32_t left = words[i], entered = words[i + 1]; /* read once: others can write there */
         struct pair *pair = pair_place(t, left, entered);
         if (__builtin_expect((pair->left != left) | (pair->entered != entered) | (left == 0), 0))
             break;
@@ -428,7 +428,7 @@ enum hp_err hp_tally_words(struct hp_tally *t, const uint32_t *words, size_t n)
 
 /* --- The sum ---------------------------------------------------------------------------------- */
 
-/* A pair of which the second half never came: the thread ended there. */
+/* A pair without a second word: the thread ended there. */
 static enum hp_err end_half(struct hp_tally *t)
 {
     uint32_t left = t->left, last;
@@ -443,7 +443,7 @@ static enum hp_err end_half(struct hp_tally *t)
     return last == HP_NO_ID ? HP_OK : add_edge(t, last, HP_NO_ID, 1);
 }
 
-/* Blocks are found by their start only when all of them are there: until then it is kept. */
+/* Blocks can be found by their start only when all are known: the count is kept until then. */
 enum hp_err hp_tally_count(struct hp_tally *t, uint32_t id, uint32_t direction, uint64_t count)
 {
     bool there;

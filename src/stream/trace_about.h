@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a trace says about itself: the run, the strings, the index.
+ * What a trace contains about itself: the run, the strings, the index.
  */
 #ifndef HP_STREAM_TRACE_ABOUT_H
 #define HP_STREAM_TRACE_ABOUT_H
@@ -9,7 +9,7 @@
 #include "hotpath/trace.h"
 #include "stream/trace_input.h"
 
-/* Filled from frames as they are met. All zero is an empty one. */
+/* Filled from frames as they are read. All zero is an empty one. */
 struct hp_trace_about {
     struct hp_trace_info info;
     uint8_t *run_content; /* the strings of info.run point into this */
@@ -26,15 +26,15 @@ struct hp_trace_about {
 enum hp_err hp_trace_about_init(struct hp_trace_about *about);
 void hp_trace_about_fini(struct hp_trace_about *about);
 
-/* A run frame's content; ignored when there was one before. HP_ERR_FORMAT, HP_ERR_NOMEM. */
+/* The content of a run frame; ignored if there was one before. HP_ERR_FORMAT, HP_ERR_NOMEM. */
 enum hp_err hp_trace_about_run(struct hp_trace_about *about, const uint8_t *content, size_t size);
 
-/* A strings frame's content. The first text of an id counts. HP_ERR_FORMAT, HP_ERR_NOMEM. */
+/* The content of a strings frame. The first text of an id counts. HP_ERR_FORMAT, HP_ERR_NOMEM. */
 enum hp_err hp_trace_about_strings(struct hp_trace_about *about, const uint8_t *content,
                                    size_t size);
 
-/* Finds and loads the index by way of the trailer; no error when there is none or it is bad:
- * info.complete says so. HP_ERR_IO, HP_ERR_NOMEM. */
+/* Finds and loads the index through the trailer. A missing or bad index is not an error:
+ * info.complete tells. HP_ERR_IO, HP_ERR_NOMEM. */
 enum hp_err hp_trace_about_index(struct hp_trace_about *about, struct hp_trace_input *input);
 
 #endif

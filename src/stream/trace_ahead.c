@@ -9,15 +9,15 @@
 #include <stdlib.h>
 
 enum state {
-    IDLE,    /* nothing asked for, or taken */
-    ASKED,   /* the thread has to read */
+    IDLE,    /* nothing requested, or taken */
+    ASKED,   /* the thread shall read */
     DONE,    /* read */
     FAILED,  /* could not be read */
-    LEAVING, /* the thread has to end */
+    LEAVING, /* the thread shall end */
 };
 
 struct hp_trace_ahead {
-    /* The thread's while ASKED, else the reader's. */
+    /* Owned by the thread while ASKED, else by the reader. */
     struct hp_trace_input input;
     struct hp_word_codec *codec;
     uint32_t *words;
@@ -63,7 +63,7 @@ static void *work(void *data)
     return NULL;
 }
 
-/* Waits until the thread has nothing to do, and leaves the lock taken. */
+/* Waits until the thread is idle, and leaves the lock taken. */
 static void wait_for_thread(struct hp_trace_ahead *a)
 {
     pthread_mutex_lock(&a->lock);

@@ -8,14 +8,14 @@
 #include "hotpath/code.h"
 #include "stream/trace_format.h"
 
-/* Collects what the next code frame has to hold. All zero but `code` is a new one. */
+/* Collects the content of the next code frame. All zero except `code` is a new one. */
 struct hp_trace_code_out {
     const struct hp_code *code;
-    uint64_t **pages; /* bitmap of the segments collected ever, in pages */
+    uint64_t **pages; /* bitmap of all segments ever collected, in pages */
     size_t n_pages;
     struct hp_trace_range {
         uint64_t low, high;
-    } * ranges; /* of every module, as last collected */
+    } * ranges; /* of each module, as last collected */
     size_t n_ranges, cap_ranges;
     struct hp_bytes_out modules, segments; /* collected since the last frame */
     uint32_t new_modules, new_segments;
@@ -33,20 +33,18 @@ static inline bool hp_trace_code_has(const struct hp_trace_code_out *out, uint32
     return page < out->n_pages && out->pages[page] && (out->pages[page][bit / 64] >> bit % 64 & 1);
 }
 
-/* Collects segment `id` and its parents unless they were collected before or do not exist.
- * HP_ERR_NOMEM. */
+/* Collects segment `id` and its parents unless already collected or nonexistent. HP_ERR_NOMEM. */
 enum hp_err hp_trace_code_add(struct hp_trace_code_out *out, uint32_t id);
 
-/* Moves what was collected, with every module that is new or whose range has grown, into the empty
- * `content`; leaves `content` empty when there is nothing. `*count` is the number of segments. */
+/* Moves the collected segments, with every module that is new or whose range has grown, into the
+ * empty `content`; leaves it empty when there is nothing. `*count` is the number of segments. */
 enum hp_err hp_trace_code_take(struct hp_trace_code_out *out, struct hp_bytes_out *content,
                                uint32_t *count);
 
 /*
  * Adds the modules and segments of a code frame, in the format of `version`, to `code`. With
- * `skipped`, frames before this one
- * are missing: modules they may have defined get placeholders, so that module ids stay right.
- * HP_ERR_FORMAT: something in it is wrong; all that is right was added.
+ * `skipped`, frames before this one are missing: modules they may have defined get placeholders, so
+ * that module ids stay right. HP_ERR_FORMAT: part of it is wrong; all that is right was added.
  */
 enum hp_err hp_trace_code_load(const uint8_t *content, size_t size, uint32_t version, bool skipped,
                                struct hp_code *code);

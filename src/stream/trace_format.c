@@ -15,7 +15,7 @@ static const uint8_t FRAME_MARK[4] = {0xf5, 'H', 'P', 0xfa};
 
 uint32_t hp_trace_crc(const uint8_t *bytes, size_t size)
 {
-    /* Half a byte at a time: headers are short, and the table fits one cache line. */
+    /* Half a byte at a time: headers are short, and the table fits in a cache line. */
     static const uint32_t table[16] = {
         0x00000000, 0x1db71064, 0x3b6e20c8, 0x26d930ac, 0x76dc4190, 0x6b6b51f4,
         0x4db26158, 0x5005713c, 0xedb88320, 0xf00f9344, 0xd6d6a3e8, 0xcb61b38c,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The pieces of the trace format that writer and reader share. See docs/trace-format.md.
+ * The parts of the trace format that writer and reader share. See docs/trace-format.md.
  */
 #ifndef HP_STREAM_TRACE_FORMAT_H
 #define HP_STREAM_TRACE_FORMAT_H
@@ -13,8 +13,8 @@
 #include <stdint.h>
 
 #define HP_TRACE_VERSION   3 /* of the format: 1 the first, 2 segments have parents, 3 addresses */
-#define HP_TRACE_OLDEST    2 /* readers of this version or later understand what is written */
-#define HP_TRACE_ADDRESSED 3 /* the same, when there are addresses */
+#define HP_TRACE_OLDEST    2 /* readers of this version or later understand it */
+#define HP_TRACE_ADDRESSED 3 /* the same, with addresses */
 
 #define HP_TRACE_FILE_HEADER  64   /* bytes */
 #define HP_TRACE_HEADER_MAX   4096 /* a later version's file header may be this long */
@@ -56,19 +56,19 @@ struct hp_trace_entry {
 /* CRC-32 (the polynomial of zlib). */
 uint32_t hp_trace_crc(const uint8_t *bytes, size_t size);
 
-/* What a file header says. */
+/* The contents of a file header. */
 struct hp_trace_head {
     uint32_t version;
     uint32_t length; /* of the header: where the frames begin */
     enum hp_arch arch;
-    bool addresses; /* words come with addresses */
+    bool addresses; /* there are addresses */
 };
 
-/* In the present version. */
+/* Writes the current version. */
 void hp_trace_pack_header(uint8_t bytes[HP_TRACE_FILE_HEADER], enum hp_arch arch, bool addresses);
 
-/* Reads a file header of which `size` bytes are there. HP_ERR_FORMAT, HP_ERR_VERSION,
- * HP_ERR_UNSUPPORTED (an architecture without a name here); the text starts with `path`. */
+/* Reads a file header from `size` bytes. HP_ERR_FORMAT, HP_ERR_VERSION, HP_ERR_UNSUPPORTED (an
+ * architecture without a name here); the text starts with `path`. */
 enum hp_err hp_trace_unpack_header(const char *path, const uint8_t *bytes, size_t size,
                                    struct hp_trace_head *head);
 
@@ -82,7 +82,7 @@ void hp_trace_pack_trailer(uint8_t bytes[HP_TRACE_TRAILER], uint64_t index_offse
 bool hp_trace_unpack_trailer(const uint8_t bytes[HP_TRACE_TRAILER], uint64_t *index_offset);
 
 /* Where the next frame mark starts in `bytes`, or `size` minus its length plus 1 when there is none
- * (a mark may begin in the bytes after that). */
+ * (a mark may start in the bytes after that). */
 size_t hp_trace_find_mark(const uint8_t *bytes, size_t size);
 
 /* --- Bytes out: a growing buffer. All zero is empty; free `bytes`. ---------------------------- */
@@ -102,7 +102,7 @@ enum hp_err hp_out_string(struct hp_bytes_out *out, const char *text);
 struct hp_bytes_in {
     const uint8_t *at;
     const uint8_t *end;
-    bool bad; /* something was asked for that is not there; all later answers are 0 or "" */
+    bool bad; /* a read went past the end; all later results are 0 or "" */
 };
 
 uint64_t hp_in_uint(struct hp_bytes_in *in, unsigned size);

@@ -12,7 +12,7 @@
 #include <unistd.h>
 #include <zstd.h>
 
-/* A zstd block takes 4 bytes at least and makes 128 KB at most: no honest payload expands more. */
+/* A zstd block has at least 4 bytes and yields at most 128 KB: no valid payload expands more. */
 #define EXPANSION_MAX 32768u
 
 enum hp_err hp_trace_input_open(struct hp_trace_input *input, const char *path)
@@ -20,7 +20,7 @@ enum hp_err hp_trace_input_open(struct hp_trace_input *input, const char *path)
     *input = (struct hp_trace_input){.fd = -1, .path = strdup(path), .zstd = ZSTD_createDCtx()};
     if (!input->path || !input->zstd)
         return hp_fail_nomem();
-    /* Not to wait for a writer when it is a pipe. */
+    /* Does not wait for a writer if it is a pipe. */
     input->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     struct stat status;
     if (input->fd < 0 || fstat(input->fd, &status) != 0)

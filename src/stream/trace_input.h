@@ -11,7 +11,7 @@ struct hp_trace_input {
     char *path;
     int fd;
     uint64_t size;    /* of the file when it was opened */
-    uint8_t *stored;  /* payload as it is in the file */
+    uint8_t *stored;  /* payload as in the file */
     uint8_t *content; /* payload, decompressed: valid until the next load */
     size_t cap_stored, cap_content;
     struct ZSTD_DCtx_s *zstd;
@@ -26,7 +26,7 @@ enum hp_err hp_trace_input_read(const struct hp_trace_input *input, uint64_t off
                                 size_t size);
 
 /* The frame header at `offset`. HP_ERR_FORMAT: there is none, or a damaged one. The payload may
- * reach beyond the end of the file: see hp_trace_input_cut_off(). */
+ * extend past the end of the file: see hp_trace_input_cut_off(). */
 enum hp_err hp_trace_input_frame(const struct hp_trace_input *input, uint64_t offset,
                                  struct hp_trace_frame *frame);
 
@@ -36,7 +36,7 @@ static inline uint64_t hp_trace_input_behind(uint64_t offset, const struct hp_tr
     return offset + HP_TRACE_FRAME_HEADER + frame->stored;
 }
 
-/* Whether the payload of the frame at `offset` is not all in the file. */
+/* Whether the payload of the frame at `offset` is truncated. */
 static inline bool hp_trace_input_cut_off(const struct hp_trace_input *input, uint64_t offset,
                                           const struct hp_trace_frame *frame)
 {
@@ -44,12 +44,11 @@ static inline bool hp_trace_input_cut_off(const struct hp_trace_input *input, ui
 }
 
 /* Reads and decompresses the payload of the frame at `offset` into `content`, frame->content bytes;
- * no more than `limit`. HP_ERR_FORMAT: damaged. */
+ * at most `limit`. HP_ERR_FORMAT: damaged. */
 enum hp_err hp_trace_input_load(struct hp_trace_input *input, uint64_t offset,
                                 const struct hp_trace_frame *frame, size_t limit);
 
-/* The offset, `from` or later, of the next good frame header; the file's size when there is
- * none. */
+/* The offset, `from` or later, of the next good frame header; the file's size: none. */
 enum hp_err hp_trace_input_scan(const struct hp_trace_input *input, uint64_t from,
                                 uint64_t *offset);
 

@@ -15,14 +15,14 @@ void hp_trace_operands_fini(struct hp_trace_operands *operands)
     free(operands->places);
 }
 
-/* The place of the first operand of code that starts at an address; those of the others follow. */
+/* The place of the first operand of code at an address; those of the others follow. */
 static uint32_t first_place(uint64_t start)
 {
     return (uint32_t)(start * 0x9e3779b97f4a7c15u >> 40);
 }
 
-/* Works out the places of a segment: its parent's, and those of its own code. HP_ERR_NOTFOUND:
- * nobody knows it. */
+/* Determines the places of a segment: its parent's, and those of its own code. HP_ERR_NOTFOUND:
+ * unknown. */
 static enum hp_err add_segment(struct hp_trace_operands *o, uint32_t id)
 {
     struct hp_segment segment;
@@ -49,7 +49,7 @@ static enum hp_err add_segment(struct hp_trace_operands *o, uint32_t id)
     return HP_OK;
 }
 
-/* The same for all its parents that are not known yet, and then itself. */
+/* The same for all its parents that are not known yet, and then for itself. */
 static enum hp_err find_segment(struct hp_trace_operands *o, uint32_t id)
 {
     uint32_t ids[HP_RUN_MAX + 1], n = 0;
@@ -69,8 +69,8 @@ static enum hp_err find_segment(struct hp_trace_operands *o, uint32_t id)
     return HP_OK;
 }
 
-/* How many instructions of the last block of the segment before words[at] were run. False: that is
- * not known yet. */
+/* How many instructions of the last block ran in the segment before words[at]. False: not known
+ * yet. */
 static bool find_cut(const uint32_t *words, size_t n, size_t at, bool last, uint32_t *insns)
 {
     while (at < n && words[at] & HP_WORD_EVENT && hp_word_kind(words[at]) == HP_WORD_PAD)
@@ -83,7 +83,7 @@ static bool find_cut(const uint32_t *words, size_t n, size_t at, bool last, uint
     return true;
 }
 
-/* Adds the places of a segment of which the last block was run for `insns` instructions. */
+/* Adds the places of a segment of whose last block `insns` instructions ran. */
 static enum hp_err add_places(struct hp_trace_operands *o, uint32_t id, uint32_t insns, size_t max,
                               bool *fits)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which memory operands a thread's words mean: the addresses of a trace are stored with them in
- * mind, and belong to words by their order alone (docs/stream.md, "Addresses").
+ * The memory operands of a thread's words: the addresses of a trace are coded by operand, and
+ * belong to words by their order alone (docs/stream.md, "Addresses").
  */
 #ifndef HP_STREAM_TRACE_OPERANDS_H
 #define HP_STREAM_TRACE_OPERANDS_H
@@ -11,10 +11,10 @@
 #include "stream/address_codec.h"
 #include "stream/trace_input.h"
 
-/* All zero but `code` is a new one. */
+/* All zero except `code` is a new one. */
 struct hp_trace_operands {
     struct hp_code *code;
-    /* Of every segment that was asked for: where its places are. */
+    /* By segment: where its places are. */
     struct hp_trace_segment_places {
         uint32_t first, n;
         bool known;
@@ -22,7 +22,7 @@ struct hp_trace_operands {
     size_t cap_segments;
     uint16_t *all;
     size_t n_all, cap_all;
-    /* Of the words walked last: one for each operand. */
+    /* Of the words walked last: one per operand. */
     uint16_t *places;
     size_t n, cap;
 };
@@ -30,10 +30,10 @@ struct hp_trace_operands {
 void hp_trace_operands_fini(struct hp_trace_operands *operands);
 
 /*
- * Walks whole words, from the start of `words`, as long as what they mean has at most `max`
- * operands; fills `places`. `*walked` is how many words that was. It stops before a word that names
- * unknown code, before an event whose payload is not all there, and unless `last` before a segment
- * that a word to come may cut short. A place is below HP_ADDRESS_PLACES. HP_ERR_NOMEM.
+ * Walks whole words, from the start of `words`, while they have at most `max` operands; fills
+ * `places`. `*walked` is the number of words. It stops before a word that names unknown code,
+ * before an event with an incomplete payload, and unless `last` before a segment that a later word
+ * may cut short. A place is below HP_ADDRESS_PLACES. HP_ERR_NOMEM.
  */
 enum hp_err hp_trace_operands_walk(struct hp_trace_operands *operands, const uint32_t *words,
                                    size_t n, size_t max, bool last, size_t *walked);
@@ -52,9 +52,9 @@ struct hp_trace_addresses {
 void hp_trace_addresses_fini(struct hp_trace_addresses *in);
 
 /*
- * Reads the addresses of `n` words from the frame at `offset`: frame->count of them. `code` has
- * what the words name, and is the same in every call. HP_ERR_FORMAT: they are damaged, or not as
- * many as the words mean. HP_ERR_NOMEM, HP_ERR_IO.
+ * Reads the addresses of `n` words from the frame at `offset`: frame->count of them. `code` has the
+ * code that the words name, and is the same in every call. HP_ERR_FORMAT: they are damaged, or not
+ * as many as the words need. HP_ERR_NOMEM, HP_ERR_IO.
  */
 enum hp_err hp_trace_addresses_read(struct hp_trace_addresses *in, struct hp_trace_input *input,
                                     uint64_t offset, const struct hp_trace_frame *frame,

@@ -8,7 +8,7 @@
 #include <string.h>
 #include <zstd.h>
 
-/* Levels 3 and 9 gain 5 and 11 % at best, lose 5 and 2 % at worst, and take 20 and 80 % longer. */
+/* Levels 3 and 9 save at most 5 and 11 %, lose up to 5 and 2 %, and take 20 and 80 % longer. */
 #define ZSTD_LEVEL 1
 
 static enum hp_err put(struct hp_trace_output *o, const void *bytes, size_t size)

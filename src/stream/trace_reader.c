@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * A reader goes from frame to frame. Most frames make one item; damage, missing frames and threads
+ * A reader goes from frame to frame. Most frames make one item. Damage, missing frames and threads
  * whose start was lost make more, so items go through a short queue.
  *
- * How damage is survived:
- *  - a frame with a good header and a bad payload: its header says what is lost and where to go on;
- *  - a bad header: the next good one is searched for;
- *  - frames are numbered, so a frame that is missing or repeated is noticed;
- *  - words are numbered, so each thread learns how many of its words are missing where;
- *  - the addresses of a words frame are in the frame behind it, and are read with it: when they
- *    cannot be, the thread is told before it gets the words.
+ * How damage is handled:
  *
- * The reader only ever moves forward, so any file is read in time proportional to its size.
+ * - a frame with a good header and a bad payload: its header says what is lost and where to
+ * continue; - a bad header: the next good one is searched for; - frames are numbered, so a missing
+ * or repeated frame is noticed; - words are numbered, so each thread learns how many of its words
+ * are missing where; - the addresses of a words frame are in the next frame, and are read with it:
+ * if they cannot be,
+ *    the thread is told before it gets the words.
+ *
+ * The reader only moves forward, so any file is read in time proportional to its size.
  */
 #include "base/grow.h"
 #include "base/map64.h"
@@ -30,14 +31,14 @@
 #include <string.h>
 
 #define ITEMS_MAX    5 /* of one frame: thread, loss, loss of addresses, words, addresses */
-#define AHEAD_FRAMES 8 /* looked at for the next words */
+#define AHEAD_FRAMES 8 /* frames examined for the next words */
 #define NOT_COUNTED  UINT64_MAX
 
 struct thread {
     struct hp_thread info;
     uint64_t next; /* number of the next word; NOT_COUNTED after a seek */
     bool ended;
-    bool unaddressed; /* its words have no addresses any more */
+    bool unaddressed; /* its words no longer have addresses */
 };
 
 struct hp_trace_reader {
@@ -88,8 +89,8 @@ static enum hp_err open_header(struct hp_trace_reader *reader, const char *path)
     return HP_OK;
 }
 
-/* Reads the run ahead, so that it is known from the start. When it is damaged, the damage is
- * reported when reading gets there. */
+/* Reads the run in advance, so that it is known from the start. If it is damaged, that is reported
+ * when reading gets there. */
 static enum hp_err open_run(struct hp_trace_reader *reader)
 {
     struct hp_trace_frame frame;
@@ -185,7 +186,7 @@ static enum hp_err add_thread(struct hp_trace_reader *reader, const struct hp_th
     return HP_OK;
 }
 
-/* The thread of a frame; one whose start was lost is announced now, with what is known of it. */
+/* The thread of a frame; one whose start was lost is announced now, with what is known about it. */
 static enum hp_err need_thread(struct hp_trace_reader *reader, uint32_t id, struct thread **thread)
 {
     *thread = find_thread(reader, id);
@@ -196,7 +197,7 @@ static enum hp_err need_thread(struct hp_trace_reader *reader, uint32_t id, stru
     return HP_OK;
 }
 
-/* Reports that a thread's words up to number `until` are missing, when they are. */
+/* Reports a thread's missing words up to number `until`, if there are any. */
 static void report_loss(struct hp_trace_reader *reader, struct thread *thread, uint64_t until)
 {
     if (thread->next != NOT_COUNTED && until > thread->next) {
@@ -213,7 +214,7 @@ static void report_loss(struct hp_trace_reader *reader, struct thread *thread, u
 
 /* --- Frames ----------------------------------------------------------------------------------- */
 
-/* An error in the frame at hand, with the reason that the last failure left. */
+/* An error in the current frame, with the reason of the last failure. */
 static enum hp_err damaged(const struct hp_trace_reader *reader)
 {
     char why[300];
@@ -262,7 +263,7 @@ static enum hp_err decode_words(struct hp_trace_reader *reader, const struct hp_
     return err == HP_ERR_FORMAT ? damaged(reader) : err;
 }
 
-/* Has the next words frame behind the one at hand read while the present words are used. */
+/* Starts reading the next words frame after the current one while the current words are used. */
 static void read_ahead(struct hp_trace_reader *reader, const struct hp_trace_frame *present)
 {
     struct hp_trace_frame frame = *present;
@@ -298,8 +299,8 @@ static enum hp_err check_order(const struct hp_trace_reader *reader, const struc
 
 /* --- Addresses -------------------------------------------------------------------------------- */
 
-/* Reads the addresses of the words frame at hand from the frame behind it. HP_ERR_NOTFOUND: it has
- * none. HP_ERR_FORMAT: they are damaged, which will be said when the reader comes there. */
+/* Reads the addresses of the current words frame from the next frame. HP_ERR_NOTFOUND: it has none.
+ * HP_ERR_FORMAT: they are damaged, which is reported when the reader gets there. */
 static enum hp_err find_addresses(struct hp_trace_reader *reader,
                                   const struct hp_trace_frame *words, struct hp_code *code,
                                   struct hp_trace_frame *frame)
@@ -331,7 +332,7 @@ static void report_no_addresses(struct hp_trace_reader *reader, struct thread *t
     thread->unaddressed = true;
 }
 
-/* Queues the words that were decoded, with their addresses if they are wanted. */
+/* Queues the decoded words, with their addresses if wanted. */
 static enum hp_err queue_words(struct hp_trace_reader *reader, struct thread *thread,
                                const struct hp_trace_frame *frame, struct hp_code *code)
 {
@@ -355,7 +356,7 @@ static enum hp_err queue_words(struct hp_trace_reader *reader, struct thread *th
     return HP_OK;
 }
 
-/* A frame of addresses was read with the words before it. */
+/* A frame of addresses has been read with the words before it. */
 static enum hp_err take_addresses(const struct hp_trace_reader *reader)
 {
     if (reader->offset != reader->bad_addresses)
@@ -374,7 +375,7 @@ static enum hp_err take_words(struct hp_trace_reader *reader, const struct hp_tr
     HP_TRY(check_order(reader, thread, frame));
     enum hp_err err = decode_words(reader, frame);
     if (err == HP_ERR_FORMAT) {
-        /* What is missing before this frame and its own words make one loss. */
+        /* The words missing before this frame and its own words make one loss. */
         if (thread->next == NOT_COUNTED)
             thread->next = frame->first;
         report_loss(reader, thread, frame->first + frame->count);
@@ -452,7 +453,7 @@ static enum hp_err take_frame(struct hp_trace_reader *reader, const struct hp_tr
     case HP_TRACE_FRAME_ADDRESSES: return take_addresses(reader);
     case HP_TRACE_FRAME_THREAD_END: return take_end(reader, frame);
     case HP_TRACE_FRAME_INDEX: return take_index(reader);
-    default: return HP_OK; /* of a later version: not needed to understand the rest */
+    default: return HP_OK; /* from a later version: not needed to understand the rest */
     }
 }
 
@@ -478,7 +479,7 @@ static enum hp_err resynchronise(struct hp_trace_reader *reader)
         reader->input.path, bad, reader->ended ? "none up to byte" : "the next is at", found);
 }
 
-/* Compares the frame's number with the one that should come. `*repeated`: it was read before. */
+/* Compares the frame's number with the expected one. `*repeated`: it was read before. */
 static enum hp_err check_number(struct hp_trace_reader *reader, const struct hp_trace_frame *frame,
                                 bool *repeated)
 {
@@ -499,7 +500,7 @@ static enum hp_err check_number(struct hp_trace_reader *reader, const struct hp_
                    reader->input.path, reader->offset, frame->number, expected);
 }
 
-/* Takes one frame, which may leave items in the queue. */
+/* Takes one frame, which may queue items. */
 static enum hp_err step(struct hp_trace_reader *reader, struct hp_code *code)
 {
     const struct hp_trace_input *input = &reader->input;
@@ -512,7 +513,7 @@ static enum hp_err step(struct hp_trace_reader *reader, struct hp_code *code)
     HP_TRY(err);
     if (hp_trace_input_cut_off(input, reader->offset, &frame)) {
         if (frame.kind == HP_TRACE_FRAME_WORDS)
-            (void)take_words(reader, &frame, code); /* fails, and says how much is lost */
+            (void)take_words(reader, &frame, code); /* fails, and reports how much is lost */
         return truncated(reader);
     }
     bool repeated;
@@ -571,7 +572,7 @@ static const struct hp_trace_entry *find_entry(const struct hp_trace_about *abou
     return NULL;
 }
 
-/* Starts over as if the reader had come to `entry` by reading, with no thread's words counted. */
+/* Restarts as if the reader had come to `entry` by reading, with no thread's words counted. */
 static void go_to(struct hp_trace_reader *reader, const struct hp_trace_entry *entry)
 {
     reader->offset = entry->offset;
@@ -582,7 +583,7 @@ static void go_to(struct hp_trace_reader *reader, const struct hp_trace_entry *e
     hp_map64_fini(&reader->thread_index);
 }
 
-/* Does for the frame of `entry` what is needed to read from frame `target` on. */
+/* Does what the frame of `entry` requires for reading from frame `target` on. */
 static enum hp_err prepare(struct hp_trace_reader *reader, const struct hp_trace_entry *entry,
                            const struct hp_trace_entry *target, struct hp_code *code)
 {

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
 /*
  * Invariants:
- *  1. A words frame starts at a word that is not the payload of an event, so a frame can be read
- *     without the one before it.
- *  2. Strings, modules and segments are in the file before the first words frame that names them.
- *  3. With addresses, a words frame has only words whose addresses are there, and the frame behind
- *     it has these. What has none, once and for all, is written without, and so is the rest of its
+ *
+ * 1. A words frame starts at a word that is not the payload of an event, so a frame can be read
+ *     without the previous one.
+ * 2. Strings, modules and segments are in the file before the first words frame that names them. 3.
+ * With addresses, a words frame has only words whose addresses are known, and the next frame has
+ *     these. Words that will never have addresses are written without, and so is the rest of their
  *     thread.
- *  4. After a failed write every call fails alike, and finish removes the file.
+ * 4. After a failed write every call fails in the same way, and finish removes the file.
  */
 #include "base/grow.h"
 #include "base/map64.h"
@@ -23,18 +24,18 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Longer frames code better (gcc: 0.37 bits a word with 1M words, 0.29 with 4M, 0.27 with 8M) and
- * cost memory in writer and reader. */
+/* Longer frames compress better (gcc: 0.37 bits per word with 1M words, 0.29 with 4M, 0.27 with 8M)
+ * and cost memory in writer and reader. */
 #define FRAME_WORDS (4u << 20)
 
-/* A frame with as many addresses is written, however few words that are. */
+/* A frame with this many addresses is written, however few words it has. */
 #define FRAME_ADDRESSES (4u << 20)
 
-/* All threads' pending words together; beyond this the longest frame is written early. An address
- * counts as two words. */
+/* Limit for all threads' pending words together; above it the longest frame is written early. An
+ * address counts as two words. */
 #define PENDING_WORDS (64u << 20)
 
-/* A thread with so many pending words, or addresses, that do not go together never will. */
+/* A thread with this many pending words or addresses that do not match will never match. */
 #define UNPAIRED_WORDS     (16u << 20)
 #define UNPAIRED_ADDRESSES (64u << 20)
 
@@ -45,9 +46,9 @@ struct thread {
     uint32_t *words; /* pending */
     size_t n, capacity;
     uint64_t
-        *addresses; /* pending: those of the words from the first on, and perhaps of more to come */
+        *addresses; /* pending: those of the words from the first on, and possibly of later ones */
     size_t n_addresses, cap_addresses;
-    uint64_t written; /* words in frames already */
+    uint64_t written; /* words already in frames */
     bool addressed;   /* words wait for their addresses */
     bool ended;
 };
@@ -60,7 +61,7 @@ struct hp_trace_writer {
     struct thread *threads;
     size_t n_threads, cap_threads;
     struct hp_map64 thread_index;
-    size_t held; /* words there is room for in all threads */
+    size_t held; /* words that all threads have room for */
 
     struct hp_trace_operands operands;
     struct hp_address_codec *address_codec; /* NULL: without addresses */
@@ -91,7 +92,7 @@ static void writer_free(struct hp_trace_writer *writer)
     free(writer);
 }
 
-/* Remembers a failure after which the file cannot be completed. */
+/* Records a failure after which the file cannot be completed. */
 static enum hp_err broken(struct hp_trace_writer *writer, enum hp_err err)
 {
     if (err != HP_OK && writer->err == HP_OK) {
@@ -150,8 +151,8 @@ static enum hp_err put_code(struct hp_trace_writer *writer)
 
 /* --- Words ------------------------------------------------------------------------------------ */
 
-/* Collects the code that words name. `*whole` is how many of them are not part of an event whose
- * payload has not all come yet. */
+/* Collects the code that words name. `*whole`: how many of them come before an event with an
+ * incomplete payload. */
 static enum hp_err collect_code(struct hp_trace_writer *writer, const uint32_t *words, size_t n,
                                 size_t *whole)
 {
@@ -194,7 +195,7 @@ static enum hp_err put_words(struct hp_trace_writer *writer, struct thread *thre
     return hp_trace_output_frame(&writer->out, frame, code, size);
 }
 
-/* Forgets the first `n` pending words and `n_addresses` pending addresses: they are written. */
+/* Drops the first `n` pending words and `n_addresses` pending addresses: they are written. */
 static void drop_pending(struct hp_trace_writer *writer, struct thread *thread, size_t n,
                          size_t n_addresses)
 {
@@ -209,7 +210,7 @@ static void drop_pending(struct hp_trace_writer *writer, struct thread *thread, 
     writer->words += n;
 }
 
-/* Writes a thread's pending words; an unfinished event at their end stays, unless `last`. */
+/* Writes a thread's pending words; an incomplete event at the end stays, unless `last`. */
 static enum hp_err flush_words(struct hp_trace_writer *writer, struct thread *thread, bool last)
 {
     while (thread->n) {
@@ -227,7 +228,7 @@ static enum hp_err flush_words(struct hp_trace_writer *writer, struct thread *th
 
 /* --- Words and addresses ---------------------------------------------------------------------- */
 
-/* Writes the first `n` pending words, whose operands have just been walked, and their addresses. */
+/* Writes the first `n` pending words, whose operands were just walked, and their addresses. */
 static enum hp_err put_pair(struct hp_trace_writer *writer, struct thread *thread, size_t n)
 {
     const struct hp_trace_operands *operands = &writer->operands;
@@ -253,7 +254,7 @@ static bool is_full(const struct thread *thread)
     return thread->n >= FRAME_WORDS || thread->n_addresses >= FRAME_ADDRESSES;
 }
 
-/* Nobody will know any more which addresses are whose. */
+/* The addresses can no longer be matched with words. */
 static void give_up_addresses(struct hp_trace_writer *writer, struct thread *thread)
 {
     writer->held -= 2 * thread->cap_addresses;
@@ -263,7 +264,7 @@ static void give_up_addresses(struct hp_trace_writer *writer, struct thread *thr
     thread->addressed = false;
 }
 
-/* Writes pending words as far as their addresses are there. */
+/* Writes pending words as far as their addresses are known. */
 static enum hp_err flush_pairs(struct hp_trace_writer *writer, struct thread *thread, bool last)
 {
     size_t n;
@@ -280,7 +281,7 @@ static enum hp_err flush_pairs(struct hp_trace_writer *writer, struct thread *th
     return HP_OK;
 }
 
-/* Writes what is pending of a thread; what may still be completed stays, unless `last`. */
+/* Writes what is pending for a thread; what may still be completed stays, unless `last`. */
 static enum hp_err flush(struct hp_trace_writer *writer, struct thread *thread, bool last)
 {
     if (thread->addressed)
@@ -290,7 +291,7 @@ static enum hp_err flush(struct hp_trace_writer *writer, struct thread *thread, 
 
 /* --- Room ------------------------------------------------------------------------------------- */
 
-/* Gives an array of `n` pending elements back; what is left moves to a room of its own. */
+/* Reallocates an array to the size of its `n` pending elements. */
 static enum hp_err shrink(void *array, size_t *capacity, size_t n, size_t size)
 {
     void **from = array, *rest = NULL;
@@ -310,7 +311,7 @@ static size_t room_of(const struct thread *thread)
     return thread->capacity + 2 * thread->cap_addresses;
 }
 
-/* Gives a thread's room back. */
+/* Frees a thread's spare room. */
 static enum hp_err release(struct hp_trace_writer *writer, struct thread *thread)
 {
     size_t before = room_of(thread);
@@ -475,7 +476,7 @@ enum hp_err hp_trace_writer_end(struct hp_trace_writer *writer, uint32_t id,
     return broken(writer, hp_trace_output_frame(&writer->out, frame, &content, 1));
 }
 
-/* What the index says before its lines. */
+/* The contents of the index before its lines. */
 static enum hp_err put_totals(struct hp_trace_writer *writer, double seconds, int exit_status)
 {
     struct hp_bytes_out *out = &writer->content;

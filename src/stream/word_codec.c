@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * State, the same in coder and decoder after each surprise:
+ *
  *   places[hash of the last CONTEXT words] = position of the word that followed, 0: none
- *   choices[hash of a word]                = the last CHOICES words that surprised after it,
- *                                            latest first
+ *   choices[hash of a word]                = the last CHOICES surprises after it, latest first
  *   follow                                 = position of the expected word, 0: nothing is expected
  *
- * The code is five streams, one after the other, so that bytes of a kind are together for the
- * compressor: a byte a run, the rest of long runs, a byte a choice, and the literals in byte planes
- * (as differences from the word before: code runs mostly forward, and ids are given in order of
- * first execution).
+ * The code is five streams, one after the other, so that similar bytes are together for the
+ * compressor: a byte per run, the rest of long runs, a byte per choice, and the literals in byte
+ * planes (as differences from the previous word: code runs mostly forward, and ids are given in
+ * order of first execution).
  */
 #include "stream/word_codec.h"
 
@@ -23,7 +23,7 @@
 #define PLACE_BITS  16
 #define CHOICE_BITS 14
 #define CHOICES     4
-#define LITERAL     CHOICES /* the choice byte of a word that is none */
+#define LITERAL     CHOICES /* the choice byte of a literal */
 #define LONG_RUN    255     /* the run byte of a run this long or longer */
 #define HEADER      16      /* bytes: number of runs, long runs, choices, literals */
 
@@ -99,7 +99,7 @@ static inline uint32_t context_hash(const uint32_t *end)
     return (hash ^ hash >> 15) * 0x2c1b3c6du >> (32 - PLACE_BITS);
 }
 
-/* Where to follow from position `at`, which comes after a surprise. Enters `at` itself. */
+/* Where to follow from position `at`, just after a surprise. Enters `at` itself. */
 static inline uint32_t look_up(struct hp_word_codec *codec, const uint32_t *words, size_t at)
 {
     if (at < CONTEXT)
@@ -115,7 +115,7 @@ static inline uint32_t *choices_after(struct hp_word_codec *codec, uint32_t word
     return codec->choices[word * 0x9e3779b1u >> (32 - CHOICE_BITS)];
 }
 
-/* The place of `word` in a list, CHOICES when it is not there. */
+/* The position of `word` in a list; CHOICES: not there. */
 static inline unsigned find_choice(const uint32_t *list, uint32_t word)
 {
     unsigned i = 0;
@@ -124,13 +124,13 @@ static inline unsigned find_choice(const uint32_t *list, uint32_t word)
     return i;
 }
 
-/* The place that cannot be chosen: that of the word that was expected but did not come. */
+/* The position that cannot be chosen: that of the expected word that did not come. */
 static inline unsigned find_excluded(const uint32_t *list, const uint32_t *expected)
 {
     return expected ? find_choice(list, *expected) : CHOICES;
 }
 
-/* Makes `word`, now at place `from` (LITERAL: nowhere), the latest. */
+/* Makes `word`, now at position `from` (LITERAL: nowhere), the latest. */
 static inline void promote(uint32_t *list, unsigned from, uint32_t word)
 {
     for (unsigned i = from < CHOICES ? from : CHOICES - 1; i > 0; i--)
@@ -140,7 +140,7 @@ static inline void promote(uint32_t *list, unsigned from, uint32_t word)
 
 /* --- Encoding --------------------------------------------------------------------------------- */
 
-/* How many words from `at` on are as they were from `follow` on. */
+/* How many words from `at` on equal those from `follow` on. */
 static size_t match_length(const uint32_t *words, size_t n, size_t follow, size_t at)
 {
     size_t start = at;
@@ -169,7 +169,7 @@ static void put_surprise(struct hp_word_codec *codec, uint32_t before, const uin
 {
     uint32_t *list = choices_after(codec, before);
     unsigned at = find_choice(list, word);
-    /* What was expected cannot be chosen: the choices after it move up. */
+    /* The expected word cannot be chosen: the choices after it move up. */
     unsigned pick = at < CHOICES && find_excluded(list, expected) < at ? at - 1 : at;
     promote(list, at, word);
     codec->picks[codec->n_picks++] = (uint8_t)pick;
@@ -179,7 +179,7 @@ static void put_surprise(struct hp_word_codec *codec, uint32_t before, const uin
     }
 }
 
-/* Room for the streams of `n` words. A run and a surprise take at least a word together. */
+/* Makes room for the streams of `n` words. A run and a surprise take at least a word together. */
 static enum hp_err make_room(struct hp_word_codec *codec, size_t n)
 {
     if (n <= codec->room)
@@ -276,7 +276,7 @@ static enum hp_err split(const uint8_t *bytes, size_t size, struct streams *in)
     return HP_OK;
 }
 
-/* The length of the next run, or SIZE_MAX when the streams end. */
+/* The length of the next run; SIZE_MAX: the streams end. */
 static inline size_t get_run(struct streams *in)
 {
     if (in->run == in->runs_end)
@@ -291,7 +291,7 @@ static inline size_t get_run(struct streams *in)
     return length;
 }
 
-/* Copies a run; the source may overlap the destination (then the run repeats itself). */
+/* Copies a run; source and destination may overlap (the run then repeats itself). */
 static inline void copy_run(uint32_t *words, size_t follow, size_t at, size_t length)
 {
     const uint32_t *from = words + follow;
@@ -305,7 +305,7 @@ static inline void copy_run(uint32_t *words, size_t follow, size_t at, size_t le
         memcpy(to, from, 8 * sizeof *to);
 }
 
-/* The word that came after `before` instead of `*expected`; false when the streams are bad. */
+/* The word that came after `before` instead of `*expected`; false: the streams are bad. */
 static inline bool get_surprise(struct hp_word_codec *codec, struct streams *in, uint32_t before,
                                 const uint32_t *expected, uint32_t *word)
 {

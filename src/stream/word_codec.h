@@ -4,15 +4,15 @@
  * that a general compressor shrinks further. Format: docs/trace-format.md.
  *
  * What a program runs next is mostly what it ran the last time it was in the same situation. So the
- * coder keeps a pointer into the words already coded and says only for how many words the program
- * went on as it did there (a *run*), and then which word came instead: one of the last few that
- * surprised after the same word (a *choice*), or any other (a *literal*). After a surprise the
- * pointer is set to where the last words occurred, after a surprise, before.
+ * coder keeps a pointer into the words already coded. It writes only for how many words the program
+ * continued as it did there (a *run*), and then which word came instead: one of the last few
+ * surprises after the same word (a *choice*), or any other (a *literal*). After a surprise the
+ * pointer moves to the previous position after a surprise where the last words were the same.
  *
- * Nothing happens per word but a copy or a comparison; everything else happens per surprise, and
- * there is one in 12 (bzip2) to 500 (sqlite3) words. Contexts are stored only at surprises because
- * they are looked up only there; storing them all would cost a hash and a store a word, and
- * predicts hardly better (gzip) or much worse (lua).
+ * Per word there is only a copy or a comparison; everything else happens per surprise, once in 12
+ * (bzip2) to 500 (sqlite3) words. Contexts are stored only at surprises because they are looked up
+ * only there. Storing them all would cost a hash and a store per word, and predicts hardly better
+ * (gzip) or much worse (lua).
  */
 #ifndef HP_STREAM_WORD_CODEC_H
 #define HP_STREAM_WORD_CODEC_H
@@ -22,7 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A coder's tables (512 KB). Each sequence starts afresh, so one coder serves any number. */
+/* A coder's tables (512 KB). Each sequence is independent, so one coder serves any number. */
 struct hp_word_codec;
 
 #define HP_WORD_CODEC_MAX (8u << 20) /* words in one sequence, at most */
@@ -33,8 +33,8 @@ struct hp_word_codec;
 enum hp_err hp_word_codec_new(struct hp_word_codec **codec);
 void hp_word_codec_free(struct hp_word_codec *codec);
 
-/* The largest number of bytes that hp_word_decode() accepts for `n` words: what hp_word_encode()
- * makes is never longer. */
+/* The largest number of bytes that hp_word_decode() accepts for `n` words; hp_word_encode() never
+ * produces more. */
 size_t hp_word_code_bound(size_t n);
 
 /*
